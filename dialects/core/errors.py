@@ -1,0 +1,99 @@
+"""The one error type of the project, and the table of its codes.
+
+A code is stable: tools and tests may match on it.  Ranges: E01 options and files, E02 models (importers), E03 IR text and structure,
+E04 meaning of nn and tile ops, E05 passes and targets, E06 netlists, E07 archives, E08 inputs of a run, E09 the program itself.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+CODES: dict[str, str] = {
+    "E0101": "an option has an unknown name or an unusable value",
+    "E0102": "a file or folder is missing, unreadable or not of the kind asked for",
+    "E0103": "a file cannot be written",
+    "E0104": "the machine or an installed package lacks what was asked for",
+    "E0201": "the model file is not a readable model",
+    "E0202": "the model uses ops or opsets that have no importer",
+    "E0203": "the model's graph is not well formed",
+    "E0204": "external data of the model is unsafe or unreadable",
+    "E0205": "the model has dynamic dimensions that were not fixed",
+    "E0206": "an option names an input or dimension that the model does not have",
+    "E0301": "IR text does not parse",
+    "E0302": "IR is not well formed: types, attributes or structure",
+    "E0303": "a value is used where its definition does not dominate it",
+    "E0304": "IR refers to a weight that the weight store does not hold",
+    "E0305": "the IR is of another stage than the one asked for",
+    "E0401": "operands of an op do not fit each other",
+    "E0402": "an attribute of an op is out of its range",
+    "E0403": "an op does not take this data type",
+    "E0412": "an axis is outside the rank",
+    "E0501": "the pipeline has no such pass, stage or option",
+    "E0502": "an op needs more of a core's memory than the target has",
+    "E0503": "the target cannot hold or compute this",
+    "E0601": "a netlist names a queue, graph, op or program that does not exist, or twice",
+    "E0602": "shapes or blocks of a netlist op or queue do not fit",
+    "E0603": "a core is off the grid or used twice in an epoch",
+    "E0604": "an op's buffers exceed L1",
+    "E0605": "a DRAM range is misaligned, outside its bank, or overlaps another",
+    "E0606": "an edge between epochs does not go through a queue",
+    "E0607": "a format or numeric setting is not legal on the target",
+    "E0608": "a program instruction is malformed",
+    "E0609": "a netlist is malformed: fields, types or sizes",
+    "E0701": "the file is not a ttc archive, or is damaged",
+    "E0702": "the archive's format version or target is not supported",
+    "E0703": "the archive holds members that are unsafe or do not belong to it",
+    "E0704": "a member's bytes do not match its recorded hash or size",
+    "E0801": "an input of the run is missing, unknown or of the wrong shape or type",
+    "E0802": "a data-dependent index or value is out of range",
+    "E0803": "the run was asked for a program or engine that does not exist",
+    "E0901": "an internal error: a bug in ttc",
+}
+
+
+@dataclass
+class Error(Exception):
+    """A failure that the user can act on.
+
+    Args:
+        code: a key of CODES.
+        message: what is wrong, with the values that show it.
+        where: the source location: file, node, op, queue, pass.
+        hint: what would help.
+        excerpt: a few lines of IR or text around the place.
+    """
+
+    code: str
+    message: str
+    where: str | None = None
+    hint: str | None = None
+    excerpt: str | None = None
+
+    def __str__(self) -> str:
+        place = f"{self.where}: " if self.where else ""
+        lines = [f"error[{self.code}]: {place}{self.message}"]
+        if self.excerpt:
+            lines += ["  " + line for line in self.excerpt.splitlines()]
+        if self.hint:
+            lines.append(f"hint: {self.hint}")
+        return "\n".join(lines)
+
+    def at(self, where: str) -> Error:
+        """Name the place, unless it is named already; returns self for `raise`."""
+        if self.where is None:
+            self.where = where
+        return self
+
+
+def nearest(word: str, words: Iterable[str]) -> str | None:
+    """A hint naming the known word closest to a misspelt one, or listing all of them if none is close and they are few."""
+    known = sorted(set(words))
+    close = get_close_matches(word, known, n=1)
+    if close:
+        return f"did you mean '{close[0]}'?"
+    return f"known: {', '.join(known)}" if known and len(known) <= 24 else None

@@ -1,0 +1,95 @@
+"""The reference semantics of plain functions: each op's numpy kernel, op by op, values rounded to their formats."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import pkgutil
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ttc.dialects.core.errors import Error, nearest
+from ttc.dialects.core.formats import format_named
+from ttc.dialects.core.plain import Function, Work
+
+Kernel: TypeAlias = Callable[..., "NDArray | tuple[NDArray, ...]"]
+Resolver: TypeAlias = Callable[[Work], NDArray]
+"""Gives the value of a `ttc.constant`, `ttc.param` or `ttc.state` whose value is not a literal."""
+
+
+@cache
+def kernels(dialect: str) -> dict[str, Kernel]:
+    """Kernels of a dialect by op mnemonic: the public functions of the modules in `ttc.dialects.<dialect>.kernels`."""
+    package = importlib.import_module(f"ttc.dialects.{dialect}.kernels")
+    found: dict[str, Kernel] = {}
+    for info in pkgutil.iter_modules(package.__path__):
+        module = importlib.import_module(f"{package.__name__}.{info.name}")
+        for name, function in vars(module).items():
+            if name.startswith("_") or not inspect.isfunction(function) or function.__module__ != module.__name__:
+                continue
+            found[name.rstrip("_")] = function
+    return found
+
+
+def kernel(op: str) -> Kernel:
+    """The numpy kernel of an op by its full name; a tile op that computes what the nn op of its name does shares its kernel.  Raises E0302."""
+    dialect, _, mnemonic = op.partition(".")
+    tables = {"nn": ("nn",), "tile": ("tile", "nn")}.get(dialect, ())
+    for name in tables:
+        if mnemonic in kernels(name):
+            return kernels(name)[mnemonic]
+    known = [known for name in tables for known in kernels(name)]
+    raise Error("E0302", f"there is no op '{op}' that can be executed", hint=nearest(mnemonic, known))
+
+
+def run(function: Function, inputs: Sequence[NDArray], resolve: Resolver | None = None) -> list[NDArray]:
+    """Execute a function on arrays in the compute dtypes of its input formats; returns its outputs likewise."""
+    values: list[NDArray | None] = list(inputs)
+    last_use = function.last_use()
+    for index, work in enumerate(function.works):
+        values.extend(run_work(work, [None if i is None else values[i] for i in work.operands], resolve))
+        for operand in work.operands:
+            if operand is not None and last_use.get(operand) == index:
+                values[operand] = None
+    return [_present(values[i]) for i in function.outputs]
+
+
+def run_work(work: Work, operands: Sequence[NDArray | None], resolve: Resolver | None = None) -> list[NDArray]:
+    """Execute one op and round its results to their formats.  Errors name the op's source."""
+    try:
+        with np.errstate(all="ignore"):
+            results = _evaluate(work, operands, resolve)
+    except Error as error:
+        raise error.at(" + ".join(work.location) or work.op) from None
+    return [
+        format_named(type_.format).round(np.asarray(value)) for value, type_ in zip(results, work.results, strict=True)
+    ]
+
+
+def _evaluate(work: Work, operands: Sequence[NDArray | None], resolve: Resolver | None) -> Sequence[NDArray]:
+    if work.op.startswith("ttc."):
+        return (_leaf(work, resolve),)
+    if work.body is not None:
+        return run(work.body, [_present(x) for x in operands], resolve)
+    results = kernel(work.op)(*operands, **work.attrs)
+    return results if isinstance(results, tuple) else (results,)
+
+
+def _leaf(work: Work, resolve: Resolver | None) -> NDArray:
+    values = work.attrs.get("values")
+    if isinstance(values, tuple):
+        (type_,) = work.results
+        return np.array(values, format_named(type_.format).compute).reshape(type_.shape)
+    if resolve is None:
+        raise Error("E0304", f"{work.op} {work.attrs.get('key')!r} has no value here")
+    return resolve(work)
+
+
+def _present(value: NDArray | None) -> NDArray:
+    if value is None:
+        raise Error("E0302", "a value is used that is absent")
+    return value

@@ -1,0 +1,93 @@
+"""The weight store: values of constants and parameters, by key, outside the IR text.
+
+Values are lazy: a weight of a model file stays in the file's mapping until it is read, and a derived one is computed when first asked
+for and then kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ttc.dialects.core.errors import Error, nearest
+
+
+@dataclass
+class Weight:
+    """One tensor.
+
+    Args:
+        shape: elements a dimension.
+        dtype: of the source.
+        load: gives the value; called at most once.
+        derived: whether a pass computed it (its expression stands in the module as a function of the same name).
+    """
+
+    shape: tuple[int, ...]
+    dtype: np.dtype
+    load: Callable[[], NDArray]
+    derived: bool = False
+    _value: NDArray | None = field(default=None, repr=False)
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes of the value in its source dtype."""
+        return int(np.prod(self.shape, dtype=np.int64)) * self.dtype.itemsize
+
+    def value(self) -> NDArray:
+        """The value, of exactly this shape and dtype; read-only."""
+        if self._value is None:
+            value = self.load()
+            if value.shape != self.shape or value.dtype != self.dtype:
+                found = f"{value.dtype}{list(value.shape)}"
+                raise Error("E0304", f"a weight is {found} where {self.dtype}{list(self.shape)} was announced")
+            value.flags.writeable = False
+            self._value = value
+        return self._value
+
+    def release(self) -> None:
+        """Forget the value of a weight that can be loaded again."""
+        if not self.derived:
+            self._value = None
+
+
+class WeightStore:
+    """Weights by key.  Keys of a model's own weights are its names; derived keys are unique names made by `fresh`."""
+
+    def __init__(self) -> None:
+        self._weights: dict[str, Weight] = {}
+
+    def __contains__(self, key: str) -> bool:
+        return key in self._weights
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._weights)
+
+    def __getitem__(self, key: str) -> Weight:
+        found = self._weights.get(key)
+        if found is None:
+            hint = nearest(key, self._weights) or "give the archive or model that holds it with --weights"
+            raise Error("E0304", f"there is no weight '{key}'", hint=hint)
+        return found
+
+    def add(self, key: str, weight: Weight) -> None:
+        """Raises E0304 if the key is taken."""
+        if key in self._weights:
+            raise Error("E0304", f"weight '{key}' is defined twice")
+        self._weights[key] = weight
+
+    def add_array(self, key: str, value: NDArray, *, derived: bool = False) -> None:
+        """Add a value that is at hand."""
+        self.add(key, Weight(value.shape, value.dtype, lambda: value, derived))
+
+    def fresh(self, stem: str) -> str:
+        """A key that is not taken: the stem, or the stem with a number."""
+        if stem not in self._weights:
+            return stem
+        number = 1
+        while f"{stem}.{number}" in self._weights:
+            number += 1
+        return f"{stem}.{number}"

@@ -1,0 +1,142 @@
+"""Base of the nn ops, and the dialect made of all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from typing import Any, Self, cast
+
+import numpy as np
+from numpy.typing import NDArray
+from xdsl.ir import Attribute, Dialect, SSAValue
+from xdsl.irdl import base
+from xdsl.dialects.builtin import TensorType
+from xdsl.utils.exceptions import VerifyException
+
+import ttc.dialects.nn as package
+from ttc.dialects.core.errors import Error
+from ttc.dialects.core.interpret import kernel
+from ttc.dialects.core.ir import Spec, TtcOp, collect_ops, source_names, spec_of, tensor_type
+
+TENSOR = base(TensorType)
+
+
+class NNOp(TtcOp):
+    """An op of dialect nn: tensors in, tensors out, no hardware word in it.
+
+    A subclass gives fields, `infer` and documentation; its numpy kernel is the function of its mnemonic in `nn/kernels/`.
+    """
+
+    def verify_(self) -> None:
+        try:
+            found = self._infer([v.type if v is not None else None for v in self.named_operands()], self.plain_attrs())
+        except Error as error:
+            raise VerifyException(error.message) from error
+        if len(found) != len(self.results):
+            raise VerifyException(f"{self.name} has {len(found)} results, not {len(self.results)}")
+        for wanted, result in zip(found, self.results, strict=True):
+            if spec_of(result.type) != wanted:
+                raise VerifyException(f"{self.name} gives {wanted}, but its result is {spec_of(result.type)}")
+
+    @classmethod
+    def infer(cls, *operands: Any, **attrs: Any) -> Spec | tuple[Spec, ...]:
+        """Result specs from operand specs (None: absent) and plain attributes.  Raises E04xx."""
+        raise Error("E0901", f"{cls.name} has no infer")
+
+    @classmethod
+    def evaluate(cls, *operands: NDArray | None, **attrs: Any) -> Any:
+        """Reference semantics on numpy arrays: an array, or a tuple of them."""
+        return kernel(cls.name)(*operands, **attrs)
+
+    @classmethod
+    def batch(cls, carried: Sequence[bool], operands: Sequence[Spec | None], result: Spec, attrs: dict[str, Any]) -> bool:
+        """Whether the result carries the batch in its leading dimension, sample by sample.
+
+        carried[i]: operand i carries the batch as the outermost factor of its dimension 0.  False means "not proven".
+        """
+        return False
+
+    @classmethod
+    def rebatch(cls, attrs: dict[str, Any], old: Spec, size: int, new_size: int) -> dict[str, Any]:
+        """Attributes for a batch of new_size samples instead of size, given the old result's spec."""
+        return attrs
+
+    @classmethod
+    def _infer(cls, types: Sequence[Attribute | None], attrs: dict[str, Any]) -> tuple[Spec, ...]:
+        found = cls.infer(*[None if t is None else spec_of(t) for t in types], **attrs)
+        return (found,) if isinstance(found, Spec) else found
+
+    @classmethod
+    def build(cls, *operands: SSAValue | None, location: Attribute, **attrs: Any) -> Self:
+        """Create the op with inferred result types.  Attributes that are None are absent.  Raises E04xx at the location."""
+        given = {k: v for k, v in attrs.items() if v is not None}
+        try:
+            specs = cls._infer([None if x is None else x.type for x in operands], given)
+        except Error as error:
+            raise error.at(" + ".join(source_names(location)) or cls.name) from None
+        return cast("Self", cls.make(operands, given, [tensor_type(s) for s in specs], location))
+
+
+@cache
+def ops() -> dict[str, type[NNOp]]:
+    """All nn ops by mnemonic."""
+    return collect_ops(package, "nn", NNOp)
+
+
+@cache
+def dialect() -> Dialect:
+    """The nn dialect."""
+    return Dialect("nn", list(ops().values()), [])
+
+
+# ---- rules that many infer functions share -----------------------------------------------------------------------------------------
+
+
+def broadcast_shapes(*shapes: tuple[int, ...]) -> tuple[int, ...]:
+    """The numpy broadcast of shapes; a dynamic dimension stays dynamic unless another is larger than 1.  Raises E0401."""
+    rank = max((len(s) for s in shapes), default=0)
+    result: list[int] = []
+    for axis in range(-rank, 0):
+        sizes = {s[axis] for s in shapes if len(s) >= -axis} - {1}
+        fixed = sizes - {-1}
+        if len(fixed) > 1:
+            raise Error("E0401", f"shapes {' and '.join(str(list(s)) for s in shapes)} do not broadcast")
+        result.append(fixed.pop() if fixed else -1 if sizes else 1)
+    return tuple(result)
+
+
+def axis_in(axis: int, rank: int) -> int:
+    """The axis counted from the front.  Raises E0412."""
+    if not -rank <= axis < rank:
+        raise Error("E0412", f"axis {axis} is outside rank {rank}")
+    return axis % rank
+
+
+def axes_in(axes: Sequence[int], rank: int) -> tuple[int, ...]:
+    """Distinct axes counted from the front, sorted.  Raises E0412."""
+    found = sorted(axis_in(a, rank) for a in axes)
+    if len(set(found)) != len(found):
+        raise Error("E0412", f"axes {list(axes)} name a dimension twice")
+    return tuple(found)
+
+
+def same_dtype(*specs: Spec | None) -> np.dtype:
+    """The dtype that all present operands share.  Raises E0403."""
+    dtypes = {s.dtype for s in specs if s is not None}
+    if len(dtypes) != 1:
+        raise Error("E0403", f"operands of different types: {', '.join(sorted(map(str, dtypes)))}")
+    return dtypes.pop()
+
+
+def require_float(spec: Spec) -> Spec:
+    """Raises E0403 unless the tensor is of floating point."""
+    if spec.dtype.kind not in "fV":
+        raise Error("E0403", f"needs floating point, not {spec.dtype}")
+    return spec
+
+
+def require_rank(spec: Spec, *ranks: int) -> Spec:
+    """Raises E0401 unless the rank is one of those given."""
+    if spec.rank not in ranks:
+        raise Error("E0401", f"needs rank {' or '.join(map(str, ranks))}, not {spec}")
+    return spec

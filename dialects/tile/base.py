@@ -1,0 +1,180 @@
+"""Types of dialect tile, the base of its ops, and the dialect made of all of them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import cache
+from typing import Any, NamedTuple, Self, cast
+
+from numpy.typing import NDArray
+from xdsl.ir import Attribute, Data, Dialect, Region, SSAValue, TypeAttribute
+from xdsl.irdl import base, irdl_attr_definition
+from xdsl.parser import AttrParser
+from xdsl.printer import Printer
+from xdsl.utils.exceptions import VerifyException
+
+import ttc.dialects.tile as package
+from ttc.dialects.core.errors import Error
+from ttc.dialects.core.formats import FORMATS
+from ttc.dialects.core.interpret import kernel
+from ttc.dialects.core.ir import TtcOp, collect_ops, source_names
+from ttc.dialects.core.plain import TensorType
+
+
+class Tile(NamedTuple):
+    """The type of a value in dialect tile.
+
+    Args:
+        shape: logical, unpadded elements; the last dimension runs along tile columns.
+        format: name of its data format.
+        tile: (height, width) of a tile in elements, or None for row layout.
+        fold: how many dimensions before the last fold into tile rows (1: only the one before); the rest count as t.
+    """
+
+    shape: tuple[int, ...]
+    format: str
+    tile: tuple[int, int] | None = None
+    fold: int = 1
+
+    @property
+    def layout(self) -> str:
+        """As the type prints it: `rows`, `tiles(h, w)`, or `tiles(h, w, fold)`."""
+        if self.tile is None:
+            return "rows"
+        return f"tiles({self.tile[0]}, {self.tile[1]}{f', {self.fold}' if self.fold != 1 else ''})"
+
+    @property
+    def elements(self) -> int:
+        count = 1
+        for size in self.shape:
+            count *= size
+        return count
+
+    def tile_dims(self) -> tuple[int, int, int]:
+        """(t, rows, columns) in tiles.  Raises E0302 in row layout."""
+        if self.tile is None:
+            raise Error("E0302", f"{self.shape} is in row layout: it has no tiles")
+        lead = (1, 1, *self.shape)
+        split = max(len(lead) - 1 - max(self.fold, 1), 0)
+        t = rows = 1
+        for size in lead[:split]:
+            t *= size
+        for size in lead[split:-1]:
+            rows *= size
+        return t, -(-rows // self.tile[0]), -(-lead[-1] // self.tile[1])
+
+    def with_(self, **changes: Any) -> Tile:
+        """A copy with some fields changed."""
+        return self._replace(**changes)
+
+
+@irdl_attr_definition
+class TileType(Data[Tile], TypeAttribute):
+    """`!tile.tensor<1x128x768xFloat32, tiles(32, 32)>`."""
+
+    name = "tile.tensor"
+
+    def print_parameter(self, printer: Printer) -> None:
+        shape = "".join(f"{d}x" for d in self.data.shape)
+        printer.print_string(f"<\"{shape}{self.data.format}\", \"{self.data.layout}\">")
+
+    @classmethod
+    def parse_parameter(cls, parser: AttrParser) -> Tile:
+        with parser.in_angle_brackets():
+            *dims, format_ = parser.parse_str_literal().split("x")
+            parser.parse_punctuation(",")
+            layout = re.fullmatch(r"rows|tiles\((\d{1,4}), (\d{1,4})(?:, (\d))?\)", parser.parse_str_literal())
+        if layout is None or format_ not in FORMATS or not all(d.isdecimal() and len(d) < 16 for d in dims):
+            parser.raise_error("a tile type reads <\"1x128x768xFloat32\", \"tiles(32, 32)\">")
+        h, w, fold = layout.groups()
+        return Tile(tuple(map(int, dims)), format_, None if h is None else (int(h), int(w)), int(fold or 1))
+
+    def get_shape(self) -> tuple[int, ...]:
+        return self.data.shape
+
+    def plain_type(self) -> TensorType:
+        """As plain functions and netlists hold it."""
+        return TensorType(self.data.shape, self.data.format, self.data.layout)
+
+
+@cache
+def tile_type(tile: Tile) -> TileType:
+    """The type attribute of a tile; one object a tile."""
+    return TileType(tile)
+
+
+def tile_of(value: SSAValue | Attribute) -> Tile:
+    """The tile of a value or type.  Raises E0302."""
+    type_ = value.type if isinstance(value, SSAValue) else value
+    if not isinstance(type_, TileType):
+        raise Error("E0302", f"{type_} is not a type of dialect tile")
+    return type_.data
+
+
+TILE = base(TileType)
+
+
+class TileOp(TtcOp):
+    """An op of dialect tile.  Its shapes follow from `infer`; format and layout of results are chosen by passes.
+
+    The numpy kernel is the function of its mnemonic in `tile/kernels/`, or the nn kernel of the same name.
+    """
+
+    def verify_(self) -> None:
+        tiles = [None if v is None else tile_of(v) for v in self.named_operands()]
+        try:
+            found = type(self)._infer(tiles, self.plain_attrs())
+        except Error as error:
+            raise VerifyException(error.message) from error
+        shapes = tuple(tile_of(r).shape for r in self.results)
+        if found != shapes:
+            raise VerifyException(f"{self.name} gives {found}, but its results are {shapes}")
+
+    @classmethod
+    def infer(cls, *operands: Any, **attrs: Any) -> tuple[int, ...] | list[tuple[int, ...]]:
+        """Result shape (or a list of them) from operand tiles (None: absent) and plain attributes.  Raises E04xx."""
+        raise Error("E0901", f"{cls.name} has no infer")
+
+    @classmethod
+    def evaluate(cls, *operands: NDArray | None, **attrs: Any) -> Any:
+        """Reference semantics on numpy arrays."""
+        return kernel(cls.name)(*operands, **attrs)
+
+    @classmethod
+    def _infer(cls, tiles: Sequence[Tile | None], attrs: dict[str, Any]) -> tuple[tuple[int, ...], ...]:
+        found = cls.infer(*tiles, **attrs)
+        return tuple(found) if isinstance(found, list) else (found,)
+
+    @classmethod
+    def build(
+        cls,
+        *operands: SSAValue | None,
+        location: Attribute,
+        format: str | None = None,
+        fold: int | None = None,
+        regions: Sequence[Region] = (),
+        **attrs: Any,
+    ) -> Self:
+        """Create the op; results take format, tile shape and fold of the first operand unless given.  Raises E04xx at the location."""
+        given = {k: v for k, v in attrs.items() if v is not None}
+        tiles = [None if x is None else tile_of(x) for x in operands]
+        try:
+            shapes = cls._infer(tiles, given)
+        except Error as error:
+            raise error.at(" + ".join(source_names(location)) or cls.name) from None
+        first = next(t for t in tiles if t is not None)
+        like = first.with_(format=format or first.format, fold=first.fold if fold is None else fold)
+        return cast("Self", cls.make(operands, given, [tile_type(like.with_(shape=s)) for s in shapes], location, regions))
+
+
+@cache
+def ops() -> dict[str, type[TileOp]]:
+    """All tile ops by mnemonic."""
+    return collect_ops(package, "tile", TileOp)
+
+
+@cache
+def dialect() -> Dialect:
+    """The tile dialect."""
+    return Dialect("tile", list(ops().values()), [TileType])

@@ -1,0 +1,178 @@
+"""What a pass is, what it works on, and the one rewriter through which it changes IR."""
+
+from __future__ import annotations
+
+import re
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Literal, Protocol, TypeVar
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Attribute, Operation, SSAValue
+
+from ttc.dialects.core.ir import TtcOp, fused_location, source_names, where
+from ttc.dialects.core.targets import Target
+from ttc.dialects.core.weights import WeightStore
+from ttc.dialects.nn.base import NNOp
+
+OpT = TypeVar("OpT", bound=NNOp)
+
+
+@dataclass(frozen=True)
+class Remark:
+    """What a pass did or did not do at one place, and why.
+
+    Args:
+        kind: `applied`, `missed` or `analysis`.
+        pass_name: of the pass that says it.
+        location: source names of the op.
+        message: one line.
+        data: figures behind the message.
+    """
+
+    kind: Literal["applied", "missed", "analysis"]
+    pass_name: str
+    location: tuple[str, ...]
+    message: str
+    data: Mapping[str, object] = field(default_factory=dict)
+
+
+@dataclass
+class Report:
+    """What one run of a pass did: how often each named rewrite was applied, and its remarks."""
+
+    rewrites: Counter[str] = field(default_factory=Counter)
+    remarks: list[Remark] = field(default_factory=list)
+    seconds: float = 0.0
+
+
+@dataclass
+class Unit:
+    """What is compiled: the module, the values of its weights, and the machine it is for."""
+
+    module: ModuleOp
+    weights: WeightStore
+    target: Target
+
+
+class Instrument(Protocol):
+    """Watches the pipeline.  `rewrite` is asked before every named rewrite and may refuse it."""
+
+    def on_stage(self, stage: str, unit: Unit) -> None: ...
+    def before(self, pass_: Pass, unit: Unit) -> None: ...
+    def after(self, pass_: Pass, unit: Unit, report: Report) -> None: ...
+    def failed(self, pass_: Pass, unit: Unit, error: BaseException) -> None: ...
+    def finish(self) -> None: ...
+    def rewrite(self, name: str, op: Operation) -> bool: ...
+    def remark(self, remark: Remark) -> None: ...
+
+
+class Watcher:
+    """An Instrument that does nothing; subclass it and override what you need."""
+
+    def on_stage(self, stage: str, unit: Unit) -> None: ...
+    def before(self, pass_: Pass, unit: Unit) -> None: ...
+    def after(self, pass_: Pass, unit: Unit, report: Report) -> None: ...
+    def failed(self, pass_: Pass, unit: Unit, error: BaseException) -> None: ...
+    def finish(self) -> None: ...
+
+    def rewrite(self, name: str, op: Operation) -> bool:
+        return True
+
+    def remark(self, remark: Remark) -> None: ...
+
+
+class Rewriter:
+    """Changes IR on behalf of one pass: asks instruments, keeps locations, counts rewrites, passes remarks on."""
+
+    def __init__(self, pass_name: str, instruments: Sequence[Instrument] = ()) -> None:
+        self.pass_name = pass_name
+        self.instruments = instruments
+        self.report = Report()
+
+    def allow(self, name: str, op: Operation) -> bool:
+        """Whether the rewrite of that name may happen at the op; counts it if so.  Call once it is sure to apply."""
+        for instrument in self.instruments:
+            if not instrument.rewrite(name, op):
+                return False
+        self.report.rewrites[name] += 1
+        return True
+
+    def build(self, anchor: Operation, kind: type[OpT], *operands: SSAValue | None, sources: Sequence[Operation] = (), **attrs: Any) -> OpT:
+        """Create an nn op before `anchor`, located at the sources (default: the anchor)."""
+        op = kind.build(*operands, location=self.location(sources or (anchor,)), **attrs)
+        return self.insert(anchor, op)
+
+    def insert(self, anchor: Operation, op: Any) -> Any:
+        """Put a new op before `anchor`; returns it."""
+        block = anchor.parent
+        if block is None:
+            raise ValueError(f"{anchor.name} is in no block")
+        block.insert_op_before(op, anchor)
+        return op
+
+    def location(self, sources: Iterable[Operation]) -> Attribute:
+        """The fused location of ops that a new one replaces."""
+        return fused_location([op.location for op in sources])
+
+    def replace(self, op: Operation, values: SSAValue | Sequence[SSAValue]) -> None:
+        """Use `values` for the results of `op`, keep their name hints, and erase it."""
+        for old, new in zip(op.results, [values] if isinstance(values, SSAValue) else values, strict=True):
+            if new.name_hint is None:
+                new.name_hint = old.name_hint
+            old.replace_all_uses_with(new)
+        op.detach()
+        op.erase()
+
+    def erase_dead(self, op: Operation) -> None:
+        """Erase the op if nothing uses it, and then its operands' ops likewise."""
+        if op.parent is None or any(r.uses for r in op.results) or not isinstance(op, TtcOp):
+            return
+        feeding = [v.owner for v in op.operands]
+        op.detach()
+        op.erase()
+        for owner in feeding:
+            if isinstance(owner, Operation):
+                self.erase_dead(owner)
+
+    def sweep(self, root: Operation, handlers: Mapping[type[Operation], Callable[[Any], None]]) -> None:
+        """Call the handler of each op's type, once an op in program order; ops erased on the way are passed over."""
+        for op in list(root.walk()):
+            handler = handlers.get(type(op))
+            if handler is not None and op.parent is not None:
+                handler(op)
+
+    def applied(self, op: Operation, message: str, **data: object) -> None:
+        """Remark that something was done."""
+        self._remark("applied", op, message, data)
+
+    def missed(self, op: Operation, message: str, **data: object) -> None:
+        """Remark that something was not done, and why."""
+        self._remark("missed", op, message, data)
+
+    def analysis(self, op: Operation, message: str, **data: object) -> None:
+        """Remark on what was found."""
+        self._remark("analysis", op, message, data)
+
+    def _remark(self, kind: Literal["applied", "missed", "analysis"], op: Operation, message: str, data: Mapping[str, object]) -> None:
+        remark = Remark(kind, self.pass_name, source_names(op.location) or (where(op),), message, data)
+        self.report.remarks.append(remark)
+        for instrument in self.instruments:
+            instrument.remark(remark)
+
+
+class Pass(ABC):
+    """One transformation.  A subclass is a frozen dataclass whose fields are its options; its docstring shows IR before and after."""
+
+    name: ClassVar[str]
+
+    @abstractmethod
+    def apply(self, unit: Unit, rewriter: Rewriter) -> None:
+        """Change the unit in place."""
+
+
+def kebab(name: str) -> str:
+    """`FuseBias` -> `fuse-bias`."""
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "-", name).lower()
