@@ -635,11 +635,13 @@ class Port:
         name: as the source calls it.
         updates: for a result, the parameter or state whose new value it is.
         dtype: dtype the user sees; None: that of the value.
+        streamed: whether the user's array holds many microbatches along dimension 0, of which the value is one.
     """
 
     name: str
     updates: str | None = None
     dtype: np.dtype | None = None
+    streamed: bool = False
 
     def attribute(self) -> builtin.DictionaryAttr:
         entries: dict[str, Attribute] = {"ttc.name": builtin.StringAttr(self.name)}
@@ -647,6 +649,8 @@ class Port:
             entries["ttc.updates"] = builtin.StringAttr(self.updates)
         if self.dtype is not None:
             entries["ttc.dtype"] = element_type(self.dtype)
+        if self.streamed:
+            entries["ttc.streamed"] = builtin.UnitAttr()
         return builtin.DictionaryAttr(entries)
 
     @staticmethod
@@ -654,7 +658,7 @@ class Port:
         data = {k: plain(v) for k, v in entry.data.items()}
         if not isinstance(data.get("ttc.name"), str):
             raise Error("E0302", "an argument or result of an entry function lacks ttc.name")
-        return Port(data["ttc.name"], data.get("ttc.updates"), data.get("ttc.dtype"))
+        return Port(data["ttc.name"], data.get("ttc.updates"), data.get("ttc.dtype"), "ttc.streamed" in data)
 
 
 def entry_functions(module: builtin.ModuleOp) -> list[func.FuncOp]:
