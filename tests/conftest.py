@@ -1,0 +1,38 @@
+"""Fixtures that tests of all floors share: small ONNX models built with onnx's own helpers, so that no exporter is needed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+
+def small_model(seed: int = 0) -> onnx.ModelProto:
+    """relu(x @ w + b), then softmax: x[batch, 8] -> probabilities[batch, 4]."""
+    rng = np.random.default_rng(seed)
+    weights = {"w": rng.standard_normal((8, 4)).astype(np.float32), "b": rng.standard_normal(4).astype(np.float32)}
+    nodes = [
+        helper.make_node("MatMul", ["x", "w"], ["product"], name="/fc/MatMul"),
+        helper.make_node("Add", ["product", "b"], ["sum"], name="/fc/Add"),
+        helper.make_node("Relu", ["sum"], ["positive"], name="/Relu"),
+        helper.make_node("Softmax", ["positive"], ["probabilities"], name="/Softmax", axis=-1),
+    ]
+    graph = helper.make_graph(
+        nodes,
+        "small",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["batch", 8])],
+        [helper.make_tensor_value_info("probabilities", TensorProto.FLOAT, ["batch", 4])],
+        [numpy_helper.from_array(value, name) for name, value in weights.items()],
+    )
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=10)
+
+
+@pytest.fixture
+def small_onnx(tmp_path: Path) -> Path:
+    """The file of `small_model`."""
+    path = tmp_path / "small.onnx"
+    onnx.save(small_model(), path)
+    return path

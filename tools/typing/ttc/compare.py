@@ -1,0 +1,1 @@
+../../../ttc/compare.py
