@@ -6,8 +6,12 @@ functions, derived tensors, and the work of a netlist op all take this form; arc
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
+from math import prod
 from typing import TypeAlias
+
+from ttc.dialects.core.errors import Error
 
 Plain: TypeAlias = "None | bool | int | float | str | tuple[Plain, ...]"
 """What an attribute can be: a scalar, or nested tuples of them."""
@@ -20,6 +24,30 @@ class TensorType:
     shape: tuple[int, ...]
     format: str
     layout: str = "rows"
+
+    @property
+    def elements(self) -> int:
+        """Number of elements of a static shape."""
+        return prod(self.shape)
+
+    def tile_dims(self) -> tuple[int, int, int]:
+        """(t, rows, columns) in tiles.  Raises E0602 for a layout without tiles."""
+        found = TILES.fullmatch(self.layout)
+        if found is None:
+            raise Error("E0602", f"layout '{self.layout}' has no tiles")
+        height, width, fold = int(found[1]), int(found[2]), int(found[3] or 1)
+        return fold_to_tiles(self.shape, (height, width), fold)
+
+
+TILES = re.compile(r"tiles\((\d{1,4}), (\d{1,4})(?:, (\d))?\)")
+"""Text of a tiled layout: height, width, and how many dimensions before the last fold into tile rows."""
+
+
+def fold_to_tiles(shape: tuple[int, ...], tile: tuple[int, int], fold: int) -> tuple[int, int, int]:
+    """(t, rows, columns) in tiles of a tensor whose `fold` dimensions before the last fold into rows; the rest before them count as t."""
+    lead = (1, 1, *shape)
+    split = max(len(lead) - 1 - max(fold, 1), 0)
+    return prod(lead[:split]), -(-prod(lead[split:-1]) // tile[0]), -(-lead[-1] // tile[1])
 
 
 @dataclass(frozen=True, slots=True)

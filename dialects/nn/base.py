@@ -49,10 +49,10 @@ class NNOp(TtcOp):
         return kernel(cls.name)(*operands, **attrs)
 
     @classmethod
-    def batch(cls, carried: Sequence[bool], operands: Sequence[Spec | None], result: Spec, attrs: dict[str, Any]) -> bool:
+    def batch(cls, carried: Sequence[bool], operands: Sequence[Spec | None], result: Spec, attrs: dict[str, Any], size: int) -> bool:
         """Whether the result carries the batch in its leading dimension, sample by sample.
 
-        carried[i]: operand i carries the batch as the outermost factor of its dimension 0.  False means "not proven".
+        carried[i]: operand i carries the batch of `size` samples as the outermost factor of its dimension 0.  False means "not proven".
         """
         return False
 

@@ -19,7 +19,7 @@ from ttc.dialects.core.errors import Error
 from ttc.dialects.core.formats import FORMATS
 from ttc.dialects.core.interpret import kernel
 from ttc.dialects.core.ir import TtcOp, collect_ops, source_names
-from ttc.dialects.core.plain import TensorType
+from ttc.dialects.core.plain import TensorType, fold_to_tiles
 
 
 class Tile(NamedTuple):
@@ -55,14 +55,7 @@ class Tile(NamedTuple):
         """(t, rows, columns) in tiles.  Raises E0302 in row layout."""
         if self.tile is None:
             raise Error("E0302", f"{self.shape} is in row layout: it has no tiles")
-        lead = (1, 1, *self.shape)
-        split = max(len(lead) - 1 - max(self.fold, 1), 0)
-        t = rows = 1
-        for size in lead[:split]:
-            t *= size
-        for size in lead[split:-1]:
-            rows *= size
-        return t, -(-rows // self.tile[0]), -(-lead[-1] // self.tile[1])
+        return fold_to_tiles(self.shape, self.tile, self.fold)
 
     def with_(self, **changes: Any) -> Tile:
         """A copy with some fields changed."""

@@ -1,0 +1,134 @@
+"""Streaming an independent batch through the device, one microbatch at a time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from xdsl.dialects import func
+from xdsl.dialects.builtin import ArrayAttr, FunctionType
+from xdsl.ir import SSAValue
+
+from ttc.dialects.core.ir import LeafOp, Port, Spec, StateOp, attribute, entry_functions, ports, spec_of, tensor_type
+from ttc.dialects.nn.base import NNOp
+from ttc.passes.base import Pass, Rewriter, Unit
+
+SLACK = 1.1
+"""How much more padded tiles a sample may cost for a smaller microbatch."""
+
+
+@dataclass(frozen=True)
+class StreamBatch(Pass):
+    """Cut an independent batch of N samples into microbatches of m, which the device streams through its pipeline of ops.
+
+    m is the smallest divisor of N whose tiles are filled about as well as the best divisor's.
+
+    Before:  func.func @forward(%x: tensor<64x10xf32> {ttc.name = "x"}) -> (tensor<64x10xf32> {ttc.name = "y"}) {
+               %y = nn.relu(%x) : (tensor<64x10xf32>) -> tensor<64x10xf32>
+               func.return %y : tensor<64x10xf32>
+             }
+    After:   func.func @forward(%x: tensor<32x10xf32> {ttc.name = "x", ttc.streamed}) -> (tensor<32x10xf32> {ttc.name = "y", ttc.streamed}) attributes {ttc.input_count = 2 : i64} {
+               %y = nn.relu(%x) : (tensor<32x10xf32>) -> tensor<32x10xf32>
+               func.return %y : tensor<32x10xf32>
+             }
+    Missed:  a state is read or updated; an op mixes samples, or is not known not to; a result does not carry the batch.
+    """
+
+    name = "stream-batch"
+
+    def apply(self, unit: Unit, rewriter: Rewriter) -> None:
+        if unit.target.is_host:
+            return
+        for function in entry_functions(unit.module):
+            self._stream(function, rewriter)
+
+    def _stream(self, function: func.FuncOp, rewriter: Rewriter) -> None:
+        block = function.body.block
+        shapes = [spec_of(a.type).shape for a in block.args]
+        size = shapes[0][0] if shapes and shapes[0] else 1
+        if size <= 1:
+            return
+        carried = {a for a, shape in zip(block.args, shapes, strict=True) if shape and shape[0] == size}
+        reason = _carry(function, carried, size)
+        if reason is not None:
+            rewriter.missed(function, f"the batch of {size} is not streamed: {reason}")
+            return
+        samples = microbatch(size, [spec_of(v.type) for v in carried])
+        if samples == size or not rewriter.allow("stream-batch", function):
+            return
+        _resize(function, carried, size, samples)
+        rewriter.applied(function, f"a batch of {size} is streamed as {size // samples} microbatches of {samples}", samples=samples)
+
+
+def _carry(function: func.FuncOp, carried: set[SSAValue], size: int) -> str | None:
+    """Add every value that carries the batch to `carried`; the reason if the samples are not independent."""
+    for op in function.body.block.ops:
+        if isinstance(op, StateOp):
+            return "it reads a state"
+        if isinstance(op, func.ReturnOp):
+            return None if all(v in carried for v in op.operands) else "a result does not carry the batch"
+        if not isinstance(op, NNOp):
+            continue
+        flags = [v in carried for v in op.named_operands()]
+        if not any(flags):
+            continue
+        specs = [None if v is None else spec_of(v.type) for v in op.named_operands()]
+        for result in op.results:
+            if not op.batch(flags, specs, spec_of(result.type), op.plain_attrs(), size):
+                return f"{op.name} may mix samples"
+            carried.add(result)
+    return None
+
+
+def microbatch(size: int, specs: list[Spec]) -> int:
+    """Samples a microbatch: the smallest divisor of the batch that wastes little tile padding."""
+    divisors = [m for m in range(1, size + 1) if size % m == 0]
+    cost = {m: sum(_padded_tiles(spec, size, m) for spec in specs) / m for m in divisors}
+    least = min(cost.values())
+    return next(m for m in divisors if cost[m] <= SLACK * least)
+
+
+def _padded_tiles(spec: Spec, size: int, samples: int) -> int:
+    *lead, cols = spec.shape if spec.rank > 1 else (*spec.shape, 1)
+    rows = samples
+    for index, dim in enumerate(lead):
+        rows = rows * dim // size if index == 0 else rows * dim
+    return -(-rows // 32) * -(-cols // 32)
+
+
+def _resize(function: func.FuncOp, carried: set[SSAValue], size: int, samples: int) -> None:
+    """Give every value that carries the batch its microbatch shape, by inferring all types anew."""
+    arguments, results = ports(function)
+    streamed = [a in carried for a in function.body.block.args]
+    for argument in list(function.body.block.args):
+        if argument in carried:
+            spec = spec_of(argument.type)
+            argument.type = tensor_type(Spec((spec.shape[0] * samples // size, *spec.shape[1:]), spec.dtype))
+    for op in list(function.body.block.ops):
+        if isinstance(op, LeafOp) or not isinstance(op, NNOp) or not any(r in carried for r in op.results):
+            continue
+        _rebuild(op, size, samples)
+    last = function.body.block.last_op
+    types = [v.type for v in last.operands] if last is not None else []
+    function.function_type = FunctionType.from_lists([a.type for a in function.body.block.args], types)
+    function.arg_attrs = ArrayAttr([_streamed(p, s).attribute() for p, s in zip(arguments, streamed, strict=True)])
+    function.res_attrs = ArrayAttr([_streamed(p, streamed=True).attribute() for p in results])
+    function.attributes["ttc.input_count"] = attribute(size // samples)
+
+
+def _streamed(port: Port, streamed: bool) -> Port:
+    return replace(port, streamed=streamed)
+
+
+def _rebuild(op: NNOp, size: int, samples: int) -> None:
+    attrs: dict[str, Any] = op.rebatch(op.plain_attrs(), spec_of(op.results[0].type), size, samples)
+    new = type(op).build(*op.named_operands(), location=op.location, **attrs)
+    block = op.parent
+    if block is None:
+        return
+    block.insert_op_before(new, op)
+    for old_result, new_result in zip(op.results, new.results, strict=True):
+        new_result.name_hint = old_result.name_hint
+        old_result.replace_all_uses_with(new_result)
+    op.detach()
+    op.erase()

@@ -1,0 +1,175 @@
+"""L1 buffers that an op needs on one core, given the block it computes at a time.
+
+A rule is a function `buffers_<mnemonic>(need)` that adds buffers; ops without one take double-buffered blocks of the size of their result.
+Sizes follow the reference: inputs of elementwise ops two blocks, matmul operands two K-blocks of rows and of columns, results two blocks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from ttc.dialects.core.formats import format_named
+from ttc.dialects.core.plain import TensorType
+from ttc.dialects.netlist.model import Buffer
+from ttc.runtime.perf.base import OpView
+
+MAX_INNER = 8
+"""Tiles of the inner dimension that a matmul keeps in L1 at a time."""
+
+
+@dataclass
+class Need:
+    """What a rule sees and fills.
+
+    Args:
+        view: the op.
+        rows, cols: tiles of the block of the result that one core computes at a time.
+        alignment: of tiles, in bytes.
+        inner: (m_k, u_kt) of a matmul, set by its rule.
+    """
+
+    view: OpView
+    rows: int
+    cols: int
+    alignment: int
+    buffers: list[Buffer] = field(default_factory=list)
+    inner: tuple[int, int] | None = None
+
+    def add(self, role: str, tiles: int, type_: TensorType, copies: int = 2) -> None:
+        """Add a buffer of tiles in the format of a tensor."""
+        self.buffers.append(Buffer(role, tiles, self.tile_bytes(type_.format), copies))
+
+    def add_out(self) -> None:
+        """The double-buffered block of the result."""
+        self.add("out", self.rows * self.cols, self.view.result)
+
+    def add_intermediate(self, tiles: int, format_: str = "Float32") -> None:
+        """A block of partial results."""
+        self.buffers.append(Buffer("intermed", tiles, self.tile_bytes(format_), 1))
+
+    def tile_bytes(self, format_: str) -> int:
+        return format_named(format_).tile_bytes(32, 32, self.alignment)
+
+
+Rule = Callable[[Need], None]
+WHOLE_ROWS = frozenset({"softmax", "log_softmax", "layer_norm", "rms_norm"})
+"""Ops whose core reduces along the columns it holds; partial results of a row of cores are combined."""
+
+
+def fill(need: Need) -> Need:
+    """Apply the op's rule; returns the need."""
+    rule: Rule = _RULES.get(need.view.op, buffers_copy)
+    rule(need)
+    return need
+
+
+def buffers_copy(need: Need) -> None:
+    """Elementwise and data movement: a block of each operand, as far as the operand has that many tiles."""
+    for index, operand in enumerate(need.view.operands):
+        if operand is not None:
+            t, rows, cols = operand.tile_dims()
+            need.add(f"in{index}", max(min(need.rows, t * rows), 1) * max(min(need.cols, cols), 1), operand)
+    need.add_out()
+
+
+def buffers_matmul(need: Need) -> None:
+    """Two K-blocks of rows of the left operand and of columns of the right one; a block of partial sums if K takes several."""
+    left = need.view.operand(0)
+    k_tiles = -(-(left.shape[-2] if need.view.attrs.get("transpose_a") else left.shape[-1]) // 32)
+    _multiply(need, need.rows, k_tiles, k_tiles)
+
+
+def buffers_conv2d(need: Need) -> None:
+    """Rows of the image under the block with their halo, a K-block of channels at a time; weights of a tap and K-block."""
+    image, weight = need.view.operand(0), need.view.operand(1)
+    kernel_h, kernel_w, _, _ = weight.shape
+    stride = _ints(need.view.attrs.get("strides"), (1, 1))
+    dilation = _ints(need.view.attrs.get("dilations"), (1, 1))
+    height, width = image.shape[1:3]
+    rows_out = -(-need.rows * 32 // need.view.result.shape[2]) + 1
+    rows_in = min((rows_out - 1) * stride[0] + (kernel_h - 1) * dilation[0] + 1, height)
+    channels = -(-image.shape[-1] // 32)
+    if weight.shape[2] == 1 and image.shape[-1] > 1:
+        channels = min(channels, need.cols)
+    _multiply(need, -(-rows_in * width // 32), channels, channels * kernel_h * kernel_w)
+
+
+def buffers_conv_transpose2d(need: Need) -> None:
+    """As a convolution whose input rows are the output's divided by the stride."""
+    image, weight = need.view.operand(0), need.view.operand(1)
+    kernel_h, kernel_w = weight.shape[:2]
+    stride = _ints(need.view.attrs.get("strides"), (1, 1))
+    rows_out = -(-need.rows * 32 // need.view.result.shape[2]) + kernel_h
+    rows_in = min(-(-rows_out // stride[0]) + 1, image.shape[1])
+    channels = -(-image.shape[-1] // 32)
+    _multiply(need, -(-rows_in * image.shape[2] // 32), channels, channels * kernel_h * kernel_w)
+
+
+def _multiply(need: Need, rows_in: int, block_limit: int, k_tiles: int) -> None:
+    """Operands of an (implicit) matmul: `rows_in` tile rows of the left operand, K-blocks of a divisor of `block_limit` tiles."""
+    inner = next(d for d in range(min(MAX_INNER, block_limit), 0, -1) if block_limit % d == 0)
+    need.inner = (max(k_tiles // inner, 1), inner)
+    need.add("in0", rows_in * inner, need.view.operand(0))
+    need.add("in1", inner * need.cols, need.view.operand(1))
+    for index, operand in enumerate(need.view.operands[2:], 2):
+        if operand is not None:
+            need.add(f"in{index}", need.cols, operand, 1)
+    if need.inner[0] > 1:
+        need.add_intermediate(need.rows * need.cols)
+    need.add_out()
+
+
+def buffers_max_pool2d(need: Need) -> None:
+    """Rows of the image under the block with their halo."""
+    image = need.view.operand(0)
+    kernel = _ints(need.view.attrs.get("kernel"), (1, 1))
+    stride = _ints(need.view.attrs.get("strides"), (1, 1))
+    rows_out = -(-need.rows * 32 // need.view.result.shape[2]) + 1
+    rows_in = min((rows_out - 1) * stride[0] + kernel[0], image.shape[1])
+    need.add("in0", -(-rows_in * image.shape[2] // 32) * need.cols, image)
+    need.add_out()
+
+
+def buffers_softmax(need: Need) -> None:
+    """The block itself, a copy of it, and the row statistics."""
+    need.add("in0", need.rows * need.cols, need.view.operand(0))
+    for index, operand in enumerate(need.view.operands[1:], 1):
+        if operand is not None:
+            need.add(f"in{index}", need.cols, operand, 1)
+    need.add_intermediate(need.rows * need.cols + 2 * need.rows)
+    need.add_out()
+
+
+def buffers_attention(need: Need) -> None:
+    """Rows of q, a K-block of keys and values at a time with running statistics, and a block of the mask."""
+    query, key, value = (need.view.operand(i) for i in range(3))
+    depth, keys = -(-query.shape[-1] // 32), min(-(-key.shape[-2] // 32), MAX_INNER)
+    need.add("in0", need.rows * depth, query)
+    need.add("in1", keys * depth, key)
+    need.add("in2", keys * need.cols, value)
+    if len(need.view.operands) > 3 and need.view.operands[3] is not None:
+        need.add("in3", need.rows * keys, need.view.operand(3))
+    need.add_intermediate(need.rows * (keys + need.cols + 2))
+    need.add_out()
+
+
+def buffers_reduce(need: Need) -> None:
+    """Blocks of the operand pass through; partial results stay."""
+    operand = need.view.operand(0)
+    need.add("in0", need.rows * max(need.cols, 1), operand)
+    need.add_intermediate(need.rows * need.cols)
+    need.add_out()
+
+
+def _ints(value: object, default: tuple[int, int]) -> tuple[int, int]:
+    return (int(value[0]), int(value[1])) if isinstance(value, tuple) and len(value) >= 2 else default
+
+
+_RULES: dict[str, Rule] = {name.removeprefix("buffers_"): rule for name, rule in list(globals().items()) if name.startswith("buffers_")}
+_RULES |= {
+    "avg_pool2d": buffers_max_pool2d,
+    "log_softmax": buffers_softmax,
+    "layer_norm": buffers_softmax,
+    "rms_norm": buffers_softmax,
+}
