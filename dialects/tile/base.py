@@ -161,6 +161,12 @@ class TileOp(TtcOp):
         return cast("Self", cls.make(operands, given, [tile_type(like.with_(shape=s)) for s in shapes], location, regions))
 
 
+def require_broadcastable(operand: Tile | None, shape: tuple[int, ...]) -> None:
+    """Raises E0401 unless an operand, where present, broadcasts to the shape without enlarging it."""
+    if operand is not None and broadcast_shapes(operand.shape, shape) != shape:
+        raise Error("E0401", f"{list(operand.shape)} does not broadcast to {list(shape)}")
+
+
 @cache
 def ops() -> dict[str, type[TileOp]]:
     """All tile ops by mnemonic."""

@@ -1,0 +1,91 @@
+"""Pooling over channels-last images."""
+
+from __future__ import annotations
+
+from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def, traits_def
+from xdsl.traits import Pure
+
+from ttc.dialects.core.errors import Error
+from ttc.dialects.core.ir import BOOL, INTS
+from ttc.dialects.tile.base import TILE, Tile, TileOp
+from ttc.dialects.tile.conv import window_sizes
+
+
+@irdl_op_definition
+class MaxPool2dOp(TileOp):
+    """Largest element of each window; padding never wins.
+
+    Args:    x: tile[n, h, w, c].  kernel: kh, kw.  strides: sh, sw.  pads: top, left, bottom, right.  dilations: dh, dw.
+             ceil_mode: a last window that starts inside the padded image but ends outside counts.
+    Returns: y: tile[n, h', w', c].
+    Raises:  E0401 if the window does not fit, E0402 for attributes out of range.
+    """
+
+    name = "tile.max_pool2d"
+    x = operand_def(TILE)
+    kernel = prop_def(INTS)
+    strides = prop_def(INTS)
+    pads = prop_def(INTS)
+    dilations = prop_def(INTS)
+    ceil_mode = prop_def(BOOL)
+    y = result_def(TILE)
+    traits = traits_def(Pure())
+
+    @classmethod
+    def infer(
+        cls,
+        x: Tile,
+        *,
+        kernel: tuple[int, ...],
+        strides: tuple[int, ...],
+        pads: tuple[int, ...],
+        dilations: tuple[int, ...],
+        ceil_mode: bool,
+    ) -> tuple[int, ...]:
+        return _pooled(x, kernel, strides, pads, dilations, ceil_mode)
+
+
+@irdl_op_definition
+class AvgPool2dOp(TileOp):
+    """Mean of each window.
+
+    Args:    x: tile[n, h, w, c].  kernel: kh, kw.  strides: sh, sw.  pads: top, left, bottom, right.  dilations: dh, dw.
+             ceil_mode: a last window that starts inside the padded image but ends outside counts.
+             count_include_pad: padding counts as zeros instead of being left out of the mean.
+    Returns: y: tile[n, h', w', c].
+    Raises:  E0401 if the window does not fit, E0402 for attributes out of range.
+    """
+
+    name = "tile.avg_pool2d"
+    x = operand_def(TILE)
+    kernel = prop_def(INTS)
+    strides = prop_def(INTS)
+    pads = prop_def(INTS)
+    dilations = prop_def(INTS)
+    ceil_mode = prop_def(BOOL)
+    count_include_pad = prop_def(BOOL)
+    y = result_def(TILE)
+    traits = traits_def(Pure())
+
+    @classmethod
+    def infer(
+        cls,
+        x: Tile,
+        *,
+        kernel: tuple[int, ...],
+        strides: tuple[int, ...],
+        pads: tuple[int, ...],
+        dilations: tuple[int, ...],
+        ceil_mode: bool,
+        count_include_pad: bool,
+    ) -> tuple[int, ...]:
+        return _pooled(x, kernel, strides, pads, dilations, ceil_mode)
+
+
+def _pooled(
+    x: Tile, kernel: tuple[int, ...], strides: tuple[int, ...], pads: tuple[int, ...], dilations: tuple[int, ...], ceil_mode: bool
+) -> tuple[int, ...]:
+    if len(x.shape) != 4:
+        raise Error("E0401", f"pooling needs an image of rank 4, not {list(x.shape)}")
+    n, h, w, c = x.shape
+    return (n, *window_sizes((h, w), kernel, strides, pads, dilations, ceil_mode=ceil_mode), c)
