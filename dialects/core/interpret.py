@@ -11,7 +11,6 @@ from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-
 from ttc.dialects.core.errors import Error, nearest
 from ttc.dialects.core.formats import format_named
 from ttc.dialects.core.plain import Function, Work
@@ -65,9 +64,7 @@ def run_work(work: Work, operands: Sequence[NDArray | None], resolve: Resolver |
             results = _evaluate(work, operands, resolve)
     except Error as error:
         raise error.at(" + ".join(work.location) or work.op) from None
-    return [
-        format_named(type_.format).round(np.asarray(value)) for value, type_ in zip(results, work.results, strict=True)
-    ]
+    return [format_named(type_.format).round(np.asarray(value)) for value, type_ in zip(results, work.results, strict=True)]
 
 
 def _evaluate(work: Work, operands: Sequence[NDArray | None], resolve: Resolver | None) -> Sequence[NDArray]:

@@ -11,11 +11,14 @@ import pkgutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
+from io import StringIO
 from types import ModuleType
 from typing import Any, ClassVar, NamedTuple, TypeVar, cast
 
 import ml_dtypes
 import numpy as np
+from ttc.dialects.core.errors import Error
+from ttc.dialects.core.plain import Plain
 from xdsl.context import Context
 from xdsl.dialects import builtin, func
 from xdsl.ir import Attribute, Block, Data, Dialect, Operation, ParametrizedAttribute, Region, SSAValue
@@ -27,18 +30,14 @@ from xdsl.irdl import (
     base,
     irdl_attr_definition,
     irdl_op_definition,
-    opt_prop_def,
     prop_def,
     result_def,
     traits_def,
 )
 from xdsl.parser import AttrParser, Parser
 from xdsl.printer import Printer
-from xdsl.traits import Pure
+from xdsl.traits import IsolatedFromAbove, Pure
 from xdsl.utils.exceptions import ParseError, VerifyException
-
-from ttc.dialects.core.errors import Error
-from ttc.dialects.core.plain import Plain
 
 OpT = TypeVar("OpT", bound="TtcOp")
 DYNAMIC = -1
@@ -118,7 +117,13 @@ STR = base(builtin.StringAttr)
 INTS = builtin.DenseArrayBase.constr(builtin.i64)
 FLOATS = builtin.DenseArrayBase.constr(builtin.f64)
 STRS = base(builtin.ArrayAttr)
-DTYPE = base(builtin.IntegerType) | base(builtin.Float16Type) | base(builtin.Float32Type) | base(builtin.Float64Type) | base(builtin.BFloat16Type)
+DTYPE = (
+    base(builtin.IntegerType)
+    | base(builtin.Float16Type)
+    | base(builtin.Float32Type)
+    | base(builtin.Float64Type)
+    | base(builtin.BFloat16Type)
+)
 """Constraints for `prop_def`: an op's attributes are of these kinds, seen as int, bool, float, str, tuples of them, or numpy dtype."""
 
 
@@ -573,9 +578,7 @@ def parse_module(text: str, name: str, dialects: Iterable[Callable[[], Dialect]]
 
 def print_op(op: Operation, *, locations: bool = True) -> str:
     """The text of an op, weights elided."""
-    import io
-
-    stream = io.StringIO()
+    stream = StringIO()
     Printer(stream, print_debuginfo=locations).print_op(op)
     return stream.getvalue()
 
@@ -619,8 +622,6 @@ def _check_region(region: Region, outer: set[SSAValue]) -> None:
 
 
 def _isolated(op: Operation) -> bool:
-    from xdsl.traits import IsolatedFromAbove
-
     return op.has_trait(IsolatedFromAbove)
 
 
@@ -718,6 +719,11 @@ def set_module_attr(module: builtin.ModuleOp, name: str, value: Plain | dict[str
         else attribute(value)
     )
     module.attributes[f"ttc.{name}"] = entry
+
+
+def set_type(value: SSAValue, type_: Attribute) -> None:
+    """Give a value another type in place; its uses stay."""
+    value._type = type_  # pyright: ignore[reportPrivateUsage, reportAttributeAccessIssue]
 
 
 def blocks_of(module: Operation) -> Iterator[Block]:

@@ -8,7 +8,6 @@ from importlib import resources
 from typing import Any
 
 import yaml
-
 from ttc.dialects.core.errors import Error, nearest
 
 
@@ -74,5 +73,5 @@ def load_target(name: str) -> Target:
     if name not in target_names():
         raise Error("E0101", f"there is no target '{name}'", hint=nearest(name, target_names()))
     text = (resources.files("ttc.dialects.core") / "data" / "targets" / f"{name}.yaml").read_text(encoding="utf-8")
-    fields: dict[str, Any] = yaml.safe_load(text)
-    return Target(**{k: tuple(v) if isinstance(v, list) else v for k, v in fields.items()})
+    fields: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in yaml.safe_load(text).items()}
+    return Target(**fields)

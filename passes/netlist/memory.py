@@ -59,7 +59,9 @@ class Channel:
         return -(-value // self.alignment) * self.alignment
 
 
-def place_all(channels: Sequence[Channel], requests: Sequence[tuple[Request, int]]) -> tuple[dict[str, tuple[tuple[int, int], ...]], list[str]]:
+def place_all(
+    channels: Sequence[Channel], requests: Sequence[tuple[Request, int]]
+) -> tuple[dict[str, tuple[tuple[int, int], ...]], list[str]]:
     """Places for queues of several equal buffers.
 
     Args:

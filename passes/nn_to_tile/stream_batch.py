@@ -5,13 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
+from ttc.dialects.core.ir import LeafOp, Port, Spec, StateOp, attribute, entry_functions, ports, set_type, spec_of, tensor_type
+from ttc.dialects.nn.base import NNOp
+from ttc.passes.base import Pass, Rewriter, Unit
 from xdsl.dialects import func
 from xdsl.dialects.builtin import ArrayAttr, FunctionType
 from xdsl.ir import SSAValue
-
-from ttc.dialects.core.ir import LeafOp, Port, Spec, StateOp, attribute, entry_functions, ports, spec_of, tensor_type
-from ttc.dialects.nn.base import NNOp
-from ttc.passes.base import Pass, Rewriter, Unit
 
 SLACK = 1.1
 """How much more padded tiles a sample may cost for a smaller microbatch."""
@@ -48,7 +47,7 @@ class StreamBatch(Pass):
         size = shapes[0][0] if shapes and shapes[0] else 1
         if size <= 1:
             return
-        carried = {a for a, shape in zip(block.args, shapes, strict=True) if shape and shape[0] == size}
+        carried: set[SSAValue] = {a for a, shape in zip(block.args, shapes, strict=True) if shape and shape[0] == size}
         reason = _carry(function, carried, size)
         if reason is not None:
             rewriter.missed(function, f"the batch of {size} is not streamed: {reason}")
@@ -103,7 +102,7 @@ def _resize(function: func.FuncOp, carried: set[SSAValue], size: int, samples: i
     for argument in list(function.body.block.args):
         if argument in carried:
             spec = spec_of(argument.type)
-            argument.type = tensor_type(Spec((spec.shape[0] * samples // size, *spec.shape[1:]), spec.dtype))
+            set_type(argument, tensor_type(Spec((spec.shape[0] * samples // size, *spec.shape[1:]), spec.dtype)))
     for op in list(function.body.block.ops):
         if isinstance(op, LeafOp) or not isinstance(op, NNOp) or not any(r in carried for r in op.results):
             continue

@@ -8,7 +8,6 @@ from importlib import resources
 from typing import Any
 
 import yaml
-
 from ttc.dialects.core.plain import Function, Plain, TensorType
 
 PHASES = {"LoFi": 1, "HiFi2": 2, "HiFi3": 3, "HiFi4": 4}

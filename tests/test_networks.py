@@ -1,0 +1,71 @@
+"""Real networks the whole way: exported by PyTorch, compiled, saved, loaded, run, compared with onnxruntime.
+
+Slow by nature: a network is exported once a worker (bert: about 8 s) and compiled for two targets and two formats.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from functools import cache
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ttc
+from ttc.compare import compare
+
+MODELS = Path(__file__).parent / "data" / "models" / "models.py"
+NETWORKS = ["cnn", "mlp", "resnet50", "bert"]
+
+torch: Any = pytest.importorskip("torch", reason="networks are exported by PyTorch, which has no CPU build for this Python")
+
+
+@cache
+def models() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("network_models", MODELS)
+    if spec is None or spec.loader is None:
+        raise RuntimeError(MODELS)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["network_models"] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="session")
+def exported(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """name -> (path of the ONNX file, inputs by name, outputs by name as onnxruntime computes them)."""
+    import onnxruntime
+
+    @cache
+    def export(name: str) -> tuple[Path, dict[str, np.ndarray], dict[str, np.ndarray]]:
+        path = tmp_path_factory.mktemp(name) / f"{name}.onnx"
+        model, examples = models().build(name)
+        with torch.no_grad():
+            torch.onnx.export(model, examples, path, dynamo=True, opset_version=18, external_data=False, verbose=False)
+        session = onnxruntime.InferenceSession(path)
+        inputs = {x.name: e.numpy() for x, e in zip(session.get_inputs(), examples, strict=True)}
+        outputs = session.run(None, inputs)
+        return path, inputs, dict(zip([y.name for y in session.get_outputs()], outputs, strict=True))
+
+    return export
+
+
+@pytest.mark.parametrize(
+    ("name", "target"), [pytest.param(n, t, marks=pytest.mark.xdist_group(n)) for n in NETWORKS for t in ("n150", "host")]
+)
+@pytest.mark.parametrize("format_", [None, "Float16_b"])
+def test_results_agree_with_onnxruntime(exported: Any, tmp_path: Path, name: str, target: str, format_: str | None) -> None:
+    path, inputs, wanted = exported(name)
+    archive = tmp_path / f"{name}.tti"
+    ttc.compile(path, target=target, format=format_).save(archive)
+    with ttc.load(archive) as executor:
+        found = executor.run(inputs)
+    assert list(found) == list(wanted)
+    for key, reference in wanted.items():
+        difference = compare(found[key], reference, low_precision=format_ is not None)
+        assert difference.within, difference
+        assert difference.pcc >= 0.999, difference
