@@ -12,6 +12,7 @@ from functools import cached_property
 import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
+
 from ttc.dialects.core.errors import Error, nearest
 
 

@@ -11,6 +11,7 @@ from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+
 from ttc.dialects.core.errors import Error, nearest
 from ttc.dialects.core.formats import format_named
 from ttc.dialects.core.plain import Function, Work
@@ -35,7 +36,10 @@ def kernels(dialect: str) -> dict[str, Kernel]:
 
 
 def kernel(op: str) -> Kernel:
-    """The numpy kernel of an op by its full name; a tile op that computes what the nn op of its name does shares its kernel.  Raises E0302."""
+    """The numpy kernel of an op by its full name.  Raises E0302.
+
+    A tile op that computes what the nn op of its name does shares that kernel.
+    """
     dialect, _, mnemonic = op.partition(".")
     tables = {"nn": ("nn",), "tile": ("tile", "nn")}.get(dialect, ())
     for name in tables:

@@ -17,8 +17,6 @@ from typing import Any, ClassVar, NamedTuple, TypeVar, cast
 
 import ml_dtypes
 import numpy as np
-from ttc.dialects.core.errors import Error
-from ttc.dialects.core.plain import Plain
 from xdsl.context import Context
 from xdsl.dialects import builtin, func
 from xdsl.ir import Attribute, Block, Data, Dialect, Operation, ParametrizedAttribute, Region, SSAValue
@@ -38,6 +36,9 @@ from xdsl.parser import AttrParser, Parser
 from xdsl.printer import Printer
 from xdsl.traits import IsolatedFromAbove, Pure
 from xdsl.utils.exceptions import ParseError, VerifyException
+
+from ttc.dialects.core.errors import Error
+from ttc.dialects.core.plain import Plain
 
 OpT = TypeVar("OpT", bound="TtcOp")
 DYNAMIC = -1
@@ -171,7 +172,7 @@ def plain(value: Attribute) -> Any:
         case builtin.StringAttr():
             return value.data
         case builtin.DenseArrayBase():
-            return tuple(value.get_values())
+            return tuple(cast("Any", value).get_values())
         case builtin.ArrayAttr():
             return tuple(plain(x) for x in value.data)
         case builtin.DictionaryAttr():

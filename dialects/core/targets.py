@@ -8,6 +8,7 @@ from importlib import resources
 from typing import Any
 
 import yaml
+
 from ttc.dialects.core.errors import Error, nearest
 
 

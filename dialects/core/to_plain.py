@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from xdsl.ir import Attribute, Block, Operation, SSAValue
+
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.formats import format_of
 from ttc.dialects.core.ir import LeafOp, LiteralAttr, TtcOp, source_names, spec_of
 from ttc.dialects.core.plain import Function, Plain, TensorType, Work
-from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 
 def plain_type(type_: Attribute) -> TensorType:

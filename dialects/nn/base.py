@@ -7,15 +7,16 @@ from functools import cache
 from typing import Any, Self, cast
 
 import numpy as np
-import ttc.dialects.nn as package
 from numpy.typing import NDArray
-from ttc.dialects.core.errors import Error
-from ttc.dialects.core.interpret import kernel
-from ttc.dialects.core.ir import Spec, TtcOp, collect_ops, source_names, spec_of, tensor_type
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute, Dialect, SSAValue
 from xdsl.irdl import base
 from xdsl.utils.exceptions import VerifyException
+
+import ttc.dialects.nn as package
+from ttc.dialects.core.errors import Error
+from ttc.dialects.core.interpret import kernel
+from ttc.dialects.core.ir import Spec, TtcOp, collect_ops, source_names, spec_of, tensor_type
 
 TENSOR = base(TensorType)
 

@@ -36,7 +36,7 @@ class Channel:
         """The lowest address at which the block overlaps no other that is alive at the same time; None if there is none."""
         size = self._aligned(request.size_bytes)
         address = self._aligned(self.base)
-        for start, end, other in self._alive_with(request):
+        for start, end, _ in self._alive_with(request):
             if start - address >= size:
                 break
             address = max(address, end)

@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ttc.dialects.core.ir import LeafOp, Port, Spec, StateOp, attribute, entry_functions, ports, set_type, spec_of, tensor_type
-from ttc.dialects.nn.base import NNOp
-from ttc.passes.base import Pass, Rewriter, Unit
 from xdsl.dialects import func
 from xdsl.dialects.builtin import ArrayAttr, FunctionType
 from xdsl.ir import SSAValue
+
+from ttc.dialects.core.ir import LeafOp, Port, Spec, StateOp, attribute, entry_functions, ports, set_type, spec_of, tensor_type
+from ttc.dialects.nn.base import NNOp
+from ttc.passes.base import Pass, Rewriter, Unit
 
 SLACK = 1.1
 """How much more padded tiles a sample may cost for a smaller microbatch."""
@@ -26,7 +27,8 @@ class StreamBatch(Pass):
                %y = nn.relu(%x) : (tensor<64x10xf32>) -> tensor<64x10xf32>
                func.return %y : tensor<64x10xf32>
              }
-    After:   func.func @forward(%x: tensor<32x10xf32> {ttc.name = "x", ttc.streamed}) -> (tensor<32x10xf32> {ttc.name = "y", ttc.streamed}) attributes {ttc.input_count = 2 : i64} {
+    After:   func.func @forward(%x: tensor<32x10xf32> {ttc.name = "x", ttc.streamed})
+                 -> (tensor<32x10xf32> {ttc.name = "y", ttc.streamed}) attributes {ttc.input_count = 2 : i64} {
                %y = nn.relu(%x) : (tensor<32x10xf32>) -> tensor<32x10xf32>
                func.return %y : tensor<32x10xf32>
              }

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
+from xdsl.ir import Block, Operation, SSAValue
+
 from ttc.dialects.core.ir import ConstantOp, LeafOp, LiteralAttr
 from ttc.dialects.tile.base import TileOp
-from xdsl.ir import Block, Operation, SSAValue
 
 
 @dataclass(frozen=True)

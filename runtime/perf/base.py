@@ -8,6 +8,7 @@ from importlib import resources
 from typing import Any
 
 import yaml
+
 from ttc.dialects.core.plain import Function, Plain, TensorType
 
 PHASES = {"LoFi": 1, "HiFi2": 2, "HiFi3": 3, "HiFi4": 4}
