@@ -228,7 +228,7 @@ class LiteralAttr(Data[Literal]):
 
     def print_parameter(self, printer: Printer) -> None:
         with printer.in_angle_brackets():
-            printer.print_string(_value_text(self.data.values))
+            printer.print_string(value_text(self.data.values))
             printer.print_string(", ")
             printer.print_attribute(tensor_type(self.data.spec))
 
@@ -249,7 +249,8 @@ def _shortest(value: np.generic) -> float:
     return float(value) if value.dtype == np.float64 else float(str(value.astype(np.float32)))
 
 
-def _value_text(value: object) -> str:
+def value_text(value: object) -> str:
+    """A plain value as `parse_value` reads it."""
     match value:
         case bool():
             return "true" if value else "false"
@@ -257,7 +258,7 @@ def _value_text(value: object) -> str:
             text = repr(value)
             return "ninf" if text == "-inf" else text if "." in text or "n" in text else text.replace("e", ".0e")
         case tuple():
-            return "[" + ", ".join(_value_text(x) for x in value) + "]"
+            return "[" + ", ".join(value_text(x) for x in value) + "]"
         case str():
             return '"' + value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") + '"'
         case np.dtype():
@@ -416,7 +417,7 @@ class TtcOp(IRDLOperation):
             for index, name in enumerate(sorted(attrs)):
                 printer.print_string(f"{', ' if index else ''}{name} = ")
                 value = plain(attrs[name])
-                printer.print_attribute(value) if isinstance(value, Attribute) else printer.print_string(_value_text(value))
+                printer.print_attribute(value) if isinstance(value, Attribute) else printer.print_string(value_text(value))
             printer.print_string("}")
         printer.print_string(" : (")
         printer.print_list(self.operands, lambda v: printer.print_attribute(v.type))
