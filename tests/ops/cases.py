@@ -84,7 +84,7 @@ def check_batch(
     specs = [None if x is None else Spec(x.shape, x.dtype) for x in arrays]
     whole = run_op(op_class, arrays, attrs)
     for y in whole:
-        assert op_class.batch(carried, specs, Spec(y.shape, y.dtype), attrs)
+        assert op_class.batch(carried, specs, Spec(y.shape, y.dtype), attrs, size)
     alone = op_class.rebatch(attrs, Spec(whole[0].shape, whole[0].dtype), size, 1)
     for sample in range(size):
         rows = [_rows(x, sample, size) if c and x is not None else x for x, c in zip(arrays, carried, strict=True)]
@@ -93,11 +93,13 @@ def check_batch(
             assert max_abs(part, _rows(y, sample, size)) <= tol
 
 
-def check_no_batch(op_class: type[NNOp], specs: Sequence[Spec | None], carried: Sequence[bool], attrs: dict[str, Any]) -> None:
+def check_no_batch(
+    op_class: type[NNOp], specs: Sequence[Spec | None], carried: Sequence[bool], attrs: dict[str, Any], size: int
+) -> None:
     """`batch` does not hold for the op's first result."""
     found = op_class.infer(*specs, **attrs)
     result = found if isinstance(found, Spec) else found[0]
-    assert op_class.batch(carried, specs, result, attrs) is False
+    assert op_class.batch(carried, specs, result, attrs, size) is False
 
 
 def spec(*shape: int, dtype: str = "float32") -> Spec:
