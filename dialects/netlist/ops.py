@@ -1,0 +1,493 @@
+"""Ops of dialect netlist: queues, graphs of placed ops, programs.
+
+Everything that later passes decide (places, blocks, buffers, sizes, addresses, lifetimes) is optional; `to_model` asks for all of it.
+Queues, graphs, ops and programs are named by their `sym`, and refer to each other by these names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import cache
+from typing import Any, Self, TypeVar, cast
+
+from xdsl.dialects.builtin import ArrayAttr, ModuleOp, TensorType, UnknownLoc
+from xdsl.ir import Attribute, Block, Dialect, Operation, Region, SSAValue
+from xdsl.irdl import base, irdl_op_definition, operand_def, opt_prop_def, prop_def, region_def, result_def, traits_def, var_operand_def
+from xdsl.traits import IsolatedFromAbove, IsTerminator, NoTerminator
+from xdsl.utils.exceptions import VerifyException
+
+from ttc.dialects.core.errors import Error
+from ttc.dialects.core.ir import INT, INTS, STR, TtcOp
+from ttc.dialects.netlist.attrs import (
+    RECORDS,
+    AddressesAttr,
+    BlockingAttr,
+    ChipAttr,
+    GridAttr,
+    HostAttr,
+    netlist_attribute,
+    netlist_value,
+)
+from ttc.dialects.netlist.model import Argument, Blocking, Buffer, Chip, Grid, Host, Instruction
+from ttc.dialects.tile.base import TileType
+
+T = TypeVar("T")
+TENSOR = base(TileType) | base(TensorType)
+NUMBER = INT | STR
+"""An integer, or a variable as `$name`."""
+
+
+def _field(name: str, kind: type[T]) -> T:
+    """A typed accessor of the property of that name: None while it is absent; assigning None removes it."""
+    found = property(lambda op: op.get(name), lambda op, value: op.set(name, value))
+    return cast("T", found)
+
+
+class NetlistBase(TtcOp):
+    """Base of the dialect's ops: properties as values of the model's types."""
+
+    def get(self, name: str) -> Any:
+        """A property as a value of the model; None if absent."""
+        found = self.properties.get(name)
+        return None if found is None else netlist_value(found)
+
+    def set(self, name: str, value: Any) -> None:
+        """Set a property from a value of the model; None removes it."""
+        if value is None:
+            self.properties.pop(name, None)
+        else:
+            self.properties[name] = netlist_attribute(value)
+
+    def fields(self) -> dict[str, Any]:
+        """All properties as values of the model."""
+        return {name: netlist_value(value) for name, value in self.properties.items()}
+
+    @classmethod
+    def new(
+        cls,
+        attrs: dict[str, Any],
+        operands: Sequence[SSAValue] = (),
+        results: Sequence[Attribute] = (),
+        regions: Sequence[Region] = (),
+        location: Attribute | None = None,
+    ) -> Self:
+        """Create an op from values of the model."""
+        given = {name: netlist_attribute(value) for name, value in attrs.items() if value is not None}
+        return cast("Self", cls.make(operands, given, results, location or UnknownLoc(), regions))
+
+
+@irdl_op_definition
+class QueueOp(NetlistBase):
+    """A ring of entries in DRAM or host memory.  The fields are those of `model.Queue`; its source is the op that writes it.
+
+    Text: netlist.queue() {sym = "x", kind = "input", type = "queue", tensor = !tile.tensor<..>} : () -> ()
+    """
+
+    name = "netlist.queue"
+    sym_attr = prop_def(STR, prop_name="sym")
+    kind_attr = prop_def(STR, prop_name="kind")
+    type_attr = prop_def(STR, prop_name="type")
+    tensor_attr = prop_def(TENSOR, prop_name="tensor")
+    entries_attr = opt_prop_def(INT, prop_name="entries")
+    space_attr = opt_prop_def(STR, prop_name="location")
+    chip_attr = opt_prop_def(INT, prop_name="chip")
+    grid_attr = opt_prop_def(INTS, prop_name="grid")
+    blocking_attr = opt_prop_def(base(BlockingAttr), prop_name="blocking")
+    buffers_attr = opt_prop_def(base(AddressesAttr), prop_name="buffers")
+    buffer_bytes_attr = opt_prop_def(INT, prop_name="buffer_bytes")
+    key_attr = opt_prop_def(STR, prop_name="key")
+    lifetime_attr = opt_prop_def(INTS, prop_name="lifetime")
+
+    sym: str = _field("sym", str)
+    kind: str = _field("kind", str)
+    type: str = _field("type", str)
+    entries: int | None = _field("entries", int)
+    space: str | None = _field("location", str)
+    chip: int | None = _field("chip", int)
+    grid: tuple[int, int] | None = _field("grid", tuple)
+    blocking: Blocking | None = _field("blocking", Blocking)
+    buffer_bytes: int | None = _field("buffer_bytes", int)
+    key: str | None = _field("key", str)
+    lifetime: tuple[int, int] | None = _field("lifetime", tuple)
+
+    @property
+    def tensor(self) -> Attribute:
+        """The type of one entry."""
+        return self.properties["tensor"]
+
+    @property
+    def buffers(self) -> tuple[tuple[int, int], ...] | None:
+        """(channel, address) of each buffer, row-major."""
+        return self.get("buffers")
+
+    @buffers.setter
+    def buffers(self, value: tuple[tuple[int, int], ...] | None) -> None:
+        self.set("buffers", None if value is None else AddressesAttr(tuple(value)))
+
+    @classmethod
+    def build(
+        cls, name: str, kind: str, tensor: Attribute, *, type: str = "queue", location: Attribute | None = None, **fields: Any
+    ) -> QueueOp:
+        """A queue; fields by the property names (`location` in memory is the property `space`)."""
+        attrs = {"sym": name, "kind": kind, "type": type, "tensor": tensor, "location": fields.pop("space", None), **fields}
+        buffers = attrs.pop("buffers", None)
+        op = cls.new(attrs, location=location)
+        op.buffers = buffers
+        return op
+
+
+@irdl_op_definition
+class ReadOp(NetlistBase):
+    """An entry of a queue as a value of the graph.
+
+    Returns: a tensor of the queue's shape and format; its layout may differ where host ops read it.
+    """
+
+    name = "netlist.read"
+    queue_attr = prop_def(STR, prop_name="queue")
+    value = result_def(TENSOR)
+
+    queue: str = _field("queue", str)
+
+    @classmethod
+    def build(cls, queue: QueueOp | str, type_: Attribute | None = None, location: Attribute | None = None) -> ReadOp:
+        """Read a queue; the type is that of the queue unless given."""
+        name = queue if isinstance(queue, str) else queue.sym
+        wanted = queue.tensor if isinstance(queue, QueueOp) and type_ is None else type_
+        if wanted is None:
+            raise Error("E0901", f"reading queue '{name}' by name needs a type")
+        return cls.new({"queue": name}, results=[wanted], location=location)
+
+
+@irdl_op_definition
+class WriteOp(NetlistBase):
+    """Put the result of an op into a queue."""
+
+    name = "netlist.write"
+    value = operand_def(TENSOR)
+    queue_attr = prop_def(STR, prop_name="queue")
+
+    queue: str = _field("queue", str)
+
+    @classmethod
+    def build(cls, value: SSAValue, queue: QueueOp | str, location: Attribute | None = None) -> WriteOp:
+        """Write a value to a queue."""
+        return cls.new({"queue": queue if isinstance(queue, str) else queue.sym}, [value], location=location)
+
+
+@irdl_op_definition
+class YieldOp(NetlistBase):
+    """Ends the work of an op: its operand is the result."""
+
+    name = "netlist.yield"
+    value = operand_def(TENSOR)
+    traits = traits_def(IsTerminator())
+
+    @classmethod
+    def build(cls, value: SSAValue) -> YieldOp:
+        """The end of a work block."""
+        return cls.new({}, [value])
+
+
+@irdl_op_definition
+class NetlistOp(NetlistBase):
+    """An op of a graph: tile (or nn) ops that run as one kernel, with name, place, blocking and buffers.
+
+    Text: %y = netlist.op(%x, %w) {sym = "conv1", type = "conv2d", place = #netlist.grid<..>} : (..) -> .. { ^bb0(%a : .., %b : ..): ... }
+    The region's arguments have the types of the operands, and netlist.yield that of the result.
+    Fields are those of `model.Op`; intermediate, accumulate, fidelity, precision and cycles take its defaults while absent.
+    """
+
+    name = "netlist.op"
+    inputs = var_operand_def(TENSOR)
+    result = result_def(TENSOR)
+    work = region_def("single_block")
+    sym_attr = prop_def(STR, prop_name="sym")
+    type_attr = prop_def(STR, prop_name="type")
+    place_attr = opt_prop_def(base(GridAttr) | base(HostAttr), prop_name="place")
+    blocking_attr = opt_prop_def(base(BlockingAttr), prop_name="blocking")
+    buffers_attr = opt_prop_def(base(ArrayAttr), prop_name="buffers")
+    intermediate_attr = opt_prop_def(STR, prop_name="intermediate")
+    accumulate_attr = opt_prop_def(STR, prop_name="accumulate")
+    fidelity_attr = opt_prop_def(STR, prop_name="fidelity")
+    precision_attr = opt_prop_def(STR, prop_name="precision")
+    inner_attr = opt_prop_def(INTS, prop_name="inner")
+    cycles_attr = opt_prop_def(INT, prop_name="cycles")
+    traits = traits_def(IsolatedFromAbove())
+
+    sym: str = _field("sym", str)
+    type: str = _field("type", str)
+    place: Grid | Host | None = _field("place", Grid)
+    blocking: Blocking | None = _field("blocking", Blocking)
+    intermediate: str | None = _field("intermediate", str)
+    accumulate: str | None = _field("accumulate", str)
+    fidelity: str | None = _field("fidelity", str)
+    precision: str | None = _field("precision", str)
+    inner: tuple[int, int] | None = _field("inner", tuple)
+    cycles: int | None = _field("cycles", int)
+
+    @property
+    def buffers(self) -> tuple[Buffer, ...]:
+        """L1 blocks of one core; empty until they are decided."""
+        return self.get("buffers") or ()
+
+    @buffers.setter
+    def buffers(self, value: Sequence[Buffer]) -> None:
+        self.set("buffers", tuple(value) or None)
+
+    @property
+    def works(self) -> list[TtcOp]:
+        """The ops of the work, without the yield."""
+        return [op for op in self.work.block.ops if isinstance(op, TtcOp) and not isinstance(op, YieldOp)]
+
+    @property
+    def graph(self) -> GraphOp:
+        """The graph it is in.  Raises E0302."""
+        parent = self.parent_op()
+        if not isinstance(parent, GraphOp):
+            raise Error("E0302", f"op '{self.sym}' is in no graph")
+        return parent
+
+    def verify_(self) -> None:
+        block = self.work.block
+        last = block.last_op
+        if not isinstance(last, YieldOp):
+            raise VerifyException("the work of netlist.op ends in netlist.yield")
+        if [a.type for a in block.args] != [v.type for v in self.inputs]:
+            raise VerifyException("the work's arguments and the op's operands differ in type")
+        if last.value.type != self.result.type:
+            raise VerifyException(f"the work yields {last.value.type}, but the result is {self.result.type}")
+
+    @classmethod
+    def build(
+        cls, name: str, operands: Sequence[SSAValue], work: Block, location: Attribute, *, type: str, **fields: Any
+    ) -> NetlistOp:
+        """An op around a work block (arguments as the operands; it ends in YieldOp); fields by property name."""
+        last = work.last_op
+        if not isinstance(last, YieldOp):
+            raise Error("E0901", f"the work of op '{name}' does not end in netlist.yield")
+        attrs = {"sym": name, "type": type, **fields, "buffers": fields.get("buffers") or None}
+        return cls.new(attrs, operands, [last.value.type], [Region(work)], location)
+
+
+class _Container(NetlistBase):
+    """An op around one block without terminator or arguments."""
+
+    body = region_def("single_block")
+    traits = traits_def(NoTerminator(), IsolatedFromAbove())
+
+    @property
+    def block(self) -> Block:
+        """The block inside."""
+        return self.body.block
+
+    def add(self, op: Operation) -> Any:
+        """Append an op; returns it."""
+        self.body.block.add_op(op)
+        return op
+
+
+@irdl_op_definition
+class GraphOp(_Container):
+    """One epoch on one chip: reads, ops and writes.  Fields as of `model.Graph`."""
+
+    name = "netlist.graph"
+    sym_attr = prop_def(STR, prop_name="sym")
+    chip_attr = prop_def(INT, prop_name="chip")
+    input_count_attr = prop_def(INT, prop_name="input_count")
+
+    sym: str = _field("sym", str)
+    chip: int = _field("chip", int)
+    input_count: int = _field("input_count", int)
+
+    @property
+    def reads(self) -> list[ReadOp]:
+        return [op for op in self.block.ops if isinstance(op, ReadOp)]
+
+    @property
+    def ops(self) -> list[NetlistOp]:
+        return [op for op in self.block.ops if isinstance(op, NetlistOp)]
+
+    @property
+    def writes(self) -> list[WriteOp]:
+        return [op for op in self.block.ops if isinstance(op, WriteOp)]
+
+    @classmethod
+    def build(cls, name: str, *, chip: int = 0, input_count: int = 1, location: Attribute | None = None) -> GraphOp:
+        """An empty graph."""
+        attrs = {"sym": name, "chip": chip, "input_count": input_count}
+        return cls.new(attrs, regions=[Region(Block())], location=location)
+
+
+@irdl_op_definition
+class ProgramOp(_Container):
+    """An entry function: its arguments and results, and the instructions that run it."""
+
+    name = "netlist.program"
+    sym_attr = prop_def(STR, prop_name="sym")
+    arguments_attr = opt_prop_def(base(ArrayAttr), prop_name="arguments")
+    outputs_attr = opt_prop_def(base(ArrayAttr), prop_name="results")
+
+    sym: str = _field("sym", str)
+
+    @property
+    def arguments(self) -> tuple[Argument, ...]:
+        return self.get("arguments") or ()
+
+    @property
+    def outputs(self) -> tuple[Argument, ...]:
+        """The program's results (property `results`)."""
+        return self.get("results") or ()
+
+    @classmethod
+    def build(cls, name: str, arguments: Sequence[Argument], outputs: Sequence[Argument], location: Attribute | None = None) -> ProgramOp:
+        """A program without instructions yet."""
+        attrs = {"sym": name, "arguments": tuple(arguments) or None, "results": tuple(outputs) or None}
+        return cls.new(attrs, regions=[Region(Block())], location=location)
+
+    def instructions(self) -> Iterator[Instruction]:
+        """The instructions, loops flattened to `loop` ... `endloop`."""
+        for op in self.block.ops:
+            yield from _instructions(op)
+
+
+def _instructions(op: Operation) -> Iterator[Instruction]:
+    if isinstance(op, LoopOp):
+        yield Instruction("loop", (op.get("count"),))
+        for inner in op.block.ops:
+            yield from _instructions(inner)
+        yield Instruction("endloop")
+    elif isinstance(op, InstructionOp):
+        yield Instruction(op.name.removeprefix("netlist."), tuple(op.get(name) for name in op.get_irdl_definition().properties))
+    else:
+        raise Error("E0608", f"{op.name} is not an instruction of a program")
+
+
+class InstructionOp(NetlistBase):
+    """A step of a program; its properties, in the order of their definition, are the arguments of `model.Instruction`."""
+
+
+@irdl_op_definition
+class LoopOp(_Container):
+    """Run the instructions inside `count` times; count is an integer or a variable `$name`."""
+
+    name = "netlist.loop"
+    count_attr = prop_def(NUMBER, prop_name="count")
+    traits = traits_def(NoTerminator())
+
+    @classmethod
+    def build(cls, count: int | str) -> LoopOp:
+        """A loop without instructions yet."""
+        return cls.new({"count": count}, regions=[Region(Block())])
+
+
+@irdl_op_definition
+class ExecuteOp(InstructionOp):
+    """Run a graph for its input_count microbatches."""
+
+    name = "netlist.execute"
+    graph_attr = prop_def(STR, prop_name="graph")
+
+    graph: str = _field("graph", str)
+
+    @classmethod
+    def build(cls, graph: GraphOp | str) -> ExecuteOp:
+        """Execute a graph."""
+        return cls.new({"graph": graph if isinstance(graph, str) else graph.sym})
+
+
+@irdl_op_definition
+class VarOp(InstructionOp):
+    """Declare the variable `$name` with a value."""
+
+    name = "netlist.var"
+    var_attr = prop_def(STR, prop_name="var")
+    value_attr = prop_def(NUMBER, prop_name="value")
+
+
+@irdl_op_definition
+class SetOp(InstructionOp):
+    """Set a variable to a value."""
+
+    name = "netlist.set"
+    var_attr = prop_def(STR, prop_name="var")
+    value_attr = prop_def(NUMBER, prop_name="value")
+
+
+class _Binary(InstructionOp):
+    var_attr = prop_def(STR, prop_name="var")
+    a_attr = prop_def(NUMBER, prop_name="a")
+    b_attr = prop_def(NUMBER, prop_name="b")
+
+
+@irdl_op_definition
+class AddOp(_Binary):
+    """Set a variable to a + b."""
+
+    name = "netlist.add"
+
+
+@irdl_op_definition
+class MulOp(_Binary):
+    """Set a variable to a * b."""
+
+    name = "netlist.mul"
+
+
+@irdl_op_definition
+class IncOp(InstructionOp):
+    """Add `by` to a variable."""
+
+    name = "netlist.inc"
+    var_attr = prop_def(STR, prop_name="var")
+    by_attr = prop_def(NUMBER, prop_name="by")
+
+
+@irdl_op_definition
+class IncwrapOp(InstructionOp):
+    """Add `by` to a variable, modulo `wrap`."""
+
+    name = "netlist.incwrap"
+    var_attr = prop_def(STR, prop_name="var")
+    by_attr = prop_def(NUMBER, prop_name="by")
+    wrap_attr = prop_def(NUMBER, prop_name="wrap")
+
+
+OPS: tuple[type[NetlistBase], ...] = (
+    QueueOp, ReadOp, WriteOp, YieldOp, NetlistOp, GraphOp, ProgramOp,
+    LoopOp, ExecuteOp, VarOp, SetOp, AddOp, MulOp, IncOp, IncwrapOp,
+)  # fmt: skip
+
+
+@cache
+def dialect() -> Dialect:
+    """The netlist dialect."""
+    return Dialect("netlist", list(OPS), [*RECORDS, AddressesAttr])
+
+
+def queues_of(module: ModuleOp) -> dict[str, QueueOp]:
+    """The module's queues by name, in order."""
+    return {op.sym: op for op in module.ops if isinstance(op, QueueOp)}
+
+
+def graphs_of(module: ModuleOp) -> dict[str, GraphOp]:
+    """The module's graphs by name, in order."""
+    return {op.sym: op for op in module.ops if isinstance(op, GraphOp)}
+
+
+def programs_of(module: ModuleOp) -> dict[str, ProgramOp]:
+    """The module's programs by name, in order."""
+    return {op.sym: op for op in module.ops if isinstance(op, ProgramOp)}
+
+
+def set_chip(module: ModuleOp, chip: Chip) -> None:
+    """Record the machine the netlist is for, as module attribute `ttc.chip`."""
+    module.attributes["ttc.chip"] = ChipAttr(chip)
+
+
+def chip_of(module: ModuleOp) -> Chip:
+    """The machine the netlist is for.  Raises E0609."""
+    found = module.attributes.get("ttc.chip")
+    if not isinstance(found, ChipAttr):
+        raise Error("E0609", "the module does not say what chip its netlist is for (ttc.chip)")
+    return found.data

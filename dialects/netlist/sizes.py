@@ -1,0 +1,65 @@
+"""Sizes that a netlist's tensors, blocks and formats imply: what passes write into it and checks compare with."""
+
+from __future__ import annotations
+
+from ttc.dialects.core.errors import Error
+from ttc.dialects.core.formats import format_named
+from ttc.dialects.core.plain import TILES, TensorType
+from ttc.dialects.netlist.model import Blocking, Chip
+
+WIDE_ACCUMULATE = ("Float32", "Int32")
+"""Formats whose accumulation takes two destination registers a tile."""
+
+
+def tile_bytes(format: str, tile: tuple[int, int], chip: Chip) -> int:
+    """Bytes of one tile in L1 or DRAM, with its header, aligned.  Raises E0607 for an unknown format."""
+    return format_named(format).tile_bytes(tile[0], tile[1], chip.alignment_bytes)
+
+
+def tile_shape(layout: str) -> tuple[int, int] | None:
+    """(height, width) of a layout's tiles; None in row layout.  Raises E0602 for text that is no layout."""
+    if layout == "rows":
+        return None
+    found = TILES.fullmatch(layout)
+    if found is None or not (int(found[1]) and int(found[2])):
+        raise Error("E0602", f"'{layout[:40]}' is not a layout")
+    return int(found[1]), int(found[2])
+
+
+def queue_buffer_bytes(tensor: TensorType, entries: int, blocking: Blocking | None, chip: Chip) -> int:
+    """Bytes of one buffer of a queue, all entries.  blocking: of one buffer; None in row layout, where one buffer holds whole entries.
+
+    Raises E0602 if blocking and layout do not go together.
+    """
+    tile = tile_shape(tensor.layout)
+    if tile is None:
+        if blocking is not None:
+            raise Error("E0602", "a tensor in row layout has no blocks")
+        return entries * format_named(tensor.format).size_bytes(tensor.elements)
+    if blocking is None:
+        raise Error("E0602", f"a tensor in layout {tensor.layout} needs blocks")
+    return entries * blocking.tiles * tile_bytes(tensor.format, tile, chip)
+
+
+def steps_along(tiles: int, cores: int, block: int) -> int | None:
+    """Steps in which `cores` cores with blocks of `block` tiles pass over `tiles` tiles of one dimension; None if a core has nothing to do."""
+    if (cores - 1) * block >= tiles:
+        return None
+    return -(-tiles // (cores * block))
+
+
+def streamed_t(tensor: TensorType, grid: tuple[int, int], blocking: Blocking) -> int | None:
+    """The t that a blocking over a grid (rows, columns) must have to cover a tensor: its own t times the steps along rows and columns.
+
+    Step by step, and in a step core by core, blocks are taken from the top left; only the last step may reach over the edge.
+    None if a core would lie outside the tensor altogether.
+    """
+    t, rows, columns = tensor.tile_dims()
+    down = steps_along(rows, grid[0], blocking.mblock[0] * blocking.ublock[0])
+    across = steps_along(columns, grid[1], blocking.mblock[1] * blocking.ublock[1])
+    return None if down is None or across is None else t * down * across
+
+
+def dst_limit(accumulate: str, chip: Chip) -> int:
+    """Tiles that a micro block may have at most in the destination register."""
+    return chip.dst_tiles // 2 if accumulate in WIDE_ACCUMULATE else chip.dst_tiles
