@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from functools import cache
+from math import prod
 from typing import Any, NamedTuple, Self, cast
 
 from numpy.typing import NDArray
@@ -20,6 +21,7 @@ from ttc.dialects.core.formats import FORMATS
 from ttc.dialects.core.interpret import kernel
 from ttc.dialects.core.ir import TtcOp, collect_ops, source_names
 from ttc.dialects.core.plain import TensorType, fold_to_tiles
+from ttc.dialects.nn.base import broadcast_shapes
 
 
 class Tile(NamedTuple):
@@ -46,10 +48,14 @@ class Tile(NamedTuple):
 
     @property
     def elements(self) -> int:
-        count = 1
-        for size in self.shape:
-            count *= size
-        return count
+        """Number of logical elements."""
+        return prod(self.shape)
+
+    def matrix(self) -> tuple[int, int, int]:
+        """(t, rows, columns) in elements: t matrices, the folded dimensions along the rows."""
+        lead = (1, 1, *self.shape)
+        split = max(len(lead) - 1 - max(self.fold, 1), 0)
+        return prod(lead[:split]), prod(lead[split:-1]), lead[-1]
 
     def tile_dims(self) -> tuple[int, int, int]:
         """(t, rows, columns) in tiles.  Raises E0302 in row layout."""

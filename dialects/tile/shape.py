@@ -2,25 +2,49 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import prod
 from typing import ClassVar
 
+from xdsl.ir import Operation
 from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def, traits_def, var_operand_def
 from xdsl.traits import Pure
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.ir import FLOAT, INT, INTS
 from ttc.dialects.nn.base import axis_in
-from ttc.dialects.tile.base import TILE, Tile, TileOp, require_broadcastable
+from ttc.dialects.tile.base import TILE, Tile, TileOp, require_broadcastable, tile_of
 
 
 class ViewOp(TileOp):
-    """An op of one operand that may need no data moved: see `views.is_view`."""
+    """An op of one operand that only rearranges its elements."""
 
     VIEW: ClassVar[bool] = True
     x = operand_def(TILE)
     y = result_def(TILE)
     traits = traits_def(Pure())
+
+    def is_view(self) -> bool:
+        """Whether this instance moves no element: in row layout other strides say it all, in tiles whole tiles change their order."""
+        x, y = tile_of(self.x), tile_of(self.y)
+        return self.VIEW and (x.tile is None or self.keeps_tiles(x, y, x.tile))
+
+    def keeps_tiles(self, x: Tile, y: Tile, tile: tuple[int, int]) -> bool:
+        """Whether the op takes whole tiles to whole tiles (transposed within, or one row or column of them broadcast)."""
+        return keeps_rows(x, y)
+
+
+def is_view(op: Operation) -> bool:
+    """Whether an op is a tile manipulation that a consumer can read through, instead of an op that moves data."""
+    return isinstance(op, ViewOp) and op.is_view()
+
+
+def keeps_rows(x: Tile, y: Tile) -> bool:
+    """Whether two tiles of the same elements in row-major order differ at most in which whole tiles form a matrix."""
+    _, x_rows, x_columns = x.matrix()
+    _, y_rows, y_columns = y.matrix()
+    aligned = x_rows == y_rows or (x.tile is not None and x_rows % x.tile[0] == 0 and y_rows % x.tile[0] == 0)
+    return x_columns == y_columns and x.elements == y.elements and aligned
 
 
 @irdl_op_definition
@@ -60,6 +84,14 @@ class TransposeOp(ViewOp):
             raise Error("E0402", f"{list(perm)} is no permutation of the dimensions of {list(x.shape)}")
         return tuple(x.shape[p] for p in perm)
 
+    def keeps_tiles(self, x: Tile, y: Tile, tile: tuple[int, int]) -> bool:
+        perm: tuple[int, ...] = self.plain_attrs()["perm"]
+        moved = [p for p in perm if x.shape[p] > 1]
+        if moved == sorted(moved):
+            return keeps_rows(x, y)
+        swapped = (*range(len(perm) - 2), len(perm) - 1, len(perm) - 2)
+        return perm == swapped and x.matrix()[1] == x.shape[-2] and y.matrix()[1] == y.shape[-2]
+
 
 @irdl_op_definition
 class HsliceOp(ViewOp):
@@ -79,6 +111,9 @@ class HsliceOp(ViewOp):
             raise Error("E0402", f"the columns of {list(x.shape)} cannot be cut into {n} parts")
         *lead, rows, width = x.shape
         return (*lead, n, rows, width // n)
+
+    def keeps_tiles(self, x: Tile, y: Tile, tile: tuple[int, int]) -> bool:
+        return _same_stack(stack=y, side=x, tile=tile)
 
 
 @irdl_op_definition
@@ -100,6 +135,9 @@ class HstackOp(ViewOp):
         *lead, _, rows, width = x.shape
         return (*lead, rows, n * width)
 
+    def keeps_tiles(self, x: Tile, y: Tile, tile: tuple[int, int]) -> bool:
+        return _same_stack(stack=x, side=y, tile=tile)
+
 
 @irdl_op_definition
 class BroadcastOp(ViewOp):
@@ -117,6 +155,13 @@ class BroadcastOp(ViewOp):
     def infer(cls, x: Tile, *, shape: tuple[int, ...]) -> tuple[int, ...]:
         require_broadcastable(x, shape)
         return shape
+
+    def keeps_tiles(self, x: Tile, y: Tile, tile: tuple[int, int]) -> bool:
+        split = len(y.shape) - 1 - min(y.fold, len(y.shape) - 1)
+        old = (*([1] * (len(y.shape) - len(x.shape))), *x.shape)
+        lead = list(zip(old, y.shape, strict=True))
+        outer, rows = lead[:split], lead[split:-1]
+        return _repeats_whole(outer, 1) and (_repeats_whole(rows, tile[0]) or all(a == 1 for a, _ in rows))
 
 
 @irdl_op_definition
@@ -142,6 +187,9 @@ class SliceOp(ViewOp):
             if size < 0 or step == 0 or (size and not (0 <= start < dim and 0 <= last < dim)):
                 raise Error("E0402", f"slice from {list(starts)} of {list(sizes)} by {list(steps)} leaves {list(x.shape)}")
         return sizes
+
+    def keeps_tiles(self, x: Tile, y: Tile, tile: tuple[int, int]) -> bool:
+        return x.shape == y.shape and min(self.plain_attrs()["steps"], default=1) > 0 and keeps_rows(x, y)
 
 
 @irdl_op_definition
@@ -205,3 +253,18 @@ class ConcatOp(TileOp):
         if len(rests) != 1 or len({len(x.shape) for x in xs}) != 1:
             raise Error("E0401", f"{', '.join(str(list(x.shape)) for x in xs)} do not fit along axis {axis}")
         return (*xs[0].shape[:at], sum(x.shape[at] for x in xs), *xs[0].shape[at + 1 :])
+
+
+def _same_stack(stack: Tile, side: Tile, tile: tuple[int, int]) -> bool:
+    """Whether matrices that lie side by side in `side`, and one on another in `stack`, are made of the same whole tiles."""
+    rows, side_rows = stack.matrix()[1], side.matrix()[1]
+    aligned = rows == side_rows or (rows % tile[0] == 0 and side_rows % tile[0] == 0)
+    return aligned and rows == stack.shape[-2] and stack.shape[-1] % tile[1] == 0
+
+
+def _repeats_whole(dims: Sequence[tuple[int, int]], block: int) -> bool:
+    """Whether dimensions (before, after) repeat all they hold, in blocks of that many elements: the repeated ones come first."""
+    first_kept = next((i for i, (before, after) in enumerate(dims) if before > 1), len(dims))
+    repeated = any(before != after for before, after in dims)
+    inner = prod(before for before, _ in dims)
+    return all(before == after for before, after in dims[first_kept:]) and (not repeated or inner % block == 0)
