@@ -1,9 +1,37 @@
-"""ttc: compile PyTorch, ONNX and TensorFlow models for tiled dataflow accelerators and the CPU, and run them."""
+"""ttc: compile ONNX models for tiled dataflow accelerators and the CPU, and run them.
 
+compile, load, Program, Executor, CompileOptions, RunOptions, Error: loaded when first asked for, so that `import ttc` is cheap.
+"""
+
+from importlib import import_module as _import_module
 from pathlib import Path as _Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ttc.api import Program, compile, load
+    from ttc.dialects.core.errors import Error
+    from ttc.options import CompileOptions, RunOptions
+    from ttc.runtime.executor import Executor
 
 __version__ = "0.1.0"
+__all__ = ["CompileOptions", "Error", "Executor", "Program", "RunOptions", "compile", "load"]
 
 _root = _Path(__file__).resolve().parent.parent
 if (_root / "dialects").is_dir() and (_root / "pyproject.toml").is_file():
     __path__.append(str(_root))  # a checkout: dialects/, passes/, runtime/ lie beside this folder
+
+_HOMES = {
+    "CompileOptions": "ttc.options",
+    "Error": "ttc.dialects.core.errors",
+    "Executor": "ttc.runtime.executor",
+    "Program": "ttc.api",
+    "RunOptions": "ttc.options",
+    "compile": "ttc.api",
+    "load": "ttc.api",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'ttc' has no attribute '{name}'")
+    return getattr(_import_module(_HOMES[name]), name)

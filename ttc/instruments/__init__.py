@@ -1,0 +1,1 @@
+"""Instruments: everything that watches the pipeline."""

@@ -1,0 +1,46 @@
+# Everything that is done with a checkout.  `make help` lists it.
+
+SHELL := /bin/bash
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+VENV := .venv
+BIN := $(VENV)/bin
+WORKERS ?= 2
+
+.PHONY: help demo test lint type bench clean
+.DEFAULT_GOAL := help
+
+help:  ## list the targets
+	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 16
+
+demo: $(VENV)/.demo  ## write a ResNet-50, compile it, run it, compare it with onnxruntime
+	$(BIN)/python tools/demo.py
+
+test: lint type  ## lint, type check, and run every test
+	$(BIN)/python -m pytest -n $(WORKERS) --durations=15
+
+lint: $(VENV)/.test  ## check style and format
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+type: $(VENV)/.test  ## check types
+	$(BIN)/basedpyright
+
+bench: $(VENV)/.test  ## time compilation and runs of the models in tools/bench.py
+	$(BIN)/python tools/bench.py
+
+clean:  ## delete the environment and everything built
+	rm -rf $(VENV) build dist demo *.egg-info
+
+# Stamp files: set-up is done once, and again when the dependencies change.
+$(VENV)/.venv:
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "ttc needs Python 3.11 or newer, not " + sys.version.split()[0])'
+	$(PYTHON) -m venv $(VENV)
+	touch $@
+
+$(VENV)/.demo: $(VENV)/.venv pyproject.toml
+	$(BIN)/python -m pip install --quiet -e '.[demo]'
+	touch $@
+
+$(VENV)/.test: $(VENV)/.venv pyproject.toml
+	$(BIN)/python -m pip install --quiet -e '.[test]'
+	touch $@

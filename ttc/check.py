@@ -1,0 +1,78 @@
+"""What a model gives by other means: onnxruntime where it is installed, else the reference semantics of the imported nn."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ttc.compare import Comparison, compare
+from ttc.dialects.core.errors import Error, nearest
+from ttc.files import require_input
+
+
+def reference_outputs(model: Path, inputs: Mapping[str, NDArray]) -> tuple[dict[str, NDArray], str]:
+    """Outputs of an ONNX model by name, and what computed them: `onnxruntime` or `evaluate`.  Raises E0102, E02xx, E0801."""
+    require_input(model)
+    native = all(array.dtype.isbuiltin == 1 for array in inputs.values())
+    if native and importlib.util.find_spec("onnxruntime") is not None:
+        found = _onnxruntime(model, inputs)
+        if found is not None:
+            return found, "onnxruntime"
+    return _evaluate(model, inputs), "evaluate"
+
+
+def _onnxruntime(model: Path, inputs: Mapping[str, NDArray]) -> dict[str, NDArray] | None:
+    """None if onnxruntime cannot load or run the model."""
+    import onnxruntime
+
+    quiet = onnxruntime.SessionOptions()
+    quiet.log_severity_level = 4
+    try:
+        session = onnxruntime.InferenceSession(str(model), quiet, providers=["CPUExecutionProvider"])
+        names = [output.name for output in session.get_outputs()]
+        return dict(zip(names, map(np.asarray, session.run(names, dict(inputs))), strict=True))
+    except Exception:  # its errors have no common base, and whatever they are, the other way is open
+        return None
+
+
+def _evaluate(model: Path, inputs: Mapping[str, NDArray]) -> dict[str, NDArray]:
+    from ttc.dialects.core import interpret
+    from ttc.dialects.core.formats import format_of
+    from ttc.dialects.core.ir import entry_functions, ports
+    from ttc.dialects.core.plain import Work
+    from ttc.dialects.core.to_plain import plain_block
+    from ttc.importers.base import import_model
+
+    module, weights = import_model(model, shapes={name: array.shape for name, array in inputs.items()})
+    (function,) = entry_functions(module)
+    arguments, results = ports(function)
+    missing = [port.name for port in arguments if port.name not in inputs]
+    if missing:
+        raise Error("E0801", f"{model.name} takes an input '{missing[0]}' that the run has not", hint=nearest(missing[0], inputs))
+
+    def resolve(work: Work) -> NDArray:
+        value = weights[str(work.attrs["key"])].value()
+        return format_of(value.dtype).unpack(value)
+
+    arrays = [format_of(inputs[port.name].dtype).unpack(inputs[port.name]) for port in arguments]
+    values = interpret.run(plain_block(function.body.block), arrays, resolve)
+    return {port.name: value for port, value in zip(results, values, strict=True)}
+
+
+def compare_outputs(outputs: Mapping[str, NDArray], expected: Mapping[str, NDArray], *, low_precision: bool) -> dict[str, Comparison]:
+    """Compare outputs with those of the same name.  Raises E0206 for one that the model does not have."""
+    found: dict[str, Comparison] = {}
+    for name, array in outputs.items():
+        if name not in expected:
+            raise Error("E0206", f"the model has no output '{name}' to compare with", hint=nearest(name, expected))
+        found[name] = compare(array, expected[name], low_precision=low_precision)
+    return found
+
+
+def is_low_precision(options: Mapping[str, object], dtypes: list[str]) -> bool:
+    """Whether an archive compiled with these options, with outputs of these types, keeps values in 16 bits."""
+    return options.get("format") == "Float16_b" or options.get("precision") == "bfloat16" or not {"bfloat16", "float16"}.isdisjoint(dtypes)

@@ -1,0 +1,123 @@
+"""The `ttc` command: finds the command asked for, and turns every failure into one message and an exit status.
+
+Status: 0 done, 1 a comparison failed, 2 bad input, 3 a bug of ttc, 130 interrupted, 141 the reader of our output went away.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+
+import click
+
+import ttc
+from ttc.cli.console import Console
+from ttc.dialects.core.errors import Error, nearest
+
+COMMANDS = ("compile", "run", "info", "targets", "passes")
+EXIT_COMPARISON, EXIT_INPUT, EXIT_BUG, EXIT_INTERRUPTED, EXIT_PIPE = 1, 2, 3, 130, 141
+
+
+class Commands(click.Group):
+    """Loads a command's module when the command is needed."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        return importlib.import_module(f"ttc.cli.{cmd_name}").command
+
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
+        if args[0] not in COMMANDS and not args[0].startswith("-"):
+            raise Error("E0101", f"there is no command '{args[0]}'", hint=nearest(args[0], COMMANDS))
+        return super().resolve_command(ctx, args)
+
+
+@click.group("ttc", cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120})
+@click.version_option(ttc.__version__, "-V", "--version", message="ttc %(version)s")
+def group() -> None:
+    """Compile ONNX models for tiled dataflow accelerators and the CPU, and run them.
+
+    Options can also be set by variables (TTC_TARGET=host) and by a TOML file (--config FILE).
+    """
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line; returns the exit status.  arguments: default those of the process."""
+    console = Console()
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+    try:
+        return _guarded(list(sys.argv[1:] if arguments is None else arguments), console)
+    except BrokenPipeError:
+        _silence_stdout()
+        return EXIT_PIPE
+
+
+def _guarded(arguments: list[str], console: Console) -> int:
+    try:
+        status = _invoke(arguments, console)
+        sys.stdout.flush()
+        return status
+    except BrokenPipeError:
+        raise
+    except (KeyboardInterrupt, click.Abort):
+        console.error("interrupted")
+        return EXIT_INTERRUPTED
+    except click.ClickException as error:
+        return _report(_as_error(error), console)
+    except Error as error:
+        return _report(error, console)
+    except MemoryError:
+        return _report(Error("E0104", "there is not enough memory for this"), console)
+    except Exception as error:
+        return _bug(error, console)
+
+
+def _invoke(arguments: list[str], console: Console) -> int:
+    try:
+        with group.make_context("ttc", arguments or ["--help"], obj=console) as ctx:
+            status = group.invoke(ctx)
+    except click.exceptions.Exit as stop:
+        return stop.exit_code
+    return status if isinstance(status, int) else 0
+
+
+def _as_error(error: click.ClickException) -> Error:
+    """A usage error of click as one of ours."""
+    if isinstance(error, click.NoSuchOption):
+        close = nearest(error.option_name, error.possibilities or ())
+        return Error("E0101", f"there is no option '{error.option_name}'", hint=close or _usage(error))
+    hint = _usage(error) if isinstance(error, click.UsageError) else None
+    return Error("E0101", error.format_message().rstrip("."), hint=hint)
+
+
+def _usage(error: click.UsageError) -> str:
+    return f"see {error.ctx.command_path} --help" if error.ctx is not None else "see ttc --help"
+
+
+def _report(error: Error, console: Console) -> int:
+    console.error(str(error))
+    if console.verbose:
+        console.error(traceback.format_exc().rstrip())
+    return EXIT_BUG if error.code == "E0901" else EXIT_INPUT
+
+
+def _bug(error: Exception, console: Console) -> int:
+    console.error(f"error[E0901]: internal error: {type(error).__name__}: {error}")
+    if console.verbose:
+        console.error(traceback.format_exc().rstrip())
+    hint = "" if console.verbose else "; -v shows where it happened"
+    console.error(f"hint: this is a bug in ttc {ttc.__version__}: please report it with the command line and the model{hint}")
+    return EXIT_BUG
+
+
+def _silence_stdout() -> None:
+    """Let the interpreter's last flush go nowhere."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

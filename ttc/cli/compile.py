@@ -1,0 +1,86 @@
+"""`ttc compile`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ttc.cli.console import Console, size_text, time_text
+from ttc.cli.options import FILE, flags_of, options_from, verbosity
+from ttc.options import CompileOptions
+
+if TYPE_CHECKING:
+    from ttc.driver import Result
+    from ttc.passes.base import Instrument
+
+
+@click.command("compile")
+@click.argument("model", type=FILE)
+@click.option("-o", "--output", type=FILE, required=True, metavar="OUT", help="Archive to write (.tti), or IR text with --to.")
+@flags_of(CompileOptions)
+@verbosity
+@click.pass_obj
+def command(console: Console, model: Path, output: Path, config: Path | None, **raw: Any) -> int:
+    """Compile MODEL (.onnx, or IR text .mlir) into an archive."""
+    from ttc.files import require_input, require_output
+    from ttc.machine import require_supported
+
+    require_supported()
+    options = options_from(CompileOptions, raw, config)
+    require_input(model)
+    output = require_output(output, model)
+    result = _compile(console, model, output, options)
+    if not console.quiet:
+        _print_summary(console, result, output)
+    return 0
+
+
+def _compile(console: Console, model: Path, output: Path, options: CompileOptions) -> Result:
+    from ttc.api import Program
+    from ttc.driver import compile_path
+    from ttc.files import write_bytes
+
+    with console.progress() as progress:
+        progress.show(f"reading {model.name}")
+        result = compile_path(model, options, _instruments(console, progress.show))
+        progress.show(f"writing {output.name}")
+        if result.package is None:
+            write_bytes(output, result.text().encode())
+        else:
+            Program(result).save(output)
+    return result
+
+
+def _instruments(console: Console, show: Any) -> list[Instrument]:
+    from ttc.instruments.progress import PassProgress
+    from ttc.instruments.remarks import Remarks
+
+    watchers: list[Instrument] = [PassProgress(show)]
+    if console.verbose:
+        watchers.append(Remarks(console.note))
+    return watchers
+
+
+def _print_summary(console: Console, result: Result, output: Path) -> None:
+    rows = [[t.stage, t.ops, time_text(t.seconds), f"{t.microseconds_per_op:.0f} us"] for t in result.times]
+    console.table(["stage", "ops", "time", "time/op"], rows)
+    if console.verbose:
+        passes = [[t.stage, p.name, time_text(p.seconds), sum(p.rewrites.values())] for t in result.times for p in t.passes]
+        console.table(["stage", "pass", "time", "rewrites"], passes)
+    if result.package is not None:
+        console.say(netlist_line(result.package.netlist))
+    console.say(f"{output}: {size_text(output.stat().st_size)}, stage {result.stage}, target {result.options.target}")
+
+
+def netlist_line(netlist: Any) -> str:
+    """`3 epochs, 57 ops, at most 64 of 72 cores (mean 51.0), DRAM 12.5 MB`."""
+    from ttc.summary import summarize
+
+    figures = summarize(netlist)
+    epochs = f"{len(figures.epochs)} epoch{'' if len(figures.epochs) == 1 else 's'}, {figures.ops} ops"
+    if not figures.grid_cores:
+        return epochs
+    cores = f"at most {figures.cores_used} of {figures.grid_cores} cores (mean {figures.cores_mean:.1f})"
+    return f"{epochs}, {cores}, DRAM {size_text(sum(figures.dram_bytes.values()))}"

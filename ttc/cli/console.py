@@ -1,0 +1,111 @@
+"""What the commands print: results to stdout; notes, remarks, progress and errors to stderr."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from io import StringIO
+from typing import Any
+
+from ttc.cli.progress import Progress
+
+WIDE = 200
+"""Columns of a table that no terminal shows."""
+
+
+@dataclass
+class Console:
+    """Where output goes.  verbosity: -1 quiet, 0, or more for -v."""
+
+    verbosity: int = 0
+
+    @property
+    def verbose(self) -> bool:
+        return self.verbosity > 0
+
+    @property
+    def quiet(self) -> bool:
+        return self.verbosity < 0
+
+    def say(self, text: str) -> None:
+        """A line of the result."""
+        sys.stdout.write(clean(text) + "\n")
+
+    def note(self, text: str) -> None:
+        """Something worth knowing; left out with -q."""
+        if not self.quiet:
+            sys.stderr.write(clean(text) + "\n")
+
+    def error(self, text: str) -> None:
+        """Why it failed."""
+        sys.stdout.flush()
+        sys.stderr.write(clean(text) + "\n")
+
+    def json(self, value: Any) -> None:
+        """The result as JSON; numbers that are not finite become null."""
+        sys.stdout.write(json.dumps(_finite(value), indent=2, allow_nan=False) + "\n")
+
+    def table(self, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
+        """Rows under headings; columns of numbers are flush right."""
+        from rich import box
+        from rich.console import Console as Rich
+        from rich.table import Table
+        from rich.text import Text
+
+        terminal = sys.stdout.isatty()
+        table = Table(box=box.SIMPLE_HEAD if terminal else None, pad_edge=False, header_style="bold")
+        for index, column in enumerate(columns):
+            numeric = all(isinstance(row[index], int | float) for row in rows) and bool(rows)
+            table.add_column(column, justify="right" if numeric else "left", overflow="fold")
+        for row in rows:
+            table.add_row(*[Text(clean(_cell(x))) for x in row])
+        if terminal:
+            Rich(file=sys.stdout, highlight=False).print(table)
+            return
+        text = StringIO()
+        Rich(file=text, width=WIDE, highlight=False).print(table)
+        sys.stdout.writelines(line.rstrip() + "\n" for line in text.getvalue().splitlines())
+
+    def progress(self) -> Progress:
+        """A line on a terminal that says what is going on, once it takes over a second."""
+        return Progress(enabled=sys.stderr.isatty() and not self.quiet)
+
+
+def clean(text: str) -> str:
+    """Text without control characters: names come from files, and a terminal obeys escape sequences."""
+    return "".join(c if c.isprintable() or c in "\n\t" else c.encode("unicode_escape").decode() for c in text)
+
+
+def size_text(size_bytes: float) -> str:
+    """`97.5 MB`; powers of 1000."""
+    for unit in ("B", "kB", "MB"):
+        if size_bytes < 1000:
+            return f"{size_bytes:.0f} {unit}" if unit == "B" else f"{size_bytes:.1f} {unit}"
+        size_bytes /= 1000
+    return f"{size_bytes:.2f} GB"
+
+
+def time_text(seconds: float) -> str:
+    """`3.21 s`, `12.3 ms` or `45 us`."""
+    if seconds >= 1:
+        return f"{seconds:.2f} s"
+    return f"{seconds * 1e3:.1f} ms" if seconds >= 1e-3 else f"{seconds * 1e6:.0f} us"
+
+
+def _cell(value: object) -> str:
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def _finite(value: Any) -> Any:
+    match value:
+        case float():
+            return value if math.isfinite(value) else None
+        case Mapping():
+            return {str(k): _finite(v) for k, v in value.items()}
+        case list() | tuple():
+            return [_finite(v) for v in value]
+        case _:
+            return value

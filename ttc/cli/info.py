@@ -1,0 +1,107 @@
+"""`ttc info`."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ttc.cli.console import Console, size_text
+from ttc.cli.options import FILE, verbosity
+
+if TYPE_CHECKING:
+    from ttc.dialects.netlist.model import Argument, Netlist
+    from ttc.runtime.archive import Archive
+
+MEANING = {
+    "format": "how tensors are stored between ops; what was compiled is what runs",
+    "precision": "of the multiplier on the CPU that runs the archive",
+    "fidelity": "of the device's multiplier; it has no effect on results on a CPU",
+}
+
+
+@click.command("info")
+@click.argument("archive", type=FILE)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON only.")
+@verbosity
+@click.pass_obj
+def command(console: Console, archive: Path, as_json: bool) -> int:
+    """Show what ARCHIVE (.tti) holds."""
+    from ttc.files import require_input
+    from ttc.runtime.archive import open_archive
+
+    opened = open_archive(require_input(archive), verify_tensors=False)
+    netlist = opened.netlist()
+    facts = _facts(opened, netlist, archive)
+    console.json(facts) if as_json else _print(console, facts)
+    return 0
+
+
+def _facts(opened: Archive, netlist: Netlist, path: Path) -> dict[str, Any]:
+    from ttc.summary import summarize
+
+    description, figures = opened.manifest.description, summarize(netlist)
+    return {
+        "model": description.model,
+        "producer": f"ttc {description.version}",
+        "target": figures.target,
+        "options": dict(description.options),
+        "programs": {
+            name: {"arguments": [_signature(a) for a in p.arguments], "results": [_signature(r) for r in p.results]}
+            for name, p in netlist.programs.items()
+        },
+        "epochs": [asdict(epoch) for epoch in figures.epochs],
+        "ops": figures.ops,
+        "queues": figures.queues,
+        "cores": {"grid": figures.grid_cores, "used": figures.cores_used, "mean": figures.cores_mean},
+        "dram_bytes": {str(channel): size for channel, size in figures.dram_bytes.items()},
+        "host_bytes": figures.host_bytes,
+        "tensors": len(opened.manifest.tensors),
+        "tensor_bytes": sum(m.size for name, m in opened.manifest.members.items() if name.startswith("tensors/")),
+        "file_bytes": path.stat().st_size,
+        "numbers": _numbers(netlist, description.options),
+    }
+
+
+def _signature(argument: Argument) -> dict[str, Any]:
+    found = {"name": argument.name, "kind": argument.kind, "dtype": argument.dtype, "shape": list(argument.shape)}
+    return found if argument.updates is None else {**found, "updates": argument.updates}
+
+
+def _numbers(netlist: Netlist, options: Any) -> dict[str, dict[str, Any]]:
+    """Formats, precisions and fidelities of the archive at hand, with what each means."""
+    ops = [op for graph in netlist.graphs.values() for op in graph.ops]
+    formats = sorted({queue.tensor.format for queue in netlist.queues.values()})
+    return {
+        "format": {"asked": options.get("format", "source"), "found": formats, "meaning": MEANING["format"]},
+        "precision": {"found": sorted({op.precision for op in ops}), "meaning": MEANING["precision"]},
+        "fidelity": {"found": sorted({op.fidelity for op in ops}) if netlist.chip.grid else [], "meaning": MEANING["fidelity"]},
+    }
+
+
+def _print(console: Console, facts: dict[str, Any]) -> None:
+    console.say(f"{facts['model']}, compiled by {facts['producer']} for {facts['target']}")
+    for name, program in facts["programs"].items():
+        console.say(f"program {name}")
+        for argument in (*program["arguments"], *program["results"]):
+            updates = f", updates {argument['updates']}" if "updates" in argument else ""
+            console.say(f"  {argument['kind']:9} {argument['name']}: {argument['dtype']}{argument['shape']}{updates}")
+    _print_placement(console, facts)
+    console.say(f"file: {size_text(facts['file_bytes'])}, of which {facts['tensors']} tensors {size_text(facts['tensor_bytes'])}")
+    for name, entry in facts["numbers"].items():
+        console.say(f"{name}: {', '.join(entry['found']) or '-'} ({entry['meaning']})")
+
+
+def _print_placement(console: Console, facts: dict[str, Any]) -> None:
+    cores = facts["cores"]
+    used = f", at most {cores['used']} of {cores['grid']} cores (mean {cores['mean']:.1f})" if cores["grid"] else ""
+    console.say(f"{len(facts['epochs'])} epochs, {facts['ops']} ops, {facts['queues']} queues{used}")
+    if facts["dram_bytes"]:
+        channels = ", ".join(f"{channel}: {size_text(size)}" for channel, size in facts["dram_bytes"].items())
+        console.say(f"DRAM by channel: {channels}")
+    if facts["host_bytes"]:
+        console.say(f"host memory: {size_text(facts['host_bytes'])}")
+    if console.verbose:
+        console.table(["epoch", "ops", "on host", "cores", "inputs", "cycles"], [list(epoch.values()) for epoch in facts["epochs"]])

@@ -1,0 +1,57 @@
+"""Results of a run as files in one flat folder."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from io import BytesIO
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ttc.dialects.core.errors import Error
+from ttc.files import require_folder, write_bytes
+
+INDEX = "outputs.json"
+MAX_STEM = 200
+"""Characters of a file's stem: file systems stop at 255 bytes."""
+
+
+def file_names(names: Sequence[str]) -> list[str]:
+    """A file name for each output: characters outside [A-Za-z0-9_.-] become `_`; names that then collide are numbered."""
+    taken: set[str] = set()
+    found: list[str] = []
+    for name in names:
+        stem = re.sub(r"[^A-Za-z0-9_.-]", "_", name)[:MAX_STEM] or "_"
+        candidate, number = stem, 1
+        while candidate.lower() in taken:
+            candidate = f"{stem}.{number}"
+            number += 1
+        taken.add(candidate.lower())
+        found.append(f"{candidate}.npy")
+    return found
+
+
+def write_outputs(folder: Path, outputs: Mapping[str, NDArray]) -> list[str]:
+    """Write NAME.npy for each output, and outputs.json with real names, in order; returns the file names.  Raises E0103.
+
+    bfloat16 values are stored as two raw bytes an element, as numpy's files have no name for it; outputs.json says so.
+    """
+    require_folder(folder)
+    try:
+        folder.mkdir(exist_ok=True)
+    except OSError as error:
+        raise Error("E0103", f"cannot make folder {folder}: {error.strerror}") from None
+    files = file_names(list(outputs))
+    for file, array in zip(files, outputs.values(), strict=True):
+        stream = BytesIO()
+        np.save(stream, array, allow_pickle=False)
+        write_bytes(folder / file, stream.getvalue())
+    entries = [
+        {"name": name, "file": file, "dtype": str(array.dtype), "shape": list(array.shape)}
+        for file, (name, array) in zip(files, outputs.items(), strict=True)
+    ]
+    write_bytes(folder / INDEX, json.dumps({"outputs": entries}, indent=2).encode())
+    return files

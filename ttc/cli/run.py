@@ -1,0 +1,183 @@
+"""`ttc run`."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ttc.cli.console import Console, time_text
+from ttc.cli.options import FILE, flags_of, options_from, verbosity
+from ttc.options import RunOptions
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from ttc.cli.inputs import Inputs
+    from ttc.compare import Comparison
+    from ttc.dialects.netlist.model import Program
+    from ttc.runtime.executor import Executor
+
+FAILED = 1
+"""Exit status when a comparison is out of bound."""
+
+
+@dataclass
+class Outcome:
+    """What a run gave: outputs by name, seconds of each repetition, and comparisons with what `by` computed, by output."""
+
+    inputs: Inputs
+    outputs: dict[str, NDArray]
+    seconds: list[float]
+    checks: dict[str, Comparison] = field(default_factory=dict)
+    by: str | None = None
+
+    @property
+    def within(self) -> bool:
+        return all(check.within for check in self.checks.values())
+
+
+@click.command("run")
+@click.argument("archive", type=FILE)
+@click.option("--input", "files", multiple=True, metavar="NAME=FILE.npy", help="Value of an input (repeatable).")
+@click.option("--inputs", "bundle", type=FILE, metavar="FILE.npz", help="Values of inputs, by name.")
+@click.option("--random", is_flag=True, help="Draw the inputs that are not given; without any given, all are drawn.")
+@click.option("--output-dir", "folder", type=FILE, metavar="DIR", help="Write NAME.npy for every output, and outputs.json.")
+@click.option("--check", type=FILE, metavar="MODEL.onnx", help="Compare with what this model gives; status 1 if it is too far off.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON only.")
+@flags_of(RunOptions)
+@verbosity
+@click.pass_obj
+def command(
+    console: Console, archive: Path, config: Path | None, folder: Path | None, check: Path | None, as_json: bool, **raw: Any
+) -> int:
+    """Run the program in ARCHIVE (.tti)."""
+    from ttc.files import require_folder, require_input
+
+    source = {name: raw.pop(name) for name in ("files", "bundle", "random")}
+    options = options_from(RunOptions, raw, config)
+    require_input(archive)
+    if check is not None:
+        require_input(check)
+    if folder is not None:
+        require_folder(folder)
+    outcome = _run(console, archive, options, check, source)
+    if folder is not None:
+        from ttc.cli.outputs import write_outputs
+
+        write_outputs(folder, outcome.outputs)
+    _print_json(console, outcome, options) if as_json else _print(console, outcome)
+    return 0 if outcome.within else FAILED
+
+
+def _run(console: Console, archive: Path, options: RunOptions, check: Path | None, source: dict[str, Any]) -> Outcome:
+    from ttc.api import load
+    from ttc.cli.inputs import gather
+
+    with console.progress() as progress:
+        progress.show(f"loading {archive.name}")
+        with load(archive, options=options) as executor:
+            program = _program(executor, options.program)
+            inputs = gather(program.arguments, **source, seed=options.seed)
+            if inputs.drawn:
+                console.note(f"note: random values for {', '.join(inputs.drawn)} (seed {options.seed})")
+            progress.show("running")
+            outputs, seconds = _repeat(executor, inputs, options)
+            outcome = Outcome(inputs, outputs, seconds)
+            if check is not None:
+                progress.show(f"running {check.name} to compare with")
+                _check(outcome, executor, check)
+    return outcome
+
+
+def _program(executor: Executor, name: str) -> Program:
+    """Raises E0803."""
+    from ttc.dialects.core.errors import Error, nearest
+
+    programs = executor.netlist.programs
+    if name not in programs:
+        raise Error("E0803", f"the archive has no program '{name}'", hint=nearest(name, programs))
+    return programs[name]
+
+
+def _repeat(executor: Executor, inputs: Inputs, options: RunOptions) -> tuple[dict[str, NDArray], list[float]]:
+    """Outputs of the first run, and seconds of every run."""
+    outputs: dict[str, NDArray] = {}
+    seconds: list[float] = []
+    for number in range(options.repeat):
+        start = time.perf_counter()
+        found = executor.run(inputs.arrays, program=options.program)
+        seconds.append(time.perf_counter() - start)
+        outputs = outputs if number else found
+    return outputs, seconds
+
+
+def _check(outcome: Outcome, executor: Executor, model: Path) -> None:
+    from ttc.check import compare_outputs, is_low_precision, reference_outputs
+
+    expected, outcome.by = reference_outputs(model, outcome.inputs.arrays)
+    dtypes = [str(array.dtype) for array in outcome.outputs.values()]
+    low = is_low_precision(executor.description.options, dtypes)
+    outcome.checks = compare_outputs(outcome.outputs, expected, low_precision=low)
+
+
+# ---- printing -------------------------------------------------------------------------------------------------------------------
+
+
+def _figures(array: NDArray) -> dict[str, Any]:
+    """Type, shape, and smallest, mean and largest value of an output; None where it is empty or complex."""
+    import numpy as np
+
+    numbers = array.astype(np.float64) if array.size else None
+    stated = {} if numbers is None else {"min": float(numbers.min()), "mean": float(numbers.mean()), "max": float(numbers.max())}
+    return {"dtype": str(array.dtype), "shape": list(array.shape), "min": None, "mean": None, "max": None} | stated
+
+
+def _times(seconds: list[float]) -> dict[str, Any]:
+    return {"runs": len(seconds), "min": min(seconds), "median": statistics.median(seconds), "max": max(seconds)}
+
+
+def _print_json(console: Console, outcome: Outcome, options: RunOptions) -> None:
+    document: dict[str, Any] = {
+        "program": options.program,
+        "random_inputs": list(outcome.inputs.drawn),
+        "seed": options.seed,
+        "outputs": [{"name": name, **_figures(array)} for name, array in outcome.outputs.items()],
+        "seconds": _times(outcome.seconds),
+    }
+    if outcome.by is not None:
+        checks = [{"name": name, **check.figures()} for name, check in outcome.checks.items()]
+        document["check"] = {"against": outcome.by, "within": outcome.within, "outputs": checks}
+    console.json(document)
+
+
+def _print(console: Console, outcome: Outcome) -> None:
+    if console.quiet and outcome.within:
+        return
+    columns = ["output", "type", "shape", "min", "mean", "max"]
+    rows = [[name, *_cells(_figures(array))] for name, array in outcome.outputs.items()]
+    console.table(columns, rows)
+    times = _times(outcome.seconds)
+    spread = f"min {time_text(times['min'])}, median {time_text(times['median'])}, max {time_text(times['max'])} of {times['runs']} runs"
+    console.say(f"time: {time_text(times['min']) if times['runs'] == 1 else spread}")
+    for name, check in outcome.checks.items():
+        console.say(check_line(name, check, outcome.by or ""))
+
+
+def _cells(figures: dict[str, Any]) -> list[object]:
+    return [
+        figures["dtype"],
+        "x".join(map(str, figures["shape"])) or "scalar",
+        *["-" if figures[k] is None else figures[k] for k in ("min", "mean", "max")],
+    ]
+
+
+def check_line(name: str, check: Comparison, by: str) -> str:
+    """`check y against onnxruntime: max abs 1.2e-06, relative L2 3e-07, PCC 1.0000000: within 1e-04`."""
+    figures = f"max abs {check.max_abs:.3g}, relative L2 {check.relative_l2:.3g}, PCC {check.pcc:.7f}"
+    what = "relative L2" if check.low_precision else "max abs"
+    return f"check {name} against {by}: {figures}: {'within' if check.within else 'OUT OF'} bound ({what} {check.bound:.3g})"

@@ -1,0 +1,122 @@
+"""One compilation: from a source through the stages, as far as asked, under the eyes of instruments."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from xdsl.dialects.builtin import ModuleOp
+
+from ttc.dialects.core.errors import Error
+from ttc.dialects.core.ir import module_attr, print_op, set_module_attr, verify
+from ttc.dialects.core.targets import load_target
+from ttc.files import require_folder
+from ttc.instruments.dump import Dump
+from ttc.instruments.timing import StageTime, Timing
+from ttc.options import STAGES, CompileOptions, flag_of
+from ttc.passes.base import Instrument, Unit
+from ttc.passes.emit import Package, emit
+from ttc.passes.manager import run_stage
+from ttc.passes.pipeline import stages
+from ttc.source import Source, open_source
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a compilation gave.
+
+    Args:
+        unit: the module at the end of `stage`, its weights, the machine.
+        stage: where it stopped.
+        options: as they were in force, those recorded in resumed IR included.
+        package: what an archive holds; None unless the stage is `tti`.
+        times: of the stages that ran.
+    """
+
+    unit: Unit
+    stage: str
+    options: CompileOptions
+    package: Package | None
+    times: tuple[StageTime, ...]
+
+    def text(self) -> str:
+        """The module as text that compilation can resume from."""
+        return print_op(self.unit.module) + "\n"
+
+
+def compile_path(path: Path, options: CompileOptions, instruments: Sequence[Instrument] = ()) -> Result:
+    """Compile a model file or IR text.  Raises Error."""
+    if options.dump is not None:
+        require_folder(options.dump)
+    if "target" in options.given:
+        load_target(options.target)
+    timing = Timing()
+    source = open_source(path, options)
+    return compile_source(source, options, instruments, timing)
+
+
+def compile_source(source: Source, options: CompileOptions, instruments: Sequence[Instrument] = (), timing: Timing | None = None) -> Result:
+    """Take IR from the stage it is at to the stage that `options.to` names.
+
+    Raises E0305 if that stage lies behind it, E0101 if an option contradicts what the IR was compiled with, and what passes raise.
+    """
+    if STAGES.index(options.to) < STAGES.index(source.stage):
+        raise Error("E0305", f"the IR is at the end of stage '{source.stage}', past '{options.to}'")
+    options = with_recorded(source.module, options)
+    unit = Unit(source.module, source.weights, load_target(options.target))
+    set_module_attr(unit.module, "options", options.recorded())
+    timing = timing or Timing()
+    watchers: list[Instrument] = [*instruments, timing]
+    if options.dump is not None:
+        dump = Dump(options.dump, following(source.stage))
+        dump.source(source.stage, unit)
+        watchers.append(dump)
+    _begin(source, unit, watchers)
+    _run(unit, source.stage, options, watchers)
+    package = emit(unit) if options.to == "tti" else None
+    if package is not None:
+        _end_stage("tti", unit, watchers)
+    for watcher in watchers:
+        watcher.finish()
+    return Result(unit, options.to, options, package, tuple(timing.stages))
+
+
+def following(stage: str) -> str:
+    """The stage after one."""
+    return STAGES[min(STAGES.index(stage) + 1, len(STAGES) - 1)]
+
+
+def _begin(source: Source, unit: Unit, watchers: Sequence[Instrument]) -> None:
+    if source.stage == "import":
+        set_module_attr(unit.module, "stage", "import")
+        verify(unit.module)
+    _end_stage(source.stage, unit, watchers)
+
+
+def _run(unit: Unit, done: str, options: CompileOptions, watchers: Sequence[Instrument]) -> None:
+    pipeline = stages(unit.target, options.storage_format, options.precision)
+    for stage in ("nn", "tile", "netlist"):
+        if STAGES.index(done) < STAGES.index(stage) <= STAGES.index(options.to):
+            run_stage(stage, pipeline[stage], unit, watchers)
+            set_module_attr(unit.module, "stage", stage)
+
+
+def _end_stage(stage: str, unit: Unit, watchers: Sequence[Instrument]) -> None:
+    for watcher in watchers:
+        watcher.on_stage(stage, unit)
+
+
+def with_recorded(module: ModuleOp, options: CompileOptions) -> CompileOptions:
+    """Options that change the result, as resumed IR records them.  Raises E0101 if one was given differently."""
+    recorded = module_attr(module, "options") or {}
+    changes = {}
+    for name, now in replace(options, to="tti").recorded().items():
+        then = recorded.get(name, now)
+        if name in options.given and then != now:
+            raise Error("E0101", f"{flag_of(name)} {now}: the IR was compiled with {then}", hint="compile from the model")
+        changes[name] = then
+    for name in ("shape", "batch"):
+        if name in recorded:
+            changes[name] = recorded[name]
+    return replace(options, **changes)

@@ -1,0 +1,52 @@
+"""Checks on files that are read or written, before any work is done for them."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+
+from ttc.dialects.core.errors import Error
+from ttc.runtime.atomic_file import check_replaceable, replacing
+
+
+def require_input(path: Path) -> Path:
+    """The path of a file that can be read.  Raises E0102."""
+    try:
+        mode = path.stat().st_mode
+    except (OSError, ValueError) as error:
+        raise Error("E0102", f"cannot read {path}: {getattr(error, 'strerror', None) or error}") from None
+    if not stat.S_ISREG(mode):
+        raise Error("E0102", f"{path} is not a regular file")
+    if not os.access(path, os.R_OK):
+        raise Error("E0102", f"cannot read {path}: permission denied")
+    return path
+
+
+def require_output(path: Path, source: Path | None = None) -> Path:
+    """The path of a file that can be written: its folder exists, and it is new or a regular file other than the source.  Raises E0103."""
+    check_replaceable(path)
+    if path.exists() and source is not None and source.exists() and path.samefile(source):
+        raise Error("E0103", f"cannot write {path}: it is the input")
+    if not os.access(path.parent, os.W_OK):
+        raise Error("E0103", f"cannot write {path}: folder {path.parent} is not writable")
+    return path
+
+
+def require_folder(path: Path) -> Path:
+    """A folder that can be written, or one to be made in a folder that exists.  Raises E0103."""
+    if path.is_dir():
+        if not os.access(path, os.W_OK):
+            raise Error("E0103", f"cannot write into {path}: permission denied")
+        return path
+    if path.exists() or path.is_symlink():
+        raise Error("E0103", f"{path} is not a folder")
+    if not path.resolve().parent.is_dir():
+        raise Error("E0103", f"cannot make folder {path}: there is no folder {path.resolve().parent}")
+    return path
+
+
+def write_bytes(path: Path, data: bytes) -> None:
+    """Write a file whole or not at all.  Raises E0103."""
+    with replacing(path) as descriptor, os.fdopen(os.dup(descriptor), "wb") as file:
+        file.write(data)

@@ -1,0 +1,20 @@
+"""Says which pass is running."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ttc.passes.base import Pass, Unit, Watcher
+
+
+class PassProgress(Watcher):
+    """Calls `show` with a line about each pass before it runs, and after each stage."""
+
+    def __init__(self, show: Callable[[str], None]) -> None:
+        self.show = show
+
+    def before(self, pass_: Pass, unit: Unit) -> None:
+        self.show(f"compiling: {pass_.name}")
+
+    def on_stage(self, stage: str, unit: Unit) -> None:
+        self.show(f"compiling: stage {stage} done")

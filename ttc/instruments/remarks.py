@@ -1,0 +1,25 @@
+"""Prints what passes remark."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ttc.passes.base import Remark, Watcher
+
+
+class Remarks(Watcher):
+    """Calls `say` with `remark: NODE: PASS: missed: why` for every remark, in order."""
+
+    def __init__(self, say: Callable[[str], None]) -> None:
+        self.say = say
+
+    def remark(self, remark: Remark) -> None:
+        self.say(remark_text(remark))
+
+
+def remark_text(remark: Remark) -> str:
+    """One line; of several source names the first and how many more there are."""
+    first, *others = remark.location or ("?",)
+    more = f" (+{len(others)})" if others else ""
+    figures = "".join(f" {name}={value}" for name, value in remark.data.items())
+    return f"remark: {first}{more}: {remark.pass_name}: {remark.kind}: {remark.message}{figures}"

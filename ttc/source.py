@@ -1,0 +1,159 @@
+"""Where a compilation starts: a model, or IR text with its weights."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from xdsl.dialects.builtin import ModuleOp
+
+from ttc.dialects.core import interpret
+from ttc.dialects.core.errors import Error
+from ttc.dialects.core.formats import format_named, format_of
+from ttc.dialects.core.ir import LeafOp, Spec, WeightAttr, derived_functions, module_attr, parse_module, verify
+from ttc.dialects.core.plain import Work
+from ttc.dialects.core.to_plain import plain_block
+from ttc.dialects.core.weights import Weight, WeightStore
+from ttc.files import require_input
+from ttc.options import STAGES, CompileOptions
+
+if TYPE_CHECKING:
+    from ttc.runtime.archive import Archive
+
+MAX_TEXT_BYTES = 1 << 28
+"""Largest IR text that is read."""
+
+
+@dataclass
+class Source:
+    """What is compiled: IR at the end of `stage`, and the values of its weights."""
+
+    module: ModuleOp
+    weights: WeightStore
+    stage: str
+
+
+def open_source(path: Path, options: CompileOptions) -> Source:
+    """Import a model, or parse IR text (suffix .mlir, or option `from_`).  Raises E0102, E02xx, E03xx."""
+    require_input(path)
+    if options.from_ is not None or path.suffix.lower() == ".mlir":
+        return _open_text(path, options)
+    if path.suffix.lower() == ".tti":
+        raise Error("E0201", f"{path.name} is compiled already", hint=f"ttc run {path}")
+    if options.weights is not None:
+        raise Error("E0101", "--weights goes with IR text; a model has its own", where=str(path))
+    module, weights = _import(path, options)
+    return Source(module, weights, "import")
+
+
+def _import(path: Path, options: CompileOptions) -> tuple[ModuleOp, WeightStore]:
+    from ttc.importers.base import import_model
+
+    return import_model(path, shapes=dict(options.shape), batch=options.batch)
+
+
+def _open_text(path: Path, options: CompileOptions) -> Source:
+    module = parse_module(_read_text(path), path.name, _dialects())
+    stage = module_attr(module, "stage")
+    if stage not in STAGES[:-1]:
+        raise Error(
+            "E0305", f"ttc.stage is {stage!r}", where=path.name, hint=f"the module's attribute ttc.stage is one of {', '.join(STAGES[:-1])}"
+        )
+    if options.from_ is not None and options.from_ != stage:
+        raise Error("E0305", f"the IR is of stage '{stage}', not '{options.from_}'", where=path.name)
+    if options.shape or options.batch is not None:
+        raise Error("E0101", "--shape and --batch go with a model: IR text has its shapes", where=path.name)
+    verify(module)
+    return Source(module, text_weights(module, options.weights), stage)
+
+
+def _read_text(path: Path) -> str:
+    if path.stat().st_size > MAX_TEXT_BYTES:
+        raise Error("E0301", f"{path} is larger than {MAX_TEXT_BYTES >> 20} MB")
+    try:
+        return path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise Error("E0102", f"cannot read {path}: {error.strerror}") from None
+    except UnicodeDecodeError as error:
+        raise Error("E0301", f"not text: {error}", where=str(path)) from None
+
+
+def _dialects() -> list[Any]:
+    from ttc.dialects.netlist.base import dialect as netlist
+    from ttc.dialects.nn.base import dialect as nn
+    from ttc.dialects.tile.base import dialect as tile
+
+    return [nn, tile, netlist]
+
+
+# ---- weights of IR text ---------------------------------------------------------------------------------------------------------
+
+
+def named_weights(module: ModuleOp) -> dict[str, Spec]:
+    """Weights that the IR names, with the types it gives them.  Raises E0302 if one has two types."""
+    found: dict[str, Spec] = {}
+    for op in module.walk():
+        value = op.value if isinstance(op, LeafOp) else None
+        if not isinstance(value, WeightAttr):
+            continue
+        key = value.key.data
+        if found.setdefault(key, value.spec) != value.spec:
+            raise Error("E0302", f"weight '{key}' is {found[key]} here and {value.spec} there")
+    return found
+
+
+def text_weights(module: ModuleOp, file: Path | None) -> WeightStore:
+    """The weights that a module names: from an archive or a model, or computed from those by their expressions in the module.
+
+    Without a file the store is empty, and the first weight that is read raises E0304.
+    """
+    wanted = named_weights(module)
+    stored = {} if file is None else _file_weights(require_input(file), wanted)
+    expressions = derived_functions(module)
+    store = WeightStore()
+    for key, spec in wanted.items():
+        if key in stored:
+            store.add(key, Weight(spec.shape, spec.dtype, stored[key], derived=key in expressions))
+        elif key in expressions and file is not None:
+            compute = partial(_derive, plain_block(expressions[key].body.block), store, spec)
+            store.add(key, Weight(spec.shape, spec.dtype, compute, derived=True))
+    return store
+
+
+def _derive(function: Any, store: WeightStore, spec: Spec) -> NDArray:
+    def resolve(work: Work) -> NDArray:
+        value = store[str(work.attrs["key"])].value()
+        return format_of(value.dtype).unpack(value)
+
+    (value,) = interpret.run(function, [], resolve)
+    return format_of(spec.dtype).pack(value)
+
+
+def _file_weights(path: Path, wanted: dict[str, Spec]) -> dict[str, Any]:
+    """Loaders of the wanted weights that the file holds, by key."""
+    if path.suffix.lower() != ".tti":
+        _, store = _import_weights(path)
+        return {key: store[key].value for key in wanted if key in store}
+    from ttc.runtime.archive import open_archive
+
+    archive = open_archive(path)
+    return {key: partial(_archived, archive, key, spec) for key, spec in wanted.items() if key in archive.manifest.tensors}
+
+
+def _import_weights(path: Path) -> tuple[ModuleOp, WeightStore]:
+    from ttc.importers.base import import_model
+
+    return import_model(path, batch=1)
+
+
+def _archived(archive: Archive, key: str, spec: Spec) -> NDArray:
+    """A tensor of the archive in the type that the IR gives it.  Raises E0304 if it has another shape."""
+    stored = archive.manifest.tensors[key]
+    if stored.shape != spec.shape:
+        raise Error("E0304", f"weight '{key}' is {list(stored.shape)} in {archive.path.name} and {list(spec.shape)} in the IR")
+    values = format_named(stored.format).unpack(archive.tensor(key))
+    return np.array(format_of(spec.dtype).pack(values))

@@ -1,0 +1,106 @@
+"""Figures of a netlist that people ask for: epochs, cores, DRAM, estimated cycles."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ttc.dialects.netlist.model import Argument, Graph, Grid, Netlist, Program
+
+
+@dataclass(frozen=True)
+class EpochSummary:
+    """One graph.  cores: that it occupies; host_ops: ops without cores; cycles: of its slowest op, for all microbatches."""
+
+    name: str
+    ops: int
+    host_ops: int
+    cores: int
+    input_count: int
+    cycles: int
+
+
+@dataclass(frozen=True)
+class NetlistSummary:
+    """A netlist in figures.
+
+    Args:
+        grid_cores: cores of one chip; 0 on `host`.
+        cores_used: the most that one epoch occupies.
+        cores_mean: the mean over epochs that have ops on cores.
+        dram_bytes: by channel; empty on `host`.
+        host_bytes: of queues in host memory.
+    """
+
+    target: str
+    epochs: tuple[EpochSummary, ...]
+    ops: int
+    grid_cores: int
+    cores_used: int
+    cores_mean: float
+    dram_bytes: dict[int, int]
+    host_bytes: int
+    queues: int
+
+
+def summarize(netlist: Netlist) -> NetlistSummary:
+    """The figures of a netlist."""
+    epochs = tuple(_epoch(graph) for graph in netlist.graphs.values())
+    grid = netlist.chip.grid
+    placed = [epoch.cores for epoch in epochs if epoch.cores]
+    dram, host = _queue_bytes(netlist)
+    return NetlistSummary(
+        target=netlist.chip.target,
+        epochs=epochs,
+        ops=sum(epoch.ops for epoch in epochs),
+        grid_cores=0 if grid is None else grid[0] * grid[1],
+        cores_used=max(placed, default=0),
+        cores_mean=sum(placed) / len(placed) if placed else 0.0,
+        dram_bytes=dram,
+        host_bytes=host,
+        queues=len(netlist.queues),
+    )
+
+
+def _epoch(graph: Graph) -> EpochSummary:
+    places = [op.place for op in graph.ops if isinstance(op.place, Grid)]
+    return EpochSummary(
+        name=graph.name,
+        ops=len(graph.ops),
+        host_ops=len(graph.ops) - len(places),
+        cores=sum(place.rows * place.cols for place in places),
+        input_count=graph.input_count,
+        cycles=max((op.cycles for op in graph.ops), default=0) * graph.input_count,
+    )
+
+
+def _queue_bytes(netlist: Netlist) -> tuple[dict[int, int], int]:
+    """Bytes of DRAM by channel, and of host memory: every range once, as queues of disjoint lifetimes share addresses."""
+    ranges: dict[int, set[tuple[int, int]]] = {channel: set() for channel in range(netlist.chip.dram_channels)}
+    host = 0
+    for queue in netlist.queues.values():
+        if queue.location != "dram":
+            host += queue.buffer_bytes * queue.grid[0] * queue.grid[1]
+            continue
+        for channel, address in queue.buffers:
+            ranges.setdefault(channel, set()).add((address, address + queue.buffer_bytes))
+    return {channel: _covered(found) for channel, found in sorted(ranges.items())}, host
+
+
+def _covered(ranges: set[tuple[int, int]]) -> int:
+    """Bytes that at least one [start, end) range covers."""
+    total = reached = 0
+    for start, end in sorted(ranges):
+        total += max(0, end - max(start, reached))
+        reached = max(reached, end)
+    return total
+
+
+def signature(argument: Argument) -> str:
+    """`x: float32[1, 3, 224, 224]`."""
+    return f"{argument.name}: {argument.dtype}[{', '.join(map(str, argument.shape))}]"
+
+
+def program_text(program: Program) -> str:
+    """`forward(x: float32[2, 8]) -> y: float32[2, 4]`."""
+    arguments = ", ".join(signature(a) for a in program.arguments)
+    return f"{program.name}({arguments}) -> {', '.join(signature(r) for r in program.results)}"
