@@ -8,7 +8,6 @@ from typing import Literal
 from ttc.dialects.core.plain import Function, TensorType
 
 
-
 @dataclass(frozen=True, slots=True)
 class Grid:
     """A rectangle of worker cores.  row, col: of its top left core; rows, cols: its size, as the op's blocks see it."""
@@ -56,7 +55,10 @@ class Blocking:
 
 @dataclass(frozen=True, slots=True)
 class Buffer:
-    """A block of a core's L1.  role: `in0`, `in1`, ..., `out`, `intermed`; tiles of `tile_bytes` bytes, `copies` of it (2: double buffered)."""
+    """A block of a core's L1.
+
+    role: `in0`, `in1`, ..., `out`, `intermed`; tiles of `tile_bytes` bytes, `copies` of it (2: double buffered).
+    """
 
     role: str
     tiles: int
@@ -76,7 +78,8 @@ class Queue:
         name: unique among queues and ops.
         kind: what it holds: `input`, `output`, `parameter`, `constant`, `state`, or `edge` (between epochs).
         type: `queue` (entries are consumed) or `ram` (read in place).
-        source: `HOST`, or the op that writes it.
+        source: the op that writes it, for kinds `output` and `edge`; `HOST` for the others, which the host fills (programs may
+            update states and parameters).
         tensor: type of one entry (one microbatch).
         entries: slots of the ring.
         location: `dram` or `host`.
@@ -84,9 +87,10 @@ class Queue:
         grid: rows and columns of buffers; each buffer is one core's share of an entry.
         blocking: of one buffer; None in row layout.
         buffers: (channel, address) of each buffer, row-major; addresses in bytes.
-        buffer_bytes: size of each.
+        buffer_bytes: size of each, all entries (`sizes.queue_buffer_bytes`).
         key: archive tensor that fills it (parameter, constant, state).
-        lifetime: first and last epoch in which it must hold its value, as positions in the program.
+        lifetime: first and last epoch in which it must hold its value; None: always (parameters, constants and states).
+            An epoch is numbered by its `execute`, counted from 0 through the text of its program.
     """
 
     name: str
@@ -112,10 +116,10 @@ class Op:
     Args:
         name: unique among queues and ops.
         type: what the work is, for people: the mnemonic of its main tile op, or `fused`.
-        inputs: queues, or ops of the same graph, in the order of the work's inputs.
+        inputs: queues, or ops of the same graph that come before it, in the order of the work's inputs.
         place: cores, or the host.
         blocking: of the result on one core; None on the host.
-        work: the tile (or nn) ops, from inputs to results.
+        work: the tile (or nn) ops, from inputs to the one result.
         buffers: L1 blocks of one core; empty on the host.
         intermediate, accumulate: formats of partial results and of accumulation.
         fidelity: of the device's multiplier: LoFi, HiFi2, HiFi3, HiFi4.
@@ -158,7 +162,7 @@ class Instruction:
 
     opcode and args:  `var` (name, value)   `set` (name, value)   `add`, `mul` (name, a, b)   `inc` (name, by)
     `incwrap` (name, by, wrap)   `loop` (count)   `endloop` ()   `execute` (graph).
-    Values are integers, or variables as `$name`.
+    Values are integers, or variables; variables are written `$name` everywhere, also where they are declared.
     """
 
     opcode: str
