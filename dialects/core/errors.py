@@ -45,6 +45,7 @@ CODES: dict[str, str] = {
     "E0607": "a format or numeric setting is not legal on the target",
     "E0608": "a program instruction is malformed",
     "E0609": "a netlist is malformed: fields, types or sizes",
+    "E0610": "an op reads more queues than a core can",
     "E0701": "the file is not a ttc archive, or is damaged",
     "E0702": "the archive's format version or target is not supported",
     "E0703": "the archive holds members that are unsafe or do not belong to it",
