@@ -37,7 +37,14 @@ ARITHMETIC = [
 @pytest.mark.parametrize(("op_class", "function"), ARITHMETIC)
 @pytest.mark.parametrize(
     ("a", "b"),
-    [(A, B), (A, A[:, :, ::-1]), (A, np.float32(0.5).reshape(())), (A[:0], B), (NAN, NAN[::-1].copy()), (A.astype(np.float64), B.astype(np.float64))],
+    [
+        (A, B),
+        (A, A[:, :, ::-1]),
+        (A, np.float32(0.5).reshape(())),
+        (A[:0], B),
+        (NAN, NAN[::-1].copy()),
+        (A.astype(np.float64), B.astype(np.float64)),
+    ],
 )
 def test_numpy_semantics(op_class: type[NNOp], function: Callable[..., NDArray], a: NDArray, b: NDArray) -> None:
     with np.errstate(all="ignore"):

@@ -1,0 +1,80 @@
+"""Numpy semantics of reductions, arg-reductions and cumulative sums."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import prod
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ttc.dialects.core.errors import Error
+
+
+def reduce_sum(x: NDArray, *, axes: tuple[int, ...], keepdims: bool) -> NDArray:
+    """Sum over the axes."""
+    return np.sum(x, axis=axes, keepdims=keepdims, dtype=x.dtype)
+
+
+def reduce_mean(x: NDArray, *, axes: tuple[int, ...], keepdims: bool) -> NDArray:
+    """Mean over the axes; of integers toward zero, and 0 of none."""
+    if x.dtype.kind == "f":
+        return np.mean(x, axis=axes, keepdims=keepdims, dtype=x.dtype)
+    total = np.sum(x, axis=axes, keepdims=keepdims)
+    count = max(prod(x.shape[a] for a in axes), 1)
+    quotient = np.abs(total) // count
+    return (quotient if x.dtype.kind == "u" else np.sign(total) * quotient).astype(x.dtype)
+
+
+def reduce_max(x: NDArray, *, axes: tuple[int, ...], keepdims: bool) -> NDArray:
+    """Largest over the axes; the dtype's least of none."""
+    return np.max(x, axis=axes, keepdims=keepdims, initial=_least(x.dtype)) if x.size == 0 else np.max(x, axis=axes, keepdims=keepdims)
+
+
+def reduce_min(x: NDArray, *, axes: tuple[int, ...], keepdims: bool) -> NDArray:
+    """Smallest over the axes; the dtype's largest of none."""
+    return np.min(x, axis=axes, keepdims=keepdims, initial=_largest(x.dtype)) if x.size == 0 else np.min(x, axis=axes, keepdims=keepdims)
+
+
+def reduce_prod(x: NDArray, *, axes: tuple[int, ...], keepdims: bool) -> NDArray:
+    """Product over the axes."""
+    return np.prod(x, axis=axes, keepdims=keepdims, dtype=x.dtype)
+
+
+def argmax(x: NDArray, *, axis: int, keepdims: bool, select_last: bool) -> NDArray:
+    """Place of the largest along the axis; of equal ones the first, or the last."""
+    return _place(np.argmax, x, axis, keepdims, select_last)
+
+
+def argmin(x: NDArray, *, axis: int, keepdims: bool, select_last: bool) -> NDArray:
+    """Place of the smallest along the axis; of equal ones the first, or the last."""
+    return _place(np.argmin, x, axis, keepdims, select_last)
+
+
+def cumsum(x: NDArray, *, axis: int, exclusive: bool, reverse: bool) -> NDArray:
+    """Sums of the elements up to each place along the axis; without its own, from the end."""
+    ordered = np.flip(x, axis) if reverse else x
+    total = np.cumsum(ordered, axis=axis, dtype=x.dtype)
+    if exclusive and x.shape[axis] > 0:
+        total = np.roll(total, 1, axis)
+        first = [slice(None)] * x.ndim
+        first[axis] = slice(0, 1)
+        total[tuple(first)] = 0
+    return np.flip(total, axis) if reverse else total
+
+
+def _place(function: Callable[..., NDArray], x: NDArray, axis: int, keepdims: bool, select_last: bool) -> NDArray:
+    length = x.shape[axis]
+    if length == 0:
+        raise Error("E0802", f"axis {axis} of a tensor of shape {list(x.shape)} has no elements to choose from")
+    if select_last:
+        return length - 1 - function(np.flip(x, axis), axis=axis, keepdims=keepdims)
+    return function(x, axis=axis, keepdims=keepdims)
+
+
+def _least(dtype: np.dtype) -> float | int | bool:
+    return -np.inf if dtype.kind == "f" else False if dtype.kind == "b" else int(np.iinfo(dtype).min)
+
+
+def _largest(dtype: np.dtype) -> float | int | bool:
+    return np.inf if dtype.kind == "f" else True if dtype.kind == "b" else int(np.iinfo(dtype).max)

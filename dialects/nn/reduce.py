@@ -1,0 +1,195 @@
+"""Reductions over axes, places of extremes, cumulative sums."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def, traits_def
+from xdsl.traits import Pure
+
+from ttc.dialects.core.errors import Error
+from ttc.dialects.core.ir import BOOL, INT, INTS, Spec
+from ttc.dialects.nn.base import TENSOR, NNOp, axes_in, axis_in
+from ttc.dialects.nn.elementwise import ANY, NUMERIC, require_kind
+
+
+def reduced_shape(shape: tuple[int, ...], axes: Sequence[int], keepdims: bool) -> tuple[int, ...]:
+    """The shape without the axes, or with 1 in their place."""
+    if keepdims:
+        return tuple(1 if i in axes else d for i, d in enumerate(shape))
+    return tuple(d for i, d in enumerate(shape) if i not in axes)
+
+
+class ReduceOp(NNOp):
+    """y = the elements of x along the axes combined to one.  No axes: y = x.  KINDS: numpy kinds of the dtypes it takes."""
+
+    KINDS: ClassVar[str] = NUMERIC
+    x = operand_def(TENSOR)
+    axes = prop_def(INTS)
+    keepdims = prop_def(BOOL)
+    y = result_def(TENSOR)
+    traits = traits_def(Pure())
+
+    @classmethod
+    def infer(cls, x: Spec, *, axes: tuple[int, ...], keepdims: bool) -> Spec:
+        require_kind(x, cls.KINDS)
+        return Spec(reduced_shape(x.shape, axes_in(axes, x.rank), keepdims), x.dtype)
+
+    @classmethod
+    def batch(cls, carried: Sequence[bool], operands: Sequence[Spec | None], result: Spec, attrs: dict[str, Any], size: int) -> bool:
+        (x,) = operands
+        return carried[0] and x is not None and x.rank > 0 and 0 not in axes_in(attrs["axes"], x.rank)
+
+
+@irdl_op_definition
+class ReduceSumOp(ReduceOp):
+    """Sum over axes; 0 of no elements.  Integers wrap around.
+
+    Args:    x: tensor[...], numbers.  axes: distinct, in [-rank, rank); none: y = x.  keepdims: whether they stay, of size 1.
+    Returns: y: x's shape without the axes, x's dtype.
+    Raises:  E0412 if an axis is outside the rank or named twice, E0403 for bool.
+    Source:  ONNX ReduceSum-13 (no axes given: the importer names all); torch.sum.
+    """
+
+    name = "nn.reduce_sum"
+
+
+@irdl_op_definition
+class ReduceMeanOp(ReduceOp):
+    """Mean over axes; NaN of no elements.  Of integers: toward zero, and 0 of none.
+
+    Args:    x: tensor[...], numbers.  axes: distinct, in [-rank, rank); none: y = x.  keepdims: whether they stay, of size 1.
+    Returns: y: x's shape without the axes, x's dtype.
+    Raises:  E0412 if an axis is outside the rank or named twice, E0403 for bool.
+    Source:  ONNX ReduceMean-18; torch.mean.
+    """
+
+    name = "nn.reduce_mean"
+
+
+@irdl_op_definition
+class ReduceMaxOp(ReduceOp):
+    """Largest element over axes; of no elements -inf, or the least that the dtype holds; NaN if there is one.
+
+    Args:    x: tensor[...], any dtype.  axes: distinct, in [-rank, rank); none: y = x.  keepdims: whether they stay, of size 1.
+    Returns: y: x's shape without the axes, x's dtype.
+    Raises:  E0412 if an axis is outside the rank or named twice.
+    Source:  ONNX ReduceMax-20; torch.amax.
+    """
+
+    name = "nn.reduce_max"
+    KINDS: ClassVar[str] = ANY
+
+
+@irdl_op_definition
+class ReduceMinOp(ReduceOp):
+    """Smallest element over axes; of no elements inf, or the largest that the dtype holds; NaN if there is one.
+
+    Args:    x: tensor[...], any dtype.  axes: distinct, in [-rank, rank); none: y = x.  keepdims: whether they stay, of size 1.
+    Returns: y: x's shape without the axes, x's dtype.
+    Raises:  E0412 if an axis is outside the rank or named twice.
+    Source:  ONNX ReduceMin-20; torch.amin.
+    """
+
+    name = "nn.reduce_min"
+    KINDS: ClassVar[str] = ANY
+
+
+@irdl_op_definition
+class ReduceProdOp(ReduceOp):
+    """Product over axes; 1 of no elements.  Integers wrap around.
+
+    Args:    x: tensor[...], numbers.  axes: distinct, in [-rank, rank); none: y = x.  keepdims: whether they stay, of size 1.
+    Returns: y: x's shape without the axes, x's dtype.
+    Raises:  E0412 if an axis is outside the rank or named twice, E0403 for bool.
+    Source:  ONNX ReduceProd-18; torch.prod.
+    """
+
+    name = "nn.reduce_prod"
+
+
+class ArgOp(NNOp):
+    """y = the place of an extreme along one axis, as int64."""
+
+    x = operand_def(TENSOR)
+    axis = prop_def(INT)
+    keepdims = prop_def(BOOL)
+    select_last = prop_def(BOOL)
+    y = result_def(TENSOR)
+    traits = traits_def(Pure())
+
+    @classmethod
+    def infer(cls, x: Spec, *, axis: int, keepdims: bool, select_last: bool) -> Spec:
+        place = axis_in(axis, require_kind(x, NUMERIC).rank)
+        if x.shape[place] == 0:
+            raise Error("E0401", f"axis {axis} of {x} has no elements to choose from")
+        return Spec(reduced_shape(x.shape, (place,), keepdims), np.dtype(np.int64))
+
+    @classmethod
+    def batch(cls, carried: Sequence[bool], operands: Sequence[Spec | None], result: Spec, attrs: dict[str, Any], size: int) -> bool:
+        return _keeps_leading(carried, operands, attrs)
+
+
+@irdl_op_definition
+class ArgMaxOp(ArgOp):
+    """Place of the largest element along one axis; a NaN counts as largest.
+
+    Args:    x: tensor[..., d_axis, ...], numbers.  axis: in [-rank, rank).  keepdims: whether it stays, of size 1.
+             select_last: whether the last of equal elements is meant, not the first.
+    Returns: y: x's shape without the axis, int64.
+    Raises:  E0412 if axis is outside the rank, E0401 if it is empty, E0403 for bool.
+    Source:  ONNX ArgMax-13; torch.argmax.
+    """
+
+    name = "nn.argmax"
+
+
+@irdl_op_definition
+class ArgMinOp(ArgOp):
+    """Place of the smallest element along one axis; a NaN counts as smallest.
+
+    Args:    x: tensor[..., d_axis, ...], numbers.  axis: in [-rank, rank).  keepdims: whether it stays, of size 1.
+             select_last: whether the last of equal elements is meant, not the first.
+    Returns: y: x's shape without the axis, int64.
+    Raises:  E0412 if axis is outside the rank, E0401 if it is empty, E0403 for bool.
+    Source:  ONNX ArgMin-13; torch.argmin.
+    """
+
+    name = "nn.argmin"
+
+
+@irdl_op_definition
+class CumsumOp(NNOp):
+    """Cumulative sum along one axis: y[i] = x[0] + ... + x[i].  Integers wrap around.
+
+    Args:    x: tensor[..., d_axis, ...], numbers.  axis: in [-rank, rank).  exclusive: whether x[i] itself is left out.
+             reverse: whether sums run from the end.
+    Returns: y: shape and dtype of x.
+    Raises:  E0412 if axis is outside the rank, E0403 for bool.
+    Source:  ONNX CumSum-14; torch.cumsum.
+    """
+
+    name = "nn.cumsum"
+    x = operand_def(TENSOR)
+    axis = prop_def(INT)
+    exclusive = prop_def(BOOL)
+    reverse = prop_def(BOOL)
+    y = result_def(TENSOR)
+    traits = traits_def(Pure())
+
+    @classmethod
+    def infer(cls, x: Spec, *, axis: int, exclusive: bool, reverse: bool) -> Spec:
+        axis_in(axis, x.rank)
+        return require_kind(x, NUMERIC)
+
+    @classmethod
+    def batch(cls, carried: Sequence[bool], operands: Sequence[Spec | None], result: Spec, attrs: dict[str, Any], size: int) -> bool:
+        return _keeps_leading(carried, operands, attrs)
+
+
+def _keeps_leading(carried: Sequence[bool], operands: Sequence[Spec | None], attrs: dict[str, Any]) -> bool:
+    """Whether an op along one axis treats the indices of dimension 0 apart."""
+    (x,) = operands
+    return carried[0] and x is not None and axis_in(attrs["axis"], x.rank) != 0
