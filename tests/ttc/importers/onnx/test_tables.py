@@ -1,0 +1,60 @@
+"""The mapping tables against the schemas of the installed onnx package."""
+
+from __future__ import annotations
+
+import inspect
+
+import pytest
+from onnx import AttributeProto, defs
+
+from ttc.importers.onnx.tables import mapping, mappings
+
+SUBGRAPHS = (defs.OpSchema.AttrType.GRAPH, defs.OpSchema.AttrType.GRAPHS)
+
+
+def schemas() -> list[defs.OpSchema]:
+    """All schemas of ONNX's own domain that some model of opset 7 or newer can use."""
+    return [s for s in defs.get_all_schemas_with_history() if not s.domain]
+
+
+ALL = {(s.name, s.since_version): s for s in schemas()}
+NAMES = {s.name.lower(): s.name for s in schemas()}
+
+
+@pytest.mark.parametrize("stem", sorted(mappings()))
+def test_name_is_an_op_at_the_opset_of_a_schema(stem: str) -> None:
+    assert stem in NAMES
+    assert all((NAMES[stem], version) in ALL for version in mappings()[stem])
+
+
+@pytest.mark.parametrize(
+    "schema", [s for (name, v), s in sorted(ALL.items()) if mapping(name, max(v, 7)) is not None], ids=lambda s: f"{s.name}-{s.since_version}"
+)
+def test_parameters_are_the_schema_s(schema: defs.OpSchema) -> None:
+    newer = min((v for (name, v) in ALL if name == schema.name and v > schema.since_version), default=1000)
+    if newer <= 7:
+        return  # out of use before the oldest supported opset
+    function = mapping(schema.name, max(schema.since_version, 7))
+    assert function is not None
+    parameters = list(inspect.signature(function).parameters.values())[1:]
+    attributes = {p.name: p for p in parameters if p.kind is inspect.Parameter.KEYWORD_ONLY}
+    missing = {name for name, a in schema.attributes.items() if a.type not in SUBGRAPHS} - attributes.keys()
+    assert not missing
+    positional = [p for p in parameters if p.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD]
+    variadic = any(p.kind is inspect.Parameter.VAR_POSITIONAL for p in parameters)
+    assert variadic or len(positional) >= len(schema.inputs)
+    needed = [p for p in positional if p.default is inspect.Parameter.empty]
+    assert len(needed) <= max(schema.min_input, 1)
+    for name, attribute in schema.attributes.items():
+        _check_default(attribute, attributes[name])
+
+
+def _check_default(attribute: defs.OpSchema.Attribute, parameter: inspect.Parameter) -> None:
+    """A required attribute has no default, or is not used; a default is the schema's."""
+    stored = attribute.default_value
+    if not stored.name:
+        return
+    wanted = {AttributeProto.INT: stored.i, AttributeProto.FLOAT: stored.f, AttributeProto.STRING: stored.s.decode()}.get(stored.type)
+    if wanted is None:
+        return
+    assert parameter.default == pytest.approx(wanted) if isinstance(wanted, float) else parameter.default == wanted

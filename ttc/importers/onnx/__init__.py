@@ -1,0 +1,76 @@
+"""The ONNX importer: maps, never optimises.
+
+The file is mapped and scanned for its weights (wire, source, external), its graph checked (structure, opsets), its inputs given static
+shapes (inputs), and each node mapped to dialect nn (walk, tables, the ops_* modules).  What cannot be mapped is reported in one table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import SSAValue
+
+from ttc.dialects.core.errors import Error
+from ttc.dialects.core.ir import Port, finish_function, make_function, set_module_attr, tensor_type
+from ttc.dialects.core.weights import WeightStore
+from ttc.importers.base import NO_SHAPES
+from ttc.importers.onnx.builder import Builder
+from ttc.importers.onnx.inputs import input_specs
+from ttc.importers.onnx.opsets import opsets
+from ttc.importers.onnx.source import Source, read
+from ttc.importers.onnx.structure import check_model
+from ttc.importers.onnx.walk import Scope, Walker, names_read
+
+
+def import_onnx(
+    path: Path, *, shapes: Mapping[str, tuple[int, ...]] = NO_SHAPES, batch: int | None = None
+) -> tuple[ModuleOp, WeightStore]:
+    """Import an ONNX model: a module with the entry function `forward`, and its weights, which stay in the file until they are read.
+
+    Args:
+        path: of the model; external data lies in its folder.
+        shapes: full shapes by input name, for inputs with dynamic dimensions.
+        batch: the size of dynamic batch dimensions.
+    Raises: E0102, E0201 to E0206, and E04xx where a node's operands do not fit; all name the file, and the node if there is one.
+    """
+    try:
+        return _import(read(path), path.stem, shapes, batch)
+    except Error as error:
+        error.where = f"{path.name}: {error.where}" if error.where else path.name
+        raise
+    except UnicodeDecodeError as error:
+        raise Error("E0201", "not an ONNX model, or a damaged one: a name is not UTF-8", where=path.name) from error
+
+
+def _import(source: Source, name: str, shapes: Mapping[str, tuple[int, ...]], batch: int | None) -> tuple[ModuleOp, WeightStore]:
+    graph = source.model.graph
+    versions = opsets(source.model.opset_import, "the model")
+    functions = check_model(source.model, source.weights)
+    if graph.sparse_initializer:
+        raise Error("E0202", "the model has sparse initializers, which are not supported")
+    specs = input_specs([i for i in graph.input if i.name not in source.weights], shapes, batch)
+    function = make_function("forward", [(Port(name), tensor_type(spec)) for name, spec in specs.items()])
+    builder = Builder(frozenset(source.weights))
+    outputs = [o.name for o in graph.output]
+    scope = Scope(
+        dict(zip(specs, function.body.block.args, strict=True)),
+        versions,
+        names_read(graph.node, outputs),
+        lambda name: builder.initializer(name, source.weights[name]),
+    )
+    walker = Walker(builder, functions)
+    walker.walk(graph.node, scope)
+    if walker.misses.rows:
+        raise walker.misses.report()
+    results = [(output, scope.get(output)) for output in outputs]
+    present = [(Port(output), value) for output, value in results if isinstance(value, SSAValue)]
+    if len(present) != len(results):
+        raise Error("E0203", "an output of the graph is absent")
+    weights = builder.finish(function.body.block, {value for _, value in present})
+    finish_function(function, present)
+    module = ModuleOp([function])
+    set_module_attr(module, "model", name)
+    set_module_attr(module, "stage", "import")
+    return module, weights

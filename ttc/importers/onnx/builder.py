@@ -1,0 +1,160 @@
+"""Builds dialect nn for the mappings: ops at the current node's location, leaves once each, constants that are known at import."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from xdsl.ir import Attribute, Block, SSAValue
+
+from ttc.dialects.core.errors import Error
+from ttc.dialects.core.ir import ConstantOp, LeafOp, LiteralAttr, ParamOp, Spec, WeightAttr, named_location, spec_of, tensor_type
+from ttc.dialects.core.weights import Weight, WeightStore
+from ttc.dialects.nn.base import NNOp, ops
+from ttc.importers.onnx.tensors import MAX_ELEMENTS
+from ttc.importers.onnx.tracking import Tracker
+from ttc.importers.onnx.unsupported import Unsupported
+
+
+class Builder:
+    """The function being built.
+
+    Args:
+        reserved: names of the model's own weights, which constants made on the way must not take.
+    """
+
+    def __init__(self, reserved: frozenset[str] = frozenset()) -> None:
+        self._reserved = reserved
+        self._weights: dict[str, Weight] = {}
+        self._leaves: list[LeafOp] = []
+        self._body: list[NNOp] = []
+        self._tracker = Tracker(self._weights)
+        self._location: Attribute = named_location("")
+        self._node = ""
+        self.outputs: tuple[str, ...] = ()
+        self.opset = 0
+
+    def enter(self, node: str, outputs: tuple[str, ...], opset: int) -> None:
+        """From here on ops belong to this node; outputs: its output names, empty where it does not want one."""
+        self._node, self.outputs, self.opset = node, outputs, opset
+        self._location = named_location(node)
+
+    # ---- ops ------------------------------------------------------------------------------------------------------------------
+
+    def nn(self, op: str, *operands: SSAValue | None, **attrs: Any) -> SSAValue:
+        """The result of a new nn op.  Raises E04xx at the node."""
+        return self.nn_all(op, *operands, **attrs)[0]
+
+    def nn_all(self, op: str, *operands: SSAValue | None, **attrs: Any) -> tuple[SSAValue, ...]:
+        """All results of a new nn op."""
+        kind = ops().get(op)
+        if kind is None:
+            raise Unsupported(f"dialect nn has no op '{op}'")
+        made = kind.build(*operands, location=self._location, **attrs)
+        for result in made.results:
+            if spec_of(result.type).elements > MAX_ELEMENTS:
+                raise Error("E0203", f"a result is too large: {spec_of(result.type)}", where=self._node)
+        self._body.append(made)
+        return tuple(made.results)
+
+    def spec(self, value: SSAValue) -> Spec:
+        return spec_of(value.type)
+
+    def shape(self, value: SSAValue) -> tuple[int, ...]:
+        return spec_of(value.type).shape
+
+    def dtype(self, value: SSAValue) -> np.dtype:
+        return spec_of(value.type).dtype
+
+    def reshape(self, value: SSAValue, *shape: int) -> SSAValue:
+        """The value in another shape; itself if it has that shape."""
+        return value if self.shape(value) == shape else self.nn("reshape", value, shape=shape)
+
+    def cast(self, value: SSAValue, dtype: np.dtype) -> SSAValue:
+        """The value in another dtype; itself if it has that dtype."""
+        return value if self.dtype(value) == dtype else self.nn("cast", value, dtype=dtype)
+
+    # ---- leaves ---------------------------------------------------------------------------------------------------------------
+
+    def initializer(self, name: str, weight: Weight) -> SSAValue:
+        """The leaf of an initializer: a parameter if it is floating point, else a constant."""
+        spec = Spec(weight.shape, weight.dtype)
+        if _is_float(weight.dtype):
+            self._weights[name] = weight
+            return self._leaf(ParamOp, {"sym": name, "value": WeightAttr.of(name, spec)}, spec, name)
+        if spec.elements <= LiteralAttr.MAX_ELEMENTS:
+            return self._leaf(ConstantOp, {"value": LiteralAttr.of(weight.value())}, spec, name)
+        self._weights[name] = weight
+        return self._leaf(ConstantOp, {"value": WeightAttr.of(name, spec)}, spec, name)
+
+    def constant(self, value: ArrayLike, dtype: np.dtype | None = None) -> SSAValue:
+        """A constant of the current node: written out if it is small."""
+        array = np.asarray(value, dtype)
+        spec = Spec(array.shape, array.dtype)
+        if spec.elements <= LiteralAttr.MAX_ELEMENTS:
+            return self._leaf(ConstantOp, {"value": LiteralAttr.of(array)}, spec, self._node)
+        key = self._fresh(self._node)
+        self._weights[key] = Weight(array.shape, array.dtype, lambda: array)
+        return self._leaf(ConstantOp, {"value": WeightAttr.of(key, spec)}, spec, self._node)
+
+    def scalar(self, value: float, like: SSAValue) -> SSAValue:
+        """A constant of rank 0 in the dtype of another value."""
+        return self.constant(np.array(value).astype(self.dtype(like)))
+
+    def _leaf(self, kind: type[LeafOp], attrs: dict[str, Any], spec: Spec, name: str) -> SSAValue:
+        leaf = kind.make((), attrs, [tensor_type(spec)], named_location(name))
+        self._leaves.append(leaf)
+        return leaf.result
+
+    def _fresh(self, stem: str) -> str:
+        key, number = stem, 0
+        while key in self._weights or key in self._reserved:
+            number += 1
+            key = f"{stem}.{number}"
+        return key
+
+    # ---- values known at import -------------------------------------------------------------------------------------------------
+
+    def known(self, value: SSAValue) -> NDArray | None:
+        """The value if it follows from constants and static shapes by little work, else None."""
+        return self._tracker.known(value)
+
+    def need(self, value: SSAValue, what: str) -> NDArray:
+        """The known value of an operand that nn has as an attribute.  Raises Unsupported."""
+        found = self.known(value)
+        if found is None:
+            raise Unsupported(f"needs a constant {what}")
+        return found
+
+    def ints(self, value: SSAValue, what: str) -> tuple[int, ...]:
+        """The known integers of an operand of rank 0 or 1.  Raises Unsupported, E0203."""
+        found = self.need(value, what)
+        if found.ndim > 1 or found.dtype.kind not in "iu" or found.size > 4096:
+            raise Error("E0203", f"{what} must be a list of integers, not {found.dtype}{list(found.shape)}", where=self._node)
+        return tuple(int(x) for x in found.ravel())
+
+    def number(self, value: SSAValue, what: str) -> float:
+        """The known number of an operand with one element.  Raises Unsupported, E0203."""
+        found = self.need(value, what)
+        if found.size != 1:
+            raise Error("E0203", f"{what} must be one number, not {list(found.shape)}", where=self._node)
+        return float(found.ravel()[0])
+
+    # ---- the end ----------------------------------------------------------------------------------------------------------------
+
+    def finish(self, block: Block, results: set[SSAValue]) -> WeightStore:
+        """Fill the block: leaves that are used, in order of first use, then the ops; gives the store of the leaves' weights."""
+        store = WeightStore()
+        for leaf in self._leaves:
+            if not leaf.result.uses and leaf.result not in results:
+                continue
+            block.add_op(leaf)
+            if leaf.key is not None:
+                store.add(leaf.key, self._weights[leaf.key])
+        block.add_ops(self._body)
+        return store
+
+
+def _is_float(dtype: np.dtype) -> bool:
+    return dtype.kind in "fV"

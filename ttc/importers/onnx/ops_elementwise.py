@@ -1,0 +1,122 @@
+"""Elementwise ops of one and two operands, comparisons, logic."""
+
+from __future__ import annotations
+
+from functools import reduce
+from typing import Protocol
+
+import numpy as np
+from xdsl.ir import SSAValue
+
+from ttc.importers.onnx.builder import Builder
+from ttc.importers.onnx.tensors import DTYPES, type_name
+from ttc.importers.onnx.unsupported import Unsupported
+
+
+class Elementwise(Protocol):
+    def __call__(self, b: Builder, *operands: SSAValue) -> SSAValue: ...
+
+
+def _same(op: str) -> Elementwise:
+    """The nn op of that name on the same operands."""
+    return lambda b, *operands: b.nn(op, *operands)
+
+
+abs_6 = _same("abs")
+neg_6 = _same("neg")
+exp_6 = _same("exp")
+log_6 = _same("log")
+sqrt_6 = _same("sqrt")
+reciprocal_6 = _same("reciprocal")
+floor_6 = _same("floor")
+ceil_6 = _same("ceil")
+round_11 = _same("round")
+sign_9 = _same("sign")
+sin_7 = _same("sin")
+cos_7 = _same("cos")
+erf_9 = _same("erf")
+not_1 = _same("not")
+is_nan_9 = _same("is_nan")
+
+add_7 = _same("add")
+sub_7 = _same("sub")
+mul_7 = _same("mul")
+pow_7 = _same("pow")
+equal_7 = _same("equal")
+less_7 = _same("less")
+greater_7 = _same("greater")
+less_or_equal_12 = _same("less_equal")
+greater_or_equal_12 = _same("greater_equal")
+and_7 = _same("and")
+or_7 = _same("or")
+xor_7 = _same("xor")
+where_9 = _same("where")
+
+
+def div_7(b: Builder, dividend: SSAValue, divisor: SSAValue) -> SSAValue:
+    return b.nn("div", dividend, divisor)
+
+
+def mod_10(b: Builder, dividend: SSAValue, divisor: SSAValue, *, fmod: int = 0) -> SSAValue:
+    return b.nn("mod", dividend, divisor, fmod=bool(fmod))
+
+
+def tan_7(b: Builder, x: SSAValue) -> SSAValue:
+    return b.nn("div", b.nn("sin", x), b.nn("cos", x))
+
+
+def identity_1(b: Builder, x: SSAValue) -> SSAValue:
+    return x
+
+
+def is_inf_10(b: Builder, x: SSAValue, *, detect_negative: int = 1, detect_positive: int = 1) -> SSAValue:
+    found = b.nn("is_inf", x)
+    if not detect_negative:
+        found = b.nn("and", found, b.nn("greater", x, b.scalar(0, x)))
+    if not detect_positive:
+        found = b.nn("and", found, b.nn("less", x, b.scalar(0, x)))
+    return found
+
+
+def cast_6(b: Builder, x: SSAValue, *, to: int, saturate: int = 1, round_mode: str = "up") -> SSAValue:
+    return b.cast(x, _dtype(to))
+
+
+def cast_like_15(b: Builder, x: SSAValue, target: SSAValue, *, saturate: int = 1, round_mode: str = "up") -> SSAValue:
+    return b.cast(x, b.dtype(target))
+
+
+def _dtype(code: int) -> np.dtype:
+    if code not in DTYPES:
+        raise Unsupported(f"casts to {type_name(code)}")
+    return DTYPES[code]
+
+
+def clip_6(b: Builder, x: SSAValue, *, min: float = -3.4028234663852886e38, max: float = 3.4028234663852886e38) -> SSAValue:
+    return b.nn("clip", x, min=min, max=max)
+
+
+def clip_11(b: Builder, x: SSAValue, min: SSAValue | None = None, max: SSAValue | None = None) -> SSAValue:
+    """With constant bounds a clip, else minimum and maximum.  Integers keep their exact bounds this way too."""
+    known = [None if v is None else b.known(v) for v in (min, max)]
+    by_value = b.dtype(x).kind in "fV" and all(k is not None and k.size == 1 for k, v in zip(known, (min, max), strict=True) if v is not None)
+    if by_value:
+        low, high = (None if k is None else float(k.ravel()[0]) for k in known)
+        return x if low is None and high is None else b.nn("clip", x, min=low, max=high)
+    if min is not None:
+        x = b.nn("maximum", x, min)
+    return x if max is None else b.nn("minimum", x, max)
+
+
+def _fold(op: str) -> Elementwise:
+    """A variadic op as a chain of binary ones."""
+    return lambda b, *operands: reduce(lambda x, y: b.nn(op, x, y), operands)
+
+
+max_6 = _fold("maximum")
+min_6 = _fold("minimum")
+sum_6 = _fold("add")
+
+
+def mean_6(b: Builder, *operands: SSAValue) -> SSAValue:
+    return b.nn("div", sum_6(b, *operands), b.scalar(len(operands), operands[0]))

@@ -1,0 +1,39 @@
+"""Matrix products."""
+
+from __future__ import annotations
+
+from xdsl.ir import SSAValue
+
+from ttc.dialects.core.errors import Error
+from ttc.importers.onnx.builder import Builder
+
+
+def mat_mul_1(b: Builder, a: SSAValue, c: SSAValue) -> SSAValue:
+    """numpy.matmul: operands of rank 1 are a row and a column whose dimension the result lacks."""
+    left, right = b.shape(a), b.shape(c)
+    if not left or not right:
+        raise Error("E0401", "MatMul takes no scalars")
+    row = b.reshape(a, 1, *left) if len(left) == 1 else a
+    column = b.reshape(c, *right, 1) if len(right) == 1 else c
+    product = b.nn("matmul", row, column, None, transpose_a=False, transpose_b=False)
+    shape = b.shape(product)
+    kept = shape[: -1 if len(right) == 1 else None]
+    if len(left) == 1:
+        kept = (*shape[:-2], *kept[len(shape) - 1 :])
+    return b.reshape(product, *kept)
+
+
+def gemm_7(
+    b: Builder, a: SSAValue, c: SSAValue, bias: SSAValue | None = None, *, alpha: float = 1.0, beta: float = 1.0, transA: int = 0, transB: int = 0
+) -> SSAValue:
+    """alpha a' b' + beta bias."""
+    if len(b.shape(a)) != 2 or len(b.shape(c)) != 2:
+        raise Error("E0401", f"Gemm takes matrices, not {b.spec(a)} and {b.spec(c)}")
+    transposes = {"transpose_a": bool(transA), "transpose_b": bool(transB)}
+    if bias is not None and beta != 1.0:
+        bias = b.nn("mul", bias, b.scalar(beta, bias)) if beta else None
+    if alpha == 1.0:
+        return b.nn("matmul", a, c, bias, **transposes)
+    product = b.nn("matmul", a, c, None, **transposes)
+    scaled = b.nn("mul", product, b.scalar(alpha, product))
+    return scaled if bias is None else b.nn("add", scaled, bias)

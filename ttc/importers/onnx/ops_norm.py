@@ -1,0 +1,153 @@
+"""Normalisations and dropout, for inference."""
+
+from __future__ import annotations
+
+from math import prod
+
+import numpy as np
+from xdsl.ir import SSAValue
+
+from ttc.dialects.core.errors import Error
+from ttc.dialects.nn.base import axis_in
+from ttc.importers.onnx.builder import Builder
+from ttc.importers.onnx.unsupported import Unsupported
+
+
+def batch_normalization_7(
+    b: Builder,
+    x: SSAValue,
+    scale: SSAValue,
+    bias: SSAValue,
+    mean: SSAValue,
+    var: SSAValue,
+    *,
+    epsilon: float = 1e-5,
+    momentum: float = 0.9,
+    spatial: int = 1,
+) -> SSAValue:
+    """Per channel, the dimension 1.  Results after the first are those of training."""
+    if not spatial:
+        raise Unsupported("spatial = 0")
+    _refuse_training(b)
+    wide = b.dtype(x)
+    scale, bias, mean, var = (b.cast(v, wide) for v in (scale, bias, mean, var))
+    return b.nn("batch_norm", x, scale, bias, mean, var, eps=epsilon, axis=1)
+
+
+def batch_normalization_9(
+    b: Builder,
+    x: SSAValue,
+    scale: SSAValue,
+    bias: SSAValue,
+    mean: SSAValue,
+    var: SSAValue,
+    *,
+    epsilon: float = 1e-5,
+    momentum: float = 0.9,
+    training_mode: int = 0,
+) -> SSAValue:
+    """From opset 14 on it says whether it trains."""
+    if training_mode:
+        raise Unsupported("training_mode = 1")
+    return batch_normalization_7(b, x, scale, bias, mean, var, epsilon=epsilon, momentum=momentum)
+
+
+def _refuse_training(b: Builder) -> None:
+    if any(b.outputs[1:]):
+        raise Unsupported("its outputs for training are used")
+
+
+def layer_normalization_17(
+    b: Builder, x: SSAValue, scale: SSAValue, bias: SSAValue | None = None, *, axis: int = -1, epsilon: float = 1e-5, stash_type: int = 1
+) -> SSAValue:
+    """Over the dimensions from the axis on; scale and bias broadcast to these."""
+    shape = b.shape(x)
+    at = axis_in(axis, len(shape))
+    scale = _broadcast(b, scale, shape[at:])
+    bias = None if bias is None else _broadcast(b, bias, shape[at:])
+    return b.nn("layer_norm", x, scale, bias, axis=at, eps=epsilon)
+
+
+def rms_normalization_23(b: Builder, x: SSAValue, scale: SSAValue, *, axis: int = -1, epsilon: float = 1e-5, stash_type: int = 1) -> SSAValue:
+    shape = b.shape(x)
+    at = axis_in(axis, len(shape))
+    return b.nn("rms_norm", x, b.cast(_broadcast(b, scale, shape[at:]), b.dtype(x)), axis=at, eps=epsilon)
+
+
+def _broadcast(b: Builder, value: SSAValue, shape: tuple[int, ...]) -> SSAValue:
+    return value if b.shape(value) == shape else b.nn("expand", value, shape=shape)
+
+
+def instance_normalization_6(b: Builder, x: SSAValue, scale: SSAValue, bias: SSAValue, *, epsilon: float = 1e-5) -> SSAValue:
+    """x[n, c, ...] normalised over all but n and c, then scaled by channel."""
+    if len(b.shape(x)) < 3:
+        raise Error("E0401", f"InstanceNormalization takes rank 3 or more, not {b.spec(x)}")
+    return _by_channel(b, b.nn("layer_norm", x, None, None, axis=2, eps=epsilon), scale, bias)
+
+
+def group_normalization_18(
+    b: Builder, x: SSAValue, scale: SSAValue, bias: SSAValue, *, epsilon: float = 1e-5, num_groups: int, stash_type: int = 1
+) -> SSAValue:
+    """scale and bias have one element a group."""
+    count = _group_size(b, x, num_groups)
+    scale, bias = (_repeat_each(b, v, num_groups, count) for v in (scale, bias))
+    return group_normalization_21(b, x, scale, bias, epsilon=epsilon, num_groups=num_groups, stash_type=stash_type)
+
+
+def group_normalization_21(
+    b: Builder, x: SSAValue, scale: SSAValue, bias: SSAValue, *, epsilon: float = 1e-5, num_groups: int, stash_type: int = 1
+) -> SSAValue:
+    """x[n, c, ...] normalised over c / num_groups channels at a time, then scaled by channel."""
+    shape = b.shape(x)
+    grouped = b.reshape(x, shape[0], num_groups, _group_size(b, x, num_groups) * prod(shape[2:]))
+    return _by_channel(b, b.reshape(b.nn("layer_norm", grouped, None, None, axis=2, eps=epsilon), *shape), scale, bias)
+
+
+def _group_size(b: Builder, x: SSAValue, groups: int) -> int:
+    shape = b.shape(x)
+    if len(shape) < 2 or groups < 1 or shape[1] % groups:
+        raise Error("E0401", f"{b.spec(x)} does not fall into {groups} groups of channels")
+    return shape[1] // groups
+
+
+def _repeat_each(b: Builder, value: SSAValue, groups: int, count: int) -> SSAValue:
+    return b.reshape(b.nn("expand", b.reshape(value, groups, 1), shape=(groups, count)), groups * count)
+
+
+def _by_channel(b: Builder, x: SSAValue, scale: SSAValue, bias: SSAValue) -> SSAValue:
+    shape = b.shape(x)
+    column = (shape[1], *(1,) * (len(shape) - 2))
+    return b.nn("add", b.nn("mul", x, b.reshape(scale, *column)), b.reshape(bias, *column))
+
+
+def lp_normalization_1(b: Builder, x: SSAValue, *, axis: int = -1, p: int = 2) -> SSAValue:
+    """x over its norm along the axis; 0 where the norm is 0."""
+    if p not in (1, 2):
+        raise Unsupported(f"p = {p}")
+    along = (axis_in(axis, len(b.shape(x))),)
+    parts = b.nn("abs", x) if p == 1 else b.nn("mul", x, x)
+    norm = b.nn("reduce_sum", parts, axes=along, keepdims=True)
+    norm = norm if p == 1 else b.nn("sqrt", norm)
+    zero = b.scalar(0, x)
+    return b.nn("where", b.nn("equal", norm, zero), zero, b.nn("div", x, norm))
+
+
+def dropout_7(b: Builder, x: SSAValue, *, ratio: float = 0.5) -> tuple[SSAValue, ...]:
+    """Inference: the operand.  A mask keeps everything."""
+    return _kept(b, x)
+
+
+def dropout_12(
+    b: Builder, x: SSAValue, ratio: SSAValue | None = None, training_mode: SSAValue | None = None, *, seed: int = 0
+) -> tuple[SSAValue, ...]:
+    """Inference, unless training_mode says otherwise."""
+    if training_mode is not None and bool(np.any(b.need(training_mode, "training_mode"))):
+        raise Unsupported("training_mode = 1")
+    return _kept(b, x)
+
+
+def _kept(b: Builder, x: SSAValue) -> tuple[SSAValue, ...]:
+    if not any(b.outputs[1:]):
+        return (x,)
+    mask = np.dtype(bool) if b.opset >= 10 else b.dtype(x)
+    return x, b.nn("expand", b.constant(np.array(1, mask)), shape=b.shape(x))

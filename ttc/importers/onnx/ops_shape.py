@@ -1,0 +1,159 @@
+"""Ops that change shape or order, and nothing else."""
+
+from __future__ import annotations
+
+from math import prod
+
+import numpy as np
+from xdsl.ir import SSAValue
+
+from ttc.dialects.core.errors import Error
+from ttc.dialects.nn.base import axes_in, axis_in, broadcast_shapes
+from ttc.importers.onnx.builder import Builder
+from ttc.importers.onnx.ops_activation import split_product
+from ttc.importers.onnx.unsupported import Unsupported
+
+
+def reshape_5(b: Builder, x: SSAValue, shape: SSAValue, *, allowzero: int = 0) -> SSAValue:
+    """0 copies a dimension (unless allowzero), one -1 takes what is left."""
+    wanted = b.ints(shape, "shape")
+    return b.nn("reshape", x, shape=_resolved(b.shape(x), wanted, copy_zero=not allowzero))
+
+
+def _resolved(old: tuple[int, ...], wanted: tuple[int, ...], *, copy_zero: bool) -> tuple[int, ...]:
+    sizes = [old[i] if size == 0 and copy_zero and i < len(old) else size for i, size in enumerate(wanted)]
+    open_at = [i for i, size in enumerate(sizes) if size == -1]
+    known = prod(size for size in sizes if size != -1)
+    if min(sizes, default=0) < -1 or len(open_at) > 1 or (open_at and (known == 0 or prod(old) % known)):
+        raise Error("E0401", f"{list(old)} cannot be reshaped to {list(wanted)}")
+    for at in open_at:
+        sizes[at] = prod(old) // known
+    if prod(sizes) != prod(old):
+        raise Error("E0401", f"{list(old)} cannot be reshaped to {list(wanted)}")
+    return tuple(sizes)
+
+
+def flatten_1(b: Builder, x: SSAValue, *, axis: int = 1) -> SSAValue:
+    return b.nn("reshape", x, shape=split_product(b.shape(x), axis))
+
+
+def squeeze_1(b: Builder, x: SSAValue, *, axes: tuple[int, ...] | None = None) -> SSAValue:
+    """Drop dimensions of size 1: those named, or all."""
+    shape = b.shape(x)
+    dropped = tuple(i for i, d in enumerate(shape) if d == 1) if axes is None else axes_in(axes, len(shape))
+    if any(shape[i] != 1 for i in dropped):
+        raise Error("E0401", f"dimensions {list(dropped)} of {list(shape)} are not all 1")
+    return b.nn("reshape", x, shape=tuple(d for i, d in enumerate(shape) if i not in dropped))
+
+
+def squeeze_13(b: Builder, x: SSAValue, axes: SSAValue | None = None) -> SSAValue:
+    return squeeze_1(b, x, axes=None if axes is None else b.ints(axes, "axes"))
+
+
+def unsqueeze_1(b: Builder, x: SSAValue, *, axes: tuple[int, ...]) -> SSAValue:
+    """Insert dimensions of size 1 at the axes of the result."""
+    shape = b.shape(x)
+    added = axes_in(axes, len(shape) + len(axes))
+    rest = iter(shape)
+    return b.nn("reshape", x, shape=tuple(1 if i in added else next(rest) for i in range(len(shape) + len(axes))))
+
+
+def unsqueeze_13(b: Builder, x: SSAValue, axes: SSAValue) -> SSAValue:
+    return unsqueeze_1(b, x, axes=b.ints(axes, "axes"))
+
+
+def transpose_1(b: Builder, x: SSAValue, *, perm: tuple[int, ...] | None = None) -> SSAValue:
+    rank = len(b.shape(x))
+    return b.nn("transpose", x, perm=tuple(reversed(range(rank))) if perm is None else tuple(axis_in(p, rank) for p in perm))
+
+
+def shape_1(b: Builder, x: SSAValue) -> SSAValue:
+    return b.nn("shape", x)
+
+
+def shape_15(b: Builder, x: SSAValue, *, start: int = 0, end: int | None = None) -> SSAValue:
+    """Dimensions start to end, both clamped."""
+    first, last, _ = slice(start, end).indices(len(b.shape(x)))
+    whole = b.nn("shape", x)
+    if (first, last) == (0, len(b.shape(x))):
+        return whole
+    return b.nn("slice", whole, starts=(first if last > first else 0,), sizes=(max(last - first, 0),), steps=(1,))
+
+
+def size_1(b: Builder, x: SSAValue) -> SSAValue:
+    return b.constant(np.array(b.spec(x).elements, np.int64))
+
+
+def expand_8(b: Builder, x: SSAValue, shape: SSAValue) -> SSAValue:
+    """Both ways: a 1 in the wanted shape keeps the operand's dimension."""
+    wanted = b.ints(shape, "shape")
+    if min(wanted, default=0) < 0:
+        raise Error("E0402", f"{list(wanted)} is not a shape")
+    return b.nn("expand", x, shape=broadcast_shapes(b.shape(x), wanted))
+
+
+def tile_6(b: Builder, x: SSAValue, repeats: SSAValue) -> SSAValue:
+    return b.nn("repeat", x, repeats=b.ints(repeats, "repeats"))
+
+
+def concat_4(b: Builder, *inputs: SSAValue, axis: int) -> SSAValue:
+    return b.nn("concat", *inputs, axis=axis_in(axis, len(b.shape(inputs[0]))))
+
+
+def split_2(b: Builder, x: SSAValue, *, axis: int = 0, split: tuple[int, ...] | None = None) -> tuple[SSAValue, ...]:
+    """Into the sizes given, or evenly into as many parts as the node has outputs."""
+    at = axis_in(axis, len(b.shape(x)))
+    sizes = _even(b.shape(x)[at], len(b.outputs)) if split is None else split
+    if len(sizes) != len(b.outputs):
+        raise Error("E0203", f"Split has {len(b.outputs)} outputs but {len(sizes)} sizes")
+    return b.nn_all("split", x, axis=at, sizes=tuple(sizes))
+
+
+def split_13(b: Builder, x: SSAValue, split: SSAValue | None = None, *, axis: int = 0) -> tuple[SSAValue, ...]:
+    return split_2(b, x, axis=axis, split=None if split is None else b.ints(split, "split"))
+
+
+def split_18(
+    b: Builder, x: SSAValue, split: SSAValue | None = None, *, axis: int = 0, num_outputs: int | None = None
+) -> tuple[SSAValue, ...]:
+    """num_outputs repeats the number of outputs; the last part may be smaller."""
+    if num_outputs is not None and num_outputs != len(b.outputs):
+        raise Error("E0203", f"Split has {len(b.outputs)} outputs but num_outputs = {num_outputs}")
+    return split_13(b, x, split, axis=axis)
+
+
+def _even(size: int, parts: int) -> tuple[int, ...]:
+    """Parts of equal size, the last one smaller where it does not divide."""
+    each = -(-size // parts)
+    return tuple(max(min(each, size - i * each), 0) for i in range(parts))
+
+
+def depth_to_space_1(b: Builder, x: SSAValue, *, blocksize: int, mode: str = "DCR") -> SSAValue:
+    """x[n, c, h, w] -> [n, c / block^2, h block, w block]; DCR: block indices come before the channel, CRD: after it."""
+    n, c, h, w = _blocks(b, x, blocksize)
+    if c % blocksize**2 or mode not in ("DCR", "CRD"):
+        raise Error("E0402", f"{c} channels, blocksize {blocksize}, mode '{mode[:20]}' do not fit")
+    depth = c // blocksize**2
+    if mode == "DCR":
+        split = b.nn("transpose", b.reshape(x, n, blocksize, blocksize, depth, h, w), perm=(0, 3, 4, 1, 5, 2))
+    else:
+        split = b.nn("transpose", b.reshape(x, n, depth, blocksize, blocksize, h, w), perm=(0, 1, 4, 2, 5, 3))
+    return b.reshape(split, n, depth, h * blocksize, w * blocksize)
+
+
+def space_to_depth_1(b: Builder, x: SSAValue, *, blocksize: int, mode: str = "DCR") -> SSAValue:
+    """x[n, c, h, w] -> [n, c block^2, h / block, w / block]."""
+    n, c, h, w = _blocks(b, x, blocksize)
+    if mode != "DCR":
+        raise Unsupported(f"mode {mode[:20]}")
+    if h % blocksize or w % blocksize:
+        raise Error("E0402", f"blocksize {blocksize} does not divide {h} x {w}")
+    split = b.reshape(x, n, c, h // blocksize, blocksize, w // blocksize, blocksize)
+    moved = b.nn("transpose", split, perm=(0, 3, 5, 1, 2, 4))
+    return b.reshape(moved, n, c * blocksize**2, h // blocksize, w // blocksize)
+
+
+def _blocks(b: Builder, x: SSAValue, blocksize: int) -> tuple[int, ...]:
+    if len(b.shape(x)) != 4 or not 1 <= blocksize < 1 << 16:
+        raise Error("E0402", f"takes rank 4 and a positive blocksize, not {b.spec(x)} and {blocksize}")
+    return b.shape(x)

@@ -1,0 +1,73 @@
+"""The model file: mapped, its skeleton parsed, its weights found."""
+
+from __future__ import annotations
+
+import mmap
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from google.protobuf.message import DecodeError
+from numpy.typing import NDArray
+from onnx import ModelProto, TensorProto
+
+from ttc.dialects.core.errors import Error
+from ttc.dialects.core.weights import Weight
+from ttc.importers.onnx.external import ExternalFiles
+from ttc.importers.onnx.tensors import Raw, weight_of
+from ttc.importers.onnx.wire import Payload, skeleton
+
+
+@dataclass(frozen=True)
+class Source:
+    """A parsed model.  model: without its large weights; weights: the graph's initializers by name, not read yet."""
+
+    model: ModelProto
+    weights: Mapping[str, Weight]
+
+
+def read(path: Path) -> Source:
+    """Map and parse a model file.  Raises E0102, E0201, E0202, E0203, E0204."""
+    data = _map(path)
+    found = skeleton(data)
+    try:
+        model = ModelProto.FromString(found.data)
+    except DecodeError as error:
+        raise Error("E0201", "not an ONNX model, or a damaged one: it does not parse") from error
+    if model.ir_version < 1 or not model.HasField("graph"):
+        raise Error("E0201", "not an ONNX model: it has no graph or no IR version")
+    if len(model.graph.initializer) != len(found.payloads):
+        raise Error("E0201", "not an ONNX model, or a damaged one: its weights cannot be told apart")
+    files = ExternalFiles(path.absolute().parent)
+    weights: dict[str, Weight] = {}
+    for tensor, payload in zip(model.graph.initializer, found.payloads, strict=True):
+        what = f"initializer '{tensor.name}'"
+        if not tensor.name or tensor.name in weights:
+            raise Error("E0203", f"{what} is defined twice" if tensor.name else "an initializer has no name")
+        weights[tensor.name] = weight_of(tensor, _raw(data, tensor, payload, files, what), what)
+    return Source(model, weights)
+
+
+def _raw(data: mmap.mmap, tensor: TensorProto, payload: Payload | None, files: ExternalFiles, what: str) -> Raw | None:
+    if tensor.data_location == TensorProto.EXTERNAL or len(tensor.external_data):
+        if payload is not None:
+            raise Error("E0203", f"{what} has its data twice, as raw_data and as external data")
+        return files.raw(tensor, what)
+    if payload is None:
+        return None
+
+    def view(dtype: np.dtype) -> NDArray:
+        return np.frombuffer(data, dtype, payload.size // dtype.itemsize, payload.offset)
+
+    return Raw(payload.size, view)
+
+
+def _map(path: Path) -> mmap.mmap:
+    try:
+        with path.open("rb") as file:
+            return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    except ValueError:
+        raise Error("E0201", "not an ONNX model: the file is empty") from None
+    except OSError as error:
+        raise Error("E0102", f"cannot read '{path}': {error.strerror}") from error

@@ -1,0 +1,139 @@
+"""Tensors of a model file: element types, checks of shape against data, and values that are views of the file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import ml_dtypes
+import numpy as np
+from numpy.typing import NDArray
+from onnx import TensorProto
+
+from ttc.dialects.core.errors import Error
+from ttc.dialects.core.weights import Weight
+
+MAX_ELEMENTS = 1 << 40
+"""More elements than any tensor of a model may have."""
+
+DTYPES: dict[int, np.dtype] = {
+    TensorProto.FLOAT: np.dtype(np.float32),
+    TensorProto.DOUBLE: np.dtype(np.float64),
+    TensorProto.FLOAT16: np.dtype(np.float16),
+    TensorProto.BFLOAT16: np.dtype(ml_dtypes.bfloat16),
+    TensorProto.BOOL: np.dtype(np.bool_),
+    TensorProto.INT8: np.dtype(np.int8),
+    TensorProto.INT16: np.dtype(np.int16),
+    TensorProto.INT32: np.dtype(np.int32),
+    TensorProto.INT64: np.dtype(np.int64),
+    TensorProto.UINT8: np.dtype(np.uint8),
+    TensorProto.UINT16: np.dtype(np.uint16),
+    TensorProto.UINT32: np.dtype(np.uint32),
+    TensorProto.UINT64: np.dtype(np.uint64),
+}
+CODES: dict[np.dtype, int] = {dtype: code for code, dtype in DTYPES.items()}
+
+_TYPED_FIELDS: dict[int, str] = {
+    TensorProto.FLOAT: "float_data",
+    TensorProto.DOUBLE: "double_data",
+    TensorProto.INT64: "int64_data",
+    TensorProto.UINT32: "uint64_data",
+    TensorProto.UINT64: "uint64_data",
+}
+_ALL_FIELDS = ("float_data", "double_data", "int32_data", "int64_data", "uint64_data", "string_data")
+
+
+@dataclass(frozen=True)
+class Raw:
+    """Little-endian bytes of a tensor that are not read yet.  size in bytes; view(dtype) gives a flat array."""
+
+    size: int
+    view: Callable[[np.dtype], NDArray]
+
+
+def type_name(code: int) -> str:
+    """ONNX's name of an element type."""
+    try:
+        return TensorProto.DataType.Name(code)
+    except ValueError:
+        return f"number {code}"
+
+
+def dtype_of(code: int, what: str) -> np.dtype:
+    """The numpy dtype of an ONNX element type.  Raises E0202, naming what has it."""
+    found = DTYPES.get(code)
+    if found is None:
+        raise Error("E0202", f"{what} has elements of type {type_name(code)}, which is not supported")
+    return found
+
+
+def shape_of(dims: tuple[int, ...], what: str) -> tuple[int, ...]:
+    """Dimensions that are not negative and whose product is bounded.  Raises E0203."""
+    count = 1
+    for size in dims:
+        if size < 0:
+            raise Error("E0203", f"{what} has a negative dimension: {list(dims)}")
+        count *= max(size, 1)
+    if count > MAX_ELEMENTS or len(dims) > 32:
+        raise Error("E0203", f"{what} is too large: {list(dims)[:8]}")
+    return dims
+
+
+def weight_of(tensor: TensorProto, raw: Raw | None, what: str) -> Weight:
+    """A tensor as a lazy weight.
+
+    Args:
+        tensor: the message, without `raw_data` if `raw` is given.
+        raw: bytes that lie elsewhere: in the mapped file or in another one.
+        what: how messages call the tensor.
+    Raises: E0202 (element type), E0203 (shape and data disagree).
+    """
+    dtype = dtype_of(tensor.data_type, what)
+    shape = shape_of(tuple(tensor.dims), what)
+    count = int(np.prod(shape, dtype=object)) if shape else 1
+    typed = [name for name in _ALL_FIELDS if len(getattr(tensor, name))]
+    if raw is None and tensor.HasField("raw_data"):
+        data = tensor.raw_data
+        raw = Raw(len(data), lambda d: np.frombuffer(data, d))
+    if raw is not None:
+        if typed:
+            raise Error("E0203", f"{what} has its data twice, as raw_data and as {typed[0]}")
+        return _raw_weight(raw, dtype, shape, count, what)
+    return _typed_weight(tensor, dtype, shape, count, what, typed)
+
+
+def array_of(tensor: TensorProto, what: str) -> NDArray:
+    """The value of a tensor that is wholly in its message.  Raises E0202, E0203; E0204 if it is not."""
+    if tensor.data_location == TensorProto.EXTERNAL or len(tensor.external_data):
+        raise Error("E0204", f"{what} has external data, which only initializers may have")
+    return weight_of(tensor, None, what).value()
+
+
+def _raw_weight(raw: Raw, dtype: np.dtype, shape: tuple[int, ...], count: int, what: str) -> Weight:
+    wanted = count * dtype.itemsize
+    if raw.size != wanted:
+        raise Error("E0203", f"{what} is {dtype}{list(shape)}, which takes {wanted} bytes, but has {raw.size}")
+
+    def load() -> NDArray:
+        if dtype == np.bool_:
+            return (raw.view(np.dtype(np.uint8)) != 0).reshape(shape)
+        return raw.view(dtype).reshape(shape)
+
+    return Weight(shape, dtype, load)
+
+
+def _typed_weight(tensor: TensorProto, dtype: np.dtype, shape: tuple[int, ...], count: int, what: str, typed: list[str]) -> Weight:
+    name = _TYPED_FIELDS.get(tensor.data_type, "int32_data")
+    if typed and typed != [name]:
+        raise Error("E0203", f"{what} is of type {type_name(tensor.data_type)} but has its data in {' and '.join(typed)}")
+    data = getattr(tensor, name)
+    if len(data) != count:
+        raise Error("E0203", f"{what} is {dtype}{list(shape)}, which takes {count} numbers, but has {len(data)}")
+
+    def load() -> NDArray:
+        if dtype in (np.dtype(np.float16), np.dtype(ml_dtypes.bfloat16)):
+            return np.array(data, np.int64).astype(np.uint16).view(dtype).reshape(shape)
+        wide = data if dtype.kind == "f" else np.array(data, np.uint64 if name == "uint64_data" else np.int64)
+        return np.asarray(wide).astype(dtype).reshape(shape)
+
+    return Weight(shape, dtype, load)

@@ -1,0 +1,90 @@
+"""Values that are known at import: what follows from leaves and static shapes by little work."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from xdsl.ir import Operation, SSAValue
+
+from ttc.dialects.core.errors import Error
+from ttc.dialects.core.formats import format_of
+from ttc.dialects.core.interpret import run_work
+from ttc.dialects.core.ir import LeafOp, LiteralAttr, spec_of
+from ttc.dialects.core.to_plain import plain_work
+from ttc.dialects.core.weights import Weight
+from ttc.dialects.nn.base import NNOp
+
+MAX_ELEMENTS = 1 << 20
+"""Elements of one value that is computed."""
+MAX_TOTAL_ELEMENTS = 1 << 25
+"""Elements of all values that are computed for one model."""
+_HEAVY = {"nn.matmul", "nn.conv2d", "nn.conv_transpose2d", "nn.max_pool2d", "nn.avg_pool2d", "nn.attention"}
+
+
+class Tracker:
+    """Evaluates backwards from a value, each op once.  Weights of the model are given by `weights` as leaves come up."""
+
+    def __init__(self, weights: dict[str, Weight]) -> None:
+        self._weights = weights
+        self._known: dict[SSAValue, NDArray | None] = {}
+        self._computed_elements = 0
+
+    def known(self, value: SSAValue) -> NDArray | None:
+        """The value in its format's compute dtype, or None.  An explicit stack, as chains of ops may be long."""
+        stack = [value]
+        while stack:
+            top = stack[-1]
+            if top in self._known:
+                stack.pop()
+                continue
+            waiting = self._operands(top)
+            if waiting:
+                stack.extend(waiting)
+            else:
+                self._settle(top)
+        return self._known[value]
+
+    def _operands(self, value: SSAValue) -> list[SSAValue]:
+        """Operands to settle first; none if one is unknown already."""
+        op = value.owner
+        if not isinstance(op, NNOp) or not self._affordable(op):
+            return []
+        if op.name == "nn.shape" or any(self._known.get(x, op) is None for x in op.operands):
+            return []
+        return [x for x in op.operands if x not in self._known]
+
+    def _affordable(self, op: Operation) -> bool:
+        if op.name in _HEAVY or self._computed_elements > MAX_TOTAL_ELEMENTS:
+            return False
+        specs = [spec_of(v.type) for v in (*op.results, *(() if op.name == "nn.shape" else op.operands))]
+        return all(s.is_static and s.elements <= MAX_ELEMENTS for s in specs)
+
+    def _settle(self, value: SSAValue) -> None:
+        op = value.owner
+        if isinstance(op, LeafOp):
+            self._known[value] = self._leaf(op)
+            return
+        results = self._evaluate(op) if isinstance(op, NNOp) and self._affordable(op) else None
+        for index, result in enumerate(op.results if isinstance(op, Operation) else [value]):
+            self._known[result] = None if results is None else results[index]
+
+    def _leaf(self, op: LeafOp) -> NDArray | None:
+        spec = spec_of(op.result.type)
+        if spec.elements > MAX_ELEMENTS:
+            return None
+        value = op.value.array if isinstance(op.value, LiteralAttr) else self._weights[op.value.key.data].value()
+        return format_of(spec.dtype).unpack(value)
+
+    def _evaluate(self, op: NNOp) -> list[NDArray] | None:
+        if op.name == "nn.shape":
+            return [np.array(spec_of(op.operands[0].type).shape, np.int64)]
+        operands = [self._known[x] for x in op.operands]
+        if any(x is None for x in operands):
+            return None
+        present = iter(operands)
+        values = [None if x is None else next(present) for x in op.named_operands()]
+        self._computed_elements += sum(spec_of(r.type).elements for r in op.results)
+        try:
+            return run_work(plain_work(op, {x: i for i, x in enumerate(op.operands)}), values)
+        except Error:
+            return None

@@ -1,0 +1,50 @@
+"""What the importer cannot take: collected over the whole model, reported in one table."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from ttc.dialects.core.errors import Error
+
+MAX_ROWS = 40
+
+
+class Unsupported(Exception):
+    """Raised by a mapping that cannot express a node; the message says why, in a few words."""
+
+
+class _Row(NamedTuple):
+    op: str
+    domain: str
+    opset: int
+    why: str
+
+
+@dataclass
+class Misses:
+    """Nodes that were refused, by op and reason."""
+
+    rows: dict[_Row, list[str]] = field(default_factory=dict)
+
+    def add(self, op: str, domain: str, opset: int, why: str, node: str) -> None:
+        self.rows.setdefault(_Row(op, domain, opset, why), []).append(node)
+
+    def report(self) -> Error:
+        """E0202 with the table: op, opset, count, first nodes, why."""
+        lines = [("op", "opset", "count", "nodes", "why")]
+        for row, nodes in sorted(self.rows.items(), key=lambda item: (-len(item[1]), item[0])):
+            shown = ", ".join(_short(name) for name in nodes[:3]) + (", ..." if len(nodes) > 3 else "")
+            lines.append((row.op, f"{row.domain or 'ai.onnx'} {row.opset or '?'}", str(len(nodes)), shown, row.why))
+        widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+        text = ["  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines[: MAX_ROWS + 1]]
+        if len(lines) > MAX_ROWS + 1:
+            text.append(f"... and {len(lines) - MAX_ROWS - 1} more")
+        count = sum(map(len, self.rows.values()))
+        ops = len({row[:2] for row in self.rows})
+        message = f"{count} node{'s' * (count != 1)} of {ops} op{'s' * (ops != 1)} cannot be imported"
+        return Error("E0202", message, excerpt="\n".join(text))
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= 40 else name[:18] + "..." + name[-19:]

@@ -1,0 +1,196 @@
+"""From nodes to dialect nn: each node by its mapping, calls by the body of what they call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, TypeAlias
+
+from onnx import AttributeProto, FunctionProto, NodeProto, TypeProto, defs
+from xdsl.ir import SSAValue
+from xdsl.utils.exceptions import VerifyException
+
+from ttc.dialects.core.errors import Error
+from ttc.importers.onnx.builder import Builder
+from ttc.importers.onnx.inputs import type_proto
+from ttc.importers.onnx.opsets import bind, check_node, opsets, schema_function, schema_of
+from ttc.importers.onnx.structure import MAX_DEPTH, FunctionKey, domain_of, key_of, node_name
+from ttc.importers.onnx.tables import mapping
+from ttc.importers.onnx.tensors import CODES, array_of
+from ttc.importers.onnx.unsupported import Misses, Unsupported
+
+
+class Refused:
+    """The value of a node that cannot be imported; what depends on it is passed over."""
+
+
+REFUSED: Final = Refused()
+Value: TypeAlias = "SSAValue | Refused | None"
+"""None: an optional input that is absent."""
+
+
+@dataclass
+class Scope:
+    """The values of one body.
+
+    Args:
+        values: by name.
+        opsets: versions by domain.
+        read: names that nodes or the body's outputs use.
+        leaf: makes the value of a name that is not there yet: an initializer.
+        attributes: what the body's references to attributes mean.
+        caller: names of the calling nodes, before the body's own, or empty.
+        depth: calls around it.
+    """
+
+    values: dict[str, Value]
+    opsets: Mapping[str, int]
+    read: frozenset[str]
+    leaf: Callable[[str], SSAValue] | None = None
+    attributes: Mapping[str, AttributeProto] = field(default_factory=dict)
+    caller: str = ""
+    depth: int = 0
+
+    def get(self, name: str) -> Value:
+        if not name:
+            return None
+        if name not in self.values and self.leaf is not None:
+            self.values[name] = self.leaf(name)
+        return self.values[name]
+
+
+def names_read(nodes: Iterable[NodeProto], outputs: Iterable[str]) -> frozenset[str]:
+    """Names that nodes take as inputs or that leave the body."""
+    return frozenset(name for node in nodes for name in node.input) | frozenset(outputs)
+
+
+class Walker:
+    """Maps nodes in order; refused ones go to `misses`."""
+
+    def __init__(self, builder: Builder, functions: Mapping[FunctionKey, FunctionProto]) -> None:
+        self.builder = builder
+        self.functions = functions
+        self.misses = Misses()
+
+    def walk(self, nodes: Iterable[NodeProto], scope: Scope) -> None:
+        """Map all nodes of a body.  Raises E0203, E0204, E04xx at the node."""
+        for node in nodes:
+            name = f"{scope.caller}/{node_name(node)}" if scope.caller else node_name(node)
+            try:
+                results = self._node(bind(node, scope.attributes), scope, name)
+            except Error as error:
+                raise error.at(name) from None
+            except (VerifyException, OverflowError) as error:
+                raise Error("E0203", f"a number of {node.op_type} is out of range: {error}", where=name) from error
+            for index, output in enumerate(node.output):
+                if output:
+                    scope.values[output] = results[index] if index < len(results) else self._extra(node, index, scope, name)
+
+    def _extra(self, node: NodeProto, index: int, scope: Scope, name: str) -> Value:
+        """An output that the mapping does not give: refused, which matters only if something reads it."""
+        if node.output[index] in scope.read:
+            self._miss(node, scope, f"its output {index} is not supported", name)
+        return REFUSED
+
+    def _miss(self, node: NodeProto, scope: Scope, why: str, name: str) -> tuple[Value, ...]:
+        domain = domain_of(node.domain)
+        self.misses.add(node.op_type, domain, scope.opsets.get(domain, 0), why, name)
+        return (REFUSED,) * len(node.output)
+
+    def _node(self, node: NodeProto, scope: Scope, name: str) -> Sequence[Value]:
+        operands = [scope.get(x) for x in node.input]
+        function = self.functions.get(key_of(node))
+        if function is not None:
+            return self._call(function, node, operands, scope, name)
+        domain = domain_of(node.domain)
+        opset = scope.opsets.get(domain)
+        schema = None if opset is None else schema_of(node.op_type, opset, domain)
+        if schema is None or opset is None:
+            why = "its domain is not imported" if opset is None else "no such op in this opset"
+            return self._miss(node, scope, why, name)
+        check_node(node, schema)
+        if any(a.type in (AttributeProto.GRAPH, AttributeProto.GRAPHS) for a in node.attribute):
+            return self._miss(node, scope, "ops with subgraphs are not supported", name)
+        apply = mapping(node.op_type, opset) if not domain else None
+        refused = any(isinstance(x, Refused) for x in operands)
+        if apply is None:
+            return self._by_definition(node, schema, operands, scope, name)
+        if refused:
+            return (REFUSED,) * len(node.output)
+        try:
+            self.builder.enter(name, tuple(node.output), opset)
+            results = apply(self.builder, *operands, **_attributes(node))
+        except Unsupported as reason:
+            return self._miss(node, scope, str(reason), name)
+        return results if isinstance(results, tuple) else (results,)
+
+    def _by_definition(self, node: NodeProto, schema: defs.OpSchema, operands: Sequence[Value], scope: Scope, name: str) -> Sequence[Value]:
+        """An op without a mapping, by ONNX's own definition of it if there is one."""
+        if any(isinstance(x, Refused) for x in operands):
+            defined = schema.has_function or schema.has_context_dependent_function
+            return (REFUSED,) * len(node.output) if defined else self._miss(node, scope, "no mapping", name)
+        types = [self._type(x) for x in operands]
+        function = schema_function(node, schema, scope.opsets[domain_of(node.domain)], types)
+        if function is None:
+            return self._miss(node, scope, "no mapping", name)
+        given = {a.name: a for a in node.attribute}
+        defaults = {k: a.default_value for k, a in schema.attributes.items() if k not in given and a.default_value.name}
+        return self._call(function, node, operands, scope, name, defaults)
+
+    def _type(self, value: Value) -> TypeProto:
+        if not isinstance(value, SSAValue):
+            return TypeProto()
+        spec = self.builder.spec(value)
+        return type_proto(spec, CODES[spec.dtype])
+
+    def _call(
+        self,
+        function: FunctionProto,
+        node: NodeProto,
+        operands: Sequence[Value],
+        scope: Scope,
+        name: str,
+        defaults: Mapping[str, AttributeProto] | None = None,
+    ) -> Sequence[Value]:
+        """The results of a function's body on these operands."""
+        if scope.depth >= MAX_DEPTH:
+            raise Error("E0203", f"functions call each other more than {MAX_DEPTH} deep, at '{function.name}'")
+        if len(operands) > len(function.input) or len(node.output) > len(function.output):
+            raise Error("E0203", f"the node has more inputs or outputs than function '{function.name}'")
+        values: dict[str, Value] = dict.fromkeys(function.input)
+        values.update(zip(function.input, operands, strict=False))
+        inner = Scope(
+            values,
+            opsets(function.opset_import, f"function '{function.name}'", needed=False),
+            names_read(function.node, function.output),
+            attributes={**{a.name: a for a in function.attribute_proto}, **(defaults or {}), **{a.name: a for a in node.attribute}},
+            caller=name,
+            depth=scope.depth + 1,
+        )
+        self.walk(function.node, inner)
+        return [inner.get(output) for output in function.output]
+
+
+def _attributes(node: NodeProto) -> dict[str, Any]:
+    return {a.name: attribute_value(a, f"attribute '{a.name}' of {node.op_type}") for a in node.attribute}
+
+
+def attribute_value(attribute: AttributeProto, what: str) -> Any:
+    """The plain value of an attribute; arrays for tensors.  Raises Unsupported, E0202, E0203."""
+    match attribute.type:
+        case AttributeProto.FLOAT:
+            return attribute.f
+        case AttributeProto.INT:
+            return attribute.i
+        case AttributeProto.STRING:
+            return attribute.s.decode()
+        case AttributeProto.TENSOR:
+            return array_of(attribute.t, what)
+        case AttributeProto.FLOATS:
+            return tuple(attribute.floats)
+        case AttributeProto.INTS:
+            return tuple(attribute.ints)
+        case AttributeProto.STRINGS:
+            return tuple(s.decode() for s in attribute.strings)
+        case _:
+            raise Unsupported(f"{attribute.name} is not a number, text or tensor")

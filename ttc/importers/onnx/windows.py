@@ -1,0 +1,112 @@
+"""Windows of convolutions and pools: ONNX's attributes as the two-dimensional ones of dialect nn.
+
+One spatial dimension becomes two by a height of 1.  Padding that is asked for by rule is worked out from the static sizes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from xdsl.ir import SSAValue
+
+from ttc.dialects.core.errors import Error
+from ttc.importers.onnx.builder import Builder
+from ttc.importers.onnx.unsupported import Unsupported
+
+
+@dataclass(frozen=True)
+class Window:
+    """Two spatial dimensions each; pads are top, left, bottom, right."""
+
+    kernel: tuple[int, ...]
+    strides: tuple[int, ...]
+    dilations: tuple[int, ...]
+    pads: tuple[int, ...]
+
+    def reach(self) -> tuple[int, ...]:
+        """Elements from a window's first to its last, by dimension."""
+        return tuple((k - 1) * d + 1 for k, d in zip(self.kernel, self.dilations, strict=True))
+
+
+def spatial_rank(b: Builder, x: SSAValue) -> int:
+    """1 or 2.  Raises E0401, Unsupported."""
+    rank = len(b.shape(x)) - 2
+    if rank < 1:
+        raise Error("E0401", f"needs a batch, channels and at least one spatial dimension, not {b.spec(x)}")
+    if rank > 2:
+        raise Unsupported(f"{rank} spatial dimensions")
+    return rank
+
+
+def lift(b: Builder, x: SSAValue) -> SSAValue:
+    """[a, b, w] as [a, b, 1, w]; values of rank 4 as they are."""
+    shape = b.shape(x)
+    return b.reshape(x, *shape[:2], 1, *shape[2:]) if len(shape) == 3 else x
+
+
+def lower(b: Builder, x: SSAValue, rank: int) -> SSAValue:
+    """Undo `lift` for values of that many spatial dimensions."""
+    shape = b.shape(x)
+    return b.reshape(x, *shape[:2], *shape[3:]) if rank == 1 else x
+
+
+def window(
+    b: Builder,
+    x: SSAValue,
+    kernel: tuple[int, ...],
+    strides: tuple[int, ...],
+    dilations: tuple[int, ...],
+    pads: tuple[int, ...],
+    auto_pad: str,
+) -> Window:
+    """The window over x[n, c, spatial...]; empty attributes take their defaults.  Raises E0402, Unsupported."""
+    rank = spatial_rank(b, x)
+    strides, dilations, pads = strides or (1,) * rank, dilations or (1,) * rank, pads or (0,) * (2 * rank)
+    if not (len(kernel) == len(strides) == len(dilations) == rank and len(pads) == 2 * rank):
+        raise Error("E0402", f"kernel {kernel}, strides {strides}, dilations {dilations}, pads {pads} do not fit {rank} spatial dimensions")
+    if min(kernel + strides + dilations) < 1:
+        raise Error("E0402", f"kernel {kernel}, strides {strides} and dilations {dilations} must be positive")
+    if max(kernel + strides + dilations + pads) > 1 << 24 or min(pads) < -(1 << 24):
+        raise Error("E0402", f"kernel {kernel}, strides {strides}, dilations {dilations} or pads {pads} are too large")
+    flat = Window(kernel, strides, dilations, pads)
+    pads = _pads(b.shape(x)[2:], flat, auto_pad)
+    return _two_dimensional(Window(kernel, strides, dilations, pads))
+
+
+def _pads(sizes: tuple[int, ...], flat: Window, auto_pad: str) -> tuple[int, ...]:
+    if auto_pad in ("NOTSET", ""):
+        if min(flat.pads) < 0:
+            raise Unsupported("negative pads")
+        return flat.pads
+    if auto_pad == "VALID":
+        return (0,) * len(flat.pads)
+    if auto_pad not in ("SAME_UPPER", "SAME_LOWER"):
+        raise Error("E0402", f"auto_pad '{auto_pad[:40]}' is unknown")
+    totals = [max((-(-size // s) - 1) * s + reach - size, 0) for size, s, reach in zip(sizes, flat.strides, flat.reach(), strict=True)]
+    return split_pads(totals, upper=auto_pad == "SAME_UPPER")
+
+
+def split_pads(totals: list[int], *, upper: bool) -> tuple[int, ...]:
+    """All beginnings, then all ends; an odd element goes to the end (upper) or the beginning."""
+    small, large = tuple(t // 2 for t in totals), tuple(t - t // 2 for t in totals)
+    return small + large if upper else large + small
+
+
+def _two_dimensional(flat: Window) -> Window:
+    if len(flat.kernel) == 2:
+        return flat
+    begin, end = flat.pads
+    return Window((1, *flat.kernel), (1, *flat.strides), (1, *flat.dilations), (0, begin, 0, end))
+
+
+def pool_attrs(w: Window, ceil_mode: int) -> dict[str, Any]:
+    """Attributes that the two pools share."""
+    return {
+        "kernel": w.kernel,
+        "strides": w.strides,
+        "pads": w.pads,
+        "dilations": w.dilations,
+        "layout": "nchw",
+        "ceil_mode": bool(ceil_mode),
+    }
