@@ -1,0 +1,141 @@
+"""The wheel: it holds every package, and works outside the checkout; and what importing costs."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+import tomllib
+import venv
+import zipfile
+from pathlib import Path
+
+import pytest
+
+import ttc
+
+ROOT = Path(__file__).resolve().parent.parent
+FLOORS = {"ttc": "ttc", "dialects": "ttc.dialects", "passes": "ttc.passes", "runtime": "ttc.runtime"}
+HEAVY = ("torch", "onnx", "onnxruntime", "tensorflow", "xdsl", "llvmlite", "numpy", "ml_dtypes", "yaml", "rich")
+HELP_SECONDS = 0.3
+
+
+def settings() -> dict:
+    return tomllib.loads((ROOT / "pyproject.toml").read_text())
+
+
+def packages_of_the_tree() -> set[str]:
+    found: set[str] = set()
+    for folder, name in FLOORS.items():
+        for init in (ROOT / folder).rglob("__init__.py"):
+            found.add(".".join([name, *init.parent.relative_to(ROOT / folder).parts]))
+    return found
+
+
+def environment(**more: str) -> dict[str, str]:
+    """This process's environment without what would lead Python back to the checkout."""
+    kept = {k: v for k, v in os.environ.items() if not k.startswith(("TTC_", "PYTHONPATH", "COVERAGE"))}
+    return {**kept, **more}
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheel, built from a copy so that the checkout stays clean."""
+    folder = tmp_path_factory.mktemp("wheel")
+    copy = folder / "source"
+    copy.mkdir()
+    subprocess.run(["cp", "-r", *[str(ROOT / name) for name in (*FLOORS, "pyproject.toml", "README.md", "LICENSE")], str(copy)], check=True)
+    subprocess.run(
+        [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(folder), str(copy)], check=True, capture_output=True
+    )
+    (found,) = folder.glob("*.whl")
+    return found
+
+
+@pytest.fixture(scope="module")
+def installed(wheel: Path) -> Path:
+    """The python of a fresh environment with the wheel in it; dependencies come from this environment, as nothing may be downloaded."""
+    folder = wheel.parent / "environment"
+    venv.create(folder, with_pip=False)
+    python = folder / "bin" / "python"
+    (packages,) = folder.glob("lib/python*/site-packages")
+    command = [sys.executable, "-m", "pip", "--python", str(python), "install", "--no-deps", "--no-index", "--quiet", str(wheel)]
+    subprocess.run(command, check=True, env=environment())
+    paths = [path for path in sys.path if "site-packages" in path]
+    (packages / "dependencies.pth").write_text("\n".join(paths))
+    return python
+
+
+def run(python: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [str(python), *arguments]
+    return subprocess.run(command, capture_output=True, text=True, cwd=python.parent, env=environment(), check=False)
+
+
+def test_packages_are_listed() -> None:
+    listed = settings()["tool"]["setuptools"]["packages"]
+    assert sorted(listed) == sorted(packages_of_the_tree())
+
+
+def test_type_checkers_see_every_file() -> None:
+    wanted = {path.name for path in (ROOT / "ttc").iterdir() if path.suffix == ".py" or (path / "__init__.py").exists()}
+    links = {path.name for path in (ROOT / "tools" / "typing" / "ttc").iterdir() if path.resolve().exists()}
+    assert links == wanted | {"dialects", "passes", "runtime"}
+
+
+def test_version_is_one() -> None:
+    assert settings()["project"]["version"] == ttc.__version__
+
+
+def test_wheel_is_clean_and_complete(wheel: Path) -> None:
+    names = zipfile.ZipFile(wheel).namelist()
+    assert {name.partition("/")[0] for name in names} == {"ttc", f"ttc-{ttc.__version__}.dist-info"}
+    assert "ttc/py.typed" in names
+    for path in (ROOT / "dialects" / "core" / "data").rglob("*.yaml"):
+        assert f"ttc/{path.relative_to(ROOT)}" in names
+
+
+def test_wheel_runs_in_a_fresh_environment(installed: Path) -> None:
+    found = run(installed.parent / "ttc", "--help")
+    assert found.returncode == 0, found.stderr
+    assert "compile" in found.stdout
+    assert run(installed, "-m", "ttc", "--version").stdout == f"ttc {ttc.__version__}\n"
+
+
+def test_wheel_imports_every_package(installed: Path) -> None:
+    names = settings()["tool"]["setuptools"]["packages"]
+    code = "import importlib, ttc; print(ttc.__file__); [importlib.import_module(name) for name in " + repr(names) + "]"
+    found = run(installed, "-c", code)
+    assert found.returncode == 0, found.stderr
+    assert found.stdout.startswith(str(installed.parent.parent))
+
+
+def test_wheel_lists_targets(installed: Path) -> None:
+    found = run(installed, "-m", "ttc", "targets")
+    assert found.returncode == 0, found.stderr
+    assert [line.split()[0] for line in found.stdout.splitlines()[1:]] == ["host", "n150"]
+
+
+def loaded_by(code: str) -> set[str]:
+    """Which heavy packages a piece of code loads."""
+    program = f"import sys\n{code}\nprint(*[n for n in {HEAVY!r} if n in sys.modules])"
+    found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=ROOT, env=environment(), check=True)
+    return set(found.stdout.splitlines()[-1].split()) if found.stdout.strip() else set()
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["compile", "--help"], ["run", "--help"], ["info", "--help"]])
+def test_help_loads_nothing_heavy(arguments: list[str]) -> None:
+    assert loaded_by(f"from ttc.cli import main\nmain({arguments!r})") == set()
+
+
+def test_importing_ttc_loads_nothing_heavy() -> None:
+    assert loaded_by("import ttc\nttc.CompileOptions(), ttc.Error('E0101', '')") == set()
+
+
+def test_help_is_quick() -> None:
+    seconds: list[float] = []
+    for _ in range(3):
+        start = time.perf_counter()
+        subprocess.run([sys.executable, "-m", "ttc", "--help"], cwd=ROOT, env=environment(), check=True, capture_output=True)
+        seconds.append(time.perf_counter() - start)
+    assert min(seconds) < HELP_SECONDS

@@ -1,0 +1,98 @@
+"""Options: their sources, precedence and errors."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ttc.dialects.core.errors import Error
+from ttc.options import CompileOptions, RunOptions, flag_of, read_config, read_shapes, resolve, settings, variable_of
+
+
+def error_of(call, *arguments, **keywords) -> Error:
+    with pytest.raises(Error) as caught:
+        call(*arguments, **keywords)
+    return caught.value
+
+
+def test_defaults() -> None:
+    options = resolve(CompileOptions, {})
+    assert (options.target, options.format, options.precision, options.to) == ("n150", "source", "float32", "tti")
+    assert options.storage_format is None
+    assert options.given == frozenset()
+
+
+def test_flag_beats_variable_beats_toml_beats_default() -> None:
+    config = {"compile": {"target": "from-toml", "format": "Float32", "precision": "high"}}
+    environ = {"TTC_TARGET": "from-variable", "TTC_FORMAT": "Float16_b"}
+    options = resolve(CompileOptions, {"target": "from-flag", "batch": None}, environ, config)
+    assert (options.target, options.format, options.precision, options.to) == ("from-flag", "Float16_b", "high", "tti")
+    assert options.given == {"target", "format", "precision"}
+
+
+def test_giving_the_default_counts_as_given() -> None:
+    assert resolve(CompileOptions, {"target": "n150"}).given == {"target"}
+
+
+@pytest.mark.parametrize(
+    ("explicit", "environ", "config", "hint"),
+    [
+        ({"fromat": "x"}, {}, {}, "did you mean 'format'?"),
+        ({"format": "Float33"}, {}, {}, "did you mean 'Float32'?"),
+        ({"batch": "0"}, {}, {}, "it takes a whole number of at least 1"),
+        ({"batch": True}, {}, {}, "it takes a whole number of at least 1"),
+        ({"batch": 2.5}, {}, {}, "it takes a whole number of at least 1"),
+        ({"shape": ("x=1xa",)}, {}, {}, "it takes NAME=1x3x224x224"),
+        ({"shape": ("x=1", "x=2")}, {}, {}, "it takes NAME=1x3x224x224, each name once"),
+        ({}, {"TTC_TARGTE": "host"}, {}, "did you mean 'TTC_TARGET'?"),
+        ({}, {"TTC_PRECISION": "hihg"}, {}, "did you mean 'high'?"),
+        ({}, {}, {"compile": {"targte": "host"}}, "did you mean 'target'?"),
+        ({}, {}, {"compiel": {}}, "did you mean 'compile'?"),
+        ({}, {}, {"compile": 3}, "write [compile] on a line of its own"),
+        ({}, {}, {"compile": {"target": 3}}, "it takes a name"),
+    ],
+)
+def test_unknown_names_and_values(explicit: dict, environ: dict, config: dict, hint: str) -> None:
+    error = error_of(resolve, CompileOptions, explicit, environ, config)
+    assert (error.code, error.hint) == ("E0101", hint)
+
+
+def test_variables_of_another_command_are_known() -> None:
+    assert resolve(CompileOptions, {}, {"TTC_THREADS": "2"}) == CompileOptions()
+    assert resolve(RunOptions, {}, {"TTC_THREADS": "2", "HOME": "/"}).threads == 2
+
+
+@pytest.mark.parametrize("raw", ["x=1x3,y=", ("y=", "x=1x3"), {"x": [1, 3], "y": ()}, {"x": "1x3", "y": ""}, (("x", (1, 3)), ("y", ()))])
+def test_shapes_have_many_spellings(raw: object) -> None:
+    assert read_shapes(raw) == (("x", (1, 3)), ("y", ()))
+
+
+def test_a_name_with_an_equals_sign() -> None:
+    assert read_shapes(("a=b=2x3",)) == (("a=b", (2, 3)),)
+
+
+def test_recorded_are_those_that_change_the_result() -> None:
+    options = CompileOptions(target="host", shape={"x": (2, 3)}, dump=Path("d"), to="nn")  # pyright: ignore[reportArgumentType]
+    assert options.recorded() == {"target": "host", "format": "source", "precision": "float32", "shape": "x=2x3"}
+
+
+def test_constructor_checks_too() -> None:
+    assert error_of(CompileOptions, precision="low").code == "E0101"
+
+
+def test_every_option_has_flag_variable_and_help() -> None:
+    names = [item.name for kind in (CompileOptions, RunOptions) for item, _ in settings(kind)]
+    assert len({flag_of(name) for name in names}) == len(names)
+    assert (flag_of("from_"), variable_of("from_")) == ("--from", "TTC_FROM")
+    assert all(setting.help.endswith(".") for kind in (CompileOptions, RunOptions) for _, setting in settings(kind))
+
+
+def test_config_files(tmp_path: Path) -> None:
+    good, bad = tmp_path / "good.toml", tmp_path / "bad.toml"
+    good.write_text('[compile]\ntarget = "host"\n[compile.shape]\nx = [2, 3]\n[run]\nthreads = 2\n')
+    bad.write_text("target = ")
+    assert resolve(CompileOptions, {}, {}, read_config(good)).shape == (("x", (2, 3)),)
+    assert resolve(RunOptions, {}, {}, read_config(good)).threads == 2
+    assert error_of(read_config, bad).code == "E0101"
+    assert error_of(read_config, tmp_path / "none.toml").code == "E0102"
