@@ -1,0 +1,225 @@
+"""Archives (`.tti`): a compiled program as one file.
+
+A zip of stored members, data at 64-byte offsets: `tensors/NNNN.bin`, `netlist.json`, `debug/...`, `manifest.json`, in this order, so
+that one pass writes them.  The manifest records size and SHA-256 of every other member; the zip's comment (the seal) records the
+SHA-256 of the manifest and the zip's directory.  Every other byte has only one legal value, so that no change goes unnoticed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import mmap
+import os
+import stat
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from math import prod
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ttc.dialects.core.errors import Error, nearest
+from ttc.dialects.core.formats import format_named
+from ttc.dialects.netlist import json_text
+from ttc.dialects.netlist.model import Netlist
+from ttc.runtime.atomic_file import replacing
+from ttc.runtime.cpu import available_cores
+from ttc.runtime.manifest import (
+    Description,
+    Manifest,
+    Member,
+    StoredTensor,
+    make_manifest,
+    manifest_from_json,
+    manifest_to_json,
+)
+from ttc.runtime.tensors import TensorSource
+from ttc.runtime.zip_format import NAME, Directory, Entry, check_layout, read_directory
+from ttc.runtime.zip_writer import ZipWriter
+
+MANIFEST = "manifest.json"
+NETLIST = "netlist.json"
+MAX_JSON_BYTES = 1 << 26
+_SEAL = "ttc archive sha256 "
+
+
+def write_archive(
+    path: str | os.PathLike[str],
+    *,
+    netlist: Netlist,
+    tensors: Mapping[str, TensorSource],
+    description: Description,
+    debug: Mapping[str, str] | None = None,
+) -> None:
+    """Write an archive whole, or leave `path` as it was.
+
+    Args:
+        netlist: what runs.
+        tensors: by key; loaded one after the other, released after writing.
+        debug: texts by file name, such as the stages' IR; names of letters, digits, `_`, `.` and `-`.
+    Raises: E0103 if it cannot be written; what loading a tensor raises.
+    """
+    with replacing(Path(path)) as fd, ThreadPoolExecutor(1) as pool:
+        writer = ZipWriter(fd, pool)
+        stored, members = _write_tensors(writer, tensors)
+        texts = {NETLIST: json_text.dumps(netlist)}
+        texts |= {_debug_name(name): text.encode("utf-8") for name, text in sorted((debug or {}).items())}
+        for name, data in texts.items():
+            members[name] = Member(len(data), writer.add(name, len(data), [memoryview(data)]))
+        manifest = manifest_to_json(make_manifest(description, netlist, stored, members))
+        writer.add(MANIFEST, len(manifest), [memoryview(manifest)])
+        writer.finish(lambda directory: _seal(manifest, directory))
+
+
+def _write_tensors(writer: ZipWriter, tensors: Mapping[str, TensorSource]) -> tuple[dict[str, StoredTensor], dict[str, Member]]:
+    stored: dict[str, StoredTensor] = {}
+    members: dict[str, Member] = {}
+    for number, (key, source) in enumerate(tensors.items(), 1):
+        name = f"tensors/{number:04}.bin"
+        members[name] = Member(source.size_bytes, writer.add(name, source.size_bytes, source.chunks()))
+        stored[key] = StoredTensor(name, source.shape, source.format)
+    return stored, members
+
+
+def _debug_name(name: str) -> str:
+    member = f"debug/{name}"
+    if NAME.fullmatch(member) is None:
+        raise Error("E0103", f"a debug text cannot be named '{name}'", hint="use letters, digits, '_', '.' and '-'")
+    return member
+
+
+def _seal(manifest: bytes | memoryview, directory: bytes) -> bytes:
+    digest = hashlib.sha256(manifest)
+    digest.update(directory)
+    return (_SEAL + digest.hexdigest()).encode("ascii")
+
+
+@dataclass(frozen=True)
+class Archive:
+    """An open archive, verified.  Its tensors are views of one read-only mapping, which lives as long as any of them."""
+
+    path: Path
+    manifest: Manifest
+    entries: Mapping[str, Entry]
+    _data: memoryview
+
+    def member(self, name: str) -> memoryview:
+        """The bytes of a member.  Raises E0703."""
+        entry = self.entries.get(name)
+        if entry is None:
+            raise Error("E0703", f"the archive holds no '{name}'", str(self.path))
+        return self._data[entry.data_offset : entry.end]
+
+    def netlist(self) -> Netlist:
+        """The netlist, well formed but not yet checked.  Raises E0609."""
+        try:
+            return json_text.loads(bytes(self.member(NETLIST)))
+        except Error as error:
+            raise error.at(f"{self.path}: {NETLIST}") from None
+
+    def tensor(self, key: str) -> NDArray:
+        """A tensor in its storage dtype, read-only.  Raises E0304."""
+        stored = self.manifest.tensors.get(key)
+        if stored is None:
+            raise Error("E0304", f"the archive holds no tensor '{key}'", str(self.path), nearest(key, self.manifest.tensors))
+        dtype = format_named(stored.format).storage
+        if prod(stored.shape) == 0:
+            return np.empty(stored.shape, dtype)
+        return np.frombuffer(self.member(stored.member), dtype).reshape(stored.shape)
+
+    def sources(self) -> dict[str, TensorSource]:
+        """All tensors, by key, in the order of the archive."""
+        return {key: self._source(key, stored) for key, stored in self.manifest.tensors.items()}
+
+    def debug(self) -> dict[str, str]:
+        """Texts under `debug/`, by file name."""
+        names = [name for name in self.entries if name.startswith("debug/")]
+        return {name.removeprefix("debug/"): bytes(self.member(name)).decode("utf-8", "replace") for name in names}
+
+    def _source(self, key: str, stored: StoredTensor) -> TensorSource:
+        return TensorSource(stored.shape, stored.format, lambda: self.tensor(key))
+
+
+def open_archive(path: str | os.PathLike[str], *, verify_tensors: bool = True, threads: int | None = None) -> Archive:
+    """Open and verify an archive.
+
+    Args:    verify_tensors: False leaves out the hashes of tensors (for looking at an archive, not for running it).
+             threads: that compute hashes; None: one a core.
+    Raises:  E0102 if there is no such file; E0701 to E0704.
+    """
+    place = Path(path)
+    data = _map_file(place)
+    try:
+        directory = read_directory(data)
+        manifest_bytes = _manifest_bytes(data, directory)
+        manifest = manifest_from_json(bytes(manifest_bytes))
+        if directory.comment != _seal(manifest_bytes, directory.raw):
+            hint = "was it repackaged or changed? compile the model again"
+            raise Error("E0704", "the archive's seal does not match its manifest and directory", hint=hint)
+        check_layout(data, directory)
+        _check_members(manifest, directory.entries)
+        eager = {n: m for n, m in manifest.members.items() if verify_tensors or not n.startswith("tensors/")}
+        _check_hashes(data, eager, directory.entries, threads or available_cores())
+    except Error as error:
+        raise error.at(str(place)) from None
+    return Archive(place, manifest, directory.entries, data)
+
+
+def _map_file(path: Path) -> memoryview:
+    """The whole file, mapped read-only.  Raises E0102, or E0701 if it is empty."""
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        raise Error("E0102", f"cannot open {path}: {reason}") from None
+    try:
+        status = os.fstat(fd)
+        if not stat.S_ISREG(status.st_mode):
+            raise Error("E0102", f"cannot open {path}: it is not a regular file")
+        if status.st_size == 0:
+            raise Error("E0701", "the file is empty", str(path))
+        return memoryview(mmap.mmap(fd, status.st_size, access=mmap.ACCESS_READ))
+    finally:
+        os.close(fd)
+
+
+def _manifest_bytes(data: memoryview, directory: Directory) -> memoryview:
+    entry = directory.entries.get(MANIFEST)
+    if entry is None:
+        raise Error("E0701", "the file is a zip without manifest.json: not a ttc archive")
+    if max(entry.size, directory.entries.get(NETLIST, entry).size) > MAX_JSON_BYTES:
+        raise Error("E0703", f"manifest.json or netlist.json is larger than {MAX_JSON_BYTES} bytes")
+    return data[entry.data_offset : entry.end]
+
+
+def _check_members(manifest: Manifest, entries: Mapping[str, Entry]) -> None:
+    """Raises E0703 unless members, manifest and tensors match one to one, E0704 for a size that does not."""
+    expected = {MANIFEST, *manifest.members}
+    if NETLIST not in manifest.members or set(entries) != expected:
+        wrong = sorted(set(entries) ^ (expected | {NETLIST}))
+        raise Error("E0703", f"members of the archive and of its manifest differ: {', '.join(wrong[:8])}")
+    for name, member in manifest.members.items():
+        if entries[name].size != member.size:
+            raise Error("E0704", f"member '{name}' has {entries[name].size} bytes, not {member.size}")
+    files = [stored.member for stored in manifest.tensors.values()]
+    if sorted(files) != sorted(name for name in manifest.members if name.startswith("tensors/")):
+        raise Error("E0703", "the tensors of the manifest and of the archive differ")
+    for key, stored in manifest.tensors.items():
+        size = format_named(stored.format).size_bytes(prod(stored.shape))
+        if manifest.members[stored.member].size != size:
+            raise Error("E0704", f"tensor '{key}' takes {size} bytes, but its member has {manifest.members[stored.member].size}")
+
+
+def _check_hashes(data: memoryview, members: Mapping[str, Member], entries: Mapping[str, Entry], threads: int) -> None:
+    """Raises E0704 for the first member whose bytes do not match their hash."""
+
+    def matches(item: tuple[str, Member]) -> bool:
+        entry = entries[item[0]]
+        return hashlib.sha256(data[entry.data_offset : entry.end]).hexdigest() == item[1].sha256
+
+    with ThreadPoolExecutor(threads) as pool:
+        for (name, _), good in zip(members.items(), pool.map(matches, members.items()), strict=True):
+            if not good:
+                raise Error("E0704", f"the bytes of member '{name}' do not match their hash", hint="fetch or compile the archive again")

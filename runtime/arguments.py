@@ -1,0 +1,110 @@
+"""From users' arrays to entries of queues, and back: checks, conversions, microbatches."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ttc.dialects.core.errors import Error, nearest
+from ttc.dialects.core.formats import format_named
+from ttc.dialects.netlist.model import Argument, Program, Queue
+
+
+def inputs_of(program: Program) -> list[Argument]:
+    """The arguments that the user gives, in order."""
+    return [a for a in program.arguments if a.kind == "input"]
+
+
+def outputs_of(program: Program) -> list[Argument]:
+    """The results that the user gets, in order."""
+    return [r for r in program.results if r.kind == "output"]
+
+
+def check_names(program: Program, given: Mapping[str, Any]) -> None:
+    """Raises E0801 if an input is missing, or a name is not one of an input."""
+    names = [a.name for a in inputs_of(program)]
+    unknown = [name for name in given if name not in names]
+    if unknown:
+        raise Error("E0801", f"program '{program.name}' has no input '{unknown[0]}'", hint=nearest(str(unknown[0]), names))
+    missing = [name for name in names if name not in given]
+    if missing:
+        raise Error("E0801", f"program '{program.name}' lacks its input{'s' * (len(missing) > 1)} {', '.join(missing)}")
+
+
+def entries_of(argument: Argument, queue: Queue) -> int:
+    """How many entries of the queue make up the user's array.  Raises E0602 if none do."""
+    if -1 in argument.shape or -1 in queue.tensor.shape:
+        return 1
+    whole, entry = prod(argument.shape), prod(queue.tensor.shape)
+    count = whole // entry if argument.streamed and entry else 1
+    if count * entry != whole or count > queue.entries:
+        shapes = f"{list(argument.shape)} into {queue.entries} of {list(queue.tensor.shape)}"
+        raise Error("E0602", f"'{argument.name}' does not fit the entries of queue '{queue.name}': {shapes}")
+    return count
+
+
+def to_entries(argument: Argument, queue: Queue, value: Any) -> list[NDArray]:
+    """A user's array as entries of a queue, in the compute dtype of its format.
+
+    Args:    value: an array of exactly the argument's shape and dtype, or Python numbers (nested lists of them).
+    Raises:  E0801 for another shape or dtype, E0802 for an integer that the queue's format cannot hold.
+    """
+    array = check_array(argument.name, value, argument.shape, argument.dtype)
+    converted = _to_format(argument.name, array, queue.tensor.format)
+    if -1 in queue.tensor.shape:
+        return [converted]
+    return list(converted.reshape(entries_of(argument, queue), *queue.tensor.shape))
+
+
+def from_entries(argument: Argument, entries: Sequence[NDArray]) -> NDArray:
+    """Entries as the user's array: of the argument's shape and dtype, and nobody else's.  Raises E0602 if they do not make one up."""
+    whole = entries[0] if len(entries) == 1 else np.stack(entries)
+    value = np.array(whole, np.dtype(argument.dtype), order="C", copy=True)
+    if -1 in argument.shape:
+        return value
+    if value.size != prod(argument.shape):
+        raise Error("E0602", f"result '{argument.name}' has {value.size} elements, not {list(argument.shape)}")
+    return value.reshape(argument.shape)
+
+
+def check_array(name: str, value: Any, shape: Sequence[int], dtype: str) -> NDArray:
+    """The value as a C-contiguous array of this shape (-1: any size) and dtype.
+
+    Arrays must have the dtype already; Python numbers take it if they are of its kind.  Raises E0801.
+    """
+    expected = np.dtype(dtype)
+    array = _from_python(name, value, expected) if isinstance(value, bool | int | float | list | tuple) else np.asarray(value)
+    if array.dtype.newbyteorder("=") != expected:
+        raise Error("E0801", f"input '{name}' is of type {array.dtype}, not {dtype}", hint=f"convert it: array.astype('{dtype}')")
+    if array.ndim != len(shape) or any(s not in (-1, n) for s, n in zip(shape, array.shape, strict=True)):
+        raise Error("E0801", f"input '{name}' has shape {list(array.shape)}, not {_shape_text(shape)}")
+    return np.asarray(array, expected, order="C")
+
+
+def _from_python(name: str, value: Any, dtype: np.dtype) -> NDArray:
+    try:
+        array = np.asarray(value)
+        if np.can_cast(array.dtype, dtype, "same_kind") or array.size == 0:
+            return np.asarray(value, dtype)
+    except (ValueError, TypeError, OverflowError) as error:
+        raise Error("E0801", f"input '{name}' does not make an array of type {dtype}: {error}") from None
+    return array
+
+
+def _shape_text(shape: Sequence[int]) -> str:
+    return "[" + ", ".join("?" if d == -1 else str(d) for d in shape) + "]"
+
+
+def _to_format(name: str, array: NDArray, format: str) -> NDArray:
+    """Values as a queue of that format holds them.  Raises E0802 if an integer is out of its range."""
+    format_ = format_named(format)
+    if array.dtype.kind in "iu" and format_.compute.kind in "iu" and array.size:
+        limits = np.iinfo(format_.compute)
+        low, high = int(array.min()), int(array.max())
+        if low < limits.min or high > limits.max:
+            raise Error("E0802", f"input '{name}' holds {low if low < limits.min else high}, which {format} cannot hold")
+    return format_.round(array.astype(format_.compute, copy=False))

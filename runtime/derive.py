@@ -1,0 +1,123 @@
+"""Computing derived tensors anew from new values of parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ttc.dialects.core import interpret
+from ttc.dialects.core.errors import Error, nearest
+from ttc.dialects.core.formats import format_named
+from ttc.dialects.core.plain import Function, Work
+from ttc.runtime.arguments import check_array
+from ttc.runtime.manifest import Description
+from ttc.runtime.tensors import Constants, TensorSource
+
+_MAX_DEPTH = 64
+
+
+def check_parameters(description: Description, values: Mapping[str, NDArray]) -> dict[str, NDArray]:
+    """The values as arrays of the parameters' shapes and dtypes, private copies.  Raises E0801."""
+    checked: dict[str, NDArray] = {}
+    for sym, value in values.items():
+        variable = description.parameters.get(sym)
+        if variable is None:
+            raise Error("E0801", f"the model has no parameter '{sym}'", hint=nearest(sym, description.parameters))
+        checked[sym] = check_array(sym, value, variable.shape, variable.dtype).copy()
+    return checked
+
+
+class Derivation:
+    """Derived tensors as functions of parameters.
+
+    Args:
+        given: values of parameters, by name; others are taken from the stored tensors.
+    """
+
+    def __init__(self, description: Description, constants: Constants, given: Mapping[str, NDArray]) -> None:
+        self._functions = {d.key: d.function for d in description.derived}
+        self._constants = constants
+        self._given = given
+        self._given_keys = {variable.key: sym for sym, variable in description.parameters.items() if sym in given}
+        self._computed: dict[str, NDArray] = {}
+        self._affected: dict[str, bool] = {}
+
+    def changes(self) -> dict[str, TensorSource]:
+        """The stored tensors whose values change, with their new values.  Raises E0801 naming parameters that are lacking."""
+        keys = [key for key in self._constants.sources if self._is_affected(key, ())]
+        missing = self._missing(keys)
+        if missing:
+            message = f"tensors computed from the new values also need {', '.join(list(missing)[:8])}, which the archive does not hold"
+            raise Error("E0801", message, hint="give new values for these too")
+        return {key: self._source(key) for key in keys}
+
+    def _source(self, key: str) -> TensorSource:
+        old = self._constants.sources[key]
+        return TensorSource.of_array(self._value(key).reshape(old.shape), old.format)
+
+    def _is_affected(self, key: str, path: tuple[str, ...]) -> bool:
+        """Whether a given parameter is this tensor or goes into it.  Raises E0703 for a tensor derived from itself."""
+        if key in path or len(path) >= _MAX_DEPTH:
+            raise Error("E0703", f"tensor '{key}' is derived from itself, or through more than {_MAX_DEPTH} others")
+        if key not in self._affected:
+            leaves = self._leaves(key)
+            self._affected[key] = key in self._given_keys or any(
+                work.attrs.get("sym") in self._given or self._is_affected(leaf, (*path, key)) for work, leaf in leaves
+            )
+        return self._affected[key]
+
+    def _missing(self, keys: list[str]) -> dict[str, None]:
+        """Names of what the new values of these tensors need and nobody has."""
+        missing: dict[str, None] = {}
+        seen = set(keys)
+        waiting = [key for key in keys if key not in self._given_keys]
+        while waiting:
+            for work, leaf in self._leaves(waiting.pop()):
+                if work.attrs.get("sym") in self._given or leaf in self._given_keys or "values" in work.attrs or leaf in seen:
+                    continue
+                seen.add(leaf)
+                if leaf in self._functions and (leaf not in self._constants or self._is_affected(leaf, ())):
+                    waiting.append(leaf)
+                elif leaf not in self._constants:
+                    missing[str(work.attrs.get("sym", leaf))] = None
+        return missing
+
+    def _leaves(self, key: str) -> list[tuple[Work, str]]:
+        """The leaves of the tensor's expression and their keys (empty for a literal)."""
+        function = self._functions.get(key)
+        works = () if function is None else function.works
+        return [(work, str(work.attrs.get("key", ""))) for work in works if work.op.startswith("ttc.")]
+
+    def _value(self, key: str) -> NDArray:
+        if key in self._given_keys:
+            return self._given[self._given_keys[key]]
+        if key not in self._computed:
+            (value,) = interpret.run(_without_literals(self._functions[key], self._given), [], self._leaf)
+            self._computed[key] = value
+        return self._computed[key]
+
+    def _leaf(self, work: Work) -> NDArray:
+        """The value of a leaf, in the compute dtype of its format."""
+        format_ = format_named(work.results[0].format)
+        sym, key = work.attrs.get("sym"), str(work.attrs.get("key", ""))
+        if isinstance(sym, str) and sym in self._given:
+            value = self._given[sym]
+        elif key in self._constants and not self._is_affected(key, ()):
+            value = self._constants[key]
+        else:
+            value = self._value(key)
+        return format_.round(np.asarray(value).astype(format_.compute, copy=False)).reshape(work.results[0].shape)
+
+
+def _without_literals(function: Function, given: Mapping[str, NDArray]) -> Function:
+    """The function with the literal values of given parameters taken out, so that the new ones are asked for."""
+
+    def changed(work: Work) -> Work:
+        if work.op != "ttc.param" or work.attrs.get("sym") not in given or "values" not in work.attrs:
+            return work
+        return replace(work, attrs={k: v for k, v in work.attrs.items() if k != "values"})
+
+    return Function(function.inputs, tuple(map(changed, function.works)), function.outputs)

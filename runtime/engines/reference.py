@@ -1,0 +1,87 @@
+"""The reference engine: numpy, op by op.  Its results define what a netlist means; every other engine is compared with it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from numpy.typing import NDArray
+
+from ttc.dialects.core import interpret
+from ttc.dialects.core.errors import Error
+from ttc.dialects.core.formats import format_named
+from ttc.dialects.core.plain import Work
+from ttc.dialects.netlist.model import Graph, Netlist, Op
+from ttc.runtime.engines.base import HELD
+from ttc.runtime.tensors import Constants
+
+
+@dataclass(frozen=True)
+class ReferenceEngine:
+    """Runs each op's work through the interpreter of plain functions.  Threads are numpy's own, if its BLAS has any."""
+
+    name: str = "reference"
+
+    def prepare(self, graph: Graph, netlist: Netlist, constants: Constants) -> ReferencePlan:
+        """Resolve names and find out when each value is needed last.  Raises E0601."""
+        _check_order(graph, netlist)
+        held = {n: q.key for n, q in netlist.queues.items() if q.kind in HELD and q.key is not None}
+        last_use = {name: index for index, op in enumerate(graph.ops) for name in op.inputs}
+        last_use |= dict.fromkeys((op for op, _ in graph.writes), len(graph.ops))
+        dying: list[list[str]] = [[] for _ in range(len(graph.ops) + 1)]
+        for name, index in last_use.items():
+            dying[index].append(name)
+        return ReferencePlan(graph, held, tuple(map(tuple, dying)), constants)
+
+
+@dataclass(frozen=True)
+class ReferencePlan:
+    """A graph whose ops run one after the other.
+
+    Args:
+        held: constant queues and the keys of their values.
+        dying: for each op, the values that nothing reads after it.
+    """
+
+    graph: Graph
+    held: Mapping[str, str]
+    dying: tuple[tuple[str, ...], ...]
+    constants: Constants
+
+    def run(self, entries: Mapping[str, NDArray]) -> dict[str, NDArray]:
+        """One microbatch; see `Plan.run`."""
+        values = dict(entries)
+        for op, dying in zip(self.graph.ops, self.dying, strict=False):
+            values[op.name] = self._run_op(op, [self._value(name, values) for name in op.inputs])
+            for name in dying:
+                values.pop(name, None)
+        return {queue: values[op] for op, queue in self.graph.writes}
+
+    def _run_op(self, op: Op, inputs: list[NDArray]) -> NDArray:
+        try:
+            return interpret.run(op.work, inputs, self._constant)[0]
+        except Error as error:
+            raise error.at(" + ".join(op.location) or op.name) from None
+
+    def _value(self, name: str, values: Mapping[str, NDArray]) -> NDArray:
+        key = self.held.get(name)
+        return values[name] if key is None else self.constants[key]
+
+    def _constant(self, work: Work) -> NDArray:
+        value = self.constants[str(work.attrs.get("key"))]
+        return value.astype(format_named(work.results[0].format).compute, copy=False)
+
+
+def _check_order(graph: Graph, netlist: Netlist) -> None:
+    """Raises E0601 for a value that is not there when it is read, E0609 for work that does not fit its op."""
+    known = set(netlist.queues)
+    for op in graph.ops:
+        missing = [name for name in op.inputs if name not in known]
+        if missing:
+            raise Error("E0601", f"op '{op.name}' reads '{missing[0]}', which is neither a queue nor an op before it", graph.name)
+        if len(op.work.inputs) != len(op.inputs) or len(op.work.outputs) != 1:
+            raise Error("E0609", f"the work of op '{op.name}' does not take its {len(op.inputs)} inputs to one result", graph.name)
+        known.add(op.name)
+    for op_name, queue in graph.writes:
+        if op_name not in known or queue not in netlist.queues:
+            raise Error("E0601", f"graph '{graph.name}' writes '{op_name}' to '{queue}', one of which does not exist")

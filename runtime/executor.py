@@ -1,0 +1,203 @@
+"""A session on a program: it owns states and queues, and runs entry programs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from threading import Lock, RLock
+from types import TracebackType
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ttc.dialects.core.errors import Error
+from ttc.dialects.core.formats import format_named
+from ttc.dialects.netlist import model
+from ttc.runtime.arguments import check_names, from_entries, inputs_of, outputs_of, to_entries
+from ttc.runtime.instructions import MAX_STEPS, run_instructions
+from ttc.runtime.manifest import Description
+from ttc.runtime.program import Program
+from ttc.runtime.queues import QueueSet, executed_graphs
+
+FORWARD = "forward"
+"""The program that runs unless another is named."""
+
+
+class Executor:
+    """Runs a program; thread-safe.
+
+    Programs without state run concurrently, each call on queues of its own.  Programs that read or change states, or update
+    parameters, run one at a time; a run that fails changes nothing.
+    """
+
+    def __init__(self, program: Program) -> None:
+        program.prepare()
+        self._program = program
+        self._initial = program
+        self._states = self._initial_states()
+        self._stateful = RLock()
+        self._pool_lock = Lock()
+        self._pool: dict[str, list[QueueSet]] = {}
+        self._closed = False
+
+    @property
+    def program(self) -> Program:
+        """The program, with the parameters as they are now."""
+        return self._program
+
+    @property
+    def netlist(self) -> model.Netlist:
+        """What runs, as plain data."""
+        return self._program.netlist
+
+    @property
+    def description(self) -> Description:
+        """What the archive says of itself."""
+        return self._program.description
+
+    def run(self, inputs: Mapping[str, Any], program: str = FORWARD) -> dict[str, NDArray]:
+        """Run an entry program once.
+
+        Args:    inputs: an array for each input, of its shape and dtype; read during the call only.
+                 program: name of the entry program.
+        Returns: the outputs by name, in order; arrays of the caller's own.
+        Raises:  E0801 for inputs that do not fit, E0802 for values out of range, E0803 for an unknown program or a closed session.
+        """
+        if self._closed:
+            raise Error("E0803", "this session is closed")
+        entry = self._program.entry(program)
+        check_names(entry, inputs)
+        if not self._is_stateful(entry):
+            return self._run(entry, self._program, inputs, dict(self._states))[0]
+        with self._stateful:
+            states = dict(self._states)
+            outputs, updates = self._run(entry, self._program, inputs, states)
+            self._commit(states, updates)
+            return outputs
+
+    def __call__(self, *arrays: Any, program: str = FORWARD) -> tuple[NDArray, ...]:
+        """Run with inputs in the order of the program's arguments; gives its outputs in order.  Raises as `run` does."""
+        names = [a.name for a in inputs_of(self._program.entry(program))]
+        if len(arrays) != len(names):
+            raise Error("E0801", f"program '{program}' takes {len(names)} inputs, not {len(arrays)}", hint=f"in order: {', '.join(names)}")
+        return tuple(self.run(dict(zip(names, arrays, strict=True)), program).values())
+
+    def states(self) -> dict[str, NDArray]:
+        """Copies of the states by name, in the dtypes of the model."""
+        with self._stateful:
+            variables = self._program.description.states
+            return {
+                name: np.array(self._states[str(v.key)], np.dtype(v.dtype), copy=True).reshape(v.shape) for name, v in variables.items()
+            }
+
+    def reset(self) -> None:
+        """Give states and parameters the values they had at the start."""
+        with self._stateful:
+            self._program = self._initial
+            self._states = self._initial_states()
+
+    def close(self) -> None:
+        """Give up queues; further runs raise E0803."""
+        self._closed = True
+        with self._pool_lock:
+            self._pool.clear()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+    def _initial_states(self) -> dict[str, NDArray]:
+        keys = [str(v.key) for v in self._initial.description.states.values()]
+        return {key: self._initial.constants[key] for key in keys}
+
+    def _is_stateful(self, entry: model.Program) -> bool:
+        netlist = self._program.netlist
+        graphs = [netlist.graphs[name] for name in executed_graphs(entry)]
+        names = {name for graph in graphs for op in graph.ops for name in op.inputs}
+        names |= {queue for graph in graphs for _, queue in graph.writes} | {r.queue for r in entry.results}
+        touched = any(name in netlist.queues and netlist.queues[name].kind == "state" for name in names)
+        return touched or any(result.updates is not None for result in entry.results)
+
+    def _run(
+        self, entry: model.Program, program: Program, inputs: Mapping[str, Any], states: dict[str, NDArray]
+    ) -> tuple[dict[str, NDArray], dict[str, NDArray]]:
+        """Run on leased queues.  states: by key, changed in place.  Returns outputs by name, and new values by what they update."""
+        netlist = program.netlist
+        with self._lease(entry, program) as queues:
+            queues.start(states)
+            for argument in inputs_of(entry):
+                for item in to_entries(argument, netlist.queues[argument.queue], inputs[argument.name]):
+                    queues[argument.queue].push(item)
+            run_instructions(entry.instructions, _GraphRunner(program, queues))
+            found = {queue: queues[queue].drain() for queue in dict.fromkeys(r.queue for r in entry.results)}
+            states.update({key: _private(value) for key, value in queues.states().items() if value is not states.get(key)})
+            updates = {r.updates: from_entries(r, found[r.queue]) for r in entry.results if r.updates is not None}
+            return {r.name: from_entries(r, found[r.queue]) for r in outputs_of(entry)}, updates
+
+    def _commit(self, states: dict[str, NDArray], updates: Mapping[str, NDArray]) -> None:
+        """Make the outcome of a run the present; all or nothing."""
+        description = self._program.description
+        parameters: dict[str, NDArray] = {}
+        for name, value in updates.items():
+            if name in description.states:
+                key = str(description.states[name].key)
+                states[key] = _stored_state(value, self._initial.constants[key], self._initial.constants.sources[key].format)
+            else:
+                parameters[name] = value
+        if parameters:
+            self._program = self._program.with_parameters(parameters)
+        self._states = states
+
+    @contextmanager
+    def _lease(self, entry: model.Program, program: Program) -> Iterator[QueueSet]:
+        with self._pool_lock:
+            free = self._pool.setdefault(entry.name, [])
+            queues = free.pop() if free else None
+        queues = queues or QueueSet(program.netlist, entry)
+        try:
+            yield queues
+        finally:
+            queues.clear()
+            with self._pool_lock:
+                free.append(queues)
+
+
+class _GraphRunner:
+    """Executes graphs of a program on queues; called by the instructions with the name of a graph."""
+
+    def __init__(self, program: Program, queues: QueueSet) -> None:
+        self._program = program
+        self._queues = queues
+        self._microbatches = 0
+
+    def __call__(self, name: str) -> None:
+        graph = self._program.netlist.graphs[name]
+        plan = self._program.plans[name]
+        bound = self._queues.bound(name)
+        self._microbatches += graph.input_count
+        if self._microbatches > MAX_STEPS:
+            raise Error("E0608", f"the program does not end within {MAX_STEPS} microbatches")
+        for _ in range(graph.input_count):
+            written = plan.run({queue: self._queues[queue].pop(name) for queue in bound})
+            for queue, value in written.items():
+                self._queues[queue].push(value)
+
+
+def _private(value: NDArray) -> NDArray:
+    """A copy that nobody can change: what a graph writes may be an array of the caller."""
+    copy = value.copy()
+    copy.flags.writeable = False
+    return copy
+
+
+def _stored_state(value: NDArray, old: NDArray, format: str) -> NDArray:
+    """A state's new value as its tensor holds it.  Raises E0602 if it has another number of elements."""
+    if value.size != old.size:
+        raise Error("E0602", f"a state of shape {list(old.shape)} is updated with {list(value.shape)}")
+    format_ = format_named(format)
+    stored = format_.round(value.astype(format_.compute)).reshape(old.shape)
+    stored.flags.writeable = False
+    return stored

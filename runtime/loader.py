@@ -1,0 +1,38 @@
+"""From an archive to a session that runs it."""
+
+from __future__ import annotations
+
+import os
+
+from ttc.dialects.core.errors import Error
+from ttc.runtime.archive import Archive, open_archive
+from ttc.runtime.engines.table import engine_named
+from ttc.runtime.executor import Executor
+from ttc.runtime.manifest import signatures
+from ttc.runtime.program import Program, build_program
+
+
+def load(path: str | os.PathLike[str], *, engine: str = "reference", threads: int | None = None) -> Executor:
+    """Open an archive, verify all of it, and start a session.
+
+    Args:    engine: name of the engine that runs it; threads: that it may use, None for one a core.
+    Raises:  E0102, E0701 to E0704 for the file; E06xx for its netlist; E0803 for an unknown engine; E0101 for no thread at all.
+    """
+    return Executor(load_program(path, engine=engine, threads=threads))
+
+
+def load_program(path: str | os.PathLike[str], *, engine: str = "reference", threads: int | None = None) -> Program:
+    """Open an archive, verify all of it, and give the program it holds.  Raises as `load` does."""
+    engine_named(engine, threads or 1)
+    return program_of(open_archive(path, threads=threads), engine=engine, threads=threads)
+
+
+def program_of(archive: Archive, *, engine: str = "reference", threads: int | None = None) -> Program:
+    """The program of a verified archive.  Raises E06xx for its netlist, E0703 for a manifest that does not fit the netlist."""
+    try:
+        netlist = archive.netlist()
+        if archive.manifest.target != netlist.chip.target or archive.manifest.programs != signatures(netlist):
+            raise Error("E0703", "the manifest's target or programs differ from the netlist's")
+        return build_program(netlist, archive.manifest.description, archive.sources(), engine=engine, threads=threads)
+    except Error as error:
+        raise error.at(str(archive.path)) from None

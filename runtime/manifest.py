@@ -1,0 +1,229 @@
+"""The manifest of an archive: what it holds, for whom, and how derived tensors come about."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from math import prod
+from typing import Any
+
+from ttc.dialects.core.errors import Error
+from ttc.dialects.core.formats import FORMATS
+from ttc.dialects.core.plain import Function, Plain
+from ttc.dialects.netlist.codec import decode, encode
+from ttc.dialects.netlist.model import Argument, Netlist
+
+FORMAT_VERSION = 1
+"""Of the archives that this version writes and reads."""
+DTYPE_NAMES = frozenset(str(f.storage) for f in FORMATS.values())
+"""Element types that users' arrays can have."""
+_MAX_RANK = 32
+_MAX_ELEMENTS = 1 << 48
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """A parameter or state of the model.
+
+    Args:
+        key: of the tensor that holds its (first) value; None for a parameter whose value is a literal.
+        shape, dtype: of the user's array (numpy name).
+    """
+
+    key: str | None
+    shape: tuple[int, ...]
+    dtype: str
+
+
+@dataclass(frozen=True, slots=True)
+class Derived:
+    """A tensor that the compiler computed.
+
+    Args:
+        key: of the tensor.
+        function: computes it from `ttc.param` leaves {sym, and key or values} and `ttc.constant` leaves {key or values}; one output.
+    """
+
+    key: str
+    function: Function
+
+
+@dataclass(frozen=True)
+class Description:
+    """What an archive says of itself beside netlist and tensors.
+
+    Args:
+        model: name of the model.
+        version: of the ttc that compiled it.
+        options: those that changed the result, by name.
+        parameters, states: the model's, by name.
+        derived: expressions of derived tensors, in any order.
+    """
+
+    model: str
+    version: str
+    options: dict[str, Plain] = field(default_factory=dict)
+    parameters: dict[str, Variable] = field(default_factory=dict)
+    states: dict[str, Variable] = field(default_factory=dict)
+    derived: tuple[Derived, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Producer:
+    """What wrote the archive."""
+
+    name: str
+    version: str
+
+
+@dataclass(frozen=True, slots=True)
+class Port:
+    """An argument or result of a program; fields as in `netlist.model.Argument`, and the format in which it is computed."""
+
+    name: str
+    kind: str
+    shape: tuple[int, ...]
+    dtype: str
+    format: str
+    streamed: bool
+    updates: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """What a program takes and gives, in order."""
+
+    arguments: tuple[Port, ...]
+    results: tuple[Port, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class StoredTensor:
+    """A tensor of the archive: the member that holds its elements in row-major order, in its format."""
+
+    member: str
+    shape: tuple[int, ...]
+    format: str
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A member of the archive: bytes, and their SHA-256 in hexadecimal."""
+
+    size: int
+    sha256: str
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """The whole document.  tensors: by key; members: by name, all but the manifest itself; the rest as in `Description`."""
+
+    format_version: int
+    producer: Producer
+    model: str
+    target: str
+    options: dict[str, Plain]
+    programs: dict[str, Signature]
+    parameters: dict[str, Variable]
+    states: dict[str, Variable]
+    tensors: dict[str, StoredTensor]
+    derived: tuple[Derived, ...]
+    members: dict[str, Member]
+
+    @property
+    def description(self) -> Description:
+        """The part that the compiler gave."""
+        return Description(self.model, self.producer.version, self.options, self.parameters, self.states, self.derived)
+
+
+def make_manifest(description: Description, netlist: Netlist, tensors: dict[str, StoredTensor], members: dict[str, Member]) -> Manifest:
+    """The manifest of an archive that this version writes.  Raises E0601 for a program that names an unknown queue."""
+    return Manifest(
+        FORMAT_VERSION,
+        Producer("ttc", description.version),
+        description.model,
+        netlist.chip.target,
+        dict(sorted(description.options.items())),
+        signatures(netlist),
+        description.parameters,
+        description.states,
+        tensors,
+        description.derived,
+        members,
+    )
+
+
+def signatures(netlist: Netlist) -> dict[str, Signature]:
+    """Arguments and results of every program.  Raises E0601."""
+
+    def port(argument: Argument) -> Port:
+        queue = netlist.queues.get(argument.queue)
+        if queue is None:
+            raise Error("E0601", f"there is no queue '{argument.queue}'", argument.name)
+        format_ = queue.tensor.format
+        return Port(argument.name, argument.kind, argument.shape, argument.dtype, format_, argument.streamed, argument.updates)
+
+    return {
+        name: Signature(tuple(map(port, program.arguments)), tuple(map(port, program.results)))
+        for name, program in netlist.programs.items()
+    }
+
+
+def manifest_to_json(manifest: Manifest) -> bytes:
+    """The manifest as JSON text; equal manifests give equal bytes."""
+    return json.dumps(encode(manifest), indent=1, allow_nan=False).encode("ascii")
+
+
+def manifest_from_json(data: bytes) -> Manifest:
+    """Read a manifest.  Raises E0702 for another format version, E0703 for anything that is not as it should be."""
+    try:
+        document = json.loads(data.decode("utf-8"), object_pairs_hook=_unique, parse_constant=_no_constant)
+    except (ValueError, RecursionError) as error:
+        raise Error("E0703", f"manifest.json is not valid JSON: {str(error)[:200]}") from None
+    _check_version(document)
+    try:
+        manifest: Manifest = decode(Manifest, document, "manifest.json")
+        _check_values(manifest)
+    except Error as error:
+        raise Error("E0703", error.message, error.where, error.hint) from None
+    return manifest
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise ValueError("an object holds a key twice")
+    return found
+
+
+def _no_constant(text: str) -> Any:
+    raise ValueError(f"{text} is not a JSON number")
+
+
+def _check_version(document: Any) -> None:
+    version = document.get("format_version") if isinstance(document, dict) else None
+    if type(version) is not int:
+        raise Error("E0701", "manifest.json names no format version: this is not a ttc archive")
+    if version != FORMAT_VERSION:
+        hint = "install a newer ttc, or compile the model again with this one" if version > FORMAT_VERSION else "compile the model again"
+        raise Error("E0702", f"the archive is of format version {version!s:.20}; this ttc reads version {FORMAT_VERSION}", hint=hint)
+
+
+def _check_values(manifest: Manifest) -> None:
+    """What types alone do not say.  Raises E0703."""
+    for key, tensor in manifest.tensors.items():
+        if tensor.format not in FORMATS:
+            raise Error("E0703", f"tensor '{key}' is of unknown format '{tensor.format}'")
+        _check_shape(key, tensor.shape)
+    for name, variable in {**manifest.parameters, **manifest.states}.items():
+        if variable.dtype not in DTYPE_NAMES:
+            raise Error("E0703", f"'{name}' is of unknown type '{variable.dtype}'")
+        _check_shape(name, variable.shape)
+    for derived in manifest.derived:
+        if derived.function.inputs or len(derived.function.outputs) != 1:
+            raise Error("E0703", f"the expression of tensor '{derived.key}' has inputs, or not one output")
+
+
+def _check_shape(name: str, shape: tuple[int, ...]) -> None:
+    if len(shape) > _MAX_RANK or any(d < 0 for d in shape) or prod(shape) > _MAX_ELEMENTS:
+        raise Error("E0703", f"the shape of '{name}' is not one of a tensor")

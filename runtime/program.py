@@ -1,0 +1,165 @@
+"""A compiled program: immutable, shared by every session that runs it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from threading import Lock
+
+from numpy.typing import NDArray
+
+from ttc.dialects.core.errors import Error, nearest
+from ttc.dialects.netlist import model
+from ttc.dialects.netlist.checks import check
+from ttc.dialects.netlist.model import Netlist
+from ttc.runtime.archive import write_archive
+from ttc.runtime.arguments import entries_of
+from ttc.runtime.cpu import available_cores
+from ttc.runtime.derive import Derivation, check_parameters
+from ttc.runtime.engines.base import Engine, Plan, held_keys
+from ttc.runtime.engines.table import engine_named
+from ttc.runtime.instructions import MAX_STEPS, check_instructions
+from ttc.runtime.manifest import DTYPE_NAMES, Description
+from ttc.runtime.tensors import Constants, TensorSource
+
+
+class Plans:
+    """Plans of a program's graphs, each made when first asked for.  Thread-safe."""
+
+    def __init__(self, engine: Engine, netlist: Netlist, constants: Constants, ready: Mapping[str, Plan] | None = None) -> None:
+        self._engine = engine
+        self._netlist = netlist
+        self._constants = constants
+        self._ready: dict[str, Plan] = dict(ready or {})
+        self._lock = Lock()
+
+    def __getitem__(self, graph: str) -> Plan:
+        with self._lock:
+            found = self._ready.get(graph)
+            if found is None:
+                found = self._engine.prepare(self._netlist.graphs[graph], self._netlist, self._constants)
+                self._ready[graph] = found
+            return found
+
+    def with_constants(self, constants: Constants, changed: Iterable[str]) -> Plans:
+        """Plans over other constants; those of graphs that read none of the changed keys are shared."""
+        keys = set(changed)
+        with self._lock:
+            kept = {n: p for n, p in self._ready.items() if keys.isdisjoint(held_keys(self._netlist.graphs[n], self._netlist))}
+        return Plans(self._engine, self._netlist, constants, kept)
+
+
+@dataclass(frozen=True)
+class Program:
+    """A checked netlist with its tensors and the plans of an engine; make it with `build_program`.
+
+    Args:
+        parameters: values given by `with_parameters` since it was compiled.
+    """
+
+    netlist: Netlist
+    description: Description
+    constants: Constants
+    plans: Plans
+    parameters: Mapping[str, NDArray] = field(default_factory=dict)
+
+    def entry(self, name: str) -> model.Program:
+        """The entry program of that name.  Raises E0803."""
+        found = self.netlist.programs.get(name)
+        if found is None:
+            raise Error("E0803", f"there is no program '{name}'", hint=nearest(name, self.netlist.programs))
+        return found
+
+    def prepare(self) -> None:
+        """Make the plans of all graphs now."""
+        for graph in self.netlist.graphs:
+            self.plans[graph]
+
+    def with_parameters(self, values: Mapping[str, NDArray]) -> Program:
+        """This program with new values for some parameters of the model.
+
+        Stored tensors that depend on them are computed anew from the recorded expressions; everything else is shared.
+        Raises:  E0801 for an unknown parameter, a wrong shape or type, or a tensor that also depends on parameters not at hand.
+        """
+        parameters = {**self.parameters, **check_parameters(self.description, values)}
+        changes = Derivation(self.description, self.constants, parameters).changes()
+        constants = self.constants.replaced(changes)
+        return replace(self, constants=constants, plans=self.plans.with_constants(constants, changes), parameters=parameters)
+
+    def save(self, path: str | os.PathLike[str], debug: Mapping[str, str] | None = None) -> None:
+        """Write the archive of this program.  debug: texts by file name, kept beside it.  Raises E0103."""
+        write_archive(path, netlist=self.netlist, tensors=self.constants.sources, description=self.description, debug=debug)
+
+
+def build_program(
+    netlist: Netlist,
+    description: Description,
+    tensors: Mapping[str, TensorSource],
+    *,
+    engine: str = "reference",
+    threads: int | None = None,
+) -> Program:
+    """Check a netlist with its tensors and make a program of them.
+
+    Args:    engine: name of the engine; threads: that it may use, None for one a core.
+    Raises:  E0101 for a number of threads below 1, E0803 for an unknown engine, E06xx or E0703 for what does not fit.
+    """
+    if threads is not None and threads < 1:
+        raise Error("E0101", f"there must be at least one thread, not {threads}")
+    chosen = engine_named(engine, threads or available_cores())
+    check_netlist(netlist)
+    _check_tensors(netlist, description, tensors)
+    for program in netlist.programs.values():
+        _check_entry(program, netlist, description)
+    constants = Constants(tensors)
+    return Program(netlist, description, constants, Plans(chosen, netlist, constants))
+
+
+def check_netlist(netlist: Netlist) -> None:
+    """Raises the first violation of the netlist's rules, and says how many more there are."""
+    violations = check(netlist)
+    if not violations:
+        return
+    first = violations[0]
+    more = f" (and {len(violations) - 1} more)" if len(violations) > 1 else ""
+    raise Error(first.code, first.message + more, first.where, first.hint)
+
+
+def _check_tensors(netlist: Netlist, description: Description, tensors: Mapping[str, TensorSource]) -> None:
+    """Every queue that is filled from a tensor finds one of its shape and format; every state has one.  Raises E0703."""
+    for queue in netlist.queues.values():
+        if queue.kind not in ("parameter", "constant", "state"):
+            continue
+        tensor = tensors.get(queue.key or "")
+        if tensor is None:
+            raise Error("E0703", f"queue '{queue.name}' is filled from tensor '{queue.key}', which is not there")
+        if (tensor.shape, tensor.format) != (queue.tensor.shape, queue.tensor.format):
+            found = f"{tensor.format}{list(tensor.shape)}, not {queue.tensor.format}{list(queue.tensor.shape)}"
+            raise Error("E0703", f"tensor '{queue.key}' is {found}, as queue '{queue.name}' has it")
+    state_keys = {variable.key for variable in description.states.values()}
+    for queue in netlist.queues.values():
+        if queue.kind == "state" and queue.key not in state_keys:
+            raise Error("E0703", f"queue '{queue.name}' holds the state in tensor '{queue.key}', but the model has no such state")
+    for name, variable in description.states.items():
+        if variable.key not in tensors:
+            raise Error("E0703", f"state '{name}' starts from tensor '{variable.key}', which is not there")
+
+
+def _check_entry(program: model.Program, netlist: Netlist, description: Description) -> None:
+    """Arguments fit their queues, instructions are well formed and bounded.  Raises E06xx or E0703."""
+    for argument in (*program.arguments, *program.results):
+        queue = netlist.queues.get(argument.queue)
+        if queue is None:
+            raise Error("E0601", f"there is no queue '{argument.queue}'", f"{program.name}: {argument.name}")
+        if argument.dtype not in DTYPE_NAMES:
+            raise Error("E0609", f"'{argument.dtype}' is no element type", f"{program.name}: {argument.name}")
+        entries_of(argument, queue)
+    for result in program.results:
+        if result.updates is not None and result.updates not in {**description.parameters, **description.states}:
+            raise Error("E0703", f"result '{result.name}' updates '{result.updates}', which the model does not have", program.name)
+    check_instructions(program.instructions)
+    for instruction in program.instructions:
+        graph = netlist.graphs.get(str(instruction.args[0])) if instruction.opcode == "execute" else None
+        if instruction.opcode == "execute" and (graph is None or not 0 < graph.input_count <= MAX_STEPS):
+            raise Error("E0608", f"the program executes '{instruction.args[0]}', which is not there or runs without end", program.name)

@@ -1,0 +1,112 @@
+"""Where the values of stored tensors come from, and how they turn into stored bytes and back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from math import prod
+from threading import Lock
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ttc.dialects.core.errors import Error, nearest
+from ttc.dialects.core.formats import Format, format_named
+from ttc.dialects.core.weights import Weight
+
+_CHUNK_BYTES = 1 << 23
+
+
+def _keep() -> None:
+    """What releasing a source does that cannot be loaded again."""
+
+
+@dataclass(frozen=True)
+class TensorSource:
+    """A tensor of a program, loaded when it is needed.
+
+    Args:
+        shape: elements a dimension.
+        format: name of the data format that it is stored in.
+        load: its value, in any dtype that the format converts from; the storage dtype is taken as it is.
+        release: called when the value will not be needed soon.
+    """
+
+    shape: tuple[int, ...]
+    format: str
+    load: Callable[[], NDArray]
+    release: Callable[[], None] = _keep
+
+    @staticmethod
+    def of_weight(weight: Weight, format: str) -> TensorSource:
+        """A weight of a compile session, to be stored in a format."""
+        return TensorSource(weight.shape, format, weight.value, weight.release)
+
+    @staticmethod
+    def of_array(value: NDArray, format: str) -> TensorSource:
+        """A value at hand, to be stored in a format."""
+        return TensorSource(value.shape, format, lambda: value)
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes of the stored value."""
+        return format_named(self.format).size_bytes(prod(self.shape))
+
+    def chunks(self) -> Iterator[memoryview]:
+        """The stored bytes, in pieces of bounded size.  Raises E0901 if the value is not of the shape announced."""
+        format_ = format_named(self.format)
+        flat = self._loaded().reshape(-1)
+        step = max(_CHUNK_BYTES // max(format_.storage.itemsize, flat.dtype.itemsize), 1)
+        for start in range(0, flat.size, step):
+            yield format_.pack(flat[start : start + step]).view(np.uint8).data
+        del flat
+        self.release()
+
+    def value(self) -> NDArray:
+        """The value as engines hold it: rounded to the format, in its compute dtype; read-only."""
+        format_ = format_named(self.format)
+        value = _unpack(format_, format_.pack(self._loaded())).view()
+        value.flags.writeable = False
+        return value
+
+    def _loaded(self) -> NDArray:
+        value = self.load()
+        if value.shape != self.shape:
+            raise Error("E0901", f"a tensor has shape {list(value.shape)} where {list(self.shape)} was announced")
+        return value
+
+
+def _unpack(format_: Format, stored: NDArray) -> NDArray:
+    """Stored elements in the compute dtype; bytes of a Bool other than 0 and 1 count as true."""
+    return stored.view(np.uint8) != 0 if stored.dtype == np.bool_ else format_.unpack(stored)
+
+
+class Constants:
+    """Values of a program's tensors by key, as engines hold them; each is unpacked once, when first asked for.  Thread-safe."""
+
+    def __init__(self, sources: Mapping[str, TensorSource], values: Mapping[str, NDArray] | None = None) -> None:
+        self.sources = dict(sources)
+        self._values: dict[str, NDArray] = dict(values or {})
+        self._lock = Lock()
+
+    def __contains__(self, key: str) -> bool:
+        return key in self.sources
+
+    def __getitem__(self, key: str) -> NDArray:
+        with self._lock:
+            found = self._values.get(key)
+            if found is None:
+                found = self._values[key] = self._source(key).value()
+            return found
+
+    def replaced(self, changes: Mapping[str, TensorSource]) -> Constants:
+        """These constants with some of them changed; the values of all others are shared."""
+        with self._lock:
+            kept = {k: v for k, v in self._values.items() if k not in changes}
+        return Constants({**self.sources, **changes}, kept)
+
+    def _source(self, key: str) -> TensorSource:
+        found = self.sources.get(key)
+        if found is None:
+            raise Error("E0304", f"the program holds no tensor '{key}'", hint=nearest(key, self.sources))
+        return found
