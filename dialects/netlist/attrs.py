@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import MISSING
 from typing import Any, ClassVar, cast
 
+from xdsl.dialects.builtin import ArrayAttr
 from xdsl.ir import Attribute, Data
 from xdsl.irdl import irdl_attr_definition
-from xdsl.dialects.builtin import ArrayAttr
 from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 

@@ -62,7 +62,8 @@ def encode(value: Any) -> Any:
     if isinstance(value, tuple):
         return [encode(x) for x in value]
     if isinstance(value, dict):
-        return {k: encode(v) for k, v in value.items()}
+        named = all(is_dataclass(v) for v in value.values())
+        return {k: encode(v) for k, v in (value.items() if named else sorted(value.items()))}
     if isinstance(value, float) and not math.isfinite(value):
         return {"float": repr(value)}
     return value
@@ -227,13 +228,12 @@ def _sequence(item: Any) -> Decoder:
 
     def read(raw: Any, depth: int) -> tuple[Any, ...]:
         _bounded(raw)
-        index = 0
+        values: list[Any] = []
         try:
-            values: list[Any] = []
-            for index, x in enumerate(raw):
+            for x in raw:
                 values.append(read_item(x, depth))
         except _Bad as bad:
-            raise bad.under(f"[{index}]") from None
+            raise bad.under(f"[{len(values)}]") from None
         return tuple(values)
 
     return read

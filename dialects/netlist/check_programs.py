@@ -1,0 +1,234 @@
+"""Rules for programs: instructions, arguments, the order of writes and reads, lifetimes."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from dataclasses import dataclass, field
+from math import prod
+
+from ttc.dialects.netlist.check_queues import STORED, WRITTEN
+from ttc.dialects.netlist.model import Argument, Graph, Instruction, Netlist, Program
+from ttc.dialects.netlist.violations import Findings
+
+VARIABLE = re.compile(r"\$[A-Za-z_][A-Za-z0-9_]{0,63}")
+MAX_LOOPS = 8
+"""Loops nested in each other."""
+MAX_ITERATIONS = 1 << 20
+"""Runs of the innermost loop."""
+MAX_USES = 1 << 22
+"""Reads and writes of queues in all epochs of a program."""
+ARGUMENTS = {"var": "nv", "set": "dv", "add": "dvv", "mul": "dvv", "inc": "dv", "incwrap": "dvv", "loop": "v", "endloop": "", "execute": "g"}
+"""Arguments of each opcode: n a new variable, d a declared one, v an integer or a declared variable, g a graph."""
+RESULT_KINDS = {"output": ("output",), "parameter": ("parameter", "output"), "state": ("state", "output")}
+"""Kinds of queue that may carry a result of that kind."""
+
+
+def check_programs(netlist: Netlist, found: Findings) -> None:
+    """All rules of programs."""
+    for program in netlist.programs.values():
+        where = f"program '{program.name}'"
+        _check_arguments(program, netlist, where, found)
+        walk = Walk(netlist, where, found)
+        for index, instruction in enumerate(program.instructions):
+            walk.step(index, instruction)
+        walk.finish()
+        Dataflow(program, netlist, walk, found).check()
+
+
+# ---- arguments -----------------------------------------------------------------------------------------------------------------------
+
+
+def _check_arguments(program: Program, netlist: Netlist, where: str, found: Findings) -> None:
+    names = [a.name for a in program.arguments]
+    found.require(len(set(names)) == len(names), "E0608", where, "two of its arguments have the same name")
+    names = [a.name for a in program.results]
+    found.require(len(set(names)) == len(names), "E0608", where, "two of its results have the same name")
+    for argument in program.arguments:
+        kinds = () if argument.kind == "output" else (argument.kind,)
+        _check_argument(argument, kinds, netlist, f"{where}, argument '{argument.name}'", found)
+        found.require(argument.updates is None, "E0608", where, f"argument '{argument.name}' is no result: it updates nothing")
+    for result in program.results:
+        here = f"{where}, result '{result.name}'"
+        _check_argument(result, RESULT_KINDS.get(result.kind, ()), netlist, here, found)
+        updates = result.kind in ("parameter", "state")
+        found.require(updates == (result.updates is not None), "E0608", here, f"a result of kind {result.kind} and what it updates disagree")
+
+
+def _check_argument(argument: Argument, kinds: tuple[str, ...], netlist: Netlist, where: str, found: Findings) -> None:
+    queue = netlist.queues.get(argument.queue)
+    if queue is None:
+        found.add("E0601", where, f"'{argument.queue}' is no queue", found.nearest(argument.queue, netlist.queues))
+        return
+    found.require(queue.kind in kinds, "E0608", where, f"its kind {argument.kind} does not go with queue '{queue.name}' of kind {queue.kind}")
+    if min(argument.shape, default=0) < 0 or -1 in queue.tensor.shape:
+        return
+    elements, entry = prod(argument.shape), queue.tensor.elements
+    fits = entry > 0 and elements % entry == 0 and elements >= entry if argument.streamed else elements == entry
+    message = f"shape {list(argument.shape)} does not fill entries of shape {list(queue.tensor.shape)}"
+    found.require(fits, "E0608", where, message)
+
+
+# ---- instructions ----------------------------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Loop:
+    """An open or closed loop: epochs [first, last] inside it, and how often it runs as far as that is known."""
+
+    first: int
+    iterations: int
+    last: int = -1
+
+
+@dataclass
+class Walk:
+    """Goes through instructions, checks them one by one, and notes which epochs execute what inside which loops."""
+
+    netlist: Netlist
+    where: str
+    found: Findings
+    variables: dict[str, int | None] = field(default_factory=dict)
+    open: list[Loop] = field(default_factory=list)
+    epochs: list[tuple[Graph, tuple[Loop, ...]]] = field(default_factory=list)
+
+    def step(self, index: int, instruction: Instruction) -> None:
+        """One instruction."""
+        where = f"{self.where}, instruction {index} ({instruction.opcode[:40]})"
+        form = ARGUMENTS.get(instruction.opcode)
+        if form is None:
+            self.found.add("E0608", where, "there is no such instruction", self.found.nearest(instruction.opcode, ARGUMENTS))
+            return
+        if not self.found.require(len(form) == len(instruction.args), "E0608", where, f"takes {len(form)} arguments"):
+            return
+        if all([self._check_value(kind, value, where) for kind, value in zip(form, instruction.args, strict=True)]):
+            self._run(instruction, where)
+
+    def finish(self) -> None:
+        """Loops are closed."""
+        self.found.require(not self.open, "E0608", self.where, f"{len(self.open)} loops are not closed by endloop")
+        for loop in self.open:
+            loop.last = len(self.epochs) - 1
+
+    def _check_value(self, kind: str, value: str | int, where: str) -> bool:
+        if kind == "g":
+            known = value in self.netlist.graphs
+            return self.found.require(known, "E0601", where, f"'{value}' is no graph", self.found.nearest(str(value), self.netlist.graphs))
+        if kind == "v" and not isinstance(value, str):
+            return True
+        if not isinstance(value, str) or not VARIABLE.fullmatch(value):
+            self.found.add("E0608", where, f"'{str(value)[:40]}' is no variable", "variables read $name")
+            return False
+        if kind == "n":
+            return self.found.require(value not in self.variables, "E0608", where, f"variable {value} is declared twice")
+        return self.found.require(value in self.variables, "E0608", where, f"variable {value} is not declared")
+
+    def _run(self, instruction: Instruction, where: str) -> None:
+        args = instruction.args
+        match instruction.opcode:
+            case "execute":
+                self.epochs.append((self.netlist.graphs[str(args[0])], tuple(self.open)))
+            case "loop":
+                self._enter(args[0], where)
+            case "endloop":
+                self._leave(where)
+            case "var" | "set":
+                self.variables[str(args[0])] = self._known(args[1])
+            case _:
+                if instruction.opcode == "incwrap" and not isinstance(args[2], str):
+                    self.found.require(args[2] >= 1, "E0608", where, f"wraps at {args[2]}: at least 1")
+                self.variables[str(args[0])] = None
+
+    def _known(self, value: str | int) -> int | None:
+        """The value where it is certain: outside of loops, as set in the text."""
+        if isinstance(value, str):
+            value_known = self.variables.get(value)
+            return value_known if not self.open else None
+        return value if not self.open else None
+
+    def _enter(self, count: str | int, where: str) -> None:
+        known = self.variables.get(count) if isinstance(count, str) else count
+        runs = 1 if known is None else known
+        self.found.require(runs >= 1, "E0608", where, f"a loop runs at least once, not {runs} times")
+        self.found.require(len(self.open) < MAX_LOOPS, "E0608", where, f"loops nest more than {MAX_LOOPS} deep")
+        total = max(runs, 1) * (self.open[-1].iterations if self.open else 1)
+        self.found.require(total <= MAX_ITERATIONS, "E0608", where, f"{total} iterations are more than {MAX_ITERATIONS}")
+        self.open.append(Loop(len(self.epochs), min(total, MAX_ITERATIONS)))
+
+    def _leave(self, where: str) -> None:
+        if self.found.require(bool(self.open), "E0608", where, "closes no loop"):
+            self.open.pop().last = len(self.epochs) - 1
+
+
+# ---- what flows through queues -----------------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Dataflow:
+    """The order of writes and reads of one program, and the epochs in which each queue must hold its value."""
+
+    program: Program
+    netlist: Netlist
+    walk: Walk
+    found: Findings
+
+    def check(self) -> None:
+        """Every read has a writer before it, every result is written, lifetimes cover all uses."""
+        written: set[str] = set()
+        given = {a.queue for a in self.program.arguments}
+        executed = {graph.name: graph for graph, _ in self.walk.epochs}
+        reads = {name: self._reads(graph) for name, graph in executed.items()}
+        total = sum(len(reads[graph.name]) + len(graph.writes) for graph, _ in self.walk.epochs)
+        if not self.found.require(total <= MAX_USES, "E0608", self.walk.where, f"its {total} uses of queues are too many"):
+            return
+        uses: dict[str, list[int]] = defaultdict(list)
+        for epoch, (graph, _) in enumerate(self.walk.epochs):
+            for name in reads[graph.name]:
+                uses[name].append(epoch)
+                self._check_read(name, graph, given, written)
+            for _, name in graph.writes:
+                uses[name].append(epoch)
+                written.add(name)
+        for result in self.program.results:
+            queue = self.netlist.queues.get(result.queue)
+            missing = queue is not None and result.queue not in written
+            self.found.require(not missing, "E0608", self.walk.where, f"nothing writes queue '{result.queue}' of result '{result.name}'")
+        for name, epochs in uses.items():
+            self._check_lifetime(name, epochs)
+
+    def _reads(self, graph: Graph) -> list[str]:
+        names = dict.fromkeys(name for op in graph.ops for name in op.inputs)
+        return [name for name in names if name in self.netlist.queues]
+
+    def _check_read(self, name: str, graph: Graph, given: set[str], written: set[str]) -> None:
+        queue = self.netlist.queues[name]
+        if queue.kind in STORED or name in written or (queue.kind == "input" and name in given):
+            return
+        message = f"graph '{graph.name}' reads queue '{name}' before anything fills it"
+        hint = "an input must be an argument of the program" if queue.kind == "input" else "execute the graph that writes it earlier"
+        self.found.add("E0608", self.walk.where, message, hint)
+
+    def _check_lifetime(self, name: str, epochs: list[int]) -> None:
+        queue = self.netlist.queues.get(name)
+        if queue is None or queue.lifetime is None:
+            return
+        first, last = self._needed(queue.kind, epochs)
+        covered = queue.lifetime[0] <= first and last <= queue.lifetime[1]
+        message = f"lives in epochs {list(queue.lifetime)}, but {self.walk.where} needs it in {[first, last]}"
+        self.found.require(covered, "E0605", f"queue '{name}'", message)
+
+    def _needed(self, kind: str, epochs: list[int]) -> tuple[int, int]:
+        """First and last epoch in which a queue must hold its value.
+
+        The host fills inputs before the first epoch and reads outputs after the last.  A loop that holds some of the uses but not
+        all runs again while the value must stay: its whole span counts.
+        """
+        outside = kind != "edge"
+        first, last = min(epochs), max(epochs)
+        if outside:
+            first, last = (first, len(self.walk.epochs) - 1) if kind in WRITTEN else (0, last)
+        for epoch in epochs:
+            for loop in self.walk.epochs[epoch][1]:
+                inside = not outside and loop.first <= epochs[0] and epochs[-1] <= loop.last
+                first, last = (first, last) if inside else (min(first, loop.first), max(last, loop.last))
+        return first, last

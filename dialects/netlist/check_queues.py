@@ -1,0 +1,197 @@
+"""Rules for queues: writers, sizes, DRAM and host ranges."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from collections import defaultdict
+from dataclasses import dataclass
+
+from ttc.dialects.core.errors import Error
+from ttc.dialects.core.formats import FORMATS
+from ttc.dialects.netlist.check_graphs import check_blocking
+from ttc.dialects.netlist.check_work import type_problem
+from ttc.dialects.netlist.model import Netlist, Queue
+from ttc.dialects.netlist.sizes import queue_buffer_bytes, tile_shape
+from ttc.dialects.netlist.violations import Findings
+
+WRITTEN = ("output", "edge")
+"""Kinds of queues that an op fills; the host fills the others."""
+UPDATABLE = ("state", "parameter")
+STORED = ("state", "parameter", "constant")
+"""Kinds whose first value an archive holds."""
+HOST_BYTES = 1 << 48
+HOST_CHANNELS = 16
+ALWAYS = (0, 1 << 62)
+
+
+def check_queues(netlist: Netlist, found: Findings) -> None:
+    """All rules of queues."""
+    writers = _writers(netlist)
+    ranges: dict[tuple[str, int, int], list[Range]] = defaultdict(list)
+    for queue in netlist.queues.values():
+        where = f"queue '{queue.name}'"
+        problem = type_problem(queue.tensor)
+        if problem is not None:
+            found.add("E0602" if queue.tensor.format in FORMATS else "E0607", where, problem)
+            continue
+        _check_writer(queue, writers.get(queue.name, set()), where, found)
+        _check_kind(queue, where, found)
+        _check_space(queue, netlist, where, found)
+        if _check_size(queue, netlist, where, found):
+            _collect_ranges(queue, netlist, ranges, found)
+    _check_counts(netlist, found)
+    for (space, chip, channel), members in ranges.items():
+        place = f"channel {channel} of chip {chip}" if space == "dram" else f"host memory {channel}"
+        _check_overlaps(members, place, found)
+
+
+# ---- who fills it ------------------------------------------------------------------------------------------------------------------
+
+
+def _writers(netlist: Netlist) -> dict[str, set[str]]:
+    found: dict[str, set[str]] = defaultdict(set)
+    for graph in netlist.graphs.values():
+        for op, queue in graph.writes:
+            found[queue].add(op)
+    return found
+
+
+def _check_writer(queue: Queue, writers: set[str], where: str, found: Findings) -> None:
+    if queue.kind in WRITTEN:
+        ok = writers == {queue.source}
+        names = ", ".join(f"'{w}'" for w in sorted(writers)[:4]) or "no op"
+        found.require(ok, "E0606", where, f"it names '{queue.source}' as its source, but {names} writes it")
+        return
+    found.require(queue.source == "HOST", "E0606", where, f"the host fills a queue of kind {queue.kind}, not '{queue.source}'")
+    found.require(not writers or queue.kind in UPDATABLE, "E0606", where, f"an op writes it, though its kind is {queue.kind}")
+
+
+def _check_kind(queue: Queue, where: str, found: Findings) -> None:
+    stored = queue.kind in STORED
+    found.require(stored == (queue.key is not None), "E0609", where, f"kind {queue.kind} {'needs a' if stored else 'has no'} key")
+    found.require(not stored or queue.type == "ram", "E0609", where, f"kind {queue.kind} is read in place: its type is ram")
+    if queue.lifetime is not None:
+        found.require(not stored, "E0605", where, f"a {queue.kind} holds its value always: it has no lifetime")
+        ordered = 0 <= queue.lifetime[0] <= queue.lifetime[1]
+        found.require(ordered, "E0605", where, f"its lifetime {list(queue.lifetime)} is out of order")
+
+
+def _check_counts(netlist: Netlist, found: Findings) -> None:
+    """A queue holds at least the microbatches that one run of a graph pushes or pops."""
+    for graph in netlist.graphs.values():
+        used = {name for op in graph.ops for name in op.inputs} | {name for _, name in graph.writes}
+        for name in sorted(used & netlist.queues.keys()):
+            queue = netlist.queues[name]
+            enough = queue.type == "ram" or queue.entries >= graph.input_count
+            message = f"{queue.entries} entries for the {graph.input_count} microbatches of graph '{graph.name}'"
+            found.require(enough, "E0602", f"queue '{name}'", message)
+
+
+# ---- sizes -------------------------------------------------------------------------------------------------------------------------
+
+
+def _check_space(queue: Queue, netlist: Netlist, where: str, found: Findings) -> None:
+    found.require(0 <= queue.chip < netlist.chip.chips, "E0605", where, f"there is no chip {queue.chip}")
+    if queue.location == "dram":
+        legal = queue.tensor.format in netlist.chip.formats and FORMATS[queue.tensor.format].device
+        hint = "keep it in host memory"
+        found.require(legal, "E0607", where, f"{netlist.chip.target} has no format {queue.tensor.format}", hint)
+        fixed = -1 not in queue.tensor.shape
+        found.require(fixed, "E0605", where, "its size depends on data", hint)
+
+
+def _check_size(queue: Queue, netlist: Netlist, where: str, found: Findings) -> bool:
+    """Entries, grid, blocks and bytes agree with each other.  Returns whether its ranges can be judged."""
+    if not found.require(queue.entries >= 1, "E0602", where, f"{queue.entries} entries: at least 1"):
+        return False
+    cells = queue.grid[0] * queue.grid[1]
+    ok = min(queue.grid) >= 1 and cells == len(queue.buffers)
+    if not found.require(ok, "E0602", where, f"{len(queue.buffers)} buffers for a grid of {queue.grid[0]}x{queue.grid[1]}"):
+        return False
+    if -1 in queue.tensor.shape:
+        return found.require(queue.buffer_bytes >= 0 and cells == 1, "E0602", where, "a queue of unknown size has one buffer")
+    return _check_blocks(queue, netlist, where, found)
+
+
+def _check_blocks(queue: Queue, netlist: Netlist, where: str, found: Findings) -> bool:
+    tiled = tile_shape(queue.tensor.layout) is not None
+    if not tiled and not found.require(queue.grid == (1, 1), "E0602", where, "a tensor in row layout lies in one buffer"):
+        return False
+    if queue.blocking is not None and tiled and not check_blocking(queue.blocking, queue.tensor, queue.grid, where, found):
+        return False
+    try:
+        wanted = queue_buffer_bytes(queue.tensor, queue.entries, queue.blocking, netlist.chip)
+    except Error as error:
+        found.add("E0602", where, error.message)
+        return False
+    message = f"its buffers are {queue.buffer_bytes} bytes each, but {queue.entries} entries of its blocks take {wanted}"
+    return found.require(queue.buffer_bytes == wanted, "E0602", where, message)
+
+
+# ---- ranges ------------------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """Bytes [start, end) that a queue holds during the epochs of its lifetime, both included."""
+
+    start: int
+    end: int
+    lifetime: tuple[int, int]
+    queue: str
+
+
+def _collect_ranges(queue: Queue, netlist: Netlist, ranges: dict[tuple[str, int, int], list[Range]], found: Findings) -> None:
+    chip = netlist.chip
+    dram = queue.location == "dram"
+    channels, low, high = (
+        (chip.dram_channels, chip.dram_reserved_bytes, chip.dram_channel_bytes) if dram else (HOST_CHANNELS, 0, HOST_BYTES)
+    )
+    where = f"queue '{queue.name}'"
+    for channel, address in queue.buffers:
+        end = address + queue.buffer_bytes
+        if not found.require(0 <= channel < channels, "E0605", where, f"there is no {queue.location} channel {channel}"):
+            continue
+        message = f"address {address} is not a multiple of {chip.alignment_bytes}"
+        found.require(address % chip.alignment_bytes == 0, "E0605", where, message)
+        message = f"bytes {address} to {end} are outside the usable {low} to {high} of {queue.location} channel {channel}"
+        if found.require(low <= address and end <= high, "E0605", where, message) and queue.buffer_bytes:
+            key = (queue.location, queue.chip if dram else 0, channel)
+            ranges[key].append(Range(address, end, queue.lifetime or ALWAYS, queue.name))
+
+
+def _check_overlaps(ranges: list[Range], place: str, found: Findings) -> None:
+    """No two ranges share bytes while both live.
+
+    A sweep over addresses: ranges open at the same byte must have disjoint lifetimes, so they are kept sorted by lifetime, and a
+    new one is compared with its neighbours alone.
+    """
+    ranges.sort(key=lambda r: (r.start, r.end))
+    closing = sorted(ranges, key=lambda r: r.end)
+    live: list[tuple[int, int, int, str]] = []  # (first epoch, last epoch, number, queue), disjoint
+    numbers: dict[int, tuple[int, int, int, str]] = {}
+    closed = 0
+    for number, opened in enumerate(ranges):
+        while closing[closed].end <= opened.start:
+            entry = numbers.pop(id(closing[closed]), None)
+            if entry is not None:
+                del live[bisect_left(live, entry)]
+            closed += 1
+        entry = (*opened.lifetime, number, opened.queue)
+        index = bisect_left(live, entry)
+        clash = _clash(live, index, opened.lifetime)
+        if clash is None:
+            insort(live, entry)
+            numbers[id(opened)] = entry
+        elif not found.many:
+            message = f"bytes {opened.start} to {opened.end} of {place} overlap those of queue '{clash}'"
+            found.add("E0605", f"queue '{opened.queue}'", message)
+
+
+def _clash(live: list[tuple[int, int, int, str]], index: int, lifetime: tuple[int, int]) -> str | None:
+    """The queue before or at `index` whose lifetime meets the one given."""
+    if index > 0 and live[index - 1][1] >= lifetime[0]:
+        return live[index - 1][3]
+    if index < len(live) and live[index][0] <= lifetime[1]:
+        return live[index][3]
+    return None

@@ -1,0 +1,143 @@
+"""From the IR of dialect netlist to the plain model, and its verification."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Operation, SSAValue
+
+from ttc.dialects.core.errors import Error
+from ttc.dialects.core.ir import source_names
+from ttc.dialects.core.to_plain import plain_block, plain_type
+from ttc.dialects.netlist.checks import require_valid
+from ttc.dialects.netlist.model import Graph, Grid, Netlist, Op, Program, Queue
+from ttc.dialects.netlist.ops import GraphOp, NetlistOp, ProgramOp, QueueOp, ReadOp, WriteOp, chip_of
+
+OPTIONAL = ("intermediate", "accumulate", "fidelity", "precision", "inner", "cycles")
+"""Fields of an op that have a default."""
+QUEUE_FIELDS = ("entries", "location", "chip", "grid", "buffers", "buffer_bytes")
+"""Fields of a queue that must be decided."""
+
+
+def to_model(module: ModuleOp) -> Netlist:
+    """The plain netlist of a module.
+
+    Raises E0609 naming the op or queue whose place, blocks, size or address is missing; E0601 for a name defined twice or unknown;
+    E0602 where a read or write differs from its queue; E0606 for a value that reaches an op or queue in no legal way.
+    """
+    ops = list(module.ops)
+    queues = _named([op for op in ops if isinstance(op, QueueOp)], "queue")
+    graphs = _named([op for op in ops if isinstance(op, GraphOp)], "graph")
+    programs = _named([op for op in ops if isinstance(op, ProgramOp)], "program")
+    for op in ops:
+        if not isinstance(op, QueueOp | GraphOp | ProgramOp | FuncOp):
+            raise Error("E0305", f"{op.name} does not belong into a netlist")
+    plain_graphs = {name: _graph(op, queues) for name, op in graphs.items()}
+    sources = {queue: op for graph in plain_graphs.values() for op, queue in graph.writes}
+    return Netlist(
+        chip_of(module),
+        {name: _queue(op, sources) for name, op in queues.items()},
+        plain_graphs,
+        {name: _program(op) for name, op in programs.items()},
+    )
+
+
+def verify_netlist(module: ModuleOp) -> Netlist:
+    """Convert a module and check every structural rule; returns the model.  Raises one Error, of the first broken rule."""
+    netlist = to_model(module)
+    require_valid(netlist)
+    return netlist
+
+
+def _named(ops: Sequence[Any], what: str) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for op in ops:
+        if op.sym in found:
+            raise Error("E0601", f"{what} '{op.sym}' is defined twice")
+        found[op.sym] = op
+    return found
+
+
+def _queue(op: QueueOp, sources: dict[str, str]) -> Queue:
+    fields = op.fields()
+    name = fields.pop("sym")
+    missing = next((field for field in QUEUE_FIELDS if field not in fields), None)
+    if missing is not None:
+        raise Error("E0609", f"its {missing.replace('_', ' ')} is not decided", where=f"queue '{name}'")
+    tensor = plain_type(fields.pop("tensor"))
+    source = sources.get(name, "HOST") if fields["kind"] in ("output", "edge") else "HOST"
+    blocking = fields.pop("blocking", None)
+    return Queue(name=name, source=source, tensor=tensor, blocking=blocking, **fields)
+
+
+def _graph(op: GraphOp, queues: dict[str, QueueOp]) -> Graph:
+    where = f"graph '{op.sym}'"
+    ops: list[Op] = []
+    writes: list[tuple[str, str]] = []
+    for inner in op.block.ops:
+        match inner:
+            case ReadOp():
+                _check_border(inner.queue, inner.value, queues, where)
+            case NetlistOp():
+                ops.append(_op(inner))
+            case WriteOp():
+                _check_border(inner.queue, inner.value, queues, where)
+                writes.append((_writer(inner), inner.queue))
+            case _:
+                raise Error("E0302", f"{inner.name} does not belong into a graph", where=where)
+    return Graph(op.sym, op.chip, op.input_count, tuple(ops), tuple(writes))
+
+
+def _check_border(name: str, value: SSAValue, queues: dict[str, QueueOp], where: str) -> None:
+    """A value that crosses into or out of a graph has the shape and format of its queue."""
+    queue = queues.get(name)
+    if queue is None:
+        raise Error("E0601", f"there is no queue '{name}'", where=where)
+    inner, outer = plain_type(value.type), plain_type(queue.tensor)
+    if (inner.shape, inner.format) != (outer.shape, outer.format):
+        raise Error("E0602", f"queue '{name}' holds {queue.tensor}, not {value.type}", where=where)
+
+
+def _writer(op: WriteOp) -> str:
+    owner = op.value.owner
+    if not isinstance(owner, NetlistOp):
+        raise Error("E0606", f"queue '{op.queue}' is written by no op: a value read from a queue cannot be passed on")
+    return owner.sym
+
+
+def _op(op: NetlistOp) -> Op:
+    where = f"op '{op.sym}'"
+    place = op.place
+    if place is None:
+        raise Error("E0609", "its place is not decided", where=where)
+    if isinstance(place, Grid) and not op.buffers:
+        raise Error("E0609", "its buffers are not decided", where=where)
+    given = {name: value for name in OPTIONAL if (value := op.get(name)) is not None}
+    return Op(
+        name=op.sym,
+        type=op.type,
+        inputs=tuple(_source(value, where) for value in op.inputs),
+        place=place,
+        blocking=op.blocking,
+        work=plain_block(op.work.block),
+        buffers=op.buffers,
+        location=source_names(op.location),
+        **given,
+    )
+
+
+def _source(value: SSAValue, where: str) -> str:
+    owner = value.owner
+    if isinstance(owner, ReadOp):
+        return owner.queue
+    if isinstance(owner, NetlistOp):
+        return owner.sym
+    name = owner.name if isinstance(owner, Operation) else "a block argument"
+    raise Error("E0606", f"an input is {name}, neither a queue nor an op", where=where)
+
+
+def _program(op: ProgramOp) -> Program:
+    return Program(op.sym, op.arguments, op.outputs, tuple(op.instructions()))
