@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-from xdsl.irdl import irdl_op_definition, prop_def, result_def, operand_def, traits_def
+from collections.abc import Sequence
+from typing import Any
+
+from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def, traits_def
 from xdsl.traits import Pure
 
 from ttc.dialects.core.ir import INT, Spec
 from ttc.dialects.nn.base import TENSOR, NNOp, axis_in, require_float
 
 
-@irdl_op_definition
-class SoftmaxOp(NNOp):
-    """Softmax along one axis: y[i] = exp(x[i] - max x) / sum exp(x - max x).
+class _SoftmaxOp(NNOp):
+    """What both have: one operand, one axis, a result like the operand."""
 
-    Args:    x: tensor[..., d_axis, ...], floating point.  axis: in [-rank, rank).
-    Returns: y: shape and dtype of x.
-    Raises:  E0412 if axis is outside the rank.
-    Source:  ONNX Softmax-13 (older opsets flatten: the importer reshapes); torch.softmax.
-    """
-
-    name = "nn.softmax"
     x = operand_def(TENSOR)
     axis = prop_def(INT)
     y = result_def(TENSOR)
@@ -29,3 +24,33 @@ class SoftmaxOp(NNOp):
     def infer(cls, x: Spec, *, axis: int) -> Spec:
         axis_in(axis, x.rank)
         return require_float(x)
+
+    @classmethod
+    def batch(cls, carried: Sequence[bool], operands: Sequence[Spec | None], result: Spec, attrs: dict[str, Any], size: int) -> bool:
+        return carried[0] and axis_in(attrs["axis"], result.rank) != 0
+
+
+@irdl_op_definition
+class SoftmaxOp(_SoftmaxOp):
+    """Softmax along one axis: y[i] = exp(x[i] - max x) / sum exp(x - max x).
+
+    Args:    x: tensor[..., d_axis, ...], floating point.  axis: in [-rank, rank).
+    Returns: y: shape and dtype of x; NaN where all of x is -inf.
+    Raises:  E0403 for integers, E0412 if axis is outside the rank.
+    Source:  ONNX Softmax-13 (older opsets flatten: the importer reshapes); torch.softmax.
+    """
+
+    name = "nn.softmax"
+
+
+@irdl_op_definition
+class LogSoftmaxOp(_SoftmaxOp):
+    """Logarithm of softmax along one axis: y[i] = x[i] - max x - log sum exp(x - max x).
+
+    Args:    x: tensor[..., d_axis, ...], floating point.  axis: in [-rank, rank).
+    Returns: y: shape and dtype of x; NaN where all of x is -inf.
+    Raises:  E0403 for integers, E0412 if axis is outside the rank.
+    Source:  ONNX LogSoftmax-13 (older opsets flatten: the importer reshapes); torch.log_softmax.
+    """
+
+    name = "nn.log_softmax"

@@ -1,0 +1,39 @@
+"""How operands stand to a result: what they may broadcast to, whether they follow its samples, what is done to it at the end."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ttc.dialects.core.epilogue import activation_attrs
+from ttc.dialects.core.errors import Error
+from ttc.dialects.core.ir import Spec
+from ttc.dialects.nn.base import broadcast_shapes, require_float
+
+
+def require_broadcastable(operand: Spec | None, shape: tuple[int, ...], role: str) -> None:
+    """Raises E0401 unless the operand is absent or broadcasts to the shape without enlarging it."""
+    if operand is not None and broadcast_shapes(operand.shape, shape) != shape:
+        raise Error("E0401", f"{role} {operand} does not broadcast to {list(shape)}")
+
+
+def require_activation(result: Spec, activation: str | None, args: Sequence[float]) -> None:
+    """Raises E0402 unless the activation is absent or a unary float op with that many arguments; E0403 for a result of integers."""
+    if activation is not None:
+        require_float(result)
+        activation_attrs(activation, tuple(args))
+    elif args:
+        raise Error("E0402", "activation_args without an activation")
+
+
+def follows_samples(operand: Spec | None, carries: bool, result: Spec) -> bool:
+    """Whether an operand that broadcasts has, for each sample in the result's dimension 0, either its own rows or the same ones for all."""
+    if operand is None:
+        return True
+    if carries:
+        return operand.rank == result.rank > 0 and operand.shape[0] == result.shape[0]
+    return operand.rank < result.rank or operand.shape[0] == 1
+
+
+def all_follow_samples(operands: Sequence[Spec | None], carried: Sequence[bool], result: Spec) -> bool:
+    """Whether every operand follows the samples, and at least one carries them."""
+    return any(carried) and all(follows_samples(x, c, result) for x, c in zip(operands, carried, strict=True))

@@ -1,0 +1,59 @@
+"""Scaled dot-product attention."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, prop_def, result_def, traits_def
+from xdsl.traits import Pure
+
+from ttc.dialects.core.errors import Error
+from ttc.dialects.core.ir import BOOL, DYNAMIC, FLOAT, Spec
+from ttc.dialects.nn.alignment import all_follow_samples, require_broadcastable
+from ttc.dialects.nn.base import TENSOR, NNOp, broadcast_shapes, require_float, same_dtype
+
+
+@irdl_op_definition
+class AttentionOp(NNOp):
+    """Scaled dot-product attention over the last two dimensions: y = softmax(q k^T * scale + mask) v.
+
+    Args:    q: tensor[..., s, d].  k: tensor[..., t, d].  v: tensor[..., t, e]; leading dimensions broadcast; floating point.
+             mask: additive, broadcasts to [..., s, t].  scale: factor of the scores.
+             zero_masked: rows whose scores are all -inf give 0 instead of NaN.
+    Returns: y: tensor[..., s, e] of q's dtype.
+    Raises:  E0401 if the shapes do not fit, E0403 for integers or differing dtypes.
+    Source:  torch.nn.functional.scaled_dot_product_attention (which zeroes masked rows); ONNX Attention-23.
+    """
+
+    name = "nn.attention"
+    q = operand_def(TENSOR)
+    k = operand_def(TENSOR)
+    v = operand_def(TENSOR)
+    mask = opt_operand_def(TENSOR)
+    scale = prop_def(FLOAT)
+    zero_masked = prop_def(BOOL)
+    y = result_def(TENSOR)
+    traits = traits_def(Pure())
+
+    @classmethod
+    def infer(cls, q: Spec, k: Spec, v: Spec, mask: Spec | None = None, *, scale: float, zero_masked: bool) -> Spec:
+        dtype = same_dtype(q, k, v, mask)
+        require_float(q)
+        if min(q.rank, k.rank, v.rank) < 2:
+            raise Error("E0401", f"attention takes operands of rank 2 or more, not {q}, {k} and {v}")
+        _require_equal(q.shape[-1], k.shape[-1], "features of q and k")
+        _require_equal(k.shape[-2], v.shape[-2], "positions of k and v")
+        lead = broadcast_shapes(q.shape[:-2], k.shape[:-2], v.shape[:-2])
+        require_broadcastable(mask, (*lead, q.shape[-2], k.shape[-2]), "mask")
+        return Spec((*lead, q.shape[-2], v.shape[-1]), dtype)
+
+    @classmethod
+    def batch(cls, carried: Sequence[bool], operands: Sequence[Spec | None], result: Spec, attrs: dict[str, Any], size: int) -> bool:
+        return result.rank > 2 and all_follow_samples(operands, carried, result)
+
+
+def _require_equal(left: int, right: int, role: str) -> None:
+    """Raises E0401 unless the sizes are equal or one is dynamic."""
+    if left != right and DYNAMIC not in (left, right):
+        raise Error("E0401", f"{role} differ: {left} and {right}")

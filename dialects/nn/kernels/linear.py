@@ -1,0 +1,31 @@
+"""Numpy semantics of the matrix product."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ttc.dialects.core.epilogue import finish
+
+
+def matmul(
+    a: NDArray,
+    b: NDArray,
+    bias: NDArray | None = None,
+    *,
+    transpose_a: bool,
+    transpose_b: bool,
+    activation: str | None = None,
+    activation_args: tuple[float, ...] = (),
+) -> NDArray:
+    """activation(a @ b + bias) over the last two dimensions, the others broadcast."""
+    left = a.swapaxes(-1, -2) if transpose_a else a
+    right = b.swapaxes(-1, -2) if transpose_b else b
+    return finish(_product(left, right), bias, activation, activation_args)
+
+
+def _product(a: NDArray, b: NDArray) -> NDArray:
+    """One call of BLAS where all of `a` meets the same matrix, else one a matrix."""
+    if b.ndim != 2 or a.ndim == 2 or not a.flags.c_contiguous:
+        return np.matmul(a, b)
+    return np.matmul(a.reshape(-1, a.shape[-1]), b).reshape(*a.shape[:-1], b.shape[1])

@@ -1,0 +1,21 @@
+"""Numpy semantics of the softmax family."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+def softmax(x: NDArray, *, axis: int) -> NDArray:
+    """exp(x - max x) / sum exp(x - max x) along the axis."""
+    y = x - x.max(axis=axis, keepdims=True)
+    np.exp(y, out=y)
+    y /= y.sum(axis=axis, keepdims=True)
+    return y
+
+
+def log_softmax(x: NDArray, *, axis: int) -> NDArray:
+    """x - max x - log sum exp(x - max x) along the axis."""
+    y = x - x.max(axis=axis, keepdims=True)
+    y -= np.log(np.exp(y).sum(axis=axis, keepdims=True))
+    return y

@@ -1,0 +1,71 @@
+"""Matrix multiplication."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, opt_prop_def, prop_def, result_def, traits_def
+from xdsl.traits import Pure
+
+from ttc.dialects.core.errors import Error
+from ttc.dialects.core.ir import BOOL, DYNAMIC, FLOATS, STR, Spec
+from ttc.dialects.nn.alignment import all_follow_samples, follows_samples, require_activation, require_broadcastable
+from ttc.dialects.nn.base import TENSOR, NNOp, broadcast_shapes, same_dtype
+
+
+@irdl_op_definition
+class MatmulOp(NNOp):
+    """Matrix product over the last two dimensions: y = activation(a @ b + bias).
+
+    Args:    a: tensor[..., m, k], or [..., k, m] with transpose_a.  b: tensor[..., k, n], or [..., n, k] with transpose_b; leading
+             dimensions broadcast; numbers.  bias: broadcasts to the result.
+             activation: mnemonic of a unary op applied to the result, activation_args: its float attributes in the order of its fields.
+    Returns: y: tensor[..., m, n] of a's dtype.
+    Raises:  E0401 if the shapes do not fit, E0402 for an unusable activation, E0403 for bool or differing dtypes.
+    Source:  ONNX MatMul-13, Gemm-13 (alpha and beta: the importer multiplies); torch.matmul, addmm, linear.
+    """
+
+    name = "nn.matmul"
+    a = operand_def(TENSOR)
+    b = operand_def(TENSOR)
+    bias = opt_operand_def(TENSOR)
+    transpose_a = prop_def(BOOL)
+    transpose_b = prop_def(BOOL)
+    activation = opt_prop_def(STR)
+    activation_args = opt_prop_def(FLOATS)
+    y = result_def(TENSOR)
+    traits = traits_def(Pure())
+
+    @classmethod
+    def infer(
+        cls,
+        a: Spec,
+        b: Spec,
+        bias: Spec | None = None,
+        *,
+        transpose_a: bool,
+        transpose_b: bool,
+        activation: str | None = None,
+        activation_args: tuple[float, ...] = (),
+    ) -> Spec:
+        dtype = same_dtype(a, b, bias)
+        if dtype.kind not in "fViu":
+            raise Error("E0403", f"a matmul takes numbers, not {dtype}")
+        if min(a.rank, b.rank) < 2:
+            raise Error("E0401", f"a matmul takes operands of rank 2 or more, not {a} and {b}")
+        m, k = reversed(a.shape[-2:]) if transpose_a else a.shape[-2:]
+        k_of_b, n = reversed(b.shape[-2:]) if transpose_b else b.shape[-2:]
+        if k != k_of_b and DYNAMIC not in (k, k_of_b):
+            raise Error("E0401", f"a matmul of {a} and {b} sums over {k} elements of a but {k_of_b} of b")
+        result = Spec((*broadcast_shapes(a.shape[:-2], b.shape[:-2]), m, n), dtype)
+        require_broadcastable(bias, result.shape, "bias")
+        require_activation(result, activation, activation_args)
+        return result
+
+    @classmethod
+    def batch(cls, carried: Sequence[bool], operands: Sequence[Spec | None], result: Spec, attrs: dict[str, Any], size: int) -> bool:
+        if result.rank > 2:
+            return all_follow_samples(operands, carried, result)
+        rows_are_samples = carried[0] and not carried[1] and not attrs["transpose_a"]
+        return rows_are_samples and all(follows_samples(x, c, result) for x, c in zip(operands[2:], carried[2:], strict=True))

@@ -1,0 +1,128 @@
+"""Normalizations with a scale, and a bias."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from xdsl.irdl import (
+    AttrSizedOperandSegments,
+    irdl_op_definition,
+    operand_def,
+    opt_operand_def,
+    prop_def,
+    result_def,
+    traits_def,
+)
+from xdsl.traits import Pure
+
+from ttc.dialects.core.errors import Error
+from ttc.dialects.core.ir import DYNAMIC, FLOAT, INT, Spec
+from ttc.dialects.nn.alignment import all_follow_samples, require_broadcastable
+from ttc.dialects.nn.base import TENSOR, NNOp, axis_in, require_float, same_dtype
+
+
+@irdl_op_definition
+class BatchNormOp(NNOp):
+    """Normalization by given statistics, channel by channel: y = (x - mean) / sqrt(var + eps) * scale + bias.
+
+    Args:    x: tensor[..., c, ...], floating point; c is dimension `axis`.  scale, bias, mean, var: tensor[c].
+             eps: added to the variance.
+    Returns: y: shape and dtype of x.
+    Raises:  E0401 if a vector is not of c elements, E0403 for integers or differing dtypes, E0412 if axis is outside the rank.
+    Source:  ONNX BatchNormalization-15 (inference); torch.nn.functional.batch_norm (training=False).
+    """
+
+    name = "nn.batch_norm"
+    x = operand_def(TENSOR)
+    scale = operand_def(TENSOR)
+    bias = operand_def(TENSOR)
+    mean = operand_def(TENSOR)
+    var = operand_def(TENSOR)
+    eps = prop_def(FLOAT)
+    axis = prop_def(INT)
+    y = result_def(TENSOR)
+    traits = traits_def(Pure())
+
+    @classmethod
+    def infer(cls, x: Spec, scale: Spec, bias: Spec, mean: Spec, var: Spec, *, eps: float, axis: int) -> Spec:
+        channels = x.shape[axis_in(axis, x.rank)]
+        vectors = {"scale": scale, "bias": bias, "mean": mean, "var": var}
+        for role, vector in vectors.items():
+            if vector.rank != 1 or (vector.shape[0] != channels and DYNAMIC not in (vector.shape[0], channels)):
+                raise Error("E0401", f"{role} {vector} is not one number for each of {channels} channels")
+        same_dtype(x, *vectors.values())
+        return require_float(x)
+
+    @classmethod
+    def batch(cls, carried: Sequence[bool], operands: Sequence[Spec | None], result: Spec, attrs: dict[str, Any], size: int) -> bool:
+        return carried[0] and not any(carried[1:]) and axis_in(attrs["axis"], result.rank) != 0
+
+
+@irdl_op_definition
+class LayerNormOp(NNOp):
+    """Normalization over dimensions axis..rank-1: y = (x - mean) / sqrt(variance + eps) * scale + bias.
+
+    Args:    x: tensor[...], floating point.  scale, bias: broadcast to x.  axis: in [-rank, rank).
+             eps: added to the variance, which is that of the whole (divided by the count).
+    Returns: y: shape and dtype of x.
+    Raises:  E0401 if scale or bias do not broadcast, E0403 for integers or differing dtypes, E0412 if axis is outside the rank.
+    Source:  ONNX LayerNormalization-17; torch.nn.functional.layer_norm.
+    """
+
+    name = "nn.layer_norm"
+    x = operand_def(TENSOR)
+    scale = opt_operand_def(TENSOR)
+    bias = opt_operand_def(TENSOR)
+    axis = prop_def(INT)
+    eps = prop_def(FLOAT)
+    y = result_def(TENSOR)
+    irdl_options = (AttrSizedOperandSegments(as_property=True),)
+    traits = traits_def(Pure())
+
+    @classmethod
+    def infer(cls, x: Spec, scale: Spec | None = None, bias: Spec | None = None, *, axis: int, eps: float) -> Spec:
+        axis_in(axis, x.rank)
+        same_dtype(x, scale, bias)
+        require_broadcastable(scale, x.shape, "scale")
+        require_broadcastable(bias, x.shape, "bias")
+        return require_float(x)
+
+    @classmethod
+    def batch(cls, carried: Sequence[bool], operands: Sequence[Spec | None], result: Spec, attrs: dict[str, Any], size: int) -> bool:
+        return _samples_are_outside(carried, operands, result, attrs["axis"])
+
+
+@irdl_op_definition
+class RmsNormOp(NNOp):
+    """Root-mean-square normalization over dimensions axis..rank-1: y = x / sqrt(mean x^2 + eps) * scale.
+
+    Args:    x: tensor[...], floating point.  scale: broadcasts to x.  axis: in [-rank, rank).  eps: added to the mean square.
+    Returns: y: shape and dtype of x.
+    Raises:  E0401 if scale does not broadcast, E0403 for integers or differing dtypes, E0412 if axis is outside the rank.
+    Source:  ONNX RMSNormalization-23; torch.nn.functional.rms_norm.
+    """
+
+    name = "nn.rms_norm"
+    x = operand_def(TENSOR)
+    scale = operand_def(TENSOR)
+    axis = prop_def(INT)
+    eps = prop_def(FLOAT)
+    y = result_def(TENSOR)
+    traits = traits_def(Pure())
+
+    @classmethod
+    def infer(cls, x: Spec, scale: Spec, *, axis: int, eps: float) -> Spec:
+        axis_in(axis, x.rank)
+        same_dtype(x, scale)
+        require_broadcastable(scale, x.shape, "scale")
+        return require_float(x)
+
+    @classmethod
+    def batch(cls, carried: Sequence[bool], operands: Sequence[Spec | None], result: Spec, attrs: dict[str, Any], size: int) -> bool:
+        return _samples_are_outside(carried, operands, result, attrs["axis"])
+
+
+def _samples_are_outside(carried: Sequence[bool], operands: Sequence[Spec | None], result: Spec, axis: int) -> bool:
+    """Whether dimension 0 is not normalized, and the weights are the same for all samples."""
+    return carried[0] and axis_in(axis, result.rank) != 0 and all_follow_samples(operands, carried, result)

@@ -1,0 +1,112 @@
+"""Pools: images reduced window by window."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def, traits_def
+from xdsl.traits import Pure
+
+from ttc.dialects.core.errors import Error
+from ttc.dialects.core.ir import BOOL, INTS, STR, Spec
+from ttc.dialects.core.windows import as_layout, channels_last, window_counts, windows
+from ttc.dialects.nn.base import TENSOR, NNOp, require_float, require_rank
+
+
+class _PoolOp(NNOp):
+    """Fields that both pools have, and the independence of their samples."""
+
+    x = operand_def(TENSOR)
+    kernel = prop_def(INTS)
+    strides = prop_def(INTS)
+    pads = prop_def(INTS)
+    dilations = prop_def(INTS)
+    layout = prop_def(STR)
+    ceil_mode = prop_def(BOOL)
+    y = result_def(TENSOR)
+    traits = traits_def(Pure())
+
+    @classmethod
+    def batch(cls, carried: Sequence[bool], operands: Sequence[Spec | None], result: Spec, attrs: dict[str, Any], size: int) -> bool:
+        return carried[0]
+
+
+@irdl_op_definition
+class MaxPool2dOp(_PoolOp):
+    """The largest element of each window: y[n, c, i, j] = max x[n, c, i*s + p*d - pad, j*s + q*d - pad] over the taps p, q inside x.
+
+    Args:    x: tensor[n, c, h, w], or [n, h, w, c] for layout nhwc; numbers.  kernel, strides, dilations: of height and width.
+             pads: top, left, bottom, right.  ceil_mode: a last window may reach past the padding if it starts inside x or top/left padding.
+    Returns: y: tensor of x's layout and dtype, oh = (h + top + bottom - dilation * (kh - 1) - 1) / stride + 1, rounded down,
+             or up with ceil_mode.
+    Raises:  E0401 if no window fits, E0402 for an attribute out of range, E0403 for bool.
+    Source:  ONNX MaxPool-12; torch.nn.functional.max_pool2d.
+    """
+
+    name = "nn.max_pool2d"
+
+    @classmethod
+    def infer(
+        cls,
+        x: Spec,
+        *,
+        kernel: tuple[int, ...],
+        strides: tuple[int, ...],
+        pads: tuple[int, ...],
+        dilations: tuple[int, ...],
+        layout: str,
+        ceil_mode: bool,
+    ) -> Spec:
+        if x.dtype.kind not in "fViu":
+            raise Error("E0403", f"a pool takes numbers, not {x.dtype}")
+        return _pooled(x, kernel, strides, pads, dilations, layout, ceil_mode)
+
+
+@irdl_op_definition
+class AvgPool2dOp(_PoolOp):
+    """The mean of each window: y[n, c, i, j] = sum x[n, c, i*s + p*d - pad, j*s + q*d - pad] / count, over the taps p, q inside x.
+
+    count: taps inside x, and with count_include_pad those in the padding too, but never those past it that ceil_mode lets in.
+
+    Args:    x: tensor[n, c, h, w], or [n, h, w, c] for layout nhwc; floating point.  kernel, strides, dilations: of height and width.
+             pads: top, left, bottom, right.  ceil_mode: a last window may reach past the padding if it starts inside x or top/left padding.
+    Returns: y: tensor of x's layout and dtype, oh = (h + top + bottom - dilation * (kh - 1) - 1) / stride + 1, rounded down,
+             or up with ceil_mode; 0 for a window that meets padding alone.
+    Raises:  E0401 if no window fits, E0402 for an attribute out of range, E0403 for integers.
+    Source:  ONNX AveragePool-19; torch.nn.functional.avg_pool2d.
+    """
+
+    name = "nn.avg_pool2d"
+    count_include_pad = prop_def(BOOL)
+
+    @classmethod
+    def infer(
+        cls,
+        x: Spec,
+        *,
+        kernel: tuple[int, ...],
+        strides: tuple[int, ...],
+        pads: tuple[int, ...],
+        dilations: tuple[int, ...],
+        layout: str,
+        ceil_mode: bool,
+        count_include_pad: bool,
+    ) -> Spec:
+        return _pooled(require_float(x), kernel, strides, pads, dilations, layout, ceil_mode)
+
+
+def _pooled(
+    x: Spec,
+    kernel: tuple[int, ...],
+    strides: tuple[int, ...],
+    pads: tuple[int, ...],
+    dilations: tuple[int, ...],
+    layout: str,
+    ceil_mode: bool,
+) -> Spec:
+    """The result of a pool.  Raises E0401, E0402."""
+    require_rank(x, 4)
+    n, h, w, c = channels_last(x.shape, layout)
+    oh, ow = window_counts((h, w), windows(kernel, strides, pads, dilations, ceil_mode))
+    return Spec(as_layout(n, oh, ow, c, layout), x.dtype)
