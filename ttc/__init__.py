@@ -8,10 +8,11 @@ from pathlib import Path as _Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ttc.api import Program, compile, load
+    from ttc.api import compile, load
     from ttc.dialects.core.errors import Error
     from ttc.options import CompileOptions, RunOptions
     from ttc.runtime.executor import Executor
+    from ttc.runtime.program import Program
 
 __version__ = "0.1.0"
 __all__ = ["CompileOptions", "Error", "Executor", "Program", "RunOptions", "compile", "load"]
@@ -24,7 +25,7 @@ _HOMES = {
     "CompileOptions": "ttc.options",
     "Error": "ttc.dialects.core.errors",
     "Executor": "ttc.runtime.executor",
-    "Program": "ttc.api",
+    "Program": "ttc.runtime.program",
     "RunOptions": "ttc.options",
     "compile": "ttc.api",
     "load": "ttc.api",

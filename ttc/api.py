@@ -11,7 +11,6 @@ from __future__ import annotations
 import dataclasses
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -22,42 +21,10 @@ from ttc.machine import require_supported
 from ttc.options import CompileOptions, RunOptions, resolve
 
 if TYPE_CHECKING:
-    from ttc.dialects.netlist.model import Netlist
-    from ttc.driver import Result
-    from ttc.passes.emit import Package
     from ttc.runtime.executor import Executor
+    from ttc.runtime.program import Program
 
 Examples: TypeAlias = "Mapping[str, NDArray[Any]] | Sequence[NDArray[Any]]"
-
-
-@dataclass(frozen=True)
-class Program:
-    """A compiled model.  result: of the compilation, at stage `tti`."""
-
-    result: Result
-
-    @property
-    def netlist(self) -> Netlist:
-        """What will run, as plain data."""
-        return self._package.netlist
-
-    @property
-    def options(self) -> CompileOptions:
-        """The options that it was compiled with."""
-        return self.result.options
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the archive, whole or not at all.  Raises E0103."""
-        from ttc.runtime.archive import write_archive
-
-        package = self._package
-        write_archive(Path(path), netlist=package.netlist, tensors=package.tensors, description=package.description)
-
-    @property
-    def _package(self) -> Package:
-        if self.result.package is None:
-            raise Error("E0305", f"compilation stopped at stage '{self.result.stage}': there is no program")
-        return self.result.package
 
 
 def compile(
@@ -86,7 +53,7 @@ def compile(
         raise Error("E0101", f"ttc.compile gives a program, not stage '{found.to}'", hint="leave out `to`")
     from ttc.driver import compile_path
 
-    return Program(compile_path(path, found))
+    return compile_path(path, found).program()
 
 
 def load(path: str | os.PathLike[str], threads: int | None = None, *, options: RunOptions | None = None, **option_fields: Any) -> Executor:

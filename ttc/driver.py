@@ -19,6 +19,7 @@ from ttc.passes.base import Instrument, Unit
 from ttc.passes.emit import Package, emit
 from ttc.passes.manager import run_stage
 from ttc.passes.pipeline import stages
+from ttc.runtime.program import Program, build_program
 from ttc.source import Source, open_source
 
 
@@ -43,6 +44,12 @@ class Result:
     def text(self) -> str:
         """The module as text that compilation can resume from."""
         return print_op(self.unit.module) + "\n"
+
+    def program(self) -> Program:
+        """The compiled program, its netlist checked.  Raises E0305 if compilation stopped earlier, and E06xx."""
+        if self.package is None:
+            raise Error("E0305", f"compilation stopped at stage '{self.stage}': there is no program")
+        return build_program(self.package.netlist, self.package.description, self.package.tensors)
 
 
 def compile_path(path: Path, options: CompileOptions, instruments: Sequence[Instrument] = ()) -> Result:

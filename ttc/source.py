@@ -83,7 +83,7 @@ def _read_text(path: Path) -> str:
 
 
 def _dialects() -> list[Any]:
-    from ttc.dialects.netlist.base import dialect as netlist
+    from ttc.dialects.netlist.ops import dialect as netlist
     from ttc.dialects.nn.base import dialect as nn
     from ttc.dialects.tile.base import dialect as tile
 

@@ -38,7 +38,6 @@ def command(console: Console, model: Path, output: Path, config: Path | None, **
 
 
 def _compile(console: Console, model: Path, output: Path, options: CompileOptions) -> Result:
-    from ttc.api import Program
     from ttc.driver import compile_path
     from ttc.files import write_bytes
 
@@ -49,7 +48,7 @@ def _compile(console: Console, model: Path, output: Path, options: CompileOption
         if result.package is None:
             write_bytes(output, result.text().encode())
         else:
-            Program(result).save(output)
+            result.program().save(output)
     return result
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import statistics
 import time
 from dataclasses import dataclass, field
@@ -19,9 +20,9 @@ if TYPE_CHECKING:
 
     from ttc.cli.inputs import Inputs
     from ttc.compare import Comparison
-    from ttc.dialects.netlist.model import Program
     from ttc.runtime.executor import Executor
 
+BLAS_VARIABLES = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
 FAILED = 1
 """Exit status when a comparison is out of bound."""
 
@@ -65,6 +66,7 @@ def command(
         require_input(check)
     if folder is not None:
         require_folder(folder)
+    _limit_threads(options.threads)
     outcome = _run(console, archive, options, check, source)
     if folder is not None:
         from ttc.cli.outputs import write_outputs
@@ -74,15 +76,23 @@ def command(
     return 0 if outcome.within else FAILED
 
 
+def _limit_threads(threads: int | None) -> None:
+    """Tell numpy's BLAS, which asks the environment when it is loaded: that is later than this."""
+    if threads is not None:
+        for name in BLAS_VARIABLES:
+            os.environ[name] = str(threads)
+
+
 def _run(console: Console, archive: Path, options: RunOptions, check: Path | None, source: dict[str, Any]) -> Outcome:
     from ttc.api import load
     from ttc.cli.inputs import gather
+    from ttc.runtime.arguments import inputs_of
 
     with console.progress() as progress:
         progress.show(f"loading {archive.name}")
         with load(archive, options=options) as executor:
-            program = _program(executor, options.program)
-            inputs = gather(program.arguments, **source, seed=options.seed)
+            signature = inputs_of(executor.program.entry(options.program))
+            inputs = gather(signature, **source, seed=options.seed)
             if inputs.drawn:
                 console.note(f"note: random values for {', '.join(inputs.drawn)} (seed {options.seed})")
             progress.show("running")
@@ -92,16 +102,6 @@ def _run(console: Console, archive: Path, options: RunOptions, check: Path | Non
                 progress.show(f"running {check.name} to compare with")
                 _check(outcome, executor, check)
     return outcome
-
-
-def _program(executor: Executor, name: str) -> Program:
-    """Raises E0803."""
-    from ttc.dialects.core.errors import Error, nearest
-
-    programs = executor.netlist.programs
-    if name not in programs:
-        raise Error("E0803", f"the archive has no program '{name}'", hint=nearest(name, programs))
-    return programs[name]
 
 
 def _repeat(executor: Executor, inputs: Inputs, options: RunOptions) -> tuple[dict[str, NDArray], list[float]]:
