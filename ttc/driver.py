@@ -8,6 +8,7 @@ from pathlib import Path
 
 from xdsl.dialects.builtin import ModuleOp
 
+from ttc import __version__
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.ir import module_attr, print_op, set_module_attr, verify
 from ttc.dialects.core.targets import load_target
@@ -81,7 +82,7 @@ def compile_source(source: Source, options: CompileOptions, instruments: Sequenc
         watchers.append(dump)
     _begin(source, unit, watchers)
     _run(unit, source.stage, options, watchers)
-    package = emit(unit) if options.to == "tti" else None
+    package = emit(unit, __version__) if options.to == "tti" else None
     if package is not None:
         _end_stage("tti", unit, watchers)
     for watcher in watchers:

@@ -1,0 +1,51 @@
+"""From a compiled module to what an archive holds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import ModuleOp
+
+from ttc.dialects.core.ir import derived_functions, module_attr
+from ttc.dialects.core.to_plain import plain_attr, plain_block
+from ttc.dialects.netlist.model import Netlist
+from ttc.dialects.netlist.to_model import verify_netlist
+from ttc.passes.base import Unit
+from ttc.runtime.manifest import Derived, Description, Variable
+from ttc.runtime.tensors import TensorSource
+
+
+@dataclass(frozen=True)
+class Package:
+    """What `runtime.archive.write_archive` takes."""
+
+    netlist: Netlist
+    tensors: dict[str, TensorSource]
+    description: Description
+
+
+def emit(unit: Unit, version: str) -> Package:
+    """The archive of a module at the end of stage netlist.
+
+    Raises E06xx if the netlist breaks a rule, E0304 for a weight without a value.
+    """
+    netlist = verify_netlist(unit.module)
+    held = {q.key: q.tensor.format for q in netlist.queues.values() if q.key is not None}
+    description = Description(
+        model=str(module_attr(unit.module, "model") or "model"),
+        version=version,
+        options={name: plain_attr(value) for name, value in (module_attr(unit.module, "options") or {}).items()},
+        parameters=_variables(unit.module, "parameters"),
+        states=_variables(unit.module, "states"),
+        derived=tuple(
+            Derived(key, plain_block(function.body.block)) for key, function in derived_functions(unit.module).items() if key in held
+        ),
+    )
+    tensors = {key: TensorSource.of_weight(unit.weights[key], format_) for key, format_ in held.items()}
+    return Package(netlist, tensors, description)
+
+
+def _variables(module: ModuleOp, kind: str) -> dict[str, Variable]:
+    """The module's `ttc.parameters` or `ttc.states`: rows of (name, key, shape, dtype)."""
+    rows = module_attr(module, kind) or ()
+    return {name: Variable(key, tuple(shape), str(dtype)) for name, key, shape, dtype in rows}

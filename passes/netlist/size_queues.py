@@ -1,0 +1,74 @@
+"""Entries, grids and blocks of queues."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from ttc.dialects.core.plain import TensorType
+from ttc.dialects.core.targets import Target
+from ttc.dialects.core.to_plain import plain_type
+from ttc.dialects.netlist.model import Blocking, Grid
+from ttc.dialects.netlist.ops import GraphOp, NetlistOp, QueueOp, chip_of, graphs_of, queues_of
+from ttc.dialects.netlist.sizes import queue_buffer_bytes
+from ttc.passes.base import Pass, Rewriter, Unit
+from ttc.passes.tile_to_netlist.blocking import splits
+
+
+@dataclass(frozen=True)
+class SizeQueues(Pass):
+    """Give every queue its entries and the blocks in which its entries lie.
+
+    What a device op writes lies as the op computes it, one buffer a core.  What the host fills is cut along its longer side into a
+    buffer for each DRAM channel.  A queue holds every microbatch of a call; parameters, constants and states hold one entry.
+
+    Before:  netlist.queue() {sym = "q", kind = "edge", ...}
+    After:   netlist.queue() {sym = "q", kind = "edge", entries = 4, grid = [2, 8], blocking = #netlist.blocking<...>, ...}
+    Missed:  never.
+    """
+
+    name: ClassVar[str] = "size-queues"
+
+    def apply(self, unit: Unit, rewriter: Rewriter) -> None:
+        machine = chip_of(unit.module)
+        graphs = list(graphs_of(unit.module).values())
+        writers = {write.queue: write.value.owner for graph in graphs for write in graph.writes}
+        counts = _counts(graphs)
+        for name, queue in queues_of(unit.module).items():
+            tensor = plain_type(queue.tensor)
+            writer = writers.get(name)
+            queue.entries = 1 if queue.type == "ram" else counts.get(name, 1)
+            queue.chip = 0
+            _lay_out(queue, tensor, writer if isinstance(writer, NetlistOp) else None, unit.target)
+            queue.buffer_bytes = queue_buffer_bytes(tensor, queue.entries, queue.blocking, machine)
+            rewriter.report.rewrites["size-queue"] += 1
+
+
+def _counts(graphs: list[GraphOp]) -> dict[str, int]:
+    """Microbatches that pass through each queue in a call."""
+    counts: dict[str, int] = {}
+    for graph in graphs:
+        for port in (*graph.reads, *graph.writes):
+            counts[port.queue] = max(counts.get(port.queue, 1), graph.input_count)
+    return counts
+
+
+def _lay_out(queue: QueueOp, tensor: TensorType, writer: NetlistOp | None, target: Target) -> None:
+    if tensor.layout == "rows":
+        queue.space, queue.grid, queue.blocking = "host", (1, 1), None
+        return
+    queue.space = "dram"
+    if writer is not None and isinstance(writer.place, Grid):
+        queue.grid, queue.blocking = (writer.place.rows, writer.place.cols), writer.blocking
+        return
+    queue.grid, queue.blocking = spread(tensor, target.dram_channels)
+
+
+def spread(tensor: TensorType, channels: int) -> tuple[tuple[int, int], Blocking]:
+    """Grid and blocks of a tensor that the host fills: its longer side cut into a buffer for each channel, as far as it has tiles."""
+    t, rows, cols = tensor.tile_dims()
+    if cols >= rows:
+        parts, share = list(splits(cols, channels))[-1]
+        return (1, parts), Blocking(t, (rows, share), (1, 1))
+    parts, share = list(splits(rows, channels))[-1]
+    return (parts, 1), Blocking(t, (share, cols), (1, 1))

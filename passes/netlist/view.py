@@ -1,0 +1,73 @@
+"""The main op of a netlist op's work, as cost and blocking rules see it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.ir import BlockArgument, Operation, SSAValue
+
+from ttc.dialects.core.errors import Error
+from ttc.dialects.core.ir import TtcOp
+from ttc.dialects.core.to_plain import plain_attr, plain_block, plain_type
+from ttc.dialects.netlist.model import Buffer
+from ttc.dialects.netlist.ops import NetlistOp
+from ttc.dialects.tile.shape import ViewOp
+from ttc.runtime.perf.base import OpView
+
+
+def main_op(op: NetlistOp) -> TtcOp:
+    """The op that computes the result.  Raises E0302."""
+    last = op.work.block.last_op
+    owner = last.operands[0].owner if last is not None and last.operands else None
+    if not isinstance(owner, TtcOp):
+        raise Error("E0302", f"the work of op '{op.sym}' computes nothing")
+    return owner
+
+
+def view_of(op: NetlistOp) -> OpView:
+    """What blocking and cost depend on."""
+    main = main_op(op)
+    return OpView(
+        main.name.partition(".")[2],
+        {k: plain_attr(v) for k, v in main.plain_attrs().items()},
+        tuple(None if v is None else plain_type(v.type) for v in main.named_operands()),
+        plain_type(main.results[0].type),
+        op.fidelity or "HiFi4",
+        plain_block(main.regions[0].block) if main.regions else None,
+    )
+
+
+def identity_of(view: OpView) -> tuple[object, ...]:
+    """A key that is equal for ops that block and cost the same."""
+    body = None if view.body is None else tuple((w.op, w.attrs.get("fn")) for w in view.body.works)
+    return view.op, tuple(sorted(view.attrs.items())), view.operands, view.result, view.fidelity, body
+
+
+def own_buffers(op: NetlistOp, buffers: Sequence[Buffer]) -> tuple[Buffer, ...]:
+    """Buffers by inputs of the netlist op instead of operands of its main op.
+
+    Operands that are literals need none; two operands that read the same input share the larger one.
+    """
+    operands = main_op(op).named_operands()
+    found: dict[str, Buffer] = {}
+    for buffer in buffers:
+        role = buffer.role
+        if role.startswith("in") and role[2:].isdecimal():
+            source = _input(operands[int(role[2:])])
+            if source is None:
+                continue
+            role = f"in{source}"
+        renamed = Buffer(role, buffer.tiles, buffer.tile_bytes, buffer.copies)
+        if role not in found or found[role].size_bytes < renamed.size_bytes:
+            found[role] = renamed
+    return tuple(found.values())
+
+
+def _input(value: SSAValue | None) -> int | None:
+    """Number of the work's argument that a value comes from through views; None for a literal."""
+    while value is not None and not isinstance(value, BlockArgument):
+        owner = value.owner
+        if not (isinstance(owner, Operation) and isinstance(owner, ViewOp)):
+            return None
+        value = owner.x
+    return None if value is None else value.index

@@ -1,0 +1,62 @@
+"""The way through: the passes of each stage, as data."""
+
+from __future__ import annotations
+
+from ttc.dialects.core.targets import Target
+from ttc.passes.base import Pass
+from ttc.passes.netlist.allocate_memory import AllocateMemory
+from ttc.passes.netlist.balance import Balance
+from ttc.passes.netlist.size_queues import SizeQueues
+from ttc.passes.nn.canonicalize import Canonicalize
+from ttc.passes.nn.channels_last import ChannelsLast
+from ttc.passes.nn.consteval import Consteval
+from ttc.passes.nn.fold_batch_norm import FoldBatchNorm
+from ttc.passes.nn.fold_shapes import FoldShapes
+from ttc.passes.nn.fold_transpose import FoldTranspose
+from ttc.passes.nn.fuse_activation import FuseActivation
+from ttc.passes.nn.fuse_bias import FuseBias
+from ttc.passes.nn.recognize_attention import RecognizeAttention
+from ttc.passes.nn.recognize_gelu import RecognizeGelu
+from ttc.passes.nn.recognize_layer_norm import RecognizeLayerNorm
+from ttc.passes.nn_to_tile.lowering import LowerToTile
+from ttc.passes.nn_to_tile.stream_batch import StreamBatch
+from ttc.passes.tile.assign_formats import AssignFormats
+from ttc.passes.tile.cancel_tms import CancelTms
+from ttc.passes.tile.fuse_eltwise import FuseEltwise
+from ttc.passes.tile.legalize_tile import LegalizeTile
+from ttc.passes.tile_to_netlist.lower_to_netlist import LowerToNetlist
+
+STAGES = ("import", "nn", "tile", "netlist", "tti")
+"""Stages in order; the first is the importer's work and the last the archive's."""
+
+
+def stages(target: Target, format: str | None = None, precision: str = "float32") -> dict[str, list[Pass]]:
+    """Passes of the stages that have passes, in order.
+
+    Args:
+        target: the machine compiled for.
+        format: storage of floating-point tensors at op borders; None keeps the source's.
+        precision: of the CPU's multiplier, recorded in the netlist; `bfloat16` on `host` implies format Float16_b.
+    """
+    if target.is_host and precision == "bfloat16":
+        format = "Float16_b"
+    return {
+        "nn": [
+            FoldShapes(),
+            Canonicalize(),
+            RecognizeLayerNorm(),
+            RecognizeGelu(),
+            RecognizeAttention(),
+            FoldBatchNorm(),
+            ChannelsLast(),
+            Consteval(),
+            Canonicalize(),
+            FoldTranspose(),
+            FuseBias(),
+            FuseActivation(),
+            Consteval(),
+            Canonicalize(),
+        ],
+        "tile": [StreamBatch(), LowerToTile(), AssignFormats(format), LegalizeTile(), CancelTms(), FuseEltwise()],
+        "netlist": [LowerToNetlist(precision), Balance(), SizeQueues(), AllocateMemory()],
+    }

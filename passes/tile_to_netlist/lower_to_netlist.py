@@ -1,0 +1,294 @@
+"""From tile functions to graphs of netlist ops joined by queues."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from xdsl.dialects import func
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Block, Operation, SSAValue
+
+from ttc.dialects.core.errors import Error
+from ttc.dialects.core.ir import (
+    LeafOp,
+    LiteralAttr,
+    ParamOp,
+    Port,
+    StateOp,
+    entry_functions,
+    fused_location,
+    module_attr,
+    plain,
+    ports,
+    set_module_attr,
+    source_names,
+)
+from ttc.dialects.core.targets import Target
+from ttc.dialects.core.to_plain import plain_type
+from ttc.dialects.netlist.model import Argument, Chip
+from ttc.dialects.netlist.ops import ExecuteOp, GraphOp, NetlistOp, ProgramOp, QueueOp, ReadOp, WriteOp, YieldOp, set_chip
+from ttc.dialects.tile.eltwise import MapOp
+from ttc.dialects.tile.shape import is_view
+from ttc.passes.base import Pass, Rewriter, Unit
+from ttc.passes.tile_to_netlist.grouping import Group, computed, groups, is_literal, is_tile_compute, segments
+
+NAME = re.compile(r"[^A-Za-z0-9_]+")
+
+
+@dataclass(frozen=True)
+class LowerToNetlist(Pass):
+    """Make each computing tile op an op of a graph, with the views it reads through; weights, arguments and results become queues.
+
+    What runs on the device and what runs on the host become graphs of their own, in an order with few changes of side.  An entry
+    function becomes the program that executes its graphs.
+
+    Before:  func.func @forward(%x) { %w = ttc.param.. ; %v = tile.reshape(%x) ; %y = tile.matmul(%v, %w) ; func.return %y }
+    After:   netlist.queue x, w, y ; netlist.graph forward_0 { read x, w ; netlist.op matmul { reshape, matmul } ; write y }
+             netlist.program forward { netlist.execute forward_0 }
+    Missed:  never; an op that stands on the host is a remark of the lowering to tile.
+    """
+
+    name: ClassVar[str] = "lower-to-netlist"
+    precision: str = "float32"
+
+    def apply(self, unit: Unit, rewriter: Rewriter) -> None:
+        set_chip(unit.module, chip(unit.target))
+        for kind, op in (("parameters", ParamOp), ("states", StateOp)):
+            set_module_attr(unit.module, kind, _variables(unit.module, op))
+        builder = _Builder(unit, self.precision)
+        for function in entry_functions(unit.module):
+            if rewriter.allow("lower-to-netlist", function):
+                builder.lower(function)
+
+
+def chip(target: Target) -> Chip:
+    """What a netlist says of its machine."""
+    return Chip(
+        target.name,
+        target.arch,
+        target.chips,
+        target.grid,
+        target.tile,
+        target.l1_usable_bytes,
+        target.dst_tiles,
+        target.dram_channels,
+        target.dram_channel_bytes,
+        target.dram_reserved_bytes,
+        target.alignment_bytes,
+        target.max_input_queues,
+        target.formats,
+    )
+
+
+def _variables(module: ModuleOp, kind: type[ParamOp | StateOp]) -> tuple[Any, ...]:
+    """Parameters or states of the module: (name, weight key, shape, dtype) of each, in order of first use."""
+    found: dict[str, Any] = {}
+    for op in module.walk():
+        if isinstance(op, kind):
+            spec = op.value.spec
+            found.setdefault(plain(op.sym), (plain(op.sym), key_of(op), spec.shape, str(spec.dtype)))
+    return tuple(found.values())
+
+
+def key_of(op: LeafOp) -> str:
+    """The weight key of a leaf; a parameter or state that starts as a literal goes by its name."""
+    return op.key or str(plain(op.properties["sym"]))
+
+
+@dataclass
+class _Builder:
+    """Collects queues, graphs and programs; queues come first in the module, as the format asks."""
+
+    unit: Unit
+    precision: str
+    names: set[str] = field(default_factory=set)
+    shared: dict[tuple[str, str, str], QueueOp] = field(default_factory=dict)
+    last_queue: Operation | None = None
+
+    @property
+    def module(self) -> ModuleOp:
+        return self.unit.module
+
+    def lower(self, function: func.FuncOp) -> None:
+        """Replace one entry function."""
+        arguments, results = ports(function)
+        block = function.body.block
+        _copy_what_is_not_computed(block)
+        name = function.sym_name.data
+        queues: dict[SSAValue, QueueOp] = {a: self.queue(p.name, "input", a) for a, p in zip(block.args, arguments, strict=True)}
+        count = plain(function.attributes["ttc.input_count"]) if "ttc.input_count" in function.attributes else 1
+        found = groups(block, is_view, self.on_host)
+        graphs = self.graphs(name, segments(found), queues, count)
+        outputs = [self.output(value, port) for value, port in zip(_returned(block), results, strict=True)]
+        writers = {value: graph for graph in graphs for value in graph.results}
+        for value, queue in zip(_returned(block), outputs, strict=True):
+            writers[value].write(value, queue)
+        program = ProgramOp.build(
+            name,
+            [_argument(p, q, "input", count) for p, q in zip(arguments, queues.values(), strict=False)],
+            [_argument(p, q, self.result_kind(p), count) for p, q in zip(results, outputs, strict=True)],
+            function.location,
+        )
+        for graph in graphs:
+            program.add(ExecuteOp.build(graph.op))
+            self.append(graph.op)
+        self.append(program)
+        function.detach()
+        function.erase()
+
+    def on_host(self, op: Operation) -> bool:
+        """Whether an op runs on the host beside a device; on target host all ops do, as one."""
+        return not self.unit.target.is_host and not is_tile_compute(op)
+
+    def result_kind(self, port: Port) -> str:
+        """`output`, or the kind of what the result updates.  Raises E0302 for an unknown name."""
+        if port.updates is None:
+            return "output"
+        for kind in ("state", "parameter"):
+            if any(row[0] == port.updates for row in module_attr(self.module, f"{kind}s") or ()):
+                return kind
+        raise Error("E0302", f"result '{port.name}' updates '{port.updates}', which is no state or parameter")
+
+    def graphs(self, name: str, parts: Sequence[Sequence[Group]], queues: dict[SSAValue, QueueOp], count: int) -> list[_Graph]:
+        """A graph for each segment; values that cross a border get an edge queue."""
+        made: list[_Graph] = []
+        home: dict[SSAValue, _Graph] = {}
+        for index, part in enumerate(parts):
+            on_host = part[0].on_host or self.unit.target.is_host
+            graph = _Graph(GraphOp.build(self.fresh(f"{name}_{index}"), chip=0, input_count=count), on_host)
+            for group in part:
+                operands = [self.operand(value, graph, home, queues) for value in group.inputs]
+                for result in group.main.results:
+                    home[result] = graph
+                    graph.values[result] = self.op(graph, group, result, operands)
+            made.append(graph)
+        return made
+
+    def operand(self, value: SSAValue, graph: _Graph, home: dict[SSAValue, _Graph], queues: dict[SSAValue, QueueOp]) -> SSAValue:
+        """The value inside a graph: the result of one of its ops, or what it reads from a queue."""
+        if value in graph.values:
+            return graph.values[value]
+        if value not in queues:
+            queues[value] = self.leaf(value.owner) if isinstance(value.owner, LeafOp) else self.edge(value, home[value])
+        read = graph.op.add(ReadOp.build(queues[value], value.type))
+        graph.values[value] = read.value
+        return read.value
+
+    def op(self, graph: _Graph, group: Group, result: SSAValue, operands: Sequence[SSAValue]) -> SSAValue:
+        """One netlist op around copies of the group's members."""
+        work = Block(arg_types=[v.type for v in group.inputs])
+        mapper: dict[SSAValue, SSAValue] = dict(zip(group.inputs, work.args, strict=True))
+        for member in group.members:
+            work.add_op(member.clone(mapper))
+        work.add_op(YieldOp.build(mapper[result]))
+        location = group.main.location
+        label = NAME.sub("_", (source_names(location) or (group.main.name,))[0]).strip("_") or group.main.name
+        kind = "fused" if group.main.name == "tile.eltwise" else group.main.name.partition(".")[2]
+        format_ = plain_type(result.type).format
+        op = NetlistOp.build(
+            self.fresh(label),
+            operands,
+            work,
+            fused_location(m.location for m in group.members if not isinstance(m, LeafOp)),
+            type=kind,
+            fidelity="HiFi3" if format_ in ("Float16", "Float16_b") else "HiFi4",
+            precision=self.precision,
+        )
+        graph.op.add(op)
+        return op.result
+
+    def queue(self, name: str, kind: str, value: SSAValue, **fields: object) -> QueueOp:
+        """A queue of the values' type under a free name like the one given."""
+        op = QueueOp.build(self.fresh(NAME.sub("_", name).strip("_") or kind), kind, value.type, **fields)  # pyright: ignore[reportArgumentType]
+        block = self.module.body.block
+        anchor = block.first_op if self.last_queue is None else self.last_queue.next_op
+        block.insert_op_before(op, anchor) if anchor is not None else block.add_op(op)
+        self.last_queue = op
+        return op
+
+    def output(self, value: SSAValue, port: Port) -> QueueOp:
+        """The queue of a result."""
+        return self.queue(port.name, "output", value)
+
+    def edge(self, value: SSAValue, graph: _Graph) -> QueueOp:
+        """A queue for a value that one graph makes and others read; the first graph writes it."""
+        producer = graph.values[value].owner
+        name = producer.sym if isinstance(producer, NetlistOp) else "edge"
+        queue = self.queue(f"{name}_q", "edge", value)
+        graph.write(value, queue)
+        return queue
+
+    def leaf(self, op: LeafOp) -> QueueOp:
+        """The queue of a parameter, constant or state; one for all functions that use it in the same type."""
+        kind = {"ttc.param": "parameter", "ttc.state": "state"}.get(op.name, "constant")
+        key = key_of(op)
+        if isinstance(op.value, LiteralAttr) and key not in self.unit.weights:
+            self.unit.weights.add_array(key, op.value.array)
+        name = str(plain(op.sym)) if isinstance(op, ParamOp | StateOp) else key
+        identity = (kind, name, str(op.result.type))
+        if identity not in self.shared:
+            self.shared[identity] = self.queue(name, kind, op.result, type="ram", key=key)
+        return self.shared[identity]
+
+    def fresh(self, stem: str) -> str:
+        """A name no queue, op, graph or program has."""
+        name, number = stem, 0
+        while name in self.names:
+            number += 1
+            name = f"{stem}_{number}"
+        self.names.add(name)
+        return name
+
+    def append(self, op: Operation) -> None:
+        self.module.body.block.add_op(op)
+
+
+@dataclass
+class _Graph:
+    """A graph in the making: values of the function as values of the graph."""
+
+    op: GraphOp
+    on_host: bool
+    values: dict[SSAValue, SSAValue] = field(default_factory=dict)
+
+    @property
+    def results(self) -> list[SSAValue]:
+        """Values that ops of this graph compute."""
+        return [v for v, inner in self.values.items() if isinstance(inner.owner, NetlistOp)]
+
+    def write(self, value: SSAValue, queue: QueueOp) -> None:
+        """Write a value of this graph to a queue, at its end."""
+        self.op.add(WriteOp.build(self.values[value], queue))
+
+
+def _returned(block: Block) -> list[SSAValue]:
+    last = block.last_op
+    return list(last.operands) if last is not None else []
+
+
+def _copy_what_is_not_computed(block: Block) -> None:
+    """Give every result that is an argument, a leaf, a view or a literal an op of its own that copies it."""
+    last = block.last_op
+    if last is None:
+        return
+    values = list(last.operands)
+    for index, value in enumerate(values):
+        if computed(value, is_view) and not is_literal(value.owner):
+            continue
+        location = value.owner.location if isinstance(value.owner, Operation) else last.location
+        copy = MapOp.build(value, location=location, fn="identity")
+        block.insert_op_before(copy, last)
+        values[index] = copy.y
+    last.operands = values
+
+
+def _argument(port: Port, queue: QueueOp, kind: str, count: int) -> Argument:
+    """How the user sees a port: the shape of all microbatches together, in the source's dtype."""
+    tensor = plain_type(queue.tensor)
+    shape = (tensor.shape[0] * count, *tensor.shape[1:]) if port.streamed else tensor.shape
+    if port.dtype is None:
+        raise Error("E0302", f"argument or result '{port.name}' has no dtype (ttc.dtype)")
+    return Argument(port.name, kind, queue.sym, shape, str(port.dtype), port.streamed, port.updates)  # pyright: ignore[reportArgumentType]
