@@ -14,7 +14,7 @@ from ttc.dialects.core.windows import Window, channels_last, window_counts, wind
 
 Moves: TypeAlias = tuple[Window, Window]
 
-_COLUMNS_BYTES = 8 << 20
+_COLUMNS_BYTES = 4 << 20
 """Target size of a block of the column matrix: fits the last-level cache, gives BLAS enough rows."""
 _TAPS_BYTES = 256 << 10
 """Target size of a block of rows of a depthwise convolution: sum and product stay in the second-level cache."""
