@@ -1,0 +1,169 @@
+"""Batch normalisation at inference is a constant scale and shift."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from xdsl.ir import Operation, SSAValue
+
+from ttc.dialects.core.ir import ConstantOp, LiteralAttr, tensor_type
+from ttc.dialects.nn.base import NNOp
+from ttc.dialects.nn.binary import AddOp, DivOp, MulOp, SubOp
+from ttc.dialects.nn.conv import Conv2dOp, ConvTranspose2dOp
+from ttc.dialects.nn.linear import MatmulOp
+from ttc.dialects.nn.norm import BatchNormOp
+from ttc.dialects.nn.shape import TransposeOp
+from ttc.dialects.nn.unary import SqrtOp
+from ttc.passes.base import Pass, Rewriter, Unit
+from ttc.passes.nn.match import attr, is_constant, owner, rebuilt, reshaped, shape_of, single_use, spec, sweep_entries
+
+
+@dataclass(frozen=True)
+class FoldBatchNorm(Pass):
+    """Fold a batch_norm of constant statistics into the weights of the op before it; where it stands alone, make it mul and add.
+
+    The arithmetic on weights is nn ops on constants, which consteval evaluates.
+
+    Before:
+        (%x: tensor<2x3x4x4xf32>, %s: tensor<3xf32>)
+        %b = ttc.constant() {value = #ttc.weight<"b", tensor<3xf32>>} : () -> tensor<3xf32>
+        %m = ttc.constant() {value = #ttc.weight<"m", tensor<3xf32>>} : () -> tensor<3xf32>
+        %v = ttc.constant() {value = #ttc.weight<"v", tensor<3xf32>>} : () -> tensor<3xf32>
+        %g = ttc.constant() {value = #ttc.weight<"g", tensor<3xf32>>} : () -> tensor<3xf32>
+        %1 = nn.batch_norm(%x, %g, %b, %m, %v) {axis = 1, eps = 0.5}
+            : (tensor<2x3x4x4xf32>, tensor<3xf32>, tensor<3xf32>, tensor<3xf32>, tensor<3xf32>) -> tensor<2x3x4x4xf32>
+        return %1 : tensor<2x3x4x4xf32>
+    After:
+        (%x: tensor<2x3x4x4xf32>, %s: tensor<3xf32>)
+        %b = ttc.constant() {value = #ttc.weight<"b", tensor<3xf32>>} : () -> tensor<3xf32>
+        %m = ttc.constant() {value = #ttc.weight<"m", tensor<3xf32>>} : () -> tensor<3xf32>
+        %v = ttc.constant() {value = #ttc.weight<"v", tensor<3xf32>>} : () -> tensor<3xf32>
+        %g = ttc.constant() {value = #ttc.weight<"g", tensor<3xf32>>} : () -> tensor<3xf32>
+        %e = ttc.constant() {value = #ttc.literal<[0.5], tensor<f32>>} : () -> tensor<f32>
+        %1 = nn.add(%v, %e) : (tensor<3xf32>, tensor<f32>) -> tensor<3xf32>
+        %2 = nn.sqrt(%1) : (tensor<3xf32>) -> tensor<3xf32>
+        %3 = nn.div(%g, %2) : (tensor<3xf32>, tensor<3xf32>) -> tensor<3xf32>
+        %4 = nn.mul(%m, %3) : (tensor<3xf32>, tensor<3xf32>) -> tensor<3xf32>
+        %5 = nn.sub(%b, %4) : (tensor<3xf32>, tensor<3xf32>) -> tensor<3xf32>
+        %6 = nn.reshape(%3) {shape = [1, 3, 1, 1]} : (tensor<3xf32>) -> tensor<1x3x1x1xf32>
+        %7 = nn.mul(%x, %6) : (tensor<2x3x4x4xf32>, tensor<1x3x1x1xf32>) -> tensor<2x3x4x4xf32>
+        %8 = nn.reshape(%5) {shape = [1, 3, 1, 1]} : (tensor<3xf32>) -> tensor<1x3x1x1xf32>
+        %9 = nn.add(%7, %8) : (tensor<2x3x4x4xf32>, tensor<1x3x1x1xf32>) -> tensor<2x3x4x4xf32>
+        return %9 : tensor<2x3x4x4xf32>
+    Missed:
+        statistics are computed, not constant; the op before has another user, an activation, or weights that are computed.
+    """
+
+    name: ClassVar[str] = "fold-batch-norm"
+
+    def apply(self, unit: Unit, rewriter: Rewriter) -> None:
+        sweep_entries(unit, rewriter, {BatchNormOp: lambda op: _fold(op, rewriter)})
+
+
+def _fold(norm: BatchNormOp, rewriter: Rewriter) -> None:
+    x, scale, bias, mean, variance = norm.operands
+    if not all(is_constant(v) for v in (scale, bias, mean, variance)):
+        rewriter.missed(norm, "the statistics are not constant")
+        return
+    op = owner(x, Conv2dOp, ConvTranspose2dOp, MatmulOp)
+    reason = None if op is None else _obstacle(norm, op)
+    if reason is not None:
+        rewriter.missed(norm, f"{reason}, so the batch_norm becomes mul and add")
+    if not rewriter.allow("fold-batch-norm", norm):
+        return
+    factor = _factor(norm, rewriter)
+    if op is not None and reason is None:
+        new = _folded(norm, op, factor, rewriter)
+    else:
+        new = _alone(norm, factor, rewriter)
+    rewriter.applied(new, "batch_norm folded into the weights" if op is not None and reason is None else "batch_norm is a mul and an add")
+    rewriter.replace(norm, new.results[0])
+    if op is not None:
+        rewriter.erase_dead(op)
+
+
+def _obstacle(norm: BatchNormOp, op: NNOp) -> str | None:
+    """Why the op's weights cannot take the normalisation; None if they can."""
+    operands = op.named_operands()
+    channel_axis = 1 if attr(op, "layout") == "nchw" else len(shape_of(op.results[0])) - 1
+    if not single_use(op.results[0]):
+        return f"{op.name} before it has other users"
+    if attr(op, "activation") is not None:
+        return f"{op.name} before it has an activation"
+    if attr(norm, "axis") % len(shape_of(norm.results[0])) != channel_axis:
+        return f"{op.name} before it has its channels along another axis"
+    if not all(v is None or is_constant(v) for v in operands[1:]):
+        return f"{op.name} before it has computed weights"
+    if operands[2] is not None and len(shape_of(operands[2])) != 1:
+        return f"{op.name} before it has a bias that is not one number a channel"
+    return None
+
+
+def _factor(norm: BatchNormOp, rewriter: Rewriter) -> SSAValue:
+    """scale / sqrt(variance + eps): one number a channel."""
+    _, scale, _, _, variance = norm.operands
+    dtype = spec(variance).dtype
+    literal = LiteralAttr.of(np.array(attr(norm, "eps")).astype(dtype))
+    eps = ConstantOp.make((), {"value": literal}, [tensor_type(literal.spec)], rewriter.location((norm,)))
+    rewriter.insert(norm, eps)
+    deviation = rewriter.build(norm, SqrtOp, rewriter.build(norm, AddOp, variance, eps.results[0]).results[0]).results[0]
+    return rewriter.build(norm, DivOp, scale, deviation).results[0]
+
+
+def _alone(norm: BatchNormOp, factor: SSAValue, rewriter: Rewriter) -> NNOp:
+    """x * factor + (bias - mean * factor), channels along the norm's axis."""
+    x, _, bias, mean, _ = norm.operands
+    shift = rewriter.build(norm, SubOp, bias, rewriter.build(norm, MulOp, mean, factor).results[0]).results[0]
+    rank, axis = len(shape_of(x)), attr(norm, "axis") % len(shape_of(x))
+    shape = tuple(shape_of(factor)[0] if i == axis else 1 for i in range(rank))
+    product = rewriter.build(norm, MulOp, x, reshaped(rewriter, norm, factor, shape))
+    return rewriter.build(norm, AddOp, product.results[0], reshaped(rewriter, norm, shift, shape))
+
+
+def _folded(norm: BatchNormOp, op: NNOp, factor: SSAValue, rewriter: Rewriter) -> NNOp:
+    """The op with weights * factor, and the bias (old - mean) * factor + bias."""
+    _, _, bias, mean, _ = norm.operands
+    old = op.named_operands()[2]
+    if old is None:
+        shift = rewriter.build(norm, SubOp, bias, rewriter.build(norm, MulOp, mean, factor).results[0])
+    else:
+        centred = rewriter.build(norm, SubOp, old, mean).results[0]
+        shift = rewriter.build(norm, AddOp, rewriter.build(norm, MulOp, centred, factor).results[0], bias)
+    weights = _scaled_weights(norm, op, factor, rewriter)
+    return rebuilt(rewriter, norm, op, (op.operands[0], weights, shift.results[0]), (op, norm))
+
+
+def _scaled_weights(anchor: Operation, op: NNOp, factor: SSAValue, rewriter: Rewriter) -> SSAValue:
+    """The weights, each multiplied by the factor of the output channel it contributes to."""
+    weights = op.operands[1]
+    shape, groups = shape_of(weights), attr(op, "groups")
+    if isinstance(op, ConvTranspose2dOp) and groups > 1:
+        return _scaled_grouped(anchor, op, factor, rewriter)
+    if isinstance(op, MatmulOp):
+        factor_shape: Sequence[int] = (shape[-2], 1) if attr(op, "transpose_b") else (shape[-1],)
+    elif attr(op, "layout") == "nchw":
+        factor_shape = (1, shape[1], 1, 1) if isinstance(op, ConvTranspose2dOp) else (shape[0], 1, 1, 1)
+    else:
+        factor_shape = (shape[2], 1) if isinstance(op, ConvTranspose2dOp) else (shape[3],)
+    return rewriter.build(anchor, MulOp, weights, reshaped(rewriter, anchor, factor, factor_shape)).results[0]
+
+
+def _scaled_grouped(anchor: Operation, op: NNOp, factor: SSAValue, rewriter: Rewriter) -> SSAValue:
+    """Weights of a transposed convolution with groups: [I, O/g, kh, kw] or [kh, kw, O/g, I], outputs of a group for inputs of a group."""
+    weights, groups = op.operands[1], attr(op, "groups")
+    shape = shape_of(weights)
+    if attr(op, "layout") == "nchw":
+        inputs, outputs, *kernel = shape
+        split: Sequence[int] = (groups, inputs // groups, outputs, *kernel)
+        by_group = reshaped(rewriter, anchor, factor, (groups, 1, outputs, 1, 1))
+    else:
+        *kernel, outputs, inputs = shape
+        split = (*kernel, outputs, groups, inputs // groups)
+        table = reshaped(rewriter, anchor, factor, (groups, outputs))
+        turned = rewriter.build(anchor, TransposeOp, table, perm=(1, 0)).results[0]
+        by_group = reshaped(rewriter, anchor, turned, (outputs, groups, 1))
+    product = rewriter.build(anchor, MulOp, reshaped(rewriter, anchor, weights, split), by_group).results[0]
+    return reshaped(rewriter, anchor, product, shape)

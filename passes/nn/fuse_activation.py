@@ -1,0 +1,77 @@
+"""Activations into the ops that can apply them to their result."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from ttc.dialects.nn.activation import ClipOp, GeluOp, HardSwishOp, LeakyReluOp, ReluOp, SigmoidOp, SiluOp, TanhOp
+from ttc.dialects.nn.base import NNOp
+from ttc.dialects.nn.conv import Conv2dOp
+from ttc.dialects.nn.linear import MatmulOp
+from ttc.passes.base import Pass, Rewriter, Unit
+from ttc.passes.nn.match import attr, owner, rebuilt, single_use, sweep_entries
+
+INFINITY = float("inf")
+
+
+@dataclass(frozen=True)
+class FuseActivation(Pass):
+    """Fold an elementwise activation into the matmul or convolution that alone feeds it.
+
+    Before:
+        (%x: tensor<4x8xf32>, %w: tensor<8x3xf32>)
+        %1 = nn.matmul(%x, %w, _) {transpose_a = false, transpose_b = false} : (tensor<4x8xf32>, tensor<8x3xf32>) -> tensor<4x3xf32>
+        %2 = nn.leaky_relu(%1) {alpha = 0.1} : (tensor<4x3xf32>) -> tensor<4x3xf32>
+        return %2 : tensor<4x3xf32>
+    After:
+        (%x: tensor<4x8xf32>, %w: tensor<8x3xf32>)
+        %2 = nn.matmul(%x, %w, _) {activation = "leaky_relu", activation_args = [0.1], transpose_a = false, transpose_b = false}
+            : (tensor<4x8xf32>, tensor<8x3xf32>) -> tensor<4x3xf32>
+        return %2 : tensor<4x3xf32>
+    Missed:
+        the matmul or convolution has another user, or an activation already; the tanh form of gelu.
+    """
+
+    name: ClassVar[str] = "fuse-activation"
+
+    def apply(self, unit: Unit, rewriter: Rewriter) -> None:
+        kinds = (ReluOp, ClipOp, GeluOp, SigmoidOp, TanhOp, SiluOp, HardSwishOp, LeakyReluOp)
+        sweep_entries(unit, rewriter, {kind: lambda op: _fuse(op, rewriter) for kind in kinds})
+
+
+def _fuse(activation: NNOp, rewriter: Rewriter) -> None:
+    op = owner(activation.operands[0], MatmulOp, Conv2dOp)
+    if op is None:
+        return
+    mnemonic = activation.name.removeprefix("nn.")
+    args = _arguments(activation)
+    if not single_use(op.results[0]):
+        rewriter.missed(activation, f"{op.name} before it has other users, so {mnemonic} stays an op")
+    elif attr(op, "activation") is not None:
+        rewriter.missed(activation, f"{op.name} before it has the activation {attr(op, 'activation')} already")
+    elif args is None:
+        rewriter.missed(activation, f"this form of {mnemonic} cannot be an activation")
+    elif rewriter.allow("fuse-activation", activation):
+        new = rebuilt(
+            rewriter,
+            activation,
+            op,
+            op.named_operands(),
+            (op, activation),
+            activation=mnemonic,
+            activation_args=args or None,
+        )
+        rewriter.applied(new, f"{mnemonic} folded into {op.name}")
+        rewriter.replace(activation, new.results[0])
+        rewriter.erase_dead(op)
+
+
+def _arguments(op: NNOp) -> tuple[float, ...] | None:
+    """The activation's float attributes in the order of its fields; None if it has others that matter."""
+    if isinstance(op, GeluOp):
+        return () if attr(op, "approximate") in (None, "none") else None
+    if isinstance(op, ClipOp):
+        low, high = attr(op, "min"), attr(op, "max")
+        return (-INFINITY if low is None else low, INFINITY if high is None else high)
+    return tuple(value for value in op.plain_attrs().values() if isinstance(value, float))

@@ -1,0 +1,170 @@
+"""Layer normalisation in what exporters make of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+from xdsl.ir import Operation, SSAValue
+
+from ttc.dialects.core.weights import WeightStore
+from ttc.dialects.nn.binary import AddOp, DivOp, MulOp, PowOp, SubOp
+from ttc.dialects.nn.norm import LayerNormOp
+from ttc.dialects.nn.reduce import ReduceMeanOp
+from ttc.dialects.nn.unary import ReciprocalOp, RsqrtOp, SqrtOp
+from ttc.passes.base import Pass, Rewriter, Unit
+from ttc.passes.nn.match import (
+    attr,
+    constant_scalar,
+    either_way,
+    is_constant,
+    is_scalar,
+    owner,
+    reshaped,
+    shape_of,
+    sole_user,
+    sweep_entries,
+)
+
+
+@dataclass(frozen=True)
+class RecognizeLayerNorm(Pass):
+    """Find (x - mean) / sqrt(variance + eps) * scale + bias over the last dimensions.
+
+    Before:
+        (%x: tensor<2x8xf32>)
+        %s = ttc.constant() {value = #ttc.weight<"s", tensor<8xf32>>} : () -> tensor<8xf32>
+        %b = ttc.constant() {value = #ttc.weight<"b", tensor<8xf32>>} : () -> tensor<8xf32>
+        %e = ttc.constant() {value = #ttc.literal<[0.0009765625], tensor<f32>>} : () -> tensor<f32>
+        %t = ttc.constant() {value = #ttc.literal<[2.0], tensor<f32>>} : () -> tensor<f32>
+        %0 = nn.reduce_mean(%x) {axes = [1], keepdims = true} : (tensor<2x8xf32>) -> tensor<2x1xf32>
+        %1 = nn.sub(%x, %0) : (tensor<2x8xf32>, tensor<2x1xf32>) -> tensor<2x8xf32>
+        %2 = nn.pow(%1, %t) : (tensor<2x8xf32>, tensor<f32>) -> tensor<2x8xf32>
+        %3 = nn.reduce_mean(%2) {axes = [1], keepdims = true} : (tensor<2x8xf32>) -> tensor<2x1xf32>
+        %4 = nn.add(%3, %e) : (tensor<2x1xf32>, tensor<f32>) -> tensor<2x1xf32>
+        %5 = nn.sqrt(%4) : (tensor<2x1xf32>) -> tensor<2x1xf32>
+        %6 = nn.div(%1, %5) : (tensor<2x8xf32>, tensor<2x1xf32>) -> tensor<2x8xf32>
+        %7 = nn.mul(%6, %s) : (tensor<2x8xf32>, tensor<8xf32>) -> tensor<2x8xf32>
+        %8 = nn.add(%7, %b) : (tensor<2x8xf32>, tensor<8xf32>) -> tensor<2x8xf32>
+        return %8 : tensor<2x8xf32>
+    After:
+        (%x: tensor<2x8xf32>)
+        %s = ttc.constant() {value = #ttc.weight<"s", tensor<8xf32>>} : () -> tensor<8xf32>
+        %b = ttc.constant() {value = #ttc.weight<"b", tensor<8xf32>>} : () -> tensor<8xf32>
+        %8 = nn.layer_norm(%x, %s, %b) {axis = 1, eps = 0.0009765625} : (tensor<2x8xf32>, tensor<8xf32>, tensor<8xf32>) -> tensor<2x8xf32>
+        return %8 : tensor<2x8xf32>
+    Missed:
+        the axes are not the last ones; eps is no constant.
+    """
+
+    name: ClassVar[str] = "recognize-layer-norm"
+
+    def apply(self, unit: Unit, rewriter: Rewriter) -> None:
+        def recognize(op: DivOp | MulOp) -> None:
+            _recognize(op, unit.weights, rewriter)
+
+        sweep_entries(unit, rewriter, {DivOp: recognize, MulOp: recognize})
+
+
+class _Norm(NamedTuple):
+    """A normalisation without scale: of x, over the dimensions from axis on."""
+
+    x: SSAValue
+    axis: int
+    eps: float
+
+
+def _recognize(quotient: DivOp | MulOp, weights: WeightStore, rewriter: Rewriter) -> None:
+    norm = _quotient(quotient, weights, rewriter)
+    if norm is None:
+        return
+    size = shape_of(norm.x)[norm.axis :]
+    replaced: list[Operation] = [quotient]
+    scale, bias = _affine(replaced, size)
+    root = replaced[-1]
+    if not rewriter.allow("recognize-layer-norm", root):
+        return
+    scale = None if scale is None else reshaped(rewriter, root, scale, size)
+    bias = None if bias is None else reshaped(rewriter, root, bias, size)
+    new = rewriter.build(root, LayerNormOp, norm.x, scale, bias, sources=replaced, axis=norm.axis, eps=norm.eps)
+    rewriter.applied(new, f"layer_norm recognized over the last {len(size)} dimensions")
+    feeding = [v.owner for v in root.operands]
+    rewriter.replace(root, new.results[0])
+    for op in feeding:
+        if isinstance(op, Operation):
+            rewriter.erase_dead(op)
+
+
+def _affine(replaced: list[Operation], size: Sequence[int]) -> tuple[SSAValue | None, SSAValue | None]:
+    """Scale and bias applied after the quotient; appends the ops that apply them."""
+    scale = _factor(replaced, MulOp, size)
+    bias = _factor(replaced, AddOp, size) if scale is not None else None
+    return scale, bias
+
+
+def _factor(replaced: list[Operation], kind: type[MulOp] | type[AddOp], size: Sequence[int]) -> SSAValue | None:
+    value = replaced[-1].results[0]
+    user = sole_user(value)
+    if not isinstance(user, kind) or user.results[0].type != value.type:
+        return None
+    other = next(b for a, b in either_way(user) if a is value)
+    shape = shape_of(other)
+    leading = len(shape) - len(size)
+    if leading < 0 or shape[leading:] != tuple(size) or any(d != 1 for d in shape[:leading]) or not is_constant(other):
+        return None
+    replaced.append(user)
+    return other
+
+
+def _quotient(op: DivOp | MulOp, weights: WeightStore, rewriter: Rewriter) -> _Norm | None:
+    for centred, other in [tuple(op.operands)] if isinstance(op, DivOp) else either_way(op):
+        root = _under_root(other, divided=isinstance(op, DivOp))
+        if root is not None and root is not centred:
+            return _centred(op, centred, root, weights, rewriter)
+    return None
+
+
+def _under_root(value: SSAValue, *, divided: bool) -> SSAValue | None:
+    """What the divisor is the square root of; for a multiplication, what the factor is the reciprocal root of."""
+    op = owner(value, SqrtOp, RsqrtOp, ReciprocalOp)
+    if divided or op is None:
+        return op.operands[0] if isinstance(op, SqrtOp) else None
+    if isinstance(op, RsqrtOp):
+        return op.operands[0]
+    return _under_root(op.operands[0], divided=True) if isinstance(op, ReciprocalOp) else None
+
+
+def _centred(op: Operation, centred: SSAValue, root: SSAValue, weights: WeightStore, rewriter: Rewriter) -> _Norm | None:
+    """The normalisation whose numerator is `centred` and whose denominator is the root of `root`."""
+    sub, add = owner(centred, SubOp), owner(root, AddOp)
+    if sub is None or add is None:
+        return None
+    x, mean = sub.operands[0], owner(sub.operands[1], ReduceMeanOp)
+    if mean is None or mean.operands[0] is not x:
+        return None
+    for variance, constant in either_way(add):
+        reduce = owner(variance, ReduceMeanOp)
+        if reduce is None or not _is_square(reduce.operands[0], centred, weights):
+            continue
+        eps, axis = constant_scalar(constant, weights), _last_axes(mean, reduce)
+        if eps is not None and axis is not None:
+            return _Norm(x, axis, eps)
+        rewriter.missed(op, "eps is no constant" if eps is None else "the mean is not taken over the last dimensions")
+    return None
+
+
+def _is_square(value: SSAValue, centred: SSAValue, weights: WeightStore) -> bool:
+    op = owner(value, MulOp, PowOp)
+    if op is None or op.operands[0] is not centred:
+        return False
+    return op.operands[1] is centred if isinstance(op, MulOp) else is_scalar(op.operands[1], 2.0, weights)
+
+
+def _last_axes(mean: ReduceMeanOp, variance: ReduceMeanOp) -> int | None:
+    """The first of the axes of both means, if they are the last ones and kept."""
+    rank = len(shape_of(mean.operands[0]))
+    axes = sorted(a % rank for a in attr(mean, "axes"))
+    same = axes == sorted(a % rank for a in attr(variance, "axes"))
+    kept = attr(mean, "keepdims") and attr(variance, "keepdims")
+    return axes[0] if same and kept and axes and axes == list(range(axes[0], rank)) else None

@@ -1,0 +1,48 @@
+"""What a local rule of canonicalization is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from xdsl.ir import Operation, SSAValue
+
+from ttc.dialects.core.weights import WeightStore
+from ttc.passes.base import Rewriter
+from ttc.passes.nn.match import shape_of
+
+Build: TypeAlias = Callable[[Rewriter], SSAValue]
+"""Makes the value that takes the place of an op's only result."""
+
+Check: TypeAlias = Callable[[Any, WeightStore], Build | None]
+
+
+@dataclass(frozen=True)
+class Rule:
+    """One local rewrite of an op with one result.
+
+    Args:
+        name: by which instruments can refuse it.
+        kinds: ops it looks at.
+        check: gives what to build in the op's place; None where the rule does not apply.
+    """
+
+    name: str
+    kinds: tuple[type[Operation], ...]
+    check: Check
+
+
+def become(value: SSAValue) -> Build:
+    """The op gives a value that exists already."""
+    return lambda _: value
+
+
+def same_type(op: Operation, value: SSAValue) -> Build | None:
+    """The op gives that value, provided it is of the type of its result."""
+    return become(value) if value.type == op.results[0].type else None
+
+
+def static(value: SSAValue) -> bool:
+    """Whether all dimensions are known."""
+    return min(shape_of(value), default=1) >= 0

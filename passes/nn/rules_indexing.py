@@ -1,0 +1,101 @@
+"""Rules for gathers whose indices are constant and run through their tensor in order: slices and reshapes in disguise."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from xdsl.ir import Operation, SSAValue
+
+from ttc.dialects.core.weights import WeightStore
+from ttc.dialects.nn.index import GatherElementsOp, GatherNdOp, GatherOp
+from ttc.dialects.nn.pieces import SliceOp
+from ttc.dialects.nn.shape import ReshapeOp
+from ttc.passes.base import Rewriter
+from ttc.passes.nn.match import MAX_READ, attr, constant_array, reshaped, shape_of
+from ttc.passes.nn.rules import Build, Rule, static
+
+
+def _gather(op: GatherOp, weights: WeightStore) -> Build | None:
+    """Indices start, start + 1, ... along one axis."""
+    x = op.operands[0]
+    indices = _indices(op, weights)
+    if indices is None:
+        return None
+    axis = attr(op, "axis") % len(shape_of(x))
+    start = _run(indices.ravel(), shape_of(x)[axis])
+    if start is None:
+        return None
+    return lambda rewriter: _part(rewriter, op, x, {axis: (start, indices.size)})
+
+
+def _gather_elements(op: GatherElementsOp, weights: WeightStore) -> Build | None:
+    """Indices that depend on the place along their axis alone, and run."""
+    x = op.operands[0]
+    indices = _indices(op, weights)
+    if indices is None or indices.size == 0:
+        return None
+    axis = attr(op, "axis") % indices.ndim
+    lines = np.moveaxis(indices, axis, -1).reshape(-1, indices.shape[axis])
+    start = _run(lines[0], shape_of(x)[axis]) if bool(np.all(lines == lines[0])) else None
+    if start is None:
+        return None
+    ranges = {i: (start if i == axis else 0, size) for i, size in enumerate(indices.shape)}
+    return lambda rewriter: _part(rewriter, op, x, ranges)
+
+
+def _gather_nd(op: GatherNdOp, weights: WeightStore) -> Build | None:
+    """Index tuples that run through the leading dimensions in row-major order."""
+    x = op.operands[0]
+    indices = _indices(op, weights)
+    if indices is None or attr(op, "batch_dims") or indices.shape[-1] == 0:
+        return None
+    shape = shape_of(x)
+    leading, rest = shape[: indices.shape[-1]], shape[indices.shape[-1] :]
+    tuples = indices.reshape(-1, len(leading))
+    if tuples.size == 0 or bool(np.any(tuples < -np.array(leading))) or bool(np.any(tuples >= np.array(leading))):
+        return None
+    places = np.ravel_multi_index(tuple(np.where(t < 0, t + d, t) for t, d in zip(tuples.T, leading, strict=True)), leading)
+    count = int(np.prod(leading))
+    start = _run(places, count)
+    if start is None:
+        return None
+
+    def build(rewriter: Rewriter) -> SSAValue:
+        flat = rewriter.build(op, ReshapeOp, x, shape=(count, *rest)).results[0]
+        return _part(rewriter, op, flat, {0: (start, len(places))})
+
+    return build
+
+
+def _indices(op: Operation, weights: WeightStore) -> NDArray | None:
+    return constant_array(op.operands[1], weights, MAX_READ) if static(op.operands[0]) else None
+
+
+def _run(indices: NDArray, size: int) -> int | None:
+    """Where a run of consecutive indices within a dimension starts; None if they are no run."""
+    if indices.size == 0 or size == 0:
+        return None
+    first = int(indices[0]) + (size if indices[0] < 0 else 0)
+    counted = np.where(indices < 0, indices + size, indices)
+    if not 0 <= first <= size - indices.size:
+        return None
+    return first if np.array_equal(counted, np.arange(first, first + indices.size)) else None
+
+
+def _part(rewriter: Rewriter, op: Operation, x: SSAValue, ranges: dict[int, tuple[int, int]]) -> SSAValue:
+    """x within (start, length) along some axes, in the shape of the op's result."""
+    shape = shape_of(x)
+    starts = [ranges.get(i, (0, size))[0] for i, size in enumerate(shape)]
+    sizes = [ranges.get(i, (0, size))[1] for i, size in enumerate(shape)]
+    if sizes != list(shape):
+        x = rewriter.build(op, SliceOp, x, starts=tuple(starts), sizes=tuple(sizes), steps=(1,) * len(shape)).results[0]
+    return reshaped(rewriter, op, x, shape_of(op.results[0]))
+
+
+def rules() -> list[Rule]:
+    """Rules for gathers."""
+    return [
+        Rule("gather-run", (GatherOp,), _gather),
+        Rule("gather-elements-run", (GatherElementsOp,), _gather_elements),
+        Rule("gather-nd-run", (GatherNdOp,), _gather_nd),
+    ]
