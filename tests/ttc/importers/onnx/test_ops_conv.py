@@ -1,0 +1,135 @@
+"""Convolutions and pools against onnx's reference evaluator."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.ttc.importers.onnx.cases import check, check_node, imported, node_model, normal
+from ttc.dialects.core.errors import Error
+
+X = normal(2, 4, 9, 8)
+LINE = normal(2, 4, 11)
+
+
+@pytest.mark.parametrize(
+    "attrs",
+    [
+        {},
+        {"strides": [2, 1], "pads": [1, 0, 2, 1]},
+        {"dilations": [2, 2]},
+        {"auto_pad": "SAME_UPPER", "strides": [2, 2]},
+        {"auto_pad": "SAME_LOWER", "strides": [2, 3]},
+        {"auto_pad": "VALID"},
+    ],
+)
+def test_conv(attrs: dict[str, Any], tmp_path: Path) -> None:
+    check_node(tmp_path, "Conv", X, normal(6, 4, 3, 2), normal(6), kernel_shape=[3, 2], **attrs)
+
+
+def test_conv_by_groups(tmp_path: Path) -> None:
+    check_node(tmp_path, "Conv", X, normal(6, 2, 3, 3), group=2, pads=[1, 1, 1, 1])
+
+
+def test_conv_over_one_dimension(tmp_path: Path) -> None:
+    check_node(tmp_path, "Conv", LINE, normal(6, 4, 3), normal(6), strides=[2], pads=[1, 2])
+
+
+def test_conv_over_three_dimensions_is_refused(tmp_path: Path) -> None:
+    model, feeds = node_model("Conv", normal(1, 2, 4, 4, 4), normal(3, 2, 3, 3, 3))
+    with pytest.raises(Error, match="3 spatial dimensions") as caught:
+        imported(model, feeds, tmp_path)
+    assert caught.value.code == "E0202"
+
+
+@pytest.mark.parametrize(
+    "attrs",
+    [
+        {},
+        {"strides": [2, 2], "pads": [1, 0, 1, 1], "output_padding": [1, 0]},
+        {"dilations": [2, 1]},
+    ],
+)
+def test_conv_transpose(attrs: dict[str, Any], tmp_path: Path) -> None:
+    check_node(tmp_path, "ConvTranspose", X, normal(4, 3, 3, 2), normal(3), **attrs)
+
+
+def test_conv_transpose_by_groups(tmp_path: Path) -> None:
+    w = normal(4, 3, 3, 2)
+    halves = []
+    for part in (slice(0, 2), slice(2, 4)):
+        model, feeds = node_model("ConvTranspose", X[:, part], w[part], strides=[2, 1])
+        halves.extend(imported(model, feeds, tmp_path))
+    model, feeds = node_model("ConvTranspose", X, w, strides=[2, 1], group=2)
+    check(model, feeds, tmp_path, wanted=[np.concatenate(halves, axis=1)])
+
+
+def test_conv_transpose_over_one_dimension(tmp_path: Path) -> None:
+    check_node(tmp_path, "ConvTranspose", LINE, normal(4, 3, 3), strides=[2])
+
+
+@pytest.mark.parametrize(
+    ("attrs", "cut"),
+    [
+        ({"strides": [2, 2], "output_shape": [18, 17]}, (slice(1, 19), slice(0, 17))),
+        ({"strides": [2, 2], "output_shape": [18, 16], "auto_pad": "SAME_UPPER"}, (slice(0, 18), slice(0, 16))),
+        ({"strides": [2, 2], "auto_pad": "SAME_LOWER"}, (slice(1, 19), slice(1, 17))),
+    ],
+)
+def test_conv_transpose_of_a_wanted_size(attrs: dict[str, Any], cut: tuple[slice, slice], tmp_path: Path) -> None:
+    """A kernel of 3 at strides of 2 reaches 19 x 17; an odd element too many goes from the end (upper) or the beginning, as in onnxruntime."""
+    w = normal(4, 3, 3, 3)
+    whole, feeds = node_model("ConvTranspose", X, w, strides=[2, 2])
+    (full,) = imported(whole, feeds, tmp_path)
+    model, feeds = node_model("ConvTranspose", X, w, **attrs)
+    check(model, feeds, tmp_path, wanted=[full[:, :, cut[0], cut[1]]])
+
+
+@pytest.mark.parametrize("op", ["MaxPool", "AveragePool"])
+@pytest.mark.parametrize(
+    "attrs",
+    [
+        {},
+        {"strides": [2, 2], "pads": [1, 1, 1, 1]},
+        {"strides": [2, 3], "ceil_mode": 1},
+        {"strides": [2, 2], "auto_pad": "SAME_UPPER"},
+    ],
+)
+def test_pool(op: str, attrs: dict[str, Any], tmp_path: Path) -> None:
+    check_node(tmp_path, op, X, kernel_shape=[3, 3], **attrs)
+
+
+def test_average_pool_counts_padding_if_asked(tmp_path: Path) -> None:
+    check_node(tmp_path, "AveragePool", X, kernel_shape=[3, 3], pads=[1, 1, 1, 1], count_include_pad=1)
+
+
+@pytest.mark.parametrize("op", ["MaxPool", "AveragePool"])
+def test_pool_over_one_dimension(op: str, tmp_path: Path) -> None:
+    check_node(tmp_path, op, LINE, kernel_shape=[3], strides=[2])
+
+
+def test_max_pool_dilates(tmp_path: Path) -> None:
+    check_node(tmp_path, "MaxPool", X, kernel_shape=[2, 2], dilations=[2, 3])
+
+
+def test_indices_of_max_pool_are_refused_when_used(tmp_path: Path) -> None:
+    model, feeds = node_model("MaxPool", X, kernel_shape=[2, 2], outputs=2)
+    with pytest.raises(Error, match="its output 1 is not supported"):
+        imported(model, feeds, tmp_path)
+
+
+@pytest.mark.parametrize(("op", "reduce"), [("GlobalAveragePool", np.mean), ("GlobalMaxPool", np.max)])
+def test_global_pool(op: str, reduce: Any, tmp_path: Path) -> None:
+    model, feeds = node_model(op, X)
+    check(model, feeds, tmp_path, wanted=[reduce(X, axis=(2, 3), keepdims=True)])
+
+
+@pytest.mark.parametrize("attrs", [{"strides": [0, 1]}, {"pads": [1, 1]}, {"auto_pad": "SAME"}, {"strides": [1 << 40, 1]}])
+def test_attributes_out_of_range(attrs: dict[str, Any], tmp_path: Path) -> None:
+    model, feeds = node_model("Conv", X, normal(6, 4, 3, 3), **attrs)
+    with pytest.raises(Error) as caught:
+        imported(model, feeds, tmp_path)
+    assert caught.value.code == "E0402"
