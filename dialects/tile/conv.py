@@ -55,7 +55,7 @@ def window_sizes(
 
 @irdl_op_definition
 class Conv2dOp(TileOp):
-    """Convolution: y[n, h, w, o] = activation(bias[o] + sum of x[n, h*sh + i*dh - top, w*sw + j*dw - left, c] w[i, j, c, o]).
+    """Convolution: y[n, h, w, o] = act(bias[o] + sum of x[n, h*sh + i*dh - top, w*sw + j*dw - left, c] w[i, j, c, o]).
 
     Args:    x: tile[n, h, w, c].  w: tile[kh, kw, c / groups, o].  bias: broadcasts to the result.
              strides: sh, sw.  pads: top, left, bottom, right.  dilations: dh, dw.  groups: channels are cut into so many independent parts.

@@ -1,0 +1,152 @@
+"""From dialect nn to dialect tile."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from xdsl.dialects import func
+from xdsl.dialects.builtin import ArrayAttr, FunctionType, TensorType
+from xdsl.ir import BlockArgument, Operation, SSAValue
+
+from ttc.dialects.core.errors import Error
+from ttc.dialects.core.ir import LeafOp, Port, TtcOp, entry_functions, ports, spec_of, where
+from ttc.dialects.nn.base import NNOp
+from ttc.dialects.tile.base import tile_type
+from ttc.dialects.tile.host import ToHostOp
+from ttc.passes.base import Pass, Rewriter, Unit
+from ttc.passes.nn_to_tile.binary import lower_elementwise
+from ttc.passes.nn_to_tile.lowering import Declined, Lowering, Rule, rules
+
+
+@dataclass(frozen=True)
+class LowerToTile(Pass):
+    """Rebuild each entry function in dialect tile, on tiles in the target's formats and layout.
+
+    Before:  func.func @forward(%x: tensor<2x8xf32> {ttc.name = "x"}) -> (tensor<2x8xf32> {ttc.name = "y"}) {
+               %y = nn.leaky_relu(%x) {alpha = 0.1} : (tensor<2x8xf32>) -> tensor<2x8xf32>
+               func.return %y : tensor<2x8xf32>
+             }
+    After:   func.func @forward(%x: !tile.tensor<"2x8xFloat32", "tiles(32, 32)"> {ttc.name = "x", ttc.dtype = f32})
+                 -> (!tile.tensor<"2x8xFloat32", "tiles(32, 32)"> {ttc.name = "y", ttc.dtype = f32}) {
+               %y = tile.map(%x) {fn = "leaky_relu", names = ["alpha"], values = [0.1]}
+                 : (!tile.tensor<"2x8xFloat32", "tiles(32, 32)">) -> !tile.tensor<"2x8xFloat32", "tiles(32, 32)">
+               func.return %y : !tile.tensor<"2x8xFloat32", "tiles(32, 32)">
+             }
+    Missed:  an op has no rule, or its rule does not take it, or the target lacks a format for its values: it runs on the host, between
+             tile.to_host and tile.from_host.
+    """
+
+    name = "lower-to-tile"
+
+    def apply(self, unit: Unit, rewriter: Rewriter) -> None:
+        for function in entry_functions(unit.module):
+            _lower_function(function, unit, rewriter)
+
+
+def _lower_function(function: func.FuncOp, unit: Unit, rewriter: Rewriter) -> None:
+    old = function.body.block
+    low = Lowering(unit, old.ops)
+    for argument in old.args:
+        _lower_argument(argument, low)
+    returned: Sequence[SSAValue] = ()
+    for op in old.ops:
+        if isinstance(op, func.ReturnOp):
+            returned = op.operands
+        elif isinstance(op, LeafOp):
+            low.add_leaf(op.result, op)
+        elif isinstance(op, NNOp):
+            _lower_op(op, low, rewriter)
+        else:
+            raise Error("E0305", f"{op.name} does not belong to stage nn", where=where(op))
+    dtypes = [spec_of(v.type).dtype for v in old.args], [spec_of(v.type).dtype for v in returned]
+    results = [_lower_result(value, low) for value in returned]
+    low.block.add_op(func.ReturnOp(*results))
+    _drop_unused(low, rewriter)
+    function.body.detach_block(old)
+    function.body.add_block(low.block)
+    old.erase()
+    _retype(function, dtypes)
+
+
+def _lower_argument(argument: BlockArgument, low: Lowering) -> None:
+    """A tile in the fold its first reader wants; what the target cannot hold, or only host ops read, stays a tensor on the host."""
+    tile = low.tile_for(spec_of(argument.type), low.fold(argument))
+    new = low.block.insert_arg(argument.type if tile is None else tile_type(tile), len(low.block.args))
+    new.name_hint = argument.name_hint
+    if tile is None:
+        low.add_host(argument, new)
+    else:
+        low.add_tile(argument, new)
+
+
+def _lower_op(op: NNOp, low: Lowering, rewriter: Rewriter) -> None:
+    low.location = op.location
+    try:
+        results = _apply_rule(op, low)
+    except Declined as declined:
+        rewriter.missed(op, f"{op.name} runs on the host: {declined}")
+        _keep_on_host(op, low)
+        return
+    rewriter.report.rewrites[op.name] += 1
+    for value, tile in zip(op.results, [results] if isinstance(results, SSAValue) else results, strict=True):
+        low.add_tile(value, tile)
+
+
+def _apply_rule(op: NNOp, low: Lowering) -> SSAValue | Sequence[SSAValue]:
+    rule = _rule(op)
+    if rule is None:
+        raise Declined("there is no tile op for it")
+    for value in (*op.operands, *op.results):
+        refusal = low.refusal(value)
+        if refusal is not None:
+            raise Declined(refusal)
+    return rule(op, low)
+
+
+def _rule(op: NNOp) -> Rule | None:
+    found: dict[str, Rule] = rules("lower_")
+    return found.get(op.name.removeprefix("nn.")) or (lower_elementwise if getattr(op, "ELEMENTWISE", False) else None)
+
+
+def _keep_on_host(op: NNOp, low: Lowering) -> None:
+    operands = [None if v is None else low.host(v) for v in op.named_operands()]
+    new = low.add(type(op).make(operands, op.plain_attrs(), [r.type for r in op.results], op.location))
+    for value, result in zip(op.results, new.results, strict=True):
+        low.add_host(value, result)
+
+
+def _lower_result(value: SSAValue, low: Lowering) -> SSAValue:
+    """A result that only the host has is not taken to the device to be returned."""
+    low.location = value.owner.location if isinstance(value.owner, Operation) else value.location
+    if low.is_tile(value) and low.refusal(value) is None:
+        return low.tile(value)
+    return low.host(value)
+
+
+def _drop_unused(low: Lowering, rewriter: Rewriter) -> None:
+    """Drop what nothing reads, and leave on the host the arguments that only the host reads."""
+    for op in reversed(list(low.block.ops)):
+        if isinstance(op, TtcOp):
+            rewriter.erase_dead(op)
+    for argument in low.block.args:
+        readers = [use.operation for use in argument.uses]
+        if readers and all(isinstance(reader, ToHostOp) for reader in readers):
+            argument.type = readers[0].results[0].type
+            for reader in readers:
+                rewriter.replace(reader, argument)
+
+
+def _retype(function: func.FuncOp, dtypes: tuple[list[Any], list[Any]]) -> None:
+    """The function's type from its block; ports keep the dtypes that the source gave them."""
+    block = function.body.block
+    returned = block.last_op.operands if block.last_op is not None else ()
+    arguments, results = ports(function)
+    function.arg_attrs = ArrayAttr([_typed(p, a, d).attribute() for p, a, d in zip(arguments, block.args, dtypes[0], strict=True)])
+    function.res_attrs = ArrayAttr([_typed(p, r, d).attribute() for p, r, d in zip(results, returned, dtypes[1], strict=True)])
+    function.function_type = FunctionType.from_lists([a.type for a in block.args], [r.type for r in returned])
+
+
+def _typed(port: Port, value: SSAValue, dtype: Any) -> Port:
+    return port if isinstance(value.type, TensorType) or port.dtype is not None else replace(port, dtype=dtype)

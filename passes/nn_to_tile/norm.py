@@ -1,0 +1,40 @@
+"""Lowering of normalizations: the tile ops run along the last dimension."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+from xdsl.ir import SSAValue
+
+from ttc.dialects.core.ir import spec_of
+from ttc.dialects.nn.base import axis_in
+from ttc.dialects.nn.norm import LayerNormOp, RmsNormOp
+from ttc.dialects.tile import norm as tile
+from ttc.dialects.tile.base import TileOp
+from ttc.dialects.tile.shape import ReshapeOp
+from ttc.passes.nn_to_tile.lowering import Declined, Lowering
+
+
+def lower_layer_norm(op: LayerNormOp, low: Lowering) -> SSAValue:
+    """tile.layer_norm; several normalized dimensions are reshaped into one."""
+    return _along_last(op, (op.scale, op.bias), low, tile.LayerNormOp)
+
+
+def lower_rms_norm(op: RmsNormOp, low: Lowering) -> SSAValue:
+    """tile.rms_norm; several normalized dimensions are reshaped into one."""
+    return _along_last(op, (op.scale,), low, tile.RmsNormOp)
+
+
+def _along_last(op: LayerNormOp | RmsNormOp, weights: tuple[SSAValue | None, ...], low: Lowering, kind: type[TileOp]) -> SSAValue:
+    shape = spec_of(op.x.type).shape
+    axis = axis_in(op.plain_attrs()["axis"], len(shape))
+    attrs: dict[str, Any] = {"axis": -1, "eps": op.plain_attrs()["eps"]}
+    if axis == len(shape) - 1:
+        return low.emit(kind, low.tile(op.x), *(None if w is None else low.tile(w) for w in weights), **attrs)
+    if any(w is not None and spec_of(w.type).shape != shape[axis:] for w in weights):
+        raise Declined("scale or bias does not have the shape of what is normalized")
+    size = prod(shape[axis:])
+    x = low.emit(ReshapeOp, low.tile(op.x), shape=(*shape[:axis], size))
+    flat = [None if w is None else low.emit(ReshapeOp, low.tile(w), shape=(size,)) for w in weights]
+    return low.emit(ReshapeOp, low.emit(kind, x, *flat, **attrs), shape=shape, fold=low.fold(op.y))

@@ -1,0 +1,58 @@
+"""Lowering of pooling, and what all ops on images share."""
+
+from __future__ import annotations
+
+from xdsl.ir import SSAValue
+
+from ttc.dialects.nn.conv import Conv2dOp, ConvTranspose2dOp
+from ttc.dialects.nn.pool import AvgPool2dOp, MaxPool2dOp
+from ttc.dialects.tile import pool as tile
+from ttc.dialects.tile.base import TileOp
+from ttc.dialects.tile.shape import TransposeOp
+from ttc.passes.nn_to_tile.lowering import Lowering
+
+IMAGE = 3
+"""Fold of images and filters with channels last: all but the channels are rows."""
+
+
+def wants_max_pool2d(op: MaxPool2dOp) -> dict[SSAValue, int]:
+    return wants_image(op)
+
+
+def wants_avg_pool2d(op: AvgPool2dOp) -> dict[SSAValue, int]:
+    return wants_image(op)
+
+
+def lower_max_pool2d(op: MaxPool2dOp, low: Lowering) -> SSAValue:
+    """tile.max_pool2d, between transposes if the channels are first."""
+    return _pool(op, low, tile.MaxPool2dOp)
+
+
+def lower_avg_pool2d(op: AvgPool2dOp, low: Lowering) -> SSAValue:
+    """tile.avg_pool2d, between transposes if the channels are first."""
+    return _pool(op, low, tile.AvgPool2dOp)
+
+
+def wants_image(op: Conv2dOp | ConvTranspose2dOp | MaxPool2dOp | AvgPool2dOp) -> dict[SSAValue, int]:
+    """Images are read with all but the channels as rows."""
+    return {op.x: IMAGE} if op.plain_attrs()["layout"] == "nhwc" else {op.x: 1}
+
+
+def image(op: Conv2dOp | ConvTranspose2dOp | MaxPool2dOp | AvgPool2dOp, low: Lowering) -> SSAValue:
+    """The operand x as an image with channels last."""
+    if op.plain_attrs()["layout"] == "nhwc":
+        return low.tile(op.x, IMAGE)
+    return low.emit(TransposeOp, low.tile(op.x, 1), perm=(0, 2, 3, 1), fold=IMAGE)
+
+
+def image_back(op: Conv2dOp | ConvTranspose2dOp | MaxPool2dOp | AvgPool2dOp, y: SSAValue, low: Lowering) -> SSAValue:
+    """An image with channels last in the layout of the op."""
+    if op.plain_attrs()["layout"] == "nhwc":
+        return y
+    return low.emit(TransposeOp, y, perm=(0, 3, 1, 2), fold=1)
+
+
+def _pool(op: MaxPool2dOp | AvgPool2dOp, low: Lowering, kind: type[TileOp]) -> SSAValue:
+    attrs = {k: v for k, v in op.plain_attrs().items() if k != "layout"}
+    y = low.emit(kind, image(op, low), like=op.y, fold=IMAGE, **attrs)
+    return image_back(op, y, low)

@@ -1,0 +1,38 @@
+"""Lowering of reductions."""
+
+from __future__ import annotations
+
+from xdsl.ir import SSAValue
+
+from ttc.dialects.core.ir import spec_of
+from ttc.dialects.nn.base import NNOp
+from ttc.dialects.tile import reduce as tile
+from ttc.passes.nn_to_tile.lowering import Lowering, natural_fold
+
+
+def lower_reduce_sum(op: NNOp, low: Lowering) -> SSAValue:
+    return _reduce(op, low)
+
+
+def lower_reduce_mean(op: NNOp, low: Lowering) -> SSAValue:
+    return _reduce(op, low)
+
+
+def lower_reduce_max(op: NNOp, low: Lowering) -> SSAValue:
+    return _reduce(op, low)
+
+
+def lower_reduce_min(op: NNOp, low: Lowering) -> SSAValue:
+    return _reduce(op, low)
+
+
+def lower_reduce_prod(op: NNOp, low: Lowering) -> SSAValue:
+    return _reduce(op, low)
+
+
+def _reduce(op: NNOp, low: Lowering) -> SSAValue:
+    """tile.reduce in the fold of the operand; a result of lower rank takes the fold of fewest tiles."""
+    x = low.tile(op.operands[0])
+    attrs = op.plain_attrs()
+    fold = None if attrs["keepdims"] else low.wish(op.results[0]) or natural_fold(spec_of(op.results[0].type).shape)
+    return low.emit(tile.ReduceOp, x, like=op.results[0], fold=fold, fn=op.name.removeprefix("nn.reduce_"), **attrs)

@@ -1,0 +1,34 @@
+"""Lowering of softmax: the tile op runs along the last dimension."""
+
+from __future__ import annotations
+
+from xdsl.ir import SSAValue
+
+from ttc.dialects.core.ir import spec_of
+from ttc.dialects.nn.base import axis_in
+from ttc.dialects.nn.softmax import LogSoftmaxOp, SoftmaxOp
+from ttc.dialects.tile import softmax as tile
+from ttc.dialects.tile.base import TileOp
+from ttc.dialects.tile.shape import TransposeOp
+from ttc.passes.nn_to_tile.lowering import Lowering
+
+
+def lower_softmax(op: SoftmaxOp, low: Lowering) -> SSAValue:
+    """tile.softmax, between transposes if the axis is not the last."""
+    return _along_last(op, low, tile.SoftmaxOp)
+
+
+def lower_log_softmax(op: LogSoftmaxOp, low: Lowering) -> SSAValue:
+    """tile.log_softmax, between transposes if the axis is not the last."""
+    return _along_last(op, low, tile.LogSoftmaxOp)
+
+
+def _along_last(op: SoftmaxOp | LogSoftmaxOp, low: Lowering, kind: type[TileOp]) -> SSAValue:
+    rank = spec_of(op.x.type).rank
+    axis = axis_in(op.plain_attrs()["axis"], rank)
+    if axis == rank - 1:
+        return low.emit(kind, low.tile(op.x), axis=-1)
+    swapped = list(range(rank))
+    swapped[axis], swapped[-1] = rank - 1, axis
+    turned = low.emit(TransposeOp, low.tile(op.x, 1), perm=tuple(swapped))
+    return low.emit(TransposeOp, low.emit(kind, turned, axis=-1), perm=tuple(swapped))

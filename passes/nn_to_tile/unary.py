@@ -1,0 +1,25 @@
+"""Lowering of elementwise ops of one operand that are not a function of the element alone."""
+
+from __future__ import annotations
+
+from xdsl.ir import SSAValue
+
+from ttc.dialects.core.ir import spec_of
+from ttc.dialects.nn.unary import CastOp, IdentityOp
+from ttc.dialects.tile import eltwise as tile
+from ttc.passes.nn_to_tile.lowering import Lowering
+
+
+def lower_identity(op: IdentityOp, low: Lowering) -> SSAValue:
+    """The operand itself."""
+    return low.tile(op.x)
+
+
+def lower_cast(op: CastOp, low: Lowering) -> SSAValue:
+    """A cast between dtypes that the target holds alike, and whose values are the same in both, is nothing."""
+    x = low.tile(op.x)
+    old, new = spec_of(op.x.type).dtype, spec_of(op.y.type).dtype
+    same_format = low.format(old) == low.format(new)
+    if same_format and (old == new or (old.kind == new.kind == "i" and old.itemsize <= new.itemsize)):
+        return x
+    return low.emit(tile.CastOp, x, like=op.y, to=str(new))
