@@ -93,9 +93,7 @@ def check_batch(
             assert max_abs(part, _rows(y, sample, size)) <= tol
 
 
-def check_no_batch(
-    op_class: type[NNOp], specs: Sequence[Spec | None], carried: Sequence[bool], attrs: dict[str, Any], size: int
-) -> None:
+def check_no_batch(op_class: type[NNOp], specs: Sequence[Spec | None], carried: Sequence[bool], attrs: dict[str, Any], size: int) -> None:
     """`batch` does not hold for the op's first result."""
     found = op_class.infer(*specs, **attrs)
     result = found if isinstance(found, Spec) else found[0]

@@ -18,11 +18,11 @@ def reduce_sum(x: NDArray, *, axes: tuple[int, ...], keepdims: bool) -> NDArray:
 
 def reduce_mean(x: NDArray, *, axes: tuple[int, ...], keepdims: bool) -> NDArray:
     """Mean over the axes; of integers toward zero, and 0 of none."""
+    count = prod(x.shape[a] for a in axes)
     if x.dtype.kind == "f":
-        return np.mean(x, axis=axes, keepdims=keepdims, dtype=x.dtype)
+        return np.sum(x, axis=axes, keepdims=keepdims, dtype=x.dtype) / x.dtype.type(count)
     total = np.sum(x, axis=axes, keepdims=keepdims)
-    count = max(prod(x.shape[a] for a in axes), 1)
-    quotient = np.abs(total) // count
+    quotient = np.abs(total) // max(count, 1)
     return (quotient if x.dtype.kind == "u" else np.sign(total) * quotient).astype(x.dtype)
 
 

@@ -1,8 +1,6 @@
-"""Numpy semantics of the elementwise ops of one operand.  erf and gelu are in `erf.py`."""
+"""Numpy semantics of the elementwise ops of one operand: arithmetic, rounding, predicates, casts.  erf is in `erf.py`."""
 
 from __future__ import annotations
-
-from math import ceil, floor, isfinite
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -61,12 +59,12 @@ def reciprocal(x: NDArray) -> NDArray:
     return 1 / x
 
 
-def floor_(x: NDArray) -> NDArray:
+def floor(x: NDArray) -> NDArray:
     """The largest whole number not above x."""
     return np.floor(x)
 
 
-def ceil_(x: NDArray) -> NDArray:
+def ceil(x: NDArray) -> NDArray:
     """The smallest whole number not below x."""
     return np.ceil(x)
 
@@ -102,67 +100,3 @@ def is_nan(x: NDArray) -> NDArray:
 def is_inf(x: NDArray) -> NDArray:
     """Whether x is infinite."""
     return np.isinf(x)
-
-
-# ---- activation functions --------------------------------------------------------------------------------------------------------
-
-
-def tanh(x: NDArray) -> NDArray:
-    """tanh x."""
-    return np.tanh(x)
-
-
-def sigmoid(x: NDArray) -> NDArray:
-    """1 / (1 + exp(-x))."""
-    return 1 / (1 + np.exp(-x))
-
-
-def relu(x: NDArray) -> NDArray:
-    """max(x, 0)."""
-    return np.maximum(x, 0)
-
-
-def silu(x: NDArray) -> NDArray:
-    """x * sigmoid(x)."""
-    return x / (1 + np.exp(-x))
-
-
-def softplus(x: NDArray) -> NDArray:
-    """ln(1 + exp x)."""
-    return np.maximum(x, 0) + np.log1p(np.exp(-np.abs(x)))
-
-
-def hard_swish(x: NDArray) -> NDArray:
-    """x * min(max(x + 3, 0), 6) / 6."""
-    return x * np.clip(x + 3, 0, 6) / 6
-
-
-def leaky_relu(x: NDArray, *, alpha: float) -> NDArray:
-    """x where x >= 0, alpha * x elsewhere."""
-    return np.where(x >= 0, x, alpha * x)
-
-
-def elu(x: NDArray, *, alpha: float) -> NDArray:
-    """x where x > 0, alpha * (exp x - 1) elsewhere."""
-    return np.where(x > 0, x, alpha * np.expm1(x))
-
-
-def hard_sigmoid(x: NDArray, *, alpha: float, beta: float) -> NDArray:
-    """min(max(alpha * x + beta, 0), 1)."""
-    return np.clip(alpha * x + beta, 0, 1)
-
-
-def clip(x: NDArray, *, min: float | None = None, max: float | None = None) -> NDArray:
-    """min(max(x, min), max)."""
-    if x.dtype.kind in "iu":
-        info = np.iinfo(x.dtype)
-        min = None if min is None else _within(ceil(min) if isfinite(min) else min, info)
-        max = None if max is None else _within(floor(max) if isfinite(max) else max, info)
-    if min is not None:
-        x = np.maximum(x, x.dtype.type(min))
-    return x if max is None else np.minimum(x, x.dtype.type(max))
-
-
-def _within(limit: float, info: np.iinfo) -> int:
-    """The limit brought into an integer dtype's range."""
-    return info.min if limit <= info.min else info.max if limit >= info.max else int(limit)

@@ -1,0 +1,124 @@
+"""Ops that pick elements by computed indices.  A negative index counts from the end; one out of range is E0802 when the op runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def, traits_def
+from xdsl.traits import Pure
+
+from ttc.dialects.core.errors import Error
+from ttc.dialects.core.ir import DYNAMIC, INT, Spec
+from ttc.dialects.nn.base import TENSOR, NNOp, axis_in
+
+
+class GatherBase(NNOp):
+    """y = elements of x chosen by indices; the op's attributes say along which dimensions."""
+
+    x = operand_def(TENSOR)
+    indices = operand_def(TENSOR)
+    y = result_def(TENSOR)
+    traits = traits_def(Pure())
+
+
+def require_indices(indices: Spec) -> Spec:
+    """Raises E0403 unless the tensor is of int32 or int64."""
+    if str(indices.dtype) not in ("int32", "int64"):
+        raise Error("E0403", f"indices are int32 or int64, not {indices.dtype}")
+    return indices
+
+
+@irdl_op_definition
+class GatherOp(GatherBase):
+    """Slices of x along one axis: y[a.., i.., b..] = x[a.., indices[i..], b..].
+
+    Args:    x: tensor[a.., d_axis, b..], any dtype.  indices: tensor[i..], int32 or int64, in [-d_axis, d_axis).  axis: in [-rank, rank) of x.
+    Returns: y: tensor[a.., i.., b..], x's dtype.
+    Raises:  E0412 if axis is outside the rank, E0403 if indices are not int32 or int64.
+    Source:  ONNX Gather-13; torch.index_select, torch.nn.functional.embedding.
+    """
+
+    name = "nn.gather"
+    axis = prop_def(INT)
+
+    @classmethod
+    def infer(cls, x: Spec, indices: Spec, *, axis: int) -> Spec:
+        place = axis_in(axis, x.rank)
+        return Spec((*x.shape[:place], *require_indices(indices).shape, *x.shape[place + 1 :]), x.dtype)
+
+    @classmethod
+    def batch(cls, carried: Sequence[bool], operands: Sequence[Spec | None], result: Spec, attrs: dict[str, Any], size: int) -> bool:
+        x, indices = operands
+        if x is None or indices is None:
+            return False
+        if axis_in(attrs["axis"], x.rank) != 0:
+            return tuple(carried) == (True, False)
+        return tuple(carried) == (False, True) and indices.rank > 0
+
+
+@irdl_op_definition
+class GatherElementsOp(GatherBase):
+    """Elements of x, one for each place of indices: for axis 1 of rank 3, y[i, j, k] = x[i, indices[i, j, k], k].
+
+    Args:    x: tensor[...], any dtype.  indices: tensor of x's rank, int32 or int64, in [-d_axis, d_axis); in dimensions other than the
+             axis not larger than x.  axis: in [-rank, rank).
+    Returns: y: shape of indices, x's dtype.
+    Raises:  E0412 if axis is outside the rank, E0401 if indices do not suit x, E0403 if they are not int32 or int64.
+    Source:  ONNX GatherElements-13; torch.gather.
+    """
+
+    name = "nn.gather_elements"
+    axis = prop_def(INT)
+
+    @classmethod
+    def infer(cls, x: Spec, indices: Spec, *, axis: int) -> Spec:
+        place = axis_in(axis, x.rank)
+        if require_indices(indices).rank != x.rank:
+            raise Error("E0401", f"indices {indices} are not of the rank of {x}")
+        for i, (length, count) in enumerate(zip(x.shape, indices.shape, strict=True)):
+            if i != place and DYNAMIC not in (length, count) and count > length:
+                raise Error("E0401", f"indices {indices} are larger than {x} in dimension {i}")
+        return Spec(indices.shape, x.dtype)
+
+    @classmethod
+    def batch(cls, carried: Sequence[bool], operands: Sequence[Spec | None], result: Spec, attrs: dict[str, Any], size: int) -> bool:
+        x, indices = operands
+        if not all(carried) or x is None or indices is None:
+            return False
+        return axis_in(attrs["axis"], x.rank) != 0 and x.shape[0] == indices.shape[0]
+
+
+@irdl_op_definition
+class GatherNdOp(GatherBase):
+    """Slices of x at index tuples: y[n.., i..] = x[n.., indices[n.., i.., 0], ..., indices[n.., i.., k - 1]].
+
+    Args:    x: tensor[n.., d.., r..], any dtype, k dimensions d.  indices: tensor[n.., i.., k], int32 or int64, entry j in [-d_j, d_j).
+             batch_dims: number of dimensions n, which x and indices share.
+    Returns: y: tensor[n.., i.., r..], x's dtype.
+    Raises:  E0401 if shapes do not suit each other or k is dynamic or 0, E0402 if batch_dims is negative or too large,
+             E0403 if indices are not int32 or int64.
+    Source:  ONNX GatherND-13.
+    """
+
+    name = "nn.gather_nd"
+    batch_dims = prop_def(INT)
+
+    @classmethod
+    def infer(cls, x: Spec, indices: Spec, *, batch_dims: int) -> Spec:
+        if not 0 <= batch_dims < min(x.rank, require_indices(indices).rank):
+            raise Error("E0402", f"batch_dims {batch_dims} does not suit {x} and indices {indices}")
+        depth = indices.shape[-1]
+        if depth < 1 or batch_dims + depth > x.rank:
+            raise Error("E0401", f"indices {indices} hold tuples of {depth} for {x}")
+        for length, count in zip(x.shape[:batch_dims], indices.shape[:batch_dims], strict=True):
+            if length != count:
+                raise Error("E0401", f"{x} and indices {indices} differ in the first {batch_dims} dimensions")
+        return Spec((*indices.shape[:-1], *x.shape[batch_dims + depth :]), x.dtype)
+
+    @classmethod
+    def batch(cls, carried: Sequence[bool], operands: Sequence[Spec | None], result: Spec, attrs: dict[str, Any], size: int) -> bool:
+        _, indices = operands
+        if attrs["batch_dims"] > 0:
+            return all(carried)
+        return tuple(carried) == (False, True) and indices is not None and indices.rank > 1

@@ -1,0 +1,169 @@
+"""Ops that keep elements and change shape: reshape, transpose, expand, repeat, and the shape itself.  Pieces are in `pieces.py`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def, traits_def
+from xdsl.traits import Pure
+
+from ttc.dialects.core.errors import Error
+from ttc.dialects.core.ir import DYNAMIC, INTS, Spec
+from ttc.dialects.nn.base import TENSOR, NNOp, broadcast_shapes
+
+
+def require_length(values: Sequence[int], rank: int, what: str) -> None:
+    """Raises E0402 unless there is one value a dimension."""
+    if len(values) != rank:
+        raise Error("E0402", f"{what} has {len(values)} values for a tensor of rank {rank}")
+
+
+def require_sizes(values: Sequence[int], what: str) -> None:
+    """Raises E0402 if a value is negative."""
+    if any(v < 0 for v in values):
+        raise Error("E0402", f"{what} {list(values)} has a negative value")
+
+
+def rescale_leading(shape: tuple[int, ...], size: int, new_size: int) -> tuple[int, ...]:
+    """The shape of new_size samples, given that of `size` samples which carries them in dimension 0."""
+    return (shape[0] // size * new_size, *shape[1:])
+
+
+class ShapeOp(NNOp):
+    """One operand x, one result y of its dtype."""
+
+    x = operand_def(TENSOR)
+    y = result_def(TENSOR)
+    traits = traits_def(Pure())
+
+
+@irdl_op_definition
+class ReshapeOp(ShapeOp):
+    """The elements of x in row-major order under another shape.
+
+    Args:    x: tensor[...], any dtype.  shape: sizes; where x has a dynamic dimension one of them is -1, what remains.
+    Returns: y: tensor[shape], x's dtype.
+    Raises:  E0401 if the numbers of elements differ, E0402 if a size is negative.
+    Source:  ONNX Reshape-14 (0 and -1: the importer resolves them); torch.reshape.
+    """
+
+    name = "nn.reshape"
+    shape = prop_def(INTS)
+
+    @classmethod
+    def infer(cls, x: Spec, *, shape: tuple[int, ...]) -> Spec:
+        result = Spec(shape, x.dtype)
+        if any(d < DYNAMIC for d in shape) or shape.count(DYNAMIC) > (0 if x.is_static else 1):
+            raise Error("E0402", f"shape {list(shape)} has a negative size")
+        if result.is_static and (not x.is_static or x.elements != result.elements):
+            raise Error("E0401", f"{x} does not have the elements of shape {list(shape)}")
+        return result
+
+    @classmethod
+    def batch(cls, carried: Sequence[bool], operands: Sequence[Spec | None], result: Spec, attrs: dict[str, Any], size: int) -> bool:
+        (x,) = operands
+        return carried[0] and x is not None and x.is_static and result.rank > 0 and result.is_static and result.shape[0] % size == 0
+
+    @classmethod
+    def rebatch(cls, attrs: dict[str, Any], old: Spec, size: int, new_size: int) -> dict[str, Any]:
+        return {**attrs, "shape": rescale_leading(old.shape, size, new_size)}
+
+
+@irdl_op_definition
+class TransposeOp(ShapeOp):
+    """Permutation of dimensions: dimension i of y is dimension perm[i] of x.
+
+    Args:    x: tensor[...], any dtype.  perm: a permutation of 0 .. rank - 1.
+    Returns: y: x's dtype.
+    Raises:  E0402 if perm is no permutation of the dimensions.
+    Source:  ONNX Transpose-13; torch.permute.
+    """
+
+    name = "nn.transpose"
+    perm = prop_def(INTS)
+
+    @classmethod
+    def infer(cls, x: Spec, *, perm: tuple[int, ...]) -> Spec:
+        if sorted(perm) != list(range(x.rank)):
+            raise Error("E0402", f"perm {list(perm)} is no permutation of {x.rank} dimensions")
+        return Spec(tuple(x.shape[i] for i in perm), x.dtype)
+
+    @classmethod
+    def batch(cls, carried: Sequence[bool], operands: Sequence[Spec | None], result: Spec, attrs: dict[str, Any], size: int) -> bool:
+        return carried[0] and attrs["perm"][0] == 0
+
+
+@irdl_op_definition
+class ExpandOp(ShapeOp):
+    """x broadcast with a shape, as numpy broadcasts two arrays: a 1 in the shape keeps x's size.
+
+    Args:    x: tensor[...], any dtype.  shape: sizes.
+    Returns: y: the broadcast shape, x's dtype.
+    Raises:  E0401 if x does not broadcast with the shape, E0402 if a size is negative.
+    Source:  ONNX Expand-13; torch.Tensor.expand (-1: the importer resolves it).
+    """
+
+    name = "nn.expand"
+    shape = prop_def(INTS)
+
+    @classmethod
+    def infer(cls, x: Spec, *, shape: tuple[int, ...]) -> Spec:
+        require_sizes(shape, "shape")
+        return Spec(broadcast_shapes(x.shape, shape), x.dtype)
+
+    @classmethod
+    def batch(cls, carried: Sequence[bool], operands: Sequence[Spec | None], result: Spec, attrs: dict[str, Any], size: int) -> bool:
+        (x,) = operands
+        return carried[0] and x is not None and x.rank == result.rank > 0 and x.shape[0] == result.shape[0]
+
+    @classmethod
+    def rebatch(cls, attrs: dict[str, Any], old: Spec, size: int, new_size: int) -> dict[str, Any]:
+        shape = attrs["shape"]
+        if len(shape) < old.rank or shape[0] == 1:
+            return attrs
+        return {**attrs, "shape": rescale_leading(shape, size, new_size)}
+
+
+@irdl_op_definition
+class RepeatOp(ShapeOp):
+    """Whole copies of x side by side, repeats[i] of them along dimension i.
+
+    Args:    x: tensor[...], any dtype.  repeats: one a dimension, at least 0.
+    Returns: y: x's shape times repeats, x's dtype.
+    Raises:  E0402 if repeats does not suit the rank or has a negative value.
+    Source:  ONNX Tile-13; torch.Tensor.repeat.
+    """
+
+    name = "nn.repeat"
+    repeats = prop_def(INTS)
+
+    @classmethod
+    def infer(cls, x: Spec, *, repeats: tuple[int, ...]) -> Spec:
+        require_length(repeats, x.rank, "repeats")
+        require_sizes(repeats, "repeats")
+        return Spec(tuple(DYNAMIC if d == DYNAMIC else d * n for d, n in zip(x.shape, repeats, strict=True)), x.dtype)
+
+    @classmethod
+    def batch(cls, carried: Sequence[bool], operands: Sequence[Spec | None], result: Spec, attrs: dict[str, Any], size: int) -> bool:
+        return carried[0] and attrs["repeats"][0] == 1
+
+
+@irdl_op_definition
+class ShapeOfOp(NNOp):
+    """The sizes of x's dimensions.
+
+    Args:    x: tensor[...], any dtype.
+    Returns: y: tensor[rank], int64.
+    Source:  ONNX Shape-15 (start and end: the importer slices); torch.Tensor.size.
+    """
+
+    name = "nn.shape"
+    x = operand_def(TENSOR)
+    y = result_def(TENSOR)
+    traits = traits_def(Pure())
+
+    @classmethod
+    def infer(cls, x: Spec) -> Spec:
+        return Spec((x.rank,), np.dtype(np.int64))
