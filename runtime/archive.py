@@ -11,8 +11,9 @@ import hashlib
 import mmap
 import os
 import stat
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from math import prod
 from pathlib import Path
@@ -114,10 +115,8 @@ class Archive:
 
     def netlist(self) -> Netlist:
         """The netlist, well formed but not yet checked.  Raises E0609."""
-        try:
+        with in_file(self.path):
             return json_text.loads(bytes(self.member(NETLIST)))
-        except Error as error:
-            raise error.at(f"{self.path}: {NETLIST}") from None
 
     def tensor(self, key: str) -> NDArray:
         """A tensor in its storage dtype, read-only.  Raises E0304."""
@@ -150,21 +149,31 @@ def open_archive(path: str | os.PathLike[str], *, verify_tensors: bool = True, t
     Raises:  E0102 if there is no such file; E0701 to E0704.
     """
     place = Path(path)
-    data = _map_file(place)
-    try:
+    with in_file(place):
+        data = _map_file(place)
         directory = read_directory(data)
+        if MANIFEST in directory.entries and not directory.comment.startswith(_SEAL.encode("ascii")):
+            raise Error("E0703", "the archive has no seal: it was repackaged", hint="fetch it again, or compile the model again")
         manifest_bytes = _manifest_bytes(data, directory)
         manifest = manifest_from_json(bytes(manifest_bytes))
         if directory.comment != _seal(manifest_bytes, directory.raw):
-            hint = "was it repackaged or changed? compile the model again"
-            raise Error("E0704", "the archive's seal does not match its manifest and directory", hint=hint)
+            hint = "fetch it again, or compile the model again"
+            raise Error("E0704", "the archive's manifest or directory was changed: its seal does not match", hint=hint)
         check_layout(data, directory)
         _check_members(manifest, directory.entries)
         eager = {n: m for n, m in manifest.members.items() if verify_tensors or not n.startswith("tensors/")}
         _check_hashes(data, eager, directory.entries, threads or available_cores())
+        return Archive(place, manifest, directory.entries, data)
+
+
+@contextmanager
+def in_file(path: Path) -> Iterator[None]:
+    """Errors name the file, and the place in it if they have one."""
+    try:
+        yield
     except Error as error:
-        raise error.at(str(place)) from None
-    return Archive(place, manifest, directory.entries, data)
+        error.where = f"{path}: {error.where}" if error.where else str(path)
+        raise
 
 
 def _map_file(path: Path) -> memoryview:
@@ -173,13 +182,13 @@ def _map_file(path: Path) -> memoryview:
         fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
-        raise Error("E0102", f"cannot open {path}: {reason}") from None
+        raise Error("E0102", f"cannot open it: {reason}") from None
     try:
         status = os.fstat(fd)
         if not stat.S_ISREG(status.st_mode):
-            raise Error("E0102", f"cannot open {path}: it is not a regular file")
+            raise Error("E0102", "it is not a regular file")
         if status.st_size == 0:
-            raise Error("E0701", "the file is empty", str(path))
+            raise Error("E0701", "the file is empty")
         return memoryview(mmap.mmap(fd, status.st_size, access=mmap.ACCESS_READ))
     finally:
         os.close(fd)

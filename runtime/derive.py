@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from math import prod
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,7 +57,7 @@ class Derivation:
 
     def _source(self, key: str) -> TensorSource:
         old = self._constants.sources[key]
-        return TensorSource.of_array(self._value(key).reshape(old.shape), old.format)
+        return TensorSource.of_array(_shaped(self._value(key), old.shape, key), old.format)
 
     def _is_affected(self, key: str, path: tuple[str, ...]) -> bool:
         """Whether a given parameter is this tensor or goes into it.  Raises E0703 for a tensor derived from itself."""
@@ -109,7 +110,13 @@ class Derivation:
             value = self._constants[key]
         else:
             value = self._value(key)
-        return format_.round(np.asarray(value).astype(format_.compute, copy=False)).reshape(work.results[0].shape)
+        return format_.round(_shaped(np.asarray(value).astype(format_.compute, copy=False), work.results[0].shape, key or str(sym)))
+
+
+def _shaped(value: NDArray, shape: tuple[int, ...], name: str) -> NDArray:
+    if value.size != prod(shape):
+        raise Error("E0703", f"tensor '{name}' of shape {list(shape)} cannot take a value of shape {list(value.shape)}")
+    return value.reshape(shape)
 
 
 def _without_literals(function: Function, given: Mapping[str, NDArray]) -> Function:

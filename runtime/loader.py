@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from ttc.dialects.core.errors import Error
-from ttc.runtime.archive import Archive, open_archive
+from ttc.runtime.archive import Archive, in_file, open_archive
 from ttc.runtime.engines.table import engine_named
 from ttc.runtime.executor import Executor
 from ttc.runtime.manifest import signatures
@@ -29,10 +29,8 @@ def load_program(path: str | os.PathLike[str], *, engine: str = "reference", thr
 
 def program_of(archive: Archive, *, engine: str = "reference", threads: int | None = None) -> Program:
     """The program of a verified archive.  Raises E06xx for its netlist, E0703 for a manifest that does not fit the netlist."""
-    try:
-        netlist = archive.netlist()
+    netlist = archive.netlist()
+    with in_file(archive.path):
         if archive.manifest.target != netlist.chip.target or archive.manifest.programs != signatures(netlist):
             raise Error("E0703", "the manifest's target or programs differ from the netlist's")
         return build_program(netlist, archive.manifest.description, archive.sources(), engine=engine, threads=threads)
-    except Error as error:
-        raise error.at(str(archive.path)) from None

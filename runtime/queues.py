@@ -89,7 +89,11 @@ def check_entry(queue: Queue, entry: NDArray) -> None:
 
 
 class QueueSet:
-    """The queues of one program, for one run at a time.  States are rams, one a tensor, however many queues show it."""
+    """The queues of one program, for one run at a time.
+
+    States are rams, one a tensor, however many queues show it.  A parameter's queue is here only if the program writes it: graphs read
+    parameters from the program's constants, which change between runs.
+    """
 
     def __init__(self, netlist: Netlist, program: Program) -> None:
         self._bound = {name: bound_queues(netlist.graphs[name], netlist) for name in executed_graphs(program)}
@@ -101,8 +105,9 @@ class QueueSet:
             readers.setdefault(result.queue, []).append(USER)
         self._states: dict[str, Ram] = {}
         self._queues: dict[str, Ring | Ram] = {}
+        written = {name for graph in self._bound for _, name in netlist.graphs[graph].writes}
         for name, queue in netlist.queues.items():
-            if queue.kind not in HELD:
+            if queue.kind not in HELD or name in written:
                 self._queues[name] = self._make(queue, dict.fromkeys(readers.get(name, ())))
 
     def __getitem__(self, name: str) -> Ring | Ram:

@@ -98,7 +98,7 @@ class Directory(NamedTuple):
 
 
 def read_directory(data: memoryview) -> Directory:
-    """Parse the directory of a zip file.
+    """Parse the directory of a zip file; where members lie is for `check_layout` to judge.
 
     Args:    data: the whole file.
     Raises:  E0701 if it is no zip file, or damaged; E0703 for members that are compressed, encrypted, unsafely named, or not plain files.
@@ -111,8 +111,6 @@ def read_directory(data: memoryview) -> Directory:
         entry, position = _read_entry(raw, position)
         if entry.name in entries:
             raise Error("E0703", f"the archive holds '{entry.name}' twice")
-        if entry.end > offset:
-            raise Error("E0701", f"the data of '{entry.name}' reaches beyond the archive's directory")
         entries[entry.name] = entry
     if len(entries) != count:
         raise Error("E0701", f"the archive's directory lists {len(entries)} members where {count} were announced")

@@ -9,6 +9,7 @@ import pytest
 
 from ttc.dialects.core.plain import Function, TensorType, Work
 from ttc.dialects.netlist.model import Argument, Chip, Graph, Host, Instruction, Netlist, Op, Program, Queue
+from ttc.dialects.netlist.sizes import queue_buffer_bytes
 from ttc.runtime.manifest import Derived, Description, Variable
 from ttc.runtime.tensors import TensorSource
 
@@ -40,8 +41,8 @@ class Builder:
 
     def queue(self, name: str, kind: str, tensor: TensorType, *, entries: int = 1, key: str | None = None, source: str = "HOST") -> None:
         kept = kind in ("parameter", "constant", "state")
-        size = -(-8 * int(np.prod(tensor.shape)) * entries // 64) * 64 or 64
-        address, self._address = self._address, self._address + size
+        size = queue_buffer_bytes(tensor, entries, None, HOST_CHIP)
+        address, self._address = self._address, self._address + -(-size // 64) * 64
         lifetime = None if kept else (0, 0)
         self.queues[name] = Queue(
             name, kind, "ram" if kept else "queue", source, tensor, entries, "host", 0, (1, 1), None, ((0, address),), size, key, lifetime
@@ -75,7 +76,11 @@ def counter() -> tuple[Netlist, dict[str, TensorSource], Description]:
     b.queue("one", "constant", VECTOR, key="one")
     for name, source in (("y", "y_add"), ("next", "inc"), ("now", "copy"), ("z", "double_add")):
         b.queue(name, "output", VECTOR, source=source)
-    b.graph("step_0", [op("y_add", "add", ["x", "counter"], VECTOR), op("inc", "add", ["counter", "one"], VECTOR)], [("y_add", "y"), ("inc", "next")])
+    b.graph(
+        "step_0",
+        [op("y_add", "add", ["x", "counter"], VECTOR), op("inc", "add", ["counter", "one"], VECTOR)],
+        [("y_add", "y"), ("inc", "next")],
+    )
     b.graph("peek_0", [op("copy", "identity", ["counter"], VECTOR)], [("copy", "now")])
     b.graph("double_0", [op("double_add", "add", ["x", "x"], VECTOR)], [("double_add", "z")])
     x = Argument("x", "input", "x", (4,), "float32")
@@ -94,7 +99,7 @@ def counter() -> tuple[Netlist, dict[str, TensorSource], Description]:
 
 @pytest.fixture
 def affine() -> tuple[Netlist, dict[str, TensorSource], Description]:
-    """y = (x + scaled) * w where `scaled` is derived: 3 * b + w; parameters w (stored) and b (not stored)."""
+    """`forward`: y = (x + scaled) * w, and `grow`: w = w + w, where `scaled` is derived: 3 * b + w; parameters w (stored) and b (not stored)."""
     b = Builder()
     b.queue("x", "input", VECTOR, entries=3)
     b.queue("w", "parameter", VECTOR, key="w")
@@ -103,6 +108,9 @@ def affine() -> tuple[Netlist, dict[str, TensorSource], Description]:
     b.graph("forward_0", [op("add", "add", ["x", "scaled"], VECTOR), op("mul", "mul", ["add", "w"], VECTOR)], [("mul", "y")], input_count=3)
     x = Argument("x", "input", "x", (3, 4), "float32", streamed=True)
     b.program("forward", [x], [replace(x, name="y", kind="output", queue="y")], ["forward_0"])
+    b.queue("w2", "output", VECTOR, source="sum")
+    b.graph("grow_0", [op("sum", "add", ["w", "w"], VECTOR)], [("sum", "w2")])
+    b.program("grow", [], [Argument("w", "parameter", "w2", (4,), "float32", updates="w")], ["grow_0"])
     expression = Function(
         (),
         (

@@ -116,15 +116,23 @@ def test_a_streamed_input_is_cut_into_microbatches(affine):
 
 
 def test_a_result_may_update_a_parameter(affine):
-    netlist, tensors, description = affine
-    description = replace(description, derived=())
-    program = netlist.programs["forward"]
-    update = replace(program.results[0], name="new w", kind="parameter", updates="w", shape=(3, 4))
-    netlist.programs["forward"] = replace(program, results=(*program.results, update))
-    wide = replace(description, parameters={"w": Variable("w", (3, 4), "float32")})
-    with pytest.raises(Error) as failure:  # the update has three times the elements of the tensor that holds w
-        Executor(build_program(netlist, wide, tensors)).run({"x": np.zeros((3, 4), np.float32)})
-    assert failure.value.code == "E0801"
+    netlist, description, tensors = reordered(affine)
+    executor = Executor(build_program(netlist, replace(description, derived=()), tensors))
+    x = np.zeros((3, 4), np.float32)
+    assert executor.run({}, "grow") == {}
+    assert executor.run({"x": x})["y"].tolist() == [[(0 + 5) * 4] * 4] * 3
+    executor.reset()
+    assert executor.run({"x": x})["y"].tolist() == [[(0 + 5) * 2] * 4] * 3
+
+
+def test_an_update_that_the_tensor_cannot_take_is_an_error(affine):
+    netlist, description, tensors = reordered(affine)
+    variable = Variable("w", (2, 4), "float32")
+    with pytest.raises(Error) as failure:
+        build_program(netlist, replace(description, parameters={"w": variable}, derived=()), tensors).with_parameters(
+            {"w": np.zeros((2, 4), np.float32)}
+        )
+    assert failure.value.code == "E0703"
 
 
 def reordered(case):
