@@ -78,9 +78,9 @@ class Builder:
     # ---- leaves ---------------------------------------------------------------------------------------------------------------
 
     def initializer(self, name: str, weight: Weight) -> SSAValue:
-        """The leaf of an initializer: a parameter if it is floating point, else a constant."""
+        """The leaf of an initializer: a parameter if it is floating point, else a constant.  Scalars are numbers of the program: constants."""
         spec = Spec(weight.shape, weight.dtype)
-        if _is_float(weight.dtype):
+        if _is_float(weight.dtype) and weight.shape:
             self._weights[name] = weight
             return self._leaf(ParamOp, {"sym": name, "value": WeightAttr.of(name, spec)}, spec, name)
         if spec.elements <= LiteralAttr.MAX_ELEMENTS:
