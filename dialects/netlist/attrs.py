@@ -1,4 +1,7 @@
-"""Attributes of dialect netlist: the plain dataclasses of `model.py` as readable text, such as `#netlist.grid<row = 0, col = 2, rows = 4, cols = 1>`."""
+"""Attributes of dialect netlist: the plain dataclasses of `model.py` as readable text.
+
+Example: `#netlist.grid<row = 0, col = 2, rows = 4, cols = 1>`.
+"""
 
 from __future__ import annotations
 
@@ -87,7 +90,7 @@ class BufferAttr(RecordAttr):
 
 @irdl_attr_definition
 class ArgumentAttr(RecordAttr):
-    """An argument or result of a program: `#netlist.argument<name = "x", kind = "input", queue = "x", shape = [8, 3], dtype = "float32">`."""
+    """An argument or result: `#netlist.argument<name = "x", kind = "input", queue = "x", shape = [8, 3], dtype = "float32">`."""
 
     name = "netlist.argument"
     KIND = model.Argument

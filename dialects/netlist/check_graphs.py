@@ -238,8 +238,8 @@ def _tile_bytes_of(role: str, op: Op, result: TensorType, netlist: Netlist) -> i
 
 
 def _check_settings(op: Op, where: str, found: Findings) -> None:
-    found.require(op.fidelity in FIDELITIES, "E0607", where, f"there is no fidelity '{op.fidelity[:40]}'", found.nearest(op.fidelity, FIDELITIES))
-    found.require(op.precision in PRECISIONS, "E0607", where, f"there is no precision '{op.precision[:40]}'", found.nearest(op.precision, PRECISIONS))
-    found.require(op.accumulate in ACCUMULATE, "E0607", where, f"nothing accumulates in '{op.accumulate[:40]}'", found.nearest(op.accumulate, ACCUMULATE))
+    settings = (("fidelity", op.fidelity, FIDELITIES), ("precision", op.precision, PRECISIONS), ("accumulator", op.accumulate, ACCUMULATE))
+    for what, value, known in settings:
+        found.require(value in known, "E0607", where, f"there is no {what} '{value[:40]}'", f"known: {', '.join(known)}")
     found.require(op.intermediate in FORMATS, "E0607", where, f"there is no data format '{op.intermediate[:40]}'")
     found.require(op.cycles >= 0, "E0609", where, "its cycles are negative")

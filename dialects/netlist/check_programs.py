@@ -18,7 +18,9 @@ MAX_ITERATIONS = 1 << 20
 """Runs of the innermost loop."""
 MAX_USES = 1 << 22
 """Reads and writes of queues in all epochs of a program."""
-ARGUMENTS = {"var": "nv", "set": "dv", "add": "dvv", "mul": "dvv", "inc": "dv", "incwrap": "dvv", "loop": "v", "endloop": "", "execute": "g"}
+ARGUMENTS = {
+    "var": "nv", "set": "dv", "add": "dvv", "mul": "dvv", "inc": "dv", "incwrap": "dvv", "loop": "v", "endloop": "", "execute": "g",
+}  # fmt: skip
 """Arguments of each opcode: n a new variable, d a declared one, v an integer or a declared variable, g a graph."""
 RESULT_KINDS = {"output": ("output",), "parameter": ("parameter", "output"), "state": ("state", "output")}
 """Kinds of queue that may carry a result of that kind."""
@@ -52,7 +54,8 @@ def _check_arguments(program: Program, netlist: Netlist, where: str, found: Find
         here = f"{where}, result '{result.name}'"
         _check_argument(result, RESULT_KINDS.get(result.kind, ()), netlist, here, found)
         updates = result.kind in ("parameter", "state")
-        found.require(updates == (result.updates is not None), "E0608", here, f"a result of kind {result.kind} and what it updates disagree")
+        agree = updates == (result.updates is not None)
+        found.require(agree, "E0608", here, f"kind {result.kind} {'must' if updates else 'cannot'} name what it updates")
 
 
 def _check_argument(argument: Argument, kinds: tuple[str, ...], netlist: Netlist, where: str, found: Findings) -> None:
@@ -60,7 +63,8 @@ def _check_argument(argument: Argument, kinds: tuple[str, ...], netlist: Netlist
     if queue is None:
         found.add("E0601", where, f"'{argument.queue}' is no queue", found.nearest(argument.queue, netlist.queues))
         return
-    found.require(queue.kind in kinds, "E0608", where, f"its kind {argument.kind} does not go with queue '{queue.name}' of kind {queue.kind}")
+    message = f"its kind {argument.kind} does not go with queue '{queue.name}' of kind {queue.kind}"
+    found.require(queue.kind in kinds, "E0608", where, message)
     if min(argument.shape, default=0) < 0 or -1 in queue.tensor.shape:
         return
     elements, entry = prod(argument.shape), queue.tensor.elements
@@ -101,7 +105,7 @@ class Walk:
             return
         if not self.found.require(len(form) == len(instruction.args), "E0608", where, f"takes {len(form)} arguments"):
             return
-        if all([self._check_value(kind, value, where) for kind, value in zip(form, instruction.args, strict=True)]):
+        if all(self._check_value(kind, value, where) for kind, value in zip(form, instruction.args, strict=True)):
             self._run(instruction, where)
 
     def finish(self) -> None:

@@ -46,8 +46,8 @@ class _Bad(Exception):
         return self
 
 
-def decode(kind: type, raw: Any, root: str = "$") -> Any:
-    """A value of the dataclass `kind` from raw values.  Raises E0609 naming the path."""
+def decode(kind: Any, raw: Any, root: str = "$") -> Any:
+    """A value of a dataclass (or another type hint) from raw values.  Raises E0609 naming the path."""
     try:
         return decoder(kind)(raw, 0)
     except _Bad as bad:

@@ -21,7 +21,9 @@ from ttc.dialects.core.ir import INT, INTS, STR, TtcOp
 from ttc.dialects.netlist.attrs import (
     RECORDS,
     AddressesAttr,
+    ArgumentAttr,
     BlockingAttr,
+    BufferAttr,
     ChipAttr,
     GridAttr,
     HostAttr,
@@ -206,7 +208,7 @@ class NetlistOp(NetlistBase):
     type_attr = prop_def(STR, prop_name="type")
     place_attr = opt_prop_def(base(GridAttr) | base(HostAttr), prop_name="place")
     blocking_attr = opt_prop_def(base(BlockingAttr), prop_name="blocking")
-    buffers_attr = opt_prop_def(base(ArrayAttr), prop_name="buffers")
+    buffers_attr = opt_prop_def(ArrayAttr.constr(base(BufferAttr)), prop_name="buffers")
     intermediate_attr = opt_prop_def(STR, prop_name="intermediate")
     accumulate_attr = opt_prop_def(STR, prop_name="accumulate")
     fidelity_attr = opt_prop_def(STR, prop_name="fidelity")
@@ -325,8 +327,8 @@ class ProgramOp(_Container):
 
     name = "netlist.program"
     sym_attr = prop_def(STR, prop_name="sym")
-    arguments_attr = opt_prop_def(base(ArrayAttr), prop_name="arguments")
-    outputs_attr = opt_prop_def(base(ArrayAttr), prop_name="results")
+    arguments_attr = opt_prop_def(ArrayAttr.constr(base(ArgumentAttr)), prop_name="arguments")
+    outputs_attr = opt_prop_def(ArrayAttr.constr(base(ArgumentAttr)), prop_name="results")
 
     sym: str = _field("sym", str)
 

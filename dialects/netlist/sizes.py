@@ -42,7 +42,7 @@ def queue_buffer_bytes(tensor: TensorType, entries: int, blocking: Blocking | No
 
 
 def steps_along(tiles: int, cores: int, block: int) -> int | None:
-    """Steps in which `cores` cores with blocks of `block` tiles pass over `tiles` tiles of one dimension; None if a core has nothing to do."""
+    """Steps in which cores with blocks of `block` tiles pass over `tiles` tiles of one dimension; None if a core has nothing to do."""
     if (cores - 1) * block >= tiles:
         return None
     return -(-tiles // (cores * block))

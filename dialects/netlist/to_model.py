@@ -10,9 +10,10 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation, SSAValue
 
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.ir import source_names
+from ttc.dialects.core.ir import source_names, verify
 from ttc.dialects.core.to_plain import plain_block, plain_type
 from ttc.dialects.netlist.checks import require_valid
+from ttc.dialects.netlist.codec import decode, encode
 from ttc.dialects.netlist.model import Graph, Grid, Netlist, Op, Program, Queue
 from ttc.dialects.netlist.ops import GraphOp, NetlistOp, ProgramOp, QueueOp, ReadOp, WriteOp, chip_of
 
@@ -47,6 +48,7 @@ def to_model(module: ModuleOp) -> Netlist:
 
 def verify_netlist(module: ModuleOp) -> Netlist:
     """Convert a module and check every structural rule; returns the model.  Raises one Error, of the first broken rule."""
+    verify(module)
     netlist = to_model(module)
     require_valid(netlist)
     return netlist
@@ -70,7 +72,8 @@ def _queue(op: QueueOp, sources: dict[str, str]) -> Queue:
     tensor = plain_type(fields.pop("tensor"))
     source = sources.get(name, "HOST") if fields["kind"] in ("output", "edge") else "HOST"
     blocking = fields.pop("blocking", None)
-    return Queue(name=name, source=source, tensor=tensor, blocking=blocking, **fields)
+    queue = Queue(name=name, source=source, tensor=tensor, blocking=blocking, **fields)
+    return decode(Queue, encode(queue), f"queue '{name}'")  # properties are less strictly typed than fields
 
 
 def _graph(op: GraphOp, queues: dict[str, QueueOp]) -> Graph:
@@ -116,6 +119,8 @@ def _op(op: NetlistOp) -> Op:
     if isinstance(place, Grid) and not op.buffers:
         raise Error("E0609", "its buffers are not decided", where=where)
     given = {name: value for name in OPTIONAL if (value := op.get(name)) is not None}
+    if "inner" in given:
+        given["inner"] = decode(tuple[int, int], given["inner"], where)
     return Op(
         name=op.sym,
         type=op.type,
