@@ -27,7 +27,9 @@ def test_correlation_hides_scale_and_the_others_do_not() -> None:
     assert not found.within
 
 
-@pytest.mark.parametrize(("error", "low", "within"), [(9e-5, False, True), (1.1e-4, False, False), (1.9e-2, True, True), (2.1e-2, True, False)])
+@pytest.mark.parametrize(
+    ("error", "low", "within"), [(9e-5, False, True), (1.1e-4, False, False), (1.9e-2, True, True), (2.1e-2, True, False)]
+)
 def test_bounds(error: float, low: bool, within: bool) -> None:
     assert compare(np.array([1 + error]), np.array([1.0]), low_precision=low).within == within
 

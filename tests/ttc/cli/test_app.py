@@ -1,0 +1,102 @@
+"""Exit statuses, messages, and what a closed pipe or an interrupt does."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+import ttc.cli.targets
+from ttc.cli import main
+from ttc.dialects.core.errors import Error
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+def test_without_arguments_help_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([]) == 0
+    out = capsys.readouterr().out
+    assert [line.split()[0] for line in out.partition("Commands:\n")[2].splitlines()] == ["compile", "run", "info", "targets", "passes"]
+
+
+def test_version(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out == f"ttc {ttc.__version__}\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["comp"], "error[E0101]: there is no command 'comp'\nhint: did you mean 'compile'?\n"),
+        (["info", "--jsn", "x"], "error[E0101]: there is no option '--jsn'\nhint: did you mean '--json'?\n"),
+        (["info"], "error[E0101]: Missing argument 'ARCHIVE'\nhint: see ttc info --help\n"),
+        (["compile", "m.onnx"], "error[E0101]: Missing option '-o' / '--output'\nhint: see ttc compile --help\n"),
+        (["run", "m.tti", "--threads", "0"], "error[E0101]: --threads cannot be '0'\nhint: it takes a whole number of at least 1\n"),
+    ],
+)
+def test_usage_errors(arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(arguments) == 2
+    captured = capsys.readouterr()
+    assert (captured.out, captured.err) == ("", message)
+
+
+def failing(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:
+    def fail() -> None:
+        raise error
+
+    monkeypatch.setattr(ttc.cli.targets.command, "callback", fail)
+
+
+def test_errors_show_a_traceback_only_with_v(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    failing(monkeypatch, Error("E0503", "no", where="here"))
+    assert main(["targets"]) == 2
+    assert capsys.readouterr().err == "error[E0503]: here: no\n"
+    assert main(["targets", "-v"]) == 2
+    assert "Traceback" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("error", "status"), [(ValueError("x"), 3), (KeyboardInterrupt(), 130), (MemoryError(), 2), (BrokenPipeError(), 141)]
+)
+def test_statuses(error: BaseException, status: int, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
+    failing(monkeypatch, error)
+    monkeypatch.setattr("ttc.cli.app._silence_stdout", lambda: None)
+    assert main(["targets"]) == status
+    captured = capfd.readouterr().err
+    assert "Traceback" not in captured
+    assert ("please report" in captured) == (status == 3)
+
+
+def test_control_characters_are_not_printed(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    failing(monkeypatch, Error("E0201", "bad \x1b[2J name"))
+    main(["targets"])
+    assert capsys.readouterr().err == "error[E0201]: bad \\x1b[2J name\n"
+
+
+def process(*arguments: str, **more: object) -> subprocess.Popen[str]:
+    command = [sys.executable, "-m", "ttc", *arguments]
+    return subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE, text=True, **more)  # pyright: ignore[reportArgumentType, reportCallIssue]
+
+
+def test_a_closed_pipe_leaves_no_traceback() -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    child = process("targets", stdout=writer)
+    os.close(writer)
+    _, err = child.communicate(timeout=20)
+    assert (child.returncode, err) == (141, "")
+
+
+def test_an_interrupt_ends_with_130(tmp_path: Path) -> None:
+    fifo = tmp_path / "wait.toml"
+    os.mkfifo(fifo)
+    child = process("run", "--config", str(fifo), str(fifo), stdout=subprocess.PIPE)
+    time.sleep(1.0)
+    child.send_signal(signal.SIGINT)
+    _, err = child.communicate(timeout=20)
+    assert (child.returncode, err) == (130, "interrupted\n")

@@ -1,0 +1,41 @@
+"""What the console writes where."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import pytest
+
+from ttc.cli.console import Console, clean, size_text, time_text
+
+
+def test_streams(capsys: pytest.CaptureFixture[str]) -> None:
+    console = Console()
+    console.say("result")
+    console.note("note")
+    captured = capsys.readouterr()
+    assert (captured.out, captured.err) == ("result\n", "note\n")
+
+
+def test_quiet_leaves_notes_out_and_keeps_errors(capsys: pytest.CaptureFixture[str]) -> None:
+    console = Console(-1)
+    console.note("note")
+    console.error("error")
+    assert capsys.readouterr().err == "error\n"
+
+
+def test_json_has_no_nan(capsys: pytest.CaptureFixture[str]) -> None:
+    Console().json({"a": [math.nan, 1.5], "b": (math.inf,), "c": "\x1b"})
+    assert json.loads(capsys.readouterr().out) == {"a": [None, 1.5], "b": [None], "c": "\x1b"}
+
+
+def test_tables_are_aligned_and_take_names_as_they_are(capsys: pytest.CaptureFixture[str]) -> None:
+    Console().table(["name", "n"], [["[bold]x", 5], ["y\x1b", 12]])
+    assert capsys.readouterr().out == "name      n\n[bold]x   5\ny\\x1b    12\n"
+
+
+def test_texts() -> None:
+    assert [size_text(x) for x in (0, 999, 97_520_000, 2.15e9)] == ["0 B", "999 B", "97.5 MB", "2.15 GB"]
+    assert [time_text(x) for x in (2.5, 0.0123, 4.5e-5)] == ["2.50 s", "12.3 ms", "45 us"]
+    assert clean("a\tb\n\x07é") == "a\tb\n\\x07é"

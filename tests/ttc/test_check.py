@@ -1,0 +1,53 @@
+"""What an archive's outputs are compared with."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ttc.check import compare_outputs, is_low_precision, reference_outputs
+from ttc.dialects.core.errors import Error
+
+X = np.random.default_rng(0).standard_normal((3, 8)).astype(np.float32)
+
+
+def test_both_ways_agree(small_onnx: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("onnxruntime")
+    theirs, by = reference_outputs(small_onnx, {"x": X})
+    assert by == "onnxruntime"
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    ours, by = reference_outputs(small_onnx, {"x": X})
+    assert by == "evaluate"
+    assert list(ours) == list(theirs) == ["probabilities"]
+    np.testing.assert_allclose(ours["probabilities"], theirs["probabilities"], rtol=1e-6)
+
+
+def test_inputs_that_the_run_has_not(small_onnx: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(Error) as caught:
+        reference_outputs(small_onnx, {"y": X})
+    assert caught.value.code in ("E0206", "E0801")
+
+
+def test_outputs_are_matched_by_name() -> None:
+    a = np.ones(3)
+    assert compare_outputs({"y": a}, {"x": a * 2, "y": a}, low_precision=False)["y"].within
+    with pytest.raises(Error) as caught:
+        compare_outputs({"y": a}, {"yy": a}, low_precision=False)
+    assert (caught.value.code, caught.value.hint) == ("E0206", "did you mean 'yy'?")
+
+
+@pytest.mark.parametrize(
+    ("options", "dtypes", "low"),
+    [
+        ({"format": "source", "precision": "float32"}, ["float32"], False),
+        ({"format": "Float16_b", "precision": "float32"}, ["float32"], True),
+        ({"format": "Float32", "precision": "bfloat16"}, ["float32"], True),
+        ({"format": "source"}, ["float32", "bfloat16"], True),
+    ],
+)
+def test_which_bound_applies(options: dict[str, object], dtypes: list[str], low: bool) -> None:
+    assert is_low_precision(options, dtypes) == low

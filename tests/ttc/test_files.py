@@ -1,0 +1,60 @@
+"""Checks on files before work is done for them."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from ttc.dialects.core.errors import Error
+from ttc.files import require_folder, require_input, require_output, write_bytes
+
+
+def code(call, *arguments) -> str:
+    with pytest.raises(Error) as caught:
+        call(*arguments)
+    return caught.value.code
+
+
+def test_inputs(tmp_path: Path) -> None:
+    file = tmp_path / "f"
+    file.write_text("x")
+    assert require_input(file) == file
+    assert code(require_input, tmp_path) == "E0102"
+    assert code(require_input, tmp_path / "none") == "E0102"
+    assert code(require_input, tmp_path / "n\0l") == "E0102"
+    assert code(require_input, Path("/dev/null")) == "E0102"
+
+
+def test_outputs(tmp_path: Path) -> None:
+    file, link = tmp_path / "f", tmp_path / "link"
+    file.write_text("x")
+    link.symlink_to(tmp_path / "nowhere")
+    assert require_output(file) == file
+    assert require_output(tmp_path / "new") == tmp_path / "new"
+    for wrong in (tmp_path, tmp_path / "none" / "x", link, Path("/dev/null"), file / "below"):
+        assert code(require_output, wrong) == "E0103"
+
+
+def test_the_input_is_not_overwritten(tmp_path: Path) -> None:
+    file, other = tmp_path / "f", tmp_path / "other"
+    file.write_text("x")
+    os.link(file, other)
+    assert code(require_output, file, file) == "E0103"
+    assert code(require_output, other, file) == "E0103"
+
+
+def test_folders(tmp_path: Path) -> None:
+    (tmp_path / "f").write_text("x")
+    assert require_folder(tmp_path / "new") == tmp_path / "new"
+    assert not (tmp_path / "new").exists()
+    assert code(require_folder, tmp_path / "f") == "E0103"
+    assert code(require_folder, tmp_path / "a" / "b") == "E0103"
+
+
+def test_writing_is_whole_or_not_at_all(tmp_path: Path) -> None:
+    write_bytes(tmp_path / "f", b"abc")
+    assert (tmp_path / "f").read_bytes() == b"abc"
+    assert code(write_bytes, Path("/dev/full"), b"abc") == "E0103"
+    assert os.listdir(tmp_path) == ["f"]
