@@ -433,6 +433,7 @@ class TtcOp(IRDLOperation):
     @classmethod
     def parse(cls, parser: Parser) -> TtcOp:
         unresolved = parser.parse_comma_separated_list(parser.Delimiter.PAREN, lambda: _parse_operand(parser))
+        _require_operands(parser, cls, unresolved)
         attrs: dict[str, Any] = {}
         for name, value in parser.parse_optional_comma_separated_list(parser.Delimiter.BRACES, lambda: _parse_entry(parser)) or ():
             if name in attrs:
@@ -487,6 +488,15 @@ def _segments(cls: type[TtcOp], layout: _Layout, operands: Sequence[SSAValue | N
         sizes.append(0 if operands[index] is None else 1)
         index += 1
     return sizes
+
+
+def _require_operands(parser: Parser, cls: type[TtcOp], operands: Sequence[object]) -> None:
+    """Fail unless every operand that is neither optional nor variadic is given: accessors of an op without it would fail later."""
+    kinds = [kind for _, kind in _layout(cls).operands]
+    required = [i for i, kind in enumerate(kinds[: kinds.index("many")] if "many" in kinds else kinds) if kind == "one"]
+    absent = [i for i in required if i >= len(operands) or operands[i] is None]
+    if absent:
+        parser.raise_error(f"{cls.name} lacks operand {absent[0] + 1}")
 
 
 def _parse_operand(parser: Parser) -> Any:
