@@ -18,7 +18,7 @@ from ttc.passes.nn.fuse_bias import FuseBias
 from ttc.passes.nn.recognize_attention import RecognizeAttention
 from ttc.passes.nn.recognize_gelu import RecognizeGelu
 from ttc.passes.nn.recognize_layer_norm import RecognizeLayerNorm
-from ttc.passes.nn_to_tile.lowering import LowerToTile
+from ttc.passes.nn_to_tile.lower_to_tile import LowerToTile
 from ttc.passes.nn_to_tile.stream_batch import StreamBatch
 from ttc.passes.tile.assign_formats import AssignFormats
 from ttc.passes.tile.cancel_tms import CancelTms

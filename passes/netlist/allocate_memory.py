@@ -30,9 +30,14 @@ class AllocateMemory(Pass):
     Positions in time are the executes of a program, counted from 0.  Parameters, constants and states live throughout; inputs
     from the start of their program, outputs to its end, edges from the graph that writes them to the last that reads them.
 
-    Before:  netlist.queue() {sym = "q", grid = [1, 2], buffer_bytes = 4128, ...}
-    After:   netlist.queue() {sym = "q", buffers = #netlist.addresses<[[0, 268435456], [1, 268435456]]>, lifetime = [0, 1], ...}
-    Missed:  what does not fit is an error that lists the largest queues.
+    Before:
+        netlist.queue() {buffer_bytes = 4128, grid = [1, 2], kind = "constant", location = "dram", sym = "w", type = "ram",
+            tensor = !tile.tensor<"32x64xFloat32", "tiles(32, 32)">} : () -> ()
+    After:
+        netlist.queue() {buffer_bytes = 4128, buffers = #netlist.addresses<[[0, 268435456], [1, 268435456]]>, grid = [1, 2],
+            kind = "constant", location = "dram", sym = "w", type = "ram", tensor = !tile.tensor<"32x64xFloat32", "tiles(32, 32)">} : () -> ()
+    Missed:
+        what does not fit is an error that lists the largest queues.
     """
 
     name: ClassVar[str] = "allocate-memory"

@@ -30,9 +30,33 @@ class Balance(Pass):
     Each op may take any rectangle of cores that covers its result and fits L1; cut points and core counts are chosen together by
     dynamic programming, and the rectangles are packed onto the grid.  Ops of host graphs are placed on the host.
 
-    Before:  netlist.graph forward_0 { 60 ops }
-    After:   netlist.graph forward_0 { 20 ops at #netlist.grid<...> ; write edge } ; netlist.graph forward_0_1 { read edge ; ... }
-    Missed:  an op that fits no core is an error that names its need and the limit.
+    Before:
+        netlist.graph() {chip = 0, input_count = 1, sym = "g"} : () -> () {
+          %x = netlist.read() {queue = "x"} : () -> !tile.tensor<"32x64xFloat32", "tiles(32, 32)">
+          %y = netlist.op(%x) {sym = "a", type = "map"} : (!tile.tensor<"32x64xFloat32", "tiles(32, 32)">) -> !tile.tensor<"32x64xFloat32", "tiles(32, 32)"> {
+          ^bb0(%a: !tile.tensor<"32x64xFloat32", "tiles(32, 32)">):
+            %b = tile.map(%a) {fn = "relu"} : (!tile.tensor<"32x64xFloat32", "tiles(32, 32)">) -> !tile.tensor<"32x64xFloat32", "tiles(32, 32)">
+            netlist.yield(%b) : (!tile.tensor<"32x64xFloat32", "tiles(32, 32)">) -> ()
+          }
+          netlist.write(%y) {queue = "y"} : (!tile.tensor<"32x64xFloat32", "tiles(32, 32)">) -> ()
+        }
+    After:
+        netlist.graph() {chip = 0, input_count = 1, sym = "g"} : () -> () {
+          %x = netlist.read() {queue = "x"} : () -> !tile.tensor<"32x64xFloat32", "tiles(32, 32)">
+          %y = netlist.op(%x) {
+              blocking = #netlist.blocking<t = 1, mblock = [1, 1], ublock = [1, 1]>,
+              buffers = [#netlist.buffer<role = "in0", tiles = 1, tile_bytes = 4128, copies = 2>,
+                         #netlist.buffer<role = "out", tiles = 1, tile_bytes = 4128, copies = 2>],
+              cycles = 24, place = #netlist.grid<row = 0, col = 0, rows = 1, cols = 2>, sym = "a", type = "map"}
+              : (!tile.tensor<"32x64xFloat32", "tiles(32, 32)">) -> !tile.tensor<"32x64xFloat32", "tiles(32, 32)"> {
+          ^bb0(%a: !tile.tensor<"32x64xFloat32", "tiles(32, 32)">):
+            %b = tile.map(%a) {fn = "relu"} : (!tile.tensor<"32x64xFloat32", "tiles(32, 32)">) -> !tile.tensor<"32x64xFloat32", "tiles(32, 32)">
+            netlist.yield(%b) : (!tile.tensor<"32x64xFloat32", "tiles(32, 32)">) -> ()
+          }
+          netlist.write(%y) {queue = "y"} : (!tile.tensor<"32x64xFloat32", "tiles(32, 32)">) -> ()
+        }
+    Missed:
+        an op that fits no core is an error that names its need and the limit.
     """
 
     name: ClassVar[str] = "balance"

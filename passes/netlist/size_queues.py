@@ -9,10 +9,11 @@ from ttc.dialects.core.plain import TensorType
 from ttc.dialects.core.targets import Target
 from ttc.dialects.core.to_plain import plain_type
 from ttc.dialects.netlist.model import Blocking, Grid
-from ttc.dialects.netlist.ops import GraphOp, NetlistOp, QueueOp, chip_of, graphs_of, queues_of
+from ttc.dialects.netlist.ops import GraphOp, NetlistOp, QueueOp, graphs_of, queues_of
 from ttc.dialects.netlist.sizes import queue_buffer_bytes
 from ttc.passes.base import Pass, Rewriter, Unit
 from ttc.passes.tile_to_netlist.blocking import splits
+from ttc.passes.tile_to_netlist.lower_to_netlist import chip
 
 
 @dataclass(frozen=True)
@@ -22,15 +23,20 @@ class SizeQueues(Pass):
     What a device op writes lies as the op computes it, one buffer a core.  What the host fills is cut along its longer side into a
     buffer for each DRAM channel.  A queue holds every microbatch of a call; parameters, constants and states hold one entry.
 
-    Before:  netlist.queue() {sym = "q", kind = "edge", ...}
-    After:   netlist.queue() {sym = "q", kind = "edge", entries = 4, grid = [2, 8], blocking = #netlist.blocking<...>, ...}
-    Missed:  never.
+    Before:
+        netlist.queue() {kind = "input", sym = "x", type = "queue", tensor = !tile.tensor<"32x64xFloat32", "tiles(32, 32)">} : () -> ()
+    After:
+        netlist.queue() {
+            blocking = #netlist.blocking<t = 1, mblock = [1, 1], ublock = [1, 1]>, buffer_bytes = 4128, chip = 0, entries = 1,
+            grid = [1, 2], kind = "input", location = "dram", sym = "x", type = "queue", tensor = !tile.tensor<"32x64xFloat32", "tiles(32, 32)">} : () -> ()
+    Missed:
+        never.
     """
 
     name: ClassVar[str] = "size-queues"
 
     def apply(self, unit: Unit, rewriter: Rewriter) -> None:
-        machine = chip_of(unit.module)
+        machine = chip(unit.target)
         graphs = list(graphs_of(unit.module).values())
         writers = {write.queue: write.value.owner for graph in graphs for write in graph.writes}
         counts = _counts(graphs)

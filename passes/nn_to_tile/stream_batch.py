@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 from xdsl.dialects import func
 from xdsl.dialects.builtin import ArrayAttr, FunctionType
@@ -23,19 +23,22 @@ class StreamBatch(Pass):
 
     m is the smallest divisor of N whose tiles are filled about as well as the best divisor's.
 
-    Before:  func.func @forward(%x: tensor<64x10xf32> {ttc.name = "x"}) -> (tensor<64x10xf32> {ttc.name = "y"}) {
-               %y = nn.relu(%x) : (tensor<64x10xf32>) -> tensor<64x10xf32>
-               func.return %y : tensor<64x10xf32>
-             }
-    After:   func.func @forward(%x: tensor<32x10xf32> {ttc.name = "x", ttc.streamed})
-                 -> (tensor<32x10xf32> {ttc.name = "y", ttc.streamed}) attributes {ttc.input_count = 2 : i64} {
-               %y = nn.relu(%x) : (tensor<32x10xf32>) -> tensor<32x10xf32>
-               func.return %y : tensor<32x10xf32>
-             }
-    Missed:  a state is read or updated; an op mixes samples, or is not known not to; a result does not carry the batch.
+    Before:
+        func.func @forward(%x: tensor<64x10xf32> {ttc.name = "x"}) -> (tensor<64x10xf32> {ttc.name = "y"}) {
+          %y = nn.relu(%x) : (tensor<64x10xf32>) -> tensor<64x10xf32>
+          func.return %y : tensor<64x10xf32>
+        }
+    After:
+        func.func @forward(%x: tensor<32x10xf32> {ttc.name = "x", ttc.streamed}) -> (tensor<32x10xf32> {ttc.name = "y", ttc.streamed})
+            attributes {ttc.input_count = 2 : i64} {
+          %y = nn.relu(%x) : (tensor<32x10xf32>) -> tensor<32x10xf32>
+          func.return %y : tensor<32x10xf32>
+        }
+    Missed:
+        a state is read or updated; an op mixes samples, or is not known not to; a result does not carry the batch.
     """
 
-    name = "stream-batch"
+    name: ClassVar[str] = "stream-batch"
 
     def apply(self, unit: Unit, rewriter: Rewriter) -> None:
         if unit.target.is_host:

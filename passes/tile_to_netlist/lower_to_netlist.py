@@ -45,10 +45,33 @@ class LowerToNetlist(Pass):
     What runs on the device and what runs on the host become graphs of their own, in an order with few changes of side.  An entry
     function becomes the program that executes its graphs.
 
-    Before:  func.func @forward(%x) { %w = ttc.param.. ; %v = tile.reshape(%x) ; %y = tile.matmul(%v, %w) ; func.return %y }
-    After:   netlist.queue x, w, y ; netlist.graph forward_0 { read x, w ; netlist.op matmul { reshape, matmul } ; write y }
-             netlist.program forward { netlist.execute forward_0 }
-    Missed:  never; an op that stands on the host is a remark of the lowering to tile.
+    Before:
+        func.func @forward(%x: !tile.tensor<"32x64xFloat32", "tiles(32, 32)"> {ttc.name = "x", ttc.dtype = f32})
+            -> (!tile.tensor<"32x64xFloat32", "tiles(32, 32)"> {ttc.name = "y", ttc.dtype = f32}) {
+          %y = tile.map(%x) {fn = "relu"} : (!tile.tensor<"32x64xFloat32", "tiles(32, 32)">) -> !tile.tensor<"32x64xFloat32", "tiles(32, 32)">
+          func.return %y : !tile.tensor<"32x64xFloat32", "tiles(32, 32)">
+        }
+    After:
+        netlist.queue() {kind = "input", sym = "x", tensor = !tile.tensor<"32x64xFloat32", "tiles(32, 32)">, type = "queue"} : () -> ()
+        netlist.queue() {kind = "output", sym = "y", tensor = !tile.tensor<"32x64xFloat32", "tiles(32, 32)">, type = "queue"} : () -> ()
+        netlist.graph() {chip = 0, input_count = 1, sym = "forward_0"} : () -> () {
+          %x = netlist.read() {queue = "x"} : () -> !tile.tensor<"32x64xFloat32", "tiles(32, 32)">
+          %y = netlist.op(%x) {fidelity = "HiFi4", precision = "float32", sym = "tile_map", type = "map"}
+              : (!tile.tensor<"32x64xFloat32", "tiles(32, 32)">) -> !tile.tensor<"32x64xFloat32", "tiles(32, 32)"> {
+          ^bb0(%a: !tile.tensor<"32x64xFloat32", "tiles(32, 32)">):
+            %b = tile.map(%a) {fn = "relu"} : (!tile.tensor<"32x64xFloat32", "tiles(32, 32)">) -> !tile.tensor<"32x64xFloat32", "tiles(32, 32)">
+            netlist.yield(%b) : (!tile.tensor<"32x64xFloat32", "tiles(32, 32)">) -> ()
+          }
+          netlist.write(%y) {queue = "y"} : (!tile.tensor<"32x64xFloat32", "tiles(32, 32)">) -> ()
+        }
+        netlist.program() {
+            arguments = [#netlist.argument<name = "x", kind = "input", queue = "x", shape = [32, 64], dtype = "float32">],
+            results = [#netlist.argument<name = "y", kind = "output", queue = "y", shape = [32, 64], dtype = "float32">],
+            sym = "forward"} : () -> () {
+          netlist.execute() {graph = "forward_0"} : () -> ()
+        }
+    Missed:
+        never; an op that stands on the host is a remark of the lowering to tile.
     """
 
     name: ClassVar[str] = "lower-to-netlist"

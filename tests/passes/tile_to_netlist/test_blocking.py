@@ -27,7 +27,14 @@ def conv(height: int, channels: int, kernel: int, out: int) -> OpView:
     return OpView("conv2d", attrs, (image, weight, None), tensor(1, height, height, out, layout=layout), "HiFi4")
 
 
-VIEWS = [matmul(128, 768, 3072), matmul(1, 2048, 1000), matmul(4096, 64, 4096), conv(224, 3, 7, 64), conv(7, 512, 3, 512), conv(56, 64, 1, 256)]
+VIEWS = [
+    matmul(128, 768, 3072),
+    matmul(1, 2048, 1000),
+    matmul(4096, 64, 4096),
+    conv(224, 3, 7, 64),
+    conv(7, 512, 3, 512),
+    conv(56, 64, 1, 256),
+]
 
 
 @pytest.mark.parametrize("view", VIEWS, ids=lambda v: f"{v.op}-{v.result.shape}")

@@ -1,0 +1,54 @@
+"""Streaming of batches: the docstring's example, size of microbatches, batches that are not independent."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tests.passes.module_pairs import check_pair, parse_unit
+from ttc.dialects.core.ir import Spec, entry_functions, spec_of
+from ttc.passes.manager import run_pass
+from ttc.passes.nn_to_tile.stream_batch import StreamBatch, microbatch
+
+F32 = np.dtype(np.float32)
+
+
+def test_docstring() -> None:
+    check_pair(StreamBatch())
+
+
+def test_host_keeps_the_whole_batch() -> None:
+    text = """func.func @f(%x: tensor<64x10xf32> {ttc.name = "x"}) -> (tensor<64x10xf32> {ttc.name = "y"}) {
+      %y = nn.relu(%x) : (tensor<64x10xf32>) -> tensor<64x10xf32>
+      func.return %y : tensor<64x10xf32> }"""
+    unit = parse_unit(text, "host")
+    run_pass(StreamBatch(), unit)
+    (function,) = entry_functions(unit.module)
+    assert spec_of(function.body.block.args[0].type).shape == (64, 10)
+
+
+def test_microbatches_fill_tiles() -> None:
+    assert microbatch(128, [Spec((128, 784), F32)]) == 32
+    assert microbatch(8, [Spec((8, 56, 56, 64), F32)]) == 1
+    assert microbatch(48, [Spec((48, 100), F32)]) == 24
+    assert microbatch(4, [Spec((4, 10), F32)]) == 4
+
+
+def test_a_reduction_over_the_batch_stops_it() -> None:
+    text = """func.func @f(%x: tensor<64x10xf32> {ttc.name = "x"}) -> (tensor<1x10xf32> {ttc.name = "y"}) {
+      %y = nn.reduce_sum(%x) {axes = [0], keepdims = true} : (tensor<64x10xf32>) -> tensor<1x10xf32>
+      func.return %y : tensor<1x10xf32> }"""
+    unit = parse_unit(text)
+    report = run_pass(StreamBatch(), unit)
+    assert [r.message for r in report.remarks] == ["the batch of 64 is not streamed: nn.reduce_sum may mix samples"]
+
+
+def test_reshapes_follow_the_microbatch() -> None:
+    text = """func.func @f(%x: tensor<64x4x8xf32> {ttc.name = "x"}) -> (tensor<64x32xf32> {ttc.name = "y"}) {
+      %y = nn.reshape(%x) {shape = [64, 32]} : (tensor<64x4x8xf32>) -> tensor<64x32xf32>
+      func.return %y : tensor<64x32xf32> }"""
+    unit = parse_unit(text)
+    run_pass(StreamBatch(), unit)
+    (function,) = entry_functions(unit.module)
+    samples = spec_of(function.body.block.args[0].type).shape[0]
+    assert samples < 64
+    assert [spec_of(t).shape for t in function.function_type.outputs] == [(samples, 32)]
