@@ -63,6 +63,11 @@ class Tile(NamedTuple):
             raise Error("E0302", f"{self.shape} is in row layout: it has no tiles")
         return fold_to_tiles(self.shape, self.tile, self.fold)
 
+    def shaped(self, shape: tuple[int, ...]) -> Tile:
+        """The type with another shape, and the nearest fold that it can have: 1 in row layout."""
+        fold = 1 if self.tile is None else max(1, min(self.fold, len(shape) - 1))
+        return self._replace(shape=shape, fold=fold)
+
     def with_(self, **changes: Any) -> Tile:
         """A copy with some fields changed."""
         return self._replace(**changes)
@@ -155,7 +160,10 @@ class TileOp(TtcOp):
         regions: Sequence[Region] = (),
         **attrs: Any,
     ) -> Self:
-        """Create the op; results take format, tile shape and fold of the first operand unless given.  Raises E04xx at the location."""
+        """Create the op; results take format, tile shape and fold (as far as their rank allows) of the first operand unless given.
+
+        Raises E04xx at the location.
+        """
         given = {k: v for k, v in attrs.items() if v is not None}
         tiles = [None if x is None else tile_of(x) for x in operands]
         try:
@@ -164,7 +172,7 @@ class TileOp(TtcOp):
             raise error.at(" + ".join(source_names(location)) or cls.name) from None
         first = next(t for t in tiles if t is not None)
         like = first.with_(format=format or first.format, fold=first.fold if fold is None else fold)
-        return cast("Self", cls.make(operands, given, [tile_type(like.with_(shape=s)) for s in shapes], location, regions))
+        return cast("Self", cls.make(operands, given, [tile_type(like.shaped(s)) for s in shapes], location, regions))
 
 
 def require_broadcastable(operand: Tile | None, shape: tuple[int, ...]) -> None:

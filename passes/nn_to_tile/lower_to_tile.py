@@ -11,7 +11,7 @@ from xdsl.dialects.builtin import ArrayAttr, FunctionType, TensorType
 from xdsl.ir import BlockArgument, Operation, SSAValue
 
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.ir import LeafOp, Port, TtcOp, entry_functions, ports, spec_of, where
+from ttc.dialects.core.ir import LeafOp, Port, TtcOp, entry_functions, ports, set_type, spec_of, where
 from ttc.dialects.nn.base import NNOp
 from ttc.dialects.tile.base import tile_type
 from ttc.dialects.tile.host import ToHostOp
@@ -119,7 +119,8 @@ def _keep_on_host(op: NNOp, low: Lowering) -> None:
 
 def _lower_result(value: SSAValue, low: Lowering) -> SSAValue:
     """A result that only the host has is not taken to the device to be returned."""
-    low.location = value.owner.location if isinstance(value.owner, Operation) else value.location
+    if isinstance(value.owner, Operation):
+        low.location = value.owner.location
     if low.is_tile(value) and low.refusal(value) is None:
         return low.tile(value)
     return low.host(value)
@@ -133,7 +134,7 @@ def _drop_unused(low: Lowering, rewriter: Rewriter) -> None:
     for argument in low.block.args:
         readers = [use.operation for use in argument.uses]
         if readers and all(isinstance(reader, ToHostOp) for reader in readers):
-            argument.type = readers[0].results[0].type
+            set_type(argument, readers[0].results[0].type)
             for reader in readers:
                 rewriter.replace(reader, argument)
 

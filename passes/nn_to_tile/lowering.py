@@ -91,14 +91,14 @@ class Lowering:
 
     def fold_in(self, shape: tuple[int, ...], fold: int) -> int:
         """The fold nearest to one asked for that a shape can have; 1 in row layout."""
-        return 1 if self.unit.target.tile is None else max(1, min(fold, len(shape) - 1))
+        return Tile((), "", self.unit.target.tile, fold).shaped(shape).fold
 
     def tile_for(self, spec: Spec, fold: int) -> Tile | None:
         """The type of a value as a tile; None if the target does not hold it."""
         name = self.format(spec.dtype)
         if name is None or not spec.is_static:
             return None
-        return Tile(spec.shape, name, self.unit.target.tile, self.fold_in(spec.shape, fold))
+        return Tile((), name, self.unit.target.tile, fold).shaped(spec.shape)
 
     def refusal(self, value: SSAValue) -> str | None:
         """Why the target cannot hold a value; None if it can."""
@@ -212,13 +212,7 @@ class Lowering:
             fold: of the result (default: that of the first operand), as near as its shape allows.
         """
         format_ = None if like is None else self.format(spec_of(like.type).dtype)
-        op = kind.build(*operands, location=self._at(), format=format_, **attrs)
-        result = op.results[0]
-        tile = tile_of(result)
-        wanted = self.fold_in(tile.shape, tile.fold if fold is None else fold)
-        if wanted != tile.fold:
-            result.type = tile_type(tile.with_(fold=wanted))
-        return self.add(op).results[0]
+        return self.add(kind.build(*operands, location=self._at(), format=format_, fold=fold, **attrs)).results[0]
 
     def _at(self) -> Attribute:
         if self.location is None:

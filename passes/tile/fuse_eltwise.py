@@ -1,0 +1,136 @@
+"""Fusing elementwise ops into regions."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from xdsl.ir import Block, Operation, Region, SSAValue
+
+from ttc.dialects.core.formats import FORMATS
+from ttc.dialects.core.ir import ConstantOp, LiteralAttr, entry_functions
+from ttc.dialects.nn.base import broadcast_shapes
+from ttc.dialects.tile.base import Tile, tile_of, tile_type
+from ttc.dialects.tile.eltwise import CastOp, EltwiseOp, MapOp, YieldOp
+from ttc.passes.base import Pass, Rewriter, Unit
+
+MAX_INPUTS = 8
+"""Of a region: what a core can stream in at a time."""
+
+
+@dataclass(frozen=True)
+class FuseEltwise(Pass):
+    """Fuse maps and casts of one shape, whose intermediates nothing else reads, into one elementwise region; literals move inside.
+
+    Intermediates are held in Float32 (or wider), whatever the format at the borders.
+
+    Before:
+        (%x: !tile.tensor<"4x8xFloat16_b", "rows">, %r: !tile.tensor<"4x8xFloat16_b", "rows">)
+        %0 = tile.map(%x, %r) {fn = "add"}
+            : (!tile.tensor<"4x8xFloat16_b", "rows">, !tile.tensor<"4x8xFloat16_b", "rows">) -> !tile.tensor<"4x8xFloat16_b", "rows">
+        %1 = tile.map(%0) {fn = "relu"} : (!tile.tensor<"4x8xFloat16_b", "rows">) -> !tile.tensor<"4x8xFloat16_b", "rows">
+        return %1 : !tile.tensor<"4x8xFloat16_b", "rows">
+    After:
+        (%x: !tile.tensor<"4x8xFloat16_b", "rows">, %r: !tile.tensor<"4x8xFloat16_b", "rows">)
+        %0 = tile.eltwise(%x, %r)
+            : (!tile.tensor<"4x8xFloat16_b", "rows">, !tile.tensor<"4x8xFloat16_b", "rows">) -> !tile.tensor<"4x8xFloat16_b", "rows"> {
+        ^bb0(%a: !tile.tensor<"4x8xFloat16_b", "rows">, %b: !tile.tensor<"4x8xFloat16_b", "rows">):
+          %1 = tile.map(%a, %b) {fn = "add"}
+            : (!tile.tensor<"4x8xFloat16_b", "rows">, !tile.tensor<"4x8xFloat16_b", "rows">) -> !tile.tensor<"4x8xFloat32", "rows">
+          %2 = tile.map(%1) {fn = "relu"} : (!tile.tensor<"4x8xFloat32", "rows">) -> !tile.tensor<"4x8xFloat32", "rows">
+          tile.yield(%2) : (!tile.tensor<"4x8xFloat32", "rows">) -> ()
+        }
+        return %0 : !tile.tensor<"4x8xFloat16_b", "rows">
+    Missed:  a region would read more than 8 tensors.
+    """
+
+    name = "fuse-eltwise"
+
+    def apply(self, unit: Unit, rewriter: Rewriter) -> None:
+        for function in entry_functions(unit.module):
+            order = {op: index for index, op in enumerate(function.body.block.ops)}
+            for op in reversed(list(order)):
+                if isinstance(op, MapOp | CastOp) and op.parent is not None:
+                    _fuse(op, order, rewriter)
+
+
+class _Cluster:
+    """Ops that run in one region, found from its last op upward.  inputs: what they read from outside, but for literals."""
+
+    def __init__(self, root: MapOp | CastOp) -> None:
+        self.tile = tile_of(root.y)
+        self.ops: dict[MapOp | CastOp, None] = {root: None}
+        self.inputs: dict[SSAValue, None] = {x: None for x in root.operands if not _is_literal(x)}
+
+    def can_join(self, op: MapOp | CastOp) -> bool:
+        """Whether the op is of the region's shape, and nothing outside reads it."""
+        tile = tile_of(op.y)
+        alike = (tile.shape, tile.fold) == (self.tile.shape, self.tile.fold)
+        return alike and all(use.operation in self.ops for use in op.y.uses)
+
+    def inputs_with(self, op: MapOp | CastOp) -> dict[SSAValue, None]:
+        """What the region reads once the op is part of it."""
+        return {x: None for x in (*self.inputs, *op.operands) if x is not op.y and not _is_literal(x)}
+
+
+def _fuse(root: MapOp | CastOp, order: dict[Operation, int], rewriter: Rewriter) -> None:
+    cluster = _grow(root, rewriter)
+    ops = sorted(cluster.ops, key=order.__getitem__)
+    literals = list(dict.fromkeys(x.owner for op in ops for x in op.operands if isinstance(x.owner, ConstantOp) and _is_literal(x)))
+    inputs = [x for x in dict.fromkeys(x for op in ops for x in op.operands) if x in cluster.inputs]
+    if (len(ops) < 2 and not literals) or not inputs:
+        return
+    if broadcast_shapes(*(tile_of(x).shape for x in inputs)) != cluster.tile.shape or not rewriter.allow("fuse-eltwise", root):
+        return
+    region = Region(_body([*literals, *ops], inputs))
+    tile, location = cluster.tile, rewriter.location(ops)
+    fused = EltwiseOp.build(*inputs, location=location, format=tile.format, fold=tile.fold, regions=(region,))
+    rewriter.insert(root, fused)
+    rewriter.applied(fused, f"{len(ops)} elementwise ops run as one", ops=len(ops), inputs=len(inputs))
+    rewriter.replace(root, fused.y)
+    for op in (*reversed(ops[:-1]), *literals):
+        rewriter.erase_dead(op)
+
+
+def _grow(root: MapOp | CastOp, rewriter: Rewriter) -> _Cluster:
+    """Take in producers, from the root upward, as long as the region reads few enough tensors."""
+    cluster = _Cluster(root)
+    waiting = deque(root.operands)
+    while waiting:
+        op = waiting.popleft().owner
+        if not isinstance(op, MapOp | CastOp) or op in cluster.ops or not cluster.can_join(op):
+            continue
+        inputs = cluster.inputs_with(op)
+        if len(inputs) > MAX_INPUTS:
+            rewriter.missed(op, f"a region would read more than {MAX_INPUTS} tensors")
+            continue
+        cluster.ops[op] = None
+        cluster.inputs = inputs
+        waiting.extend(op.operands)
+    return cluster
+
+
+def _body(ops: Sequence[MapOp | CastOp | ConstantOp], inputs: Sequence[SSAValue]) -> Block:
+    """The region's block: the ops, on arguments for the inputs."""
+    block = Block(arg_types=[x.type for x in inputs])
+    values: dict[SSAValue, SSAValue] = dict(zip(inputs, block.args, strict=True))
+    for op in ops:
+        result = op.results[0]
+        new = type(op).make([values[x] for x in op.operands], op.plain_attrs(), (tile_type(_widened(tile_of(result))),), op.location)
+        block.add_op(new)
+        values[result] = new.results[0]
+        new.results[0].name_hint = result.name_hint
+    block.add_op(YieldOp.build(values[ops[-1].results[0]], location=ops[-1].location))
+    return block
+
+
+def _widened(tile: Tile) -> Tile:
+    """Values inside a region are held in Float32 where their format is narrower."""
+    format_ = FORMATS[tile.format]
+    return tile.with_(format="Float32") if format_.is_float and format_.storage.itemsize < 4 else tile
+
+
+def _is_literal(value: SSAValue) -> bool:
+    owner = value.owner
+    return isinstance(owner, ConstantOp) and isinstance(owner.value, LiteralAttr) and owner.value.spec.elements == 1
