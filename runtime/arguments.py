@@ -107,4 +107,5 @@ def _to_format(name: str, array: NDArray, format: str) -> NDArray:
         low, high = int(array.min()), int(array.max())
         if low < limits.min or high > limits.max:
             raise Error("E0802", f"input '{name}' holds {low if low < limits.min else high}, which {format} cannot hold")
-    return format_.round(array.astype(format_.compute, copy=False))
+    with np.errstate(over="ignore"):  # what a narrower float cannot hold is infinite
+        return format_.round(array.astype(format_.compute, copy=False))

@@ -99,7 +99,10 @@ def counter() -> tuple[Netlist, dict[str, TensorSource], Description]:
 
 @pytest.fixture
 def affine() -> tuple[Netlist, dict[str, TensorSource], Description]:
-    """`forward`: y = (x + scaled) * w, and `grow`: w = w + w, where `scaled` is derived: 3 * b + w; parameters w (stored) and b (not stored)."""
+    """`forward`: y = (x + scaled) * w, and `grow`: w = w + w.
+
+    `scaled` is derived: 3 * b + w, of the parameters w (stored) and b (not stored).
+    """
     b = Builder()
     b.queue("x", "input", VECTOR, entries=3)
     b.queue("w", "parameter", VECTOR, key="w")

@@ -1,0 +1,46 @@
+"""Loading: what it needs, what it imports, what it says when it cannot."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from ttc.dialects.core.errors import Error
+from ttc.runtime.archive import write_archive
+from ttc.runtime.loader import load
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture
+def path(counter, tmp_path: Path) -> Path:
+    netlist, tensors, description = counter
+    write_archive(tmp_path / "counter.tti", netlist=netlist, tensors=tensors, description=description)
+    return tmp_path / "counter.tti"
+
+
+def test_running_an_archive_loads_no_compiler(path: Path):
+    script = """
+import sys
+import numpy as np
+from ttc.runtime.loader import load
+outputs = load(sys.argv[1]).run({"x": np.zeros(4, np.float32)}, "step")
+print(outputs["y"].tolist(), [m for m in ("xdsl", "onnx", "torch", "tensorflow", "ttc.passes") if m in sys.modules])
+"""
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run([sys.executable, "-c", script, str(path)], env=environment, capture_output=True, text=True, timeout=60)
+    assert done.stdout.strip() == "[0.0, 0.0, 0.0, 0.0] []", done.stderr
+
+
+def test_engines_and_threads_are_checked(path: Path):
+    with pytest.raises(Error) as failure:
+        load(path, engine="referenze")
+    assert (failure.value.code, failure.value.hint) == ("E0803", "did you mean 'reference'?")
+    with pytest.raises(Error) as failure:
+        load(path, threads=0)
+    assert failure.value.code == "E0101"
+    assert load(path, threads=1).program.entry("peek").name == "peek"
