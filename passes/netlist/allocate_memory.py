@@ -35,7 +35,8 @@ class AllocateMemory(Pass):
             tensor = !tile.tensor<"32x64xFloat32", "tiles(32, 32)">} : () -> ()
     After:
         netlist.queue() {buffer_bytes = 4128, buffers = #netlist.addresses<[[0, 268435456], [1, 268435456]]>, grid = [1, 2],
-            kind = "constant", location = "dram", sym = "w", type = "ram", tensor = !tile.tensor<"32x64xFloat32", "tiles(32, 32)">} : () -> ()
+            kind = "constant", location = "dram", sym = "w", type = "ram",
+                tensor = !tile.tensor<"32x64xFloat32", "tiles(32, 32)">} : () -> ()
     Missed:
         what does not fit is an error that lists the largest queues.
     """

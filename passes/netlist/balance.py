@@ -33,9 +33,11 @@ class Balance(Pass):
     Before:
         netlist.graph() {chip = 0, input_count = 1, sym = "g"} : () -> () {
           %x = netlist.read() {queue = "x"} : () -> !tile.tensor<"32x64xFloat32", "tiles(32, 32)">
-          %y = netlist.op(%x) {sym = "a", type = "map"} : (!tile.tensor<"32x64xFloat32", "tiles(32, 32)">) -> !tile.tensor<"32x64xFloat32", "tiles(32, 32)"> {
+          %y = netlist.op(%x) {sym = "a", type = "map"}
+              : (!tile.tensor<"32x64xFloat32", "tiles(32, 32)">) -> !tile.tensor<"32x64xFloat32", "tiles(32, 32)"> {
           ^bb0(%a: !tile.tensor<"32x64xFloat32", "tiles(32, 32)">):
-            %b = tile.map(%a) {fn = "relu"} : (!tile.tensor<"32x64xFloat32", "tiles(32, 32)">) -> !tile.tensor<"32x64xFloat32", "tiles(32, 32)">
+            %b = tile.map(%a) {fn = "relu"}
+                : (!tile.tensor<"32x64xFloat32", "tiles(32, 32)">) -> !tile.tensor<"32x64xFloat32", "tiles(32, 32)">
             netlist.yield(%b) : (!tile.tensor<"32x64xFloat32", "tiles(32, 32)">) -> ()
           }
           netlist.write(%y) {queue = "y"} : (!tile.tensor<"32x64xFloat32", "tiles(32, 32)">) -> ()
@@ -50,7 +52,8 @@ class Balance(Pass):
               cycles = 24, place = #netlist.grid<row = 0, col = 0, rows = 1, cols = 2>, sym = "a", type = "map"}
               : (!tile.tensor<"32x64xFloat32", "tiles(32, 32)">) -> !tile.tensor<"32x64xFloat32", "tiles(32, 32)"> {
           ^bb0(%a: !tile.tensor<"32x64xFloat32", "tiles(32, 32)">):
-            %b = tile.map(%a) {fn = "relu"} : (!tile.tensor<"32x64xFloat32", "tiles(32, 32)">) -> !tile.tensor<"32x64xFloat32", "tiles(32, 32)">
+            %b = tile.map(%a) {fn = "relu"}
+                : (!tile.tensor<"32x64xFloat32", "tiles(32, 32)">) -> !tile.tensor<"32x64xFloat32", "tiles(32, 32)">
             netlist.yield(%b) : (!tile.tensor<"32x64xFloat32", "tiles(32, 32)">) -> ()
           }
           netlist.write(%y) {queue = "y"} : (!tile.tensor<"32x64xFloat32", "tiles(32, 32)">) -> ()

@@ -28,7 +28,8 @@ class SizeQueues(Pass):
     After:
         netlist.queue() {
             blocking = #netlist.blocking<t = 1, mblock = [1, 1], ublock = [1, 1]>, buffer_bytes = 4128, chip = 0, entries = 1,
-            grid = [1, 2], kind = "input", location = "dram", sym = "x", type = "queue", tensor = !tile.tensor<"32x64xFloat32", "tiles(32, 32)">} : () -> ()
+            grid = [1, 2], kind = "input", location = "dram", sym = "x", type = "queue",
+                tensor = !tile.tensor<"32x64xFloat32", "tiles(32, 32)">} : () -> ()
     Missed:
         never.
     """

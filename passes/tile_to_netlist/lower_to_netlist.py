@@ -48,7 +48,8 @@ class LowerToNetlist(Pass):
     Before:
         func.func @forward(%x: !tile.tensor<"32x64xFloat32", "tiles(32, 32)"> {ttc.name = "x", ttc.dtype = f32})
             -> (!tile.tensor<"32x64xFloat32", "tiles(32, 32)"> {ttc.name = "y", ttc.dtype = f32}) {
-          %y = tile.map(%x) {fn = "relu"} : (!tile.tensor<"32x64xFloat32", "tiles(32, 32)">) -> !tile.tensor<"32x64xFloat32", "tiles(32, 32)">
+          %y = tile.map(%x) {fn = "relu"}
+              : (!tile.tensor<"32x64xFloat32", "tiles(32, 32)">) -> !tile.tensor<"32x64xFloat32", "tiles(32, 32)">
           func.return %y : !tile.tensor<"32x64xFloat32", "tiles(32, 32)">
         }
     After:
@@ -59,7 +60,8 @@ class LowerToNetlist(Pass):
           %y = netlist.op(%x) {fidelity = "HiFi4", precision = "float32", sym = "tile_map", type = "map"}
               : (!tile.tensor<"32x64xFloat32", "tiles(32, 32)">) -> !tile.tensor<"32x64xFloat32", "tiles(32, 32)"> {
           ^bb0(%a: !tile.tensor<"32x64xFloat32", "tiles(32, 32)">):
-            %b = tile.map(%a) {fn = "relu"} : (!tile.tensor<"32x64xFloat32", "tiles(32, 32)">) -> !tile.tensor<"32x64xFloat32", "tiles(32, 32)">
+            %b = tile.map(%a) {fn = "relu"}
+                : (!tile.tensor<"32x64xFloat32", "tiles(32, 32)">) -> !tile.tensor<"32x64xFloat32", "tiles(32, 32)">
             netlist.yield(%b) : (!tile.tensor<"32x64xFloat32", "tiles(32, 32)">) -> ()
           }
           netlist.write(%y) {queue = "y"} : (!tile.tensor<"32x64xFloat32", "tiles(32, 32)">) -> ()
