@@ -1,0 +1,46 @@
+"""The dump of every pass."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ttc.dialects.core.errors import Error
+from ttc.dialects.core.ir import parse_module, print_op
+from ttc.dialects.nn.base import dialect
+from ttc.instruments.dump import Dump
+from ttc.passes.base import Pass, Unit
+from ttc.passes.manager import run_passes, run_stage
+
+
+def test_one_file_a_pass(unit: Unit, passes: dict[str, Pass], tmp_path: Path) -> None:
+    dump = Dump(tmp_path / "d", "nn")
+    dump.source("import", unit)
+    run_stage("nn", [passes["nothing"], passes["mark"]], unit, [dump])
+    run_stage("tile", [passes["nothing"]], unit, [dump])
+    files = sorted(str(path.relative_to(tmp_path / "d")) for path in (tmp_path / "d").rglob("*.mlir"))
+    assert files == ["00.import/000.source.mlir", "01.nn/001.nothing.mlir", "01.nn/002.mark.mlir", "02.tile/001.nothing.mlir"]
+    links = {name: (tmp_path / "d" / name).is_symlink() for name in files}
+    assert links == dict(zip(files, [False, True, False, True], strict=True))
+    assert (tmp_path / "d" / files[3]).read_text() == print_op(unit.module)
+    assert print_op(parse_module((tmp_path / "d" / files[2]).read_text(), "dump", [dialect])) == print_op(unit.module)
+
+
+def test_a_failing_pass_leaves_what_it_had(unit: Unit, passes: dict[str, Pass], tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="failed"):
+        run_passes([passes["fail"]], unit, [Dump(tmp_path, "nn")])
+    assert [path.name for path in (tmp_path / "01.nn").iterdir()] == ["001.fail.failed.mlir"]
+
+
+def test_writing_again_gives_the_same_folder(unit: Unit, passes: dict[str, Pass], tmp_path: Path) -> None:
+    for _ in range(2):
+        run_stage("nn", [passes["mark"], passes["nothing"]], unit, [Dump(tmp_path, "nn")])
+    assert (tmp_path / "01.nn" / "002.nothing.mlir").readlink() == Path("../01.nn/001.mark.mlir")
+
+
+def test_places_that_cannot_be_written(unit: Unit, tmp_path: Path) -> None:
+    (tmp_path / "00.import").write_text("a file")
+    with pytest.raises(Error) as caught:
+        Dump(tmp_path, "nn").source("import", unit)
+    assert caught.value.code == "E0103"
