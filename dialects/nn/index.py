@@ -33,7 +33,8 @@ def require_indices(indices: Spec) -> Spec:
 class GatherOp(GatherBase):
     """Slices of x along one axis: y[a.., i.., b..] = x[a.., indices[i..], b..].
 
-    Args:    x: tensor[a.., d_axis, b..], any dtype.  indices: tensor[i..], int32 or int64, in [-d_axis, d_axis).  axis: in [-rank, rank) of x.
+    Args:    x: tensor[a.., d_axis, b..], any dtype.  indices: tensor[i..], int32 or int64, in [-d_axis, d_axis).
+             axis: in [-rank, rank) of x.
     Returns: y: tensor[a.., i.., b..], x's dtype.
     Raises:  E0412 if axis is outside the rank, E0403 if indices are not int32 or int64.
     Source:  ONNX Gather-13; torch.index_select, torch.nn.functional.embedding.

@@ -7,6 +7,7 @@ from typing import ClassVar
 import numpy as np
 from xdsl.irdl import irdl_op_definition, prop_def
 
+from ttc.dialects.core.errors import Error
 from ttc.dialects.core.ir import DTYPE, Spec, element_type
 from ttc.dialects.nn.elementwise import ANY, NUMERIC, SIGNED, PredicateOp, UnaryOp
 
@@ -264,5 +265,7 @@ class CastOp(UnaryOp):
 
     @classmethod
     def infer(cls, x: Spec, *, dtype: np.dtype) -> Spec:
+        if not isinstance(dtype, np.dtype):  # an element type that numpy lacks, such as i7
+            raise Error("E0403", f"tensors of {dtype} are not supported")
         element_type(dtype)
         return Spec(x.shape, dtype)
