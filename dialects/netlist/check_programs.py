@@ -116,8 +116,9 @@ class Walk:
 
     def _check_value(self, kind: str, value: str | int, where: str) -> bool:
         if kind == "g":
-            known = value in self.netlist.graphs
-            return self.found.require(known, "E0601", where, f"'{value}' is no graph", self.found.nearest(str(value), self.netlist.graphs))
+            if value not in self.netlist.graphs:
+                self.found.add("E0601", where, f"'{value}' is no graph", self.found.nearest(str(value), self.netlist.graphs))
+            return value in self.netlist.graphs
         if kind == "v" and not isinstance(value, str):
             return True
         if not isinstance(value, str) or not VARIABLE.fullmatch(value):

@@ -225,9 +225,12 @@ def _literal(allowed: tuple[Any, ...]) -> Decoder:
 
 def _sequence(item: Any) -> Decoder:
     read_item = decoder(item)
+    width = _int_row(item)
 
     def read(raw: Any, depth: int) -> tuple[Any, ...]:
         _bounded(raw)
+        if width and _are_int_rows(raw, width):
+            return tuple(map(tuple, raw))
         values: list[Any] = []
         try:
             for x in raw:
@@ -237,6 +240,20 @@ def _sequence(item: Any) -> Decoder:
         return tuple(values)
 
     return read
+
+
+def _int_row(hint: Any) -> int:
+    """n of a hint tuple[int, ..., int] with n members; 0 for any other."""
+    items = get_args(hint) if get_origin(hint) is tuple else ()
+    return len(items) if items and set(items) == {int} else 0
+
+
+def _are_int_rows(raw: list[Any], width: int) -> bool:
+    """Whether these are lists of `width` integers in range: the short way for a queue's addresses, by far the longest lists."""
+    if not raw or set(map(type, raw)) != {list} or set(map(len, raw)) != {width}:
+        return False
+    flat = [x for row in raw for x in row]
+    return set(map(type, flat)) == {int} and -MAX_INT <= min(flat) and max(flat) <= MAX_INT
 
 
 def _fixed(items: tuple[Any, ...]) -> Decoder:
