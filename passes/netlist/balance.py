@@ -151,7 +151,7 @@ class _Splitter:
 
     def new_graph(self, index: int) -> GraphOp:
         name = free_name(f"{self.graph.sym}_e{index}", graphs_of(self.module))
-        return GraphOp.build(name, chip=self.graph.chip, input_count=self.graph.input_count)
+        return GraphOp.build(name, chip=self.graph.chip, input_count=self.graph.input_count, location=self.graph.location)
 
     def move(self, ops: list[NetlistOp], home: dict[Operation, GraphOp]) -> None:
         """Put ops into their graphs."""
@@ -162,7 +162,7 @@ class _Splitter:
 
     def join(self, ops: list[NetlistOp], home: dict[Operation, GraphOp]) -> None:
         """Let every op read what another graph holds through a queue."""
-        edges: dict[SSAValue, QueueOp | str] = {}
+        edges: dict[SSAValue, str] = {}
         reads: dict[tuple[GraphOp, SSAValue], SSAValue] = {}
         for op in ops:
             for index, value in enumerate(op.operands):
@@ -172,7 +172,7 @@ class _Splitter:
                 elif not (isinstance(owner, NetlistOp) and home[owner] is not home[op]):
                     continue
                 elif value not in edges:
-                    edges[value] = self.edge(owner, home[owner])
+                    edges[value] = self.edge(owner, home[owner]).sym
                 key = (home[op], value)
                 if key not in reads:
                     reads[key] = self.read(home[op], edges[value], value)
@@ -181,14 +181,16 @@ class _Splitter:
     def edge(self, op: NetlistOp, graph: GraphOp) -> QueueOp:
         """A queue for the result of an op that a later epoch reads."""
         names = queues_of(self.module)
-        queue = QueueOp.build(free_name(f"{op.sym}_q", names.keys() | self.taken), "edge", op.result.type)
+        queue = QueueOp.build(free_name(f"{op.sym}_q", names.keys() | self.taken), "edge", op.result.type, location=op.location)
         last = list(names.values())[-1]
         self.module.body.block.insert_ops_after([queue], last)
-        graph.add(WriteOp.build(op.result, queue))
+        graph.add(WriteOp.build(op.result, queue, op.location))
         return queue
 
-    def read(self, graph: GraphOp, queue: QueueOp | str, value: SSAValue) -> SSAValue:
-        read = ReadOp.build(queue, value.type)
+    def read(self, graph: GraphOp, queue: str, value: SSAValue) -> SSAValue:
+        """A value of a graph that it reads from a queue."""
+        owner = value.owner
+        read = ReadOp.build(queue, value.type, owner.location if isinstance(owner, Operation) else None)
         first = graph.block.first_op
         if first is None:
             graph.add(read)

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from xdsl.dialects import func
-from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.dialects.builtin import ModuleOp, UnknownLoc
+from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.ir import (
@@ -21,6 +21,7 @@ from ttc.dialects.core.ir import (
     entry_functions,
     fused_location,
     module_attr,
+    named_location,
     plain,
     ports,
     set_module_attr,
@@ -143,7 +144,9 @@ class _Builder:
         block = function.body.block
         _copy_what_is_not_computed(block)
         name = function.sym_name.data
-        queues: dict[SSAValue, QueueOp] = {a: self.queue(p.name, "input", a) for a, p in zip(block.args, arguments, strict=True)}
+        queues: dict[SSAValue, QueueOp] = {
+            a: self.queue(p.name, "input", a, named_location(p.name)) for a, p in zip(block.args, arguments, strict=True)
+        }
         count = plain(function.attributes["ttc.input_count"]) if "ttc.input_count" in function.attributes else 1
         found = groups(block, is_view, self.on_host)
         graphs = self.graphs(name, segments(found), queues, count)
@@ -151,11 +154,12 @@ class _Builder:
         writers = {value: graph for graph in graphs for value in graph.results}
         for value, queue in zip(_returned(block), outputs, strict=True):
             writers[value].write(value, queue)
+        location = named_location(name)
         program = ProgramOp.build(
             name,
             [_argument(p, q, "input", count) for p, q in zip(arguments, queues.values(), strict=False)],
             [_argument(p, q, self.result_kind(p), count) for p, q in zip(results, outputs, strict=True)],
-            function.location,
+            location,
         )
         for graph in graphs:
             program.add(ExecuteOp.build(graph.op))
@@ -183,7 +187,7 @@ class _Builder:
         home: dict[SSAValue, _Graph] = {}
         for index, part in enumerate(parts):
             on_host = part[0].on_host or self.unit.target.is_host
-            graph = _Graph(GraphOp.build(self.fresh(f"{name}_{index}"), chip=0, input_count=count), on_host)
+            graph = _Graph(GraphOp.build(self.fresh(f"{name}_{index}"), chip=0, input_count=count, location=named_location(name)), on_host)
             for group in part:
                 operands = [self.operand(value, graph, home, queues) for value in group.inputs]
                 for result in group.main.results:
@@ -198,7 +202,7 @@ class _Builder:
             return graph.values[value]
         if value not in queues:
             queues[value] = self.leaf(value.owner) if isinstance(value.owner, LeafOp) else self.edge(value, home[value])
-        read = graph.op.add(ReadOp.build(queues[value], value.type))
+        read = graph.op.add(ReadOp.build(queues[value], value.type, queues[value].location))
         graph.values[value] = read.value
         return read.value
 
@@ -225,9 +229,9 @@ class _Builder:
         graph.op.add(op)
         return op.result
 
-    def queue(self, name: str, kind: str, value: SSAValue, **fields: object) -> QueueOp:
-        """A queue of the values' type under a free name like the one given."""
-        op = QueueOp.build(self.fresh(NAME.sub("_", name).strip("_") or kind), kind, value.type, **fields)  # pyright: ignore[reportArgumentType]
+    def queue(self, name: str, kind: str, value: SSAValue, location: Attribute, **fields: Any) -> QueueOp:
+        """A queue of the value's type under a free name like the one given."""
+        op = QueueOp.build(self.fresh(NAME.sub("_", name).strip("_") or kind), kind, value.type, location=location, **fields)
         block = self.module.body.block
         anchor = block.first_op if self.last_queue is None else self.last_queue.next_op
         block.insert_op_before(op, anchor) if anchor is not None else block.add_op(op)
@@ -236,13 +240,13 @@ class _Builder:
 
     def output(self, value: SSAValue, port: Port) -> QueueOp:
         """The queue of a result."""
-        return self.queue(port.name, "output", value)
+        return self.queue(port.name, "output", value, _location(value))
 
     def edge(self, value: SSAValue, graph: _Graph) -> QueueOp:
         """A queue for a value that one graph makes and others read; the first graph writes it."""
         producer = graph.values[value].owner
         name = producer.sym if isinstance(producer, NetlistOp) else "edge"
-        queue = self.queue(f"{name}_q", "edge", value)
+        queue = self.queue(f"{name}_q", "edge", value, _location(value))
         graph.write(value, queue)
         return queue
 
@@ -255,7 +259,7 @@ class _Builder:
         name = str(plain(op.sym)) if isinstance(op, ParamOp | StateOp) else key
         identity = (kind, name, str(op.result.type))
         if identity not in self.shared:
-            self.shared[identity] = self.queue(name, kind, op.result, type="ram", key=key)
+            self.shared[identity] = self.queue(name, kind, op.result, op.location, type="ram", key=key)
         return self.shared[identity]
 
     def fresh(self, stem: str) -> str:
@@ -286,7 +290,12 @@ class _Graph:
 
     def write(self, value: SSAValue, queue: QueueOp) -> None:
         """Write a value of this graph to a queue, at its end."""
-        self.op.add(WriteOp.build(self.values[value], queue))
+        self.op.add(WriteOp.build(self.values[value], queue, queue.location))
+
+
+def _location(value: SSAValue) -> Attribute:
+    owner = value.owner
+    return owner.location if isinstance(owner, Operation) else UnknownLoc()
 
 
 def _returned(block: Block) -> list[SSAValue]:
