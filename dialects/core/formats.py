@@ -62,7 +62,7 @@ class Format:
     def pack(self, values: NDArray) -> NDArray:
         """A contiguous array of the storage dtype; rounding to nearest even."""
         with np.errstate(over="ignore"):
-            return np.ascontiguousarray(values.astype(self.storage, copy=False))
+            return np.asarray(values.astype(self.storage, copy=False), order="C")
 
     def unpack(self, stored: NDArray) -> NDArray:
         """Stored elements in the compute dtype."""
