@@ -81,7 +81,7 @@ class TileType(Data[Tile], TypeAttribute):
 
     def print_parameter(self, printer: Printer) -> None:
         shape = "".join(f"{d}x" for d in self.data.shape)
-        printer.print_string(f"<\"{shape}{self.data.format}\", \"{self.data.layout}\">")
+        printer.print_string(f'<"{shape}{self.data.format}", "{self.data.layout}">')
 
     @classmethod
     def parse_parameter(cls, parser: AttrParser) -> Tile:
@@ -90,7 +90,7 @@ class TileType(Data[Tile], TypeAttribute):
             parser.parse_punctuation(",")
             layout = re.fullmatch(r"rows|tiles\((\d{1,4}), (\d{1,4})(?:, (\d))?\)", parser.parse_str_literal())
         if layout is None or format_ not in FORMATS or not all(d.isdecimal() and len(d) < 16 for d in dims):
-            parser.raise_error("a tile type reads <\"1x128x768xFloat32\", \"tiles(32, 32)\">")
+            parser.raise_error('a tile type reads <"1x128x768xFloat32", "tiles(32, 32)">')
         h, w, fold = layout.groups()
         return Tile(tuple(map(int, dims)), format_, None if h is None else (int(h), int(w)), int(fold or 1))
 

@@ -40,7 +40,9 @@ def window_sizes(
     if (len(size), len(kernel), len(strides), len(pads), len(dilations)) != (2, 2, 2, 4, 2):
         raise Error("E0402", "a window over an image has two sizes, strides and dilations and four pads")
     if min(*kernel, *strides, *dilations) < 1 or min(pads) < 0:
-        raise Error("E0402", f"kernel {list(kernel)}, strides {list(strides)}, dilations {list(dilations)} or pads {list(pads)} out of range")
+        raise Error(
+            "E0402", f"kernel {list(kernel)}, strides {list(strides)}, dilations {list(dilations)} or pads {list(pads)} out of range"
+        )
     found: list[int] = []
     for axis in (0, 1):
         room = size[axis] + pads[axis] + pads[axis + 2] - dilations[axis] * (kernel[axis] - 1) - 1

@@ -45,4 +45,3 @@ def _embed(op: NNOp, low: Lowering) -> SSAValue:
         rows = low.emit(ReshapeOp, rows, shape=(spec.shape[0], prod(spec.shape[1:])))
     y = low.emit(EmbeddingOp, rows, low.tile(indices), fold=fold)
     return y if spec.rank == 2 else low.emit(ReshapeOp, y, shape=result.shape, fold=fold)
-

@@ -1,0 +1,92 @@
+"""Choosing the data formats in which values cross op borders."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from xdsl.dialects import func
+from xdsl.dialects.builtin import FunctionType
+from xdsl.ir import Operation, SSAValue
+
+from ttc.dialects.core.errors import Error, nearest
+from ttc.dialects.core.formats import FORMATS, format_named
+from ttc.dialects.core.ir import ConstantOp, LiteralAttr, entry_functions, set_type
+from ttc.dialects.tile.attention import AttentionOp
+from ttc.dialects.tile.base import TileType, tile_of, tile_type
+from ttc.dialects.tile.eltwise import CastOp, EltwiseOp, MapOp
+from ttc.dialects.tile.shape import ViewOp
+from ttc.passes.base import Pass, Rewriter, Unit
+
+
+@dataclass(frozen=True)
+class AssignFormats(Pass):
+    """Store every floating-point tensor in one format: activations, weights, inputs and outputs.
+
+    Integers and truth values stay as they are.  So do one-element literals, which are part of the op that reads them, and masks of an
+    attention, whose most negative number another format may round to -inf.
+
+    Args:
+        format: of floating-point tensors; None keeps those of the source.
+
+    Before:
+        (%x: !tile.tensor<"4x8xFloat32", "rows">, %i: !tile.tensor<"4x8xInt32", "rows">)
+        %0 = tile.map(%x) {fn = "relu"} : (!tile.tensor<"4x8xFloat32", "rows">) -> !tile.tensor<"4x8xFloat32", "rows">
+        return %0, %i : !tile.tensor<"4x8xFloat32", "rows">, !tile.tensor<"4x8xInt32", "rows">
+    After:
+        (%x: !tile.tensor<"4x8xFloat16_b", "rows">, %i: !tile.tensor<"4x8xInt32", "rows">)
+        %0 = tile.map(%x) {fn = "relu"} : (!tile.tensor<"4x8xFloat16_b", "rows">) -> !tile.tensor<"4x8xFloat16_b", "rows">
+        return %0, %i : !tile.tensor<"4x8xFloat16_b", "rows">, !tile.tensor<"4x8xInt32", "rows">
+    Missed:  nothing: a format that the target lacks is an error (E0607).
+    """
+
+    name = "assign-formats"
+    format: str | None = None
+
+    def apply(self, unit: Unit, rewriter: Rewriter) -> None:
+        if self.format is None:
+            return
+        if not format_named(self.format).is_float:
+            raise Error("E0607", f"'{self.format}' is no format of floating-point numbers")
+        if self.format not in unit.target.formats:
+            hint = nearest(self.format, [f for f in unit.target.formats if FORMATS[f].is_float])
+            raise Error("E0607", f"{unit.target.name} does not have the format '{self.format}'", hint=hint)
+        for function in entry_functions(unit.module):
+            if rewriter.allow(f"store-in-{self.format}", function):
+                _assign(function, self.format)
+
+
+def _assign(function: func.FuncOp, format_: str) -> None:
+    kept = _masks(function)
+    for value in _border_values(function):
+        if isinstance(value.type, TileType) and FORMATS[value.type.data.format].is_float and value not in kept:
+            set_type(value, tile_type(value.type.data.with_(format=format_)))
+    block = function.body.block
+    for op in block.ops:
+        if isinstance(op, EltwiseOp):
+            for argument, x in zip(op.body.block.args, op.xs, strict=True):
+                set_type(argument, x.type)
+    results = [v.type for v in block.last_op.operands] if block.last_op is not None else []
+    function.function_type = FunctionType.from_lists([a.type for a in block.args], results)
+
+
+def _border_values(function: func.FuncOp) -> Iterator[SSAValue]:
+    """Arguments and results of ops, but for literals of one element."""
+    yield from function.body.block.args
+    for op in function.body.block.ops:
+        if not (isinstance(op, ConstantOp) and isinstance(op.value, LiteralAttr) and tile_of(op.result).elements == 1):
+            yield from op.results
+
+
+def _masks(function: func.FuncOp) -> set[SSAValue]:
+    """Masks of attentions, and what they are computed from by elementwise ops and views."""
+    found: set[SSAValue] = set()
+    waiting = [op.mask for op in function.body.block.ops if isinstance(op, AttentionOp) and op.mask is not None]
+    while waiting:
+        value = waiting.pop()
+        if value in found or not isinstance(value.owner, Operation):
+            continue
+        found.add(value)
+        if isinstance(value.owner, MapOp | CastOp | EltwiseOp | ViewOp):
+            waiting.extend(value.owner.operands)
+    return found

@@ -1,0 +1,241 @@
+"""Making every op one that the target can hold and compute."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+from xdsl.ir import Operation, SSAValue
+
+from ttc.dialects.core.errors import Error
+from ttc.dialects.core.ir import entry_functions, where
+from ttc.dialects.core.targets import Target
+from ttc.dialects.nn.base import axes_in, axis_in
+from ttc.dialects.tile.base import Tile, TileOp, TileType, tile_of
+from ttc.dialects.tile.eltwise import CastOp, MapOp
+from ttc.dialects.tile.norm import LayerNormOp, RmsNormOp
+from ttc.dialects.tile.reduce import ReduceOp
+from ttc.dialects.tile.shape import BroadcastOp, ConcatOp, PadOp, RelayoutOp, ReshapeOp, SliceOp, TransposeOp
+from ttc.dialects.tile.softmax import LogSoftmaxOp, SoftmaxOp
+from ttc.passes.base import Pass, Rewriter, Unit
+
+MAX_RANK = 4
+"""Of the tensors that kernels on tiles take."""
+
+Legal = Callable[[Any, Rewriter], "SSAValue | None"]
+
+
+@dataclass(frozen=True)
+class LegalizeTile(Pass):
+    """Bring ops on tiles to at most four dimensions, and refuse what the target cannot hold.
+
+    Before:
+        (%x: !tile.tensor<"2x3x4x32x64xFloat32", "tiles(32, 32)">)
+        %0 = tile.map(%x) {fn = "relu"}
+            : (!tile.tensor<"2x3x4x32x64xFloat32", "tiles(32, 32)">) -> !tile.tensor<"2x3x4x32x64xFloat32", "tiles(32, 32)">
+        return %0 : !tile.tensor<"2x3x4x32x64xFloat32", "tiles(32, 32)">
+    After:
+        (%x: !tile.tensor<"2x3x4x32x64xFloat32", "tiles(32, 32)">)
+        %0 = tile.reshape(%x) {shape = [24, 32, 64]}
+            : (!tile.tensor<"2x3x4x32x64xFloat32", "tiles(32, 32)">) -> !tile.tensor<"24x32x64xFloat32", "tiles(32, 32)">
+        %1 = tile.map(%0) {fn = "relu"}
+            : (!tile.tensor<"24x32x64xFloat32", "tiles(32, 32)">) -> !tile.tensor<"24x32x64xFloat32", "tiles(32, 32)">
+        %2 = tile.reshape(%1) {shape = [2, 3, 4, 32, 64]}
+            : (!tile.tensor<"24x32x64xFloat32", "tiles(32, 32)">) -> !tile.tensor<"2x3x4x32x64xFloat32", "tiles(32, 32)">
+        return %2 : !tile.tensor<"2x3x4x32x64xFloat32", "tiles(32, 32)">
+    Missed:  nothing: what cannot be made legal is an error (E0503).
+    """
+
+    name = "legalize-tile"
+
+    def apply(self, unit: Unit, rewriter: Rewriter) -> None:
+        for function in entry_functions(unit.module):
+            for op in list(function.body.block.ops):
+                _check_formats(op, unit.target)
+                if unit.target.tile is not None and _rank(op) > MAX_RANK:
+                    _lower_rank(op, unit.target, rewriter)
+
+
+def _check_formats(op: Operation, target: Target) -> None:
+    for value in (*op.operands, *op.results):
+        if isinstance(value.type, TileType) and value.type.data.format not in target.formats:
+            needed = value.type.data.format
+            raise Error("E0503", f"{op.name} needs {needed}; {target.name} holds {', '.join(target.formats)}", where=where(op))
+
+
+def _rank(op: Operation) -> int:
+    """The highest rank that the op's kernel meets; reshapes and relayouts have no kernel that minds."""
+    if not isinstance(op, TileOp) or isinstance(op, ReshapeOp | RelayoutOp):
+        return 0
+    return max((len(v.type.data.shape) for v in (*op.operands, *op.results) if isinstance(v.type, TileType)), default=0)
+
+
+def _lower_rank(op: Operation, target: Target, rewriter: Rewriter) -> None:
+    rule = _RULES.get(type(op))
+    value = None if rule is None else rule(op, rewriter)
+    if value is None:
+        raise Error("E0503", f"{op.name} needs rank {_rank(op)}; {target.name} computes up to rank {MAX_RANK}", where=where(op))
+    rewriter.replace(op, value)
+
+
+# ---- rules: the value that replaces an op of too high a rank, or None if its rank cannot be lowered --------------------------------
+
+
+Groups = Sequence[Sequence[int]]
+"""Neighbouring dimensions that become one."""
+
+
+def _groups(rank: int, joinable: Callable[[int], bool]) -> Groups | None:
+    """At most four groups; dimension i may join the one before it if joinable(i).  The last two stay alone where possible."""
+    for alone in (2, 1, 0):
+        groups: list[list[int]] = []
+        for index in range(rank):
+            if index and joinable(index) and index < rank - alone:
+                groups[-1].append(index)
+            else:
+                groups.append([index])
+        if len(groups) <= MAX_RANK:
+            return groups
+    return None
+
+
+def _reshaped(x: SSAValue, shape: Sequence[int], op: Operation, rewriter: Rewriter) -> SSAValue:
+    """x in another shape, one matrix for every leading dimension; x itself if that is its shape."""
+    if tile_of(x).shape == tuple(shape):
+        return x
+    return rewriter.insert(op, ReshapeOp.build(x, location=op.location, shape=tuple(shape), fold=1)).y
+
+
+def _grouped(shape: Sequence[int], groups: Groups) -> tuple[int, ...]:
+    """The shape after grouping; dimensions that a broadcast operand lacks in front count as 1."""
+    full = (*([1] * (sum(map(len, groups)) - len(shape))), *shape)
+    return tuple(prod(full[i] for i in group) for group in groups)
+
+
+def _rebuilt(op: TileOp, groups: Groups | None, rewriter: Rewriter, **attrs: Any) -> SSAValue | None:
+    """The op on operands of grouped shapes, its result in the old shape."""
+    if groups is None or not rewriter.allow("lower-rank", op):
+        return None
+    operands = [None if x is None else _operand(x, groups, op, rewriter) for x in op.named_operands()]
+    made = rewriter.insert(op, type(op).build(*operands, location=op.location, format=_tile(op).format, **attrs))
+    tile = _tile(op)
+    return rewriter.insert(op, ReshapeOp.build(made.results[0], location=op.location, shape=tile.shape, fold=tile.fold)).y
+
+
+def _operand(x: SSAValue, groups: Groups, op: TileOp, rewriter: Rewriter) -> SSAValue:
+    tile = tile_of(x)
+    if tile.elements == 1 and len(tile.shape) <= len(groups):
+        return x
+    return _reshaped(x, _grouped(tile.shape, groups), op, rewriter)
+
+
+def _tile(op: TileOp) -> Tile:
+    return tile_of(op.results[0])
+
+
+def _elementwise(op: MapOp | CastOp | BroadcastOp, rewriter: Rewriter) -> SSAValue | None:
+    """Neighbours merge if each operand has both, or repeats both."""
+    shape = _tile(op).shape
+    spread = [_repeats(tile_of(x).shape, shape) for x in op.operands]
+    groups = _groups(len(shape), lambda i: all(r[i] == r[i - 1] for r in spread))
+    attrs = op.plain_attrs()
+    if isinstance(op, BroadcastOp) and groups is not None:
+        attrs["shape"] = _grouped(shape, groups)
+    return _rebuilt(op, groups, rewriter, **attrs)
+
+
+def _repeats(shape: Sequence[int], result: Sequence[int]) -> list[bool]:
+    full = (*([1] * (len(result) - len(shape))), *shape)
+    return [a != b for a, b in zip(full, result, strict=True)]
+
+
+def _along_last(op: SoftmaxOp | LogSoftmaxOp | LayerNormOp | RmsNormOp, rewriter: Rewriter) -> SSAValue | None:
+    """All but the last dimension merge."""
+    rank = len(_tile(op).shape)
+    if op.plain_attrs()["axis"] not in (-1, rank - 1):
+        return None
+    attrs = {**op.plain_attrs(), "axis": -1}
+    return _rebuilt(op, _groups(rank, lambda i: i < rank - 1), rewriter, **attrs)
+
+
+def _reduce(op: ReduceOp, rewriter: Rewriter) -> SSAValue | None:
+    """Neighbours merge if both are reduced, or neither."""
+    rank = len(tile_of(op.x).shape)
+    attrs = op.plain_attrs()
+    reduced = set(axes_in(attrs["axes"], rank))
+    groups = _groups(rank, lambda i: (i in reduced) == (i - 1 in reduced))
+    axes = tuple(n for n, group in enumerate(groups or ()) if group[0] in reduced)
+    return _rebuilt(op, groups, rewriter, fn=attrs["fn"], axes=axes, keepdims=True)
+
+
+def _slice(op: SliceOp, rewriter: Rewriter) -> SSAValue | None:
+    """Neighbours merge if both are taken whole."""
+    shape, attrs = tile_of(op.x).shape, op.plain_attrs()
+    whole = [s == d and step == 1 for s, d, step in zip(attrs["sizes"], shape, attrs["steps"], strict=True)]
+    groups = _groups(len(shape), lambda i: whole[i] and whole[i - 1])
+    sizes = _grouped(attrs["sizes"], groups or ())
+    return _rebuilt(op, groups, rewriter, starts=_first(attrs["starts"], groups), sizes=sizes, steps=_first(attrs["steps"], groups))
+
+
+def _pad(op: PadOp, rewriter: Rewriter) -> SSAValue | None:
+    """Neighbours merge if neither is padded."""
+    attrs = op.plain_attrs()
+    bare = [b == a == 0 for b, a in zip(attrs["before"], attrs["after"], strict=True)]
+    groups = _groups(len(bare), lambda i: bare[i] and bare[i - 1])
+    before, after = (_first(attrs[k], groups) for k in ("before", "after"))
+    return _rebuilt(op, groups, rewriter, before=before, after=after, value=attrs["value"])
+
+
+def _first(values: Sequence[int], groups: Groups | None) -> tuple[int, ...]:
+    """The value of each group's first dimension: those of its others are the same."""
+    return tuple(values[group[0]] for group in groups or ())
+
+
+def _concat(op: ConcatOp, rewriter: Rewriter) -> SSAValue | None:
+    """All but the axis merge."""
+    rank = len(_tile(op).shape)
+    axis = axis_in(op.plain_attrs()["axis"], rank)
+    groups = _groups(rank, lambda i: axis not in (i, i - 1))
+    at = next((n for n, group in enumerate(groups or ()) if axis in group), 0)
+    return _rebuilt(op, groups, rewriter, axis=at)
+
+
+def _transpose(op: TransposeOp, rewriter: Rewriter) -> SSAValue | None:
+    """Neighbours that stay together merge; what still has too many dimensions is a sequence of swaps of two blocks."""
+    if not rewriter.allow("lower-rank", op):
+        return None
+    perm: tuple[int, ...] = op.plain_attrs()["perm"]
+    sizes = tile_of(op.x).shape
+    order, wanted, value = list(range(len(perm))), list(perm), op.x
+    for position in range(len(perm)):
+        found = order.index(wanted[position])
+        count = next((n for n in range(1, len(perm)) if order[found : found + n + 1] != wanted[position : position + n + 1]), 1)
+        if found == position:
+            continue
+        parts = [order[:position], order[position:found], order[found : found + count], order[found + count :]]
+        shape = tuple(prod(sizes[i] for i in part) for part in parts)
+        value = _swap(_reshaped(value, shape, op, rewriter), op, rewriter)
+        order = parts[0] + parts[2] + parts[1] + parts[3]
+    return rewriter.insert(op, ReshapeOp.build(value, location=op.location, shape=_tile(op).shape, fold=_tile(op).fold)).y
+
+
+def _swap(x: SSAValue, op: Operation, rewriter: Rewriter) -> SSAValue:
+    return rewriter.insert(op, TransposeOp.build(x, location=op.location, perm=(0, 2, 1, 3))).y
+
+
+_RULES: dict[type[Operation], Legal] = {
+    MapOp: _elementwise,
+    CastOp: _elementwise,
+    BroadcastOp: _elementwise,
+    SoftmaxOp: _along_last,
+    LogSoftmaxOp: _along_last,
+    LayerNormOp: _along_last,
+    RmsNormOp: _along_last,
+    ReduceOp: _reduce,
+    SliceOp: _slice,
+    PadOp: _pad,
+    ConcatOp: _concat,
+    TransposeOp: _transpose,
+}
