@@ -9,11 +9,11 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
-from ttc.dialects.core import interpret
 from ttc.dialects.core.errors import Error, nearest
 from ttc.dialects.core.formats import format_named
 from ttc.dialects.core.plain import Function, Work
 from ttc.runtime.arguments import check_array
+from ttc.runtime.evaluate import evaluate
 from ttc.runtime.manifest import Description
 from ttc.runtime.tensors import Constants, TensorSource
 
@@ -96,8 +96,8 @@ class Derivation:
         if key in self._given_keys:
             return self._given[self._given_keys[key]]
         if key not in self._computed:
-            (value,) = interpret.run(_without_literals(self._functions[key], self._given), [], self._leaf)
-            self._computed[key] = value
+            function = _without_literals(self._functions[key], self._given)
+            self._computed[key] = evaluate(function, [], self._leaf, f"derived tensor '{key}'")
         return self._computed[key]
 
     def _leaf(self, work: Work) -> NDArray:

@@ -14,11 +14,21 @@ from ttc.runtime.zip_format import Entry, central_header, end_records, local_hea
 _WORTH_A_THREAD_BYTES = 1 << 18
 
 
-class ZipWriter:
-    """Writes members to a file descriptor, one after the other.
+class Sums:
+    """CRC-32 and SHA-256 of bytes that pass by."""
 
-    A member's bytes are hashed in a second thread while this one computes their CRC and writes them.
-    """
+    def __init__(self) -> None:
+        self.crc = 0
+        self.sha256 = hashlib.sha256()
+
+    def update(self, chunk: memoryview) -> None:
+        """Take the next bytes into account."""
+        self.crc = zlib.crc32(chunk, self.crc)
+        self.sha256.update(chunk)
+
+
+class ZipWriter:
+    """Writes members to a file descriptor, one after the other; sums are computed in a second thread, of `pool`, meanwhile."""
 
     def __init__(self, fd: int, pool: ThreadPoolExecutor) -> None:
         self._fd = fd
@@ -35,21 +45,20 @@ class ZipWriter:
         """
         entry = Entry(name, size, 0, self._position)
         self._write(local_header(entry))
-        digest = hashlib.sha256()
-        crc = written = 0
+        sums = Sums()
+        written = 0
         for chunk in chunks:
-            hashed = self._pool.submit(digest.update, chunk) if len(chunk) >= _WORTH_A_THREAD_BYTES else digest.update(chunk)
-            crc = zlib.crc32(chunk, crc)
+            summed = self._pool.submit(sums.update, chunk) if len(chunk) >= _WORTH_A_THREAD_BYTES else sums.update(chunk)
             self._write(chunk)
             written += len(chunk)
-            if hashed is not None:
-                hashed.result()
+            if summed is not None:
+                summed.result()
         if written != size:
             raise Error("E0901", f"member '{name}' was to have {size} bytes and has {written}")
-        entry = Entry(name, size, crc, entry.offset)
+        entry = Entry(name, size, sums.crc, entry.offset)
         os.pwrite(self._fd, local_header(entry), entry.offset)
         self._entries.append(entry)
-        return digest.hexdigest()
+        return sums.sha256.hexdigest()
 
     def finish(self, comment: Callable[[bytes], bytes]) -> None:
         """Write the central directory, and a comment made from its bytes."""

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 from numpy.typing import NDArray
 
-from ttc.dialects.core import interpret
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.formats import format_named
 from ttc.dialects.core.plain import Work
-from ttc.dialects.netlist.model import Graph, Netlist, Op
+from ttc.dialects.netlist.model import Graph, Netlist
 from ttc.runtime.engines.base import HELD
+from ttc.runtime.evaluate import evaluate
 from ttc.runtime.tensors import Constants
 
 
@@ -52,16 +52,11 @@ class ReferencePlan:
         """One microbatch; see `Plan.run`."""
         values = dict(entries)
         for op, dying in zip(self.graph.ops, self.dying, strict=False):
-            values[op.name] = self._run_op(op, [self._value(name, values) for name in op.inputs])
+            inputs = [self._value(name, values) for name in op.inputs]
+            values[op.name] = evaluate(op.work, inputs, self._constant, " + ".join(op.location) or op.name)
             for name in dying:
                 values.pop(name, None)
         return {queue: values[op] for op, queue in self.graph.writes}
-
-    def _run_op(self, op: Op, inputs: list[NDArray]) -> NDArray:
-        try:
-            return interpret.run(op.work, inputs, self._constant)[0]
-        except Error as error:
-            raise error.at(" + ".join(op.location) or op.name) from None
 
     def _value(self, name: str, values: Mapping[str, NDArray]) -> NDArray:
         key = self.held.get(name)

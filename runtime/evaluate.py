@@ -1,0 +1,28 @@
+"""Running plain functions that come out of a file: whatever is wrong with them ends in an `Error`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from numpy.typing import NDArray
+
+from ttc.dialects.core import interpret
+from ttc.dialects.core.errors import Error
+from ttc.dialects.core.plain import Function
+
+
+def evaluate(function: Function, inputs: Sequence[NDArray], resolve: interpret.Resolver, where: str) -> NDArray:
+    """The one output of a function.
+
+    Args:    where: the place named by errors that do not know theirs.
+    Raises:  E0609 if its ops cannot take their operands or attributes, E0104 if memory does not suffice, and what its ops raise.
+    """
+    try:
+        return interpret.run(function, inputs, resolve)[0]
+    except Error as error:
+        raise error.at(where) from None
+    except MemoryError:
+        raise Error("E0104", "there is not enough memory for its result", where) from None
+    except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
+        # Kernels trust the compiler that their operands fit; an archive may be made by others.
+        raise Error("E0609", f"it cannot be computed: {type(error).__name__}: {str(error)[:200]}", where) from error
