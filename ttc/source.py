@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,13 +17,11 @@ from ttc.dialects.core.errors import Error
 from ttc.dialects.core.formats import format_named, format_of
 from ttc.dialects.core.ir import LeafOp, Spec, WeightAttr, derived_functions, module_attr, parse_module, verify
 from ttc.dialects.core.plain import Work
-from ttc.dialects.core.to_plain import plain_block
+from ttc.dialects.core.to_plain import plain_block, plain_type
 from ttc.dialects.core.weights import Weight, WeightStore
+from ttc.dialects.netlist.ops import queues_of
 from ttc.files import require_input
-from ttc.options import STAGES, CompileOptions
-
-if TYPE_CHECKING:
-    from ttc.runtime.archive import Archive
+from ttc.options import STAGES, CompileOptions, read_shapes
 
 MAX_TEXT_BYTES = 1 << 28
 """Largest IR text that is read."""
@@ -94,15 +93,17 @@ def _dialects() -> list[Any]:
 
 
 def named_weights(module: ModuleOp) -> dict[str, Spec]:
-    """Weights that the IR names, with the types it gives them.  Raises E0302 if one has two types."""
+    """Weights that the IR names, with the types it gives them: those of leaves, else of queues.  Raises E0302 if one has two types."""
     found: dict[str, Spec] = {}
     for op in module.walk():
         value = op.value if isinstance(op, LeafOp) else None
-        if not isinstance(value, WeightAttr):
-            continue
-        key = value.key.data
-        if found.setdefault(key, value.spec) != value.spec:
+        if isinstance(value, WeightAttr) and found.setdefault(value.key.data, value.spec) != value.spec:
+            key = value.key.data
             raise Error("E0302", f"weight '{key}' is {found[key]} here and {value.spec} there")
+    for queue in queues_of(module).values():
+        if queue.key is not None:
+            stored = plain_type(queue.tensor)
+            found.setdefault(queue.key, Spec(stored.shape, format_named(stored.format).storage))
     return found
 
 
@@ -112,7 +113,7 @@ def text_weights(module: ModuleOp, file: Path | None) -> WeightStore:
     Without a file the store is empty, and the first weight that is read raises E0304.
     """
     wanted = named_weights(module)
-    stored = {} if file is None else _file_weights(require_input(file), wanted)
+    stored = {} if file is None else _file_weights(require_input(file), wanted, module_attr(module, "options") or {})
     expressions = derived_functions(module)
     store = WeightStore()
     for key, spec in wanted.items():
@@ -133,27 +134,23 @@ def _derive(function: Any, store: WeightStore, spec: Spec) -> NDArray:
     return format_of(spec.dtype).pack(value)
 
 
-def _file_weights(path: Path, wanted: dict[str, Spec]) -> dict[str, Any]:
-    """Loaders of the wanted weights that the file holds, by key."""
+def _file_weights(path: Path, wanted: dict[str, Spec], recorded: dict[str, Any]) -> dict[str, Callable[[], NDArray]]:
+    """Loaders of the wanted weights that the file holds, by key.  recorded: options that the IR was made with."""
     if path.suffix.lower() != ".tti":
-        _, store = _import_weights(path)
-        return {key: store[key].value for key in wanted if key in store}
+        from ttc.importers.base import import_model
+
+        _, store = import_model(path, shapes=dict(read_shapes(recorded.get("shape", ()))), batch=recorded.get("batch"))
+        return {key: partial(_converted, store[key].value, key, spec) for key, spec in wanted.items() if key in store}
     from ttc.runtime.archive import open_archive
 
     archive = open_archive(path)
-    return {key: partial(_archived, archive, key, spec) for key, spec in wanted.items() if key in archive.manifest.tensors}
+    held = archive.manifest.tensors
+    return {key: partial(_converted, partial(archive.tensor, key), key, spec) for key, spec in wanted.items() if key in held}
 
 
-def _import_weights(path: Path) -> tuple[ModuleOp, WeightStore]:
-    from ttc.importers.base import import_model
-
-    return import_model(path, batch=1)
-
-
-def _archived(archive: Archive, key: str, spec: Spec) -> NDArray:
-    """A tensor of the archive in the type that the IR gives it.  Raises E0304 if it has another shape."""
-    stored = archive.manifest.tensors[key]
-    if stored.shape != spec.shape:
-        raise Error("E0304", f"weight '{key}' is {list(stored.shape)} in {archive.path.name} and {list(spec.shape)} in the IR")
-    values = format_named(stored.format).unpack(archive.tensor(key))
-    return np.array(format_of(spec.dtype).pack(values))
+def _converted(load: Callable[[], NDArray], key: str, spec: Spec) -> NDArray:
+    """A stored value in the type that the IR gives it.  Raises E0304 if it has another shape."""
+    value = load()
+    if value.shape != spec.shape:
+        raise Error("E0304", f"weight '{key}' is {list(value.shape)} in the file and {list(spec.shape)} in the IR")
+    return np.array(format_of(spec.dtype).pack(format_of(value.dtype).unpack(value)))

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.ir import print_op
+from ttc.dialects.core.ir import print_op, set_module_attr
 from ttc.options import CompileOptions
 from ttc.source import named_weights, open_source
 
@@ -53,6 +53,7 @@ def test_text(text: Path) -> None:
 def test_text_of_a_model_reads_back(small_onnx: Path, tmp_path: Path) -> None:
     source = open_source(small_onnx, CompileOptions(batch=2))
     path = tmp_path / "import.mlir"
+    set_module_attr(source.module, "options", {"batch": 2})
     path.write_text(print_op(source.module))
     again = open_source(path, CompileOptions(weights=small_onnx))
     assert named_weights(again.module) == named_weights(source.module)
