@@ -24,9 +24,7 @@ from ttc.importers.onnx.structure import check_model
 from ttc.importers.onnx.walk import Scope, Walker, names_read
 
 
-def import_onnx(
-    path: Path, *, shapes: Mapping[str, tuple[int, ...]] = NO_SHAPES, batch: int | None = None
-) -> tuple[ModuleOp, WeightStore]:
+def import_onnx(path: Path, *, shapes: Mapping[str, tuple[int, ...]] = NO_SHAPES, batch: int | None = None) -> tuple[ModuleOp, WeightStore]:
     """Import an ONNX model: a module with the entry function `forward`, and its weights, which stay in the file until they are read.
 
     Args:
@@ -41,7 +39,7 @@ def import_onnx(
         error.where = f"{path.name}: {error.where}" if error.where else path.name
         raise
     except UnicodeDecodeError as error:
-        raise Error("E0201", "not an ONNX model, or a damaged one: a name is not UTF-8", where=path.name) from error
+        raise Error("E0201", "not an ONNX model, or a damaged one: a text attribute is not UTF-8", where=path.name) from error
 
 
 def _import(source: Source, name: str, shapes: Mapping[str, tuple[int, ...]], batch: int | None) -> tuple[ModuleOp, WeightStore]:

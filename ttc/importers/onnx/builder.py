@@ -78,7 +78,7 @@ class Builder:
     # ---- leaves ---------------------------------------------------------------------------------------------------------------
 
     def initializer(self, name: str, weight: Weight) -> SSAValue:
-        """The leaf of an initializer: a parameter if it is floating point, else a constant.  Scalars are numbers of the program: constants."""
+        """The leaf of an initializer: a parameter if it is floating point and no scalar, which is a number of the program; else a constant."""
         spec = Spec(weight.shape, weight.dtype)
         if _is_float(weight.dtype) and weight.shape:
             self._weights[name] = weight

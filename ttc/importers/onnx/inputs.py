@@ -27,7 +27,7 @@ def input_specs(inputs: Sequence[ValueInfoProto], shapes: Mapping[str, tuple[int
     if batch is not None and batch < 1:
         raise Error("E0206", f"a batch of {batch} is not possible")
     dims = {i.name: _dims(i) for i in inputs}
-    batch_names = {d[0] for d in dims.values() if d and isinstance(d[0], str) and d[0]}
+    batch_names: set[int | str] = {d[0] for d in dims.values() if d and isinstance(d[0], str) and d[0]}
     fixed: dict[str, tuple[int | str, ...]] = {}
     for name, open_dims in dims.items():
         with_batch = _with_batch(open_dims, batch, batch_names)

@@ -99,7 +99,8 @@ def clip_6(b: Builder, x: SSAValue, *, min: float = -3.4028234663852886e38, max:
 def clip_11(b: Builder, x: SSAValue, min: SSAValue | None = None, max: SSAValue | None = None) -> SSAValue:
     """With constant bounds a clip, else minimum and maximum.  Integers keep their exact bounds this way too."""
     known = [None if v is None else b.known(v) for v in (min, max)]
-    by_value = b.dtype(x).kind in "fV" and all(k is not None and k.size == 1 for k, v in zip(known, (min, max), strict=True) if v is not None)
+    numbers = [k is not None and k.size == 1 for k, v in zip(known, (min, max), strict=True) if v is not None]
+    by_value = b.dtype(x).kind in "fV" and all(numbers)
     if by_value:
         low, high = (None if k is None else float(k.ravel()[0]) for k in known)
         return x if low is None and high is None else b.nn("clip", x, min=low, max=high)

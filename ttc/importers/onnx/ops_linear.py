@@ -24,7 +24,15 @@ def mat_mul_1(b: Builder, a: SSAValue, c: SSAValue) -> SSAValue:
 
 
 def gemm_7(
-    b: Builder, a: SSAValue, c: SSAValue, bias: SSAValue | None = None, *, alpha: float = 1.0, beta: float = 1.0, transA: int = 0, transB: int = 0
+    b: Builder,
+    a: SSAValue,
+    c: SSAValue,
+    bias: SSAValue | None = None,
+    *,
+    alpha: float = 1.0,
+    beta: float = 1.0,
+    transA: int = 0,
+    transB: int = 0,
 ) -> SSAValue:
     """alpha a' b' + beta bias."""
     if len(b.shape(a)) != 2 or len(b.shape(c)) != 2:

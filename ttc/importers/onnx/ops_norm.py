@@ -68,7 +68,9 @@ def layer_normalization_17(
     return b.nn("layer_norm", x, scale, bias, axis=at, eps=epsilon)
 
 
-def rms_normalization_23(b: Builder, x: SSAValue, scale: SSAValue, *, axis: int = -1, epsilon: float = 1e-5, stash_type: int = 1) -> SSAValue:
+def rms_normalization_23(
+    b: Builder, x: SSAValue, scale: SSAValue, *, axis: int = -1, epsilon: float = 1e-5, stash_type: int = 1
+) -> SSAValue:
     shape = b.shape(x)
     at = axis_in(axis, len(shape))
     return b.nn("rms_norm", x, b.cast(_broadcast(b, scale, shape[at:]), b.dtype(x)), axis=at, eps=epsilon)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
+from typing import Any, TypeAlias
 
 from onnx import AttributeProto, FunctionProto, NodeProto, OperatorSetIdProto, TypeProto, defs
 
@@ -11,6 +12,8 @@ from ttc.dialects.core.errors import Error
 from ttc.importers.onnx.structure import domain_of
 
 OLDEST = 7
+Schema: TypeAlias = Any
+"""onnx.defs.OpSchema, most of which onnx's own type stubs leave out."""
 
 
 def newest() -> int:
@@ -40,7 +43,7 @@ def opsets(imports: Iterable[OperatorSetIdProto], what: str, *, needed: bool = T
 
 
 @cache
-def schema_of(op: str, version: int, domain: str) -> defs.OpSchema | None:
+def schema_of(op: str, version: int, domain: str) -> Schema | None:
     """The schema of an op as of an opset version; None if there is none."""
     try:
         return defs.get_schema(op, version, domain)
@@ -48,7 +51,7 @@ def schema_of(op: str, version: int, domain: str) -> defs.OpSchema | None:
         return None
 
 
-def check_node(node: NodeProto, schema: defs.OpSchema) -> None:
+def check_node(node: NodeProto, schema: Schema) -> None:
     """The node has the inputs, outputs and attributes that its schema asks for.  Raises E0203."""
     inputs = len(node.input)
     if not schema.min_input <= inputs <= schema.max_input:
@@ -62,7 +65,7 @@ def check_node(node: NodeProto, schema: defs.OpSchema) -> None:
     _check_attributes(node, schema)
 
 
-def _check_attributes(node: NodeProto, schema: defs.OpSchema) -> None:
+def _check_attributes(node: NodeProto, schema: Schema) -> None:
     given: set[str] = set()
     for attribute in node.attribute:
         known = schema.attributes.get(attribute.name)
@@ -85,7 +88,7 @@ def _range(low: int, high: int) -> str:
     return str(low) if low == high else f"{low} to {high}"
 
 
-def schema_function(node: NodeProto, schema: defs.OpSchema, version: int, inputs: Sequence[TypeProto]) -> FunctionProto | None:
+def schema_function(node: NodeProto, schema: Schema, version: int, inputs: Sequence[TypeProto]) -> FunctionProto | None:
     """ONNX's own definition of the op by other ops, if it has one for these input types.
 
     Args:

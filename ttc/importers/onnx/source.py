@@ -16,6 +16,7 @@ from ttc.dialects.core.errors import Error
 from ttc.dialects.core.weights import Weight
 from ttc.importers.onnx.external import ExternalFiles
 from ttc.importers.onnx.tensors import Raw, weight_of
+from ttc.importers.onnx.text import check_text
 from ttc.importers.onnx.wire import Payload, skeleton
 
 
@@ -37,6 +38,7 @@ def read(path: Path) -> Source:
         raise Error("E0201", "not an ONNX model, or a damaged one: it does not parse") from error
     if model.ir_version < 1 or not model.HasField("graph"):
         raise Error("E0201", "not an ONNX model: it has no graph or no IR version")
+    check_text(model)
     if len(model.graph.initializer) != len(found.payloads):
         raise Error("E0201", "not an ONNX model, or a damaged one: its weights cannot be told apart")
     files = ExternalFiles(path.absolute().parent)

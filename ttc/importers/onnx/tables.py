@@ -1,7 +1,7 @@
 """The mappings by ONNX op: functions of the `ops_*` modules whose name is the op's, with the opset from which it holds.
 
-`softmax_13(b, input, *, axis=-1)` maps Softmax from opset 13 on: its parameters are the inputs and attributes of the op's schema, its result
-an nn value or a tuple of them.  Underscores in the name are for reading: `gather_nd_11` is GatherND.
+`softmax_13(b, x, *, axis=-1)` maps Softmax from opset 13 on: its parameters are the inputs and attributes of the op's schema, its result an
+nn value or a tuple of them.  Underscores in the name are for reading: `gather_nd_11` is GatherND.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import pkgutil
 import re
 from collections.abc import Callable
 from functools import cache
-from typing import TypeAlias
+from typing import TypeAlias, cast
 
 from xdsl.ir import SSAValue
 
@@ -32,7 +32,7 @@ def mappings() -> dict[str, dict[int, Mapping]]:
         for name, item in vars(module).items():
             if callable(item) and _NAME.fullmatch(name):
                 stem, _, opset = name.rpartition("_")
-                found.setdefault(stem.replace("_", ""), {})[int(opset)] = item
+                found.setdefault(stem.replace("_", ""), {})[int(opset)] = cast("Mapping", item)
     return found
 
 

@@ -6,14 +6,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
-from onnx import AttributeProto, FunctionProto, NodeProto, TypeProto, defs
+from onnx import AttributeProto, FunctionProto, NodeProto, TypeProto
 from xdsl.ir import SSAValue
 from xdsl.utils.exceptions import VerifyException
 
 from ttc.dialects.core.errors import Error
 from ttc.importers.onnx.builder import Builder
 from ttc.importers.onnx.inputs import type_proto
-from ttc.importers.onnx.opsets import bind, check_node, opsets, schema_function, schema_of
+from ttc.importers.onnx.opsets import Schema, bind, check_node, opsets, schema_function, schema_of
 from ttc.importers.onnx.structure import MAX_DEPTH, FunctionKey, domain_of, key_of, node_name
 from ttc.importers.onnx.tables import mapping
 from ttc.importers.onnx.tensors import CODES, array_of
@@ -124,7 +124,7 @@ class Walker:
             return self._miss(node, scope, str(reason), name)
         return results if isinstance(results, tuple) else (results,)
 
-    def _by_definition(self, node: NodeProto, schema: defs.OpSchema, operands: Sequence[Value], scope: Scope, name: str) -> Sequence[Value]:
+    def _by_definition(self, node: NodeProto, schema: Schema, operands: Sequence[Value], scope: Scope, name: str) -> Sequence[Value]:
         """An op without a mapping, by ONNX's own definition of it if there is one."""
         if any(isinstance(x, Refused) for x in operands):
             defined = schema.has_function or schema.has_context_dependent_function

@@ -120,9 +120,9 @@ def check_node(folder: Path, op: str, *operands: NDArray | None, atol: float = 1
     check(model, feeds, folder, atol=atol)
 
 
-def function_proto(name: str, inputs: Sequence[str], outputs: Sequence[str], nodes: Sequence[onnx.NodeProto], **options: Any) -> onnx.FunctionProto:
+def function_proto(
+    name: str, inputs: Sequence[str], outputs: Sequence[str], nodes: Sequence[onnx.NodeProto], **options: Any
+) -> onnx.FunctionProto:
     """A model-local function of domain `local`, opset 18."""
     imports = [helper.make_opsetid("", 18), helper.make_opsetid("local", 1)]
     return helper.make_function("local", name, list(inputs), list(outputs), list(nodes), imports, **options)
-
-

@@ -80,7 +80,7 @@ def test_conv_transpose_over_one_dimension(tmp_path: Path) -> None:
     ],
 )
 def test_conv_transpose_of_a_wanted_size(attrs: dict[str, Any], cut: tuple[slice, slice], tmp_path: Path) -> None:
-    """A kernel of 3 at strides of 2 reaches 19 x 17; an odd element too many goes from the end (upper) or the beginning, as in onnxruntime."""
+    """A kernel of 3 at strides of 2 reaches 19 x 17; what is too much goes from the end (upper) or the beginning, as in onnxruntime."""
     w = normal(4, 3, 3, 3)
     whole, feeds = node_model("ConvTranspose", X, w, strides=[2, 2])
     (full,) = imported(whole, feeds, tmp_path)

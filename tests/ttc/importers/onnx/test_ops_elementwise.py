@@ -6,8 +6,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from onnx import TensorProto
 from numpy.typing import NDArray
+from onnx import TensorProto
 
 from tests.ttc.importers.onnx.cases import check, check_node, node_model, normal
 

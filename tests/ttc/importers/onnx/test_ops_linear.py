@@ -13,7 +13,16 @@ from ttc.dialects.core.errors import Error
 
 @pytest.mark.parametrize(
     ("left", "right"),
-    [((3, 4), (4, 5)), ((2, 3, 4), (4, 5)), ((2, 3, 4), (2, 4, 5)), ((4,), (4, 5)), ((3, 4), (4,)), ((4,), (4,)), ((2, 3, 4), (4,)), ((4,), (2, 4, 5))],
+    [
+        ((3, 4), (4, 5)),
+        ((2, 3, 4), (4, 5)),
+        ((2, 3, 4), (2, 4, 5)),
+        ((4,), (4, 5)),
+        ((3, 4), (4,)),
+        ((4,), (4,)),
+        ((2, 3, 4), (4,)),
+        ((4,), (2, 4, 5)),
+    ],
 )
 def test_mat_mul(left: tuple[int, ...], right: tuple[int, ...], tmp_path: Path) -> None:
     check_node(tmp_path, "MatMul", normal(*left), normal(*right))

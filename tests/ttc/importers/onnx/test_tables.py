@@ -27,9 +27,10 @@ def test_name_is_an_op_at_the_opset_of_a_schema(stem: str) -> None:
     assert all((NAMES[stem], version) in ALL for version in mappings()[stem])
 
 
-@pytest.mark.parametrize(
-    "schema", [s for (name, v), s in sorted(ALL.items()) if mapping(name, max(v, 7)) is not None], ids=lambda s: f"{s.name}-{s.since_version}"
-)
+MAPPED = [s for (name, v), s in sorted(ALL.items()) if mapping(name, max(v, 7)) is not None]
+
+
+@pytest.mark.parametrize("schema", MAPPED, ids=lambda s: f"{s.name}-{s.since_version}")
 def test_parameters_are_the_schema_s(schema: defs.OpSchema) -> None:
     newer = min((v for (name, v) in ALL if name == schema.name and v > schema.since_version), default=1000)
     if newer <= 7:
