@@ -95,5 +95,6 @@ def _check_body(work: Work, body: Function, operands: list[TensorType], where: s
     if not check_function(body, where, found, bodies):
         return
     types = body.value_types
-    given = tuple(types[i] for i in body.outputs)
-    found.require(given == work.results, "E0602", where, f"the body of {work.op} does not give its results")
+    given = [(types[i].shape, types[i].layout) for i in body.outputs]  # the op packs its result: formats may differ
+    wanted = [(result.shape, result.layout) for result in work.results]
+    found.require(given == wanted, "E0602", where, f"the body of {work.op} does not give its results")
