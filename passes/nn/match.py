@@ -94,13 +94,17 @@ def is_constant(value: SSAValue, depth: int = 8) -> bool:
 
 
 def constant_array(value: SSAValue, weights: WeightStore, max_elements: int) -> NDArray | None:
-    """The value of a constant of at most so many elements; None for everything else, parameters too: they may change."""
+    """The value of a constant of at most so many elements.
+
+    None for everything else: parameters and floats derived from them too, as they may change.
+    """
     op = value.owner
     if not isinstance(op, ConstantOp) or spec_of(value.type).elements > max_elements:
         return None
     if isinstance(op.value, LiteralAttr):
         return op.value.array
-    return weights[op.value.key.data].value()
+    weight = weights[op.value.key.data]
+    return None if weight.derived and weight.dtype.kind not in "iub" else weight.value()
 
 
 def constant_scalar(value: SSAValue, weights: WeightStore) -> float | None:
@@ -146,7 +150,7 @@ def reshaped(rewriter: Rewriter, anchor: Operation, value: SSAValue, shape: Sequ
 
 
 def transposed(rewriter: Rewriter, anchor: Operation, value: SSAValue, perm: Sequence[int], sources: Sequence[Operation] = ()) -> SSAValue:
-    """The value transposed, before `anchor`, located at the sources; merged with the transpose that makes it; itself where nothing moves."""
+    """The value transposed, before `anchor`, located at the sources; merged with the one that makes it; itself where nothing moves."""
     inner = owner(value, TransposeOp)
     if inner is not None:
         value, perm = inner.operands[0], composed(perm_of(inner), perm)

@@ -9,23 +9,26 @@ from xdsl.ir import Operation, SSAValue
 from ttc.dialects.core.weights import WeightStore
 from ttc.dialects.nn.index import GatherElementsOp, GatherNdOp, GatherOp
 from ttc.dialects.nn.pieces import SliceOp
-from ttc.dialects.nn.shape import ReshapeOp
+from ttc.dialects.nn.shape import ExpandOp, ReshapeOp
 from ttc.passes.base import Rewriter
 from ttc.passes.nn.match import MAX_READ, attr, constant_array, reshaped, shape_of
 from ttc.passes.nn.rules import Build, Rule, static
 
 
 def _gather(op: GatherOp, weights: WeightStore) -> Build | None:
-    """Indices start, start + 1, ... along one axis."""
+    """Indices start, start + 1, ... along one axis, or the same index everywhere."""
     x = op.operands[0]
     indices = _indices(op, weights)
     if indices is None:
         return None
     axis = attr(op, "axis") % len(shape_of(x))
-    start = _run(indices.ravel(), shape_of(x)[axis])
-    if start is None:
-        return None
-    return lambda rewriter: _part(rewriter, op, x, {axis: (start, indices.size)})
+    size = shape_of(x)[axis]
+    start = _run(indices.ravel(), size)
+    if start is not None:
+        return lambda rewriter: _part(rewriter, op, x, {axis: (start, indices.size)})
+    if indices.size and bool(np.all(indices == indices.flat[0])):
+        start = _run(indices.ravel()[:1], size)
+    return None if start is None else lambda rewriter: _repeated(rewriter, op, x, axis, start)
 
 
 def _gather_elements(op: GatherElementsOp, weights: WeightStore) -> Build | None:
@@ -90,6 +93,17 @@ def _part(rewriter: Rewriter, op: Operation, x: SSAValue, ranges: dict[int, tupl
     if sizes != list(shape):
         x = rewriter.build(op, SliceOp, x, starts=tuple(starts), sizes=tuple(sizes), steps=(1,) * len(shape)).results[0]
     return reshaped(rewriter, op, x, shape_of(op.results[0]))
+
+
+def _repeated(rewriter: Rewriter, op: GatherOp, x: SSAValue, axis: int, index: int) -> SSAValue:
+    """x at one index along an axis, expanded to the shape of the op's result."""
+    result, shape = shape_of(op.results[0]), shape_of(x)
+    starts = tuple(index if i == axis else 0 for i in range(len(shape)))
+    sizes = tuple(1 if i == axis else size for i, size in enumerate(shape))
+    chosen = rewriter.build(op, SliceOp, x, starts=starts, sizes=sizes, steps=(1,) * len(shape)).results[0]
+    ones = (1,) * (len(result) - len(shape) + 1)
+    placed = reshaped(rewriter, op, chosen, (*shape[:axis], *ones, *shape[axis + 1 :]))
+    return placed if shape_of(placed) == result else rewriter.build(op, ExpandOp, placed, shape=result).results[0]
 
 
 def rules() -> list[Rule]:

@@ -9,6 +9,7 @@ from xdsl.ir import Operation, SSAValue
 
 from ttc.dialects.core.weights import WeightStore
 from ttc.dialects.nn.base import NNOp, broadcast_shapes
+from ttc.dialects.nn.linear import MatmulOp
 from ttc.dialects.nn.pieces import ConcatOp, PadOp, SliceOp, SplitOp
 from ttc.dialects.nn.shape import ExpandOp, RepeatOp, ReshapeOp, TransposeOp
 from ttc.dialects.nn.unary import CastOp
@@ -84,6 +85,24 @@ def _groups(shape: Sequence[int], merged: Sequence[int]) -> list[list[int]] | No
     return groups if not remaining else None
 
 
+def _lifted_reshape(op: MatmulOp, _: WeightStore) -> Build | None:
+    """A product of rows that were made a matrix before: the rows as they were, and the reshape after it, where it may cancel."""
+    a, b, bias = op.named_operands()
+    reshape = None if a is None else owner(a, ReshapeOp)
+    if reshape is None or b is None or attr(op, "transpose_a") or not static(op.results[0]):
+        return None
+    x = reshape.operands[0]
+    rows_kept = len(shape_of(reshape.results[0])) == 2 < len(shape_of(x)) and shape_of(x)[-1] == shape_of(reshape.results[0])[-1]
+    if not rows_kept or len(shape_of(b)) != 2 or (bias is not None and len(shape_of(bias)) != 1):
+        return None
+
+    def build(rewriter: Rewriter) -> SSAValue:
+        product = rebuilt(rewriter, op, op, (x, b, bias), (op,)).results[0]
+        return rewriter.build(op, ReshapeOp, product, sources=(reshape,), shape=shape_of(op.results[0])).results[0]
+
+    return build
+
+
 def _whole_slice(op: SliceOp, _: WeightStore) -> Build | None:
     """A slice of everything, in order."""
     return same_type(op, op.operands[0]) if static(op.results[0]) and all(step == 1 for step in attr(op, "steps")) else None
@@ -130,6 +149,7 @@ def rules() -> list[Rule]:
         Rule("grouped-transpose", (ReshapeOp,), _grouped_transpose),
         Rule("merge-views", (ReshapeOp, ExpandOp), _merged_views),
         Rule("merge-transposes", (TransposeOp,), _transpose),
+        Rule("lift-reshape", (MatmulOp,), _lifted_reshape),
         Rule("whole-slice", (SliceOp,), _whole_slice),
         Rule("cast-back", (CastOp,), _there_and_back),
         Rule("single", (ConcatOp, SplitOp, PadOp, RepeatOp), _single),

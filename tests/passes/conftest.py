@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import inspect
 import re
-import textwrap
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -49,7 +48,7 @@ def random_value(key: str, spec: Spec) -> NDArray:
 
 def module_text(fragment: str) -> str:
     """A fragment as a module with one entry function @main."""
-    first, *body, last = [line for line in textwrap.dedent(fragment).strip().splitlines() if line.strip()]
+    first, *body, last = [line.strip() for line in fragment.splitlines() if line.strip()]
     arguments = re.findall(r"%(\w+): (tensor<[^>]*>)", first)
     values, types = last.removeprefix("return ").split(" : ")
     results = re.findall(r"tensor<[^>]*>", types)
