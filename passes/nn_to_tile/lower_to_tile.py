@@ -24,16 +24,15 @@ from ttc.passes.nn_to_tile.lowering import Declined, Lowering, Rule, rules
 class LowerToTile(Pass):
     """Rebuild each entry function in dialect tile, on tiles in the target's formats and layout.
 
-    Before:  func.func @forward(%x: tensor<2x8xf32> {ttc.name = "x"}) -> (tensor<2x8xf32> {ttc.name = "y"}) {
-               %y = nn.leaky_relu(%x) {alpha = 0.1} : (tensor<2x8xf32>) -> tensor<2x8xf32>
-               func.return %y : tensor<2x8xf32>
-             }
-    After:   func.func @forward(%x: !tile.tensor<"2x8xFloat32", "tiles(32, 32)"> {ttc.name = "x", ttc.dtype = f32})
-                 -> (!tile.tensor<"2x8xFloat32", "tiles(32, 32)"> {ttc.name = "y", ttc.dtype = f32}) {
-               %y = tile.map(%x) {fn = "leaky_relu", names = ["alpha"], values = [0.1]}
-                 : (!tile.tensor<"2x8xFloat32", "tiles(32, 32)">) -> !tile.tensor<"2x8xFloat32", "tiles(32, 32)">
-               func.return %y : !tile.tensor<"2x8xFloat32", "tiles(32, 32)">
-             }
+    Before:
+        (%x: tensor<2x8xf32>)
+        %0 = nn.leaky_relu(%x) {alpha = 0.1} : (tensor<2x8xf32>) -> tensor<2x8xf32>
+        return %0 : tensor<2x8xf32>
+    After:
+        (%x: !tile.tensor<"2x8xFloat32", "tiles(32, 32)">)
+        %0 = tile.map(%x) {fn = "leaky_relu", names = ["alpha"], values = [0.1]}
+            : (!tile.tensor<"2x8xFloat32", "tiles(32, 32)">) -> !tile.tensor<"2x8xFloat32", "tiles(32, 32)">
+        return %0 : !tile.tensor<"2x8xFloat32", "tiles(32, 32)">
     Missed:  an op has no rule, or its rule does not take it, or the target lacks a format for its values: it runs on the host, between
              tile.to_host and tile.from_host.
     """
