@@ -23,6 +23,9 @@ from ttc.importers.onnx.source import Source, read
 from ttc.importers.onnx.structure import check_model
 from ttc.importers.onnx.walk import Scope, Walker, names_read
 
+MAX_MESSAGE = 2000
+"""Characters: what a hostile file makes a message quote is cut."""
+
 
 def import_onnx(path: Path, *, shapes: Mapping[str, tuple[int, ...]] = NO_SHAPES, batch: int | None = None) -> tuple[ModuleOp, WeightStore]:
     """Import an ONNX model: a module with the entry function `forward`, and its weights, which stay in the file until they are read.
@@ -37,6 +40,7 @@ def import_onnx(path: Path, *, shapes: Mapping[str, tuple[int, ...]] = NO_SHAPES
         return _import(read(path), path.stem, shapes, batch)
     except Error as error:
         error.where = f"{path.name}: {error.where}" if error.where else path.name
+        error.message = error.message if len(error.message) <= MAX_MESSAGE else error.message[:MAX_MESSAGE] + "..."
         raise
     except UnicodeDecodeError as error:
         raise Error("E0201", "not an ONNX model, or a damaged one: a text attribute is not UTF-8", where=path.name) from error

@@ -12,7 +12,7 @@ from ttc.dialects.core.errors import Error
 from ttc.dialects.core.ir import ConstantOp, LeafOp, LiteralAttr, ParamOp, Spec, WeightAttr, named_location, spec_of, tensor_type
 from ttc.dialects.core.weights import Weight, WeightStore
 from ttc.dialects.nn.base import NNOp, ops
-from ttc.importers.onnx.tensors import MAX_ELEMENTS
+from ttc.importers.onnx.tensors import MAX_ELEMENTS, MAX_RANK
 from ttc.importers.onnx.tracking import Tracker
 from ttc.importers.onnx.unsupported import Unsupported
 
@@ -53,8 +53,9 @@ class Builder:
             raise Unsupported(f"dialect nn has no op '{op}'")
         made = kind.build(*operands, location=self._location, **attrs)
         for result in made.results:
-            if spec_of(result.type).elements > MAX_ELEMENTS:
-                raise Error("E0203", f"a result is too large: {spec_of(result.type)}", where=self._node)
+            spec = spec_of(result.type)
+            if spec.elements > MAX_ELEMENTS or spec.rank > MAX_RANK:
+                raise Error("E0203", f"a result is too large: {spec}", where=self._node)
         self._body.append(made)
         return tuple(made.results)
 
@@ -78,7 +79,7 @@ class Builder:
     # ---- leaves ---------------------------------------------------------------------------------------------------------------
 
     def initializer(self, name: str, weight: Weight) -> SSAValue:
-        """The leaf of an initializer: a parameter if it is floating point and no scalar, which is a number of the program; else a constant."""
+        """The leaf of an initializer: a parameter if it is floating point and has a dimension, else a constant."""
         spec = Spec(weight.shape, weight.dtype)
         if _is_float(weight.dtype) and weight.shape:
             self._weights[name] = weight

@@ -11,6 +11,7 @@ from ttc.dialects.core.errors import Error
 from ttc.dialects.nn.base import axes_in, axis_in, broadcast_shapes
 from ttc.importers.onnx.builder import Builder
 from ttc.importers.onnx.ops_activation import split_product
+from ttc.importers.onnx.tensors import MAX_RANK
 from ttc.importers.onnx.unsupported import Unsupported
 
 
@@ -53,6 +54,8 @@ def squeeze_13(b: Builder, x: SSAValue, axes: SSAValue | None = None) -> SSAValu
 def unsqueeze_1(b: Builder, x: SSAValue, *, axes: tuple[int, ...]) -> SSAValue:
     """Insert dimensions of size 1 at the axes of the result."""
     shape = b.shape(x)
+    if len(axes) > MAX_RANK:
+        raise Error("E0412", f"{len(axes)} axes are too many")
     added = axes_in(axes, len(shape) + len(axes))
     rest = iter(shape)
     return b.nn("reshape", x, shape=tuple(1 if i in added else next(rest) for i in range(len(shape) + len(axes))))

@@ -16,6 +16,8 @@ from ttc.dialects.core.weights import Weight
 MAX_ELEMENTS = 1 << 40
 """More elements than any tensor of a model may have."""
 
+MAX_RANK = 32
+
 DTYPES: dict[int, np.dtype] = {
     TensorProto.FLOAT: np.dtype(np.float32),
     TensorProto.DOUBLE: np.dtype(np.float64),
@@ -74,7 +76,7 @@ def shape_of(dims: tuple[int, ...], what: str) -> tuple[int, ...]:
         if size < 0:
             raise Error("E0203", f"{what} has a negative dimension: {list(dims)}")
         count *= max(size, 1)
-    if count > MAX_ELEMENTS or len(dims) > 32:
+    if count > MAX_ELEMENTS or len(dims) > MAX_RANK:
         raise Error("E0203", f"{what} is too large: {list(dims)[:8]}")
     return dims
 
