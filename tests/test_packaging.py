@@ -139,3 +139,13 @@ def test_help_is_quick() -> None:
         subprocess.run([sys.executable, "-m", "ttc", "--help"], cwd=ROOT, env=environment(), check=True, capture_output=True)
         seconds.append(time.perf_counter() - start)
     assert min(seconds) < HELP_SECONDS
+
+
+def test_running_loads_no_compiler(small_onnx: Path) -> None:
+    import ttc.cli
+
+    archive = small_onnx.with_suffix(".tti")
+    assert ttc.cli.main(["compile", str(small_onnx), "-o", str(archive), "--batch", "2", "-q"]) == 0
+    loaded = loaded_by(f"from ttc.cli import main\nassert main(['run', {str(archive)!r}, '-q']) == 0")
+    assert loaded.isdisjoint({"torch", "onnx", "onnxruntime", "tensorflow", "xdsl"})
+    assert "numpy" in loaded

@@ -12,8 +12,8 @@ from typing import Any
 
 from ttc.cli.progress import Progress
 
-WIDE = 200
-"""Columns of a table that no terminal shows."""
+WIDE = 10_000
+"""Columns of a table that no terminal shows: its lines are never broken."""
 
 
 @dataclass

@@ -1,0 +1,59 @@
+"""The examples of the README run as they stand, and its tables are complete."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ttc.cli import main
+from ttc.options import CompileOptions, RunOptions, flag_of, settings
+
+README = (Path(__file__).resolve().parent.parent / "README.md").read_text()
+
+
+def blocks(language: str) -> list[str]:
+    return re.findall(rf"```{language}\n(.*?)```", README, re.DOTALL)
+
+
+@pytest.fixture
+def folder(small_onnx: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder that the examples speak of, as the current one."""
+    shutil.copy(small_onnx, tmp_path / "model.onnx")
+    np.save(tmp_path / "x.npy", np.ones((2, 8), np.float32))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_commands(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    commands = [line for block in blocks("bash") for line in block.splitlines()]
+    assert len(commands) == 10
+    for command in commands:
+        program, *arguments = shlex.split(command)
+        assert (program, main(arguments)) == ("ttc", 0), command + capsys.readouterr().err
+    assert (folder / "again.tti").read_bytes() == (folder / "model.tti").read_bytes()
+    assert (folder / "out" / "probabilities.npy").exists()
+    assert sorted(path.name for path in (folder / "passes").iterdir())[0] == "00.import"
+
+
+def test_python(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (code,) = blocks("python")
+    exec(compile(code, "README.md", "exec"), {})
+    assert capsys.readouterr().out == "{'probabilities': (2, 4)}\n"
+
+
+@pytest.mark.parametrize("kind", [CompileOptions, RunOptions])
+def test_every_option_is_listed(kind: type) -> None:
+    for item, setting in settings(kind):
+        (row,) = re.findall(rf"^\| `{flag_of(item.name)}[` ].*$", README, re.MULTILINE)
+        words = [choice for choice in setting.choices if f"`{choice}`" not in row]
+        assert not words or item.name == "from_", row
+
+
+def test_links_lead_somewhere() -> None:
+    for link in re.findall(r"\]\((?!http)([^)#]+)\)", README):
+        assert (Path(__file__).resolve().parent.parent / link).exists(), link
