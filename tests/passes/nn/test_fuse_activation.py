@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
+
 from ttc.passes.nn.fuse_activation import FuseActivation
+from ttc.passes.nn.match import attr
 
 if TYPE_CHECKING:
     from tests.passes.conftest import Harness
@@ -12,3 +15,46 @@ if TYPE_CHECKING:
 
 def test_docstring(harness: Harness) -> None:
     harness.docstring(FuseActivation())
+
+
+def fragment(activation: str, *, extra: str = "", used: bool = False) -> str:
+    """A matmul and an activation; `extra`: attributes of the matmul; `used`: its result is used elsewhere."""
+    more, types = (", %1", ", tensor<4x3xf32>") if used else ("", "")
+    return f"""(%x: tensor<4x8xf32>, %w: tensor<8x3xf32>, %b: tensor<3xf32>)
+        %1 = nn.matmul(%x, %w, %b) {{{extra}transpose_a = false, transpose_b = false}}
+            : (tensor<4x8xf32>, tensor<8x3xf32>, tensor<3xf32>) -> tensor<4x3xf32>
+        %2 = nn.{activation} : (tensor<4x3xf32>) -> tensor<4x3xf32>
+        return %2{more} : tensor<4x3xf32>{types}"""
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "args"),
+    [
+        ("relu(%1)", "relu", None),
+        ("sigmoid(%1)", "sigmoid", None),
+        ("tanh(%1)", "tanh", None),
+        ("silu(%1)", "silu", None),
+        ("hard_swish(%1)", "hard_swish", None),
+        ('gelu(%1) {approximate = "none"}', "gelu", None),
+        ("clip(%1) {max = 6.0, min = 0.0}", "clip", (0.0, 6.0)),
+        ("clip(%1) {max = 1.0}", "clip", (float("-inf"), 1.0)),
+        ("clip(%1) {min = -1.0}", "clip", (-1.0, float("inf"))),
+    ],
+)
+def test_activations(harness: Harness, text: str, name: str, args: tuple[float, ...] | None) -> None:
+    outcome = harness.numbers(FuseActivation(), fragment(text))
+    (matmul,) = [op for op in outcome.unit.module.walk() if op.name == "nn.matmul"]
+    assert (attr(matmul, "activation"), attr(matmul, "activation_args")) == (name, args)
+    assert outcome.count(name) == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "extra", "used", "message"),
+    [
+        ("relu(%1)", "", True, "nn.matmul before it has other users, so relu stays an op"),
+        ("relu(%1)", 'activation = "tanh", ', False, "nn.matmul before it has the activation tanh already"),
+        ('gelu(%1) {approximate = "tanh"}', "", False, "this form of gelu cannot be an activation"),
+    ],
+)
+def test_missed(harness: Harness, text: str, extra: str, used: bool, message: str) -> None:
+    assert harness.unchanged(FuseActivation(), fragment(text, extra=extra, used=used)).missed() == [message]

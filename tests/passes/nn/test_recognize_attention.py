@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+import pytest
+
+from ttc.passes.nn.match import attr
 from ttc.passes.nn.recognize_attention import RecognizeAttention
 
 if TYPE_CHECKING:
@@ -12,3 +16,85 @@ if TYPE_CHECKING:
 
 def test_docstring(harness: Harness) -> None:
     harness.docstring(RecognizeAttention())
+
+
+NUMBERS = """%c = ttc.constant() {value = #ttc.literal<[0.5], tensor<f32>>} : () -> tensor<f32>
+    %z = ttc.constant() {value = #ttc.literal<[0.0], tensor<f32>>} : () -> tensor<f32>
+    %l = ttc.constant() {value = #ttc.literal<[ninf], tensor<f32>>} : () -> tensor<f32>
+    """
+ARGUMENTS = "(%q: tensor<2x3x4x8xf32>, %k: tensor<2x3x5x8xf32>, %v: tensor<2x3x5x6xf32>, %b: tensor<2x1x1x5xi1>)\n    "
+TURNED = "%kt = nn.transpose(%k) {perm = [0, 1, 3, 2]} : (tensor<2x3x5x8xf32>) -> tensor<2x3x8x5xf32>\n    "
+SCORES = "tensor<2x3x4x5xf32>"
+FLAGS = "{transpose_a = false, transpose_b = false}"
+PRODUCT = f"%0 = nn.matmul(%qs, %ks, _) {FLAGS} : (tensor<2x3x4x8xf32>, tensor<2x3x8x5xf32>) -> {SCORES}\n    "
+BOTH_SCALED = f"""{TURNED}%qs = nn.mul(%q, %c) : (tensor<2x3x4x8xf32>, tensor<f32>) -> tensor<2x3x4x8xf32>
+    %ks = nn.mul(%kt, %c) : (tensor<2x3x8x5xf32>, tensor<f32>) -> tensor<2x3x8x5xf32>
+    {PRODUCT}"""
+DIVIDED = f"""{TURNED}%p = nn.matmul(%q, %kt, _) {FLAGS} : (tensor<2x3x4x8xf32>, tensor<2x3x8x5xf32>) -> {SCORES}
+    %0 = nn.div(%p, %c) : ({SCORES}, tensor<f32>) -> {SCORES}
+    """
+FLAGGED = (
+    f"%0 = nn.matmul(%q, %k, _) {FLAGS.replace('b = false', 'b = true')} : (tensor<2x3x4x8xf32>, tensor<2x3x5x8xf32>) -> {SCORES}\n    "
+)
+MASK = f"""%m = nn.where(%b, %z, %l) : (tensor<2x1x1x5xi1>, tensor<f32>, tensor<f32>) -> tensor<2x1x1x5xf32>
+    %1 = nn.add(%m, %0) : (tensor<2x1x1x5xf32>, {SCORES}) -> {SCORES}
+    """
+SOFTMAX = f"%2 = nn.softmax(%{{scores}}) {{{{axis = 3}}}} : ({SCORES}) -> {SCORES}\n    "
+NAN_TO_ZERO = f"""%n = nn.is_nan(%2) : ({SCORES}) -> tensor<2x3x4x5xi1>
+    %3 = nn.where(%n, %z, %2) : (tensor<2x3x4x5xi1>, tensor<f32>, {SCORES}) -> {SCORES}
+    """
+LAST = f"""%4 = nn.matmul(%{{p}}, %v, _) {{{FLAGS}}}
+    : ({SCORES}, tensor<2x3x5x6xf32>) -> tensor<2x3x4x6xf32>
+    return %4 : tensor<2x3x4x6xf32>"""
+
+
+def fragment(scores: str, *, masked: bool = False, zeroed: bool = False) -> str:
+    softmax = SOFTMAX.format(scores="1" if masked else "0")
+    last = LAST.format(p="3" if zeroed else "2")
+    return ARGUMENTS + NUMBERS + scores + (MASK if masked else "") + softmax + (NAN_TO_ZERO if zeroed else "") + last
+
+
+@pytest.mark.parametrize(("scores", "scale"), [(BOTH_SCALED, 0.25), (DIVIDED, 2.0), (FLAGGED, 1.0)])
+@pytest.mark.parametrize("masked", [False, True])
+@pytest.mark.parametrize("zeroed", [False, True])
+def test_forms(harness: Harness, scores: str, scale: float, masked: bool, zeroed: bool) -> None:
+    outcome = harness.numbers(RecognizeAttention(), fragment(scores, masked=masked, zeroed=zeroed))
+    (attention,) = [op for op in outcome.unit.module.walk() if op.name == "nn.attention"]
+    assert (attr(attention, "scale"), attr(attention, "zero_masked"), len(attention.operands)) == (scale, zeroed, 3 + masked)
+    assert outcome.count("transpose") == outcome.count("matmul") == outcome.count("softmax") == 0
+
+
+def test_rows_masked_altogether(harness: Harness) -> None:
+    unit = harness.parse(fragment(FLAGGED, masked=True, zeroed=True))
+    outcome = harness.run(RecognizeAttention(), fragment(FLAGGED, masked=True, zeroed=True))
+    generator = np.random.default_rng(3)
+    inputs = [generator.normal(size=s).astype(np.float32) for s in ((2, 3, 4, 8), (2, 3, 5, 8), (2, 3, 5, 6))]
+    mask = np.ones((2, 1, 1, 5), np.bool_)
+    mask[0] = False
+    harness.check_numbers(unit, outcome.unit, [*inputs, mask])
+    assert not harness.evaluate(outcome.unit, [*inputs, mask])[0][0].any()
+
+
+def test_a_mask_of_zeros_is_left_out(harness: Harness) -> None:
+    zeros = f"""%m = nn.expand(%z) {{shape = [1, 1, 4, 5]}} : (tensor<f32>) -> tensor<1x1x4x5xf32>
+    %1 = nn.add(%0, %m) : ({SCORES}, tensor<1x1x4x5xf32>) -> {SCORES}
+    """
+    text = ARGUMENTS + NUMBERS + FLAGGED + zeros + SOFTMAX.format(scores="1") + LAST.format(p="2")
+    outcome = harness.numbers(RecognizeAttention(), text)
+    (attention,) = [op for op in outcome.unit.module.walk() if op.name == "nn.attention"]
+    assert len(attention.operands) == 3
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "reason"),
+    [
+        ("axis = 3", "axis = 2", "softmax is not over the last axis"),
+        ("return %4", "return %0", "the scores are no matmul that has no other users"),
+        ("nn.matmul(%q, %k, _) {", 'nn.matmul(%q, %k, _) {activation = "relu", ', "the scores have a bias or an activation"),
+    ],
+)
+def test_missed(harness: Harness, old: str, new: str, reason: str) -> None:
+    text = fragment(FLAGGED).replace(old, new)
+    if new == "return %0":
+        text = text.replace("return %0 : tensor<2x3x4x6xf32>", f"return %0, %4 : {SCORES}, tensor<2x3x4x6xf32>")
+    assert harness.unchanged(RecognizeAttention(), text).missed() == [f"softmax before a matmul is no attention: {reason}"]

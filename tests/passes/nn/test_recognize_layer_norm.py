@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
+
+from ttc.passes.nn.match import attr
 from ttc.passes.nn.recognize_layer_norm import RecognizeLayerNorm
 
 if TYPE_CHECKING:
@@ -12,3 +15,43 @@ if TYPE_CHECKING:
 
 def test_docstring(harness: Harness) -> None:
     harness.docstring(RecognizeLayerNorm())
+
+
+HEAD = """(%x: tensor<2x3x8xf32>)
+    %s = ttc.constant() {value = #ttc.weight<"s", tensor<3x8xf32>>} : () -> tensor<3x8xf32>
+    %e = ttc.constant() {value = #ttc.literal<[0.001], tensor<f32>>} : () -> tensor<f32>
+    %0 = nn.reduce_mean(%x) {axes = [-1, 1], keepdims = true} : (tensor<2x3x8xf32>) -> tensor<2x1x1xf32>
+    %1 = nn.sub(%x, %0) : (tensor<2x3x8xf32>, tensor<2x1x1xf32>) -> tensor<2x3x8xf32>
+    %2 = nn.mul(%1, %1) : (tensor<2x3x8xf32>, tensor<2x3x8xf32>) -> tensor<2x3x8xf32>
+    %3 = nn.reduce_mean(%2) {axes = [1, 2], keepdims = true} : (tensor<2x3x8xf32>) -> tensor<2x1x1xf32>
+    %4 = nn.add(%e, %3) : (tensor<f32>, tensor<2x1x1xf32>) -> tensor<2x1x1xf32>
+    """
+RECIPROCAL = """%5 = nn.sqrt(%4) : (tensor<2x1x1xf32>) -> tensor<2x1x1xf32>
+    %6 = nn.reciprocal(%5) : (tensor<2x1x1xf32>) -> tensor<2x1x1xf32>
+    %7 = nn.mul(%6, %1) : (tensor<2x1x1xf32>, tensor<2x3x8xf32>) -> tensor<2x3x8xf32>
+    """
+RSQRT = """%6 = nn.rsqrt(%4) : (tensor<2x1x1xf32>) -> tensor<2x1x1xf32>
+    %7 = nn.mul(%1, %6) : (tensor<2x3x8xf32>, tensor<2x1x1xf32>) -> tensor<2x3x8xf32>
+    """
+SCALE = "%8 = nn.mul(%s, %7) : (tensor<3x8xf32>, tensor<2x3x8xf32>) -> tensor<2x3x8xf32>\n    "
+
+
+@pytest.mark.parametrize("middle", [RECIPROCAL, RSQRT])
+@pytest.mark.parametrize("scaled", [False, True])
+def test_forms(harness: Harness, middle: str, scaled: bool) -> None:
+    end = f"{SCALE}return %8" if scaled else "return %7"
+    outcome = harness.numbers(RecognizeLayerNorm(), f"{HEAD}{middle}{end} : tensor<2x3x8xf32>")
+    (norm,) = [op for op in outcome.unit.module.walk() if op.name == "nn.layer_norm"]
+    assert attr(norm, "axis") == 1
+    assert len(norm.operands) == 1 + scaled
+    assert outcome.count("mul") == outcome.count("reduce_mean") == 0
+
+
+def test_other_axes_are_missed(harness: Harness) -> None:
+    text = f"{HEAD}{RSQRT}return %7 : tensor<2x3x8xf32>".replace("[-1, 1]", "[1]").replace("[1, 2]", "[1]").replace("2x1x1", "2x1x8")
+    assert harness.unchanged(RecognizeLayerNorm(), text).missed() == ["the mean is not taken over the last dimensions"]
+
+
+def test_a_sum_of_something_else_is_no_variance(harness: Harness) -> None:
+    text = f"{HEAD}{RSQRT}return %7 : tensor<2x3x8xf32>".replace("nn.mul(%1, %1)", "nn.mul(%1, %x)")
+    assert harness.unchanged(RecognizeLayerNorm(), text).count("layer_norm") == 0
