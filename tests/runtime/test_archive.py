@@ -6,6 +6,7 @@ import hashlib
 import io
 import json
 import os
+import signal
 import stat
 import subprocess
 import sys
@@ -344,3 +345,21 @@ except Error as error:
     done = subprocess.run(command, env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True, timeout=60)
     assert (done.returncode, done.stdout.strip()) == (0, "E0103"), done.stderr
     assert os.listdir(tmp_path) == ["a.tti"]
+
+
+def test_a_killed_writer_leaves_the_old_file(affine, path: Path):
+    script = """
+import os, signal, sys
+from ttc.runtime.archive import write_archive
+from ttc.runtime.loader import load_program
+from ttc.runtime.tensors import TensorSource
+program = load_program(sys.argv[1])
+tensors = {**program.constants.sources, "last": TensorSource((1,), "Float32", lambda: os.kill(os.getpid(), signal.SIGKILL))}
+write_archive(sys.argv[1], netlist=program.netlist, tensors=tensors, description=program.description)
+"""
+    before = path.read_bytes()
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run([sys.executable, "-c", script, str(path)], env=environment, capture_output=True, timeout=60)
+    assert done.returncode == -signal.SIGKILL
+    assert path.read_bytes() == before
+    assert list(path.parent.glob("*.tti")) == [path]

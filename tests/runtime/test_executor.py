@@ -125,7 +125,7 @@ def test_a_result_may_update_a_parameter(affine):
     assert executor.run({"x": x})["y"].tolist() == [[(0 + 5) * 2] * 4] * 3
 
 
-def test_an_update_that_the_tensor_cannot_take_is_an_error(affine):
+def test_a_parameter_of_another_size_than_its_tensor_is_an_error(affine):
     netlist, description, tensors = reordered(affine)
     variable = Variable("w", (2, 4), "float32")
     with pytest.raises(Error) as failure:

@@ -1,0 +1,86 @@
+"""Whether netlist, tensors and description make up one program."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import prod
+
+from ttc.dialects.core.errors import Error
+from ttc.dialects.netlist.checks import check
+from ttc.dialects.netlist.model import Netlist, Program
+from ttc.runtime.arguments import entries_of
+from ttc.runtime.instructions import MAX_STEPS, check_instructions
+from ttc.runtime.manifest import DTYPE_NAMES, Description
+from ttc.runtime.tensors import TensorSource
+
+
+def check_program(netlist: Netlist, description: Description, tensors: Mapping[str, TensorSource]) -> None:
+    """Raises E06xx for a netlist that breaks a rule, E0703 for tensors or a description that do not fit it."""
+    check_netlist(netlist)
+    _check_tensors(netlist, description, tensors)
+    _check_variables(description, tensors)
+    for program in netlist.programs.values():
+        _check_entry(program, netlist, description)
+
+
+def check_netlist(netlist: Netlist) -> None:
+    """Raises the first violation of the netlist's rules, and says how many more there are."""
+    violations = check(netlist)
+    if not violations:
+        return
+    first = violations[0]
+    more = f" (and {len(violations) - 1} more)" if len(violations) > 1 else ""
+    raise Error(first.code, first.message + more, first.where, first.hint)
+
+
+def _check_variables(description: Description, tensors: Mapping[str, TensorSource]) -> None:
+    """Parameters and states have as many elements as the tensors and leaves of expressions that stand for them.  Raises E0703."""
+    variables = {**description.parameters, **description.states}
+    shapes = [(name, tensors[v.key].shape) for name, v in variables.items() if v.key is not None and v.key in tensors]
+    for derived in description.derived:
+        for work in derived.function.works:
+            sym = work.attrs.get("sym")
+            if work.op == "ttc.param" and isinstance(sym, str) and sym in description.parameters and work.results:
+                shapes.append((sym, work.results[0].shape))
+    for name, shape in shapes:
+        if prod(shape) != prod(variables[name].shape):
+            raise Error("E0703", f"'{name}' of shape {list(variables[name].shape)} is stored or used with shape {list(shape)}")
+
+
+def _check_tensors(netlist: Netlist, description: Description, tensors: Mapping[str, TensorSource]) -> None:
+    """Every queue that is filled from a tensor finds one of its shape and format; every state has one.  Raises E0703."""
+    for queue in netlist.queues.values():
+        if queue.kind not in ("parameter", "constant", "state"):
+            continue
+        tensor = tensors.get(queue.key or "")
+        if tensor is None:
+            raise Error("E0703", f"queue '{queue.name}' is filled from tensor '{queue.key}', which is not there")
+        if (tensor.shape, tensor.format) != (queue.tensor.shape, queue.tensor.format):
+            found = f"{tensor.format}{list(tensor.shape)}, not {queue.tensor.format}{list(queue.tensor.shape)}"
+            raise Error("E0703", f"tensor '{queue.key}' is {found}, as queue '{queue.name}' has it")
+    state_keys = {variable.key for variable in description.states.values()}
+    for queue in netlist.queues.values():
+        if queue.kind == "state" and queue.key not in state_keys:
+            raise Error("E0703", f"queue '{queue.name}' holds the state in tensor '{queue.key}', but the model has no such state")
+    for name, variable in description.states.items():
+        if variable.key not in tensors:
+            raise Error("E0703", f"state '{name}' starts from tensor '{variable.key}', which is not there")
+
+
+def _check_entry(program: Program, netlist: Netlist, description: Description) -> None:
+    """Arguments fit their queues, instructions are well formed and bounded.  Raises E06xx or E0703."""
+    for argument in (*program.arguments, *program.results):
+        queue = netlist.queues.get(argument.queue)
+        if queue is None:
+            raise Error("E0601", f"there is no queue '{argument.queue}'", f"{program.name}: {argument.name}")
+        if argument.dtype not in DTYPE_NAMES:
+            raise Error("E0609", f"'{argument.dtype}' is no element type", f"{program.name}: {argument.name}")
+        entries_of(argument, queue)
+    for result in program.results:
+        if result.updates is not None and result.updates not in {**description.parameters, **description.states}:
+            raise Error("E0703", f"result '{result.name}' updates '{result.updates}', which the model does not have", program.name)
+    check_instructions(program.instructions)
+    for instruction in program.instructions:
+        graph = netlist.graphs.get(str(instruction.args[0])) if instruction.opcode == "execute" else None
+        if instruction.opcode == "execute" and (graph is None or not 0 < graph.input_count <= MAX_STEPS):
+            raise Error("E0608", f"the program executes '{instruction.args[0]}', which is not there or runs without end", program.name)
