@@ -16,7 +16,18 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.formats import format_of
 from ttc.dialects.core.interpret import run
-from ttc.dialects.core.ir import ConstantOp, LiteralAttr, ParamOp, Spec, WeightAttr, derived_functions, entry_functions, spec_of
+from ttc.dialects.core.ir import (
+    ConstantOp,
+    LiteralAttr,
+    ParamOp,
+    Spec,
+    WeightAttr,
+    derived_functions,
+    entry_functions,
+    plain,
+    ports,
+    spec_of,
+)
 from ttc.dialects.core.plain import Function, Work
 from ttc.dialects.core.to_plain import plain_block
 from ttc.dialects.core.weights import Weight, WeightStore
@@ -54,6 +65,7 @@ class Consteval(Pass):
         return %2 : tensor<2x2xf32>
     Missed:
         the result is larger than what it is made of (an expand, a pad), so the op stays; its shape depends on data; evaluation fails.
+        Parameters that a result of a program updates are no constants.
     """
 
     name: ClassVar[str] = "consteval"
@@ -82,6 +94,8 @@ class _Outliner:
         self.derived = derived_functions(self.unit.module)
         numbers = [_number_in(function.sym_name.data) for function in self.derived.values()]
         self.next_function = max(numbers, default=-1) + 1
+        results = [port for function in entry_functions(self.unit.module) for port in ports(function)[1]]
+        self.updated = {port.updates for port in results if port.updates is not None}
 
     def evaluate_block(self, block: Block) -> None:
         """Replace the constant values that the rest of the block reads.  A value too large to keep stays; its operands are tried."""
@@ -110,6 +124,8 @@ class _Outliner:
     def _number(self, op: Operation) -> None:
         """Give the op's value the number of its expression's form, if it is constant: equal expressions have equal numbers."""
         leaf = isinstance(op, ConstantOp | ParamOp)
+        if isinstance(op, ParamOp) and plain(op.sym) in self.updated:
+            return
         if len(op.results) != 1 or not (leaf or (isinstance(op, NNOp) and op.operands)):
             return
         if not all(x in self.forms for x in op.operands):

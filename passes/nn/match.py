@@ -8,9 +8,9 @@ from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir import Operation, SSAValue
 
-from ttc.dialects.core.ir import ConstantOp, LiteralAttr, ParamOp, Spec, StateOp, TtcOp, entry_functions, source_names, spec_of
+from ttc.dialects.core.ir import ConstantOp, LiteralAttr, ParamOp, Spec, TtcOp, entry_functions, source_names, spec_of
 from ttc.dialects.core.weights import WeightStore
 from ttc.dialects.nn.base import NNOp
 from ttc.dialects.nn.base import ops as nn_ops
@@ -24,6 +24,9 @@ TOLERANCE = 1e-3
 """How far, relatively, a constant of an exporter's decomposition may be from the number it stands for."""
 MAX_READ = 1 << 20
 """Elements of a constant that a pass is ready to look through."""
+
+MAX_EXPRESSION = 32
+"""Ops of a constant expression that is recognized as one."""
 
 
 @cache
@@ -78,19 +81,19 @@ def either_way(op: Operation) -> Iterator[tuple[SSAValue, SSAValue]]:
     yield b, a
 
 
-def is_leaf(value: SSAValue) -> bool:
-    """Whether the value is a constant or parameter itself."""
-    return isinstance(value.owner, ConstantOp | ParamOp)
-
-
-def is_constant(value: SSAValue, depth: int = 8) -> bool:
-    """Whether the value is made of constants and parameters alone, by a small expression."""
-    op = value.owner
-    if isinstance(op, ConstantOp | ParamOp):
-        return True
-    if depth == 0 or isinstance(op, Block | StateOp) or not isinstance(op, TtcOp) or not 0 < len(op.operands) <= 3:
-        return False
-    return all(is_constant(x, depth - 1) for x in op.operands)
+def is_constant(value: SSAValue) -> bool:
+    """Whether the value is made of constants and parameters alone, by an expression of at most MAX_EXPRESSION ops."""
+    seen: set[Operation] = set()
+    pending = [value.owner]
+    while pending:
+        op = pending.pop()
+        if isinstance(op, ConstantOp | ParamOp) or op in seen:
+            continue
+        if not isinstance(op, NNOp) or not op.operands or len(seen) == MAX_EXPRESSION:
+            return False
+        seen.add(op)
+        pending.extend(x.owner for x in op.operands)
+    return True
 
 
 def constant_array(value: SSAValue, weights: WeightStore, max_elements: int) -> NDArray | None:

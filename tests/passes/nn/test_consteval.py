@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
+from xdsl.dialects.builtin import ArrayAttr
 
-from ttc.dialects.core.ir import derived_functions, verify
+from ttc.dialects.core.ir import Port, derived_functions, entry_functions, verify
 from ttc.dialects.core.to_plain import plain_block
 from ttc.passes.manager import run_pass
 from ttc.passes.nn.consteval import Consteval
@@ -134,3 +135,12 @@ def test_half_precision_values_keep_their_dtype(harness: Harness) -> None:
     )
     (key,) = derived_functions(outcome.unit.module)
     assert str(outcome.unit.weights[key].value().dtype) == "bfloat16"
+
+
+def test_parameters_that_are_updated_are_not_constant(harness: Harness) -> None:
+    unit = harness.parse(TWO_USES)
+    (function,) = entry_functions(unit.module)
+    function.res_attrs = ArrayAttr([Port("y0", updates="w").attribute()])
+    run_pass(Consteval(), unit)
+    assert derived_functions(unit.module) == {}
+    assert [op.name for op in function.walk()].count("nn.exp") == 1

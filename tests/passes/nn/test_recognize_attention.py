@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
+from ttc.passes.manager import run_pass
+from ttc.passes.nn.canonicalize import Canonicalize
 from ttc.passes.nn.match import attr
 from ttc.passes.nn.recognize_attention import RecognizeAttention
 
@@ -98,3 +100,13 @@ def test_missed(harness: Harness, old: str, new: str, reason: str) -> None:
     if new == "return %0":
         text = text.replace("return %0 : tensor<2x3x4x6xf32>", f"return %0, %4 : {SCORES}, tensor<2x3x4x6xf32>")
     assert harness.unchanged(RecognizeAttention(), text).missed() == [f"softmax before a matmul is no attention: {reason}"]
+
+
+def test_transposes_through_a_merged_batch_are_seen_after_canonicalization(harness: Harness) -> None:
+    turned = """%r = nn.reshape(%k) {shape = [6, 5, 8]} : (tensor<2x3x5x8xf32>) -> tensor<6x5x8xf32>
+    %u = nn.transpose(%r) {perm = [0, 2, 1]} : (tensor<6x5x8xf32>) -> tensor<6x8x5xf32>
+    %kt = nn.reshape(%u) {shape = [2, 3, 8, 5]} : (tensor<6x8x5xf32>) -> tensor<2x3x8x5xf32>
+    """
+    outcome = harness.run(Canonicalize(), fragment(BOTH_SCALED.replace(TURNED, turned), masked=True, zeroed=True))
+    run_pass(RecognizeAttention(), outcome.unit)
+    assert (outcome.count("attention"), outcome.count("transpose"), outcome.count("reshape")) == (1, 0, 0)
