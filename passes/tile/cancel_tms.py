@@ -9,7 +9,7 @@ from typing import Any
 from xdsl.ir import Operation, SSAValue
 
 from ttc.dialects.core.ir import entry_functions
-from ttc.dialects.tile.base import TileOp, tile_of
+from ttc.dialects.tile.base import Tile, TileOp, tile_of
 from ttc.dialects.tile.eltwise import MapOp
 from ttc.dialects.tile.shape import HsliceOp, HstackOp, RelayoutOp, ReshapeOp, TransposeOp, ViewOp
 from ttc.passes.base import Pass, Rewriter, Unit
@@ -84,6 +84,13 @@ def _new(
     return rewriter.insert(op, made).results[0]
 
 
+def _insert(
+    op: ViewOp, kind: type[ViewOp], x: SSAValue, tile: Tile, sources: Sequence[Operation], rewriter: Rewriter, **attrs: Any
+) -> SSAValue:
+    """A view of x in the fold of a type, before `op`."""
+    return rewriter.insert(op, kind.build(x, location=rewriter.location(sources), fold=tile.fold, **attrs)).y
+
+
 # ---- rules: the value that replaces a view, or None if the rule does not fit -------------------------------------------------------
 
 
@@ -120,25 +127,35 @@ def _plain_reshape(op: ReshapeOp, rewriter: Rewriter) -> SSAValue | None:
 
 
 def _split_heads(op: TransposeOp, rewriter: Rewriter) -> SSAValue | None:
-    """[..., s, n * d] reshaped to [..., s, n, d] and transposed to [..., n, s, d] is hslice."""
+    """[..., s, n * d] reshaped to [..., s, n, d], transposed to [..., n, s, d] is hslice, perhaps after a reshape in front."""
     inner = op.x.owner
     if not isinstance(inner, ReshapeOp) or not _swaps_before_last(op):
         return None
     *lead, rows, n, width = tile_of(op.x).shape
-    if tile_of(inner.x).shape != (*lead, rows, n * width):
+    source = tile_of(inner.x)
+    if source.shape[-1:] != (n * width,) or not rewriter.allow("form-hslice", op):
         return None
-    return _new(op, HsliceOp, inner.x, name="form-hslice", sources=(inner,), rewriter=rewriter, n=n)
+    shape = (*lead, rows, n * width)
+    flat = inner.x
+    if source.shape != shape:
+        flat = _insert(op, ReshapeOp, flat, _with_rows(source.with_(shape=shape), source.matrix()), (inner,), rewriter, shape=shape)
+    return _insert(op, HsliceOp, flat, tile_of(op.y), (inner, op), rewriter, n=n)
 
 
 def _join_heads(op: ReshapeOp, rewriter: Rewriter) -> SSAValue | None:
-    """[..., n, s, d] transposed to [..., s, n, d] and reshaped to [..., s, n * d] is hstack."""
+    """[..., n, s, d] transposed to [..., s, n, d], reshaped to [..., s, n * d] is hstack, perhaps before a reshape in front."""
     inner = op.x.owner
     if not isinstance(inner, TransposeOp) or not _swaps_before_last(inner):
         return None
     *lead, rows, n, width = tile_of(op.x).shape
-    if tile_of(op.y).shape != (*lead, rows, n * width):
+    wanted = tile_of(op.y)
+    if wanted.shape[-1:] != (n * width,) or not rewriter.allow("form-hstack", op):
         return None
-    return _new(op, HstackOp, inner.x, name="form-hstack", sources=(inner,), rewriter=rewriter, n=n)
+    stacked = _with_rows(wanted.with_(shape=(*lead, rows, n * width)), wanted.matrix())
+    if stacked.shape == wanted.shape:
+        return _insert(op, HstackOp, inner.x, wanted, (inner, op), rewriter, n=n)
+    value = _insert(op, HstackOp, inner.x, stacked, (inner, op), rewriter, n=n)
+    return _insert(op, ReshapeOp, value, wanted, (op,), rewriter, shape=wanted.shape)
 
 
 def _cancel_heads(op: HsliceOp | HstackOp, rewriter: Rewriter) -> SSAValue | None:
@@ -209,3 +226,9 @@ def _perm(op: TransposeOp) -> tuple[int, ...]:
 def _swaps_before_last(op: TransposeOp) -> bool:
     rank = len(_perm(op))
     return rank >= 3 and _perm(op) == (*range(rank - 3), rank - 2, rank - 3, rank - 1)
+
+
+def _with_rows(tile: Tile, matrix: tuple[int, int, int]) -> Tile:
+    """The type in the fold that gives matrices of those sizes, if there is one, else with fold 1."""
+    folds = (tile.with_(fold=fold).shaped(tile.shape) for fold in range(1, len(tile.shape)))
+    return next((found for found in folds if found.matrix() == matrix), tile.with_(fold=1))
