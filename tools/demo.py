@@ -8,6 +8,7 @@ from __future__ import annotations
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
@@ -34,7 +35,7 @@ class Builder:
         self.weights.append(numpy_helper.from_array(value.astype(np.float32), name))
         return name
 
-    def node(self, kind: str, name: str, *inputs: str, **attrs: object) -> str:
+    def node(self, kind: str, name: str, *inputs: str, **attrs: Any) -> str:
         self.nodes.append(helper.make_node(kind, list(inputs), [name], name=f"/{name}", **attrs))
         return name
 

@@ -10,6 +10,7 @@ import os
 import sys
 import traceback
 from collections.abc import Sequence
+from io import TextIOWrapper
 
 import click
 
@@ -50,9 +51,7 @@ def group() -> None:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit status.  arguments: default those of the process."""
     console = Console()
-    for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="backslashreplace")
+    _prepare_streams()
     try:
         return _guarded(list(sys.argv[1:] if arguments is None else arguments), console)
     except BrokenPipeError:
@@ -60,10 +59,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return EXIT_PIPE
 
 
+def _prepare_streams() -> None:
+    """Names that the terminal's encoding lacks are escaped; a stream that the caller closed goes nowhere."""
+    sys.stdout = sys.stdout or open(os.devnull, "w")
+    sys.stderr = sys.stderr or open(os.devnull, "w")
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
 def _guarded(arguments: list[str], console: Console) -> int:
     try:
         status = _invoke(arguments, console)
-        sys.stdout.flush()
+        console.flush()
         return status
     except BrokenPipeError:
         raise
@@ -76,8 +84,10 @@ def _guarded(arguments: list[str], console: Console) -> int:
         return _report(error, console)
     except MemoryError:
         return _report(Error("E0104", "there is not enough memory for this"), console)
+    except OSError as error:
+        return _report(Error("E0104", f"the system refused: {error}"), console)
     except Exception as error:
-        return _bug(error, console)
+        return _report(Error("E0901", f"internal error: {type(error).__name__}: {error}"), console)
 
 
 def _invoke(arguments: list[str], console: Console) -> int:
@@ -104,18 +114,22 @@ def _usage(error: click.UsageError) -> str:
 
 def _report(error: Error, console: Console) -> int:
     console.error(str(error))
+    _drop_unwritten()
     if console.verbose:
         console.error(traceback.format_exc().rstrip())
-    return EXIT_BUG if error.code == "E0901" else EXIT_INPUT
-
-
-def _bug(error: Exception, console: Console) -> int:
-    console.error(f"error[E0901]: internal error: {type(error).__name__}: {error}")
-    if console.verbose:
-        console.error(traceback.format_exc().rstrip())
-    hint = "" if console.verbose else "; -v shows where it happened"
-    console.error(f"hint: this is a bug in ttc {ttc.__version__}: please report it with the command line and the model{hint}")
+    if error.code != "E0901":
+        return EXIT_INPUT
+    more = "" if console.verbose else "; -v shows where it happened"
+    console.error(f"hint: this is a bug in ttc {ttc.__version__}: please report it with the command line and the model{more}")
     return EXIT_BUG
+
+
+def _drop_unwritten() -> None:
+    """Write what stdout still buffers, or let it go where it cannot be written: the error has been told."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        _silence_stdout()
 
 
 def _silence_stdout() -> None:

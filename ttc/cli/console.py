@@ -11,6 +11,7 @@ from io import StringIO
 from typing import Any
 
 from ttc.cli.progress import Progress
+from ttc.dialects.core.errors import Error
 
 WIDE = 10_000
 """Columns of a table that no terminal shows: its lines are never broken."""
@@ -32,7 +33,7 @@ class Console:
 
     def say(self, text: str) -> None:
         """A line of the result."""
-        sys.stdout.write(clean(text) + "\n")
+        _write(clean(text) + "\n")
 
     def note(self, text: str) -> None:
         """Something worth knowing; left out with -q."""
@@ -41,12 +42,11 @@ class Console:
 
     def error(self, text: str) -> None:
         """Why it failed."""
-        sys.stdout.flush()
         sys.stderr.write(clean(text) + "\n")
 
     def json(self, value: Any) -> None:
         """The result as JSON; numbers that are not finite become null."""
-        sys.stdout.write(json.dumps(_finite(value), indent=2, allow_nan=False) + "\n")
+        _write(json.dumps(_finite(value), indent=2, allow_nan=False) + "\n")
 
     def table(self, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
         """Rows under headings; columns of numbers are flush right."""
@@ -67,11 +67,26 @@ class Console:
             return
         text = StringIO()
         Rich(file=text, width=WIDE, highlight=False).print(table)
-        sys.stdout.writelines(line.rstrip() + "\n" for line in text.getvalue().splitlines())
+        _write("".join(line.rstrip() + "\n" for line in text.getvalue().splitlines()))
+
+    def flush(self) -> None:
+        """Write out what is buffered of the result.  Raises E0103 if the file behind stdout takes no more."""
+        _write("", flush=True)
 
     def progress(self) -> Progress:
         """A line on a terminal that says what is going on, once it takes over a second."""
         return Progress(enabled=sys.stderr.isatty() and not self.quiet)
+
+
+def _write(text: str, *, flush: bool = False) -> None:
+    try:
+        sys.stdout.write(text)
+        if flush:
+            sys.stdout.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise Error("E0103", f"cannot write to stdout: {error.strerror}") from None
 
 
 def clean(text: str) -> str:

@@ -53,6 +53,8 @@ def gather(arguments: Sequence[Argument], files: Sequence[str], bundle: Path | N
 
 def draw(argument: Argument, generator: np.random.Generator) -> NDArray:
     """Standard normal numbers; zeros and ones for integers, so that indices of any table and masks are both in range."""
+    if -1 in argument.shape:
+        raise Error("E0801", f"the shape of input '{argument.name}' depends on data: it must be given")
     dtype = dtype_of(argument)
     if dtype.kind in "iub":
         return generator.integers(0, 2, argument.shape).astype(dtype)
@@ -62,6 +64,11 @@ def draw(argument: Argument, generator: np.random.Generator) -> NDArray:
 def dtype_of(argument: Argument) -> np.dtype:
     """The numpy dtype of an argument; bfloat16 is that of ml_dtypes."""
     return np.dtype(ml_dtypes.bfloat16) if argument.dtype == "bfloat16" else np.dtype(argument.dtype)
+
+
+def fits(shape: tuple[int, ...], wanted: tuple[int, ...]) -> bool:
+    """Whether an array may have this shape; -1 stands for any size."""
+    return len(shape) == len(wanted) and all(size == want or (want == -1 and size >= 0) for size, want in zip(shape, wanted, strict=True))
 
 
 def _read_files(known: Mapping[str, Argument], files: Sequence[str]) -> dict[str, NDArray]:
@@ -119,7 +126,7 @@ def _read_stream(stream: IO[bytes], argument: Argument, where: str, size_bytes: 
     wanted = dtype_of(argument)
     if dtype == np.dtype("V2") and argument.dtype == "bfloat16":
         dtype = wanted  # numpy's files have no name for bfloat16
-    if shape != argument.shape or dtype.newbyteorder("=") != wanted:
+    if not fits(shape, argument.shape) or dtype.newbyteorder("=") != wanted:
         message = f"input '{argument.name}' takes {argument.dtype}{list(argument.shape)}, not {dtype}{list(shape)}"
         raise Error("E0801", message, where=where)
     count = int(np.prod(shape, dtype=np.int64))

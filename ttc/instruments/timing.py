@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections import Counter
 from dataclasses import dataclass, field
 
+from ttc.dialects.core.ir import entry_functions
 from ttc.passes.base import Pass, Report, Unit, Watcher
 
 
@@ -50,6 +50,6 @@ class Timing(Watcher):
 
 
 def op_count(unit: Unit) -> int:
-    """Ops that compute something: those of the netlist once there are any, before that those of nn and tile."""
-    names = Counter(op.name for op in unit.module.walk())
-    return names["netlist.op"] or sum(count for name, count in names.items() if name.startswith(("nn.", "tile.")))
+    """Ops that compute something: those of the netlist once there are any, before that those of nn and tile in entry functions."""
+    placed = sum(1 for op in unit.module.walk() if op.name == "netlist.op")
+    return placed or sum(op.name.startswith(("nn.", "tile.")) for function in entry_functions(unit.module) for op in function.walk())

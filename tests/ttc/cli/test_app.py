@@ -72,6 +72,13 @@ def test_statuses(error: BaseException, status: int, monkeypatch: pytest.MonkeyP
     assert ("please report" in captured) == (status == 3)
 
 
+def test_a_full_disk_behind_stdout(tmp_path: Path) -> None:
+    with open("/dev/full", "w") as full:
+        child = process("targets", stdout=full)
+        _, err = child.communicate(timeout=20)
+    assert (child.returncode, err) == (2, "error[E0103]: cannot write to stdout: No space left on device\n")
+
+
 def test_control_characters_are_not_printed(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     failing(monkeypatch, Error("E0201", "bad \x1b[2J name"))
     main(["targets"])

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from ttc.cli import main
 
+ROOT = Path(__file__).resolve().parents[3]
 Capture = pytest.CaptureFixture[str]
 
 
@@ -82,6 +85,19 @@ def test_bad_calls_write_nothing(small_onnx: Path, tmp_path: Path, capsys: Captu
         assert "Traceback" not in captured.err
         assert captured.out == ""
     assert sorted(os.listdir(tmp_path)) == before
+
+
+def test_a_full_disk_leaves_nothing(small_onnx: Path, tmp_path: Path) -> None:
+    """A limit on file sizes stands for the full disk: the same path through the code."""
+    limit = "import resource, sys; resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))"
+    call = f"from ttc.cli import main; sys.exit(main(['compile', {str(small_onnx)!r}, '-o', 's.tti', '--batch', '2']))"
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"}
+    found = subprocess.run(
+        [sys.executable, "-c", f"{limit}; {call}"], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+    )
+    assert found.returncode == 2
+    assert found.stderr.startswith("error[E0103]: cannot write s.tti: ")
+    assert os.listdir(tmp_path) == ["small.onnx"]
 
 
 def test_a_model_cut_short(small_onnx: Path, tmp_path: Path, capsys: Capture) -> None:
