@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
+from itertools import product
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.targets import Target
 from ttc.dialects.netlist.model import Blocking, Buffer
-from ttc.passes.tile_to_netlist.buffers import WHOLE_ROWS, Need, fill
+from ttc.passes.tile_to_netlist.buffers import REREADING, WHOLE_ROWS, Need, fill
 from ttc.runtime.perf.base import OpView, Share
 from ttc.runtime.perf.cycles import cycles
 
@@ -83,12 +84,16 @@ def splits(tiles: int, limit: int) -> Iterator[tuple[int, int]]:
 
 
 def fit_share(view: OpView, share: tuple[int, int, int], grid: tuple[int, int], target: Target) -> Candidate | TooLarge:
-    """The fewest steps in which a core's share (t, rows, columns) fits L1: rows are cut first, then columns where the op allows it."""
+    """The fewest steps in which a core's share (t, rows, columns) fits L1: rows are cut first, then columns where the op allows it.
+
+    A convolution whose window fits in no step reads its input once a tap.
+    """
     t, rows, cols = share
     dst = max(target.dst_tiles // 2, 1)  # accumulation in Float32 halves the destination register
     least: TooLarge | None = None
-    for step_rows, step_cols in _steps(rows, cols, cut_columns=view.op not in WHOLE_ROWS):
-        need = fill(Need(view, step_rows, step_cols, target.alignment_bytes))
+    steps = list(_steps(rows, cols, cut_columns=view.op not in WHOLE_ROWS))
+    for reread, (step_rows, step_cols) in product((False, True) if view.op in REREADING else (False,), steps):
+        need = fill(Need(view, step_rows, step_cols, target.alignment_bytes, reread))
         size = sum(b.size_bytes for b in need.buffers)
         if size > target.l1_usable_bytes:
             if least is None or size < least.need_bytes:
@@ -96,9 +101,9 @@ def fit_share(view: OpView, share: tuple[int, int, int], grid: tuple[int, int], 
             continue
         ublock_cols = largest_divisor(step_cols, dst)
         ublock = (largest_divisor(step_rows, dst // ublock_cols), ublock_cols)
-        steps = (rows // step_rows) * (cols // step_cols)
-        blocking = Blocking(t * steps, (step_rows // ublock[0], step_cols // ublock[1]), ublock)
-        spent = cycles(view, Share(t, rows, cols, ublock), target.arch)
+        times = (rows // step_rows) * (cols // step_cols)
+        blocking = Blocking(t * times, (step_rows // ublock[0], step_cols // ublock[1]), ublock)
+        spent = cycles(view, Share(t, rows, cols, ublock, reread), target.arch)
         return Candidate(grid[0], grid[1], blocking, tuple(need.buffers), need.inner, spent)
     if least is None:
         raise Error("E0901", f"{view.op}: no step to try")

@@ -26,6 +26,7 @@ class Need:
         view: the op.
         rows, cols: tiles of the block of the result that one core computes at a time.
         alignment: of tiles, in bytes.
+        reread: whether a convolution may read its input once a tap instead of holding the rows under its window.
         inner: (m_k, u_kt) of a matmul, set by its rule.
     """
 
@@ -33,6 +34,7 @@ class Need:
     rows: int
     cols: int
     alignment: int
+    reread: bool = False
     buffers: list[Buffer] = field(default_factory=list)
     inner: tuple[int, int] | None = None
 
@@ -55,6 +57,9 @@ class Need:
 Rule = Callable[[Need], None]
 WHOLE_ROWS = frozenset({"softmax", "log_softmax", "layer_norm", "rms_norm"})
 """Ops whose core reduces along the columns it holds; partial results of a row of cores are combined."""
+
+REREADING = frozenset({"conv2d"})
+"""Ops that can read their input once a tap."""
 
 
 def fill(need: Need) -> Need:
@@ -81,7 +86,10 @@ def buffers_matmul(need: Need) -> None:
 
 
 def buffers_conv2d(need: Need) -> None:
-    """Rows of the image under the block with their halo, a K-block of channels at a time; weights of a tap and K-block."""
+    """Rows of the image under the block with their halo (or, read again for each tap, the pixels of one tap), a K-block at a time.
+
+    Weights of a tap and K-block.
+    """
     image, weight = need.view.operand(0), need.view.operand(1)
     kernel_h, kernel_w, _, _ = weight.shape
     stride = _ints(need.view.attrs.get("strides"), (1, 1))
@@ -92,7 +100,8 @@ def buffers_conv2d(need: Need) -> None:
     channels = -(-image.shape[-1] // 32)
     if weight.shape[2] == 1 and image.shape[-1] > 1:
         channels = min(channels, need.cols)
-    _multiply(need, -(-rows_in * width // 32), channels, channels * kernel_h * kernel_w)
+    window = need.rows if need.reread else -(-rows_in * width // 32)
+    _multiply(need, window, channels, channels * kernel_h * kernel_w)
 
 
 def buffers_conv_transpose2d(need: Need) -> None:

@@ -45,12 +45,16 @@ class OpView:
 
 @dataclass(frozen=True)
 class Share:
-    """What one core computes of the result: t slices of rows x cols tiles, in ublocks of `ublock` tiles (rows, columns)."""
+    """What one core computes of the result: t slices of rows x cols tiles, in ublocks of `ublock` tiles (rows, columns).
+
+    reread: whether a convolution reads its input once a tap.
+    """
 
     t: int
     rows: int
     cols: int
     ublock: tuple[int, int]
+    reread: bool = False
 
     @property
     def tiles(self) -> int:

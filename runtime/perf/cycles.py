@@ -9,6 +9,7 @@ from collections.abc import Callable
 from math import prod
 from typing import Any
 
+from ttc.dialects.core.formats import format_named
 from ttc.dialects.core.plain import TensorType, Work
 from ttc.runtime.perf.base import PHASES, OpView, Share, costs
 
@@ -66,12 +67,17 @@ def cycles_matmul(view: OpView, share: Share, table: dict[str, Any]) -> float:
 
 
 def cycles_conv2d(view: OpView, share: Share, table: dict[str, Any]) -> float:
-    """An implicit matmul over taps and input channels; a depthwise one runs on the vector path."""
+    """An implicit matmul over taps and input channels, or the reading of its input once a tap; a depthwise one runs on the vector path."""
     kernel_h, kernel_w, channels, _ = view.operand(1).shape
     taps = kernel_h * kernel_w
     if channels == 1 and int(view.attrs.get("groups") or 1) > 1:  # pyright: ignore[reportArgumentType]
         return share.tiles * taps * table["depthwise"]["product"] + _activation(view, share, table)
-    return _products(view, share, taps * -(-channels // 32), table) + _activation(view, share, table)
+    inner = taps * -(-channels // 32)
+    arithmetic = _products(view, share, inner, table) + _activation(view, share, table)
+    if not share.reread:
+        return arithmetic
+    tile_bytes = format_named(view.operand(0).format).tile_bytes(32, 32, 32)
+    return max(arithmetic, share.t * share.rows * inner * tile_bytes / table["pipe_bytes_per_cycle"])
 
 
 def cycles_conv_transpose2d(view: OpView, share: Share, table: dict[str, Any]) -> float:
