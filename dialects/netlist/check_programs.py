@@ -132,7 +132,7 @@ class Walk:
         args = instruction.args
         match instruction.opcode:
             case "execute":
-                self.epochs.append((self.netlist.graphs[str(args[0])], tuple(self.open)))
+                self.epochs.append((self.netlist.graphs[str(args[0])], tuple(self.open[:MAX_LOOPS])))
             case "loop":
                 self._enter(args[0], where)
             case "endloop":

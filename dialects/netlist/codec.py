@@ -92,7 +92,7 @@ def decoder(hint: Any) -> Decoder:
     origin, arguments = get_origin(hint), get_args(hint)
     if hint in _SCALARS:
         return _SCALARS[hint]
-    if is_dataclass(hint):
+    if isinstance(hint, type) and is_dataclass(hint):
         return _record(hint)
     if origin is Literal:
         return _literal(arguments)

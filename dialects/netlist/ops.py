@@ -6,76 +6,22 @@ Queues, graphs, ops and programs are named by their `sym`, and refer to each oth
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import cache
-from typing import Any, Self, TypeVar, cast
+from typing import Any
 
-from xdsl.dialects.builtin import ArrayAttr, ModuleOp, TensorType, UnknownLoc
-from xdsl.ir import Attribute, Block, Dialect, Operation, Region, SSAValue
+from xdsl.dialects.builtin import ArrayAttr, ModuleOp
+from xdsl.ir import Attribute, Block, Dialect, Region, SSAValue
 from xdsl.irdl import base, irdl_op_definition, operand_def, opt_prop_def, prop_def, region_def, result_def, traits_def, var_operand_def
-from xdsl.traits import IsolatedFromAbove, IsTerminator, NoTerminator
+from xdsl.traits import IsolatedFromAbove, IsTerminator
 from xdsl.utils.exceptions import VerifyException
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.ir import INT, INTS, STR, TtcOp
-from ttc.dialects.netlist.attrs import (
-    RECORDS,
-    AddressesAttr,
-    ArgumentAttr,
-    BlockingAttr,
-    BufferAttr,
-    ChipAttr,
-    GridAttr,
-    HostAttr,
-    netlist_attribute,
-    netlist_value,
-)
-from ttc.dialects.netlist.model import Argument, Blocking, Buffer, Chip, Grid, Host, Instruction
-from ttc.dialects.tile.base import TileType
-
-T = TypeVar("T")
-TENSOR = base(TileType) | base(TensorType)
-NUMBER = INT | STR
-"""An integer, or a variable as `$name`."""
-
-
-def _field(name: str, kind: type[T]) -> T:
-    """A typed accessor of the property of that name: None while it is absent; assigning None removes it."""
-    found = property(lambda op: op.get(name), lambda op, value: op.set(name, value))
-    return cast("T", found)
-
-
-class NetlistBase(TtcOp):
-    """Base of the dialect's ops: properties as values of the model's types."""
-
-    def get(self, name: str) -> Any:
-        """A property as a value of the model; None if absent."""
-        found = self.properties.get(name)
-        return None if found is None else netlist_value(found)
-
-    def set(self, name: str, value: Any) -> None:
-        """Set a property from a value of the model; None removes it."""
-        if value is None:
-            self.properties.pop(name, None)
-        else:
-            self.properties[name] = netlist_attribute(value)
-
-    def fields(self) -> dict[str, Any]:
-        """All properties as values of the model."""
-        return {name: netlist_value(value) for name, value in self.properties.items()}
-
-    @classmethod
-    def new(
-        cls,
-        attrs: dict[str, Any],
-        operands: Sequence[SSAValue] = (),
-        results: Sequence[Attribute] = (),
-        regions: Sequence[Region] = (),
-        location: Attribute | None = None,
-    ) -> Self:
-        """Create an op from values of the model."""
-        given = {name: netlist_attribute(value) for name, value in attrs.items() if value is not None}
-        return cast("Self", cls.make(operands, given, results, location or UnknownLoc(), regions))
+from ttc.dialects.netlist.attrs import RECORDS, AddressesAttr, BlockingAttr, BufferAttr, ChipAttr, GridAttr, HostAttr
+from ttc.dialects.netlist.base import TENSOR, Container, NetlistBase, field
+from ttc.dialects.netlist.model import Blocking, Buffer, Chip, Grid, Host
+from ttc.dialects.netlist.programs import AddOp, ExecuteOp, IncOp, IncwrapOp, LoopOp, MulOp, ProgramOp, SetOp, VarOp
 
 
 @irdl_op_definition
@@ -100,17 +46,17 @@ class QueueOp(NetlistBase):
     key_attr = opt_prop_def(STR, prop_name="key")
     lifetime_attr = opt_prop_def(INTS, prop_name="lifetime")
 
-    sym: str = _field("sym", str)
-    kind: str = _field("kind", str)
-    type: str = _field("type", str)
-    entries: int | None = _field("entries", int)
-    space: str | None = _field("location", str)
-    chip: int | None = _field("chip", int)
-    grid: tuple[int, int] | None = _field("grid", tuple)
-    blocking: Blocking | None = _field("blocking", Blocking)
-    buffer_bytes: int | None = _field("buffer_bytes", int)
-    key: str | None = _field("key", str)
-    lifetime: tuple[int, int] | None = _field("lifetime", tuple)
+    sym: str = field("sym", str)
+    kind: str = field("kind", str)
+    type: str = field("type", str)
+    entries: int | None = field("entries", int)
+    space: str | None = field("location", str)
+    chip: int | None = field("chip", int)
+    grid: tuple[int, int] | None = field("grid", tuple)
+    blocking: Blocking | None = field("blocking", Blocking)
+    buffer_bytes: int | None = field("buffer_bytes", int)
+    key: str | None = field("key", str)
+    lifetime: tuple[int, int] | None = field("lifetime", tuple)
 
     @property
     def tensor(self) -> Attribute:
@@ -149,7 +95,7 @@ class ReadOp(NetlistBase):
     queue_attr = prop_def(STR, prop_name="queue")
     value = result_def(TENSOR)
 
-    queue: str = _field("queue", str)
+    queue: str = field("queue", str)
 
     @classmethod
     def build(cls, queue: QueueOp | str, type_: Attribute | None = None, location: Attribute | None = None) -> ReadOp:
@@ -169,7 +115,7 @@ class WriteOp(NetlistBase):
     value = operand_def(TENSOR)
     queue_attr = prop_def(STR, prop_name="queue")
 
-    queue: str = _field("queue", str)
+    queue: str = field("queue", str)
 
     @classmethod
     def build(cls, value: SSAValue, queue: QueueOp | str, location: Attribute | None = None) -> WriteOp:
@@ -217,16 +163,16 @@ class NetlistOp(NetlistBase):
     cycles_attr = opt_prop_def(INT, prop_name="cycles")
     traits = traits_def(IsolatedFromAbove())
 
-    sym: str = _field("sym", str)
-    type: str = _field("type", str)
-    place: Grid | Host | None = _field("place", Grid)
-    blocking: Blocking | None = _field("blocking", Blocking)
-    intermediate: str | None = _field("intermediate", str)
-    accumulate: str | None = _field("accumulate", str)
-    fidelity: str | None = _field("fidelity", str)
-    precision: str | None = _field("precision", str)
-    inner: tuple[int, int] | None = _field("inner", tuple)
-    cycles: int | None = _field("cycles", int)
+    sym: str = field("sym", str)
+    type: str = field("type", str)
+    place: Grid | Host | None = field("place", Grid)
+    blocking: Blocking | None = field("blocking", Blocking)
+    intermediate: str | None = field("intermediate", str)
+    accumulate: str | None = field("accumulate", str)
+    fidelity: str | None = field("fidelity", str)
+    precision: str | None = field("precision", str)
+    inner: tuple[int, int] | None = field("inner", tuple)
+    cycles: int | None = field("cycles", int)
 
     @property
     def buffers(self) -> tuple[Buffer, ...]:
@@ -272,25 +218,8 @@ class NetlistOp(NetlistBase):
         return cls.new(attrs, operands, [last.value.type], [Region(work)], location)
 
 
-class _Container(NetlistBase):
-    """An op around one block without terminator or arguments."""
-
-    body = region_def("single_block")
-    traits = traits_def(NoTerminator(), IsolatedFromAbove())
-
-    @property
-    def block(self) -> Block:
-        """The block inside."""
-        return self.body.block
-
-    def add(self, op: Operation) -> Any:
-        """Append an op; returns it."""
-        self.body.block.add_op(op)
-        return op
-
-
 @irdl_op_definition
-class GraphOp(_Container):
+class GraphOp(Container):
     """One epoch on one chip: reads, ops and writes.  Fields as of `model.Graph`."""
 
     name = "netlist.graph"
@@ -298,9 +227,9 @@ class GraphOp(_Container):
     chip_attr = prop_def(INT, prop_name="chip")
     input_count_attr = prop_def(INT, prop_name="input_count")
 
-    sym: str = _field("sym", str)
-    chip: int = _field("chip", int)
-    input_count: int = _field("input_count", int)
+    sym: str = field("sym", str)
+    chip: int = field("chip", int)
+    input_count: int = field("input_count", int)
 
     @property
     def reads(self) -> list[ReadOp]:
@@ -319,140 +248,6 @@ class GraphOp(_Container):
         """An empty graph."""
         attrs = {"sym": name, "chip": chip, "input_count": input_count}
         return cls.new(attrs, regions=[Region(Block())], location=location)
-
-
-@irdl_op_definition
-class ProgramOp(_Container):
-    """An entry function: its arguments and results, and the instructions that run it."""
-
-    name = "netlist.program"
-    sym_attr = prop_def(STR, prop_name="sym")
-    arguments_attr = opt_prop_def(ArrayAttr.constr(base(ArgumentAttr)), prop_name="arguments")
-    outputs_attr = opt_prop_def(ArrayAttr.constr(base(ArgumentAttr)), prop_name="results")
-
-    sym: str = _field("sym", str)
-
-    @property
-    def arguments(self) -> tuple[Argument, ...]:
-        return self.get("arguments") or ()
-
-    @property
-    def outputs(self) -> tuple[Argument, ...]:
-        """The program's results (property `results`)."""
-        return self.get("results") or ()
-
-    @classmethod
-    def build(cls, name: str, arguments: Sequence[Argument], outputs: Sequence[Argument], location: Attribute | None = None) -> ProgramOp:
-        """A program without instructions yet."""
-        attrs = {"sym": name, "arguments": tuple(arguments) or None, "results": tuple(outputs) or None}
-        return cls.new(attrs, regions=[Region(Block())], location=location)
-
-    def instructions(self) -> Iterator[Instruction]:
-        """The instructions, loops flattened to `loop` ... `endloop`."""
-        for op in self.block.ops:
-            yield from _instructions(op)
-
-
-def _instructions(op: Operation) -> Iterator[Instruction]:
-    if isinstance(op, LoopOp):
-        yield Instruction("loop", (op.get("count"),))
-        for inner in op.block.ops:
-            yield from _instructions(inner)
-        yield Instruction("endloop")
-    elif isinstance(op, InstructionOp):
-        yield Instruction(op.name.removeprefix("netlist."), tuple(op.get(name) for name in op.get_irdl_definition().properties))
-    else:
-        raise Error("E0608", f"{op.name} is not an instruction of a program")
-
-
-class InstructionOp(NetlistBase):
-    """A step of a program; its properties, in the order of their definition, are the arguments of `model.Instruction`."""
-
-
-@irdl_op_definition
-class LoopOp(_Container):
-    """Run the instructions inside `count` times; count is an integer or a variable `$name`."""
-
-    name = "netlist.loop"
-    count_attr = prop_def(NUMBER, prop_name="count")
-    traits = traits_def(NoTerminator())
-
-    @classmethod
-    def build(cls, count: int | str) -> LoopOp:
-        """A loop without instructions yet."""
-        return cls.new({"count": count}, regions=[Region(Block())])
-
-
-@irdl_op_definition
-class ExecuteOp(InstructionOp):
-    """Run a graph for its input_count microbatches."""
-
-    name = "netlist.execute"
-    graph_attr = prop_def(STR, prop_name="graph")
-
-    graph: str = _field("graph", str)
-
-    @classmethod
-    def build(cls, graph: GraphOp | str) -> ExecuteOp:
-        """Execute a graph."""
-        return cls.new({"graph": graph if isinstance(graph, str) else graph.sym})
-
-
-@irdl_op_definition
-class VarOp(InstructionOp):
-    """Declare the variable `$name` with a value."""
-
-    name = "netlist.var"
-    var_attr = prop_def(STR, prop_name="var")
-    value_attr = prop_def(NUMBER, prop_name="value")
-
-
-@irdl_op_definition
-class SetOp(InstructionOp):
-    """Set a variable to a value."""
-
-    name = "netlist.set"
-    var_attr = prop_def(STR, prop_name="var")
-    value_attr = prop_def(NUMBER, prop_name="value")
-
-
-class _Binary(InstructionOp):
-    var_attr = prop_def(STR, prop_name="var")
-    a_attr = prop_def(NUMBER, prop_name="a")
-    b_attr = prop_def(NUMBER, prop_name="b")
-
-
-@irdl_op_definition
-class AddOp(_Binary):
-    """Set a variable to a + b."""
-
-    name = "netlist.add"
-
-
-@irdl_op_definition
-class MulOp(_Binary):
-    """Set a variable to a * b."""
-
-    name = "netlist.mul"
-
-
-@irdl_op_definition
-class IncOp(InstructionOp):
-    """Add `by` to a variable."""
-
-    name = "netlist.inc"
-    var_attr = prop_def(STR, prop_name="var")
-    by_attr = prop_def(NUMBER, prop_name="by")
-
-
-@irdl_op_definition
-class IncwrapOp(InstructionOp):
-    """Add `by` to a variable, modulo `wrap`."""
-
-    name = "netlist.incwrap"
-    var_attr = prop_def(STR, prop_name="var")
-    by_attr = prop_def(NUMBER, prop_name="by")
-    wrap_attr = prop_def(NUMBER, prop_name="wrap")
 
 
 OPS: tuple[type[NetlistBase], ...] = (

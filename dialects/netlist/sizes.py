@@ -51,8 +51,7 @@ def steps_along(tiles: int, cores: int, block: int) -> int | None:
 def streamed_t(tensor: TensorType, grid: tuple[int, int], blocking: Blocking) -> int | None:
     """The t that a blocking over a grid (rows, columns) must have to cover a tensor: its own t times the steps along rows and columns.
 
-    Step by step, and in a step core by core, blocks are taken from the top left; only the last step may reach over the edge.
-    None if a core would lie outside the tensor altogether.
+    Padding is what rounding up to whole blocks gives, and no more.  None if a core would lie outside the tensor altogether.
     """
     t, rows, columns = tensor.tile_dims()
     down = steps_along(rows, grid[0], blocking.mblock[0] * blocking.ublock[0])

@@ -297,3 +297,9 @@ def test_queue_bytes_count_all_entries(netlist: Netlist) -> None:
     with pytest.raises(Error) as error:
         queue_buffer_bytes(TILED, 3, None, netlist.chip)
     assert error.value.code == "E0602"
+
+
+def test_loops_nested_without_end_are_checked_in_bounded_time(netlist: Netlist) -> None:
+    opened = [("loop", 1)] * 5000
+    found = codes(steps(*opened, *[("execute", "count")] * 5000, name="step")(netlist))
+    assert set(found) == {"E0608"}

@@ -1,0 +1,67 @@
+"""Sizes that tensors, blocks and formats imply."""
+
+from __future__ import annotations
+
+import pytest
+
+from ttc.dialects.core.errors import Error
+from ttc.dialects.core.plain import TensorType
+from ttc.dialects.netlist.model import Blocking, Chip
+from ttc.dialects.netlist.sizes import dst_limit, queue_buffer_bytes, steps_along, streamed_t, tile_bytes, tile_shape
+
+WORMHOLE = Chip("n150", "wormhole_b0", 1, (9, 8), (32, 32), 1 << 20, 8, 6, 1 << 31, 1 << 28, 32, 39, ("Float32", "Float16_b"))
+BLACKHOLE = Chip("p150", "blackhole", 1, (10, 14), (32, 32), 1 << 20, 8, 8, 1 << 32, 1 << 28, 64, 39, ("Float32", "Float16_b"))
+
+
+def tiled(*shape: int, format: str = "Float32", fold: int = 1) -> TensorType:
+    return TensorType(shape, format, "tiles(32, 32)" if fold == 1 else f"tiles(32, 32, {fold})")
+
+
+@pytest.mark.parametrize(
+    ("format", "wormhole", "blackhole"),
+    [("Float32", 4128, 4160), ("Float16_b", 2080, 2112), ("Float16", 2080, 2112), ("UInt8", 1056, 1088)],
+)
+def test_tiles_have_a_header_and_are_aligned(format: str, wormhole: int, blackhole: int) -> None:
+    """Bytes of a 32x32 tile, from the table of the reference's format."""
+    assert tile_bytes(format, (32, 32), WORMHOLE) == wormhole
+    assert tile_bytes(format, (32, 32), BLACKHOLE) == blackhole
+
+
+def test_buffers_hold_all_entries() -> None:
+    blocking = Blocking(1, (2, 2), (2, 2))
+    assert queue_buffer_bytes(tiled(128, 128, format="Float16_b"), 64, blocking, WORMHOLE) == 16 * 2080 * 64
+    assert queue_buffer_bytes(TensorType((3, 5), "Float16_b"), 7, None, WORMHOLE) == 3 * 5 * 7 * 2
+
+
+@pytest.mark.parametrize(
+    ("layout", "blocking"), [("rows", Blocking(1, (1, 1), (1, 1))), ("tiles(32, 32)", None), ("tiles(0, 32)", None), ("columns", None)]
+)
+def test_layout_and_blocks_go_together(layout: str, blocking: Blocking | None) -> None:
+    with pytest.raises(Error) as error:
+        queue_buffer_bytes(TensorType((32, 32), "Float32", layout), 1, blocking, WORMHOLE)
+    assert error.value.code == "E0602"
+
+
+def test_tile_shape() -> None:
+    assert (tile_shape("rows"), tile_shape("tiles(32, 16)"), tile_shape("tiles(8, 32, 3)")) == (None, (32, 16), (8, 32))
+
+
+@pytest.mark.parametrize(
+    ("tiles", "cores", "block", "steps"),
+    [(8, 2, 4, 1), (8, 2, 2, 2), (9, 2, 4, 2), (9, 2, 5, 1), (4, 2, 4, None), (1, 1, 8, 1), (0, 1, 1, None)],
+)
+def test_steps_along(tiles: int, cores: int, block: int, steps: int | None) -> None:
+    assert steps_along(tiles, cores, block) == steps
+
+
+def test_streaming_counts_into_t() -> None:
+    """49 x 2 tiles a sample, three samples: rows fold into 147."""
+    blocking = Blocking(1, (7, 1), (1, 2))
+    assert streamed_t(tiled(3, 49 * 32, 64), (7, 1), blocking) == 3
+    assert streamed_t(tiled(3, 49 * 32, 64, fold=2), (7, 1), blocking) == 3
+    assert streamed_t(tiled(3, 49 * 32, 64), (1, 1), blocking) == 3 * 7
+    assert streamed_t(tiled(3, 49 * 32, 64), (8, 1), blocking) is None
+
+
+def test_wide_accumulation_halves_the_destination_register() -> None:
+    assert [dst_limit(f, WORMHOLE) for f in ("Float16_b", "Float32", "Int32")] == [8, 4, 4]
