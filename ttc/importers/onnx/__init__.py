@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
+import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
 
@@ -60,10 +61,11 @@ def _import(source: Source, name: str, shapes: Mapping[str, tuple[int, ...]], ba
         dict(zip(specs, function.body.block.args, strict=True)),
         versions,
         names_read(graph.node, outputs),
-        lambda name: builder.initializer(name, source.weights[name]),
+        leaf=lambda name: builder.initializer(name, source.weights[name]),
     )
     walker = Walker(builder, functions)
-    walker.walk(graph.node, scope)
+    with np.errstate(all="ignore"):
+        walker.walk(graph.node, scope)
     if walker.misses.rows:
         raise walker.misses.report()
     results = [(output, scope.get(output)) for output in outputs]

@@ -101,7 +101,8 @@ def group_normalization_21(
 ) -> SSAValue:
     """x[n, c, ...] normalised over c / num_groups channels at a time, then scaled by channel."""
     shape = b.shape(x)
-    grouped = b.reshape(x, shape[0], num_groups, _group_size(b, x, num_groups) * prod(shape[2:]))
+    size = _group_size(b, x, num_groups)
+    grouped = b.reshape(x, shape[0], num_groups, size * prod(shape[2:]))
     return _by_channel(b, b.reshape(b.nn("layer_norm", grouped, None, None, axis=2, eps=epsilon), *shape), scale, bias)
 
 

@@ -37,6 +37,7 @@ class Scope:
         values: by name.
         opsets: versions by domain.
         read: names that nodes or the body's outputs use.
+        outputs: of the body, if it is a function's.
         leaf: makes the value of a name that is not there yet: an initializer.
         attributes: what the body's references to attributes mean.
         caller: names of the calling nodes, before the body's own, or empty.
@@ -46,6 +47,7 @@ class Scope:
     values: dict[str, Value]
     opsets: Mapping[str, int]
     read: frozenset[str]
+    outputs: tuple[str, ...] = ()
     leaf: Callable[[str], SSAValue] | None = None
     attributes: Mapping[str, AttributeProto] = field(default_factory=dict)
     caller: str = ""
@@ -161,14 +163,20 @@ class Walker:
         values.update(zip(function.input, operands, strict=False))
         inner = Scope(
             values,
-            opsets(function.opset_import, f"function '{function.name}'", needed=False),
+            {**scope.opsets, **opsets(function.opset_import, f"function '{function.name}'", needed=False)},
             names_read(function.node, function.output),
+            outputs=tuple(function.output),
             attributes={**{a.name: a for a in function.attribute_proto}, **(defaults or {}), **{a.name: a for a in node.attribute}},
             caller=name,
             depth=scope.depth + 1,
         )
         self.walk(function.node, inner)
-        return [inner.get(output) for output in function.output]
+        return [self._output(node, index, inner, scope, name) for index in range(len(node.output))]
+
+    def _output(self, node: NodeProto, index: int, inner: Scope, scope: Scope, name: str) -> Value:
+        """A result of a call.  ONNX's own definitions leave out outputs that a node does not ask for, and some that it does."""
+        output = inner.outputs[index]
+        return inner.values[output] if output in inner.values else self._extra(node, index, scope, name)
 
 
 def _attributes(node: NodeProto) -> dict[str, Any]:

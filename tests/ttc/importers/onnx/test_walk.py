@@ -96,6 +96,14 @@ def test_ops_without_a_mapping_come_from_onnx_s_definition(tmp_path: Path) -> No
     assert all(name.startswith("mvn/") for name in names)
 
 
+def test_definitions_may_leave_out_outputs_that_are_not_asked_for(tmp_path: Path) -> None:
+    feeds = {name: normal(1, 2, 4, 8) for name in "qkv"}
+    model = model_of([node("Attention", ["q", "k", "v"], ["y"])], feeds, ["y"], opset=23)
+    scores = feeds["q"] @ feeds["k"].swapaxes(2, 3) / np.sqrt(np.float32(8))
+    e = np.exp(scores)
+    check(model, feeds, tmp_path, wanted=[e / e.sum(axis=-1, keepdims=True) @ feeds["v"]])
+
+
 def test_outputs_may_repeat_and_be_inputs_or_initializers(tmp_path: Path) -> None:
     w = normal(4)
     model = model_of([node("Relu", ["x"], ["y"])], X, ["x", "y", "w", "y", "x"], {"w": w})
