@@ -1,4 +1,4 @@
-"""Activations, and what exporters' older friends of them decompose into."""
+"""Activations, softmaxes, and activations that nn expresses by others."""
 
 from __future__ import annotations
 
