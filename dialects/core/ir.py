@@ -249,6 +249,9 @@ def _shortest(value: np.generic) -> float:
     return float(value) if value.dtype == np.float64 else float(str(value.astype(np.float32)))
 
 
+_ESCAPES = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n", "\v": "\\0B", "\f": "\\0C"})
+
+
 def value_text(value: object) -> str:
     """A plain value as `parse_value` reads it."""
     match value:
@@ -260,7 +263,7 @@ def value_text(value: object) -> str:
         case tuple():
             return "[" + ", ".join(value_text(x) for x in value) + "]"
         case str():
-            return '"' + value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") + '"'
+            return '"' + value.translate(_ESCAPES) + '"'
         case np.dtype():
             return str(element_type(value))
         case _:
@@ -588,10 +591,17 @@ def parse_module(text: str, name: str, dialects: Iterable[Callable[[], Dialect]]
         raise Error("E0301", "the IR nests too deeply", where=name) from None
 
 
+class _Printer(Printer):
+    """Prints strings as text: xDSL would write what is not ASCII as escaped bytes, which its parser reads as bytes, not as text."""
+
+    def print_string_literal(self, string: str) -> None:
+        self.print_string(value_text(string))
+
+
 def print_op(op: Operation, *, locations: bool = True) -> str:
     """The text of an op, weights elided."""
     stream = StringIO()
-    Printer(stream, print_debuginfo=locations).print_op(op)
+    _Printer(stream, print_debuginfo=locations).print_op(op)
     return stream.getvalue()
 
 

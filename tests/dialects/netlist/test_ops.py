@@ -143,3 +143,11 @@ def test_text_that_does_not_parse(text: str) -> None:
     with pytest.raises(Error) as error:
         parse_module(text, "test", [tile_dialect, netlist_ops.dialect])
     assert error.value.code == "E0301"
+
+
+@pytest.mark.parametrize("name", ["", 'a"b', "a\\b", "\\n", "\\41", "x\ny", "x\ty", "a\vb\fc", "\x01\x7f", "日本/é", "'$%{}", "\x85"])
+def test_any_name_survives_text(name: str) -> None:
+    """Names of source nodes are whatever a model file says, in attributes and in locations."""
+    (found,) = read_back(ModuleOp([QueueOp.build(name, "input", TILE, location=named_location(name))])).ops
+    assert isinstance(found, QueueOp)
+    assert (found.sym, source_names(found.location)) == (name, (name,))
