@@ -19,7 +19,7 @@ import ttc
 from ttc.compare import compare
 
 MODELS = Path(__file__).parent / "data" / "models" / "models.py"
-NETWORKS = ["cnn", "mlp", "resnet50", "bert"]
+NETWORKS = ["cnn", "mlp", "resnet50", "bert", "mobilenetv2", "unet", "vit", "gpt2"]
 
 torch: Any = pytest.importorskip("torch", reason="networks are exported by PyTorch, which has no CPU build for this Python")
 
