@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from xdsl.ir import Block
+from xdsl.ir import Block, Operation
 
 from ttc.dialects.nn.shape import TransposeOp
+from ttc.passes.base import Watcher
 from ttc.passes.nn.channels_last import ChannelsLast
 from ttc.passes.nn.match import is_constant
 
@@ -125,3 +126,17 @@ def test_weights_that_are_computed(harness: Harness) -> None:
 
 def test_without_convolutions_nothing_changes(harness: Harness) -> None:
     harness.unchanged(ChannelsLast(), f"(%x: {Y})\n%0 = nn.relu(%x) : ({Y}) -> {Y}\nreturn %0 : {Y}")
+
+
+def test_instruments_can_keep_one_convolution_as_it_is(harness: Harness) -> None:
+    class RefuseSecond(Watcher):
+        seen = 0
+
+        def rewrite(self, name: str, op: Operation) -> bool:
+            self.seen += op.name == "nn.conv2d"
+            return op.name != "nn.conv2d" or self.seen == 1
+
+    text = f"{HEAD}%o = nn.conv2d(%y, %k, _) {CONV} : ({Y}, tensor<4x4x3x3xf32>) -> {Y}\nreturn %o : {Y}"
+    outcome = harness.run(ChannelsLast(), text, instruments=[RefuseSecond()])
+    harness.check_numbers(harness.parse(text), outcome.unit)
+    assert (outcome.text.count('"nchw"'), outcome.text.count('"nhwc"'), transposes(outcome)) == (1, 1, 1)
