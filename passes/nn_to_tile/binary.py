@@ -11,11 +11,11 @@ from ttc.passes.nn_to_tile.lowering import Lowering
 
 
 def lower_elementwise(op: NNOp, low: Lowering) -> SSAValue:
-    """Any elementwise op becomes tile.map of its name, in the fold of the first operand of full shape."""
+    """Any elementwise op becomes tile.map of its name, in the fold of the first operand of full shape that is placed already."""
     attrs = op.plain_attrs()
     shape = spec_of(op.results[0].type).shape
-    full = next((x for x in op.operands if spec_of(x.type).shape == shape and low.leaf(x) is None), None)
-    fold = low.fold(op.operands[0] if full is None else full)
+    full = [x for x in op.operands if spec_of(x.type).shape == shape]
+    fold = low.fold(next((x for x in full if low.is_placed(x)), (full or op.operands)[0]))
     tiles = [low.tile(x, fold) if spec_of(x.type).shape == shape else low.tile(x) for x in op.operands]
     names, values = (tuple(attrs), tuple(attrs.values())) if attrs else (None, None)
     return low.emit(MapOp, *tiles, like=op.results[0], fold=fold, fn=op.name.removeprefix("nn."), names=names, values=values)

@@ -13,11 +13,11 @@ from ttc.passes.nn_to_tile.pool import IMAGE, image, image_back, wants_image
 
 
 def wants_conv2d(op: Conv2dOp) -> dict[SSAValue, int]:
-    return wants_image(op)
+    return _wants(op)
 
 
 def wants_conv_transpose2d(op: ConvTranspose2dOp) -> dict[SSAValue, int]:
-    return wants_image(op)
+    return _wants(op)
 
 
 def lower_conv2d(op: Conv2dOp, low: Lowering) -> SSAValue:
@@ -28,6 +28,10 @@ def lower_conv2d(op: Conv2dOp, low: Lowering) -> SSAValue:
 def lower_conv_transpose2d(op: ConvTranspose2dOp, low: Lowering) -> SSAValue:
     """tile.conv_transpose2d, between transposes if the channels are first."""
     return _convolve(op, low, tile.ConvTranspose2dOp)
+
+
+def _wants(op: Conv2dOp | ConvTranspose2dOp) -> dict[SSAValue, int]:
+    return wants_image(op) | {op.w: IMAGE if op.plain_attrs()["layout"] == "nhwc" else 1}
 
 
 def _convolve(op: Conv2dOp | ConvTranspose2dOp, low: Lowering, kind: type[TileOp]) -> SSAValue:

@@ -8,12 +8,11 @@ from typing import Any
 
 from xdsl.dialects import func
 from xdsl.dialects.builtin import ArrayAttr, FunctionType, TensorType
-from xdsl.ir import BlockArgument, Operation, SSAValue
+from xdsl.ir import Operation, SSAValue
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.ir import LeafOp, Port, TtcOp, entry_functions, ports, set_type, spec_of, where
 from ttc.dialects.nn.base import NNOp
-from ttc.dialects.tile.base import tile_type
 from ttc.dialects.tile.host import ToHostOp
 from ttc.passes.base import Pass, Rewriter, Unit
 from ttc.passes.nn_to_tile.binary import lower_elementwise
@@ -48,7 +47,7 @@ def _lower_function(function: func.FuncOp, unit: Unit, rewriter: Rewriter) -> No
     old = function.body.block
     low = Lowering(unit, old.ops)
     for argument in old.args:
-        _lower_argument(argument, low)
+        low.add_argument(argument)
     returned: Sequence[SSAValue] = ()
     for op in old.ops:
         if isinstance(op, func.ReturnOp):
@@ -61,23 +60,15 @@ def _lower_function(function: func.FuncOp, unit: Unit, rewriter: Rewriter) -> No
             raise Error("E0305", f"{op.name} does not belong to stage nn", where=where(op))
     dtypes = [spec_of(v.type).dtype for v in old.args], [spec_of(v.type).dtype for v in returned]
     results = [_lower_result(value, low) for value in returned]
+    for argument in old.args:
+        if low.is_tile(argument):
+            low.tile(argument)
     low.block.add_op(func.ReturnOp(*results))
     _drop_unused(low, rewriter)
     function.body.detach_block(old)
     function.body.add_block(low.block)
     old.erase()
     _retype(function, dtypes)
-
-
-def _lower_argument(argument: BlockArgument, low: Lowering) -> None:
-    """A tile in the fold its first reader wants; what the target cannot hold, or only host ops read, stays a tensor on the host."""
-    tile = low.tile_for(spec_of(argument.type), low.fold(argument))
-    new = low.block.insert_arg(argument.type if tile is None else tile_type(tile), len(low.block.args))
-    new.name_hint = argument.name_hint
-    if tile is None:
-        low.add_host(argument, new)
-    else:
-        low.add_tile(argument, new)
 
 
 def _lower_op(op: NNOp, low: Lowering, rewriter: Rewriter) -> None:

@@ -14,11 +14,11 @@ from functools import cache
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
-from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.ir import Attribute, Block, BlockArgument, Operation, SSAValue
 
 import ttc.passes.nn_to_tile as package
 from ttc.dialects.core.formats import FORMATS, format_of
-from ttc.dialects.core.ir import LeafOp, LiteralAttr, Spec, spec_of, tensor_type
+from ttc.dialects.core.ir import LeafOp, LiteralAttr, Spec, set_type, spec_of, tensor_type
 from ttc.dialects.core.plain import fold_to_tiles
 from ttc.dialects.nn.base import NNOp
 from ttc.dialects.tile.base import Tile, TileOp, tile_of, tile_type
@@ -68,7 +68,7 @@ def natural_fold(shape: tuple[int, ...]) -> int:
 class Lowering:
     """The function under construction: its new block, and where each nn value lives there.
 
-    A value lives as a tile (in one or more folds), on the host, or both; leaves come to life where they are first used.
+    A value lives as a tile (in one or more folds), on the host, or both; leaves and arguments take the fold of their first reader.
     """
 
     def __init__(self, unit: Unit, ops: Iterable[Operation]) -> None:
@@ -78,6 +78,7 @@ class Lowering:
         self._tiles: dict[SSAValue, dict[int, SSAValue]] = {}
         self._hosts: dict[SSAValue, SSAValue] = {}
         self._leaves: dict[SSAValue, LeafOp] = {}
+        self._arguments: dict[SSAValue, BlockArgument] = {}
         self._wishes = _wishes(ops)
 
     # ---- types -------------------------------------------------------------------------------------------------------------------
@@ -118,6 +119,15 @@ class Lowering:
 
     # ---- values ------------------------------------------------------------------------------------------------------------------
 
+    def add_argument(self, value: BlockArgument) -> None:
+        """An argument gives the value: a tile, or a tensor on the host if the target does not hold it."""
+        new = self.block.insert_arg(value.type, len(self.block.args))
+        new.name_hint = value.name_hint
+        if self.refusal(value) is None:
+            self._arguments[value] = new
+        else:
+            self._hosts[value] = new
+
     def add_leaf(self, value: SSAValue, leaf: LeafOp) -> None:
         """A leaf gives the value."""
         self._leaves[value] = leaf
@@ -141,9 +151,13 @@ class Lowering:
         leaf = self._leaves.get(value)
         return leaf.value.array if leaf is not None and isinstance(leaf.value, LiteralAttr) else None
 
+    def is_placed(self, value: SSAValue) -> bool:
+        """Whether a tile holds the value, in a fold that is settled."""
+        return value in self._tiles
+
     def is_tile(self, value: SSAValue) -> bool:
-        """Whether a tile holds the value already, or a leaf can."""
-        return value in self._tiles or value in self._leaves
+        """Whether a tile holds the value, or a leaf or argument can."""
+        return value in self._tiles or value in self._leaves or value in self._arguments
 
     def fold(self, value: SSAValue) -> int:
         """The fold in which a value lives, or would: the one its first reader wants."""
@@ -167,6 +181,9 @@ class Lowering:
             made = self.add(RelayoutOp.build(next(iter(held.values())), location=self._at(), fold=wanted)).y
         elif value in self._leaves:
             made = self._grow(self._leaves[value], wanted)
+        elif value in self._arguments:
+            made = self._arguments[value]
+            set_type(made, tile_type(self._tile(value, wanted)))
         else:
             type_ = tile_type(self._tile(value, wanted))
             made = self.add(FromHostOp.make((self._hosts[value],), {}, (type_,), self._at())).y

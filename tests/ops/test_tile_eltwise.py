@@ -56,7 +56,8 @@ def test_cast(to: str | None, format_: str, expected: np.ndarray) -> None:
 
 
 REGION = """
-func.func @main(%x: !tile.tensor<"2x3xFloat16_b", "rows"> {{ttc.name = "x"}}) -> (!tile.tensor<"2x3xFloat16_b", "rows"> {{ttc.name = "y"}}) {{
+func.func @main(%x: !tile.tensor<"2x3xFloat16_b", "rows"> {{ttc.name = "x"}})
+    -> (!tile.tensor<"2x3xFloat16_b", "rows"> {{ttc.name = "y"}}) {{
   %y = tile.eltwise(%x) : (!tile.tensor<"2x3xFloat16_b", "rows">) -> !tile.tensor<"2x3xFloat16_b", "rows"> {{
   ^bb0(%a: !tile.tensor<"2x3x{argument}", "rows">):
     %half = ttc.constant() {{value = #ttc.literal<[1.001], tensor<f32>>}} : () -> !tile.tensor<"Float32", "rows">

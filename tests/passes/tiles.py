@@ -6,7 +6,8 @@ A fragment is the body of one entry function; its first line declares the argume
     %0 = tile.map(%x) {fn = "relu"} : (!tile.tensor<"2x3xFloat32", "rows">) -> !tile.tensor<"2x3xFloat32", "rows">
     return %0 : !tile.tensor<"2x3xFloat32", "rows">
 
-In it, `f32[2, 3]` stands for a tensor of dialect nn, and `Float32[2, 3]`, `Float32[2, 3; 3]` for a tile in the target's layout (with fold 3).
+In it, `f32[2, 3]` stands for a tensor of dialect nn, and `Float32[2, 3]`, `Float32[2, 3; 2]` for a tile in the layout of the target, with
+fold 1 or 2.
 """
 
 from __future__ import annotations
@@ -158,7 +159,7 @@ class Outcome:
 
 
 def apply(pass_: Pass, fragment: str, target: str = "n150", tolerance: float | None = 1e-5) -> Outcome:
-    """Run one pass on a fragment; what it leaves verifies, reads back from its text, and (unless tolerance is None) gives the same numbers."""
+    """Run one pass on a fragment; what it leaves verifies, reads back from its text and, unless tolerance is None, keeps the numbers."""
     unit = parse(fragment, target)
     report = run_pass(pass_, unit)
     verify(unit.module)
@@ -183,5 +184,3 @@ def docstring(pass_: Pass, target: str = "n150", tolerance: float = 1e-5) -> Out
     assert found is not None, f"{type(pass_).__name__} lacks Before, After or Missed"
     assert pass_.name == kebab(type(pass_).__name__)
     return same(pass_, found[1], found[2], target, tolerance)
-
-

@@ -1,0 +1,50 @@
+"""Softmax, normalizations and attention on tiles, against their definitions."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tests.ops.tile_cases import check_error, check_op
+from ttc.dialects.tile.attention import AttentionOp
+from ttc.dialects.tile.norm import LayerNormOp, RmsNormOp
+from ttc.dialects.tile.softmax import LogSoftmaxOp, SoftmaxOp
+
+RNG = np.random.default_rng(7)
+X = RNG.standard_normal((2, 3, 8)).astype(np.float32)
+SCALE = RNG.standard_normal(8).astype(np.float32)
+BIAS = RNG.standard_normal(8).astype(np.float32)
+
+
+def softmax(x: NDArray) -> NDArray:
+    return np.exp(x) / np.exp(x).sum(axis=-1, keepdims=True)
+
+
+def test_softmax() -> None:
+    check_op(SoftmaxOp, [X], {"axis": -1}, softmax(X), 1e-6)
+    check_op(LogSoftmaxOp, [X], {"axis": 2}, np.log(softmax(X)), 1e-6)
+    check_error(SoftmaxOp, [(2, 3)], {"axis": 2}, "E0412")
+
+
+def test_layer_norm() -> None:
+    centred = X - X.mean(axis=-1, keepdims=True)
+    y = centred / np.sqrt((centred**2).mean(axis=-1, keepdims=True) + 0.1)
+    check_op(LayerNormOp, [X, SCALE, BIAS], {"axis": -1, "eps": 0.1}, y * SCALE + BIAS, 1e-6)
+    check_op(LayerNormOp, [X, None, None], {"axis": 2, "eps": 0.1}, y, 1e-6)
+    check_error(LayerNormOp, [(2, 3), (4,), None], {"axis": -1, "eps": 0.1}, "E0401")
+    check_error(LayerNormOp, [(2, 3), None, None], {"axis": -3, "eps": 0.1}, "E0412")
+
+
+def test_rms_norm() -> None:
+    y = X / np.sqrt((X**2).mean(axis=-1, keepdims=True) + 0.1) * SCALE
+    check_op(RmsNormOp, [X, SCALE], {"axis": -1, "eps": 0.1}, y, 1e-6)
+
+
+def test_attention() -> None:
+    q, k, v = (RNG.standard_normal(s).astype(np.float32) for s in ((2, 3, 4, 8), (2, 3, 5, 8), (2, 3, 5, 6)))
+    mask = RNG.standard_normal((2, 1, 1, 5)).astype(np.float32)
+    y = softmax(q @ np.swapaxes(k, -1, -2) * 0.5 + mask) @ v
+    check_op(AttentionOp, [q, k, v, mask], {"scale": 0.5, "zero_masked": False}, y, 1e-6)
+    masked = np.full((5,), -np.inf, np.float32)
+    check_op(AttentionOp, [q, k, v, masked], {"scale": 0.5, "zero_masked": True}, np.zeros_like(y))
+    check_error(AttentionOp, [(3, 4, 8), (3, 5, 7), (3, 5, 6), None], {"scale": 1.0, "zero_masked": False}, "E0401")

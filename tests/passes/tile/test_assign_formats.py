@@ -1,0 +1,83 @@
+"""Storage formats."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.passes.tiles import apply, docstring, evaluate, same
+from ttc.dialects.core.errors import Error
+from ttc.dialects.tile.base import tile_of
+from ttc.passes.tile.assign_formats import AssignFormats
+
+ATTENTION = """
+(%q: Float32[1, 3, 4], %keep: UInt8[3])
+%none = ttc.constant() {value = #ttc.literal<[0.0], f32[]>} : () -> Float32[]
+%low = ttc.constant() {value = #ttc.literal<[-3.4028235e+38], f32[]>} : () -> Float32[]
+%mask = tile.map(%keep, %none, %low) {fn = "where"} : (UInt8[3], Float32[], Float32[]) -> Float32[3]
+%wide = tile.reshape(%mask) {shape = [1, 1, 3]} : (Float32[3]) -> Float32[1, 1, 3]
+%y = tile.attention(%q, %q, %q, %wide) {scale = 1.0, zero_masked = false}
+  : (Float32[1, 3, 4], Float32[1, 3, 4], Float32[1, 3, 4], Float32[1, 1, 3]) -> Float32[1, 3, 4]
+return %y : Float32[1, 3, 4]
+"""
+
+
+def test_docstring() -> None:
+    docstring(AssignFormats("Float16_b"), "host", 1e-2)
+
+
+def test_without_a_format_nothing_changes() -> None:
+    assert not same(AssignFormats(), ATTENTION, ATTENTION).report.rewrites
+
+
+def test_masks_stay_finite() -> None:
+    outcome = apply(AssignFormats("Float16_b"), ATTENTION, tolerance=2e-2)
+    assert {tile_of(op.results[0]).format for op in (*outcome.ops("tile.map"), *outcome.ops("tile.reshape"))} == {"Float32"}
+    assert tile_of(outcome.ops("tile.attention")[0].results[0]).format == "Float16_b"
+    hidden = [np.ones((1, 3, 4), np.float32), np.zeros(3, np.uint8)]
+    (found,) = evaluate(outcome.unit, hidden)
+    np.testing.assert_array_equal(found, hidden[0])  # a row of which everything is masked is a mean, not NaN
+
+
+def test_weights_are_stored_and_regions_compute_in_float32() -> None:
+    same(
+        AssignFormats("Float16_b"),
+        """(%x: Float32[4])
+        %w = ttc.param() {sym = "w", value = #ttc.weight<"w", f32[4]>} : () -> Float32[4]
+        %0 = tile.eltwise(%x, %w) : (Float32[4], Float32[4]) -> Float32[4] {
+        ^bb0(%a: Float32[4], %b: Float32[4]):
+          %1 = tile.map(%a, %b) {fn = "add"} : (Float32[4], Float32[4]) -> Float32[4]
+          tile.yield(%1) : (Float32[4]) -> ()
+        }
+        return %0 : Float32[4]""",
+        """(%x: Float16_b[4])
+        %w = ttc.param() {sym = "w", value = #ttc.weight<"w", f32[4]>} : () -> Float16_b[4]
+        %0 = tile.eltwise(%x, %w) : (Float16_b[4], Float16_b[4]) -> Float16_b[4] {
+        ^bb0(%a: Float16_b[4], %b: Float16_b[4]):
+          %1 = tile.map(%a, %b) {fn = "add"} : (Float16_b[4], Float16_b[4]) -> Float32[4]
+          tile.yield(%1) : (Float32[4]) -> ()
+        }
+        return %0 : Float16_b[4]""",
+        tolerance=2e-2,
+    )
+
+
+def test_host_segments_keep_their_types() -> None:
+    outcome = apply(
+        AssignFormats("Float16_b"),
+        """(%x: Float32[4])
+        %0 = tile.to_host(%x) : (Float32[4]) -> f32[4]
+        %1 = nn.cumsum(%0) {axis = 0, exclusive = false, reverse = false} : (f32[4]) -> f32[4]
+        %2 = tile.from_host(%1) : (f32[4]) -> Float32[4]
+        return %2 : Float32[4]""",
+        tolerance=2e-2,
+    )
+    assert tile_of(outcome.ops("tile.from_host")[0].results[0]).format == "Float16_b"
+    assert str(outcome.ops("nn.cumsum")[0].results[0].type) == "tensor<4xf32>"
+
+
+@pytest.mark.parametrize(("format_", "target"), [("Float77", "host"), ("Int32", "host"), ("Float64", "n150")])
+def test_illegal_formats(format_: str, target: str) -> None:
+    with pytest.raises(Error) as error:
+        apply(AssignFormats(format_), ATTENTION, target)
+    assert error.value.code == "E0607"

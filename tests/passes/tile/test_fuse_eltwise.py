@@ -1,0 +1,114 @@
+"""Elementwise regions."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.passes.tiles import apply, docstring, same
+from ttc.dialects.core.ir import source_names
+from ttc.dialects.tile.base import tile_of
+from ttc.passes.tile.fuse_eltwise import MAX_INPUTS, FuseEltwise
+
+
+def test_docstring() -> None:
+    outcome = docstring(FuseEltwise(), "host", 2e-2)
+    (remark,) = outcome.report.remarks
+    assert (remark.kind, remark.data) == ("applied", {"ops": 2, "inputs": 2})
+
+
+def test_a_diamond_and_its_literals_are_one_region() -> None:
+    same(
+        FuseEltwise(),
+        """(%x: Float32[4, 8], %r: Float32[8])
+        %c = ttc.constant() {value = #ttc.literal<[0.5], f32[]>} : () -> Float32[]
+        %0 = tile.map(%x, %r) {fn = "add"} : (Float32[4, 8], Float32[8]) -> Float32[4, 8]
+        %1 = tile.map(%0, %c) {fn = "mul"} : (Float32[4, 8], Float32[]) -> Float32[4, 8]
+        %2 = tile.map(%0) {fn = "elu", names = ["alpha"], values = [0.1]} : (Float32[4, 8]) -> Float32[4, 8]
+        %3 = tile.map(%1, %2) {fn = "less"} : (Float32[4, 8], Float32[4, 8]) -> UInt8[4, 8]
+        %4 = tile.cast(%3) {to = "int64"} : (UInt8[4, 8]) -> Int32[4, 8]
+        return %4 : Int32[4, 8]""",
+        """(%x: Float32[4, 8], %r: Float32[8])
+        %y = tile.eltwise(%x, %r) : (Float32[4, 8], Float32[8]) -> Int32[4, 8] {
+        ^bb0(%a: Float32[4, 8], %b: Float32[8]):
+          %c = ttc.constant() {value = #ttc.literal<[0.5], f32[]>} : () -> Float32[]
+          %0 = tile.map(%a, %b) {fn = "add"} : (Float32[4, 8], Float32[8]) -> Float32[4, 8]
+          %1 = tile.map(%0, %c) {fn = "mul"} : (Float32[4, 8], Float32[]) -> Float32[4, 8]
+          %2 = tile.map(%0) {fn = "elu", names = ["alpha"], values = [0.1]} : (Float32[4, 8]) -> Float32[4, 8]
+          %3 = tile.map(%1, %2) {fn = "less"} : (Float32[4, 8], Float32[4, 8]) -> UInt8[4, 8]
+          %4 = tile.cast(%3) {to = "int64"} : (UInt8[4, 8]) -> Int32[4, 8]
+          tile.yield(%4) : (Int32[4, 8]) -> ()
+        }
+        return %y : Int32[4, 8]""",
+    )
+
+
+UNCHANGED = {
+    "one op": """(%x: Float32[4])
+        %0 = tile.map(%x) {fn = "relu"} : (Float32[4]) -> Float32[4]
+        return %0 : Float32[4]""",
+    "an intermediate that others read": """(%x: Float32[4])
+        %0 = tile.map(%x) {fn = "relu"} : (Float32[4]) -> Float32[4]
+        %1 = tile.map(%0) {fn = "exp"} : (Float32[4]) -> Float32[4]
+        return %0, %1 : Float32[4], Float32[4]""",
+    "an intermediate of another shape": """(%x: Float32[4], %z: Float32[2, 4])
+        %0 = tile.map(%x) {fn = "relu"} : (Float32[4]) -> Float32[4]
+        %1 = tile.map(%0, %z) {fn = "add"} : (Float32[4], Float32[2, 4]) -> Float32[2, 4]
+        return %1 : Float32[2, 4]""",
+    "an intermediate in another fold": """(%x: Float32[2, 3, 4])
+        %0 = tile.map(%x) {fn = "relu"} : (Float32[2, 3, 4]) -> Float32[2, 3, 4]
+        %1 = tile.map(%0) {fn = "exp"} : (Float32[2, 3, 4]) -> Float32[2, 3, 4; 2]
+        return %1 : Float32[2, 3, 4; 2]""",
+    "literals alone": """(%x: Float32[4])
+        %c = ttc.constant() {value = #ttc.literal<[0.5], f32[]>} : () -> Float32[]
+        %0 = tile.map(%c, %c) {fn = "add"} : (Float32[], Float32[]) -> Float32[]
+        return %0 : Float32[]""",
+    "a literal that enlarges the result": """(%x: Float32[4])
+        %c = ttc.constant() {value = #ttc.literal<[0.5], f32[1, 1]>} : () -> Float32[1, 1]
+        %0 = tile.map(%x, %c) {fn = "add"} : (Float32[4], Float32[1, 1]) -> Float32[1, 4]
+        return %0 : Float32[1, 4]""",
+}
+
+
+@pytest.mark.parametrize("case", UNCHANGED)
+def test_what_stays(case: str) -> None:
+    same(FuseEltwise(), UNCHANGED[case], UNCHANGED[case])
+
+
+def test_a_single_op_takes_its_literal_in() -> None:
+    outcome = apply(
+        FuseEltwise(),
+        """(%x: Float16_b[4])
+        %c = ttc.constant() {value = #ttc.literal<[0.1], f32[]>} : () -> Float32[]
+        %0 = tile.map(%x, %c) {fn = "mul"} : (Float16_b[4], Float32[]) -> Float16_b[4]
+        %1 = tile.reshape(%0) {shape = [2, 2]} : (Float16_b[4]) -> Float16_b[2, 2]
+        return %1 : Float16_b[2, 2]""",
+    )
+    assert outcome.names() == ["tile.eltwise", "tile.reshape"]
+    assert outcome.ops("ttc.constant") == []
+
+
+def sum_of(count: int) -> str:
+    """A chain of additions of `count` tensors."""
+    arguments = ", ".join(f"%x{i}: Float32[4]" for i in range(count))
+    lines = [
+        f'%s{i} = tile.map({"%x0" if i == 1 else f"%s{i - 1}"}, %x{i}) {{fn = "add"}} : (Float32[4], Float32[4]) -> Float32[4]'
+        for i in range(1, count)
+    ]
+    return "\n".join([f"({arguments})", *lines, f"return %s{count - 1} : Float32[4]"])
+
+
+@pytest.mark.parametrize(("count", "regions"), [(MAX_INPUTS, 1), (MAX_INPUTS + 1, 1), (2 * MAX_INPUTS - 1, 2), (40, 6)])
+def test_a_region_reads_few_tensors(count: int, regions: int) -> None:
+    outcome = apply(FuseEltwise(), sum_of(count))
+    found = outcome.ops("tile.eltwise")
+    assert len(found) == regions
+    assert all(len(op.operands) <= MAX_INPUTS for op in found)
+    assert (outcome.missed() != []) == (count > MAX_INPUTS)
+
+
+def test_a_region_is_located_at_all_its_ops_and_keeps_its_format() -> None:
+    outcome = apply(FuseEltwise(), sum_of(4).replace("Float32", "Float16_b"), tolerance=5e-2)
+    (op,) = outcome.ops("tile.eltwise")
+    assert source_names(op.location) == ("s1", "s2", "s3")
+    assert tile_of(op.results[0]).format == "Float16_b"
+    assert [tile_of(inner.results[0]).format for inner in op.regions[0].block.ops if inner.results] == ["Float32"] * 3
