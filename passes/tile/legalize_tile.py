@@ -13,8 +13,11 @@ from ttc.dialects.core.errors import Error
 from ttc.dialects.core.ir import entry_functions, where
 from ttc.dialects.core.targets import Target
 from ttc.dialects.nn.base import axes_in, axis_in
+from ttc.dialects.tile.attention import AttentionOp
 from ttc.dialects.tile.base import Tile, TileOp, TileType, tile_of
 from ttc.dialects.tile.eltwise import CastOp, MapOp
+from ttc.dialects.tile.index import EmbeddingOp
+from ttc.dialects.tile.linear import MatmulOp
 from ttc.dialects.tile.norm import LayerNormOp, RmsNormOp
 from ttc.dialects.tile.reduce import ReduceOp
 from ttc.dialects.tile.shape import BroadcastOp, ConcatOp, PadOp, RelayoutOp, ReshapeOp, SliceOp, TransposeOp
@@ -125,10 +128,10 @@ def _rebuilt(op: TileOp, groups: Groups | None, rewriter: Rewriter, **attrs: Any
 
 
 def _operand(x: SSAValue, groups: Groups, op: TileOp, rewriter: Rewriter) -> SSAValue:
+    """x grouped, unless all its dimensions are among the last ones that stay alone."""
     tile = tile_of(x)
-    if tile.elements == 1 and len(tile.shape) <= len(groups):
-        return x
-    return _reshaped(x, _grouped(tile.shape, groups), op, rewriter)
+    alone = next((n for n, group in enumerate(reversed(groups)) if len(group) > 1), len(groups))
+    return x if len(tile.shape) <= alone else _reshaped(x, _grouped(tile.shape, groups), op, rewriter)
 
 
 def _tile(op: TileOp) -> Tile:
@@ -149,6 +152,25 @@ def _elementwise(op: MapOp | CastOp | BroadcastOp, rewriter: Rewriter) -> SSAVal
 def _repeats(shape: Sequence[int], result: Sequence[int]) -> list[bool]:
     full = (*([1] * (len(result) - len(shape))), *shape)
     return [a != b for a, b in zip(full, result, strict=True)]
+
+
+def _batched(op: MatmulOp | AttentionOp, rewriter: Rewriter) -> SSAValue | None:
+    """Neighbours in front of the matrices merge if each operand has both, or repeats both."""
+    shape = _tile(op).shape
+    lead = shape[:-2]
+    spread = [_repeats(tile_of(x).shape[:-2], lead) for x in op.operands if len(tile_of(x).shape) > 2]
+    groups = _groups(len(shape), lambda i: i < len(lead) and all(r[i] == r[i - 1] for r in spread))
+    return _rebuilt(op, groups, rewriter, **op.plain_attrs())
+
+
+def _embedding(op: EmbeddingOp, rewriter: Rewriter) -> SSAValue | None:
+    """The indices become one row of them."""
+    if not rewriter.allow("lower-rank", op):
+        return None
+    tile = _tile(op)
+    indices = _reshaped(op.indices, (tile_of(op.indices).elements,), op, rewriter)
+    rows = rewriter.insert(op, EmbeddingOp.build(op.table, indices, location=op.location, format=tile.format)).y
+    return rewriter.insert(op, ReshapeOp.build(rows, location=op.location, shape=tile.shape, fold=tile.fold)).y
 
 
 def _along_last(op: SoftmaxOp | LogSoftmaxOp | LayerNormOp | RmsNormOp, rewriter: Rewriter) -> SSAValue | None:
@@ -238,4 +260,7 @@ _RULES: dict[type[Operation], Legal] = {
     PadOp: _pad,
     ConcatOp: _concat,
     TransposeOp: _transpose,
+    MatmulOp: _batched,
+    AttentionOp: _batched,
+    EmbeddingOp: _embedding,
 }

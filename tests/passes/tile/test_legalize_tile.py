@@ -44,6 +44,16 @@ HIGH = {
     "broadcast": f"""(%x: Float32[3, 1, 1, 6])
         %0 = tile.broadcast(%x) {{shape = [2, 3, 4, 5, 6]}} : (Float32[3, 1, 1, 6]) -> {FIVE}
         return %0 : {FIVE}""",
+    "matmul": f"""(%x: {FIVE}, %w: Float32[6, 7], %b: Float32[7])
+        %0 = tile.matmul(%x, %w, %b) {{transpose_a = false, transpose_b = false}} : ({FIVE}, Float32[6, 7], Float32[7])
+          -> Float32[2, 3, 4, 5, 7]
+        return %0 : Float32[2, 3, 4, 5, 7]""",
+    "attention with a mask a sample": f"""(%q: {FIVE}, %m: Float32[2, 1, 1, 5, 5])
+        %0 = tile.attention(%q, %q, %q, %m) {{scale = 0.5, zero_masked = false}} : ({FIVE}, {FIVE}, {FIVE}, Float32[2, 1, 1, 5, 5]) -> {FIVE}
+        return %0 : {FIVE}""",
+    "embedding": """(%t: Float32[9, 8], %i: Int32[1, 2, 3, 4])
+        %0 = tile.embedding(%t, %i) : (Float32[9, 8], Int32[1, 2, 3, 4]) -> Float32[1, 2, 3, 4, 8]
+        return %0 : Float32[1, 2, 3, 4, 8]""",
     "transpose of blocks": f"""(%x: {FIVE})
         %0 = tile.transpose(%x) {{perm = [0, 3, 4, 1, 2]}} : ({FIVE}) -> Float32[2, 5, 6, 3, 4]
         return %0 : Float32[2, 5, 6, 3, 4]""",
@@ -75,9 +85,9 @@ ILLEGAL = {
     "every other dimension repeats": f"""(%x: {FIVE}, %z: Float32[1, 3, 1, 5, 1])
         %0 = tile.map(%x, %z) {{fn = "add"}} : ({FIVE}, Float32[1, 3, 1, 5, 1]) -> {FIVE}
         return %0 : {FIVE}""",
-    "no rule": """(%t: Float32[9, 8], %i: Int32[1, 2, 3, 4])
-        %0 = tile.embedding(%t, %i) : (Float32[9, 8], Int32[1, 2, 3, 4]) -> Float32[1, 2, 3, 4, 8]
-        return %0 : Float32[1, 2, 3, 4, 8]""",
+    "no rule": """(%x: Float32[1, 2, 3, 4, 8])
+        %0 = tile.hslice(%x) {n = 2} : (Float32[1, 2, 3, 4, 8]) -> Float32[1, 2, 3, 2, 4, 4]
+        return %0 : Float32[1, 2, 3, 2, 4, 4]""",
 }
 
 
