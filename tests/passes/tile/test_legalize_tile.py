@@ -49,7 +49,8 @@ HIGH = {
           -> Float32[2, 3, 4, 5, 7]
         return %0 : Float32[2, 3, 4, 5, 7]""",
     "attention with a mask a sample": f"""(%q: {FIVE}, %m: Float32[2, 1, 1, 5, 5])
-        %0 = tile.attention(%q, %q, %q, %m) {{scale = 0.5, zero_masked = false}} : ({FIVE}, {FIVE}, {FIVE}, Float32[2, 1, 1, 5, 5]) -> {FIVE}
+        %0 = tile.attention(%q, %q, %q, %m) {{scale = 0.5, zero_masked = false}} : ({FIVE}, {FIVE}, {FIVE}, Float32[2, 1, 1, 5, 5])
+          -> {FIVE}
         return %0 : {FIVE}""",
     "embedding": """(%t: Float32[9, 8], %i: Int32[1, 2, 3, 4])
         %0 = tile.embedding(%t, %i) : (Float32[9, 8], Int32[1, 2, 3, 4]) -> Float32[1, 2, 3, 4, 8]
