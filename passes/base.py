@@ -128,14 +128,14 @@ class Rewriter:
 
     def erase_dead(self, op: Operation) -> None:
         """Erase the op if nothing uses it, and then its operands' ops likewise."""
-        if op.parent is None or any(r.uses for r in op.results) or not isinstance(op, TtcOp):
-            return
-        feeding = [v.owner for v in op.operands]
-        op.detach()
-        op.erase()
-        for owner in feeding:
-            if isinstance(owner, Operation):
-                self.erase_dead(owner)
+        pending = [op]
+        while pending:
+            dead = pending.pop()
+            if dead.parent is None or any(r.uses for r in dead.results) or not isinstance(dead, TtcOp):
+                continue
+            pending.extend(v.owner for v in dead.operands if isinstance(v.owner, Operation))
+            dead.detach()
+            dead.erase()
 
     def sweep(self, root: Operation, handlers: Mapping[type[Operation], Callable[[Any], None]]) -> None:
         """Call the handler of each op's type, once an op in program order; ops erased on the way are passed over."""

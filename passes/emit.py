@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 
+from ttc.dialects.core.formats import format_of
 from ttc.dialects.core.ir import derived_functions, module_attr
 from ttc.dialects.core.to_plain import plain_attr, plain_block
 from ttc.dialects.netlist.model import Netlist
@@ -37,11 +39,10 @@ def emit(unit: Unit, version: str) -> Package:
         options={name: plain_attr(value) for name, value in (module_attr(unit.module, "options") or {}).items()},
         parameters=_variables(unit.module, "parameters"),
         states=_variables(unit.module, "states"),
-        derived=tuple(
-            Derived(key, plain_block(function.body.block)) for key, function in derived_functions(unit.module).items() if key in held
-        ),
+        derived=tuple(Derived(key, plain_block(function.body.block)) for key, function in derived_functions(unit.module).items()),
     )
-    tensors = {key: TensorSource.of_weight(unit.weights[key], format_) for key, format_ in held.items()}
+    sources = {key: format_of(np.dtype(dtype)).name for key, _, dtype in module_attr(unit.module, "sources") or ()}
+    tensors = {key: TensorSource.of_weight(unit.weights[key], format_) for key, format_ in (sources | held).items()}
     return Package(netlist, tensors, description)
 
 

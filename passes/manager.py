@@ -6,7 +6,7 @@ import time
 from collections.abc import Sequence
 
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.ir import verify
+from ttc.dialects.core.ir import set_module_attr, verify
 from ttc.passes.base import Instrument, Pass, Report, Rewriter, Unit
 
 
@@ -36,9 +36,10 @@ def run_pass(pass_: Pass, unit: Unit, instruments: Sequence[Instrument] = ()) ->
 
 
 def run_stage(stage: str, passes: Sequence[Pass], unit: Unit, instruments: Sequence[Instrument] = ()) -> list[Report]:
-    """Run the passes of a stage, verify the module at its end, and tell the instruments."""
+    """Run the passes of a stage, verify the module at its end, name the stage in it, and tell the instruments."""
     reports = run_passes(passes, unit, instruments)
     verify(unit.module)
+    set_module_attr(unit.module, "stage", stage)
     for instrument in instruments:
         instrument.on_stage(stage, unit)
     return reports

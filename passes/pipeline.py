@@ -15,6 +15,7 @@ from ttc.passes.nn.fold_shapes import FoldShapes
 from ttc.passes.nn.fold_transpose import FoldTranspose
 from ttc.passes.nn.fuse_activation import FuseActivation
 from ttc.passes.nn.fuse_bias import FuseBias
+from ttc.passes.nn.keep_sources import KeepSources
 from ttc.passes.nn.recognize_attention import RecognizeAttention
 from ttc.passes.nn.recognize_gelu import RecognizeGelu
 from ttc.passes.nn.recognize_layer_norm import RecognizeLayerNorm
@@ -25,9 +26,6 @@ from ttc.passes.tile.cancel_tms import CancelTms
 from ttc.passes.tile.fuse_eltwise import FuseEltwise
 from ttc.passes.tile.legalize_tile import LegalizeTile
 from ttc.passes.tile_to_netlist.lower_to_netlist import LowerToNetlist
-
-STAGES = ("import", "nn", "tile", "netlist", "tti")
-"""Stages in order; the first is the importer's work and the last the archive's."""
 
 
 def stages(target: Target, format: str | None = None, precision: str = "float32") -> dict[str, list[Pass]]:
@@ -42,17 +40,19 @@ def stages(target: Target, format: str | None = None, precision: str = "float32"
         format = "Float16_b"
     return {
         "nn": [
-            FoldShapes(),
+            KeepSources(),
             Canonicalize(),
-            RecognizeLayerNorm(),
-            RecognizeGelu(),
-            RecognizeAttention(),
-            FoldBatchNorm(),
-            ChannelsLast(),
+            FoldShapes(),
             Consteval(),
             Canonicalize(),
-            FoldTranspose(),
+            RecognizeGelu(),
+            RecognizeLayerNorm(),
+            RecognizeAttention(),
+            FoldBatchNorm(),
             FuseBias(),
+            ChannelsLast(),
+            Canonicalize(),
+            FoldTranspose(),
             FuseActivation(),
             Consteval(),
             Canonicalize(),

@@ -94,7 +94,7 @@ def _dialects() -> list[Any]:
 
 def named_weights(module: ModuleOp) -> dict[str, Spec]:
     """Weights that the IR names, with the types it gives them: those of leaves, else of queues.  Raises E0302 if one has two types."""
-    found: dict[str, Spec] = {}
+    found: dict[str, Spec] = {key: Spec(tuple(shape), np.dtype(dtype)) for key, shape, dtype in module_attr(module, "sources") or ()}
     for op in module.walk():
         value = op.value if isinstance(op, LeafOp) else None
         if isinstance(value, WeightAttr) and found.setdefault(value.key.data, value.spec) != value.spec:
@@ -110,19 +110,28 @@ def named_weights(module: ModuleOp) -> dict[str, Spec]:
 def text_weights(module: ModuleOp, file: Path | None) -> WeightStore:
     """The weights that a module names: from an archive or a model, or computed from those by their expressions in the module.
 
-    Without a file the store is empty, and the first weight that is read raises E0304.
+    Without a file the store is empty; with one, reading a weight that it does not give raises E0304.
     """
     wanted = named_weights(module)
-    stored = {} if file is None else _file_weights(require_input(file), wanted, module_attr(module, "options") or {})
+    if file is None:
+        return WeightStore()
+    stored = _loaders(require_input(file), module_attr(module, "options") or {})
     expressions = derived_functions(module)
-    store = WeightStore()
+
+    def known(key: str, weight: Weight) -> Callable[[], NDArray] | None:
+        return partial(_converted, stored[key], key, Spec(weight.shape, weight.dtype)) if key in stored else None
+
+    store = WeightStore(known)
     for key, spec in wanted.items():
-        if key in stored:
-            store.add(key, Weight(spec.shape, spec.dtype, stored[key], derived=key in expressions))
-        elif key in expressions and file is not None:
-            compute = partial(_derive, plain_block(expressions[key].body.block), store, spec)
-            store.add(key, Weight(spec.shape, spec.dtype, compute, derived=True))
+        load = partial(_converted, stored[key], key, spec) if key in stored else partial(_missing, key, file)
+        if key not in stored and key in expressions:
+            load = partial(_derive, plain_block(expressions[key].body.block), store, spec)
+        store.add(key, Weight(spec.shape, spec.dtype, load, derived=key in expressions))
     return store
+
+
+def _missing(key: str, file: Path) -> NDArray:
+    raise Error("E0304", f"{file.name} does not hold weight '{key}'", hint="give the model itself with --weights")
 
 
 def _derive(function: Any, store: WeightStore, spec: Spec) -> NDArray:
@@ -134,18 +143,17 @@ def _derive(function: Any, store: WeightStore, spec: Spec) -> NDArray:
     return format_of(spec.dtype).pack(value)
 
 
-def _file_weights(path: Path, wanted: dict[str, Spec], recorded: dict[str, Any]) -> dict[str, Callable[[], NDArray]]:
-    """Loaders of the wanted weights that the file holds, by key.  recorded: options that the IR was made with."""
+def _loaders(path: Path, recorded: dict[str, Any]) -> dict[str, Callable[[], NDArray]]:
+    """Loaders of the weights that a file holds, by key.  recorded: options that the IR was made with."""
     if path.suffix.lower() != ".tti":
         from ttc.importers.base import import_model
 
         _, store = import_model(path, shapes=dict(read_shapes(recorded.get("shape", ()))), batch=recorded.get("batch"))
-        return {key: partial(_converted, store[key].value, key, spec) for key, spec in wanted.items() if key in store}
+        return {key: store[key].value for key in store}
     from ttc.runtime.archive import open_archive
 
     archive = open_archive(path)
-    held = archive.manifest.tensors
-    return {key: partial(_converted, partial(archive.tensor, key), key, spec) for key, spec in wanted.items() if key in held}
+    return {key: partial(archive.tensor, key) for key in archive.manifest.tensors}
 
 
 def _converted(load: Callable[[], NDArray], key: str, spec: Spec) -> NDArray:

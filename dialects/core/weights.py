@@ -55,10 +55,15 @@ class Weight:
 
 
 class WeightStore:
-    """Weights by key.  Keys of a model's own weights are its names; derived keys are unique names made by `fresh`."""
+    """Weights by key.  Keys of a model's own weights are its names; derived keys are unique names made by `fresh`.
 
-    def __init__(self) -> None:
+    Args:
+        known: gives the value of a derived weight that an archive holds already, or None; it need not be computed again.
+    """
+
+    def __init__(self, known: Callable[[str, Weight], Callable[[], NDArray] | None] | None = None) -> None:
         self._weights: dict[str, Weight] = {}
+        self._known = known
 
     def __contains__(self, key: str) -> bool:
         return key in self._weights
@@ -77,6 +82,8 @@ class WeightStore:
         """Raises E0304 if the key is taken."""
         if key in self._weights:
             raise Error("E0304", f"weight '{key}' is defined twice")
+        if weight.derived and self._known is not None:
+            weight.load = self._known(key, weight) or weight.load
         self._weights[key] = weight
 
     def add_array(self, key: str, value: NDArray, *, derived: bool = False) -> None:
