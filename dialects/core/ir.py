@@ -713,8 +713,7 @@ def make_function(name: str, arguments: Sequence[tuple[Port, Attribute]], locati
     block = Block(arg_types=[type_ for _, type_ in arguments])
     function = func.FuncOp(name, ([t for _, t in arguments], []), Region(block))
     function.arg_attrs = builtin.ArrayAttr([port.attribute() for port, _ in arguments])
-    if location is not None:
-        function.location = cast("Any", location)
+    function.location = cast("Any", location or named_location(name))
     return function
 
 
