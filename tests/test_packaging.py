@@ -91,8 +91,10 @@ def test_wheel_is_clean_and_complete(wheel: Path) -> None:
     names = zipfile.ZipFile(wheel).namelist()
     assert {name.partition("/")[0] for name in names} == {"ttc", f"ttc-{ttc.__version__}.dist-info"}
     assert "ttc/py.typed" in names
-    for path in (ROOT / "dialects" / "core" / "data").rglob("*.yaml"):
-        assert f"ttc/{path.relative_to(ROOT)}" in names
+    data = [path for floor in FLOORS for path in (ROOT / floor).rglob("data/**/*") if path.is_file() and path.suffix != ".pyc"]
+    assert data
+    wanted = {str(path.relative_to(ROOT)) for path in data}
+    assert {name if name.startswith("ttc/") else f"ttc/{name}" for name in wanted} <= set(names)
 
 
 def test_wheel_runs_in_a_fresh_environment(installed: Path) -> None:
@@ -114,6 +116,13 @@ def test_wheel_lists_targets(installed: Path) -> None:
     found = run(installed, "-m", "ttc", "targets")
     assert found.returncode == 0, found.stderr
     assert [line.split()[0] for line in found.stdout.splitlines()[1:]] == ["host", "n150"]
+
+
+def test_wheel_takes_a_model_the_whole_way(installed: Path, small_onnx: Path) -> None:
+    archive = small_onnx.with_suffix(".tti")
+    for command in (["compile", str(small_onnx), "-o", str(archive), "--batch", "2"], ["run", str(archive)], ["info", str(archive)]):
+        found = run(installed, "-m", "ttc", *command)
+        assert found.returncode == 0, found.stderr
 
 
 def loaded_by(code: str) -> set[str]:
