@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ttc.dialects.core.precision import Rule
 from ttc.dialects.core.targets import Target
 from ttc.passes.base import Pass
 from ttc.passes.netlist.allocate_memory import AllocateMemory
@@ -25,16 +26,18 @@ from ttc.passes.tile.assign_formats import AssignFormats
 from ttc.passes.tile.cancel_tms import CancelTms
 from ttc.passes.tile.fuse_eltwise import FuseEltwise
 from ttc.passes.tile.legalize_tile import LegalizeTile
+from ttc.passes.tile.override_formats import OverrideFormats
 from ttc.passes.tile_to_netlist.lower_to_netlist import LowerToNetlist
 
 
-def stages(target: Target, format: str | None = None, precision: str = "float32") -> dict[str, list[Pass]]:
+def stages(target: Target, format: str | None = None, precision: str = "float32", rules: tuple[Rule, ...] = ()) -> dict[str, list[Pass]]:
     """Passes of the stages that have passes, in order.
 
     Args:
         target: the machine compiled for.
         format: storage of floating-point tensors at op borders; None keeps the source's.
         precision: of the CPU's multiplier, recorded in the netlist; `bfloat16` on `host` implies format Float16_b.
+        rules: of precision, for single ops.
     """
     if target.is_host and precision == "bfloat16":
         format = "Float16_b"
@@ -57,6 +60,6 @@ def stages(target: Target, format: str | None = None, precision: str = "float32"
             Consteval(),
             Canonicalize(),
         ],
-        "tile": [StreamBatch(), LowerToTile(), AssignFormats(format), LegalizeTile(), CancelTms(), FuseEltwise()],
-        "netlist": [LowerToNetlist(precision), Balance(), SizeQueues(), AllocateMemory()],
+        "tile": [StreamBatch(), LowerToTile(), AssignFormats(format), OverrideFormats(rules), LegalizeTile(), CancelTms(), FuseEltwise()],
+        "netlist": [LowerToNetlist(precision, rules), Balance(), SizeQueues(), AllocateMemory()],
     }

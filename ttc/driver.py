@@ -15,7 +15,7 @@ from ttc.dialects.core.targets import load_target
 from ttc.files import require_folder
 from ttc.instruments.dump import Dump
 from ttc.instruments.timing import StageTime, Timing
-from ttc.options import STAGES, CompileOptions, flag_of
+from ttc.options import STAGES, UNSET, CompileOptions, flag_of, settings
 from ttc.passes.base import Instrument, Unit
 from ttc.passes.emit import Package, emit
 from ttc.passes.manager import run_stage
@@ -103,7 +103,7 @@ def _begin(source: Source, unit: Unit, watchers: Sequence[Instrument]) -> None:
 
 
 def _run(unit: Unit, done: str, options: CompileOptions, watchers: Sequence[Instrument]) -> None:
-    pipeline = stages(unit.target, options.storage_format, options.precision)
+    pipeline = stages(unit.target, options.storage_format, options.precision, options.rules)
     for stage in ("nn", "tile", "netlist"):
         if STAGES.index(done) < STAGES.index(stage) <= STAGES.index(options.to):
             run_stage(stage, pipeline[stage], unit, watchers)
@@ -117,14 +117,17 @@ def _end_stage(stage: str, unit: Unit, watchers: Sequence[Instrument]) -> None:
 
 def with_recorded(module: ModuleOp, options: CompileOptions) -> CompileOptions:
     """Options that change the result, as resumed IR records them.  Raises E0101 if one was given differently."""
-    recorded = module_attr(module, "options") or {}
-    changes = {}
-    for name, now in replace(options, to="tti").recorded().items():
-        then = recorded.get(name, now)
-        if name in options.given and then != now:
-            raise Error("E0101", f"{flag_of(name)} {now}: the IR was compiled with {then}", hint="compile from the model")
-        changes[name] = then
-    for name in ("shape", "batch"):
-        if name in recorded:
-            changes[name] = recorded[name]
+    recorded = module_attr(module, "options")
+    if not recorded:
+        return options
+    given, changes = replace(options, to="tti").recorded(), {}
+    for item, setting in settings(CompileOptions):
+        if not setting.in_result:
+            continue
+        now = given.get(item.name)
+        then = recorded.get(item.name, None if item.default in UNSET else now)
+        if item.name in options.given and now != then:
+            without = f"with {then}" if then is not None else "without it"
+            raise Error("E0101", f"{flag_of(item.name)} {now}: the IR was compiled {without}", hint="compile from the model")
+        changes[item.name] = item.default if then is None else then
     return replace(options, **changes)

@@ -12,9 +12,12 @@ import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
 
 from ttc.dialects.core.errors import Error, nearest
+
+if TYPE_CHECKING:
+    from ttc.dialects.core.precision import Rule
 
 STAGES = ("import", "nn", "tile", "netlist", "tti")
 """Stages of a compilation, in order."""
@@ -22,6 +25,8 @@ FORMATS = ("source", "Float32", "Float16_b")
 """Storage at op borders; `source` keeps the model's own types."""
 PRECISIONS = ("float32", "high", "bfloat16")
 ENGINES = ("reference",)
+UNSET = (None, (), 0)
+"""Defaults that are not recorded: an option that IR or an archive does not name had this value."""
 
 OptionsT = TypeVar("OptionsT", bound="Options")
 Shape = tuple[int, ...]
@@ -70,11 +75,13 @@ class Options:
     def recorded(self) -> dict[str, Any]:
         """Options that change the result, by name, as plain values; unset ones are left out."""
         found = {item.name: getattr(self, item.name) for item, setting in settings(type(self)) if setting.in_result}
-        return {name: _plain(value) for name, value in found.items() if value not in (None, ())}
+        return {name: _plain(value) for name, value in found.items() if value not in UNSET}
 
 
 def _plain(value: Any) -> Any:
-    return shapes_text(value) if isinstance(value, tuple) else value
+    if not isinstance(value, tuple):
+        return value
+    return tuple(item.text for item in value) if hasattr(value[0], "text") else shapes_text(value)
 
 
 # ---- kinds of values ------------------------------------------------------------------------------------------------------------
@@ -142,6 +149,46 @@ def shapes_text(shapes: tuple[tuple[str, Shape], ...]) -> str:
     return ",".join(f"{name}={'x'.join(map(str, shape))}" for name, shape in shapes)
 
 
+RULES_KEY = "precision"
+"""The array of tables that holds rules of precision, in a file of their own or in that of --config."""
+
+
+def read_rules(raw: Any) -> tuple[Rule, ...]:
+    """Rules of precision from the path of a TOML file, from its tables, from their texts, or from rules.  Raises E0101, E0102."""
+    from ttc.dialects.core.precision import Rule
+
+    if isinstance(raw, str | Path):
+        return _rules_file(_path(raw))
+    if not isinstance(raw, list | tuple):
+        raise ValueError("it takes a TOML file")
+    found: list[Rule] = []
+    for number, item in enumerate(raw, 1):
+        found.append(item if isinstance(item, Rule) else Rule.of_text(item) if isinstance(item, str) else Rule.of(item, f"rule {number}"))
+    return tuple(found)
+
+
+def _rules_file(path: Path) -> tuple[Rule, ...]:
+    """The rules of a TOML file.  Raises E0101 unless it holds rules, and nothing else."""
+    tables = read_config(path)
+    for name in tables:
+        if name != RULES_KEY:
+            hint = nearest(name, [RULES_KEY])
+            raise Error("E0101", f"a file of precision rules has no table '{name}'", where=str(path), hint=hint)
+    try:
+        return read_rules(tables.get(RULES_KEY, []))
+    except Error as error:
+        error.where = f"{path}: {error.where}" if error.where else str(path)
+        raise
+    except ValueError:
+        raise Error("E0101", f"'{RULES_KEY}' is no array of tables", where=str(path), hint=f"write [[{RULES_KEY}]]") from None
+
+
+def _level(raw: Any) -> int:
+    if raw not in (0, 1, 2, "0", "1", "2") or isinstance(raw, bool):
+        raise ValueError("it takes 0, 1 or 2")
+    return int(raw)
+
+
 def option(default: Any, help: str, read: Callable[[Any], Any], metavar: str, **more: Any) -> Any:
     """A dataclass field with its Setting."""
     return field(default=default, metadata={"setting": Setting(help, read, metavar, **more)})
@@ -164,6 +211,10 @@ class CompileOptions(Options):
     target: str = option("n150", "Machine to compile for; `ttc targets` lists them.", _text, "NAME", in_result=True)
     format: str = choice("source", "How tensors are stored between ops.", FORMATS, in_result=True)
     precision: str = choice("float32", "Of the multiplier on the CPU.", PRECISIONS, in_result=True)
+    amp: int = option(0, "Level of automatic mixed precision: smaller weights and coarser multipliers.", _level, "0|1|2", in_result=True)
+    precision_file: tuple[Rule, ...] = option(
+        (), "TOML file of rules that set formats and fidelity of single ops.", read_rules, "FILE.toml", in_result=True
+    )
     shape: tuple[tuple[str, Shape], ...] = option(
         (), "Shape of an input with dynamic dimensions (repeatable).", read_shapes, "NAME=1x3x224x224", repeated=True, in_result=True
     )
@@ -177,6 +228,15 @@ class CompileOptions(Options):
     def storage_format(self) -> str | None:
         """The format asked for; None: the source's types are kept."""
         return None if self.format == "source" else self.format
+
+    @property
+    def rules(self) -> tuple[Rule, ...]:
+        """Rules of precision: those of the level of mixed precision, then those of the file, which override them."""
+        if not self.amp:
+            return self.precision_file
+        from ttc.dialects.core.precision import AMP
+
+        return (*AMP[self.amp], *self.precision_file)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -265,13 +325,15 @@ def _from_environment(cls: type[Options], environ: Mapping[str, str]) -> dict[st
 
 
 def _from_config(cls: type[Options], config: Mapping[str, Any]) -> dict[str, Any]:
-    _check_names(config, {kind.TABLE: None for kind in (CompileOptions, RunOptions)}, "table")
+    _check_names(config, dict.fromkeys((CompileOptions.TABLE, RunOptions.TABLE, RULES_KEY)), "table")
     table = config.get(cls.TABLE, {})
     if not isinstance(table, dict):
         raise Error("E0101", f"'{cls.TABLE}' is not a table", hint=f"write [{cls.TABLE}] on a line of its own")
     by_key = {key_of(item.name): (item.name, setting) for item, setting in settings(cls)}
     _check_names(cast("Mapping[str, Any]", table), by_key, "key")
-    return {by_key[key][0]: _read(*by_key[key], raw, f"key '{key}'") for key, raw in table.items()}
+    found = {by_key[key][0]: _read(*by_key[key], raw, f"key '{key}'") for key, raw in table.items()}
+    rules = {"precision_file": config[RULES_KEY]} if RULES_KEY in config and "precision_file" in by_key else {}
+    return {name: _read(name, by_key[name][1], raw, f"[[{RULES_KEY}]]") for name, raw in rules.items()} | found
 
 
 def read_config(path: Path) -> dict[str, Any]:

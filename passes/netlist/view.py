@@ -34,13 +34,14 @@ def view_of(op: NetlistOp) -> OpView:
         plain_type(main.results[0].type),
         op.fidelity or "HiFi4",
         plain_block(main.regions[0].block) if main.regions else None,
+        op.intermediate or "Float32",
     )
 
 
 def identity_of(view: OpView) -> tuple[object, ...]:
     """A key that is equal for ops that block and cost the same."""
     body = None if view.body is None else tuple((w.op, w.attrs.get("fn")) for w in view.body.works)
-    return view.op, tuple(sorted(view.attrs.items())), view.operands, view.result, view.fidelity, body
+    return view.op, tuple(sorted(view.attrs.items())), view.operands, view.result, view.fidelity, body, view.intermediate
 
 
 def own_buffers(op: NetlistOp, buffers: Sequence[Buffer]) -> tuple[Buffer, ...]:

@@ -46,9 +46,9 @@ class Need:
         """The double-buffered block of the result."""
         self.add("out", self.rows * self.cols, self.view.result)
 
-    def add_intermediate(self, tiles: int, format_: str = "Float32") -> None:
+    def add_intermediate(self, tiles: int) -> None:
         """A block of partial results."""
-        self.buffers.append(Buffer("intermed", tiles, self.tile_bytes(format_), 1))
+        self.buffers.append(Buffer("intermed", tiles, self.tile_bytes(self.view.intermediate), 1))
 
     def tile_bytes(self, format_: str) -> int:
         return format_named(format_).tile_bytes(32, 32, self.alignment)

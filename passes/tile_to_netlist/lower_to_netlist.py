@@ -27,6 +27,7 @@ from ttc.dialects.core.ir import (
     set_module_attr,
     source_names,
 )
+from ttc.dialects.core.precision import Rule
 from ttc.dialects.core.targets import Target
 from ttc.dialects.core.to_plain import plain_type
 from ttc.dialects.netlist.model import Argument, Chip
@@ -34,6 +35,7 @@ from ttc.dialects.netlist.ops import ExecuteOp, GraphOp, NetlistOp, ProgramOp, Q
 from ttc.dialects.tile.eltwise import MapOp
 from ttc.dialects.tile.shape import is_view
 from ttc.passes.base import Pass, Rewriter, Unit
+from ttc.passes.precision import chosen
 from ttc.passes.tile_to_netlist.grouping import Group, computed, groups, is_literal, is_tile_compute, segments
 
 NAME = re.compile(r"[^A-Za-z0-9_]+")
@@ -75,16 +77,21 @@ class LowerToNetlist(Pass):
         }
     Missed:
         never; an op that stands on the host is a remark of the lowering to tile.
+
+    Args:
+        precision: of the CPU's multiplier.
+        rules: of precision; those about fidelity, intermediates and accumulation are obeyed here, each with a remark.
     """
 
     name: ClassVar[str] = "lower-to-netlist"
     precision: str = "float32"
+    rules: tuple[Rule, ...] = ()
 
     def apply(self, unit: Unit, rewriter: Rewriter) -> None:
         set_chip(unit.module, chip(unit.target))
         for kind, op in (("parameters", ParamOp), ("states", StateOp)):
             set_module_attr(unit.module, kind, _variables(unit.module, op))
-        builder = _Builder(unit, self.precision)
+        builder = _Builder(unit, self.precision, self.rules, rewriter)
         for function in entry_functions(unit.module):
             if rewriter.allow("lower-to-netlist", function):
                 builder.lower(function)
@@ -130,6 +137,8 @@ class _Builder:
 
     unit: Unit
     precision: str
+    rules: Sequence[Rule]
+    rewriter: Rewriter
     names: set[str] = field(default_factory=set)
     shared: dict[tuple[str, str, str], QueueOp] = field(default_factory=dict)
     last_queue: Operation | None = None
@@ -216,18 +225,28 @@ class _Builder:
         location = group.main.location
         label = NAME.sub("_", (source_names(location) or (group.main.name,))[0]).strip("_") or group.main.name
         kind = "fused" if group.main.name == "tile.eltwise" else group.main.name.partition(".")[2]
-        format_ = plain_type(result.type).format
         op = NetlistOp.build(
             self.fresh(label),
             operands,
             work,
             fused_location(m.location for m in group.members if not isinstance(m, LeafOp)),
             type=kind,
-            fidelity="HiFi3" if format_ in ("Float16", "Float16_b") else "HiFi4",
             precision=self.precision,
+            **self.settings(group, plain_type(result.type).format),
         )
         graph.op.add(op)
         return op.result
+
+    def settings(self, group: Group, format_: str) -> dict[str, str]:
+        """Fidelity, and the formats of intermediates and accumulation as far as rules give one; format_: of the result."""
+        found = {"fidelity": "HiFi3" if format_ in ("Float16", "Float16_b") else "HiFi4"}
+        if group.on_host or self.unit.target.is_host:
+            return found
+        choices = {key: choice for key, choice in chosen(group.main, self.rules).items() if key in Rule.COMPUTED}
+        if choices:
+            message = ", ".join(f"{key} {value}" for key, (value, _) in choices.items())
+            self.rewriter.applied(group.main, message, rule="; ".join(dict.fromkeys(rule.text for _, rule in choices.values())))
+        return found | {key: value for key, (value, _) in choices.items()}
 
     def queue(self, name: str, kind: str, value: SSAValue, location: Attribute, **fields: Any) -> QueueOp:
         """A queue of the value's type under a free name like the one given."""

@@ -26,6 +26,7 @@ class OpView:
         result: type of its (first) result.
         fidelity: of the multiplier.
         body: region of an eltwise op.
+        intermediate: format of partial results.
     """
 
     op: str
@@ -34,6 +35,7 @@ class OpView:
     result: TensorType
     fidelity: str
     body: Function | None = None
+    intermediate: str = "Float32"
 
     def operand(self, index: int) -> TensorType:
         """A required operand's type."""

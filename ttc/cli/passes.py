@@ -28,7 +28,7 @@ def command(console: Console, **raw: str | None) -> int:
     from ttc.passes.pipeline import stages
 
     options = options_from(CompileOptions, raw, None)
-    pipeline = stages(load_target(options.target), options.storage_format, options.precision)
+    pipeline = stages(load_target(options.target), options.storage_format, options.precision, options.rules)
     rows = [[stage, index, p.name, _options(p), _summary(p)] for stage, passes in pipeline.items() for index, p in enumerate(passes, 1)]
     console.table(["stage", "nr", "pass", "options", "what it does"], rows)
     return 0

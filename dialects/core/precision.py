@@ -1,0 +1,145 @@
+"""Rules of precision: which formats and which fidelity the ops that a pattern matches get.
+
+A rule matches ops by kind and by source name, both shell patterns.  Rules apply in order: a later one overrides an earlier one, setting
+by setting.  They come from a TOML file, as tables `[[precision]]`, or from one of the levels of automatic mixed precision in `AMP`.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
+from glob import escape
+from typing import Any, ClassVar
+
+from ttc.dialects.core.errors import Error, nearest
+from ttc.dialects.core.formats import FORMATS
+
+FIDELITIES = ("LoFi", "HiFi2", "HiFi3", "HiFi4")
+"""Of the device's multiplier, the coarsest first."""
+ACCUMULATORS = ("Float32", "Float16", "Float16_b")
+"""Formats in which a device accumulates."""
+PATTERNS = ("op", "name")
+SETTINGS = ("output", "weights", "intermediate", "accumulate", "fidelity")
+
+
+@dataclass(frozen=True)
+class Rule:
+    """What the ops that match get; None leaves a setting as it is.
+
+    Args:
+        op: pattern of what an op is called (`kinds`), such as `matmul` or `*pool2d`.
+        name: pattern of one of the source names of the op, such as `/layer1/*`.
+        output: format of its results.
+        weights: format of its constant operands, biases and literals excepted.
+        intermediate: format of its partial results on a device.
+        accumulate: format in which a device accumulates.
+        fidelity: of the device's multiplier.
+        preset: whether it belongs to a level of automatic mixed precision; such a rule yields where one of a file is an error.
+    """
+
+    op: str = "*"
+    name: str = "*"
+    output: str | None = None
+    weights: str | None = None
+    intermediate: str | None = None
+    accumulate: str | None = None
+    fidelity: str | None = None
+    preset: bool = False
+
+    COMPUTED: ClassVar[tuple[str, ...]] = ("intermediate", "accumulate", "fidelity")
+    """Settings of the computation, which a netlist holds; the others are formats at the borders of ops."""
+
+    def matches(self, kinds: Sequence[str], names: Sequence[str]) -> bool:
+        """Whether the rule is about an op of these kinds and source names."""
+        return any(fnmatchcase(kind, self.op) for kind in kinds) and (
+            self.name == "*" or any(fnmatchcase(name, self.name) for name in names)
+        )
+
+    @property
+    def settings(self) -> dict[str, str]:
+        """The settings that it makes."""
+        return {key: value for key in SETTINGS if (value := getattr(self, key)) is not None}
+
+    @property
+    def text(self) -> str:
+        """The rule in one line, which `of_text` reads."""
+        patterns = {key: value for key in PATTERNS if (value := getattr(self, key)) != "*"}
+        return shlex.join(f"{key}={value}" for key, value in (patterns | self.settings).items())
+
+    @staticmethod
+    def of_text(text: str) -> Rule:
+        """The rule that `text` stands for.  Raises E0101."""
+        try:
+            words = shlex.split(text)
+        except ValueError as error:
+            raise Error("E0101", f"'{text}' is no rule of precision: {error}") from None
+        return Rule.of({key: value for key, _, value in (word.partition("=") for word in words)}, text)
+
+    @staticmethod
+    def of(table: Mapping[str, Any], where: str) -> Rule:
+        """The rule that a TOML table is.  Raises E0101 for unknown keys and unusable values, at `where`."""
+        if not isinstance(table, Mapping):
+            raise Error("E0101", "a rule of precision is a table", where=where, hint="write [[precision]]")
+        for key, value in table.items():
+            if key not in (*PATTERNS, *SETTINGS):
+                raise Error("E0101", f"a rule has no key '{key}'", where=where, hint=nearest(str(key), (*PATTERNS, *SETTINGS)))
+            _check_value(key, value, where)
+        if not any(key in table for key in SETTINGS):
+            raise Error("E0101", "a rule sets nothing", where=where, hint=f"it takes {', '.join(SETTINGS)}")
+        return Rule(**table)
+
+
+def _check_value(key: str, value: object, where: str) -> None:
+    if not isinstance(value, str) or not value:
+        raise Error("E0101", f"'{key}' takes a text", where=where)
+    known = _known(key)
+    if known and value not in known:
+        raise Error("E0101", f"'{key}' cannot be '{value}'", where=where, hint=nearest(value, known))
+
+
+def _known(key: str) -> Sequence[str]:
+    """Values that a setting takes; none for a pattern, which takes any."""
+    if key in PATTERNS:
+        return ()
+    if key == "fidelity":
+        return FIDELITIES
+    return ACCUMULATORS if key == "accumulate" else [name for name, format_ in FORMATS.items() if format_.is_float and format_.device]
+
+
+def settle(rules: Sequence[Rule], kinds: Sequence[str], names: Sequence[str]) -> dict[str, tuple[str, Rule]]:
+    """For each setting that a matching rule makes, its value and the last rule that makes it."""
+    found: dict[str, tuple[str, Rule]] = {}
+    for rule in rules:
+        if rule.matches(kinds, names):
+            found |= {key: (value, rule) for key, value in rule.settings.items()}
+    return found
+
+
+def exactly(name: str) -> str:
+    """The pattern that matches this name alone."""
+    return escape(name)
+
+
+def _level(*rules: Rule) -> tuple[Rule, ...]:
+    return tuple(replace(rule, preset=True) for rule in rules)
+
+
+_PRODUCTS = ("matmul", "conv2d", "conv_transpose2d")
+_STREAMED = ("map", "max_pool2d")
+
+AMP: tuple[tuple[Rule, ...], ...] = (
+    (),
+    _level(*(Rule(op, weights="Bfp8_b", fidelity="HiFi2") for op in _PRODUCTS)),
+    _level(
+        *(Rule(op, output="Bfp8_b", weights="Bfp4_b", fidelity="LoFi") for op in _PRODUCTS),
+        *(Rule(op, output="Bfp8_b") for op in _STREAMED),
+    ),
+)
+"""Rules of each level of automatic mixed precision.
+
+Level 1 halves or quarters the weights of products and keeps two of four passes of the multiplier; level 2 takes the smallest weights and
+activations, and one pass.  Norms, softmax, attention, reductions and averages keep format and fidelity, as their results are sums of many
+values or feed an exponential.
+"""
