@@ -11,14 +11,20 @@ from ttc.dialects.core.errors import Error
 from ttc.dialects.core.plain import Function
 
 
-def evaluate(function: Function, inputs: Sequence[NDArray], resolve: interpret.Resolver, where: str) -> NDArray:
+def evaluate(
+    function: Function,
+    inputs: Sequence[NDArray],
+    resolve: interpret.Resolver,
+    where: str,
+    execute: interpret.Execute = interpret.run_work,
+) -> NDArray:
     """The one output of a function.
 
-    Args:    where: the place named by errors that do not know theirs.
+    Args:    where: the place named by errors that do not know theirs; execute: runs one op.
     Raises:  E0609 if its ops cannot take their operands or attributes, E0104 if memory does not suffice, and what its ops raise.
     """
     try:
-        return interpret.run(function, inputs, resolve)[0]
+        return interpret.run(function, inputs, resolve, execute)[0]
     except Error as error:
         raise error.at(where) from None
     except MemoryError:

@@ -6,31 +6,33 @@ import os
 
 from ttc.dialects.core.errors import Error
 from ttc.runtime.archive import Archive, in_file, open_archive
-from ttc.runtime.engines.table import engine_named
+from ttc.runtime.engines.table import Exact, engine_named
 from ttc.runtime.executor import Executor
 from ttc.runtime.manifest import signatures
 from ttc.runtime.program import Program, build_program
 
 
-def load(path: str | os.PathLike[str], *, engine: str = "reference", threads: int | None = None) -> Executor:
+def load(path: str | os.PathLike[str], *, engine: str = "reference", threads: int | None = None, exact: Exact | None = None) -> Executor:
     """Open an archive, verify all of it, and start a session.
 
-    Args:    engine: name of the engine that runs it; threads: that it may use, None for one a core.
+    Args:    engine: name of the engine that runs it; threads: that it may use, None for one a core; exact: compute as the device does.
     Raises:  E0102, E0701 to E0704 for the file; E06xx for its netlist; E0803 for an unknown engine; E0101 for no thread at all.
     """
-    return Executor(load_program(path, engine=engine, threads=threads))
+    return Executor(load_program(path, engine=engine, threads=threads, exact=exact))
 
 
-def load_program(path: str | os.PathLike[str], *, engine: str = "reference", threads: int | None = None) -> Program:
+def load_program(
+    path: str | os.PathLike[str], *, engine: str = "reference", threads: int | None = None, exact: Exact | None = None
+) -> Program:
     """Open an archive, verify all of it, and give the program it holds.  Raises as `load` does."""
-    engine_named(engine, threads or 1)
-    return program_of(open_archive(path, threads=threads), engine=engine, threads=threads)
+    engine_named(engine, threads or 1, exact)
+    return program_of(open_archive(path, threads=threads), engine=engine, threads=threads, exact=exact)
 
 
-def program_of(archive: Archive, *, engine: str = "reference", threads: int | None = None) -> Program:
+def program_of(archive: Archive, *, engine: str = "reference", threads: int | None = None, exact: Exact | None = None) -> Program:
     """The program of a verified archive.  Raises E06xx for its netlist, E0703 for a manifest that does not fit the netlist."""
     netlist = archive.netlist()
     with in_file(archive.path):
         if archive.manifest.target != netlist.chip.target or archive.manifest.programs != signatures(netlist):
             raise Error("E0703", "the manifest's target or programs differ from the netlist's")
-        return build_program(netlist, archive.manifest.description, archive.sources(), engine=engine, threads=threads)
+        return build_program(netlist, archive.manifest.description, archive.sources(), engine=engine, threads=threads, exact=exact)

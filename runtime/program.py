@@ -16,7 +16,7 @@ from ttc.runtime.archive import write_archive
 from ttc.runtime.cpu import available_cores
 from ttc.runtime.derive import Derivation, check_parameters
 from ttc.runtime.engines.base import Engine, Plan, held_keys
-from ttc.runtime.engines.table import engine_named
+from ttc.runtime.engines.table import Exact, engine_named
 from ttc.runtime.manifest import Description
 from ttc.runtime.program_checks import check_program
 from ttc.runtime.tensors import Constants, TensorSource
@@ -97,15 +97,16 @@ def build_program(
     *,
     engine: str = "reference",
     threads: int | None = None,
+    exact: Exact | None = None,
 ) -> Program:
     """Check a netlist with its tensors and make a program of them.
 
-    Args:    engine: name of the engine; threads: that it may use, None for one a core.
+    Args:    engine: name of the engine; threads: that it may use, None for one a core; exact: computes as the device does.
     Raises:  E0101 for a number of threads below 1, E0803 for an unknown engine, E06xx or E0703 for what does not fit.
     """
     if threads is not None and threads < 1:
         raise Error("E0101", f"there must be at least one thread, not {threads}")
-    chosen = engine_named(engine, threads or available_cores())
+    chosen = engine_named(engine, threads or available_cores(), exact)
     check_program(netlist, description, tensors)
     constants = Constants(tensors)
     return Program(netlist, description, constants, Plans(chosen, netlist, constants))

@@ -19,6 +19,8 @@ from ttc.dialects.core.plain import Function, Work
 Kernel: TypeAlias = Callable[..., "NDArray | tuple[NDArray, ...]"]
 Resolver: TypeAlias = Callable[[Work], NDArray]
 """Gives the value of a `ttc.constant`, `ttc.param` or `ttc.state` whose value is not a literal."""
+Execute: TypeAlias = "Callable[[Work, Sequence[NDArray | None], Resolver | None], list[NDArray]]"
+"""Runs one op: `run_work`, or something with arithmetic of its own."""
 
 
 @cache
@@ -49,18 +51,6 @@ def kernel(op: str) -> Kernel:
     raise Error("E0302", f"there is no op '{op}' that can be executed", hint=nearest(mnemonic, known))
 
 
-def run(function: Function, inputs: Sequence[NDArray], resolve: Resolver | None = None) -> list[NDArray]:
-    """Execute a function on arrays in the compute dtypes of its input formats; returns its outputs likewise."""
-    values: list[NDArray | None] = list(inputs)
-    last_use = function.last_use()
-    for index, work in enumerate(function.works):
-        values.extend(run_work(work, [None if i is None else values[i] for i in work.operands], resolve))
-        for operand in work.operands:
-            if operand is not None and last_use.get(operand) == index:
-                values[operand] = None
-    return [_present(values[i]) for i in function.outputs]
-
-
 def run_work(work: Work, operands: Sequence[NDArray | None], resolve: Resolver | None = None) -> list[NDArray]:
     """Execute one op and round its results to their formats.  Errors name the op's source."""
     try:
@@ -69,6 +59,18 @@ def run_work(work: Work, operands: Sequence[NDArray | None], resolve: Resolver |
     except Error as error:
         raise error.at(" + ".join(work.location) or work.op) from None
     return [format_named(type_.format).round(np.asarray(value)) for value, type_ in zip(results, work.results, strict=True)]
+
+
+def run(function: Function, inputs: Sequence[NDArray], resolve: Resolver | None = None, execute: Execute = run_work) -> list[NDArray]:
+    """Execute a function on arrays in the compute dtypes of its input formats; returns its outputs likewise."""
+    values: list[NDArray | None] = list(inputs)
+    last_use = function.last_use()
+    for index, work in enumerate(function.works):
+        values.extend(execute(work, [None if i is None else values[i] for i in work.operands], resolve))
+        for operand in work.operands:
+            if operand is not None and last_use.get(operand) == index:
+                values[operand] = None
+    return [_present(values[i]) for i in function.outputs]
 
 
 def _evaluate(work: Work, operands: Sequence[NDArray | None], resolve: Resolver | None) -> Sequence[NDArray]:

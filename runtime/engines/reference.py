@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from numpy.typing import NDArray
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.formats import format_named
 from ttc.dialects.core.plain import Work
-from ttc.dialects.netlist.model import Graph, Netlist
+from ttc.dialects.netlist.model import Graph, Netlist, Op
 from ttc.runtime.engines.base import HELD
 from ttc.runtime.evaluate import evaluate
 from ttc.runtime.tensors import Constants
@@ -23,15 +23,8 @@ class ReferenceEngine:
     name: str = "reference"
 
     def prepare(self, graph: Graph, netlist: Netlist, constants: Constants) -> ReferencePlan:
-        """Resolve names and find out when each value is needed last.  Raises E0601."""
-        _check_order(graph, netlist)
-        held = {n: q.key for n, q in netlist.queues.items() if q.kind in HELD and q.key is not None}
-        last_use = {name: index for index, op in enumerate(graph.ops) for name in op.inputs}
-        last_use |= dict.fromkeys((op for op, _ in graph.writes), len(graph.ops))
-        dying: list[list[str]] = [[] for _ in range(len(graph.ops) + 1)]
-        for name, index in last_use.items():
-            dying[index].append(name)
-        return ReferencePlan(graph, held, tuple(map(tuple, dying)), constants)
+        """See `plan_of`."""
+        return plan_of(graph, netlist, constants)
 
 
 @dataclass(frozen=True)
@@ -53,18 +46,35 @@ class ReferencePlan:
         values = dict(entries)
         for op, dying in zip(self.graph.ops, self.dying, strict=False):
             inputs = [self._value(name, values) for name in op.inputs]
-            values[op.name] = evaluate(op.work, inputs, self._constant, " + ".join(op.location) or op.name)
+            values[op.name] = self.compute(op, inputs)
             for name in dying:
                 values.pop(name, None)
         return {queue: values[op] for op, queue in self.graph.writes}
+
+    def compute(self, op: Op, inputs: Sequence[NDArray]) -> NDArray:
+        """The result of one op."""
+        return evaluate(op.work, inputs, self.constant, " + ".join(op.location) or op.name)
+
+    def constant(self, work: Work) -> NDArray:
+        """The value of a leaf inside the work of an op."""
+        value = self.constants[str(work.attrs.get("key"))]
+        return value.astype(format_named(work.results[0].format).compute, copy=False)
 
     def _value(self, name: str, values: Mapping[str, NDArray]) -> NDArray:
         key = self.held.get(name)
         return values[name] if key is None else self.constants[key]
 
-    def _constant(self, work: Work) -> NDArray:
-        value = self.constants[str(work.attrs.get("key"))]
-        return value.astype(format_named(work.results[0].format).compute, copy=False)
+
+def plan_of(graph: Graph, netlist: Netlist, constants: Constants) -> ReferencePlan:
+    """Resolve names and find out when each value is needed last.  Raises E0601, E0609."""
+    _check_order(graph, netlist)
+    held = {n: q.key for n, q in netlist.queues.items() if q.kind in HELD and q.key is not None}
+    last_use = {name: index for index, op in enumerate(graph.ops) for name in op.inputs}
+    last_use |= dict.fromkeys((op for op, _ in graph.writes), len(graph.ops))
+    dying: list[list[str]] = [[] for _ in range(len(graph.ops) + 1)]
+    for name, index in last_use.items():
+        dying[index].append(name)
+    return ReferencePlan(graph, held, tuple(map(tuple, dying)), constants)
 
 
 def _check_order(graph: Graph, netlist: Netlist) -> None:

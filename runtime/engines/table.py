@@ -3,10 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 
 from ttc.dialects.core.errors import Error, nearest
 from ttc.runtime.engines.base import Engine
+from ttc.runtime.engines.exact.engine import ExactEngine
 from ttc.runtime.engines.reference import ReferenceEngine
+
+
+@dataclass(frozen=True)
+class Exact:
+    """Asks for the device's own arithmetic.  seed: of stochastic rounding; None rounds to nearest."""
+
+    seed: int | None = None
 
 
 def _reference(threads: int) -> Engine:
@@ -18,9 +27,16 @@ def _reference(threads: int) -> Engine:
 ENGINES: Mapping[str, Callable[[int], Engine]] = {"reference": _reference}
 
 
-def engine_named(name: str, threads: int) -> Engine:
-    """The engine of that name, using at most so many threads.  Raises E0803."""
+def engine_named(name: str, threads: int, exact: Exact | None = None) -> Engine:
+    """The engine of that name, using at most so many threads, and the device's arithmetic if asked to.
+
+    Raises E0803 for an unknown engine, E0101 for one that has no arithmetic but the CPU's.
+    """
     make = ENGINES.get(name)
     if make is None:
         raise Error("E0803", f"there is no engine '{name}'", hint=nearest(name, ENGINES))
-    return make(threads)
+    if exact is None:
+        return make(threads)
+    if name != ReferenceEngine.name:
+        raise Error("E0101", f"engine '{name}' does not compute as the device does", hint="only 'reference' does")
+    return ExactEngine(exact.seed)

@@ -1,0 +1,53 @@
+"""The exact engine: the reference engine with the device's arithmetic."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from numpy.typing import NDArray
+
+from ttc.dialects.netlist.model import Graph, Host, Netlist, Op
+from ttc.runtime.engines.exact import conv, eltwise, linear, reduce
+from ttc.runtime.engines.exact.core import Core, Rule, noise_of
+from ttc.runtime.engines.reference import ReferencePlan, plan_of
+from ttc.runtime.evaluate import evaluate
+from ttc.runtime.tensors import Constants
+
+
+def rules() -> dict[str, Rule]:
+    """Rules by the mnemonic of their op."""
+    found = {name: function for module in (conv, eltwise, linear, reduce) for name, function in vars(module).items()}
+    return {name.removeprefix("exact_"): function for name, function in found.items() if name.startswith("exact_")}
+
+
+@dataclass(frozen=True)
+class ExactEngine:
+    """Computes as the device does: fidelity phases, unpacking, accumulation, packing.  Ops on the host are computed as ever.
+
+    Args:
+        seed: of stochastic rounding; None rounds to nearest.
+    """
+
+    seed: int | None = None
+    name: str = "reference"
+
+    def prepare(self, graph: Graph, netlist: Netlist, constants: Constants) -> ExactPlan:
+        """As the reference engine does.  Raises E0601, E0609."""
+        plan = plan_of(graph, netlist, constants)
+        return ExactPlan(plan.graph, plan.held, plan.dying, plan.constants, self.seed)
+
+
+@dataclass(frozen=True)
+class ExactPlan(ReferencePlan):
+    """A graph whose ops run one after the other with the device's arithmetic."""
+
+    seed: int | None = None
+    rules: dict[str, Rule] = field(default_factory=rules)
+
+    def compute(self, op: Op, inputs: Sequence[NDArray]) -> NDArray:
+        """The result of one op."""
+        if isinstance(op.place, Host):
+            return super().compute(op, inputs)
+        core = Core(op, self.rules, noise_of(self.seed, op))
+        return evaluate(op.work, inputs, self.constant, " + ".join(op.location) or op.name, core.execute)

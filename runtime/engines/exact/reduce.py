@@ -1,0 +1,28 @@
+"""Sums and means as products with ones."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ttc.dialects.core.interpret import kernel
+from ttc.runtime.engines.exact.core import Core
+
+ONE = np.ones((), np.float32)
+SUMMING = frozenset({"sum", "mean"})
+
+
+def exact_reduce(core: Core, x: NDArray, *, fn: str, **attrs: Any) -> Any:
+    """The reduction; what a sum or mean adds up has gone through the multiplier."""
+    return kernel("tile.reduce")(_times_one(core, x) if fn in SUMMING else x, fn=fn, **attrs)
+
+
+def exact_avg_pool2d(core: Core, x: NDArray, **attrs: Any) -> Any:
+    """The mean of each window, whose elements have gone through the multiplier."""
+    return kernel("tile.avg_pool2d")(_times_one(core, x), **attrs)
+
+
+def _times_one(core: Core, x: NDArray) -> NDArray:
+    return core.multiply(np.multiply, x, ONE)
