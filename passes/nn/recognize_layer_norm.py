@@ -9,23 +9,12 @@ from typing import ClassVar, NamedTuple
 from xdsl.ir import Operation, SSAValue
 
 from ttc.dialects.core.weights import WeightStore
-from ttc.dialects.nn.binary import AddOp, DivOp, MulOp, PowOp, SubOp
+from ttc.dialects.nn.binary import AddOp, DivOp, MulOp, SubOp
 from ttc.dialects.nn.norm import LayerNormOp
 from ttc.dialects.nn.reduce import ReduceMeanOp
-from ttc.dialects.nn.unary import ReciprocalOp, RsqrtOp, SqrtOp
 from ttc.passes.base import Pass, Rewriter, Unit
-from ttc.passes.nn.match import (
-    attr,
-    constant_scalar,
-    either_way,
-    is_constant,
-    is_scalar,
-    owner,
-    reshaped,
-    shape_of,
-    sole_user,
-    sweep_entries,
-)
+from ttc.passes.nn.match import attr, constant_scalar, either_way, owner, reshaped, shape_of, sweep_entries
+from ttc.passes.nn.normalization import applied_after, is_square, under_root
 
 
 @dataclass(frozen=True)
@@ -98,41 +87,17 @@ def _recognize(quotient: DivOp | MulOp, weights: WeightStore, rewriter: Rewriter
 
 def _affine(replaced: list[Operation], size: Sequence[int]) -> tuple[SSAValue | None, SSAValue | None]:
     """Scale and bias applied after the quotient; appends the ops that apply them."""
-    scale = _factor(replaced, MulOp, size)
-    bias = _factor(replaced, AddOp, size) if scale is not None else None
+    scale = applied_after(replaced, MulOp, size)
+    bias = applied_after(replaced, AddOp, size) if scale is not None else None
     return scale, bias
-
-
-def _factor(replaced: list[Operation], kind: type[MulOp] | type[AddOp], size: Sequence[int]) -> SSAValue | None:
-    value = replaced[-1].results[0]
-    user = sole_user(value)
-    if not isinstance(user, kind) or user.results[0].type != value.type:
-        return None
-    other = next(b for a, b in either_way(user) if a is value)
-    shape = shape_of(other)
-    leading = len(shape) - len(size)
-    if leading < 0 or shape[leading:] != tuple(size) or any(d != 1 for d in shape[:leading]) or not is_constant(other):
-        return None
-    replaced.append(user)
-    return other
 
 
 def _quotient(op: DivOp | MulOp, weights: WeightStore, rewriter: Rewriter) -> _Norm | None:
     for centred, other in [tuple(op.operands)] if isinstance(op, DivOp) else either_way(op):
-        root = _under_root(other, divided=isinstance(op, DivOp))
+        root = under_root(other, divided=isinstance(op, DivOp))
         if root is not None and root is not centred:
             return _centred(op, centred, root, weights, rewriter)
     return None
-
-
-def _under_root(value: SSAValue, *, divided: bool) -> SSAValue | None:
-    """What the divisor is the square root of; for a multiplication, what the factor is the reciprocal root of."""
-    op = owner(value, SqrtOp, RsqrtOp, ReciprocalOp)
-    if divided or op is None:
-        return op.operands[0] if isinstance(op, SqrtOp) else None
-    if isinstance(op, RsqrtOp):
-        return op.operands[0]
-    return _under_root(op.operands[0], divided=True) if isinstance(op, ReciprocalOp) else None
 
 
 def _centred(op: Operation, centred: SSAValue, root: SSAValue, weights: WeightStore, rewriter: Rewriter) -> _Norm | None:
@@ -145,20 +110,13 @@ def _centred(op: Operation, centred: SSAValue, root: SSAValue, weights: WeightSt
         return None
     for variance, constant in either_way(add):
         reduce = owner(variance, ReduceMeanOp)
-        if reduce is None or not _is_square(reduce.operands[0], centred, weights):
+        if reduce is None or not is_square(reduce.operands[0], centred, weights):
             continue
         eps, axis = constant_scalar(constant, weights), _last_axes(mean, reduce)
         if eps is not None and axis is not None:
             return _Norm(x, axis, eps)
         rewriter.missed(op, "eps is no constant" if eps is None else "the mean is not taken over the last dimensions")
     return None
-
-
-def _is_square(value: SSAValue, centred: SSAValue, weights: WeightStore) -> bool:
-    op = owner(value, MulOp, PowOp)
-    if op is None or op.operands[0] is not centred:
-        return False
-    return op.operands[1] is centred if isinstance(op, MulOp) else is_scalar(op.operands[1], 2.0, weights)
 
 
 def _last_axes(mean: ReduceMeanOp, variance: ReduceMeanOp) -> int | None:

@@ -1,0 +1,45 @@
+"""What normalizations have in common in the form that exporters give them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.ir import Operation, SSAValue
+
+from ttc.dialects.core.weights import WeightStore
+from ttc.dialects.nn.binary import AddOp, MulOp, PowOp
+from ttc.dialects.nn.unary import ReciprocalOp, RsqrtOp, SqrtOp
+from ttc.passes.nn.match import either_way, is_constant, is_scalar, owner, shape_of, sole_user
+
+
+def applied_after(replaced: list[Operation], kind: type[MulOp] | type[AddOp], size: Sequence[int]) -> SSAValue | None:
+    """The constant of the normalized shape that the only reader of the last op adds or multiplies by; appends that reader."""
+    value = replaced[-1].results[0]
+    user = sole_user(value)
+    if not isinstance(user, kind) or user.results[0].type != value.type:
+        return None
+    other = next(b for a, b in either_way(user) if a is value)
+    shape = shape_of(other)
+    leading = len(shape) - len(size)
+    if leading < 0 or shape[leading:] != tuple(size) or any(d != 1 for d in shape[:leading]) or not is_constant(other):
+        return None
+    replaced.append(user)
+    return other
+
+
+def under_root(value: SSAValue, *, divided: bool) -> SSAValue | None:
+    """What the divisor is the square root of; for a multiplication, what the factor is the reciprocal root of."""
+    op = owner(value, SqrtOp, RsqrtOp, ReciprocalOp)
+    if divided or op is None:
+        return op.operands[0] if isinstance(op, SqrtOp) else None
+    if isinstance(op, RsqrtOp):
+        return op.operands[0]
+    return under_root(op.operands[0], divided=True) if isinstance(op, ReciprocalOp) else None
+
+
+def is_square(value: SSAValue, x: SSAValue, weights: WeightStore) -> bool:
+    """Whether a value is x * x or x to the power of 2."""
+    op = owner(value, MulOp, PowOp)
+    if op is None or op.operands[0] is not x:
+        return False
+    return op.operands[1] is x if isinstance(op, MulOp) else is_scalar(op.operands[1], 2.0, weights)
