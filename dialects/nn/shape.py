@@ -14,7 +14,7 @@ from ttc.dialects.core.ir import DYNAMIC, INTS, Spec
 from ttc.dialects.nn.base import TENSOR, NNOp, broadcast_shapes
 
 
-def require_length(values: Sequence[int], rank: int, what: str) -> None:
+def require_length(values: Sequence[float], rank: int, what: str) -> None:
     """Raises E0402 unless there is one value a dimension."""
     if len(values) != rank:
         raise Error("E0402", f"{what} has {len(values)} values for a tensor of rank {rank}")

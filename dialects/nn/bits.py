@@ -1,0 +1,81 @@
+"""Elementwise ops on the bits of integers."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from xdsl.irdl import irdl_op_definition
+
+from ttc.dialects.nn.elementwise import BinaryOp
+
+INTEGERS = "iu"
+
+
+@irdl_op_definition
+class BitwiseAndOp(BinaryOp):
+    """Conjunction of bits: y has the bits that both a and b have.
+
+    Args:    a, b: tensor[...], integers of one dtype; broadcast as numpy does.
+    Returns: y: the broadcast shape, the operands' dtype.
+    Raises:  E0401 if the shapes do not broadcast, E0403 for another or different dtypes.
+    Source:  ONNX BitwiseAnd-18; torch.bitwise_and.
+    """
+
+    name = "nn.bitwise_and"
+    KINDS: ClassVar[str] = INTEGERS
+
+
+@irdl_op_definition
+class BitwiseOrOp(BinaryOp):
+    """Disjunction of bits: y has the bits that a or b has.
+
+    Args:    a, b: tensor[...], integers of one dtype; broadcast as numpy does.
+    Returns: y: the broadcast shape, the operands' dtype.
+    Raises:  E0401 if the shapes do not broadcast, E0403 for another or different dtypes.
+    Source:  ONNX BitwiseOr-18; torch.bitwise_or.
+    """
+
+    name = "nn.bitwise_or"
+    KINDS: ClassVar[str] = INTEGERS
+
+
+@irdl_op_definition
+class BitwiseXorOp(BinaryOp):
+    """Difference of bits: y has the bits that exactly one of a and b has.
+
+    Args:    a, b: tensor[...], integers of one dtype; broadcast as numpy does.
+    Returns: y: the broadcast shape, the operands' dtype.
+    Raises:  E0401 if the shapes do not broadcast, E0403 for another or different dtypes.
+    Source:  ONNX BitwiseXor-18; torch.bitwise_xor.
+    """
+
+    name = "nn.bitwise_xor"
+    KINDS: ClassVar[str] = INTEGERS
+
+
+@irdl_op_definition
+class ShiftLeftOp(BinaryOp):
+    """Shift to higher bits: y = a * 2^b, without the bits that leave; 0 where b is negative or not below the width.
+
+    Args:    a, b: tensor[...], integers of one dtype; broadcast as numpy does.
+    Returns: y: the broadcast shape, the operands' dtype.
+    Raises:  E0401 if the shapes do not broadcast, E0403 for another or different dtypes.
+    Source:  ONNX BitShift-28, LEFT; torch.bitwise_left_shift.
+    """
+
+    name = "nn.shift_left"
+    KINDS: ClassVar[str] = INTEGERS
+
+
+@irdl_op_definition
+class ShiftRightOp(BinaryOp):
+    """Shift to lower bits: y = a / 2^b, rounded down; 0, or -1 for a negative a, where b is negative or not below the width.
+
+    Args:    a, b: tensor[...], integers of one dtype; broadcast as numpy does.
+    Returns: y: the broadcast shape, the operands' dtype.
+    Raises:  E0401 if the shapes do not broadcast, E0403 for another or different dtypes.
+    Source:  ONNX BitShift-28, RIGHT; torch.bitwise_right_shift.
+    """
+
+    name = "nn.shift_right"
+    KINDS: ClassVar[str] = INTEGERS

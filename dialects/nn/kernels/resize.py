@@ -1,0 +1,60 @@
+"""Numpy semantics of resizing: separable, so each dimension is interpolated by itself."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ttc.dialects.core.resampling import Sampling, Taps, taps
+
+
+def resize(
+    x: NDArray,
+    *,
+    sizes: tuple[int, ...],
+    scales: tuple[float, ...],
+    window: tuple[float, ...],
+    mode: str,
+    coordinates: str,
+    rounding: str,
+    cubic: float,
+    exclude_outside: bool,
+    antialias: bool,
+    fill: float,
+) -> NDArray:
+    """x sampled anew along every dimension whose size or scale changes."""
+    outside: list[tuple[int, NDArray]] = []
+    starts, ends = window[: x.ndim], window[x.ndim :]
+    for axis, (count, scale, start, end) in enumerate(zip(sizes, scales, starts, ends, strict=True)):
+        if (count, scale, start, end) == (x.shape[axis], 1.0, 0.0, 1.0):
+            continue
+        size = x.shape[axis]
+        found = taps(Sampling(size, count, scale, start, end, mode, coordinates, rounding, cubic, exclude_outside, antialias))
+        x = _interpolated(x, axis, found)
+        outside.append((axis, found.outside))
+    return _filled(x, outside, fill)
+
+
+def _interpolated(x: NDArray, axis: int, found: Taps) -> NDArray:
+    shape = [1] * x.ndim
+    shape[axis] = -1
+    if _picks(found.weights):
+        return np.take(x, found.places[np.arange(len(found.places)), found.weights.argmax(axis=1)], axis=axis)
+    total = np.zeros((*x.shape[:axis], len(found.places), *x.shape[axis + 1 :]), x.dtype)
+    for places, weights in zip(found.places.T, found.weights.T, strict=True):
+        total += np.take(x, places, axis=axis) * weights.astype(x.dtype).reshape(shape)
+    return total
+
+
+def _picks(weights: NDArray) -> bool:
+    """Whether every sample is one element."""
+    return bool(np.all((weights == 0) | (weights == 1)) and np.all(weights.sum(axis=1) == 1))
+
+
+def _filled(x: NDArray, outside: list[tuple[int, NDArray]], fill: float) -> NDArray:
+    if not any(flags.any() for _, flags in outside):
+        return x
+    x = x.copy()
+    for axis, flags in outside:
+        x[(slice(None),) * axis + (flags,)] = fill
+    return x

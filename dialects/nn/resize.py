@@ -1,0 +1,103 @@
+"""Images sampled anew on a regular grid."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import isfinite
+from typing import Any
+
+from xdsl.irdl import irdl_op_definition, prop_def
+
+from ttc.dialects.core.errors import Error
+from ttc.dialects.core.ir import BOOL, FLOAT, FLOATS, INTS, STR, Spec
+from ttc.dialects.core.resampling import COORDINATES, MODES, ROUNDINGS
+from ttc.dialects.nn.base import require_float
+from ttc.dialects.nn.elementwise import NUMERIC, require_kind
+from ttc.dialects.nn.shape import ShapeOp, require_length, require_sizes
+
+MAX_TAPS = 1 << 12
+"""How many elements one sample of an antialiased dimension may take."""
+
+
+@irdl_op_definition
+class ResizeOp(ShapeOp):
+    """x sampled anew along each dimension: sample i lies at the element that `coordinates` says, and is made of its neighbours.
+
+    half_pixel: (i + 1/2) / scale - 1/2;  pytorch_half_pixel: the same, -1/2 for a single sample;  half_pixel_symmetric: the same, centred
+    where sizes are not scales times x's;  asymmetric: i / scale;  align_corners: i * (d - 1) / (scale * d - 1);
+    tf_crop_and_resize: the same within the window.
+
+    Args:    x: tensor[d..], numbers; floating point unless mode is nearest.  sizes: of y; scales: y's over x's, one a dimension.
+             window: starts, then ends of what tf_crop_and_resize reads, as parts of each dimension; 0 and 1 elsewhere.
+             mode: nearest (rounding: round_prefer_floor, round_prefer_ceil, floor, ceil), linear or cubic (coefficient `cubic`).
+             exclude_outside: neighbours beyond the border weigh nothing, instead of repeating it.
+             antialias: the kernel is widened by 1 / scale where that is larger than 1.
+             fill: value of samples beyond the window's image.
+    Returns: y: tensor[sizes], x's dtype.
+    Raises:  E0401 if x is empty or dynamic, E0402 for an attribute out of range, E0403 for another dtype.
+    Source:  ONNX Resize-19 (sizes, policies and axes: the importer resolves them); torch.nn.functional.interpolate.
+    """
+
+    name = "nn.resize"
+    sizes = prop_def(INTS)
+    scales = prop_def(FLOATS)
+    window = prop_def(FLOATS)
+    mode = prop_def(STR)
+    coordinates = prop_def(STR)
+    rounding = prop_def(STR)
+    cubic = prop_def(FLOAT)
+    exclude_outside = prop_def(BOOL)
+    antialias = prop_def(BOOL)
+    fill = prop_def(FLOAT)
+
+    @classmethod
+    def infer(
+        cls,
+        x: Spec,
+        *,
+        sizes: tuple[int, ...],
+        scales: tuple[float, ...],
+        window: tuple[float, ...],
+        mode: str,
+        coordinates: str,
+        rounding: str,
+        cubic: float,
+        exclude_outside: bool,
+        antialias: bool,
+        fill: float,
+    ) -> Spec:
+        for value, known in ((mode, MODES), (coordinates, COORDINATES), (rounding, ROUNDINGS)):
+            if value not in known:
+                raise Error("E0402", f"'{value}' is not one of {', '.join(known)}")
+        require_kind(x, NUMERIC) if mode == "nearest" else require_float(x)
+        require_length(sizes, x.rank, "sizes")
+        require_length(scales, x.rank, "scales")
+        require_length(window, 2 * x.rank, "window")
+        require_sizes(sizes, "sizes")
+        if min(x.shape, default=1) < 1:
+            raise Error("E0401", f"{x} is empty or dynamic")
+        _require_scales(scales, antialias)
+        if not all(isfinite(v) for v in (*window, cubic)):
+            raise Error("E0402", f"window {list(window)} or coefficient {cubic} is not finite")
+        return Spec(sizes, x.dtype)
+
+    @classmethod
+    def batch(cls, carried: Sequence[bool], operands: Sequence[Spec | None], result: Spec, attrs: dict[str, Any], size: int) -> bool:
+        (x,) = operands
+        if not carried[0] or x is None:
+            return False
+        kept = (attrs["sizes"][0], attrs["scales"][0], attrs["window"][0], attrs["window"][x.rank])
+        return kept == (x.shape[0], 1.0, 0.0, 1.0)
+
+    @classmethod
+    def rebatch(cls, attrs: dict[str, Any], old: Spec, size: int, new_size: int) -> dict[str, Any]:
+        sizes = attrs["sizes"]
+        return {**attrs, "sizes": (sizes[0] // size * new_size, *sizes[1:])}
+
+
+def _require_scales(scales: tuple[float, ...], antialias: bool) -> None:
+    """Raises E0402 unless scales are positive, finite and, for antialiasing, not so small that samples take very many elements."""
+    if not all(0 < s and isfinite(s) for s in scales):
+        raise Error("E0402", f"scales {list(scales)} are not positive and finite")
+    if antialias and any(1 / s > MAX_TAPS / 4 for s in scales):
+        raise Error("E0402", f"scales {list(scales)} are too small to antialias")

@@ -1,0 +1,97 @@
+"""Ops that write elements at computed places.  A negative index counts from the end; one out of range is E0802 when the op runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def, traits_def
+from xdsl.traits import Pure
+
+from ttc.dialects.core.errors import Error
+from ttc.dialects.core.ir import DYNAMIC, INT, STR, Spec
+from ttc.dialects.nn.base import TENSOR, NNOp, axis_in, same_dtype
+from ttc.dialects.nn.index import require_indices
+
+REDUCTIONS = ("none", "add", "mul", "max", "min")
+
+
+class ScatterBase(NNOp):
+    """y = x with updates written at places that indices and attributes say.  reduction: what happens with the element there."""
+
+    x = operand_def(TENSOR)
+    indices = operand_def(TENSOR)
+    updates = operand_def(TENSOR)
+    reduction = prop_def(STR)
+    y = result_def(TENSOR)
+    traits = traits_def(Pure())
+
+
+@irdl_op_definition
+class ScatterElementsOp(ScatterBase):
+    """x with elements replaced: for axis 1 of rank 3, y[i, indices[i, j, k], k] = updates[i, j, k].
+
+    Args:    x: tensor[...], any dtype.  indices: tensor of x's rank, int32 or int64, in [-d_axis, d_axis); in dimensions other than the
+             axis not larger than x.  updates: tensor of indices' shape, x's dtype.  axis: in [-rank, rank).
+             reduction: none (of equal places the last counts), or add, mul, max, min: combine with the element there.
+    Returns: y: shape and dtype of x.
+    Raises:  E0412 if axis is outside the rank, E0401 if shapes do not suit, E0402 for another reduction, E0403 for differing dtypes.
+    Source:  ONNX ScatterElements-18; torch.scatter, torch.scatter_reduce.
+    """
+
+    name = "nn.scatter_elements"
+    axis = prop_def(INT)
+
+    @classmethod
+    def infer(cls, x: Spec, indices: Spec, updates: Spec, *, axis: int, reduction: str) -> Spec:
+        place = axis_in(axis, x.rank)
+        _require_operands(x, indices, updates, reduction)
+        if require_indices(indices).rank != x.rank or indices.shape != updates.shape:
+            raise Error("E0401", f"indices {indices} and updates {updates} do not fit {x}")
+        for i, (length, count) in enumerate(zip(x.shape, indices.shape, strict=True)):
+            if i != place and DYNAMIC not in (length, count) and count > length:
+                raise Error("E0401", f"indices {indices} are larger than {x} in dimension {i}")
+        return x
+
+    @classmethod
+    def batch(cls, carried: Sequence[bool], operands: Sequence[Spec | None], result: Spec, attrs: dict[str, Any], size: int) -> bool:
+        x, indices, _ = operands
+        if not all(carried) or x is None or indices is None:
+            return False
+        return axis_in(attrs["axis"], x.rank) != 0 and x.shape[0] == indices.shape[0]
+
+
+@irdl_op_definition
+class ScatterNdOp(ScatterBase):
+    """x with slices replaced at index tuples: y[indices[i.., 0], ..., indices[i.., k - 1]] = updates[i..].
+
+    Args:    x: tensor[d.., r..], any dtype, k dimensions d.  indices: tensor[i.., k], int32 or int64, entry j in [-d_j, d_j).
+             updates: tensor[i.., r..], x's dtype.
+             reduction: none (of equal places the last counts), or add, mul, max, min: combine with the element there.
+    Returns: y: shape and dtype of x.
+    Raises:  E0401 if shapes do not suit each other or k is dynamic or 0, E0402 for another reduction, E0403 for differing dtypes.
+    Source:  ONNX ScatterND-18; torch.Tensor.index_put.
+    """
+
+    name = "nn.scatter_nd"
+
+    @classmethod
+    def infer(cls, x: Spec, indices: Spec, updates: Spec, *, reduction: str) -> Spec:
+        _require_operands(x, indices, updates, reduction)
+        depth = require_indices(indices).shape[-1] if indices.rank else 0
+        if not 1 <= depth <= x.rank:
+            raise Error("E0401", f"indices {indices} do not hold tuples for {x}")
+        wanted = (*indices.shape[:-1], *x.shape[depth:])
+        if updates.rank != len(wanted) or any(a != b and DYNAMIC not in (a, b) for a, b in zip(updates.shape, wanted, strict=True)):
+            raise Error("E0401", f"updates {updates} are not of shape {list(wanted)}")
+        return x
+
+
+def _require_operands(x: Spec, indices: Spec, updates: Spec, reduction: str) -> None:
+    """Raises E0402, E0403."""
+    same_dtype(x, updates)
+    require_indices(indices)
+    if reduction not in REDUCTIONS:
+        raise Error("E0402", f"reduction is one of {', '.join(REDUCTIONS)}, not '{reduction}'")
+    if reduction != "none" and x.dtype.kind == "b":
+        raise Error("E0403", f"reduction {reduction} does not take {x.dtype}")

@@ -1,0 +1,26 @@
+"""Ops on the bits of integers."""
+
+from __future__ import annotations
+
+import numpy as np
+from xdsl.ir import SSAValue
+
+from ttc.dialects.core.errors import Error
+from ttc.importers.onnx.builder import Builder
+from ttc.importers.onnx.ops_elementwise import same
+
+bitwise_and_18 = same("bitwise_and")
+bitwise_or_18 = same("bitwise_or")
+bitwise_xor_18 = same("bitwise_xor")
+
+
+def bitwise_not_18(b: Builder, x: SSAValue) -> SSAValue:
+    """The difference from all ones."""
+    dtype = b.dtype(x)
+    return b.nn("bitwise_xor", x, b.constant(np.array(-1).astype(dtype)))
+
+
+def bit_shift_11(b: Builder, x: SSAValue, by: SSAValue, *, direction: str) -> SSAValue:
+    if direction not in ("LEFT", "RIGHT"):
+        raise Error("E0402", f"direction is LEFT or RIGHT, not '{direction[:20]}'")
+    return b.nn("shift_left" if direction == "LEFT" else "shift_right", x, by)

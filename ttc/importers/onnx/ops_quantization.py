@@ -1,0 +1,166 @@
+"""Quantization: to integers and back, and the ops that compute on integers.
+
+Scales of an axis are shaped to broadcast, those of blocks repeated; what computes on quantized operands becomes the same on real numbers
+between dequantize and quantize, or on integers where ONNX asks for their exact sums.
+"""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+import numpy as np
+from xdsl.ir import SSAValue
+
+from ttc.dialects.core.errors import Error
+from ttc.dialects.nn.base import axis_in
+from ttc.importers.onnx.builder import Builder
+from ttc.importers.onnx.ops_conv import conv_1
+from ttc.importers.onnx.ops_linear import mat_mul_1
+from ttc.importers.onnx.tensors import DTYPES, type_name
+from ttc.importers.onnx.unsupported import Unsupported
+
+Ints: TypeAlias = tuple[int, ...]
+
+INT32, FLOAT64 = np.dtype(np.int32), np.dtype(np.float64)
+
+
+def quantize_linear_10(
+    b: Builder,
+    x: SSAValue,
+    scale: SSAValue,
+    zero: SSAValue | None = None,
+    *,
+    axis: int = 1,
+    saturate: int = 1,
+    block_size: int = 0,
+    output_dtype: int = 0,
+    precision: int = 0,
+) -> SSAValue:
+    """In the scale's precision, unless `precision` says otherwise; to uint8 unless zero or output_dtype say otherwise."""
+    wide = _dtype(b, precision) if precision else b.dtype(scale)
+    if zero is None:
+        zero = b.constant(np.zeros((), _dtype(b, output_dtype) if output_dtype else np.uint8))
+    scale, zero = (_spread(b, v, b.shape(x), axis, block_size) for v in (scale, zero))
+    return b.nn("quantize", b.cast(x, wide), b.cast(scale, wide), zero)
+
+
+def dequantize_linear_10(
+    b: Builder, x: SSAValue, scale: SSAValue, zero: SSAValue | None = None, *, axis: int = 1, block_size: int = 0, output_dtype: int = 0
+) -> SSAValue:
+    """To the scale's type, unless output_dtype says otherwise."""
+    zero = b.constant(np.zeros((), b.dtype(x))) if zero is None else zero
+    scale, zero = (_spread(b, v, b.shape(x), axis, block_size) for v in (scale, zero))
+    y = b.nn("dequantize", x, scale, zero)
+    return b.cast(y, _dtype(b, output_dtype)) if output_dtype else y
+
+
+def _dtype(b: Builder, code: int) -> np.dtype:
+    if code not in DTYPES:
+        raise Unsupported(f"tensors of {type_name(code)}")
+    return DTYPES[code]
+
+
+def _spread(b: Builder, value: SSAValue, shape: tuple[int, ...], axis: int, block: int) -> SSAValue:
+    """A scale or zero point of a tensor, an axis or blocks so that it broadcasts with the shape."""
+    own = b.shape(value)
+    if own in ((), (1,)):
+        return b.reshape(value)
+    at = axis_in(axis, len(shape))
+    if len(own) == 1 and not (block and len(shape) == 1):
+        if own[0] != shape[at]:
+            raise Error("E0401", f"{b.spec(value)} does not fit axis {axis} of {list(shape)}")
+        return b.reshape(value, *(own[0] if i == at else 1 for i in range(len(shape))))
+    if len(own) != len(shape) or block < 1 or -(-shape[at] // block) != own[at]:
+        raise Error("E0401", f"{b.spec(value)} does not fit blocks of {block} along axis {axis} of {list(shape)}")
+    wide = b.nn("expand", b.reshape(value, *own[: at + 1], 1, *own[at + 1 :]), shape=(*own[: at + 1], block, *own[at + 1 :]))
+    flat = b.reshape(wide, *own[:at], own[at] * block, *own[at + 1 :])
+    if own[at] * block == shape[at]:
+        return flat
+    return b.nn("slice", flat, starts=(0,) * len(shape), sizes=shape, steps=(1,) * len(shape))
+
+
+# ---- exact sums ------------------------------------------------------------------------------------------------------------------
+
+
+def mat_mul_integer_10(b: Builder, x: SSAValue, w: SSAValue, x_zero: SSAValue | None = None, w_zero: SSAValue | None = None) -> SSAValue:
+    """(x - x_zero) @ (w - w_zero) in int32; x_zero may be one a row, w_zero one a column."""
+    x_zero = None if x_zero is None or len(b.shape(x_zero)) != 1 else b.reshape(x_zero, *b.shape(x_zero), 1)
+    return mat_mul_1(b, _centred(b, x, x_zero, INT32), _centred(b, w, w_zero, INT32))
+
+
+def conv_integer_10(
+    b: Builder,
+    x: SSAValue,
+    w: SSAValue,
+    x_zero: SSAValue | None = None,
+    w_zero: SSAValue | None = None,
+    *,
+    auto_pad: str = "NOTSET",
+    dilations: Ints = (),
+    group: int = 1,
+    kernel_shape: Ints = (),
+    pads: Ints = (),
+    strides: Ints = (),
+) -> SSAValue:
+    """In float64, which holds the sums exactly; w_zero may be one a filter."""
+    if w_zero is not None and len(b.shape(w_zero)) == 1:
+        w_zero = b.reshape(w_zero, b.shape(w_zero)[0], *(1,) * (len(b.shape(w)) - 1))
+    x, w = _centred(b, x, x_zero, FLOAT64), _centred(b, w, w_zero, FLOAT64)
+    y = conv_1(b, x, w, auto_pad=auto_pad, dilations=dilations, group=group, kernel_shape=kernel_shape, pads=pads, strides=strides)
+    return b.cast(y, INT32)
+
+
+def _centred(b: Builder, x: SSAValue, zero: SSAValue | None, dtype: np.dtype) -> SSAValue:
+    wide = b.cast(x, dtype)
+    return wide if zero is None else b.nn("sub", wide, b.cast(zero, dtype))
+
+
+# ---- real numbers in between ------------------------------------------------------------------------------------------------------
+
+
+def q_linear_mat_mul_10(
+    b: Builder,
+    x: SSAValue,
+    x_scale: SSAValue,
+    x_zero: SSAValue,
+    w: SSAValue,
+    w_scale: SSAValue,
+    w_zero: SSAValue,
+    y_scale: SSAValue,
+    y_zero: SSAValue,
+) -> SSAValue:
+    """Scales of x may be one a row, those of w one a column."""
+    wide_x = dequantize_linear_10(b, x, x_scale, x_zero, axis=-2 if len(b.shape(x)) > 1 else -1)
+    wide_w = dequantize_linear_10(b, w, w_scale, w_zero, axis=-1)
+    return quantize_linear_10(b, mat_mul_1(b, wide_x, wide_w), y_scale, y_zero, axis=-2 if len(b.shape(x)) > 1 else -1)
+
+
+def q_linear_conv_10(
+    b: Builder,
+    x: SSAValue,
+    x_scale: SSAValue,
+    x_zero: SSAValue,
+    w: SSAValue,
+    w_scale: SSAValue,
+    w_zero: SSAValue,
+    y_scale: SSAValue,
+    y_zero: SSAValue,
+    bias: SSAValue | None = None,
+    *,
+    auto_pad: str = "NOTSET",
+    dilations: Ints = (),
+    group: int = 1,
+    kernel_shape: Ints = (),
+    pads: Ints = (),
+    strides: Ints = (),
+) -> SSAValue:
+    """Scales of w may be one a filter; the bias counts in steps of x_scale * w_scale."""
+    wide_x = dequantize_linear_10(b, x, x_scale, x_zero)
+    wide_w = dequantize_linear_10(b, w, w_scale, w_zero, axis=0)
+    if bias is not None:
+        step = b.nn("mul", b.reshape(x_scale), b.reshape(w_scale) if b.shape(w_scale) in ((), (1,)) else w_scale)
+        bias = b.nn("mul", b.cast(bias, b.dtype(step)), step)
+    y = conv_1(
+        b, wide_x, wide_w, bias, auto_pad=auto_pad, dilations=dilations, group=group, kernel_shape=kernel_shape, pads=pads, strides=strides
+    )
+    return quantize_linear_10(b, y, y_scale, y_zero)

@@ -1,0 +1,23 @@
+"""Writes at computed places."""
+
+from __future__ import annotations
+
+from xdsl.ir import SSAValue
+
+from ttc.dialects.nn.base import axis_in
+from ttc.importers.onnx.builder import Builder
+
+
+def scatter_9(b: Builder, x: SSAValue, indices: SSAValue, updates: SSAValue, *, axis: int = 0) -> SSAValue:
+    """The name that ScatterElements had first."""
+    return scatter_elements_11(b, x, indices, updates, axis=axis)
+
+
+def scatter_elements_11(
+    b: Builder, x: SSAValue, indices: SSAValue, updates: SSAValue, *, axis: int = 0, reduction: str = "none"
+) -> SSAValue:
+    return b.nn("scatter_elements", x, indices, updates, axis=axis_in(axis, len(b.shape(x))), reduction=reduction)
+
+
+def scatter_nd_11(b: Builder, x: SSAValue, indices: SSAValue, updates: SSAValue, *, reduction: str = "none") -> SSAValue:
+    return b.nn("scatter_nd", x, indices, updates, reduction=reduction)

@@ -1,0 +1,41 @@
+"""Ops that order elements, or choose the largest."""
+
+from __future__ import annotations
+
+import numpy as np
+from xdsl.ir import SSAValue
+
+from ttc.dialects.core.errors import Error
+from ttc.dialects.nn.base import axis_in
+from ttc.importers.onnx.builder import Builder
+from ttc.importers.onnx.ops_activation import split_product
+
+
+def top_k_1(b: Builder, x: SSAValue, *, k: int, axis: int = -1) -> tuple[SSAValue, ...]:
+    return b.nn_all("topk", x, k=k, axis=axis_in(axis, len(b.shape(x))), largest=True)
+
+
+def top_k_10(b: Builder, x: SSAValue, k: SSAValue, *, axis: int = -1, largest: int = 1, sorted: int = 1) -> tuple[SSAValue, ...]:
+    """Unsorted results may have any order: they are sorted too."""
+    return b.nn_all("topk", x, k=int(b.number(k, "k")), axis=axis_in(axis, len(b.shape(x))), largest=bool(largest))
+
+
+def hardmax_1(b: Builder, x: SSAValue, *, axis: int = 1) -> SSAValue:
+    """Up to opset 12 over all dimensions from the axis on."""
+    shape = b.shape(x)
+    return b.reshape(hardmax_13(b, b.reshape(x, *split_product(shape, axis)), axis=1), *shape)
+
+
+def hardmax_13(b: Builder, x: SSAValue, *, axis: int = -1) -> SSAValue:
+    """1 at the first of the largest along the axis, 0 elsewhere."""
+    shape = b.shape(x)
+    at = axis_in(axis, len(shape))
+    place = b.nn("argmax", x, axis=at, keepdims=True, select_last=False)
+    steps = b.constant(np.arange(shape[at], dtype=np.int64).reshape(-1, *(1,) * (len(shape) - 1 - at)))
+    return b.cast(b.nn("equal", place, steps), b.dtype(x))
+
+
+def reverse_sequence_10(b: Builder, x: SSAValue, lengths: SSAValue, *, batch_axis: int = 1, time_axis: int = 0) -> SSAValue:
+    if {batch_axis, time_axis} != {0, 1}:
+        raise Error("E0402", f"time_axis {time_axis} and batch_axis {batch_axis} are not 0 and 1")
+    return b.nn("reverse_sequence", x, lengths, time_axis=time_axis, batch_axis=batch_axis)
