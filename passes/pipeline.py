@@ -20,6 +20,8 @@ from ttc.passes.nn.keep_sources import KeepSources
 from ttc.passes.nn.recognize_attention import RecognizeAttention
 from ttc.passes.nn.recognize_gelu import RecognizeGelu
 from ttc.passes.nn.recognize_layer_norm import RecognizeLayerNorm
+from ttc.passes.nn.recognize_rms_norm import RecognizeRmsNorm
+from ttc.passes.nn.recognize_rotary import RecognizeRotary
 from ttc.passes.nn_to_tile.lower_to_tile import LowerToTile
 from ttc.passes.nn_to_tile.stream_batch import StreamBatch
 from ttc.passes.tile.assign_formats import AssignFormats
@@ -50,6 +52,8 @@ def stages(target: Target, format: str | None = None, precision: str = "float32"
             Canonicalize(),
             RecognizeGelu(),
             RecognizeLayerNorm(),
+            RecognizeRmsNorm(),
+            RecognizeRotary(),
             RecognizeAttention(),
             FoldBatchNorm(),
             FuseBias(),

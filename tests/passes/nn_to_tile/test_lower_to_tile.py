@@ -46,6 +46,18 @@ ONE_OP = {
         return %0 : f32[2, 3]""",
         ["rms_norm"],
     ),
+    "rotary embedding": (
+        """(%x: f32[2, 3, 4], %c: f32[3, 4], %s: f32[3, 4])
+        %0 = nn.rotary_embedding(%x, %c, %s) {interleaved = false} : (f32[2, 3, 4], f32[3, 4], f32[3, 4]) -> f32[2, 3, 4]
+        return %0 : f32[2, 3, 4]""",
+        ["slice", "slice", "map", "concat", "map", "map", "map"],
+    ),
+    "rotary embedding of neighbours": (
+        """(%x: f32[2, 3, 4], %c: f32[3, 4], %s: f32[3, 4])
+        %0 = nn.rotary_embedding(%x, %c, %s) {interleaved = true} : (f32[2, 3, 4], f32[3, 4], f32[3, 4]) -> f32[2, 3, 4]
+        return %0 : f32[2, 3, 4]""",
+        ["reshape", "slice", "slice", "map", "concat", "reshape", "map", "map", "map"],
+    ),
     "layer norm of two dimensions": (
         """(%x: f32[2, 3, 4], %w: f32[3, 4])
         %0 = nn.layer_norm(%x, %w, _) {axis = 1, eps = 0.5} : (f32[2, 3, 4], f32[3, 4]) -> f32[2, 3, 4]
