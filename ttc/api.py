@@ -62,14 +62,18 @@ def load(path: str | os.PathLike[str], threads: int | None = None, *, options: R
     Args:
         path: of the archive.
         threads: CPU threads; default: variable TTC_THREADS, else all that the process may use.
-        options, option_fields: as in `compile`, of RunOptions.
-    Raises: E0102, E06xx, E07xx.
+        options, option_fields: as in `compile`, of RunOptions; exact=True computes as the device does.
+    Raises: E0101, E0102, E06xx, E07xx.
     """
     require_supported()
     found = options_for(RunOptions, options, {"threads": threads, **option_fields})
+    if found.stochastic_rounding is not None and not found.exact:
+        raise Error("E0101", "--stochastic-rounding is arithmetic of the device", hint="add --exact")
+    from ttc.runtime.engines.table import Exact
     from ttc.runtime.loader import load as load_archive
 
-    return load_archive(Path(path), engine=found.engine, threads=found.threads)
+    exact = Exact(found.stochastic_rounding) if found.exact else None
+    return load_archive(Path(path), engine=found.engine, threads=found.threads, exact=exact)
 
 
 def options_for(kind: type[Any], options: Any, fields: Mapping[str, Any]) -> Any:

@@ -24,6 +24,8 @@ STAGES = ("import", "nn", "tile", "netlist", "tti")
 FORMATS = ("source", "Float32", "Float16_b")
 """Storage at op borders; `source` keeps the model's own types."""
 PRECISIONS = ("float32", "high", "bfloat16")
+FIDELITIES = ("LoFi", "HiFi2", "HiFi3", "HiFi4")
+"""Of the device's multiplier: it takes 1, 2, 3 or 4 passes."""
 ENGINES = ("reference",)
 UNSET = (None, (), 0)
 """Defaults that are not recorded: an option that IR or an archive does not name had this value."""
@@ -42,6 +44,7 @@ class Setting:
         metavar: how help names the value.
         choices: the values allowed, if they are few.
         repeated: whether the flag may be given several times.
+        switch: whether the flag takes no value, and giving it means true.
         in_result: whether the value changes the archive; such options are recorded in it.
         flags: long and short names of the flag.
     """
@@ -51,6 +54,7 @@ class Setting:
     metavar: str
     choices: tuple[str, ...] = ()
     repeated: bool = False
+    switch: bool = False
     in_result: bool = False
     flags: tuple[str, ...] = ()
 
@@ -94,6 +98,13 @@ def _word(choices: tuple[str, ...]) -> Callable[[Any], str]:
         return raw
 
     return read
+
+
+def _truth(raw: Any) -> bool:
+    found = {"1": True, "true": True, "0": False, "false": False}.get(str(raw).lower())
+    if found is None:
+        raise ValueError("it takes true or false")
+    return found
 
 
 def _text(raw: Any) -> str:
@@ -211,6 +222,14 @@ class CompileOptions(Options):
     target: str = option("n150", "Machine to compile for; `ttc targets` lists them.", _text, "NAME", in_result=True)
     format: str = choice("source", "How tensors are stored between ops.", FORMATS, in_result=True)
     precision: str = choice("float32", "Of the multiplier on the CPU.", PRECISIONS, in_result=True)
+    fidelity: str | None = option(
+        None,
+        "Passes of the device's multiplier; default: HiFi3 for results in 16 bits, HiFi4 for all others.",
+        _word(FIDELITIES),
+        "|".join(FIDELITIES),
+        choices=FIDELITIES,
+        in_result=True,
+    )
     amp: int = option(0, "Level of automatic mixed precision: smaller weights and coarser multipliers.", _level, "0|1|2", in_result=True)
     precision_file: tuple[Rule, ...] = option(
         (), "TOML file of rules that set formats and fidelity of single ops.", read_rules, "FILE.toml", in_result=True
@@ -231,12 +250,13 @@ class CompileOptions(Options):
 
     @property
     def rules(self) -> tuple[Rule, ...]:
-        """Rules of precision: those of the level of mixed precision, then those of the file, which override them."""
-        if not self.amp:
+        """Rules of precision: those of the level of mixed precision, the fidelity asked for, those of the file; later ones override."""
+        if not self.amp and self.fidelity is None:
             return self.precision_file
-        from ttc.dialects.core.precision import AMP
+        from ttc.dialects.core.precision import AMP, Rule
 
-        return (*AMP[self.amp], *self.precision_file)
+        asked = () if self.fidelity is None else (Rule(fidelity=self.fidelity),)
+        return (*AMP[self.amp], *asked, *self.precision_file)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -247,6 +267,8 @@ class RunOptions(Options):
 
     program: str = option("forward", "Which program of the archive to run.", _text, "NAME")
     engine: str = choice("reference", "What executes the netlist.", ENGINES)
+    exact: bool = option(False, "Compute as the device does: fidelity, registers, packing.", _truth, "true|false", switch=True)
+    stochastic_rounding: int | None = option(None, "With --exact: round results at random, by this seed.", _integer(0), "SEED")
     threads: int | None = option(None, "CPU threads; default: all that this process may use.", _integer(1), "N")
     seed: int = option(0, "Of random inputs.", _integer(0), "N")
     repeat: int = option(1, "Run this often; more than once prints the fastest, median and slowest time.", _integer(1), "N")

@@ -10,8 +10,8 @@ import torch
 from numpy.typing import NDArray
 
 from tests.ops.cases import check_batch, check_error, check_no_batch, check_op, spec
+from ttc.dialects.core import attend
 from ttc.dialects.nn.attention import AttentionOp
-from ttc.dialects.nn.kernels import attention
 
 ATTRS = {"scale": 0.25, "zero_masked": False}
 
@@ -47,7 +47,7 @@ def test_shapes(shapes: tuple[tuple[int, ...], ...], dtype: str, tol: float) -> 
 
 @pytest.mark.parametrize("shapes", SHAPES.values(), ids=SHAPES)
 def test_blocks_of_rows_cover_the_result(shapes: tuple[tuple[int, ...], ...], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(attention, "_SCORES_BYTES", 2 * 6 * 7 * 4)
+    monkeypatch.setattr(attend, "_SCORES_BYTES", 2 * 6 * 7 * 4)
     q, k, v, mask = (random(*s) for s in shapes)
     check_op(AttentionOp, [q, k, v, mask], ATTRS, by_torch(q, k, v, mask, 0.25), 3e-6)
 

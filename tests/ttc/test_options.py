@@ -81,6 +81,22 @@ def test_constructor_checks_too() -> None:
     assert error_of(CompileOptions, precision="low").code == "E0101"
 
 
+def test_switches() -> None:
+    assert resolve(RunOptions, {"exact": True}).exact is True
+    assert resolve(RunOptions, {}, {"TTC_EXACT": "1"}).exact is True
+    assert resolve(RunOptions, {}, {"TTC_EXACT": "false"}, {"run": {"exact": True}}).exact is False
+    assert error_of(resolve, RunOptions, {}, {"TTC_EXACT": "maybe"}).code == "E0101"
+
+
+def test_fidelity_is_a_rule_between_those_of_a_level_and_of_a_file() -> None:
+    options = CompileOptions(amp=1, fidelity="LoFi", precision_file=[{"op": "conv2d", "fidelity": "HiFi4"}])  # pyright: ignore[reportArgumentType]
+    assert [rule.fidelity for rule in options.rules][-2:] == ["LoFi", "HiFi4"]
+    assert options.recorded()["fidelity"] == "LoFi"
+    assert CompileOptions(fidelity="LoFi").rules[0].matches(("matmul",), ("node",))
+    assert "fidelity" not in CompileOptions().recorded()
+    assert error_of(CompileOptions, fidelity="HiFi1").code == "E0101"
+
+
 def test_every_option_has_flag_variable_and_help() -> None:
     names = [item.name for kind in (CompileOptions, RunOptions) for item, _ in settings(kind)]
     assert len({flag_of(name) for name in names}) == len(names)

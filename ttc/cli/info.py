@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 MEANING = {
     "format": "how tensors are stored between ops; what was compiled is what runs",
     "precision": "of the multiplier on the CPU that runs the archive",
-    "fidelity": "of the device's multiplier; it has no effect on results on a CPU",
+    "fidelity": "of the device's multiplier; results on a CPU depend on it under `ttc run --exact` alone",
 }
 
 

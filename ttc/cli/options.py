@@ -24,8 +24,7 @@ def flags_of(cls: type[Options]) -> Callable[[CommandT], CommandT]:
             click.option(
                 flag_of(item.name),
                 item.name,
-                metavar=setting.metavar,
-                multiple=setting.repeated,
+                **({"is_flag": True, "default": None} if setting.switch else {"metavar": setting.metavar, "multiple": setting.repeated}),
                 help=f"{setting.help}{_default_text(item.default)}  [{variable_of(item.name)}; {cls.TABLE}.{key_of(item.name)}]",
             )
             for item, setting in settings(cls)
@@ -39,7 +38,7 @@ def flags_of(cls: type[Options]) -> Callable[[CommandT], CommandT]:
 
 
 def _default_text(default: object) -> str:
-    return "" if default in (None, ()) else f"  Default: {default}."
+    return "" if default in (None, (), False) else f"  Default: {default}."
 
 
 def options_from(cls: type[OptionsT], raw: dict[str, Any], config: Path | None) -> OptionsT:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from ttc.dialects.core.errors import Error, nearest
 from ttc.dialects.core.formats import format_named
+from ttc.dialects.core.precision import FIDELITIES
 
 Product: TypeAlias = Callable[[NDArray, NDArray], NDArray]
 """A bilinear function of what is in SrcA and what is in SrcB."""
@@ -23,8 +24,6 @@ MANTISSA_BITS = 23
 """Explicit mantissa bits of float32."""
 STORED_BITS = {"Tf32": 10, "Float16_b": 7, "Float16": 10, "Lf8": 2, "Fp8_e4m3": 3}
 """Explicit mantissa bits of the formats that are rounded element by element."""
-FIDELITIES = ("LoFi", "HiFi2", "HiFi3", "HiFi4")
-"""With 1, 2, 3 and 4 phases."""
 SRC_A_HIGH, SRC_A_ALL = 4, 9
 """Explicit mantissa bits of SrcA that the even phases read, and that all phases read."""
 SRC_B_HIGH = 6
@@ -57,9 +56,9 @@ def unpack(values: NDArray, accumulate: str) -> NDArray:
 
 
 def multiply(product: Product, a: NDArray, b: NDArray, fidelity: str) -> NDArray:
-    """The phases of a fidelity, summed: product(a, b) with a from SrcA and b from SrcB.
+    """The phases of a fidelity, summed: product(a, b) with a from SrcA and b from SrcB.  Raises E0607 for an unknown fidelity.
 
-    Phase 0 is a_high * b_high, phase 1 adds a_low * b_high, phase 2 a_high * b_low, phase 3 a_low * b_low.  As the product is bilinear
+    LoFi has 1 phase, HiFi2 2, HiFi3 3, HiFi4 4.  Phase 0 is a_high * b_high, phase 1 adds a_low * b_high, phase 2 a_high * b_low, phase 3 a_low * b_low.  As the product is bilinear
     and highs and lows add up without rounding, phases that share an operand are one call.
     """
     if a.dtype != np.float32 or b.dtype != np.float32:
@@ -74,7 +73,8 @@ def multiply(product: Product, a: NDArray, b: NDArray, fidelity: str) -> NDArray
     b_high = truncate(b, SRC_B_HIGH)
     total = product(a_all, b_high)
     if fidelity == "HiFi3":
-        total = total + product(_finite(truncate(a, SRC_A_HIGH)), _finite(b - b_high))
+        with np.errstate(invalid="ignore"):
+            total = total + product(_finite(truncate(a, SRC_A_HIGH)), _finite(b - b_high))
     return total
 
 

@@ -81,6 +81,22 @@ def test_repeat_prints_the_spread(archive: Path, capsys: Capture) -> None:
     assert line.endswith(" of 3 runs")
 
 
+def test_exact(archive: Path, small_onnx: Path, capsys: Capture) -> None:
+    outputs = []
+    for flags in ((), ("--exact",), ("--exact", "--stochastic-rounding", 1), ("--exact", "--stochastic-rounding", 2)):
+        assert run(archive, *flags, "--json", "--check", small_onnx) == 0
+        outputs.append(json.loads(capsys.readouterr().out)["check"]["outputs"][0]["relative_l2"])
+    assert outputs[0] < 1e-6 < outputs[1] < 1e-2
+    assert outputs[1] == outputs[2] == outputs[3], "a Float32 archive has nothing to round"
+
+
+def test_exact_on_the_host_says_that_it_is_idle(small_onnx: Path, capsys: Capture) -> None:
+    path = small_onnx.with_suffix(".tti")
+    assert main(["compile", str(small_onnx), "-o", str(path), "--batch", "2", "--target", "host", "-q"]) == 0
+    assert run(path, "--exact") == 0
+    assert "note: --exact changes nothing: target host is no device" in capsys.readouterr().err
+
+
 def test_bad_calls(archive: Path, tmp_path: Path, capsys: Capture) -> None:
     np.save(tmp_path / "wrong.npy", X.T)
     np.save(tmp_path / "pickled.npy", np.array([{}]), allow_pickle=True)
@@ -96,6 +112,8 @@ def test_bad_calls(archive: Path, tmp_path: Path, capsys: Capture) -> None:
         (archive, "--program", "backward"): "E0803",
         (archive, "--engine", "turbo"): "E0101",
         (archive, "--repeat", 0): "E0101",
+        (archive, "--stochastic-rounding", 1): "E0101",
+        (archive, "--exact", "--stochastic-rounding", -1): "E0101",
         (archive, "--check", tmp_path / "none.onnx"): "E0102",
         (archive, "--output-dir", tmp_path / "file"): "E0103",
         (archive, "--output-dir", tmp_path / "none" / "deeper"): "E0103",
