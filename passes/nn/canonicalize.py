@@ -13,7 +13,7 @@ from xdsl.ir import Block, Operation
 from ttc.dialects.core.ir import TtcOp, blocks_of, entry_functions
 from ttc.dialects.core.weights import WeightStore
 from ttc.passes.base import Pass, Rewriter, Unit
-from ttc.passes.nn import rules_algebra, rules_indexing, rules_views
+from ttc.passes.nn import rules_algebra, rules_indexing, rules_regroup, rules_views
 from ttc.passes.nn.rules import Rule
 
 
@@ -54,7 +54,7 @@ class Canonicalize(Pass):
 def _rules() -> dict[type[Operation], list[Rule]]:
     """Rules by the op they look at, in the order they are tried."""
     table: dict[type[Operation], list[Rule]] = {}
-    for rule in (*rules_algebra.rules(), *rules_views.rules(), *rules_indexing.rules()):
+    for rule in (*rules_algebra.rules(), *rules_views.rules(), *rules_regroup.rules(), *rules_indexing.rules()):
         for kind in rule.kinds:
             table.setdefault(kind, []).append(rule)
     return table
