@@ -10,12 +10,13 @@ from xdsl.ir import Operation, SSAValue
 
 from ttc.dialects.core.weights import WeightStore
 from ttc.dialects.nn.attention import AttentionOp
-from ttc.dialects.nn.binary import AddOp, DivOp, MulOp, WhereOp
+from ttc.dialects.nn.binary import DivOp, MulOp, WhereOp
 from ttc.dialects.nn.linear import MatmulOp
-from ttc.dialects.nn.shape import ExpandOp, TransposeOp
+from ttc.dialects.nn.shape import TransposeOp
 from ttc.dialects.nn.softmax import SoftmaxOp
 from ttc.dialects.nn.unary import IsNanOp
 from ttc.passes.base import Pass, Rewriter, Unit
+from ttc.passes.nn.attention_masks import Mask, added_up, masked
 from ttc.passes.nn.match import (
     attr,
     composed,
@@ -35,10 +36,15 @@ from ttc.passes.nn.match import (
 MAX_STEPS = 8
 """Constant factors and transposes looked through at each side of the scores."""
 
+MAX_MASKS = 4
+"""Masks applied one after another."""
+
 
 @dataclass(frozen=True)
 class RecognizeAttention(Pass):
     """Find softmax(q k^T * scale + mask) v, scaled on the scores or on q and k, and the rows of NaN that exporters set to zero.
+
+    Scores replaced by -inf, or by a number that leaves nothing of them after softmax, are a mask added; several masks add up.
 
     Before:
         (%q: tensor<2x4x8xf32>, %k: tensor<2x5x8xf32>, %v: tensor<2x5x3xf32>, %m: tensor<4x5xf32>)
@@ -66,11 +72,11 @@ class RecognizeAttention(Pass):
 
 
 class _Scores(NamedTuple):
-    """Scores before softmax: their matmul, what they are multiplied by, and the mask added."""
+    """Scores before softmax: their matmul, what they are multiplied by, and the masks applied, innermost first."""
 
     matmul: MatmulOp
     scale: float
-    mask: SSAValue | None
+    masks: tuple[Mask, ...]
 
 
 class _Factor(NamedTuple):
@@ -98,12 +104,12 @@ def _recognize(softmax: SoftmaxOp, weights: WeightStore, rewriter: Rewriter) -> 
         transposed(rewriter, root, q.value, q.perm),
         transposed(rewriter, root, k.value, composed(k.perm, swap_last_two(len(k.perm)))),
         _values(root, rewriter),
-        scores.mask,
+        added_up(root, scores.masks, rewriter),
     ]
     scale = scores.scale * q.scale * k.scale
     sources = [scores.matmul, softmax, root]
     new = rewriter.build(root, AttentionOp, *operands, sources=sources, scale=scale, zero_masked=zero_masked)
-    rewriter.applied(new, f"attention recognized, scale {scale:.6g}, {'no mask' if scores.mask is None else 'masked'}")
+    rewriter.applied(new, f"attention recognized, scale {scale:.6g}, {'masked' if scores.masks else 'no mask'}")
     rewriter.replace(root, new.results[0])
     probable = probabilities.owner
     if isinstance(probable, Operation):
@@ -126,8 +132,7 @@ def _obstacle(softmax: SoftmaxOp, root: MatmulOp, scores: _Scores | None) -> str
         return "the scores are no matmul that has no other users"
     if not _is_plain(scores.matmul):
         return "the scores have a bias or an activation"
-    leading = [shape_of(x)[:-2] for x in (*scores.matmul.operands, root.operands[1])]
-    return None if leading[0] == leading[1] == leading[2] else "q, k and v differ in their leading dimensions"
+    return None
 
 
 def _is_plain(op: MatmulOp) -> bool:
@@ -148,16 +153,16 @@ def _probabilities(softmax: SoftmaxOp, weights: WeightStore) -> tuple[SSAValue, 
     return choice.results[0], True
 
 
-def _scores(value: SSAValue, weights: WeightStore) -> _Scores | None:
+def _scores(value: SSAValue, weights: WeightStore, masks: int = MAX_MASKS) -> _Scores | None:
     """The scores that softmax takes; None if they are not made by a matmul for it alone."""
-    op = value.owner
-    if isinstance(op, AddOp):
-        for scores, mask in either_way(op):
-            found = _scaled(scores, weights)
-            if found is not None and _is_mask(mask, scores):
-                return found._replace(mask=_lean(mask, weights))
-        return None
-    return _scaled(value, weights)
+    found = _scaled(value, weights)
+    if found is not None or masks == 0 or sole_user(value) is None:
+        return found
+    for scores, mask in masked(value, weights):
+        found = _scores(scores, weights, masks - 1)
+        if found is not None:
+            return found._replace(masks=(*found.masks, *(() if mask is None else (mask,))))
+    return None
 
 
 def _scaled(value: SSAValue, weights: WeightStore) -> _Scores | None:
@@ -167,25 +172,12 @@ def _scaled(value: SSAValue, weights: WeightStore) -> _Scores | None:
         if sole_user(value) is None:
             return None
         if isinstance(op, MatmulOp):
-            return _Scores(op, scale, None)
+            return _Scores(op, scale, ())
         step = _constant_factor(value, weights)
         if step is None:
             return None
         value, scale = step[0], scale * step[1]
     return None
-
-
-def _is_mask(mask: SSAValue, scores: SSAValue) -> bool:
-    """Whether adding the mask keeps the shape of the scores."""
-    shape, wanted = shape_of(mask), shape_of(scores)
-    return len(shape) <= len(wanted) and all(a in (1, b) for a, b in zip(reversed(shape), reversed(wanted), strict=False))
-
-
-def _lean(mask: SSAValue, weights: WeightStore) -> SSAValue | None:
-    """The mask before it was expanded, which attention does itself; None for a mask of zeros."""
-    while isinstance(mask.owner, ExpandOp) and len(shape_of(mask.owner.operands[0])) == len(shape_of(mask)):
-        mask = mask.owner.operands[0]
-    return None if has_elements(mask, 0.0, weights) else mask
 
 
 def _constant_factor(value: SSAValue, weights: WeightStore) -> tuple[SSAValue, float] | None:

@@ -13,7 +13,7 @@ from ttc.passes.nn.match import attr
 from ttc.passes.nn.recognize_attention import RecognizeAttention
 
 if TYPE_CHECKING:
-    from tests.passes.conftest import Harness
+    from tests.passes.conftest import Harness, Outcome
 
 
 def test_docstring(harness: Harness) -> None:
@@ -23,6 +23,8 @@ def test_docstring(harness: Harness) -> None:
 NUMBERS = """%c = ttc.constant() {value = #ttc.literal<[0.5], tensor<f32>>} : () -> tensor<f32>
     %z = ttc.constant() {value = #ttc.literal<[0.0], tensor<f32>>} : () -> tensor<f32>
     %l = ttc.constant() {value = #ttc.literal<[ninf], tensor<f32>>} : () -> tensor<f32>
+    %o = ttc.constant() {value = #ttc.literal<[-10000.0], tensor<f32>>} : () -> tensor<f32>
+    %h = ttc.constant() {value = #ttc.weight<"h", tensor<4x5xi1>>} : () -> tensor<4x5xi1>
     """
 ARGUMENTS = "(%q: tensor<2x3x4x8xf32>, %k: tensor<2x3x5x8xf32>, %v: tensor<2x3x5x6xf32>, %b: tensor<2x1x1x5xi1>)\n    "
 TURNED = "%kt = nn.transpose(%k) {perm = [0, 1, 3, 2]} : (tensor<2x3x5x8xf32>) -> tensor<2x3x8x5xf32>\n    "
@@ -110,3 +112,51 @@ def test_transposes_through_a_merged_batch_are_seen_after_canonicalization(harne
     outcome = harness.run(Canonicalize(), fragment(BOTH_SCALED.replace(TURNED, turned), masked=True, zeroed=True))
     run_pass(RecognizeAttention(), outcome.unit)
     assert (outcome.count("attention"), outcome.count("transpose"), outcome.count("reshape")) == (1, 0, 0)
+
+
+def attended(harness: Harness, scores: str, values: dict[str, np.ndarray] | None = None) -> Outcome:
+    """Attention recognized over masked scores %1, and checked on inputs whose mask %b leaves some columns."""
+    text = ARGUMENTS + NUMBERS + FLAGGED + scores + SOFTMAX.format(scores="1") + LAST.format(p="2")
+    outcome = harness.run(RecognizeAttention(), text, values)
+    generator = np.random.default_rng(3)
+    inputs = [generator.normal(size=s).astype(np.float32) for s in ((2, 3, 4, 8), (2, 3, 5, 8), (2, 3, 5, 6))]
+    mask = np.array([0, 1, 0, 1, 1], np.bool_) * np.ones((2, 1, 1, 5), np.bool_)
+    harness.check_numbers(harness.parse(text, values), outcome.unit, [*inputs, mask])
+    return outcome
+
+
+CAUSAL = {"h": np.tri(4, 5, 1, dtype=np.bool_)}
+WHERE = {
+    "erased where true": (f"%1 = nn.where(%b, %l, %0) : (tensor<2x1x1x5xi1>, tensor<f32>, {SCORES}) -> {SCORES}\n", 1),
+    "erased where false": (f"%1 = nn.where(%b, %0, %l) : (tensor<2x1x1x5xi1>, {SCORES}, tensor<f32>) -> {SCORES}\n", 1),
+    "causal": (f"%1 = nn.where(%h, %0, %o) : (tensor<4x5xi1>, {SCORES}, tensor<f32>) -> {SCORES}\n", 1),
+    "causal, and a mask added": (
+        f"""%m = nn.where(%b, %z, %l) : (tensor<2x1x1x5xi1>, tensor<f32>, tensor<f32>) -> tensor<2x1x1x5xf32>
+        %w = nn.where(%h, %0, %o) : (tensor<4x5xi1>, {SCORES}, tensor<f32>) -> {SCORES}
+        %1 = nn.add(%w, %m) : ({SCORES}, tensor<2x1x1x5xf32>) -> {SCORES}
+        """,
+        2,
+    ),
+}
+
+
+@pytest.mark.parametrize(("scores", "wheres"), WHERE.values(), ids=WHERE)
+def test_scores_that_are_replaced_are_masked(harness: Harness, scores: str, wheres: int) -> None:
+    outcome = attended(harness, scores, CAUSAL)
+    assert (outcome.count("attention"), outcome.count("where"), outcome.count("softmax")) == (1, wheres, 0)
+
+
+def test_a_small_number_in_rows_without_scores_is_no_mask(harness: Harness) -> None:
+    blind = {"h": np.tri(4, 5, -1, dtype=np.bool_)}
+    assert attended(harness, WHERE["causal"][0], blind).count("attention") == 0
+    computed = f"%1 = nn.where(%b, %0, %o) : (tensor<2x1x1x5xi1>, {SCORES}, tensor<f32>) -> {SCORES}\n"
+    assert attended(harness, computed).count("attention") == 0
+
+
+def test_keys_without_a_batch(harness: Harness) -> None:
+    text = f"""(%q: tensor<2x3x4x8xf32>, %k: tensor<3x5x8xf32>, %v: tensor<1x3x5x6xf32>)
+    %0 = nn.matmul(%q, %k, _) {FLAGS.replace("b = false", "b = true")} : (tensor<2x3x4x8xf32>, tensor<3x5x8xf32>) -> {SCORES}
+    %1 = nn.softmax(%0) {{axis = -1}} : ({SCORES}) -> {SCORES}
+    %2 = nn.matmul(%1, %v, _) {FLAGS} : ({SCORES}, tensor<1x3x5x6xf32>) -> tensor<2x3x4x6xf32>
+    return %2 : tensor<2x3x4x6xf32>"""
+    assert harness.numbers(RecognizeAttention(), text).count("attention") == 1
