@@ -9,7 +9,7 @@ from ttc.dialects.core.formats import FORMATS
 from ttc.dialects.core.plain import TensorType
 from ttc.dialects.netlist.check_work import check_function
 from ttc.dialects.netlist.model import Blocking, Buffer, Graph, Grid, Netlist, Op
-from ttc.dialects.netlist.sizes import dst_limit, streamed_t, tile_bytes, tile_shape
+from ttc.dialects.netlist.sizes import WIDE_ACCUMULATE, dst_limit, streamed_t, tile_bytes, tile_shape
 from ttc.dialects.netlist.violations import Findings
 
 FIDELITIES = ("LoFi", "HiFi2", "HiFi3", "HiFi4")
@@ -168,6 +168,9 @@ def _check_device_op(op: Op, netlist: Netlist, where: str, found: Findings) -> N
         legal = format_ in netlist.chip.formats and format_ in FORMATS and FORMATS[format_].device
         hint = "let a host op compute it, or choose another format"
         found.require(legal, "E0607", where, f"{netlist.chip.target} has no format {format_[:40]}", hint)
+    wide = op.accumulate in WIDE_ACCUMULATE and not netlist.chip.wide_accumulation
+    hint = "accumulate in Float16 or Float16_b"
+    found.require(not wide, "E0607", where, f"{netlist.chip.target} does not accumulate in {op.accumulate}", hint)
     reads = {name for name in op.inputs if (queue := netlist.queues.get(name)) is not None and queue.location == "dram"}
     limit = netlist.chip.max_input_queues
     found.require(len(reads) <= limit, "E0610", where, f"reads {len(reads)} queues; a core can read {limit}", "split the op")

@@ -205,7 +205,8 @@ class Program:
 class Chip:
     """The machine a netlist is placed on, as far as its checks need it.
 
-    grid: rows and columns of cores; bytes as in `core.targets.Target`.  Zero or None where the target has no such thing (`host`).
+    grid: rows and columns of cores; bytes and the rest as in `core.targets.Target`.  Zero or None where the target has no such thing
+    (`host`).
     """
 
     target: str
@@ -221,6 +222,7 @@ class Chip:
     alignment_bytes: int
     max_input_queues: int
     formats: tuple[str, ...]
+    wide_accumulation: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,7 +34,7 @@ class AllocateMemory(Pass):
         netlist.queue() {buffer_bytes = 4128, grid = [1, 2], kind = "constant", location = "dram", sym = "w", type = "ram",
             tensor = !tile.tensor<"32x64xFloat32", "tiles(32, 32)">} : () -> ()
     After:
-        netlist.queue() {buffer_bytes = 4128, buffers = #netlist.addresses<[[0, 268435456], [1, 268435456]]>, grid = [1, 2],
+        netlist.queue() {buffer_bytes = 4128, buffers = #netlist.addresses<[[0, 83623936], [1, 83623936]]>, grid = [1, 2],
             kind = "constant", location = "dram", sym = "w", type = "ram",
                 tensor = !tile.tensor<"32x64xFloat32", "tiles(32, 32)">} : () -> ()
     Missed:

@@ -13,7 +13,7 @@ from ttc.dialects.core.errors import Error, nearest
 from ttc.dialects.core.formats import FORMATS, format_named
 from ttc.dialects.core.ir import ConstantOp, LiteralAttr, entry_functions, set_type
 from ttc.dialects.tile.attention import AttentionOp
-from ttc.dialects.tile.base import TileType, tile_of, tile_type
+from ttc.dialects.tile.base import TileType, tile_type
 from ttc.dialects.tile.eltwise import CastOp, EltwiseOp, MapOp
 from ttc.dialects.tile.shape import ViewOp
 from ttc.passes.base import Pass, Rewriter, Unit
@@ -74,7 +74,7 @@ def _border_values(function: func.FuncOp) -> Iterator[SSAValue]:
     """Arguments and results of ops, but for literals of one element."""
     yield from function.body.block.args
     for op in function.body.block.ops:
-        if not (isinstance(op, ConstantOp) and isinstance(op.value, LiteralAttr) and tile_of(op.result).elements == 1):
+        if not (isinstance(op, ConstantOp) and isinstance(op.value, LiteralAttr) and op.value.spec.elements == 1):
             yield from op.results
 
 

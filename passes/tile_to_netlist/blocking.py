@@ -89,7 +89,7 @@ def fit_share(view: OpView, share: tuple[int, int, int], grid: tuple[int, int], 
     A convolution whose window fits in no step reads its input once a tap.
     """
     t, rows, cols = share
-    dst = max(target.dst_tiles // 2, 1)  # accumulation in Float32 halves the destination register
+    dst = max(target.dst_tiles // 2 if target.wide_accumulation else target.dst_tiles, 1)  # 32-bit values take the place of two
     least: TooLarge | None = None
     steps = list(_steps(rows, cols, cut_columns=view.op not in WHOLE_ROWS))
     for reread, (step_rows, step_cols) in product((False, True) if view.op in REREADING else (False,), steps):

@@ -12,6 +12,7 @@ from xdsl.dialects.builtin import ModuleOp, UnknownLoc
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from ttc.dialects.core.errors import Error
+from ttc.dialects.core.formats import format_named
 from ttc.dialects.core.ir import (
     LeafOp,
     LiteralAttr,
@@ -97,6 +98,11 @@ class LowerToNetlist(Pass):
                 builder.lower(function)
 
 
+def usual_fidelity(format_: str) -> str:
+    """The fidelity of an op whose result is stored in a format."""
+    return "HiFi3" if format_ in ("Float16", "Float16_b") else "HiFi4"
+
+
 def chip(target: Target) -> Chip:
     """What a netlist says of its machine."""
     return Chip(
@@ -113,6 +119,7 @@ def chip(target: Target) -> Chip:
         target.alignment_bytes,
         target.max_input_queues,
         target.formats,
+        target.wide_accumulation,
     )
 
 
@@ -238,10 +245,15 @@ class _Builder:
         return op.result
 
     def settings(self, group: Group, format_: str) -> dict[str, str]:
-        """Fidelity, and the formats of intermediates and accumulation as far as rules give one; format_: of the result."""
-        found = {"fidelity": "HiFi3" if format_ in ("Float16", "Float16_b") else "HiFi4"}
+        """Fidelity, and the formats of intermediates and accumulation where rules or the target ask for others than Float32.
+
+        format_: of the result.
+        """
+        found = {"fidelity": usual_fidelity(format_)}
         if group.on_host or self.unit.target.is_host:
             return found
+        if not self.unit.target.wide_accumulation:
+            found["accumulate"] = found["intermediate"] = self.unit.target.accumulator(format_)
         choices = {key: choice for key, choice in chosen(group.main, self.rules).items() if key in Rule.COMPUTED}
         if choices:
             message = ", ".join(f"{key} {value}" for key, (value, _) in choices.items())
@@ -342,6 +354,7 @@ def _argument(port: Port, queue: QueueOp, kind: str, count: int) -> Argument:
     """How the user sees a port: the shape of all microbatches together, in the source's dtype."""
     tensor = plain_type(queue.tensor)
     shape = (tensor.shape[0] * count, *tensor.shape[1:]) if port.streamed else tensor.shape
-    if port.dtype is None:
+    dtype = format_named(tensor.format).storage if port.dtype is None and tensor.layout == "rows" else port.dtype
+    if dtype is None:
         raise Error("E0302", f"argument or result '{port.name}' has no dtype (ttc.dtype)")
-    return Argument(port.name, kind, queue.sym, shape, str(port.dtype), port.streamed, port.updates)  # pyright: ignore[reportArgumentType]
+    return Argument(port.name, kind, queue.sym, shape, str(dtype), port.streamed, port.updates)  # pyright: ignore[reportArgumentType]

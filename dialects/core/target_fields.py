@@ -1,0 +1,202 @@
+"""Types and ranges of a target's fields: what a description may say, wherever it comes from."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+from ttc.dialects.core.errors import Error, nearest
+from ttc.dialects.core.formats import FORMATS
+
+Reader = Callable[[Any], Any]
+"""Raw value -> the field's; raises ValueError with what it should be."""
+
+MAX_GRID = 64
+MAX_BYTES = 1 << 48
+NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]{0,63}")
+REQUIRED = ("name", "arch", "chips", "grid", "tile", "kernels", "formats")
+KERNELS = ("fused", "buda")
+
+
+def checked(raw: dict[str, Any], where: str) -> dict[str, Any]:
+    """Values of the fields given, each of its type and in its range, and in accord with each other.  Raises E0101 naming the field.
+
+    A whole description has the REQUIRED ones; parts of one may be checked alone.
+    """
+    found: dict[str, Any] = {}
+    for key, value in raw.items():
+        try:
+            found[key] = READERS[key](value)
+        except ValueError as error:
+            raise Error("E0101", f"field '{key}' cannot be {_shown(value)}", where=where, hint=str(error)) from None
+    if "name" in found:
+        _check_whole(found, where)
+    return found
+
+
+def _shown(value: Any) -> str:
+    text = repr(value) if not isinstance(value, int) or abs(value) < MAX_BYTES**2 else "so large a number"
+    return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+def _check_whole(found: dict[str, Any], where: str) -> None:
+    missing = [key for key in REQUIRED if key not in found]
+    if missing:
+        raise Error("E0101", f"field '{missing[0]}' is missing", where=where)
+
+    def require(holds: bool, key: str, message: str) -> None:
+        if not holds:
+            raise Error("E0101", f"field '{key}' {message}", where=where)
+
+    grid = found["grid"]
+    require((grid is None) == (found["tile"] is None), "tile", "goes with a grid")
+    if grid is None:
+        return
+    host = [name for name in found["formats"] if not FORMATS[name].device]
+    require(not host, "formats", f"names '{host[:1]}', which no device has")
+    for key in ("l1_bytes", "l1_usable_bytes", "dst_tiles", "dram_channels", "dram_channel_bytes", "max_input_queues"):
+        require(found.get(key, 0) > 0, key, "is missing or not positive")
+    require(found["l1_usable_bytes"] <= found["l1_bytes"], "l1_usable_bytes", "exceeds l1_bytes")
+    require(found.get("dram_reserved_bytes", 0) < found["dram_channel_bytes"], "dram_reserved_bytes", "leaves nothing of a channel")
+    require(len(found.get("rows", ())) == grid[0], "rows", f"names {len(found.get('rows', ()))} rows, but the grid has {grid[0]}")
+
+
+# ---- kinds of values ---------------------------------------------------------------------------------------------------------------------
+
+
+def integer(low: int, high: int) -> Reader:
+    """A whole number in [low, high]; neither text nor a boolean."""
+
+    def read(raw: Any) -> int:
+        if type(raw) is not int or not low <= raw <= high:
+            raise ValueError(f"it takes a whole number from {low} to {high}")
+        return raw
+
+    return read
+
+
+def number(low: float, high: float) -> Reader:
+    """A number in [low, high]."""
+
+    def read(raw: Any) -> float:
+        if type(raw) not in (int, float) or not low <= raw <= high:
+            raise ValueError(f"it takes a number from {low:g} to {high:g}")
+        return float(raw)
+
+    return read
+
+
+def items(raw: Any, read: Reader, most: int, least: int = 0) -> tuple[Any, ...]:
+    """A list of least to most items without repetition."""
+    if not isinstance(raw, list | tuple) or not least <= len(raw) <= most:
+        raise ValueError(f"it takes a list of {least} to {most} items")
+    found = tuple(read(item) for item in raw)
+    if len(set(found)) != len(found):
+        raise ValueError("it names something twice")
+    return found
+
+
+def word(choices: tuple[str, ...]) -> Reader:
+    """One of a few words."""
+
+    def read(raw: Any) -> str:
+        if not isinstance(raw, str) or raw not in choices:
+            raise ValueError(nearest(str(raw)[:40], choices) or f"known: {', '.join(choices)}")
+        return raw
+
+    return read
+
+
+def _name(raw: Any) -> str:
+    if not isinstance(raw, str) or not NAME.fullmatch(raw):
+        raise ValueError("it takes a name of at most 64 letters, digits and . _ + -")
+    return raw
+
+
+def _label(raw: Any) -> str:
+    if not isinstance(raw, str) or len(raw) > 64 or not raw.isprintable():
+        raise ValueError("it takes a short text")
+    return raw
+
+
+def _flag(raw: Any) -> bool:
+    if not isinstance(raw, bool):
+        raise ValueError("it takes true or false")
+    return raw
+
+
+def _alignment(raw: Any) -> int:
+    if type(raw) is not int or not 16 <= raw <= 4096 or raw & (raw - 1):
+        raise ValueError("it takes a power of two from 16 to 4096")
+    return raw
+
+
+def _grid(raw: Any) -> tuple[int, int] | None:
+    if raw is None:
+        return None
+    if not isinstance(raw, list | tuple) or len(raw) != 2:
+        raise ValueError("it takes [rows, columns]")
+    side = integer(1, MAX_GRID)
+    return side(raw[0]), side(raw[1])
+
+
+def _tile(raw: Any) -> tuple[int, int] | None:
+    if raw is not None and (not isinstance(raw, list | tuple) or tuple(raw) != (32, 32)):
+        raise ValueError("it takes [32, 32]")
+    return None if raw is None else (32, 32)
+
+
+def _packets(raw: Any) -> tuple[tuple[int, float], ...]:
+    size, rate = integer(1, 1 << 24), number(0.001, 1e6)
+
+    def pair(item: Any) -> tuple[int, float]:
+        if not isinstance(item, list | tuple) or len(item) != 2:
+            raise ValueError("it takes pairs of bytes and bytes a cycle")
+        return size(item[0]), rate(item[1])
+
+    found = items(raw, pair, 64)
+    if [p[0] for p in found] != sorted({p[0] for p in found}):
+        raise ValueError("it takes packets of growing size")
+    return found
+
+
+def _rows(raw: Any) -> tuple[int, ...]:
+    return items(raw, integer(0, MAX_GRID - 1), MAX_GRID)
+
+
+def _formats(raw: Any) -> tuple[str, ...]:
+    return items(raw, word(tuple(FORMATS)), len(FORMATS), 1)
+
+
+_BYTES = integer(0, MAX_BYTES)
+_RATE = number(0.0, 1e15)
+READERS: dict[str, Reader] = {
+    "name": _name,
+    "arch": _name,
+    "chips": integer(1, 1024),
+    "grid": _grid,
+    "tile": _tile,
+    "kernels": word(KERNELS),
+    "formats": _formats,
+    "chip": _label,
+    "rows": _rows,
+    "harvestable_rows": _rows,
+    "clock_hz": number(1e6, 1e11),
+    "l1_bytes": _BYTES,
+    "l1_usable_bytes": _BYTES,
+    "dst_tiles": integer(0, 1024),
+    "wide_accumulation": _flag,
+    "dram_channels": integer(1, 1024),
+    "dram_channel_bytes": _BYTES,
+    "dram_reserved_bytes": _BYTES,
+    "dram_ports": integer(0, 64),
+    "dram_channel_bytes_per_second": _RATE,
+    "alignment_bytes": _alignment,
+    "noc_link_bytes_per_cycle": _RATE,
+    "noc_bytes_per_cycle": _RATE,
+    "noc_packets": _packets,
+    "eth_links": integer(0, 1024),
+    "eth_bytes_per_cycle": _RATE,
+    "max_input_queues": integer(0, 1024),
+}
