@@ -96,7 +96,7 @@ def element_type(dtype: np.dtype) -> builtin.AnyFloat | builtin.IntegerType:
 @cache
 def tensor_type(spec: Spec) -> builtin.TensorType:
     """The builtin tensor type of a spec; one object a spec."""
-    return builtin.TensorType(element_type(spec.dtype), spec.shape)
+    return builtin.TensorType(element_type(spec.dtype), [builtin.DYNAMIC_INDEX if d == DYNAMIC else d for d in spec.shape])
 
 
 @cache
@@ -105,7 +105,7 @@ def spec_of(type_: Attribute) -> Spec:
     if isinstance(type_, builtin.TensorType):
         dtype = _DTYPES.get(type_.element_type)
         if dtype is not None:
-            return Spec(type_.get_shape(), dtype)
+            return Spec(tuple(DYNAMIC if d == builtin.DYNAMIC_INDEX else d for d in type_.get_shape()), dtype)
     raise Error("E0302", f"{type_} is not a tensor type of dialect nn")
 
 
