@@ -1,0 +1,77 @@
+"""Suppression of overlapping boxes, by hand and against a loop over pairs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.ops.cases import check_error, check_op, spec
+from ttc.dialects.nn.detection import NonMaxSuppressionOp
+
+RNG = np.random.default_rng(11)
+BOXES = np.array([[[0, 0, 1, 1], [0, 0.1, 1, 1.1], [0, -0.1, 1, 0.9], [0, 10, 1, 11], [0, 10.1, 1, 11.1], [0, 100, 1, 101]]], np.float32)
+SCORES = np.array([[[0.9, 0.75, 0.6, 0.95, 0.5, 0.3]]], np.float32)
+ATTRS = {"centered": False, "most": 3, "overlap": 0.5}
+
+
+def rows(*boxes: int) -> np.ndarray:
+    return np.array([(0, 0, box) for box in boxes], np.int64).reshape(-1, 3)
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({}, rows(3, 0, 5)),
+        ({"most": 2}, rows(3, 0)),
+        ({"most": 0}, rows()),
+        ({"least_score": 0.4}, rows(3, 0)),
+        ({"least_score": 0.95}, rows()),
+        ({"overlap": 1.0, "most": 9}, rows(3, 0, 1, 2, 4, 5)),
+    ],
+)
+def test_limits(changes: dict[str, Any], expected: np.ndarray) -> None:
+    check_op(NonMaxSuppressionOp, [BOXES, SCORES], {**ATTRS, **changes}, expected)
+
+
+def test_corners_in_any_order_and_centres_are_the_same_boxes() -> None:
+    flipped = BOXES[..., [2, 3, 0, 1]]
+    check_op(NonMaxSuppressionOp, [flipped, SCORES], ATTRS, rows(3, 0, 5))
+    low, high = BOXES[..., :2], BOXES[..., 2:]
+    centres = np.concatenate([(low + high) / 2, high - low], axis=-1)
+    check_op(NonMaxSuppressionOp, [centres, SCORES], {**ATTRS, "centered": True}, rows(3, 0, 5))
+
+
+def overlap(a: np.ndarray, b: np.ndarray) -> float:
+    height, width = (min(a[i + 2], b[i + 2]) - max(a[i], b[i]) for i in (0, 1))
+    shared = max(height, 0) * max(width, 0)
+    return shared / ((a[2] - a[0]) * (a[3] - a[1]) + (b[2] - b[0]) * (b[3] - b[1]) - shared)
+
+
+def test_images_and_classes_against_pairs() -> None:
+    corner = RNG.random((2, 20, 2))
+    boxes = np.concatenate([corner, corner + 0.1 + RNG.random((2, 20, 2)) / 2], axis=-1).astype(np.float32)
+    scores = RNG.random((2, 3, 20)).astype(np.float32)
+    expected: list[tuple[int, int, int]] = []
+    for image, kind in np.ndindex(2, 3):
+        kept: list[int] = []
+        for box in np.argsort(-scores[image, kind]):
+            if len(kept) < 6 and all(overlap(boxes[image, k], boxes[image, box]) <= 0.3 for k in kept):
+                kept.append(int(box))
+        expected += [(image, kind, box) for box in kept]
+    check_op(NonMaxSuppressionOp, [boxes, scores], {"centered": False, "most": 6, "overlap": 0.3}, np.array(expected))
+
+
+def test_empty_boxes_overlap_nothing() -> None:
+    boxes = np.zeros((1, 3, 4), np.float32)
+    check_op(NonMaxSuppressionOp, [boxes, np.ones((1, 1, 3), np.float32)], ATTRS, rows(0, 1, 2))
+
+
+def test_types() -> None:
+    assert NonMaxSuppressionOp.infer(spec(2, 5, 4), spec(2, 7, 5), **ATTRS) == spec(-1, 3, dtype="int64")
+    check_error("E0401", NonMaxSuppressionOp, [spec(2, 5, 3), spec(2, 7, 5)], ATTRS)
+    check_error("E0401", NonMaxSuppressionOp, [spec(2, 5, 4), spec(2, 7, 6)], ATTRS)
+    check_error("E0402", NonMaxSuppressionOp, [spec(2, 5, 4), spec(2, 7, 5)], {**ATTRS, "most": -1})
+    check_error("E0402", NonMaxSuppressionOp, [spec(2, 5, 4), spec(2, 7, 5)], {**ATTRS, "overlap": float("nan")})
+    check_error("E0403", NonMaxSuppressionOp, [spec(2, 5, 4, dtype="int32"), spec(2, 7, 5, dtype="int32")], ATTRS)
