@@ -16,6 +16,7 @@ from ttc.passes.nn.fold_shapes import FoldShapes
 from ttc.passes.nn.fold_transpose import FoldTranspose
 from ttc.passes.nn.fuse_activation import FuseActivation
 from ttc.passes.nn.fuse_bias import FuseBias
+from ttc.passes.nn.group_heads import GroupHeads
 from ttc.passes.nn.keep_sources import KeepSources
 from ttc.passes.nn.recognize_attention import RecognizeAttention
 from ttc.passes.nn.recognize_gelu import RecognizeGelu
@@ -55,6 +56,7 @@ def stages(target: Target, format: str | None = None, precision: str = "float32"
             RecognizeRmsNorm(),
             RecognizeRotary(),
             RecognizeAttention(),
+            GroupHeads(),
             FoldBatchNorm(),
             FuseBias(),
             ChannelsLast(),
