@@ -119,26 +119,36 @@ class Archive:
             return json_text.loads(bytes(self.member(NETLIST)))
 
     def tensor(self, key: str) -> NDArray:
-        """A tensor in its storage dtype, read-only.  Raises E0304."""
+        """A tensor as numbers, in the narrowest dtype that holds them; read-only.  Raises E0304."""
         stored = self.manifest.tensors.get(key)
         if stored is None:
             raise Error("E0304", f"the archive holds no tensor '{key}'", str(self.path), nearest(key, self.manifest.tensors))
-        dtype = format_named(stored.format).storage
-        if prod(stored.shape) == 0:
-            return np.empty(stored.shape, dtype)
-        return np.frombuffer(self.member(stored.member), dtype).reshape(stored.shape)
+        format_, packed = format_named(stored.format), self._packed(stored)
+        if format_.storage == format_.array_dtype:
+            return packed
+        values = format_.unpack(packed, stored.shape)
+        values.flags.writeable = False
+        return values
 
     def sources(self) -> dict[str, TensorSource]:
         """All tensors, by key, in the order of the archive."""
-        return {key: self._source(key, stored) for key, stored in self.manifest.tensors.items()}
+        return {key: self._source(stored) for key, stored in self.manifest.tensors.items()}
 
     def debug(self) -> dict[str, str]:
         """Texts under `debug/`, by file name."""
         names = [name for name in self.entries if name.startswith("debug/")]
         return {name.removeprefix("debug/"): bytes(self.member(name)).decode("utf-8", "replace") for name in names}
 
-    def _source(self, key: str, stored: StoredTensor) -> TensorSource:
-        return TensorSource(stored.shape, stored.format, lambda: self.tensor(key))
+    def _source(self, stored: StoredTensor) -> TensorSource:
+        return TensorSource(stored.shape, stored.format, lambda: self._packed(stored))
+
+    def _packed(self, stored: StoredTensor) -> NDArray:
+        """A tensor as its format packs it: a view of the mapping."""
+        format_ = format_named(stored.format)
+        shape = format_.stored_shape(stored.shape)
+        if prod(shape) == 0:
+            return np.empty(shape, format_.storage)
+        return np.frombuffer(self.member(stored.member), format_.storage).reshape(shape)
 
 
 def open_archive(path: str | os.PathLike[str], *, verify_tensors: bool = True, threads: int | None = None) -> Archive:
@@ -216,7 +226,7 @@ def _check_members(manifest: Manifest, entries: Mapping[str, Entry]) -> None:
     if sorted(files) != sorted(name for name in manifest.members if name.startswith("tensors/")):
         raise Error("E0703", "the tensors of the manifest and of the archive differ")
     for key, stored in manifest.tensors.items():
-        size = format_named(stored.format).size_bytes(prod(stored.shape))
+        size = format_named(stored.format).size_bytes(stored.shape)
         if manifest.members[stored.member].size != size:
             raise Error("E0704", f"tensor '{key}' takes {size} bytes, but its member has {manifest.members[stored.member].size}")
 

@@ -15,7 +15,7 @@ from ttc.dialects.netlist.model import Argument, Netlist
 
 FORMAT_VERSION = 1
 """Of the archives that this version writes and reads."""
-DTYPE_NAMES = frozenset(str(f.storage) for f in FORMATS.values())
+DTYPE_NAMES = frozenset(str(f.array_dtype) for f in FORMATS.values())
 """Element types that users' arrays can have."""
 _MAX_RANK = 32
 _MAX_ELEMENTS = 1 << 48

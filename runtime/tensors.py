@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from math import prod
 from threading import Lock
 
 import numpy as np
@@ -28,7 +27,7 @@ class TensorSource:
     Args:
         shape: elements a dimension.
         format: name of the data format that it is stored in.
-        load: its value, in any dtype that the format converts from; the storage dtype is taken as it is.
+        load: its value, in any dtype that the format converts from; an array of the storage dtype is taken as it is: the value packed.
         release: called when the value will not be needed soon.
     """
 
@@ -50,35 +49,39 @@ class TensorSource:
     @property
     def size_bytes(self) -> int:
         """Bytes of the stored value."""
-        return format_named(self.format).size_bytes(prod(self.shape))
+        return format_named(self.format).size_bytes(self.shape)
 
     def chunks(self) -> Iterator[memoryview]:
         """The stored bytes, in pieces of bounded size.  Raises E0901 if the value is not of the shape announced."""
         format_ = format_named(self.format)
-        flat = self._loaded().reshape(-1)
-        step = max(_CHUNK_BYTES // max(format_.storage.itemsize, flat.dtype.itemsize), 1)
-        for start in range(0, flat.size, step):
-            yield format_.pack(flat[start : start + step]).view(np.uint8).data
-        del flat
+        value = self._loaded(format_)
+        together = value.shape[-1] if format_.is_block and value.dtype != format_.storage and value.size and value.ndim else 1
+        rows = value.reshape(-1, together) if together > 1 else value.reshape(-1)
+        step = max(_CHUNK_BYTES // (together * max(format_.storage.itemsize, rows.dtype.itemsize)), 1)
+        for start in range(0, len(rows), step):
+            yield format_.pack(rows[start : start + step]).reshape(-1).view(np.uint8).data
+        del value, rows
         self.release()
 
     def value(self) -> NDArray:
         """The value as engines hold it: rounded to the format, in its compute dtype; read-only."""
         format_ = format_named(self.format)
-        value = _unpack(format_, format_.pack(self._loaded())).view()
+        loaded = self._loaded(format_)
+        value = (_unpack(format_, loaded, self.shape) if loaded.dtype == format_.storage else format_.round(loaded)).view()
         value.flags.writeable = False
         return value
 
-    def _loaded(self) -> NDArray:
+    def _loaded(self, format_: Format) -> NDArray:
         value = self.load()
-        if value.shape != self.shape:
-            raise Error("E0901", f"a tensor has shape {list(value.shape)} where {list(self.shape)} was announced")
+        announced = format_.stored_shape(self.shape) if value.dtype == format_.storage else self.shape
+        if value.shape != announced:
+            raise Error("E0901", f"a tensor has shape {list(value.shape)} where {list(announced)} was announced")
         return value
 
 
-def _unpack(format_: Format, stored: NDArray) -> NDArray:
+def _unpack(format_: Format, stored: NDArray, shape: tuple[int, ...]) -> NDArray:
     """Stored elements in the compute dtype; bytes of a Bool other than 0 and 1 count as true."""
-    return stored.view(np.uint8) != 0 if stored.dtype == np.bool_ else format_.unpack(stored)
+    return stored.view(np.uint8) != 0 if stored.dtype == np.bool_ else format_.unpack(stored, shape)
 
 
 class Constants:

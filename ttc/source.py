@@ -103,7 +103,7 @@ def named_weights(module: ModuleOp) -> dict[str, Spec]:
     for queue in queues_of(module).values():
         if queue.key is not None:
             stored = plain_type(queue.tensor)
-            found.setdefault(queue.key, Spec(stored.shape, format_named(stored.format).storage))
+            found.setdefault(queue.key, Spec(stored.shape, format_named(stored.format).array_dtype))
     return found
 
 

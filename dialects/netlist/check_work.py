@@ -34,7 +34,7 @@ def type_problem(type_: TensorType) -> str | None:
         return error.message
     if tile is not None and -1 in type_.shape:
         return f"shape {list(type_.shape)} depends on data, but its layout is {type_.layout}"
-    if -1 not in type_.shape and format_named(type_.format).size_bytes(type_.elements) > MAX_TENSOR_BYTES:
+    if -1 not in type_.shape and format_named(type_.format).size_bytes(type_.shape) > MAX_TENSOR_BYTES:
         return f"a tensor of shape {list(type_.shape)} is too large"
     return None
 

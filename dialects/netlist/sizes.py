@@ -35,7 +35,7 @@ def queue_buffer_bytes(tensor: TensorType, entries: int, blocking: Blocking | No
     if tile is None:
         if blocking is not None:
             raise Error("E0602", "a tensor in row layout has no blocks")
-        return entries * format_named(tensor.format).size_bytes(tensor.elements)
+        return entries * format_named(tensor.format).size_bytes(tensor.shape)
     if blocking is None:
         raise Error("E0602", f"a tensor in layout {tensor.layout} needs blocks")
     return entries * blocking.tiles * tile_bytes(tensor.format, tile, chip)

@@ -30,7 +30,7 @@ Rule: TypeAlias = "Callable[[Any, Lowering], SSAValue | Sequence[SSAValue]]"
 Wishes: TypeAlias = "Callable[[Any], dict[SSAValue, int]]"
 FunctionT = TypeVar("FunctionT")
 
-NARROWER = {"Int64": "Int32", "Int16": "Int32", "Bool": "UInt8"}
+NARROWER = {"Int64": "Int32", "Int16": "Int32", "Bool": "UInt8", "Half": "Float16"}
 """What holds the values of a format that a target lacks."""
 
 MAX_RANK = 4

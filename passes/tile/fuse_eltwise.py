@@ -128,7 +128,7 @@ def _body(ops: Sequence[MapOp | CastOp | ConstantOp], inputs: Sequence[SSAValue]
 def _widened(tile: Tile) -> Tile:
     """Values inside a region are held in Float32 where their format is narrower."""
     format_ = FORMATS[tile.format]
-    return tile.with_(format="Float32") if format_.is_float and format_.storage.itemsize < 4 else tile
+    return tile.with_(format="Float32") if format_.is_float and format_.compute.itemsize == 4 else tile
 
 
 def _is_literal(value: SSAValue) -> bool:
