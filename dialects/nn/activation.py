@@ -115,6 +115,21 @@ class GeluOp(UnaryOp):
 
 
 @irdl_op_definition
+class GeluTanhOp(UnaryOp):
+    """nn.gelu in its tanh form, by a name of its own: as matmuls and convolutions name it as their activation.
+
+    y = x * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 x^3))) / 2.
+
+    Args:    x: tensor[...], floating point.
+    Returns: y: shape and dtype of x.
+    Raises:  E0403 for another dtype.
+    Source:  torch.nn.functional.gelu (approximate="tanh").
+    """
+
+    name = "nn.gelu_tanh"
+
+
+@irdl_op_definition
 class LeakyReluOp(UnaryOp):
     """Leaky rectifier: y = x where x >= 0, alpha * x elsewhere.
 

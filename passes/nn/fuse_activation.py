@@ -5,7 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from ttc.dialects.nn.activation import ClipOp, GeluOp, HardSwishOp, LeakyReluOp, ReluOp, SigmoidOp, SiluOp, TanhOp
+from ttc.dialects.nn.activation import (
+    ClipOp,
+    EluOp,
+    GeluOp,
+    GeluTanhOp,
+    HardSigmoidOp,
+    HardSwishOp,
+    LeakyReluOp,
+    ReluOp,
+    SigmoidOp,
+    SiluOp,
+    TanhOp,
+)
 from ttc.dialects.nn.base import NNOp
 from ttc.dialects.nn.conv import Conv2dOp
 from ttc.dialects.nn.linear import MatmulOp
@@ -30,13 +42,13 @@ class FuseActivation(Pass):
             : (tensor<4x8xf32>, tensor<8x3xf32>) -> tensor<4x3xf32>
         return %2 : tensor<4x3xf32>
     Missed:
-        the matmul or convolution has another user, or an activation already; the tanh form of gelu.
+        the matmul or convolution has another user, or an activation already.
     """
 
     name: ClassVar[str] = "fuse-activation"
 
     def apply(self, unit: Unit, rewriter: Rewriter) -> None:
-        kinds = (ReluOp, ClipOp, GeluOp, SigmoidOp, TanhOp, SiluOp, HardSwishOp, LeakyReluOp)
+        kinds = (ReluOp, ClipOp, GeluOp, GeluTanhOp, SigmoidOp, TanhOp, SiluOp, HardSwishOp, HardSigmoidOp, LeakyReluOp, EluOp)
         sweep_entries(unit, rewriter, {kind: lambda op: _fuse(op, rewriter) for kind in kinds})
 
 
@@ -44,14 +56,11 @@ def _fuse(activation: NNOp, rewriter: Rewriter) -> None:
     op = owner(activation.operands[0], MatmulOp, Conv2dOp)
     if op is None:
         return
-    mnemonic = activation.name.removeprefix("nn.")
-    args = _arguments(activation)
+    mnemonic, args = _named(activation)
     if not single_use(op.results[0]):
         rewriter.missed(activation, f"{op.name} before it has other users, so {mnemonic} stays an op")
     elif attr(op, "activation") is not None:
         rewriter.missed(activation, f"{op.name} before it has the activation {attr(op, 'activation')} already")
-    elif args is None:
-        rewriter.missed(activation, f"this form of {mnemonic} cannot be an activation")
     elif rewriter.allow("fuse-activation", activation):
         new = rebuilt(
             rewriter,
@@ -67,11 +76,12 @@ def _fuse(activation: NNOp, rewriter: Rewriter) -> None:
         rewriter.erase_dead(op)
 
 
-def _arguments(op: NNOp) -> tuple[float, ...] | None:
-    """The activation's float attributes in the order of its fields; None if it has others that matter."""
+def _named(op: NNOp) -> tuple[str, tuple[float, ...]]:
+    """The name by which an op is an activation, and its float attributes in the order of its fields."""
     if isinstance(op, GeluOp):
-        return () if attr(op, "approximate") in (None, "none") else None
+        return "gelu_tanh" if attr(op, "approximate") == "tanh" else "gelu", ()
+    mnemonic = op.name.removeprefix("nn.")
     if isinstance(op, ClipOp):
         low, high = attr(op, "min"), attr(op, "max")
-        return (-INFINITY if low is None else low, INFINITY if high is None else high)
-    return tuple(value for value in op.plain_attrs().values() if isinstance(value, float))
+        return mnemonic, (-INFINITY if low is None else low, INFINITY if high is None else high)
+    return mnemonic, tuple(value for value in op.plain_attrs().values() if isinstance(value, float))

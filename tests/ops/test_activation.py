@@ -20,6 +20,7 @@ def test_activations_agree_with_torch() -> None:
     functional = torch.nn.functional
     rows = [
         (activation.GeluOp, {"approximate": "tanh"}, functional.gelu(torch.tensor(x), approximate="tanh")),
+        (activation.GeluTanhOp, {}, functional.gelu(torch.tensor(x), approximate="tanh")),
         (activation.SiluOp, {}, functional.silu(torch.tensor(x))),
         (activation.SoftplusOp, {}, functional.softplus(torch.tensor(x))),
         (activation.HardSwishOp, {}, functional.hardswish(torch.tensor(x))),

@@ -61,6 +61,11 @@ def gelu(x: NDArray, *, approximate: str = "none") -> NDArray:
     """x * Phi(x), Phi by erf or by tanh."""
     if approximate == "none":
         return _by_pieces(_gelu, x)
+    return gelu_tanh(x)
+
+
+def gelu_tanh(x: NDArray) -> NDArray:
+    """x * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 x^3))) / 2."""
     inner = (x + 0.044715 * (x * x * x)) * float(np.sqrt(2 / np.pi))
     return 0.5 * x * (1 + np.tanh(inner))
 
