@@ -12,6 +12,7 @@ from ttc.passes.nn.canonicalize import Canonicalize
 from ttc.passes.nn.channels_last import ChannelsLast
 from ttc.passes.nn.consteval import Consteval
 from ttc.passes.nn.fold_batch_norm import FoldBatchNorm
+from ttc.passes.nn.fold_scale import FoldScale
 from ttc.passes.nn.fold_shapes import FoldShapes
 from ttc.passes.nn.fold_transpose import FoldTranspose
 from ttc.passes.nn.fuse_activation import FuseActivation
@@ -60,7 +61,9 @@ def stages(target: Target, format: str | None = None, precision: str = "float32"
             RecognizeAttention(),
             GroupHeads(),
             FoldBatchNorm(),
+            FoldScale(),
             FuseBias(),
+            FoldScale(),
             ChannelsLast(),
             Canonicalize(),
             FoldTranspose(),

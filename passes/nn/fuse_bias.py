@@ -54,7 +54,7 @@ def _fuse(add: AddOp, rewriter: Rewriter) -> None:
 def _fuse_into(op: NNOp, add: AddOp, constant: SSAValue, rewriter: Rewriter) -> None:
     result = op.results[0]
     old = op.named_operands()[2]
-    channels = _channels(op, shape_of(constant))
+    channels = channels_of(op, shape_of(constant))
     if not single_use(result):
         rewriter.missed(add, f"{op.name} before it has other users, so the bias stays an add")
     elif attr(op, "activation") is not None:
@@ -73,7 +73,7 @@ def _fuse_into(op: NNOp, add: AddOp, constant: SSAValue, rewriter: Rewriter) -> 
         rewriter.erase_dead(op)
 
 
-def _channels(op: NNOp, shape: tuple[int, ...]) -> int | None:
+def channels_of(op: NNOp, shape: tuple[int, ...]) -> int | None:
     """Channels of the op's result, if a constant of that shape has one number for each; None otherwise."""
     result = shape_of(op.results[0])
     axis = -3 if attr(op, "layout") == "nchw" else -1
