@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from functools import cache
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation
 
 from ttc.dialects.core.ir import TtcOp, blocks_of, entry_functions
 from ttc.dialects.core.weights import WeightStore
+from ttc.dialects.nn.pieces import SplitOp
 from ttc.passes.base import Pass, Rewriter, Unit
-from ttc.passes.nn import rules_algebra, rules_indexing, rules_regroup, rules_views
+from ttc.passes.nn import rules_algebra, rules_indexing, rules_pieces, rules_regroup, rules_views
 from ttc.passes.nn.rules import Rule
 
 
@@ -54,7 +55,7 @@ class Canonicalize(Pass):
 def _rules() -> dict[type[Operation], list[Rule]]:
     """Rules by the op they look at, in the order they are tried."""
     table: dict[type[Operation], list[Rule]] = {}
-    for rule in (*rules_algebra.rules(), *rules_views.rules(), *rules_regroup.rules(), *rules_indexing.rules()):
+    for rule in (*rules_algebra.rules(), *rules_views.rules(), *rules_regroup.rules(), *rules_pieces.rules(), *rules_indexing.rules()):
         for kind in rule.kinds:
             table.setdefault(kind, []).append(rule)
     return table
@@ -68,7 +69,15 @@ def _simplify(function: FuncOp, weights: WeightStore, rewriter: Rewriter) -> Non
         for _ in range(4):
             new = None if new is None else _apply_rules(new, weights, rewriter)
 
-    handlers: dict[type[Operation], Callable[[Operation], None]] = dict.fromkeys(_rules(), handle)
+    def unsplit(op: SplitOp) -> None:
+        parts = rules_pieces.joined(op)
+        if parts is not None and rewriter.allow("joined", op):
+            rewriter.applied(op, "joined: nn.split takes apart what nn.concat joined")
+            rewriter.replace(op, parts)
+        elif parts is None:
+            handle(op)
+
+    handlers: dict[type[Operation], Callable[[Any], None]] = {**dict.fromkeys(_rules(), handle), SplitOp: unsplit}
     rewriter.sweep(function, handlers)
 
 
