@@ -11,7 +11,7 @@ from xdsl.dialects.builtin import ModuleOp
 from ttc import __version__
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.ir import module_attr, print_op, set_module_attr, verify
-from ttc.dialects.core.targets import load_target
+from ttc.dialects.core.targets import Target, described, harvest, is_target_file, load_target, parse_rows, target_of
 from ttc.files import require_folder
 from ttc.instruments.dump import Dump
 from ttc.instruments.timing import StageTime, Timing
@@ -58,7 +58,7 @@ def compile_path(path: Path, options: CompileOptions, instruments: Sequence[Inst
     if options.dump is not None:
         require_folder(options.dump)
     if "target" in options.given:
-        load_target(options.target)
+        harvested(load_target(options.target), options)
     timing = Timing()
     source = open_source(path, options)
     return compile_source(source, options, instruments, timing)
@@ -71,8 +71,9 @@ def compile_source(source: Source, options: CompileOptions, instruments: Sequenc
     """
     if STAGES.index(options.to) < STAGES.index(source.stage):
         raise Error("E0305", f"the IR is at the end of stage '{source.stage}', past '{options.to}'")
+    asked = options.target if "target" in options.given else None
     options = with_recorded(source.module, options)
-    unit = Unit(source.module, source.weights, load_target(options.target))
+    unit = Unit(source.module, source.weights, harvested(_machine(source.module, asked, options.target), options))
     set_module_attr(unit.module, "options", options.recorded())
     timing = timing or Timing()
     watchers: list[Instrument] = [*instruments, timing]
@@ -88,6 +89,30 @@ def compile_source(source: Source, options: CompileOptions, instruments: Sequenc
     for watcher in watchers:
         watcher.finish()
     return Result(unit, options.to, options, package, tuple(timing.stages))
+
+
+def harvested(target: Target, options: CompileOptions) -> Target:
+    """The machine without the rows of cores that an option takes off it.  Raises E0101."""
+    return target if options.harvested_rows is None else harvest(target, parse_rows(options.harvested_rows))
+
+
+def _machine(module: ModuleOp, asked: str | None, name: str) -> Target:
+    """The machine compiled for; one that a file describes is recorded in the module, so that IR can be resumed without the file.
+
+    asked: what the option names, None if it was not given; name: of the machine, as far as the module records one.
+    Raises E0101 if the module records another machine than asked for.
+    """
+    recorded = module_attr(module, "target")
+    if recorded is not None:
+        target = target_of(recorded, "ttc.target")
+        if asked is not None and load_target(asked) != target:
+            raise Error("E0101", f"{flag_of('target')} {asked}: the IR was compiled for another target of that name")
+        return target
+    if asked is None or not is_target_file(asked):
+        return load_target(name)
+    target = load_target(asked)
+    set_module_attr(module, "target", described(target))
+    return target
 
 
 def following(stage: str) -> str:

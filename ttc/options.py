@@ -113,6 +113,10 @@ def _text(raw: Any) -> str:
     return raw
 
 
+def _machine(raw: Any) -> str:
+    return _text(str(raw) if isinstance(raw, Path) else raw)
+
+
 def _path(raw: Any) -> Path:
     if not isinstance(raw, str | Path) or not str(raw):
         raise ValueError("it takes a path")
@@ -127,6 +131,16 @@ def _integer(low: int) -> Callable[[Any], int]:
         return number
 
     return read
+
+
+def _rows(raw: Any) -> str:
+    """The canonical text of a number of rows, or of a list of them."""
+    from ttc.dialects.core.targets import parse_rows
+
+    if isinstance(raw, bool) or not isinstance(raw, int | str | list | tuple):
+        raise ValueError("it takes a number of rows, or a list of them: 1, [3, 7]")
+    rows = parse_rows(str(list(raw) if isinstance(raw, tuple) else raw))
+    return str(rows if isinstance(rows, int) else list(rows))
 
 
 _SHAPE = re.compile(r"\d{1,15}(x\d{1,15})*")
@@ -219,7 +233,12 @@ class CompileOptions(Options):
 
     TABLE: ClassVar[str] = "compile"
 
-    target: str = option("n150", "Machine to compile for; `ttc targets` lists them.", _text, "NAME", in_result=True)
+    target: str = option(
+        "n150", "Machine to compile for: one that `ttc targets` lists, or a descriptor file.", _machine, "NAME|FILE.yaml", in_result=True
+    )
+    harvested_rows: str | None = option(
+        None, "Rows of cores to leave unused: so many, or these by their NoC y.", _rows, "N|[Y,...]", in_result=True
+    )
     format: str = choice("source", "How tensors are stored between ops.", FORMATS, in_result=True)
     precision: str = choice("float32", "Of the multiplier on the CPU.", PRECISIONS, in_result=True)
     fidelity: str | None = option(
@@ -242,6 +261,12 @@ class CompileOptions(Options):
     from_: str | None = option(None, "The input is IR text at the end of this stage.", _word(STAGES[:-1]), "STAGE", choices=STAGES[:-1])
     weights: Path | None = option(None, "Archive or model that holds the weights of IR text.", _path, "FILE")
     dump: Path | None = option(None, "Write the IR after every pass to this folder.", _path, "DIR")
+
+    def recorded(self) -> dict[str, Any]:
+        """Options that change the result; a descriptor file by its stem, so that no path is recorded."""
+        from ttc.dialects.core.targets import target_label
+
+        return {**super().recorded(), "target": target_label(self.target)}
 
     @property
     def storage_format(self) -> str | None:

@@ -20,18 +20,13 @@ KERNELS = ("fused", "buda")
 
 
 def checked(raw: dict[str, Any], where: str) -> dict[str, Any]:
-    """Values of the fields given, each of its type and in its range, and in accord with each other.  Raises E0101 naming the field.
-
-    A whole description has the REQUIRED ones; parts of one may be checked alone.
-    """
+    """Values of the fields given, each of its type and in its range.  Raises E0101 naming the field."""
     found: dict[str, Any] = {}
     for key, value in raw.items():
         try:
             found[key] = READERS[key](value)
         except ValueError as error:
             raise Error("E0101", f"field '{key}' cannot be {_shown(value)}", where=where, hint=str(error)) from None
-    if "name" in found:
-        _check_whole(found, where)
     return found
 
 
@@ -40,7 +35,8 @@ def _shown(value: Any) -> str:
     return text if len(text) <= 60 else f"{text[:57]}..."
 
 
-def _check_whole(found: dict[str, Any], where: str) -> None:
+def check_whole(found: dict[str, Any], where: str) -> None:
+    """The fields make a whole description, and are in accord with each other.  Raises E0101."""
     missing = [key for key in REQUIRED if key not in found]
     if missing:
         raise Error("E0101", f"field '{missing[0]}' is missing", where=where)
@@ -187,7 +183,7 @@ READERS: dict[str, Reader] = {
     "l1_usable_bytes": _BYTES,
     "dst_tiles": integer(0, 1024),
     "wide_accumulation": _flag,
-    "dram_channels": integer(1, 1024),
+    "dram_channels": integer(0, 1024),
     "dram_channel_bytes": _BYTES,
     "dram_reserved_bytes": _BYTES,
     "dram_ports": integer(0, 64),

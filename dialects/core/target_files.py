@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import stat
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,6 @@ import yaml
 
 from ttc.dialects.core import soc
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.targets import Target, complete, target_of
 
 MAX_FILE_BYTES = 1 << 16
 """Descriptors take a few thousand bytes; the parser is slow."""
@@ -40,10 +40,11 @@ class _Loader(yaml.SafeLoader):
         return found
 
 
-def read_target(path: str) -> Target:
-    """The target that a file describes; it is called as the file is, unless the file names it.
+def read_fields(path: str) -> tuple[dict[str, Any], int | None]:
+    """Fields of the target that a file describes, and the number of its workers, harvested ones included, if it lists them.
 
-    Raises E0102 for a file that cannot be read or is no YAML mapping, E0101 for a field that is missing, unknown or out of its range.
+    The target is called as the file is, unless the file names it.  Raises E0102 for a file that cannot be read or is no YAML mapping,
+    E0101 for a field of an SoC descriptor that is missing, unknown or out of its range, and for a cluster.
     """
     file = Path(path)
     raw = _document(file)
@@ -51,13 +52,14 @@ def read_target(path: str) -> Target:
         raise Error("E0101", "it describes a cluster, not a chip", where=path, hint="give the descriptor of one chip")
     name = re.sub(r"[^A-Za-z0-9_.+-]", "_", file.stem)[:64].lstrip(".+-") or "file"
     if soc.is_soc(raw):
-        fields, workers = soc.fields_of(raw, name, path)
-        return target_of(complete(fields, path, workers), path)
-    return target_of(complete({"name": name, "chips": 1} | raw, path), path)
+        return soc.fields_of(raw, name, path)
+    return {"name": name, "chips": 1} | raw, None
 
 
 def _document(file: Path) -> dict[Any, Any]:
     try:
+        if not stat.S_ISREG(file.stat().st_mode):  # a pipe would never end
+            raise Error("E0102", f"{file} is not a regular file")
         with file.open("rb") as stream:
             data = stream.read(MAX_FILE_BYTES + 1)
     except (OSError, ValueError) as error:

@@ -11,7 +11,8 @@ from typing import Any
 import yaml
 
 from ttc.dialects.core.errors import Error, nearest
-from ttc.dialects.core.target_fields import checked
+from ttc.dialects.core.target_fields import check_whole, checked
+from ttc.dialects.core.target_files import read_fields
 
 DEFAULT = "n150"
 FILE_SUFFIXES = (".yaml", ".yml")
@@ -148,9 +149,8 @@ def _builtin(name: str) -> Target:
 def load_target(name: str) -> Target:
     """The target of that name, or the one that a descriptor file describes.  Raises E0101, E0102."""
     if is_target_file(name):
-        from ttc.dialects.core.target_files import read_target
-
-        return read_target(name)
+        raw, workers = read_fields(name)
+        return target_of(complete(raw, name, workers), name)
     if name not in target_names():
         raise Error("E0101", f"there is no target '{name}'", hint=nearest(name, target_names()))
     return _builtin(name)
@@ -162,7 +162,9 @@ def target_of(raw: dict[str, Any], where: str) -> Target:
     for key in raw:
         if key not in known:
             raise Error("E0101", f"there is no field '{str(key)[:40]}'", where=where, hint=nearest(str(key)[:40], known))
-    return Target(**checked(raw, where))
+    found = checked(raw, where)
+    check_whole(found, where)
+    return Target(**found)
 
 
 def described(target: Target) -> dict[str, Any]:
@@ -185,6 +187,8 @@ def complete(raw: dict[str, Any], where: str, workers: int | None = None) -> dic
     derived = {"l1_reserved_bytes", "dram_reserved"}
     found = {key: value for key, value in own.items() if key not in derived} | raw
     head = checked({key: found[key] for key in ("grid", "l1_bytes", "dram_channels")}, where)
+    if head["grid"] is None or head["dram_channels"] == 0:
+        raise Error("E0101", f"a target of architecture {arch} has cores and DRAM", where=where, hint="leave out grid and dram_channels")
     found.setdefault("l1_usable_bytes", max(head["l1_bytes"] - own["l1_reserved_bytes"], 0))
     if "dram_reserved_bytes" not in raw:
         cores = own["grid"][0] * own["grid"][1] if workers is None else workers

@@ -73,4 +73,5 @@ def costs(arch: str) -> dict[str, Any]:
     """Constants of an architecture; those of wormhole_b0 where none were measured."""
     text = (resources.files("ttc.runtime.perf") / "data" / "costs.yaml").read_text(encoding="utf-8")
     table: dict[str, Any] = yaml.safe_load(text)
-    return table.get(arch, table["wormhole_b0"])
+    usual, own = table["wormhole_b0"], table.get(arch, {})
+    return {key: {**value, **own.get(key, {})} if isinstance(value, dict) else own.get(key, value) for key, value in usual.items()}
