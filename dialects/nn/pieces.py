@@ -139,10 +139,11 @@ class SplitOp(NNOp):
 
 @irdl_op_definition
 class PadOp(ShapeOp):
-    """x with margins: constant: of a value; reflect: of its mirror image without the border; edge: of its border.
+    """x with margins: constant: of a value; reflect: of its mirror image without the border; edge: of its border;
+    wrap: of the other end.
 
     Args:    x: tensor[...], any dtype.  before, after: elements added in front of and behind each dimension, at least 0.
-             value: of the margins, in mode constant.  mode: constant, reflect or edge.
+             value: of the margins, in mode constant.  mode: constant, reflect, edge or wrap.
     Returns: y: x's shape plus before and after, x's dtype.
     Raises:  E0402 if a margin is negative or wider than what it repeats, if value does not fit the dtype, or mode is unknown.
     Source:  ONNX Pad-21 (negative pads: the importer slices); torch.nn.functional.pad.
@@ -181,9 +182,9 @@ def _require_value(value: float, dtype: np.dtype) -> None:
 
 def _require_margin(length: int, margin: int, mode: str) -> None:
     """Raises E0402 if a dimension has too few elements for a margin, or the mode is unknown."""
-    if mode not in ("constant", "reflect", "edge"):
-        raise Error("E0402", f"mode is constant, reflect or edge, not '{mode}'")
+    if mode not in ("constant", "reflect", "edge", "wrap"):
+        raise Error("E0402", f"mode is constant, reflect, edge or wrap, not '{mode}'")
     if margin == 0 or mode == "constant" or length == DYNAMIC:
         return
-    if length == 0 or (mode == "reflect" and margin >= length):
+    if length == 0 or (mode == "reflect" and margin >= length) or (mode == "wrap" and margin > length):
         raise Error("E0402", f"a margin of {margin} in mode {mode} needs more than {length} elements")

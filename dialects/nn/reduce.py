@@ -189,6 +189,35 @@ class CumsumOp(NNOp):
         return _keeps_leading(carried, operands, attrs)
 
 
+@irdl_op_definition
+class CumprodOp(NNOp):
+    """Cumulative product along one axis: y[i] = x[0] * ... * x[i].  Integers wrap around.
+
+    Args:    x: tensor[..., d_axis, ...], numbers.  axis: in [-rank, rank).  exclusive: whether x[i] itself is left out.
+             reverse: whether products run from the end.
+    Returns: y: shape and dtype of x.
+    Raises:  E0412 if axis is outside the rank, E0403 for bool.
+    Source:  ONNX CumProd-26; torch.cumprod.
+    """
+
+    name = "nn.cumprod"
+    x = operand_def(TENSOR)
+    axis = prop_def(INT)
+    exclusive = prop_def(BOOL)
+    reverse = prop_def(BOOL)
+    y = result_def(TENSOR)
+    traits = traits_def(Pure())
+
+    @classmethod
+    def infer(cls, x: Spec, *, axis: int, exclusive: bool, reverse: bool) -> Spec:
+        axis_in(axis, x.rank)
+        return require_kind(x, NUMERIC)
+
+    @classmethod
+    def batch(cls, carried: Sequence[bool], operands: Sequence[Spec | None], result: Spec, attrs: dict[str, Any], size: int) -> bool:
+        return _keeps_leading(carried, operands, attrs)
+
+
 def _keeps_leading(carried: Sequence[bool], operands: Sequence[Spec | None], attrs: dict[str, Any]) -> bool:
     """Whether an op along one axis treats the indices of dimension 0 apart."""
     (x,) = operands

@@ -57,7 +57,7 @@ def test_split(axis: int, sizes: tuple[int, ...]) -> None:
     check_op(SplitOp, [X], {"axis": axis, "sizes": sizes}, np.split(X, np.cumsum(sizes[:-1], dtype=int), axis))
 
 
-@pytest.mark.parametrize("mode", ["constant", "reflect", "edge"])
+@pytest.mark.parametrize("mode", ["constant", "reflect", "edge", "wrap"])
 @pytest.mark.parametrize(("before", "after"), [((0, 0, 0), (0, 0, 0)), ((1, 0, 2), (2, 3, 0)), ((2, 3, 4), (2, 3, 4))])
 def test_pad(mode: str, before: tuple[int, ...], after: tuple[int, ...]) -> None:
     attrs = {"before": before, "after": after, "value": -1.5, "mode": mode}
@@ -105,7 +105,7 @@ def margin(width: int, mode: str, value: float = 0.0) -> dict:
         ("E0402", PadOp, [spec(4, 4)], margin(-1, "constant")),
         ("E0402", PadOp, [spec(4, 4)], margin(4, "reflect")),
         ("E0402", PadOp, [spec(4, 0)], margin(1, "edge")),
-        ("E0402", PadOp, [spec(4, 4)], margin(1, "wrap")),
+        ("E0402", PadOp, [spec(4, 4)], margin(1, "mirror")),
         ("E0402", PadOp, [spec(4, 4, dtype="int8")], margin(1, "constant", 128.0)),
         ("E0402", PadOp, [spec(4, 4, dtype="int64")], margin(1, "constant", float("inf"))),
     ],

@@ -109,6 +109,19 @@ def test_cumsum(exclusive: bool, reverse: bool, expected: list[int]) -> None:
     check_op(reduce.CumsumOp, [columns[:0]], {"axis": 0, **attrs}, columns[:0])
 
 
+@pytest.mark.parametrize(
+    ("exclusive", "reverse", "expected"),
+    [(False, False, [2, 6, 30]), (True, False, [1, 2, 6]), (False, True, [30, 15, 5]), (True, True, [15, 5, 1])],
+)
+def test_cumprod(exclusive: bool, reverse: bool, expected: list[int]) -> None:
+    attrs = {"exclusive": exclusive, "reverse": reverse}
+    check_op(reduce.CumprodOp, [np.array([2, 3, 5], np.int32)], {"axis": 0, **attrs}, np.array(expected, np.int32))
+    rows = np.array([[2, 3, 5], [0, 1, 2]], np.float32)
+    check_op(reduce.CumprodOp, [rows[:1]], {"axis": -1, **attrs}, np.array([expected], np.float32))
+    check_batch(reduce.CumprodOp, [rows], [True], {"axis": 1, **attrs}, 2)
+    check_error("E0412", reduce.CumprodOp, [spec(2)], {"axis": 1, **attrs})
+
+
 def test_exclusive_cumsum_does_not_subtract() -> None:
     x = np.array([1.0, np.inf, 2.0], np.float32)
     check_op(reduce.CumsumOp, [x], {"axis": 0, "exclusive": True, "reverse": False}, np.array([0, 1, np.inf], np.float32))

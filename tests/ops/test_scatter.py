@@ -52,7 +52,7 @@ def test_scatter_nd(depth: int, reduction: str) -> None:
 def test_nothing_to_write_and_no_dimensions() -> None:
     none = np.zeros((0, 4, 5), np.int64)
     check_op(ScatterElementsOp, [X, none, np.zeros((0, 4, 5), np.float32)], {"axis": 0, "reduction": "add"}, X)
-    check_op(ScatterNdOp, [X, np.array([1, 2, 3]), np.float32(7)[None].reshape(())], {"reduction": "none"}, _with(X, (1, 2, 3), 7))
+    check_op(ScatterNdOp, [X, np.array([1, 2, 3]), np.array(7, np.float32)], {"reduction": "none"}, _with(X, (1, 2, 3), 7))
 
 
 def _with(x: np.ndarray, place: tuple[int, ...], value: float) -> np.ndarray:

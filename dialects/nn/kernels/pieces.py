@@ -24,7 +24,7 @@ def split(x: NDArray, *, axis: int, sizes: tuple[int, ...]) -> tuple[NDArray, ..
 
 
 def pad(x: NDArray, *, before: tuple[int, ...], after: tuple[int, ...], value: float, mode: str) -> NDArray:
-    """x with margins: of a value, of its mirror image, or of its border."""
+    """x with margins: of a value, of its mirror image, of its border, or of the other end."""
     if mode != "constant":
         return _repeat_border(x, tuple(zip(before, after, strict=True)), mode)
     result = np.full([b + d + a for b, d, a in zip(before, x.shape, after, strict=True)], value, x.dtype)
@@ -39,6 +39,6 @@ def _range(start: int, size: int, step: int) -> slice:
 
 def _repeat_border(x: NDArray, margins: tuple[tuple[int, int], ...], mode: str) -> NDArray:
     try:
-        return np.pad(x, margins, "reflect" if mode == "reflect" else "edge")
+        return np.pad(x, margins, "reflect" if mode == "reflect" else "wrap" if mode == "wrap" else "edge")
     except ValueError:
         raise Error("E0802", f"a tensor of shape {list(x.shape)} has nothing to repeat in its margins") from None

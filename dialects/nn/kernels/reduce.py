@@ -53,13 +53,22 @@ def argmin(x: NDArray, *, axis: int, keepdims: bool, select_last: bool) -> NDArr
 
 def cumsum(x: NDArray, *, axis: int, exclusive: bool, reverse: bool) -> NDArray:
     """Sums of the elements up to each place along the axis; without its own, from the end."""
+    return _accumulated(np.add, x, axis, exclusive, reverse)
+
+
+def cumprod(x: NDArray, *, axis: int, exclusive: bool, reverse: bool) -> NDArray:
+    """Products of the elements up to each place along the axis; without its own, from the end."""
+    return _accumulated(np.multiply, x, axis, exclusive, reverse)
+
+
+def _accumulated(function: np.ufunc, x: NDArray, axis: int, exclusive: bool, reverse: bool) -> NDArray:
     ordered = np.flip(x, axis) if reverse else x
-    total = np.cumsum(ordered, axis=axis, dtype=x.dtype)
+    total = function.accumulate(ordered, axis=axis, dtype=x.dtype)
     if exclusive and x.shape[axis] > 0:
         total = np.roll(total, 1, axis)
         first = [slice(None)] * x.ndim
         first[axis] = slice(0, 1)
-        total[tuple(first)] = 0
+        total[tuple(first)] = function.identity
     return np.flip(total, axis) if reverse else total
 
 

@@ -52,8 +52,10 @@ def constant_of_shape_9(b: Builder, shape: SSAValue, *, value: NDArray | None = 
 
 
 def range_11(b: Builder, start: SSAValue, limit: SSAValue, delta: SSAValue, *, stash_type: int = 1) -> SSAValue:
-    """start + i delta while below (above, for a negative delta) limit; known at import."""
-    first, last, step = (b.need(v, what) for v, what in ((start, "start"), (limit, "limit"), (delta, "delta")))
+    """start + i delta while below (above, for a negative delta) limit: a constant if these are known at import."""
+    first, last, step = (b.known(v) for v in (start, limit, delta))
+    if first is None or last is None or step is None:
+        return b.nn("range", *(b.reshape(v) for v in (start, limit, delta)))
     if first.size != 1 or last.size != 1 or step.size != 1 or not step.any():
         raise Error("E0402", "Range takes three numbers, the last one not 0")
     if not all(np.isfinite(v).all() for v in (first, last, step)):
@@ -68,8 +70,11 @@ def range_11(b: Builder, start: SSAValue, limit: SSAValue, delta: SSAValue, *, s
 
 
 def non_zero_9(b: Builder, x: SSAValue) -> SSAValue:
-    """Indices [rank, count] of what is not 0; known at import, as the shape depends on it."""
-    found = np.array(np.nonzero(np.atleast_1d(b.need(x, "operand"))), np.int64)
+    """Indices [rank, count] of what is not 0: a constant if the operand is known at import, else of dynamic shape."""
+    value = b.known(x)
+    if value is None:
+        return b.nn("non_zero", x)
+    found = np.array(np.nonzero(np.atleast_1d(value)), np.int64)
     return b.constant(found if b.shape(x) else found[:0])
 
 

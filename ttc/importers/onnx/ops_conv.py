@@ -1,15 +1,18 @@
-"""Convolutions and pools over one or two spatial dimensions."""
+"""Convolutions and pools over one to three spatial dimensions."""
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from dataclasses import replace
+from math import prod
+from typing import Any, TypeAlias
 
 from xdsl.ir import SSAValue
 
+from ttc.dialects.core import windows as core
 from ttc.dialects.core.errors import Error
 from ttc.importers.onnx.builder import Builder
-from ttc.importers.onnx.unsupported import Unsupported
-from ttc.importers.onnx.windows import lift, lower, pool_attrs, spatial_rank, split_pads, window
+from ttc.importers.onnx.volumes import conv_volume, is_volume, pool_volume
+from ttc.importers.onnx.windows import Window, flat_window, lift, lower, pool_attrs, spatial_rank, split_pads, two_dimensional, window
 
 Ints: TypeAlias = tuple[int, ...]
 
@@ -28,6 +31,9 @@ def conv_1(
     strides: Ints = (),
 ) -> SSAValue:
     """x[n, c, spatial...] with w[o, c / group, kernel...]."""
+    if is_volume(b, x):
+        kernel = _kernel(b, w, 3, kernel_shape)
+        return conv_volume(b, x, w, bias, flat_window(b, x, kernel, strides, dilations, pads, auto_pad), group)
     rank = spatial_rank(b, x)
     kernel = _kernel(b, w, rank, kernel_shape)
     win = window(b, x, kernel, strides, dilations, pads, auto_pad)
@@ -68,7 +74,9 @@ def conv_transpose_1(
     if auto_pad.startswith("SAME") and not output_shape and len(strides) == rank:
         output_shape = tuple(size * s for size, s in zip(sizes, strides, strict=True))
     if output_shape:
-        pads = _pads_for(sizes, output_shape[-rank:], kernel, strides, dilations or (1,) * rank, output_padding, auto_pad)
+        excess = _excess(sizes, output_shape[-rank:], kernel, strides, dilations or (1,) * rank, output_padding)
+        pads = split_pads([max(e, 0) for e in excess], upper=auto_pad == "SAME_UPPER")
+        output_padding = tuple(p + max(-e, 0) for p, e in zip(output_padding, excess, strict=True))
     rule = "VALID" if auto_pad == "VALID" and not output_shape else "NOTSET"
     win = window(b, x, kernel, strides, dilations, pads, rule)
     if len(output_padding) != rank or not all(0 <= p < 1 << 24 for p in output_padding):
@@ -96,15 +104,12 @@ def _kernel(b: Builder, w: SSAValue, rank: int, kernel_shape: Ints) -> Ints:
     return shape[2:]
 
 
-def _pads_for(sizes: Ints, wanted: Ints, kernel: Ints, strides: Ints, dilations: Ints, extra: Ints, auto_pad: str) -> Ints:
-    """Pads of a transposed convolution that make its result of the wanted size."""
+def _excess(sizes: Ints, wanted: Ints, kernel: Ints, strides: Ints, dilations: Ints, extra: Ints) -> Ints:
+    """By how much a transposed convolution without pads is larger than wanted."""
     if len({len(x) for x in (sizes, wanted, kernel, strides, dilations, extra)}) != 1:
         raise Error("E0402", f"output_shape {wanted}, strides {strides} or dilations {dilations} do not fit {len(sizes)} dimensions")
     rows = zip(sizes, wanted, kernel, strides, dilations, extra, strict=True)
-    totals = [(size - 1) * s + e + (k - 1) * d + 1 - want for size, want, k, s, d, e in rows]
-    if min(totals) < 0:
-        raise Unsupported("output_shape beyond what the windows reach")
-    return split_pads(totals, upper=auto_pad == "SAME_UPPER")
+    return tuple((size - 1) * s + e + (k - 1) * d + 1 - want for size, want, k, s, d, e in rows)
 
 
 def max_pool_1(
@@ -120,9 +125,7 @@ def max_pool_1(
     strides: Ints = (),
 ) -> SSAValue:
     """storage_order is about the indices, a second result that is not supported."""
-    rank = spatial_rank(b, x)
-    win = window(b, x, kernel_shape, strides, dilations, pads, auto_pad)
-    return lower(b, b.nn("max_pool2d", lift(b, x), **pool_attrs(win, ceil_mode)), rank)
+    return _pool(b, "max_pool2d", x, flat_window(b, x, kernel_shape, strides, dilations, pads, auto_pad), ceil_mode)
 
 
 def average_pool_7(
@@ -137,10 +140,65 @@ def average_pool_7(
     pads: Ints = (),
     strides: Ints = (),
 ) -> SSAValue:
+    win = flat_window(b, x, kernel_shape, strides, dilations, pads, auto_pad)
+    return _pool(b, "avg_pool2d", x, win, ceil_mode, count_include_pad=bool(count_include_pad))
+
+
+def lp_pool_2(
+    b: Builder, x: SSAValue, *, auto_pad: str = "NOTSET", kernel_shape: Ints, p: int = 2, pads: Ints = (), strides: Ints = ()
+) -> SSAValue:
+    return lp_pool_18(b, x, auto_pad=auto_pad, kernel_shape=kernel_shape, p=p, pads=pads, strides=strides)
+
+
+def lp_pool_18(
+    b: Builder,
+    x: SSAValue,
+    *,
+    auto_pad: str = "NOTSET",
+    ceil_mode: int = 0,
+    dilations: Ints = (),
+    kernel_shape: Ints,
+    p: int = 2,
+    pads: Ints = (),
+    strides: Ints = (),
+) -> SSAValue:
+    """(sum |x|^p)^(1/p) over each window, the sum as a mean times the window's elements."""
+    win = flat_window(b, x, kernel_shape, strides, dilations, pads, auto_pad)
+    win = _reaching_up(b.shape(x)[2:], win) if ceil_mode else win
+    mean = _pool(b, "avg_pool2d", _power(b, x, p), win, 0, count_include_pad=True)
+    return _root(b, b.nn("mul", mean, b.scalar(prod(kernel_shape), x)), p)
+
+
+def _reaching_up(sizes: Ints, win: Window) -> Window:
+    """The window with so much padding at the end that the last ones of ceil_mode fit."""
+    rank, ends = len(sizes), list(win.pads[len(sizes) :])
+    for i, (size, kernel, stride, dilation) in enumerate(zip(sizes, win.kernel, win.strides, win.dilations, strict=True)):
+        along = core.Window(kernel, stride, dilation, win.pads[i], ends[i], ceil=True)
+        ends[i] = max(ends[i], along.reach(along.count(size)) - size - win.pads[i])
+    return replace(win, pads=(*win.pads[:rank], *ends))
+
+
+def global_lp_pool_2(b: Builder, x: SSAValue, *, p: int = 2) -> SSAValue:
+    return _root(b, _global(b, "reduce_sum", _power(b, x, p)), p)
+
+
+def _power(b: Builder, x: SSAValue, p: int) -> SSAValue:
+    """|x|^p."""
+    if p < 1:
+        raise Error("E0402", f"p = {p}")
+    return b.nn("mul", x, x) if p == 2 else b.nn("abs", x) if p == 1 else b.nn("pow", b.nn("abs", x), b.scalar(p, x))
+
+
+def _root(b: Builder, x: SSAValue, p: int) -> SSAValue:
+    return b.nn("sqrt", x) if p == 2 else x if p == 1 else b.nn("pow", x, b.scalar(1 / p, x))
+
+
+def _pool(b: Builder, op: str, x: SSAValue, flat: Window, ceil_mode: int, **attrs: Any) -> SSAValue:
+    """A pool over one, two or three dimensions."""
+    if is_volume(b, x):
+        return pool_volume(b, op, x, flat, ceil_mode, **attrs)
     rank = spatial_rank(b, x)
-    win = window(b, x, kernel_shape, strides, dilations, pads, auto_pad)
-    y = b.nn("avg_pool2d", lift(b, x), **pool_attrs(win, ceil_mode), count_include_pad=bool(count_include_pad))
-    return lower(b, y, rank)
+    return lower(b, b.nn(op, lift(b, x), **pool_attrs(two_dimensional(flat), ceil_mode), **attrs), rank)
 
 
 def global_average_pool_1(b: Builder, x: SSAValue) -> SSAValue:

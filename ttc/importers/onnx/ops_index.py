@@ -65,7 +65,7 @@ def pad_18(
 def _pad(b: Builder, x: SSAValue, pads: Ints, value: float, axes: Ints | None, mode: str) -> SSAValue:
     """pads: all beginnings, then all ends, of the axes; negative ones crop."""
     shape = b.shape(x)
-    if mode not in ("constant", "reflect", "edge"):
+    if mode not in ("constant", "reflect", "edge", "wrap"):
         raise Unsupported(f"mode {mode[:20]}")
     at = range(len(shape)) if axes is None else [axis_in(a, len(shape)) for a in axes]
     if len(pads) != 2 * len(at) or len(set(at)) != len(at):

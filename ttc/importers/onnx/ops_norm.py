@@ -59,13 +59,20 @@ def _refuse_training(b: Builder) -> None:
 
 def layer_normalization_17(
     b: Builder, x: SSAValue, scale: SSAValue, bias: SSAValue | None = None, *, axis: int = -1, epsilon: float = 1e-5, stash_type: int = 1
-) -> SSAValue:
-    """Over the dimensions from the axis on; scale and bias broadcast to these."""
+) -> tuple[SSAValue, ...]:
+    """Over the dimensions from the axis on; scale and bias broadcast to these.  Mean and deviation are computed if they are asked for."""
     shape = b.shape(x)
     at = axis_in(axis, len(shape))
     scale = _broadcast(b, scale, shape[at:])
     bias = None if bias is None else _broadcast(b, bias, shape[at:])
-    return b.nn("layer_norm", x, scale, bias, axis=at, eps=epsilon)
+    y = b.nn("layer_norm", x, scale, bias, axis=at, eps=epsilon)
+    if not any(b.outputs[1:]):
+        return (y,)
+    axes = tuple(range(at, len(shape)))
+    mean = b.nn("reduce_mean", x, axes=axes, keepdims=True)
+    centred = b.nn("sub", x, mean)
+    variance = b.nn("reduce_mean", b.nn("mul", centred, centred), axes=axes, keepdims=True)
+    return y, mean, b.nn("rsqrt", b.nn("add", variance, b.scalar(epsilon, x)))
 
 
 def rms_normalization_23(
@@ -133,6 +140,22 @@ def lp_normalization_1(b: Builder, x: SSAValue, *, axis: int = -1, p: int = 2) -
     norm = norm if p == 1 else b.nn("sqrt", norm)
     zero = b.scalar(0, x)
     return b.nn("where", b.nn("equal", norm, zero), zero, b.nn("div", x, norm))
+
+
+def lrn_1(b: Builder, x: SSAValue, *, alpha: float = 1e-4, beta: float = 0.75, bias: float = 1.0, size: int) -> SSAValue:
+    """x / (bias + alpha / size * the sum of squares over `size` channels around)^beta; the sum is a convolution of one tap."""
+    shape = b.shape(x)
+    if len(shape) < 3 or not 1 <= size < 1 << 16 or shape[1] > 1 << 12:
+        raise Error("E0402", f"takes at least one spatial dimension, at most 4096 channels and a positive size, not {b.spec(x)} and {size}")
+    channels = np.arange(shape[1])
+    distance = channels[None, :] - channels[:, None]
+    near = (distance >= -((size - 1) // 2)) & (distance <= size // 2)
+    band = b.constant((near * (alpha / size)).reshape(shape[1], shape[1], 1, 1), b.dtype(x))
+    squares = b.reshape(b.nn("mul", x, x), *shape[:2], prod(shape[2:-1]), shape[-1])
+    constant = b.nn("expand", b.scalar(bias, x), shape=(shape[1],))
+    one = {"strides": (1, 1), "pads": (0, 0, 0, 0), "dilations": (1, 1)}
+    total = b.nn("conv2d", squares, band, constant, **one, groups=1, layout="nchw")
+    return b.nn("mul", x, b.nn("pow", b.reshape(total, *shape), b.scalar(-beta, x)))
 
 
 def dropout_7(b: Builder, x: SSAValue, *, ratio: float = 0.5) -> tuple[SSAValue, ...]:

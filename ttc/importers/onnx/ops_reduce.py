@@ -114,3 +114,10 @@ def cum_sum_11(b: Builder, x: SSAValue, axis: SSAValue, *, exclusive: int = 0, r
     if len(along) != 1:
         raise Unsupported("needs one axis")
     return b.nn("cumsum", x, axis=along[0], exclusive=bool(exclusive), reverse=bool(reverse))
+
+
+def cum_prod_26(b: Builder, x: SSAValue, axis: SSAValue, *, exclusive: int = 0, reverse: int = 0) -> SSAValue:
+    along = b.ints(axis, "axis")
+    if len(along) != 1:
+        raise Unsupported("needs one axis")
+    return b.nn("cumprod", x, axis=along[0], exclusive=bool(exclusive), reverse=bool(reverse))

@@ -12,7 +12,6 @@ from ttc.dialects.nn.base import axes_in, axis_in, broadcast_shapes
 from ttc.importers.onnx.builder import Builder
 from ttc.importers.onnx.ops_activation import split_product
 from ttc.importers.onnx.tensors import MAX_RANK
-from ttc.importers.onnx.unsupported import Unsupported
 
 
 def reshape_5(b: Builder, x: SSAValue, shape: SSAValue, *, allowzero: int = 0) -> SSAValue:
@@ -145,14 +144,14 @@ def depth_to_space_1(b: Builder, x: SSAValue, *, blocksize: int, mode: str = "DC
 
 
 def space_to_depth_1(b: Builder, x: SSAValue, *, blocksize: int, mode: str = "DCR") -> SSAValue:
-    """x[n, c, h, w] -> [n, c block^2, h / block, w / block]."""
+    """x[n, c, h, w] -> [n, c block^2, h / block, w / block]; DCR: block indices come before the channel, CRD: after it."""
     n, c, h, w = _blocks(b, x, blocksize)
-    if mode != "DCR":
-        raise Unsupported(f"mode {mode[:20]}")
+    if mode not in ("DCR", "CRD"):
+        raise Error("E0402", f"mode '{mode[:20]}' is unknown")
     if h % blocksize or w % blocksize:
         raise Error("E0402", f"blocksize {blocksize} does not divide {h} x {w}")
     split = b.reshape(x, n, c, h // blocksize, blocksize, w // blocksize, blocksize)
-    moved = b.nn("transpose", split, perm=(0, 3, 5, 1, 2, 4))
+    moved = b.nn("transpose", split, perm=(0, 3, 5, 1, 2, 4) if mode == "DCR" else (0, 1, 3, 5, 2, 4))
     return b.reshape(moved, n, c * blocksize**2, h // blocksize, w // blocksize)
 
 

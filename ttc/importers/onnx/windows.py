@@ -17,7 +17,7 @@ from ttc.importers.onnx.unsupported import Unsupported
 
 @dataclass(frozen=True)
 class Window:
-    """Two spatial dimensions each; pads are top, left, bottom, right."""
+    """An entry a spatial dimension; pads are all beginnings, then all ends: of two dimensions top, left, bottom, right."""
 
     kernel: tuple[int, ...]
     strides: tuple[int, ...]
@@ -60,8 +60,22 @@ def window(
     pads: tuple[int, ...],
     auto_pad: str,
 ) -> Window:
-    """The window over x[n, c, spatial...]; empty attributes take their defaults.  Raises E0402, Unsupported."""
-    rank = spatial_rank(b, x)
+    """The window over x[n, c, one or two spatial dimensions].  Raises E0401, E0402, Unsupported."""
+    spatial_rank(b, x)
+    return two_dimensional(flat_window(b, x, kernel, strides, dilations, pads, auto_pad))
+
+
+def flat_window(
+    b: Builder,
+    x: SSAValue,
+    kernel: tuple[int, ...],
+    strides: tuple[int, ...],
+    dilations: tuple[int, ...],
+    pads: tuple[int, ...],
+    auto_pad: str,
+) -> Window:
+    """The window over x[n, c, spatial...] in as many dimensions; empty attributes take their defaults.  Raises E0402, Unsupported."""
+    rank = len(b.shape(x)) - 2
     strides, dilations, pads = strides or (1,) * rank, dilations or (1,) * rank, pads or (0,) * (2 * rank)
     if not (len(kernel) == len(strides) == len(dilations) == rank and len(pads) == 2 * rank):
         raise Error("E0402", f"kernel {kernel}, strides {strides}, dilations {dilations}, pads {pads} do not fit {rank} spatial dimensions")
@@ -71,7 +85,7 @@ def window(
         raise Error("E0402", f"kernel {kernel}, strides {strides}, dilations {dilations} or pads {pads} are too large")
     flat = Window(kernel, strides, dilations, pads)
     pads = _pads(b.shape(x)[2:], flat, auto_pad)
-    return _two_dimensional(Window(kernel, strides, dilations, pads))
+    return Window(kernel, strides, dilations, pads)
 
 
 def _pads(sizes: tuple[int, ...], flat: Window, auto_pad: str) -> tuple[int, ...]:
@@ -93,7 +107,8 @@ def split_pads(totals: list[int], *, upper: bool) -> tuple[int, ...]:
     return small + large if upper else large + small
 
 
-def _two_dimensional(flat: Window) -> Window:
+def two_dimensional(flat: Window) -> Window:
+    """The window with a height of 1 if it has one dimension."""
     if len(flat.kernel) == 2:
         return flat
     begin, end = flat.pads

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from onnx import helper, numpy_helper
 
-from tests.ttc.importers.onnx.cases import check, imported, ints, model_of, node_model, normal, save
+from tests.ttc.importers.onnx.cases import check, check_node, imported, ints, model_of, node_model, normal, save
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.ir import ConstantOp, LiteralAttr, entry_functions
 from ttc.importers.onnx import import_onnx
@@ -89,10 +89,15 @@ def test_non_zero(tmp_path: Path) -> None:
     check(model, feeds, tmp_path, wanted=[np.array(np.nonzero(x))])
 
 
-def test_non_zero_of_an_input_is_refused(tmp_path: Path) -> None:
-    model, feeds = node_model("NonZero", ints(1, 0))
-    with pytest.raises(Error, match="needs a constant operand"):
-        imported(model, feeds, tmp_path)
+def test_non_zero_of_an_input_is_computed_when_it_runs(tmp_path: Path) -> None:
+    model, feeds = node_model("NonZero", normal(3, 4) > 0)
+    check(model, feeds, tmp_path)
+
+
+@pytest.mark.parametrize(("start", "limit", "delta"), [(2, 11, 3), (9, -2, -4), (4, 4, 1)])
+@pytest.mark.parametrize("dtype", [np.int64, np.float32])
+def test_range_of_inputs_is_computed_when_it_runs(start: int, limit: int, delta: int, dtype: type, tmp_path: Path) -> None:
+    check_node(tmp_path, "Range", *(np.array(v, dtype) for v in (start, limit, delta)))
 
 
 def test_eye_like(tmp_path: Path) -> None:

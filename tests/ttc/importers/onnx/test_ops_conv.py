@@ -38,11 +38,65 @@ def test_conv_over_one_dimension(tmp_path: Path) -> None:
     check_node(tmp_path, "Conv", LINE, normal(6, 4, 3), normal(6), strides=[2], pads=[1, 2])
 
 
-def test_conv_over_three_dimensions_is_refused(tmp_path: Path) -> None:
-    model, feeds = node_model("Conv", normal(1, 2, 4, 4, 4), normal(3, 2, 3, 3, 3))
+@pytest.mark.parametrize(
+    "attrs",
+    [
+        {},
+        {"pads": [1, 0, 2, 0, 1, 1], "strides": [2, 1, 2]},
+        {"dilations": [2, 1, 2], "auto_pad": "SAME_UPPER"},
+        {"group": 2, "pads": [1, 1, 1, 1, 1, 1]},
+    ],
+)
+def test_conv_over_three_dimensions(attrs: dict[str, Any], tmp_path: Path) -> None:
+    group = attrs.get("group", 1)
+    check_node(tmp_path, "Conv", normal(2, 4, 6, 5, 7), normal(6, 4 // group, 3, 2, 3), normal(6), **attrs)
+
+
+def test_transposed_convolutions_over_three_dimensions_are_refused(tmp_path: Path) -> None:
+    model, feeds = node_model("ConvTranspose", normal(1, 2, 4, 4, 4), normal(2, 3, 3, 3, 3))
     with pytest.raises(Error, match="3 spatial dimensions") as caught:
         imported(model, feeds, tmp_path)
     assert caught.value.code == "E0202"
+
+
+VOLUMES = [
+    {},
+    {"strides": [2, 1, 3], "pads": [1, 0, 1, 0, 1, 1]},
+    {"ceil_mode": 1, "strides": [2, 2, 2]},
+    {"dilations": [2, 1, 1]},
+]
+
+
+@pytest.mark.parametrize("attrs", VOLUMES)
+def test_pools_over_three_dimensions(attrs: dict[str, Any], tmp_path: Path) -> None:
+    x = normal(2, 3, 6, 5, 7)
+    check_node(tmp_path, "MaxPool", x, kernel_shape=[3, 2, 3], **attrs)
+    for include in (0, 1):
+        check_node(tmp_path, "AveragePool", x, kernel_shape=[3, 2, 3], count_include_pad=include, opset=22, **attrs)
+
+
+def lp_pool(x: np.ndarray, p: int, k: int, stride: int, pads: tuple[int, int], count: int) -> np.ndarray:
+    """Over [n, c, w], window by window."""
+    padded = np.pad(x, ((0, 0), (0, 0), (pads[0], pads[1] + k)))
+    return np.stack([(np.abs(padded[..., i * stride : i * stride + k]) ** p).sum(-1) ** (1 / p) for i in range(count)], -1)
+
+
+@pytest.mark.parametrize("p", [1, 2, 3])
+def test_lp_pool(p: int, tmp_path: Path) -> None:
+    x = normal(2, 3, 8)
+    model, feeds = node_model("LpPool", x, kernel_shape=[3], p=p, strides=[2], pads=[1, 0])
+    check(model, feeds, tmp_path, wanted=[lp_pool(x, p, 3, 2, (1, 0), 4).astype(np.float32)])
+    model, feeds = node_model("LpPool", x, kernel_shape=[3], p=p, strides=[2], ceil_mode=1)
+    check(model, feeds, tmp_path, wanted=[lp_pool(x, p, 3, 2, (0, 0), 4).astype(np.float32)])
+    model, feeds = node_model("GlobalLpPool", x, p=p)
+    check(model, feeds, tmp_path, wanted=[(np.abs(x) ** p).sum(-1, keepdims=True) ** (1 / p)])
+
+
+def test_conv_transpose_of_a_size_beyond_its_windows_ends_in_zeros(tmp_path: Path) -> None:
+    x, w = normal(1, 1, 3, 3), normal(1, 2, 3, 3)
+    plain = imported(*node_model("ConvTranspose", x, w, strides=[3, 2]), tmp_path)[0]
+    model, feeds = node_model("ConvTranspose", x, w, strides=[3, 2], output_shape=[10, 8])
+    check(model, feeds, tmp_path, wanted=[np.pad(plain, ((0, 0), (0, 0), (0, 1), (0, 1)))])
 
 
 @pytest.mark.parametrize(

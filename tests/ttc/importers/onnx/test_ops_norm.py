@@ -45,10 +45,26 @@ def test_layer_normalization_without_bias(tmp_path: Path) -> None:
     check_node(tmp_path, "LayerNormalization", X, normal(5))
 
 
-def test_layer_normalization_s_further_outputs_are_refused_when_used(tmp_path: Path) -> None:
-    model, feeds = node_model("LayerNormalization", X, normal(5), outputs=3)
-    with pytest.raises(Error, match="its output 1 is not supported"):
+@pytest.mark.parametrize("axis", [1, -1])
+def test_layer_normalization_gives_means_and_deviations_if_asked(axis: int, tmp_path: Path) -> None:
+    check_node(tmp_path, "LayerNormalization", X, np.ones(X.shape[axis % 4 :], np.float32), axis=axis, outputs=3)
+
+
+@pytest.mark.parametrize("shape", [(2, 5, 3), (1, 7, 2, 3), (2, 4, 3, 2, 2)])
+@pytest.mark.parametrize("size", [1, 2, 3, 4, 9])
+def test_lrn(size: int, shape: tuple[int, ...], tmp_path: Path) -> None:
+    x = normal(*shape)
+    model, feeds = node_model("LRN", x, size=size, alpha=0.3, beta=0.6, bias=1.5)
+    padded = np.pad(x**2, [(0, 0), ((size - 1) // 2, size // 2)] + [(0, 0)] * (len(shape) - 2))
+    total = sum(padded[:, i : i + shape[1]] for i in range(size))
+    check(model, feeds, tmp_path, wanted=[x / (1.5 + 0.3 / size * total) ** np.float32(0.6)])
+
+
+def test_lrn_of_too_many_channels_is_refused(tmp_path: Path) -> None:
+    model, feeds = node_model("LRN", normal(1, 4097, 1), size=3)
+    with pytest.raises(Error) as caught:
         imported(model, feeds, tmp_path)
+    assert caught.value.code == "E0402"
 
 
 def test_rms_normalization(tmp_path: Path) -> None:

@@ -113,3 +113,11 @@ def test_depth_to_space(mode: str, tmp_path: Path) -> None:
 
 def test_space_to_depth(tmp_path: Path) -> None:
     check_node(tmp_path, "SpaceToDepth", normal(1, 2, 4, 6), blocksize=2)
+
+
+def test_space_to_depth_undoes_depth_to_space_of_its_mode(tmp_path: Path) -> None:
+    x = normal(1, 8, 3, 2)
+    for mode in ("DCR", "CRD"):
+        wide = imported(*node_model("DepthToSpace", x, blocksize=2, mode=mode), tmp_path)[0]
+        model, feeds = node_model("SpaceToDepth", wide, blocksize=2, mode=mode, opset=28)
+        check(model, feeds, tmp_path, wanted=[x])

@@ -1,0 +1,79 @@
+"""Pools and convolutions over three spatial dimensions, by those over two."""
+
+from __future__ import annotations
+
+from functools import reduce
+from typing import Any
+
+from xdsl.ir import SSAValue
+
+from ttc.dialects.core.errors import Error
+from ttc.importers.onnx.builder import Builder
+from ttc.importers.onnx.unsupported import Unsupported
+from ttc.importers.onnx.windows import Window, pool_attrs
+
+MAX_DEPTH_TAPS = 64
+"""Taps along the depth of a convolution, each of which becomes a convolution."""
+
+
+def is_volume(b: Builder, x: SSAValue) -> bool:
+    """Whether x is [n, c, depth, height, width]."""
+    return len(b.shape(x)) == 5
+
+
+def pool_volume(b: Builder, op: str, x: SSAValue, w: Window, ceil_mode: int, **attrs: Any) -> SSAValue:
+    """The pool of planes, then that of the depth: maxima and means over windows are separable, padding and ceil_mode included."""
+    n, c, depth, height, width = b.shape(x)
+    plane = Window(w.kernel[1:], w.strides[1:], w.dilations[1:], (*w.pads[1:3], *w.pads[4:]))
+    y = b.nn(op, b.reshape(x, n, c * depth, height, width), **pool_attrs(plane, ceil_mode), **attrs)
+    height, width = b.shape(y)[2:]
+    line = Window((w.kernel[0], 1), (w.strides[0], 1), (w.dilations[0], 1), (w.pads[0], 0, w.pads[3], 0))
+    y = b.nn(op, b.reshape(y, n, c, depth, height * width), **pool_attrs(line, ceil_mode), **attrs)
+    return b.reshape(y, n, c, b.shape(y)[2], height, width)
+
+
+def conv_volume(b: Builder, x: SSAValue, w: SSAValue, bias: SSAValue | None, win: Window, groups: int) -> SSAValue:
+    """The sum over the kernel's planes of their convolutions with the planes of x that they meet."""
+    taps, reach = win.kernel[0], win.reach()[0]
+    planes = _planes(b, x, win)
+    count = (b.shape(planes)[1] - reach) // win.strides[0] + 1
+    if taps > MAX_DEPTH_TAPS or win.strides[0] > 1 << 16:
+        raise Unsupported(f"{taps} taps in depth")
+    if count < 1:
+        raise Error("E0401", f"no window fits {b.spec(x)}")
+    attrs = {
+        "strides": win.strides[1:],
+        "pads": (*win.pads[1:3], *win.pads[4:]),
+        "dilations": win.dilations[1:],
+        "groups": groups,
+        "layout": "nchw",
+    }
+    parts: list[SSAValue] = []
+    for tap in range(taps):
+        images = _slice(b, planes, 1, tap * win.dilations[0], count, win.strides[0])
+        images = b.reshape(images, b.shape(images)[0] * count, *b.shape(images)[2:])
+        plane = _slice(b, w, 2, tap, 1, 1)
+        plane = b.reshape(plane, *b.shape(plane)[:2], *b.shape(plane)[3:])
+        parts.append(b.nn("conv2d", images, plane, bias if tap == 0 else None, **attrs))
+    y = reduce(lambda a, c: b.nn("add", a, c), parts)
+    return b.nn("transpose", b.reshape(y, b.shape(x)[0], count, *b.shape(y)[1:]), perm=(0, 2, 1, 3, 4))
+
+
+def _planes(b: Builder, x: SSAValue, win: Window) -> SSAValue:
+    """[n, depth, c, height, width], the depth padded."""
+    before, after = win.pads[0], win.pads[3]
+    if before or after:
+        x = b.nn("pad", x, before=(0, 0, before, 0, 0), after=(0, 0, after, 0, 0), value=0.0, mode="constant")
+    return b.nn("transpose", x, perm=(0, 2, 1, 3, 4))
+
+
+def _slice(b: Builder, x: SSAValue, axis: int, start: int, size: int, step: int) -> SSAValue:
+    """A regular part of one dimension."""
+    shape = b.shape(x)
+    return b.nn(
+        "slice",
+        x,
+        starts=tuple(start if i == axis else 0 for i in range(len(shape))),
+        sizes=tuple(size if i == axis else d for i, d in enumerate(shape)),
+        steps=tuple(step if i == axis and size > 1 else 1 for i in range(len(shape))),
+    )
