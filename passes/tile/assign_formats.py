@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+import numpy as np
 from xdsl.dialects import func
 from xdsl.dialects.builtin import FunctionType
 from xdsl.ir import Operation, SSAValue
@@ -12,11 +13,13 @@ from xdsl.ir import Operation, SSAValue
 from ttc.dialects.core.errors import Error, nearest
 from ttc.dialects.core.formats import FORMATS, format_named
 from ttc.dialects.core.ir import ConstantOp, LiteralAttr, entry_functions, set_type
-from ttc.dialects.tile.attention import AttentionOp
 from ttc.dialects.tile.base import TileType, tile_type
-from ttc.dialects.tile.eltwise import CastOp, EltwiseOp, MapOp
-from ttc.dialects.tile.shape import ViewOp
+from ttc.dialects.tile.eltwise import EltwiseOp
 from ttc.passes.base import Pass, Rewriter, Unit
+from ttc.passes.precision import Guard
+
+LOWEST = np.array(-3e38, np.float32)
+"""Nearly the lowest number of float32: what masks add to scores that do not count."""
 
 
 @dataclass(frozen=True)
@@ -24,7 +27,8 @@ class AssignFormats(Pass):
     """Store every floating-point tensor in one format: activations, weights, inputs and outputs.
 
     Integers and truth values stay as they are.  So do one-element literals, which are part of the op that reads them, and masks of an
-    attention, whose most negative number another format may round to -inf.
+    attention, whose most negative number another format may round to -inf.  Scores of a softmax stay out of formats that share
+    exponents or have small ones: there, that number would erase its neighbours, or become one that an exponential does not bring to zero.
 
     Args:
         format: of floating-point tensors; None keeps those of the source.
@@ -37,7 +41,7 @@ class AssignFormats(Pass):
         (%x: !tile.tensor<"4x8xFloat16_b", "rows">, %i: !tile.tensor<"4x8xInt32", "rows">)
         %0 = tile.map(%x) {fn = "relu"} : (!tile.tensor<"4x8xFloat16_b", "rows">) -> !tile.tensor<"4x8xFloat16_b", "rows">
         return %0, %i : !tile.tensor<"4x8xFloat16_b", "rows">, !tile.tensor<"4x8xInt32", "rows">
-    Missed:  nothing: a format that the target lacks is an error (E0607).
+    Missed:  a mask, or scores of a softmax.  A format that the target lacks is an error (E0607).
     """
 
     name = "assign-formats"
@@ -53,13 +57,21 @@ class AssignFormats(Pass):
             raise Error("E0607", f"{unit.target.name} does not have the format '{self.format}'", hint=hint)
         for function in entry_functions(unit.module):
             if rewriter.allow(f"store-in-{self.format}", function):
-                _assign(function, self.format)
+                _assign(function, self.format, rewriter)
 
 
-def _assign(function: func.FuncOp, format_: str) -> None:
-    kept = _masks(function)
+def _assign(function: func.FuncOp, format_: str, rewriter: Rewriter) -> None:
+    guard = Guard.of(function)
+    kept = dict.fromkeys(guard.masks, "a mask")
+    if not holds_scores(format_):
+        kept = dict.fromkeys(guard.scores, "scores of a softmax") | kept
     for value in _border_values(function):
-        if isinstance(value.type, TileType) and FORMATS[value.type.data.format].is_float and value not in kept:
+        if not isinstance(value.type, TileType) or not FORMATS[value.type.data.format].is_float:
+            continue
+        if value in kept:
+            op = value.owner if isinstance(value.owner, Operation) else function
+            rewriter.missed(op, f"stays in {value.type.data.format}: {kept[value]}", format=format_)
+        else:
             set_type(value, tile_type(value.type.data.with_(format=format_)))
     block = function.body.block
     for op in block.ops:
@@ -78,15 +90,7 @@ def _border_values(function: func.FuncOp) -> Iterator[SSAValue]:
             yield from op.results
 
 
-def _masks(function: func.FuncOp) -> set[SSAValue]:
-    """Masks of attentions, and what they are computed from by elementwise ops and views."""
-    found: set[SSAValue] = set()
-    waiting = [op.mask for op in function.body.block.ops if isinstance(op, AttentionOp) and op.mask is not None]
-    while waiting:
-        value = waiting.pop()
-        if value in found or not isinstance(value.owner, Operation):
-            continue
-        found.add(value)
-        if isinstance(value.owner, MapOp | CastOp | EltwiseOp | ViewOp):
-            waiting.extend(value.owner.operands)
-    return found
+def holds_scores(format_: str) -> bool:
+    """Whether a format keeps numbers of all sizes side by side: elements have exponents of their own, as wide as those of float32."""
+    found = format_named(format_)
+    return not found.is_block and bool(found.round(LOWEST) < -1e38)

@@ -46,7 +46,7 @@ class NativeFormat(Format):
             return values
         if self.storage.kind in "iu" and values.dtype.kind in "iuf":
             return _clamped(values, self.storage)
-        with np.errstate(over="ignore"):
+        with np.errstate(over="ignore", invalid="ignore"):
             return values.astype(self.storage)
 
     def _encoded(self, stored: NDArray) -> NDArray:

@@ -81,3 +81,44 @@ def test_illegal_formats(format_: str, target: str) -> None:
     with pytest.raises(Error) as error:
         apply(AssignFormats(format_), ATTENTION, target)
     assert error.value.code == "E0607"
+
+
+SCORES = """
+(%x: Float32[2, 4], %mask: Float32[2, 4])
+%0 = tile.map(%x, %mask) {fn = "add"} : (Float32[2, 4], Float32[2, 4]) -> Float32[2, 4]
+%1 = tile.softmax(%0) {axis = 1} : (Float32[2, 4]) -> Float32[2, 4]
+%2 = tile.map(%1) {fn = "relu"} : (Float32[2, 4]) -> Float32[2, 4]
+return %2 : Float32[2, 4]
+"""
+
+
+@pytest.mark.parametrize("format_", ["Bfp8_b", "Bfp8", "Bfp4_b", "Float16", "Lf8", "Fp8_e4m3"])
+def test_scores_stay_out_of_formats_that_spoil_them(format_: str) -> None:
+    outcome = apply(AssignFormats(format_), SCORES, tolerance=1.0)
+    assert [tile_of(op.results[0]).format for op in (*outcome.ops("tile.map"), *outcome.ops("tile.softmax"))] == ["Float32", format_, format_]
+    messages = [remark.message for remark in outcome.report.remarks]
+    assert messages == ["stays in Float32: scores of a softmax"] * 3  # both arguments and their sum
+    masked = np.array([[0, 0, -3.4e38, -3.4e38]] * 2, np.float32)
+    (found,) = evaluate(outcome.unit, [np.ones((2, 4), np.float32), masked])
+    np.testing.assert_array_equal(found, [[0.5, 0.5, 0, 0]] * 2)
+
+
+@pytest.mark.parametrize("format_", ["Float16_b", "Tf32"])
+def test_scores_take_formats_of_wide_exponents(format_: str) -> None:
+    outcome = apply(AssignFormats(format_), SCORES, "host", tolerance=2e-2)
+    assert {tile_of(op.results[0]).format for op in (*outcome.ops("tile.map"), *outcome.ops("tile.softmax"))} == {format_}
+    assert not outcome.report.remarks
+
+
+def test_masks_that_are_given_stay_as_they_are() -> None:
+    outcome = apply(
+        AssignFormats("Bfp8_b"),
+        """(%q: Float32[1, 3, 4], %mask: Float32[1, 3, 3])
+        %y = tile.attention(%q, %q, %q, %mask) {scale = 1.0, zero_masked = false}
+          : (Float32[1, 3, 4], Float32[1, 3, 4], Float32[1, 3, 4], Float32[1, 3, 3]) -> Float32[1, 3, 4]
+        return %y : Float32[1, 3, 4]""",
+        tolerance=0.1,
+    )
+    (attention,) = outcome.ops("tile.attention")
+    assert [tile_of(x).format for x in attention.operands] == ["Bfp8_b", "Bfp8_b", "Bfp8_b", "Float32"]
+    assert [remark.message for remark in outcome.report.remarks] == ["stays in Float32: a mask"]
