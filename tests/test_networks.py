@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib.util
 import sys
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from types import ModuleType
@@ -17,6 +18,10 @@ import pytest
 
 import ttc
 from ttc.compare import compare
+from ttc.options import FIDELITIES
+from ttc.runtime.engines.table import Exact
+from ttc.runtime.executor import Executor
+from ttc.runtime.program import Program, build_program
 
 MODELS = Path(__file__).parent / "data" / "models" / "models.py"
 NETWORKS = ["cnn", "mlp", "resnet50", "bert", "mobilenetv2", "unet", "vit", "gpt2"]
@@ -69,3 +74,30 @@ def test_results_agree_with_onnxruntime(exported: Any, tmp_path: Path, name: str
         difference = compare(found[key], reference, low_precision=format_ is not None)
         assert difference.within, difference
         assert difference.pcc >= 0.999, difference
+
+
+ROUNDING = 1.1
+"""How far the rounding of results to 16 bits may hide what a phase adds below their last bit."""
+
+
+@pytest.mark.parametrize("name", [pytest.param(n, marks=pytest.mark.xdist_group(n)) for n in NETWORKS])
+@pytest.mark.parametrize(("format_", "slack"), [("Float32", 1.0), ("Float16_b", ROUNDING)])
+def test_more_fidelity_is_less_error(exported: Any, name: str, format_: str, slack: float) -> None:
+    path, inputs, wanted = exported(name)
+    program = ttc.compile(path, format=format_)
+    errors = []
+    for fidelity in FIDELITIES:
+        found = Executor(with_fidelity(program, fidelity)).run(inputs)
+        errors.append(max(compare(found[key], reference, low_precision=True).relative_l2 for key, reference in wanted.items()))
+    assert all(more * slack >= less for more, less in zip(errors, errors[1:], strict=False)), errors
+    assert errors[0] > 1.3 * errors[3], errors
+    assert errors[3] < 2e-2, errors
+
+
+def with_fidelity(program: Program, fidelity: str) -> Program:
+    """The program on the device's arithmetic, all its ops of one fidelity."""
+    graphs = {
+        name: replace(graph, ops=tuple(replace(op, fidelity=fidelity) for op in graph.ops))
+        for name, graph in program.netlist.graphs.items()
+    }
+    return build_program(replace(program.netlist, graphs=graphs), program.description, program.constants.sources, exact=Exact())

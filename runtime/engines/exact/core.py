@@ -59,7 +59,12 @@ class Core:
     @property
     def block(self) -> int:
         """Elements of the inner dimension that are summed before partial sums are spilled."""
-        return max(self.op.inner[1], 1) * TILE_SIDE if self.op.inner is not None else TILE_SIDE
+        return self.block_tiles * TILE_SIDE
+
+    @property
+    def block_tiles(self) -> int:
+        """The same in tiles."""
+        return max(self.op.inner[1], 1) if self.op.inner is not None else 1
 
     def accumulate(self, parts: Iterable[NDArray]) -> NDArray:
         """The sum of the products of K blocks, spilled in the intermediate format between them.  Raises E0609 for no part at all."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from numpy.typing import NDArray
 
 from ttc.dialects.netlist.model import Graph, Host, Netlist, Op
-from ttc.runtime.engines.exact import conv, eltwise, linear, reduce
+from ttc.runtime.engines.exact import conv, eltwise, linear, reduce, sparse
 from ttc.runtime.engines.exact.core import Core, Rule, noise_of
 from ttc.runtime.engines.reference import ReferencePlan, plan_of
 from ttc.runtime.evaluate import evaluate
@@ -17,7 +17,7 @@ from ttc.runtime.tensors import Constants
 
 def rules() -> dict[str, Rule]:
     """Rules by the mnemonic of their op."""
-    found = {name: function for module in (conv, eltwise, linear, reduce) for name, function in vars(module).items()}
+    found = {name: function for module in (conv, eltwise, linear, reduce, sparse) for name, function in vars(module).items()}
     return {name.removeprefix("exact_"): function for name, function in found.items() if name.startswith("exact_")}
 
 

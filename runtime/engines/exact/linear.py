@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -21,25 +21,33 @@ def exact_matmul(
     *,
     transpose_a: bool,
     transpose_b: bool,
+    accumulate: bool = False,
     activation: str | None = None,
     activation_args: tuple[float, ...] = (),
 ) -> NDArray:
-    """activation(a @ b + bias), summed by K blocks."""
+    """activation(a @ b + bias), summed by K blocks; with accumulate, over the last but two dimension too."""
     left = a.swapaxes(-1, -2) if transpose_a else a
     right = b.swapaxes(-1, -2) if transpose_b else b
-    return finish(product(core, left, right), bias, activation, activation_args)
+    pairs = [(left[..., z, :, :], right[..., z, :, :]) for z in range(left.shape[-3])] if accumulate else [(left, right)]
+    return finish(_summed(core, pairs), bias, activation, activation_args)
 
 
 def exact_attention(core: Core, q: NDArray, k: NDArray, v: NDArray, mask: NDArray | None = None, **attrs: Any) -> NDArray:
     """Attention whose two products run on the matrix engine; the softmax between them stays in Float32."""
-    return attend(lambda a, b: product(core, core.unpack(a), core.unpack(b)), q, k, v, mask, **attrs)
+    return attend(lambda a, b: _summed(core, [(core.unpack(a), core.unpack(b))]), q, k, v, mask, **attrs)
 
 
-def product(core: Core, left: NDArray, right: NDArray) -> NDArray:
-    """left @ right of unpacked values."""
-    if core.in_one_block or left.dtype != np.float32 or left.shape[-1] == 0:
-        return core.multiply(_swapped, right, left)
-    return core.accumulate(core.multiply(_swapped, b, a) for a, b in _blocks(left, right, core.block))
+def _summed(core: Core, pairs: Iterable[tuple[NDArray, NDArray]]) -> NDArray:
+    """The sum of left @ right over pairs of unpacked values."""
+    blocks = (block for left, right in pairs for block in _blocks(core, left, right))
+    return core.accumulate(core.multiply(_swapped, right, left) for left, right in blocks)
+
+
+def _blocks(core: Core, left: NDArray, right: NDArray) -> Iterator[tuple[NDArray, NDArray]]:
+    """K blocks of both; everything at once where blocks make no difference."""
+    size = left.shape[-1] if core.in_one_block or left.dtype != np.float32 else core.block
+    for first in range(0, max(left.shape[-1], 1), max(size, 1)):
+        yield left[..., first : first + size], right[..., first : first + size, :]
 
 
 def _swapped(a: NDArray, b: NDArray) -> NDArray:
@@ -47,8 +55,3 @@ def _swapped(a: NDArray, b: NDArray) -> NDArray:
     if a.ndim != 2 or b.ndim == 2:
         return np.matmul(b, a)
     return np.matmul(b.reshape(-1, b.shape[-1]), a).reshape(*b.shape[:-1], a.shape[1])
-
-
-def _blocks(left: NDArray, right: NDArray, size: int) -> Iterator[tuple[NDArray, NDArray]]:
-    for first in range(0, left.shape[-1], size):
-        yield left[..., first : first + size], right[..., first : first + size, :]

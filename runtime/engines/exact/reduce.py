@@ -16,13 +16,14 @@ SUMMING = frozenset({"sum", "mean"})
 
 def exact_reduce(core: Core, x: NDArray, *, fn: str, **attrs: Any) -> Any:
     """The reduction; what a sum or mean adds up has gone through the multiplier."""
-    return kernel("tile.reduce")(_times_one(core, x) if fn in SUMMING else x, fn=fn, **attrs)
+    return kernel("tile.reduce")(times_one(core, x) if fn in SUMMING else x, fn=fn, **attrs)
 
 
 def exact_avg_pool2d(core: Core, x: NDArray, **attrs: Any) -> Any:
     """The mean of each window, whose elements have gone through the multiplier."""
-    return kernel("tile.avg_pool2d")(_times_one(core, x), **attrs)
+    return kernel("tile.avg_pool2d")(times_one(core, x), **attrs)
 
 
-def _times_one(core: Core, x: NDArray) -> NDArray:
+def times_one(core: Core, x: NDArray) -> NDArray:
+    """x, after it went from SrcA through the multiplier."""
     return core.multiply(np.multiply, x, ONE)

@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 
 from ttc.dialects.core.errors import Error, nearest
 from ttc.dialects.core.formats import format_named
+from ttc.dialects.core.formats.base import FACE
+from ttc.dialects.core.formats.block import BlockFormat
 from ttc.dialects.core.precision import FIDELITIES
 
 Product: TypeAlias = Callable[[NDArray, NDArray], NDArray]
@@ -30,8 +32,6 @@ SRC_B_HIGH = 6
 """Explicit mantissa bits of SrcB that phases 0 and 1 read; the others read the rest."""
 
 _EXPONENT = np.uint32(0x7F800000)
-_HALF_LEAST, _HALF_MOST = np.float32(2.0**-14), np.float32(131008)
-"""Range of a 5-bit exponent, whose largest value is an ordinary number."""
 
 
 def truncate(values: NDArray, bits: int) -> NDArray:
@@ -47,9 +47,9 @@ def unpack(values: NDArray, accumulate: str) -> NDArray:
     """
     if values.dtype != np.float32:
         return values
-    kept = truncate(values, STORED_BITS["Tf32" if accumulate == "Float32" else accumulate])
     if accumulate == "Float16":
-        return _in_half_range(kept)
+        return format_named(accumulate).round(values, "truncate")
+    kept = truncate(values, STORED_BITS["Tf32" if accumulate == "Float32" else accumulate])
     bits = kept.view(np.uint32)
     bits *= (bits & _EXPONENT) != 0
     return kept
@@ -58,8 +58,8 @@ def unpack(values: NDArray, accumulate: str) -> NDArray:
 def multiply(product: Product, a: NDArray, b: NDArray, fidelity: str) -> NDArray:
     """The phases of a fidelity, summed: product(a, b) with a from SrcA and b from SrcB.  Raises E0607 for an unknown fidelity.
 
-    LoFi has 1 phase, HiFi2 2, HiFi3 3, HiFi4 4.  Phase 0 is a_high * b_high, phase 1 adds a_low * b_high, phase 2 a_high * b_low, phase 3 a_low * b_low.  As the product is bilinear
-    and highs and lows add up without rounding, phases that share an operand are one call.
+    LoFi has 1 phase, HiFi2 2, HiFi3 3, HiFi4 4.  Phase 0 is a_high * b_high, phase 1 adds a_low * b_high, phase 2 a_high * b_low, phase 3
+    a_low * b_low.  As the product is bilinear and highs and lows add up without rounding, phases that share an operand are one call.
     """
     if a.dtype != np.float32 or b.dtype != np.float32:
         return product(a, b)
@@ -81,12 +81,14 @@ def multiply(product: Product, a: NDArray, b: NDArray, fidelity: str) -> NDArray
 def narrow(values: NDArray, format: str, noise: np.random.Generator | None) -> NDArray:
     """Values as a format holds them: to nearest, ties away from zero, or stochastically where there is a source of noise.
 
-    Formats whose elements share an exponent, and integers, are rounded by the format itself.
+    Formats whose elements share an exponent know the nearest by themselves, as integers do.
     """
-    kept = STORED_BITS.get(format)
+    held, kept = format_named(format), STORED_BITS.get(format)
     if kept is not None and values.dtype == np.float32:
         values = _to_mantissa(values, MANTISSA_BITS - kept, noise)
-    return format_named(format).round(values)
+    elif isinstance(held, BlockFormat) and noise is not None and values.ndim and values.size:
+        values = _to_blocks(values.astype(np.float32, copy=False), held.magnitude_bits, noise)
+    return held.round(values)
 
 
 def _to_mantissa(values: NDArray, dropped: int, noise: np.random.Generator | None) -> NDArray:
@@ -102,10 +104,19 @@ def _to_mantissa(values: NDArray, dropped: int, noise: np.random.Generator | Non
     return found
 
 
-def _in_half_range(values: NDArray) -> NDArray:
-    clipped = np.clip(values, -_HALF_MOST, _HALF_MOST)
-    clipped[np.abs(clipped) < _HALF_LEAST] = 0
-    return clipped
+def _to_blocks(values: NDArray, magnitude_bits: int, noise: np.random.Generator) -> NDArray:
+    """float32 values stochastically rounded to steps of the blocks of 16 that share an exponent along the last axis."""
+    width = values.shape[-1]
+    whole = np.zeros((values.size // width, -(-width // FACE) * FACE), np.float32)
+    whole[:, :width] = values.reshape(-1, width)
+    blocks = whole.reshape(-1, FACE)
+    largest = np.abs(blocks).max(axis=1, keepdims=True)
+    step = np.ldexp(np.float32(1), np.frexp(largest)[1] - magnitude_bits)
+    most = (1 << magnitude_bits) - 1
+    with np.errstate(all="ignore"):
+        steps = np.clip(np.floor(blocks / step + noise.random(blocks.shape, np.float32)), -most, most)
+        rounded = np.where(np.isfinite(largest), steps * step, blocks)
+    return rounded.reshape(whole.shape)[:, :width].reshape(values.shape)
 
 
 def _finite(values: NDArray) -> NDArray:

@@ -139,6 +139,32 @@ def test_values_of_a_region_stay_in_the_destination_register() -> None:
     assert np.array_equal(found, narrow(truncate(-np.exp(held), 10) + held, "Float16_b", None))
 
 
+def test_products_summed_over_a_dimension() -> None:
+    a, b = random(2, 3, 4, 40), random(3, 40, 5, seed=1)
+    wide, tall = np.moveaxis(a, 1, 2).reshape(2, 4, 120), b.reshape(120, 5)
+    found = execute("tile.matmul", a, b, accumulate=True, **PRODUCT)
+    assert np.allclose(found, execute("tile.matmul", wide, tall, **PRODUCT), atol=1e-5)
+    rounded = execute("tile.matmul", a, b, op=replace(OP, accumulate="Float16_b", inner=(6, 1)), accumulate=True, **PRODUCT)
+    assert 1e-4 < relative(rounded, found) < 1e-2
+
+
+def test_depthwise_products() -> None:
+    a, b, bias = random(9, 20, 6), random(9, 6, seed=1), random(6, seed=2)
+    found = execute("tile.depthwise", a, b, bias, op=replace(OP, fidelity="LoFi"), activation="relu", activation_args=())
+    expected = (truncate(a, 6) * truncate(b, 4)[:, None]).sum(0) + truncate(bias, 10)
+    assert np.allclose(found, np.maximum(expected, 0), atol=1e-5)
+    rounded = execute("tile.depthwise", a, b, op=replace(OP, accumulate="Float16_b", inner=(9, 1)))
+    assert 1e-4 < relative(rounded, execute("tile.depthwise", a, b)) < 1e-2
+
+
+def test_selected_rows_go_through_the_multiplier() -> None:
+    x = random(5, 8)
+    grid = {"source": (5,), "sizes": (2, 4), "steps": (1, 1), "offsets": (0,), "divisors": (1,), "terms": 1, "nearest": False}
+    found = execute("tile.sparse_matmul", x, op=replace(OP, fidelity="LoFi"), shape=(4, 8), **grid)
+    coarse = truncate(x, 4)
+    assert np.array_equal(found, coarse[:4] + coarse[1:])
+
+
 def test_both_products_of_an_attention_have_phases() -> None:
     q, k, v = (random(2, 6, 8, seed=seed) for seed in range(3))
     errors = [

@@ -145,3 +145,22 @@ def test_stochastic_rounding_is_unbiased_and_repeatable() -> None:
 def test_stochastic_rounding_leaves_what_fits() -> None:
     values = truncate(random(1000, seed=9), 7)
     assert np.array_equal(narrow(values, "Float16_b", np.random.default_rng(0)), values)
+
+
+def test_block_formats_round_half_up_or_stochastically() -> None:
+    block = np.zeros(16, np.float32)
+    block[:4] = 1, 3 * 2**-7, 2**-8, -(2**-6)
+    assert narrow(block, "Bfp8_b", None)[:4].tolist() == [1, 2**-5, 0, -(2**-6)]
+    found = np.stack([narrow(block, "Bfp8_b", noise) for noise in [np.random.default_rng(2)] for _ in range(4000)])
+    assert (found[:, [0, 3]] == block[[0, 3]]).all()
+    assert set(found[:, 2].tolist()) == {0, 2**-6}
+    assert found[:, 1:3].astype(np.float64).mean(0) == pytest.approx(block[1:3].tolist(), abs=4 * 2**-6 * 0.5 / 4000**0.5)
+
+
+def test_stochastic_blocks_of_odd_widths() -> None:
+    values = random(3, 5, 21, seed=3)
+    once = narrow(values, "Bfp4_b", np.random.default_rng(1))
+    assert once.shape == values.shape
+    assert np.array_equal(narrow(once, "Bfp4_b", np.random.default_rng(2)), once)
+    assert np.array_equal(narrow(once, "Bfp4_b", None), once)
+    assert narrow(np.zeros((0, 4), np.float32), "Bfp8_b", np.random.default_rng(1)).shape == (0, 4)
