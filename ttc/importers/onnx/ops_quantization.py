@@ -84,7 +84,8 @@ def _spread(b: Builder, value: SSAValue, shape: tuple[int, ...], axis: int, bloc
 
 def mat_mul_integer_10(b: Builder, x: SSAValue, w: SSAValue, x_zero: SSAValue | None = None, w_zero: SSAValue | None = None) -> SSAValue:
     """(x - x_zero) @ (w - w_zero) in int32; x_zero may be one a row, w_zero one a column."""
-    x_zero = None if x_zero is None or len(b.shape(x_zero)) != 1 else b.reshape(x_zero, *b.shape(x_zero), 1)
+    if x_zero is not None and len(b.shape(x_zero)) == 1:
+        x_zero = b.reshape(x_zero, *b.shape(x_zero), 1)
     return mat_mul_1(b, _centred(b, x, x_zero, INT32), _centred(b, w, w_zero, INT32))
 
 

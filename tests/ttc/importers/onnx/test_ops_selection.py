@@ -1,0 +1,59 @@
+"""Ops of data-dependent size against onnx's reference evaluator."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.ttc.importers.onnx.cases import check, check_node, imported, ints, node_model, normal
+from ttc.dialects.core.errors import Error
+
+X = normal(3, 4)
+
+
+@pytest.mark.parametrize("attrs", [{"axis": 0}, {"axis": -2}, {}])
+def test_compress(attrs: dict[str, int], tmp_path: Path) -> None:
+    check_node(tmp_path, "Compress", X, np.array([False, True, True]), **attrs)
+
+
+REPEATED = np.array([[2, 1, 1, 2], [0, 3, 3, 0], [2, 1, 1, 2]], np.float32)
+
+
+@pytest.mark.parametrize("attrs", [{}, {"axis": 0}, {"axis": -1}])
+def test_unique(attrs: dict[str, int], tmp_path: Path) -> None:
+    check_node(tmp_path, "Unique", REPEATED, outputs=4, **attrs)
+
+
+def test_unique_in_order_of_appearance(tmp_path: Path) -> None:
+    model, feeds = node_model("Unique", REPEATED, outputs=4, axis=-1, sorted=0)
+    check(model, feeds, tmp_path, wanted=[REPEATED[:, :2], ints(0, 1), ints(0, 1, 1, 0), ints(2, 2)])
+
+
+def boxes_and_scores() -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(3)
+    corner = rng.random((2, 12, 2))
+    boxes = np.concatenate([corner, corner + 0.2 + rng.random((2, 12, 2)) / 3], axis=-1).astype(np.float32)
+    return boxes, rng.random((2, 3, 12)).astype(np.float32)
+
+
+@pytest.mark.parametrize("center", [0, 1])
+@pytest.mark.parametrize("score", [None, 0.4])
+def test_non_max_suppression(score: float | None, center: int, tmp_path: Path) -> None:
+    boxes, scores = boxes_and_scores()
+    limits = [ints(4), np.array([0.2], np.float32), *([] if score is None else [np.array([score], np.float32)])]
+    constant = tuple(range(2, 2 + len(limits)))
+    check_node(tmp_path, "NonMaxSuppression", boxes, scores, *limits, constant=constant, center_point_box=center)
+
+
+def test_non_max_suppression_without_a_limit_gives_nothing(tmp_path: Path) -> None:
+    model, feeds = node_model("NonMaxSuppression", *boxes_and_scores())
+    check(model, feeds, tmp_path, wanted=[np.zeros((0, 3), np.int64)])
+
+
+def test_limits_must_be_constant(tmp_path: Path) -> None:
+    model, feeds = node_model("NonMaxSuppression", *boxes_and_scores(), ints(4))
+    with pytest.raises(Error, match="needs a constant max_output_boxes_per_class") as caught:
+        imported(model, feeds, tmp_path)
+    assert caught.value.code == "E0202"
