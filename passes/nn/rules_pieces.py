@@ -8,7 +8,7 @@ from xdsl.ir import Operation, SSAValue
 
 from ttc.dialects.core.weights import WeightStore
 from ttc.dialects.nn.pieces import ConcatOp, SliceOp, SplitOp
-from ttc.passes.nn.match import attr, owner, shape_of
+from ttc.passes.nn.match import attr, owner, shape_of, single_use
 from ttc.passes.nn.rules import Build, Rule, become, static
 
 
@@ -65,9 +65,9 @@ def _put_together(op: ConcatOp, _: WeightStore) -> Build | None:
 
 
 def _slice_of_slice(op: SliceOp, _: WeightStore) -> Build | None:
-    """A slice of a slice."""
+    """A slice of a slice that nothing else reads."""
     inner = owner(op.operands[0], SliceOp)
-    if inner is None or not static(inner.operands[0]):
+    if inner is None or not static(inner.operands[0]) or not single_use(inner.results[0]):
         return None
     steps = tuple(a * b for a, b in zip(attr(inner, "steps"), attr(op, "steps"), strict=True))
     starts = tuple(a + s * b for a, s, b in zip(attr(inner, "starts"), attr(inner, "steps"), attr(op, "starts"), strict=True))

@@ -150,8 +150,14 @@ def _elementwise(op: MapOp | CastOp | BroadcastOp, rewriter: Rewriter) -> SSAVal
 
 
 def _repeats(shape: Sequence[int], result: Sequence[int]) -> list[bool]:
+    """Which dimensions of a result an operand repeats; one of size 1 goes with the one before it, or with the first that is larger."""
     full = (*([1] * (len(result) - len(shape))), *shape)
-    return [a != b for a, b in zip(full, result, strict=True)]
+    found: list[bool] = []
+    last = next((a != b for a, b in zip(full, result, strict=True) if b != 1), False)
+    for a, b in zip(full, result, strict=True):
+        last = last if b == 1 else a != b
+        found.append(last)
+    return found
 
 
 def _batched(op: MatmulOp | AttentionOp, rewriter: Rewriter) -> SSAValue | None:
