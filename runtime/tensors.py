@@ -55,9 +55,10 @@ class TensorSource:
         """The stored bytes, in pieces of bounded size.  Raises E0901 if the value is not of the shape announced."""
         format_ = format_named(self.format)
         value = self._loaded(format_)
-        together = value.shape[-1] if format_.is_block and value.dtype != format_.storage and value.size and value.ndim else 1
-        rows = value.reshape(-1, together) if together > 1 else value.reshape(-1)
-        step = max(_CHUNK_BYTES // (together * max(format_.storage.itemsize, rows.dtype.itemsize)), 1)
+        in_rows = format_.is_block and value.dtype != format_.storage and value.ndim > 0
+        columns = max(value.shape[-1], 1) if in_rows else 1
+        rows = value.reshape(value.size // columns, columns)
+        step = max(_CHUNK_BYTES // (columns * max(format_.storage.itemsize, rows.dtype.itemsize)), 1)
         for start in range(0, len(rows), step):
             yield format_.pack(rows[start : start + step]).reshape(-1).view(np.uint8).data
         del value, rows

@@ -19,6 +19,7 @@ import numpy as np
 import pytest
 
 from ttc.dialects.core.errors import Error
+from ttc.dialects.core.formats import format_named
 from ttc.runtime import archive as archive_module
 from ttc.runtime.archive import open_archive, write_archive
 from ttc.runtime.loader import load
@@ -113,6 +114,36 @@ def test_large_tensors_pass_in_chunks(counter, tmp_path: Path):
     write_archive(tmp_path / "a.tti", netlist=netlist, tensors=tensors, description=description)
     assert np.array_equal(open_archive(tmp_path / "a.tti").tensor("big"), value.astype(ml_dtypes.bfloat16))
     assert released == [True]
+
+
+@pytest.mark.parametrize("format", ["Bfp8_b", "Bfp4", "Bfp2_b", "Float16", "Lf8", "Fp8_e4m3", "Tf32"])
+@pytest.mark.parametrize("shape", [(3, 40), (5, 1), (2, 0), ()])
+def test_packed_formats_come_back_as_numbers(counter, tmp_path: Path, format: str, shape: tuple[int, ...]):
+    netlist, tensors, description = counter
+    value = np.random.default_rng(3).normal(size=shape).astype(np.float32)
+    tensors["packed"] = TensorSource.of_array(value, format)
+    write_archive(tmp_path / "a.tti", netlist=netlist, tensors=tensors, description=description)
+    archive = open_archive(tmp_path / "a.tti")
+    size = format_named(format).size_bytes(shape)
+    assert archive.manifest.members[archive.manifest.tensors["packed"].member].size == size
+    found = archive.tensor("packed")
+    assert not found.flags.writeable
+    np.testing.assert_array_equal(found, format_named(format).round(value))
+    held = archive.sources()["packed"].value()
+    np.testing.assert_array_equal(held, found)
+    assert not held.flags.writeable
+    tensors["packed"] = archive.sources()["packed"]
+    write_archive(tmp_path / "b.tti", netlist=netlist, tensors=tensors, description=description)
+    assert (tmp_path / "a.tti").read_bytes() == (tmp_path / "b.tti").read_bytes()
+
+
+def test_large_block_tensors_pass_in_chunks(counter, tmp_path: Path):
+    netlist, tensors, description = counter
+    value = np.random.default_rng(3).normal(size=(1300, 2008)).astype(np.float32)
+    tensors["big"] = TensorSource.of_array(value, "Bfp8_b")
+    assert len(list(tensors["big"].chunks())) > 1
+    write_archive(tmp_path / "a.tti", netlist=netlist, tensors=tensors, description=description)
+    np.testing.assert_array_equal(open_archive(tmp_path / "a.tti").tensor("big"), format_named("Bfp8_b").round(value))
 
 
 # ---- where it is written ---------------------------------------------------------------------------------------------------------
