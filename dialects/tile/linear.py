@@ -22,10 +22,11 @@ from ttc.dialects.tile.base import TILE, Tile, TileOp, require_broadcastable
 
 @irdl_op_definition
 class MatmulOp(TileOp):
-    """Matrix product over the last two dimensions: y = activation(a @ b + bias).
+    """Matrix product over the last two dimensions: y = activation(a @ b + bias), or with accumulate the sum of such products.
 
     Args:    a: tile[..., m, k], or [..., k, m] with transpose_a.  b: tile[..., k, n], or [..., n, k] with transpose_b; leading
-             dimensions broadcast.  bias: broadcasts to the result.
+             dimensions broadcast.  bias: broadcasts to the result.  accumulate: the products are summed over the dimension before the
+             last two, which a and b have in the same size and the result lacks.
              activation: mnemonic of a unary nn op applied to the result, activation_args: its float attributes in the order of its fields.
     Returns: y: tile[..., m, n].
     Raises:  E0401 if the shapes do not fit.
@@ -37,6 +38,7 @@ class MatmulOp(TileOp):
     bias = opt_operand_def(TILE)
     transpose_a = prop_def(BOOL)
     transpose_b = prop_def(BOOL)
+    accumulate = opt_prop_def(BOOL)
     activation = opt_prop_def(STR)
     activation_args = opt_prop_def(FLOATS)
     y = result_def(TILE)
@@ -52,6 +54,7 @@ class MatmulOp(TileOp):
         *,
         transpose_a: bool,
         transpose_b: bool,
+        accumulate: bool = False,
         activation: str | None = None,
         activation_args: tuple[float, ...] = (),
     ) -> tuple[int, ...]:
@@ -61,6 +64,9 @@ class MatmulOp(TileOp):
         k_of_b, n = reversed(b.shape[-2:]) if transpose_b else b.shape[-2:]
         if k != k_of_b:
             raise Error("E0401", f"a matmul sums over {k} elements of a but {k_of_b} of b")
-        shape = (*broadcast_shapes(a.shape[:-2], b.shape[:-2]), m, n)
+        if accumulate and (min(len(a.shape), len(b.shape)) < 3 or a.shape[-3] != b.shape[-3] or a.shape[-3] < 1):
+            raise Error("E0401", f"products of {list(a.shape)} and {list(b.shape)} cannot be summed")
+        outer = 3 if accumulate else 2
+        shape = (*broadcast_shapes(a.shape[:-outer], b.shape[:-outer]), m, n)
         require_broadcastable(bias, shape)
         return shape

@@ -87,8 +87,8 @@ class TransposeOp(ViewOp):
     def keeps_tiles(self, x: Tile, y: Tile, tile: tuple[int, int]) -> bool:
         perm: tuple[int, ...] = self.plain_attrs()["perm"]
         moved = [p for p in perm if x.shape[p] > 1]
-        if moved == sorted(moved):
-            return keeps_rows(x, y)
+        if moved == sorted(moved) and keeps_rows(x, y):
+            return True
         swapped = (*range(len(perm) - 2), len(perm) - 1, len(perm) - 2)
         return perm == swapped and x.matrix()[1] == x.shape[-2] and y.matrix()[1] == y.shape[-2]
 

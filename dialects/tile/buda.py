@@ -1,0 +1,127 @@
+"""The vocabulary of Buda netlists: which tile ops, with which attributes, are one op or tile manipulation there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from xdsl.ir import Operation
+
+from ttc.dialects.core.ir import LeafOp, TtcOp
+from ttc.dialects.tile.base import TileOp, tile_of
+from ttc.dialects.tile.eltwise import CastOp, EltwiseOp, MapOp
+from ttc.dialects.tile.linear import MatmulOp
+from ttc.dialects.tile.reduce import ReduceOp
+from ttc.dialects.tile.shape import ConcatOp, is_view
+from ttc.dialects.tile.sparse import DepthwiseOp
+
+OPS: dict[str, str] = {
+    "cast": "nop",
+    "concat": "splice",
+    "depthwise": "depthwise",
+    "eltwise": "fused_op",
+    "embedding": "embedding",
+    "from_host": "",
+    "matmul": "matmul",
+    "reduce": "reduce",
+    "sparse_matmul": "matmul",
+    "to_host": "",
+    "yield": "",
+}
+"""Tile ops by mnemonic: the Buda op that each is; empty: none is needed."""
+
+FUNCTIONS: dict[str, str] = {
+    "abs": "abs",
+    "add": "add",
+    "cos": "cosine",
+    "exp": "exp",
+    "gelu": "gelu",
+    "gelu_tanh": "gelu",
+    "identity": "nop",
+    "leaky_relu": "lrelu",
+    "log": "log",
+    "maximum": "maximum",
+    "mul": "multiply",
+    "reciprocal": "reciprocal",
+    "sigmoid": "sigmoid",
+    "sin": "sine",
+    "sqrt": "sqrt",
+    "sub": "subtract",
+    "tanh": "tanh",
+    # attributes of the op before, or of a nop
+    "clip": "relu",
+    "relu": "relu",
+}
+"""Functions of `tile.map`: the Buda op that each is.  gelu is the form with tanh, clip starts at 0."""
+
+REDUCED = {1: "c", 2: "r", 3: "z"}
+"""Buda's names of the dimensions, by distance from the end, along which a maximum can run."""
+
+
+def foreign(op: Operation) -> str | None:
+    """What of an op is not in the vocabulary; None if it is, or is no op of the device."""
+    if not isinstance(op, TileOp) or isinstance(op, LeafOp) or is_view(op):
+        return None
+    if isinstance(op, MapOp):
+        return _foreign_map(op)
+    if op.name.partition(".")[2] not in OPS:
+        return op.name
+    check = _CHECKS.get(type(op))
+    return None if check is None else check(op)
+
+
+def _foreign_map(op: MapOp) -> str | None:
+    attrs = op.plain_attrs()
+    fn = attrs["fn"]
+    given = dict(zip(attrs.get("names") or (), attrs.get("values") or (), strict=True))
+    legal = fn in FUNCTIONS and (fn != "clip" or starts_at_zero(given)) and (fn != "gelu" or given.get("approximate") == "tanh")
+    return None if legal else f"function {fn}"
+
+
+def starts_at_zero(clip: dict[str, Any]) -> bool:
+    """Whether a clip with those attributes is one from 0 to some positive number."""
+    return clip.get("min") == 0 and clip.get("max", 0) > 0
+
+
+def _foreign_region(op: EltwiseOp) -> str | None:
+    return next((reason for inner in op.body.block.ops if (reason := foreign(inner)) is not None), None)
+
+
+def _foreign_cast(op: CastOp) -> str | None:
+    return f"a cast to {op.plain_attrs()['to']}" if "to" in op.plain_attrs() else None
+
+
+def _foreign_product(op: MatmulOp | DepthwiseOp) -> str | None:
+    attrs = op.plain_attrs()
+    if attrs.get("transpose_a"):
+        return "a transposed left operand"
+    activation = attrs.get("activation")
+    return None if is_epilogue(activation, attrs.get("activation_args") or ()) else f"activation {activation}"
+
+
+def is_epilogue(activation: str | None, args: Sequence[float]) -> bool:
+    """Whether a product can apply an activation to its result: none, relu, or a clip from 0 to a positive number."""
+    return activation in (None, "relu") or (activation == "clip" and len(args) == 2 and args[0] == 0 < args[1])
+
+
+def _foreign_reduce(op: ReduceOp) -> str | None:
+    attrs, x = op.plain_attrs(), tile_of(op.x)
+    rank, axes = len(x.shape), attrs["axes"]
+    legal = attrs["fn"] == "max" and attrs["keepdims"] and len(axes) == 1 and rank - axes[0] % rank in REDUCED
+    return None if legal and (x.fold == 1 or rank == 2) else f"a {attrs['fn']} over dimensions {list(axes)}"
+
+
+def _foreign_concat(op: ConcatOp) -> str | None:
+    y = tile_of(op.y)
+    whole = y.fold == 1 and len(y.shape) >= 3 and op.plain_attrs()["axis"] in (-3, len(y.shape) - 3)
+    return None if whole else "a concatenation within matrices"
+
+
+_CHECKS: dict[type[TtcOp], Callable[[Any], str | None]] = {
+    EltwiseOp: _foreign_region,
+    CastOp: _foreign_cast,
+    MatmulOp: _foreign_product,
+    DepthwiseOp: _foreign_product,
+    ReduceOp: _foreign_reduce,
+    ConcatOp: _foreign_concat,
+}

@@ -1,0 +1,34 @@
+"""Casts, and elementwise functions by the table of `functions`."""
+
+from __future__ import annotations
+
+from xdsl.ir import SSAValue
+
+from ttc.dialects.core.formats import FORMATS
+from ttc.dialects.tile.base import tile_of
+from ttc.dialects.tile.eltwise import CastOp, MapOp
+from ttc.passes.tile.expand.expansion import Declined, Expansion
+from ttc.passes.tile.expand.functions import functions, truncated, truth
+
+
+def expand_map(op: MapOp, to: Expansion) -> SSAValue:
+    """The function in terms of others; what has no such terms runs on the host."""
+    attrs = op.plain_attrs()
+    function = functions().get(attrs["fn"])
+    if function is None:
+        raise Declined(f"{attrs['fn']} has no terms in the vocabulary")
+    given = dict(zip(attrs.get("names") or (), attrs.get("values") or (), strict=True))
+    return to.fit(function(to, *op.xs, **given))
+
+
+def expand_cast(op: CastOp, to: Expansion) -> SSAValue:
+    """Only the format changes, once the value is what the source's cast gives."""
+    x, wanted = op.x, str(op.plain_attrs()["to"])
+    held = FORMATS[tile_of(x).format]
+    if wanted == "bool":
+        return to.fit(truth(to, to.map("abs", x) if held.is_float or held.storage.kind == "i" else x))
+    if held.is_float and wanted.startswith(("int", "uint")):
+        x = truncated(to, x)
+    elif held.is_float and wanted == "float16" and to.result.format not in ("Float16", "Float16_b"):
+        x = to.emit(CastOp, x, format="Float16") if "Float16" in to.unit.target.formats else x
+    return to.emit(CastOp, x, format=to.result.format)

@@ -1,0 +1,59 @@
+"""Normalizations: means are products with a column of 1/n."""
+
+from __future__ import annotations
+
+from math import prod
+
+from xdsl.ir import SSAValue
+
+from ttc.dialects.nn.base import axis_in
+from ttc.dialects.tile.base import tile_of
+from ttc.dialects.tile.norm import LayerNormOp, RmsNormOp
+from ttc.passes.tile.expand.expansion import Declined, Expansion
+from ttc.passes.tile.expand.reduce import reduced
+
+
+def expand_layer_norm(op: LayerNormOp, to: Expansion) -> SSAValue:
+    """Less the mean, times the reciprocal root of the mean square, times scale, plus bias."""
+    x = _rows(op, op.x, to)
+    centered = to.map("sub", x, _mean(x, to))
+    return _normalized(op, centered, op.scale, op.bias, to)
+
+
+def expand_rms_norm(op: RmsNormOp, to: Expansion) -> SSAValue:
+    """Times the reciprocal root of the mean square, times scale."""
+    return _normalized(op, _rows(op, op.x, to), op.scale, None, to)
+
+
+def _rows(op: LayerNormOp | RmsNormOp, x: SSAValue, to: Expansion) -> SSAValue:
+    """What is normalized together as the last dimension; at least rank 2."""
+    shape = tile_of(x).shape
+    axis = axis_in(op.plain_attrs()["axis"], len(shape))
+    if axis == len(shape) - 1:
+        return x if axis else to.reshape(x, (1, *shape))
+    return to.reshape(x, (*shape[:axis], prod(shape[axis:])) if axis else (1, prod(shape)))
+
+
+def _weights(op: LayerNormOp | RmsNormOp, w: SSAValue, size: int, to: Expansion) -> SSAValue:
+    shape = tile_of(op.x).shape
+    axis = axis_in(op.plain_attrs()["axis"], len(shape))
+    if axis == len(shape) - 1:
+        return w
+    if tile_of(w).shape != shape[axis:]:
+        raise Declined("scale or bias does not have the shape of what is normalized")
+    return to.reshape(w, (size,))
+
+
+def _mean(x: SSAValue, to: Expansion) -> SSAValue:
+    return reduced(x, "mean", (len(tile_of(x).shape) - 1,), to)
+
+
+def _normalized(op: LayerNormOp | RmsNormOp, x: SSAValue, scale: SSAValue | None, bias: SSAValue | None, to: Expansion) -> SSAValue:
+    size = tile_of(x).shape[-1]
+    variance = to.map("add", _mean(to.map("mul", x, x), to), float(op.plain_attrs()["eps"]))
+    y = to.map("mul", x, to.map("reciprocal", to.map("sqrt", variance)))
+    if scale is not None:
+        y = to.map("mul", y, _weights(op, scale, size, to))
+    if bias is not None:
+        y = to.map("add", y, _weights(op, bias, size, to))
+    return to.fit(y)

@@ -1,0 +1,104 @@
+"""Selections of rows, as `tile.sparse_matmul` describes them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ttc.dialects.core.windows import Window
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Which row of the source each row of the result is; see `tile.sparse_matmul`.
+
+    Args:
+        source: sizes of the grid of source rows.
+        sizes: of the grid of terms and result rows.
+        steps: a row a dimension of the source, a column a dimension of `sizes`.
+        offsets, divisors: one a dimension of the source.
+        terms: leading dimensions of `sizes` that are summed over.
+        nearest: points outside the source count as the nearest inside.
+    """
+
+    source: tuple[int, ...]
+    sizes: tuple[int, ...]
+    steps: tuple[tuple[int, ...], ...]
+    offsets: tuple[int, ...]
+    divisors: tuple[int, ...]
+    terms: int = 0
+    nearest: bool = False
+
+    @property
+    def is_identity(self) -> bool:
+        """Whether the result is all rows of the source in their order."""
+        moved = [i for i, size in enumerate(self.source) if size > 1]
+        walked = [j for j, size in enumerate(self.sizes) if size > 1]
+        if self.terms or self.nearest or any(self.offsets) or [self.source[i] for i in moved] != [self.sizes[j] for j in walked]:
+            return False
+        places = dict(zip(moved, walked, strict=True))
+        steps = [[self.steps[i][j] for j in walked] for i in moved]
+        return all(row == [int(j == places[i]) for j in walked] and self.divisors[i] == 1 for i, row in zip(moved, steps, strict=True))
+
+    def attrs(self) -> dict[str, Any]:
+        """As attributes of the op."""
+        return {
+            "source": self.source,
+            "sizes": self.sizes,
+            "steps": tuple(step for row in self.steps for step in row),
+            "offsets": self.offsets,
+            "divisors": self.divisors,
+            "terms": self.terms,
+            "nearest": self.nearest,
+        }
+
+
+def along(
+    source: Sequence[int], sizes: Sequence[int], starts: Sequence[int] | None = None, steps: Sequence[int] | None = None
+) -> Selection:
+    """Dimension by dimension: point i of the result is point starts[d] + steps[d] * i[d] of the source."""
+    rank = len(source)
+    found = steps or [1] * rank
+    matrix = tuple(tuple(found[d] if j == d else 0 for j in range(rank)) for d in range(rank))
+    return Selection(tuple(source), tuple(sizes), matrix, tuple(starts or [0] * rank), (1,) * rank)
+
+
+def permuted(source: Sequence[int], perm: Sequence[int]) -> Selection:
+    """Dimension i of the result is dimension perm[i] of the source."""
+    rank = len(source)
+    matrix = tuple(tuple(int(perm[j] == d) for j in range(rank)) for d in range(rank))
+    return Selection(tuple(source), tuple(source[p] for p in perm), matrix, (0,) * rank, (1,) * rank)
+
+
+def windows_of(image: Sequence[int], counts: Sequence[int], moves: Sequence[Window], *, terms: int = 0, nearest: bool = False) -> Selection:
+    """Pixels under the taps of sliding windows.
+
+    Args:
+        image: n, h, w.
+        counts: windows along height and width.
+        moves: of the windows along height and width.
+        terms: 2 to sum over the taps, 0 for a row a tap and window: the result's grid is [kh, kw, n, h', w'].
+        nearest: taps outside the image count as its nearest pixel, instead of zeros.
+    """
+    rows, columns = moves
+    steps = ((0, 0, 1, 0, 0), (rows.dilation, 0, 0, rows.stride, 0), (0, columns.dilation, 0, 0, columns.stride))
+    sizes = (rows.kernel, columns.kernel, image[0], *counts)
+    return Selection(tuple(image), sizes, steps, (0, -rows.before, -columns.before), (1, 1, 1), terms, nearest)
+
+
+def scattered(image: Sequence[int], counts: Sequence[int], moves: Sequence[Window]) -> Selection:
+    """Pixels that each tap of a transposed convolution sends to each pixel of its result [kh, kw, n, h', w']; zeros where none."""
+    rows, columns = moves
+    steps = ((0, 0, 1, 0, 0), (-rows.dilation, 0, 0, 1, 0), (0, -columns.dilation, 0, 0, 1))
+    sizes = (rows.kernel, columns.kernel, image[0], *counts)
+    return Selection(tuple(image), sizes, steps, (0, rows.before, columns.before), (1, rows.stride, columns.stride))
+
+
+def stacked(selection: Selection, groups: int) -> Selection:
+    """The same selection from each of several sources that lie one after another."""
+    steps = ((1, *(0,) * len(selection.sizes)), *((0, *row) for row in selection.steps))
+    return Selection(
+        (groups, *selection.source), (groups, *selection.sizes), steps, (0, *selection.offsets), (1, *selection.divisors), 0, selection.nearest
+    )
+

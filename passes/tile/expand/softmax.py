@@ -1,0 +1,32 @@
+"""Softmax and its logarithm."""
+
+from __future__ import annotations
+
+from xdsl.ir import SSAValue
+
+from ttc.dialects.nn.base import axis_in
+from ttc.dialects.tile.base import tile_of
+from ttc.dialects.tile.softmax import LogSoftmaxOp, SoftmaxOp
+from ttc.passes.tile.expand.expansion import Expansion
+from ttc.passes.tile.expand.reduce import reduced
+
+
+def expand_softmax(op: SoftmaxOp, to: Expansion) -> SSAValue:
+    """exp(x - max x) times the reciprocal of its sum."""
+    axis = axis_in(op.plain_attrs()["axis"], len(tile_of(op.x).shape))
+    powers = to.map("exp", _lowered(op.x, axis, to))
+    total = reduced(powers, "sum", (axis,), to)
+    return to.map("mul", powers, to.map("reciprocal", total), format=to.result.format)
+
+
+def expand_log_softmax(op: LogSoftmaxOp, to: Expansion) -> SSAValue:
+    """x - max x less the logarithm of the sum of its exponentials."""
+    axis = axis_in(op.plain_attrs()["axis"], len(tile_of(op.x).shape))
+    lowered = _lowered(op.x, axis, to)
+    total = reduced(to.map("exp", lowered), "sum", (axis,), to)
+    return to.map("sub", lowered, to.map("log", total), format=to.result.format)
+
+
+def _lowered(x: SSAValue, axis: int, to: Expansion) -> SSAValue:
+    """x - max x."""
+    return to.map("sub", x, reduced(x, "max", (axis,), to))
