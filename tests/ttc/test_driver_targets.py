@@ -55,6 +55,35 @@ def test_accumulation(target: str, accumulate: set[str], ublock_tiles: int, smal
     assert all(op.blocking is not None and op.blocking.ublock[0] * op.blocking.ublock[1] <= ublock_tiles for op in ops)
 
 
+MASKED = """
+builtin.module attributes {ttc.stage = "import", ttc.model = "masked"} {
+  func.func @forward(%x: tensor<2x4xf32> {ttc.name = "x"}, %ids: tensor<2x4xi64> {ttc.name = "ids"})
+      -> (tensor<2x4xf32> {ttc.name = "y"}) {
+    %zero = ttc.constant() {value = #ttc.literal<[0.0], tensor<f32>>} : () -> tensor<f32> loc("zero")
+    %low = ttc.constant() {value = #ttc.literal<[-3.0], tensor<f32>>} : () -> tensor<f32> loc("low")
+    %keep = nn.cast(%ids) {dtype = i1} : (tensor<2x4xi64>) -> tensor<2x4xi1> loc("keep")
+    %mask = nn.where(%keep, %zero, %low) : (tensor<2x4xi1>, tensor<f32>, tensor<f32>) -> tensor<2x4xf32> loc("mask")
+    %y = nn.add(%x, %mask) : (tensor<2x4xf32>, tensor<2x4xf32>) -> tensor<2x4xf32> loc("y")
+    func.return %y : tensor<2x4xf32>
+  }
+}
+"""
+
+
+@pytest.mark.parametrize("format_", ["Float32", "Float16_b"])
+@pytest.mark.parametrize(("target", "on_host"), [("e150", {"keep", "mask"}), ("p150", set())])
+def test_integers_stay_on_the_host_of_a_chip_without_them(target: str, on_host: set[str], format_: str, tmp_path: Path) -> None:
+    path = tmp_path / "masked.mlir"
+    path.write_text(MASKED)
+    program = ttc.compile(path, target=target, format=format_)
+    ops = [op for graph in program.netlist.graphs.values() for op in graph.ops if not isinstance(op.place, Grid)]
+    assert {name for op in ops for name in op.location} & {"keep", "mask"} == on_host
+    program.save(tmp_path / "masked.tti")
+    with ttc.load(tmp_path / "masked.tti") as executor:
+        x, ids = np.ones((2, 4), np.float32), np.array([[0, 1, -5, 0], [7, 0, 0, 2**30]])
+        np.testing.assert_array_equal(executor.run({"x": x, "ids": ids})["y"], np.where(ids != 0, 1.0, -2.0))
+
+
 # ---- files -------------------------------------------------------------------------------------------------------------------------------
 
 

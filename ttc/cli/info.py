@@ -47,6 +47,7 @@ def _facts(opened: Archive, netlist: Netlist, path: Path) -> dict[str, Any]:
         "model": description.model,
         "producer": f"ttc {description.version}",
         "target": figures.target,
+        "chip": asdict(netlist.chip),
         "options": dict(description.options),
         "programs": {
             name: {"arguments": [_signature(a) for a in p.arguments], "results": [_signature(r) for r in p.results]}

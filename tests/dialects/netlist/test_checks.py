@@ -167,6 +167,7 @@ RULES: dict[str, tuple[str, Mutation]] = {
     "a state filled by an op": ("E0606", queue("s", source="d")),
     # formats and settings
     "a format the chip lacks": ("E0607", chip(formats=("Float16_b",))),
+    "a chip that accumulates in 16 bits": ("E0607", chip(wide_accumulation=False)),
     "an intermediate the chip lacks": ("E0607", both(op("d", intermediate="Float64"), buffers("d", OUT))),
     "an unknown intermediate": ("E0607", op("d", intermediate="Float7")),
     "an unknown fidelity": ("E0607", op("d", fidelity="HiFi5")),

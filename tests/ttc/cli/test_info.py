@@ -28,6 +28,7 @@ def test_json(small_onnx: Path, capsys: Capture) -> None:
         "results": [{"name": "probabilities", "kind": "output", "dtype": "float32", "shape": [2, 4]}],
     }
     assert found["cores"]["grid"] == 72
+    assert (found["chip"]["arch"], found["chip"]["grid"]) == ("wormhole_b0", [9, 8])
     assert 1 <= found["cores"]["used"] <= 72
     assert sum(found["dram_bytes"].values()) > 0
     assert found["file_bytes"] == Path(path).stat().st_size
