@@ -29,6 +29,7 @@ from ttc.passes.nn_to_tile.lower_to_tile import LowerToTile
 from ttc.passes.nn_to_tile.stream_batch import StreamBatch
 from ttc.passes.tile.assign_formats import AssignFormats
 from ttc.passes.tile.cancel_tms import CancelTms
+from ttc.passes.tile.expand_composites import ExpandComposites
 from ttc.passes.tile.fuse_eltwise import FuseEltwise
 from ttc.passes.tile.legalize_tile import LegalizeTile
 from ttc.passes.tile.override_formats import OverrideFormats
@@ -39,13 +40,14 @@ def stages(target: Target, format: str | None = None, precision: str = "float32"
     """Passes of the stages that have passes, in order.
 
     Args:
-        target: the machine compiled for.
+        target: the machine compiled for, and its kernel set.
         format: storage of floating-point tensors at op borders; None keeps the source's.
         precision: of the CPU's multiplier, recorded in the netlist; `bfloat16` on `host` implies format Float16_b.
         rules: of precision, for single ops.
     """
     if target.is_host and precision == "bfloat16":
         format = "Float16_b"
+    expansion: list[Pass] = [ExpandComposites()] if target.kernels == "buda" else []
     return {
         "nn": [
             KeepSources(),
@@ -71,6 +73,10 @@ def stages(target: Target, format: str | None = None, precision: str = "float32"
             Consteval(),
             Canonicalize(),
         ],
-        "tile": [StreamBatch(), LowerToTile(), AssignFormats(format), OverrideFormats(rules), LegalizeTile(), CancelTms(), FuseEltwise()],
+        "tile": [
+            *(StreamBatch(), LowerToTile(), AssignFormats(format), OverrideFormats(rules), LegalizeTile(), CancelTms()),
+            *expansion,
+            FuseEltwise(),
+        ],
         "netlist": [LowerToNetlist(precision, rules), Balance(), SizeQueues(), AllocateMemory()],
     }

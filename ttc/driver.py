@@ -58,7 +58,7 @@ def compile_path(path: Path, options: CompileOptions, instruments: Sequence[Inst
     if options.dump is not None:
         require_folder(options.dump)
     if "target" in options.given:
-        harvested(load_target(options.target), options)
+        configured(load_target(options.target), options)
     timing = Timing()
     source = open_source(path, options)
     return compile_source(source, options, instruments, timing)
@@ -73,7 +73,7 @@ def compile_source(source: Source, options: CompileOptions, instruments: Sequenc
         raise Error("E0305", f"the IR is at the end of stage '{source.stage}', past '{options.to}'")
     asked = options.target if "target" in options.given else None
     options = with_recorded(source.module, options)
-    unit = Unit(source.module, source.weights, harvested(_machine(source.module, asked, options.target), options))
+    unit = Unit(source.module, source.weights, configured(_machine(source.module, asked, options.target), options))
     set_module_attr(unit.module, "options", options.recorded())
     timing = timing or Timing()
     watchers: list[Instrument] = [*instruments, timing]
@@ -91,8 +91,12 @@ def compile_source(source: Source, options: CompileOptions, instruments: Sequenc
     return Result(unit, options.to, options, package, tuple(timing.stages))
 
 
-def harvested(target: Target, options: CompileOptions) -> Target:
-    """The machine without the rows of cores that an option takes off it.  Raises E0101."""
+def configured(target: Target, options: CompileOptions) -> Target:
+    """The machine with the kernels that an option asks for, without the rows of cores that another takes off it.  Raises E0101."""
+    if options.kernels is not None:
+        if target.is_host and options.kernels != target.kernels:
+            raise Error("E0101", f"target '{target.name}' has no kernel set '{options.kernels}'", hint=f"it has '{target.kernels}'")
+        target = replace(target, kernels=options.kernels)
     return target if options.harvested_rows is None else harvest(target, parse_rows(options.harvested_rows))
 
 

@@ -24,6 +24,7 @@ STAGES = ("import", "nn", "tile", "netlist", "tti")
 FORMATS = ("source", "Float32", "Float16_b")
 """Storage at op borders; `source` keeps the model's own types."""
 PRECISIONS = ("float32", "high", "bfloat16")
+KERNELS = ("fused", "buda")
 FIDELITIES = ("LoFi", "HiFi2", "HiFi3", "HiFi4")
 """Of the device's multiplier: it takes 1, 2, 3 or 4 passes."""
 ENGINES = ("reference",)
@@ -240,6 +241,14 @@ class CompileOptions(Options):
         None, "Rows of cores to leave unused: so many, or these by their NoC y.", _rows, "N|[Y,...]", in_result=True
     )
     format: str = choice("source", "How tensors are stored between ops.", FORMATS, in_result=True)
+    kernels: str | None = option(
+        None,
+        "Kernels of the device: whole composites, or what Buda netlists have; default: the target's own.",
+        _word(KERNELS),
+        "|".join(KERNELS),
+        choices=KERNELS,
+        in_result=True,
+    )
     precision: str = choice("float32", "Of the multiplier on the CPU.", PRECISIONS, in_result=True)
     fidelity: str | None = option(
         None,

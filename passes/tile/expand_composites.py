@@ -111,7 +111,7 @@ def _on_host(op: TileOp, reason: str, rewriter: Rewriter) -> SSAValue:
     operands: list[SSAValue] = []
     for x in op.operands:
         tile = tile_of(x)
-        type_ = tensor_type(Spec(tile.shape, FORMATS[tile.format].storage))
+        type_ = tensor_type(Spec(tile.shape, FORMATS[tile.format].compute))
         operands.append(rewriter.insert(op, ToHostOp.make((x,), {}, (type_,), op.location)).y)
     given = dict(zip(attrs.get("names") or (), attrs.get("values") or (), strict=True))
     made = rewriter.insert(op, kind.build(*operands, location=op.location, **given))

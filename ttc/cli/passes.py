@@ -19,16 +19,19 @@ if TYPE_CHECKING:
 @click.command("passes")
 @click.option("--target", metavar="NAME", help="Machine whose pipeline is listed.  Default: n150.")
 @click.option("--format", metavar="FORMAT", help="As for `ttc compile`.")
+@click.option("--kernels", metavar="KERNELS", help="As for `ttc compile`.")
 @click.option("--precision", metavar="PRECISION", help="As for `ttc compile`.")
 @verbosity
 @click.pass_obj
 def command(console: Console, **raw: str | None) -> int:
     """List the passes of each stage in the order in which they run, with their options."""
     from ttc.dialects.core.targets import load_target
+    from ttc.driver import configured
     from ttc.passes.pipeline import stages
 
     options = options_from(CompileOptions, raw, None)
-    pipeline = stages(load_target(options.target), options.storage_format, options.precision, options.rules)
+    target = configured(load_target(options.target), options)
+    pipeline = stages(target, options.storage_format, options.precision, options.rules)
     rows = [[stage, index, p.name, _options(p), _summary(p)] for stage, passes in pipeline.items() for index, p in enumerate(passes, 1)]
     console.table(["stage", "nr", "pass", "options", "what it does"], rows)
     return 0

@@ -85,7 +85,8 @@ class Expansion:
         return self.emit(MapOp, *operands, format=format, fold=fold, fn=fn, names=names, values=found)
 
     def number(self, value: float, format_: str) -> SSAValue:
-        """A literal scalar.  format_: in which it is read."""
+        """A literal scalar, in Float32 where a narrower format of floating point is given and the target has it."""
+        format_ = self.exact(format_)
         array = np.array(value, FORMATS[format_].compute)
         type_ = tile_type(Tile((), format_, self.unit.target.tile))
         return self.rewriter.insert(self.op, ConstantOp.make((), {"value": LiteralAttr.of(array)}, (type_,), self.location)).result
