@@ -14,8 +14,9 @@ from ttc.dialects.core.errors import Error, nearest
 from ttc.dialects.core.target_fields import check_whole, checked
 from ttc.dialects.core.target_files import read_fields
 
-DEFAULT = "n150"
 FILE_SUFFIXES = (".yaml", ".yml")
+SHORT_EXPONENTS = ("Float16", "Bfp8", "Bfp4", "Bfp2", "Lf8")
+"""Formats with exponents of five bits, the others have eight: on Grayskull results and partial results have exponents as wide."""
 
 
 @dataclass(frozen=True)
@@ -103,7 +104,7 @@ class Target:
         """The widest format in which results of a format are accumulated: Float32, or the 16-bit one with exponents as wide."""
         if self.wide_accumulation:
             return "Float32"
-        return "Float16" if format == "Float16" else "Float16_b"
+        return "Float16" if format in SHORT_EXPONENTS else "Float16_b"
 
 
 # ---- the targets that come with ttc ------------------------------------------------------------------------------------------------------

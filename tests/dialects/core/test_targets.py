@@ -69,6 +69,9 @@ def test_unknown_name() -> None:
         ("e150", "Float32", "Float16_b"),
         ("e150", "Float16", "Float16"),
         ("e75", "Float16_b", "Float16_b"),
+        ("e75", "Bfp8_b", "Float16_b"),
+        ("e75", "Bfp8", "Float16"),
+        ("e75", "Lf8", "Float16"),
     ],
 )
 def test_accumulator(name: str, format_: str, wanted: str) -> None:
