@@ -40,3 +40,29 @@ def test_two_programs_share_a_state_through_archive_and_run(tmp_path: Path, targ
         assert other.run({}, program="peek")["now"] == 3
         executor.reset()
         assert executor.run({}, program="peek")["now"] == 3
+
+
+SELECTION = """
+builtin.module attributes {ttc.stage = "import", ttc.model = "selection"} {
+  func.func @forward(%x: tensor<4x8xf32> {ttc.name = "x"}) -> (tensor<2x?xi64> {ttc.name = "places"}, tensor<?xf32> {ttc.name = "values"}) {
+    %y = nn.relu(%x) : (tensor<4x8xf32>) -> tensor<4x8xf32> loc("relu")
+    %i = nn.non_zero(%y) : (tensor<4x8xf32>) -> tensor<2x?xi64> loc("places")
+    %t = nn.transpose(%i) {perm = [1, 0]} : (tensor<2x?xi64>) -> tensor<?x2xi64> loc("transpose")
+    %z = nn.gather_nd(%y, %t) {batch_dims = 0} : (tensor<4x8xf32>, tensor<?x2xi64>) -> tensor<?xf32> loc("values")
+    func.return %i, %z : tensor<2x?xi64>, tensor<?xf32>
+  }
+}
+"""
+
+
+@pytest.mark.parametrize("target", ["host", "n150"])
+def test_results_may_have_as_many_elements_as_the_data_decides(tmp_path: Path, target: str) -> None:
+    source, archive = tmp_path / "selection.mlir", tmp_path / "selection.tti"
+    source.write_text(SELECTION)
+    ttc.compile(source, target=target).save(archive)
+    with ttc.load(archive) as executor:
+        for sign in (1, -1, 0):
+            x = np.float32(sign) * np.arange(-10, 22, dtype=np.float32).reshape(4, 8)
+            found = executor.run({"x": x})
+            np.testing.assert_array_equal(found["places"], np.array(np.nonzero(x > 0)))
+            np.testing.assert_array_equal(found["values"], x[x > 0])

@@ -27,14 +27,17 @@ def tile_shape(layout: str) -> tuple[int, int] | None:
 
 
 def queue_buffer_bytes(tensor: TensorType, entries: int, blocking: Blocking | None, chip: Chip) -> int:
-    """Bytes of one buffer of a queue, all entries.  blocking: of one buffer; None in row layout, where one buffer holds whole entries.
+    """Bytes of one buffer of a queue, all entries; 0 if its size depends on data.
 
+    blocking: of one buffer; None in row layout, where one buffer holds whole entries.
     Raises E0602 if blocking and layout do not go together.
     """
     tile = tile_shape(tensor.layout)
     if tile is None:
         if blocking is not None:
             raise Error("E0602", "a tensor in row layout has no blocks")
+        if -1 in tensor.shape:
+            return 0
         return entries * format_named(tensor.format).size_bytes(tensor.shape)
     if blocking is None:
         raise Error("E0602", f"a tensor in layout {tensor.layout} needs blocks")

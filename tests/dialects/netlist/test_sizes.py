@@ -31,6 +31,7 @@ def test_buffers_hold_all_entries() -> None:
     blocking = Blocking(1, (2, 2), (2, 2))
     assert queue_buffer_bytes(tiled(128, 128, format="Float16_b"), 64, blocking, WORMHOLE) == 16 * 2080 * 64
     assert queue_buffer_bytes(TensorType((3, 5), "Float16_b"), 7, None, WORMHOLE) == 3 * 5 * 7 * 2
+    assert queue_buffer_bytes(TensorType((-1, 5), "Int64"), 7, None, WORMHOLE) == 0
 
 
 @pytest.mark.parametrize(

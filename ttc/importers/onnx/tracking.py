@@ -18,7 +18,13 @@ MAX_ELEMENTS = 1 << 20
 """Elements of one value that is computed."""
 MAX_TOTAL_ELEMENTS = 1 << 25
 """Elements of all values that are computed for one model."""
-_HEAVY = {"nn.matmul", "nn.conv2d", "nn.conv_transpose2d", "nn.max_pool2d", "nn.avg_pool2d", "nn.attention"}
+_HEAVY = {
+    f"nn.{name}"
+    for name in (
+        *("matmul", "conv2d", "conv_transpose2d", "max_pool2d", "avg_pool2d", "attention"),
+        *("rnn", "gru", "lstm", "resize", "grid_sample", "roi_align"),
+    )
+}
 
 
 class Tracker:
