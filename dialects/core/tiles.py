@@ -21,9 +21,7 @@ WIDTHS = (16, 32)
 """Sides that tiles can have, in elements."""
 
 
-def pack_tiles(
-    values: NDArray, format: Format, tile: tuple[int, int] = (32, 32), alignment: int = 32, rounding: Rounding = "rne"
-) -> bytes:
+def pack_tiles(values: NDArray, format: Format, tile: tuple[int, int] = (32, 32), alignment: int = 32, rounding: Rounding = "rne") -> bytes:
     """Tiles of a matrix [rows, columns] or of matrices [t, rows, columns], row by row, padded with zeros to whole tiles.
 
     Args:    alignment: of every tile, in bytes.  rounding: to the format.
@@ -53,7 +51,7 @@ def unpack_tiles(
     grid = _grid(shape, tile)
     if len(packed) != prod(grid) * size:
         raise Error("E0602", f"{prod(grid)} tiles of {format.name} take {prod(grid) * size} bytes, not {len(packed)}")
-    tiles = np.frombuffer(packed, np.uint8).reshape(-1, size)
+    tiles = np.frombuffer(packed, np.uint8).reshape(prod(grid), size)
     start = HEADER_BYTES + format.exponent_bytes(*tile)
     data = tiles[:, start : HEADER_BYTES + format.data_bytes(*tile)]
     rows = format.from_sections(tiles[:, HEADER_BYTES:start], data, _row_width(tile, format.faces))
@@ -70,7 +68,7 @@ def face_rows(values: NDArray, tile: tuple[int, int], *, faces: bool) -> NDArray
     face = _row_width(tile, faces)
     high = min(height, FACE) if faces else height
     split = padded.reshape(t, down, height // high, high, across, width // face, face)
-    return split.transpose(0, 1, 4, 2, 5, 3, 6).reshape(t * down * across, -1, face)
+    return split.transpose(0, 1, 4, 2, 5, 3, 6).reshape(t * down * across, height * width // face, face)
 
 
 def matrices(rows: NDArray, shape: tuple[int, ...], tile: tuple[int, int], *, faces: bool) -> NDArray:

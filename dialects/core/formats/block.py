@@ -147,6 +147,7 @@ class BlockFormat(Format):
         fields = exponents.astype(np.int32) if self.wide else (exponents & np.uint8(31)).astype(np.int32) + 112
         lead = self.magnitude_bits - 1
         odd = np.flatnonzero((fields < 8) | (fields == 255))
+        odd = odd[magnitudes[odd].any(axis=1)]
         scale = ((np.clip(fields, 8, 254) - lead) << 23).view(np.float32)
         exact = _scaled_exactly(values[odd], fields[odd] - 127 - lead) if odd.size else None
         values *= scale[:, None]

@@ -95,7 +95,8 @@ return %2 : Float32[2, 4]
 @pytest.mark.parametrize("format_", ["Bfp8_b", "Bfp8", "Bfp4_b", "Float16", "Lf8", "Fp8_e4m3"])
 def test_scores_stay_out_of_formats_that_spoil_them(format_: str) -> None:
     outcome = apply(AssignFormats(format_), SCORES, tolerance=1.0)
-    assert [tile_of(op.results[0]).format for op in (*outcome.ops("tile.map"), *outcome.ops("tile.softmax"))] == ["Float32", format_, format_]
+    scores, relu, softmax = (tile_of(op.results[0]).format for op in (*outcome.ops("tile.map"), *outcome.ops("tile.softmax")))
+    assert (scores, relu, softmax) == ("Float32", format_, format_)
     messages = [remark.message for remark in outcome.report.remarks]
     assert messages == ["stays in Float32: scores of a softmax"] * 3  # both arguments and their sum
     masked = np.array([[0, 0, -3.4e38, -3.4e38]] * 2, np.float32)

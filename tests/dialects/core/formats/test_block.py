@@ -123,7 +123,9 @@ def test_a_mask_erases_its_neighbours() -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize(("shape", "blocks"), [((), 1), ((1,), 1), ((0,), 0), ((5, 0), 0), ((0, 40), 0), ((3, 16), 3), ((2, 3, 17), 12), ((70, 3), 70)])
+@pytest.mark.parametrize(
+    ("shape", "blocks"), [((), 1), ((1,), 1), ((0,), 0), ((5, 0), 0), ((0, 40), 0), ((3, 16), 3), ((2, 3, 17), 12), ((70, 3), 70)]
+)
 def test_shapes(name: str, shape: tuple[int, ...], blocks: int) -> None:
     format_ = FORMATS[name]
     values = np.random.default_rng(1).normal(size=shape).astype(np.float32)

@@ -36,7 +36,9 @@ def test_half_is_ieee() -> None:
     assert np.isnan(found[3])
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16", "float64", "int8", "uint8", "uint16", "uint32", "int32", "int64", "bool"])
+@pytest.mark.parametrize(
+    "dtype", ["float32", "float16", "bfloat16", "float64", "int8", "uint8", "uint16", "uint32", "int32", "int64", "bool"]
+)
 def test_source_dtypes_are_stored_unchanged(dtype: str) -> None:
     found = format_of(np.dtype(dtype))
     assert found.storage == found.array_dtype == np.dtype(dtype)

@@ -59,7 +59,8 @@ def test_rounding_is_that_of_the_peer(name: str) -> None:
 
 def test_ranges_of_float16() -> None:
     low = 2.0**-14
-    assert patterns("Float16", [low, -low, low * 0.999, low * (1 - 2**-13), -1e-30, 0, -0.0]) == [0x0400, 0x8400, 0, 0x0400, 0x8000, 0, 0x8000]
+    assert patterns("Float16", [low, -low, low * 0.999, low * (1 - 2**-13)]) == [0x0400, 0x8400, 0, 0x0400]
+    assert patterns("Float16", [-1e-30, 0, -0.0]) == [0x8000, 0, 0x8000]
     assert patterns("Float16", [low * (1 - 2**-13)], "truncate") == [0]
     assert patterns("Float16", [131008, 131072, 3e38, -np.inf, np.nan]) == [0x7FFF, 0x7FFF, 0x7FFF, 0xFFFF, 0x7FFF]
     assert FORMATS["Float16"].unpack(stored("Float16", np.array([0x7C00, 0x7FFF], np.uint16))).tolist() == [65536, 131008]
