@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar
 
 from xdsl.dialects import func
@@ -105,22 +105,8 @@ def usual_fidelity(format_: str) -> str:
 
 def chip(target: Target) -> Chip:
     """What a netlist says of its machine."""
-    return Chip(
-        target.name,
-        target.arch,
-        target.chips,
-        target.grid,
-        target.tile,
-        target.l1_usable_bytes,
-        target.dst_tiles,
-        target.dram_channels,
-        target.dram_channel_bytes,
-        target.dram_reserved_bytes,
-        target.alignment_bytes,
-        target.max_input_queues,
-        target.formats,
-        target.wide_accumulation,
-    )
+    shared = {f.name: getattr(target, f.name) for f in fields(Chip) if f.name != "target"}
+    return Chip(target=target.name, **shared)
 
 
 def _variables(module: ModuleOp, kind: type[ParamOp | StateOp]) -> tuple[Any, ...]:
