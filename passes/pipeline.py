@@ -12,6 +12,7 @@ from ttc.passes.nn.canonicalize import Canonicalize
 from ttc.passes.nn.channels_last import ChannelsLast
 from ttc.passes.nn.consteval import Consteval
 from ttc.passes.nn.fold_batch_norm import FoldBatchNorm
+from ttc.passes.nn.fold_qdq import FoldQdq
 from ttc.passes.nn.fold_scale import FoldScale
 from ttc.passes.nn.fold_shapes import FoldShapes
 from ttc.passes.nn.fold_transpose import FoldTranspose
@@ -55,6 +56,7 @@ def stages(target: Target, format: str | None = None, precision: str = "float32"
             FoldShapes(),
             Consteval(),
             Canonicalize(),
+            FoldQdq(),
             RecognizeGelu(),
             RecognizeSwish(),
             RecognizeLayerNorm(),

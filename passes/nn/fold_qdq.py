@@ -1,0 +1,156 @@
+"""Computation on the integers that stand for real numbers, instead of the real numbers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from xdsl.ir import Operation, SSAValue
+
+from ttc.dialects.core.ir import ConstantOp, LiteralAttr, tensor_type
+from ttc.dialects.nn.base import NNOp
+from ttc.dialects.nn.binary import AddOp, MulOp, SubOp
+from ttc.dialects.nn.conv import Conv2dOp
+from ttc.dialects.nn.linear import MatmulOp
+from ttc.dialects.nn.pieces import SliceOp
+from ttc.dialects.nn.quantization import DequantizeOp, QuantizeOp
+from ttc.dialects.nn.shape import ExpandOp, ReshapeOp, TransposeOp
+from ttc.dialects.nn.unary import CastOp
+from ttc.passes.base import Pass, Rewriter, Unit
+from ttc.passes.nn.match import attr, has_elements, is_constant, owner, rebuilt, reshaped, shape_of, sole_user, sweep_entries
+
+WIDE = np.dtype(np.int32)
+"""Of sums of products."""
+
+
+@dataclass(frozen=True)
+class FoldQdq(Pass):
+    """Multiply integers where both operands of a matmul are dequantized by constant scales, and cancel a quantize of a dequantize.
+
+    The product of integers is exact, so a result that is quantized again is within one step of the one that real numbers give.
+
+    Before:
+        (%x: tensor<4x8xi8>)
+        %s = ttc.constant() {value = #ttc.literal<[0.5], tensor<f32>>} : () -> tensor<f32>
+        %z = ttc.constant() {value = #ttc.literal<[0], tensor<i8>>} : () -> tensor<i8>
+        %w = ttc.constant() {value = #ttc.weight<"w", tensor<8x3xi8>>} : () -> tensor<8x3xi8>
+        %t = ttc.constant() {value = #ttc.literal<[0.25], tensor<f32>>} : () -> tensor<f32>
+        %0 = nn.dequantize(%x, %s, %z) : (tensor<4x8xi8>, tensor<f32>, tensor<i8>) -> tensor<4x8xf32>
+        %1 = nn.dequantize(%w, %t, %z) : (tensor<8x3xi8>, tensor<f32>, tensor<i8>) -> tensor<8x3xf32>
+        %2 = nn.matmul(%0, %1, _) {transpose_a = false, transpose_b = false} : (tensor<4x8xf32>, tensor<8x3xf32>) -> tensor<4x3xf32>
+        return %2 : tensor<4x3xf32>
+    After:
+        (%x: tensor<4x8xi8>)
+        %s = ttc.constant() {value = #ttc.literal<[0.5], tensor<f32>>} : () -> tensor<f32>
+        %w = ttc.constant() {value = #ttc.weight<"w", tensor<8x3xi8>>} : () -> tensor<8x3xi8>
+        %t = ttc.constant() {value = #ttc.literal<[0.25], tensor<f32>>} : () -> tensor<f32>
+        %0 = nn.cast(%x) {dtype = i32} : (tensor<4x8xi8>) -> tensor<4x8xi32>
+        %1 = nn.cast(%w) {dtype = i32} : (tensor<8x3xi8>) -> tensor<8x3xi32>
+        %2 = nn.matmul(%0, %1, _) {transpose_a = false, transpose_b = false} : (tensor<4x8xi32>, tensor<8x3xi32>) -> tensor<4x3xi32>
+        %3 = nn.mul(%s, %t) : (tensor<f32>, tensor<f32>) -> tensor<f32>
+        %4 = ttc.constant() {value = #ttc.literal<[0], tensor<i32>>} : () -> tensor<i32>
+        %5 = nn.dequantize(%2, %3, %4) : (tensor<4x3xi32>, tensor<f32>, tensor<i32>) -> tensor<4x3xf32>
+        return %5 : tensor<4x3xf32>
+    Missed:
+        scales are computed, or not one number (of the right operand: one a column); convolutions, which compute on real numbers.
+    """
+
+    name: ClassVar[str] = "fold-qdq"
+
+    def apply(self, unit: Unit, rewriter: Rewriter) -> None:
+        handlers = {
+            MatmulOp: lambda op: _multiply(op, unit, rewriter),
+            Conv2dOp: lambda op: _remark(op, rewriter),
+            QuantizeOp: lambda op: _cancel(op, rewriter),
+        }
+        sweep_entries(unit, rewriter, handlers)
+
+
+def _cancel(op: QuantizeOp, rewriter: Rewriter) -> None:
+    """quantize(view(dequantize(x))) with one scale and zero: view(x)."""
+    views: list[NNOp] = []
+    value = op.operands[0]
+    while isinstance(value.owner, ReshapeOp | TransposeOp | SliceOp | ExpandOp) and sole_user(value) is not None:
+        views.append(value.owner)
+        value = value.owner.operands[0]
+    inner = owner(value, DequantizeOp)
+    if inner is None or inner.operands[1] is not op.operands[1] or inner.operands[2] is not op.operands[2]:
+        return
+    if views and any(shape_of(x) and max(shape_of(x)) > 1 for x in op.operands[1:]):
+        rewriter.missed(op, "quantize after a view of a dequantize: their scale is not one number")
+        return
+    x = inner.operands[0]
+    if (not views and x.type != op.results[0].type) or not rewriter.allow("cancel-qdq", op):
+        return
+    for view in reversed(views):
+        x = rebuilt(rewriter, op, view, (x,), (view,)).results[0]
+    rewriter.applied(op, "quantize of a dequantize cancelled")
+    feeding = op.operands[0].owner
+    rewriter.replace(op, x)
+    if isinstance(feeding, Operation):
+        rewriter.erase_dead(feeding)
+
+
+def _remark(op: Conv2dOp, rewriter: Rewriter) -> None:
+    if all(owner(x, DequantizeOp) is not None for x in op.operands[:2]):
+        rewriter.missed(op, "a convolution of dequantized operands computes on real numbers")
+
+
+def _multiply(op: MatmulOp, unit: Unit, rewriter: Rewriter) -> None:
+    a, b, bias = op.named_operands()
+    left, right = (None if x is None else owner(x, DequantizeOp) for x in (a, b))
+    if left is None or right is None:
+        return
+    reason = _obstacle(op, left, right)
+    if reason is not None:
+        rewriter.missed(op, reason)
+        return
+    if not rewriter.allow("fold-qdq", op):
+        return
+    integers = [_integers(op, x, unit, rewriter) for x in (left, right)]
+    flags = {name: attr(op, name) for name in ("transpose_a", "transpose_b")}
+    product = rewriter.build(op, MatmulOp, *integers, None, sources=(left, right, op), **flags).results[0]
+    scales = [reshaped(rewriter, op, x.operands[1], _vector(x)) for x in (left, right)]
+    scale = rewriter.build(op, MulOp, *scales).results[0]
+    value = rewriter.build(op, DequantizeOp, product, scale, _zero(op, rewriter)).results[0]
+    if bias is not None:
+        value = rewriter.build(op, AddOp, value, bias).results[0]
+    rewriter.applied(op, "a matmul of dequantized operands computes on integers")
+    rewriter.replace(op, value)
+    for inner in dict.fromkeys((left, right)):
+        rewriter.erase_dead(inner)
+
+
+def _obstacle(op: MatmulOp, left: DequantizeOp, right: DequantizeOp) -> str | None:
+    if attr(op, "activation") is not None:
+        return "a matmul of dequantized operands has an activation"
+    if not all(is_constant(x) for inner in (left, right) for x in inner.operands[1:]):
+        return "operands of a matmul are dequantized by scales that are computed"
+    columns = shape_of(op.results[0])[-1:]
+    place = -2 if attr(op, "transpose_b") else -1
+    by_column = _vector(right) == columns and shape_of(right.operands[1])[place:][:1] == columns
+    if _vector(left) != () or not (_vector(right) == () or by_column):
+        return "operands of a matmul are dequantized by scales that are not one number, or one a column"
+    return None
+
+
+def _vector(op: DequantizeOp) -> tuple[int, ...]:
+    """The dimensions of the scale that are larger than 1."""
+    return tuple(size for size in shape_of(op.operands[1]) if size != 1)
+
+
+def _integers(anchor: Operation, op: DequantizeOp, unit: Unit, rewriter: Rewriter) -> SSAValue:
+    """x - zero in wide integers."""
+    x, _, zero = op.operands
+    wide = rewriter.build(anchor, CastOp, x, sources=(op,), dtype=WIDE).results[0]
+    if has_elements(zero, 0.0, unit.weights):
+        return wide
+    offset = rewriter.build(anchor, CastOp, zero, sources=(op,), dtype=WIDE).results[0]
+    return rewriter.build(anchor, SubOp, wide, offset, sources=(op,)).results[0]
+
+
+def _zero(anchor: Operation, rewriter: Rewriter) -> SSAValue:
+    literal = LiteralAttr.of(np.zeros((), WIDE))
+    constant = ConstantOp.make((), {"value": literal}, [tensor_type(literal.spec)], rewriter.location((anchor,)))
+    return rewriter.insert(anchor, constant).results[0]
