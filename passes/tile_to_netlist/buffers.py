@@ -82,7 +82,33 @@ def buffers_matmul(need: Need) -> None:
     """Two K-blocks of rows of the left operand and of columns of the right one; a block of partial sums if K takes several."""
     left = need.view.operand(0)
     k_tiles = -(-(left.shape[-2] if need.view.attrs.get("transpose_a") else left.shape[-1]) // 32)
-    _multiply(need, need.rows, k_tiles, k_tiles)
+    products = left.shape[-3] if need.view.attrs.get("accumulate") else 1
+    _multiply(need, need.rows, k_tiles, k_tiles * products)
+
+
+def buffers_sparse_matmul(need: Need) -> None:
+    """A K-block of rows of the activations; partial sums, and the tiles of the selection for a row of tiles."""
+    source = need.view.operand(0)
+    t, rows, _ = source.tile_dims()
+    inner = next(d for d in range(min(MAX_INNER, max(t * rows, 1)), 0, -1) if t * rows % d == 0)
+    need.inner = (max(t * rows // inner, 1), inner)
+    need.add("in0", inner * need.cols, source)
+    need.add_intermediate(need.rows * need.cols + need.rows * inner)
+    need.add_out()
+
+
+def buffers_depthwise(need: Need) -> None:
+    """The block of one tap at a time, the weights of all taps as a diagonal tile each, and partial sums."""
+    taps = need.view.operand(0).shape[0]
+    need.inner = (max(taps, 1), 1)
+    need.add("in0", need.rows * need.cols, need.view.operand(0))
+    need.add("in1", taps * need.cols, need.view.operand(1), 1)
+    for index, operand in enumerate(need.view.operands[2:], 2):
+        if operand is not None:
+            need.add(f"in{index}", need.cols, operand, 1)
+    if taps > 1:
+        need.add_intermediate(need.rows * need.cols)
+    need.add_out()
 
 
 def buffers_conv2d(need: Need) -> None:

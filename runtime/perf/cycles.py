@@ -63,7 +63,20 @@ def cycles_matmul(view: OpView, share: Share, table: dict[str, Any]) -> float:
     """Tile products over the inner dimension, and the activation on the result."""
     left = view.operand(0)
     inner = left.shape[-2] if view.attrs.get("transpose_a") else left.shape[-1]
-    return _products(view, share, -(-inner // 32), table) + _activation(view, share, table)
+    products = left.shape[-3] if view.attrs.get("accumulate") else 1
+    return _products(view, share, products * -(-inner // 32), table) + _activation(view, share, table)
+
+
+def cycles_sparse_matmul(view: OpView, share: Share, table: dict[str, Any]) -> float:
+    """Products with the tiles of the selection that are not zero: those of a tile's rows, as far apart as neighbouring rows lie."""
+    sizes, steps, terms = _numbers(view.attrs["sizes"]), _numbers(view.attrs["steps"]), _numbers((view.attrs["terms"],))[0]
+    apart = abs(steps[-1]) if steps else 0
+    return _products(view, share, prod(sizes[:terms]) * (apart + 1), table)
+
+
+def cycles_depthwise(view: OpView, share: Share, table: dict[str, Any]) -> float:
+    """A product with a diagonal tile a tap."""
+    return share.tiles * view.operand(0).shape[0] * table["depthwise"]["product"] + _activation(view, share, table)
 
 
 def cycles_conv2d(view: OpView, share: Share, table: dict[str, Any]) -> float:
@@ -122,6 +135,12 @@ def cycles_max_pool2d(view: OpView, share: Share, table: dict[str, Any]) -> floa
 def _activation(view: OpView, share: Share, table: dict[str, Any]) -> float:
     function = view.attrs.get("activation")
     return share.tiles * _map(table, str(function))["tile"] if function else 0.0
+
+
+def _numbers(value: object) -> tuple[int, ...]:
+    if isinstance(value, tuple) and all(isinstance(x, int) for x in value):
+        return value
+    raise ValueError(f"{value!r} is no list of numbers")
 
 
 def _pair(value: object) -> tuple[int, int]:
