@@ -63,16 +63,27 @@ def _evaluate(model: Path, inputs: Mapping[str, NDArray]) -> dict[str, NDArray]:
     return {port.name: value for port, value in zip(results, values, strict=True)}
 
 
-def compare_outputs(outputs: Mapping[str, NDArray], expected: Mapping[str, NDArray], *, low_precision: bool) -> dict[str, Comparison]:
+def compare_outputs(
+    outputs: Mapping[str, NDArray], expected: Mapping[str, NDArray], *, low_precision: bool, coarse: bool = False
+) -> dict[str, Comparison]:
     """Compare outputs with those of the same name.  Raises E0206 for one that the model does not have."""
     found: dict[str, Comparison] = {}
     for name, array in outputs.items():
         if name not in expected:
             raise Error("E0206", f"the model has no output '{name}' to compare with", hint=nearest(name, expected))
-        found[name] = compare(array, expected[name], low_precision=low_precision)
+        found[name] = compare(array, expected[name], low_precision=low_precision, coarse=coarse)
     return found
 
 
 def is_low_precision(options: Mapping[str, object], dtypes: list[str]) -> bool:
-    """Whether an archive compiled with these options, with outputs of these types, keeps values in 16 bits."""
-    return options.get("format") == "Float16_b" or options.get("precision") == "bfloat16" or not {"bfloat16", "float16"}.isdisjoint(dtypes)
+    """Whether an archive compiled with these options, with outputs of these types, keeps values in 16 bits or less."""
+    narrow = options.get("format", "source") not in ("source", "Float32")
+    return narrow or options.get("precision") == "bfloat16" or not {"bfloat16", "float16"}.isdisjoint(dtypes)
+
+
+def is_coarse(options: Mapping[str, object]) -> bool:
+    """Whether an archive compiled with these options keeps values in 8 bits or less."""
+    from ttc.dialects.core.formats import FORMATS
+
+    format_ = FORMATS.get(str(options.get("format")))
+    return format_ is not None and format_.element_bits <= 8

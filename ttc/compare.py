@@ -14,6 +14,9 @@ ABSOLUTE_BOUND = 1e-4
 """Largest difference allowed at Float32, relative to max(1, max|b|)."""
 RELATIVE_L2_BOUND = 2e-2
 """Relative L2 error allowed where values are kept in 16 bits."""
+COARSE_L2_BOUND = 0.1
+COARSE_PCC_BOUND = 0.99
+"""Relative L2 error and correlation allowed where values are kept in 8 bits or less."""
 
 
 @dataclass(frozen=True)
@@ -26,6 +29,7 @@ class Comparison:
         pcc: Pearson's correlation; 1 for two equal constants, 0 if only one is constant.
         scale: max(1, max|b|).
         low_precision: whether the bound of 16-bit formats applies.
+        coarse: whether the bounds of formats of 8 bits and less apply.
     """
 
     max_abs: float
@@ -33,15 +37,20 @@ class Comparison:
     pcc: float
     scale: float
     low_precision: bool = False
+    coarse: bool = False
 
     @property
     def bound(self) -> float:
-        """What max_abs (Float32) or relative_l2 (16 bits) must not exceed."""
+        """What max_abs (Float32) or relative_l2 (others) must not exceed."""
+        if self.coarse:
+            return COARSE_L2_BOUND
         return RELATIVE_L2_BOUND if self.low_precision else ABSOLUTE_BOUND * self.scale
 
     @property
     def within(self) -> bool:
         """Whether the figures keep the bound."""
+        if self.coarse:
+            return self.relative_l2 <= self.bound and self.pcc >= COARSE_PCC_BOUND
         return (self.relative_l2 if self.low_precision else self.max_abs) <= self.bound
 
     def figures(self) -> dict[str, float | bool | None]:
@@ -50,7 +59,7 @@ class Comparison:
         return {k: None if isinstance(v, float) and not math.isfinite(v) else v for k, v in numbers.items()}
 
 
-def compare(a: NDArray, b: NDArray, *, low_precision: bool = False) -> Comparison:
+def compare(a: NDArray, b: NDArray, *, low_precision: bool = False, coarse: bool = False) -> Comparison:
     """Compare an array with a reference of the same shape.  Raises E0801 if shapes differ."""
     if a.shape != b.shape:
         raise Error("E0801", f"shapes to compare differ: {list(a.shape)} and {list(b.shape)}")
@@ -69,6 +78,7 @@ def compare(a: NDArray, b: NDArray, *, low_precision: bool = False) -> Compariso
         pcc=correlation(left, right),
         scale=max(1.0, float(np.abs(right).max(initial=0.0))),
         low_precision=low_precision,
+        coarse=coarse,
     )
 
 

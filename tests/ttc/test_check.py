@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ttc.check import compare_outputs, is_low_precision, reference_outputs
+from ttc.check import compare_outputs, is_coarse, is_low_precision, reference_outputs
 from ttc.dialects.core.errors import Error
 
 X = np.random.default_rng(0).standard_normal((3, 8)).astype(np.float32)
@@ -47,7 +47,13 @@ def test_outputs_are_matched_by_name() -> None:
         ({"format": "Float16_b", "precision": "float32"}, ["float32"], True),
         ({"format": "Float32", "precision": "bfloat16"}, ["float32"], True),
         ({"format": "source"}, ["float32", "bfloat16"], True),
+        ({"format": "Bfp8_b"}, ["float32"], True),
     ],
 )
 def test_which_bound_applies(options: dict[str, object], dtypes: list[str], low: bool) -> None:
     assert is_low_precision(options, dtypes) == low
+
+
+@pytest.mark.parametrize(("format_", "coarse"), [("source", False), ("Float16_b", False), ("Bfp8_b", True), ("Lf8", True)])
+def test_which_formats_are_coarse(format_: str, coarse: bool) -> None:
+    assert is_coarse({"format": format_}) == coarse

@@ -34,6 +34,13 @@ def test_bounds(error: float, low: bool, within: bool) -> None:
     assert compare(np.array([1 + error]), np.array([1.0]), low_precision=low).within == within
 
 
+def test_bounds_of_coarse_formats() -> None:
+    b = np.arange(1.0, 9.0)
+    assert compare(b * 1.09, b, coarse=True).within
+    assert not compare(b * 1.11, b, coarse=True).within
+    assert not compare(np.array([100.0, 101, 102]), np.array([101.0, 102, 100]), coarse=True).within  # near, but not alike
+
+
 @pytest.mark.parametrize("strange", [np.nan, np.inf, -np.inf])
 def test_strange_values_count_where_they_stand(strange: float) -> None:
     a = np.array([1.0, strange])

@@ -120,12 +120,13 @@ def _repeat(executor: Executor, inputs: Inputs, options: RunOptions) -> tuple[di
 
 def _check(outcome: Outcome, executor: Executor, model: Path, *, exact: bool) -> None:
     """Compare with what the model gives; the device's arithmetic is that of 16 bits, whatever the format."""
-    from ttc.check import compare_outputs, is_low_precision, reference_outputs
+    from ttc.check import compare_outputs, is_coarse, is_low_precision, reference_outputs
 
     expected, outcome.by = reference_outputs(model, outcome.inputs.arrays)
     dtypes = [str(array.dtype) for array in outcome.outputs.values()]
-    low = exact or is_low_precision(executor.description.options, dtypes)
-    outcome.checks = compare_outputs(outcome.outputs, expected, low_precision=low)
+    options = executor.description.options
+    low = exact or is_low_precision(options, dtypes)
+    outcome.checks = compare_outputs(outcome.outputs, expected, low_precision=low, coarse=is_coarse(options))
 
 
 # ---- printing -------------------------------------------------------------------------------------------------------------------
@@ -182,5 +183,5 @@ def _cells(figures: dict[str, Any]) -> list[object]:
 def check_line(name: str, check: Comparison, by: str) -> str:
     """`check y against onnxruntime: max abs 1.2e-06, relative L2 3e-07, PCC 1.0000000: within 1e-04`."""
     figures = f"max abs {check.max_abs:.3g}, relative L2 {check.relative_l2:.3g}, PCC {check.pcc:.7f}"
-    what = "relative L2" if check.low_precision else "max abs"
+    what = "relative L2" if check.low_precision or check.coarse else "max abs"
     return f"check {name} against {by}: {figures}: {'within' if check.within else 'OUT OF'} bound ({what} {check.bound:.3g})"
