@@ -26,6 +26,7 @@ from ttc.passes.nn.recognize_layer_norm import RecognizeLayerNorm
 from ttc.passes.nn.recognize_rms_norm import RecognizeRmsNorm
 from ttc.passes.nn.recognize_rotary import RecognizeRotary
 from ttc.passes.nn.recognize_swish import RecognizeSwish
+from ttc.passes.nn.simplify_algebra import SimplifyAlgebra
 from ttc.passes.nn_to_tile.lower_to_tile import LowerToTile
 from ttc.passes.nn_to_tile.stream_batch import StreamBatch
 from ttc.passes.tile.assign_formats import AssignFormats
@@ -64,6 +65,7 @@ def stages(target: Target, format: str | None = None, precision: str = "float32"
             RecognizeRotary(),
             RecognizeAttention(),
             GroupHeads(),
+            SimplifyAlgebra(),
             FoldBatchNorm(),
             FoldScale(),
             FuseBias(),
