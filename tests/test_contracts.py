@@ -66,3 +66,27 @@ def test_results_may_have_as_many_elements_as_the_data_decides(tmp_path: Path, t
             found = executor.run({"x": x})
             np.testing.assert_array_equal(found["places"], np.array(np.nonzero(x > 0)))
             np.testing.assert_array_equal(found["values"], x[x > 0])
+
+
+MASKED = """
+builtin.module attributes {ttc.stage = "import", ttc.model = "masked"} {
+  func.func @forward(%x: tensor<2x3x40x40xf32> {ttc.name = "x"}, %m: tensor<40x40xf32> {ttc.name = "m"})
+      -> (tensor<2x3x40x40xf32> {ttc.name = "y"}) {
+    %a = nn.matmul(%x, %x, _) {transpose_a = false, transpose_b = true}
+      : (tensor<2x3x40x40xf32>, tensor<2x3x40x40xf32>) -> tensor<2x3x40x40xf32> loc("scores")
+    %b = nn.add(%a, %m) : (tensor<2x3x40x40xf32>, tensor<40x40xf32>) -> tensor<2x3x40x40xf32> loc("masked")
+    func.return %b : tensor<2x3x40x40xf32>
+  }
+}
+"""
+
+
+def test_an_input_that_all_samples_share_stays_while_the_batch_is_streamed(tmp_path: Path) -> None:
+    source, archive = tmp_path / "masked.mlir", tmp_path / "masked.tti"
+    source.write_text(MASKED)
+    ttc.compile(source, target="n150").save(archive)
+    generator = np.random.default_rng(1)
+    with ttc.load(archive) as executor:
+        for _ in range(2):
+            x, m = (generator.standard_normal(shape).astype(np.float32) for shape in ((2, 3, 40, 40), (40, 40)))
+            np.testing.assert_allclose(executor.run({"x": x, "m": m})["y"], x @ x.swapaxes(2, 3) + m, atol=1e-4)

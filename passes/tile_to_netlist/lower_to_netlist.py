@@ -146,10 +146,8 @@ class _Builder:
         block = function.body.block
         _copy_what_is_not_computed(block)
         name = function.sym_name.data
-        queues: dict[SSAValue, QueueOp] = {
-            a: self.queue(p.name, "input", a, named_location(p.name)) for a, p in zip(block.args, arguments, strict=True)
-        }
         count = plain(function.attributes["ttc.input_count"]) if "ttc.input_count" in function.attributes else 1
+        queues: dict[SSAValue, QueueOp] = {a: self.input(a, p, count) for a, p in zip(block.args, arguments, strict=True)}
         found = groups(block, is_view, self.on_host)
         graphs = self.graphs(name, segments(found), queues, count)
         outputs = [self.output(value, port) for value, port in zip(_returned(block), results, strict=True)]
@@ -254,6 +252,11 @@ class _Builder:
         block.insert_op_before(op, anchor) if anchor is not None else block.add_op(op)
         self.last_queue = op
         return op
+
+    def input(self, value: SSAValue, port: Port, count: int) -> QueueOp:
+        """The queue of an argument; one that every microbatch reads stays in place."""
+        kept = count > 1 and not port.streamed
+        return self.queue(port.name, "input", value, named_location(port.name), type="ram" if kept else "queue")
 
     def output(self, value: SSAValue, port: Port) -> QueueOp:
         """The queue of a result."""
