@@ -13,7 +13,7 @@ from xdsl.ir import Operation, SSAValue
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.formats import FORMATS, format_named
 from ttc.dialects.core.ir import ConstantOp, LeafOp, LiteralAttr, ParamOp, TtcOp, entry_functions, plain, set_type, source_names, where
-from ttc.dialects.core.precision import Rule, settle
+from ttc.dialects.core.precision import Rule, settle, width
 from ttc.dialects.tile.attention import AttentionOp
 from ttc.dialects.tile.base import TileOp, TileType, tile_type
 from ttc.dialects.tile.eltwise import CastOp, EltwiseOp, MapOp
@@ -35,7 +35,7 @@ class Note(NamedTuple):
 
 @dataclass
 class Assignment:
-    """formats: of the values that rules give one; notes: in program order; matched: the rules that are about some op."""
+    """formats: of the values that rules give one, and of views on them; notes: in order; matched: the rules that are about some op."""
 
     formats: dict[SSAValue, str] = field(default_factory=dict)
     notes: list[Note] = field(default_factory=list)
@@ -77,7 +77,7 @@ def assign(module: ModuleOp, rules: Sequence[Rule], allow: Allow = lambda op: Tr
     found = Assignment()
     wanted = _Weights()
     for function in entry_functions(module):
-        guard = _Guard.of(function)
+        guard = Guard.of(function)
         for op in computing(function):
             found.matched.update(rule for rule in rules if rule.matches(kinds(op), source_names(op.location)))
             settings = {key: value for key, value in chosen(op, rules).items() if key not in Rule.COMPUTED}
@@ -87,19 +87,21 @@ def assign(module: ModuleOp, rules: Sequence[Rule], allow: Allow = lambda op: Tr
                 _assign_results(op, *settings["output"], guard, found)
             wanted.add(op, settings.get("weights"))
     wanted.settle(found)
+    for function in entry_functions(module):
+        for op in function.body.block.ops:
+            if isinstance(op, ViewOp) and op.x in found.formats:
+                found.formats[op.y] = found.formats[op.x]
     return found
 
 
 def retype(module: ModuleOp, formats: dict[SSAValue, str]) -> None:
-    """Give values their formats; views, regions and functions follow."""
+    """Give values their formats; regions and functions follow."""
     for value, format_ in formats.items():
         _set_format(value, format_)
     for function in entry_functions(module):
         block = function.body.block
         for op in block.ops:
-            if isinstance(op, ViewOp):
-                _set_format(op.y, _format(op.x) or "")
-            elif isinstance(op, EltwiseOp):
+            if isinstance(op, EltwiseOp):
                 for argument, x in zip(op.body.block.args, op.xs, strict=True):
                     set_type(argument, x.type)
         results = [v.type for v in block.last_op.operands] if block.last_op is not None else []
@@ -125,22 +127,22 @@ def _is_float(value: SSAValue) -> bool:
 
 
 @dataclass(frozen=True)
-class _Guard:
+class Guard:
     """Values that a block format would spoil: -inf or its like erases the 15 numbers that share its exponent."""
 
     masks: set[SSAValue]
     scores: set[SSAValue]
 
     @staticmethod
-    def of(function: func.FuncOp) -> _Guard:
+    def of(function: func.FuncOp) -> Guard:
         """Masks of attentions and operands of softmaxes, with what they are computed from by elementwise ops and views."""
         ops = list(function.body.block.ops)
         masks = [op.mask for op in ops if isinstance(op, AttentionOp) and op.mask is not None]
-        return _Guard(_behind(masks), _behind([op.x for op in ops if isinstance(op, SoftmaxOp | LogSoftmaxOp)]))
+        return Guard(_behind(masks), _behind([op.x for op in ops if isinstance(op, SoftmaxOp | LogSoftmaxOp)]))
 
     def refuses(self, value: SSAValue, format_: str, rule: Rule) -> str | None:
         """Why a rule of a level of mixed precision is passed over here.  Raises E0503 where a rule of a file spoils a mask."""
-        if not format_.startswith("Bfp") or value not in self.masks | self.scores:
+        if not format_named(format_).is_block or value not in self.masks | self.scores:
             return None
         what = "a mask" if value in self.masks else "scores of a softmax"
         if rule.preset or value in self.scores - self.masks:
@@ -156,13 +158,13 @@ def _behind(values: Iterable[SSAValue]) -> set[SSAValue]:
     waiting = list(values)
     while waiting:
         value = waiting.pop()
-        if value not in found and isinstance(value.owner, Operation):
+        if value not in found:
             found.add(value)
             waiting.extend(value.owner.operands if isinstance(value.owner, MapOp | CastOp | EltwiseOp | ViewOp) else ())
     return found
 
 
-def _assign_results(op: TileOp, format_: str, rule: Rule, guard: _Guard, found: Assignment) -> None:
+def _assign_results(op: TileOp, format_: str, rule: Rule, guard: Guard, found: Assignment) -> None:
     for value in op.results:
         if not _is_float(value):
             continue
@@ -171,7 +173,7 @@ def _assign_results(op: TileOp, format_: str, rule: Rule, guard: _Guard, found: 
             found.notes.append(Note(op, False, f"keeps {_format(value)}: no {refusal}", rule))
             continue
         found.formats[value] = format_
-        risky = format_.startswith("Bfp") and value in guard.scores
+        risky = format_named(format_).is_block and value in guard.scores
         found.notes.append(Note(op, True, f"stored in {format_}{', though it feeds a softmax' if risky else ''}", rule))
 
 
@@ -204,7 +206,7 @@ class _Weights:
         for key, wishes in self.wishes.items():
             if all(rule is None for _, _, rule in wishes):
                 continue
-            widest = max((format_ for _, format_, _ in wishes), key=lambda name: format_named(name).size_bytes(1024))
+            widest = max((format_ for _, format_, _ in wishes), key=width)
             found.formats.update((leaf.result, widest) for leaf in self.leaves[key])
             for op, format_, rule in wishes:
                 if rule is not None:
@@ -219,11 +221,10 @@ def _weight_note(op: Operation, key: str, format_: str, widest: str, rule: Rule)
 
 def leaf_of(value: SSAValue) -> LeafOp | None:
     """The constant or parameter that a value is, seen through views; None for others and for literals."""
+    while isinstance(value.owner, ViewOp):
+        value = value.owner.x
     owner = value.owner
-    while isinstance(owner, ViewOp):
-        owner = owner.x.owner
-    stored = isinstance(owner, ConstantOp | ParamOp) and not isinstance(owner.value, LiteralAttr)
-    return owner if stored else None
+    return owner if isinstance(owner, ConstantOp | ParamOp) and not isinstance(owner.value, LiteralAttr) else None
 
 
 def weights_of(op: TtcOp) -> Iterable[LeafOp]:

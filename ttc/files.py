@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import stat
+import tomllib
 from pathlib import Path
+from typing import Any
 
 from ttc.dialects.core.errors import Error
 from ttc.runtime.atomic_file import check_replaceable, replacing
@@ -50,3 +52,13 @@ def write_bytes(path: Path, data: bytes) -> None:
     """Write a file whole or not at all.  Raises E0103."""
     with replacing(path) as descriptor, os.fdopen(os.dup(descriptor), "wb") as file:
         file.write(data)
+
+
+def read_config(path: Path) -> dict[str, Any]:
+    """The tables of a TOML file.  Raises E0102, and E0101 where it is not TOML."""
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise Error("E0102", f"cannot read {path}: {error.strerror}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise Error("E0101", f"not a TOML file: {error}", where=str(path)) from None

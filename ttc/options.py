@@ -8,20 +8,23 @@ from __future__ import annotations
 
 import dataclasses
 import re
-import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
 
 from ttc.dialects.core.errors import Error, nearest
+from ttc.rules import RULES_KEY, read_rules
 
 if TYPE_CHECKING:
     from ttc.dialects.core.precision import Rule
 
 STAGES = ("import", "nn", "tile", "netlist", "tti")
 """Stages of a compilation, in order."""
-FORMATS = ("source", "Float32", "Float16_b")
+FORMATS = (
+    *("source", "Float32", "Tf32", "Float16", "Float16_b", "Half"),
+    *("Bfp8", "Bfp4", "Bfp2", "Bfp8_b", "Bfp4_b", "Bfp2_b", "Lf8", "Fp8_e4m3"),
+)
 """Storage at op borders; `source` keeps the model's own types."""
 PRECISIONS = ("float32", "high", "bfloat16")
 KERNELS = ("fused", "buda")
@@ -134,6 +137,20 @@ def _integer(low: int) -> Callable[[Any], int]:
     return read
 
 
+def _correlation(raw: Any) -> float:
+    number = float(raw) if isinstance(raw, str | int | float) and not isinstance(raw, bool) else -1.0
+    if not 0 <= number <= 1:
+        raise ValueError("it takes a number from 0 to 1")
+    return number
+
+
+def _words(raw: Any) -> tuple[str, ...]:
+    items = raw.split(",") if isinstance(raw, str) else list(raw)
+    if not all(isinstance(item, str) and item for item in items):
+        raise ValueError("it takes names with commas between them")
+    return tuple(dict.fromkeys(items))
+
+
 def _rows(raw: Any) -> str:
     """The canonical text of a number of rows, or of a list of them."""
     from ttc.dialects.core.targets import parse_rows
@@ -173,40 +190,6 @@ def _shape(raw: Any) -> Shape:
 def shapes_text(shapes: tuple[tuple[str, Shape], ...]) -> str:
     """The pairs as one text that `read_shapes` reads."""
     return ",".join(f"{name}={'x'.join(map(str, shape))}" for name, shape in shapes)
-
-
-RULES_KEY = "precision"
-"""The array of tables that holds rules of precision, in a file of their own or in that of --config."""
-
-
-def read_rules(raw: Any) -> tuple[Rule, ...]:
-    """Rules of precision from the path of a TOML file, from its tables, from their texts, or from rules.  Raises E0101, E0102."""
-    from ttc.dialects.core.precision import Rule
-
-    if isinstance(raw, str | Path):
-        return _rules_file(_path(raw))
-    if not isinstance(raw, list | tuple):
-        raise ValueError("it takes a TOML file")
-    found: list[Rule] = []
-    for number, item in enumerate(raw, 1):
-        found.append(item if isinstance(item, Rule) else Rule.of_text(item) if isinstance(item, str) else Rule.of(item, f"rule {number}"))
-    return tuple(found)
-
-
-def _rules_file(path: Path) -> tuple[Rule, ...]:
-    """The rules of a TOML file.  Raises E0101 unless it holds rules, and nothing else."""
-    tables = read_config(path)
-    for name in tables:
-        if name != RULES_KEY:
-            hint = nearest(name, [RULES_KEY])
-            raise Error("E0101", f"a file of precision rules has no table '{name}'", where=str(path), hint=hint)
-    try:
-        return read_rules(tables.get(RULES_KEY, []))
-    except Error as error:
-        error.where = f"{path}: {error.where}" if error.where else str(path)
-        raise
-    except ValueError:
-        raise Error("E0101", f"'{RULES_KEY}' is no array of tables", where=str(path), hint=f"write [[{RULES_KEY}]]") from None
 
 
 def _level(raw: Any) -> int:
@@ -308,6 +291,27 @@ class RunOptions(Options):
     repeat: int = option(1, "Run this often; more than once prints the fastest, median and slowest time.", _integer(1), "N")
 
 
+@dataclass(frozen=True, kw_only=True)
+class TuneOptions(Options):
+    """What `ttc tune-precision` takes."""
+
+    TABLE: ClassVar[str] = "tune"
+
+    target: str = option("n150", "Machine to compile for; `ttc targets` lists them.", _text, "NAME")
+    shape: tuple[tuple[str, Shape], ...] = option(
+        (), "Shape of an input with dynamic dimensions (repeatable).", read_shapes, "NAME=1x3x224x224", repeated=True
+    )
+    batch: int | None = option(None, "Size of the dynamic leading dimension of every input.", _integer(1), "N")
+    program: str = option("forward", "Which program of the model to evaluate.", _text, "NAME")
+    pcc: float = option(0.99, "Correlation of the outputs with those in Float32 to keep.", _correlation, "X")
+    candidates: tuple[str, ...] = option((), "Formats to try; default: Float16_b, Bfp8_b and Bfp4_b.", _words, "FORMAT,...")
+    effort: int = option(60, "Evaluations of the model at most.", _integer(1), "N")
+    seed: int = option(0, "Of random inputs.", _integer(0), "N")
+
+
+KINDS: tuple[type[Options], ...] = (CompileOptions, RunOptions, TuneOptions)
+
+
 def settings(cls: type[Options]) -> Iterator[tuple[dataclasses.Field[Any], Setting]]:
     """Fields that are options, with what is known of them, in the order of declaration."""
     for item in dataclasses.fields(cls):
@@ -350,7 +354,7 @@ def resolve(
     """Options from their sources.
 
     Args:
-        cls: CompileOptions or RunOptions.
+        cls: one of KINDS.
         explicit: values of flags or keyword arguments, by field name; None counts as not given.
         environ: variables; those that start with TTC_ must be known to some option class.
         config: a parsed TOML file.
@@ -371,7 +375,7 @@ def _check_names(names: Mapping[str, Any], known: Mapping[str, Any], what: str) 
 
 def _from_environment(cls: type[Options], environ: Mapping[str, str]) -> dict[str, Any]:
     ours = {name: text for name, text in environ.items() if name.startswith("TTC_")}
-    everywhere = {variable_of(item.name): None for kind in (CompileOptions, RunOptions) for item, _ in settings(kind)}
+    everywhere = {variable_of(item.name): None for kind in KINDS for item, _ in settings(kind)}
     _check_names(ours, everywhere, "variable")
     return {
         item.name: _read(item.name, setting, ours[variable_of(item.name)], variable_of(item.name))
@@ -381,7 +385,7 @@ def _from_environment(cls: type[Options], environ: Mapping[str, str]) -> dict[st
 
 
 def _from_config(cls: type[Options], config: Mapping[str, Any]) -> dict[str, Any]:
-    _check_names(config, dict.fromkeys((CompileOptions.TABLE, RunOptions.TABLE, RULES_KEY)), "table")
+    _check_names(config, dict.fromkeys((*(kind.TABLE for kind in KINDS), RULES_KEY)), "table")
     table = config.get(cls.TABLE, {})
     if not isinstance(table, dict):
         raise Error("E0101", f"'{cls.TABLE}' is not a table", hint=f"write [{cls.TABLE}] on a line of its own")
@@ -390,13 +394,3 @@ def _from_config(cls: type[Options], config: Mapping[str, Any]) -> dict[str, Any
     found = {by_key[key][0]: _read(*by_key[key], raw, f"key '{key}'") for key, raw in table.items()}
     rules = {"precision_file": config[RULES_KEY]} if RULES_KEY in config and "precision_file" in by_key else {}
     return {name: _read(name, by_key[name][1], raw, f"[[{RULES_KEY}]]") for name, raw in rules.items()} | found
-
-
-def read_config(path: Path) -> dict[str, Any]:
-    """The tables of a TOML file.  Raises E0102, and E0101 where it is not TOML."""
-    try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise Error("E0102", f"cannot read {path}: {error.strerror}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise Error("E0101", f"not a TOML file: {error}", where=str(path)) from None

@@ -14,7 +14,7 @@ from glob import escape
 from typing import Any, ClassVar
 
 from ttc.dialects.core.errors import Error, nearest
-from ttc.dialects.core.formats import FORMATS
+from ttc.dialects.core.formats import FORMATS, format_named
 
 FIDELITIES = ("LoFi", "HiFi2", "HiFi3", "HiFi4")
 """Of the device's multiplier, the coarsest first."""
@@ -115,6 +115,11 @@ def settle(rules: Sequence[Rule], kinds: Sequence[str], names: Sequence[str]) ->
         if rule.matches(kinds, names):
             found |= {key: (value, rule) for key, value in rule.settings.items()}
     return found
+
+
+def width(format_: str) -> int:
+    """Bytes that the numbers of a 32 x 32 tile take: what makes one format wider than another."""
+    return format_named(format_).data_bytes(32, 32)
 
 
 def exactly(name: str) -> str:

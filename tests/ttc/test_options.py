@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from ttc.dialects.core.errors import Error
-from ttc.options import CompileOptions, RunOptions, flag_of, read_config, read_shapes, resolve, settings, variable_of
+from ttc.files import read_config
+from ttc.options import CompileOptions, RunOptions, flag_of, read_shapes, resolve, settings, variable_of
 
 
 def error_of(call, *arguments, **keywords) -> Error:
@@ -110,5 +111,5 @@ def test_config_files(tmp_path: Path) -> None:
     bad.write_text("target = ")
     assert resolve(CompileOptions, {}, {}, read_config(good)).shape == (("x", (2, 3)),)
     assert resolve(RunOptions, {}, {}, read_config(good)).threads == 2
-    assert error_of(read_config, bad).code == "E0101"
-    assert error_of(read_config, tmp_path / "none.toml").code == "E0102"
+    assert error_of(bad).code == "E0101"
+    assert error_of(tmp_path / "none.toml").code == "E0102"

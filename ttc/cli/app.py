@@ -18,7 +18,7 @@ import ttc
 from ttc.cli.console import Console
 from ttc.dialects.core.errors import Error, nearest
 
-COMMANDS = ("compile", "run", "info", "targets", "passes")
+COMMANDS = ("compile", "run", "info", "targets", "passes", "tune-precision")
 EXIT_COMPARISON, EXIT_INPUT, EXIT_BUG, EXIT_INTERRUPTED, EXIT_PIPE = 1, 2, 3, 130, 141
 
 
@@ -31,7 +31,7 @@ class Commands(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
-        return importlib.import_module(f"ttc.cli.{cmd_name}").command
+        return importlib.import_module(f"ttc.cli.{cmd_name.replace('-', '_')}").command
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
         if args[0] not in COMMANDS and not args[0].startswith("-"):

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import click
 
 from ttc.cli.console import Console
-from ttc.options import Options, OptionsT, flag_of, key_of, read_config, resolve, settings, variable_of
+from ttc.options import Options, OptionsT, flag_of, key_of, resolve, settings, variable_of
 
 CommandT = TypeVar("CommandT", bound=Callable[..., Any])
 FILE = click.Path(path_type=Path)
@@ -43,6 +43,8 @@ def _default_text(default: object) -> str:
 
 def options_from(cls: type[OptionsT], raw: dict[str, Any], config: Path | None) -> OptionsT:
     """The options that flags, the process's variables and the TOML file amount to.  Raises E0101, E0102."""
+    from ttc.files import read_config
+
     explicit = {name: value for name, value in raw.items() if value not in (None, ())}
     return resolve(cls, explicit, os.environ, read_config(config) if config is not None else None)
 

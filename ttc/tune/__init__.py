@@ -1,0 +1,1 @@
+"""Search for the cheapest precision that keeps a bound on the error."""

@@ -1,0 +1,177 @@
+"""Evaluation of a model under rules of precision, without compiling it: the ops of stage tile, one after the other."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+from xdsl.ir import Operation, SSAValue
+
+from ttc.compare import Comparison, compare
+from ttc.dialects.core import interpret
+from ttc.dialects.core.formats import FORMATS, format_named, format_of
+from ttc.dialects.core.ir import LeafOp, LiteralAttr, plain, ports
+from ttc.dialects.core.plain import Function, TensorType, Work
+from ttc.dialects.core.precision import Rule
+from ttc.dialects.core.to_plain import plain_ops, plain_type
+from ttc.dialects.core.weights import WeightStore
+from ttc.dialects.netlist.model import Host, Netlist, Op
+from ttc.dialects.tile.base import TileOp
+from ttc.passes.precision import assign, chosen
+from ttc.passes.tile_to_netlist.lower_to_netlist import usual_fidelity
+from ttc.runtime.arguments import inputs_of, to_entries
+from ttc.runtime.engines.exact.core import Core
+from ttc.runtime.engines.exact.engine import rules as exact_rules
+from ttc.tune.subject import Subject
+
+MAX_MICROBATCHES = 4
+"""Of a streamed batch, the first ones stand for all."""
+CACHE_BYTES = 1 << 31
+"""Of weights rounded to formats; those kept as they are take none."""
+
+Execute = Callable[[Work, Sequence[NDArray | None], "interpret.Resolver | None"], list[NDArray]]
+
+
+@dataclass(frozen=True)
+class Deviation:
+    """How far outputs are from those in Float32.  pcc: the lowest correlation of an output; relative_l2: the largest error."""
+
+    pcc: float
+    relative_l2: float
+
+    def keeps(self, bound: float) -> bool:
+        """Whether the correlation reaches the bound, with infinities at the same places."""
+        return self.pcc >= bound and bool(np.isfinite(self.relative_l2))
+
+
+@dataclass
+class Trials:
+    """Evaluations of one program on one set of inputs.
+
+    Args:
+        subject: the model.
+        batches: values of the arguments, for each microbatch.
+        expected: outputs of each microbatch in Float32, set by `begin`.
+        count: of evaluations so far.
+    """
+
+    subject: Subject
+    batches: Sequence[Sequence[NDArray]]
+    count: int = 0
+    expected: list[list[NDArray]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        function = self.subject.function
+        *body, last = function.body.block.ops
+        self._leaves = [op for op in body if isinstance(op, LeafOp) and not isinstance(op.value, LiteralAttr)]
+        self._body = [op for op in body if op not in set(self._leaves)]
+        self._values = [*function.body.block.args, *(leaf.result for leaf in self._leaves)]
+        self._plain = plain_ops(self._body, self._values, list(last.operands))
+        self._weights = _Rounded(self.subject.unit.weights)
+        self._rules = exact_rules()
+        self._compared = _compared([v.type for v in last.operands])
+        floats = {v: "Float32" for v in self._all_values() if _is_float(plain_type(v.type))}
+        self.expected = self._run(self._typed(floats), floats, [interpret.run_work] * len(self._body))
+
+    @property
+    def compared_names(self) -> list[str]:
+        """Names of the outputs that are compared."""
+        _, results = ports(self.subject.function)
+        return [results[i].name for i in self._compared if results[i].updates is None]
+
+    def error(self, rules: Sequence[Rule]) -> Deviation:
+        """How far outputs under rules are from those in Float32."""
+        self.count += 1
+        formats = assign(self.subject.unit.module, rules).formats
+        executes = [self._execute(op, rules, formats) for op in self._body]
+        found = self._run(self._typed(formats), formats, executes)
+        pairs = zip(found, self.expected, strict=True)
+        return worst([compare(a[i], b[i]) for a, b in pairs for i in self._compared])
+
+    def _all_values(self) -> list[SSAValue]:
+        return [*self._values, *(result for op in self._body for result in op.results)]
+
+    def _typed(self, formats: Mapping[SSAValue, str]) -> Function:
+        """The program with values in other formats."""
+        works = [
+            replace(work, results=tuple(_in_format(t, formats.get(r)) for t, r in zip(work.results, op.results, strict=True)))
+            for work, op in zip(self._plain.works, self._body, strict=True)
+        ]
+        return Function(self._plain.inputs, tuple(works), self._plain.outputs)
+
+    def _execute(self, op: Operation, rules: Sequence[Rule], formats: Mapping[SSAValue, str]) -> Execute:
+        """How an op computes: on a device as the device does, else as numpy does."""
+        if self.subject.unit.target.is_host or not isinstance(op, TileOp):
+            return interpret.run_work
+        format_ = formats.get(op.results[0]) or plain_type(op.results[0].type).format
+        fidelity = chosen(op, rules).get("fidelity", (usual_fidelity(format_), None))[0]
+        return Core(Op("trial", op.name, (), Host(), None, Function((), (), ()), fidelity=fidelity), self._rules).execute
+
+    def _run(self, function: Function, formats: Mapping[SSAValue, str], executes: Sequence[Execute]) -> list[list[NDArray]]:
+        leaves = [self._weights.get(leaf, formats.get(leaf.result)) for leaf in self._leaves]
+        return [_evaluate(function, [*batch, *leaves], executes) for batch in self.batches]
+
+
+def _evaluate(function: Function, inputs: Sequence[NDArray], executes: Sequence[Execute]) -> list[NDArray]:
+    values: list[NDArray | None] = list(inputs)
+    last_use = function.last_use()
+    for index, (work, execute) in enumerate(zip(function.works, executes, strict=True)):
+        values.extend(execute(work, [None if i is None else values[i] for i in work.operands], None))
+        for operand in work.operands:
+            if operand is not None and last_use.get(operand) == index:
+                values[operand] = None
+    return [np.asarray(values[i]) for i in function.outputs]
+
+
+def worst(comparisons: Sequence[Comparison]) -> Deviation:
+    """The worst figures of several outputs; of none, those of equal ones."""
+    return Deviation(min((c.pcc for c in comparisons), default=1.0), max((c.relative_l2 for c in comparisons), default=0.0))
+
+
+def microbatches(netlist: Netlist, program: str, inputs: Mapping[str, NDArray]) -> list[list[NDArray]]:
+    """Values of a program's arguments for each of its first microbatches, as engines hold them.  Raises E0801, E0802."""
+    arguments = inputs_of(netlist.programs[program])
+    entries = [to_entries(a, netlist.queues[a.queue], inputs[a.name]) for a in arguments]
+    count = min(max(map(len, entries), default=1), MAX_MICROBATCHES)
+    return [[entry[i if len(entry) > 1 else 0] for entry in entries] for i in range(count)]
+
+
+def _compared(types: Sequence[object]) -> list[int]:
+    """Numbers of the outputs to compare: those of floating-point numbers, or all if there are none."""
+    found = [i for i, type_ in enumerate(types) if _is_float(plain_type(type_))]  # pyright: ignore[reportArgumentType]
+    return found or list(range(len(types)))
+
+
+def _is_float(type_: TensorType) -> bool:
+    return FORMATS[type_.format].is_float
+
+
+def _in_format(type_: TensorType, format_: str | None) -> TensorType:
+    return type_ if format_ is None else replace(type_, format=format_)
+
+
+class _Rounded:
+    """Weights as engines hold them, in the formats last asked for, as many as the cache takes."""
+
+    def __init__(self, weights: WeightStore) -> None:
+        self.weights = weights
+        self.held: OrderedDict[tuple[str, str], NDArray] = OrderedDict()
+
+    def get(self, leaf: LeafOp, format_: str | None) -> NDArray:
+        """The value of a leaf in a format; None: in its own."""
+        format_ = format_ or plain_type(leaf.result.type).format
+        key = (leaf.key or str(plain(leaf.properties["sym"])), format_)
+        if key in self.held:
+            self.held.move_to_end(key)
+            return self.held[key]
+        value, held = self.weights[key[0]].value(), format_named(format_)
+        rounded = held.round(format_of(value.dtype).unpack(value).astype(held.compute, copy=False))
+        if rounded is value:
+            return value
+        self.held[key] = rounded
+        while len(self.held) > 1 and sum(array.nbytes for array in self.held.values()) > CACHE_BYTES:
+            self.held.popitem(last=False)
+        return rounded
