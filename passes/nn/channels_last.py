@@ -18,6 +18,7 @@ from ttc.dialects.nn.norm import BatchNormOp
 from ttc.dialects.nn.pieces import ConcatOp, PadOp, SliceOp, SplitOp
 from ttc.dialects.nn.pool import AvgPool2dOp, MaxPool2dOp
 from ttc.dialects.nn.reduce import ReduceMaxOp, ReduceMeanOp, ReduceMinOp, ReduceProdOp, ReduceSumOp
+from ttc.dialects.nn.resize import ResizeOp
 from ttc.dialects.nn.shape import ReshapeOp, TransposeOp
 from ttc.dialects.nn.softmax import LogSoftmaxOp, SoftmaxOp
 from ttc.passes.base import Pass, Rewriter, Unit
@@ -226,6 +227,15 @@ def _by_dimension(layout: _Layout, op: NNOp) -> bool:
     return layout.carried(op, new.results)
 
 
+def _resize(layout: _Layout, op: ResizeOp) -> bool:
+    """Resize, whose window has starts of all dimensions, and then ends."""
+    perm, attrs = channels_last(len(shape_of(op.results[0]))), op.plain_attrs()
+    window = tuple(x for part in (attrs["window"][: len(perm)], attrs["window"][len(perm) :]) for x in composed(part, perm))
+    changed = {"sizes": composed(attrs["sizes"], perm), "scales": composed(attrs["scales"], perm), "window": window}
+    new = rebuilt(layout.rewriter, op, op, (layout.twin(op.operands[0], op, len(perm)),), (op,), **changed)
+    return layout.carried(op, new.results)
+
+
 def _reduce(layout: _Layout, op: NNOp) -> bool:
     rank = len(shape_of(op.operands[0]))
     perm = channels_last(rank)
@@ -317,6 +327,7 @@ def _handlers() -> dict[type[Operation], Callable[[_Layout, Any], bool]]:
         **dict.fromkeys((ConcatOp, SplitOp, SoftmaxOp, LogSoftmaxOp, BatchNormOp), _along_axis),
         **dict.fromkeys((PadOp, SliceOp), _by_dimension),
         **dict.fromkeys((ReduceSumOp, ReduceMeanOp, ReduceMaxOp, ReduceMinOp, ReduceProdOp), _reduce),
+        ResizeOp: _resize,
         TransposeOp: _transpose,
         ReshapeOp: _reshape,
     }

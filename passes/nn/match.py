@@ -165,7 +165,7 @@ def transposed(rewriter: Rewriter, anchor: Operation, value: SSAValue, perm: Seq
 # ---- permutations ----------------------------------------------------------------------------------------------------------------
 
 
-def composed(first: Sequence[int], second: Sequence[int]) -> tuple[int, ...]:
+def composed(first: Sequence[Any], second: Sequence[int]) -> tuple[Any, ...]:
     """The permutation that equals transposing by `first` and then by `second`."""
     return tuple(first[i] for i in second)
 
