@@ -40,8 +40,8 @@ def rules() -> dict[str, Rule]:
     """The rules of this package by mnemonic."""
     found: dict[str, Rule] = {}
     for info in pkgutil.iter_modules(package.__path__):
-        module = importlib.import_module(f"{package.__name__}.{info.name}")
-        for name, item in vars(module).items():
+        members: dict[str, Any] = vars(importlib.import_module(f"{package.__name__}.{info.name}"))
+        for name, item in members.items():
             if name.startswith("expand_") and callable(item):
                 found[name.removeprefix("expand_")] = item
     return found

@@ -55,9 +55,7 @@ def _moves(op: MaxPool2dOp | AvgPool2dOp) -> tuple[Window, ...]:
     return windows(attrs["kernel"], attrs["strides"], attrs["pads"], attrs["dilations"], attrs["ceil_mode"])
 
 
-def _summed(
-    x: SSAValue, image: tuple[int, ...], moves: tuple[Window, ...], counts: tuple[int, ...], fold: int, to: Expansion
-) -> SSAValue:
+def _summed(x: SSAValue, image: tuple[int, ...], moves: tuple[Window, ...], counts: tuple[int, ...], fold: int, to: Expansion) -> SSAValue:
     """[n, h', w', c]: sums over the taps of windows over images [n, h, w, c]."""
     n, _, _, c = image
     taps = windows_of(image[:3], counts, moves, terms=2)

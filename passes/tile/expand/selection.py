@@ -99,6 +99,11 @@ def stacked(selection: Selection, groups: int) -> Selection:
     """The same selection from each of several sources that lie one after another."""
     steps = ((1, *(0,) * len(selection.sizes)), *((0, *row) for row in selection.steps))
     return Selection(
-        (groups, *selection.source), (groups, *selection.sizes), steps, (0, *selection.offsets), (1, *selection.divisors), 0, selection.nearest
+        (groups, *selection.source),
+        (groups, *selection.sizes),
+        steps,
+        (0, *selection.offsets),
+        (1, *selection.divisors),
+        0,
+        selection.nearest,
     )
-

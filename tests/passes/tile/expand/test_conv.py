@@ -43,7 +43,7 @@ def test_windows_and_groups(window: dict[str, Any], groups: int, outputs: int) -
 @pytest.mark.parametrize("bias", [None, (5,), (1, 1, 1, 5), (1, 9, 8, 5), (2, 1, 1, 1)])
 @pytest.mark.parametrize("activation", [None, "relu", "silu"])
 def test_bias_and_activation(bias: tuple[int, ...] | None, activation: str | None) -> None:
-    after = {} if activation is None else {"activation": activation}
+    after: dict[str, Any] = {} if activation is None else {"activation": activation}
     expand(conv((1, 1), 5, bias, **after))
     expand(conv((3, 3), 12, None if bias is None else (*bias[:-1], 12), groups=12, pads=(1, 1, 1, 1), **after))
 

@@ -7,7 +7,9 @@ import pytest
 from tests.passes.tile.vocabulary import expand, one_op
 
 
-@pytest.mark.parametrize(("shape", "axis", "weights"), [("2, 7, 40", -1, "40"), ("2, 7, 40; 2", 2, "40"), ("2, 7, 8", 1, "7, 8"), ("9", 0, "9")])
+@pytest.mark.parametrize(
+    ("shape", "axis", "weights"), [("2, 7, 40", -1, "40"), ("2, 7, 40; 2", 2, "40"), ("2, 7, 8", 1, "7, 8"), ("9", 0, "9")]
+)
 def test_layer_norm(shape: str, axis: int, weights: str) -> None:
     type_, weight = f"Float32[{shape}]", f"Float32[{weights}]"
     attrs = {"axis": axis, "eps": 1e-5}

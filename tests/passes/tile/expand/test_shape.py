@@ -56,7 +56,12 @@ def test_transpose(old: str, perm: tuple[int, ...], new: str) -> None:
 
 @pytest.mark.parametrize(
     ("starts", "sizes", "steps"),
-    [((0, 1, 0), (2, 4, 7), (1, 1, 1)), ((1, 5, 6), (1, 3, 4), (1, -2, -1)), ((0, 0, 3), (2, 6, 2), (1, 1, 2)), ((0, 0, 0), (2, 6, 1), (1, 1, 1))],
+    [
+        ((0, 1, 0), (2, 4, 7), (1, 1, 1)),
+        ((1, 5, 6), (1, 3, 4), (1, -2, -1)),
+        ((0, 0, 3), (2, 6, 2), (1, 1, 2)),
+        ((0, 0, 0), (2, 6, 1), (1, 1, 1)),
+    ],
 )
 @pytest.mark.parametrize("fold", [1, 2])
 def test_slice(starts: tuple[int, ...], sizes: tuple[int, ...], steps: tuple[int, ...], fold: int) -> None:
@@ -95,7 +100,9 @@ def test_columns_of_tiles_are_spliced() -> None:
     assert outcome.names().count("tile.concat") == 1
 
 
-@pytest.mark.parametrize(("old", "new"), [("3, 1, 5", "2, 3, 4, 5"), ("3, 1, 1", "3, 4, 6; 2"), ("5", "3, 5"), ("2, 3, 1; 2", "2, 3, 7; 2")])
+@pytest.mark.parametrize(
+    ("old", "new"), [("3, 1, 5", "2, 3, 4, 5"), ("3, 1, 1", "3, 4, 6; 2"), ("5", "3, 5"), ("2, 3, 1; 2", "2, 3, 7; 2")]
+)
 def test_broadcast(old: str, new: str) -> None:
     shape = tuple(int(d) for d in new.partition(";")[0].split(","))
     expand(one_op("tile.broadcast", [f"Float32[{old}]"], f"Float32[{new}]", {"shape": shape}), 0)
