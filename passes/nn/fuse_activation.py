@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from xdsl.ir import Operation
+
 from ttc.dialects.nn.activation import (
     ClipOp,
     EluOp,
@@ -21,6 +23,7 @@ from ttc.dialects.nn.activation import (
 from ttc.dialects.nn.base import NNOp
 from ttc.dialects.nn.conv import Conv2dOp
 from ttc.dialects.nn.linear import MatmulOp
+from ttc.dialects.nn.shape import ReshapeOp, TransposeOp
 from ttc.passes.base import Pass, Rewriter, Unit
 from ttc.passes.nn.match import attr, owner, rebuilt, single_use, sweep_entries
 
@@ -29,7 +32,7 @@ INFINITY = float("inf")
 
 @dataclass(frozen=True)
 class FuseActivation(Pass):
-    """Fold an elementwise activation into the matmul or convolution that alone feeds it.
+    """Fold an elementwise activation into the matmul or convolution that alone feeds it, if through reshapes and transposes.
 
     Before:
         (%x: tensor<4x8xf32>, %w: tensor<8x3xf32>)
@@ -53,7 +56,8 @@ class FuseActivation(Pass):
 
 
 def _fuse(activation: NNOp, rewriter: Rewriter) -> None:
-    op = owner(activation.operands[0], MatmulOp, Conv2dOp)
+    views = _views_before(activation)
+    op = owner((views[-1] if views else activation).operands[0], MatmulOp, Conv2dOp)
     if op is None:
         return
     mnemonic, args = _named(activation)
@@ -62,18 +66,26 @@ def _fuse(activation: NNOp, rewriter: Rewriter) -> None:
     elif attr(op, "activation") is not None:
         rewriter.missed(activation, f"{op.name} before it has the activation {attr(op, 'activation')} already")
     elif rewriter.allow("fuse-activation", activation):
-        new = rebuilt(
-            rewriter,
-            activation,
-            op,
-            op.named_operands(),
-            (op, activation),
-            activation=mnemonic,
-            activation_args=args or None,
-        )
+        changes = {"activation": mnemonic, "activation_args": args or None}
+        new = rebuilt(rewriter, activation, op, op.named_operands(), (op, activation), **changes)
+        value = new.results[0]
+        for view in reversed(views):
+            value = rebuilt(rewriter, activation, view, (value,), (view,)).results[0]
         rewriter.applied(new, f"{mnemonic} folded into {op.name}")
-        rewriter.replace(activation, new.results[0])
-        rewriter.erase_dead(op)
+        last = activation.operands[0].owner
+        rewriter.replace(activation, value)
+        if isinstance(last, Operation):
+            rewriter.erase_dead(last)
+
+
+def _views_before(activation: NNOp) -> list[NNOp]:
+    """Reshapes and transposes that the activation alone reads, the last one first."""
+    views: list[NNOp] = []
+    value = activation.operands[0]
+    while isinstance(value.owner, ReshapeOp | TransposeOp) and single_use(value):
+        views.append(value.owner)
+        value = value.owner.operands[0]
+    return views
 
 
 def _named(op: NNOp) -> tuple[str, tuple[float, ...]]:

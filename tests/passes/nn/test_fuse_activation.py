@@ -60,3 +60,15 @@ def test_activations(harness: Harness, text: str, name: str, args: tuple[float, 
 )
 def test_missed(harness: Harness, text: str, extra: str, used: bool, message: str) -> None:
     assert harness.unchanged(FuseActivation(), fragment(text, extra=extra, used=used)).missed() == [message]
+
+
+def test_through_views(harness: Harness) -> None:
+    text = """(%x: tensor<4x8xf32>, %w: tensor<8x3xf32>)
+        %1 = nn.matmul(%x, %w, _) {transpose_a = false, transpose_b = false} : (tensor<4x8xf32>, tensor<8x3xf32>) -> tensor<4x3xf32>
+        %2 = nn.transpose(%1) {perm = [1, 0]} : (tensor<4x3xf32>) -> tensor<3x4xf32>
+        %3 = nn.reshape(%2) {shape = [3, 2, 2]} : (tensor<3x4xf32>) -> tensor<3x2x2xf32>
+        %4 = nn.relu(%3) : (tensor<3x2x2xf32>) -> tensor<3x2x2xf32>
+        return %4 : tensor<3x2x2xf32>"""
+    outcome = harness.numbers(FuseActivation(), text)
+    assert (outcome.count("relu"), outcome.count("matmul"), outcome.count("transpose"), outcome.count("reshape")) == (0, 1, 1, 1)
+    assert 'activation = "relu"' in outcome.text
