@@ -12,6 +12,8 @@ from xdsl.ir import SSAValue
 from ttc.dialects.core.errors import Error
 from ttc.importers.onnx.builder import Builder
 from ttc.importers.onnx.tensors import MAX_RANK
+from ttc.importers.onnx.tracking import MAX_ELEMENTS
+from ttc.importers.onnx.unsupported import Unsupported
 
 _TERM = re.compile(r"([A-Za-z]*)(\.\.\.)?([A-Za-z]*)")
 _HIDDEN = "0123456789"
@@ -73,6 +75,8 @@ def _diagonal(b: Builder, term: _Term) -> _Term:
         if j < 0:
             continue
         shape = b.shape(term.value)
+        if shape[i] * shape[j] > MAX_ELEMENTS:
+            raise Unsupported(f"a diagonal of {shape[i]} x {shape[j]}")
         mask = np.equal.outer(np.arange(shape[i]), np.arange(shape[j]))
         kept = b.constant(mask.reshape(*(d if k in (i, j) else 1 for k, d in enumerate(shape))))
         diagonal = b.nn("where", kept, term.value, b.scalar(0, term.value))

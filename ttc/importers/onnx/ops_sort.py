@@ -9,6 +9,8 @@ from ttc.dialects.core.errors import Error
 from ttc.dialects.nn.base import axis_in
 from ttc.importers.onnx.builder import Builder
 from ttc.importers.onnx.ops_activation import split_product
+from ttc.importers.onnx.tracking import MAX_ELEMENTS
+from ttc.importers.onnx.unsupported import Unsupported
 
 
 def top_k_1(b: Builder, x: SSAValue, *, k: int, axis: int = -1) -> tuple[SSAValue, ...]:
@@ -30,6 +32,8 @@ def hardmax_13(b: Builder, x: SSAValue, *, axis: int = -1) -> SSAValue:
     """1 at the first of the largest along the axis, 0 elsewhere."""
     shape = b.shape(x)
     at = axis_in(axis, len(shape))
+    if shape[at] > MAX_ELEMENTS:
+        raise Unsupported(f"more than {MAX_ELEMENTS} elements along the axis")
     place = b.nn("argmax", x, axis=at, keepdims=True, select_last=False)
     steps = b.constant(np.arange(shape[at], dtype=np.int64).reshape(-1, *(1,) * (len(shape) - 1 - at)))
     return b.cast(b.nn("equal", place, steps), b.dtype(x))

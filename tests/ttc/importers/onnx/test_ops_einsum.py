@@ -59,3 +59,12 @@ def test_errors(equation: str, tmp_path: Path) -> None:
     with pytest.raises(Error) as caught:
         imported(model, feeds, tmp_path)
     assert caught.value.code == "E0402"
+
+
+def test_diagonals_of_large_matrices_are_refused(tmp_path: Path) -> None:
+    model, feeds = node_model("Einsum", np.zeros((1, 1), np.float32), equation="ii->i")
+    for dim in model.graph.input[0].type.tensor_type.shape.dim:
+        dim.dim_value = 1 << 14
+    with pytest.raises(Error) as caught:
+        imported(model, feeds, tmp_path)
+    assert caught.value.code == "E0202"

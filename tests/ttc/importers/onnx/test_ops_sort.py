@@ -42,6 +42,14 @@ def test_hardmax_of_old_is_over_all_dimensions_from_the_axis_on(tmp_path: Path) 
     check(model, feeds, tmp_path, wanted=[(flat == flat.max(1, keepdims=True)).astype(np.float32).reshape(X.shape)])
 
 
+def test_hardmax_along_a_very_long_axis_is_refused(tmp_path: Path) -> None:
+    model, feeds = node_model("Hardmax", np.zeros((1, 1), np.float32))
+    model.graph.input[0].type.tensor_type.shape.dim[1].dim_value = 1 << 22
+    with pytest.raises(Error) as caught:
+        imported(model, feeds, tmp_path)
+    assert caught.value.code == "E0202"
+
+
 @pytest.mark.parametrize(("time", "batch"), [(0, 1), (1, 0)])
 def test_reverse_sequence(time: int, batch: int, tmp_path: Path) -> None:
     lengths = ints(*(1 + i % X.shape[time] for i in range(X.shape[batch])))
