@@ -76,6 +76,17 @@ def test_results_agree_with_onnxruntime(exported: Any, tmp_path: Path, name: str
         assert difference.pcc >= 0.999, difference
 
 
+@pytest.mark.parametrize("name", [pytest.param(n, marks=pytest.mark.xdist_group(n)) for n in ("cnn", "mlp", "mobilenetv2", "bert")])
+@pytest.mark.parametrize(("format_", "pcc"), [("source", 0.999), ("Float16_b", 0.999), ("Bfp8_b", 0.99)])
+def test_the_vocabulary_of_buda_gives_the_same(exported: Any, name: str, format_: str, pcc: float) -> None:
+    path, inputs, wanted = exported(name)
+    found = Executor(ttc.compile(path, format=format_, kernels="buda")).run(inputs)
+    for key, reference in wanted.items():
+        difference = compare(found[key], reference, low_precision=format_ == "Float16_b", coarse=format_ == "Bfp8_b")
+        assert difference.within, difference
+        assert difference.pcc >= pcc, difference
+
+
 ROUNDING = 1.1
 """How far the rounding of results to 16 bits may hide what a phase adds below their last bit."""
 
