@@ -20,6 +20,7 @@ from ttc.passes.nn.fuse_activation import FuseActivation
 from ttc.passes.nn.fuse_bias import FuseBias
 from ttc.passes.nn.group_heads import GroupHeads
 from ttc.passes.nn.keep_sources import KeepSources
+from ttc.passes.nn.lower_pool import LowerPool
 from ttc.passes.nn.lower_resize import LowerResize
 from ttc.passes.nn.recognize_attention import RecognizeAttention
 from ttc.passes.nn.recognize_gelu import RecognizeGelu
@@ -67,6 +68,7 @@ def stages(target: Target, format: str | None = None, precision: str = "float32"
             RecognizeAttention(),
             GroupHeads(),
             SimplifyAlgebra(),
+            LowerPool(),
             FoldBatchNorm(),
             FoldScale(),
             FuseBias(),

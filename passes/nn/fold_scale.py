@@ -13,7 +13,7 @@ from ttc.dialects.nn.conv import Conv2dOp, ConvTranspose2dOp
 from ttc.dialects.nn.linear import MatmulOp
 from ttc.passes.base import Pass, Rewriter, Unit
 from ttc.passes.nn.fuse_bias import channels_of
-from ttc.passes.nn.match import attr, either_way, is_constant, owner, rebuilt, reshaped, shape_of, single_use, sweep_entries
+from ttc.passes.nn.match import attr, is_constant, owner, rebuilt, reshaped, shape_of, single_use, sweep_entries
 from ttc.passes.nn.scaled_weights import scaled_weights
 
 
@@ -52,7 +52,9 @@ class FoldScale(Pass):
 
 def _sides(op: MulOp | DivOp) -> list[tuple[SSAValue, SSAValue]]:
     """Computed operand and constant, as they may stand."""
-    return [pair for pair in (either_way(op) if isinstance(op, MulOp) else [tuple(op.operands)]) if is_constant(pair[1])]
+    a, b = op.operands
+    orders = [(a, b), (b, a)] if isinstance(op, MulOp) else [(a, b)]
+    return [(value, constant) for value, constant in orders if is_constant(constant)]
 
 
 def _fold_before(scale: MulOp | DivOp, rewriter: Rewriter) -> bool:

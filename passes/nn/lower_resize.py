@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import prod
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -101,7 +101,7 @@ def _product(op: ResizeOp, value: SSAValue, axis: int, matrix: NDArray, unit: Un
     """The dimension multiplied by the matrix: as columns if it is the last one, else as rows of all that follows."""
     shape, (size, count) = shape_of(value), matrix.shape
     after = prod(shape[axis + 1 :])
-    flags = {"transpose_a": False, "transpose_b": False}
+    flags: dict[str, Any] = {"transpose_a": False, "transpose_b": False}
     if after == 1:
         flat = reshaped(rewriter, op, value, (*shape[:axis], size))
         flat = flat if axis else reshaped(rewriter, op, flat, (1, size))

@@ -133,8 +133,8 @@ def _by_halves(concat: ConcatOp, rewriter: Rewriter) -> None:
                 continue
             if one.x.type != concat.results[0].type or not _fits(cos, first) or not _fits(sin, first):
                 continue
-            tables = [_doubled(concat, table, rewriter) for table in (cos, sin)]
-            _replace(concat, _Rotated(one.x, interleaved=False), *tables, (sub, add), rewriter)
+            wide_cos, wide_sin = _doubled(concat, cos, rewriter), _doubled(concat, sin, rewriter)
+            _replace(concat, _Rotated(one.x, interleaved=False), wide_cos, wide_sin, (sub, add), rewriter)
             return
 
 
