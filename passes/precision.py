@@ -141,12 +141,12 @@ class Guard:
         return Guard(_behind(masks), _behind([op.x for op in ops if isinstance(op, SoftmaxOp | LogSoftmaxOp)]))
 
     def refuses(self, value: SSAValue, format_: str, rule: Rule) -> str | None:
-        """Why a rule of a level of mixed precision is passed over here.  Raises E0503 where a rule of a file spoils a mask."""
+        """What a format would spoil, where a rule of a level of mixed precision is passed over.  Raises E0503 where a rule of a file spoils a mask."""
         if not format_named(format_).is_block or value not in self.masks | self.scores:
             return None
         what = "a mask" if value in self.masks else "scores of a softmax"
         if rule.preset or value in self.scores - self.masks:
-            return f"{what} in {format_}" if rule.preset else None
+            return what if rule.preset else None
         place = where(value.owner) if isinstance(value.owner, Operation) else None
         message = f"{what} cannot be stored in {format_} (rule '{rule.text}'): its lowest number would erase those that share its exponent"
         raise Error("E0503", message, where=place, hint='let a later rule give it output = "Float16_b"')
@@ -170,7 +170,7 @@ def _assign_results(op: TileOp, format_: str, rule: Rule, guard: Guard, found: A
             continue
         refusal = guard.refuses(value, format_, rule)
         if refusal is not None:
-            found.notes.append(Note(op, False, f"keeps {_format(value)}: no {refusal}", rule))
+            found.notes.append(Note(op, False, f"stays in {_format(value)}: {format_} would spoil {refusal}", rule))
             continue
         found.formats[value] = format_
         risky = format_named(format_).is_block and value in guard.scores

@@ -77,7 +77,7 @@ def compare_outputs(
 
 def is_low_precision(options: Mapping[str, object], dtypes: list[str]) -> bool:
     """Whether an archive compiled with these options, with outputs of these types, keeps values in 16 bits or less."""
-    narrow = options.get("format", "source") not in ("source", "Float32")
+    narrow = options.get("format", "source") not in ("source", "Float32") or bool(_rule_formats(options))
     return narrow or options.get("precision") == "bfloat16" or not {"bfloat16", "float16"}.isdisjoint(dtypes)
 
 
@@ -85,5 +85,15 @@ def is_coarse(options: Mapping[str, object]) -> bool:
     """Whether an archive compiled with these options keeps values in 8 bits or less."""
     from ttc.dialects.core.formats import FORMATS
 
-    format_ = FORMATS.get(str(options.get("format")))
-    return format_ is not None and format_.element_bits <= 8
+    names = [str(options.get("format")), *_rule_formats(options)]
+    return any(name in FORMATS and FORMATS[name].element_bits <= 8 for name in names)
+
+
+def _rule_formats(options: Mapping[str, object]) -> list[str]:
+    """Formats that the recorded rules of precision name."""
+    if not options.get("amp") and not options.get("precision_file"):
+        return []
+    from ttc.options import CompileOptions, resolve
+
+    rules = resolve(CompileOptions, {name: options.get(name) for name in ("amp", "precision_file")}).rules
+    return [value for rule in rules for key, value in rule.settings.items() if key != "fidelity"]

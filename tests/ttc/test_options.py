@@ -8,7 +8,7 @@ import pytest
 
 from ttc.dialects.core.errors import Error
 from ttc.files import read_config
-from ttc.options import CompileOptions, RunOptions, flag_of, read_shapes, resolve, settings, variable_of
+from ttc.options import KINDS, CompileOptions, RunOptions, flag_of, read_shapes, resolve, settings, variable_of
 
 
 def error_of(call, *arguments, **keywords) -> Error:
@@ -102,7 +102,7 @@ def test_every_option_has_flag_variable_and_help() -> None:
     names = [item.name for kind in (CompileOptions, RunOptions) for item, _ in settings(kind)]
     assert len({flag_of(name) for name in names}) == len(names)
     assert (flag_of("from_"), variable_of("from_")) == ("--from", "TTC_FROM")
-    assert all(setting.help.endswith(".") for kind in (CompileOptions, RunOptions) for _, setting in settings(kind))
+    assert all(setting.help.endswith(".") for kind in KINDS for _, setting in settings(kind))
 
 
 def test_config_files(tmp_path: Path) -> None:
@@ -111,5 +111,5 @@ def test_config_files(tmp_path: Path) -> None:
     bad.write_text("target = ")
     assert resolve(CompileOptions, {}, {}, read_config(good)).shape == (("x", (2, 3)),)
     assert resolve(RunOptions, {}, {}, read_config(good)).threads == 2
-    assert error_of(bad).code == "E0101"
-    assert error_of(tmp_path / "none.toml").code == "E0102"
+    assert error_of(read_config, bad).code == "E0101"
+    assert error_of(read_config, tmp_path / "none.toml").code == "E0102"

@@ -54,12 +54,9 @@ def _compile(console: Console, model: Path, output: Path, options: CompileOption
 
 def _instruments(console: Console, show: Any) -> list[Instrument]:
     from ttc.instruments.progress import PassProgress
-    from ttc.instruments.remarks import Remarks
+    from ttc.instruments.remarks import Remarks, Warnings
 
-    watchers: list[Instrument] = [PassProgress(show)]
-    if console.verbose:
-        watchers.append(Remarks(console.note))
-    return watchers
+    return [PassProgress(show), Remarks(console.note) if console.verbose else Warnings(console.note)]
 
 
 def _print_summary(console: Console, result: Result, output: Path) -> None:

@@ -17,6 +17,17 @@ class Remarks(Watcher):
         self.say(remark_text(remark))
 
 
+class Warnings(Watcher):
+    """Calls `say` with those remarks alone that are warnings: what the user wrote has no effect."""
+
+    def __init__(self, say: Callable[[str], None]) -> None:
+        self.say = say
+
+    def remark(self, remark: Remark) -> None:
+        if remark.data.get("warning"):
+            self.say(f"warning: {remark.message}")
+
+
 def remark_text(remark: Remark) -> str:
     """One line; of several source names the first and how many more there are."""
     first, *others = remark.location or ("?",)
