@@ -87,6 +87,22 @@ def test_the_vocabulary_of_buda_gives_the_same(exported: Any, name: str, format_
         assert difference.pcc >= pcc, difference
 
 
+@pytest.mark.parametrize("name", [pytest.param(n, marks=pytest.mark.xdist_group(n)) for n in NETWORKS])
+@pytest.mark.parametrize("target", ["n150", "host"])
+def test_blocks_are_near_and_small(exported: Any, tmp_path: Path, name: str, target: str) -> None:
+    path, inputs, wanted = exported(name)
+    archives = {format_: tmp_path / f"{format_}.tti" for format_ in ("Float32", "Bfp8_b")}
+    for format_, archive in archives.items():
+        ttc.compile(path, target=target, format=format_).save(archive)
+    with ttc.load(archives["Bfp8_b"]) as executor:
+        found = executor.run(inputs)
+    for key, reference in wanted.items():
+        difference = compare(found[key], reference, coarse=True)
+        assert difference.within, difference
+    full, packed = (archive.stat().st_size for archive in archives.values())
+    assert packed <= (0.28 if name in ("resnet50", "bert") else 0.4) * full  # in small ones, texts and channels short of a block count
+
+
 ROUNDING = 1.1
 """How far the rounding of results to 16 bits may hide what a phase adds below their last bit."""
 
