@@ -141,7 +141,10 @@ class Guard:
         return Guard(_behind(masks), _behind([op.x for op in ops if isinstance(op, SoftmaxOp | LogSoftmaxOp)]))
 
     def refuses(self, value: SSAValue, format_: str, rule: Rule) -> str | None:
-        """What a format would spoil, where a rule of a level of mixed precision is passed over.  Raises E0503 where a rule of a file spoils a mask."""
+        """What the format would spoil, where a rule of a level of mixed precision is passed over.
+
+        Raises: E0503 where a rule of a file spoils a mask.
+        """
         if not format_named(format_).is_block or value not in self.masks | self.scores:
             return None
         what = "a mask" if value in self.masks else "scores of a softmax"

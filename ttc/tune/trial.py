@@ -108,7 +108,9 @@ class Trials:
             return interpret.run_work
         format_ = formats.get(op.results[0]) or plain_type(op.results[0].type).format
         fidelity = chosen(op, rules).get("fidelity", (usual_fidelity(format_), None))[0]
-        return Core(Op("trial", op.name, (), Host(), None, Function((), (), ()), fidelity=fidelity), self._rules).execute
+        accumulate = self.subject.unit.target.accumulator(format_)
+        stub = Op("trial", op.name, (), Host(), None, Function((), (), ()), (), accumulate, accumulate, fidelity)
+        return Core(stub, self._rules).execute
 
     def _run(self, function: Function, formats: Mapping[SSAValue, str], executes: Sequence[Execute]) -> list[list[NDArray]]:
         leaves = [self._weights.get(leaf, formats.get(leaf.result)) for leaf in self._leaves]
