@@ -19,11 +19,10 @@ from xdsl.traits import Pure
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.ir import BOOL, FLOATS, INT, INTS, STR
 from ttc.dialects.tile.base import TILE, Tile, TileOp, require_broadcastable
+from ttc.dialects.tile.kernels.sparse import MAX_ROWS
 
 MAX_STEP = 1 << 31
 """Bound on the numbers of a selection."""
-MAX_ROWS = 1 << 30
-"""Bound on the rows that a selection reads."""
 
 
 @irdl_op_definition

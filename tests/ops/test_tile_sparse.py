@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 from tests.ops.tile_cases import check_error, check_op
+from ttc.dialects.core.errors import Error
+from ttc.dialects.tile.kernels.sparse import sparse_matmul
 from ttc.dialects.tile.linear import MatmulOp
 from ttc.dialects.tile.sparse import DepthwiseOp, SparseMatmulOp
 
@@ -96,3 +98,13 @@ def test_sums_of_products(k: int, transpose_b: bool) -> None:
 @pytest.mark.parametrize("shapes", [[(4, 5), (5, 6), None], [(2, 4, 5), (3, 5, 6), None], [(2, 4, 5), (5, 6), None]])
 def test_products_that_cannot_be_summed(shapes: list[tuple[int, ...] | None]) -> None:
     check_error(MatmulOp, shapes, {"transpose_a": False, "transpose_b": False, "accumulate": True}, "E0401")
+
+
+def test_no_selection_reads_without_end() -> None:
+    with pytest.raises(Error) as error:
+        sparse_matmul(X, **selection(sizes=(1 << 20, 1 << 20), terms=1, shape=(1 << 20, 5)))
+    assert error.value.code == "E0402"
+
+
+def test_a_sum_of_nothing_is_zero() -> None:
+    check_op(SparseMatmulOp, [X], selection(sizes=(0, 4), terms=1, shape=(4, 5)), np.zeros((4, 5), np.float32))

@@ -9,6 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ttc.dialects.core.epilogue import finish
+from ttc.dialects.core.errors import Error
+
+MAX_ROWS = 1 << 27
+"""Bound on the rows that a selection reads."""
 
 
 def sparse_matmul(
@@ -24,16 +28,19 @@ def sparse_matmul(
     shape: tuple[int, ...],
 ) -> NDArray:
     """Rows of x, sums of them, or zeros, as the selection says."""
-    width = x.shape[-1]
-    index, inside = _selected(source, sizes, np.array(steps, np.int64).reshape(len(source), -1), offsets, divisors, nearest=nearest)
-    index, inside = (part.reshape(prod(sizes[:terms]), -1) for part in (index, inside))
-    rows = x.reshape(-1, width)
-    if len(index) == 0 or index.size == 0 or rows.size == 0:
+    if prod(sizes) > MAX_ROWS:
+        raise Error("E0402", f"a selection of {prod(sizes):,} rows is too long")
+    rows, result = x.reshape(-1, x.shape[-1]), sizes[terms:]
+    if rows.size == 0 or prod(sizes) == 0:
         return np.zeros(shape, x.dtype)
-    y = _taken(rows, index[0], inside[0])
-    for term, kept in zip(index[1:], inside[1:], strict=True):
-        y += _taken(rows, term, kept)
-    return y.reshape(shape)
+    factors = np.array(steps, np.int64).reshape(len(source), len(sizes))
+    y: NDArray | None = None
+    for term in np.ndindex(*sizes[:terms]):
+        starts = np.array(offsets, np.int64) + factors[:, :terms] @ np.array(term, np.int64)
+        index, inside = _selected(source, result, factors[:, terms:], starts, divisors, nearest=nearest)
+        part = _taken(rows, index.ravel(), inside.ravel())
+        y = part if y is None else np.add(y, part, out=y)
+    return np.reshape(y, shape)
 
 
 def depthwise(
@@ -47,7 +54,7 @@ def depthwise(
 
 
 def _selected(
-    source: Sequence[int], sizes: Sequence[int], steps: NDArray, offsets: Sequence[int], divisors: Sequence[int], *, nearest: bool
+    source: Sequence[int], sizes: Sequence[int], steps: NDArray, offsets: NDArray, divisors: Sequence[int], *, nearest: bool
 ) -> tuple[NDArray, NDArray]:
     """For each point of the grid `sizes`: the row of the source, and whether there is one; both of shape `sizes`."""
     index = np.zeros(sizes, np.int64)

@@ -38,7 +38,7 @@ class Declined(Exception):  # noqa: N818 - not an error: the op runs on the host
 @cache
 def rules() -> dict[str, Rule]:
     """The rules of this package by mnemonic."""
-    found: dict[str, Rule] = {}
+    found: dict[str, Any] = {}
     for info in pkgutil.iter_modules(package.__path__):
         members: dict[str, Any] = vars(importlib.import_module(f"{package.__name__}.{info.name}"))
         for name, item in members.items():
