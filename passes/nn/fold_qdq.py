@@ -18,10 +18,13 @@ from ttc.dialects.nn.quantization import DequantizeOp, QuantizeOp
 from ttc.dialects.nn.shape import ExpandOp, ReshapeOp, TransposeOp
 from ttc.dialects.nn.unary import CastOp
 from ttc.passes.base import Pass, Rewriter, Unit
-from ttc.passes.nn.match import attr, has_elements, is_constant, owner, rebuilt, reshaped, shape_of, sole_user, sweep_entries
+from ttc.passes.nn.match import attr, has_elements, is_constant, owner, rebuilt, reshaped, shape_of, sole_user, spec, sweep_entries
 
 WIDE = np.dtype(np.int32)
 """Of sums of products."""
+
+MAX_DEPTH = 2**15
+"""Products of two numbers of 8 bits in a sum of 32."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +56,8 @@ class FoldQdq(Pass):
         %5 = nn.dequantize(%2, %3, %4) : (tensor<4x3xi32>, tensor<f32>, tensor<i32>) -> tensor<4x3xf32>
         return %5 : tensor<4x3xf32>
     Missed:
-        scales are computed, or not one number (of the right operand: one a column); convolutions, which compute on real numbers.
+        scales are computed, or not one number (of the right operand: one a column); integers of more than 8 bits;
+        convolutions, which compute on real numbers.
     """
 
     name: ClassVar[str] = "fold-qdq"
@@ -81,7 +85,8 @@ def _cancel(op: QuantizeOp, rewriter: Rewriter) -> None:
         rewriter.missed(op, "quantize after a view of a dequantize: their scale is not one number")
         return
     x = inner.operands[0]
-    if (not views and x.type != op.results[0].type) or not rewriter.allow("cancel-qdq", op):
+    kept = all(shape_of(pair.operands[0]) == shape_of(pair.results[0]) for pair in (inner, op))
+    if not kept or not rewriter.allow("cancel-qdq", op):
         return
     for view in reversed(views):
         x = rebuilt(rewriter, op, view, (x,), (view,)).results[0]
@@ -125,14 +130,23 @@ def _multiply(op: MatmulOp, unit: Unit, rewriter: Rewriter) -> None:
 def _obstacle(op: MatmulOp, left: DequantizeOp, right: DequantizeOp) -> str | None:
     if attr(op, "activation") is not None:
         return "a matmul of dequantized operands has an activation"
+    if any(spec(inner.operands[0]).dtype.itemsize != 1 for inner in (left, right)) or _depth(op) > MAX_DEPTH:
+        return "sums of products of dequantized operands may exceed 32 bits"
     if not all(is_constant(x) for inner in (left, right) for x in inner.operands[1:]):
         return "operands of a matmul are dequantized by scales that are computed"
     columns = shape_of(op.results[0])[-1:]
     place = -2 if attr(op, "transpose_b") else -1
     by_column = _vector(right) == columns and shape_of(right.operands[1])[place:][:1] == columns
+    if any(shape_of(inner.operands[0]) != shape_of(inner.results[0]) for inner in (left, right)):
+        return "operands of a matmul are dequantized by scales that enlarge them"
     if _vector(left) != () or not (_vector(right) == () or by_column):
         return "operands of a matmul are dequantized by scales that are not one number, or one a column"
     return None
+
+
+def _depth(op: MatmulOp) -> int:
+    """Products in a sum."""
+    return shape_of(op.operands[0])[-2 if attr(op, "transpose_a") else -1]
 
 
 def _vector(op: DequantizeOp) -> tuple[int, ...]:

@@ -10,10 +10,11 @@ from xdsl.ir import SSAValue
 from ttc.dialects.nn.base import NNOp
 from ttc.dialects.nn.binary import DivOp, MulOp
 from ttc.dialects.nn.conv import Conv2dOp, ConvTranspose2dOp
+from ttc.dialects.nn.elementwise import FLOATING
 from ttc.dialects.nn.linear import MatmulOp
 from ttc.passes.base import Pass, Rewriter, Unit
 from ttc.passes.nn.fuse_bias import channels_of
-from ttc.passes.nn.match import attr, is_constant, owner, rebuilt, reshaped, shape_of, single_use, sweep_entries
+from ttc.passes.nn.match import attr, is_constant, owner, rebuilt, reshaped, shape_of, single_use, spec, sweep_entries
 from ttc.passes.nn.scaled_weights import scaled_weights
 
 
@@ -45,7 +46,8 @@ class FoldScale(Pass):
 
     def apply(self, unit: Unit, rewriter: Rewriter) -> None:
         def fold(op: MulOp | DivOp) -> None:
-            _ = _fold_before(op, rewriter) or _fold_after(op, rewriter)
+            if spec(op.results[0]).dtype.kind in FLOATING and not _fold_before(op, rewriter):
+                _fold_after(op, rewriter)
 
         sweep_entries(unit, rewriter, {MulOp: fold, DivOp: fold})
 
@@ -104,7 +106,7 @@ def _scaled(scale: MulOp | DivOp, op: NNOp, constant: SSAValue, rewriter: Rewrit
     return rebuilt(rewriter, scale, op, (op.operands[0], weights, bias), (op, scale))
 
 
-def _fold_after(scale: MulOp | DivOp, rewriter: Rewriter) -> bool:
+def _fold_after(scale: MulOp | DivOp, rewriter: Rewriter) -> None:
     """One number into the weights of the only reader."""
     for value, constant in _sides(scale):
         uses = list(scale.results[0].uses)
@@ -119,8 +121,7 @@ def _fold_after(scale: MulOp | DivOp, rewriter: Rewriter) -> bool:
         rewriter.applied(new, f"{scale.name} folded into the weights of {op.name} after it")
         rewriter.replace(op, new.results[0])
         rewriter.erase_dead(scale)
-        return True
-    return False
+        return
 
 
 def _is_one(constant: SSAValue) -> bool:

@@ -63,8 +63,11 @@ def _group(op: AttentionOp, rewriter: Rewriter) -> None:
     keys, values = (None if x is None else _shared(x) for x in (k, v))
     if q is None or (keys is None and values is None):
         return
-    if keys is None or values is None or keys[1:] != values[1:] or len(shape_of(q)) != len(shape_of(op.results[0])):
+    if keys is None or values is None or keys[1:] != values[1:]:
         rewriter.missed(op, "keys and values are not repeated alike")
+        return
+    if len(shape_of(q)) != len(shape_of(op.results[0])) or shape_of(q)[-3] != keys.heads * keys.repeats:
+        rewriter.missed(op, "queries have fewer heads than keys and values")
         return
     if not rewriter.allow("group-heads", op):
         return

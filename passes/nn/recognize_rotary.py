@@ -8,12 +8,13 @@ from typing import ClassVar, NamedTuple
 from xdsl.ir import Operation, SSAValue
 
 from ttc.dialects.nn.binary import AddOp, MulOp, SubOp
+from ttc.dialects.nn.elementwise import FLOATING
 from ttc.dialects.nn.pieces import ConcatOp, SliceOp, SplitOp
 from ttc.dialects.nn.rotary import RotaryEmbeddingOp
 from ttc.dialects.nn.shape import ReshapeOp
 from ttc.dialects.nn.unary import NegOp
 from ttc.passes.base import Pass, Rewriter, Unit
-from ttc.passes.nn.match import attr, either_way, owner, shape_of, sweep_entries
+from ttc.passes.nn.match import attr, either_way, owner, shape_of, spec, sweep_entries
 
 
 @dataclass(frozen=True)
@@ -155,7 +156,7 @@ def _doubled(anchor: Operation, table: SSAValue, rewriter: Rewriter) -> SSAValue
 
 
 def _replace(root: Operation, rotated: _Rotated, cos: SSAValue, sin: SSAValue, inner: tuple[object, ...], rewriter: Rewriter) -> None:
-    if not rewriter.allow("recognize-rotary", root):
+    if spec(root.results[0]).dtype.kind not in FLOATING or not rewriter.allow("recognize-rotary", root):
         return
     sources = [*(op for op in inner if isinstance(op, Operation)), root]
     new = rewriter.build(root, RotaryEmbeddingOp, rotated.x, cos, sin, sources=sources, interleaved=rotated.interleaved)

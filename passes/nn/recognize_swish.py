@@ -10,9 +10,10 @@ from xdsl.ir import Operation, SSAValue
 from ttc.dialects.core.weights import WeightStore
 from ttc.dialects.nn.activation import ClipOp, HardSigmoidOp, HardSwishOp, SigmoidOp, SiluOp
 from ttc.dialects.nn.base import NNOp
+from ttc.dialects.nn.elementwise import FLOATING
 from ttc.passes.base import Pass, Rewriter, Unit
 from ttc.passes.nn.factors import product_with
-from ttc.passes.nn.match import TOLERANCE, attr, sweep_entries
+from ttc.passes.nn.match import TOLERANCE, attr, spec, sweep_entries
 from ttc.passes.nn.polynomial import Polynomial, is_polynomial
 
 
@@ -47,6 +48,8 @@ class RecognizeSwish(Pass):
 
 
 def _recognize(gate: NNOp, weights: WeightStore, rewriter: Rewriter) -> None:
+    if spec(gate.results[0]).dtype.kind not in FLOATING:
+        return
     if isinstance(gate, SigmoidOp):
         kind, argument, wanted = SiluOp, {1: 1.0}, {1: 1.0}
     elif _is_sixth(gate):

@@ -20,8 +20,8 @@ Groups = list[tuple[list[int], list[int]]]
 
 
 def regroup(before: Sequence[int], after: Sequence[int]) -> Groups | None:
-    """The finest groups of a reshape, none of them empty; None for shapes without elements or without dimensions."""
-    if 0 in (*before, *after) or not before or not after:
+    """The finest groups of a reshape, none of them empty; None for shapes without elements or dimensions, or that depend on data."""
+    if min((*before, *after), default=0) < 1 or not before or not after:
         return None
     groups: Groups = []
     i = j = 0

@@ -70,6 +70,12 @@ def test_scales_of_rows_are_missed(harness: Harness) -> None:
     assert message == "operands of a matmul are dequantized by scales that are not one number, or one a column"
 
 
+def test_wide_integers_are_missed(harness: Harness) -> None:
+    text = fragment().replace("ui8", "ui16")
+    (message,) = harness.unchanged(FoldQdq(), text, values((), (8, 3))).missed()
+    assert message == "sums of products of dequantized operands may exceed 32 bits"
+
+
 VIEW = """(%x: tensor<4x8xi8>)
     %s = ttc.constant() {value = #ttc.literal<[0.5], tensor<f32>>} : () -> tensor<f32>
     %z = ttc.constant() {value = #ttc.literal<[3], tensor<i8>>} : () -> tensor<i8>

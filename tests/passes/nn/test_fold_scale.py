@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pytest
 
 from ttc.passes.nn.fold_scale import FoldScale
@@ -64,6 +65,11 @@ def test_missed(harness: Harness, matmul: str, results: str, message: str) -> No
     text = f"{HEAD}{matmul}%1 = nn.mul(%0, %c) : ({Y}, tensor<1x1xf32>) -> {Y}\nreturn {results} : {types}"
     (found,) = harness.unchanged(FoldScale(), text).missed()
     assert found.startswith(message)
+
+
+def test_integers_stay(harness: Harness) -> None:
+    text = FORMS["a divisor"].replace("f32", "i32")
+    assert harness.unchanged(FoldScale(), text, {"c": np.full((1, 1), 2)}).missed() == []
 
 
 def test_one_number_a_row_is_missed(harness: Harness) -> None:

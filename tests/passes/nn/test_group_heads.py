@@ -66,6 +66,11 @@ def test_missed(harness: Harness) -> None:
     assert harness.unchanged(GroupHeads(), text).missed() == ["keys and values are not repeated alike"]
 
 
+def test_queries_of_one_head_are_missed(harness: Harness) -> None:
+    text = fragment("tensor<5x6xf32>").replace(f"%q: {Q}", "%q: tensor<2x1x5x8xf32>").replace(f": ({Q},", ": (tensor<2x1x5x8xf32>,")
+    assert harness.unchanged(GroupHeads(), text).missed() == ["queries have fewer heads than keys and values"]
+
+
 def test_repeats_along_positions_are_none_of_heads(harness: Harness) -> None:
     text = fragment("tensor<5x6xf32>").replace("nn.expand(%k) {shape = [2, 2, 2, 6, 8]} : (tensor<2x2x1x6x8xf32>)", "nn.exp(%k2)")
     text = text.replace("nn.exp(%k2)", "nn.exp(%k2) : (tensor<2x2x2x6x8xf32>)").replace(

@@ -79,6 +79,10 @@ def test_a_sum_with_something_else_is_missed(harness: Harness) -> None:
     assert harness.unchanged(RecognizeRotary(), text).missed() == ["a rotated value is no part of a rotary embedding"]
 
 
+def test_integers_stay(harness: Harness) -> None:
+    harness.unchanged(RecognizeRotary(), (ARGUMENTS + SPLIT + ROTATED + SUM).replace("f32", "i32"))
+
+
 @pytest.mark.parametrize("order", ["(%a, %n)", "(%n, %b)"])
 def test_other_halves_are_no_rotation(harness: Harness, order: str) -> None:
     text = ARGUMENTS + SPLIT + ROTATED.replace("(%n, %a)", order) + SUM

@@ -68,6 +68,12 @@ def test_others_stay(harness: Harness, text: str) -> None:
     assert harness.unchanged(RecognizeSwish(), f"{HEAD}{text}return %y : tensor<4xf32>").missed() == []
 
 
+def test_integers_stay(harness: Harness) -> None:
+    text = RELU6 + binary("y", "mul", "x", "1")
+    whole = f"{HEAD}{text}return %y : tensor<4xf32>".replace("[0.16666667]", "[1]").replace("[0.5]", "[1]").replace("f32", "i32")
+    harness.unchanged(RecognizeSwish(), whole.replace("[3.0]", "[3]").replace("[6.0]", "[6]"))
+
+
 def test_missed(harness: Harness) -> None:
     text = f"{HEAD}{RELU6}{binary('2', 'mul', '1', 'z')}{binary('y', 'div', '2', 'six')}return %y : tensor<4xf32>"
     message = "nn.clip gates something else than its operand, or has other readers"
