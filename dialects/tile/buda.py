@@ -73,7 +73,7 @@ def foreign(op: Operation) -> str | None:
 def _foreign_map(op: MapOp) -> str | None:
     attrs = op.plain_attrs()
     fn = attrs["fn"]
-    given = dict(zip(attrs.get("names") or (), attrs.get("values") or (), strict=True))
+    given: dict[str, Any] = dict(zip(attrs.get("names") or (), attrs.get("values") or (), strict=True))
     legal = fn in FUNCTIONS and (fn != "clip" or starts_at_zero(given)) and (fn != "gelu" or given.get("approximate") == "tanh")
     return None if legal else f"function {fn}"
 

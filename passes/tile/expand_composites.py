@@ -87,6 +87,8 @@ def _expand(op: TileOp, unit: Unit, rewriter: Rewriter) -> list[Operation]:
     if value.type != op.results[0].type:
         raise Error("E0901", f"the expansion of {op.name} gives {value.type}, not {op.results[0].type}", where=where(op))
     made = _between(before, op)
+    names = [m.name for m in made if not isinstance(m, LeafOp)]
+    rewriter.applied(op, f"{op.name} is expressed by {len(names)} ops", ops=names)
     rewriter.replace(op, value)
     return made
 

@@ -34,13 +34,12 @@ def sparse_matmul(
     if rows.size == 0 or prod(sizes) == 0:
         return np.zeros(shape, x.dtype)
     factors = np.array(steps, np.int64).reshape(len(source), len(sizes))
-    y: NDArray | None = None
-    for term in np.ndindex(*sizes[:terms]):
-        starts = np.array(offsets, np.int64) + factors[:, :terms] @ np.array(term, np.int64)
-        index, inside = _selected(source, result, factors[:, terms:], starts, divisors, nearest=nearest)
-        part = _taken(rows, index.ravel(), inside.ravel())
-        y = part if y is None else np.add(y, part, out=y)
-    return np.reshape(y, shape)
+    starts = (np.array(offsets, np.int64) + factors[:, :terms] @ np.array(term, np.int64) for term in np.ndindex(*sizes[:terms]))
+    parts = (_taken(rows, *_selected(source, result, factors[:, terms:], start, divisors, nearest=nearest)) for start in starts)
+    y = next(parts)
+    for part in parts:
+        y += part
+    return y.reshape(shape)
 
 
 def depthwise(
@@ -56,7 +55,7 @@ def depthwise(
 def _selected(
     source: Sequence[int], sizes: Sequence[int], steps: NDArray, offsets: NDArray, divisors: Sequence[int], *, nearest: bool
 ) -> tuple[NDArray, NDArray]:
-    """For each point of the grid `sizes`: the row of the source, and whether there is one; both of shape `sizes`."""
+    """For each point of the grid `sizes`, in row-major order: the row of the source, and whether there is one."""
     index = np.zeros(sizes, np.int64)
     inside = np.ones(sizes, np.bool_)
     for dim, size in enumerate(source):
@@ -70,7 +69,7 @@ def _selected(
         inside &= whole if nearest else whole & (bounded == at)
         index *= size
         index += bounded
-    return index, inside
+    return index.ravel(), inside.ravel()
 
 
 def _taken(rows: NDArray, index: NDArray, inside: NDArray) -> NDArray:

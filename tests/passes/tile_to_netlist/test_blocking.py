@@ -27,7 +27,34 @@ def conv(height: int, channels: int, kernel: int, out: int) -> OpView:
     return OpView("conv2d", attrs, (image, weight, None), tensor(1, height, height, out, layout=layout), "HiFi4")
 
 
+def taps(size: int, channels: int, window: int) -> TensorType:
+    return tensor(window * window, size * size, channels)
+
+
+def gather(size: int, channels: int, window: int, terms: int) -> OpView:
+    """The pixels under each tap of a window, or their sums."""
+    attrs = {"sizes": (window, window, 1, size, size), "steps": (0, 0, 1, 0, 0, 1, 0, 0, 1, 0, 0, 1, 0, 0, 1), "terms": terms}
+    image = tensor(1, size, size, channels, layout="tiles(32, 32, 3)")
+    result = taps(size, channels, window) if terms == 0 else tensor(size * size, channels)
+    return OpView("sparse_matmul", attrs, (image,), result, "HiFi4")
+
+
+def depthwise(size: int, channels: int, window: int) -> OpView:
+    operands = (taps(size, channels, window), tensor(window * window, channels), tensor(channels))
+    return OpView("depthwise", {}, operands, tensor(size * size, channels), "HiFi4")
+
+
+def summed(size: int, channels: int, window: int, out: int) -> OpView:
+    """Products summed over the taps."""
+    operands = (taps(size, channels, window), tensor(window * window, channels, out), None)
+    return OpView("matmul", {"accumulate": True}, operands, tensor(size * size, out), "HiFi4")
+
+
 VIEWS = [
+    gather(112, 64, 3, 0),
+    gather(56, 960, 3, 2),
+    depthwise(112, 96, 3),
+    summed(112, 3, 7, 64),
     matmul(128, 768, 3072),
     matmul(1, 2048, 1000),
     matmul(4096, 64, 4096),
@@ -76,3 +103,13 @@ def test_splits_leave_no_core_idle():
 
 def test_largest_divisor():
     assert [largest_divisor(12, n) for n in (1, 4, 5, 12, 99)] == [1, 4, 4, 12, 12]
+
+
+def test_sums_of_products_cost_as_many_products():
+    target = load_target("n150")
+    assert candidates(summed(32, 64, 3, 64), target)[0].cycles > 6 * candidates(matmul(1024, 64, 64), target)[0].cycles
+
+
+def test_sums_of_rows_cost_more_than_rows():
+    target = load_target("n150")
+    assert candidates(gather(32, 64, 5, 2), target)[0].cycles > 10 * candidates(gather(32, 64, 1, 2), target)[0].cycles
