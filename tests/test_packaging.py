@@ -115,7 +115,8 @@ def test_wheel_imports_every_package(installed: Path) -> None:
 def test_wheel_lists_targets(installed: Path) -> None:
     found = run(installed, "-m", "ttc", "targets")
     assert found.returncode == 0, found.stderr
-    assert [line.split()[0] for line in found.stdout.splitlines()[1:]] == ["e150", "e75", "host", "n150", "n300", "p100", "p150"]
+    rows = [line.split()[0] for line in found.stdout.splitlines()[1:] if line and ":" not in line.split()[0]]
+    assert rows == ["e150", "e75", "host", "n150", "n300", "p100", "p150"]
 
 
 def test_wheel_takes_a_model_the_whole_way(installed: Path, small_onnx: Path) -> None:

