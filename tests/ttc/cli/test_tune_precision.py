@@ -24,7 +24,8 @@ def test_a_table_and_a_file_that_compile_takes(small_onnx: Path, tmp_path: Path,
     captured = capsys.readouterr()
     lines = captured.out.splitlines()
     assert lines[0].split() == ["op", "setting", "ops", "chosen"]
-    assert lines[-1] == f"{rules}: {len(read_rules(rules))} rules, for ttc compile --precision-file"
+    count = len(read_rules(rules))
+    assert lines[-1] == f"{rules}: {count} rule{'s' * (count != 1)}, for ttc compile --precision-file"
     assert captured.err == "note: random values for x (seed 0)\n"
     assert main(["compile", str(small_onnx), "-o", str(tmp_path / "s.tti"), "--batch", "2", "--precision-file", str(rules), "-q"]) == 0
     assert main(["run", str(tmp_path / "s.tti"), "--check", str(small_onnx), "-q"]) == 0
