@@ -106,7 +106,8 @@ def _print(console: Console, outcome: Outcome, output: Path | None) -> None:
     found = outcome.deviation
     console.say(f"PCC {found.pcc:.6f}, relative L2 {found.relative_l2:.3g} against Float32, after {outcome.evaluations} evaluations")
     if output is not None:
-        console.say(f"{output}: {len(outcome.rules)} rule{'' if len(outcome.rules) == 1 else 's'}, for ttc compile --precision-file")
+        count = len(outcome.rules)
+        console.say(f"{output}: {count} rule{'s' * (count != 1)}, for ttc compile --precision-file")
 
 
 def _share(after: float, before: float) -> str:
