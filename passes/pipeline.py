@@ -57,6 +57,7 @@ def stages(target: Target, format: str | None = None, precision: str = "float32"
             KeepSources(),
             Canonicalize(),
             FoldShapes(),
+            FoldTranspose(),
             Consteval(),
             Canonicalize(),
             FoldQdq(),
