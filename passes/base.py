@@ -12,7 +12,8 @@ from typing import Any, ClassVar, Literal, Protocol, TypeVar
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Attribute, Operation, SSAValue
 
-from ttc.dialects.core.ir import TtcOp, fused_location, source_names, where
+from ttc.dialects.core.ir import TtcOp
+from ttc.dialects.core.locations import fused_location, source_names, where
 from ttc.dialects.core.targets import Target
 from ttc.dialects.core.weights import WeightStore
 from ttc.dialects.nn.base import NNOp

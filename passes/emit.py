@@ -8,7 +8,7 @@ import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 
 from ttc.dialects.core.formats import format_of
-from ttc.dialects.core.ir import derived_functions, module_attr
+from ttc.dialects.core.functions import derived_functions, module_attr
 from ttc.dialects.core.to_plain import plain_attr, plain_block
 from ttc.dialects.netlist.model import Netlist
 from ttc.dialects.netlist.to_model import verify_netlist

@@ -6,7 +6,8 @@ import time
 from collections.abc import Sequence
 
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.ir import set_module_attr, verify
+from ttc.dialects.core.functions import set_module_attr
+from ttc.dialects.core.ir import verify
 from ttc.passes.base import Instrument, Pass, Report, Rewriter, Unit
 
 

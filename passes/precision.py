@@ -10,9 +10,13 @@ from xdsl.dialects import func
 from xdsl.dialects.builtin import FunctionType, ModuleOp
 from xdsl.ir import Operation, SSAValue
 
+from ttc.dialects.core.attributes import LiteralAttr, plain
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.formats import FORMATS, format_named
-from ttc.dialects.core.ir import ConstantOp, LeafOp, LiteralAttr, ParamOp, TtcOp, entry_functions, plain, set_type, source_names, where
+from ttc.dialects.core.functions import entry_functions
+from ttc.dialects.core.ir import TtcOp, set_type
+from ttc.dialects.core.leaves import ConstantOp, LeafOp, ParamOp
+from ttc.dialects.core.locations import source_names, where
 from ttc.dialects.core.precision import Rule, settle, width
 from ttc.dialects.tile.attention import AttentionOp
 from ttc.dialects.tile.base import TileOp, TileType, tile_type

@@ -42,7 +42,7 @@ def _onnxruntime(model: Path, inputs: Mapping[str, NDArray]) -> dict[str, NDArra
 def _evaluate(model: Path, inputs: Mapping[str, NDArray]) -> dict[str, NDArray]:
     from ttc.dialects.core import interpret
     from ttc.dialects.core.formats import format_of
-    from ttc.dialects.core.ir import entry_functions, ports
+    from ttc.dialects.core.functions import entry_functions, ports
     from ttc.dialects.core.plain import Work
     from ttc.dialects.core.to_plain import plain_block
     from ttc.importers.base import import_model

@@ -10,7 +10,8 @@ from xdsl.dialects.builtin import ModuleOp
 
 from ttc import __version__
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.ir import module_attr, print_op, set_module_attr, verify
+from ttc.dialects.core.functions import module_attr, set_module_attr
+from ttc.dialects.core.ir import print_op, verify
 from ttc.dialects.core.targets import Target, described, harvest, is_target_file, load_target, parse_rows, target_of
 from ttc.files import require_folder
 from ttc.instruments.dump import Dump

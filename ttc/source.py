@@ -13,10 +13,15 @@ from numpy.typing import NDArray
 from xdsl.dialects.builtin import ModuleOp
 
 from ttc.dialects.core import interpret
+from ttc.dialects.core.attributes import WeightAttr
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.formats import format_named, format_of
-from ttc.dialects.core.ir import LeafOp, Spec, WeightAttr, derived_functions, module_attr, parse_module, verify
+from ttc.dialects.core.functions import derived_functions, module_attr
+from ttc.dialects.core.ir import verify
+from ttc.dialects.core.leaves import LeafOp
+from ttc.dialects.core.parsing import parse_module
 from ttc.dialects.core.plain import Work
+from ttc.dialects.core.spec import Spec
 from ttc.dialects.core.to_plain import plain_block, plain_type
 from ttc.dialects.core.weights import Weight, WeightStore
 from ttc.dialects.netlist.ops import queues_of

@@ -7,10 +7,14 @@ from collections.abc import Sequence
 import numpy as np
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
+from ttc.dialects.core.attributes import LiteralAttr
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.formats import format_of
-from ttc.dialects.core.ir import LeafOp, LiteralAttr, TtcOp, source_names, spec_of
+from ttc.dialects.core.ir import TtcOp
+from ttc.dialects.core.leaves import LeafOp
+from ttc.dialects.core.locations import source_names
 from ttc.dialects.core.plain import Function, Plain, TensorType, Work
+from ttc.dialects.core.spec import spec_of
 
 
 def plain_type(type_: Attribute) -> TensorType:

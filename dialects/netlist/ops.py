@@ -16,8 +16,9 @@ from xdsl.irdl import base, irdl_op_definition, operand_def, opt_prop_def, prop_
 from xdsl.traits import IsolatedFromAbove, IsTerminator
 from xdsl.utils.exceptions import VerifyException
 
+from ttc.dialects.core.attributes import INT, INTS, STR
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.ir import INT, INTS, STR, TtcOp
+from ttc.dialects.core.ir import TtcOp
 from ttc.dialects.netlist.attrs import RECORDS, AddressesAttr, BlockingAttr, BufferAttr, ChipAttr, GridAttr, HostAttr
 from ttc.dialects.netlist.base import TENSOR, Container, NetlistBase, field
 from ttc.dialects.netlist.model import Blocking, Buffer, Chip, Grid, Host
@@ -207,9 +208,7 @@ class NetlistOp(NetlistBase):
             raise VerifyException(f"the work yields {last.value.type}, but the result is {self.result.type}")
 
     @classmethod
-    def build(
-        cls, name: str, operands: Sequence[SSAValue], work: Block, location: Attribute, *, type: str, **fields: Any
-    ) -> NetlistOp:
+    def build(cls, name: str, operands: Sequence[SSAValue], work: Block, location: Attribute, *, type: str, **fields: Any) -> NetlistOp:
         """An op around a work block (arguments as the operands; it ends in YieldOp); fields by property name."""
         last = work.last_op
         if not isinstance(last, YieldOp):

@@ -10,7 +10,8 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation, SSAValue
 
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.ir import source_names, verify
+from ttc.dialects.core.ir import verify
+from ttc.dialects.core.locations import source_names
 from ttc.dialects.core.to_plain import plain_block, plain_type
 from ttc.dialects.netlist.checks import require_valid
 from ttc.dialects.netlist.codec import decode, encode

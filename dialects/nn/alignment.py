@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from ttc.dialects.core.epilogue import activation_attrs
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.ir import Spec
+from ttc.dialects.core.spec import Spec
 from ttc.dialects.nn.base import broadcast_shapes, require_float
 
 

@@ -16,7 +16,9 @@ from xdsl.utils.exceptions import VerifyException
 import ttc.dialects.nn as package
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.interpret import kernel
-from ttc.dialects.core.ir import Spec, TtcOp, collect_ops, source_names, spec_of, tensor_type
+from ttc.dialects.core.ir import TtcOp, collect_ops
+from ttc.dialects.core.locations import source_names
+from ttc.dialects.core.spec import Spec, spec_of, tensor_type
 
 TENSOR = base(TensorType)
 

@@ -8,8 +8,9 @@ import numpy as np
 from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, prop_def, result_def, traits_def
 from xdsl.traits import Pure
 
+from ttc.dialects.core.attributes import BOOL, FLOAT, INT
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.ir import BOOL, DYNAMIC, FLOAT, INT, Spec
+from ttc.dialects.core.spec import DYNAMIC, Spec
 from ttc.dialects.nn.base import TENSOR, NNOp, require_float, require_rank, same_dtype
 
 

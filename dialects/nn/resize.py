@@ -8,9 +8,10 @@ from typing import Any
 
 from xdsl.irdl import irdl_op_definition, prop_def
 
+from ttc.dialects.core.attributes import BOOL, FLOAT, FLOATS, INTS, STR
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.ir import BOOL, FLOAT, FLOATS, INTS, STR, Spec
 from ttc.dialects.core.resampling import COORDINATES, MODES, ROUNDINGS
+from ttc.dialects.core.spec import Spec
 from ttc.dialects.nn.base import require_float
 from ttc.dialects.nn.elementwise import NUMERIC, require_kind
 from ttc.dialects.nn.shape import ShapeOp, require_length, require_sizes

@@ -8,9 +8,10 @@ from typing import Any
 from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def, traits_def
 from xdsl.traits import Pure
 
+from ttc.dialects.core.attributes import BOOL, FLOAT, INT, INTS, STR
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.ir import BOOL, FLOAT, INT, INTS, STR, Spec
 from ttc.dialects.core.resampling import MODES
+from ttc.dialects.core.spec import Spec
 from ttc.dialects.nn.base import TENSOR, NNOp, require_float, require_rank, same_dtype
 from ttc.dialects.nn.index import require_indices
 

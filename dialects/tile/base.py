@@ -19,7 +19,8 @@ import ttc.dialects.tile as package
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.formats import FORMATS
 from ttc.dialects.core.interpret import kernel
-from ttc.dialects.core.ir import TtcOp, collect_ops, source_names
+from ttc.dialects.core.ir import TtcOp, collect_ops
+from ttc.dialects.core.locations import source_names
 from ttc.dialects.core.plain import TensorType, fold_to_tiles
 from ttc.dialects.nn.base import broadcast_shapes
 

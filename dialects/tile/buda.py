@@ -7,7 +7,8 @@ from typing import Any
 
 from xdsl.ir import Operation
 
-from ttc.dialects.core.ir import LeafOp, TtcOp
+from ttc.dialects.core.ir import TtcOp
+from ttc.dialects.core.leaves import LeafOp
 from ttc.dialects.tile.base import TileOp, tile_of
 from ttc.dialects.tile.eltwise import CastOp, EltwiseOp, MapOp
 from ttc.dialects.tile.linear import MatmulOp

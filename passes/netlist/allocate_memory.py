@@ -10,7 +10,7 @@ from typing import ClassVar
 from xdsl.dialects.builtin import ModuleOp
 
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.ir import source_names
+from ttc.dialects.core.locations import source_names
 from ttc.dialects.core.targets import Target
 from ttc.dialects.netlist.ops import QueueOp, graphs_of, programs_of, queues_of
 from ttc.passes.base import Pass, Rewriter, Unit

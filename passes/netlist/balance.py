@@ -10,7 +10,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
 
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.ir import where
+from ttc.dialects.core.locations import where
 from ttc.dialects.core.targets import Target
 from ttc.dialects.netlist.model import Grid, Host
 from ttc.dialects.netlist.ops import ExecuteOp, GraphOp, NetlistOp, QueueOp, ReadOp, WriteOp, graphs_of, programs_of, queues_of

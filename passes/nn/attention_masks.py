@@ -8,7 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from xdsl.ir import Operation, SSAValue
 
-from ttc.dialects.core.ir import ConstantOp, LiteralAttr, tensor_type
+from ttc.dialects.core.attributes import LiteralAttr
+from ttc.dialects.core.leaves import ConstantOp
+from ttc.dialects.core.spec import tensor_type
 from ttc.dialects.core.weights import WeightStore
 from ttc.dialects.nn.binary import AddOp, WhereOp
 from ttc.dialects.nn.shape import ExpandOp

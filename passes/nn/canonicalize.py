@@ -10,7 +10,8 @@ from typing import Any, ClassVar
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation
 
-from ttc.dialects.core.ir import TtcOp, blocks_of, entry_functions
+from ttc.dialects.core.functions import entry_functions
+from ttc.dialects.core.ir import TtcOp, blocks_of
 from ttc.dialects.core.weights import WeightStore
 from ttc.dialects.nn.pieces import SplitOp
 from ttc.passes.base import Pass, Rewriter, Unit

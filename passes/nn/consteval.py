@@ -13,22 +13,14 @@ from xdsl.dialects.builtin import FunctionType, ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 
+from ttc.dialects.core.attributes import LiteralAttr, WeightAttr, plain
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.formats import format_of
+from ttc.dialects.core.functions import derived_functions, entry_functions, ports
 from ttc.dialects.core.interpret import run
-from ttc.dialects.core.ir import (
-    ConstantOp,
-    LiteralAttr,
-    ParamOp,
-    Spec,
-    WeightAttr,
-    derived_functions,
-    entry_functions,
-    plain,
-    ports,
-    spec_of,
-)
+from ttc.dialects.core.leaves import ConstantOp, ParamOp
 from ttc.dialects.core.plain import Function, Work
+from ttc.dialects.core.spec import Spec, spec_of
 from ttc.dialects.core.to_plain import plain_block
 from ttc.dialects.core.weights import Weight, WeightStore
 from ttc.dialects.nn.base import NNOp

@@ -9,8 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 from xdsl.ir import Operation
 
+from ttc.dialects.core.attributes import LiteralAttr, WeightAttr
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.ir import ConstantOp, LiteralAttr, WeightAttr, entry_functions, spec_of
+from ttc.dialects.core.functions import entry_functions
+from ttc.dialects.core.leaves import ConstantOp
+from ttc.dialects.core.spec import spec_of
 from ttc.dialects.nn.base import NNOp
 from ttc.dialects.nn.shape import ShapeOfOp
 from ttc.passes.base import Pass, Rewriter, Unit

@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from ttc.dialects.core.ir import ConstantOp, WeightAttr, module_attr, set_module_attr
+from ttc.dialects.core.attributes import WeightAttr
+from ttc.dialects.core.functions import module_attr, set_module_attr
+from ttc.dialects.core.leaves import ConstantOp
 from ttc.passes.base import Pass, Rewriter, Unit
 
 LARGEST_BYTES = 16 << 10

@@ -10,7 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 from xdsl.ir import SSAValue
 
-from ttc.dialects.core.ir import ConstantOp, Spec, WeightAttr, tensor_type
+from ttc.dialects.core.attributes import WeightAttr
+from ttc.dialects.core.leaves import ConstantOp
+from ttc.dialects.core.spec import Spec, tensor_type
 from ttc.dialects.nn.linear import MatmulOp
 from ttc.dialects.nn.resize import ResizeOp
 from ttc.dialects.nn.shape import ExpandOp

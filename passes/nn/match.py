@@ -10,7 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 from xdsl.ir import Operation, SSAValue
 
-from ttc.dialects.core.ir import ConstantOp, LiteralAttr, ParamOp, Spec, TtcOp, entry_functions, source_names, spec_of
+from ttc.dialects.core.attributes import LiteralAttr
+from ttc.dialects.core.functions import entry_functions
+from ttc.dialects.core.ir import TtcOp
+from ttc.dialects.core.leaves import ConstantOp, ParamOp
+from ttc.dialects.core.locations import source_names
+from ttc.dialects.core.spec import Spec, spec_of
 from ttc.dialects.core.weights import WeightStore
 from ttc.dialects.nn.base import NNOp
 from ttc.dialects.nn.base import ops as nn_ops

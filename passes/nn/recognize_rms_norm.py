@@ -9,7 +9,9 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 from xdsl.ir import Operation, SSAValue
 
-from ttc.dialects.core.ir import ConstantOp, LiteralAttr, Spec, WeightAttr, tensor_type
+from ttc.dialects.core.attributes import LiteralAttr, WeightAttr
+from ttc.dialects.core.leaves import ConstantOp
+from ttc.dialects.core.spec import Spec, tensor_type
 from ttc.dialects.nn.binary import AddOp, DivOp, MulOp
 from ttc.dialects.nn.norm import RmsNormOp
 from ttc.dialects.nn.reduce import ReduceMeanOp

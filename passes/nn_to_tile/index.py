@@ -6,7 +6,7 @@ from math import prod
 
 from xdsl.ir import SSAValue
 
-from ttc.dialects.core.ir import spec_of
+from ttc.dialects.core.spec import spec_of
 from ttc.dialects.nn.base import NNOp, axis_in
 from ttc.dialects.tile.index import EmbeddingOp
 from ttc.dialects.tile.shape import ReshapeOp

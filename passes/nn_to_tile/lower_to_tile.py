@@ -11,7 +11,11 @@ from xdsl.dialects.builtin import ArrayAttr, FunctionType, TensorType
 from xdsl.ir import Operation, SSAValue
 
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.ir import LeafOp, Port, TtcOp, entry_functions, ports, set_type, spec_of, where
+from ttc.dialects.core.functions import Port, entry_functions, ports
+from ttc.dialects.core.ir import TtcOp, set_type
+from ttc.dialects.core.leaves import LeafOp
+from ttc.dialects.core.locations import where
+from ttc.dialects.core.spec import spec_of
 from ttc.dialects.nn.base import NNOp
 from ttc.dialects.tile.host import ToHostOp
 from ttc.passes.base import Pass, Rewriter, Unit

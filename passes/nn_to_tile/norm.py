@@ -7,7 +7,7 @@ from typing import Any
 
 from xdsl.ir import SSAValue
 
-from ttc.dialects.core.ir import spec_of
+from ttc.dialects.core.spec import spec_of
 from ttc.dialects.nn.base import axis_in
 from ttc.dialects.nn.norm import LayerNormOp, RmsNormOp
 from ttc.dialects.tile import norm as tile

@@ -7,7 +7,9 @@ from itertools import accumulate
 import numpy as np
 from xdsl.ir import SSAValue
 
-from ttc.dialects.core.ir import ConstantOp, LiteralAttr, spec_of, tensor_type
+from ttc.dialects.core.attributes import LiteralAttr
+from ttc.dialects.core.leaves import ConstantOp
+from ttc.dialects.core.spec import spec_of, tensor_type
 from ttc.dialects.nn.base import NNOp, axis_in
 from ttc.dialects.tile import shape as tile
 from ttc.dialects.tile.base import Tile, tile_of

@@ -9,7 +9,11 @@ from xdsl.dialects import func
 from xdsl.dialects.builtin import ArrayAttr, FunctionType
 from xdsl.ir import SSAValue
 
-from ttc.dialects.core.ir import LeafOp, Port, Spec, StateOp, attribute, entry_functions, ports, set_type, spec_of, tensor_type
+from ttc.dialects.core.attributes import attribute
+from ttc.dialects.core.functions import Port, entry_functions, ports
+from ttc.dialects.core.ir import set_type
+from ttc.dialects.core.leaves import LeafOp, StateOp
+from ttc.dialects.core.spec import Spec, spec_of, tensor_type
 from ttc.dialects.nn.base import NNOp
 from ttc.passes.base import Pass, Rewriter, Unit
 

@@ -10,9 +10,12 @@ from xdsl.dialects import func
 from xdsl.dialects.builtin import FunctionType
 from xdsl.ir import Operation, SSAValue
 
+from ttc.dialects.core.attributes import LiteralAttr
 from ttc.dialects.core.errors import Error, nearest
 from ttc.dialects.core.formats import FORMATS, format_named
-from ttc.dialects.core.ir import ConstantOp, LiteralAttr, entry_functions, set_type
+from ttc.dialects.core.functions import entry_functions
+from ttc.dialects.core.ir import set_type
+from ttc.dialects.core.leaves import ConstantOp
 from ttc.dialects.tile.base import TileType, tile_type
 from ttc.dialects.tile.eltwise import EltwiseOp
 from ttc.passes.base import Pass, Rewriter, Unit

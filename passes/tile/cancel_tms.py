@@ -8,7 +8,7 @@ from typing import Any
 
 from xdsl.ir import Operation, SSAValue
 
-from ttc.dialects.core.ir import entry_functions
+from ttc.dialects.core.functions import entry_functions
 from ttc.dialects.tile.base import Tile, TileOp, tile_of
 from ttc.dialects.tile.eltwise import MapOp
 from ttc.dialects.tile.shape import HsliceOp, HstackOp, RelayoutOp, ReshapeOp, TransposeOp, ViewOp

@@ -9,7 +9,10 @@ from xdsl.ir import Operation, SSAValue
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.formats import FORMATS
-from ttc.dialects.core.ir import LeafOp, Spec, entry_functions, tensor_type, where
+from ttc.dialects.core.functions import entry_functions
+from ttc.dialects.core.leaves import LeafOp
+from ttc.dialects.core.locations import where
+from ttc.dialects.core.spec import Spec, tensor_type
 from ttc.dialects.nn.base import ops as nn_ops
 from ttc.dialects.tile.base import TileOp, tile_of
 from ttc.dialects.tile.buda import foreign

@@ -8,8 +8,10 @@ from dataclasses import dataclass
 
 from xdsl.ir import Block, Operation, Region, SSAValue
 
+from ttc.dialects.core.attributes import LiteralAttr
 from ttc.dialects.core.formats import FORMATS
-from ttc.dialects.core.ir import ConstantOp, LiteralAttr, entry_functions
+from ttc.dialects.core.functions import entry_functions
+from ttc.dialects.core.leaves import ConstantOp
 from ttc.dialects.nn.base import broadcast_shapes
 from ttc.dialects.tile.base import Tile, tile_of, tile_type
 from ttc.dialects.tile.eltwise import CastOp, EltwiseOp, MapOp, YieldOp

@@ -9,7 +9,8 @@ from xdsl.dialects.builtin import ModuleOp
 
 from ttc.dialects.core.errors import Error, nearest
 from ttc.dialects.core.formats import FORMATS
-from ttc.dialects.core.ir import entry_functions, source_names
+from ttc.dialects.core.functions import entry_functions
+from ttc.dialects.core.locations import source_names
 from ttc.dialects.core.precision import Rule
 from ttc.dialects.core.targets import Target
 from ttc.passes.base import Pass, Rewriter, Unit

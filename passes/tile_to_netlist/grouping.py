@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from xdsl.ir import Block, Operation, SSAValue
 
-from ttc.dialects.core.ir import ConstantOp, LeafOp, LiteralAttr
+from ttc.dialects.core.attributes import LiteralAttr
+from ttc.dialects.core.leaves import ConstantOp, LeafOp
 from ttc.dialects.tile.base import TileOp
 
 

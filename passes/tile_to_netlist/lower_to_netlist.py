@@ -11,23 +11,12 @@ from xdsl.dialects import func
 from xdsl.dialects.builtin import ModuleOp, UnknownLoc
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
+from ttc.dialects.core.attributes import LiteralAttr, plain
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.formats import format_named
-from ttc.dialects.core.ir import (
-    LeafOp,
-    LiteralAttr,
-    ParamOp,
-    Port,
-    StateOp,
-    entry_functions,
-    fused_location,
-    module_attr,
-    named_location,
-    plain,
-    ports,
-    set_module_attr,
-    source_names,
-)
+from ttc.dialects.core.functions import Port, entry_functions, module_attr, ports, set_module_attr
+from ttc.dialects.core.leaves import LeafOp, ParamOp, StateOp
+from ttc.dialects.core.locations import fused_location, named_location, source_names
 from ttc.dialects.core.precision import Rule
 from ttc.dialects.core.targets import Target
 from ttc.dialects.core.to_plain import plain_type

@@ -10,23 +10,27 @@ import pytest
 from numpy.typing import NDArray
 from xdsl.dialects import builtin
 
-from ttc.dialects.core import interpret, ir
+from ttc.dialects.core import interpret
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.formats import format_of
-from ttc.dialects.core.ir import Port, Spec
+from ttc.dialects.core.functions import Port, entry_functions, finish_function, make_function
+from ttc.dialects.core.ir import print_op, verify
+from ttc.dialects.core.locations import named_location
+from ttc.dialects.core.parsing import parse_module
+from ttc.dialects.core.spec import Spec, tensor_type
 from ttc.dialects.core.to_plain import plain_block
 from ttc.dialects.nn.base import NNOp, dialect
 
 
 def one_op_module(op_class: type[NNOp], specs: Sequence[Spec | None], attrs: dict[str, Any]) -> builtin.ModuleOp:
     """A module with function @main of one op: present operands are its arguments, all results are returned."""
-    present = [(Port(f"x{i}"), ir.tensor_type(s)) for i, s in enumerate(specs) if s is not None]
-    function = ir.make_function("main", present)
+    present = [(Port(f"x{i}"), tensor_type(s)) for i, s in enumerate(specs) if s is not None]
+    function = make_function("main", present)
     arguments = iter(function.body.block.args)
-    location = ir.named_location("/node")
+    location = named_location("/node")
     op = op_class.build(*[None if s is None else next(arguments) for s in specs], location=location, **attrs)
     function.body.block.add_op(op)
-    ir.finish_function(function, [(Port(f"y{i}"), result) for i, result in enumerate(op.results)])
+    finish_function(function, [(Port(f"y{i}"), result) for i, result in enumerate(op.results)])
     return builtin.ModuleOp([function])
 
 
@@ -34,12 +38,12 @@ def run_op(op_class: type[NNOp], arrays: Sequence[NDArray | None], attrs: dict[s
     """Results of one op through verification, a text round trip and the interpreter, in the compute dtypes of their formats."""
     specs = [None if x is None else Spec(x.shape, x.dtype) for x in arrays]
     module = one_op_module(op_class, specs, attrs)
-    ir.verify(module)
-    text = ir.print_op(module)
-    again = ir.parse_module(text, "round trip", [dialect])
-    ir.verify(again)
-    assert ir.print_op(again) == text
-    (function,) = ir.entry_functions(again)
+    verify(module)
+    text = print_op(module)
+    again = parse_module(text, "round trip", [dialect])
+    verify(again)
+    assert print_op(again) == text
+    (function,) = entry_functions(again)
     inputs = [x.astype(format_of(x.dtype).compute) for x in arrays if x is not None]
     return interpret.run(plain_block(function.body.block), inputs)
 

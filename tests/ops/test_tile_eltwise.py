@@ -7,8 +7,10 @@ import pytest
 
 from tests.ops.tile_cases import check_error, check_op
 from ttc.dialects.core.errors import Error
+from ttc.dialects.core.functions import entry_functions
 from ttc.dialects.core.interpret import run
-from ttc.dialects.core.ir import entry_functions, parse_module, verify
+from ttc.dialects.core.ir import verify
+from ttc.dialects.core.parsing import parse_module
 from ttc.dialects.core.to_plain import plain_block
 from ttc.dialects.tile.base import dialect
 from ttc.dialects.tile.eltwise import CastOp, MapOp

@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 from tests.ops.cases import check_error, check_op, spec
-from ttc.dialects.core import ir
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.ir import Spec
+from ttc.dialects.core.ir import verify
+from ttc.dialects.core.parsing import parse_module
+from ttc.dialects.core.spec import Spec
 from ttc.dialects.nn import unary
 from ttc.dialects.nn.base import NNOp, dialect
 from ttc.dialects.nn.kernels.erf import erf
@@ -89,5 +90,5 @@ def test_errors(code: str, op_class: type[NNOp], operand: Spec, attrs: dict) -> 
 def test_text_that_is_wrong(code: str, line: str) -> None:
     text = f"func.func @main(%x : tensor<2xf32>) {{\n %y = {line}\n func.return\n}}"
     with pytest.raises(Error) as caught:
-        ir.verify(ir.parse_module(text, "text", [dialect]))
+        verify(parse_module(text, "text", [dialect]))
     assert caught.value.code == code

@@ -10,10 +10,13 @@ import pytest
 from numpy.typing import NDArray
 from xdsl.dialects import builtin
 
-from ttc.dialects.core import interpret, ir
+from ttc.dialects.core import interpret
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.formats import format_of
-from ttc.dialects.core.ir import Port
+from ttc.dialects.core.functions import Port, entry_functions, finish_function, make_function
+from ttc.dialects.core.ir import print_op, verify
+from ttc.dialects.core.locations import named_location
+from ttc.dialects.core.parsing import parse_module
 from ttc.dialects.core.to_plain import plain_block
 from ttc.dialects.tile.base import Tile, TileOp, dialect, tile_type
 
@@ -23,19 +26,19 @@ def run_op(
 ) -> NDArray:
     """The result of one op on tiles of 32 x 32, through verification, a text round trip and the interpreter."""
     types = [None if x is None else tile_type(Tile((), format_of(x.dtype).name, (32, 32)).shaped(x.shape)) for x in arrays]
-    function = ir.make_function("main", [(Port(f"x{i}"), t) for i, t in enumerate(types) if t is not None])
+    function = make_function("main", [(Port(f"x{i}"), t) for i, t in enumerate(types) if t is not None])
     arguments = iter(function.body.block.args)
     operands = [None if t is None else next(arguments) for t in types]
-    op = kind.build(*operands, location=ir.named_location("/node"), format=format, fold=fold, **attrs)
+    op = kind.build(*operands, location=named_location("/node"), format=format, fold=fold, **attrs)
     function.body.block.add_op(op)
-    ir.finish_function(function, [(Port("y"), op.results[0])])
+    finish_function(function, [(Port("y"), op.results[0])])
     module = builtin.ModuleOp([function])
-    ir.verify(module)
-    text = ir.print_op(module)
-    again = ir.parse_module(text, "round trip", [dialect])
-    ir.verify(again)
-    assert ir.print_op(again) == text
-    (copy,) = ir.entry_functions(again)
+    verify(module)
+    text = print_op(module)
+    again = parse_module(text, "round trip", [dialect])
+    verify(again)
+    assert print_op(again) == text
+    (copy,) = entry_functions(again)
     inputs = [x.astype(format_of(x.dtype).compute) for x in arrays if x is not None]
     (found,) = interpret.run(plain_block(copy.body.block), inputs)
     return found
@@ -59,9 +62,9 @@ def check_op(
 def check_error(kind: type[TileOp], shapes: Sequence[tuple[int, ...] | None], attrs: dict[str, Any], code: str) -> None:
     """Building the op on tiles of these shapes fails with that code, at the op's place."""
     types = [None if s is None else tile_type(Tile(s, "Float32", (32, 32))) for s in shapes]
-    function = ir.make_function("main", [(Port(f"x{i}"), t) for i, t in enumerate(types) if t is not None])
+    function = make_function("main", [(Port(f"x{i}"), t) for i, t in enumerate(types) if t is not None])
     arguments = iter(function.body.block.args)
     with pytest.raises(Error) as error:
-        kind.build(*[None if t is None else next(arguments) for t in types], location=ir.named_location("/node"), **attrs)
+        kind.build(*[None if t is None else next(arguments) for t in types], location=named_location("/node"), **attrs)
     assert error.value.code == code
     assert error.value.where == "/node"

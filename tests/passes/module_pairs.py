@@ -8,7 +8,8 @@ import textwrap
 
 from xdsl.dialects.builtin import ModuleOp
 
-from ttc.dialects.core.ir import parse_module, print_op, verify
+from ttc.dialects.core.ir import print_op, verify
+from ttc.dialects.core.parsing import parse_module
 from ttc.dialects.core.targets import load_target
 from ttc.dialects.core.weights import WeightStore
 from ttc.dialects.netlist.ops import dialect as netlist

@@ -24,10 +24,15 @@ from numpy.typing import NDArray
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Attribute, Operation
 
+from ttc.dialects.core.attributes import WeightAttr
 from ttc.dialects.core.formats import format_named, format_of
+from ttc.dialects.core.functions import entry_functions
 from ttc.dialects.core.interpret import run
-from ttc.dialects.core.ir import Spec, TtcOp, WeightAttr, entry_functions, named_location, parse_module, print_op, verify
+from ttc.dialects.core.ir import TtcOp, print_op, verify
+from ttc.dialects.core.locations import named_location
+from ttc.dialects.core.parsing import parse_module
 from ttc.dialects.core.plain import TensorType, Work
+from ttc.dialects.core.spec import Spec
 from ttc.dialects.core.targets import load_target
 from ttc.dialects.core.to_plain import plain_block, plain_type
 from ttc.dialects.core.weights import WeightStore

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.ir import print_op, set_module_attr
+from ttc.dialects.core.functions import set_module_attr
+from ttc.dialects.core.ir import print_op
 from ttc.options import CompileOptions
 from ttc.source import named_weights, open_source
 

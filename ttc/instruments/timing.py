@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, field
 
-from ttc.dialects.core.ir import entry_functions
+from ttc.dialects.core.functions import entry_functions
 from ttc.passes.base import Pass, Report, Unit, Watcher
 
 

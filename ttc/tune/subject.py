@@ -13,7 +13,8 @@ from xdsl.ir import Operation
 
 from ttc import __version__
 from ttc.dialects.core.errors import Error, nearest
-from ttc.dialects.core.ir import entry_functions, source_names
+from ttc.dialects.core.functions import entry_functions
+from ttc.dialects.core.locations import source_names
 from ttc.dialects.core.precision import Rule
 from ttc.dialects.core.targets import load_target
 from ttc.dialects.netlist.ops import NetlistOp

@@ -12,8 +12,10 @@ from xdsl.ir import Operation, SSAValue
 
 from ttc.compare import Comparison, compare
 from ttc.dialects.core import interpret
+from ttc.dialects.core.attributes import LiteralAttr, plain
 from ttc.dialects.core.formats import FORMATS, format_named, format_of
-from ttc.dialects.core.ir import LeafOp, LiteralAttr, plain, ports
+from ttc.dialects.core.functions import ports
+from ttc.dialects.core.leaves import LeafOp
 from ttc.dialects.core.plain import Function, TensorType, Work
 from ttc.dialects.core.precision import Rule
 from ttc.dialects.core.to_plain import plain_ops, plain_type

@@ -17,8 +17,9 @@ import numpy as np
 from xdsl.ir import SSAValue
 
 import ttc.passes.tile.expand as package
+from ttc.dialects.core.attributes import LiteralAttr
 from ttc.dialects.core.formats import FORMATS
-from ttc.dialects.core.ir import ConstantOp, LeafOp, LiteralAttr
+from ttc.dialects.core.leaves import ConstantOp, LeafOp
 from ttc.dialects.nn.base import broadcast_shapes
 from ttc.dialects.tile.base import Tile, TileOp, tile_of, tile_type
 from ttc.dialects.tile.eltwise import CastOp, MapOp

@@ -90,7 +90,6 @@ def nested(bodies: int) -> Work:
     return NEG if bodies == 0 else fused(TILED, Function((TILED,), (nested(bodies - 1),), (1,)))
 
 
-
 RULES: dict[str, tuple[str, Mutation]] = {
     # names
     "an input is unknown": ("E0601", op("b", inputs=("nothing",))),

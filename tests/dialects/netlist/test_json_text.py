@@ -71,7 +71,8 @@ EDITS: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
     "a float for an integer": (lambda n: n["queues"]["x"].update(entries=2.0), "$.queues['x'].entries"),
     "a bool for an integer": (lambda n: n["queues"]["x"].update(entries=True), "$.queues['x'].entries"),
     "an integer for a bool": (
-        lambda n: n["programs"]["forward"]["arguments"][0].update(streamed=1), "$.programs['forward'].arguments[0].streamed",
+        lambda n: n["programs"]["forward"]["arguments"][0].update(streamed=1),
+        "$.programs['forward'].arguments[0].streamed",
     ),
     "a float among addresses": (lambda n: n["queues"]["x"]["buffers"][2].append(0.5), "$.queues['x'].buffers[2]"),
     "a huge address": (lambda n: n["queues"]["x"].update(buffers=[[0, 1], [0, 1 << 70]]), "$.queues['x'].buffers[1]"),

@@ -11,8 +11,11 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block
 
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.ir import Spec, named_location, parse_module, print_op, tensor_type, verify
+from ttc.dialects.core.ir import print_op, verify
+from ttc.dialects.core.locations import named_location
+from ttc.dialects.core.parsing import parse_module
 from ttc.dialects.core.plain import TensorType
+from ttc.dialects.core.spec import Spec, tensor_type
 from ttc.dialects.netlist import model
 from ttc.dialects.netlist import ops as netlist_ops
 from ttc.dialects.netlist.json_text import dumps, loads

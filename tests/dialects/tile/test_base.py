@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from ttc.dialects.core import ir
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.interpret import kernel
+from ttc.dialects.core.parsing import parse_module
 from ttc.dialects.tile.base import Tile, dialect, ops, require_broadcastable, tile_type
 
 
@@ -43,7 +43,7 @@ def test_another_shape_takes_the_nearest_fold() -> None:
 @pytest.mark.parametrize("tile", [Tile((), "Int32"), Tile((1, 2), "Float16_b", (32, 32)), Tile((2, 3, 4), "Bool", (16, 32), 2)])
 def test_types_round_trip_through_text(tile: Tile) -> None:
     text = f"func.func private @f({tile_type(tile)}) -> ()"
-    module = ir.parse_module(text, "types", [dialect])
+    module = parse_module(text, "types", [dialect])
     (function,) = module.ops
     assert function.properties["function_type"].inputs.data == (tile_type(tile),)  # pyright: ignore[reportAttributeAccessIssue]
 
@@ -51,7 +51,7 @@ def test_types_round_trip_through_text(tile: Tile) -> None:
 @pytest.mark.parametrize("type_", ['<"2xFloat99", "rows">', '<"-1xFloat32", "rows">', '<"2xFloat32", "tiles(32)">', '<"2x3", "rows">'])
 def test_malformed_types_do_not_parse(type_: str) -> None:
     with pytest.raises(Error) as error:
-        ir.parse_module(f"func.func private @f(!tile.tensor{type_}) -> ()", "types", [dialect])
+        parse_module(f"func.func private @f(!tile.tensor{type_}) -> ()", "types", [dialect])
     assert error.value.code == "E0301"
 
 

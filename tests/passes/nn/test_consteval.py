@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from xdsl.dialects.builtin import ArrayAttr
 
-from ttc.dialects.core.ir import Port, derived_functions, entry_functions, verify
+from ttc.dialects.core.functions import Port, derived_functions, entry_functions
+from ttc.dialects.core.ir import verify
 from ttc.dialects.core.to_plain import plain_block
 from ttc.passes.manager import run_pass
 from ttc.passes.nn.consteval import Consteval

@@ -6,7 +6,7 @@ import inspect
 import re
 
 from tests.passes.conftest import Harness
-from ttc.dialects.core.ir import module_attr
+from ttc.dialects.core.functions import module_attr
 from ttc.passes.nn.keep_sources import KeepSources
 
 

@@ -7,7 +7,9 @@ import pytest
 
 from tests.passes.tiles import Outcome, apply, check_numbers, docstring, parse, same
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.ir import Port, entry_functions, parse_module, ports, source_names
+from ttc.dialects.core.functions import Port, entry_functions, ports
+from ttc.dialects.core.locations import source_names
+from ttc.dialects.core.parsing import parse_module
 from ttc.dialects.core.targets import load_target
 from ttc.dialects.core.weights import WeightStore
 from ttc.dialects.nn.base import dialect as nn_dialect

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from tests.passes.module_pairs import check_pair, parse_unit
-from ttc.dialects.core.ir import Spec, entry_functions, spec_of
+from ttc.dialects.core.functions import entry_functions
+from ttc.dialects.core.spec import Spec, spec_of
 from ttc.passes.manager import run_pass
 from ttc.passes.nn_to_tile.stream_batch import StreamBatch, microbatch
 

@@ -8,7 +8,7 @@ from typing import ClassVar
 import pytest
 from xdsl.dialects.builtin import StringAttr
 
-from ttc.dialects.core.ir import parse_module
+from ttc.dialects.core.parsing import parse_module
 from ttc.dialects.core.targets import load_target
 from ttc.dialects.core.weights import WeightStore
 from ttc.dialects.nn.base import dialect

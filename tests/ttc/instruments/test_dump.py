@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.ir import parse_module, print_op
+from ttc.dialects.core.ir import print_op
+from ttc.dialects.core.parsing import parse_module
 from ttc.dialects.nn.base import dialect
 from ttc.instruments.dump import Dump
 from ttc.passes.base import Pass, Unit

@@ -14,7 +14,8 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
 
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.ir import Port, finish_function, make_function, set_module_attr, tensor_type
+from ttc.dialects.core.functions import Port, finish_function, make_function, set_module_attr
+from ttc.dialects.core.spec import tensor_type
 from ttc.dialects.core.weights import WeightStore
 from ttc.importers.base import NO_SHAPES
 from ttc.importers.onnx.builder import Builder

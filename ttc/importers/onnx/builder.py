@@ -8,8 +8,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from xdsl.ir import Attribute, Block, SSAValue
 
+from ttc.dialects.core.attributes import LiteralAttr, WeightAttr
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.ir import ConstantOp, LeafOp, LiteralAttr, ParamOp, Spec, WeightAttr, named_location, spec_of, tensor_type
+from ttc.dialects.core.leaves import ConstantOp, LeafOp, ParamOp
+from ttc.dialects.core.locations import named_location
+from ttc.dialects.core.spec import Spec, spec_of, tensor_type
 from ttc.dialects.core.weights import Weight, WeightStore
 from ttc.dialects.nn.base import NNOp, ops
 from ttc.importers.onnx.tensors import MAX_ELEMENTS, MAX_RANK

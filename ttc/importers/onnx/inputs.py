@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from onnx import TypeProto, ValueInfoProto
 
 from ttc.dialects.core.errors import Error, nearest
-from ttc.dialects.core.ir import Spec
+from ttc.dialects.core.spec import Spec
 from ttc.importers.onnx.tensors import dtype_of, shape_of
 
 

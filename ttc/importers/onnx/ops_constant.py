@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from xdsl.ir import SSAValue
 
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.ir import spec_of
+from ttc.dialects.core.spec import spec_of
 from ttc.importers.onnx.builder import Builder
 from ttc.importers.onnx.tensors import DTYPES
 from ttc.importers.onnx.tracking import MAX_ELEMENTS

@@ -6,10 +6,12 @@ import numpy as np
 from numpy.typing import NDArray
 from xdsl.ir import Operation, SSAValue
 
+from ttc.dialects.core.attributes import LiteralAttr
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.formats import format_of
 from ttc.dialects.core.interpret import run_work
-from ttc.dialects.core.ir import LeafOp, LiteralAttr, spec_of
+from ttc.dialects.core.leaves import LeafOp
+from ttc.dialects.core.spec import spec_of
 from ttc.dialects.core.to_plain import plain_work
 from ttc.dialects.core.weights import Weight
 from ttc.dialects.nn.base import NNOp

@@ -14,8 +14,9 @@ from onnx.reference import ReferenceEvaluator
 from xdsl.dialects.builtin import ModuleOp
 
 from ttc.dialects.core.formats import format_named
+from ttc.dialects.core.functions import entry_functions, ports
 from ttc.dialects.core.interpret import run
-from ttc.dialects.core.ir import entry_functions, ports, verify
+from ttc.dialects.core.ir import verify
 from ttc.dialects.core.plain import Work
 from ttc.dialects.core.to_plain import plain_block
 from ttc.dialects.core.weights import WeightStore

@@ -1,0 +1,202 @@
+"""Attributes as plain values: numbers, texts, lists and dtypes; the attributes of weights and literals; their text."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any, ClassVar, NamedTuple, cast
+
+import numpy as np
+from xdsl.dialects import builtin
+from xdsl.ir import Attribute, Data, ParametrizedAttribute
+from xdsl.irdl import (
+    base,
+    irdl_attr_definition,
+)
+from xdsl.parser import AttrParser
+from xdsl.printer import Printer
+
+from ttc.dialects.core.errors import Error
+from ttc.dialects.core.spec import _DTYPES, Spec, element_type, spec_of, tensor_type
+
+INT = builtin.IntegerAttr.constr(builtin.i64)
+BOOL = builtin.IntegerAttr.constr(builtin.i1)
+FLOAT = base(builtin.FloatAttr)
+STR = base(builtin.StringAttr)
+INTS = builtin.DenseArrayBase.constr(builtin.i64)
+FLOATS = builtin.DenseArrayBase.constr(builtin.f64)
+STRS = base(builtin.ArrayAttr)
+DTYPE = (
+    base(builtin.IntegerType)
+    | base(builtin.Float16Type)
+    | base(builtin.Float32Type)
+    | base(builtin.Float64Type)
+    | base(builtin.BFloat16Type)
+)
+"""Constraints for `prop_def`: an op's attributes are of these kinds, seen as int, bool, float, str, tuples of them, or numpy dtype."""
+
+
+@cache
+def _int_attr(value: int) -> Attribute:
+    return builtin.IntegerAttr(value, builtin.i64)
+
+
+def attribute(value: object) -> Attribute:
+    """The attribute that holds a plain value.  Raises E0302."""
+    match value:
+        case Attribute():
+            return value
+        case bool():
+            return builtin.IntegerAttr.from_bool(value)
+        case int() | np.integer():
+            return _int_attr(int(value))
+        case float() | np.floating():
+            return builtin.FloatAttr(float(value), builtin.f64)
+        case str():
+            return builtin.StringAttr(value)
+        case np.dtype():
+            return element_type(value)
+        case tuple() | list():
+            return _sequence_attribute(list(value))
+        case _:
+            raise Error("E0302", f"{value!r} cannot be an attribute")
+
+
+def _sequence_attribute(items: list[Any]) -> Attribute:
+    if all(isinstance(x, int | np.integer) and not isinstance(x, bool) for x in items):
+        return builtin.DenseArrayBase.from_list(builtin.i64, [int(x) for x in items])
+    if all(isinstance(x, float) for x in items):
+        return builtin.DenseArrayBase.from_list(builtin.f64, items)
+    return builtin.ArrayAttr([attribute(x) for x in items])
+
+
+def plain(value: Attribute) -> Any:
+    """The plain value of an attribute: int, bool, float, str, tuple, numpy dtype; other attributes as they are."""
+    match value:
+        case builtin.IntegerAttr():
+            return bool(value.value.data) if value.type == builtin.i1 else value.value.data
+        case builtin.FloatAttr():
+            return value.value.data
+        case builtin.StringAttr():
+            return value.data
+        case builtin.DenseArrayBase():
+            return tuple(cast("Any", value).get_values())
+        case builtin.ArrayAttr():
+            return tuple(plain(x) for x in value.data)
+        case builtin.DictionaryAttr():
+            return {k: plain(v) for k, v in value.data.items()}
+        case _:
+            return _DTYPES.get(value, value)
+
+
+@irdl_attr_definition
+class WeightAttr(ParametrizedAttribute):
+    """`#ttc.weight<"key", type>`: a tensor of the session's weight store."""
+
+    name = "ttc.weight"
+    key: builtin.StringAttr
+    type: Attribute
+
+    @staticmethod
+    def of(key: str, spec: Spec) -> WeightAttr:
+        return WeightAttr(builtin.StringAttr(key), tensor_type(spec))
+
+    @property
+    def spec(self) -> Spec:
+        return spec_of(self.type)
+
+
+class Literal(NamedTuple):
+    """The value of a literal: numbers in row-major order, and the tensor's type."""
+
+    values: tuple[int | float | bool, ...]
+    spec: Spec
+
+
+@irdl_attr_definition
+class LiteralAttr(Data[Literal]):
+    """`#ttc.literal<[0.5], tensor<f32>>`: a small tensor written out."""
+
+    name = "ttc.literal"
+    MAX_ELEMENTS: ClassVar[int] = 16
+
+    @staticmethod
+    def of(array: np.ndarray) -> LiteralAttr:
+        values = array.ravel().tolist() if array.dtype.kind in "iub" else [_shortest(x) for x in array.ravel()]
+        return LiteralAttr(Literal(tuple(values), Spec(array.shape, array.dtype)))
+
+    @property
+    def array(self) -> np.ndarray:
+        """The value, of the literal's dtype and shape."""
+        return np.array(self.data.values).astype(self.data.spec.dtype).reshape(self.data.spec.shape)
+
+    @property
+    def spec(self) -> Spec:
+        return self.data.spec
+
+    def print_parameter(self, printer: Printer) -> None:
+        with printer.in_angle_brackets():
+            printer.print_string(value_text(self.data.values))
+            printer.print_string(", ")
+            printer.print_attribute(tensor_type(self.data.spec))
+
+    @classmethod
+    def parse_parameter(cls, parser: AttrParser) -> Literal:
+        with parser.in_angle_brackets():
+            values = cast("tuple[int | float | bool, ...]", parse_value(parser))
+            parser.parse_punctuation(",")
+            spec = spec_of(parser.parse_type())
+        if not isinstance(values, tuple) or len(values) != spec.elements or len(values) > cls.MAX_ELEMENTS:
+            parser.raise_error(f"a literal of {spec} takes {spec.elements} values, at most {cls.MAX_ELEMENTS}")
+        convert = {"f": float, "V": float, "b": bool}.get(spec.dtype.kind, int)
+        return Literal(tuple(convert(v) for v in values), spec)
+
+
+def _shortest(value: np.generic) -> float:
+    """The float with the fewest digits that rounds to a value of a narrower type."""
+    return float(value) if value.dtype == np.float64 else float(str(value.astype(np.float32)))
+
+
+_ESCAPES = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n", "\v": "\\0B", "\f": "\\0C"})
+
+
+def value_text(value: object) -> str:
+    """A plain value as `parse_value` reads it."""
+    match value:
+        case bool():
+            return "true" if value else "false"
+        case float():
+            text = repr(value)
+            return "ninf" if text == "-inf" else text if "." in text or "n" in text else text.replace("e", ".0e")
+        case tuple():
+            return "[" + ", ".join(value_text(x) for x in value) + "]"
+        case str():
+            return '"' + value.translate(_ESCAPES) + '"'
+        case np.dtype():
+            return str(element_type(value))
+        case _:
+            return str(value)
+
+
+_WORDS = {"true": True, "false": False, "inf": float("inf"), "ninf": float("-inf"), "nan": float("nan")}
+
+
+def parse_value(parser: AttrParser) -> Any:
+    """Parse a plain value as the printer writes it: numbers, true, false, inf, ninf, nan, strings, lists, element types, attributes."""
+    if parser.parse_optional_characters("[") is not None:
+        items: list[Any] = []
+        while parser.parse_optional_characters("]") is None:
+            if items:
+                parser.parse_characters(",")
+            items.append(parse_value(parser))
+        return tuple(items)
+    for word, value in _WORDS.items():
+        if parser.parse_optional_keyword(word) is not None:
+            return value
+    number = parser.parse_optional_number()
+    if number is not None:
+        return number
+    text = parser.parse_optional_str_literal()
+    if text is not None:
+        return text
+    type_ = parser.parse_optional_type()
+    return plain(type_ if type_ is not None else parser.parse_attribute())

@@ -1,0 +1,45 @@
+"""Locations: which objects of the source an op came from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import cast
+
+from xdsl.dialects import builtin
+from xdsl.ir import Attribute, Operation
+
+
+def named_location(name: str) -> Attribute:
+    """The location of an op that came from the source object of that name."""
+    return builtin.NameLoc(builtin.StringAttr(name), builtin.NoneAttr())
+
+
+def fused_location(locations: Iterable[Attribute]) -> Attribute:
+    """One location for an op that replaces several: their source names, each once, in order."""
+    names = list(dict.fromkeys(name for location in locations for name in source_names(location)))
+    if not names:
+        return builtin.UnknownLoc()
+    if len(names) == 1:
+        return named_location(names[0])
+    return builtin.FusedLoc(builtin.ArrayAttr([named_location(name) for name in names]), builtin.NoneAttr())
+
+
+def source_names(location: Attribute) -> tuple[str, ...]:
+    """The source names a location holds: node names, or `file:line`."""
+    match location:
+        case builtin.NameLoc():
+            return (location.desc.data,)
+        case builtin.FusedLoc():
+            return tuple(name for part in cast("builtin.ArrayAttr", location.locations).data for name in source_names(part))
+        case builtin.FileLineColLoc():
+            return (f"{location.filename.data}:{location.line.data}",)
+        case builtin.CallSiteLoc():
+            return source_names(location.callee)
+        case _:
+            return ()
+
+
+def where(op: Operation) -> str:
+    """The op's source names, for messages; its own name if it has none."""
+    names = source_names(op.location)
+    return f"{names[0]}{f' (+{len(names) - 1})' if len(names) > 1 else ''}" if names else op.name

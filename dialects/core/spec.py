@@ -1,0 +1,78 @@
+"""Types of tensor values: shape and dtype as plain data, and as xDSL's builtin tensor types."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import NamedTuple
+
+import ml_dtypes
+import numpy as np
+from xdsl.dialects import builtin
+from xdsl.ir import Attribute
+
+from ttc.dialects.core.errors import Error
+
+DYNAMIC = -1
+"""A dimension whose size depends on data; printed `?`."""
+
+
+class Spec(NamedTuple):
+    """The type of a tensor value in dialect nn: shape in elements (DYNAMIC where data decides) and numpy dtype."""
+
+    shape: tuple[int, ...]
+    dtype: np.dtype
+
+    @property
+    def rank(self) -> int:
+        return len(self.shape)
+
+    @property
+    def is_static(self) -> bool:
+        return DYNAMIC not in self.shape
+
+    @property
+    def elements(self) -> int:
+        """Number of elements of a static shape."""
+        count = 1
+        for size in self.shape:
+            count *= size
+        return count
+
+    def __str__(self) -> str:
+        return f"{self.dtype}[{', '.join('?' if d == DYNAMIC else str(d) for d in self.shape)}]"
+
+
+_ELEMENT_TYPES: dict[np.dtype, builtin.AnyFloat | builtin.IntegerType] = {
+    np.dtype(np.float32): builtin.f32,
+    np.dtype(np.float64): builtin.f64,
+    np.dtype(np.float16): builtin.f16,
+    np.dtype(ml_dtypes.bfloat16): builtin.bf16,
+    np.dtype(np.bool_): builtin.i1,
+    **{np.dtype(f"int{bits}"): builtin.IntegerType(bits) for bits in (8, 16, 32, 64)},
+    **{np.dtype(f"uint{bits}"): builtin.IntegerType(bits, builtin.Signedness.UNSIGNED) for bits in (8, 16, 32, 64)},
+}
+_DTYPES: dict[Attribute, np.dtype] = {type_: dtype for dtype, type_ in _ELEMENT_TYPES.items()}
+
+
+def element_type(dtype: np.dtype) -> builtin.AnyFloat | builtin.IntegerType:
+    """The IR element type of a numpy dtype.  Raises E0403."""
+    found = _ELEMENT_TYPES.get(np.dtype(dtype))
+    if found is None:
+        raise Error("E0403", f"tensors of {dtype} are not supported")
+    return found
+
+
+@cache
+def tensor_type(spec: Spec) -> builtin.TensorType:
+    """The builtin tensor type of a spec; one object a spec."""
+    return builtin.TensorType(element_type(spec.dtype), [builtin.DYNAMIC_INDEX if d == DYNAMIC else d for d in spec.shape])
+
+
+@cache
+def spec_of(type_: Attribute) -> Spec:
+    """The spec of a builtin tensor type.  Raises E0302."""
+    if isinstance(type_, builtin.TensorType):
+        dtype = _DTYPES.get(type_.element_type)
+        if dtype is not None:
+            return Spec(tuple(DYNAMIC if d == builtin.DYNAMIC_INDEX else d for d in type_.get_shape()), dtype)
+    raise Error("E0302", f"{type_} is not a tensor type of dialect nn")
