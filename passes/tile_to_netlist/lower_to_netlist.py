@@ -11,7 +11,7 @@ from xdsl.dialects import func
 from xdsl.dialects.builtin import ModuleOp, UnknownLoc
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
-from ttc.dialects.core.attributes import LiteralAttr, plain
+from ttc.dialects.core.attributes import plain
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.formats import format_named
 from ttc.dialects.core.functions import Port, entry_functions, module_attr, ports, set_module_attr
@@ -27,6 +27,7 @@ from ttc.dialects.tile.shape import is_view
 from ttc.passes.base import Pass, Rewriter, Unit
 from ttc.passes.precision import chosen
 from ttc.passes.tile_to_netlist.grouping import Group, computed, groups, is_literal, is_tile_compute, segments
+from ttc.passes.tile_to_netlist.weights import Keys, key_of
 
 NAME = re.compile(r"[^A-Za-z0-9_]+")
 
@@ -108,11 +109,6 @@ def _variables(module: ModuleOp, kind: type[ParamOp | StateOp]) -> tuple[Any, ..
     return tuple(found.values())
 
 
-def key_of(op: LeafOp) -> str:
-    """The weight key of a leaf; a parameter or state that starts as a literal goes by its name."""
-    return op.key or str(plain(op.properties["sym"]))
-
-
 @dataclass
 class _Builder:
     """Collects queues, graphs and programs; queues come first in the module, as the format asks."""
@@ -124,6 +120,9 @@ class _Builder:
     names: set[str] = field(default_factory=set)
     shared: dict[tuple[str, str, str], QueueOp] = field(default_factory=dict)
     last_queue: Operation | None = None
+
+    def __post_init__(self) -> None:
+        self.keys = Keys(self.unit)
 
     @property
     def module(self) -> ModuleOp:
@@ -262,9 +261,7 @@ class _Builder:
     def leaf(self, op: LeafOp) -> QueueOp:
         """The queue of a parameter, constant or state; one for all functions that use it in the same type."""
         kind = {"ttc.param": "parameter", "ttc.state": "state"}.get(op.name, "constant")
-        key = key_of(op)
-        if isinstance(op.value, LiteralAttr) and key not in self.unit.weights:
-            self.unit.weights.add_array(key, op.value.array)
+        key = self.keys.of(op)
         name = str(plain(op.sym)) if isinstance(op, ParamOp | StateOp) else key
         identity = (kind, name, str(op.result.type))
         if identity not in self.shared:
