@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib.util
 import sys
+from collections import Counter
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -18,7 +19,10 @@ import pytest
 
 import ttc
 from ttc.compare import compare
-from ttc.options import FIDELITIES
+from ttc.dialects.core.attributes import plain
+from ttc.dialects.core.functions import entry_functions
+from ttc.driver import compile_path
+from ttc.options import FIDELITIES, CompileOptions
 from ttc.runtime.engines.table import Exact
 from ttc.runtime.executor import Executor
 from ttc.runtime.program import Program, build_program
@@ -74,6 +78,29 @@ def test_results_agree_with_onnxruntime(exported: Any, tmp_path: Path, name: str
         difference = compare(found[key], reference, low_precision=format_ is not None)
         assert difference.within, difference
         assert difference.pcc >= 0.999, difference
+
+
+PATTERNS = {
+    "resnet50": {"conv2d": 53, "attention": 0, "transpose": 1},
+    "mobilenetv2": {"conv2d": 52, "transpose": 1},
+    "bert": {"attention": 12, "layer_norm": 25, "gelu": 12, "softmax": 0},
+    "vit": {"attention": 12, "layer_norm": 25, "gelu": 12, "softmax": 0},
+    "gpt2": {"attention": 12, "layer_norm": 25, "gelu": 12, "softmax": 0},
+}
+"""Ops at the end of stage nn; gelu also counts as an activation of a matmul."""
+
+
+@pytest.mark.parametrize("name", [pytest.param(n, marks=pytest.mark.xdist_group(n)) for n in PATTERNS])
+def test_patterns_are_recognized(exported: Any, name: str) -> None:
+    module = compile_path(exported(name)[0], CompileOptions(to="nn")).unit.module
+    (function,) = entry_functions(module)
+    found: Counter[str] = Counter()
+    for op in function.walk():
+        found[op.name.removeprefix("nn.")] += 1
+        activation = op.properties.get("activation")
+        if activation is not None:
+            found[str(plain(activation)).removesuffix("_tanh")] += 1
+    assert {key: found[key] for key in PATTERNS[name]} == PATTERNS[name]
 
 
 @pytest.mark.parametrize("name", [pytest.param(n, marks=pytest.mark.xdist_group(n)) for n in ("cnn", "mlp", "mobilenetv2", "bert")])
