@@ -6,11 +6,11 @@ VENV := .venv
 BIN := $(VENV)/bin
 WORKERS ?= 2
 
-.PHONY: help demo test lint type bench clean
+.PHONY: help demo test lint type bench conformance-networks clean
 .DEFAULT_GOAL := help
 
 help:  ## list the targets
-	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 16
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 30
 
 demo: $(VENV)/.demo  ## write a ResNet-50, compile it, run it, compare it with onnxruntime
 	$(BIN)/python tools/demo.py
@@ -27,6 +27,9 @@ type: $(VENV)/.test  ## check types
 
 bench: $(VENV)/.test  ## time compilation and runs of the models in tools/bench.py
 	$(BIN)/python tools/bench.py
+
+conformance-networks: $(VENV)/.test  ## compare eight networks with onnxruntime on every kind of target and format
+	$(BIN)/python tools/networks.py
 
 clean:  ## delete the environment and everything built
 	rm -rf $(VENV) build dist demo *.egg-info
