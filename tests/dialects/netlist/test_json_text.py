@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import random
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
@@ -192,13 +191,10 @@ def test_integers_that_stay_in_range_never_crash_the_checks(netlist: Netlist) ->
         container[key] = old
 
 
-def test_a_large_netlist_loads_quickly(netlist: Netlist) -> None:
-    """200 ops and 400 queues of 64 buffers: well under 50 ms; the bound is loose for busy machines."""
+def test_a_large_netlist_round_trips(netlist: Netlist) -> None:
     op, queue = netlist.graphs["first"].ops[0], netlist.queues["x"]
     ops = tuple(replace(op, name=f"op{i}") for i in range(200))
     queues = {f"q{i}": replace(queue, name=f"q{i}", grid=(8, 8), buffers=((3, 1 << 30),) * 64) for i in range(400)}
     graphs = {"first": replace(netlist.graphs["first"], ops=ops)}
-    data = dumps(replace(netlist, queues=queues, graphs=graphs))
-    started = time.process_time()
-    assert len(loads(data).queues) == 400
-    assert time.process_time() - started < 0.25
+    large = replace(netlist, queues=queues, graphs=graphs)
+    assert loads(dumps(large)) == large
