@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ttc.dialects.netlist.model import Argument, Graph, Grid, Netlist, Program
+from ttc.dialects.netlist.model import Graph, Grid, Netlist
 
 
 @dataclass(frozen=True)
@@ -93,14 +93,3 @@ def _covered(ranges: set[tuple[int, int]]) -> int:
         total += max(0, end - max(start, reached))
         reached = max(reached, end)
     return total
-
-
-def signature(argument: Argument) -> str:
-    """`x: float32[1, 3, 224, 224]`."""
-    return f"{argument.name}: {argument.dtype}[{', '.join(map(str, argument.shape))}]"
-
-
-def program_text(program: Program) -> str:
-    """`forward(x: float32[2, 8]) -> y: float32[2, 4]`."""
-    arguments = ", ".join(signature(a) for a in program.arguments)
-    return f"{program.name}({arguments}) -> {', '.join(signature(r) for r in program.results)}"

@@ -33,7 +33,6 @@ CODES: dict[str, str] = {
     "E0402": "an attribute of an op is out of its range",
     "E0403": "an op does not take this data type",
     "E0412": "an axis is outside the rank",
-    "E0501": "the pipeline has no such pass, stage or option",
     "E0502": "an op needs more of a core's memory than the target has",
     "E0503": "the target cannot hold or compute this",
     "E0601": "a netlist names a queue, graph, op or program that does not exist, or twice",

@@ -11,6 +11,7 @@ from xdsl.traits import Pure
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.spec import Spec
+from ttc.dialects.nn.alignment import all_follow_samples
 from ttc.dialects.nn.base import TENSOR, NNOp, broadcast_shapes, same_dtype
 
 FLOATING = "fV"
@@ -37,19 +38,7 @@ class ElementwiseOp(NNOp):
 
     @classmethod
     def batch(cls, carried: Sequence[bool], operands: Sequence[Spec | None], result: Spec, attrs: dict[str, Any], size: int) -> bool:
-        return any(carried) and all(
-            _is_aligned(x, result) if carries else _is_shared(x, result)
-            for x, carries in zip(operands, carried, strict=True)
-            if x is not None
-        )
-
-
-def _is_aligned(x: Spec, result: Spec) -> bool:
-    return x.rank == result.rank > 0 and x.shape[0] == result.shape[0]
-
-
-def _is_shared(x: Spec, result: Spec) -> bool:
-    return x.rank < result.rank or x.shape[0] == 1
+        return all_follow_samples(operands, carried, result)
 
 
 class UnaryOp(ElementwiseOp):

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ttc.dialects.core.plain import Function, TensorType
-from ttc.dialects.netlist.model import Argument, Chip, Graph, Grid, Host, Netlist, Op, Program, Queue
-from ttc.summary import program_text, summarize
+from ttc.dialects.netlist.model import Chip, Graph, Grid, Host, Netlist, Op, Queue
+from ttc.summary import summarize
 
 CHIP = Chip("n150", "wormhole_b0", 1, (9, 8), (32, 32), 1 << 20, 8, 2, 1 << 30, 0, 32, 39, ("Float32",))
 TYPE = TensorType((2, 3), "Float32")
@@ -39,8 +39,3 @@ def test_shared_addresses_count_once() -> None:
     found = summarize(netlist())
     assert found.dram_bytes == {0: 250, 1: 100}
     assert found.host_bytes == 100
-
-
-def test_signatures() -> None:
-    x, y = Argument("x", "input", "q", (2, 8), "float32"), Argument("y", "output", "r", (), "int64")
-    assert program_text(Program("forward", (x,), (y,), ())) == "forward(x: float32[2, 8]) -> y: int64[]"
