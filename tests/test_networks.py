@@ -21,8 +21,9 @@ import ttc
 from ttc.compare import compare
 from ttc.dialects.core.attributes import plain
 from ttc.dialects.core.functions import entry_functions
+from ttc.dialects.core.numerics import FIDELITIES
 from ttc.driver import compile_path
-from ttc.options import FIDELITIES, CompileOptions
+from ttc.options import CompileOptions
 from ttc.runtime.engines.table import Exact
 from ttc.runtime.executor import Executor
 from ttc.runtime.program import Program, build_program

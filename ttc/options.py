@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
 
 from ttc.dialects.core.errors import Error, nearest
+from ttc.dialects.core.numerics import FIDELITIES, KERNELS, PRECISIONS
 from ttc.rules import RULES_KEY, read_rules
 
 if TYPE_CHECKING:
@@ -26,10 +27,6 @@ FORMATS = (
     *("Bfp8", "Bfp4", "Bfp2", "Bfp8_b", "Bfp4_b", "Bfp2_b", "Lf8", "Fp8_e4m3"),
 )
 """Storage at op borders; `source` keeps the model's own types."""
-PRECISIONS = ("float32", "high", "bfloat16")
-KERNELS = ("fused", "buda")
-FIDELITIES = ("LoFi", "HiFi2", "HiFi3", "HiFi4")
-"""Of the device's multiplier: it takes 1, 2, 3 or 4 passes."""
 ENGINES = ("reference",)
 UNSET = (None, (), 0)
 """Defaults that are not recorded: an option that IR or an archive does not name had this value."""

@@ -15,11 +15,8 @@ from typing import Any, ClassVar
 
 from ttc.dialects.core.errors import Error, nearest
 from ttc.dialects.core.formats import FORMATS, format_named
+from ttc.dialects.core.numerics import ACCUMULATORS, FIDELITIES
 
-FIDELITIES = ("LoFi", "HiFi2", "HiFi3", "HiFi4")
-"""Of the device's multiplier, the coarsest first."""
-ACCUMULATORS = ("Float32", "Float16", "Float16_b")
-"""Formats in which a device accumulates."""
 PATTERNS = ("op", "name")
 SETTINGS = ("output", "weights", "intermediate", "accumulate", "fidelity")
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from ttc.dialects.core.errors import Error, nearest
 from ttc.dialects.core.formats import FORMATS
+from ttc.dialects.core.numerics import KERNELS
 
 Reader = Callable[[Any], Any]
 """Raw value -> the field's; raises ValueError with what it should be."""
@@ -16,7 +17,6 @@ MAX_GRID = 64
 MAX_BYTES = 1 << 48
 NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]{0,63}")
 REQUIRED = ("name", "arch", "chips", "grid", "tile", "kernels", "formats")
-KERNELS = ("fused", "buda")
 
 
 def checked(raw: dict[str, Any], where: str) -> dict[str, Any]:

@@ -6,15 +6,14 @@ import re
 from dataclasses import dataclass
 
 from ttc.dialects.core.formats import FORMATS
+from ttc.dialects.core.numerics import ACCUMULATORS, FIDELITIES, PRECISIONS
 from ttc.dialects.core.plain import TensorType
 from ttc.dialects.netlist.check_work import check_function
 from ttc.dialects.netlist.model import Blocking, Buffer, Graph, Grid, Netlist, Op
 from ttc.dialects.netlist.sizes import WIDE_ACCUMULATE, dst_limit, streamed_t, tile_bytes, tile_shape
 from ttc.dialects.netlist.violations import Findings
 
-FIDELITIES = ("LoFi", "HiFi2", "HiFi3", "HiFi4")
-PRECISIONS = ("float32", "high", "bfloat16")
-ACCUMULATE = ("Float32", "Float16", "Float16_b", "Int32")
+ACCUMULATE = (*ACCUMULATORS, "Int32")
 ROLE = re.compile(r"in(\d{1,3})|out|intermed")
 
 

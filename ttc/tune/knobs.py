@@ -13,7 +13,8 @@ from ttc.dialects.core.errors import Error, nearest
 from ttc.dialects.core.formats import FORMATS, format_named
 from ttc.dialects.core.functions import entry_functions
 from ttc.dialects.core.locations import source_names
-from ttc.dialects.core.precision import FIDELITIES, Rule, exactly, width
+from ttc.dialects.core.numerics import FIDELITIES
+from ttc.dialects.core.precision import Rule, exactly, width
 from ttc.dialects.core.targets import Target
 from ttc.dialects.tile.base import TileOp, TileType
 from ttc.passes.precision import Guard, weights_of

@@ -17,7 +17,7 @@ from ttc.dialects.core.errors import Error, nearest
 from ttc.dialects.core.formats import format_named
 from ttc.dialects.core.formats.base import FACE
 from ttc.dialects.core.formats.block import BlockFormat
-from ttc.dialects.core.precision import FIDELITIES
+from ttc.dialects.core.numerics import FIDELITIES
 
 Product: TypeAlias = Callable[[NDArray, NDArray], NDArray]
 """A bilinear function of what is in SrcA and what is in SrcB."""

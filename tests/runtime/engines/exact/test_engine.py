@@ -13,8 +13,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 import ttc
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.precision import FIDELITIES as KNOWN
-from ttc.options import FIDELITIES
+from ttc.dialects.core.numerics import FIDELITIES
 from ttc.runtime.engines.exact.engine import ExactEngine
 from ttc.runtime.engines.reference import ReferenceEngine
 from ttc.runtime.engines.table import Exact, engine_named
@@ -146,4 +145,3 @@ def test_graphs_that_do_not_hang_together_are_refused(affine) -> None:
 def test_the_engine_is_chosen_by_name_and_arithmetic() -> None:
     assert engine_named("reference", 1, Exact(5)) == ExactEngine(5)
     assert engine_named("reference", 1) == ReferenceEngine()
-    assert KNOWN == FIDELITIES

@@ -10,7 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.precision import FIDELITIES
+from ttc.dialects.core.numerics import FIDELITIES
 from ttc.runtime.engines.exact.registers import multiply, narrow, truncate, unpack
 
 PHASES = dict(zip(FIDELITIES, (1, 2, 3, 4), strict=True))
