@@ -74,6 +74,22 @@ def window_counts(sizes: tuple[int, int], moves: tuple[Window, Window]) -> tuple
     return counts
 
 
+def transposed_counts(sizes: tuple[int, int], moves: tuple[Window, Window], output_padding: Sequence[int]) -> tuple[int, int]:
+    """Height and width of the result of a transposed convolution, -1 where the size is dynamic.
+
+    Raises: E0402 unless output_padding is two numbers of at least 0, E0401 where the padding, which is cut off, leaves nothing.
+    """
+    if len(output_padding) != 2 or min(output_padding) < 0:
+        raise Error("E0402", f"output_padding takes 2 numbers of at least 0, not {list(output_padding)}")
+    counts: list[int] = []
+    for size, move, extra in zip(sizes, moves, output_padding, strict=True):
+        count = move.reach(size) + extra - move.before - move.after
+        if size >= 0 and count < 1:
+            raise Error("E0401", f"pads of {move.before} and {move.after} elements leave nothing of the result")
+        counts.append(-1 if size < 0 else count)
+    return counts[0], counts[1]
+
+
 def channels_last(dims: Sequence[T], layout: str) -> tuple[T, T, T, T]:
     """(n, h, w, c) of the dimensions of an image.  Raises E0402 for a layout that does not exist."""
     if layout not in LAYOUTS:

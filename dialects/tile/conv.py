@@ -16,43 +16,8 @@ from xdsl.traits import Pure
 
 from ttc.dialects.core.attributes import FLOATS, INT, INTS, STR
 from ttc.dialects.core.errors import Error
+from ttc.dialects.core.windows import transposed_counts, window_counts, windows
 from ttc.dialects.tile.base import TILE, Tile, TileOp, require_broadcastable
-
-
-def window_sizes(
-    size: tuple[int, ...],
-    kernel: tuple[int, ...],
-    strides: tuple[int, ...],
-    pads: tuple[int, ...],
-    dilations: tuple[int, ...],
-    *,
-    ceil_mode: bool = False,
-) -> tuple[int, int]:
-    """Height and width of what a window sliding over an image gives.
-
-    Args:
-        size, kernel, strides, dilations: height and width, in elements.
-        pads: top, left, bottom, right.
-        ceil_mode: a last window that starts inside the padded image but ends outside counts.
-
-    Raises E0402 for settings out of range and E0401 if the window does not fit.
-    """
-    if (len(size), len(kernel), len(strides), len(pads), len(dilations)) != (2, 2, 2, 4, 2):
-        raise Error("E0402", "a window over an image has two sizes, strides and dilations and four pads")
-    if min(*kernel, *strides, *dilations) < 1 or min(pads) < 0:
-        raise Error(
-            "E0402", f"kernel {list(kernel)}, strides {list(strides)}, dilations {list(dilations)} or pads {list(pads)} out of range"
-        )
-    found: list[int] = []
-    for axis in (0, 1):
-        room = size[axis] + pads[axis] + pads[axis + 2] - dilations[axis] * (kernel[axis] - 1) - 1
-        if room < 0:
-            raise Error("E0401", f"a window of {list(kernel)} does not fit an image of {list(size)} padded by {list(pads)}")
-        steps = -(-room // strides[axis]) if ceil_mode else room // strides[axis]
-        if ceil_mode and steps * strides[axis] >= size[axis] + pads[axis]:
-            steps -= 1
-        found.append(steps + 1)
-    return found[0], found[1]
 
 
 @irdl_op_definition
@@ -99,7 +64,7 @@ class Conv2dOp(TileOp):
         kh, kw, c_of_w, o = w.shape
         if groups < 1 or c != c_of_w * groups or o % groups:
             raise Error("E0401", f"{c} channels in {groups} groups do not fit weights {list(w.shape)}")
-        shape = (n, *window_sizes((h, width), (kh, kw), strides, pads, dilations), o)
+        shape = (n, *window_counts((h, width), windows((kh, kw), strides, pads, dilations)), o)
         require_broadcastable(bias, shape)
         return shape
 
@@ -142,17 +107,12 @@ class ConvTranspose2dOp(TileOp):
         groups: int,
     ) -> tuple[int, ...]:
         _require_images(x, w)
-        if (len(strides), len(pads), len(output_padding), len(dilations)) != (2, 4, 2, 2):
-            raise Error("E0402", "a transposed convolution has two strides, dilations and output paddings and four pads")
-        if groups < 1 or x.shape[3] != w.shape[3] or x.shape[3] % groups:
-            raise Error("E0401", f"{x.shape[3]} channels in {groups} groups do not fit weights {list(w.shape)}")
-        sizes = tuple(
-            (x.shape[1 + a] - 1) * strides[a] + dilations[a] * (w.shape[a] - 1) + 1 + output_padding[a] - pads[a] - pads[a + 2]
-            for a in (0, 1)
-        )
-        if min(*strides, *dilations) < 1 or min(sizes) < 1:
-            raise Error("E0402", f"strides {list(strides)}, dilations {list(dilations)} or pads {list(pads)} out of range")
-        shape = (x.shape[0], *sizes, w.shape[2] * groups)
+        n, h, width, c = x.shape
+        kh, kw, depth, c_of_w = w.shape
+        if groups < 1 or c != c_of_w or c % groups:
+            raise Error("E0401", f"{c} channels in {groups} groups do not fit weights {list(w.shape)}")
+        sizes = transposed_counts((h, width), windows((kh, kw), strides, pads, dilations), output_padding)
+        shape = (n, *sizes, depth * groups)
         require_broadcastable(bias, shape)
         return shape
 

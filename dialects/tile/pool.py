@@ -7,8 +7,8 @@ from xdsl.traits import Pure
 
 from ttc.dialects.core.attributes import BOOL, INTS
 from ttc.dialects.core.errors import Error
+from ttc.dialects.core.windows import window_counts, windows
 from ttc.dialects.tile.base import TILE, Tile, TileOp
-from ttc.dialects.tile.conv import window_sizes
 
 
 @irdl_op_definition
@@ -88,4 +88,4 @@ def _pooled(
     if len(x.shape) != 4:
         raise Error("E0401", f"pooling needs an image of rank 4, not {list(x.shape)}")
     n, h, w, c = x.shape
-    return (n, *window_sizes((h, w), kernel, strides, pads, dilations, ceil_mode=ceil_mode), c)
+    return (n, *window_counts((h, w), windows(kernel, strides, pads, dilations, ceil_mode)), c)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.windows import Window, as_layout, channels_last, window_counts, windows
+from ttc.dialects.core.windows import Window, as_layout, channels_last, transposed_counts, window_counts, windows
 
 
 @pytest.mark.parametrize(
@@ -58,6 +58,16 @@ def test_no_window_fits() -> None:
         window_counts((8, 3), windows((2, 5), (1, 1), (0, 0, 0, 1), (1, 1)))
     assert caught.value.code == "E0401"
     assert "5 elements does not fit into 4" in caught.value.message
+
+
+def test_transposed() -> None:
+    moves = windows((3, 2), (2, 1), (1, 0, 1, 1), (1, 2))
+    assert transposed_counts((4, 5), moves, (1, 0)) == (8, 6)
+    assert transposed_counts((-1, 5), moves, (0, 0)) == (-1, 6)
+    for sizes, padding, code in (((1, 5), (0, -1), "E0402"), ((1, 5), (0,), "E0402"), ((0, 5), (0, 0), "E0401")):
+        with pytest.raises(Error) as caught:
+            transposed_counts(sizes, moves, padding)
+        assert caught.value.code == code
 
 
 def test_layouts() -> None:
