@@ -13,7 +13,8 @@ from ttc.dialects.core.errors import Error
 from ttc.dialects.core.spec import DYNAMIC, Spec
 from ttc.dialects.core.windows import as_layout, channels_last, window_counts, windows
 from ttc.dialects.nn.alignment import require_activation
-from ttc.dialects.nn.base import TENSOR, NNOp, require_float, require_rank, same_dtype
+from ttc.dialects.nn.base import TENSOR, NNOp, require_rank, same_dtype
+from ttc.dialects.nn.elementwise import FLOATING, NUMERIC, require_kind
 
 
 class _ConvOp(NNOp):
@@ -41,14 +42,14 @@ class Conv2dOp(_ConvOp):
 
     Output channels fall into `groups`, each over its own part of the input channels; x is 0 outside.
 
-    Args:    x: tensor[n, c, h, w], or [n, h, w, c] for layout nhwc; floating point.
+    Args:    x: tensor[n, c, h, w], or [n, h, w, c] for layout nhwc; numbers (of integers there is no activation).
              w: tensor[o, c/groups, kh, kw], or [kh, kw, c/groups, o].  bias: tensor[o].
              strides, dilations: of height and width, in elements.  pads: top, left, bottom, right.
              activation: mnemonic of a unary op applied to the result, activation_args: its float attributes in the order of its fields.
     Returns: y: tensor[n, o, oh, ow], or [n, oh, ow, o]; oh = (h + top + bottom - dilation * (kh - 1) - 1) // stride + 1.
     Raises:  E0401 if shapes do not fit or the window is larger than the padded input, E0402 for an attribute out of range,
-             E0403 for integers or differing dtypes.
-    Source:  ONNX Conv-11 (auto_pad: the importer computes pads); torch.nn.functional.conv2d.
+             E0403 for booleans or differing dtypes.
+    Source:  ONNX Conv-11, ConvInteger-10 (auto_pad: the importer computes pads); torch.nn.functional.conv2d.
     """
 
     name = "nn.conv2d"
@@ -70,7 +71,7 @@ class Conv2dOp(_ConvOp):
         activation: str | None = None,
         activation_args: tuple[float, ...] = (),
     ) -> Spec:
-        dtype = _operand_dtype(x, w, bias)
+        dtype = _operand_dtype(x, w, bias, NUMERIC)
         n, h, width, channels = channels_last(x.shape, layout)
         kh, kw, depth, outputs = _filter_dims(w, layout)
         _require_groups(groups, outputs, "output channels")
@@ -114,7 +115,7 @@ class ConvTranspose2dOp(_ConvOp):
         groups: int,
         layout: str,
     ) -> Spec:
-        dtype = _operand_dtype(x, w, bias)
+        dtype = _operand_dtype(x, w, bias, FLOATING)
         n, h, width, channels = channels_last(x.shape, layout)
         kh, kw, depth, inputs = _filter_dims(w, layout)
         _require_groups(groups, inputs, "input channels")
@@ -131,12 +132,12 @@ class ConvTranspose2dOp(_ConvOp):
         return Spec(as_layout(n, oh, ow, depth * groups, layout), dtype)
 
 
-def _operand_dtype(x: Spec, w: Spec, bias: Spec | None) -> Any:
-    """The dtype of the operands, of rank 4 both.  Raises E0401, E0403."""
+def _operand_dtype(x: Spec, w: Spec, bias: Spec | None, kinds: str) -> Any:
+    """The dtype of the operands, of rank 4 both and of these kinds.  Raises E0401, E0403."""
     require_rank(x, 4)
     require_rank(w, 4)
     dtype = same_dtype(x, w, bias)
-    require_float(x)
+    require_kind(x, kinds)
     return dtype
 
 

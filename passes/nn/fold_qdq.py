@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import prod
 from typing import ClassVar
 
 import numpy as np
@@ -31,7 +32,7 @@ MAX_DEPTH = 2**15
 
 @dataclass(frozen=True)
 class FoldQdq(Pass):
-    """Multiply integers where both operands of a matmul are dequantized by constant scales, and cancel a quantize of a dequantize.
+    """Compute on integers where both operands of a matmul or convolution are dequantized by constant scales; cancel quantize of dequantize.
 
     The product of integers is exact, so a result that is quantized again is within one step of the one that real numbers give.
 
@@ -58,8 +59,7 @@ class FoldQdq(Pass):
         %5 = nn.dequantize(%2, %3, %4) : (tensor<4x3xi32>, tensor<f32>, tensor<i32>) -> tensor<4x3xf32>
         return %5 : tensor<4x3xf32>
     Missed:
-        scales are computed, or not one number (of the right operand: one a column); integers of more than 8 bits;
-        convolutions, which compute on real numbers.
+        scales are computed, or not one number (of the weights: one a column, or an output channel); integers of more than 8 bits.
     """
 
     name: ClassVar[str] = "fold-qdq"
@@ -67,7 +67,7 @@ class FoldQdq(Pass):
     def apply(self, unit: Unit, rewriter: Rewriter) -> None:
         handlers = {
             MatmulOp: lambda op: _multiply(op, unit, rewriter),
-            Conv2dOp: lambda op: _remark(op, rewriter),
+            Conv2dOp: lambda op: _multiply(op, unit, rewriter),
             QuantizeOp: lambda op: _cancel(op, rewriter),
         }
         sweep_entries(unit, rewriter, handlers)
@@ -99,12 +99,7 @@ def _cancel(op: QuantizeOp, rewriter: Rewriter) -> None:
         rewriter.erase_dead(feeding)
 
 
-def _remark(op: Conv2dOp, rewriter: Rewriter) -> None:
-    if all(owner(x, DequantizeOp) is not None for x in op.operands[:2]):
-        rewriter.missed(op, "a convolution of dequantized operands computes on real numbers")
-
-
-def _multiply(op: MatmulOp, unit: Unit, rewriter: Rewriter) -> None:
+def _multiply(op: MatmulOp | Conv2dOp, unit: Unit, rewriter: Rewriter) -> None:
     a, b, bias = op.named_operands()
     left, right = (None if x is None else owner(x, DequantizeOp) for x in (a, b))
     if left is None or right is None:
@@ -116,38 +111,64 @@ def _multiply(op: MatmulOp, unit: Unit, rewriter: Rewriter) -> None:
     if not rewriter.allow("fold-qdq", op):
         return
     integers = [_integers(op, x, unit, rewriter) for x in (left, right)]
-    flags = {name: attr(op, name) for name in ("transpose_a", "transpose_b")}
-    product = rewriter.build(op, MatmulOp, *integers, None, sources=(left, right, op), **flags).results[0]
-    scales = [reshaped(rewriter, op, x.operands[1], _vector(x)) for x in (left, right)]
-    scale = rewriter.build(op, MulOp, *scales).results[0]
+    product = rewriter.build(op, type(op), *integers, None, sources=(left, right, op), **op.plain_attrs()).results[0]
+    scale = _row(op, rewriter.build(op, MulOp, *(_flat(op, x, rewriter) for x in (left, right))).results[0], rewriter)
     value = rewriter.build(op, DequantizeOp, product, scale, _zero(op, rewriter)).results[0]
     if bias is not None:
-        value = rewriter.build(op, AddOp, value, bias).results[0]
-    rewriter.applied(op, "a matmul of dequantized operands computes on integers")
+        value = rewriter.build(op, AddOp, value, _row(op, bias, rewriter)).results[0]
+    rewriter.applied(op, f"a {op.name.removeprefix('nn.')} of dequantized operands computes on integers")
     rewriter.replace(op, value)
     for inner in dict.fromkeys((left, right)):
         rewriter.erase_dead(inner)
 
 
-def _obstacle(op: MatmulOp, left: DequantizeOp, right: DequantizeOp) -> str | None:
+def _obstacle(op: MatmulOp | Conv2dOp, left: DequantizeOp, right: DequantizeOp) -> str | None:
     if attr(op, "activation") is not None:
-        return "a matmul of dequantized operands has an activation"
+        return "the product of dequantized operands has an activation"
     if any(spec(inner.operands[0]).dtype.itemsize != 1 for inner in (left, right)) or _depth(op) > MAX_DEPTH:
         return "sums of products of dequantized operands may exceed 32 bits"
     if not all(is_constant(x) for inner in (left, right) for x in inner.operands[1:]):
-        return "operands of a matmul are dequantized by scales that are computed"
-    columns = shape_of(op.results[0])[-1:]
-    place = -2 if attr(op, "transpose_b") else -1
-    by_column = _vector(right) == columns and shape_of(right.operands[1])[place:][:1] == columns
+        return "operands are dequantized by scales that are computed"
     if any(shape_of(inner.operands[0]) != shape_of(inner.results[0]) for inner in (left, right)):
-        return "operands of a matmul are dequantized by scales that enlarge them"
-    if _vector(left) != () or not (_vector(right) == () or by_column):
-        return "operands of a matmul are dequantized by scales that are not one number, or one a column"
+        return "operands are dequantized by scales that enlarge them"
+    if _vector(left) != () or not (_vector(right) == () or _is_by_output(op, right)):
+        return "operands are dequantized by scales that are not one number, or one an output of the weights"
     return None
 
 
-def _depth(op: MatmulOp) -> int:
+def _is_by_output(op: MatmulOp | Conv2dOp, weights: DequantizeOp) -> bool:
+    """Whether the scale of the weights is one number a column of a matmul, or an output channel of a convolution."""
+    outputs = shape_of(op.results[0])[_channel(op)]
+    if isinstance(op, Conv2dOp):
+        place = -4 if attr(op, "layout") == "nchw" else -1
+    else:
+        place = -2 if attr(op, "transpose_b") else -1
+    scale = shape_of(weights.operands[1])
+    return len(scale) >= -place and _vector(weights) == (outputs,) and scale[place] == outputs
+
+
+def _channel(op: MatmulOp | Conv2dOp) -> int:
+    """The dimension of the result that the weights' outputs make, counted from the end."""
+    return -3 if isinstance(op, Conv2dOp) and attr(op, "layout") == "nchw" else -1
+
+
+def _row(op: MatmulOp | Conv2dOp, value: SSAValue, rewriter: Rewriter) -> SSAValue:
+    """One number an output, laid along the result's dimension of outputs; others as they are."""
+    if _channel(op) == -1 or len(shape_of(value)) != 1:
+        return value
+    return reshaped(rewriter, op, value, (*shape_of(value), 1, 1))
+
+
+def _flat(op: MatmulOp | Conv2dOp, inner: DequantizeOp, rewriter: Rewriter) -> SSAValue:
+    """The scale without its dimensions of size 1."""
+    return reshaped(rewriter, op, inner.operands[1], _vector(inner))
+
+
+def _depth(op: MatmulOp | Conv2dOp) -> int:
     """Products in a sum."""
+    if isinstance(op, Conv2dOp):
+        weights, outputs = shape_of(op.operands[1]), shape_of(op.results[0])[_channel(op)]
+        return prod(weights) // outputs
     return shape_of(op.operands[0])[-2 if attr(op, "transpose_a") else -1]
 
 

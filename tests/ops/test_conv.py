@@ -141,7 +141,8 @@ IMAGE, FILTER = spec(1, 4, 5, 5), spec(6, 4, 3, 3)
         ("E0402", [IMAGE, FILTER, None], {"groups": 0}),
         ("E0402", [IMAGE, FILTER, None], {"layout": "hwcn"}),
         ("E0402", [IMAGE, FILTER, None], {"activation": "conv2d"}),
-        ("E0403", [spec(1, 4, 5, 5, dtype="int32"), spec(6, 4, 3, 3, dtype="int32"), None], {}),
+        ("E0403", [spec(1, 4, 5, 5, dtype="bool"), spec(6, 4, 3, 3, dtype="bool"), None], {}),
+        ("E0403", [spec(1, 4, 5, 5, dtype="int32"), spec(6, 4, 3, 3, dtype="int32"), None], {"activation": "relu"}),
         ("E0403", [IMAGE, spec(6, 4, 3, 3, dtype="float64"), None], {}),
     ],
 )
@@ -182,3 +183,17 @@ def test_images_are_samples(layout: str) -> None:
 def test_filters_of_samples_mix() -> None:
     check_no_batch(Conv2dOp, [IMAGE, FILTER, None], [True, True, False], conv_attrs(), 1)
     check_no_batch(ConvTranspose2dOp, [IMAGE, spec(4, 4, 3, 3), spec(4)], [True, False, True], transpose_attrs(), 1)
+
+
+@pytest.mark.parametrize(("limit", "dtype"), [(128, np.int32), (2**40, np.int64)])
+def test_conv2d_of_integers(limit: int, dtype: type) -> None:
+    generator = np.random.default_rng(3)
+    x = generator.integers(-limit, limit, (1, 4, 6, 5)).astype(dtype)
+    w = generator.integers(-128, 128, (6, 2, 3, 2)).astype(dtype)
+    attrs = {"strides": (1, 2), "pads": (1, 0, 1, 1), "dilations": (1, 1), "groups": 2, "layout": "nchw"}
+    wanted = np.zeros((1, 6, 6, 3), dtype)
+    padded = np.pad(x, ((0, 0), (0, 0), (1, 1), (0, 1)))
+    for o, i, j in np.ndindex(6, 6, 3):
+        window = padded[0, (o // 3) * 2 : (o // 3) * 2 + 2, i : i + 3, j * 2 : j * 2 + 2]
+        wanted[0, o, i, j] = (window * w[o]).sum()
+    check_op(Conv2dOp, [x, w, None], attrs, wanted, 0)

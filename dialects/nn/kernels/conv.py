@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import prod
 from typing import TypeAlias
 
 import numpy as np
@@ -10,6 +11,7 @@ from numpy.lib.stride_tricks import as_strided
 from numpy.typing import NDArray
 
 from ttc.dialects.core.epilogue import finish
+from ttc.dialects.core.integers import sums_are_exact
 from ttc.dialects.core.windows import Window, channels_last, window_counts, windows
 
 Moves: TypeAlias = tuple[Window, Window]
@@ -33,8 +35,13 @@ def conv2d(
     activation: str | None = None,
     activation_args: tuple[float, ...] = (),
 ) -> NDArray:
-    """activation(sum over taps and channels of x * w, + bias)."""
+    """activation(sum over taps and channels of x * w, + bias); integers go through float64 where that is exact."""
     x, w = _image_to_nhwc(x, layout), _filter_to_hwio(w, layout)
+    if x.dtype.kind in "iu" and sums_are_exact(x, w, prod(w.shape[:3])):
+        wide = conv2d(
+            x.astype(np.float64), w.astype(np.float64), strides=strides, pads=pads, dilations=dilations, groups=groups, layout="nhwc"
+        )
+        return _image_from_nhwc(finish(wide.astype(np.int64).astype(x.dtype), bias, activation, activation_args), layout)
     moves = windows(w.shape[:2], strides, pads, dilations)
     shape = (x.shape[0], *window_counts(x.shape[1:3], moves), w.shape[3])
     if w.shape[:2] == (1, 1) and groups == 1 and not any(pads):

@@ -6,9 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ttc.dialects.core.epilogue import finish
-
-_EXACT = 2**53
-"""Integers below this are float64 numbers."""
+from ttc.dialects.core.integers import sums_are_exact
 
 
 def matmul(
@@ -29,13 +27,8 @@ def matmul(
 
 def _product(a: NDArray, b: NDArray) -> NDArray:
     """One call of BLAS where all of `a` meets the same matrix, else one a matrix; integers go through float64 where that is exact."""
-    if a.dtype.kind in "iu" and _bound(a) * _bound(b) * a.shape[-1] < _EXACT:
+    if a.dtype.kind in "iu" and sums_are_exact(a, b, a.shape[-1]):
         return _product(a.astype(np.float64), b.astype(np.float64)).astype(np.int64).astype(a.dtype)
     if b.ndim != 2 or a.ndim == 2 or not a.flags.c_contiguous:
         return np.matmul(a, b)
     return np.matmul(a.reshape(-1, a.shape[-1]), b).reshape(*a.shape[:-1], b.shape[1])
-
-
-def _bound(x: NDArray) -> int:
-    """The largest absolute value of an array of integers."""
-    return max(abs(int(x.min(initial=0))), abs(int(x.max(initial=0))))

@@ -37,7 +37,7 @@ def fragment(scale: str = "tensor<f32>", flag: str = "false", weights: str = "8x
     return %3 : tensor<4x3xui8>"""
 
 
-def values(scale: tuple[int, ...], weights: tuple[int, int]) -> dict[str, NDArray]:
+def values(scale: tuple[int, ...], weights: tuple[int, ...]) -> dict[str, NDArray]:
     generator = np.random.default_rng(5)
     return {
         "s": np.array([0.02], np.float32),
@@ -67,7 +67,7 @@ def test_matmul_within_one_step(harness: Harness, scale: tuple[int, ...], flag: 
 def test_scales_of_rows_are_missed(harness: Harness) -> None:
     text = fragment("tensor<8x1xf32>")
     (message,) = harness.unchanged(FoldQdq(), text, values((8, 1), (8, 3))).missed()
-    assert message == "operands of a matmul are dequantized by scales that are not one number, or one a column"
+    assert message == "operands are dequantized by scales that are not one number, or one an output of the weights"
 
 
 def test_wide_integers_are_missed(harness: Harness) -> None:
@@ -94,3 +94,48 @@ def test_another_zero_is_no_pair(harness: Harness) -> None:
     text = VIEW.replace("%2 = nn.quantize(%1, %s, %z)", "%2 = nn.quantize(%1, %s, %y)")
     text = text.replace("%0 =", "%y = ttc.constant() {value = #ttc.literal<[4], tensor<i8>>} : () -> tensor<i8>\n    %0 =")
     assert harness.unchanged(FoldQdq(), text).missed() == []
+
+
+def convolution(scale: str, weights: str, layout: str, image: str, result: str) -> str:
+    """quantize(conv2d(dequantize(x), dequantize(w)) + b), padded, x with a zero of its own."""
+    return f"""(%x: tensor<{image}xui8>)
+    %s = ttc.constant() {{value = #ttc.weight<"s", tensor<1xf32>>}} : () -> tensor<1xf32>
+    %t = ttc.constant() {{value = #ttc.weight<"t", {scale}>}} : () -> {scale}
+    %u = ttc.constant() {{value = #ttc.weight<"u", tensor<f32>>}} : () -> tensor<f32>
+    %z = ttc.constant() {{value = #ttc.literal<[128], tensor<ui8>>}} : () -> tensor<ui8>
+    %n = ttc.constant() {{value = #ttc.literal<[0], tensor<i8>>}} : () -> tensor<i8>
+    %w = ttc.constant() {{value = #ttc.weight<"w", tensor<{weights}xi8>>}} : () -> tensor<{weights}xi8>
+    %b = ttc.constant() {{value = #ttc.weight<"b", tensor<3xf32>>}} : () -> tensor<3xf32>
+    %0 = nn.dequantize(%x, %s, %z) : (tensor<{image}xui8>, tensor<1xf32>, tensor<ui8>) -> tensor<{image}xf32>
+    %1 = nn.dequantize(%w, %t, %n) : (tensor<{weights}xi8>, {scale}, tensor<i8>) -> tensor<{weights}xf32>
+    %2 = nn.conv2d(%0, %1, %b) {{dilations = [1, 1], groups = 1, layout = "{layout}", pads = [1, 1, 1, 1], strides = [2, 1]}}
+        : (tensor<{image}xf32>, tensor<{weights}xf32>, tensor<3xf32>) -> tensor<{result}xf32>
+    %3 = nn.quantize(%2, %u, %z) : (tensor<{result}xf32>, tensor<f32>, tensor<ui8>) -> tensor<{result}xui8>
+    return %3 : tensor<{result}xui8>"""
+
+
+NCHW = ((3, 2, 3, 3), "nchw", (1, 2, 7, 5), "1x3x4x5")
+NHWC = ((3, 3, 2, 3), "nhwc", (1, 7, 5, 2), "1x4x5x3")
+CONVOLUTIONS = [((), *NCHW), ((3, 1, 1, 1), *NCHW), ((3,), *NHWC), ((), *NHWC)]
+
+
+@pytest.mark.parametrize(("scale", "weights", "layout", "image", "result"), CONVOLUTIONS)
+def test_convolution_within_one_step(
+    harness: Harness, scale: tuple[int, ...], weights: tuple[int, ...], layout: str, image: tuple[int, ...], result: str
+) -> None:
+    scales = f"tensor<{''.join(f'{n}x' for n in scale)}f32>"
+    text = convolution(scales, "x".join(map(str, weights)), layout, "x".join(map(str, image)), result)
+    given = values(scale, weights)
+    outcome = harness.run(FoldQdq(), text, given)
+    x = np.random.default_rng(6).integers(0, 256, image).astype(np.uint8)
+    (found,), (wanted,) = (harness.evaluate(unit, [x]) for unit in (outcome.unit, harness.parse(text, given)))
+    assert np.abs(found.astype(int) - wanted).max() <= 1
+    assert len(np.unique(wanted)) > 10
+    assert outcome.report.rewrites == {"fold-qdq": 1}
+    assert f"-> tensor<{result}xi32>" in outcome.text
+
+
+def test_scales_of_input_channels_are_missed(harness: Harness) -> None:
+    text = convolution("tensor<1x2x1x1xf32>", "3x2x3x3", "nchw", "1x2x7x5", "1x3x4x5")
+    (message,) = harness.unchanged(FoldQdq(), text, values((1, 2, 1, 1), (3, 2, 3, 3))).missed()
+    assert message == "operands are dequantized by scales that are not one number, or one an output of the weights"
