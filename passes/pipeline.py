@@ -58,6 +58,7 @@ def stages(target: Target, format: str | None = None, precision: str = "float32"
             Canonicalize(),
             FoldShapes(),
             FoldTranspose(),
+            FoldQdq(),
             Consteval(),
             Canonicalize(),
             FoldQdq(),
