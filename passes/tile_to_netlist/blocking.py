@@ -86,7 +86,7 @@ def splits(tiles: int, limit: int) -> Iterator[tuple[int, int]]:
 def fit_share(view: OpView, share: tuple[int, int, int], grid: tuple[int, int], target: Target) -> Candidate | TooLarge:
     """The fewest steps in which a core's share (t, rows, columns) fits L1: rows are cut first, then columns where the op allows it.
 
-    A convolution whose window fits in no step reads its input once a tap.
+    An op whose window fits in no step reads its input once a tap.
     """
     t, rows, cols = share
     dst = max(target.dst_tiles // 2 if target.wide_accumulation else target.dst_tiles, 1)  # 32-bit values take the place of two

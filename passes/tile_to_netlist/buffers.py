@@ -26,7 +26,7 @@ class Need:
         view: the op.
         rows, cols: tiles of the block of the result that one core computes at a time.
         alignment: of tiles, in bytes.
-        reread: whether a convolution may read its input once a tap instead of holding the rows under its window.
+        reread: whether an op with a window may read its input once a tap instead of holding the rows under the window.
         inner: (m_k, u_kt) of a matmul, set by its rule.
     """
 
@@ -58,8 +58,8 @@ Rule = Callable[[Need], None]
 WHOLE_ROWS = frozenset({"softmax", "log_softmax", "layer_norm", "rms_norm"})
 """Ops whose core reduces along the columns it holds; partial results of a row of cores are combined."""
 
-REREADING = frozenset({"conv2d"})
-"""Ops that can read their input once a tap."""
+REREADING = frozenset({"conv2d", "conv_transpose2d", "max_pool2d", "avg_pool2d"})
+"""Ops with a window, that can read their input once a tap."""
 
 
 def fill(need: Need) -> Need:
@@ -131,14 +131,15 @@ def buffers_conv2d(need: Need) -> None:
 
 
 def buffers_conv_transpose2d(need: Need) -> None:
-    """As a convolution whose input rows are the output's divided by the stride."""
+    """As a convolution whose input rows are the output's divided by the stride; a tap meets at most as many pixels as the block has."""
     image, weight = need.view.operand(0), need.view.operand(1)
     kernel_h, kernel_w = weight.shape[:2]
     stride = _ints(need.view.attrs.get("strides"), (1, 1))
     rows_out = -(-need.rows * 32 // need.view.result.shape[2]) + kernel_h
     rows_in = min(-(-rows_out // stride[0]) + 1, image.shape[1])
     channels = -(-image.shape[-1] // 32)
-    _multiply(need, -(-rows_in * image.shape[2] // 32), channels, channels * kernel_h * kernel_w)
+    window = need.rows if need.reread else -(-rows_in * image.shape[2] // 32)
+    _multiply(need, window, channels, channels * kernel_h * kernel_w)
 
 
 def _multiply(need: Need, rows_in: int, block_limit: int, k_tiles: int) -> None:
@@ -156,13 +157,14 @@ def _multiply(need: Need, rows_in: int, block_limit: int, k_tiles: int) -> None:
 
 
 def buffers_max_pool2d(need: Need) -> None:
-    """Rows of the image under the block with their halo."""
+    """Rows of the image under the block with their halo (or, read again for each tap, the pixels of one tap)."""
     image = need.view.operand(0)
     kernel = _ints(need.view.attrs.get("kernel"), (1, 1))
     stride = _ints(need.view.attrs.get("strides"), (1, 1))
     rows_out = -(-need.rows * 32 // need.view.result.shape[2]) + 1
     rows_in = min((rows_out - 1) * stride[0] + kernel[0], image.shape[1])
-    need.add("in0", -(-rows_in * image.shape[2] // 32) * need.cols, image)
+    window = need.rows if need.reread else -(-rows_in * image.shape[2] // 32)
+    need.add("in0", window * need.cols, image)
     need.add_out()
 
 

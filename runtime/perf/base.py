@@ -49,7 +49,7 @@ class OpView:
 class Share:
     """What one core computes of the result: t slices of rows x cols tiles, in ublocks of `ublock` tiles (rows, columns).
 
-    reread: whether a convolution reads its input once a tap.
+    reread: whether an op with a window reads its input once a tap.
     """
 
     t: int

@@ -84,21 +84,27 @@ def cycles_conv2d(view: OpView, share: Share, table: dict[str, Any]) -> float:
     kernel_h, kernel_w, channels, _ = view.operand(1).shape
     taps = kernel_h * kernel_w
     if channels == 1 and int(view.attrs.get("groups") or 1) > 1:  # pyright: ignore[reportArgumentType]
-        return share.tiles * taps * table["depthwise"]["product"] + _activation(view, share, table)
+        arithmetic = share.tiles * taps * table["depthwise"]["product"] + _activation(view, share, table)
+        return max(arithmetic, _reread(view, share, share.cols * taps, table))
     inner = taps * -(-channels // 32)
     arithmetic = _products(view, share, inner, table) + _activation(view, share, table)
+    return max(arithmetic, _reread(view, share, inner, table))
+
+
+def _reread(view: OpView, share: Share, tiles: int, table: dict[str, Any]) -> float:
+    """Cycles to read `tiles` tiles of the input for each row of tiles of the share, if it reads its input once a tap; else 0."""
     if not share.reread:
-        return arithmetic
+        return 0.0
     tile_bytes = format_named(view.operand(0).format).tile_bytes(32, 32, 32)
-    return max(arithmetic, share.t * share.rows * inner * tile_bytes / table["pipe_bytes_per_cycle"])
+    return share.t * share.rows * tiles * tile_bytes / table["pipe_bytes_per_cycle"]
 
 
 def cycles_conv_transpose2d(view: OpView, share: Share, table: dict[str, Any]) -> float:
     """An implicit matmul over the taps that meet each output."""
     kernel_h, kernel_w, _, _ = view.operand(1).shape
     stride_h, stride_w = _pair(view.attrs["strides"])
-    taps = -(-kernel_h // stride_h) * -(-kernel_w // stride_w)
-    return _products(view, share, taps * -(-view.operand(0).shape[-1] // 32), table)
+    inner = -(-kernel_h // stride_h) * -(-kernel_w // stride_w) * -(-view.operand(0).shape[-1] // 32)
+    return max(_products(view, share, inner, table), _reread(view, share, inner, table))
 
 
 def cycles_attention(view: OpView, share: Share, table: dict[str, Any]) -> float:
@@ -127,9 +133,10 @@ def cycles_reduce(view: OpView, share: Share, table: dict[str, Any]) -> float:
 
 
 def cycles_max_pool2d(view: OpView, share: Share, table: dict[str, Any]) -> float:
-    """One elementwise step a tap."""
+    """One elementwise step a tap, or the reading of its input once a tap."""
     kernel_h, kernel_w = _pair(view.attrs["kernel"])
-    return share.tiles * kernel_h * kernel_w * _map(table, "add")["tile"]
+    arithmetic = share.tiles * kernel_h * kernel_w * _map(table, "add")["tile"]
+    return max(arithmetic, _reread(view, share, share.cols * kernel_h * kernel_w, table))
 
 
 def _activation(view: OpView, share: Share, table: dict[str, Any]) -> float:

@@ -27,6 +27,15 @@ def conv(height: int, channels: int, kernel: int, out: int) -> OpView:
     return OpView("conv2d", attrs, (image, weight, None), tensor(1, height, height, out, layout=layout), "HiFi4")
 
 
+def pool(op: str, width: int, channels: int, stride: int) -> OpView:
+    """A 2 x 2 pool, or what undoes one, of an image of this width."""
+    layout = "tiles(32, 32, 3)"
+    image, attrs = tensor(1, width, width, channels, layout=layout), {"kernel": (2, 2), "strides": (stride, stride)}
+    weight = (tensor(2, 2, channels, channels),) if op == "conv_transpose2d" else ()
+    size = width * stride if weight else width // stride
+    return OpView(op, attrs, (image, *weight), tensor(1, size, size, channels, layout=layout), "HiFi4")
+
+
 def taps(size: int, channels: int, window: int) -> TensorType:
     return tensor(window * window, size * size, channels)
 
@@ -113,3 +122,11 @@ def test_sums_of_products_cost_as_many_products():
 def test_sums_of_rows_cost_more_than_rows():
     target = load_target("n150")
     assert candidates(gather(32, 64, 5, 2), target)[0].cycles > 10 * candidates(gather(32, 64, 1, 2), target)[0].cycles
+
+
+@pytest.mark.parametrize("op", ["max_pool2d", "avg_pool2d", "conv_transpose2d"])
+def test_an_image_too_wide_for_a_window_is_read_once_a_tap(op):
+    target = load_target("e75")
+    narrow, wide = (candidates(pool(op, width, 64, 2), target)[0] for width in (256, 2048))
+    assert sum(b.size_bytes for b in wide.buffers) <= target.l1_usable_bytes
+    assert wide.cycles > 16 * narrow.cycles
