@@ -11,7 +11,6 @@ The docstring of a pass holds two of them, indented under `Before:` and `After:`
 
 from __future__ import annotations
 
-import inspect
 import re
 import zlib
 from collections.abc import Mapping, Sequence
@@ -21,8 +20,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Operation
 
+from tests.passes.documented import pair
 from ttc.dialects.core.attributes import WeightAttr
 from ttc.dialects.core.formats import format_of
 from ttc.dialects.core.functions import entry_functions
@@ -36,7 +35,7 @@ from ttc.dialects.core.targets import load_target
 from ttc.dialects.core.to_plain import plain_block
 from ttc.dialects.core.weights import WeightStore
 from ttc.dialects.nn.base import dialect
-from ttc.passes.base import Instrument, Pass, Remark, Report, Unit, kebab
+from ttc.passes.base import Instrument, Pass, Remark, Report, Unit
 from ttc.passes.manager import run_pass
 
 Values = Mapping[str, NDArray]
@@ -79,8 +78,8 @@ def parse(fragment: str, values: Values | None = None) -> Unit:
     return Unit(module, weights, load_target("host"))
 
 
-def text_of(module: Operation) -> str:
-    """The text of a module without locations and value names."""
+def text_of(module: ModuleOp) -> str:
+    """The functions of a module without locations and value names."""
     for op in module.walk():
         for result in op.results:
             result.name_hint = None
@@ -88,7 +87,7 @@ def text_of(module: Operation) -> str:
             for block in region.blocks:
                 for argument in block.args:
                     argument.name_hint = None
-    return print_op(module, locations=False)
+    return "\n".join(print_op(op, locations=False) for op in module.ops)
 
 
 def random_inputs(module: ModuleOp) -> list[NDArray]:
@@ -180,11 +179,7 @@ class Harness:
 
     def docstring(self, pass_: Pass, values: Values | None = None) -> Outcome:
         """Execute the Before/After pair of the pass's docstring; the pass's name is its class's, and it says what it misses."""
-        text = inspect.cleandoc(type(pass_).__doc__ or "")
-        found = re.search(r"^Before:\n(.*?)^After:\n(.*?)^Missed:", text, re.DOTALL | re.MULTILINE)
-        assert found is not None, f"{type(pass_).__name__} lacks Before, After or Missed"
-        assert pass_.name == kebab(type(pass_).__name__)
-        return self.same(pass_, found[1], found[2], values)
+        return self.same(pass_, *pair(type(pass_)), values)
 
     parse = staticmethod(parse)
     evaluate = staticmethod(evaluate)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import inspect
-import re
 import textwrap
 
 from xdsl.dialects.builtin import ModuleOp
 
+from tests.passes.documented import pair
 from ttc.dialects.core.ir import print_op, verify
 from ttc.dialects.core.parsing import parse_module
 from ttc.dialects.core.targets import load_target
@@ -15,7 +14,7 @@ from ttc.dialects.core.weights import WeightStore
 from ttc.dialects.netlist.ops import dialect as netlist
 from ttc.dialects.nn.base import dialect as nn
 from ttc.dialects.tile.base import dialect as tile
-from ttc.passes.base import Pass, Report, Unit, kebab
+from ttc.passes.base import Pass, Report, Unit
 from ttc.passes.manager import run_pass
 
 
@@ -36,12 +35,9 @@ def body_text(module: ModuleOp) -> str:
 
 def check_pair(pass_: Pass, target: str = "n150") -> tuple[Unit, Report]:
     """Execute the Before/After pair of a pass's docstring; returns the unit and the report."""
-    text = inspect.cleandoc(type(pass_).__doc__ or "")
-    found = re.search(r"^Before:\n(.*?)^After:\n(.*?)^Missed:", text, re.DOTALL | re.MULTILINE)
-    assert found is not None, f"{type(pass_).__name__} lacks Before, After or Missed"
-    assert pass_.name == kebab(type(pass_).__name__)
-    unit = parse_unit(found[1], target)
+    before, after = pair(type(pass_))
+    unit = parse_unit(before, target)
     report = run_pass(pass_, unit)
     verify(unit.module)
-    assert body_text(unit.module) == body_text(parse_unit(found[2], target).module)
+    assert body_text(unit.module) == body_text(parse_unit(after, target).module)
     return unit, report

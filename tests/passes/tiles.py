@@ -12,7 +12,6 @@ fold 1 or 2.
 
 from __future__ import annotations
 
-import inspect
 import re
 import textwrap
 import zlib
@@ -24,6 +23,7 @@ from numpy.typing import NDArray
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Attribute, Operation
 
+from tests.passes.documented import pair
 from ttc.dialects.core.attributes import WeightAttr
 from ttc.dialects.core.formats import format_named, format_of
 from ttc.dialects.core.functions import entry_functions
@@ -38,7 +38,7 @@ from ttc.dialects.core.to_plain import plain_block, plain_type
 from ttc.dialects.core.weights import WeightStore
 from ttc.dialects.nn.base import dialect as nn_dialect
 from ttc.dialects.tile.base import dialect as tile_dialect
-from ttc.passes.base import Pass, Report, Unit, kebab
+from ttc.passes.base import Pass, Report, Unit
 from ttc.passes.manager import run_pass
 
 TYPE = r'!tile\.tensor<"[^"]*", "[^"]*">|tensor<[^>]*>'
@@ -133,7 +133,8 @@ def check_numbers(before: Unit, after: Unit, tolerance: float = 1e-5, inputs: Se
     given = random_inputs(before.module) if inputs is None else inputs
     for found, wanted in zip(evaluate(after, given), evaluate(before, given), strict=True):
         assert found.shape == wanted.shape
-        scale = max(1.0, float(np.nanmax(np.abs(wanted.astype(np.float64)), initial=0.0)))
+        finite = np.abs(wanted[np.isfinite(wanted)].astype(np.float64))
+        scale = max(1.0, float(finite.max(initial=0.0)))
         np.testing.assert_allclose(found.astype(np.float64), wanted.astype(np.float64), rtol=0, atol=tolerance * scale)
 
 
@@ -184,8 +185,4 @@ def same(pass_: Pass, before: str, after: str, target: str = "n150", tolerance: 
 
 def docstring(pass_: Pass, target: str = "n150", tolerance: float = 1e-5) -> Outcome:
     """Execute the Before/After pair of the pass's docstring; the pass's name is its class's, and it says what it misses."""
-    text = inspect.cleandoc(type(pass_).__doc__ or "")
-    found = re.search(r"^Before:\n(.*?)^After:\n(.*?)^Missed:", text, re.DOTALL | re.MULTILINE)
-    assert found is not None, f"{type(pass_).__name__} lacks Before, After or Missed"
-    assert pass_.name == kebab(type(pass_).__name__)
-    return same(pass_, found[1], found[2], target, tolerance)
+    return same(pass_, *pair(type(pass_)), target, tolerance)

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
-import re
-
 from tests.passes.conftest import Harness
 from ttc.dialects.core.functions import module_attr
 from ttc.passes.nn.keep_sources import KeepSources
@@ -19,10 +16,7 @@ def constants(*elements: int) -> str:
 
 
 def test_docstring(harness: Harness) -> None:
-    text = inspect.getdoc(KeepSources) or ""
-    before, after = re.findall(r"^(?:Before|After):\n(.*?)(?=^\w)", text, re.DOTALL | re.MULTILINE)
-    assert before == after
-    outcome = harness.run(KeepSources(), before)
+    outcome = harness.docstring(KeepSources())
     assert module_attr(outcome.unit.module, "sources") == (("w", (32,), "int64"),)
 
 
