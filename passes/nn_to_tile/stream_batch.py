@@ -56,7 +56,7 @@ class StreamBatch(Pass):
         size = shapes[0][0] if shapes and shapes[0] else 1
         if size <= 1:
             return
-        carried: set[SSAValue] = {a for a, shape in zip(block.args, shapes, strict=True) if shape and shape[0] == size}
+        carried: set[SSAValue] = {a for a, shape in zip(block.args, shapes, strict=True) if a.uses and shape and shape[0] == size}
         reason = _carry(function, carried, size)
         if reason is not None:
             rewriter.missed(function, f"the batch of {size} is not streamed: {reason}")

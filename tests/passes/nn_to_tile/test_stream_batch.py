@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tests.passes.module_pairs import check_pair, parse_unit
-from ttc.dialects.core.functions import entry_functions
+from ttc.dialects.core.functions import entry_functions, ports
 from ttc.dialects.core.spec import Spec, spec_of
 from ttc.passes.manager import run_pass
 from ttc.passes.nn_to_tile.stream_batch import StreamBatch, microbatch
@@ -41,6 +41,18 @@ def test_a_reduction_over_the_batch_stops_it() -> None:
     unit = parse_unit(text)
     report = run_pass(StreamBatch(), unit)
     assert [r.message for r in report.remarks] == ["the batch of 64 is not streamed: nn.reduce_sum may mix samples"]
+
+
+def test_an_argument_that_nothing_reads_is_not_streamed() -> None:
+    text = """func.func @f(%x: tensor<64x10xf32> {ttc.name = "x"}, %u: tensor<64x10xf32> {ttc.name = "u"})
+        -> (tensor<64x10xf32> {ttc.name = "y"}) {
+      %y = nn.relu(%x) : (tensor<64x10xf32>) -> tensor<64x10xf32>
+      func.return %y : tensor<64x10xf32> }"""
+    unit = parse_unit(text)
+    run_pass(StreamBatch(), unit)
+    (function,) = entry_functions(unit.module)
+    assert [port.streamed for port in ports(function)[0]] == [True, False]
+    assert [spec_of(a.type).shape for a in function.body.block.args] == [(32, 10), (64, 10)]
 
 
 def test_reshapes_follow_the_microbatch() -> None:
