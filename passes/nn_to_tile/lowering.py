@@ -110,6 +110,8 @@ class Lowering:
         tile = self.tile_for(spec, 1)
         if tile is None:
             return f"{self.unit.target.name} does not hold {spec}"
+        if tile.tile is not None and not tile.elements:
+            return f"{spec} has no elements: it takes no tiles"
         if value in self._leaves and FORMATS[tile.format].storage != spec.dtype and spec.dtype.kind in "iu":
             array = self._leaf_array(self._leaves[value])
             limits = np.iinfo(FORMATS[tile.format].storage)

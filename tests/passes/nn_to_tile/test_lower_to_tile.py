@@ -266,6 +266,7 @@ def test_an_op_without_a_tile_op_runs_on_the_host() -> None:
 
 DECLINED = {
     "n150 does not hold float64[2, 3]": "(%x: f64[2, 3])\n%0 = nn.relu(%x) : (f64[2, 3]) -> f64[2, 3]\nreturn %0 : f64[2, 3]",
+    "has no elements: it takes no tiles": "(%x: f32[2, 0])\n%0 = nn.relu(%x) : (f32[2, 0]) -> f32[2, 0]\nreturn %0 : f32[2, 0]",
     "it runs backward": """(%x: f32[4])
         %0 = nn.slice(%x) {starts = [3], sizes = [4], steps = [-1]} : (f32[4]) -> f32[4]
         return %0 : f32[4]""",
