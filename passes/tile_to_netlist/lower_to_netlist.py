@@ -22,6 +22,8 @@ from ttc.dialects.core.targets import Target
 from ttc.dialects.core.to_plain import plain_type
 from ttc.dialects.netlist.model import Argument, Chip
 from ttc.dialects.netlist.ops import ExecuteOp, GraphOp, NetlistOp, ProgramOp, QueueOp, ReadOp, WriteOp, YieldOp, set_chip
+from ttc.dialects.nn.unary import IdentityOp
+from ttc.dialects.tile.base import TileType
 from ttc.dialects.tile.eltwise import MapOp
 from ttc.dialects.tile.shape import is_view
 from ttc.passes.base import Pass, Rewriter, Unit
@@ -319,9 +321,10 @@ def _copy_what_is_not_computed(block: Block) -> None:
         if computed(value, is_view) and not is_literal(value.owner):
             continue
         location = value.owner.location if isinstance(value.owner, Operation) else last.location
-        copy = MapOp.build(value, location=location, fn="identity")
+        on_tiles = isinstance(value.type, TileType)
+        copy = MapOp.build(value, location=location, fn="identity") if on_tiles else IdentityOp.build(value, location=location)
         block.insert_op_before(copy, last)
-        values[index] = copy.y
+        values[index] = copy.results[0]
     last.operands = values
 
 

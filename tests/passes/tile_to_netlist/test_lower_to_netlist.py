@@ -42,6 +42,16 @@ def test_an_argument_returned_is_copied() -> None:
     assert [q.kind for q in queues_of(unit.module).values()] == ["input", "output"]
 
 
+def test_a_tensor_of_the_host_returned_is_copied_there() -> None:
+    unit = parse_unit(
+        'func.func @f(%x: tensor<3xi64> {ttc.name = "x"}) -> (tensor<3xi64> {ttc.name = "y"}) { func.return %x : tensor<3xi64> }'
+    )
+    run_pass(LowerToNetlist(), unit)
+    verify(unit.module)
+    (graph,) = graphs_of(unit.module).values()
+    assert [op.type for op in graph.ops] == ["identity"]
+
+
 def test_host_ops_run_in_a_graph_of_their_own() -> None:
     h = "tensor<64x64xf32>"
     unit = lowered(
