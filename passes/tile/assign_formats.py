@@ -18,6 +18,7 @@ from ttc.dialects.core.ir import set_type
 from ttc.dialects.core.leaves import ConstantOp
 from ttc.dialects.tile.base import TileType, tile_type
 from ttc.dialects.tile.eltwise import EltwiseOp
+from ttc.dialects.tile.shape import ViewOp
 from ttc.passes.base import Pass, Rewriter, Unit
 from ttc.passes.precision import Guard
 
@@ -69,6 +70,8 @@ def _assign(function: func.FuncOp, format_: str, rewriter: Rewriter) -> None:
     if not holds_scores(format_):
         kept = dict.fromkeys(guard.scores, "scores of a softmax") | kept
     for value in _border_values(function):
+        if isinstance(value.owner, ViewOp) and value.owner.x in kept:
+            kept[value] = kept[value.owner.x]
         if not isinstance(value.type, TileType) or not FORMATS[value.type.data.format].is_float:
             continue
         if value in kept:

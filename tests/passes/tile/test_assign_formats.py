@@ -39,6 +39,21 @@ def test_masks_stay_finite() -> None:
     np.testing.assert_array_equal(found, hidden[0])  # a row of which everything is masked is a mean, not NaN
 
 
+def test_views_hold_the_format_of_what_they_view() -> None:
+    outcome = apply(
+        AssignFormats("Bfp8_b"),
+        """(%x: Float32[32, 32])
+        %0 = tile.softmax(%x) {axis = -1} : (Float32[32, 32]) -> Float32[32, 32]
+        %1 = tile.reshape(%x) {shape = [1, 32, 32]} : (Float32[32, 32]) -> Float32[1, 32, 32]
+        %2 = tile.map(%1) {fn = "sin"} : (Float32[1, 32, 32]) -> Float32[1, 32, 32]
+        return %0, %2 : Float32[32, 32], Float32[1, 32, 32]""",
+        target="n150",
+        tolerance=5e-2,
+    )
+    (view,), (sine,) = outcome.ops("tile.reshape"), outcome.ops("tile.map")
+    assert [tile_of(view.results[0]).format, tile_of(sine.results[0]).format] == ["Float32", "Bfp8_b"]
+
+
 def test_weights_are_stored_and_regions_compute_in_float32() -> None:
     same(
         AssignFormats("Float16_b"),
