@@ -17,6 +17,7 @@ from ttc.dialects.nn.base import axes_in, axis_in
 from ttc.dialects.tile.attention import AttentionOp
 from ttc.dialects.tile.base import Tile, TileOp, TileType, tile_of
 from ttc.dialects.tile.eltwise import CastOp, MapOp
+from ttc.dialects.tile.host import FromHostOp, ToHostOp
 from ttc.dialects.tile.index import EmbeddingOp
 from ttc.dialects.tile.linear import MatmulOp
 from ttc.dialects.tile.norm import LayerNormOp, RmsNormOp
@@ -70,8 +71,8 @@ def _check_formats(op: Operation, target: Target) -> None:
 
 
 def _rank(op: Operation) -> int:
-    """The highest rank that the op's kernel meets; reshapes and relayouts have no kernel that minds."""
-    if not isinstance(op, TileOp) or isinstance(op, ReshapeOp | RelayoutOp):
+    """The highest rank that the op's kernel meets; reshapes, relayouts and borders to the host have no kernel that minds."""
+    if not isinstance(op, TileOp) or isinstance(op, ReshapeOp | RelayoutOp | ToHostOp | FromHostOp):
         return 0
     return max((len(v.type.data.shape) for v in (*op.operands, *op.results) if isinstance(v.type, TileType)), default=0)
 

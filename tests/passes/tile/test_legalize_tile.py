@@ -99,3 +99,13 @@ def test_what_cannot_be_made_legal(case: str) -> None:
     assert error.value.code == "E0503"
     assert error.value.where is not None
     assert "n150" in error.value.message
+
+
+def test_borders_to_the_host_take_any_rank() -> None:
+    tensor = "f32[2, 3, 4, 5, 6]"
+    text = f"""(%x: {FIVE})
+        %0 = tile.to_host(%x) : ({FIVE}) -> {tensor}
+        %1 = nn.identity(%0) : ({tensor}) -> {tensor}
+        %2 = tile.from_host(%1) : ({tensor}) -> {FIVE}
+        return %2 : {FIVE}"""
+    same(LegalizeTile(), text, text)
