@@ -56,6 +56,10 @@ CODES: dict[str, str] = {
 }
 
 
+MAX_LINE = 2000
+"""Characters of a line of an error as text: names come from files, and can be of any length."""
+
+
 @dataclass
 class Error(Exception):
     """A failure that the user can act on.
@@ -81,13 +85,17 @@ class Error(Exception):
             lines += ["  " + line for line in self.excerpt.splitlines()]
         if self.hint:
             lines.append(f"hint: {self.hint}")
-        return "\n".join(lines)
+        return "\n".join(_cut(line) for text in lines for line in text.split("\n"))
 
     def at(self, where: str) -> Error:
         """Name the place, unless it is named already; returns self for `raise`."""
         if self.where is None:
             self.where = where
         return self
+
+
+def _cut(line: str) -> str:
+    return line if len(line) <= MAX_LINE else f"{line[:MAX_LINE]}... ({len(line) - MAX_LINE} more characters)"
 
 
 def nearest(word: str, words: Iterable[str]) -> str | None:

@@ -2,16 +2,32 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 
 from xdsl.context import Context
 from xdsl.dialects import builtin, func
 from xdsl.ir import Dialect
 from xdsl.parser import Parser
+from xdsl.parser.generic_parser import ParserState
 from xdsl.utils.exceptions import ParseError, VerifyException
+from xdsl.utils.lexer import Input
+from xdsl.utils.mlir_lexer import MLIRLexer
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.leaves import CORE
+
+
+class _Lexer(MLIRLexer):
+    """With a pattern of strings that does not backtrack: xDSL's takes 2^n steps for one of n characters that does not end."""
+
+    _unescaped_characters_regex = re.compile(r'"(?:[^"\\\n\v\f]++|\\(?:["nt\\]|[0-9A-Fa-f]{2}))*+"')
+
+
+class _Parser(Parser):
+    def __init__(self, ctx: Context, text: str, name: str) -> None:
+        super().__init__(ctx, "", name)
+        self._parser_state = ParserState(_Lexer(Input(text, name)))
 
 
 def context(dialects: Iterable[Callable[[], Dialect]] = ()) -> Context:
@@ -27,11 +43,11 @@ def context(dialects: Iterable[Callable[[], Dialect]] = ()) -> Context:
 def parse_module(text: str, name: str, dialects: Iterable[Callable[[], Dialect]] = ()) -> builtin.ModuleOp:
     """Parse IR text.  name: of the file, for messages.  Raises E0301."""
     try:
-        return Parser(context(dialects), text, name).parse_module()
+        return _Parser(context(dialects), text, name).parse_module()
     except ParseError as error:
         before = text[: error.span.start]
         line, column = before.count("\n") + 1, len(before) - before.rfind("\n")
-        raise Error("E0301", error.msg, where=f"{name}:{line}:{column}", excerpt=text.splitlines()[line - 1][:160]) from error
+        raise Error("E0301", error.msg, where=f"{name}:{line}:{column}", excerpt=text.split("\n")[line - 1][:160]) from error
     except (VerifyException, ValueError, KeyError, AttributeError, IndexError, OverflowError, TypeError) as error:
         raise Error("E0301", f"{type(error).__name__}: {error}", where=name) from error
     except RecursionError:

@@ -25,6 +25,15 @@ def test_the_text_names_code_place_excerpt_and_hint() -> None:
     assert str(Error("E0901", "odd")) == "error[E0901]: odd"
 
 
+def test_long_lines_are_cut() -> None:
+    text = str(Error("E0301", "x" * 1_000_000, excerpt="a\n" + "y" * 3000))
+    assert [len(line) for line in text.split("\n")] == [
+        2000 + len("... (998016 more characters)"),
+        3,
+        2000 + len("... (1002 more characters)"),
+    ]
+
+
 def test_the_first_place_counts() -> None:
     assert Error("E0401", "odd").at("inner").at("outer").where == "inner"
 
