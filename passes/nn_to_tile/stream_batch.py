@@ -39,7 +39,8 @@ class StreamBatch(Pass):
           func.return %y : tensor<32x10xf32>
         }
     Missed:
-        a state is read or updated; an op mixes samples, or is not known not to; a result does not carry the batch.
+        a state is read or updated; an op mixes samples, or is not known not to; a result does not carry the batch; a tensor
+        has no elements.
     """
 
     name: ClassVar[str] = "stream-batch"
@@ -57,7 +58,7 @@ class StreamBatch(Pass):
         if size <= 1:
             return
         carried: set[SSAValue] = {a for a, shape in zip(block.args, shapes, strict=True) if a.uses and shape and shape[0] == size}
-        reason = _carry(function, carried, size)
+        reason = _carry(function, carried, size) or _empty(carried)
         if reason is not None:
             rewriter.missed(function, f"the batch of {size} is not streamed: {reason}")
             return
@@ -86,6 +87,11 @@ def _carry(function: func.FuncOp, carried: set[SSAValue], size: int) -> str | No
                 return f"{op.name} may mix samples"
             carried.add(result)
     return None
+
+
+def _empty(carried: set[SSAValue]) -> str | None:
+    """The reason if a value has no elements: how many samples it holds would not show."""
+    return "a tensor has no elements" if any(0 in spec_of(v.type).shape for v in carried) else None
 
 
 def microbatch(size: int, specs: list[Spec]) -> int:

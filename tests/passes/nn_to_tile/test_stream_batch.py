@@ -43,6 +43,14 @@ def test_a_reduction_over_the_batch_stops_it() -> None:
     assert [r.message for r in report.remarks] == ["the batch of 64 is not streamed: nn.reduce_sum may mix samples"]
 
 
+def test_tensors_without_elements_are_not_streamed() -> None:
+    text = """func.func @f(%x: tensor<64x0xf32> {ttc.name = "x"}) -> (tensor<64x0xf32> {ttc.name = "y"}) {
+      %y = nn.relu(%x) : (tensor<64x0xf32>) -> tensor<64x0xf32>
+      func.return %y : tensor<64x0xf32> }"""
+    report = run_pass(StreamBatch(), parse_unit(text))
+    assert [r.message for r in report.remarks] == ["the batch of 64 is not streamed: a tensor has no elements"]
+
+
 def test_an_argument_that_nothing_reads_is_not_streamed() -> None:
     text = """func.func @f(%x: tensor<64x10xf32> {ttc.name = "x"}, %u: tensor<64x10xf32> {ttc.name = "u"})
         -> (tensor<64x10xf32> {ttc.name = "y"}) {
