@@ -1,0 +1,46 @@
+"""Every op of nn and tile: its documentation speaks of all its fields, its kernel takes them, and a test makes one."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from pathlib import Path
+
+import pytest
+
+from ttc.dialects.core.interpret import kernel
+from ttc.dialects.core.ir import TtcOp
+from ttc.dialects.nn.base import dialect as nn
+from ttc.dialects.tile.base import dialect as tile
+
+ROOT = Path(__file__).resolve().parents[2]
+OPS = [op for dialect in (nn(), tile()) for op in dialect.operations if issubclass(op, TtcOp)]
+COMPUTING = [op for op in OPS if op.get_irdl_definition().results and not op.get_irdl_definition().regions]
+TESTS = "\n".join(path.read_text() for path in (ROOT / "tests").rglob("test_*.py") if path.stem != "test_every_op")
+
+
+def attributes(op: type[TtcOp]) -> list[str]:
+    """Names of the op's own attributes."""
+    return [name for name in op.get_irdl_definition().properties if not name.endswith("SegmentSizes")]
+
+
+@pytest.mark.parametrize("op", OPS, ids=lambda op: op.name)
+def test_documentation_speaks_of_every_field(op: type[TtcOp]) -> None:
+    text, definition = inspect.cleandoc(vars(op)["__doc__"]), op.get_irdl_definition()
+    sections = re.findall(r"^(Args|Returns|Raises|Source): ", text, re.MULTILINE)
+    wanted = [*(["Args"] if definition.operands else []), *(["Returns"] if definition.results else [])]
+    assert sections[: len(wanted)] == wanted
+    assert "Source" in sections or not op.name.startswith("nn.")
+    fields = [name for name, _ in (*definition.operands, *definition.results)]
+    assert [name for name in (*fields, *attributes(op)) if not re.search(rf"\b{name}\b", text)] == []
+
+
+@pytest.mark.parametrize("op", COMPUTING, ids=lambda op: op.name)
+def test_the_kernel_takes_every_field(op: type[TtcOp]) -> None:
+    operands = [None for _ in op.get_irdl_definition().operands]
+    inspect.signature(kernel(op.name)).bind(*operands, **dict.fromkeys(attributes(op)))
+
+
+@pytest.mark.parametrize("op", OPS, ids=lambda op: op.name)
+def test_a_test_makes_one(op: type[TtcOp]) -> None:
+    assert re.search(rf"\b{op.__name__}\b|\b{op.name}\(", TESTS)
