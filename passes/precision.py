@@ -103,13 +103,18 @@ def retype(module: ModuleOp, formats: dict[SSAValue, str]) -> None:
     for value, format_ in formats.items():
         _set_format(value, format_)
     for function in entry_functions(module):
-        block = function.body.block
-        for op in block.ops:
-            if isinstance(op, EltwiseOp):
-                for argument, x in zip(op.body.block.args, op.xs, strict=True):
-                    set_type(argument, x.type)
-        results = [v.type for v in block.last_op.operands] if block.last_op is not None else []
-        function.function_type = FunctionType.from_lists([a.type for a in block.args], results)
+        follow_types(function)
+
+
+def follow_types(function: func.FuncOp) -> None:
+    """Give the arguments of fused regions the types of what is passed to them, and the function those of its arguments and results."""
+    block = function.body.block
+    for op in block.ops:
+        if isinstance(op, EltwiseOp):
+            for argument, x in zip(op.body.block.args, op.xs, strict=True):
+                set_type(argument, x.type)
+    results = [v.type for v in block.last_op.operands] if block.last_op is not None else []
+    function.function_type = FunctionType.from_lists([a.type for a in block.args], results)
 
 
 def _set_format(value: SSAValue, format_: str) -> None:

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from xdsl.dialects import func
-from xdsl.dialects.builtin import FunctionType
 from xdsl.ir import Operation, SSAValue
 
 from ttc.dialects.core.attributes import LiteralAttr
@@ -17,10 +16,9 @@ from ttc.dialects.core.functions import entry_functions
 from ttc.dialects.core.ir import set_type
 from ttc.dialects.core.leaves import ConstantOp
 from ttc.dialects.tile.base import TileType, tile_type
-from ttc.dialects.tile.eltwise import EltwiseOp
 from ttc.dialects.tile.shape import ViewOp
 from ttc.passes.base import Pass, Rewriter, Unit
-from ttc.passes.precision import Guard
+from ttc.passes.precision import Guard, follow_types
 
 LOWEST = np.array(-3e38, np.float32)
 """Nearly the lowest number of float32: what masks add to scores that do not count."""
@@ -79,13 +77,7 @@ def _assign(function: func.FuncOp, format_: str, rewriter: Rewriter) -> None:
             rewriter.missed(op, f"stays in {value.type.data.format}: {kept[value]}", format=format_)
         else:
             set_type(value, tile_type(value.type.data.with_(format=format_)))
-    block = function.body.block
-    for op in block.ops:
-        if isinstance(op, EltwiseOp):
-            for argument, x in zip(op.body.block.args, op.xs, strict=True):
-                set_type(argument, x.type)
-    results = [v.type for v in block.last_op.operands] if block.last_op is not None else []
-    function.function_type = FunctionType.from_lists([a.type for a in block.args], results)
+    follow_types(function)
 
 
 def _border_values(function: func.FuncOp) -> Iterator[SSAValue]:
