@@ -30,6 +30,7 @@ MAX_RANK = 4
 """Of the tensors that kernels on tiles take."""
 
 Legal = Callable[[Any, Rewriter], "SSAValue | None"]
+Along = Callable[[int, tuple[int, int, int]], dict[str, Any]]
 
 
 @dataclass(frozen=True)
@@ -190,13 +191,32 @@ def _along_last(op: SoftmaxOp | LogSoftmaxOp | LayerNormOp | RmsNormOp, rewriter
     return _rebuilt(op, _groups(rank, lambda i: i < rank - 1), rewriter, **attrs)
 
 
+def _along_each(op: ReduceOp | SliceOp | PadOp, axes: Sequence[int], make: Along, rewriter: Rewriter) -> SSAValue | None:
+    """The op along one axis after the other, all dimensions before it as one, and all after it.
+
+    make: the attributes of the op [before, axis, after] along one axis.
+    """
+    if not rewriter.allow("lower-rank", op):
+        return None
+    tile, value = _tile(op), op.x
+    shape = list(tile_of(value).shape)
+    for axis in axes:
+        parts = (prod(shape[:axis]), shape[axis], prod(shape[axis + 1 :]))
+        part = _reshaped(value, parts, op, rewriter)
+        value = rewriter.insert(op, type(op).build(part, location=op.location, format=tile.format, **make(axis, parts))).results[0]
+        shape[axis] = tile_of(value).shape[1]
+    return rewriter.insert(op, ReshapeOp.build(value, location=op.location, shape=tile.shape, fold=tile.fold)).y
+
+
 def _reduce(op: ReduceOp, rewriter: Rewriter) -> SSAValue | None:
     """Neighbours merge if both are reduced, or neither."""
     rank = len(tile_of(op.x).shape)
     attrs = op.plain_attrs()
     reduced = set(axes_in(attrs["axes"], rank))
     groups = _groups(rank, lambda i: (i in reduced) == (i - 1 in reduced))
-    axes = tuple(n for n, group in enumerate(groups or ()) if group[0] in reduced)
+    if groups is None:
+        return _along_each(op, sorted(reduced), lambda axis, parts: {"fn": attrs["fn"], "axes": (1,), "keepdims": True}, rewriter)
+    axes = tuple(n for n, group in enumerate(groups) if group[0] in reduced)
     return _rebuilt(op, groups, rewriter, fn=attrs["fn"], axes=axes, keepdims=True)
 
 
@@ -205,8 +225,15 @@ def _slice(op: SliceOp, rewriter: Rewriter) -> SSAValue | None:
     shape, attrs = tile_of(op.x).shape, op.plain_attrs()
     whole = [s == d and step == 1 for s, d, step in zip(attrs["sizes"], shape, attrs["steps"], strict=True)]
     groups = _groups(len(shape), lambda i: whole[i] and whole[i - 1])
-    sizes = _grouped(attrs["sizes"], groups or ())
+    if groups is None:
+        return _along_each(op, [i for i, kept in enumerate(whole) if not kept], lambda i, parts: _slice_along(attrs, i, parts), rewriter)
+    sizes = _grouped(attrs["sizes"], groups)
     return _rebuilt(op, groups, rewriter, starts=_first(attrs["starts"], groups), sizes=sizes, steps=_first(attrs["steps"], groups))
+
+
+def _slice_along(attrs: dict[str, Any], axis: int, parts: tuple[int, int, int]) -> dict[str, Any]:
+    starts, sizes, steps = (attrs[k][axis] for k in ("starts", "sizes", "steps"))
+    return {"starts": (0, starts, 0), "sizes": (parts[0], sizes, parts[2]), "steps": (1, steps, 1)}
 
 
 def _pad(op: PadOp, rewriter: Rewriter) -> SSAValue | None:
@@ -214,13 +241,19 @@ def _pad(op: PadOp, rewriter: Rewriter) -> SSAValue | None:
     attrs = op.plain_attrs()
     bare = [b == a == 0 for b, a in zip(attrs["before"], attrs["after"], strict=True)]
     groups = _groups(len(bare), lambda i: bare[i] and bare[i - 1])
+    if groups is None:
+        return _along_each(op, [i for i, none in enumerate(bare) if not none], lambda i, parts: _pad_along(attrs, i), rewriter)
     before, after = (_first(attrs[k], groups) for k in ("before", "after"))
     return _rebuilt(op, groups, rewriter, before=before, after=after, value=attrs["value"])
 
 
-def _first(values: Sequence[int], groups: Groups | None) -> tuple[int, ...]:
+def _pad_along(attrs: dict[str, Any], axis: int) -> dict[str, Any]:
+    return {"before": (0, attrs["before"][axis], 0), "after": (0, attrs["after"][axis], 0), "value": attrs["value"]}
+
+
+def _first(values: Sequence[int], groups: Groups) -> tuple[int, ...]:
     """The value of each group's first dimension: those of its others are the same."""
-    return tuple(values[group[0]] for group in groups or ())
+    return tuple(values[group[0]] for group in groups)
 
 
 def _concat(op: ConcatOp, rewriter: Rewriter) -> SSAValue | None:

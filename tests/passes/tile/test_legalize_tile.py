@@ -38,6 +38,16 @@ HIGH = {
     "pad": f"""(%x: {FIVE})
         %0 = tile.pad(%x) {{before = [0, 0, 1, 0, 0], after = [0, 0, 0, 0, 0], value = 2.0}} : ({FIVE}) -> Float32[2, 3, 5, 5, 6]
         return %0 : Float32[2, 3, 5, 5, 6]""",
+    "reduce of every other dimension": f"""(%x: {FIVE})
+        %0 = tile.reduce(%x) {{fn = "mean", axes = [1, 3], keepdims = false}} : ({FIVE}) -> Float32[2, 4, 6]
+        return %0 : Float32[2, 4, 6]""",
+    "slice of all dimensions": f"""(%x: {FIVE})
+        %0 = tile.slice(%x) {{starts = [1, 0, 1, 0, 1], sizes = [1, 2, 2, 3, 4], steps = [1, 1, 2, 2, 1]}} : ({FIVE})
+          -> Float32[1, 2, 2, 3, 4]
+        return %0 : Float32[1, 2, 2, 3, 4]""",
+    "pad of all dimensions": f"""(%x: {FIVE})
+        %0 = tile.pad(%x) {{before = [0, 1, 0, 2, 1], after = [1, 0, 1, 0, 0], value = 2.0}} : ({FIVE}) -> Float32[3, 4, 5, 7, 7]
+        return %0 : Float32[3, 4, 5, 7, 7]""",
     "concat": f"""(%x: {FIVE})
         %0 = tile.concat(%x, %x) {{axis = -3}} : ({FIVE}, {FIVE}) -> Float32[2, 3, 8, 5, 6]
         return %0 : Float32[2, 3, 8, 5, 6]""",
