@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import lzma
 import zipfile
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from io import BytesIO
+from math import prod
 from pathlib import Path
 from typing import IO, Any
 
@@ -16,6 +19,11 @@ from numpy.typing import NDArray
 from ttc.dialects.core.errors import Error, nearest
 from ttc.dialects.netlist.model import Argument
 from ttc.files import require_input
+
+MAX_HEADER_BYTES = 10_000
+"""Of a .npy file: numpy's own limit."""
+_HEADERS = {(1, 0): (2, np.lib.format.read_array_header_1_0), (2, 0): (4, np.lib.format.read_array_header_2_0)}
+"""By version: bytes of the header's length, and what reads from there."""
 
 
 @dataclass(frozen=True)
@@ -116,7 +124,7 @@ def read_bundle(path: Path, known: Mapping[str, Argument]) -> dict[str, NDArray]
                     raise Error("E0801", f"'{name}' {problem}", where=str(path), hint=nearest(name, known))
                 with archive.open(info) as member:
                     found[name] = _read_stream(member, known[name], f"{path}:{info.filename}", info.file_size)
-    except (zipfile.BadZipFile, OSError, NotImplementedError, RuntimeError, EOFError, zlib.error) as error:
+    except (zipfile.BadZipFile, OSError, NotImplementedError, RuntimeError, EOFError, zlib.error, lzma.LZMAError) as error:
         raise Error("E0801", f"not a readable .npz file: {error}", where=str(path)) from None
     return found
 
@@ -129,7 +137,7 @@ def _read_stream(stream: IO[bytes], argument: Argument, where: str, size_bytes: 
     if not fits(shape, argument.shape) or dtype.newbyteorder("=") != wanted:
         message = f"input '{argument.name}' takes {argument.dtype}{list(argument.shape)}, not {dtype}{list(shape)}"
         raise Error("E0801", message, where=where)
-    count = int(np.prod(shape, dtype=np.int64))
+    count = prod(shape)
     if size_bytes < count * dtype.itemsize:
         raise Error("E0801", "the file is cut short", where=where)
     data = stream.read(count * dtype.itemsize)
@@ -139,13 +147,20 @@ def _read_stream(stream: IO[bytes], argument: Argument, where: str, size_bytes: 
 
 
 def _read_header(stream: IO[bytes], where: str) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
-    """Shape, whether in Fortran order, and dtype; nothing is unpickled."""
+    """Shape, whether in Fortran order, and dtype; nothing is unpickled, and no more read than a header of honest length."""
     try:
         version = np.lib.format.read_magic(stream)
-        reader = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}[version]
-        shape, fortran, dtype = reader(stream)
-    except (ValueError, KeyError, EOFError, TypeError, SyntaxError, RecursionError, MemoryError) as error:
-        raise Error("E0801", f"not a readable .npy file: {error}", where=where) from None
+        if version not in _HEADERS:
+            raise ValueError(f"version {version[0]}.{version[1]}")
+        size_bytes, reader = _HEADERS[version]
+        size = stream.read(size_bytes)
+        if int.from_bytes(size, "little") > MAX_HEADER_BYTES:
+            raise ValueError(f"its header is longer than {MAX_HEADER_BYTES} bytes")
+        shape, fortran, dtype = reader(BytesIO(size + stream.read(int.from_bytes(size, "little"))))
+    except (ValueError, EOFError, TypeError, SyntaxError, RecursionError, MemoryError) as error:
+        raise Error("E0801", f"not a readable .npy file: {str(error) or 'its header nests too deeply'}", where=where) from None
     if dtype.hasobject:
         raise Error("E0801", "the file holds pickled objects, which are never read", where=where)
+    if any(type(size) is not int or size < 0 for size in shape):
+        raise Error("E0801", f"not a readable .npy file: its shape is {shape}", where=where)
     return shape, fortran, dtype

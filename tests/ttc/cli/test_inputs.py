@@ -109,6 +109,37 @@ def test_a_header_that_promises_too_much(tmp_path: Path) -> None:
     assert code(take, bundle=tmp_path / "huge.npz", arguments=(huge,)) == "E0801"
 
 
+@pytest.mark.parametrize(
+    "shape",
+    [(True, 3), (-1, 3), (1 << 62, 3), (1 << 70, 3)],
+)
+def test_shapes_that_no_array_has(shape: tuple[int, ...], tmp_path: Path) -> None:
+    path = tmp_path / "x.npy"
+    text = str({"descr": "<f4", "fortran_order": False, "shape": shape}).encode() + b"\n"
+    path.write_bytes(b"\x93NUMPY\1\0" + len(text).to_bytes(2, "little") + text + bytes(24))
+    assert code(take, [f"x={path}"], arguments=(Argument("x", "input", "q", (-1, 3), "float32"),)) == "E0801"
+
+
+@pytest.mark.parametrize("data", [b"\2\0\xff\xff\xff\xff", b"\2\0\x10\x27\0\0" + b"-" * 10_000, b"\3\0\0\0\0\0", b"\1\0\0\0"])
+def test_headers_that_no_array_has(data: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "x.npy"
+    path.write_bytes(b"\x93NUMPY" + data)
+    with pytest.raises(Error, match=r"not a readable .npy file: \S") as caught:
+        take([f"x={path}"], arguments=(X,))
+    assert caught.value.code == "E0801"
+
+
+@pytest.mark.parametrize("method", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_damaged_compression(method: int, saved: dict[str, Path], tmp_path: Path) -> None:
+    path = tmp_path / "x.npz"
+    with zipfile.ZipFile(path, "w", method) as bundle:
+        bundle.write(saved["x.npy"], "x.npy")
+    data = bytearray(path.read_bytes())
+    data[45:75] = bytes(30)
+    path.write_bytes(data)
+    assert code(take, bundle=path, arguments=(X,)) == "E0801"
+
+
 def test_bfloat16(tmp_path: Path) -> None:
     value = np.array([1.5, -2.0], ml_dtypes.bfloat16)
     np.save(tmp_path / "b.npy", value)
