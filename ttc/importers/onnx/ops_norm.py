@@ -131,15 +131,14 @@ def _by_channel(b: Builder, x: SSAValue, scale: SSAValue, bias: SSAValue) -> SSA
 
 
 def lp_normalization_1(b: Builder, x: SSAValue, *, axis: int = -1, p: int = 2) -> SSAValue:
-    """x over its norm along the axis; 0 where the norm is 0."""
+    """x over its norm along the axis, or over 1 where the norm is 0: a NaN, though dropped, spoils a product that selects."""
     if p not in (1, 2):
         raise Unsupported(f"p = {p}")
     along = (axis_in(axis, len(b.shape(x))),)
     parts = b.nn("abs", x) if p == 1 else b.nn("mul", x, x)
     norm = b.nn("reduce_sum", parts, axes=along, keepdims=True)
     norm = norm if p == 1 else b.nn("sqrt", norm)
-    zero = b.scalar(0, x)
-    return b.nn("where", b.nn("equal", norm, zero), zero, b.nn("div", x, norm))
+    return b.nn("div", x, b.nn("where", b.nn("equal", norm, b.scalar(0, x)), b.scalar(1, x), norm))
 
 
 def lrn_1(b: Builder, x: SSAValue, *, alpha: float = 1e-4, beta: float = 0.75, bias: float = 1.0, size: int) -> SSAValue:

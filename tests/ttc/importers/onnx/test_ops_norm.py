@@ -7,7 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.ttc.importers.onnx.cases import check, check_node, imported, node_model, normal
+import ttc
+from tests.ttc.importers.onnx.cases import check, check_node, imported, node_model, normal, save
 from ttc.dialects.core.errors import Error
 
 X = normal(2, 4, 3, 5)
@@ -93,6 +94,13 @@ def test_lp_normalization(p: int, tmp_path: Path) -> None:
     model, feeds = node_model("LpNormalization", x, p=p, axis=-1, opset=22)
     norm = np.linalg.norm(x, ord=p, axis=-1, keepdims=True)
     check(model, feeds, tmp_path, wanted=[np.where(norm == 0, 0, x / np.where(norm == 0, 1, norm)).astype(np.float32)])
+
+
+def test_lp_normalization_of_zeros_where_selection_is_multiplication(tmp_path: Path) -> None:
+    model, feeds = node_model("LpNormalization", np.zeros((3, 4), np.float32), p=1, axis=-1, opset=22)
+    program = ttc.compile(save(model, tmp_path), target="n150", kernels="buda")
+    (found,) = ttc.Executor(program).run(feeds).values()
+    np.testing.assert_array_equal(found, np.zeros((3, 4), np.float32))
 
 
 @pytest.mark.parametrize(("opset", "attrs"), [(7, {"ratio": 0.3}), (12, {})])
