@@ -26,7 +26,8 @@ from ttc.dialects.core.to_plain import plain_block, plain_type
 from ttc.dialects.core.weights import Weight, WeightStore
 from ttc.dialects.netlist.ops import queues_of
 from ttc.files import require_input
-from ttc.options import STAGES, CompileOptions, read_shapes
+from ttc.options import STAGES, CompileOptions
+from ttc.runtime.manifest import DTYPE_NAMES
 
 MAX_TEXT_BYTES = 1 << 28
 """Largest IR text that is read."""
@@ -71,6 +72,7 @@ def _open_text(path: Path, options: CompileOptions) -> Source:
         raise Error("E0305", f"the IR is of stage '{stage}', not '{options.from_}'", where=path.name)
     if options.shape or options.batch is not None:
         raise Error("E0101", "--shape and --batch go with a model: IR text has its shapes", where=path.name)
+    check_recorded(module, path.name)
     verify(module)
     return Source(module, text_weights(module, options.weights), stage)
 
@@ -92,6 +94,30 @@ def _dialects() -> list[Any]:
     from ttc.dialects.tile.base import dialect as tile
 
     return [nn, tile, netlist]
+
+
+def check_recorded(module: ModuleOp, name: str) -> None:
+    """What a module records of itself has the form that `set_module_attr` gave it.  Raises E0302.
+
+    name: of the file, for messages.
+    """
+    for key in ("options", "target"):
+        if not isinstance(module_attr(module, key) or {}, dict):
+            raise Error("E0302", f"ttc.{key} is not a dictionary", where=name)
+    for key in ("sources", "parameters", "states"):
+        rows = module_attr(module, key) or ()
+        if not isinstance(rows, tuple) or not all(_is_row(row, 3 if key == "sources" else 4) for row in rows):
+            form = 'a weight\'s key, shape and type: ["w", array<i64: 8, 4>, "float32"]'
+            raise Error("E0302", f"ttc.{key} does not hold rows of {'' if key == 'sources' else 'a name, '}{form}", where=name)
+
+
+def _is_row(row: Any, length: int) -> bool:
+    """Whether a value is (name, ..., shape, numpy's name of a dtype)."""
+    if not isinstance(row, tuple) or len(row) != length or not isinstance(row[0], str):
+        return False
+    *_, shape, dtype = row
+    whole = isinstance(shape, tuple) and all(type(size) is int and size >= 0 for size in shape)
+    return whole and isinstance(dtype, str) and dtype in DTYPE_NAMES
 
 
 # ---- weights of IR text ---------------------------------------------------------------------------------------------------------
@@ -153,7 +179,8 @@ def _loaders(path: Path, recorded: dict[str, Any]) -> dict[str, Callable[[], NDA
     if path.suffix.lower() != ".tti":
         from ttc.importers.base import import_model
 
-        _, store = import_model(path, shapes=dict(read_shapes(recorded.get("shape", ()))), batch=recorded.get("batch"))
+        made = CompileOptions(shape=recorded.get("shape", ()), batch=recorded.get("batch"))
+        _, store = import_model(path, shapes=dict(made.shape), batch=made.batch)
         return {key: store[key].value for key in store}
     from ttc.runtime.archive import open_archive
 

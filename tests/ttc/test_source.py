@@ -81,6 +81,31 @@ def test_bad_text(old: str, new: str, expected: str, text: Path) -> None:
     assert code(text) == expected
 
 
+@pytest.mark.parametrize(
+    "attribute",
+    [
+        "options = 3 : i64",
+        "target = [1]",
+        "sources = 7 : i64",
+        'sources = [["w", array<i64: 2>]]',
+        'sources = [["w", array<i64: 2>, "float33"]]',
+        'sources = [["w", array<i64: -2>, "float32"]]',
+        'sources = [[1, array<i64: 2>, "float32"]]',
+        'parameters = [["w", "w", "2", "float32"]]',
+        'states = [["w", array<i64: 2>, "float32"]]',
+    ],
+)
+def test_bad_records(attribute: str, text: Path) -> None:
+    text.write_text(TEXT.replace("ttc.model", f"ttc.{attribute}, ttc.model", 1))
+    assert code(text) == "E0302"
+
+
+def test_recorded_options_are_checked(text: Path, small_onnx: Path) -> None:
+    for options in ('batch = "x"', "shape = 4 : i64", 'shape = "x=4y"'):
+        text.write_text(TEXT.replace("ttc.model", f"ttc.options = {{{options}}}, ttc.model", 1))
+        assert code(text, weights=small_onnx) == "E0101"
+
+
 def test_a_weight_with_two_types(text: Path) -> None:
     second = '    %9 = ttc.param() {sym = "w", value = #ttc.weight<"w", tensor<3xf32>>} : () -> tensor<3xf32>\n'
     text.write_text(TEXT.replace("    %2", second + "    %2", 1))
