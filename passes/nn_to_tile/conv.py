@@ -9,7 +9,7 @@ from ttc.dialects.tile import conv as tile
 from ttc.dialects.tile.base import TileOp
 from ttc.dialects.tile.shape import TransposeOp
 from ttc.passes.nn_to_tile.lowering import Lowering
-from ttc.passes.nn_to_tile.pool import IMAGE, image, image_back, wants_image
+from ttc.passes.nn_to_tile.pool import IMAGE, image, image_back, image_folds
 
 
 def wants_conv2d(op: Conv2dOp) -> dict[SSAValue, int]:
@@ -31,7 +31,7 @@ def lower_conv_transpose2d(op: ConvTranspose2dOp, low: Lowering) -> SSAValue:
 
 
 def _wants(op: Conv2dOp | ConvTranspose2dOp) -> dict[SSAValue, int]:
-    return wants_image(op) | {op.w: IMAGE if op.plain_attrs()["layout"] == "nhwc" else 1}
+    return image_folds(op) | {op.w: IMAGE if op.plain_attrs()["layout"] == "nhwc" else 1}
 
 
 def _convolve(op: Conv2dOp | ConvTranspose2dOp, low: Lowering, kind: type[TileOp]) -> SSAValue:

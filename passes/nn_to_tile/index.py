@@ -10,8 +10,9 @@ from ttc.dialects.core.spec import spec_of
 from ttc.dialects.nn.base import NNOp, axis_in
 from ttc.dialects.tile.index import EmbeddingOp
 from ttc.dialects.tile.shape import ReshapeOp
-from ttc.passes.nn_to_tile.lowering import Declined, Lowering, natural_fold
+from ttc.passes.nn_to_tile.lowering import Lowering, natural_fold
 from ttc.passes.nn_to_tile.shape import take
+from ttc.passes.rule_tables import Declined
 
 
 def lower_gather(op: NNOp, low: Lowering) -> SSAValue:

@@ -10,6 +10,7 @@ from xdsl.dialects import func
 from xdsl.dialects.builtin import ArrayAttr, FunctionType, TensorType
 from xdsl.ir import Operation, SSAValue
 
+import ttc.passes.nn_to_tile as package
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.functions import Port, entry_functions, ports
 from ttc.dialects.core.ir import TtcOp, set_type
@@ -20,7 +21,8 @@ from ttc.dialects.nn.base import NNOp
 from ttc.dialects.tile.host import ToHostOp
 from ttc.passes.base import Pass, Rewriter, Unit
 from ttc.passes.nn_to_tile.binary import lower_elementwise
-from ttc.passes.nn_to_tile.lowering import Declined, Lowering, Rule, rules
+from ttc.passes.nn_to_tile.lowering import Lowering, Rule
+from ttc.passes.rule_tables import Declined, rules
 
 
 @dataclass(frozen=True)
@@ -100,7 +102,7 @@ def _apply_rule(op: NNOp, low: Lowering) -> SSAValue | Sequence[SSAValue]:
 
 
 def _rule(op: NNOp) -> Rule | None:
-    found: dict[str, Rule] = rules("lower_")
+    found: dict[str, Rule] = rules(package.__name__, "lower_")
     return found.get(op.name.removeprefix("nn.")) or (lower_elementwise if getattr(op, "ELEMENTWISE", False) else None)
 
 

@@ -7,11 +7,8 @@ optional `wants_<mnemonic>(op)` beside it says in which fold it reads its operan
 
 from __future__ import annotations
 
-import importlib
-import pkgutil
 from collections.abc import Callable, Iterable, Sequence
-from functools import cache
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias
 
 import numpy as np
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, SSAValue
@@ -28,32 +25,16 @@ from ttc.dialects.tile.base import Tile, TileOp, tile_of, tile_type
 from ttc.dialects.tile.host import FromHostOp, ToHostOp
 from ttc.dialects.tile.shape import RelayoutOp
 from ttc.passes.base import Unit
+from ttc.passes.rule_tables import Declined, rules
 
 Rule: TypeAlias = "Callable[[Any, Lowering], SSAValue | Sequence[SSAValue]]"
 Wishes: TypeAlias = "Callable[[Any], dict[SSAValue, int]]"
-FunctionT = TypeVar("FunctionT")
 
 NARROWER = {"Int64": "Int32", "Int16": "Int32", "Bool": "UInt8", "Half": "Float16"}
 """What holds the values of a format that a target lacks."""
 
 MAX_RANK = 4
 """Of tensors in tiles."""
-
-
-class Declined(Exception):  # noqa: N818 - not an error: the op runs on the host
-    """A rule does not take an op; the message says why."""
-
-
-@cache
-def rules(prefix: str) -> dict[str, Any]:
-    """The functions of this package whose names start with the prefix, by the rest of their names."""
-    found: dict[str, Any] = {}
-    for info in pkgutil.iter_modules(package.__path__):
-        module = importlib.import_module(f"{package.__name__}.{info.name}")
-        for name, item in vars(module).items():
-            if name.startswith(prefix) and callable(item) and item.__module__ == module.__name__:
-                found[name.removeprefix(prefix).rstrip("_")] = item
-    return found
 
 
 def tiles_of(shape: tuple[int, ...], fold: int) -> int:
@@ -245,7 +226,7 @@ class Lowering:
 def _wishes(ops: Iterable[Operation]) -> dict[SSAValue, int]:
     """The fold that the first reader of each value wants; elementwise ops pass on what their readers want."""
     found: dict[SSAValue, int] = {}
-    wishes: dict[str, Wishes] = rules("wants_")
+    wishes: dict[str, Wishes] = rules(package.__name__, "wants_")
     for op in reversed(list(ops)):
         if not isinstance(op, NNOp):
             continue

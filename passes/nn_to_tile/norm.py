@@ -13,7 +13,8 @@ from ttc.dialects.nn.norm import LayerNormOp, RmsNormOp
 from ttc.dialects.tile import norm as tile
 from ttc.dialects.tile.base import TileOp
 from ttc.dialects.tile.shape import ReshapeOp
-from ttc.passes.nn_to_tile.lowering import Declined, Lowering
+from ttc.passes.nn_to_tile.lowering import Lowering
+from ttc.passes.rule_tables import Declined
 
 
 def lower_layer_norm(op: LayerNormOp, low: Lowering) -> SSAValue:

@@ -16,11 +16,11 @@ IMAGE = 3
 
 
 def wants_max_pool2d(op: MaxPool2dOp) -> dict[SSAValue, int]:
-    return wants_image(op)
+    return image_folds(op)
 
 
 def wants_avg_pool2d(op: AvgPool2dOp) -> dict[SSAValue, int]:
-    return wants_image(op)
+    return image_folds(op)
 
 
 def lower_max_pool2d(op: MaxPool2dOp, low: Lowering) -> SSAValue:
@@ -33,7 +33,7 @@ def lower_avg_pool2d(op: AvgPool2dOp, low: Lowering) -> SSAValue:
     return _pool(op, low, tile.AvgPool2dOp)
 
 
-def wants_image(op: Conv2dOp | ConvTranspose2dOp | MaxPool2dOp | AvgPool2dOp) -> dict[SSAValue, int]:
+def image_folds(op: Conv2dOp | ConvTranspose2dOp | MaxPool2dOp | AvgPool2dOp) -> dict[SSAValue, int]:
     """Images are read with all but the channels as rows."""
     return {op.x: IMAGE} if op.plain_attrs()["layout"] == "nhwc" else {op.x: 1}
 

@@ -8,7 +8,8 @@ from ttc.dialects.core.formats import FORMATS
 from ttc.dialects.core.spec import spec_of
 from ttc.dialects.nn.quantization import QuantizeOp
 from ttc.passes.nn_to_tile.binary import lower_elementwise
-from ttc.passes.nn_to_tile.lowering import Declined, Lowering
+from ttc.passes.nn_to_tile.lowering import Lowering
+from ttc.passes.rule_tables import Declined
 
 
 def lower_quantize(op: QuantizeOp, low: Lowering) -> SSAValue:

@@ -13,7 +13,8 @@ from ttc.dialects.core.spec import spec_of, tensor_type
 from ttc.dialects.nn.base import NNOp, axis_in
 from ttc.dialects.tile import shape as tile
 from ttc.dialects.tile.base import Tile, tile_of
-from ttc.passes.nn_to_tile.lowering import Declined, Lowering, natural_fold
+from ttc.passes.nn_to_tile.lowering import Lowering, natural_fold
+from ttc.passes.rule_tables import Declined
 
 MAX_COPIES = 16
 """Of a tensor that is repeated by concatenation."""

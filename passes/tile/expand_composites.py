@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from xdsl.dialects import func
 from xdsl.ir import Operation, SSAValue
 
+import ttc.passes.tile.expand as package
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.formats import FORMATS
 from ttc.dialects.core.functions import entry_functions
@@ -19,7 +20,8 @@ from ttc.dialects.tile.buda import foreign
 from ttc.dialects.tile.eltwise import MapOp
 from ttc.dialects.tile.host import FromHostOp, ToHostOp
 from ttc.passes.base import Pass, Rewriter, Unit
-from ttc.passes.tile.expand.expansion import Declined, Expansion, rules
+from ttc.passes.rule_tables import Declined, rules
+from ttc.passes.tile.expand.expansion import Expansion, Rule
 
 MAX_DEPTH = 16
 """Of expansions within expansions."""
@@ -77,7 +79,7 @@ def _expand_function(function: func.FuncOp, unit: Unit, rewriter: Rewriter) -> N
 def _expand(op: TileOp, unit: Unit, rewriter: Rewriter) -> list[Operation]:
     """Replace one op; the ops that took its place, in order."""
     mnemonic = op.name.partition(".")[2]
-    rule = rules().get(mnemonic)
+    rule: Rule | None = rules(package.__name__, "expand_").get(mnemonic)
     if rule is None:
         raise Error("E0503", f"kernel set 'buda' lacks {foreign(op)}", where=where(op), hint="compile with --kernels fused")
     if not rewriter.allow(f"expand-{mnemonic}", op):

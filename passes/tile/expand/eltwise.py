@@ -7,7 +7,8 @@ from xdsl.ir import SSAValue
 from ttc.dialects.core.formats import FORMATS
 from ttc.dialects.tile.base import tile_of
 from ttc.dialects.tile.eltwise import CastOp, MapOp
-from ttc.passes.tile.expand.expansion import Declined, Expansion
+from ttc.passes.rule_tables import Declined
+from ttc.passes.tile.expand.expansion import Expansion
 from ttc.passes.tile.expand.functions import functions, truncated, truth
 
 

@@ -6,17 +6,13 @@ type, or raises Declined, and the op runs on the host.  It may leave composites 
 
 from __future__ import annotations
 
-import importlib
-import pkgutil
 from collections.abc import Callable, Sequence
-from functools import cache
 from math import prod
 from typing import Any, TypeAlias
 
 import numpy as np
 from xdsl.ir import SSAValue
 
-import ttc.passes.tile.expand as package
 from ttc.dialects.core.attributes import LiteralAttr
 from ttc.dialects.core.formats import FORMATS
 from ttc.dialects.core.leaves import ConstantOp, LeafOp
@@ -30,22 +26,6 @@ from ttc.passes.base import Rewriter, Unit
 from ttc.passes.tile.expand.selection import Selection, along
 
 Rule: TypeAlias = "Callable[[Any, Expansion], SSAValue]"
-
-
-class Declined(Exception):  # noqa: N818 - not an error: the op runs on the host
-    """A rule does not take an op; the message says why."""
-
-
-@cache
-def rules() -> dict[str, Rule]:
-    """The rules of this package by mnemonic."""
-    found: dict[str, Any] = {}
-    for info in pkgutil.iter_modules(package.__path__):
-        members: dict[str, Any] = vars(importlib.import_module(f"{package.__name__}.{info.name}"))
-        for name, item in members.items():
-            if name.startswith("expand_") and callable(item):
-                found[name.removeprefix("expand_")] = item
-    return found
 
 
 class Expansion:

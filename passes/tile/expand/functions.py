@@ -18,7 +18,8 @@ from ttc.dialects.core.formats import FORMATS
 from ttc.dialects.core.leaves import ConstantOp
 from ttc.dialects.tile.base import tile_of
 from ttc.dialects.tile.eltwise import CastOp
-from ttc.passes.tile.expand.expansion import Declined, Expansion
+from ttc.passes.rule_tables import Declined
+from ttc.passes.tile.expand.expansion import Expansion
 
 HUGE = 2.0**127
 """Brings every normal number to at least 1 in magnitude."""

@@ -9,7 +9,8 @@ from xdsl.ir import SSAValue
 from ttc.dialects.nn.base import axis_in
 from ttc.dialects.tile.base import tile_of
 from ttc.dialects.tile.norm import LayerNormOp, RmsNormOp
-from ttc.passes.tile.expand.expansion import Declined, Expansion
+from ttc.passes.rule_tables import Declined
+from ttc.passes.tile.expand.expansion import Expansion
 from ttc.passes.tile.expand.reduce import reduced
 
 

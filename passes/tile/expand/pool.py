@@ -13,7 +13,8 @@ from ttc.dialects.tile.pool import AvgPool2dOp, MaxPool2dOp
 from ttc.dialects.tile.reduce import ReduceOp
 from ttc.dialects.tile.shape import PadOp
 from ttc.dialects.tile.sparse import SparseMatmulOp
-from ttc.passes.tile.expand.expansion import Declined, Expansion
+from ttc.passes.rule_tables import Declined
+from ttc.passes.tile.expand.expansion import Expansion
 from ttc.passes.tile.expand.selection import windows_of
 
 

@@ -13,7 +13,8 @@ from ttc.dialects.tile.base import tile_of
 from ttc.dialects.tile.reduce import ReduceOp
 from ttc.dialects.tile.shape import SliceOp
 from ttc.dialects.tile.sparse import SparseMatmulOp
-from ttc.passes.tile.expand.expansion import Declined, Expansion
+from ttc.passes.rule_tables import Declined
+from ttc.passes.tile.expand.expansion import Expansion
 from ttc.passes.tile.expand.selection import Selection
 
 
