@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 from torch.nn import functional
 
 from tests.ops.cases import check_batch, check_error, check_op, spec
+from ttc.dialects.core.errors import Error
+from ttc.dialects.nn.kernels.pool import avg_pool2d, max_pool2d
 from ttc.dialects.nn.pool import AvgPool2dOp, MaxPool2dOp
 
 TO_NHWC = (0, 2, 3, 1)
@@ -153,3 +155,10 @@ def test_average_takes_floats_alone() -> None:
 def test_images_are_samples() -> None:
     check_batch(MaxPool2dOp, [random(4, 2, 5, 5)], [True], pool_attrs((2, 2)), 2)
     check_batch(AvgPool2dOp, [random(4, 2, 5, 5)], [True], pool_attrs((2, 2), count_include_pad=True, layout="nhwc"), 4)
+
+
+@pytest.mark.parametrize(("kernel", "rest"), [(max_pool2d, {}), (avg_pool2d, {"count_include_pad": True})])
+def test_kernels_refuse_windows_that_do_not_fit(kernel, rest: dict[str, Any]) -> None:
+    with pytest.raises(Error) as caught:
+        kernel(np.zeros((1, 1, 4, 4), np.float32), **pool_attrs((1, 1 << 40)), **rest)
+    assert caught.value.code == "E0401"

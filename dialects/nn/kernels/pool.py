@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ttc.dialects.core.windows import Window, channels_last, windows
+from ttc.dialects.core.windows import Window, channels_last, window_counts, windows
 
 
 def max_pool2d(
@@ -21,7 +21,9 @@ def max_pool2d(
     """The largest element of each window; padding never wins."""
     lowest = -np.inf if x.dtype.kind == "f" else np.iinfo(x.dtype).min
     _, *axes, _ = channels_last(range(4), layout)
-    for axis, move in zip(axes, windows(kernel, strides, pads, dilations, ceil_mode), strict=True):
+    moves = windows(kernel, strides, pads, dilations, ceil_mode)
+    window_counts((x.shape[axes[0]], x.shape[axes[1]]), moves)
+    for axis, move in zip(axes, moves, strict=True):
         x = _reduce(x, axis, move, np.maximum, lowest)
     return np.ascontiguousarray(x)
 
@@ -40,7 +42,9 @@ def avg_pool2d(
     """The mean of each window: over the input elements it meets, and the padding too with count_include_pad."""
     y = x
     _, *axes, _ = channels_last(range(4), layout)
-    for axis, move in zip(axes, windows(kernel, strides, pads, dilations, ceil_mode), strict=True):
+    moves = windows(kernel, strides, pads, dilations, ceil_mode)
+    window_counts((x.shape[axes[0]], x.shape[axes[1]]), moves)
+    for axis, move in zip(axes, moves, strict=True):
         counts = _counts(x.shape[axis], move, count_include_pad).reshape([-1 if i == axis else 1 for i in range(4)])
         y = _reduce(y, axis, move, np.add, 0) / counts.astype(x.dtype)
     return np.ascontiguousarray(y)
