@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
-from itertools import product
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.targets import Target
@@ -86,13 +85,12 @@ def splits(tiles: int, limit: int) -> Iterator[tuple[int, int]]:
 def fit_share(view: OpView, share: tuple[int, int, int], grid: tuple[int, int], target: Target) -> Candidate | TooLarge:
     """The fewest steps in which a core's share (t, rows, columns) fits L1: rows are cut first, then columns where the op allows it.
 
-    An op whose window fits in no step reads its input once a tap.
+    An op whose window or whole rows fit in no step reads its input several times.
     """
     t, rows, cols = share
     dst = max(target.dst_tiles // 2 if target.wide_accumulation else target.dst_tiles, 1)  # 32-bit values take the place of two
     least: TooLarge | None = None
-    steps = list(_steps(rows, cols, cut_columns=view.op not in WHOLE_ROWS))
-    for reread, (step_rows, step_cols) in product((False, True) if view.op in REREADING else (False,), steps):
+    for reread, step_rows, step_cols in _ways(view.op, rows, cols):
         need = fill(Need(view, step_rows, step_cols, target.alignment_bytes, reread))
         size = sum(b.size_bytes for b in need.buffers)
         if size > target.l1_usable_bytes:
@@ -108,6 +106,13 @@ def fit_share(view: OpView, share: tuple[int, int, int], grid: tuple[int, int], 
     if least is None:
         raise Error("E0901", f"{view.op}: no step to try")
     return least
+
+
+def _ways(op: str, rows: int, cols: int) -> Iterator[tuple[bool, int, int]]:
+    """(whether the input is read several times, rows and columns of a step), best first."""
+    for reread in (False, True) if op in REREADING else (False,):
+        for step in _steps(rows, cols, cut_columns=reread or op not in WHOLE_ROWS):
+            yield reread, *step
 
 
 def _steps(rows: int, cols: int, *, cut_columns: bool) -> Iterator[tuple[int, int]]:

@@ -26,7 +26,7 @@ class Need:
         view: the op.
         rows, cols: tiles of the block of the result that one core computes at a time.
         alignment: of tiles, in bytes.
-        reread: whether an op with a window may read its input once a tap instead of holding the rows under the window.
+        reread: whether the op reads its input several times instead of holding it: the rows under a window, or the columns of whole rows.
         inner: (m_k, u_kt) of a matmul, set by its rule.
     """
 
@@ -58,8 +58,8 @@ Rule = Callable[[Need], None]
 WHOLE_ROWS = frozenset({"softmax", "log_softmax", "layer_norm", "rms_norm"})
 """Ops whose core reduces along the columns it holds; partial results of a row of cores are combined."""
 
-REREADING = frozenset({"conv2d", "conv_transpose2d", "max_pool2d", "avg_pool2d"})
-"""Ops with a window, that can read their input once a tap."""
+REREADING = frozenset({"conv2d", "conv_transpose2d", "max_pool2d", "avg_pool2d"}) | WHOLE_ROWS
+"""Ops that can read their input several times: once a tap of their window, or once for each statistic of a row and for the result."""
 
 
 def fill(need: Need) -> Need:
@@ -169,7 +169,7 @@ def buffers_max_pool2d(need: Need) -> None:
 
 
 def buffers_softmax(need: Need) -> None:
-    """The block itself, a copy of it, and the row statistics."""
+    """The block itself, a copy of it, and the row statistics; read again, the block is part of a row."""
     need.add("in0", need.rows * need.cols, need.view.operand(0))
     for index, operand in enumerate(need.view.operands[1:], 1):
         if operand is not None:

@@ -49,7 +49,7 @@ class OpView:
 class Share:
     """What one core computes of the result: t slices of rows x cols tiles, in ublocks of `ublock` tiles (rows, columns).
 
-    reread: whether an op with a window reads its input once a tap.
+    reread: whether the op reads its input several times: once a tap of its window, or once for each statistic of a row and the result.
     """
 
     t: int

@@ -15,6 +15,9 @@ from ttc.runtime.perf.base import PHASES, OpView, Share, costs
 
 Rule = Callable[[OpView, Share, dict[str, Any]], float]
 
+PASSES = 3
+"""Times, at most, that an op of whole rows reads an input it cannot hold: for two statistics, and for the result."""
+
 
 def cycles(view: OpView, share: Share, arch: str) -> int:
     """Cycles a microbatch on one core, arithmetic and data movement overlapped."""
@@ -92,7 +95,7 @@ def cycles_conv2d(view: OpView, share: Share, table: dict[str, Any]) -> float:
 
 
 def _reread(view: OpView, share: Share, tiles: int, table: dict[str, Any]) -> float:
-    """Cycles to read `tiles` tiles of the input for each row of tiles of the share, if it reads its input once a tap; else 0."""
+    """Cycles to read `tiles` tiles of the input for each row of tiles of the share, if it reads its input several times; else 0."""
     if not share.reread:
         return 0.0
     tile_bytes = format_named(view.operand(0).format).tile_bytes(32, 32, 32)
@@ -118,12 +121,13 @@ def cycles_attention(view: OpView, share: Share, table: dict[str, Any]) -> float
 def cycles_softmax(view: OpView, share: Share, table: dict[str, Any]) -> float:
     """Maximum, exponential, sum and scaling."""
     per_tile = _map(table, "exp")["tile"] + 2 * table["reduce"]["tile"] + 2 * _map(table, "mul")["tile"]
-    return share.tiles * per_tile
+    return max(share.tiles * per_tile, _reread(view, share, PASSES * share.cols, table))
 
 
 def cycles_layer_norm(view: OpView, share: Share, table: dict[str, Any]) -> float:
     """Mean, variance, scaling and shift: two reductions and four elementwise steps."""
-    return share.tiles * (2 * table["reduce"]["tile"] + 4 * _map(table, "mul")["tile"])
+    arithmetic = share.tiles * (2 * table["reduce"]["tile"] + 4 * _map(table, "mul")["tile"])
+    return max(arithmetic, _reread(view, share, PASSES * share.cols, table))
 
 
 def cycles_reduce(view: OpView, share: Share, table: dict[str, Any]) -> float:

@@ -69,18 +69,18 @@ def test_a_long_graph_is_cut_into_epochs_joined_by_queues() -> None:
 
 
 def test_an_op_that_fits_no_core_names_its_source() -> None:
-    t = tile(32, 4_000_000)
+    t = tile(32, 64_000)
     text = f"""
     netlist.graph() {{sym = "g", chip = 0, input_count = 1}} : () -> () {{
       %x = netlist.read() {{queue = "x"}} : () -> {t}
-      %y = netlist.op(%x) {{sym = "s", type = "softmax"}} : ({t}) -> {t} {{
+      %y = netlist.op(%x) {{sym = "s", type = "attention"}} : ({t}) -> {t} {{
       ^bb0(%a: {t}):
-        %b = tile.softmax(%a) {{axis = 1}} : ({t}) -> {t}
+        %b = tile.attention(%a, %a, %a, _) {{scale = 1.0, zero_masked = false}} : ({t}, {t}, {t}) -> {t}
         netlist.yield(%b) : ({t}) -> ()
-      }} loc("/head/Softmax")
+      }} loc("/head/Attention")
     }}
     """
-    with pytest.raises(Error, match=r"/head/Softmax.*softmax needs [\d,]+ bytes of L1") as caught:
+    with pytest.raises(Error, match=r"/head/Attention.*attention needs [\d,]+ bytes of L1") as caught:
         run_pass(Balance(), parse_unit(text))
     assert caught.value.code == "E0502"
 

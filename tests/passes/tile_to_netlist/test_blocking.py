@@ -97,11 +97,18 @@ def test_more_cores_help_a_large_matmul():
 
 
 def test_an_op_that_cannot_fit_names_need_and_limit():
-    wide = tensor(32, 4_000_000)
-    view = OpView("softmax", {"axis": -1}, (wide,), wide, "HiFi4")
-    with pytest.raises(Error, match=r"softmax needs [\d,]+ bytes of L1.*1,027,968") as caught:
-        candidates(view, load_target("n150"))
+    with pytest.raises(Error, match=r"depthwise needs [\d,]+ bytes of L1.*1,027,968") as caught:
+        candidates(depthwise(32, 32, 17), load_target("n150"))
     assert caught.value.code == "E0502"
+
+
+@pytest.mark.parametrize("op", ["softmax", "log_softmax", "layer_norm", "rms_norm"])
+def test_rows_too_wide_to_hold_are_read_several_times(op):
+    target = load_target("e75")
+    held, read = (candidates(OpView(op, {"axis": -1}, (x,), x, "HiFi4"), target)[0] for x in (tensor(32, 512), tensor(32, 65_536)))
+    assert sum(b.size_bytes for b in read.buffers) <= target.l1_usable_bytes
+    assert held.blocking.t == 1 < read.blocking.t
+    assert read.cycles > 127 * held.cycles
 
 
 def test_splits_leave_no_core_idle():
