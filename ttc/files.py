@@ -11,6 +11,9 @@ from typing import Any
 from ttc.dialects.core.errors import Error
 from ttc.runtime.atomic_file import check_replaceable, replacing
 
+MAX_CONFIG_BYTES = 1 << 22
+"""Largest TOML file that is read."""
+
 
 def require_input(path: Path) -> Path:
     """The path of a file that can be read.  Raises E0102."""
@@ -56,9 +59,11 @@ def write_bytes(path: Path, data: bytes) -> None:
 
 def read_config(path: Path) -> dict[str, Any]:
     """The tables of a TOML file.  Raises E0102, and E0101 where it is not TOML."""
+    if require_input(path).stat().st_size > MAX_CONFIG_BYTES:
+        raise Error("E0101", f"a TOML file of more than {MAX_CONFIG_BYTES >> 20} MB", where=str(path))
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise Error("E0102", f"cannot read {path}: {error.strerror}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:
         raise Error("E0101", f"not a TOML file: {error}", where=str(path)) from None

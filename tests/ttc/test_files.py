@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from ttc.dialects.core.errors import Error
-from ttc.files import require_folder, require_input, require_output, write_bytes
+from ttc.files import MAX_CONFIG_BYTES, read_config, require_folder, require_input, require_output, write_bytes
 
 
 def code(call, *arguments) -> str:
@@ -58,3 +58,14 @@ def test_writing_is_whole_or_not_at_all(tmp_path: Path) -> None:
     assert (tmp_path / "f").read_bytes() == b"abc"
     assert code(write_bytes, Path("/dev/full"), b"abc") == "E0103"
     assert os.listdir(tmp_path) == ["f"]
+
+
+def test_configs(tmp_path: Path) -> None:
+    file = tmp_path / "f.toml"
+    file.write_text("[compile]\nbatch = 2\n")
+    assert read_config(file) == {"compile": {"batch": 2}}
+    for data in (b"a = " + b"9" * 5000, b"a = " + b"[" * 100_000, b"\xff", b"a = 1979-99-99", b"#" * (MAX_CONFIG_BYTES + 1)):
+        file.write_bytes(data)
+        assert code(read_config, file) == "E0101"
+    assert code(read_config, Path("/dev/zero")) == "E0102"
+    assert code(read_config, tmp_path / "n\0l") == "E0102"
