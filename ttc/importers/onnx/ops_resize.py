@@ -25,16 +25,21 @@ def upsample_9(b: Builder, x: SSAValue, scales: SSAValue, *, mode: str = "neares
 
 
 def resize_10(b: Builder, x: SSAValue, scales: SSAValue, *, mode: str = "nearest") -> SSAValue:
-    return _upsample(b, x, _floats(b, scales, "scales"), mode)
+    """To the nearest sample up where an axis shrinks, as ONNX's example of this version and onnxruntime do; else as Upsample."""
+    factors = _floats(b, scales, "scales")
+    if mode == "nearest" and min(factors, default=1.0) < 1:
+        x = _upsample(b, x, tuple(min(f, 1.0) for f in factors), mode, rounding="ceil")
+        factors = tuple(max(f, 1.0) for f in factors)
+    return _upsample(b, x, factors, mode)
 
 
-def _upsample(b: Builder, x: SSAValue, scales: Floats, mode: str) -> SSAValue:
+def _upsample(b: Builder, x: SSAValue, scales: Floats, mode: str, rounding: str = "floor") -> SSAValue:
     """Sample i lies at i / scale."""
     shape = b.shape(x)
     if len(scales) != len(shape):
         raise Error("E0402", f"{len(scales)} scales for {b.spec(x)}")
     window = (0.0,) * len(shape) + (1.0,) * len(shape)
-    return _resize(b, x, _scaled(shape, scales), scales, window, mode, coordinates="asymmetric", rounding="floor")
+    return _resize(b, x, _scaled(shape, scales), scales, window, mode, coordinates="asymmetric", rounding=rounding)
 
 
 def resize_11(

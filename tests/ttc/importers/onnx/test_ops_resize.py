@@ -91,3 +91,10 @@ def test_scales_must_be_constant(tmp_path: Path) -> None:
     model, feeds = node_model("Resize", X, None, floats(1, 1, 2, 2), opset=19)
     with pytest.raises(Error, match="needs a constant scales"):
         imported(model, feeds, tmp_path)
+
+
+@pytest.mark.parametrize(("factors", "wanted"), [((0.6, 0.6), [[1, 3]]), ((2.0, 0.5), [[1, 3], [1, 3], [5, 7], [5, 7]])])
+def test_version_10_shrinks_to_the_sample_above(factors: tuple[float, float], wanted: list[list[float]], tmp_path: Path) -> None:
+    x = np.arange(1, 9, dtype=np.float32).reshape(1, 1, 2, 4)
+    model, feeds = node_model("Resize", x, floats(1, 1, *factors), constant=(1,), opset=10, mode="nearest")
+    check(model, feeds, tmp_path, wanted=[np.array(wanted, np.float32)[None, None]])
