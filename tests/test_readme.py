@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from ttc.cli import main
+from ttc.importers.onnx.tables import mappings
 from ttc.options import CompileOptions, RunOptions, flag_of, settings
 
 README = (Path(__file__).resolve().parent.parent / "README.md").read_text()
@@ -57,3 +58,7 @@ def test_every_option_is_listed(kind: type) -> None:
 def test_links_lead_somewhere() -> None:
     for link in re.findall(r"\]\((?!http)([^)#]+)\)", README):
         assert (Path(__file__).resolve().parent.parent / link).exists(), link
+
+
+def test_as_many_ops_have_a_mapping_as_it_says() -> None:
+    assert f"| {len(mappings())} have a mapping" in README

@@ -28,6 +28,7 @@ FORMATS = (
 )
 """Storage at op borders; `source` keeps the model's own types."""
 ENGINES = ("reference",)
+TARGET_HELP = "Machine to compile for: one that `ttc targets` lists, or a descriptor file."
 UNSET = (None, (), 0)
 """Defaults that are not recorded: an option that IR or an archive does not name had this value."""
 
@@ -214,9 +215,7 @@ class CompileOptions(Options):
 
     TABLE: ClassVar[str] = "compile"
 
-    target: str = option(
-        "n150", "Machine to compile for: one that `ttc targets` lists, or a descriptor file.", _machine, "NAME|FILE.yaml", in_result=True
-    )
+    target: str = option("n150", TARGET_HELP, _machine, "NAME|FILE.yaml", in_result=True)
     harvested_rows: str | None = option(
         None, "Rows of cores to leave unused: so many, or these by their NoC y.", _rows, "N|[Y,...]", in_result=True
     )
@@ -294,7 +293,7 @@ class TuneOptions(Options):
 
     TABLE: ClassVar[str] = "tune"
 
-    target: str = option("n150", "Machine to compile for; `ttc targets` lists them.", _text, "NAME")
+    target: str = option("n150", TARGET_HELP, _machine, "NAME|FILE.yaml")
     shape: tuple[tuple[str, Shape], ...] = option(
         (), "Shape of an input with dynamic dimensions (repeatable).", read_shapes, "NAME=1x3x224x224", repeated=True
     )
