@@ -58,8 +58,8 @@ Rule = Callable[[Need], None]
 WHOLE_ROWS = frozenset({"softmax", "log_softmax", "layer_norm", "rms_norm"})
 """Ops whose core reduces along the columns it holds; partial results of a row of cores are combined."""
 
-REREADING = frozenset({"conv2d", "conv_transpose2d", "max_pool2d", "avg_pool2d"}) | WHOLE_ROWS
-"""Ops that can read their input several times: once a tap of their window, or once for each statistic of a row and for the result."""
+REREADING = frozenset({"conv2d", "conv_transpose2d", "max_pool2d", "avg_pool2d", "depthwise"}) | WHOLE_ROWS
+"""Ops that can read an operand several times: once a tap of their window, or once for each statistic of a row and for the result."""
 
 
 def fill(need: Need) -> Need:
@@ -98,11 +98,17 @@ def buffers_sparse_matmul(need: Need) -> None:
 
 
 def buffers_depthwise(need: Need) -> None:
-    """The block of one tap at a time, the weights of all taps as a diagonal tile each, and partial sums."""
+    """The block of one tap at a time, the weights as a diagonal tile a tap, and partial sums.
+
+    Weights of all taps stay, or are read again for each block, a tap at a time.
+    """
     taps = need.view.operand(0).shape[0]
     need.inner = (max(taps, 1), 1)
     need.add("in0", need.rows * need.cols, need.view.operand(0))
-    need.add("in1", taps * need.cols, need.view.operand(1), 1)
+    if need.reread:
+        need.add("in1", need.cols, need.view.operand(1))
+    else:
+        need.add("in1", taps * need.cols, need.view.operand(1), 1)
     for index, operand in enumerate(need.view.operands[2:], 2):
         if operand is not None:
             need.add(f"in{index}", need.cols, operand, 1)

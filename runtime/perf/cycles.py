@@ -78,8 +78,10 @@ def cycles_sparse_matmul(view: OpView, share: Share, table: dict[str, Any]) -> f
 
 
 def cycles_depthwise(view: OpView, share: Share, table: dict[str, Any]) -> float:
-    """A product with a diagonal tile a tap."""
-    return share.tiles * view.operand(0).shape[0] * table["depthwise"]["product"] + _activation(view, share, table)
+    """A product with a diagonal tile a tap, or the reading of those tiles."""
+    taps = view.operand(0).shape[0]
+    arithmetic = share.tiles * taps * table["depthwise"]["product"] + _activation(view, share, table)
+    return max(arithmetic, _reread(view, share, share.cols * taps, table))
 
 
 def cycles_conv2d(view: OpView, share: Share, table: dict[str, Any]) -> float:

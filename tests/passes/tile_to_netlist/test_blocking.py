@@ -97,9 +97,18 @@ def test_more_cores_help_a_large_matmul():
 
 
 def test_an_op_that_cannot_fit_names_need_and_limit():
-    with pytest.raises(Error, match=r"depthwise needs [\d,]+ bytes of L1.*1,027,968") as caught:
-        candidates(depthwise(32, 32, 17), load_target("n150"))
+    wide = tensor(32, 64_000)
+    with pytest.raises(Error, match=r"attention needs [\d,]+ bytes of L1.*1,027,968") as caught:
+        candidates(OpView("attention", {}, (wide, wide, wide), wide, "HiFi4"), load_target("n150"))
     assert caught.value.code == "E0502"
+
+
+def test_weights_of_more_taps_than_fit_are_read_again():
+    target = load_target("n150")
+    for window, copies in ((3, 1), (31, 2)):
+        buffers = {b.role: b for b in candidates(depthwise(32, 64, window), target)[0].buffers}
+        assert buffers["in1"].copies == copies
+        assert sum(b.size_bytes for b in buffers.values()) <= target.l1_usable_bytes
 
 
 @pytest.mark.parametrize("op", ["softmax", "log_softmax", "layer_norm", "rms_norm"])
