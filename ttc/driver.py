@@ -113,6 +113,8 @@ def _machine(module: ModuleOp, asked: str | None, name: str) -> Target:
         if asked is not None and load_target(asked) != target:
             raise Error("E0101", f"{flag_of('target')} {asked}: the IR was compiled for another target of that name")
         return target
+    if asked is None and is_target_file(name):
+        raise Error("E0101", f"the IR names the target '{name}', which is no machine's name")
     if asked is None or not is_target_file(asked):
         return load_target(name)
     target = load_target(asked)

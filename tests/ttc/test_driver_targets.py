@@ -134,14 +134,31 @@ def test_resuming_with_another_file_of_that_name(small_onnx: Path, tmp_path: Pat
 
 
 @pytest.mark.parametrize(
-    "target", ['{name = "x", arch = "y"}', '{name = "../x"}', '{gird = 1 : i64}', "{}", '"n150"', "array<i64: 1>"]
-)  # fmt: skip
-def test_a_recorded_target_is_not_trusted(target: str, small_onnx: Path, tmp_path: Path) -> None:
+    ("target", "code"),
+    [
+        ('{name = "x", arch = "y"}', "E0101"),
+        ('{name = "../x"}', "E0101"),
+        ("{gird = 1 : i64}", "E0101"),
+        ("{}", "E0101"),
+        ('"n150"', "E0302"),
+        ("array<i64: 1>", "E0302"),
+    ],
+)
+def test_a_recorded_target_is_not_trusted(target: str, code: str, small_onnx: Path, tmp_path: Path) -> None:
     text = compile_path(small_onnx, resolve(CompileOptions, {"batch": 2, "to": "tile"})).text()
     path = tmp_path / "ir.mlir"
     path.write_text(text.replace("builtin.module attributes {", f"builtin.module attributes {{ttc.target = {target}, ", 1))
-    with pytest.raises(Error, match="E0101"):
+    with pytest.raises(Error, match=code):
         compile_path(path, resolve(CompileOptions, {}))
+
+
+def test_no_file_is_read_that_ir_names(small_onnx: Path, tmp_path: Path) -> None:
+    text = compile_path(small_onnx, resolve(CompileOptions, {"batch": 2, "to": "tile"})).text()
+    path = tmp_path / "ir.mlir"
+    path.write_text(text.replace('target = "n150"', f'target = "{SAMPLES / "wormhole_b0_1x1.yaml"}"'))
+    with pytest.raises(Error, match="which is no machine's name") as caught:
+        compile_path(path, resolve(CompileOptions, {"weights": small_onnx}))
+    assert caught.value.code == "E0101"
 
 
 # ---- harvested rows ----------------------------------------------------------------------------------------------------------------------
