@@ -9,9 +9,10 @@ from typing import Any
 
 import yaml
 
+from ttc.dialects.core.numerics import FIDELITIES
 from ttc.dialects.core.plain import Function, Plain, TensorType
 
-PHASES = {"LoFi": 1, "HiFi2": 2, "HiFi3": 3, "HiFi4": 4}
+PHASES = {name: phases for phases, name in enumerate(FIDELITIES, 1)}
 """Passes of the multiplier at each fidelity."""
 
 

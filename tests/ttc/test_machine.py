@@ -11,8 +11,11 @@ from ttc.dialects.core.errors import Error
 from ttc.machine import require_supported
 
 
-def test_here() -> None:
-    require_supported()
+def test_linux_on_x86_runs(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(platform, "system", lambda: "Linux")
+    monkeypatch.setattr(platform, "machine", lambda: "x86_64")
+    assert main(["compile", "no-such-model.onnx", "-o", "m.tti"]) == 2
+    assert capsys.readouterr().err.startswith("error[E0102]")
 
 
 @pytest.mark.parametrize(("system", "machine"), [("Darwin", "arm64"), ("Linux", "aarch64"), ("Windows", "AMD64")])
