@@ -13,6 +13,7 @@ import time
 from pathlib import Path
 
 import onnx
+
 from demo import resnet50
 
 TARGETS = ("n150", "host")
