@@ -7,14 +7,15 @@ Values come from, first to last in force: flag (or keyword argument), variable, 
 from __future__ import annotations
 
 import dataclasses
-import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
 
+import ttc.option_values as takes
 from ttc.dialects.core.errors import Error, nearest
 from ttc.dialects.core.numerics import FIDELITIES, KERNELS, PRECISIONS
+from ttc.option_values import Shape, read_shapes, shapes_text
 from ttc.rules import RULES_KEY, read_rules
 
 if TYPE_CHECKING:
@@ -33,7 +34,6 @@ UNSET = (None, (), 0)
 """Defaults that are not recorded: an option that IR or an archive does not name had this value."""
 
 OptionsT = TypeVar("OptionsT", bound="Options")
-Shape = tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -90,112 +90,6 @@ def _plain(value: Any) -> Any:
     return tuple(item.text for item in value) if hasattr(value[0], "text") else shapes_text(value)
 
 
-# ---- kinds of values ------------------------------------------------------------------------------------------------------------
-
-
-def _word(choices: tuple[str, ...]) -> Callable[[Any], str]:
-    def read(raw: Any) -> str:
-        if raw not in choices:
-            raise ValueError(nearest(str(raw), choices) or f"known: {', '.join(choices)}")
-        return raw
-
-    return read
-
-
-def _truth(raw: Any) -> bool:
-    found = {"1": True, "true": True, "0": False, "false": False}.get(str(raw).lower())
-    if found is None:
-        raise ValueError("it takes true or false")
-    return found
-
-
-def _text(raw: Any) -> str:
-    if not isinstance(raw, str) or not raw:
-        raise ValueError("it takes a name")
-    return raw
-
-
-def _machine(raw: Any) -> str:
-    return _text(str(raw) if isinstance(raw, Path) else raw)
-
-
-def _path(raw: Any) -> Path:
-    if not isinstance(raw, str | Path) or not str(raw):
-        raise ValueError("it takes a path")
-    return Path(raw)
-
-
-def _integer(low: int) -> Callable[[Any], int]:
-    def read(raw: Any) -> int:
-        number = int(raw) if isinstance(raw, str) and re.fullmatch(r"-?\d{1,18}", raw) else raw
-        if isinstance(number, bool) or not isinstance(number, int) or number < low:
-            raise ValueError(f"it takes a whole number of at least {low}")
-        return number
-
-    return read
-
-
-def _correlation(raw: Any) -> float:
-    number = float(raw) if isinstance(raw, str | int | float) and not isinstance(raw, bool) else -1.0
-    if not 0 <= number <= 1:
-        raise ValueError("it takes a number from 0 to 1")
-    return number
-
-
-def _words(raw: Any) -> tuple[str, ...]:
-    items = raw.split(",") if isinstance(raw, str) else list(raw)
-    if not all(isinstance(item, str) and item for item in items):
-        raise ValueError("it takes names with commas between them")
-    return tuple(dict.fromkeys(items))
-
-
-def _rows(raw: Any) -> str:
-    """The canonical text of a number of rows, or of a list of them."""
-    from ttc.dialects.core.targets import parse_rows
-
-    if isinstance(raw, bool) or not isinstance(raw, int | str | list | tuple):
-        raise ValueError("it takes a number of rows, or a list of them: 1, [3, 7]")
-    rows = parse_rows(str(list(raw) if isinstance(raw, tuple) else raw))
-    return str(rows if isinstance(rows, int) else list(rows))
-
-
-_SHAPE = re.compile(r"\d{1,15}(x\d{1,15})*")
-
-
-def read_shapes(raw: Any) -> tuple[tuple[str, Shape], ...]:
-    """(name, shape) pairs from `NAME=1x3x224x224` texts, or from a mapping of names to such texts or sequences.  Raises ValueError."""
-    if isinstance(raw, str):
-        raw = raw.split(",")
-    if isinstance(raw, Mapping):
-        pairs = list(raw.items())
-    else:
-        pairs = [item if isinstance(item, tuple) else str(item).rpartition("=")[::2] for item in raw]
-    found = tuple((name, _shape(shape)) for name, shape in pairs)
-    names = [name for name, _ in found]
-    if "" in names or len(set(names)) != len(names):
-        raise ValueError("it takes NAME=1x3x224x224, each name once")
-    return tuple(sorted(found))
-
-
-def _shape(raw: Any) -> Shape:
-    if isinstance(raw, str) and (raw == "" or _SHAPE.fullmatch(raw)):
-        return tuple(int(size) for size in raw.split("x")) if raw else ()
-    if isinstance(raw, list | tuple) and all(isinstance(size, int) and size >= 0 for size in raw):
-        return tuple(raw)
-    raise ValueError("it takes NAME=1x3x224x224")
-
-
-def shapes_text(shapes: tuple[tuple[str, Shape], ...]) -> str:
-    """The pairs as one text that `read_shapes` reads."""
-    return ",".join(f"{name}={'x'.join(map(str, shape))}" for name, shape in shapes)
-
-
-def _level(raw: Any) -> int:
-    if raw not in (0, 1, 2, "0", "1", "2") or isinstance(raw, bool):
-        raise ValueError("it takes 0, 1 or 2")
-    return int(raw)
-
-
 def option(default: Any, help: str, read: Callable[[Any], Any], metavar: str, **more: Any) -> Any:
     """A dataclass field with its Setting."""
     return field(default=default, metadata={"setting": Setting(help, read, metavar, **more)})
@@ -203,7 +97,7 @@ def option(default: Any, help: str, read: Callable[[Any], Any], metavar: str, **
 
 def choice(default: str, help: str, choices: tuple[str, ...], *, in_result: bool = False) -> Any:
     """A field that takes one of a few words."""
-    return option(default, help, _word(choices), "|".join(choices), choices=choices, in_result=in_result)
+    return option(default, help, takes.word(choices), "|".join(choices), choices=choices, in_result=in_result)
 
 
 # ---- the options ----------------------------------------------------------------------------------------------------------------
@@ -215,15 +109,15 @@ class CompileOptions(Options):
 
     TABLE: ClassVar[str] = "compile"
 
-    target: str = option("n150", TARGET_HELP, _machine, "NAME|FILE.yaml", in_result=True)
+    target: str = option("n150", TARGET_HELP, takes.machine, "NAME|FILE.yaml", in_result=True)
     harvested_rows: str | None = option(
-        None, "Rows of cores to leave unused: so many, or these by their NoC y.", _rows, "N|[Y,...]", in_result=True
+        None, "Rows of cores to leave unused: so many, or these by their NoC y.", takes.rows, "N|[Y,...]", in_result=True
     )
     format: str = choice("source", "How tensors are stored between ops.", FORMATS, in_result=True)
     kernels: str | None = option(
         None,
         "Kernels of the device: whole composites, or what Buda netlists have; default: the target's own.",
-        _word(KERNELS),
+        takes.word(KERNELS),
         "|".join(KERNELS),
         choices=KERNELS,
         in_result=True,
@@ -232,23 +126,27 @@ class CompileOptions(Options):
     fidelity: str | None = option(
         None,
         "Passes of the device's multiplier; default: HiFi3 for results in 16 bits, HiFi4 for all others.",
-        _word(FIDELITIES),
+        takes.word(FIDELITIES),
         "|".join(FIDELITIES),
         choices=FIDELITIES,
         in_result=True,
     )
-    amp: int = option(0, "Level of automatic mixed precision: smaller weights and coarser multipliers.", _level, "0|1|2", in_result=True)
+    amp: int = option(
+        0, "Level of automatic mixed precision: smaller weights and coarser multipliers.", takes.level(2), "0|1|2", in_result=True
+    )
     precision_file: tuple[Rule, ...] = option(
         (), "TOML file of rules that set formats and fidelity of single ops.", read_rules, "FILE.toml", in_result=True
     )
     shape: tuple[tuple[str, Shape], ...] = option(
         (), "Shape of an input with dynamic dimensions (repeatable).", read_shapes, "NAME=1x3x224x224", repeated=True, in_result=True
     )
-    batch: int | None = option(None, "Size of the dynamic leading dimension of every input.", _integer(1), "N", in_result=True)
+    batch: int | None = option(None, "Size of the dynamic leading dimension of every input.", takes.integer(1), "N", in_result=True)
     to: str = choice("tti", "Stop at the end of this stage and write its IR as text.", STAGES)
-    from_: str | None = option(None, "The input is IR text at the end of this stage.", _word(STAGES[:-1]), "STAGE", choices=STAGES[:-1])
-    weights: Path | None = option(None, "Archive or model that holds the weights of IR text.", _path, "FILE")
-    dump: Path | None = option(None, "Write the IR after every pass to this folder.", _path, "DIR")
+    from_: str | None = option(
+        None, "The input is IR text at the end of this stage.", takes.word(STAGES[:-1]), "STAGE", choices=STAGES[:-1]
+    )
+    weights: Path | None = option(None, "Archive or model that holds the weights of IR text.", takes.path, "FILE")
+    dump: Path | None = option(None, "Write the IR after every pass to this folder.", takes.path, "DIR")
 
     def recorded(self) -> dict[str, Any]:
         """Options that change the result; a descriptor file by its stem, so that no path is recorded."""
@@ -278,13 +176,13 @@ class RunOptions(Options):
 
     TABLE: ClassVar[str] = "run"
 
-    program: str = option("forward", "Which program of the archive to run.", _text, "NAME")
+    program: str = option("forward", "Which program of the archive to run.", takes.text, "NAME")
     engine: str = choice("reference", "What executes the netlist.", ENGINES)
-    exact: bool = option(False, "Compute as the device does: fidelity, registers, packing.", _truth, "true|false", switch=True)
-    stochastic_rounding: int | None = option(None, "With --exact: round results at random, by this seed.", _integer(0), "SEED")
-    threads: int | None = option(None, "CPU threads; default: all that this process may use.", _integer(1), "N")
-    seed: int = option(0, "Of random inputs.", _integer(0), "N")
-    repeat: int = option(1, "Run this often; more than once prints the fastest, median and slowest time.", _integer(1), "N")
+    exact: bool = option(False, "Compute as the device does: fidelity, registers, packing.", takes.truth, "true|false", switch=True)
+    stochastic_rounding: int | None = option(None, "With --exact: round results at random, by this seed.", takes.integer(0), "SEED")
+    threads: int | None = option(None, "CPU threads; default: all that this process may use.", takes.integer(1), "N")
+    seed: int = option(0, "Of random inputs.", takes.integer(0), "N")
+    repeat: int = option(1, "Run this often; more than once prints the fastest, median and slowest time.", takes.integer(1), "N")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -293,16 +191,16 @@ class TuneOptions(Options):
 
     TABLE: ClassVar[str] = "tune"
 
-    target: str = option("n150", TARGET_HELP, _machine, "NAME|FILE.yaml")
+    target: str = option("n150", TARGET_HELP, takes.machine, "NAME|FILE.yaml")
     shape: tuple[tuple[str, Shape], ...] = option(
         (), "Shape of an input with dynamic dimensions (repeatable).", read_shapes, "NAME=1x3x224x224", repeated=True
     )
-    batch: int | None = option(None, "Size of the dynamic leading dimension of every input.", _integer(1), "N")
-    program: str = option("forward", "Which program of the model to evaluate.", _text, "NAME")
-    pcc: float = option(0.99, "Correlation of the outputs with those in Float32 to keep.", _correlation, "X")
-    candidates: tuple[str, ...] = option((), "Formats to try; default: Float16_b, Bfp8_b and Bfp4_b.", _words, "FORMAT,...")
-    effort: int = option(60, "Evaluations of the model at most.", _integer(1), "N")
-    seed: int = option(0, "Of random inputs.", _integer(0), "N")
+    batch: int | None = option(None, "Size of the dynamic leading dimension of every input.", takes.integer(1), "N")
+    program: str = option("forward", "Which program of the model to evaluate.", takes.text, "NAME")
+    pcc: float = option(0.99, "Correlation of the outputs with those in Float32 to keep.", takes.correlation, "X")
+    candidates: tuple[str, ...] = option((), "Formats to try; default: Float16_b, Bfp8_b and Bfp4_b.", takes.words, "FORMAT,...")
+    effort: int = option(60, "Evaluations of the model at most.", takes.integer(1), "N")
+    seed: int = option(0, "Of random inputs.", takes.integer(0), "N")
 
 
 KINDS: tuple[type[Options], ...] = (CompileOptions, RunOptions, TuneOptions)

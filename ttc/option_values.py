@@ -1,0 +1,131 @@
+"""Kinds of option values: each function turns a raw value (text, TOML value or Python value) into an option's, or raises ValueError."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from ttc.dialects.core.errors import nearest
+
+Shape = tuple[int, ...]
+
+
+def word(choices: tuple[str, ...]) -> Callable[[Any], str]:
+    """One of a few words."""
+
+    def read(raw: Any) -> str:
+        if raw not in choices:
+            raise ValueError(nearest(str(raw), choices) or f"known: {', '.join(choices)}")
+        return raw
+
+    return read
+
+
+def truth(raw: Any) -> bool:
+    """True or false."""
+    found = {"1": True, "true": True, "0": False, "false": False}.get(str(raw).lower())
+    if found is None:
+        raise ValueError("it takes true or false")
+    return found
+
+
+def text(raw: Any) -> str:
+    """Text that is not empty."""
+    if not isinstance(raw, str) or not raw:
+        raise ValueError("it takes a name")
+    return raw
+
+
+def machine(raw: Any) -> str:
+    """The name of a machine, or the path of its descriptor."""
+    return text(str(raw) if isinstance(raw, Path) else raw)
+
+
+def path(raw: Any) -> Path:
+    """A path."""
+    if not isinstance(raw, str | Path) or not str(raw):
+        raise ValueError("it takes a path")
+    return Path(raw)
+
+
+def integer(low: int) -> Callable[[Any], int]:
+    """Whole numbers from `low`."""
+
+    def read(raw: Any) -> int:
+        number = int(raw) if isinstance(raw, str) and re.fullmatch(r"-?\d{1,18}", raw) else raw
+        if isinstance(number, bool) or not isinstance(number, int) or number < low:
+            raise ValueError(f"it takes a whole number of at least {low}")
+        return number
+
+    return read
+
+
+def correlation(raw: Any) -> float:
+    """A number from 0 to 1."""
+    number = float(raw) if isinstance(raw, str | int | float) and not isinstance(raw, bool) else -1.0
+    if not 0 <= number <= 1:
+        raise ValueError("it takes a number from 0 to 1")
+    return number
+
+
+def words(raw: Any) -> tuple[str, ...]:
+    """Names, each once, with commas between them or in a list."""
+    items = raw.split(",") if isinstance(raw, str) else list(raw)
+    if not all(isinstance(item, str) and item for item in items):
+        raise ValueError("it takes names with commas between them")
+    return tuple(dict.fromkeys(items))
+
+
+def rows(raw: Any) -> str:
+    """The canonical text of a number of rows, or of a list of them."""
+    from ttc.dialects.core.targets import parse_rows
+
+    if isinstance(raw, bool) or not isinstance(raw, int | str | list | tuple):
+        raise ValueError("it takes a number of rows, or a list of them: 1, [3, 7]")
+    found = parse_rows(str(list(raw) if isinstance(raw, tuple) else raw))
+    return str(found if isinstance(found, int) else list(found))
+
+
+_SHAPE = re.compile(r"\d{1,15}(x\d{1,15})*")
+
+
+def read_shapes(raw: Any) -> tuple[tuple[str, Shape], ...]:
+    """(name, shape) pairs from `NAME=1x3x224x224` texts, or from a mapping of names to such texts or sequences.  Raises ValueError."""
+    if isinstance(raw, str):
+        raw = raw.split(",")
+    if isinstance(raw, Mapping):
+        pairs = list(raw.items())
+    else:
+        pairs = [item if isinstance(item, tuple) else str(item).rpartition("=")[::2] for item in raw]
+    found = tuple((name, _shape(shape)) for name, shape in pairs)
+    names = [name for name, _ in found]
+    if "" in names or len(set(names)) != len(names):
+        raise ValueError("it takes NAME=1x3x224x224, each name once")
+    return tuple(sorted(found))
+
+
+def _shape(raw: Any) -> Shape:
+    if isinstance(raw, str) and (raw == "" or _SHAPE.fullmatch(raw)):
+        return tuple(int(size) for size in raw.split("x")) if raw else ()
+    if isinstance(raw, list | tuple) and all(isinstance(size, int) and size >= 0 for size in raw):
+        return tuple(raw)
+    raise ValueError("it takes NAME=1x3x224x224")
+
+
+def shapes_text(shapes: tuple[tuple[str, Shape], ...]) -> str:
+    """The pairs as one text that `read_shapes` reads."""
+    return ",".join(f"{name}={'x'.join(map(str, shape))}" for name, shape in shapes)
+
+
+def level(last: int) -> Callable[[Any], int]:
+    """Whole numbers from 0 to `last`."""
+    known = range(last + 1)
+
+    def read(raw: Any) -> int:
+        if isinstance(raw, bool) or raw not in (*known, *map(str, known)):
+            raise ValueError(f"it takes {', '.join(map(str, known[:-1]))} or {last}")
+        return int(raw)
+
+    return read
