@@ -1,0 +1,1 @@
+../../../ttc/option_values.py
