@@ -1,0 +1,102 @@
+"""Rates of a machine's DRAM, NoC, Ethernet and host link, in bytes a cycle of its worker cores."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from functools import cache
+from importlib import resources
+from typing import Any
+
+import yaml
+
+from ttc.dialects.core.errors import Error
+from ttc.dialects.core.targets import Target, arch_names, complete, load_target, target_names, target_of
+from ttc.dialects.netlist.model import Chip
+
+
+@dataclass(frozen=True, slots=True)
+class Rates:
+    """What moving data costs on one chip.  Rates are bytes a cycle, costs are cycles.
+
+    Args:
+        clock_hz: of the worker cores.
+        packets: (bytes of a packet, rate of a flow of them), by growing packets.
+        pipe, gather, gather_floor: of an op-to-op pipe from one core, from several, from `gather_sources` or more.
+        inject_core, absorb_core: that one core can send and take.
+        inject_dram: of one NoC node of a channel; dram_ports: nodes of a channel.
+        dram_channels, dram_channel: number of channels, and the best measured rate of one.
+        link, dram_links: of one link, and how many links carry what DRAM sends to cores that do not lie beside it.
+        read_latency: of a packet from afar; in_flight: packets that a reader has asked for at a time.
+        eth, eth_links: of one Ethernet link, and the links of a chip.
+        host: of the link to the host.
+        switch_cycles: from the end of an epoch to the start of the next.
+        microbatch_cycles: of every op and microbatch, for pointers and handshakes.
+        prologue_cycles: of an epoch's start, for every buffer that is filled before it.
+    """
+
+    clock_hz: float
+    packets: tuple[tuple[int, float], ...]
+    pipe: float
+    gather: float
+    gather_floor: float
+    gather_sources: int
+    inject_core: float
+    absorb_core: float
+    inject_dram: float
+    dram_ports: int
+    dram_channels: int
+    dram_channel: float
+    link: float
+    dram_links: int
+    read_latency: float
+    in_flight: int
+    hop_latency: float
+    eth: float
+    eth_links: int
+    host: float
+    switch_cycles: float
+    microbatch_cycles: float
+    prologue_cycles: float
+
+
+@cache
+def rates_of(target: Target) -> Rates:
+    """The rates of a target with cores.  Raises E0101 for one without."""
+    if target.grid is None or not target.noc_packets:
+        raise Error("E0101", f"target {target.name} has no cores whose time could be estimated")
+    table = _table(target.arch)
+    known = {field.name for field in fields(Rates)}
+    return Rates(
+        clock_hz=target.clock_hz,
+        packets=target.noc_packets,
+        pipe=target.noc_bytes_per_cycle,
+        link=target.noc_link_bytes_per_cycle,
+        dram_ports=max(target.dram_ports, 1),
+        dram_channels=target.dram_channels,
+        dram_channel=target.dram_bytes_per_cycle,
+        eth=target.eth_bytes_per_cycle,
+        eth_links=target.eth_links,
+        host=table["pcie_bytes_per_second"] / target.clock_hz,
+        **{key: value for key, value in table.items() if key in known},
+    )
+
+
+@cache
+def machine(chip: Chip) -> Target:
+    """The target a netlist was placed for: the one of its name, or else its architecture with the netlist's grid and DRAM.  Raises E0101."""
+    if chip.target in target_names():
+        found = load_target(chip.target)
+        if (found.arch, found.grid) == (chip.arch, chip.grid):
+            return found
+    if chip.grid is None or chip.arch not in arch_names():
+        raise Error("E0101", f"target '{chip.target[:40]}' has no cores whose time could be estimated")
+    raw = {"name": chip.target, "arch": chip.arch, "chips": chip.chips, "grid": list(chip.grid), "dram_channels": chip.dram_channels}
+    return target_of(complete(raw, f"target {chip.target[:40]}"), f"target {chip.target[:40]}")
+
+
+@cache
+def _table(arch: str) -> dict[str, Any]:
+    """Figures of an architecture; those of wormhole_b0 where it has none of its own."""
+    text = (resources.files("ttc.runtime.perf") / "data" / "movement.yaml").read_text(encoding="utf-8")
+    table: dict[str, Any] = yaml.safe_load(text)
+    return {**table["wormhole_b0"], **table.get(arch, {})}
