@@ -9,12 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from types import MappingProxyType
 
 from ttc.dialects.core.plain import Plain
 
 Lines = Mapping[str, int]
-NO_LINES: Lines = MappingProxyType({})
 Pair = tuple[int, int]
 
 
@@ -53,7 +51,7 @@ class BudaQueue:
     type: str | None = None
     layout: str | None = None
     alias: str = ""
-    lines: Lines = field(default=NO_LINES, compare=False, repr=False)
+    lines: Lines = field(default_factory=dict, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +89,7 @@ class BudaOp:
     pads: Mapping[int, tuple[int, int, float]] = field(default_factory=dict)
     unpads: Mapping[int, Pair] = field(default_factory=dict)
     attributes: Mapping[str, Plain] = field(default_factory=dict)
-    lines: Lines = field(default=NO_LINES, compare=False, repr=False)
+    lines: Lines = field(default_factory=dict, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +100,7 @@ class BudaGraph:
     target_devices: tuple[int, ...] | None = None
     input_count: int | None = None
     ops: tuple[BudaOp, ...] = ()
-    lines: Lines = field(default=NO_LINES, compare=False, repr=False)
+    lines: Lines = field(default_factory=dict, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +118,7 @@ class QueueSetting:
     global_rdptr_autoinc: str | None = None
     global_wrptr_autoinc: str | None = None
     read_only: str | None = None
-    lines: Lines = field(default=NO_LINES, compare=False, repr=False)
+    lines: Lines = field(default_factory=dict, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +142,7 @@ class BudaProgram:
 
     name: str
     instructions: tuple[BudaInstruction, ...] = ()
-    lines: Lines = field(default=NO_LINES, compare=False, repr=False)
+    lines: Lines = field(default_factory=dict, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,9 +157,10 @@ class SubOp:
     ublock: Pair | None = None
     pop: tuple[str, ...] = ()
     pop_last: tuple[str, ...] = ()
+    zero_point: float | None = None
     input_tms: Mapping[int, tuple[Tm, ...]] = field(default_factory=dict)
     attributes: Mapping[str, Plain] = field(default_factory=dict)
-    lines: Lines = field(default=NO_LINES, compare=False, repr=False)
+    lines: Lines = field(default_factory=dict, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +172,7 @@ class FusedOp:
     intermediates: int | None = None
     custom_kernel_path: str | None = None
     schedules: tuple[tuple[SubOp, ...], ...] = ()
-    lines: Lines = field(default=NO_LINES, compare=False, repr=False)
+    lines: Lines = field(default_factory=dict, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,7 +180,7 @@ class BudaNetlist:
     """A whole file.
 
     archs: as written, in small letters; sections: names of all top-level sections in file order, as the order has a meaning;
-    extra: sections the format does not define (such as `test-config`), as plain values.
+    extra: sections the format does not define (such as `test-config`), as plain values; source: the name of the file.
     """
 
     archs: tuple[str, ...] = ()
@@ -191,4 +190,5 @@ class BudaNetlist:
     fused_ops: Mapping[str, FusedOp] = field(default_factory=dict)
     sections: tuple[str, ...] = ()
     extra: Mapping[str, Plain] = field(default_factory=dict)
-    lines: Lines = field(default=NO_LINES, compare=False, repr=False)
+    lines: Lines = field(default_factory=dict, compare=False, repr=False)
+    source: str = field(default="netlist", compare=False, repr=False)

@@ -1,0 +1,238 @@
+"""YAML as the Buda format uses it: maps, lists and texts with their lines, out of a file that is not trusted.
+
+Scalars stay texts: what they mean depends on the field that holds them.  Tags and types of YAML play no part, an alias stands for the very
+node it names (its size counts again each time), and a key stands once in a map, but for those of MERGED;
+a second one is left out and noted in `twice`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from ttc.dialects.core.errors import Error
+
+MAX_BYTES = 64 << 20
+MAX_DEPTH = 32
+MAX_NODES = 4_000_000
+"""Limits of a file: its size, how deep maps and lists nest, and how many there are of maps, lists and scalars, aliases expanded."""
+NULLS = frozenset(("", "~", "null", "Null", "NULL", "None"))
+"""Plain scalars that say that there is no value."""
+
+MERGED = ("kernel_broadcast", "kernel_broadcast_per_t")
+"""Keys that may stand several times in a map, each with a map of its own entries: netlists do so."""
+
+
+@dataclass(slots=True)
+class Table:
+    """A map: values by key, the line of each key, and its own line, all from 1."""
+
+    line: int
+    values: dict[str, Node] = field(default_factory=dict)
+    lines: dict[str, int] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Items:
+    """A list: values, and the line of each."""
+
+    line: int
+    values: list[Node] = field(default_factory=list)
+    lines: list[int] = field(default_factory=list)
+
+
+class Quoted(str):
+    """A scalar in quotes: a text, even if it looks like a number."""
+
+    __slots__ = ()
+
+
+Node: TypeAlias = "Table | Items | str | None"
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A file.  name: what messages call it; root: None if it is empty; twice: (key, line, line of the first) of keys written again."""
+
+    name: str
+    root: Node
+    twice: tuple[tuple[str, int, int], ...] = ()
+
+
+def read_document(source: Path | bytes, name: str | None = None) -> Document:
+    """The document in a file or in its bytes.  Raises E0102 if it cannot be read, E0611 if it is not YAML in UTF-8 or passes a limit."""
+    name = name or (str(source) if isinstance(source, Path) else "netlist")
+    data = _bytes_of(source) if isinstance(source, Path) else source
+    if len(data) > MAX_BYTES:
+        raise Error("E0611", f"more than {MAX_BYTES >> 20} MB", where=name)
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise Error("E0611", f"not text in UTF-8: byte 0x{data[error.start]:02x}", where=f"{name}:{line}") from None
+    return _Composer(name).document(_events(text, name))
+
+
+def _bytes_of(path: Path) -> bytes:
+    try:
+        if not path.is_file():
+            raise Error("E0102", f"{path} is {'not a regular file' if path.exists() else 'missing'}")
+        with path.open("rb") as file:
+            return file.read(MAX_BYTES + 1)
+    except (OSError, ValueError) as error:
+        raise Error("E0102", f"cannot read {path}: {getattr(error, 'strerror', None) or error}") from None
+
+
+def _events(text: str, name: str) -> Iterator[Any]:
+    import yaml
+
+    # libyaml is twenty times as fast as the parser in Python, but PyYAML may have been built without it
+    loader = yaml.cyaml.CParser(text) if yaml.__with_libyaml__ else yaml.SafeLoader(text)
+    try:
+        while True:
+            event = loader.get_event()
+            if event is None:
+                return
+            yield event
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        where = name if mark is None else f"{name}:{mark.line + 1}"
+        message = " ".join(part for part in (error.context, error.problem) if part)
+        raise Error("E0611", f"not YAML: {message}", where=where, hint=_hint(text, mark)) from None
+    except yaml.YAMLError as error:
+        position = getattr(error, "position", 0)
+        line = text.count("\n", 0, position if isinstance(position, int) else 0) + 1
+        reason = getattr(error, "reason", None) or "unreadable"
+        raise Error("E0611", f"not YAML: {reason}", where=f"{name}:{line}") from None
+
+
+def _hint(text: str, mark: Any) -> str | None:
+    if mark is None:
+        return None
+    lines = text.split("\n", mark.line + 1)
+    if mark.line < len(lines) and "\t" in lines[mark.line]:
+        return "indent with spaces: YAML does not take tabs"
+    return "the file ends inside a list or map: is it cut off?" if mark.line + 1 >= len(lines) else None
+
+
+class _Composer:
+    """Puts nodes together from the events of the parser."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.nodes = 0
+        self.twice: list[tuple[str, int, int]] = []
+        self.anchors: dict[str, tuple[Node, int]] = {}
+
+    def document(self, events: Iterator[Any]) -> Document:
+        """The one document of the stream."""
+        from yaml import AliasEvent, DocumentStartEvent, MappingStartEvent, ScalarEvent, SequenceStartEvent
+
+        documents, root = 0, None
+        for event in events:
+            kind = type(event)
+            if kind is DocumentStartEvent:
+                documents += 1
+                if documents > 1:
+                    raise Error("E0611", "a second document in one file", where=f"{self.name}:{event.start_mark.line + 1}")
+            elif kind is MappingStartEvent or kind is SequenceStartEvent:
+                root = self.collection(event, events)
+            elif kind is ScalarEvent:
+                root = self.scalar(event)
+            elif kind is AliasEvent:
+                self.alias(event)
+        return Document(self.name, root, tuple(self.twice))
+
+    def collection(self, opened: Any, events: Iterator[Any]) -> Node:
+        """The map or list that an event opens, with all in it: no recursion, as the depth of the file is not ours to choose."""
+        from yaml import AliasEvent, MappingStartEvent, ScalarEvent, SequenceEndEvent, SequenceStartEvent
+
+        stack: list[tuple[Table | Items, str | None, int, str | None, int]] = []  # with the key that waits, its line, anchor, nodes before
+        line = opened.start_mark.line + 1
+        node: Table | Items = Table(line) if type(opened) is MappingStartEvent else Items(line)
+        key: str | None = None
+        key_line, anchor, before = 0, opened.anchor, self.nodes
+        for event in events:
+            kind = type(event)
+            line = event.start_mark.line + 1
+            if kind is ScalarEvent:
+                value: Node = self.scalar(event)
+            elif kind is MappingStartEvent or kind is SequenceStartEvent:
+                stack.append((node, key, key_line, anchor, before))
+                if len(stack) >= MAX_DEPTH:
+                    raise self.limit(f"maps and lists nest deeper than {MAX_DEPTH}", line)
+                if type(node) is Table and key is None:
+                    raise Error("E0611", "a key is a map or a list, not a name", where=f"{self.name}:{line}")
+                node = Table(line) if kind is MappingStartEvent else Items(line)
+                key, anchor, before = None, event.anchor, self.nodes
+                self.count(1, line)
+                continue
+            elif kind is AliasEvent:
+                value = self.alias(event)
+            else:  # the end of this map or list
+                if anchor is not None:
+                    self.anchors[anchor] = (node, self.nodes - before + 1)
+                if not stack:
+                    return node
+                value, line = node, node.line
+                node, key, key_line, anchor, before = stack.pop()
+            if type(node) is Items:
+                node.values.append(value)
+                node.lines.append(line)
+            elif key is None:
+                key, key_line = self.name_of(value, line), line
+            else:
+                self.enter(node, key, key_line, value)
+                key = None
+        raise Error("E0611", "the file ends inside a list or map", where=self.name)
+
+    def enter(self, table: Any, key: str, line: int, value: Node) -> None:
+        """A pair of a map."""
+        if key in table.values:
+            known = table.values[key]
+            if key in MERGED and isinstance(known, Table) and isinstance(value, Table) and not known.values.keys() & value.values.keys():
+                known.values.update(value.values)
+                known.lines.update(value.lines)
+                return
+            self.twice.append((key, line, table.lines[key]))
+            return
+        table.values[key] = value
+        table.lines[key] = line
+
+    def name_of(self, value: Node, line: int) -> str:
+        """A key, from a scalar."""
+        if isinstance(value, Table | Items):
+            raise Error("E0611", "a key is a map or a list, not a name", where=f"{self.name}:{line}")
+        return "" if value is None else str(value)
+
+    def scalar(self, event: Any) -> str | None:
+        """A text; None where there is no value."""
+        self.nodes += 1
+        if self.nodes > MAX_NODES:
+            raise self.limit(f"more than {MAX_NODES} values", event.start_mark.line + 1)
+        text: str = event.value
+        value = (None if text in NULLS else text) if event.implicit[0] else Quoted(text)
+        if event.anchor is not None:
+            self.anchors[event.anchor] = (value, 1)
+        return value
+
+    def alias(self, event: Any) -> Node:
+        """The node that an alias names; all of it counts again, so that few lines cannot stand for billions."""
+        line = event.start_mark.line + 1
+        if event.anchor not in self.anchors:
+            raise Error("E0611", f"alias '*{event.anchor}' names no node before it", where=f"{self.name}:{line}")
+        node, size = self.anchors[event.anchor]
+        self.count(size, line)
+        return node
+
+    def count(self, nodes: int, line: int) -> None:
+        """Charge for nodes."""
+        self.nodes += nodes
+        if self.nodes > MAX_NODES:
+            raise self.limit(f"more than {MAX_NODES} values, aliases expanded", line)
+
+    def limit(self, message: str, line: int) -> Error:
+        """A file larger than any netlist."""
+        return Error("E0611", message, where=f"{self.name}:{line}")
