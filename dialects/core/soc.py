@@ -20,7 +20,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ttc.dialects.core.errors import Error, nearest
-from ttc.dialects.core.target_fields import MAX_BYTES, MAX_GRID, integer, items
+from ttc.dialects.core.target_fields import MAX_BYTES, MAX_GRID, MAX_PORTS, integer, items
 
 Node = tuple[int, int]
 """(x, y) of a node of the NoC."""
@@ -29,7 +29,6 @@ REQUIRED = ("grid", "dram", "functional_workers", "worker_l1_size", "dram_bank_s
 IGNORED = ("arc", "pcie", "router_only", "physical", "eth_l1_size")
 OPTIONAL = ("eth", "harvested_workers", "features")
 MAX_NODES = MAX_GRID * MAX_GRID
-MAX_PORTS = 64
 HALF_TILE_BYTES = 4096
 """Bytes of the destination register for each tile of 16-bit values that half of it holds."""
 
@@ -87,12 +86,15 @@ class _Reader:
             "name": name,
             "arch": self.value("arch_name", _arch, self.raw["arch_name"]),
             "chips": 1,
-            "grid": (len(rows), columns),
+            "grid": (len(rows), len(columns)),
             "rows": rows,
+            "columns": columns,
             "l1_bytes": self.value("worker_l1_size", integer(1, MAX_BYTES), self.raw["worker_l1_size"]),
             "dram_channels": len(channels),
             "dram_channel_bytes": self.value("dram_bank_size", integer(1, MAX_BYTES), self.raw["dram_bank_size"]),
             "dram_ports": len(channels[0]),
+            "dram_nodes": channels,
+            "noc_size": size,
             "eth_links": len(eth),
         }
         return found | self.features(rows), len(workers | harvested)
@@ -128,8 +130,8 @@ class _Reader:
             if shared:
                 raise self.error(field, f"names node {shared[0][0]}-{shared[0][1]}, which is a worker")
 
-    def grid(self, workers: set[Node], harvested: set[Node]) -> tuple[tuple[int, ...], int]:
-        """Rows (NoC y) and number of columns of the workers, which form a rectangle of whole rows."""
+    def grid(self, workers: set[Node], harvested: set[Node]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """Rows (NoC y) and columns (NoC x) of the workers, which form a rectangle of whole rows."""
         if not workers:
             raise self.error("functional_workers", "leaves no worker")
         columns, rows = sorted({x for x, _ in workers}), sorted({y for _, y in workers})
@@ -139,7 +141,7 @@ class _Reader:
         off = {y for _, y in harvested}
         if not off.isdisjoint(rows) or len(harvested) != len(off) * len(columns) or {x for x, _ in harvested} - set(columns):
             raise self.error("harvested_workers", "does not name whole rows", "a row that is off is off in every column")
-        return tuple(rows), len(columns)
+        return tuple(rows), tuple(columns)
 
     def features(self, rows: tuple[int, ...]) -> dict[str, Any]:
         """What the features tell: tiles of the destination register, and whether coordinates are translated (then any row can be off)."""

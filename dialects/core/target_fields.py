@@ -15,6 +15,10 @@ Reader = Callable[[Any], Any]
 
 MAX_GRID = 64
 MAX_BYTES = 1 << 48
+MAX_CHANNELS = 1024
+MAX_PORTS = 64
+MAX_CHIPS = 1024
+MAX_LINKS = 1024
 NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]{0,63}")
 REQUIRED = ("name", "arch", "chips", "grid", "tile", "kernels", "formats")
 
@@ -56,6 +60,11 @@ def check_whole(found: dict[str, Any], where: str) -> None:
     require(found["l1_usable_bytes"] <= found["l1_bytes"], "l1_usable_bytes", "exceeds l1_bytes")
     require(found.get("dram_reserved_bytes", 0) < found["dram_channel_bytes"], "dram_reserved_bytes", "leaves nothing of a channel")
     require(len(found.get("rows", ())) == grid[0], "rows", f"names {len(found.get('rows', ()))} rows, but the grid has {grid[0]}")
+    reserved, channels = found.get("host_reserved_bytes", ()), found.get("host_channels", 0)
+    require(len(reserved) in (0, channels), "host_reserved_bytes", f"has {len(reserved)} sizes for {channels} channels")
+    require(max(reserved, default=0) <= found.get("host_channel_bytes", 0), "host_reserved_bytes", "exceeds host_channel_bytes")
+    beyond = [link for link in found.get("links", ()) if link[1] >= found["chips"]]
+    require(not beyond, "links", f"names chip {beyond[0][1] if beyond else ''}, but there are {found['chips']}")
 
 
 # ---- kinds of values ---------------------------------------------------------------------------------------------------------------------
@@ -161,6 +170,37 @@ def _rows(raw: Any) -> tuple[int, ...]:
     return items(raw, integer(0, MAX_GRID - 1), MAX_GRID)
 
 
+def _node(raw: Any) -> tuple[int, int]:
+    if not isinstance(raw, list | tuple) or len(raw) != 2:
+        raise ValueError("it takes nodes as [x, y]")
+    side = integer(0, MAX_GRID - 1)
+    return side(raw[0]), side(raw[1])
+
+
+def _nodes(raw: Any) -> tuple[tuple[tuple[int, int], ...], ...]:
+    return items(raw, lambda ports: items(ports, _node, MAX_PORTS, 1), MAX_CHANNELS)
+
+
+def _reserved(raw: Any) -> tuple[int, ...]:
+    if not isinstance(raw, list | tuple) or len(raw) > MAX_CHANNELS:
+        raise ValueError("it takes a size for each channel")
+    return tuple(_BYTES(size) for size in raw)
+
+
+def _links(raw: Any) -> tuple[tuple[int, int, int], ...]:
+    chip, count = integer(0, MAX_CHIPS - 1), integer(1, MAX_LINKS)
+
+    def link(item: Any) -> tuple[int, int, int]:
+        if not isinstance(item, list | tuple) or len(item) != 3 or chip(item[0]) >= chip(item[1]):
+            raise ValueError("it takes [chip, chip, number of links], the lower chip first")
+        return item[0], item[1], count(item[2])
+
+    found = items(raw, link, MAX_CHIPS * 8)
+    if len({pair[:2] for pair in found}) != len(found):
+        raise ValueError("it names two chips twice")
+    return found
+
+
 def _formats(raw: Any) -> tuple[str, ...]:
     return items(raw, word(tuple(FORMATS)), len(FORMATS), 1)
 
@@ -170,29 +210,36 @@ _RATE = number(0.0, 1e15)
 READERS: dict[str, Reader] = {
     "name": _name,
     "arch": _name,
-    "chips": integer(1, 1024),
+    "chips": integer(1, MAX_CHIPS),
     "grid": _grid,
     "tile": _tile,
     "kernels": word(KERNELS),
     "formats": _formats,
     "chip": _label,
     "rows": _rows,
+    "columns": _rows,
     "harvestable_rows": _rows,
     "clock_hz": number(1e6, 1e11),
     "l1_bytes": _BYTES,
     "l1_usable_bytes": _BYTES,
     "dst_tiles": integer(0, 1024),
     "wide_accumulation": _flag,
-    "dram_channels": integer(0, 1024),
+    "dram_channels": integer(0, MAX_CHANNELS),
     "dram_channel_bytes": _BYTES,
     "dram_reserved_bytes": _BYTES,
-    "dram_ports": integer(0, 64),
+    "dram_ports": integer(0, MAX_PORTS),
+    "dram_nodes": _nodes,
     "dram_channel_bytes_per_second": _RATE,
     "alignment_bytes": _alignment,
+    "host_channels": integer(0, 64),
+    "host_channel_bytes": _BYTES,
+    "host_reserved_bytes": _reserved,
+    "noc_size": _grid,
     "noc_link_bytes_per_cycle": _RATE,
     "noc_bytes_per_cycle": _RATE,
     "noc_packets": _packets,
-    "eth_links": integer(0, 1024),
+    "eth_links": integer(0, MAX_LINKS),
+    "links": _links,
     "eth_bytes_per_cycle": _RATE,
     "max_input_queues": integer(0, 1024),
 }

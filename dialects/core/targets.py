@@ -31,20 +31,24 @@ class Target:
         kernels: kernel set, `fused` or `buda`.
         formats: data formats it stores and computes.
         chip: name of the silicon, for people.
-        rows: NoC y of each row of the grid.
+        rows, columns: NoC y of each row of the grid, NoC x of each column.
         harvestable_rows: those that a chip can do without.
         clock_hz: of the worker cores.
         l1_bytes, l1_usable_bytes: of one core; what op buffers may take of it.
         dst_tiles: tiles of 16-bit values that half of the destination register holds.
         wide_accumulation: whether the destination register can hold 32-bit values, in half as many tiles.
         dram_channels, dram_channel_bytes, dram_reserved_bytes: channels, size of each, bytes at its bottom that are not ours.
-        dram_ports: NoC nodes of a channel.
+        dram_ports, dram_nodes: NoC nodes of a channel: how many, and where (x, y) they are, channel by channel.
         dram_channel_bytes_per_second: best measured, of one channel.
         alignment_bytes: of DRAM addresses and tiles.
+        host_channels, host_channel_bytes: of the host's memory that the chip reads and writes.
+        host_reserved_bytes: at the top of each such channel, not ours.
+        noc_size: columns and rows of nodes.
         noc_link_bytes_per_cycle: of one link between neighbours.
         noc_bytes_per_cycle: of one op-to-op pipe.
         noc_packets: (bytes of a packet, bytes a cycle) by growing packets.
         eth_links, eth_bytes_per_cycle: Ethernet links of a chip, and the rate of one.
+        links: between the chips: (chip, chip, number of Ethernet links), the lower chip first.
         max_input_queues: DRAM queues one core may read.
     """
 
@@ -57,6 +61,7 @@ class Target:
     formats: tuple[str, ...]
     chip: str = ""
     rows: tuple[int, ...] = ()
+    columns: tuple[int, ...] = ()
     harvestable_rows: tuple[int, ...] = ()
     clock_hz: float = 1e9
     l1_bytes: int = 0
@@ -67,13 +72,19 @@ class Target:
     dram_channel_bytes: int = 0
     dram_reserved_bytes: int = 0
     dram_ports: int = 0
+    dram_nodes: tuple[tuple[tuple[int, int], ...], ...] = ()
     dram_channel_bytes_per_second: float = 0.0
     alignment_bytes: int = 64
+    host_channels: int = 0
+    host_channel_bytes: int = 0
+    host_reserved_bytes: tuple[int, ...] = ()
+    noc_size: tuple[int, int] | None = None
     noc_link_bytes_per_cycle: float = 0.0
     noc_bytes_per_cycle: float = 0.0
     noc_packets: tuple[tuple[int, float], ...] = ()
     eth_links: int = 0
     eth_bytes_per_cycle: float = 0.0
+    links: tuple[tuple[int, int, int], ...] = ()
     max_input_queues: int = 0
 
     @property
@@ -194,8 +205,9 @@ def complete(raw: dict[str, Any], where: str, workers: int | None = None) -> dic
     if "dram_reserved_bytes" not in raw:
         cores = own["grid"][0] * own["grid"][1] if workers is None else workers
         found["dram_reserved_bytes"] = reserved_bytes(str(arch), head["dram_channels"], cores)
-    if "rows" not in raw:
-        found["rows"] = own["rows"][: head["grid"][0]]
+    for key, count in (("rows", head["grid"][0]), ("columns", head["grid"][1]), ("dram_nodes", head["dram_channels"])):
+        if key not in raw:
+            found[key] = own[key][:count]
     return found
 
 

@@ -10,7 +10,7 @@ from ttc.dialects.core.errors import Error
 from ttc.dialects.core.formats import FORMATS
 from ttc.dialects.netlist.check_graphs import check_blocking
 from ttc.dialects.netlist.check_work import type_problem
-from ttc.dialects.netlist.model import Netlist, Queue
+from ttc.dialects.netlist.model import Chip, Host, Netlist, Queue
 from ttc.dialects.netlist.sizes import queue_buffer_bytes, tile_shape
 from ttc.dialects.netlist.violations import Findings
 
@@ -20,7 +20,6 @@ UPDATABLE = ("state", "parameter")
 STORED = ("state", "parameter", "constant")
 """Kinds whose first value an archive holds."""
 HOST_BYTES = 1 << 48
-HOST_CHANNELS = 16
 ALWAYS = (0, 1 << 62)
 
 
@@ -40,6 +39,7 @@ def check_queues(netlist: Netlist, found: Findings) -> None:
         if _check_size(queue, netlist, where, found):
             _collect_ranges(queue, netlist, ranges, found)
     _check_counts(netlist, found)
+    _check_reach(netlist, found)
     for (space, chip, channel), members in ranges.items():
         place = f"channel {channel} of chip {chip}" if space == "dram" else f"host memory {channel}"
         _check_overlaps(members, place, found)
@@ -144,12 +144,11 @@ class Range:
 def _collect_ranges(queue: Queue, netlist: Netlist, ranges: dict[tuple[str, int, int], list[Range]], found: Findings) -> None:
     chip = netlist.chip
     dram = queue.location == "dram"
-    channels, low, high = (
-        (chip.dram_channels, chip.dram_reserved_bytes, chip.dram_channel_bytes) if dram else (HOST_CHANNELS, 0, HOST_BYTES)
-    )
+    channels = chip.dram_channels if dram else chip.host_channels + 1
     where = f"queue '{queue.name}'"
     for channel, address in queue.buffers:
         end = address + queue.buffer_bytes
+        low, high = _usable(channel, queue.location, chip)
         if not found.require(0 <= channel < channels, "E0605", where, f"there is no {queue.location} channel {channel}"):
             continue
         message = f"address {address} is not a multiple of {chip.alignment_bytes}"
@@ -158,6 +157,31 @@ def _collect_ranges(queue: Queue, netlist: Netlist, ranges: dict[tuple[str, int,
         if found.require(low <= address and end <= high, "E0605", where, message) and queue.buffer_bytes:
             key = (queue.location, queue.chip if dram else 0, channel)
             ranges[key].append(Range(address, end, queue.lifetime or ALWAYS, queue.name))
+
+
+def _usable(channel: int, location: str, chip: Chip) -> tuple[int, int]:
+    """First and last address of a channel that queues may take, the last not included."""
+    if location == "dram":
+        return chip.dram_reserved_bytes, chip.dram_channel_bytes
+    return 0, chip.host_channel_bytes if channel < chip.host_channels else HOST_BYTES
+
+
+def _check_reach(netlist: Netlist, found: Findings) -> None:
+    """Cores read and write what their chip reaches: queues in its own DRAM (written: in any chip's), and in its channels of host memory."""
+    for graph in netlist.graphs.values() if netlist.chip.grid is not None else ():
+        on_device = {op.name: op for op in graph.ops if not isinstance(op.place, Host)}
+        read = {(op.name, name) for op in on_device.values() for name in op.inputs}
+        for op, name in sorted(read | {write for write in graph.writes if write[0] in on_device}):
+            queue = netlist.queues.get(name)
+            if queue is None or found.many:
+                continue
+            private = queue.location == "host" and any(channel >= netlist.chip.host_channels for channel, _ in queue.buffers)
+            message = f"cores cannot reach queue '{name}', which lies in memory of the program alone"
+            found.require(not private, "E0605", f"op '{op}'", message, "place it in a channel that the chip reaches")
+            known = 0 <= graph.chip < netlist.chip.chips and 0 <= queue.chip < netlist.chip.chips
+            far = known and queue.location == "dram" and queue.chip != graph.chip and (op, name) in read
+            message = f"of chip {graph.chip} reads queue '{name}' in the DRAM of chip {queue.chip}"
+            found.require(not far, "E0605", f"op '{op}'", message, "write it to a queue on the reader's chip")
 
 
 def _check_overlaps(ranges: list[Range], place: str, found: Findings) -> None:

@@ -57,8 +57,12 @@ def _check_chip(chip: Chip, found: Findings) -> None:
     require(1 <= power <= MAX_ALIGNMENT and power & (power - 1) == 0, f"alignment {power} is not a power of two")
     sizes = (
         chip.l1_usable_bytes, chip.dst_tiles, chip.dram_channels, chip.dram_channel_bytes, chip.dram_reserved_bytes, chip.max_input_queues,
+        chip.host_channels, chip.host_channel_bytes,
     )  # fmt: skip
     require(all(0 <= n <= MAX_BYTES for n in sizes), "a size is negative or impossible")
+    joined = [link[:2] for link in chip.links]
+    sound = all(0 <= a < b < chip.chips and 1 <= count <= MAX_CHIPS for a, b, count in chip.links) and len(set(joined)) == len(joined)
+    require(sound, "its links name a chip that is not there, or two chips twice")
     unknown = [name for name in chip.formats if name not in FORMATS]
     require(not unknown, f"there is no data format {unknown[:1]}")
 

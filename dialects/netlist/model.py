@@ -87,7 +87,7 @@ class Queue:
         grid: rows and columns of buffers; each buffer is one core's share of an entry.
         blocking: of one buffer; None in row layout.
         buffers: (channel, address) of each buffer, row-major; addresses in bytes.
-        buffer_bytes: size of each, all entries (`sizes.queue_buffer_bytes`).
+        buffer_bytes: size of each, header and all entries (`sizes.queue_buffer_bytes`).
         key: archive tensor that fills it (parameter, constant, state).
         lifetime: first and last epoch in which it must hold its value; None: always (parameters, constants and states).
             An epoch is numbered by its `execute`, counted from 0 through the text of its program.
@@ -207,6 +207,9 @@ class Chip:
 
     grid: rows and columns of cores; bytes and the rest as in `core.targets.Target`.  Zero or None where the target has no such thing
     (`host`).
+    host_channels, host_channel_bytes: of the host's memory that the chip reads and writes.  The channel after them, `host_channels`, is
+    memory of the program alone, without a limit.
+    links: (chip, chip, number of Ethernet links between them), the lower chip first.
     """
 
     target: str
@@ -223,6 +226,9 @@ class Chip:
     max_input_queues: int
     formats: tuple[str, ...]
     wide_accumulation: bool = True
+    host_channels: int = 0
+    host_channel_bytes: int = 0
+    links: tuple[tuple[int, int, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,8 +26,13 @@ def tile_shape(layout: str) -> tuple[int, int] | None:
     return int(found[1]), int(found[2])
 
 
+def queue_header_bytes(chip: Chip) -> int:
+    """Bytes before the entries of each buffer of a queue, which hold its pointers: one unit of alignment; none where there is no DRAM."""
+    return chip.alignment_bytes if chip.dram_channels else 0
+
+
 def queue_buffer_bytes(tensor: TensorType, entries: int, blocking: Blocking | None, chip: Chip) -> int:
-    """Bytes of one buffer of a queue, all entries; 0 if its size depends on data.
+    """Bytes of one buffer of a queue, its header and all entries; 0 if its size depends on data.
 
     blocking: of one buffer; None in row layout, where one buffer holds whole entries.
     Raises E0602 if blocking and layout do not go together.
@@ -38,10 +43,10 @@ def queue_buffer_bytes(tensor: TensorType, entries: int, blocking: Blocking | No
             raise Error("E0602", "a tensor in row layout has no blocks")
         if -1 in tensor.shape:
             return 0
-        return entries * format_named(tensor.format).size_bytes(tensor.shape)
+        return queue_header_bytes(chip) + entries * format_named(tensor.format).size_bytes(tensor.shape)
     if blocking is None:
         raise Error("E0602", f"a tensor in layout {tensor.layout} needs blocks")
-    return entries * blocking.tiles * tile_bytes(tensor.format, tile, chip)
+    return queue_header_bytes(chip) + entries * blocking.tiles * tile_bytes(tensor.format, tile, chip)
 
 
 def steps_along(tiles: int, cores: int, block: int) -> int | None:

@@ -27,7 +27,7 @@ class SizeQueues(Pass):
         netlist.queue() {kind = "input", sym = "x", type = "queue", tensor = !tile.tensor<"32x64xFloat32", "tiles(32, 32)">} : () -> ()
     After:
         netlist.queue() {
-            blocking = #netlist.blocking<t = 1, mblock = [1, 1], ublock = [1, 1]>, buffer_bytes = 4128, chip = 0, entries = 1,
+            blocking = #netlist.blocking<t = 1, mblock = [1, 1], ublock = [1, 1]>, buffer_bytes = 4160, chip = 0, entries = 1,
             grid = [1, 2], kind = "input", location = "dram", sym = "x", type = "queue",
                 tensor = !tile.tensor<"32x64xFloat32", "tiles(32, 32)">} : () -> ()
     Missed:

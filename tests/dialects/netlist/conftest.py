@@ -8,6 +8,8 @@ from ttc.dialects.core.plain import Function, TensorType, Work
 from ttc.dialects.netlist.model import Argument, Blocking, Buffer, Chip, Graph, Grid, Host, Instruction, Netlist, Op, Program, Queue
 
 TILE_BYTES = 32 * 32 * 4 + 32
+HEADER = 32
+"""Bytes before the entries of a buffer of a queue."""
 SHAPE = (1, 64, 128)
 TILED = TensorType(SHAPE, "Float32", "tiles(32, 32)")
 ROWS = TensorType(SHAPE, "Float32")
@@ -44,14 +46,14 @@ def queue(name: str, kind: str, addresses: tuple[tuple[int, int], ...], **fields
     """Over 2 x 2 buffers of 1 x 2 tiles, in DRAM, with two entries."""
     given = {
         "type": "queue", "source": "HOST", "tensor": TILED, "entries": 2, "location": "dram", "chip": 0, "grid": (2, 2),
-        "blocking": Blocking(1, (1, 1), (1, 2)), "buffers": addresses, "buffer_bytes": 2 * 2 * TILE_BYTES,
+        "blocking": Blocking(1, (1, 1), (1, 2)), "buffers": addresses, "buffer_bytes": HEADER + 2 * 2 * TILE_BYTES,
     }  # fmt: skip
     return Queue(name=name, kind=kind, **{**given, **fields})
 
 
 def spread(slot: int) -> tuple[tuple[int, int], ...]:
     """Addresses of four buffers over two channels."""
-    size = 2 * 2 * TILE_BYTES
+    size = HEADER + 2 * 2 * TILE_BYTES
     return tuple((i % 2, BASE + (2 * slot + i // 2) * size) for i in range(4))
 
 
@@ -70,7 +72,7 @@ def netlist() -> Netlist:
         (device_op("b", ("e",), unary(TILED, "tile.relu"), 0), device_op("c", ("b",), unary(TILED, "tile.exp"), 2)), (("c", "y"),),
     )  # fmt: skip
     count = Graph("count", 0, 1, (device_op("d", ("s",), unary(TILED, "tile.neg"), 0),), (("d", "s"),))
-    one_entry = {"type": "ram", "entries": 1, "buffer_bytes": 2 * TILE_BYTES}
+    one_entry = {"type": "ram", "entries": 1, "buffer_bytes": HEADER + 2 * TILE_BYTES}
     queues = [
         queue("x", "input", spread(0), lifetime=(0, 0)),
         queue("w", "parameter", spread(1), key="w", **one_entry),

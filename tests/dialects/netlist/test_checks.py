@@ -203,7 +203,7 @@ RULES: dict[str, tuple[str, Mutation]] = {
     "a work without results": ("E0609", works("d", NEG, Work("tile.exp", (0,), {}, ()))),
     "a stored queue without key": ("E0609", queue("w", key=None)),
     "an edge with a key": ("E0609", queue("e", key="e")),
-    "a parameter that is consumed": ("E0609", queue("w", type="queue", entries=2, buffer_bytes=4 * TILE, buffers=FAR)),
+    "a parameter that is consumed": ("E0609", queue("w", type="queue", entries=2, buffer_bytes=32 + 4 * TILE, buffers=FAR)),
     "an alignment that is no power of two": ("E0609", chip(alignment_bytes=48)),
     "negative cycles": ("E0609", op("d", cycles=-1)),
     # input queues
@@ -292,8 +292,8 @@ def test_loops_stretch_lifetimes(netlist: Netlist) -> None:
 
 def test_queue_bytes_count_all_entries(netlist: Netlist) -> None:
     blocking = Blocking(2, (1, 1), (1, 2))
-    assert queue_buffer_bytes(TILED, 3, blocking, netlist.chip) == 3 * 4 * (32 * 32 * 4 + 32)
-    assert queue_buffer_bytes(replace(TILED, layout="rows"), 3, None, netlist.chip) == 3 * 64 * 128 * 4
+    assert queue_buffer_bytes(TILED, 3, blocking, netlist.chip) == 32 + 3 * 4 * (32 * 32 * 4 + 32)
+    assert queue_buffer_bytes(replace(TILED, layout="rows"), 3, None, netlist.chip) == 32 + 3 * 64 * 128 * 4
     with pytest.raises(Error) as error:
         queue_buffer_bytes(TILED, 3, None, netlist.chip)
     assert error.value.code == "E0602"

@@ -29,8 +29,8 @@ def test_tiles_have_a_header_and_are_aligned(format: str, wormhole: int, blackho
 
 def test_buffers_hold_all_entries() -> None:
     blocking = Blocking(1, (2, 2), (2, 2))
-    assert queue_buffer_bytes(tiled(128, 128, format="Float16_b"), 64, blocking, WORMHOLE) == 16 * 2080 * 64
-    assert queue_buffer_bytes(TensorType((3, 5), "Float16_b"), 7, None, WORMHOLE) == 3 * 5 * 7 * 2
+    assert queue_buffer_bytes(tiled(128, 128, format="Float16_b"), 64, blocking, WORMHOLE) == 16 * 2080 * 64 + 32
+    assert queue_buffer_bytes(TensorType((3, 5), "Float16_b"), 7, None, WORMHOLE) == 3 * 5 * 7 * 2 + 32
     assert queue_buffer_bytes(TensorType((-1, 5), "Int64"), 7, None, WORMHOLE) == 0
 
 

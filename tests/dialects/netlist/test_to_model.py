@@ -43,7 +43,7 @@ from ttc.dialects.tile.eltwise import MapOp
 TILE = tile_type(Tile((64, 128), "Float32", (32, 32)))
 TENSOR = tensor_type(Spec((64, 128), np.dtype(np.float32)))
 BLOCKS = model.Blocking(1, (1, 1), (1, 2))
-BYTES = 2 * 4128
+BYTES = 32 + 2 * 4128
 CHIP = model.Chip("small", "wormhole_b0", 1, (4, 4), (32, 32), 1 << 20, 8, 2, 1 << 30, 1 << 20, 32, 4, ("Float32",))
 
 
