@@ -15,7 +15,11 @@ from ttc.runtime.tensors import TensorSource
 
 
 def check_program(netlist: Netlist, description: Description, tensors: Mapping[str, TensorSource]) -> None:
-    """Raises E06xx for a netlist that breaks a rule, E0703 for tensors or a description that do not fit it."""
+    """Raises E06xx for a netlist that breaks a rule, E0702 for one of Buda's kind, E0703 for what does not fit it."""
+    if netlist.positions != "order":
+        raise Error(
+            "E0702", "its programs set the positions in queues themselves", hint="run the Buda netlist it comes from: ttc netlist run"
+        )
     check_netlist(netlist)
     _check_tensors(netlist, description, tensors)
     _check_variables(description, tensors)

@@ -45,6 +45,8 @@ def attribute(value: object) -> Attribute:
     match value:
         case Attribute():
             return value
+        case None:
+            return builtin.NoneAttr()
         case bool():
             return builtin.IntegerAttr.from_bool(value)
         case int() | np.integer():
@@ -70,8 +72,10 @@ def _sequence_attribute(items: list[Any]) -> Attribute:
 
 
 def plain(value: Attribute) -> Any:
-    """The plain value of an attribute: int, bool, float, str, tuple, numpy dtype; other attributes as they are."""
+    """The plain value of an attribute: None, int, bool, float, str, tuple, numpy dtype; other attributes as they are."""
     match value:
+        case builtin.NoneAttr():
+            return None
         case builtin.IntegerAttr():
             return bool(value.value.data) if value.type == builtin.i1 else value.value.data
         case builtin.FloatAttr():
@@ -162,6 +166,8 @@ _ESCAPES = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n", "\v": "\\0B", "
 def value_text(value: object) -> str:
     """A plain value as `parse_value` reads it."""
     match value:
+        case None:
+            return "none"
         case bool():
             return "true" if value else "false"
         case float():
@@ -177,11 +183,11 @@ def value_text(value: object) -> str:
             return str(value)
 
 
-_WORDS = {"true": True, "false": False, "inf": float("inf"), "ninf": float("-inf"), "nan": float("nan")}
+_WORDS = {"none": None, "true": True, "false": False, "inf": float("inf"), "ninf": float("-inf"), "nan": float("nan")}
 
 
 def parse_value(parser: AttrParser) -> Any:
-    """Parse a plain value as the printer writes it: numbers, true, false, inf, ninf, nan, strings, lists, element types, attributes."""
+    """Parse a plain value as the printer writes it: numbers, none, true, false, inf, ninf, nan, strings, lists, element types, attributes."""
     if parser.parse_optional_characters("[") is not None:
         items: list[Any] = []
         while parser.parse_optional_characters("]") is None:

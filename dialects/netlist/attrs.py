@@ -73,6 +73,14 @@ class HostAttr(RecordAttr):
 
 
 @irdl_attr_definition
+class EthernetAttr(RecordAttr):
+    """An Ethernet core as a place: `#netlist.ethernet<chip = 1, ingress = [8], egress = [0]>`."""
+
+    name = "netlist.ethernet"
+    KIND = model.Ethernet
+
+
+@irdl_attr_definition
 class BlockingAttr(RecordAttr):
     """Blocks of one core: `#netlist.blocking<t = 1, mblock = [2, 4], ublock = [2, 4]>`."""
 
@@ -94,6 +102,14 @@ class ArgumentAttr(RecordAttr):
 
     name = "netlist.argument"
     KIND = model.Argument
+
+
+@irdl_attr_definition
+class SettingAttr(RecordAttr):
+    """How an execution uses a queue: `#netlist.setting<queue = "x", rd_ptr_local = "$l", rd_ptr_global = "$g", rd_ptr_autoinc = 1>`."""
+
+    name = "netlist.setting"
+    KIND = model.QueueSetting
 
 
 @irdl_attr_definition
@@ -126,7 +142,9 @@ def _is_pair(value: object) -> bool:
     return isinstance(value, tuple) and len(value) == 2 and all(type(x) is int for x in value)
 
 
-RECORDS: tuple[type[RecordAttr], ...] = (GridAttr, HostAttr, BlockingAttr, BufferAttr, ArgumentAttr, ChipAttr)
+RECORDS: tuple[type[RecordAttr], ...] = (
+    GridAttr, HostAttr, EthernetAttr, BlockingAttr, BufferAttr, ArgumentAttr, SettingAttr, ChipAttr,
+)  # fmt: skip
 _BY_KIND: dict[type, type[RecordAttr]] = {attr.KIND: attr for attr in RECORDS}
 
 

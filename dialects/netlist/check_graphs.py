@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from ttc.dialects.core.formats import FORMATS
 from ttc.dialects.core.numerics import ACCUMULATORS, FIDELITIES, PRECISIONS
 from ttc.dialects.core.plain import TensorType
+from ttc.dialects.netlist.check_epochs import check_epochs, run_together
 from ttc.dialects.netlist.check_work import check_function
-from ttc.dialects.netlist.model import Blocking, Buffer, Graph, Grid, Netlist, Op
+from ttc.dialects.netlist.model import Blocking, Buffer, Ethernet, Graph, Grid, Host, Netlist, Op
 from ttc.dialects.netlist.sizes import WIDE_ACCUMULATE, dst_limit, streamed_t, tile_bytes, tile_shape
 from ttc.dialects.netlist.violations import Findings
 
@@ -54,16 +55,21 @@ def check_graphs(netlist: Netlist, found: Findings) -> None:
             _check_op(op, graph, netlist, producers, seen, found)
             seen.add(op.name)
         _check_writes(graph, netlist, producers, found)
+    check_epochs(netlist, found)
 
 
 def _check_op(op: Op, graph: Graph, netlist: Netlist, producers: dict[str, Producer], seen: set[str], found: Findings) -> None:
     where = f"op '{op.name}'"
-    _check_inputs(op, graph, producers, seen, found)
-    _check_settings(op, where, found)
+    _check_inputs(op, graph, netlist, producers, seen, found)
+    _check_settings(op, netlist, where, found)
     well_formed = check_function(op.work, where, found)
     found.require(len(op.work.outputs) == 1, "E0602", where, f"the work gives {len(op.work.outputs)} results: an op has one")
-    if isinstance(op.place, Grid):
-        if well_formed and len(op.work.outputs) == 1:
+    if isinstance(op.place, Ethernet):
+        _check_ethernet(op.place, netlist, where, found)
+    elif isinstance(op.place, Grid):
+        if netlist.positions == "pointers":
+            _check_block_sizes(op, where, found)
+        elif well_formed and len(op.work.outputs) == 1:
             _check_device_op(op, netlist, where, found)
     else:
         bare = op.blocking is None and not op.buffers
@@ -73,7 +79,7 @@ def _check_op(op: Op, graph: Graph, netlist: Netlist, producers: dict[str, Produ
 # ---- edges -----------------------------------------------------------------------------------------------------------------------
 
 
-def _check_inputs(op: Op, graph: Graph, producers: dict[str, Producer], seen: set[str], found: Findings) -> None:
+def _check_inputs(op: Op, graph: Graph, netlist: Netlist, producers: dict[str, Producer], seen: set[str], found: Findings) -> None:
     where = f"op '{op.name}'"
     wanted = op.work.inputs
     found.require(len(wanted) == len(op.inputs), "E0602", where, f"{len(op.inputs)} inputs for a work that takes {len(wanted)}")
@@ -81,10 +87,10 @@ def _check_inputs(op: Op, graph: Graph, producers: dict[str, Producer], seen: se
         producer = producers.get(name)
         if producer is None:
             found.add("E0601", where, f"input '{name}' is neither a queue nor an op", found.nearest(name, producers))
-        elif producer.graph not in (None, graph.name):
+        elif producer.graph not in (None, graph.name) and not run_together(graph, netlist.graphs[str(producer.graph)]):
             message = f"input '{name}' is an op of graph '{producer.graph}'"
             found.add("E0606", where, message, "ops of different epochs are joined by a queue")
-        elif producer.graph is not None and name not in seen:
+        elif producer.graph == graph.name and name not in seen:
             found.add("E0601", where, f"input '{name}' comes later in graph '{graph.name}'", "ops stand in order of computation")
         elif producer.type is not None and index < len(wanted):
             _check_edge(op, name, producer.type, wanted[index], found)
@@ -120,8 +126,10 @@ def _check_writes(graph: Graph, netlist: Netlist, producers: dict[str, Producer]
         found.require(queue_name not in written, "E0606", where, f"queue '{queue_name}' is written twice")
         written.add(queue_name)
         given = producers[name].type
-        if given is not None and not _same(given, queue.tensor, isinstance(op.place, Grid)):
-            found.add("E0602", f"op '{name}'", f"its result is {_text(given)}, but queue '{queue_name}' holds {_text(queue.tensor)}")
+        wanted = queue.tensor if queue.view is None or len(queue.view.inputs) != 1 else queue.view.inputs[0]
+        in_place = isinstance(op.place, Grid) and netlist.positions == "order"  # Buda's ops can pack tiles into rows
+        if given is not None and not _same(given, wanted, in_place):
+            found.add("E0602", f"op '{name}'", f"its result is {_text(given)}, but queue '{queue_name}' takes {_text(wanted)}")
 
 
 # ---- places ----------------------------------------------------------------------------------------------------------------------
@@ -130,9 +138,9 @@ def _check_writes(graph: Graph, netlist: Netlist, producers: dict[str, Producer]
 def _check_cores(graph: Graph, netlist: Netlist, found: Findings) -> None:
     """Cores lie on the grid, and no two ops of a graph share one."""
     places = [op.place for op in graph.ops]
-    on_grid = sum(isinstance(place, Grid) for place in places)
+    on_host = sum(isinstance(place, Host) for place in places)
     where = f"graph '{graph.name}'"
-    found.require(on_grid in (0, len(places)), "E0603", where, "some of its ops are on cores and some on the host")
+    found.require(on_host in (0, len(places)), "E0603", where, "some of its ops are on cores and some on the host")
     owner: dict[tuple[int, int], str] = {}
     for op in graph.ops:
         if found.many:
@@ -157,6 +165,11 @@ def _on_grid(place: Grid, netlist: Netlist, where: str, found: Findings) -> bool
     return found.require(inside, "E0603", where, message)
 
 
+def _check_ethernet(place: Ethernet, netlist: Netlist, where: str, found: Findings) -> None:
+    found.require(0 <= place.chip < netlist.chip.chips, "E0603", where, f"sends to chip {place.chip}, which is not there")
+    found.require(min((*place.ingress, *place.egress), default=0) >= 0, "E0603", where, "a channel of Ethernet has a negative number")
+
+
 # ---- what a core holds -------------------------------------------------------------------------------------------------------------
 
 
@@ -177,6 +190,15 @@ def _check_device_op(op: Op, netlist: Netlist, where: str, found: Findings) -> N
     _check_buffers(op, result, netlist, where, found)
 
 
+def _check_block_sizes(op: Op, where: str, found: Findings) -> None:
+    """What must hold of blocks wherever they come from."""
+    if found.require(op.blocking is not None, "E0602", where, "an op on cores needs blocks") and op.blocking is not None:
+        sizes = (op.blocking.t, *op.blocking.mblock, *op.blocking.ublock)
+        found.require(min(sizes) >= 1, "E0602", where, "blocks have positive sizes")
+    sane = all(b.tiles >= 0 and b.copies >= 0 and b.tile_bytes >= 1 for b in op.buffers)
+    found.require(sane, "E0604", where, "a buffer has an impossible size")
+
+
 def _check_result_blocks(op: Op, result: TensorType, netlist: Netlist, where: str, found: Findings) -> None:
     if tile_shape(result.layout) is None:
         found.require(op.blocking is None, "E0602", where, "its result is in row layout: it has no blocks")
@@ -195,7 +217,7 @@ def _check_result_blocks(op: Op, result: TensorType, netlist: Netlist, where: st
 
 def check_blocking(blocking: Blocking, tensor: TensorType, grid: tuple[int, int], where: str, found: Findings) -> bool:
     """Blocks over a grid cover a tiled tensor, and no core lies outside it.  Returns whether they do."""
-    sizes = (blocking.t, *blocking.mblock, *blocking.ublock, *grid)
+    sizes = (blocking.t, blocking.spread, *blocking.mblock, *blocking.ublock, *grid)
     if not found.require(min(sizes) >= 1, "E0602", where, "blocks and grids have positive sizes"):
         return False
     wanted = streamed_t(tensor, grid, blocking)
@@ -239,8 +261,13 @@ def _tile_bytes_of(role: str, op: Op, result: TensorType, netlist: Netlist) -> i
     return None if tile is None or format_ not in FORMATS else tile_bytes(format_, tile, netlist.chip)
 
 
-def _check_settings(op: Op, where: str, found: Findings) -> None:
-    settings = (("fidelity", op.fidelity, FIDELITIES), ("precision", op.precision, PRECISIONS), ("accumulator", op.accumulate, ACCUMULATE))
+def _check_settings(op: Op, netlist: Netlist, where: str, found: Findings) -> None:
+    accumulators = ACCUMULATE if netlist.positions == "order" else tuple(FORMATS)
+    settings = (
+        ("fidelity", op.fidelity, FIDELITIES),
+        ("precision", op.precision, PRECISIONS),
+        ("accumulator", op.accumulate, accumulators),
+    )
     for what, value, known in settings:
         found.require(value in known, "E0607", where, f"there is no {what} '{value[:40]}'", f"known: {', '.join(known)}")
     found.require(op.intermediate in FORMATS, "E0607", where, f"there is no data format '{op.intermediate[:40]}'")

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from math import prod
 
 from ttc.dialects.netlist.check_queues import STORED, WRITTEN
-from ttc.dialects.netlist.model import Argument, Graph, Instruction, Netlist, Program
+from ttc.dialects.netlist.model import Argument, Graph, Instruction, Netlist, Program, QueueSetting
 from ttc.dialects.netlist.violations import Findings
 
 VARIABLE = re.compile(r"\$[A-Za-z_][A-Za-z0-9_]{0,63}")
@@ -16,12 +16,17 @@ MAX_LOOPS = 8
 """Loops nested in each other."""
 MAX_ITERATIONS = 1 << 20
 """Runs of the innermost loop."""
+MAX_SHOWN = 80
+"""Characters of a name in a message."""
 MAX_USES = 1 << 22
 """Reads and writes of queues in all epochs of a program."""
 ARGUMENTS = {
     "var": "nv", "set": "dv", "add": "dvv", "mul": "dvv", "inc": "dv", "incwrap": "dvv", "loop": "v", "endloop": "", "execute": "g",
+    "staticvar": "nv", "param": "n", "allocate": "q", "deallocate": "q",
 }  # fmt: skip
-"""Arguments of each opcode: n a new variable, d a declared one, v an integer or a declared variable, g a graph."""
+"""Arguments of each opcode: n a new variable, d a declared one, v an integer or a declared variable, g a graph, q a queue."""
+POINTED = ("staticvar", "param", "allocate", "deallocate")
+"""Instructions of programs that set positions in queues."""
 RESULT_KINDS = {"output": ("output",), "parameter": ("parameter", "output"), "state": ("state", "output")}
 """Kinds of queue that may carry a result of that kind."""
 
@@ -35,7 +40,8 @@ def check_programs(netlist: Netlist, found: Findings) -> None:
         for index, instruction in enumerate(program.instructions):
             walk.step(index, instruction)
         walk.finish()
-        Dataflow(program, netlist, walk, found).check()
+        if netlist.positions == "order":
+            Dataflow(program, netlist, walk, found).check()
 
 
 # ---- arguments -----------------------------------------------------------------------------------------------------------------------
@@ -96,6 +102,11 @@ class Walk:
     open: list[Loop] = field(default_factory=list)
     epochs: list[tuple[Graph, tuple[Loop, ...]]] = field(default_factory=list)
 
+    @property
+    def pointed(self) -> bool:
+        """Whether programs set the positions in queues; they may then assign variables that they did not declare, as Buda's do."""
+        return self.netlist.positions == "pointers"
+
     def step(self, index: int, instruction: Instruction) -> None:
         """One instruction."""
         where = f"{self.where}, instruction {index} ({instruction.opcode[:40]})"
@@ -103,6 +114,9 @@ class Walk:
         if form is None:
             self.found.add("E0608", where, "there is no such instruction", self.found.nearest(instruction.opcode, ARGUMENTS))
             return
+        if not self.pointed:
+            legal = instruction.opcode not in POINTED and not instruction.settings
+            self.found.require(legal, "E0608", where, "is only for programs that set the positions in queues")
         if not self.found.require(len(form) == len(instruction.args), "E0608", where, f"takes {len(form)} arguments"):
             return
         if all(self._check_value(kind, value, where) for kind, value in zip(form, instruction.args, strict=True)):
@@ -119,6 +133,10 @@ class Walk:
             if value not in self.netlist.graphs:
                 self.found.add("E0601", where, f"'{value}' is no graph", self.found.nearest(str(value), self.netlist.graphs))
             return value in self.netlist.graphs
+        if kind == "q":
+            if value not in self.netlist.queues:
+                self.found.add("E0601", where, f"'{value}' is no queue", self.found.nearest(str(value), self.netlist.queues))
+            return value in self.netlist.queues
         if kind == "v" and not isinstance(value, str):
             return True
         if not isinstance(value, str) or not VARIABLE.fullmatch(value):
@@ -126,12 +144,31 @@ class Walk:
             return False
         if kind == "n":
             return self.found.require(value not in self.variables, "E0608", where, f"variable {value} is declared twice")
+        if kind == "d" and self.pointed:
+            self.variables.setdefault(value, 0)
         return self.found.require(value in self.variables, "E0608", where, f"variable {value} is not declared")
+
+    def _check_settings(self, graph: Graph, settings: tuple[QueueSetting, ...], where: str) -> None:
+        """Each is of another queue that the graph reads or writes, and its variables are declared."""
+        used = {name for op in graph.ops for name in op.inputs} | {queue for _, queue in graph.writes}
+        seen: set[str] = set()
+        for setting in settings:
+            here = f"{where}, queue '{setting.queue[:MAX_SHOWN]}'"
+            self.found.require(setting.queue in used, "E0608", here, f"graph '{graph.name}' neither reads nor writes it")
+            self.found.require(setting.queue not in seen, "E0608", here, "has its settings twice")
+            seen.add(setting.queue)
+            for item in fields(setting)[1:]:
+                value = getattr(setting, item.name)
+                known = not isinstance(value, str) or value in self.variables
+                self.found.require(known, "E0608", here, f"{item.name} is variable '{str(value)[:MAX_SHOWN]}', which is not declared")
 
     def _run(self, instruction: Instruction, where: str) -> None:
         args = instruction.args
         match instruction.opcode:
+            case "allocate" | "deallocate":
+                pass
             case "execute":
+                self._check_settings(self.netlist.graphs[str(args[0])], instruction.settings, where)
                 self.epochs.append((self.netlist.graphs[str(args[0])], tuple(self.open[:MAX_LOOPS])))
             case "loop":
                 self._enter(args[0], where)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.formats import FORMATS
 from ttc.dialects.netlist.check_graphs import check_blocking
-from ttc.dialects.netlist.check_work import type_problem
+from ttc.dialects.netlist.check_work import check_function, type_problem
 from ttc.dialects.netlist.model import Chip, Host, Netlist, Queue
 from ttc.dialects.netlist.sizes import queue_buffer_bytes, tile_shape
 from ttc.dialects.netlist.violations import Findings
@@ -27,6 +27,7 @@ def check_queues(netlist: Netlist, found: Findings) -> None:
     """All rules of queues."""
     writers = _writers(netlist)
     ranges: dict[tuple[str, int, int], list[Range]] = defaultdict(list)
+    ordered = netlist.positions == "order"
     for queue in netlist.queues.values():
         where = f"queue '{queue.name}'"
         problem = type_problem(queue.tensor)
@@ -34,11 +35,18 @@ def check_queues(netlist: Netlist, found: Findings) -> None:
             found.add("E0602" if queue.tensor.format in FORMATS else "E0607", where, problem)
             continue
         _check_writer(queue, writers.get(queue.name, set()), where, found)
+        found.require(0 <= queue.chip < netlist.chip.chips, "E0605", where, f"there is no chip {queue.chip}")
+        if not ordered:
+            _check_pointed(queue, netlist, where, found)
+            continue
+        bare = queue.alias is None and queue.view is None
+        found.require(bare, "E0609", where, "an alias or a view is only for queues whose positions programs set")
         _check_kind(queue, where, found)
         _check_space(queue, netlist, where, found)
         if _check_size(queue, netlist, where, found):
             _collect_ranges(queue, netlist, ranges, found)
-    _check_counts(netlist, found)
+    if ordered:
+        _check_counts(netlist, found)
     _check_reach(netlist, found)
     for (space, chip, channel), members in ranges.items():
         place = f"channel {channel} of chip {chip}" if space == "dram" else f"host memory {channel}"
@@ -87,11 +95,30 @@ def _check_counts(netlist: Netlist, found: Findings) -> None:
             found.require(enough, "E0602", f"queue '{name}'", message)
 
 
+def _check_pointed(queue: Queue, netlist: Netlist, where: str, found: Findings) -> None:
+    """What must hold of a queue whose positions programs set: its structure."""
+    cells = queue.grid[0] * queue.grid[1]
+    message = f"{len(queue.buffers)} buffers for a grid of {queue.grid[0]}x{queue.grid[1]}"
+    found.require(min(queue.grid) >= 1 and cells == len(queue.buffers), "E0602", where, message)
+    found.require(queue.entries >= 0 and queue.buffer_bytes >= 0, "E0602", where, "its size is negative")
+    found.require(all(c >= 0 and a >= 0 for c, a in queue.buffers), "E0605", where, "an address or channel is negative")
+    if queue.blocking is not None:
+        sizes = (queue.blocking.t, *queue.blocking.mblock, *queue.blocking.ublock)
+        found.require(min(sizes) >= 1, "E0602", where, "blocks have positive sizes")
+    base = None if queue.alias is None else netlist.queues.get(queue.alias)
+    if queue.alias is not None and (base is None or base is queue):
+        found.add("E0601", where, f"it shows the memory of '{queue.alias}', which is no other queue")
+    if queue.view is not None and check_function(queue.view, where, found):
+        types = queue.view.value_types
+        given = [types[i] for i in queue.view.outputs]
+        holds = len(queue.view.inputs) == 1 and [(t.shape, t.format) for t in given] == [(queue.tensor.shape, queue.tensor.format)]
+        found.require(holds, "E0602", where, "its view does not take one value to what it holds")
+
+
 # ---- sizes -------------------------------------------------------------------------------------------------------------------------
 
 
 def _check_space(queue: Queue, netlist: Netlist, where: str, found: Findings) -> None:
-    found.require(0 <= queue.chip < netlist.chip.chips, "E0605", where, f"there is no chip {queue.chip}")
     if queue.location == "dram":
         legal = queue.tensor.format in netlist.chip.formats and FORMATS[queue.tensor.format].device
         hint = "keep it in host memory"

@@ -24,7 +24,7 @@ MAX_TEXT = 1 << 16
 MAX_INT = 1 << 62
 MAX_FUNCTIONS = 5
 """A work and bodies nested in it, at most 4 deep."""
-MAX_LISTS = 4
+MAX_LISTS = 16
 """Lists nested in an attribute's value."""
 
 

@@ -3,9 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, TypeAlias
 
-from ttc.dialects.core.plain import Function, TensorType
+from ttc.dialects.core.plain import Function, Plain, TensorType
+
+Settings: TypeAlias = "tuple[tuple[str, Plain], ...]"
+"""What else a text said, by name: kept so that nothing is lost, without a meaning to engines."""
+Number: TypeAlias = int | str
+"""A value in a program: an integer, or a variable as `$name`."""
+Flag: TypeAlias = bool | str
+"""true or false, or a variable as `$name` that is 0 or not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,18 +37,33 @@ class Host:
 
 
 @dataclass(frozen=True, slots=True)
+class Ethernet:
+    """The place of an op that passes its input on to another chip: an Ethernet core, which takes no core of the grid.
+
+    chip: that the value goes to.  ingress, egress: channels of the links it comes from and leaves through, by their number on each chip.
+    """
+
+    chip: int
+    ingress: tuple[int, ...] = ()
+    egress: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Blocking:
     """How one core's share of a tensor is cut, in tiles.
 
     A tensor of t x rows x cols tiles is spread over a grid; a core holds t steps of mblock[0] x mblock[1] macro blocks of
     ublock[0] x ublock[1] tiles (rows, columns).  order: `r` or `c`, of the ublocks in a macro block.
     A tensor streamed along its rows or columns has t = (its own t) * (steps it is cut into).
+    spread: bands of the grid's rows, one below the other, among which the tensor's t are dealt out in runs; the t of a core is then that
+    of its band.
     """
 
     t: int
     mblock: tuple[int, int]
     ublock: tuple[int, int]
     order: Literal["r", "c"] = "r"
+    spread: int = 1
 
     @property
     def tiles(self) -> int:
@@ -91,6 +113,9 @@ class Queue:
         key: archive tensor that fills it (parameter, constant, state).
         lifetime: first and last epoch in which it must hold its value; None: always (parameters, constants and states).
             An epoch is numbered by its `execute`, counted from 0 through the text of its program.
+        alias: the queue whose memory this one shows, with other entries.
+        view: tile manipulations that an entry passes through on its way into the queue; None: none.
+        settings: what else the source says.
     """
 
     name: str
@@ -107,6 +132,9 @@ class Queue:
     buffer_bytes: int
     key: str | None = None
     lifetime: tuple[int, int] | None = None
+    alias: str | None = None
+    view: Function | None = None
+    settings: Settings = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,8 +144,9 @@ class Op:
     Args:
         name: unique among queues and ops.
         type: what the work is, for people: the mnemonic of its main tile op, or `fused`.
-        inputs: queues, or ops of the same graph that come before it, in the order of the work's inputs.
-        place: cores, or the host.
+        inputs: queues, ops of the same graph that come before it, or ops of a graph of the same epoch on another chip; in the order of
+            the work's inputs.
+        place: cores, an Ethernet core, or the host.
         blocking: of the result on one core; None on the host.
         work: the tile (or nn) ops, from inputs to the one result.
         buffers: L1 blocks of one core; empty on the host.
@@ -127,12 +156,14 @@ class Op:
         inner: (m_k, u_kt): outer and inner K blocks in tiles, for matmuls; None otherwise.
         cycles: estimated cycles for one microbatch on its cores.
         location: source names.
+        rounding: of results to their formats: `rne`, or `none`: they keep the precision they were computed in.
+        settings: what else the source says.
     """
 
     name: str
     type: str
     inputs: tuple[str, ...]
-    place: Grid | Host
+    place: Grid | Host | Ethernet
     blocking: Blocking | None
     work: Function
     buffers: tuple[Buffer, ...] = ()
@@ -143,17 +174,57 @@ class Op:
     inner: tuple[int, int] | None = None
     cycles: int = 0
     location: tuple[str, ...] = ()
+    rounding: Literal["rne", "none"] = "rne"
+    settings: Settings = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Graph:
-    """One epoch on one chip: ops that run together.  input_count: microbatches a call streams through; writes: (op, queue) pairs."""
+    """One epoch on one chip: ops that run together.
+
+    Args:
+        input_count: microbatches a call streams through.
+        writes: (op, queue) pairs.
+        epoch: graphs of the same number run together, each on a chip of its own, and their ops may read each other's results;
+            None: the graph runs alone.
+        settings: what else the source says.
+    """
 
     name: str
     chip: int
     input_count: int
     ops: tuple[Op, ...]
     writes: tuple[tuple[str, str], ...]
+    epoch: int | None = None
+    settings: Settings = ()
+
+
+@dataclass(frozen=True, slots=True)
+class QueueSetting:
+    """How one execution of a graph uses a queue, where programs set the positions.
+
+    Args:
+        queue: that the graph reads or writes.
+        prologue: its entry is brought into L1 before the first microbatch.
+        epilogue: what L1 holds of it is written back after the last.
+        zero: what is accumulated into it starts from zero.
+        rd_ptr_local, rd_ptr_global, wr_ptr_global: slots, from 0 to twice the entries; local: where this graph reads first; global: the
+            oldest entry that is still needed, and the next to write.  None: it has no such pointer.
+        rd_ptr_autoinc, global_rdptr_autoinc, global_wrptr_autoinc: what each microbatch adds to these.
+        read_only: this view of a ram is not written.
+    """
+
+    queue: str
+    prologue: Flag = False
+    epilogue: Flag = False
+    zero: Flag = False
+    rd_ptr_local: Number | None = None
+    rd_ptr_global: Number | None = None
+    wr_ptr_global: Number | None = None
+    rd_ptr_autoinc: Number = 0
+    global_rdptr_autoinc: Number = 0
+    global_wrptr_autoinc: Number = 0
+    read_only: Flag = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,12 +232,16 @@ class Instruction:
     """One step of a program.
 
     opcode and args:  `var` (name, value)   `set` (name, value)   `add`, `mul` (name, a, b)   `inc` (name, by)
-    `incwrap` (name, by, wrap)   `loop` (count)   `endloop` ()   `execute` (graph).
+    `incwrap` (name, by, wrap)   `loop` (count)   `endloop` ()   `execute` (graph)
+    `param` (name): given by the caller   `staticvar` (name, value): keeps its value between calls, value is that before the first
+    `allocate`, `deallocate` (queue): the queue's memory is its own from here, and from here no more; allocating empties it.
     Values are integers, or variables; variables are written `$name` everywhere, also where they are declared.
+    settings: of queues, for an `execute` where programs set the positions.
     """
 
     opcode: str
-    args: tuple[str | int, ...] = ()
+    args: tuple[Number, ...] = ()
+    settings: tuple[QueueSetting, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,9 +308,18 @@ class Chip:
 
 @dataclass(frozen=True, slots=True)
 class Netlist:
-    """A whole netlist.  Names are keys; order is program order for graphs, declaration order for queues."""
+    """A whole netlist.  Names are keys; order is program order for graphs, declaration order for queues.
+
+    positions: who says which entries of its queues a graph reads: `order`, each reader gets all entries in the order in which they are
+        written (what the compiler makes); or `pointers`, programs set them at each execution (Buda).  With `order`, checks prove
+        that every read has a write before it and that no bytes are shared; with `pointers` they prove the structure alone (names,
+        types, places, instructions), since the rules of Buda's machine are those of `buda.rules`, and engines of archives refuse it.
+    settings: what else the source says.
+    """
 
     chip: Chip
     queues: dict[str, Queue] = field(default_factory=dict)
     graphs: dict[str, Graph] = field(default_factory=dict)
     programs: dict[str, Program] = field(default_factory=dict)
+    positions: Literal["order", "pointers"] = "order"
+    settings: Settings = ()

@@ -12,17 +12,53 @@ from typing import Any
 
 from xdsl.dialects.builtin import ArrayAttr, ModuleOp
 from xdsl.ir import Attribute, Block, Dialect, Region, SSAValue
-from xdsl.irdl import base, irdl_op_definition, operand_def, opt_prop_def, prop_def, region_def, result_def, traits_def, var_operand_def
+from xdsl.irdl import (
+    base,
+    irdl_op_definition,
+    operand_def,
+    opt_prop_def,
+    opt_region_def,
+    prop_def,
+    region_def,
+    result_def,
+    traits_def,
+    var_operand_def,
+)
 from xdsl.traits import IsolatedFromAbove, IsTerminator
 from xdsl.utils.exceptions import VerifyException
 
-from ttc.dialects.core.attributes import INT, INTS, STR
+from ttc.dialects.core.attributes import INT, INTS, STR, STRS
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.ir import TtcOp
-from ttc.dialects.netlist.attrs import RECORDS, AddressesAttr, BlockingAttr, BufferAttr, ChipAttr, GridAttr, HostAttr
+from ttc.dialects.netlist.attrs import (
+    RECORDS,
+    AddressesAttr,
+    BlockingAttr,
+    BufferAttr,
+    ChipAttr,
+    EthernetAttr,
+    GridAttr,
+    HostAttr,
+    netlist_attribute,
+    netlist_value,
+)
 from ttc.dialects.netlist.base import TENSOR, Container, NetlistBase, field
-from ttc.dialects.netlist.model import Blocking, Buffer, Chip, Grid, Host
-from ttc.dialects.netlist.programs import AddOp, ExecuteOp, IncOp, IncwrapOp, LoopOp, MulOp, ProgramOp, SetOp, VarOp
+from ttc.dialects.netlist.model import Blocking, Buffer, Chip, Ethernet, Grid, Host, Settings
+from ttc.dialects.netlist.programs import (
+    AddOp,
+    AllocateOp,
+    DeallocateOp,
+    ExecuteOp,
+    IncOp,
+    IncwrapOp,
+    LoopOp,
+    MulOp,
+    ParamOp,
+    ProgramOp,
+    SetOp,
+    StaticvarOp,
+    VarOp,
+)
 
 
 @irdl_op_definition
@@ -30,6 +66,7 @@ class QueueOp(NetlistBase):
     """A ring of entries in DRAM or host memory.  The fields are those of `model.Queue`; its source is the op that writes it.
 
     Text: netlist.queue() {sym = "x", kind = "input", type = "queue", tensor = !tile.tensor<..>} : () -> ()
+    Its view, if it has one, is a region: what is written comes in as its argument, and netlist.yield gives what the queue holds.
     """
 
     name = "netlist.queue"
@@ -46,6 +83,10 @@ class QueueOp(NetlistBase):
     buffer_bytes_attr = opt_prop_def(INT, prop_name="buffer_bytes")
     key_attr = opt_prop_def(STR, prop_name="key")
     lifetime_attr = opt_prop_def(INTS, prop_name="lifetime")
+    alias_attr = opt_prop_def(STR, prop_name="alias")
+    settings_attr = opt_prop_def(STRS, prop_name="settings")
+    view = opt_region_def("single_block")
+    traits = traits_def(IsolatedFromAbove())
 
     sym: str = field("sym", str)
     kind: str = field("kind", str)
@@ -58,6 +99,8 @@ class QueueOp(NetlistBase):
     buffer_bytes: int | None = field("buffer_bytes", int)
     key: str | None = field("key", str)
     lifetime: tuple[int, int] | None = field("lifetime", tuple)
+    alias: str | None = field("alias", str)
+    settings: Settings | None = field("settings", tuple)
 
     @property
     def tensor(self) -> Attribute:
@@ -75,12 +118,20 @@ class QueueOp(NetlistBase):
 
     @classmethod
     def build(
-        cls, name: str, kind: str, tensor: Attribute, *, type: str = "queue", location: Attribute | None = None, **fields: Any
+        cls,
+        name: str,
+        kind: str,
+        tensor: Attribute,
+        *,
+        type: str = "queue",
+        location: Attribute | None = None,
+        view: Block | None = None,
+        **fields: Any,
     ) -> QueueOp:
-        """A queue; fields by the property names (`location` in memory is the property `space`)."""
+        """A queue; fields by the property names (`location` in memory is the property `space`); view ends in YieldOp."""
         attrs = {"sym": name, "kind": kind, "type": type, "tensor": tensor, "location": fields.pop("space", None), **fields}
         buffers = attrs.pop("buffers", None)
-        op = cls.new(attrs, location=location)
+        op = cls.new(attrs, regions=[Region(view)] if view is not None else [], location=location)
         op.buffers = buffers
         return op
 
@@ -106,6 +157,25 @@ class ReadOp(NetlistBase):
         if wanted is None:
             raise Error("E0901", f"reading queue '{name}' by name needs a type")
         return cls.new({"queue": name}, results=[wanted], location=location)
+
+
+@irdl_op_definition
+class ReceiveOp(NetlistBase):
+    """The result of an op of a graph that runs in the same epoch on another chip, as a value of this graph.
+
+    Returns: a tensor of the type of that op's result.
+    """
+
+    name = "netlist.receive"
+    op_attr = prop_def(STR, prop_name="op")
+    value = result_def(TENSOR)
+
+    op: str = field("op", str)
+
+    @classmethod
+    def build(cls, op: str, type_: Attribute, location: Attribute | None = None) -> ReceiveOp:
+        """The result of the op of that name."""
+        return cls.new({"op": op}, results=[type_], location=location)
 
 
 @irdl_op_definition
@@ -144,7 +214,7 @@ class NetlistOp(NetlistBase):
 
     Text: %y = netlist.op(%x, %w) {sym = "conv1", type = "conv2d", place = #netlist.grid<..>} : (..) -> .. { ^bb0(%a : .., %b : ..): ... }
     The region's arguments have the types of the operands, and netlist.yield that of the result.
-    Fields are those of `model.Op`; intermediate, accumulate, fidelity, precision and cycles take its defaults while absent.
+    Fields are those of `model.Op`; intermediate, accumulate, fidelity, precision, cycles and rounding take its defaults while absent.
     """
 
     name = "netlist.op"
@@ -153,7 +223,7 @@ class NetlistOp(NetlistBase):
     work = region_def("single_block")
     sym_attr = prop_def(STR, prop_name="sym")
     type_attr = prop_def(STR, prop_name="type")
-    place_attr = opt_prop_def(base(GridAttr) | base(HostAttr), prop_name="place")
+    place_attr = opt_prop_def(base(GridAttr) | base(HostAttr) | base(EthernetAttr), prop_name="place")
     blocking_attr = opt_prop_def(base(BlockingAttr), prop_name="blocking")
     buffers_attr = opt_prop_def(ArrayAttr.constr(base(BufferAttr)), prop_name="buffers")
     intermediate_attr = opt_prop_def(STR, prop_name="intermediate")
@@ -162,11 +232,13 @@ class NetlistOp(NetlistBase):
     precision_attr = opt_prop_def(STR, prop_name="precision")
     inner_attr = opt_prop_def(INTS, prop_name="inner")
     cycles_attr = opt_prop_def(INT, prop_name="cycles")
+    rounding_attr = opt_prop_def(STR, prop_name="rounding")
+    settings_attr = opt_prop_def(STRS, prop_name="settings")
     traits = traits_def(IsolatedFromAbove())
 
     sym: str = field("sym", str)
     type: str = field("type", str)
-    place: Grid | Host | None = field("place", Grid)
+    place: Grid | Host | Ethernet | None = field("place", Grid)
     blocking: Blocking | None = field("blocking", Blocking)
     intermediate: str | None = field("intermediate", str)
     accumulate: str | None = field("accumulate", str)
@@ -174,6 +246,8 @@ class NetlistOp(NetlistBase):
     precision: str | None = field("precision", str)
     inner: tuple[int, int] | None = field("inner", tuple)
     cycles: int | None = field("cycles", int)
+    rounding: str | None = field("rounding", str)
+    settings: Settings | None = field("settings", tuple)
 
     @property
     def buffers(self) -> tuple[Buffer, ...]:
@@ -219,16 +293,20 @@ class NetlistOp(NetlistBase):
 
 @irdl_op_definition
 class GraphOp(Container):
-    """One epoch on one chip: reads, ops and writes.  Fields as of `model.Graph`."""
+    """One epoch on one chip: reads, receives, ops and writes.  Fields as of `model.Graph`."""
 
     name = "netlist.graph"
     sym_attr = prop_def(STR, prop_name="sym")
     chip_attr = prop_def(INT, prop_name="chip")
     input_count_attr = prop_def(INT, prop_name="input_count")
+    epoch_attr = opt_prop_def(INT, prop_name="epoch")
+    settings_attr = opt_prop_def(STRS, prop_name="settings")
 
     sym: str = field("sym", str)
     chip: int = field("chip", int)
     input_count: int = field("input_count", int)
+    epoch: int | None = field("epoch", int)
+    settings: Settings | None = field("settings", tuple)
 
     @property
     def reads(self) -> list[ReadOp]:
@@ -243,15 +321,15 @@ class GraphOp(Container):
         return [op for op in self.block.ops if isinstance(op, WriteOp)]
 
     @classmethod
-    def build(cls, name: str, *, chip: int = 0, input_count: int = 1, location: Attribute | None = None) -> GraphOp:
-        """An empty graph."""
-        attrs = {"sym": name, "chip": chip, "input_count": input_count}
+    def build(cls, name: str, *, chip: int = 0, input_count: int = 1, location: Attribute | None = None, **fields: Any) -> GraphOp:
+        """An empty graph; fields: epoch, settings."""
+        attrs = {"sym": name, "chip": chip, "input_count": input_count, **fields}
         return cls.new(attrs, regions=[Region(Block())], location=location)
 
 
 OPS: tuple[type[NetlistBase], ...] = (
-    QueueOp, ReadOp, WriteOp, YieldOp, NetlistOp, GraphOp, ProgramOp,
-    LoopOp, ExecuteOp, VarOp, SetOp, AddOp, MulOp, IncOp, IncwrapOp,
+    QueueOp, ReadOp, ReceiveOp, WriteOp, YieldOp, NetlistOp, GraphOp, ProgramOp,
+    LoopOp, ExecuteOp, VarOp, StaticvarOp, ParamOp, AllocateOp, DeallocateOp, SetOp, AddOp, MulOp, IncOp, IncwrapOp,
 )  # fmt: skip
 
 
@@ -279,6 +357,21 @@ def programs_of(module: ModuleOp) -> dict[str, ProgramOp]:
 def set_chip(module: ModuleOp, chip: Chip) -> None:
     """Record the machine the netlist is for, as module attribute `ttc.chip`."""
     module.attributes["ttc.chip"] = ChipAttr(chip)
+
+
+def set_origin(module: ModuleOp, positions: str, settings: Settings) -> None:
+    """Record who sets positions in queues (`ttc.positions`, absent for `order`), and what else the source says (`ttc.settings`)."""
+    for name, value, default in (("ttc.positions", positions, "order"), ("ttc.settings", settings, ())):
+        if value == default:
+            module.attributes.pop(name, None)
+        else:
+            module.attributes[name] = netlist_attribute(value)
+
+
+def origin_of(module: ModuleOp) -> dict[str, Any]:
+    """`positions` and `settings` of the netlist, as far as the module has them."""
+    found = {name: module.attributes.get(f"ttc.{name}") for name in ("positions", "settings")}
+    return {name: netlist_value(value) for name, value in found.items() if value is not None}
 
 
 def chip_of(module: ModuleOp) -> Chip:

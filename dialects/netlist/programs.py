@@ -11,9 +11,9 @@ from xdsl.traits import NoTerminator
 
 from ttc.dialects.core.attributes import STR
 from ttc.dialects.core.errors import Error
-from ttc.dialects.netlist.attrs import ArgumentAttr
+from ttc.dialects.netlist.attrs import ArgumentAttr, SettingAttr
 from ttc.dialects.netlist.base import NUMBER, Container, NetlistBase, field
-from ttc.dialects.netlist.model import Argument, Instruction
+from ttc.dialects.netlist.model import Argument, Instruction, QueueSetting
 
 
 @irdl_op_definition
@@ -55,13 +55,18 @@ def _instructions(op: Operation) -> Iterator[Instruction]:
             yield from _instructions(inner)
         yield Instruction("endloop")
     elif isinstance(op, InstructionOp):
-        yield Instruction(op.name.removeprefix("netlist."), tuple(op.get(name) for name in op.get_irdl_definition().properties))
+        names = [name for name in op.get_irdl_definition().properties if name != "settings"]
+        settings = op.get("settings") or ()
+        yield Instruction(op.name.removeprefix("netlist."), tuple(op.get(name) for name in names), settings)
     else:
         raise Error("E0608", f"{op.name} is not an instruction of a program")
 
 
 class InstructionOp(NetlistBase):
-    """A step of a program; its properties, in the order of their definition, are the arguments of `model.Instruction`."""
+    """A step of a program; its properties, in the order of their definition, are the arguments of `model.Instruction`.
+
+    Property `settings` is apart from them.
+    """
 
 
 @irdl_op_definition
@@ -80,17 +85,18 @@ class LoopOp(Container):
 
 @irdl_op_definition
 class ExecuteOp(InstructionOp):
-    """Run a graph for its input_count microbatches."""
+    """Run a graph for its input_count microbatches.  settings: of its queues, where programs set the positions."""
 
     name = "netlist.execute"
     graph_attr = prop_def(STR, prop_name="graph")
+    settings_attr = opt_prop_def(ArrayAttr.constr(base(SettingAttr)), prop_name="settings")
 
     graph: str = field("graph", str)
 
     @classmethod
-    def build(cls, graph: NetlistBase | str) -> ExecuteOp:
+    def build(cls, graph: NetlistBase | str, settings: Sequence[QueueSetting] = ()) -> ExecuteOp:
         """Execute a graph, given by its op or name."""
-        return cls.new({"graph": graph if isinstance(graph, str) else graph.get("sym")})
+        return cls.new({"graph": graph if isinstance(graph, str) else graph.get("sym"), "settings": tuple(settings) or None})
 
 
 @irdl_op_definition
@@ -100,6 +106,39 @@ class VarOp(InstructionOp):
     name = "netlist.var"
     var_attr = prop_def(STR, prop_name="var")
     value_attr = prop_def(NUMBER, prop_name="value")
+
+
+@irdl_op_definition
+class StaticvarOp(InstructionOp):
+    """Declare the variable `$name` that keeps its value between calls of the program; value: before the first."""
+
+    name = "netlist.staticvar"
+    var_attr = prop_def(STR, prop_name="var")
+    value_attr = prop_def(NUMBER, prop_name="value")
+
+
+@irdl_op_definition
+class ParamOp(InstructionOp):
+    """Declare the variable `$name`, whose value the caller gives."""
+
+    name = "netlist.param"
+    var_attr = prop_def(STR, prop_name="var")
+
+
+@irdl_op_definition
+class AllocateOp(InstructionOp):
+    """The queue's memory is its own from here; it is empty."""
+
+    name = "netlist.allocate"
+    queue_attr = prop_def(STR, prop_name="queue")
+
+
+@irdl_op_definition
+class DeallocateOp(InstructionOp):
+    """The queue's memory is its own no more."""
+
+    name = "netlist.deallocate"
+    queue_attr = prop_def(STR, prop_name="queue")
 
 
 @irdl_op_definition

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import replace
+from typing import Any, Literal
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
@@ -14,14 +15,21 @@ from ttc.dialects.core.ir import verify
 from ttc.dialects.core.locations import source_names
 from ttc.dialects.core.to_plain import plain_block, plain_type
 from ttc.dialects.netlist.checks import require_valid
-from ttc.dialects.netlist.codec import decode, encode
-from ttc.dialects.netlist.model import Graph, Grid, Netlist, Op, Program, Queue
-from ttc.dialects.netlist.ops import GraphOp, NetlistOp, ProgramOp, QueueOp, ReadOp, WriteOp, chip_of
+from ttc.dialects.netlist.codec import PlainValue, decode, encode
+from ttc.dialects.netlist.model import Graph, Host, Netlist, Op, Program, Queue
+from ttc.dialects.netlist.ops import GraphOp, NetlistOp, ProgramOp, QueueOp, ReadOp, ReceiveOp, WriteOp, chip_of, origin_of
 
-OPTIONAL = ("intermediate", "accumulate", "fidelity", "precision", "inner", "cycles")
+OPTIONAL = ("intermediate", "accumulate", "fidelity", "precision", "inner", "cycles", "rounding", "settings")
 """Fields of an op that have a default."""
 QUEUE_FIELDS = ("entries", "location", "chip", "grid", "buffers", "buffer_bytes")
 """Fields of a queue that must be decided."""
+TYPES: dict[str, Any] = {
+    "inner": tuple[int, int],
+    "positions": Literal["order", "pointers"],
+    "rounding": Literal["rne", "none"],
+    "settings": tuple[tuple[str, PlainValue], ...],
+}
+"""Types of fields whose property says less."""
 
 
 def to_model(module: ModuleOp) -> Netlist:
@@ -39,12 +47,13 @@ def to_model(module: ModuleOp) -> Netlist:
             raise Error("E0305", f"{op.name} does not belong into a netlist")
     plain_graphs = {name: _graph(op, queues) for name, op in graphs.items()}
     sources = {queue: op for graph in plain_graphs.values() for op, queue in graph.writes}
-    return Netlist(
+    netlist = Netlist(
         chip_of(module),
         {name: _queue(op, sources) for name, op in queues.items()},
         plain_graphs,
         {name: _program(op) for name, op in programs.items()},
     )
+    return replace(netlist, **_typed(origin_of(module), "module"))
 
 
 def verify_netlist(module: ModuleOp) -> Netlist:
@@ -73,6 +82,8 @@ def _queue(op: QueueOp, sources: dict[str, str]) -> Queue:
     tensor = plain_type(fields.pop("tensor"))
     source = sources.get(name, "HOST") if fields["kind"] in ("output", "edge") else "HOST"
     blocking = fields.pop("blocking", None)
+    if op.view is not None:
+        fields["view"] = plain_block(op.view.block)
     queue = Queue(name=name, source=source, tensor=tensor, blocking=blocking, **fields)
     return decode(Queue, encode(queue), f"queue '{name}'")  # properties are less strictly typed than fields
 
@@ -87,22 +98,31 @@ def _graph(op: GraphOp, queues: dict[str, QueueOp]) -> Graph:
                 _check_border(inner.queue, inner.value, queues, where)
             case NetlistOp():
                 ops.append(_op(inner))
+            case ReceiveOp():
+                pass
             case WriteOp():
-                _check_border(inner.queue, inner.value, queues, where)
+                _check_border(inner.queue, inner.value, queues, where, written=True)
                 writes.append((_writer(inner), inner.queue))
             case _:
                 raise Error("E0302", f"{inner.name} does not belong into a graph", where=where)
-    return Graph(op.sym, op.chip, op.input_count, tuple(ops), tuple(writes))
+    given = {name: value for name in ("epoch", "settings") if (value := op.get(name)) is not None}
+    return Graph(op.sym, op.chip, op.input_count, tuple(ops), tuple(writes), **_typed(given, where))
 
 
-def _check_border(name: str, value: SSAValue, queues: dict[str, QueueOp], where: str) -> None:
-    """A value that crosses into or out of a graph has the shape and format of its queue."""
+def _typed(given: dict[str, Any], where: str) -> dict[str, Any]:
+    """Values of fields, those whose property says less than their type checked.  Raises E0609."""
+    return {name: decode(TYPES[name], value, where) if name in TYPES else value for name, value in given.items()}
+
+
+def _check_border(name: str, value: SSAValue, queues: dict[str, QueueOp], where: str, written: bool = False) -> None:
+    """A value that crosses into or out of a graph has the shape and format of its queue, or of what the queue's view takes."""
     queue = queues.get(name)
     if queue is None:
         raise Error("E0601", f"there is no queue '{name}'", where=where)
-    inner, outer = plain_type(value.type), plain_type(queue.tensor)
+    wanted = queue.view.block.args[0].type if written and queue.view is not None and queue.view.block.args else queue.tensor
+    inner, outer = plain_type(value.type), plain_type(wanted)
     if (inner.shape, inner.format) != (outer.shape, outer.format):
-        raise Error("E0602", f"queue '{name}' holds {queue.tensor}, not {value.type}", where=where)
+        raise Error("E0602", f"queue '{name}' holds {wanted}, not {value.type}", where=where)
 
 
 def _writer(op: WriteOp) -> str:
@@ -117,11 +137,9 @@ def _op(op: NetlistOp) -> Op:
     place = op.place
     if place is None:
         raise Error("E0609", "its place is not decided", where=where)
-    if isinstance(place, Grid) and not op.buffers:
+    if not isinstance(place, Host) and not op.buffers:
         raise Error("E0609", "its buffers are not decided", where=where)
     given = {name: value for name in OPTIONAL if (value := op.get(name)) is not None}
-    if "inner" in given:
-        given["inner"] = decode(tuple[int, int], given["inner"], where)
     return Op(
         name=op.sym,
         type=op.type,
@@ -131,7 +149,7 @@ def _op(op: NetlistOp) -> Op:
         work=plain_block(op.work.block),
         buffers=op.buffers,
         location=source_names(op.location),
-        **given,
+        **_typed(given, where),
     )
 
 
@@ -141,6 +159,8 @@ def _source(value: SSAValue, where: str) -> str:
         return owner.queue
     if isinstance(owner, NetlistOp):
         return owner.sym
+    if isinstance(owner, ReceiveOp):
+        return owner.op
     name = owner.name if isinstance(owner, Operation) else "a block argument"
     raise Error("E0606", f"an input is {name}, neither a queue nor an op", where=where)
 

@@ -24,6 +24,11 @@ def with_work(netlist: Netlist, work: Work) -> Netlist:
     return replace(netlist, graphs={**netlist.graphs, "count": replace(graph, ops=(op,))})
 
 
+def nested(depth: int) -> Any:
+    """A list of a list of ... 1."""
+    return 1 if depth == 0 else [nested(depth - 1)]
+
+
 def error_of(data: bytes) -> Error:
     with pytest.raises(Error) as found:
         loads(data)
@@ -86,8 +91,8 @@ EDITS: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
         lambda n: n["graphs"]["count"]["ops"][0]["work"]["works"][0].update(attrs={"a": {"b": 1}}),
         "$.graphs['count'].ops[0].work.works[0].attrs['a']",
     ),
-    "lists five deep": (
-        lambda n: n["graphs"]["count"]["ops"][0]["work"]["works"][0].update(attrs={"a": [[[[[1]]]]]}),
+    "lists seventeen deep": (
+        lambda n: n["graphs"]["count"]["ops"][0]["work"]["works"][0].update(attrs={"a": nested(17)}),
         "$.graphs['count'].ops[0].work.works[0].attrs['a']",
     ),
 }
