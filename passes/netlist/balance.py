@@ -49,7 +49,7 @@ class Balance(Pass):
               blocking = #netlist.blocking<t = 1, mblock = [1, 1], ublock = [1, 1]>,
               buffers = [#netlist.buffer<role = "in0", tiles = 1, tile_bytes = 4128, copies = 2>,
                          #netlist.buffer<role = "out", tiles = 1, tile_bytes = 4128, copies = 2>],
-              cycles = 24, place = #netlist.grid<row = 0, col = 0, rows = 1, cols = 2>, sym = "a", type = "map"}
+              cycles = 283, place = #netlist.grid<row = 0, col = 0, rows = 1, cols = 2>, sym = "a", type = "map"}
               : (!tile.tensor<"32x64xFloat32", "tiles(32, 32)">) -> !tile.tensor<"32x64xFloat32", "tiles(32, 32)"> {
           ^bb0(%a: !tile.tensor<"32x64xFloat32", "tiles(32, 32)">):
             %b = tile.map(%a) {fn = "relu"}

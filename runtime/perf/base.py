@@ -1,13 +1,8 @@
-"""What the cost of an op is computed from, and the table of measured constants."""
+"""What the cost of a tile op is computed from: the op, and one core's share of it."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
-from importlib import resources
-from typing import Any
-
-import yaml
 
 from ttc.dialects.core.numerics import FIDELITIES
 from ttc.dialects.core.plain import Function, Plain, TensorType
@@ -51,6 +46,7 @@ class Share:
     """What one core computes of the result: t slices of rows x cols tiles, in ublocks of `ublock` tiles (rows, columns).
 
     reread: whether the op reads its input several times: once a tap of its window, or once for each statistic of a row and the result.
+    inner: (m_k, u_kt) of products, outer and inner blocks of K in tiles; None: as deep as L1 usually allows (`INNER`).
     """
 
     t: int
@@ -58,6 +54,7 @@ class Share:
     cols: int
     ublock: tuple[int, int]
     reread: bool = False
+    inner: tuple[int, int] | None = None
 
     @property
     def tiles(self) -> int:
@@ -66,13 +63,20 @@ class Share:
     @property
     def blocks(self) -> int:
         """Number of ublocks."""
-        return -(-self.tiles // (self.ublock[0] * self.ublock[1]))
+        return self.t * self.mblock[0] * self.mblock[1]
+
+    @property
+    def mblock(self) -> tuple[int, int]:
+        """Ublocks along rows and columns."""
+        return -(-self.rows // self.ublock[0]), -(-self.cols // self.ublock[1])
+
+    def k_blocks(self, tiles: int) -> tuple[int, int]:
+        """(m_k, u_kt) of a product over that many tiles."""
+        if self.inner is not None and self.inner[0] * self.inner[1] == tiles:
+            return self.inner
+        u_kt = next(d for d in range(min(INNER, max(tiles, 1)), 0, -1) if max(tiles, 1) % d == 0)
+        return max(tiles, 1) // u_kt, u_kt
 
 
-@cache
-def costs(arch: str) -> dict[str, Any]:
-    """Constants of an architecture; those of wormhole_b0 where none were measured."""
-    text = (resources.files("ttc.runtime.perf") / "data" / "costs.yaml").read_text(encoding="utf-8")
-    table: dict[str, Any] = yaml.safe_load(text)
-    usual, own = table["wormhole_b0"], table.get(arch, {})
-    return {key: {**value, **own.get(key, {})} if isinstance(value, dict) else own.get(key, value) for key, value in usual.items()}
+INNER = 8
+"""Tiles of K that a product usually holds in L1 at a time."""

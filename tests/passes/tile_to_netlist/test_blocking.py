@@ -117,7 +117,7 @@ def test_rows_too_wide_to_hold_are_read_several_times(op):
     held, read = (candidates(OpView(op, {"axis": -1}, (x,), x, "HiFi4"), target)[0] for x in (tensor(32, 512), tensor(32, 65_536)))
     assert sum(b.size_bytes for b in read.buffers) <= target.l1_usable_bytes
     assert held.blocking.t == 1 < read.blocking.t
-    assert read.cycles > 127 * held.cycles
+    assert read.cycles > 100 * held.cycles
 
 
 def test_splits_leave_no_core_idle():

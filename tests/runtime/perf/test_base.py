@@ -1,30 +1,15 @@
-"""Cost tables of the architectures."""
+"""One core's share of an op."""
 
-from __future__ import annotations
-
-import pytest
-
-from ttc.dialects.core.targets import arch_names
-from ttc.runtime.perf.base import costs
+from ttc.runtime.perf.base import Share
 
 
-@pytest.mark.parametrize(
-    ("arch", "product", "add", "tanh", "pipe"),
-    [
-        ("wormhole_b0", 16.0, 49.6, 204.1, 28.0),
-        ("grayskull", 36.0, 50.4, 204.1, 28.0),  # tanh was measured on Wormhole alone
-        ("blackhole", 16.0, 49.6, 204.1, 56.0),
-        ("unheard_of", 16.0, 49.6, 204.1, 28.0),
-    ],
-)
-def test_costs(arch: str, product: float, add: float, tanh: float, pipe: float) -> None:
-    table = costs(arch)
-    assert (table["matmul"]["product"], table["map"]["add"]["tile"], table["map"]["tanh"]["tile"]) == (product, add, tanh)
-    assert table["pipe_bytes_per_cycle"] == pipe
+def test_blocks_of_a_share() -> None:
+    share = Share(3, 5, 8, (2, 4))
+    assert (share.mblock, share.blocks, share.tiles) == ((3, 2), 18, 120)
 
 
-def test_every_architecture_has_every_cost() -> None:
-    usual = costs("wormhole_b0")
-    for arch in arch_names():
-        assert costs(arch).keys() == usual.keys()
-        assert costs(arch)["map"].keys() == usual["map"].keys()
+def test_blocks_of_k_are_those_given_or_as_deep_as_usual() -> None:
+    assert Share(1, 1, 1, (1, 1), inner=(4, 3)).k_blocks(12) == (4, 3)
+    assert Share(1, 1, 1, (1, 1), inner=(4, 3)).k_blocks(24) == (3, 8)
+    assert Share(1, 1, 1, (1, 1)).k_blocks(7) == (1, 7)
+    assert Share(1, 1, 1, (1, 1)).k_blocks(0) == (1, 1)

@@ -1,0 +1,82 @@
+"""Elementwise functions in terms of those that were measured."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ttc.dialects.core.plain import Plain, TensorType
+
+VECTOR = (
+    "abs cosine dequantization dropout exp gelu gelu_derivative log lrelu maximum power quantization reciprocal requantization "
+    "sigmoid sine sqrt square tanh topk"
+).split()
+ENGINE: dict[str, str] = {**dict.fromkeys(VECTOR, "vector"), **dict.fromkeys(("add", "multiply", "nop", "splice", "subtract"), "matrix")}
+"""Which engine computes a function of Buda's vocabulary: the vector engine (SFPU), or the matrix engine (FPU)."""
+
+FUNCTIONS: dict[str, tuple[str, ...]] = {
+    "abs": ("abs",),
+    "add": ("add",),
+    "and": ("multiply",),
+    "ceil": ("abs", "add", "subtract", "multiply"),
+    "clip": ("maximum",),
+    "cos": ("cosine",),
+    "cosh": ("exp", "reciprocal", "add"),
+    "dequantize": ("dequantization",),
+    "div": ("reciprocal", "multiply"),
+    "elu": ("exp", "maximum", "add"),
+    "equal": ("subtract", "abs", "maximum"),
+    "erf": ("abs", "reciprocal", "square", "exp", "multiply"),
+    "exp": ("exp",),
+    "floor": ("abs", "add", "subtract", "multiply"),
+    "gelu": ("gelu",),
+    "gelu_tanh": ("gelu",),
+    "greater": ("subtract", "maximum"),
+    "greater_equal": ("subtract", "maximum"),
+    "hard_sigmoid": ("multiply", "add", "maximum"),
+    "hard_swish": ("add", "maximum", "multiply", "multiply"),
+    "identity": ("nop",),
+    "leaky_relu": ("lrelu",),
+    "less": ("subtract", "maximum"),
+    "less_equal": ("subtract", "maximum"),
+    "log": ("log",),
+    "maximum": ("maximum",),
+    "minimum": ("maximum",),
+    "mod": ("reciprocal", "multiply", "abs", "subtract"),
+    "mul": ("multiply",),
+    "neg": ("multiply",),
+    "not": ("subtract",),
+    "not_equal": ("subtract", "abs", "maximum"),
+    "or": ("maximum",),
+    "pow": ("log", "multiply", "exp"),
+    "quantize": ("quantization",),
+    "reciprocal": ("reciprocal",),
+    "round": ("abs", "add", "subtract", "multiply"),
+    "rsqrt": ("sqrt", "reciprocal"),
+    "sigmoid": ("sigmoid",),
+    "sign": ("multiply", "maximum", "maximum"),
+    "silu": ("sigmoid", "multiply"),
+    "sin": ("sine",),
+    "sinh": ("exp", "reciprocal", "subtract"),
+    "softplus": ("exp", "add", "log"),
+    "sqrt": ("sqrt",),
+    "sub": ("subtract",),
+    "tanh": ("tanh",),
+    "where": ("multiply", "multiply", "add"),
+    "xor": ("subtract", "abs"),
+}
+"""Functions of `tile.map`: the measured ones that compute each.  relu is done by the packer and adds nothing."""
+
+ROUGH: dict[int, tuple[str, ...]] = {1: ("exp", "log"), 2: ("maximum", "maximum")}
+"""What stands for a function of one operand, or of more, that the device has no kernel of."""
+
+
+def primitives(function: str, operands: Sequence[TensorType | None] = (), limits: Sequence[Plain] = ()) -> tuple[str, ...]:
+    """Measured functions that together compute one of `tile.map`; none where the packer does it.
+
+    operands: types, as far as they matter.  limits: the attributes of a clip, by order of (min, max).
+    """
+    if function == "relu" or (function == "clip" and limits and limits[0] == 0):
+        return ()
+    if function == "pow" and len(operands) > 1 and operands[1] is not None and operands[1].elements == 1:
+        return ("power",)
+    return FUNCTIONS.get(function) or ROUGH[min(max(len(operands), 1), 2)]

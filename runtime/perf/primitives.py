@@ -1,0 +1,271 @@
+"""The primitives that a tile op consists of on one core.
+
+A rule is a function `works_of_<mnemonic>(view, share)` giving the primitives in order; ops without a rule of their own are a copy.
+A composite is all primitives of Buda's vocabulary that it stands for.  What passes between them stays in L1 (`local`); what a window or
+whole rows read besides is `reading`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from math import prod
+
+from ttc.dialects.core.plain import Plain, TensorType
+from ttc.runtime.perf.base import OpView, Share
+from ttc.runtime.perf.functions import primitives
+from ttc.runtime.perf.work import CoreWork
+
+Rule = Callable[[OpView, Share], list[CoreWork]]
+
+READINGS = 3
+"""Times, at most, that an op of whole rows reads an input it cannot hold: for two statistics, and for the result."""
+
+
+def works_of(view: OpView, share: Share) -> list[CoreWork]:
+    """Primitives of one core's share of a tile op, in order."""
+    rule: Rule = _RULES.get(view.op, works_of_copy)
+    return rule(view, share)
+
+
+def tiles_of(type_: TensorType) -> int:
+    """Tiles of a whole tensor; of 1024 elements in row layout."""
+    return prod(type_.tile_dims()) if type_.layout != "rows" else -(-type_.elements // 1024)
+
+
+def _work(view: OpView, share: Share, op: str, **changes: object) -> CoreWork:
+    """A primitive over the share, in the op's formats."""
+    made = CoreWork(
+        op,
+        tuple(x.format for x in view.operands if x is not None) or (view.result.format,),
+        view.result.format,
+        share.t,
+        share.mblock,
+        share.ublock,
+        fidelity=view.fidelity,
+        intermediate=view.intermediate,
+    )
+    return replace(made, **changes) if changes else made  # pyright: ignore[reportArgumentType]
+
+
+def _chain(view: OpView, share: Share, functions: tuple[str, ...]) -> list[CoreWork]:
+    """Functions applied one after another in the destination register: the first reads the operands, the last is packed."""
+    first, *rest = functions or ("nop",)
+    return [_work(view, share, first, then=tuple(rest))]
+
+
+def works_of_copy(view: OpView, share: Share) -> list[CoreWork]:
+    """Data movement alone."""
+    return [_work(view, share, "nop")]
+
+
+def works_of_concat(view: OpView, share: Share) -> list[CoreWork]:
+    """Tiles of several operands side by side."""
+    return [_work(view, share, "splice", inputs=(view.result.format,))]
+
+
+def works_of_map(view: OpView, share: Share) -> list[CoreWork]:
+    """One elementwise function."""
+    return _chain(view, share, primitives(str(view.attrs.get("fn")), view.operands, _limits(view.attrs)))
+
+
+def works_of_eltwise(view: OpView, share: Share) -> list[CoreWork]:
+    """The functions of a region; what is between them stays in the destination register."""
+    if view.body is None:
+        return works_of_copy(view, share)
+    types = view.body.value_types
+    found: list[str] = []
+    for work in view.body.works:
+        if work.op == "tile.map":
+            operands = [None if i is None else types[i] for i in work.operands]
+            found += primitives(str(work.attrs.get("fn")), operands, _limits(work.attrs))
+    return _chain(view, share, tuple(found))
+
+
+def works_of_matmul(view: OpView, share: Share) -> list[CoreWork]:
+    """Tile products over the inner dimension (and over the matrices that are summed), bias and activation on the result."""
+    left = view.operand(0)
+    inner = left.shape[-2] if view.attrs.get("transpose_a") else left.shape[-1]
+    products = left.shape[-3] if view.attrs.get("accumulate") else 1
+    return [_product(view, share, products * -(-inner // 32))]
+
+
+def works_of_sparse_matmul(view: OpView, share: Share) -> list[CoreWork]:
+    """Products with the tiles of the selection that are not zero: those of a tile's rows, as far apart as neighbouring rows lie."""
+    sizes, steps, terms = _numbers(view.attrs["sizes"]), _numbers(view.attrs["steps"]), int(str(view.attrs["terms"]))
+    apart = abs(steps[-1]) if steps else 0
+    tiles = share.t * share.rows * prod(sizes[:terms]) * (apart + 1)
+    per_ublock = share.ublock[0] * 4
+    ublocks = max(-(-tiles // per_ublock), share.t * share.mblock[0])
+    inner = share.inner or (1, 1)
+    strips = max(min(inner[0], ublocks), 1)
+    return [_work(view, share, "sparse_matmul", sparse=(strips, ublocks, max(tiles, 1)), inner=inner)]
+
+
+def works_of_depthwise(view: OpView, share: Share) -> list[CoreWork]:
+    """A product with a diagonal tile a tap."""
+    return [_work(view, share, "depthwise", inner=(max(view.operand(0).shape[0], 1), 1), then=_epilogue(view))]
+
+
+def works_of_conv2d(view: OpView, share: Share) -> list[CoreWork]:
+    """Products over taps and input channels; depthwise where each channel has its own weights."""
+    kernel_h, kernel_w, channels, _ = view.operand(1).shape
+    taps = kernel_h * kernel_w
+    if channels == 1 and int(str(view.attrs.get("groups") or 1)) > 1:
+        return [_work(view, share, "depthwise", inner=(max(taps, 1), 1), then=_epilogue(view))]
+    return [_product(view, share, taps * -(-channels // 32))]
+
+
+def works_of_conv_transpose2d(view: OpView, share: Share) -> list[CoreWork]:
+    """Products over the taps that meet each output, and input channels."""
+    kernel_h, kernel_w, _, _ = view.operand(1).shape
+    stride_h, stride_w = _pair(view.attrs["strides"])
+    taps = -(-kernel_h // stride_h) * -(-kernel_w // stride_w)
+    return [_product(view, share, taps * -(-view.operand(0).shape[-1] // 32))]
+
+
+def works_of_attention(view: OpView, share: Share) -> list[CoreWork]:
+    """Scores, softmax over them, and the weighted sum of values."""
+    depth, keys = -(-view.operand(0).shape[-1] // 32), -(-view.operand(1).shape[-2] // 32)
+    scores = Share(share.t, share.rows, keys, (1, _divisor(keys, share.ublock[0] * share.ublock[1])))
+    weights = replace(share, inner=None)
+    query, key, value = (view.operand(i).format for i in range(3))
+    found = [_work(view, scores, "matmul", inputs=(query, key), inner=scores.k_blocks(depth), output=view.intermediate, local=True)]
+    if len(view.operands) > 3 and view.operands[3] is not None:
+        found.append(_work(view, scores, "add", inputs=(view.intermediate, view.operands[3].format), output=view.intermediate, local=True))
+    found += _softmax(view, scores, view.intermediate)
+    found.append(_work(view, weights, "matmul", inputs=(view.intermediate, value), inner=weights.k_blocks(keys)))
+    return found
+
+
+def works_of_softmax(view: OpView, share: Share) -> list[CoreWork]:
+    """Maximum, difference, exponential, sum, reciprocal, scaling."""
+    return _softmax(view, share, view.operand(0).format)
+
+
+def works_of_log_softmax(view: OpView, share: Share) -> list[CoreWork]:
+    """Maximum, difference, exponential, sum, logarithm, difference."""
+    *steps, reciprocal, last = _softmax(view, share, view.operand(0).format)
+    return [*steps, replace(reciprocal, op="log"), replace(last, op="subtract")]
+
+
+def _softmax(view: OpView, share: Share, format_: str) -> list[CoreWork]:
+    column = replace(share, cols=1, ublock=(share.ublock[0], 1))
+    step = _work(view, share, "nop", inputs=(format_,), output=view.intermediate, local=True)
+    row = _work(view, column, "nop", inputs=(view.intermediate,), output=view.intermediate, local=True)
+    return [
+        replace(row, op="reduce", dim="c", inputs=(format_,), inner=(1, share.cols)),
+        replace(step, op="subtract", inputs=(format_, view.intermediate), then=("exp",)),
+        _sum_of(row, share.cols),
+        replace(row, op="reciprocal", vector="c"),
+        replace(step, op="multiply", inputs=(view.intermediate, view.intermediate), output=view.result.format),
+    ]
+
+
+def _sum_of(row: CoreWork, tiles: int) -> CoreWork:
+    """A row's sum: its product with a column of ones."""
+    return replace(row, op="matmul", inputs=(row.intermediate, row.intermediate), inner=(1, tiles))
+
+
+def works_of_layer_norm(view: OpView, share: Share) -> list[CoreWork]:
+    """Mean, difference, mean square, its reciprocal root, scaling, and what scale and bias the op has."""
+    column = replace(share, cols=1, ublock=(share.ublock[0], 1))
+    first, inner = view.operand(0).format, view.intermediate
+    step = _work(view, share, "nop", inputs=(inner, inner), output=inner, local=True)
+    row = _work(view, column, "nop", inputs=(inner,), output=inner, local=True)
+    mean = [replace(_sum_of(row, share.cols), inputs=(first, inner)), replace(step, op="subtract", inputs=(first, inner))]
+    square = [replace(step, op="multiply"), _sum_of(row, share.cols), replace(row, op="sqrt", vector="c", then=("reciprocal",))]
+    scaled = [replace(step, op="multiply")]
+    weights = [replace(step, op=op) for op, x in zip(("multiply", "add"), view.operands[1:], strict=False) if x is not None]
+    return [*(mean if view.op == "layer_norm" else []), *square, *scaled, *weights]
+
+
+def works_of_reduce(view: OpView, share: Share) -> list[CoreWork]:
+    """Every tile of the operand once, shared among the cores as the result is; sums are products with ones."""
+    ratio = max(-(-tiles_of(view.operand(0)) // max(tiles_of(view.result), 1)), 1)
+    axes = _numbers(view.attrs.get("axes", ()))
+    rank = len(view.operand(0).shape)
+    last = any(axis % max(rank, 1) == rank - 1 for axis in axes)
+    inner = share.k_blocks(ratio)
+    if view.attrs.get("fn") in ("sum", "mean"):
+        return [_work(view, share, "matmul", inputs=(view.operand(0).format,) * 2, inner=inner)]
+    if view.attrs.get("fn") == "prod":
+        return [_work(view, share, "multiply", t=share.t * ratio)]
+    return [_work(view, share, "reduce", dim="c" if last else "r", inner=inner)]
+
+
+def works_of_max_pool2d(view: OpView, share: Share) -> list[CoreWork]:
+    """The maximum over taps: a reduction along z of the pixels under each."""
+    kernel_h, kernel_w = _pair(view.attrs["kernel"])
+    return [_work(view, share, "reduce", dim="z", z=max(kernel_h * kernel_w, 1))]
+
+
+def works_of_avg_pool2d(view: OpView, share: Share) -> list[CoreWork]:
+    """A sum over taps: products with tiles of ones, scaled."""
+    kernel_h, kernel_w = _pair(view.attrs["kernel"])
+    return [_work(view, share, "depthwise", inner=(max(kernel_h * kernel_w, 1), 1))]
+
+
+def reading(view: OpView, share: Share) -> int:
+    """Tiles of its first operand that an op gathers for its windows, or reads again; 0 where it takes each tile once as it comes."""
+    taps = 1
+    if view.op in ("conv2d", "conv_transpose2d"):
+        taps = prod(view.operand(1).shape[:2])
+    elif view.op in ("max_pool2d", "avg_pool2d"):
+        taps = prod(_pair(view.attrs["kernel"]))
+    elif view.op == "depthwise" and share.reread:
+        taps = view.operand(0).shape[0]
+    elif view.op in WHOLE_ROWS:
+        return share.tiles * READINGS if share.reread else 0
+    if taps == 1:
+        return 0
+    grouped = int(str(view.attrs.get("groups") or 1)) > 1 or view.op in ("max_pool2d", "avg_pool2d", "depthwise")
+    columns = share.cols if grouped else -(-view.operand(0).shape[-1] // 32)
+    return share.t * share.rows * columns * taps
+
+
+WHOLE_ROWS = frozenset({"softmax", "log_softmax", "layer_norm", "rms_norm"})
+
+
+def _product(view: OpView, share: Share, k_tiles: int) -> CoreWork:
+    left, right = view.operand(0).format, view.operand(1).format
+    bias = len(view.operands) > 2 and view.operands[2] is not None
+    then = (*(("add",) if bias else ()), *_epilogue(view))
+    return _work(view, share, "matmul", inputs=(left, right), inner=share.k_blocks(k_tiles), then=then)
+
+
+def _epilogue(view: OpView) -> tuple[str, ...]:
+    function = view.attrs.get("activation")
+    if not function:
+        return ()
+    limits = view.attrs.get("activation_args")
+    return primitives(str(function), (), limits if isinstance(limits, tuple) else ())
+
+
+def _limits(attrs: dict[str, Plain]) -> tuple[Plain, ...]:
+    """(min, max) of a clip."""
+    names, values = attrs.get("names"), attrs.get("values")
+    if not isinstance(names, tuple) or not isinstance(values, tuple):
+        return ()
+    given = dict(zip(names, values, strict=False))
+    return (given.get("min"), given.get("max"))
+
+
+def _divisor(number: int, limit: int) -> int:
+    return next(d for d in range(max(min(number, limit), 1), 0, -1) if number % d == 0)
+
+
+def _numbers(value: object) -> tuple[int, ...]:
+    if isinstance(value, tuple) and all(isinstance(x, int) for x in value):
+        return value
+    raise ValueError(f"{value!r} is no list of numbers")
+
+
+def _pair(value: object) -> tuple[int, int]:
+    if isinstance(value, tuple) and len(value) == 2:
+        return int(value[0]), int(value[1])
+    raise ValueError(f"{value!r} is not a pair")
+
+
+_RULES: dict[str, Rule] = {name.removeprefix("works_of_"): rule for name, rule in list(globals().items()) if name.startswith("works_of_")}
+_RULES |= {"rms_norm": works_of_layer_norm}

@@ -1,0 +1,78 @@
+"""The figures of one architecture that the cycle model is computed from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cache
+from importlib import resources
+from typing import Any
+
+import yaml
+
+FAMILIES = {
+    "Float32": "wide",
+    "Tf32": "wide",
+    "Int32": "int32",
+    "RawUInt32": "int32",
+    "Float16": "half",
+    "Float16_b": "half",
+    "UInt16": "half",
+}
+"""Formats by how their timings differ; 8 bits and fewer are `block`, integers of 8 bits `int8`."""
+
+
+def family(format_: str) -> str:
+    """`wide`, `half`, `block`, `int8` or `int32`."""
+    return FAMILIES.get(format_, "block")
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One number of the model.
+
+    Args:
+        value: in `unit`.
+        unit: `cycles`, `cycles/block` (a ublock), `cycles/tile`, `bytes/cycle`, `ratio`.
+        origin: `fitted` to timings of silicon, or `published` by the maker.
+    """
+
+    value: float
+    unit: str
+    origin: str
+
+
+@dataclass(frozen=True)
+class Table:
+    """Figures by name, such as `exp.approx.tile`: an op, its variants, and what is counted."""
+
+    arch: str
+    figures: dict[str, Figure]
+    _found: dict[tuple[str, ...], float] = field(default_factory=dict, repr=False, compare=False)
+
+    def __getitem__(self, name: str) -> float:
+        return self.figures[name].value
+
+    def best(self, op: str, quantity: str, *variants: str) -> float:
+        """The figure of an op under the first of its variants that has one, else that of the op, else of a stream of tiles."""
+        key = (op, quantity, *variants)
+        if key not in self._found:
+            names = [*(f"{op}.{variant}.{quantity}" for variant in variants), f"{op}.{quantity}", f"stream.{quantity}"]
+            self._found[key] = next(self.figures[name].value for name in names if name in self.figures)
+        return self._found[key]
+
+
+def parse_table(raw: dict[str, Any], base: Table | None = None) -> Table:
+    """A table from its YAML form, on top of another one whose figures it does not repeat."""
+    figures = dict(base.figures) if base is not None else {}
+    figures.update({name: Figure(float(f["value"]), str(f["unit"]), str(f["origin"])) for name, f in raw.get("figures", {}).items()})
+    return Table(str(raw["arch"]), figures)
+
+
+@cache
+def table(arch: str) -> Table:
+    """Figures of an architecture; those of the one it is `like` where it has none, and of wormhole_b0 where nothing is known of it."""
+    file = resources.files("ttc.runtime.perf") / "data" / "ops" / f"{arch}.yaml"
+    if not arch.isidentifier() or not file.is_file():
+        return table("wormhole_b0")
+    raw: dict[str, Any] = yaml.safe_load(file.read_text(encoding="utf-8"))
+    return parse_table(raw, table(raw["like"]) if "like" in raw else None)
