@@ -14,7 +14,7 @@ from ttc.dialects.core.plain import Function
 def evaluate(
     function: Function,
     inputs: Sequence[NDArray],
-    resolve: interpret.Resolver,
+    resolve: interpret.Resolver | None,
     where: str,
     execute: interpret.Execute = interpret.run_work,
 ) -> NDArray:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.netlist.model import Instruction
@@ -10,15 +10,16 @@ from ttc.dialects.netlist.model import Instruction
 MAX_STEPS = 10_000_000
 """Instructions that one run may execute."""
 _MAX_VALUE = 1 << 62
-_ARGUMENTS = {"var": 2, "set": 2, "add": 3, "mul": 3, "inc": 2, "incwrap": 3, "loop": 1, "endloop": 0, "execute": 1}
+ARGUMENTS: Mapping[str, int] = {"var": 2, "set": 2, "add": 3, "mul": 3, "inc": 2, "incwrap": 3, "loop": 1, "endloop": 0, "execute": 1}
+"""Opcodes, and how many arguments each takes."""
 
 
-def check_instructions(instructions: Sequence[Instruction]) -> dict[int, int]:
+def check_instructions(instructions: Sequence[Instruction], arguments: Mapping[str, int] = ARGUMENTS) -> dict[int, int]:
     """Where each `loop` ends, by position.  Raises E0608 for an unknown opcode, wrong arguments, or loops that do not match."""
     ends: dict[int, int] = {}
     open_loops: list[int] = []
     for position, instruction in enumerate(instructions):
-        if _ARGUMENTS.get(instruction.opcode) != len(instruction.args):
+        if arguments.get(instruction.opcode) != len(instruction.args):
             raise Error("E0608", f"instruction {position}: '{instruction.opcode}' with {len(instruction.args)} arguments")
         if instruction.opcode == "loop":
             open_loops.append(position)
@@ -49,16 +50,18 @@ def run_instructions(instructions: Sequence[Instruction], execute: Callable[[str
         if instruction.opcode == "execute":
             execute(str(instruction.args[0]))
         elif instruction.opcode in ("loop", "endloop"):
-            position = _loop(instruction, position, loops, ends, variables)
+            position = follow_loop(instruction, position, loops, ends, variables)
         else:
-            _assign(instruction, variables)
+            assign(instruction, variables)
         position += 1
 
 
-def _loop(instruction: Instruction, position: int, loops: list[list[int]], ends: dict[int, int], variables: dict[str, int]) -> int:
+def follow_loop(
+    instruction: Instruction, position: int, loops: list[list[int]], ends: Mapping[int, int], variables: Mapping[str, int]
+) -> int:
     """The position after which to go on.  loops: (position of the loop, rounds left) of those that are open."""
     if instruction.opcode == "loop":
-        rounds = _value(instruction.args[0], variables)
+        rounds = value_of(instruction.args[0], variables)
         if rounds <= 0:
             return ends[position]
         loops.append([position, rounds])
@@ -70,9 +73,10 @@ def _loop(instruction: Instruction, position: int, loops: list[list[int]], ends:
     return position
 
 
-def _assign(instruction: Instruction, variables: dict[str, int]) -> None:
+def assign(instruction: Instruction, variables: dict[str, int]) -> None:
+    """Give a variable its new value.  Raises E0608 for variables that are not declared, and values out of range."""
     name = str(instruction.args[0]).removeprefix("$")
-    first, *rest = [_value(arg, variables) for arg in instruction.args[1:]]
+    first, *rest = [value_of(arg, variables) for arg in instruction.args[1:]]
     if instruction.opcode != "var" and name not in variables:
         raise Error("E0608", f"variable '{name}' is not declared")
     if instruction.opcode == "incwrap" and rest[0] <= 0:
@@ -93,7 +97,8 @@ def _assign(instruction: Instruction, variables: dict[str, int]) -> None:
     variables[name] = value
 
 
-def _value(argument: str | int, variables: dict[str, int]) -> int:
+def value_of(argument: str | int, variables: Mapping[str, int]) -> int:
+    """The value of an argument.  Raises E0608 for a variable that is not declared."""
     if isinstance(argument, int):
         return argument
     found = variables.get(argument.removeprefix("$"))

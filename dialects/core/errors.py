@@ -58,6 +58,8 @@ CODES: dict[str, str] = {
     "E0801": "an input of the run is missing, unknown or of the wrong shape or type",
     "E0802": "a data-dependent index or value is out of range",
     "E0803": "the run was asked for a program or engine that does not exist",
+    "E0804": "a queue is read while empty, written while full, or used at a pointer or time at which it cannot be",
+    "E0805": "a run takes more steps, memory or arithmetic than it may",
     "E0901": "an internal error: a bug in ttc",
 }
 

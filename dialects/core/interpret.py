@@ -53,12 +53,16 @@ def kernel(op: str) -> Kernel:
 
 def run_work(work: Work, operands: Sequence[NDArray | None], resolve: Resolver | None = None) -> list[NDArray]:
     """Execute one op and round its results to their formats.  Errors name the op's source."""
-    try:
-        with np.errstate(all="ignore"):
-            results = _evaluate(work, operands, resolve)
-    except Error as error:
-        raise error.at(" + ".join(work.location) or work.op) from None
+    results = _results(work, operands, resolve, run_work)
     return [format_named(type_.format).round(np.asarray(value)) for value, type_ in zip(results, work.results, strict=True)]
+
+
+def run_unrounded(work: Work, operands: Sequence[NDArray | None], resolve: Resolver | None = None) -> list[NDArray]:
+    """Execute one op; floating-point results stay as the kernel computes them, in the compute dtype.  Integers are rounded and clamped."""
+    results = _results(work, operands, resolve, run_unrounded)
+    formats = [format_named(type_.format) for type_ in work.results]
+    values = [np.asarray(value) for value in results]
+    return [v.astype(f.compute, copy=False) if f.is_float else f.round(v) for v, f in zip(values, formats, strict=True)]
 
 
 def run(function: Function, inputs: Sequence[NDArray], resolve: Resolver | None = None, execute: Execute = run_work) -> list[NDArray]:
@@ -73,11 +77,19 @@ def run(function: Function, inputs: Sequence[NDArray], resolve: Resolver | None 
     return [_present(values[i]) for i in function.outputs]
 
 
-def _evaluate(work: Work, operands: Sequence[NDArray | None], resolve: Resolver | None) -> Sequence[NDArray]:
+def _results(work: Work, operands: Sequence[NDArray | None], resolve: Resolver | None, execute: Execute) -> Sequence[NDArray]:
+    try:
+        with np.errstate(all="ignore"):
+            return _evaluate(work, operands, resolve, execute)
+    except Error as error:
+        raise error.at(" + ".join(work.location) or work.op) from None
+
+
+def _evaluate(work: Work, operands: Sequence[NDArray | None], resolve: Resolver | None, execute: Execute) -> Sequence[NDArray]:
     if work.op.startswith("ttc."):
         return (_leaf(work, resolve),)
     if work.body is not None:
-        return run(work.body, [_present(x) for x in operands], resolve)
+        return run(work.body, [_present(x) for x in operands], resolve, execute)
     results = kernel(work.op)(*operands, **work.attrs)
     return results if isinstance(results, tuple) else (results,)
 

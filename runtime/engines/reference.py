@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.formats import format_named
+from ttc.dialects.core.interpret import Resolver, run_unrounded, run_work
 from ttc.dialects.core.plain import Work
 from ttc.dialects.netlist.model import Graph, Netlist, Op
 from ttc.runtime.engines.base import HELD
@@ -53,7 +54,7 @@ class ReferencePlan:
 
     def compute(self, op: Op, inputs: Sequence[NDArray]) -> NDArray:
         """The result of one op."""
-        return evaluate(op.work, inputs, self.constant, " + ".join(op.location) or op.name)
+        return compute(op, inputs, self.constant)
 
     def constant(self, work: Work) -> NDArray:
         """The value of a leaf inside the work of an op."""
@@ -63,6 +64,14 @@ class ReferencePlan:
     def _value(self, name: str, values: Mapping[str, NDArray]) -> NDArray:
         key = self.held.get(name)
         return values[name] if key is None else self.constants[key]
+
+
+def compute(op: Op, inputs: Sequence[NDArray], resolve: Resolver | None) -> NDArray:
+    """The result of an op, rounded as the op says.  resolve: gives the values of leaves, where it has any.
+
+    Raises E0609, E0104 and what its kernels raise."""
+    execute = run_unrounded if op.rounding == "none" else run_work
+    return evaluate(op.work, inputs, resolve, " + ".join(op.location) or op.name, execute)
 
 
 def plan_of(graph: Graph, netlist: Netlist, constants: Constants) -> ReferencePlan:

@@ -1,0 +1,107 @@
+"""Graphs that run together, and the order in which their ops do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from heapq import heapify, heappop, heappush
+
+from ttc.dialects.core.errors import Error
+from ttc.dialects.netlist.model import Graph, Netlist, Op
+
+
+@dataclass(frozen=True)
+class Epoch:
+    """Graphs that exchange values while they run.
+
+    Args:
+        graphs: by name.
+        ops: of all of them, each after what it reads, with the name of its graph.
+        last_use: op -> the position in `ops` of the last that reads it.
+        writes: op -> the queues that its result goes to.
+        microbatches: that each graph takes.
+    """
+
+    graphs: Mapping[str, Graph]
+    ops: tuple[tuple[str, Op], ...]
+    last_use: Mapping[str, int]
+    writes: Mapping[str, tuple[str, ...]]
+    microbatches: int
+
+    def work(self) -> int:
+        """Multiplications, or elements, of one microbatch."""
+        return sum(work_of(op) for _, op in self.ops)
+
+
+def epochs_of(netlist: Netlist) -> dict[str, Epoch]:
+    """The epoch of every graph, by graph.  Raises E0601 for values that do not exist, E0608 for graphs that cannot run together."""
+    members: dict[int | str, list[Graph]] = {}
+    for graph in netlist.graphs.values():
+        members.setdefault(graph.name if graph.epoch is None else graph.epoch, []).append(graph)
+    found: dict[str, Epoch] = {}
+    for graphs in members.values():
+        epoch = _epoch(graphs, netlist)
+        found |= dict.fromkeys(epoch.graphs, epoch)
+    return found
+
+
+def work_of(op: Op) -> int:
+    """Multiplications of a product, elements of anything else: what bounds the time it may take."""
+    elements = sum(type_.elements for type_ in op.work.inputs)
+    results = [work.results[0].elements for work in op.work.works if work.results]
+    depth = 1
+    if op.inner is not None and len(op.work.inputs) > 1:
+        depth = max(op.work.inputs[0].shape[-1:] or (1,))
+    return elements + depth * max(results, default=0)
+
+
+def _epoch(graphs: list[Graph], netlist: Netlist) -> Epoch:
+    counts = {graph.input_count for graph in graphs}
+    if len(counts) > 1:
+        names = ", ".join(f"'{graph.name}'" for graph in graphs[:4])
+        raise Error("E0608", f"graphs {names} run together but take different numbers of inputs: {sorted(counts)}")
+    owners = {op.name: graph.name for graph in graphs for op in graph.ops}
+    ops = [op for graph in graphs for op in graph.ops]
+    writes: dict[str, tuple[str, ...]] = {}
+    for graph in graphs:
+        for op, queue in graph.writes:
+            writes[op] = (*writes.get(op, ()), queue)
+    order = _ordered(ops, owners, writes, netlist)
+    last_use = {name: index for index, op in enumerate(order) for name in op.inputs if name in owners}
+    return Epoch({g.name: g for g in graphs}, tuple((owners[op.name], op) for op in order), last_use, writes, counts.pop())
+
+
+def _ordered(ops: list[Op], owners: Mapping[str, str], writes: Mapping[str, tuple[str, ...]], netlist: Netlist) -> list[Op]:
+    """Ops after the ops that they read, and where that is possible after those that write a queue of theirs in the same epoch."""
+    writers = {queue: op for op, queues in writes.items() for queue in queues if netlist.queues[queue].type == "queue"}
+    direct = {op.name: [name for name in op.inputs if name in owners] for op in ops}
+    for op in ops:
+        missing = [name for name in op.inputs if name not in owners and name not in netlist.queues]
+        if missing:
+            raise Error("E0601", f"op '{op.name}' reads '{missing[0]}', which is neither a queue nor an op that runs with it")
+    relayed = {op.name: direct[op.name] + [writers[name] for name in op.inputs if name in writers] for op in ops}
+    order = _sorted(ops, relayed) or _sorted(ops, direct)
+    if order is None:
+        raise Error("E0608", f"the ops of graph '{owners[ops[0].name]}' read each other in a circle")
+    return order
+
+
+def _sorted(ops: list[Op], needs: Mapping[str, Iterable[str]]) -> list[Op] | None:
+    """Ops in an order in which each comes after what it needs, as near to the given one as can be; None if there is no such order."""
+    index = {op.name: position for position, op in enumerate(ops)}
+    waiting = {name: len(set(needed)) for name, needed in needs.items()}
+    users: dict[str, list[str]] = {}
+    for name, needed in needs.items():
+        for other in set(needed):
+            users.setdefault(other, []).append(name)
+    ready = [index[name] for name, count in waiting.items() if count == 0]
+    heapify(ready)
+    order: list[Op] = []
+    while ready:
+        op = ops[heappop(ready)]
+        order.append(op)
+        for user in users.get(op.name, ()):
+            waiting[user] -= 1
+            if waiting[user] == 0:
+                heappush(ready, index[user])
+    return order if len(order) == len(ops) else None

@@ -1,0 +1,60 @@
+"""What a run may use at most: a netlist that somebody else wrote may loop for ever or fill the memory."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ttc.dialects.core.errors import Error
+
+FEWER = "lower the loop counts: --param"
+
+
+@dataclass(frozen=True)
+class Limits:
+    """steps: instructions; microbatches: of all graphs; size_bytes: of entries alive at a time; work: multiplications and elements."""
+
+    steps: int = 1_000_000
+    microbatches: int = 1_000_000
+    size_bytes: int = 12 << 30
+    work: int = 10**14
+
+
+class Meter:
+    """Counts what a run has used, and stops it at the limits."""
+
+    def __init__(self, limits: Limits) -> None:
+        self.limits = limits
+        self.steps = 0
+        self.microbatches = 0
+        self.size_bytes = 0
+        self.work = 0
+
+    def step(self) -> None:
+        """One instruction.  Raises E0805."""
+        self.steps += 1
+        if self.steps > self.limits.steps:
+            raise Error("E0805", f"the programs do not end within {self.limits.steps} instructions", hint=FEWER)
+
+    def epoch(self, microbatches: int, work: int) -> None:
+        """Graphs that are about to run.  work: of each microbatch.  Raises E0805."""
+        self.microbatches += microbatches
+        self.work += microbatches * work
+        if self.microbatches > self.limits.microbatches:
+            raise Error(
+                "E0805", f"the programs run more than {self.limits.microbatches} microbatches", hint="lower the loop counts: --param"
+            )
+        if self.work > self.limits.work:
+            raise Error(
+                "E0805", f"the programs need more than {self.limits.work:.0e} multiplications", hint="lower the loop counts: --param"
+            )
+
+    def hold(self, size_bytes: int, where: str) -> None:
+        """An entry that is kept.  Raises E0805."""
+        self.size_bytes += size_bytes
+        if self.size_bytes > self.limits.size_bytes:
+            message = f"the entries that the run must keep take more than {self.limits.size_bytes >> 20} MB"
+            raise Error("E0805", message, where, "lower the loop counts, or run without --output-dir")
+
+    def release(self, size_bytes: int) -> None:
+        """An entry that is kept no more."""
+        self.size_bytes -= size_bytes

@@ -1,0 +1,162 @@
+"""One execution of an epoch: its ops on microbatch after microbatch, between the queues."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ttc.dialects.core.errors import Error
+from ttc.dialects.core.formats import format_named
+from ttc.dialects.netlist.model import Op
+from ttc.runtime.engines.reference import compute
+from ttc.runtime.evaluate import evaluate
+from ttc.runtime.golden.epochs import Epoch
+from ttc.runtime.golden.programs import Setting
+from ttc.runtime.golden.rams import Ram
+from ttc.runtime.golden.rings import Ring
+from ttc.runtime.golden.roles import is_gradient
+
+
+class Reader:
+    """What one graph reads of one queue.
+
+    Without a setting, a ram is read at 0; of a queue, the oldest entry is read and given up.
+    """
+
+    def __init__(self, queue: Ring | Ram, setting: Setting | None) -> None:
+        self.queue = queue
+        self._kept: NDArray | None = None
+        self._prologue = setting is not None and setting.prologue
+        self.pops = 0
+        start = None if setting is None else setting.rd_ptr_global
+        if isinstance(queue, Ram):
+            self._pointer = start or 0
+            self._step = 0 if setting is None else setting.global_rdptr_autoinc
+            return
+        if start is not None:
+            queue.start_at(start)
+        local = None if setting is None else setting.rd_ptr_local
+        self._pointer = queue.read_pointer if local is None else local
+        self._step = 1 if setting is None else setting.rd_ptr_autoinc
+        self.pops = 0 if self._prologue else 1 if setting is None else setting.global_rdptr_autoinc
+
+    def read(self) -> NDArray:
+        """This microbatch's entry; with a prologue, the same for all."""
+        if self._kept is None:
+            self._kept = self.queue.read(self._pointer)
+        return self._kept
+
+    def advance(self) -> None:
+        """Go on to the next microbatch."""
+        if not self._prologue:
+            self._kept = None
+            self._pointer = self.queue.moved(self._pointer, self._step)
+
+
+class Writer:
+    """What one graph writes to one queue.
+
+    The next entry of a queue, or a ram at wr_ptr_global (0 without a setting); with an epilogue, once after the last microbatch.
+    """
+
+    def __init__(self, queue: Ring | Ram, setting: Setting | None) -> None:
+        self.queue = queue
+        self._epilogue = setting is not None and setting.epilogue
+        self._pointer = 0 if setting is None else setting.wr_ptr_global or 0
+        self._step = 0 if setting is None else setting.global_wrptr_autoinc
+        self._last: NDArray | None = None
+
+    def write(self, value: NDArray) -> None:
+        """An op's result, through the queue's tile manipulations."""
+        view = self.queue.queue.view
+        entry = value if view is None else evaluate(view, [value], None, f"queue '{self.queue.name}'")
+        if isinstance(self.queue, Ring):
+            self.queue.push(entry)
+        elif self._epilogue:
+            self._last = entry
+        else:
+            self.queue.write(self._pointer, entry)
+            self._pointer = self.queue.moved(self._pointer, self._step)
+
+    def finish(self) -> None:
+        """The epilogue."""
+        if self._last is not None and isinstance(self.queue, Ram):
+            self.queue.write(self._pointer, self._last)
+
+
+class EpochRun:
+    """One execution.
+
+    settings: of the queues of each graph.  Rams are read before the ops of a microbatch run, queues when their first reader does; what a
+    graph writes to a queue, it and its neighbours can read in the same microbatch.
+    """
+
+    def __init__(self, epoch: Epoch, settings: Mapping[str, Mapping[str, Setting]], queues: Mapping[str, Ring | Ram]) -> None:
+        self._epoch = epoch
+        self._readers: dict[tuple[str, str], Reader] = {}
+        self._writers: dict[tuple[str, str], Writer] = {}
+        self._sums: dict[str, NDArray | None] = {}
+        for graph, op in epoch.ops:
+            for name in op.inputs:
+                if name in queues and (graph, name) not in self._readers:
+                    self._readers[graph, name] = Reader(queues[name], settings[graph].get(name))
+            for name in epoch.writes.get(op.name, ()):
+                self._writers[op.name, name] = Writer(queues[name], settings[graph].get(name))
+            if is_gradient(op):
+                self._sums[op.name] = _start(epoch.writes.get(op.name, ()), settings[graph], queues)
+
+    def run(self) -> None:
+        """All microbatches, and what is written back after them."""
+        try:
+            for _ in range(self._epoch.microbatches):
+                self._microbatch()
+            for writer in self._writers.values():
+                writer.finish()
+        except Error as error:
+            raise error.at(" + ".join(f"graph '{name}'" for name in self._epoch.graphs)) from None
+
+    def _microbatch(self) -> None:
+        values: dict[str, NDArray] = {}
+        for reader in self._readers.values():
+            if isinstance(reader.queue, Ram):
+                reader.read()
+        for index, (graph, op) in enumerate(self._epoch.ops):
+            inputs = [values[name] if name in values else self._readers[graph, name].read() for name in op.inputs]
+            values[op.name] = self._result(op, inputs)
+            for name in self._epoch.writes.get(op.name, ()):
+                self._writers[op.name, name].write(values[op.name])
+            for name in (*op.inputs, op.name):
+                if self._epoch.last_use.get(name, -1) <= index:
+                    values.pop(name, None)
+        self._advance()
+
+    def _result(self, op: Op, inputs: list[NDArray]) -> NDArray:
+        result = compute(op, inputs, None)
+        if op.name not in self._sums:
+            return result
+        before = self._sums[op.name]
+        if before is not None:
+            result = np.add(before, result)
+            if op.rounding != "none":
+                result = format_named(op.work.value_types[op.work.outputs[0]].format).round(result)
+        self._sums[op.name] = result
+        return result
+
+    def _advance(self) -> None:
+        popped: set[str] = set()
+        for reader in self._readers.values():
+            reader.advance()
+            if isinstance(reader.queue, Ring) and reader.queue.name not in popped:
+                popped.add(reader.queue.name)
+                reader.queue.pop(reader.pops)
+
+
+def _start(names: tuple[str, ...], settings: Mapping[str, Setting], queues: Mapping[str, Ring | Ram]) -> NDArray | None:
+    """What gradients are added to: the accumulator's contents if it has a prologue and is not to start from zero."""
+    for name in names:
+        queue, setting = queues[name], settings.get(name)
+        if isinstance(queue, Ram) and setting is not None and setting.prologue and not setting.zero:
+            return queue.read(setting.rd_ptr_global or 0)
+    return None

@@ -1,0 +1,82 @@
+"""What went into queues and what came out, as statistics and if asked for as arrays."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ttc.dialects.netlist.model import Queue
+from ttc.runtime.golden.limits import Meter
+
+Role = Literal["input", "output", "edge", "ram"]
+"""Pushed by the host; popped by the host; left in a queue between graphs; contents of a ram that ops write."""
+
+
+@dataclass
+class Record:
+    """The entries of one queue, in their order.
+
+    Statistics are over all finite elements of all entries; nonfinite: how many there are besides.
+
+    Args:
+        keep: whether the entries themselves are kept, for `array`.
+    """
+
+    queue: Queue
+    role: Role
+    keep: bool
+    meter: Meter
+    entries: int = 0
+    finite: int = 0
+    nonfinite: int = 0
+    mean: float = 0.0
+    squares: float = 0.0
+    low: float = np.inf
+    high: float = -np.inf
+    kept: list[NDArray] = field(default_factory=list)
+
+    def add(self, entry: NDArray) -> None:
+        """One more entry, [t, rows, columns]."""
+        self.entries += 1
+        values = entry.astype(np.float64).ravel()
+        finite = values[np.isfinite(values)]
+        self.nonfinite += values.size - finite.size
+        if finite.size:
+            self._merge(finite)
+        if self.keep:
+            self.meter.hold(entry.nbytes, self.queue.name)
+            self.kept.append(entry)
+
+    def array(self) -> NDArray:
+        """[entries, t, rows, columns]; needs `keep`."""
+        return np.stack(self.kept)
+
+    @property
+    def std(self) -> float:
+        """Standard deviation of the finite elements (of the population)."""
+        return (self.squares / self.finite) ** 0.5 if self.finite else 0.0
+
+    def figures(self) -> dict[str, float | int | None]:
+        """Statistics by name; None where no element is finite."""
+        known = self.finite > 0
+        return {
+            "mean": self.mean if known else None,
+            "std": self.std if known else None,
+            "min": self.low if known else None,
+            "max": self.high if known else None,
+            "nonfinite": self.nonfinite,
+        }
+
+    def _merge(self, values: NDArray) -> None:
+        """Take in more elements: mean and sum of squares of both sets together (Chan et al.)."""
+        mean = float(values.mean())
+        total = self.finite + values.size
+        distance = mean - self.mean
+        self.squares += float(np.square(values - mean).sum()) + distance * distance * self.finite * values.size / total
+        self.mean += distance * values.size / total
+        self.finite = total
+        self.low = min(self.low, float(values.min()))
+        self.high = max(self.high, float(values.max()))

@@ -1,0 +1,58 @@
+"""Who fills which queue, and which rams share memory."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ttc.dialects.core.errors import Error
+from ttc.dialects.netlist.model import Netlist, Op, Queue
+
+HOST = "HOST"
+OTHER_NETLIST = "net2net"
+"""In the source of a queue that another netlist fills: as far as this one goes, the host does."""
+
+
+@dataclass(frozen=True)
+class Shared:
+    """Rams over one memory.
+
+    owner: the one that the host fills; accumulates: gradients are summed up in it, so that it starts from zero.
+    """
+
+    views: tuple[Queue, ...]
+    owner: Queue
+    accumulates: bool
+
+
+def is_host_fed(queue: Queue) -> bool:
+    """Whether the host fills a queue, and no op."""
+    return queue.source == HOST or OTHER_NETLIST in queue.source
+
+
+def is_gradient(op: Op) -> bool:
+    """Whether an op adds to its result of the microbatch before."""
+    return dict(op.settings).get("gradient_op") is True
+
+
+def shared_memories(netlist: Netlist) -> list[Shared]:
+    """All rams, by the memory that they show.  Raises E0601 for an alias of what is no ram."""
+    groups: dict[str, list[Queue]] = {}
+    for queue in netlist.queues.values():
+        if queue.type != "ram":
+            continue
+        base = netlist.queues.get(queue.alias) if queue.alias else queue
+        if base is None or base.type != "ram" or base.alias:
+            raise Error("E0601", f"ram '{queue.name}' is an alias of '{queue.alias}', which is no ram with memory of its own")
+        groups.setdefault(base.name, []).append(queue)
+    summed = {name for graph in netlist.graphs.values() for name in _accumulators(graph.ops, graph.writes)}
+    return [_shared(netlist.queues[base], views, summed) for base, views in groups.items()]
+
+
+def _shared(base: Queue, views: list[Queue], summed: set[str]) -> Shared:
+    fed = [view for view in (base, *views) if is_host_fed(view)]
+    return Shared(tuple(views), fed[0] if fed else base, not fed and any(view.name in summed for view in views))
+
+
+def _accumulators(ops: tuple[Op, ...], writes: tuple[tuple[str, str], ...]) -> list[str]:
+    gradients = {op.name for op in ops if is_gradient(op)}
+    return [queue for op, queue in writes if op in gradients]

@@ -1,0 +1,206 @@
+"""A golden run: the programs of a Buda netlist, executed in the reference engine on queues whose pointers the programs set.
+
+What the host does, which a netlist does not say:
+
+- Queues that the host fills get an entry whenever a graph needs one that is not there yet, so that the host pushes what the programs
+  consume.  Rams get the value of an entry before the first program runs; so do rams that ops write and that are no gradient accumulators,
+  which start from zero.  Of several rams over one memory the host fills the one at its base, unless that one is filled by an op and
+  another is filled by the host.
+- A queue that no graph of the programs reads is the host's to read: it pops every entry at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
+
+from numpy.typing import NDArray
+
+from ttc.dialects.core.errors import Error, nearest
+from ttc.dialects.netlist.model import Netlist, Program, Queue
+from ttc.runtime.golden.addresses import Allocation
+from ttc.runtime.golden.epochs import Epoch, epochs_of
+from ttc.runtime.golden.limits import Limits, Meter
+from ttc.runtime.golden.microbatches import EpochRun
+from ttc.runtime.golden.programs import Setting, run_program
+from ttc.runtime.golden.rams import Memory, Ram
+from ttc.runtime.golden.records import Record, Role
+from ttc.runtime.golden.rings import Ring
+from ttc.runtime.golden.roles import is_host_fed, shared_memories
+from ttc.runtime.queues import executed_graphs
+
+Source = Callable[[Queue, int], NDArray]
+"""The host: gives entry number n of a queue (n-th pushed; for a ram, the entry at pointer n), as the queue's format holds it."""
+
+
+class Session:
+    """Programs that run one after the other on the same queues.
+
+    Args:
+        source: the host.
+        programs: that will run; None: all of the netlist.  Queues that none of their graphs reads are drained by the host.
+        keep: whether entries are kept, for `Record.array`.
+    """
+
+    def __init__(
+        self, netlist: Netlist, source: Source, programs: Iterable[str] | None = None, *, keep: bool = False, limits: Limits | None = None
+    ) -> None:
+        self.netlist = netlist
+        self.meter = Meter(limits or Limits())
+        self._source = source
+        self._keep = keep
+        self._epochs = epochs_of(netlist)
+        self._pushed: dict[str, int] = {}
+        self._popped: dict[str, Record] = {}
+        chosen = list(netlist.programs if programs is None else programs)
+        used = [self.program(name) for name in dict.fromkeys(chosen)]
+        self._read = {name for program in used for graph in executed_graphs(program) for name in _inputs(netlist, graph)}
+        self.queues: dict[str, Ring | Ram] = {}
+        self._make_queues()
+        self._allocation = Allocation(netlist, used)
+        self._statics: dict[str, dict[str, int]] = {}
+        self._variables: dict[str, int] = {}
+        self._following: dict[str, dict[str, None]] = {}
+        self._pending: dict[str, Mapping[str, Setting]] = {}
+        self._late: dict[str, None] = {}
+
+    def program(self, name: str) -> Program:
+        """A program of the netlist.  Raises E0803."""
+        found = self.netlist.programs.get(name)
+        if found is None:
+            raise Error("E0803", f"there is no program '{name}'", hint=nearest(name, self.netlist.programs))
+        return found
+
+    def run(self, name: str, params: Mapping[str, int] | None = None) -> None:
+        """Run a program once.
+
+        Args:    params: values of its parameters, by name without `$`.
+        Raises:  E0803 for an unknown program, E0101 for parameters that do not fit, E0804 where queues are empty, full or not
+            allocated, E0805 at the limits, and what ops raise.
+        """
+        program = self.program(name)
+        self._following.clear()
+        self._variables.clear()
+        self._pending.clear()
+        try:
+            run_program(program, params or {}, self._statics.setdefault(name, {}), self, self.meter)
+            self._check_complete()
+        except Error as error:
+            raise error.at(f"program '{name}'") from None
+
+    def records(self) -> Iterator[Record]:
+        """What went in and came out so far, queue after queue; rams that ops write, and queues between graphs, as they are now.
+
+        Entries that the host pushed are drawn anew, so that they need not be kept while programs run.
+        """
+        written = {queue for graph in self.netlist.graphs.values() for _, queue in graph.writes}
+        for name, queue in self.queues.items():
+            pushed = self._pushed.get(name, 0) if isinstance(queue, Ring) else self._filled(queue)
+            if pushed:
+                yield self._record(queue.queue, "input", (self._source(queue.queue, entry) for entry in range(pushed)))
+            if name in self._popped:
+                yield self._popped[name]
+            changed = name in written and (isinstance(queue, Ring) or queue.memory.written)
+            left = queue.left() if changed else []
+            if left:
+                yield self._record(queue.queue, "ram" if isinstance(queue, Ram) else "edge", left)
+
+    # ---- what programs do ------------------------------------------------------------------------------------------------------------
+
+    def execute(self, graph: str, settings: Mapping[str, Setting]) -> None:
+        """Run a graph, or note that it is to run once all graphs of its epoch are called for.  Raises E0601, E0804."""
+        epoch = self._epochs.get(graph)
+        if epoch is None:
+            raise Error("E0601", f"there is no graph '{graph}'", hint=nearest(graph, self.netlist.graphs))
+        if graph in self._pending or any(other not in epoch.graphs for other in self._pending):
+            self._check_complete()
+        self._pending[graph] = settings
+        for setting in settings.values():
+            if setting.follows is not None:
+                self._following.setdefault(setting.follows, {})[setting.queue] = None
+        if len(self._pending) == len(epoch.graphs):
+            self._run(epoch)
+
+    def changed(self, name: str, value: int) -> None:
+        """Move the queues whose rd_ptr_global was set to this variable by an execution before."""
+        self._variables[name] = value
+        if self._pending:
+            self._late[name] = None
+        else:
+            self._follow(name)
+
+    def allocate(self, queue: str) -> None:
+        """Empty a dynamic queue.  Raises E0601, E0804."""
+        self._allocation.allocate(queue)
+        found = self.queues[queue]
+        if isinstance(found, Ring):
+            found.clear()
+
+    def deallocate(self, queue: str) -> None:
+        """Give up the memory of a dynamic queue.  Raises E0601, E0804."""
+        self._allocation.deallocate(queue)
+
+    # ---- inside ----------------------------------------------------------------------------------------------------------------------
+
+    def _run(self, epoch: Epoch) -> None:
+        settings, self._pending = self._pending, {}
+        for graph in epoch.graphs.values():
+            self._allocation.check_use(graph)
+        self.meter.epoch(epoch.microbatches, epoch.work())
+        EpochRun(epoch, settings, self.queues).run()
+        late, self._late = self._late, {}
+        for name in late:
+            self._follow(name)
+
+    def _follow(self, variable: str) -> None:
+        for name in self._following.get(variable, ()):
+            queue = self.queues[name]
+            if isinstance(queue, Ring) and self._allocation.is_live(name):
+                queue.move_to(self._variables[variable])
+
+    def _check_complete(self) -> None:
+        """Raises E0804 if a graph was to run whose neighbours are not executed."""
+        if self._pending:
+            graph = next(iter(self._pending))
+            missing = [other for other in self._epochs[graph].graphs if other not in self._pending]
+            message = f"graph '{graph}' is executed without graph '{(missing or [graph])[0]}', with which it exchanges values"
+            raise Error("E0804", message, hint="graphs of one epoch are executed one right after the other, each once")
+
+    def _make_queues(self) -> None:
+        memories: dict[str, Memory] = {}
+        for shared in shared_memories(self.netlist):
+            memory = Memory(shared, self.meter, partial(self._source, shared.owner))
+            memories |= {view.name: memory for view in shared.views}
+        for name, queue in self.netlist.queues.items():
+            if queue.type == "ram":
+                self.queues[name] = Ram(queue, memories[name])
+            elif is_host_fed(queue):
+                self.queues[name] = Ring(queue, self.meter, source=partial(self._push, queue))
+            else:
+                drain = None if name in self._read else partial(self._pop, queue)
+                self.queues[name] = Ring(queue, self.meter, drain=drain)
+
+    def _push(self, queue: Queue) -> NDArray:
+        entry = self._pushed.get(queue.name, 0)
+        self._pushed[queue.name] = entry + 1
+        return self._source(queue, entry)
+
+    def _pop(self, queue: Queue, entry: NDArray) -> None:
+        if queue.name not in self._popped:
+            self._popped[queue.name] = Record(queue, "output", self._keep, self.meter)
+        self._popped[queue.name].add(entry)
+
+    def _filled(self, ram: Ram) -> int:
+        return ram.memory.filled if ram.memory.owner is ram.queue else 0
+
+    def _record(self, queue: Queue, role: Role, entries: Iterable[NDArray]) -> Record:
+        record = Record(queue, role, self._keep, self.meter)
+        for entry in entries:
+            record.add(entry)
+        return record
+
+
+def _inputs(netlist: Netlist, graph: str) -> Iterator[str]:
+    found = netlist.graphs.get(graph)
+    for op in found.ops if found is not None else ():
+        yield from op.inputs

@@ -1,0 +1,177 @@
+"""What the host pushes where nobody gives it values: rules by queue, drawn the same way for the same seed.
+
+The numbers come from numpy's default generator, seeded by the seed, the queue's name and the entry's number, so that they depend neither
+on the order of pushes nor on other queues.  They are not those of the reference's tests, which draw from one mt19937.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from zlib import crc32
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ttc.dialects.core.formats import format_named
+from ttc.dialects.netlist.model import Queue
+from ttc.dialects.netlist.sizes import tile_shape
+
+KINDS: Mapping[str, Mapping[str, float]] = {
+    "uniform": {"low": -1.0, "high": 1.0},
+    "normal": {"mean": 0.0, "stddev": 1.0},
+    "constant": {"value": 1.0},
+    "debugtileid": {"base": 0.0, "step": 1.0},
+    "step": {"start": 0.0, "increment": 1.0},
+    "steprowwise": {"start": 0.0, "increment": 1.0},
+    "stepcolumnwise": {"start": 0.0, "increment": 1.0},
+}
+"""Kinds of rules, with their numbers and what these are if they are not given."""
+TILE = (32, 32)
+
+
+@dataclass(frozen=True)
+class Rule:
+    """How the elements of an entry are made.
+
+    Args:
+        kind: `uniform` in [low, high)   `normal`   `constant`   `debugtileid`: every element of tile number n is base + n * step
+            `step`: start + n * increment, n the element's number in the entry   `steprowwise`, `stepcolumnwise`: likewise, n the element's
+            number in its row, or in its column.
+        numbers: of the kind, by name.
+        rows, cols: first and last row and column, from 0, of each tile that are set; the others are 0.  None: all.
+    """
+
+    kind: str
+    numbers: Mapping[str, float] = field(default_factory=dict)
+    rows: tuple[int, int] | None = None
+    cols: tuple[int, int] | None = None
+
+    def number(self, name: str) -> float:
+        """One of its numbers."""
+        return self.numbers.get(name, KINDS[self.kind][name])
+
+
+@dataclass(frozen=True)
+class Rules:
+    """A rule for every queue.
+
+    overrides: (pattern, rule); the first that matches a queue's name counts.  In a pattern `.` is any character and `.*` any text;
+    everything else stands for itself.
+    """
+
+    default: Rule = Rule("uniform")
+    overrides: tuple[tuple[str, Rule], ...] = ()
+
+    def of(self, queue: str) -> Rule:
+        """The rule of a queue."""
+        return next((rule for pattern, rule in self.overrides if pattern == queue or matches(pattern, queue)), self.default)
+
+
+def matches(pattern: str, name: str) -> bool:
+    """Whether a whole name fits a pattern, found in time linear in both: patterns come out of files."""
+    first, *rest = pattern.split(".*")
+    if not rest:
+        return _fits(first, name)
+    if len(name) < len(first) + len(rest[-1]) or not _fits(first, name[: len(first)]):
+        return False
+    position, end = len(first), len(name) - len(rest[-1])
+    for part in rest[:-1]:
+        position = _find(part, name, position, end)
+        if position < 0:
+            return False
+    return _fits(rest[-1], name[end:])
+
+
+def draw(rule: Rule, queue: Queue, entry: int, seed: int) -> NDArray:
+    """One entry of a queue, [t, rows, columns], float64 before it takes the queue's format."""
+    shape = queue.tensor.shape
+    values = _MAKERS[rule.kind](rule, shape, tile_shape(queue.tensor.layout) or TILE, generator_of(queue.name, entry, seed))
+    return _cut(values, tile_shape(queue.tensor.layout) or TILE, rule)
+
+
+def generator_of(name: str, entry: int, seed: int) -> np.random.Generator:
+    """The generator of one entry."""
+    return np.random.default_rng((seed, crc32(name.encode()), entry))
+
+
+def stored(values: NDArray, queue: Queue) -> NDArray:
+    """Values as a queue holds what the host pushes: floats cut off toward zero, elements of blocks rounded to nearest, integers rounded."""
+    format_ = format_named(queue.tensor.format)
+    return format_.round(values, "rne" if format_.is_block else "truncate")
+
+
+# ---- kinds -------------------------------------------------------------------------------------------------------------------------------
+
+_Maker = Callable[[Rule, Sequence[int], "tuple[int, int]", np.random.Generator], NDArray]
+
+
+def _uniform(rule: Rule, shape: Sequence[int], tile: tuple[int, int], generator: np.random.Generator) -> NDArray:
+    return generator.uniform(rule.number("low"), rule.number("high"), shape)
+
+
+def _normal(rule: Rule, shape: Sequence[int], tile: tuple[int, int], generator: np.random.Generator) -> NDArray:
+    return generator.normal(rule.number("mean"), rule.number("stddev"), shape)
+
+
+def _constant(rule: Rule, shape: Sequence[int], tile: tuple[int, int], generator: np.random.Generator) -> NDArray:
+    return np.full(shape, rule.number("value"))
+
+
+def _debugtileid(rule: Rule, shape: Sequence[int], tile: tuple[int, int], generator: np.random.Generator) -> NDArray:
+    t, rows, cols = shape[0], -(-shape[-2] // tile[0]), -(-shape[-1] // tile[1])
+    numbers = np.arange(t * rows * cols, dtype=np.float64).reshape(t, rows, cols)
+    spread = numbers.repeat(tile[0], axis=1).repeat(tile[1], axis=2)[:, : shape[-2], : shape[-1]]
+    return rule.number("base") + rule.number("step") * spread
+
+
+def _step(rule: Rule, shape: Sequence[int], tile: tuple[int, int], generator: np.random.Generator) -> NDArray:
+    count = int(np.prod(shape))
+    return rule.number("start") + rule.number("increment") * np.arange(count, dtype=np.float64).reshape(shape)
+
+
+def _steprowwise(rule: Rule, shape: Sequence[int], tile: tuple[int, int], generator: np.random.Generator) -> NDArray:
+    row = rule.number("start") + rule.number("increment") * np.arange(shape[-1], dtype=np.float64)
+    return np.broadcast_to(row, shape)
+
+
+def _stepcolumnwise(rule: Rule, shape: Sequence[int], tile: tuple[int, int], generator: np.random.Generator) -> NDArray:
+    column = rule.number("start") + rule.number("increment") * np.arange(shape[-2], dtype=np.float64)
+    return np.broadcast_to(column[:, None], shape)
+
+
+_MAKERS: Mapping[str, _Maker] = {
+    "uniform": _uniform,
+    "normal": _normal,
+    "constant": _constant,
+    "debugtileid": _debugtileid,
+    "step": _step,
+    "steprowwise": _steprowwise,
+    "stepcolumnwise": _stepcolumnwise,
+}
+
+
+def _cut(values: NDArray, tile: tuple[int, int], rule: Rule) -> NDArray:
+    """Zeros outside the rows and columns that the rule sets of each tile."""
+    if rule.rows is None and rule.cols is None:
+        return values
+    rows, cols = np.arange(values.shape[-2]) % tile[0], np.arange(values.shape[-1]) % tile[1]
+    first, last = rule.rows or (0, tile[0])
+    left, right = rule.cols or (0, tile[1])
+    inside = ((rows >= first) & (rows <= last))[:, None] & ((cols >= left) & (cols <= right))
+    return np.where(inside, values, 0.0)
+
+
+# ---- patterns ----------------------------------------------------------------------------------------------------------------------------
+
+
+def _fits(part: str, text: str) -> bool:
+    return len(part) == len(text) and all(p in (".", c) for p, c in zip(part, text, strict=True))
+
+
+def _find(part: str, name: str, start: int, end: int) -> int:
+    """Where the first text that fits a part ends, between two positions; -1 if there is none."""
+    for position in range(start, end - len(part) + 1):
+        if _fits(part, name[position : position + len(part)]):
+            return position + len(part)
+    return -1
