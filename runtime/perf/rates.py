@@ -30,7 +30,7 @@ class Rates:
         eth, eth_links: of one Ethernet link, and the links of a chip.
         host: of the link to the host.
         switch_cycles: from the end of an epoch to the start of the next.
-        microbatch_cycles: of every op and microbatch, for pointers and handshakes.
+        microbatch_cycles, pipe_cycles: of every op and microbatch, and besides for each of its inputs and outputs: pointers, handshakes.
         prologue_cycles: of an epoch's start, for every buffer that is filled before it.
     """
 
@@ -56,6 +56,7 @@ class Rates:
     host: float
     switch_cycles: float
     microbatch_cycles: float
+    pipe_cycles: float
     prologue_cycles: float
 
 
@@ -83,7 +84,7 @@ def rates_of(target: Target) -> Rates:
 
 @cache
 def machine(chip: Chip) -> Target:
-    """The target a netlist was placed for: the one of its name, or else its architecture with the netlist's grid and DRAM.  Raises E0101."""
+    """The target a netlist was placed for, by name, or else its architecture with the netlist's grid and DRAM.  Raises E0101."""
     if chip.target in target_names():
         found = load_target(chip.target)
         if (found.arch, found.grid) == (chip.arch, chip.grid):

@@ -1,0 +1,290 @@
+"""What the cores of an op read of each of its inputs: which part of it a core touches, and how often.
+
+The parts follow from the op's work, from its result back to its inputs.  A rule is a function `parts_<mnemonic>(work, part, steps)` that
+gives the part of each operand that a core needs for its part of the result; ops without one need of each operand what they compute.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from math import prod
+
+from ttc.dialects.core.plain import Function, TensorType, Work
+from ttc.dialects.netlist.model import Blocking, Grid, Op
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A core's part of a value, in all its steps.
+
+    rows, cols: fraction of the tile rows and columns; t: fraction of the matrices.
+    times: how often the part passes into the core, if it does not stay there.  halo: how many times as much of it a core reads because
+        windows reach beyond it.
+    whole: whether all of it is needed before the first result comes out (a matmul's inner dimension, keys and values of an attention).
+    """
+
+    rows: float
+    cols: float
+    t: float = 1.0
+    times: float = 1.0
+    halo: float = 1.0
+    whole: bool = False
+
+    @property
+    def fraction(self) -> float:
+        return self.rows * self.cols * self.t
+
+    def join(self, other: Part) -> Part:
+        """A part that covers both."""
+        return Part(
+            max(self.rows, other.rows),
+            max(self.cols, other.cols),
+            max(self.t, other.t),
+            max(self.times, other.times),
+            max(self.halo, other.halo),
+            self.whole or other.whole,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Steps:
+    """Steps in which a core passes down the rows and across the columns of its part of the result."""
+
+    down: int
+    across: int
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """What cores read of one input of an op.
+
+    Args:
+        tensor: the input.
+        part: of one core.
+        tiles: of one core, each counted once.
+        passes: tiles that enter the core for one microbatch, if nothing stays there.
+        gathered: whether views rearrange tiles on the way, so that a core's share comes from all over.
+        chosen: whether data chooses what is read, so that nothing can be loaded beforehand.
+    """
+
+    tensor: TensorType
+    part: Part
+    tiles: float
+    passes: float
+    gathered: bool
+    chosen: bool
+
+
+Rule = Callable[[Work, Part, Steps, "list[TensorType | None]"], "list[Part]"]
+
+
+def reads_of(op: Op) -> list[Read | None]:
+    """What each input of an op on a grid is read like, in their order; None for an input that the work does not use."""
+    if not isinstance(op.place, Grid) or op.blocking is None:
+        raise ValueError(f"op '{op.name}' is not on a grid")
+    types = op.work.value_types
+    result = types[op.work.outputs[0]]
+    part, steps = share_of(result, op.place, op.blocking)
+    parts, moved = _parts(op.work, types, part, steps)
+    tables = {item.operands[0] for item in op.work.works if item.op in _CHOOSING}
+    return [None if i not in parts else _read(types[i], parts[i], i in moved, i in tables) for i in range(len(op.work.inputs))]
+
+
+def share_of(result: TensorType, place: Grid, blocking: Blocking) -> tuple[Part, Steps]:
+    """A core's part of the result, and the steps in which it is computed."""
+    t, rows, cols = dims(result)
+    down_parts, across_parts = (max(n, 1) for n in blocking.spread)
+    grid_rows, grid_cols = max(place.rows // down_parts, 1), max(place.cols // across_parts, 1)
+    step_rows, step_cols = (blocking.mblock[i] * blocking.ublock[i] for i in (0, 1))
+    core_rows, core_cols = -(-rows // grid_rows), -(-cols // grid_cols)
+    down, across = max(-(-core_rows // step_rows), 1), max(-(-core_cols // step_cols), 1)
+    return Part(min(core_rows / rows, 1.0), min(core_cols / cols, 1.0), 1.0 / (down_parts * across_parts)), Steps(down, across)
+
+
+def dims(type_: TensorType) -> tuple[int, int, int]:
+    """(t, rows, columns) in tiles; tensors in rows count as if they lay in tiles of 32 x 32.  Never 0."""
+    if type_.layout != "rows":
+        t, rows, cols = type_.tile_dims()
+        return max(t, 1), max(rows, 1), max(cols, 1)
+    lead = [max(d, 1) for d in (1, 1, *type_.shape)]
+    return prod(lead[:-2]), -(-lead[-2] // 32), -(-lead[-1] // 32)
+
+
+def tiles_of(type_: TensorType) -> int:
+    return prod(dims(type_))
+
+
+def _read(type_: TensorType, part: Part, gathered: bool, chosen: bool) -> Read:
+    tiles = max(tiles_of(type_) * min(part.fraction * part.halo, 1.0), 1.0)
+    return Read(type_, part, tiles, tiles * part.times, gathered, chosen)
+
+
+def _parts(work: Function, types: list[TensorType], part: Part, steps: Steps) -> tuple[dict[int, Part], set[int]]:
+    """The part of every value that a core needs; and the values that are read through a view that moves tiles."""
+    parts: dict[int, Part] = {work.outputs[0]: part}
+    moved: set[int] = set()
+    number = len(types)
+    for item in reversed(work.works):
+        number -= len(item.results)
+        needed = [parts[v] for v in range(number, number + len(item.results)) if v in parts]
+        if not needed:
+            continue
+        own = needed[0]
+        for other in needed[1:]:
+            own = own.join(other)
+        operands = [None if v is None else types[v] for v in item.operands]
+        found = _rule(item)(item, own, steps, operands)
+        for value, share in zip(item.operands, found, strict=False):
+            if value is None:
+                continue
+            clipped = _clip(share, types[value])
+            parts[value] = parts[value].join(clipped) if value in parts else clipped
+            if item.op in _MOVING or any(v in moved for v in range(number, number + len(item.results))):
+                moved.add(value)
+    return parts, moved
+
+
+def _clip(part: Part, type_: TensorType) -> Part:
+    """A part is at least one tile row and column of the value."""
+    t, rows, cols = dims(type_)
+    return replace(part, rows=max(part.rows, min(1 / rows, 1.0)), cols=max(part.cols, min(1 / cols, 1.0)), t=max(part.t, 1 / t))
+
+
+def _rule(item: Work) -> Rule:
+    return _RULES.get(item.op.partition(".")[2], parts_same)
+
+
+# ---- rules -------------------------------------------------------------------------------------------------------------------------------
+
+
+def parts_same(item: Work, part: Part, steps: Steps, operands: list[TensorType | None]) -> list[Part]:
+    """Of each operand the part that is computed; all of what is broadcast along a dimension."""
+    result = dims(item.results[0])
+    found: list[Part] = []
+    for type_ in operands:
+        if type_ is None:
+            found.append(part)
+            continue
+        t, rows, cols = dims(type_)
+        times = part.times * (steps.down if rows < result[1] else 1) * (steps.across if cols < result[2] else 1)
+        found.append(
+            Part(part.rows if rows > 1 else 1.0, part.cols if cols > 1 else 1.0, part.t if t > 1 else 1.0, times, part.halo, part.whole)
+        )
+    return found
+
+
+def parts_matmul(item: Work, part: Part, steps: Steps, operands: list[TensorType | None]) -> list[Part]:
+    """Rows of the left operand, again for each step across; columns of the right one, again for each step down; columns of the rest."""
+    left = Part(part.rows, 1.0, part.t, steps.across, whole=True)
+    right = Part(1.0, part.cols, part.t, steps.down * _repeats(item, operands[1]), whole=True)
+    if item.attrs.get("transpose_a"):
+        left = replace(left, rows=left.cols, cols=left.rows)
+    if item.attrs.get("transpose_b"):
+        right = replace(right, rows=right.cols, cols=right.rows)
+    return [left, right, *(Part(1.0, part.cols, part.t, steps.down) for _ in operands[2:])]
+
+
+def _repeats(item: Work, type_: TensorType | None) -> float:
+    """How many matrices of the result need the same one of an operand."""
+    return max(dims(item.results[0])[0] / dims(type_)[0], 1.0) if type_ is not None else 1.0
+
+
+def parts_sparse_matmul(item: Work, part: Part, steps: Steps, operands: list[TensorType | None]) -> list[Part]:
+    """Columns of the activations: the selection may name any of their rows."""
+    return [Part(1.0, part.cols, 1.0, 1.0, whole=True) for _ in operands]
+
+
+def parts_conv2d(item: Work, part: Part, steps: Steps, operands: list[TensorType | None]) -> list[Part]:
+    """Rows of the image under the part's window, all channels; filters of the part's channels."""
+    image, weight = operands[0], operands[1]
+    height = image.shape[1] if image is not None else 1
+    taps_h = weight.shape[0] if weight is not None else 1
+    depthwise = weight is not None and weight.shape[2] == 1 and int(_number(item.attrs.get("groups"), 1)) > 1
+    halo = _halo(part, taps_h, height)
+    found = [Part(part.rows, part.cols if depthwise else 1.0, part.t, steps.across, halo), Part(1.0, part.cols, 1.0, steps.down)]
+    return [*found, *(Part(1.0, part.cols, 1.0, steps.down) for _ in operands[2:])]
+
+
+def parts_max_pool2d(item: Work, part: Part, steps: Steps, operands: list[TensorType | None]) -> list[Part]:
+    """Rows of the image under the part's window."""
+    image, kernel = operands[0], item.attrs.get("kernel")
+    height = image.shape[1] if image is not None and len(image.shape) > 1 else 1
+    taps_h = _number(kernel[0], 1) if isinstance(kernel, tuple) and kernel else 1
+    return [replace(part, halo=_halo(part, taps_h, height)) for _ in operands]
+
+
+def _halo(part: Part, taps: int, height: int) -> float:
+    """A window's rows beyond the part, as a factor of what the part reads."""
+    return min((part.rows + (taps - 1) / max(height, 1)) / part.rows, 1.0 / part.rows)
+
+
+def parts_attention(item: Work, part: Part, steps: Steps, operands: list[TensorType | None]) -> list[Part]:
+    """Rows of the queries and of the mask; all keys; the part's columns of all values; keys and values again for each step down."""
+    query = Part(part.rows, 1.0, part.t, steps.across)
+    key, value = Part(1.0, 1.0, part.t, steps.down, whole=True), Part(1.0, part.cols, part.t, steps.down, whole=True)
+    return [query, key, value, *(Part(part.rows, 1.0, part.t) for _ in operands[3:])]
+
+
+def parts_softmax(item: Work, part: Part, steps: Steps, operands: list[TensorType | None]) -> list[Part]:
+    """The part itself (statistics pass between the cores of a row); columns of scales and shifts."""
+    return [part, *(Part(1.0, part.cols, 1.0, steps.down) for _ in operands[1:])]
+
+
+def parts_reduce(item: Work, part: Part, steps: Steps, operands: list[TensorType | None]) -> list[Part]:
+    """The tiles that the part's results come from: whole rows or columns of the operand."""
+    return [replace(part, whole=True) for _ in operands]
+
+
+def parts_embedding(item: Work, part: Part, steps: Steps, operands: list[TensorType | None]) -> list[Part]:
+    """Of the table the rows that are asked for, as many as the result has; all indices."""
+    table = operands[0]
+    share = min(tiles_of(item.results[0]) / tiles_of(table), 1.0) if table is not None else 1.0
+    return [Part(min(part.rows * share, 1.0), part.cols, 1.0), *(Part(part.rows, 1.0) for _ in operands[1:])]
+
+
+def parts_depthwise(item: Work, part: Part, steps: Steps, operands: list[TensorType | None]) -> list[Part]:
+    """All taps of the part's rows and columns; weights of its columns."""
+    return [replace(part, t=1.0), *(Part(1.0, part.cols, 1.0, steps.down) for _ in operands[1:])]
+
+
+def parts_transpose(item: Work, part: Part, steps: Steps, operands: list[TensorType | None]) -> list[Part]:
+    """Rows of the result are columns of the operand where the last two dimensions are swapped."""
+    perm = item.attrs.get("perm")
+    if isinstance(perm, tuple) and len(perm) >= 2 and perm[-1] == len(perm) - 2:
+        return [replace(part, rows=part.cols, cols=part.rows)]
+    return [part]
+
+
+def parts_slice(item: Work, part: Part, steps: Steps, operands: list[TensorType | None]) -> list[Part]:
+    """The part's share of what is left of the operand."""
+    source = operands[0]
+    if source is None:
+        return [part]
+    (t, rows, cols), (t_in, rows_in, cols_in) = dims(item.results[0]), dims(source)
+    ratio = (min(rows / rows_in, 1.0), min(cols / cols_in, 1.0), min(t / t_in, 1.0))
+    return [replace(part, rows=part.rows * ratio[0], cols=part.cols * ratio[1], t=part.t * ratio[2])]
+
+
+def parts_view(item: Work, part: Part, steps: Steps, operands: list[TensorType | None]) -> list[Part]:
+    """A view that moves tiles between dimensions keeps how much a core holds."""
+    return [part for _ in operands]
+
+
+def _number(value: object, default: int) -> int:
+    return value if isinstance(value, int) else default
+
+
+_RULES: dict[str, Rule] = {name.removeprefix("parts_"): rule for name, rule in list(globals().items()) if name.startswith("parts_")}
+_RULES |= dict.fromkeys(("hslice", "hstack", "vslice", "vstack", "reshape", "relayout", "pad", "splice", "concat"), parts_view)
+_RULES |= {
+    "conv_transpose2d": parts_conv2d,
+    "avg_pool2d": parts_max_pool2d,
+    "log_softmax": parts_softmax,
+    "layer_norm": parts_softmax,
+    "rms_norm": parts_softmax,
+}
+_CHOOSING = frozenset({"tile.embedding", "tile.gather"})
+_MOVING = frozenset(
+    f"tile.{name}" for name in ("hslice", "hstack", "vslice", "vstack", "reshape", "transpose", "slice", "concat", "splice")
+)

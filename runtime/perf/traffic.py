@@ -1,0 +1,169 @@
+"""The streams of every op of a netlist: what each of its inputs and its output move for one microbatch, and from where to where."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from ttc.dialects.core.formats import format_named
+from ttc.dialects.core.plain import TensorType
+from ttc.dialects.netlist.model import Ethernet, Graph, Grid, Host, Netlist, Op, Queue
+from ttc.dialects.netlist.sizes import tile_shape
+from ttc.runtime.perf.movement import Stream
+from ttc.runtime.perf.reads import Read, dims, reads_of
+
+MAX_PACKET_BYTES = 8192
+"""Of one transfer from or to DRAM: longer runs of tiles are cut."""
+ROW_BYTES = 1024
+"""Of a transfer of data in row layout, which comes row by row."""
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """One input of an op on cores.
+
+    Args:
+        source: queue or op it comes from.
+        stream: what it moves; into the op.
+        capacity: microbatches, or parts of one, that the op's buffer for it holds.
+        whole: whether all of a microbatch is needed before the first result.
+    """
+
+    source: str
+    stream: Stream
+    capacity: float
+    whole: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """One place that the result of an op goes to.  target: queue, or None for the ops that read it on cores."""
+
+    target: str | None
+    stream: Stream
+
+
+@dataclass(frozen=True)
+class Traffic:
+    """All streams of a netlist, worked out graph by graph.
+
+    Args:
+        held: (graph, queue) pairs whose entry is brought into L1 before the first microbatch, as programs say.
+    """
+
+    netlist: Netlist
+    held: frozenset[tuple[str, str]] = frozenset()
+    _reads: dict[str, list[Read | None]] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    @cached_property
+    def ops(self) -> Mapping[str, tuple[Op, Graph]]:
+        """Every op with its graph, by name."""
+        return {op.name: (op, graph) for graph in self.netlist.graphs.values() for op in graph.ops}
+
+    def inputs(self, op: Op, graph: Graph) -> list[Input]:
+        """The inputs of an op on cores that its work reads."""
+        if op.name not in self._reads:
+            self._reads[op.name] = reads_of(op)
+        found: list[Input] = []
+        for index, (source, read) in enumerate(zip(op.inputs, self._reads[op.name], strict=False)):
+            if read is not None:
+                found.append(self._input(op, graph, index, source, read))
+        return found
+
+    def outputs(self, op: Op, graph: Graph) -> list[Output]:
+        """Queues that an op on cores writes."""
+        if op.blocking is None:
+            return []
+        tensor = result_type(op)
+        size = tile_size(tensor, self.netlist)
+        core_bytes = op.blocking.tiles * size
+        cores = grid_cores(op)
+        found: list[Output] = []
+        for name, target in graph.writes:
+            if name != op.name:
+                continue
+            queue = self.netlist.queues[target]
+            kind = "dram" if queue.location == "dram" else "host"
+            packet = min(size * op.blocking.ublock[1], MAX_PACKET_BYTES)
+            stream = Stream(kind, core_bytes, core_bytes * cores, cores, 1, 1, channels_of(queue), packet, core_bytes)
+            found.append(Output(target, stream))
+        return found
+
+    def _input(self, op: Op, graph: Graph, index: int, source: str, read: Read) -> Input:
+        size = tile_size(read.tensor, self.netlist)
+        buffer = self._buffer_tiles(op, index)
+        stays = buffer >= read.tiles and not read.chosen
+        passes = read.tiles if stays else read.passes
+        distinct = max(round(1.0 / read.part.fraction), 1)
+        cores = grid_cores(op)
+        copies = max(cores // distinct, 1)
+        core_bytes, total = passes * size, passes * size * min(distinct, cores)
+        capacity = buffer / read.tiles
+        queue = self.netlist.queues.get(source)
+        if queue is not None:
+            stream = self._from_queue(queue, graph, stays, Stream("dram", core_bytes, total, min(distinct, cores), 1, copies))
+            return Input(source, stream, capacity, read.part.whole)
+        producer, home = self.ops[source]
+        kind = "chip" if home.chip != graph.chip or isinstance(op.place, Ethernet) else "core"
+        sources = 1 if kind == "chip" or isinstance(producer.place, Host) else senders(producer, read)
+        packet = size * (1 if read.gathered or producer.blocking is None else producer.blocking.ublock[1])
+        send = total / max(grid_cores(producer), 1)
+        stream = Stream(kind, core_bytes, total, min(distinct, cores), sources, copies, 1, min(packet, MAX_PACKET_BYTES), send)
+        return Input(source, stream, capacity, read.part.whole)
+
+    def _from_queue(self, queue: Queue, graph: Graph, stays: bool, base: Stream) -> Stream:
+        size = tile_size(queue.tensor, self.netlist)
+        run = queue.blocking.ublock[1] if queue.blocking is not None else 1
+        packet = min(size * run, MAX_PACKET_BYTES) if queue.blocking is not None else ROW_BYTES
+        if self.netlist.positions == "pointers":
+            held = (graph.name, queue.name) in self.held
+        else:
+            held = queue.type == "ram" and stays
+        kind = "dram" if queue.location == "dram" else "host"
+        return Stream(
+            kind, base.core_bytes, base.total_bytes, base.cores, 1, base.copies, channels_of(queue), packet, base.core_bytes, held
+        )
+
+    def _buffer_tiles(self, op: Op, index: int) -> float:
+        """Tiles that the buffer of an input holds; 0 if it has none."""
+        return sum(buffer.tiles * buffer.copies for buffer in op.buffers if buffer.role == f"in{index}")
+
+
+def result_type(op: Op) -> TensorType:
+    return op.work.value_types[op.work.outputs[0]]
+
+
+def tile_size(tensor: TensorType, netlist: Netlist) -> int:
+    """Bytes of a tile of a tensor, with header; of as many elements for a tensor in rows."""
+    tile = tile_shape(tensor.layout) or (32, 32)
+    return format_named(tensor.format).tile_bytes(tile[0], tile[1], netlist.chip.alignment_bytes)
+
+
+def grid_cores(op: Op) -> int:
+    """Cores of an op; 1 for one that is not on a grid."""
+    return op.place.rows * op.place.cols if isinstance(op.place, Grid) else 1
+
+
+def channels_of(queue: Queue) -> int:
+    """DRAM channels that a queue lies in."""
+    return max(len({channel for channel, _ in queue.buffers}), 1)
+
+
+def senders(producer: Op, read: Read) -> int:
+    """Cores of the producer that hold the tiles which one core reads."""
+    if not isinstance(producer.place, Grid):
+        return 1
+    rows, cols = producer.place.rows, producer.place.cols
+    if read.gathered:
+        return max(min(round(read.part.fraction * rows * cols), rows * cols), 1)
+    return touched(rows, read.part.rows, dims(read.tensor)[1]) * touched(cols, read.part.cols, dims(read.tensor)[2])
+
+
+def touched(cores: int, fraction: float, tiles: int) -> int:
+    """Cores along one side whose blocks a fraction of the tiles meets; one more where the borders of the two do not coincide."""
+    width = cores * fraction
+    least = max(-(-int(width * tiles + 0.5) // max(tiles, 1)), 1)
+    parts = round(1.0 / fraction)
+    aligned = parts % cores == 0 or cores % parts == 0
+    return min(least if aligned else least + 1, cores)

@@ -1,0 +1,86 @@
+"""`ttc perf`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from ttc.cli.console import Console
+from ttc.cli.options import FILE, verbosity
+from ttc.dialects.core.errors import Error
+
+if TYPE_CHECKING:
+    from ttc.dialects.netlist.model import Netlist
+    from ttc.runtime.perf.run import RunCost
+
+SHOWN_OPS = 200
+"""Rows of the table of ops, unless -v asks for all."""
+NETLIST_SUFFIXES = (".yaml", ".yml")
+
+
+@click.command("perf")
+@click.argument("file", type=FILE)
+@click.option("--program", metavar="NAME", help="Program to cost.  Default: the first.")
+@click.option("--param", "params", multiple=True, metavar="NAME=N", help="Value of a parameter of the program (repeatable).  Default: 1.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON only.")
+@click.option("--trace", type=FILE, metavar="FILE.json", help="Write a trace of cores and epochs, which Perfetto opens.")
+@verbosity
+@click.pass_obj
+def command(console: Console, file: Path, program: str | None, params: tuple[str, ...], as_json: bool, trace: Path | None) -> int:
+    """Estimate what FILE, an archive (.tti) or a Buda netlist (.yaml), costs on its device.
+
+    Status 1: an epoch comes to a standstill because a buffer is too small.
+    """
+    from ttc.cli.app import EXIT_COMPARISON
+    from ttc.files import require_input, require_output, write_bytes
+    from ttc.runtime.perf.report import as_json as plain
+    from ttc.runtime.perf.report import deadlocks
+    from ttc.runtime.perf.run import run_cost
+    from ttc.runtime.perf.trace import as_trace
+
+    require_input(file)
+    if trace is not None:
+        require_output(trace, file)
+    cost = run_cost(_netlist(file), program, dict(_param(text) for text in params))
+    if trace is not None:
+        write_bytes(trace, json.dumps(as_trace(cost), separators=(",", ":"), allow_nan=False).encode())
+    console.json(plain(cost)) if as_json else _print(console, cost)
+    jams = deadlocks(cost)
+    for jam in jams:
+        console.error(f"deadlock: {jam}")
+    return EXIT_COMPARISON if jams else 0
+
+
+def _netlist(file: Path) -> Netlist:
+    """The netlist of an archive, or the plain one that a Buda netlist amounts to."""
+    if file.suffix.lower() in NETLIST_SUFFIXES:
+        from ttc.dialects.netlist.buda.reader import read_netlist
+        from ttc.dialects.netlist.buda.to_netlist import to_netlist
+
+        return to_netlist(read_netlist(file, str(file)))
+    from ttc.runtime.archive import open_archive
+
+    return open_archive(file, verify_tensors=False).netlist()
+
+
+def _param(text: str) -> tuple[str, int]:
+    name, equals, value = text.partition("=")
+    if not name or not equals or not (value.isascii() and value.isdecimal() and len(value) <= 9):
+        raise Error("E0101", f"--param {text[:40]}: it takes NAME=N, N a number of at most nine digits")
+    return name, int(value)
+
+
+def _print(console: Console, cost: RunCost) -> None:
+    from ttc.runtime.perf.report import EPOCH_COLUMNS, OP_COLUMNS, epoch_rows, op_rows, run_lines
+
+    rows = op_rows(cost)
+    shown = rows if console.verbose else rows[:SHOWN_OPS]
+    console.table(OP_COLUMNS, shown)
+    if len(shown) < len(rows):
+        console.say(f"... and {len(rows) - len(shown):,} ops more (-v shows all)")
+    console.table(EPOCH_COLUMNS, epoch_rows(cost))
+    for line in run_lines(cost):
+        console.say(line)
