@@ -217,7 +217,7 @@ def _check_result_blocks(op: Op, result: TensorType, netlist: Netlist, where: st
 
 def check_blocking(blocking: Blocking, tensor: TensorType, grid: tuple[int, int], where: str, found: Findings) -> bool:
     """Blocks over a grid cover a tiled tensor, and no core lies outside it.  Returns whether they do."""
-    sizes = (blocking.t, blocking.spread, *blocking.mblock, *blocking.ublock, *grid)
+    sizes = (blocking.t, *blocking.spread, *blocking.mblock, *blocking.ublock, *grid)
     if not found.require(min(sizes) >= 1, "E0602", where, "blocks and grids have positive sizes"):
         return False
     wanted = streamed_t(tensor, grid, blocking)

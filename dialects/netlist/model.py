@@ -55,15 +55,15 @@ class Blocking:
     A tensor of t x rows x cols tiles is spread over a grid; a core holds t steps of mblock[0] x mblock[1] macro blocks of
     ublock[0] x ublock[1] tiles (rows, columns).  order: `r` or `c`, of the ublocks in a macro block.
     A tensor streamed along its rows or columns has t = (its own t) * (steps it is cut into).
-    spread: bands of the grid's rows, one below the other, among which the tensor's t are dealt out in runs; the t of a core is then that
-    of its band.
+    spread: rows and columns of equal parts of the grid, among which the tensor's t are dealt out in runs, row by row; the t of a core
+    is then that of its part.
     """
 
     t: int
     mblock: tuple[int, int]
     ublock: tuple[int, int]
     order: Literal["r", "c"] = "r"
-    spread: int = 1
+    spread: tuple[int, int] = (1, 1)
 
     @property
     def tiles(self) -> int:

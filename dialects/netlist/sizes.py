@@ -59,12 +59,17 @@ def steps_along(tiles: int, cores: int, block: int) -> int | None:
 def streamed_t(tensor: TensorType, grid: tuple[int, int], blocking: Blocking) -> int | None:
     """The t that a blocking over a grid (rows, columns) must have to cover a tensor: its own t times the steps along rows and columns.
 
-    Padding is what rounding up to whole blocks gives, and no more.  None if a core would lie outside the tensor altogether.
+    Where t is spread over parts of the grid, it is the t of a part.  Padding is what rounding up to whole blocks gives, and no more.
+    None if a core would lie outside the tensor altogether, or parts were not equal.
     """
     t, rows, columns = tensor.tile_dims()
-    down = steps_along(rows, grid[0], blocking.mblock[0] * blocking.ublock[0])
-    across = steps_along(columns, grid[1], blocking.mblock[1] * blocking.ublock[1])
-    return None if down is None or across is None else t * down * across
+    parts = blocking.spread
+    if grid[0] % parts[0] or grid[1] % parts[1]:
+        return None
+    slices = steps_along(t, parts[0] * parts[1], 1)
+    down = steps_along(rows, grid[0] // parts[0], blocking.mblock[0] * blocking.ublock[0])
+    across = steps_along(columns, grid[1] // parts[1], blocking.mblock[1] * blocking.ublock[1])
+    return None if slices is None or down is None or across is None else slices * down * across
 
 
 def dst_limit(accumulate: str, chip: Chip) -> int:

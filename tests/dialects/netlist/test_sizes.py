@@ -66,3 +66,19 @@ def test_streaming_counts_into_t() -> None:
 
 def test_wide_accumulation_halves_the_destination_register() -> None:
     assert [dst_limit(f, WORMHOLE) for f in ("Float16_b", "Float32", "Int32")] == [8, 4, 4]
+
+
+@pytest.mark.parametrize(
+    ("grid", "spread", "ublock", "t"),
+    [
+        ((4, 1), (1, 1), (1, 2), 12),
+        ((12, 1), (3, 1), (1, 2), 4),  # parts of 4 x 1 cores, one below the other
+        ((4, 6), (2, 3), (1, 1), 4),  # parts of 2 x 2 cores: 2 matrices each, in 2 steps down
+        ((5, 1), (5, 1), (4, 2), None),  # 3 matrices a part leave the fifth without any
+        ((6, 1), (4, 1), (1, 2), None),  # no equal parts
+    ],
+)
+def test_matrices_are_dealt_out_to_parts_of_the_grid(
+    grid: tuple[int, int], spread: tuple[int, int], ublock: tuple[int, int], t: int | None
+) -> None:
+    assert streamed_t(tiled(12, 128, 64), grid, Blocking(t or 1, (1, 1), ublock, spread=spread)) == t
