@@ -66,10 +66,12 @@ def streamed_t(tensor: TensorType, grid: tuple[int, int], blocking: Blocking) ->
     parts = blocking.spread
     if grid[0] % parts[0] or grid[1] % parts[1]:
         return None
-    slices = steps_along(t, parts[0] * parts[1], 1)
+    slices = -(-t // (parts[0] * parts[1]))
+    if (parts[0] * parts[1] - 1) * slices >= t:
+        return None
     down = steps_along(rows, grid[0] // parts[0], blocking.mblock[0] * blocking.ublock[0])
     across = steps_along(columns, grid[1] // parts[1], blocking.mblock[1] * blocking.ublock[1])
-    return None if slices is None or down is None or across is None else slices * down * across
+    return None if down is None or across is None else slices * down * across
 
 
 def dst_limit(accumulate: str, chip: Chip) -> int:
