@@ -7,6 +7,7 @@ from typing import Any
 
 from xdsl.ir import Operation
 
+from ttc.dialects.core.formats import FORMATS
 from ttc.dialects.core.ir import TtcOp
 from ttc.dialects.core.leaves import LeafOp
 from ttc.dialects.tile.base import TileOp, tile_of
@@ -55,6 +56,9 @@ FUNCTIONS: dict[str, str] = {
 }
 """Functions of `tile.map`: the Buda op that each is.  gelu is the form with tanh, clip starts at 0."""
 
+UNSIGNED = frozenset({"UInt8", "UInt16"})
+"""Formats of integers that no op takes to floating point or back."""
+
 REDUCED = {1: "c", 2: "r", 3: "z"}
 """Buda's names of the dimensions, by distance from the end, along which a maximum can run."""
 
@@ -73,6 +77,8 @@ def foreign(op: Operation) -> str | None:
 
 def _foreign_map(op: MapOp) -> str | None:
     attrs = op.plain_attrs()
+    if not all(FORMATS[tile_of(x).format].is_float for x in op.operands):
+        return f"function {attrs['fn']} of integers"
     fn = attrs["fn"]
     given: dict[str, Any] = dict(zip(attrs.get("names") or (), attrs.get("values") or (), strict=True))
     legal = fn in FUNCTIONS and (fn != "clip" or starts_at_zero(given)) and (fn != "gelu" or given.get("approximate") == "tanh")
@@ -89,7 +95,10 @@ def _foreign_region(op: EltwiseOp) -> str | None:
 
 
 def _foreign_cast(op: CastOp) -> str | None:
-    return f"a cast to {op.plain_attrs()['to']}" if "to" in op.plain_attrs() else None
+    if "to" in op.plain_attrs():
+        return f"a cast to {op.plain_attrs()['to']}"
+    source, result = tile_of(op.x).format, tile_of(op.y).format
+    return f"a cast from {source} to {result}" if {source, result} & UNSIGNED and source != result else None
 
 
 def _foreign_product(op: MatmulOp | DepthwiseOp) -> str | None:

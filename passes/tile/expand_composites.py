@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
+import numpy as np
 from xdsl.dialects import func
 from xdsl.ir import Operation, SSAValue
 
@@ -17,7 +19,7 @@ from ttc.dialects.core.spec import Spec, tensor_type
 from ttc.dialects.nn.base import ops as nn_ops
 from ttc.dialects.tile.base import TileOp, tile_of
 from ttc.dialects.tile.buda import foreign
-from ttc.dialects.tile.eltwise import MapOp
+from ttc.dialects.tile.eltwise import CastOp, MapOp
 from ttc.dialects.tile.host import FromHostOp, ToHostOp
 from ttc.passes.base import Pass, Rewriter, Unit
 from ttc.passes.rule_tables import Declined, rules
@@ -109,17 +111,20 @@ def _between(first: Operation | None, last: Operation) -> list[Operation]:
 
 
 def _on_host(op: TileOp, reason: str, rewriter: Rewriter) -> SSAValue:
-    """The function as an nn op between borders.  Raises E0503 for another op."""
+    """The function, or the cast, as an nn op between borders.  Raises E0503 for another op."""
     attrs = op.plain_attrs()
-    kind = nn_ops().get(str(attrs.get("fn"))) if isinstance(op, MapOp) else None
+    fn = "cast" if isinstance(op, CastOp) else str(attrs.get("fn"))
+    kind = nn_ops().get(fn) if isinstance(op, MapOp | CastOp) else None
     if kind is None:
         raise Error("E0503", f"kernel set 'buda' lacks {foreign(op)}: {reason}", where=where(op), hint="compile with --kernels fused")
-    rewriter.missed(op, f"{attrs['fn']} runs on the host: {reason}")
+    rewriter.missed(op, f"{fn} runs on the host: {reason}")
     operands: list[SSAValue] = []
     for x in op.operands:
         tile = tile_of(x)
         type_ = tensor_type(Spec(tile.shape, FORMATS[tile.format].compute))
         operands.append(rewriter.insert(op, ToHostOp.make((x,), {}, (type_,), op.location)).y)
-    given = dict(zip(attrs.get("names") or (), attrs.get("values") or (), strict=True))
+    given: dict[str, Any] = dict(zip(attrs.get("names") or (), attrs.get("values") or (), strict=True))
+    if isinstance(op, CastOp):
+        given = {"dtype": np.dtype(str(attrs["to"])) if "to" in attrs else FORMATS[tile_of(op.y).format].compute}
     made = rewriter.insert(op, kind.build(*operands, location=op.location, **given))
     return rewriter.insert(op, FromHostOp.make((made.results[0],), {}, (op.results[0].type,), op.location)).y

@@ -6,6 +6,7 @@ from xdsl.ir import SSAValue
 
 from ttc.dialects.core.formats import FORMATS
 from ttc.dialects.tile.base import tile_of
+from ttc.dialects.tile.buda import UNSIGNED
 from ttc.dialects.tile.eltwise import CastOp, MapOp
 from ttc.passes.rule_tables import Declined
 from ttc.passes.tile.expand.expansion import Expansion
@@ -24,10 +25,12 @@ def expand_map(op: MapOp, to: Expansion) -> SSAValue:
 
 def expand_cast(op: CastOp, to: Expansion) -> SSAValue:
     """Only the format changes, once the value is what the source's cast gives."""
-    x, wanted = op.x, str(op.plain_attrs()["to"])
+    x, wanted = op.x, str(op.plain_attrs().get("to"))
     held = FORMATS[tile_of(x).format]
+    if {tile_of(x).format, to.result.format} & UNSIGNED or (wanted == "bool" and not held.is_float):
+        raise Declined("it converts integers")
     if wanted == "bool":
-        return to.fit(truth(to, to.map("abs", x) if held.is_float or held.storage.kind == "i" else x))
+        return to.fit(truth(to, to.map("abs", x)))
     if held.is_float and wanted.startswith(("int", "uint")):
         x = truncated(to, x)
     elif held.is_float and wanted == "float16" and to.result.format not in ("Float16", "Float16_b"):
