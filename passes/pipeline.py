@@ -33,6 +33,7 @@ from ttc.passes.nn_to_tile.lower_to_tile import LowerToTile
 from ttc.passes.nn_to_tile.stream_batch import StreamBatch
 from ttc.passes.tile.assign_formats import AssignFormats
 from ttc.passes.tile.cancel_tms import CancelTms
+from ttc.passes.tile.clean_padding import CleanPadding
 from ttc.passes.tile.expand_composites import ExpandComposites
 from ttc.passes.tile.fuse_eltwise import FuseEltwise
 from ttc.passes.tile.legalize_tile import LegalizeTile
@@ -51,7 +52,7 @@ def stages(target: Target, format: str | None = None, precision: str = "float32"
     """
     if target.is_host and precision == "bfloat16":
         format = "Float16_b"
-    expansion: list[Pass] = [ExpandComposites()] if target.kernels == "buda" else []
+    expansion: list[Pass] = [ExpandComposites(), CleanPadding()] if target.kernels == "buda" else []
     return {
         "nn": [
             KeepSources(),
