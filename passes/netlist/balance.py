@@ -2,25 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Container
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import ClassVar
 
-from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Operation, SSAValue
-
-from ttc.dialects.core.errors import Error
-from ttc.dialects.core.locations import where
-from ttc.dialects.core.targets import Target
-from ttc.dialects.netlist.model import Grid, Host
-from ttc.dialects.netlist.ops import ExecuteOp, GraphOp, NetlistOp, QueueOp, ReadOp, WriteOp, graphs_of, programs_of, queues_of
+from ttc.dialects.netlist.model import Host
+from ttc.dialects.netlist.ops import GraphOp, NetlistOp, graphs_of
 from ttc.passes.base import Pass, Rewriter, Unit
-from ttc.passes.netlist.view import identity_of, main_op, own_buffers, view_of
-from ttc.passes.tile_to_netlist.blocking import Candidate, candidates
-from ttc.passes.tile_to_netlist.epochs import cut
+from ttc.passes.netlist.nodes import Builder
+from ttc.passes.netlist.split_graph import Splitter
+from ttc.passes.netlist.view import main_op, own_buffers
+from ttc.passes.tile_to_netlist.epochs import EFFORTS, Epoch, cut
 from ttc.passes.tile_to_netlist.grouping import is_tile_compute
-
-Placed = tuple[Candidate, Grid]
 
 
 @dataclass(frozen=True)
@@ -63,36 +55,19 @@ class Balance(Pass):
     """
 
     name: ClassVar[str] = "balance"
+    effort: int = 1
 
     def apply(self, unit: Unit, rewriter: Rewriter) -> None:
-        options = _Options(unit.target)
+        builder = Builder(unit)
         for graph in list(graphs_of(unit.module).values()):
             if unit.target.grid is None or _is_host(graph):
                 for op in graph.ops:
                     op.place = Host()
                 continue
-            epochs = cut([options.of(op) for op in graph.ops], unit.target.grid, graph.input_count)
+            epochs = cut(builder.problem(graph), EFFORTS[self.effort])
             _assign(graph.ops, epochs, rewriter)
             if len(epochs) > 1 and rewriter.allow("cut-epochs", graph):
-                _Splitter(unit.module, graph).split([len(e) for e in epochs])
-
-
-@dataclass
-class _Options:
-    """Candidates of ops; worked out once for all ops that are alike."""
-
-    target: Target
-    known: dict[tuple[object, ...], list[Candidate]] = field(default_factory=dict)
-
-    def of(self, op: NetlistOp) -> list[Candidate]:
-        view = view_of(op)
-        key = identity_of(view)
-        if key not in self.known:
-            try:
-                self.known[key] = candidates(view, self.target)
-            except Error as error:
-                raise error.at(where(op)) from None
-        return self.known[key]
+                Splitter(unit.module, graph).split([len(e.ops) for e in epochs])
 
 
 def _is_host(graph: GraphOp) -> bool:
@@ -100,120 +75,19 @@ def _is_host(graph: GraphOp) -> bool:
     return any(not is_tile_compute(main_op(op)) for op in graph.ops)
 
 
-def _assign(ops: list[NetlistOp], epochs: list[list[Placed]], rewriter: Rewriter) -> None:
-    placed = [(number, *entry) for number, epoch in enumerate(epochs) for entry in epoch]
-    for op, (number, candidate, place) in zip(ops, placed, strict=True):
-        op.place = place
+def _assign(ops: list[NetlistOp], epochs: list[Epoch], rewriter: Rewriter) -> None:
+    placed = [(number, entry) for number, epoch in enumerate(epochs) for entry in epoch.ops]
+    for op, (number, entry) in zip(ops, placed, strict=True):
+        candidate = entry.candidate
+        op.place = entry.place
         op.blocking = candidate.blocking
         op.buffers = own_buffers(op, candidate.buffers)
         op.inner = candidate.inner
         op.cycles = candidate.cycles
         rewriter.analysis(
             op,
-            f"epoch {number}: {candidate.rows} x {candidate.cols} cores, {candidate.cycles:,} cycles a microbatch",
+            f"epoch {number}: {candidate.text} cores, {candidate.busy:,} cycles a microbatch",
             cores=candidate.cores,
-            cycles=candidate.cycles,
-            l1_bytes=sum(b.size_bytes for b in candidate.buffers),
+            cycles=candidate.busy,
+            l1_bytes=candidate.l1_bytes,
         )
-
-
-@dataclass
-class _Splitter:
-    """Cuts one graph into several, in program order."""
-
-    module: ModuleOp
-    graph: GraphOp
-    taken: set[str] = field(default_factory=set)  # names of ops, which queues must not have
-
-    def split(self, sizes: list[int]) -> None:
-        """Make a graph of each run of ops.  sizes: ops in each, in order."""
-        ops, writes = self.graph.ops, self.graph.writes
-        self.taken.update(op.sym for graph in graphs_of(self.module).values() for op in graph.ops)
-        graphs = [self.graph, *[self.new_graph(i) for i in range(1, len(sizes))]]
-        home: dict[Operation, GraphOp] = {}
-        position = 0
-        for graph, size in zip(graphs, sizes, strict=True):
-            for op in ops[position : position + size]:
-                home[op] = graph
-            position += size
-        self.move(ops, home)
-        self.join(ops, home)
-        for write in writes:
-            owner = write.value.owner
-            target = home[owner] if isinstance(owner, NetlistOp) else self.graph
-            write.detach()
-            target.add(write)
-        for read in self.graph.reads:
-            if not read.value.uses:
-                read.detach()
-                read.erase()
-        self.extend_programs(graphs)
-
-    def new_graph(self, index: int) -> GraphOp:
-        name = free_name(f"{self.graph.sym}_e{index}", graphs_of(self.module))
-        return GraphOp.build(name, chip=self.graph.chip, input_count=self.graph.input_count, location=self.graph.location)
-
-    def move(self, ops: list[NetlistOp], home: dict[Operation, GraphOp]) -> None:
-        """Put ops into their graphs."""
-        for op in ops:
-            if home[op] is not self.graph:
-                op.detach()
-                home[op].add(op)
-
-    def join(self, ops: list[NetlistOp], home: dict[Operation, GraphOp]) -> None:
-        """Let every op read what another graph holds through a queue."""
-        edges: dict[SSAValue, str] = {}
-        reads: dict[tuple[GraphOp, SSAValue], SSAValue] = {}
-        for op in ops:
-            for index, value in enumerate(op.operands):
-                owner = value.owner
-                if isinstance(owner, ReadOp) and home[op] is not self.graph:
-                    edges.setdefault(value, owner.queue)
-                elif not (isinstance(owner, NetlistOp) and home[owner] is not home[op]):
-                    continue
-                elif value not in edges:
-                    edges[value] = self.edge(owner, home[owner]).sym
-                key = (home[op], value)
-                if key not in reads:
-                    reads[key] = self.read(home[op], edges[value], value)
-                op.operands[index] = reads[key]
-
-    def edge(self, op: NetlistOp, graph: GraphOp) -> QueueOp:
-        """A queue for the result of an op that a later epoch reads."""
-        names = queues_of(self.module)
-        queue = QueueOp.build(free_name(f"{op.sym}_q", names.keys() | self.taken), "edge", op.result.type, location=op.location)
-        last = list(names.values())[-1]
-        self.module.body.block.insert_ops_after([queue], last)
-        graph.add(WriteOp.build(op.result, queue, op.location))
-        return queue
-
-    def read(self, graph: GraphOp, queue: str, value: SSAValue) -> SSAValue:
-        """A value of a graph that it reads from a queue."""
-        owner = value.owner
-        read = ReadOp.build(queue, value.type, owner.location if isinstance(owner, Operation) else None)
-        first = graph.block.first_op
-        if first is None:
-            graph.add(read)
-        else:
-            graph.block.insert_ops_before([read], first)
-        return read.value
-
-    def extend_programs(self, graphs: list[GraphOp]) -> None:
-        """Put the new graphs behind the old one, in the module and in every program that executes it."""
-        after: Operation = self.graph
-        for graph in graphs[1:]:
-            self.module.body.block.insert_ops_after([graph], after)
-            after = graph
-        for program in programs_of(self.module).values():
-            for op in list(program.walk()):
-                if isinstance(op, ExecuteOp) and op.graph == self.graph.sym and op.parent is not None:
-                    op.parent.insert_ops_after([ExecuteOp.build(g) for g in graphs[1:]], op)
-
-
-def free_name(stem: str, taken: Container[str]) -> str:
-    """The stem, or the stem with a number, whichever is not taken."""
-    name, number = stem, 0
-    while name in taken:
-        number += 1
-        name = f"{stem}_{number}"
-    return name

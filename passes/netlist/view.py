@@ -44,17 +44,22 @@ def identity_of(view: OpView) -> tuple[object, ...]:
     return view.op, tuple(sorted(view.attrs.items())), view.operands, view.result, view.fidelity, body, view.intermediate
 
 
+def operand_sources(op: NetlistOp) -> list[int | None]:
+    """For each operand of the main op the input of the netlist op that it comes from, through views; None for a literal."""
+    return [_input(value) for value in main_op(op).named_operands()]
+
+
 def own_buffers(op: NetlistOp, buffers: Sequence[Buffer]) -> tuple[Buffer, ...]:
     """Buffers by inputs of the netlist op instead of operands of its main op.
 
     Operands that are literals need none; two operands that read the same input share the larger one.
     """
-    operands = main_op(op).named_operands()
+    sources = operand_sources(op)
     found: dict[str, Buffer] = {}
     for buffer in buffers:
         role = buffer.role
         if role.startswith("in") and role[2:].isdecimal():
-            source = _input(operands[int(role[2:])])
+            source = sources[int(role[2:])]
             if source is None:
                 continue
             role = f"in{source}"

@@ -1,22 +1,55 @@
-"""Grids and blocks an op can take: every rectangle of cores that covers its result, each with the largest step that fits L1."""
+"""Grids and blocks an op can take: every rectangle of cores that covers its result, each with the largest blocks that fit L1."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import lru_cache
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.targets import Target
 from ttc.dialects.netlist.model import Blocking, Buffer
-from ttc.passes.tile_to_netlist.buffers import REREADING, WHOLE_ROWS, Need, fill
+from ttc.dialects.netlist.sizes import WIDE_ACCUMULATE
+from ttc.passes.tile_to_netlist.buffers import MAX_INNER, REREADING, WHOLE_ROWS, WITH_WEIGHTS, Need, fill, tile_dims
+from ttc.passes.tile_to_netlist.costing import Costs, Template
+from ttc.passes.tile_to_netlist.limits import Limits
 from ttc.runtime.perf.base import OpView, Share
-from ttc.runtime.perf.cycles import cycles
+
+DEEP, SHALLOW = (32, 16), (4, 2, 1)
+"""Tiles of K that a product takes at a time where L1 has room for more than usual, and where it has not."""
 
 
 @dataclass(frozen=True)
+class Subject:
+    """An op, as far as its candidates depend on it.
+
+    Args:
+        view: its main tile op.
+        weights: operands that hold the same in every microbatch.
+        accumulate: format in which results are accumulated.
+        limits: what the user asks of its candidates.
+    """
+
+    view: OpView
+    weights: frozenset[int] = frozenset()
+    accumulate: str = "Float32"
+    limits: Limits = Limits()
+
+
+@dataclass(frozen=True, slots=True)
 class Candidate:
-    """One way to run an op: grid rows and columns, blocks, L1 buffers, K blocks of a matmul, cycles a microbatch."""
+    """One way to run an op.
+
+    Args:
+        rows, cols: of the grid.
+        blocking: of the result on one core.
+        buffers: in L1, by operands of the main op.
+        inner: K blocks of a product.
+        cycles: of one core for a microbatch, its operands at hand.
+        busy: the same, or those of the slowest stream into it if these are more.
+        held_bytes: of weights that are brought into L1 once, before the first microbatch.
+        streamed_bytes: of weights that are read from DRAM for every microbatch.
+    """
 
     rows: int
     cols: int
@@ -24,112 +57,292 @@ class Candidate:
     buffers: tuple[Buffer, ...]
     inner: tuple[int, int] | None
     cycles: int
+    busy: int
+    held_bytes: int = 0
+    streamed_bytes: int = 0
 
     @property
     def cores(self) -> int:
         return self.rows * self.cols
 
+    @property
+    def l1_bytes(self) -> int:
+        return sum(b.size_bytes for b in self.buffers)
 
-@dataclass(frozen=True)
+    @property
+    def text(self) -> str:
+        """`4 x 2`, and how the cores take it."""
+        steps = f", {self.blocking.t} steps" if self.blocking.t > 1 else ""
+        return f"{self.rows} x {self.cols}{steps}{', weights held' if self.held_bytes else ''}"
+
+
+@dataclass(frozen=True, slots=True)
 class TooLarge:
-    """The least L1 an op was found to need, in bytes, and the step that needs it: tile rows and columns."""
+    """The least L1 that a grid was found to need, in bytes, and the step that needs it: tile rows and columns."""
 
+    rows: int
+    cols: int
     need_bytes: int
     step: tuple[int, int]
 
 
+@dataclass(frozen=True)
+class Found:
+    """What was found for an op.
+
+    Args:
+        all: candidates by growing core count and time.
+        front: those of them that are faster than all with fewer cores.
+        held: the same of candidates that read no weights during the run; empty if there are none, or none that do.
+        refused: grids on which the op fits no L1.
+    """
+
+    all: tuple[Candidate, ...]
+    front: tuple[Candidate, ...]
+    held: tuple[Candidate, ...]
+    refused: tuple[TooLarge, ...]
+
+
 def candidates(view: OpView, target: Target) -> list[Candidate]:
     """Candidates by growing core count, each faster than all smaller ones.  Raises E0502 if not even one core suffices."""
+    return list(find(Subject(view), target).front)
+
+
+def find(subject: Subject, target: Target) -> Found:
+    """The candidates of an op.  Raises E0502 if it fits no core however it is cut, E0503 for a target without cores."""
     if target.grid is None:
         raise Error("E0503", f"target {target.name} has no grid of cores")
-    t, rows, cols = view.result.tile_dims()
     found: list[Candidate] = []
-    least: TooLarge | None = None
-    for grid_rows, share_rows in splits(rows, target.grid[0]):
-        for grid_cols, share_cols in splits(cols, target.grid[1]):
-            fit = fit_share(view, (t, share_rows, share_cols), (grid_rows, grid_cols), target)
-            if isinstance(fit, Candidate):
-                found.append(fit)
-            elif least is None or fit.need_bytes < least.need_bytes:
-                least = fit
-    if not found and least is not None:
-        limit = target.l1_usable_bytes
-        raise Error(
-            "E0502",
-            f"{view.op} needs {least.need_bytes:,} bytes of L1 on a core even in steps of {least.step[0]} x {least.step[1]} tiles; "
-            f"{target.name} has {limit:,}",
-            hint="a smaller format (--format Float16_b) or a narrower tensor would fit",
-        )
-    return _front(found)
+    refused: list[TooLarge] = []
+    fitter = Fitter(subject, target, Costs(target), Template.of(subject.view))
+    for layout in layouts(tile_dims(subject.view.result), target, subject.limits):
+        fits = fitter.fit(layout)
+        if isinstance(fits, TooLarge):
+            refused.append(fits)
+        else:
+            found.extend(fits)
+    if not found:
+        raise _nothing(subject, refused, target)
+    found.sort(key=lambda c: (c.cores, c.busy, c.streamed_bytes, c.cycles, c.rows))
+    streaming = any(c.streamed_bytes for c in found)
+    held = _front([c for c in found if not c.streamed_bytes]) if streaming else []
+    return Found(tuple(found), tuple(_front(found)), tuple(held), tuple(refused))
 
 
-def _front(found: list[Candidate]) -> list[Candidate]:
+def _front(found: Sequence[Candidate]) -> list[Candidate]:
     front: list[Candidate] = []
-    for candidate in sorted(found, key=lambda c: (c.cores, c.cycles, c.rows)):
-        if not front or candidate.cycles < front[-1].cycles:
+    for candidate in found:
+        if not front or candidate.busy < front[-1].busy:
             front.append(candidate)
     return front
 
 
-def splits(tiles: int, limit: int) -> Iterator[tuple[int, int]]:
-    """(cores, tiles a core) for every useful way to spread tiles along one side of the grid, no core without work."""
-    seen: set[int] = set()
+def _nothing(subject: Subject, refused: Sequence[TooLarge], target: Target) -> Error:
+    """Why there is no candidate: what the user asked for, or L1."""
+    if not refused:
+        return subject.limits.no_grid(subject.view, target)
+    least = min(refused, key=lambda r: r.need_bytes)
+    limit = target.l1_usable_bytes
+    what = f"{subject.view.op} needs {least.need_bytes:,} bytes of L1 on a core even in steps of {least.step[0]} x {least.step[1]} tiles"
+    tried = f"best of {len(refused)} grids: {least.rows} x {least.cols} cores"
+    asked = f", as asked for by '{subject.limits.text}'" if subject.limits.text else ""
+    hint = "leave the rule out" if asked else "a smaller format (--format Float16_b) or a narrower tensor would fit"
+    return Error("E0502", f"{what} ({tried}{asked}); {target.name} has {limit:,}", hint=hint)
+
+
+# ---- grids -------------------------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """How a result lies on a grid.
+
+    spread: rows and columns of equal parts of the grid that t is dealt out to; rows, cols: of cores, all parts together;
+    share: (t, rows, columns) of one core in tiles.
+    """
+
+    spread: tuple[int, int]
+    rows: int
+    cols: int
+    share: tuple[int, int, int]
+
+
+def layouts(dims: tuple[int, int, int], target: Target, limits: Limits) -> Iterator[Layout]:
+    """Every useful way for a result to lie on a grid, upright or on its side.
+
+    dims: (t, rows, columns) of the result in tiles.  Buda's kernels pass through t in time; others spread it over parts of the grid too.
+    """
+    height, width = target.grid or (0, 0)
+    longest, spreads = max(height, width), target.kernels == "fused"
+    for parts, slices in _splits(dims[0], height * width) if spreads else ((1, dims[0]),):
+        for spread in _rectangles(parts, longest):
+            for down, share_rows in _splits(dims[1], longest // spread[0]):
+                for across, share_cols in _splits(dims[2], longest // spread[1]):
+                    rows, cols = spread[0] * down, spread[1] * across
+                    fits = (rows <= height and cols <= width) or (rows <= width and cols <= height)
+                    if fits and limits.allows((rows, cols), (height, width)):
+                        yield Layout(spread, rows, cols, (slices, share_rows, share_cols))
+
+
+@lru_cache(maxsize=4096)
+def _rectangles(parts: int, longest: int) -> tuple[tuple[int, int], ...]:
+    """Rows and columns of the rectangles of that many parts."""
+    return tuple((rows, parts // rows) for rows in _divisors(parts) if rows <= longest and parts // rows <= longest)
+
+
+@lru_cache(maxsize=4096)
+def _splits(tiles: int, limit: int) -> tuple[tuple[int, int], ...]:
+    found: dict[int, int] = {}
     for cores in range(1, min(tiles, limit) + 1):
         share = -(-tiles // cores)
-        used = -(-tiles // share)
-        if used not in seen:
-            seen.add(used)
-            yield used, share
+        found.setdefault(-(-tiles // share), share)
+    return tuple(found.items())
 
 
-def fit_share(view: OpView, share: tuple[int, int, int], grid: tuple[int, int], target: Target) -> Candidate | TooLarge:
-    """The fewest steps in which a core's share (t, rows, columns) fits L1: rows are cut first, then columns where the op allows it.
+def splits(tiles: int, limit: int) -> Iterator[tuple[int, int]]:
+    """(cores, tiles a core) for every useful way to spread tiles along one side of the grid, no core without work."""
+    return iter(_splits(tiles, limit))
 
-    An op whose window or whole rows fit in no step reads its input several times.
+
+# ---- blocks ------------------------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """Rows and columns of a step in tiles, and how operands are had: read several times, held over microbatches, kept over columns."""
+
+    rows: int
+    cols: int
+    reread: bool = False
+    held: bool = False
+    kept: bool = False
+
+
+def _families(subject: Subject, rows: int, cols: int) -> Iterator[Sequence[Way]]:
+    """Ways by what they have in common, each family best first: of each the first that fits is taken.
+
+    Weights held; all in one step, or the left operand kept while the columns pass; cut along rows, then columns; operands read again.
     """
-    t, rows, cols = share
-    dst = max(target.dst_tiles // 2 if target.wide_accumulation else target.dst_tiles, 1)  # 32-bit values take the place of two
-    least: TooLarge | None = None
-    for reread, step_rows, step_cols in _ways(view.op, rows, cols):
-        need = fill(Need(view, step_rows, step_cols, target.alignment_bytes, reread))
+    op, stream = subject.view.op, subject.limits.stream
+    rows_cut = [step for step in _divisors(rows) if stream in (None, "r") or step == rows]
+    thin = [step for step in _divisors(cols)[1:] if stream in (None, "c")]
+    whole = op in WHOLE_ROWS
+    if op in WITH_WEIGHTS:
+        if 1 in subject.weights:
+            yield [Way(step, cols, held=True) for step in rows_cut]
+        yield [Way(rows, cols), *(Way(rows, step, kept=True) for step in thin)]
+    yield [*(Way(step, cols) for step in rows_cut), *(Way(rows_cut[-1], step) for step in thin if not whole)]
+    if op in REREADING:
+        yield [*(Way(step, cols, reread=True) for step in rows_cut), *(Way(rows_cut[-1], step, reread=True) for step in thin)]
+
+
+Triple = tuple[int, int, int]
+
+
+@dataclass(frozen=True)
+class Fitter:
+    """Finds the candidates of one op on one grid after another."""
+
+    subject: Subject
+    target: Target
+    costs: Costs
+    template: Template
+
+    def fit(self, layout: Layout) -> Sequence[Candidate] | TooLarge:
+        """Candidates in which a core's share fits L1, at most one of each family of ways; the least need if there are none.
+
+        As few steps as fit: rows are cut first, then columns where the op allows it.  An op whose window or whole rows fit in no step
+        reads its input several times.
+        """
+        share = layout.share
+        found: list[Candidate] = []
+        least: TooLarge | None = None
+        for family in _families(self.subject, share[1], share[2]):
+            if any(c.blocking.t == share[0] and not c.held_bytes for c in found) or (found and family[0].reread):
+                break
+            for way in family:
+                made = self.candidate(layout, way)
+                if isinstance(made, Candidate):
+                    found.append(made)
+                    break
+                if least is None or made.need_bytes < least.need_bytes:
+                    least = made
+        if found:
+            return found
+        if least is None:
+            raise Error("E0901", f"{self.subject.view.op}: no step to try")
+        return least
+
+    def candidate(self, layout: Layout, way: Way) -> Candidate | TooLarge:
+        """The candidate of a way, with as much of K at a time as L1 holds; its need if not even the least of K fits."""
+        rows, cols, share = layout.rows, layout.cols, layout.share
+        need = self.need(share, way)
         size = sum(b.size_bytes for b in need.buffers)
-        if size > target.l1_usable_bytes:
-            if least is None or size < least.need_bytes:
-                least = TooLarge(size, (step_rows, step_cols))
-            continue
-        ublock_cols = largest_divisor(step_cols, dst)
-        ublock = (largest_divisor(step_rows, dst // ublock_cols), ublock_cols)
-        times = (rows // step_rows) * (cols // step_cols)
-        blocking = Blocking(t * times, (step_rows // ublock[0], step_cols // ublock[1]), ublock)
-        spent = cycles(view, Share(t, rows, cols, ublock, reread), target.arch)
-        return Candidate(grid[0], grid[1], blocking, tuple(need.buffers), need.inner, spent)
-    if least is None:
-        raise Error("E0901", f"{view.op}: no step to try")
-    return least
+        if size > self.target.l1_usable_bytes:
+            return TooLarge(rows, cols, size, (way.rows, way.cols))
+        ublock = ublock_of(way.rows, way.cols, dst_tiles(self.subject.accumulate, self.target))
+        steps = -(-share[1] // way.rows) * -(-share[2] // way.cols)
+        blocking = Blocking(share[0] * steps, (way.rows // ublock[0], way.cols // ublock[1]), ublock, spread=layout.spread)
+        core = self.costs.core(self.subject.view, Share(*share, ublock, way.reread, need.inner))
+        room = {b.role: b.tiles * b.copies for b in need.buffers}
+        moved = self.costs.streams(self.template, self.subject.weights, (rows, cols), blocking, room)
+        busy = max(core, int(moved.cycles))
+        return Candidate(rows, cols, blocking, tuple(need.buffers), need.inner, core, busy, moved.held_bytes, moved.streamed_bytes)
+
+    def need(self, share: Triple, way: Way) -> Need:
+        """The buffers of a way, products with the deepest of a few K blocks that fits, or else the shallowest."""
+        asked = self.subject.limits.inner
+        found = self.buffers(share, way, asked or MAX_INNER)
+        if found.inner is None or asked is not None:
+            return found
+        if self.fits(found):
+            return self.deeper(share, way, found)
+        usual = found.inner[1]
+        for inner in SHALLOW:
+            if inner < usual and not self.fits(found):
+                found = self.buffers(share, way, inner)
+        return found
+
+    def deeper(self, share: Triple, way: Way, usual: Need) -> Need:
+        """The same with deeper K blocks, if L1 has room for them."""
+        for inner in DEEP if usual.inner is not None and usual.inner[0] > 1 else ():
+            found = self.buffers(share, way, inner)
+            if found.inner == usual.inner:
+                break
+            if self.fits(found):
+                return found
+        return usual
+
+    def fits(self, need: Need) -> bool:
+        return sum(b.size_bytes for b in need.buffers) <= self.target.l1_usable_bytes
+
+    def buffers(self, share: Triple, way: Way, inner: int) -> Need:
+        """The buffers of a way with at most so many tiles of K at a time."""
+        held = frozenset({1}) if way.held else frozenset[int]()
+        alignment, columns = self.target.alignment_bytes, (share[0], share[2])
+        return fill(Need(self.subject.view, way.rows, way.cols, alignment, way.reread, held, columns, way.kept, inner))
 
 
-def _ways(op: str, rows: int, cols: int) -> Iterator[tuple[bool, int, int]]:
-    """(whether the input is read several times, rows and columns of a step), best first."""
-    for reread in (False, True) if op in REREADING else (False,):
-        for step in _steps(rows, cols, cut_columns=reread or op not in WHOLE_ROWS):
-            yield reread, *step
+def dst_tiles(accumulate: str, target: Target) -> int:
+    """Tiles of a result that a core accumulates at a time: 32-bit values take the place of two."""
+    wide = accumulate in WIDE_ACCUMULATE and target.wide_accumulation
+    return max(target.dst_tiles // 2 if wide else target.dst_tiles, 1)
 
 
-def _steps(rows: int, cols: int, *, cut_columns: bool) -> Iterator[tuple[int, int]]:
-    for step in _divisors(rows):
-        yield step, cols
-    if cut_columns:
-        for step in _divisors(cols)[1:]:
-            yield 1, step
+@lru_cache(maxsize=4096)
+def ublock_of(rows: int, cols: int, limit: int) -> tuple[int, int]:
+    """Rows and columns of the largest micro block that divides a step and has at most `limit` tiles; the widest of equal ones."""
+    wide = ((largest_divisor(rows, limit // cols_), cols_) for cols_ in range(min(cols, limit), 0, -1) if cols % cols_ == 0)
+    return max(wide, key=lambda block: (block[0] * block[1], block[1]))
 
 
-@cache
+@lru_cache(maxsize=4096)
 def _divisors(number: int) -> tuple[int, ...]:
     """All divisors, largest first."""
     return tuple(d for d in range(number, 0, -1) if number % d == 0)
 
 
-@cache
+@lru_cache(maxsize=4096)
 def largest_divisor(number: int, limit: int) -> int:
     """The largest divisor that is at most `limit`."""
     return next(d for d in range(max(min(number, limit), 1), 0, -1) if number % d == 0)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from ttc.dialects.core.formats import format_named
 from ttc.dialects.core.plain import TensorType
@@ -15,7 +16,7 @@ from ttc.dialects.netlist.model import Buffer
 from ttc.runtime.perf.base import OpView
 
 MAX_INNER = 8
-"""Tiles of the inner dimension that a matmul keeps in L1 at a time."""
+"""Tiles of the inner dimension that a matmul keeps in L1 at a time, as long as nobody asks for more."""
 
 
 @dataclass
@@ -27,6 +28,10 @@ class Need:
         rows, cols: tiles of the block of the result that one core computes at a time.
         alignment: of tiles, in bytes.
         reread: whether the op reads its input several times instead of holding it: the rows under a window, or the columns of whole rows.
+        held: operands of which the core's share stays in L1 over all microbatches.
+        share: (t, columns) of the result in tiles that one core computes in all its steps; (1, `cols`) if not given.
+        kept: whether the rows of a product's left operand stay in L1 with all of K while the core passes over its columns.
+        inner_limit: most tiles of K to take at a time.
         inner: (m_k, u_kt) of a matmul, set by its rule.
     """
 
@@ -35,6 +40,10 @@ class Need:
     cols: int
     alignment: int
     reread: bool = False
+    held: frozenset[int] = frozenset()
+    share: tuple[int, int] | None = None
+    kept: bool = False
+    inner_limit: int = MAX_INNER
     buffers: list[Buffer] = field(default_factory=list)
     inner: tuple[int, int] | None = None
 
@@ -51,12 +60,35 @@ class Need:
         self.buffers.append(Buffer("intermed", tiles, self.tile_bytes(self.view.intermediate), 1))
 
     def tile_bytes(self, format_: str) -> int:
-        return format_named(format_).tile_bytes(32, 32, self.alignment)
+        return _tile_bytes(format_, self.alignment)
+
+    def all_cols(self) -> int:
+        """Tile columns of the core's share, all steps."""
+        return self.cols if self.share is None else self.share[1]
+
+    def add_columns(self, index: int, operand: TensorType) -> None:
+        """A row that is applied to every row of the result: it stays."""
+        self.add(f"in{index}", self.all_cols(), operand, 1)
+
+
+@lru_cache(maxsize=256)
+def _tile_bytes(format_: str, alignment: int) -> int:
+    return format_named(format_).tile_bytes(32, 32, alignment)
+
+
+@lru_cache(maxsize=4096)
+def tile_dims(type_: TensorType) -> tuple[int, int, int]:
+    """(t, rows, columns) in tiles, none of them 0.  Raises E0602."""
+    t, rows, cols = type_.tile_dims()
+    return max(t, 1), max(rows, 1), max(cols, 1)
 
 
 Rule = Callable[[Need], None]
 WHOLE_ROWS = frozenset({"softmax", "log_softmax", "layer_norm", "rms_norm"})
 """Ops whose core reduces along the columns it holds; partial results of a row of cores are combined."""
+
+WITH_WEIGHTS = frozenset({"matmul", "conv2d", "conv_transpose2d"})
+"""Products: ops whose second operand can be held in L1, and whose first can be kept there while its columns pass."""
 
 REREADING = frozenset({"conv2d", "conv_transpose2d", "max_pool2d", "avg_pool2d", "depthwise"}) | WHOLE_ROWS
 """Ops that can read an operand several times: once a tap of their window, or once for each statistic of a row and for the result."""
@@ -108,10 +140,10 @@ def buffers_depthwise(need: Need) -> None:
     if need.reread:
         need.add("in1", need.cols, need.view.operand(1))
     else:
-        need.add("in1", taps * need.cols, need.view.operand(1), 1)
+        need.add("in1", taps * need.all_cols(), need.view.operand(1), 1)
     for index, operand in enumerate(need.view.operands[2:], 2):
         if operand is not None:
-            need.add(f"in{index}", need.cols, operand, 1)
+            need.add_columns(index, operand)
     if taps > 1:
         need.add_intermediate(need.rows * need.cols)
     need.add_out()
@@ -149,14 +181,27 @@ def buffers_conv_transpose2d(need: Need) -> None:
 
 
 def _multiply(need: Need, rows_in: int, block_limit: int, k_tiles: int) -> None:
-    """Operands of an (implicit) matmul: `rows_in` tile rows of the left operand, K-blocks of a divisor of `block_limit` tiles."""
-    inner = next(d for d in range(min(MAX_INNER, block_limit), 0, -1) if block_limit % d == 0)
+    """Operands of an (implicit) matmul: `rows_in` tile rows of the left operand, K-blocks of a divisor of `block_limit` tiles.
+
+    Weights that are held take all of K for the columns of the core.
+    """
+    inner = next(d for d in range(min(need.inner_limit, block_limit), 0, -1) if block_limit % d == 0)
     need.inner = (max(k_tiles // inner, 1), inner)
-    need.add("in0", rows_in * inner, need.view.operand(0))
-    need.add("in1", inner * need.cols, need.view.operand(1))
+    need.add("in0", rows_in * (block_limit if need.kept else inner), need.view.operand(0))
+    weight = need.view.operand(1)
+    if 1 in need.held:
+        slices = 1 if need.share is None else min(tile_dims(weight)[0], need.share[0])
+        need.add(
+            "in1",
+            k_tiles * need.all_cols() * (slices if need.view.op == "matmul" and not need.view.attrs.get("accumulate") else 1),
+            weight,
+            1,
+        )
+    else:
+        need.add("in1", inner * need.cols, weight)
     for index, operand in enumerate(need.view.operands[2:], 2):
         if operand is not None:
-            need.add(f"in{index}", need.cols, operand, 1)
+            need.add_columns(index, operand)
     if need.inner[0] > 1:
         need.add_intermediate(need.rows * need.cols)
     need.add_out()
@@ -179,7 +224,7 @@ def buffers_softmax(need: Need) -> None:
     need.add("in0", need.rows * need.cols, need.view.operand(0))
     for index, operand in enumerate(need.view.operands[1:], 1):
         if operand is not None:
-            need.add(f"in{index}", need.cols, operand, 1)
+            need.add(f"in{index}", need.cols, operand, 2 if need.reread else 1)
     need.add_intermediate(need.rows * need.cols + 2 * need.rows)
     need.add_out()
 

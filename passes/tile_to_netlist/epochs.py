@@ -1,96 +1,210 @@
-"""Cutting a sequence of ops into epochs, and sharing a chip's cores among the ops of each."""
+"""Cutting a sequence of ops into epochs, each with its cores shared out and its rectangles packed, for the least time of the run."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from math import inf, sqrt
+from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import dataclass, field
+from math import inf
 
+import numpy as np
+
+from ttc.dialects.core.errors import Error
 from ttc.dialects.netlist.model import Grid
 from ttc.passes.tile_to_netlist.blocking import Candidate
-from ttc.passes.tile_to_netlist.packing import pack
-
-MAX_EPOCH_OPS = 24
-SWITCH_CYCLES = 25_000
-"""Cycles from the end of an epoch to the start of the next: loading the program of every core."""
+from ttc.passes.tile_to_netlist.packing import Request, Shape, pack_requests
+from ttc.passes.tile_to_netlist.problem import Problem
+from ttc.passes.tile_to_netlist.sharing import Family, paced, priced
 
 
-def cut(options: Sequence[Sequence[Candidate]], grid: tuple[int, int], input_count: int) -> list[list[tuple[Candidate, Grid]]]:
-    """Epochs of consecutive ops, each op with its candidate and place, for the least estimated time of the whole run.
+@dataclass(frozen=True)
+class Effort:
+    """How much work the search may do.
 
-    options[i]: candidates of op i by growing core count.  Dynamic programming over cut points; at most MAX_EPOCH_OPS ops an epoch.
+    Args:
+        settings: paces, and prices, at which cores are shared out.
+        longest: ops of an epoch.
+        rounds: of cutting anew with what packing has shown.
+        attempts: settings that are packed for one epoch.
+        shapes: rectangles that are tried for one op.
     """
-    cores = grid[0] * grid[1]
-    best: list[float] = [0.0] + [inf] * len(options)
-    start: list[int] = [0] * (len(options) + 1)
-    for end in range(1, len(options) + 1):
-        for begin in range(max(end - MAX_EPOCH_OPS, 0), end):
-            if end - begin > cores:
+
+    settings: int
+    longest: int
+    rounds: int
+    attempts: int
+    shapes: int
+
+
+EFFORTS = (
+    Effort(settings=32, longest=24, rounds=8, attempts=8, shapes=1),
+    Effort(settings=96, longest=48, rounds=60, attempts=16, shapes=4),
+    Effort(settings=256, longest=96, rounds=400, attempts=64, shapes=8),
+    Effort(settings=768, longest=192, rounds=2000, attempts=256, shapes=16),
+)
+
+
+@dataclass(frozen=True)
+class Placed:
+    """An op in its epoch: how it runs, and where."""
+
+    candidate: Candidate
+    place: Grid
+
+
+@dataclass(frozen=True)
+class Epoch:
+    """Ops from `begin` on, placed.  cycles: estimated, of the whole epoch and the switch to it."""
+
+    begin: int
+    ops: tuple[Placed, ...]
+    cycles: float
+
+
+def cut(problem: Problem, effort: Effort) -> list[Epoch]:
+    """Epochs of consecutive ops for the least estimated time of the run.
+
+    Dynamic programming over cut points.  The time of an epoch is at first that of the best sharing of cores by their number alone; where
+    a cut is chosen its rectangles are packed, and the cuts are chosen anew with the time that this gives, until all chosen ones are packed.
+    """
+    return _Search(problem, effort).run() if problem.nodes else []
+
+
+@dataclass
+class _Search:
+    problem: Problem
+    effort: Effort
+    families: list[Family] = field(default_factory=list)
+    times: list[list[float]] = field(default_factory=list)
+    packed: dict[Hashable, tuple[Placed, ...] | None] = field(default_factory=dict)
+    exact: dict[tuple[int, int], tuple[Placed, ...]] = field(default_factory=dict)
+
+    def run(self) -> list[Epoch]:
+        self.families = self.made_families()
+        self.times = [self.bounds(begin) for begin in range(len(self.problem.nodes))]
+        best: tuple[float, list[Epoch]] = inf, []
+        for _ in range(self.effort.rounds):
+            path = self.path()
+            new = [window for window in path if window not in self.exact]
+            for window in new:
+                self.settle(window)
+            epochs = [
+                Epoch(begin, self.exact[begin, end], self.times[begin][end - begin - 1])
+                for begin, end in path
+                if (begin, end) in self.exact
+            ]
+            total = sum(e.cycles for e in epochs)
+            if len(epochs) == len(path) and total < best[0]:
+                best = total, epochs
+            if not new:
+                break
+        return best[1]
+
+    def made_families(self) -> list[Family]:
+        """Candidates by pace and by price: all, and where some read weights all the time, those that hold them."""
+        nodes, settings = self.problem.nodes, self.effort.settings
+        fronts = [node.found.front for node in nodes]
+        held = [node.found.held or node.found.front for node in nodes]
+        found = [paced(fronts, settings)]
+        if held != fronts:
+            found.append(paced(held, settings))
+        if self.problem.input_count < FEW:
+            found.append(priced(fronts, settings))
+        return found
+
+    def bounds(self, begin: int) -> list[float]:
+        """Least time of the epochs that begin with an op, by number of ops; they end before the next op that must begin one."""
+        nodes = self.problem.nodes
+        ends = min(self.effort.longest, len(nodes) - begin, self.problem.cores)
+        ends = next((i for i in range(1, ends) if nodes[begin + i].breaks), ends)
+        return list(np.min([family.times(self.problem, begin, ends).min(axis=1) for family in self.families], axis=0))
+
+    def path(self) -> list[tuple[int, int]]:
+        """The cuts of the least time, as (begin, end) of each epoch."""
+        count = len(self.problem.nodes)
+        best = np.full(count + 1, inf)
+        start = np.zeros(count + 1, np.int64)
+        best[0] = 0.0
+        for begin in range(count):
+            times = np.array(self.times[begin]) + best[begin]
+            span = slice(begin + 1, begin + 1 + len(times))
+            better = times < best[span]
+            best[span] = np.where(better, times, best[span])
+            start[span] = np.where(better, begin, start[span])
+        if best[count] == inf:
+            raise Error("E0502", "no epoch holds some of these ops")
+        bounds: list[tuple[int, int]] = []
+        end = count
+        while end > 0:
+            bounds.append((int(start[end]), end))
+            end = int(start[end])
+        return bounds[::-1]
+
+    def settle(self, window: tuple[int, int]) -> None:
+        """Pack an epoch's rectangles, and put what its time is then in place of its bound."""
+        begin, end = window
+        traffic = self.problem.traffic(begin, end - begin)[-1]
+        key = (tuple(node.kind for node in self.problem.nodes[begin:end]), traffic)
+        if key not in self.packed:
+            self.packed[key] = self.pack(begin, end)
+        placed = self.packed[key]
+        if placed is None:
+            self.times[begin][end - begin - 1] = inf
+            return
+        self.exact[window] = placed
+        self.times[begin][end - begin - 1] = self.problem.time([p.candidate for p in placed], traffic)
+
+    def pack(self, begin: int, end: int) -> tuple[Placed, ...] | None:
+        """The first settings, best first, whose rectangles fit on the grid."""
+        tried: set[tuple[int, ...]] = set()
+        for family, setting in self.settings(begin, end):
+            chosen = family.chosen(begin, end, setting)
+            key = tuple(map(id, chosen))
+            if key in tried:
                 continue
-            chosen = share_cores(options[begin:end], cores, input_count)
-            if chosen is None:
-                continue
-            time = best[begin] + epoch_cycles(chosen, input_count) + SWITCH_CYCLES
-            if time < best[end]:
-                best[end], start[end] = time, begin
-    bounds: list[tuple[int, int]] = []
-    end = len(options)
-    while end > 0:
-        bounds.append((start[end], end))
-        end = start[end]
-    return [epoch for begin, end in reversed(bounds) for epoch in _placed(options[begin:end], grid, input_count)]
+            if len(tried) >= self.effort.attempts:
+                break
+            tried.add(key)
+            found = self.attempt(begin, chosen)
+            if found is not None:
+                return found
+        return self.attempt(begin, [self.problem.nodes[i].found.front[0] for i in range(begin, end)])
+
+    def settings(self, begin: int, end: int) -> Iterator[tuple[Family, int]]:
+        """Settings of all families under which the cores suffice, by the time they give."""
+        ranked: list[tuple[float, int, int]] = []
+        for number, family in enumerate(self.families):
+            times = family.times(self.problem, begin, end - begin)[-1]
+            ranked.extend((float(times[k]), number, int(k)) for k in np.flatnonzero(np.isfinite(times)))
+        for _, number, setting in sorted(ranked):
+            yield self.families[number], setting
+
+    def attempt(self, begin: int, chosen: Sequence[Candidate]) -> tuple[Placed, ...] | None:
+        """Pack these candidates, or others of the same ops that are as fast on about as many cores."""
+        options = [self.alternatives(begin + i, candidate) for i, candidate in enumerate(chosen)]
+        nodes = self.problem.nodes[begin : begin + len(chosen)]
+        requests = [
+            Request(tuple(_shape(c) for c in cs), node.limits.start, node.limits.transposed)
+            for cs, node in zip(options, nodes, strict=True)
+        ]
+        found = pack_requests(requests, *self.problem.grid)
+        if found is None:
+            return None
+        return tuple(Placed(options[i][number], place) for i, (number, place) in enumerate(found))
+
+    def alternatives(self, number: int, chosen: Candidate) -> list[Candidate]:
+        """The candidate, and others of its op that take no longer and few more cores, each of another shape."""
+        found: dict[Shape, Candidate] = {_shape(chosen): chosen}
+        for candidate in self.problem.nodes[number].found.all:
+            if len(found) >= self.effort.shapes or candidate.cores > chosen.cores + chosen.cores // 8 + 1:
+                break
+            if candidate.busy <= chosen.busy and candidate.streamed_bytes <= chosen.streamed_bytes:
+                found.setdefault(_shape(candidate), candidate)
+        return list(found.values())
 
 
-def epoch_cycles(chosen: Sequence[Candidate], input_count: int) -> float:
-    """The slowest op once a microbatch, and the first microbatch through all of them."""
-    spent = [c.cycles for c in chosen]
-    return max(spent) * (input_count - 1) + sum(spent)
+FEW = 16
+"""Microbatches up to which the first one through a pipeline counts for much."""
 
 
-def share_cores(options: Sequence[Sequence[Candidate]], cores: int, input_count: int) -> list[Candidate] | None:
-    """One candidate an op, at most `cores` cores in all: shares follow the ops' work, then what is left goes to the slowest."""
-    least = sum(o[0].cores for o in options)
-    if least > cores:
-        return None
-    work = [_weight(o[0].cycles * o[0].cores, input_count) for o in options]
-    total = sum(work)
-    chosen = [_at_most(o, max(int(cores * w / total), 1)) for o, w in zip(options, work, strict=True)]
-    spare = cores - sum(c.cores for c in chosen)
-    while spare < 0:
-        index = max(range(len(chosen)), key=lambda i: (chosen[i].cores - options[i][0].cores, -i))
-        smaller = _at_most(options[index], chosen[index].cores - 1)
-        spare += chosen[index].cores - smaller.cores
-        chosen[index] = smaller
-    for index in sorted(range(len(chosen)), key=lambda i: -chosen[i].cycles):
-        larger = _at_most(options[index], chosen[index].cores + spare)
-        spare -= larger.cores - chosen[index].cores
-        chosen[index] = larger
-    return chosen
-
-
-def _weight(cycles: float, input_count: int) -> float:
-    """Share of cores by work: in proportion when many microbatches keep all ops busy, by its root when they run in turn."""
-    return cycles if input_count >= 4 else sqrt(cycles)
-
-
-def _at_most(options: Sequence[Candidate], cores: int) -> Candidate:
-    fitting = options[0]
-    for option in options:
-        if option.cores > cores:
-            break
-        fitting = option
-    return fitting
-
-
-def _placed(options: Sequence[Sequence[Candidate]], grid: tuple[int, int], input_count: int) -> list[list[tuple[Candidate, Grid]]]:
-    """Places for the ops of one epoch; fewer cores are tried until the rectangles pack, and then two epochs."""
-    cores = grid[0] * grid[1]
-    while cores > 0:
-        chosen = share_cores(options, cores, input_count)
-        if chosen is None:
-            break
-        places = pack([(c.rows, c.cols) for c in chosen], *grid)
-        if places is not None:
-            return [list(zip(chosen, places, strict=True))]
-        cores = min(sum(c.cores for c in chosen), cores) - 1
-    middle = len(options) // 2
-    return _placed(options[:middle], grid, input_count) + _placed(options[middle:], grid, input_count)
+def _shape(candidate: Candidate) -> Shape:
+    return candidate.rows, candidate.cols

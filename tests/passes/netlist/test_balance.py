@@ -10,7 +10,7 @@ from ttc.dialects.core.ir import verify
 from ttc.dialects.netlist.model import Grid
 from ttc.dialects.netlist.ops import graphs_of, programs_of, queues_of
 from ttc.passes.manager import run_pass
-from ttc.passes.netlist.balance import Balance, free_name
+from ttc.passes.netlist.balance import Balance
 
 
 def tile(rows: int, cols: int) -> str:
@@ -83,8 +83,3 @@ def test_an_op_that_fits_no_core_names_its_source() -> None:
     with pytest.raises(Error, match=r"/head/Attention.*attention needs [\d,]+ bytes of L1") as caught:
         run_pass(Balance(), parse_unit(text))
     assert caught.value.code == "E0502"
-
-
-def test_free_names() -> None:
-    assert free_name("a", {"a", "a_1"}) == "a_2"
-    assert free_name("b", {"a"}) == "b"

@@ -1,0 +1,75 @@
+"""A graph of netlist ops as a problem of placement."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from xdsl.ir import SSAValue
+
+from ttc.dialects.core.errors import Error
+from ttc.dialects.core.formats import format_named
+from ttc.dialects.core.locations import where
+from ttc.dialects.core.plain import TensorType
+from ttc.dialects.core.to_plain import plain_type
+from ttc.dialects.netlist.ops import GraphOp, NetlistOp, QueueOp, ReadOp, queues_of
+from ttc.passes.base import Unit
+from ttc.passes.netlist.view import identity_of, operand_sources, view_of
+from ttc.passes.tile_to_netlist.blocking import Found, Subject, find
+from ttc.passes.tile_to_netlist.problem import Node, Problem
+
+
+@dataclass
+class Builder:
+    """Makes problems of graphs; candidates are worked out once for all ops that are alike."""
+
+    unit: Unit
+    known: dict[tuple[object, ...], tuple[int, Found]] = field(default_factory=dict)
+
+    def problem(self, graph: GraphOp) -> Problem:
+        """The ops of a graph as nodes."""
+        queues = queues_of(self.unit.module)
+        numbers = {op.result: number for number, op in enumerate(graph.ops)}
+        written = {write.value for write in graph.writes}
+        nodes = [self.node(op, numbers, queues, stored=op.result in written) for op in graph.ops]
+        return Problem(nodes, self.unit.target, graph.input_count)
+
+    def node(self, op: NetlistOp, numbers: Mapping[SSAValue, int], queues: Mapping[str, QueueOp], *, stored: bool) -> Node:
+        """One op as a node.  numbers: of the results of the graph's ops."""
+        weights = frozenset(i for i, value in enumerate(op.operands) if _is_weight(value, queues))
+        kind, found = self.candidates(op, weights)
+        activations = {v for i, v in enumerate(op.operands) if v not in numbers and i not in weights}
+        return Node(
+            found,
+            kind,
+            tuple(sorted({numbers[v] for v in op.operands if v in numbers})),
+            sum(self.size_bytes(plain_type(v.type)) for v in activations),
+            self.size_bytes(plain_type(op.result.type)),
+            stored,
+        )
+
+    def candidates(self, op: NetlistOp, weights: frozenset[int]) -> tuple[int, Found]:
+        """The candidates of an op, and a number that ops alike have in common.  weights: inputs that hold the same in every microbatch."""
+        view = view_of(op)
+        operands = frozenset(i for i, source in enumerate(operand_sources(op)) if source in weights)
+        subject = Subject(view, operands, op.accumulate or "Float32")
+        key = (identity_of(view), operands, subject.accumulate)
+        if key not in self.known:
+            try:
+                self.known[key] = len(self.known), find(subject, self.unit.target)
+            except Error as error:
+                raise error.at(where(op)) from None
+        return self.known[key]
+
+    def size_bytes(self, tensor: TensorType) -> int:
+        """Bytes of a tensor in DRAM, padding included."""
+        if tensor.layout == "rows":
+            return format_named(tensor.format).size_bytes(tensor.shape) if -1 not in tensor.shape else 0
+        t, rows, cols = tensor.tile_dims()
+        return t * rows * cols * format_named(tensor.format).tile_bytes(32, 32, self.unit.target.alignment_bytes)
+
+
+def _is_weight(value: SSAValue, queues: Mapping[str, QueueOp]) -> bool:
+    """Whether a value is read in place by every microbatch."""
+    owner = value.owner
+    return isinstance(owner, ReadOp) and (queue := queues.get(owner.queue)) is not None and queue.type == "ram"

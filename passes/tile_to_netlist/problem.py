@@ -1,0 +1,116 @@
+"""What is to be placed: the ops of a graph with their candidates, what passes between them, and the machine's time for it."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from ttc.dialects.core.targets import Target
+from ttc.passes.tile_to_netlist.blocking import Candidate, Found
+from ttc.passes.tile_to_netlist.limits import Limits
+from ttc.runtime.perf.movement import Load, Stream, epoch_cycles, interval_cycles, stream_load
+from ttc.runtime.perf.rates import Rates, rates_of
+
+
+@dataclass(frozen=True)
+class Node:
+    """An op to place.
+
+    Args:
+        found: its candidates.
+        kind: equal for ops with equal candidates.
+        reads: ops before it whose results it reads, by number, each once.
+        queue_bytes: that it reads from queues for each microbatch, besides weights.
+        result_bytes: of its result, a microbatch.
+        stored: whether its result goes to a queue wherever graphs are cut.
+        limits: what the user asks for.
+        breaks: whether an epoch must begin with it.
+    """
+
+    found: Found
+    kind: Hashable
+    reads: tuple[int, ...] = ()
+    queue_bytes: int = 0
+    result_bytes: int = 0
+    stored: bool = False
+    limits: Limits = field(default_factory=Limits)
+    breaks: bool = False
+
+
+@dataclass(frozen=True)
+class Traffic:
+    """Bytes that an epoch reads from queues and writes to them for each microbatch, besides weights."""
+
+    read_bytes: int
+    write_bytes: int
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Ops in an order that keeps dependences, to be cut into epochs.
+
+    Args:
+        nodes: the ops.
+        target: the machine.
+        input_count: microbatches that pass through each epoch.
+    """
+
+    nodes: Sequence[Node]
+    target: Target
+    input_count: int
+
+    @cached_property
+    def rates(self) -> Rates:
+        return rates_of(self.target)
+
+    @cached_property
+    def grid(self) -> tuple[int, int]:
+        return self.target.grid or (0, 0)
+
+    @property
+    def cores(self) -> int:
+        return self.grid[0] * self.grid[1]
+
+    @cached_property
+    def last_reader(self) -> list[int]:
+        """For each op the number of the last op that reads its result; its own where none does."""
+        last = list(range(len(self.nodes)))
+        for number, node in enumerate(self.nodes):
+            for source in node.reads:
+                last[source] = number
+        return last
+
+    @cached_property
+    def cycles_per_byte(self) -> float:
+        """Cycles of DRAM, or the links from it, for a byte that all channels share in."""
+        return stream_load(self.rates, self.dram_stream(1 << 20)).cycles / (1 << 20)
+
+    def dram_stream(self, size: float) -> Stream:
+        """Bytes from all channels of DRAM."""
+        return Stream("dram", size, size, channels=self.target.dram_channels)
+
+    def traffic(self, begin: int, longest: int) -> list[Traffic]:
+        """Of the epochs that begin with an op, by their number of ops from 1 to at most `longest`."""
+        found: list[Traffic] = []
+        read = written = 0
+        end = min(begin + longest, len(self.nodes))
+        for number in range(begin, end):
+            node = self.nodes[number]
+            read += node.queue_bytes + sum(self.nodes[s].result_bytes for s in node.reads if s < begin)
+            if node.stored or self.last_reader[number] > number:
+                written += node.result_bytes
+            for source in node.reads:
+                if source >= begin and self.last_reader[source] == number and not self.nodes[source].stored:
+                    written -= self.nodes[source].result_bytes
+            found.append(Traffic(read, written))
+        return found
+
+    def time(self, chosen: Sequence[Candidate], traffic: Traffic) -> float:
+        """Estimated cycles of an epoch of these candidates, the switch to it included."""
+        streamed = sum(c.streamed_bytes for c in chosen)
+        held = sum(c.held_bytes for c in chosen)
+        load = (traffic.read_bytes + traffic.write_bytes + streamed) * self.cycles_per_byte
+        busy = [float(c.busy) for c in chosen]
+        interval = interval_cycles(self.rates, busy, [Load(channel=load)])
+        return epoch_cycles(self.rates, interval, max(sum(busy), load), self.input_count, held * self.cycles_per_byte)

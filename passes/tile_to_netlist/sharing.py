@@ -1,0 +1,90 @@
+"""Sharing a chip's cores among the ops of an epoch: which candidate each op takes under one price or one pace for all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ttc.passes.tile_to_netlist.blocking import Candidate
+from ttc.passes.tile_to_netlist.problem import Problem
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+IMPOSSIBLE = 1 << 40
+"""Cores of an op that cannot keep a pace."""
+
+
+@dataclass(frozen=True)
+class Family:
+    """For each op (row) the candidate it takes at each of several settings (column), and what that comes to.
+
+    picks: numbers into `fronts`; cores, busy, streamed, held: of those candidates.
+    """
+
+    fronts: Sequence[Sequence[Candidate]]
+    picks: Ints
+    cores: Ints
+    busy: Floats
+    streamed: Floats
+    held: Floats
+
+    @staticmethod
+    def of(fronts: Sequence[Sequence[Candidate]], picks: Ints, possible: NDArray[np.bool_]) -> Family:
+        """The family in which op i takes `fronts[i][picks[i, k]]` at setting k, where that is possible."""
+        figures = np.zeros((*picks.shape, 4))
+        for i, front in enumerate(fronts):
+            figures[i] = np.array([(c.cores, c.busy, c.streamed_bytes, c.held_bytes) for c in front], np.float64)[picks[i]]
+        cores = np.where(possible, figures[..., 0], IMPOSSIBLE).astype(np.int64)
+        return Family(fronts, picks, cores, figures[..., 1], figures[..., 2], figures[..., 3])
+
+    def chosen(self, begin: int, end: int, setting: int) -> list[Candidate]:
+        """The candidates of some ops at a setting."""
+        return [self.fronts[i][self.picks[i, setting]] for i in range(begin, end)]
+
+    def times(self, problem: Problem, begin: int, ends: int) -> Floats:
+        """Estimated cycles of the epochs that begin with an op, by number of ops (row) and setting; inf where cores do not suffice."""
+        rows = slice(begin, begin + ends)
+        traffic = np.array([(t.read_bytes + t.write_bytes) for t in problem.traffic(begin, ends)], np.float64)
+        load = (np.cumsum(self.streamed[rows], axis=0) + traffic[:, None]) * problem.cycles_per_byte
+        interval = np.maximum(np.maximum.accumulate(self.busy[rows], axis=0) + problem.rates.microbatch_cycles, load)
+        fill = np.maximum(np.cumsum(self.busy[rows], axis=0), load)
+        prologue = np.cumsum(self.held[rows], axis=0) * problem.cycles_per_byte
+        rates = problem.rates
+        times = rates.switch_cycles + prologue + fill + interval * max(problem.input_count - 1, 0)
+        return np.where(np.cumsum(self.cores[rows], axis=0) <= problem.cores, times, np.inf)
+
+
+def paced(fronts: Sequence[Sequence[Candidate]], settings: int) -> Family:
+    """Every op takes the fewest cores with which it keeps a pace: cycles a microbatch.  Paces: those that candidates have."""
+    paces = thinned(sorted({c.busy for front in fronts for c in front}), settings)
+    picks = np.zeros((len(fronts), len(paces)), np.int64)
+    possible = np.zeros(picks.shape, np.bool_)
+    for i, front in enumerate(fronts):
+        slower = np.array([-c.busy for c in front])  # growing, as each has more cores than the one before
+        found = np.searchsorted(slower, -paces)
+        possible[i] = found < len(front)
+        picks[i] = np.minimum(found, len(front) - 1)
+    return Family.of(fronts, picks, possible)
+
+
+def priced(fronts: Sequence[Sequence[Candidate]], settings: int) -> Family:
+    """Every op takes the candidate with the least of cycles and cores at a price in cycles a core, from dear to cheap."""
+    dearest = max((front[0].busy for front in fronts), default=1)
+    prices = np.geomspace(max(dearest, 2), 1.0, settings)
+    picks = np.zeros((len(fronts), settings), np.int64)
+    for i, front in enumerate(fronts):
+        cost = np.array([c.busy for c in front])[:, None] + np.array([c.cores for c in front])[:, None] * prices[None, :]
+        picks[i] = np.argmin(cost, axis=0)
+    return Family.of(fronts, picks, np.ones(picks.shape, np.bool_))
+
+
+def thinned(values: Sequence[int], count: int) -> Ints:
+    """At most so many of growing values, the first and the last among them, the others at equal ratios."""
+    array = np.array(values, np.int64)
+    if len(array) <= count:
+        return array
+    wanted = np.geomspace(array[0], array[-1], count)
+    return array[np.unique(np.minimum(np.searchsorted(array, wanted), len(array) - 1))]
