@@ -11,8 +11,6 @@ from ttc.dialects.core.plain import Plain
 from ttc.runtime.golden.stimulus import KINDS, Rule, Rules
 
 SECTION = "test-config"
-ENCODED = ("sparse", "sparse_encoding", "sparse_encoding_nz_counts")
-"""Kinds for the sparse tiles and the encodings of products with identities, which are made to fit the op in any case."""
 MAX_OVERRIDES = 10_000
 MAX_PATTERN = 400
 MAX_NUMBER = 1e38
@@ -24,8 +22,10 @@ _KEYS: Mapping[str, tuple[str, str]] = {
     "constant_value": ("constant", "value"),
     "debug_tile_id_base": ("debugtileid", "base"),
     "debug_tile_id_step": ("debugtileid", "step"),
+    "zero_strip_freq": ("sparse_encoding", "strips"),
+    "zero_ublock_freq": ("sparse_encoding", "blocks"),
+    "zero_tile_freq": ("sparse_encoding", "tiles"),
 }
-_ZEROS = ("zero_strip_freq", "zero_ublock_freq", "zero_tile_freq")
 _RANGES = {"set_tile_rows": "rows", "set_tile_cols": "cols"}
 
 
@@ -36,12 +36,10 @@ class HostConfig:
     Args:
         rules: None if it has none.
         arguments: integers of `test-args`, by name.
-        frequencies: how often strips, blocks in them and tiles in these are zero in encodings, by pattern of their queues.
     """
 
     rules: Rules | None = None
     arguments: Mapping[str, int] = field(default_factory=dict)
-    frequencies: Mapping[str, tuple[float, float, float]] = field(default_factory=dict)
 
 
 def host_config(extra: Mapping[str, Plain]) -> HostConfig:
@@ -59,10 +57,8 @@ def host_config(extra: Mapping[str, Plain]) -> HostConfig:
     if len(overrides) > MAX_OVERRIDES or any(len(pattern) > MAX_PATTERN for pattern in overrides):
         raise Error("E0609", f"more than {MAX_OVERRIDES} overrides of the stimulus, or names longer than {MAX_PATTERN}", SECTION)
     default = rule_of(stimulus, "stimulus-config")
-    found = {pattern: table_of(value) for pattern, value in overrides.items()}
-    rules = tuple((pattern, rule_of(values, f"stimulus-config of '{pattern}'")) for pattern, values in found.items())
-    frequencies = {pattern: _frequencies(values) for pattern, values in found.items() if _kind(values) == "sparse_encoding"}
-    return HostConfig(Rules(default, rules), arguments, frequencies)
+    rules = tuple((pattern, rule_of(table_of(value), f"stimulus-config of '{pattern}'")) for pattern, value in overrides.items())
+    return HostConfig(Rules(default, rules), arguments)
 
 
 def table_of(value: Plain) -> dict[str, Plain]:
@@ -75,10 +71,8 @@ def table_of(value: Plain) -> dict[str, Plain]:
 def rule_of(values: Mapping[str, Plain], where: str) -> Rule:
     """A rule from the keys of the format.  Raises E0609."""
     kind = _kind(values)
-    if kind in ENCODED:
-        return Rule("uniform")
     if kind not in KINDS:
-        raise Error("E0609", f"there is no stimulus '{kind[:40]}'", where, nearest(kind[:40], (*KINDS, *ENCODED)))
+        raise Error("E0609", f"there is no stimulus '{kind[:40]}'", where, nearest(kind[:40], KINDS))
     numbers: dict[str, float] = {}
     for key, value in values.items():
         owner, name = _KEYS.get(key, (kind if key in ("step_start", "step_increment") else "", key.removeprefix("step_")))
@@ -90,15 +84,18 @@ def rule_of(values: Mapping[str, Plain], where: str) -> Rule:
 
 
 def check_rule(rule: Rule, where: str) -> None:
-    """Raises E0609 for bounds in the wrong order or a negative deviation."""
+    """Raises E0609 for bounds in the wrong order, a negative deviation, or a frequency that is none."""
     if rule.kind == "uniform" and rule.number("low") > rule.number("high"):
         raise Error("E0609", f"a uniform stimulus from {rule.number('low')} up to {rule.number('high')}", where)
     if rule.kind == "normal" and rule.number("stddev") < 0:
         raise Error("E0609", f"a normal stimulus of deviation {rule.number('stddev')}", where)
+    if rule.kind == "sparse_encoding" and not all(0 <= rule.number(name) <= 1 for name in KINDS[rule.kind]):
+        raise Error("E0609", "how often strips, blocks and tiles are zero is between 0 and 1", where)
 
 
 def _kind(values: Mapping[str, Plain]) -> str:
-    return str(values.get("type", "uniform")).lower()
+    kind = str(values.get("type", "uniform")).lower()
+    return "sparse_encoding" if kind == "sparse_encoding_nz_counts" else kind
 
 
 def _number(value: Plain, where: str) -> float:
@@ -115,10 +112,3 @@ def _range(value: Plain, where: str) -> tuple[int, int] | None:
         raise Error("E0609", f"takes the first and the last row or column of a tile, from 1, not '{str(value)[:40]}'", where)
     first, last = value
     return int(str(first)) - 1, int(str(last)) - 1
-
-
-def _frequencies(values: Mapping[str, Plain]) -> tuple[float, float, float]:
-    """How often strips, blocks in them, and tiles in these are zero."""
-    found = [_number(values.get(name, 0.5), f"stimulus-config: {name}") for name in _ZEROS]
-    strips, blocks, tiles = (min(max(x, 0.0), 1.0) for x in found)
-    return strips, blocks, tiles

@@ -29,6 +29,12 @@ def is_host_fed(queue: Queue) -> bool:
     return queue.source == HOST or OTHER_NETLIST in queue.source
 
 
+def host_owned(netlist: Netlist) -> list[Queue]:
+    """Queues and rams whose values come from the host, perhaps only the initial ones."""
+    rams = {shared.owner.name for shared in shared_memories(netlist) if not shared.accumulates}
+    return [q for q in netlist.queues.values() if q.name in rams or (q.type == "queue" and is_host_fed(q))]
+
+
 def is_gradient(op: Op) -> bool:
     """Whether an op adds to its result of the microbatch before."""
     return dict(op.settings).get("gradient_op") is True

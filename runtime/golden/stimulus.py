@@ -17,7 +17,7 @@ from ttc.dialects.core.formats import format_named
 from ttc.dialects.netlist.model import Queue
 from ttc.dialects.netlist.sizes import tile_shape
 
-KINDS: Mapping[str, Mapping[str, float]] = {
+KINDS: dict[str, dict[str, float]] = {
     "uniform": {"low": -1.0, "high": 1.0},
     "normal": {"mean": 0.0, "stddev": 1.0},
     "constant": {"value": 1.0},
@@ -25,9 +25,13 @@ KINDS: Mapping[str, Mapping[str, float]] = {
     "step": {"start": 0.0, "increment": 1.0},
     "steprowwise": {"start": 0.0, "increment": 1.0},
     "stepcolumnwise": {"start": 0.0, "increment": 1.0},
+    "sparse": {},
+    "sparse_encoding": {"strips": 0.5, "blocks": 0.5, "tiles": 0.5},
 }
 """Kinds of rules, with their numbers and what these are if they are not given."""
 TILE = (32, 32)
+SELECTING = 0.75
+"""How often a row of a sparse tile has an element."""
 
 
 @dataclass(frozen=True)
@@ -37,13 +41,14 @@ class Rule:
     Args:
         kind: `uniform` in [low, high)   `normal`   `constant`   `debugtileid`: every element of tile number n is base + n * step
             `step`: start + n * increment, n the element's number in the entry   `steprowwise`, `stepcolumnwise`: likewise, n the element's
-            number in its row, or in its column.
+            number in its row, or in its column   `sparse`: most rows of each tile have a single 1   `sparse_encoding`: how often strips,
+            blocks in them and tiles in these are zero, for the codes of a sparse matrix (see `encodings`); elsewhere as `uniform`.
         numbers: of the kind, by name.
         rows, cols: first and last row and column, from 0, of each tile that are set; the others are 0.  None: all.
     """
 
     kind: str
-    numbers: Mapping[str, float] = field(default_factory=dict)
+    numbers: dict[str, float] = field(default_factory=dict)
     rows: tuple[int, int] | None = None
     cols: tuple[int, int] | None = None
 
@@ -56,8 +61,10 @@ class Rule:
 class Rules:
     """A rule for every queue.
 
-    overrides: (pattern, rule); the first that matches a queue's name counts.  In a pattern `.` is any character and `.*` any text;
-    everything else stands for itself.
+    Args:
+        default: for queues without a rule of their own.
+        overrides: (pattern, rule); the first that matches a queue's name counts.  In a pattern `.` is any character and `.*` any text;
+            everything else stands for itself.
     """
 
     default: Rule = Rule("uniform")
@@ -65,7 +72,11 @@ class Rules:
 
     def of(self, queue: str) -> Rule:
         """The rule of a queue."""
-        return next((rule for pattern, rule in self.overrides if pattern == queue or matches(pattern, queue)), self.default)
+        return self.own(queue) or self.default
+
+    def own(self, queue: str) -> Rule | None:
+        """The rule that overrides the default one for a queue."""
+        return next((rule for pattern, rule in self.overrides if pattern == queue or matches(pattern, queue)), None)
 
 
 def matches(pattern: str, name: str) -> bool:
@@ -107,7 +118,8 @@ _Maker = Callable[[Rule, Sequence[int], "tuple[int, int]", np.random.Generator],
 
 
 def _uniform(rule: Rule, shape: Sequence[int], tile: tuple[int, int], generator: np.random.Generator) -> NDArray:
-    return generator.uniform(rule.number("low"), rule.number("high"), shape)
+    numbers = KINDS["uniform"] | rule.numbers
+    return generator.uniform(numbers["low"], numbers["high"], shape)
 
 
 def _normal(rule: Rule, shape: Sequence[int], tile: tuple[int, int], generator: np.random.Generator) -> NDArray:
@@ -140,6 +152,13 @@ def _stepcolumnwise(rule: Rule, shape: Sequence[int], tile: tuple[int, int], gen
     return np.broadcast_to(column[:, None], shape)
 
 
+def _sparse(rule: Rule, shape: Sequence[int], tile: tuple[int, int], generator: np.random.Generator) -> NDArray:
+    """Tiles whose rows select: a 1 in a random column of three rows of four."""
+    rows = (*shape[:-1], -(-shape[-1] // tile[1]))
+    chosen = np.where(generator.random(rows) < SELECTING, generator.integers(0, tile[1], rows), -1)
+    return (chosen[..., None] == np.arange(tile[1])).reshape(*shape[:-1], -1)[..., : shape[-1]].astype(np.float64)
+
+
 _MAKERS: Mapping[str, _Maker] = {
     "uniform": _uniform,
     "normal": _normal,
@@ -148,6 +167,8 @@ _MAKERS: Mapping[str, _Maker] = {
     "step": _step,
     "steprowwise": _steprowwise,
     "stepcolumnwise": _stepcolumnwise,
+    "sparse": _sparse,
+    "sparse_encoding": _uniform,
 }
 
 

@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from io import BytesIO
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,9 +35,10 @@ def file_names(names: Sequence[str]) -> list[str]:
     return found
 
 
-def write_outputs(folder: Path, outputs: Mapping[str, NDArray]) -> list[str]:
+def write_outputs(folder: Path, outputs: Mapping[str, NDArray], notes: Mapping[str, Mapping[str, Any]] | None = None) -> list[str]:
     """Write NAME.npy for each output, and outputs.json with real names, in order; returns the file names.  Raises E0103.
 
+    notes: what else outputs.json says of an output.
     bfloat16 values are stored as two raw bytes an element, as numpy's files have no name for it; outputs.json says so.
     """
     require_folder(folder)
@@ -50,7 +52,7 @@ def write_outputs(folder: Path, outputs: Mapping[str, NDArray]) -> list[str]:
         np.save(stream, array, allow_pickle=False)
         write_bytes(folder / file, stream.getvalue())
     entries = [
-        {"name": name, "file": file, "dtype": str(array.dtype), "shape": list(array.shape)}
+        {"name": name, "file": file, "dtype": str(array.dtype), "shape": list(array.shape), **(notes or {}).get(name, {})}
         for file, (name, array) in zip(files, outputs.items(), strict=True)
     ]
     write_bytes(folder / INDEX, json.dumps({"outputs": entries}, indent=2).encode())
