@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from ttc.dialects.core.numerics import DRAM_PLACEMENTS
 from ttc.dialects.core.precision import Rule
+from ttc.dialects.core.queue_rules import QueueRule
 from ttc.dialects.core.targets import Target
 from ttc.passes.base import Pass
 from ttc.passes.netlist.allocate_memory import AllocateMemory
@@ -41,7 +43,14 @@ from ttc.passes.tile.override_formats import OverrideFormats
 from ttc.passes.tile_to_netlist.lower_to_netlist import LowerToNetlist
 
 
-def stages(target: Target, format: str | None = None, precision: str = "float32", rules: tuple[Rule, ...] = ()) -> dict[str, list[Pass]]:
+def stages(
+    target: Target,
+    format: str | None = None,
+    precision: str = "float32",
+    rules: tuple[Rule, ...] = (),
+    dram_placement: str = DRAM_PLACEMENTS[0],
+    queue_rules: tuple[QueueRule, ...] = (),
+) -> dict[str, list[Pass]]:
     """Passes of the stages that have passes, in order.
 
     Args:
@@ -49,10 +58,13 @@ def stages(target: Target, format: str | None = None, precision: str = "float32"
         format: storage of floating-point tensors at op borders; None keeps the source's.
         precision: of the CPU's multiplier, recorded in the netlist; `bfloat16` on `host` implies format Float16_b.
         rules: of precision, for single ops.
+        dram_placement: how DRAM channels are chosen.
+        queue_rules: memory, channels and chips that the user wants for queues.
     """
     if target.is_host and precision == "bfloat16":
         format = "Float16_b"
     expansion: list[Pass] = [ExpandComposites(), CleanPadding()] if target.kernels == "buda" else []
+    memory = AllocateMemory(dram_placement, queue_rules, static_ports=target.kernels == "buda")  # a Buda host fills its queues at any time
     return {
         "nn": [
             KeepSources(),
@@ -89,5 +101,5 @@ def stages(target: Target, format: str | None = None, precision: str = "float32"
             *expansion,
             FuseEltwise(),
         ],
-        "netlist": [LowerToNetlist(precision, rules), Balance(), SizeQueues(), AllocateMemory()],
+        "netlist": [LowerToNetlist(precision, rules), Balance(), SizeQueues(queue_rules), memory],
     }

@@ -12,6 +12,7 @@ from ttc import __version__
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.functions import module_attr, set_module_attr
 from ttc.dialects.core.ir import print_op, verify
+from ttc.dialects.core.numerics import DRAM_PLACEMENTS
 from ttc.dialects.core.targets import Target, described, harvest, is_target_file, load_target, parse_rows, target_of
 from ttc.files import require_folder
 from ttc.instruments.dump import Dump
@@ -135,7 +136,7 @@ def _begin(source: Source, unit: Unit, watchers: Sequence[Instrument]) -> None:
 
 
 def _run(unit: Unit, done: str, options: CompileOptions, watchers: Sequence[Instrument]) -> None:
-    pipeline = stages(unit.target, options.storage_format, options.precision, options.rules)
+    pipeline = stages(unit.target, options.storage_format, options.precision, options.rules, options.dram_placement or DRAM_PLACEMENTS[0])
     for stage in ("nn", "tile", "netlist"):
         if STAGES.index(done) < STAGES.index(stage) <= STAGES.index(options.to):
             run_stage(stage, pipeline[stage], unit, watchers)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
 
 import ttc.option_values as takes
 from ttc.dialects.core.errors import Error, nearest
-from ttc.dialects.core.numerics import FIDELITIES, KERNELS, PRECISIONS
+from ttc.dialects.core.numerics import DRAM_PLACEMENTS, FIDELITIES, KERNELS, PRECISIONS
 from ttc.option_values import Shape, read_shapes, shapes_text
 from ttc.rules import RULES_KEY, read_rules
 
@@ -129,6 +129,14 @@ class CompileOptions(Options):
         takes.word(FIDELITIES),
         "|".join(FIDELITIES),
         choices=FIDELITIES,
+        in_result=True,
+    )
+    dram_placement: str | None = option(
+        None,
+        "How the DRAM channel of a queue is chosen; default: by traffic.",
+        takes.word(DRAM_PLACEMENTS),
+        "|".join(DRAM_PLACEMENTS),
+        choices=DRAM_PLACEMENTS,
         in_result=True,
     )
     amp: int = option(

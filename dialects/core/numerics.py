@@ -11,5 +11,12 @@ PRECISIONS = ("float32", "high", "bfloat16")
 ACCUMULATORS = ("Float32", "Float16", "Float16_b")
 """Formats in which a device accumulates floating-point numbers."""
 
+DRAM_PLACEMENTS = ("traffic", "round_robin", "round_robin_flip_flop", "greatest_capacity", "closest")
+"""How the DRAM channel of a queue's buffer is chosen.
+
+By the bytes moved through each channel; in turn; in turn, in one half of the channels for even epochs and the other for odd ones; the one
+with most room; the nearest on the NoC to who reads the queue.
+"""
+
 KERNELS = ("fused", "buda")
 """Kernel sets of a device: whole composites, or the vocabulary of Buda netlists."""

@@ -2,97 +2,142 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from xdsl.dialects.builtin import ModuleOp
-
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.locations import source_names
+from ttc.dialects.core.queue_rules import QueueRule, settle
 from ttc.dialects.core.targets import Target
+from ttc.dialects.netlist.occupancy import MemoryUse, use_of
 from ttc.dialects.netlist.ops import QueueOp, graphs_of, programs_of, queues_of
 from ttc.passes.base import Pass, Rewriter, Unit
-from ttc.passes.netlist.memory import Channel, Request, place_all
+from ttc.passes.netlist.arrange import Arrangement, Memory, arrange
+from ttc.passes.netlist.demands import Demands, uses_of
+from ttc.passes.netlist.lifetimes import epochs_of, horizon, lifetimes
+from ttc.passes.netlist.shortage import shortage
 
-LISTED = 5
-"""Queues that an error about memory lists."""
-ALWAYS = ("parameter", "constant", "state")
-"""Kinds of queues that hold their value all the time."""
-FOREVER = (0, sys.maxsize)
+PRIVATE_BYTES = 1 << 48
+"""Of the memory of the program alone: more than it can have."""
 
 
 @dataclass(frozen=True)
 class AllocateMemory(Pass):
     """Give every buffer of every queue a channel and an address; queues that are never alive together may share addresses.
 
-    Positions in time are the executes of a program, counted from 0.  Parameters, constants and states live throughout; inputs
-    from the start of their program, outputs to its end, edges from the graph that writes them to the last that reads them.
+    Positions in time are the executes of a program, counted from 0.  Parameters, constants, states and queues between chips live
+    throughout; inputs from the start of their program, outputs to its end, edges from the graph that writes them to the last that reads
+    them, and through the loops that would need them again.  Queues of the host that cores read or write lie in the channels of host
+    memory that the chip reaches, the others in memory of the program alone.
 
     Before:
-        netlist.queue() {buffer_bytes = 4128, grid = [1, 2], kind = "constant", location = "dram", sym = "w", type = "ram",
+        netlist.queue() {buffer_bytes = 4160, chip = 0, grid = [1, 2], kind = "constant", location = "dram", sym = "w", type = "ram",
             tensor = !tile.tensor<"32x64xFloat32", "tiles(32, 32)">} : () -> ()
     After:
-        netlist.queue() {buffer_bytes = 4128, buffers = #netlist.addresses<[[0, 83623936], [1, 83623936]]>, grid = [1, 2],
+        netlist.queue() {buffer_bytes = 4160, buffers = #netlist.addresses<[[0, 83623936], [1, 83623936]]>, chip = 0, grid = [1, 2],
             kind = "constant", location = "dram", sym = "w", type = "ram",
                 tensor = !tile.tensor<"32x64xFloat32", "tiles(32, 32)">} : () -> ()
     Missed:
-        what does not fit is an error that lists the largest queues.
+        what does not fit is an error that lists the largest queues and what would help.
+
+    Args:
+        placement: how the channel of a buffer is chosen, one of `numerics.DRAM_PLACEMENTS`.
+        rules: channels that the user asks for.
+        static_ports: whether inputs and outputs live throughout as well, so that the host may fill and read them at any time.
     """
 
     name: ClassVar[str] = "allocate-memory"
+    placement: str = "traffic"
+    rules: tuple[QueueRule, ...] = ()
+    static_ports: bool = False
 
     def apply(self, unit: Unit, rewriter: Rewriter) -> None:
-        queues = queues_of(unit.module)
-        for name, span in lifetimes(unit.module).items():
-            queues[name].lifetime = span
-        dram = [q for q in queues.values() if q.space == "dram"]
-        host = [q for q in queues.values() if q.space != "dram"]
-        target = unit.target
-        limit = target.dram_channel_bytes
-        channels = [Channel(target.dram_reserved_bytes, limit, target.alignment_bytes) for _ in range(target.dram_channels)]
-        _place(dram, channels, target)
-        _place(host, [Channel(0, None, target.alignment_bytes)], target)
+        queues = list(queues_of(unit.module).values())
+        for queue, span in zip(queues, lifetimes(unit.module, static_ports=self.static_ports).values(), strict=True):
+            queue.lifetime = span
+        allocator = _Allocator(unit, self.rules, rewriter)
+        chips = sorted({queue.chip or 0 for queue in queues if queue.space == "dram"})
+        for chip in chips:
+            members = [q for q in queues if q.space == "dram" and (q.chip or 0) == chip]
+            allocator.dram(members, chip, self.placement, len(chips))
+        on_host = [q for q in queues if q.space != "dram"]
+        allocator.host([q for q in on_host if allocator.is_reached(q)])
+        allocator.private([q for q in on_host if not allocator.is_reached(q)])
         rewriter.report.rewrites["allocate-queue"] += len(queues)
 
 
-def _place(queues: Sequence[QueueOp], channels: Sequence[Channel], target: Target) -> None:
-    requests = [(Request(q.sym, q.buffer_bytes or 0, *(q.lifetime or FOREVER)), _count(q)) for q in queues]
-    found, failed = place_all(channels, requests)
-    if failed:
-        raise _too_large(queues, failed, target)
-    for queue in queues:
-        queue.buffers = found[queue.sym]
+class _Allocator:
+    """Places the queues of one memory after another."""
+
+    def __init__(self, unit: Unit, rules: tuple[QueueRule, ...], rewriter: Rewriter) -> None:
+        self.unit = unit
+        self.rules = rules
+        self.rewriter = rewriter
+        self.uses = uses_of(unit.module)
+        spans = [q.lifetime for q in queues_of(unit.module).values()]
+        executed = [epoch for epochs in epochs_of(unit.module).values() for epoch in epochs]
+        self.demands = Demands(unit.target, self.uses, max(horizon(spans), max(executed, default=0) + 1))
+
+    def is_reached(self, queue: QueueOp) -> bool:
+        """Whether cores read or write a queue."""
+        return queue.sym in self.uses and self.uses[queue.sym].on_device
+
+    def dram(self, queues: Sequence[QueueOp], chip: int, placement: str, chips: int) -> None:
+        """Place queues in the DRAM of a chip, and remark how full it is."""
+        target = self.unit.target
+        count, base, limit = target.dram_channels, target.dram_reserved_bytes, target.dram_channel_bytes
+        place = f"DRAM of {target.name}" + (f", chip {chip}" if chips > 1 else "")
+        found = self._place(queues, Memory((base,) * count, (limit,) * count, placement), place, chips)
+        self._remark(use_of(chip, found.held, range(count), base, count * (limit - base)))
+
+    def host(self, queues: Sequence[QueueOp]) -> None:
+        """Place queues in the host's memory that chips reach."""
+        target = self.unit.target
+        if not queues:
+            return
+        reserved = target.host_reserved_bytes or (0,) * target.host_channels
+        limits = tuple(target.host_channel_bytes - size for size in reserved)
+        if not limits:
+            raise Error("E0503", f"{target.name} reaches no memory of the host", where=f"queue '{queues[0].sym}'")
+        self._place(queues, Memory((0,) * len(limits), limits, "greatest_capacity"), f"host memory that {target.name} reaches", 1)
+
+    def private(self, queues: Sequence[QueueOp]) -> None:
+        """Place queues in memory of the program alone."""
+        memory = Memory((0,), (PRIVATE_BYTES,), "greatest_capacity", self.unit.target.host_channels)
+        self._place(queues, memory, "memory of the program", 1)
+
+    def _place(self, queues: Sequence[QueueOp], memory: Memory, place: str, chips: int) -> Arrangement:
+        demands = [self.demands.of(q, q.lifetime, _channel(q, self.rules, memory, self.unit.target)) for q in queues]
+        found = arrange(demands, memory, self.demands.horizon)
+        if found.failed:
+            room = [limit - base for base, limit in zip(memory.bases, memory.limits, strict=True)]
+            raise shortage(queues, found.failed, room, place, self.unit.target, chips)
+        for queue in queues:
+            queue.buffers = found.places[queue.sym]
+        return found
+
+    def _remark(self, use: MemoryUse) -> None:
+        anchor = next(iter(programs_of(self.unit.module).values()), None) or next(iter(graphs_of(self.unit.module).values()), None)
+        if anchor is None:
+            return
+        self.rewriter.analysis(
+            anchor,
+            f"DRAM of chip {use.chip}: peak {use.peak_bytes:,} bytes, at least {use.bound_bytes:,} are alive at one time, "
+            f"{100 * use.fragmentation:.1f} % fragmented",
+            chip=use.chip,
+            peak_bytes=use.peak_bytes,
+            bound_bytes=use.bound_bytes,
+            channels=tuple(channel.peak_bytes for channel in use.channels),
+        )
 
 
-def _count(queue: QueueOp) -> int:
-    rows, cols = queue.grid or (1, 1)
-    return rows * cols
-
-
-def _too_large(queues: Sequence[QueueOp], failed: Sequence[str], target: Target) -> Error:
-    largest = sorted(queues, key=lambda q: -(q.buffer_bytes or 0) * _count(q))[:LISTED]
-    lines = [f"{q.sym}: {(q.buffer_bytes or 0) * _count(q):,} bytes ({', '.join(source_names(q.location)) or q.kind})" for q in largest]
-    room = target.dram_channels * (target.dram_channel_bytes - target.dram_reserved_bytes)
-    return Error(
-        "E0503",
-        f"{len(failed)} queues, the first '{failed[0]}', find no room in the {room:,} bytes of DRAM of {target.name}",
-        hint="a smaller batch or format would help",
-        excerpt="\n".join(["largest queues:", *lines]),
-    )
-
-
-def lifetimes(module: ModuleOp) -> dict[str, tuple[int, int]]:
-    """First and last execute of its program at which each input, output and edge must hold its value."""
-    graphs = graphs_of(module)
-    spans: dict[str, tuple[int, int]] = {}
-    for program in programs_of(module).values():
-        steps = [str(step.args[0]) for step in program.instructions() if step.opcode == "execute"]
-        last = max(len(steps) - 1, 0)
-        uses = [(port.queue, position) for position, name in enumerate(steps) for port in (*graphs[name].reads, *graphs[name].writes)]
-        uses += [(argument.queue, 0) for argument in program.arguments] + [(result.queue, last) for result in program.outputs]
-        for name, position in uses:
-            first, final = spans.get(name, (position, position))
-            spans[name] = (min(first, position), max(final, position))
-    return {name: spans.get(name, (0, 0)) for name, queue in queues_of(module).items() if queue.kind not in ALWAYS}
+def _channel(queue: QueueOp, rules: tuple[QueueRule, ...], memory: Memory, target: Target) -> int | None:
+    """The channel that rules ask for, counted from the memory's first.  Raises E0503 for one that is not there."""
+    asked = settle(rules, (queue.sym, *source_names(queue.location))).channel
+    if asked is None or asked - memory.first_channel in range(len(memory.bases)):
+        return None if asked is None else asked - memory.first_channel
+    last = memory.first_channel + len(memory.bases) - 1
+    kind = "DRAM" if queue.space == "dram" else "host memory"
+    message = f"there is no channel {asked} of {kind} for it: {target.name} has {memory.first_channel} to {last}"
+    raise Error("E0503", message, where=f"queue '{queue.sym}'")

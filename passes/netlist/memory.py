@@ -1,92 +1,116 @@
-"""Address assignment by lifetimes."""
+"""Addresses in one channel, by lifetimes: a search for a low peak over orders of placing and ways of choosing a gap."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
+from numpy.typing import NDArray
 
-@dataclass(frozen=True)
-class Request:
-    """A block to place.  size_bytes: of it; first, last: epochs in which it must hold its value, both included."""
+from ttc.dialects.netlist.occupancy import Held, most_alive
 
-    name: str
+CLOSE = 1.01
+"""Peak over lower bound at which the search ends."""
+BEYOND = 1 << 60
+"""An address past every channel."""
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Bytes to place.
+
+    Args:
+        size_bytes: a multiple of the channel's alignment.
+        first, last: epochs in which they must hold their value, both included.
+    """
+
     size_bytes: int
     first: int
     last: int
 
 
+@dataclass(frozen=True)
+class Packing:
+    """Addresses of blocks, in their order, and the bytes from the base to the end of the highest."""
+
+    addresses: tuple[int, ...]
+    peak_bytes: int
+
+
+Order = Callable[[Block], tuple[int, ...]]
+ORDERS: tuple[Order, ...] = (
+    lambda b: (b.first - b.last, -b.size_bytes),
+    lambda b: (-b.size_bytes, b.first - b.last),
+    lambda b: (-b.size_bytes * (b.last - b.first + 1), b.first),
+    lambda b: (b.first, -b.size_bytes),
+)
+"""Ways to order blocks before placing them one by one: the longest lived, the largest, by both, by time."""
+
+
+def pack(blocks: Sequence[Block], base: int) -> Packing:
+    """Addresses from `base` on at which no two blocks that live together overlap, with a low peak.
+
+    Blocks that live all the time lie at the bottom; the others go, in several orders, each to the lowest or to the tightest gap,
+    until the peak is close to the bytes alive at one time.
+    """
+    span = (min((b.first for b in blocks), default=0), max((b.last for b in blocks), default=0))
+    always = [i for i, b in enumerate(blocks) if (b.first, b.last) == span]
+    addresses = [0] * len(blocks)
+    floor = base
+    for index in always:
+        addresses[index] = floor
+        floor += blocks[index].size_bytes
+    held = set(always)
+    others = [i for i in range(len(blocks)) if i not in held]
+    bound = most_alive(Held(0, blocks[i].size_bytes, blocks[i].first, blocks[i].last) for i in others)
+    best: Packing | None = None
+    for order in ORDERS if others else ():
+        for tightest in (False, True):
+            found = _place([blocks[i] for i in others], order, floor, tightest=tightest)
+            if best is None or found.peak_bytes < best.peak_bytes:
+                best = found
+            if best.peak_bytes <= CLOSE * bound:
+                break
+        if best is not None and best.peak_bytes <= CLOSE * bound:
+            break
+    for index, address in zip(others, best.addresses if best is not None else (), strict=True):
+        addresses[index] = address
+    return Packing(tuple(addresses), floor - base + (best.peak_bytes if best is not None else 0))
+
+
+def _place(blocks: Sequence[Block], order: Order, base: int, *, tightest: bool) -> Packing:
+    """Place blocks one by one.  tightest: in the smallest gap that holds a block, otherwise in the lowest."""
+    taken = _Taken(len(blocks))
+    addresses = [0] * len(blocks)
+    for index in sorted(range(len(blocks)), key=lambda i: (*order(blocks[i]), i)):
+        addresses[index] = taken.place(blocks[index], base, tightest=tightest)
+    peak = max((a + b.size_bytes for a, b in zip(addresses, blocks, strict=True)), default=base) - base
+    return Packing(tuple(addresses), peak)
+
+
 @dataclass
-class Channel:
-    """One DRAM channel, or the host's memory.
+class _Taken:
+    """Blocks placed so far, by growing address: rows of start, end, first and last epoch."""
 
-    Args:
-        base: first free address.
-        limit: end of the channel; None: unbounded.
-        alignment: of addresses, in bytes.
-    """
+    room: int
+    rows: NDArray[np.int64] = field(init=False)
+    count: int = 0
 
-    base: int
-    limit: int | None
-    alignment: int
-    placed: list[tuple[int, int, Request]] = field(default_factory=list)
-    load_bytes: int = 0
+    def __post_init__(self) -> None:
+        self.rows = np.empty((4, self.room), np.int64)
 
-    def place(self, request: Request) -> int | None:
-        """The lowest address at which the block overlaps no other that is alive at the same time; None if there is none."""
-        size = self._aligned(request.size_bytes)
-        address = self._aligned(self.base)
-        for start, end, _ in self._alive_with(request):
-            if start - address >= size:
-                break
-            address = max(address, end)
-        if self.limit is not None and address + size > self.limit:
-            return None
-        self.placed.append((address, address + size, request))
-        self.load_bytes += size
+    def place(self, block: Block, base: int, *, tightest: bool) -> int:
+        """The address given to a block, which is taken from now on."""
+        rows = self.rows[:, : self.count]
+        alive = rows[:, (rows[2] <= block.last) & (rows[3] >= block.first)]
+        lows = np.concatenate(([base], np.maximum.accumulate(alive[1])))
+        gaps = np.concatenate((alive[0], [BEYOND])) - lows
+        fits = gaps >= block.size_bytes
+        index = int(np.argmin(np.where(fits, gaps, BEYOND))) if tightest else int(np.argmax(fits))
+        address = int(lows[index])
+        at = int(np.searchsorted(rows[0], address, side="right"))
+        self.rows[:, at + 1 : self.count + 1] = self.rows[:, at : self.count]
+        self.rows[:, at] = (address, address + block.size_bytes, block.first, block.last)
+        self.count += 1
         return address
-
-    @property
-    def peak(self) -> int:
-        """End of the highest block, in bytes from the base."""
-        return max((end for _, end, _ in self.placed), default=self.base) - self.base
-
-    def _alive_with(self, request: Request) -> list[tuple[int, int, Request]]:
-        alive = [p for p in self.placed if p[2].first <= request.last and request.first <= p[2].last]
-        return sorted(alive, key=lambda p: p[0])
-
-    def _aligned(self, value: int) -> int:
-        return -(-value // self.alignment) * self.alignment
-
-
-def place_all(
-    channels: Sequence[Channel], requests: Sequence[tuple[Request, int]]
-) -> tuple[dict[str, tuple[tuple[int, int], ...]], list[str]]:
-    """Places for queues of several equal buffers.
-
-    Args:
-        requests: (request for one buffer, number of buffers).  The longest lived and the largest go first.
-    Returns: (channel, address) of every buffer by request name, each buffer in the emptiest channel that has room; and the names of
-        requests that found none.
-    """
-    found: dict[str, tuple[tuple[int, int], ...]] = {}
-    failed: list[str] = []
-    order = sorted(requests, key=lambda r: (r[0].first - r[0].last, -r[0].size_bytes * r[1], r[0].name))
-    for request, count in order:
-        places: list[tuple[int, int]] = []
-        for _ in range(count):
-            spot = _emptiest(channels, request)
-            if spot is None:
-                failed.append(request.name)
-                break
-            places.append(spot)
-        found[request.name] = tuple(places)
-    return found, failed
-
-
-def _emptiest(channels: Sequence[Channel], request: Request) -> tuple[int, int] | None:
-    for index in sorted(range(len(channels)), key=lambda i: (channels[i].load_bytes, i)):
-        address = channels[index].place(request)
-        if address is not None:
-            return index, address
-    return None

@@ -5,7 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from ttc.dialects.core.errors import Error, nearest
+from ttc.dialects.core.locations import source_names
 from ttc.dialects.core.plain import TensorType
+from ttc.dialects.core.queue_rules import QueueRule, settle
 from ttc.dialects.core.targets import Target
 from ttc.dialects.core.to_plain import plain_type
 from ttc.dialects.netlist.model import Blocking, Grid
@@ -21,7 +24,8 @@ class SizeQueues(Pass):
     """Give every queue its entries and the blocks in which its entries lie.
 
     What a device op writes lies as the op computes it, one buffer a core.  What the host fills is cut along its longer side into a
-    buffer for each DRAM channel.  A queue holds every microbatch of a call; parameters, constants and states hold one entry.
+    buffer for each DRAM channel, or lies in one piece in host memory if the user wants it there.  A queue holds every microbatch of a
+    call; parameters, constants and states hold one entry.  It lies on the chip that reads it.
 
     Before:
         netlist.queue() {kind = "input", sym = "x", type = "queue", tensor = !tile.tensor<"32x64xFloat32", "tiles(32, 32)">} : () -> ()
@@ -31,22 +35,30 @@ class SizeQueues(Pass):
             grid = [1, 2], kind = "input", location = "dram", sym = "x", type = "queue",
                 tensor = !tile.tensor<"32x64xFloat32", "tiles(32, 32)">} : () -> ()
     Missed:
-        never.
+        never; a rule that cannot hold is an error that says why.
+
+    Args:
+        rules: memory and chips that the user asks for.
     """
 
     name: ClassVar[str] = "size-queues"
+    rules: tuple[QueueRule, ...] = ()
 
     def apply(self, unit: Unit, rewriter: Rewriter) -> None:
         machine = chip(unit.target)
         graphs = list(graphs_of(unit.module).values())
         writers = {write.queue: write.value.owner for graph in graphs for write in graph.writes}
-        counts = _counts(graphs)
-        for name, queue in queues_of(unit.module).items():
+        counts, homes = _counts(graphs), _homes(graphs)
+        queues = queues_of(unit.module)
+        _check_rules(self.rules, queues)
+        for name, queue in queues.items():
             tensor = plain_type(queue.tensor)
             writer = writers.get(name)
+            asked = settle(self.rules, _names(queue))
             queue.entries = 1 if queue.type == "ram" else counts.get(name, 1)
-            queue.chip = 0
-            _lay_out(queue, tensor, writer if isinstance(writer, NetlistOp) else None, unit.target)
+            queue.chip = homes.get(name, 0)
+            _lay_out(queue, tensor, writer if isinstance(writer, NetlistOp) else None, unit.target, asked.location)
+            _check_asked(queue, asked, name in homes)
             queue.buffer_bytes = queue_buffer_bytes(tensor, queue.entries, queue.blocking, machine)
             rewriter.report.rewrites["size-queue"] += 1
 
@@ -60,15 +72,22 @@ def _counts(graphs: list[GraphOp]) -> dict[str, int]:
     return counts
 
 
-def _lay_out(queue: QueueOp, tensor: TensorType, writer: NetlistOp | None, target: Target) -> None:
+def _homes(graphs: list[GraphOp]) -> dict[str, int]:
+    """The chip of each queue that a device graph touches: of the graph that reads it, else of the one that writes it."""
+    on_device = [graph for graph in graphs if any(isinstance(op.place, Grid) for op in graph.ops)]
+    written = {write.queue: graph.chip for graph in on_device for write in graph.writes}
+    return written | {read.queue: graph.chip for graph in on_device for read in graph.reads}
+
+
+def _lay_out(queue: QueueOp, tensor: TensorType, writer: NetlistOp | None, target: Target, location: str | None) -> None:
     if tensor.layout == "rows":
         queue.space, queue.grid, queue.blocking = "host", (1, 1), None
         return
-    queue.space = "dram"
+    queue.space = location or "dram"
     if writer is not None and isinstance(writer.place, Grid):
         queue.grid, queue.blocking = (writer.place.rows, writer.place.cols), writer.blocking
         return
-    queue.grid, queue.blocking = spread(tensor, target.dram_channels)
+    queue.grid, queue.blocking = spread(tensor, target.dram_channels if queue.space == "dram" else 1)
 
 
 def spread(tensor: TensorType, channels: int) -> tuple[tuple[int, int], Blocking]:
@@ -79,3 +98,27 @@ def spread(tensor: TensorType, channels: int) -> tuple[tuple[int, int], Blocking
         return (1, parts), Blocking(t, (rows, share), (1, 1))
     parts, share = list(splits(rows, channels))[-1]
     return (parts, 1), Blocking(t, (share, cols), (1, 1))
+
+
+# ---- what the user asks for --------------------------------------------------------------------------------------------------------------
+
+
+def _names(queue: QueueOp) -> tuple[str, ...]:
+    return queue.sym, *source_names(queue.location)
+
+
+def _check_rules(rules: tuple[QueueRule, ...], queues: dict[str, QueueOp]) -> None:
+    """Every rule is about some queue.  Raises E0101."""
+    for rule in rules:
+        if not any(rule.matches(_names(queue)) for queue in queues.values()):
+            raise Error("E0101", f"no queue matches '{rule.queue}'", hint=nearest(rule.queue, queues))
+
+
+def _check_asked(queue: QueueOp, asked: QueueRule, touched: bool) -> None:
+    """Raises E0503 for a memory or chip that the queue cannot have."""
+    if asked.location not in (None, queue.space):
+        message = f"it cannot lie in {asked.location}: its tensor is in row layout, which only the host reads and writes"
+        raise Error("E0503", message, where=f"queue '{queue.sym}'")
+    if asked.chip is not None and asked.chip != queue.chip:
+        why = f"chip {queue.chip} reads it" if touched else "no chip touches it"
+        raise Error("E0503", f"it cannot lie on chip {asked.chip}: {why}", where=f"queue '{queue.sym}'")

@@ -1,9 +1,28 @@
-"""Sizes of queues."""
+"""Sizes, memories and chips of queues."""
 
-from tests.passes.module_pairs import check_pair
+from __future__ import annotations
+
+import pytest
+
+from tests.passes.module_pairs import check_pair, parse_unit
+from tests.passes.netlist.three_graphs import GRAPHS, QUEUES, RUN, graph, program, queue
+from ttc.dialects.core.errors import Error
 from ttc.dialects.core.plain import TensorType
-from ttc.dialects.netlist.model import Blocking
+from ttc.dialects.core.queue_rules import QueueRule
+from ttc.dialects.netlist.model import Blocking, Grid
+from ttc.dialects.netlist.ops import QueueOp, graphs_of, queues_of
+from ttc.passes.manager import run_pass
 from ttc.passes.netlist.size_queues import SizeQueues, spread
+
+
+def sized(lines: list[str], *rules: QueueRule, target: str = "n150") -> dict[str, QueueOp]:
+    """Queues after the pass; ops stand on one core."""
+    unit = parse_unit("\n".join(lines), target)
+    for graph_op in graphs_of(unit.module).values():
+        for op in graph_op.ops:
+            op.place, op.blocking = Grid(0, 0, 1, 1), Blocking(1, (1, 1), (1, 1))
+    run_pass(SizeQueues(rules), unit)
+    return queues_of(unit.module)
 
 
 def test_docstring() -> None:
@@ -15,3 +34,36 @@ def test_tensors_are_cut_along_their_longer_side() -> None:
     assert spread(TensorType((32, 1024), "Float32", layout), 6) == ((1, 6), Blocking(1, (1, 6), (1, 1)))
     assert spread(TensorType((8, 1024, 64), "Float32", layout), 6) == ((6, 1), Blocking(8, (6, 2), (1, 1)))
     assert spread(TensorType((10,), "Float32", layout), 6) == ((1, 1), Blocking(1, (1, 1), (1, 1)))
+
+
+def test_a_queue_lies_on_the_chip_that_reads_it() -> None:
+    graphs = [graph("g0", ["x", "w"], ["a"]), graph("g1", ["a"], ["b"], 1), graph("g2", ["b"], ["y"], 1)]
+    found = sized([*QUEUES, *graphs, program(*RUN)], target="n300")
+    assert {name: q.chip for name, q in found.items()} == {"x": 0, "w": 0, "a": 1, "b": 1, "y": 1}
+
+
+def test_a_queue_in_host_memory_lies_in_one_piece() -> None:
+    wide = QUEUES[0].replace("32x32x", "32x512x")
+    assert sized([wide])["x"].grid == (1, 6)
+    found = sized([wide], QueueRule("x", "host"))["x"]
+    assert (found.space, found.grid, found.buffer_bytes) == ("host", (1, 1), 16 * 4128 + 32)
+
+
+@pytest.mark.parametrize(
+    ("rule", "message"),
+    [
+        (QueueRule("a", chip=1), "queue 'a'.*cannot lie on chip 1: chip 0 reads it"),
+        (QueueRule("r", "dram"), "queue 'r'.*cannot lie in dram: its tensor is in row layout"),
+    ],
+)
+def test_rules_that_cannot_hold(rule: QueueRule, message: str) -> None:
+    rows = queue("r", "input").replace("tiles(32, 32)", "rows")
+    with pytest.raises(Error, match=message) as caught:
+        sized([*QUEUES, rows, *GRAPHS, program(*RUN)], rule)
+    assert caught.value.code == "E0503"
+
+
+def test_a_rule_about_no_queue() -> None:
+    with pytest.raises(Error, match="no queue matches 'inpt'") as caught:
+        sized([queue("input", "input")], QueueRule("inpt", "host"))
+    assert (caught.value.code, caught.value.hint) == ("E0101", "did you mean 'input'?")

@@ -1,0 +1,37 @@
+"""Where users want queues: in DRAM or host memory, in which channel, on which chip."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, fields
+from fnmatch import fnmatchcase
+
+
+@dataclass(frozen=True)
+class QueueRule:
+    """What the queues that match get; None leaves a choice to the compiler.
+
+    Args:
+        queue: pattern of a queue's name, or of one of its source names.
+        location: `dram` or `host`.
+        channel: of that memory.
+        chip: whose DRAM it is, for a queue that the host fills.
+    """
+
+    queue: str
+    location: str | None = None
+    channel: int | None = None
+    chip: int | None = None
+
+    def matches(self, names: Iterable[str]) -> bool:
+        """Whether one of a queue's names is meant."""
+        return any(fnmatchcase(name, self.queue) for name in names)
+
+
+def settle(rules: Sequence[QueueRule], names: Sequence[str]) -> QueueRule:
+    """All that the rules say of a queue with these names; a later rule overrides an earlier one, setting by setting."""
+    found = {f.name: None for f in fields(QueueRule)} | {"queue": names[0]}
+    for rule in rules:
+        if rule.matches(names):
+            found |= {f.name: value for f in fields(rule)[1:] if (value := getattr(rule, f.name)) is not None}
+    return QueueRule(**found)  # pyright: ignore[reportArgumentType]

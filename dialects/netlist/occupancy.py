@@ -1,0 +1,113 @@
+"""How queues fill the memory of chips: peak, lower bound, fragmentation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from ttc.dialects.netlist.model import Netlist
+
+ALWAYS = (0, 1 << 62)
+"""Lifetime of what holds its value all the time."""
+
+
+def align(size_bytes: int, alignment_bytes: int) -> int:
+    """A size rounded up to whole units of alignment."""
+    return -(-size_bytes // alignment_bytes) * alignment_bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """Bytes [start, end) of a channel, held in epochs [first, last]."""
+
+    start: int
+    end: int
+    first: int
+    last: int
+
+
+@dataclass(frozen=True, slots=True)
+class ChannelUse:
+    """One channel.
+
+    Args:
+        channel: its number.
+        peak_bytes: from its first usable byte to the end of the highest range.
+        bound_bytes: the most bytes alive in it at one time: no addresses of the same ranges in this channel have a lower peak.
+    """
+
+    channel: int
+    peak_bytes: int
+    bound_bytes: int
+
+    @property
+    def fragmentation(self) -> float:
+        """Share of the peak that no addresses of these ranges would need."""
+        return 1.0 - self.bound_bytes / self.peak_bytes if self.peak_bytes else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryUse:
+    """The DRAM of one chip.
+
+    Args:
+        chip: its number.
+        channels: all of its channels.
+        bound_bytes: the most bytes alive at one time in all channels: no choice of channels and addresses takes fewer in all.
+        room_bytes: what queues may take of all channels.
+    """
+
+    chip: int
+    channels: tuple[ChannelUse, ...]
+    bound_bytes: int
+    room_bytes: int
+
+    @property
+    def peak_bytes(self) -> int:
+        """Of all channels, each at its own peak."""
+        return sum(channel.peak_bytes for channel in self.channels)
+
+    @property
+    def fragmentation(self) -> float:
+        """Share of the peak that other channels and addresses could save."""
+        return 1.0 - self.bound_bytes / self.peak_bytes if self.peak_bytes else 0.0
+
+
+def occupancy(netlist: Netlist) -> tuple[MemoryUse, ...]:
+    """Use of each chip's DRAM that queues lie in, by growing chip."""
+    machine = netlist.chip
+    ranges: dict[int, dict[int, list[Held]]] = {}
+    for queue in netlist.queues.values():
+        if queue.location != "dram" or not queue.buffer_bytes:
+            continue
+        size = align(queue.buffer_bytes, machine.alignment_bytes)
+        for channel, address in queue.buffers:
+            held = Held(address, address + size, *(queue.lifetime or ALWAYS))
+            ranges.setdefault(queue.chip, {}).setdefault(channel, []).append(held)
+    room = machine.dram_channels * (machine.dram_channel_bytes - machine.dram_reserved_bytes)
+    numbers = range(machine.dram_channels)
+    return tuple(use_of(chip, ranges[chip], numbers, machine.dram_reserved_bytes, room) for chip in sorted(ranges))
+
+
+def use_of(chip: int, ranges: Mapping[int, Sequence[Held]], channels: Iterable[int], base: int, room_bytes: int) -> MemoryUse:
+    """The use of one chip's channels, by what each holds.  base: first usable address of a channel."""
+    uses = []
+    for channel in channels:
+        held = ranges.get(channel, ())
+        peak = max((r.end for r in held), default=base) - base
+        uses.append(ChannelUse(channel, peak, most_alive(held)))
+    return MemoryUse(chip, tuple(uses), most_alive([r for held in ranges.values() for r in held]), room_bytes)
+
+
+def most_alive(ranges: Iterable[Held]) -> int:
+    """The most bytes that are alive in one epoch."""
+    changes: dict[int, int] = {}
+    for held in ranges:
+        size = held.end - held.start
+        changes[held.first] = changes.get(held.first, 0) + size
+        changes[held.last + 1] = changes.get(held.last + 1, 0) - size
+    most = alive = 0
+    for epoch in sorted(changes):
+        alive += changes[epoch]
+        most = max(most, alive)
+    return most

@@ -1,0 +1,107 @@
+"""What each queue asks of memory: sizes, lifetimes, bytes moved through it, distance to who reads it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from xdsl.dialects.builtin import ModuleOp
+
+from ttc.dialects.core.targets import Target
+from ttc.dialects.netlist.model import Grid
+from ttc.dialects.netlist.occupancy import align
+from ttc.dialects.netlist.ops import GraphOp, NetlistOp, QueueOp, graphs_of
+from ttc.passes.netlist.channels import Demand, Noc
+from ttc.passes.netlist.lifetimes import Span, epochs_of
+
+
+@dataclass
+class Use:
+    """Who touches a queue.
+
+    traffic: microbatches that pass in each epoch; readers, writers: places of the ops that do; written: first epoch in which one does.
+    """
+
+    traffic: dict[int, int] = field(default_factory=dict)
+    readers: list[Grid] = field(default_factory=list)
+    writers: list[Grid] = field(default_factory=list)
+    written: int | None = None
+    on_device: bool = False
+
+    def moved(self, epochs: Iterable[int], microbatches: int) -> None:
+        """Count microbatches in epochs."""
+        for epoch in epochs:
+            self.traffic[epoch] = self.traffic.get(epoch, 0) + microbatches
+
+
+def uses_of(module: ModuleOp) -> dict[str, Use]:
+    """Who touches each queue: every op that reads an entry moves it once a microbatch."""
+    found: dict[str, Use] = {}
+    epochs = epochs_of(module)
+    for graph in graphs_of(module).values():
+        when = epochs.get(graph.sym, [])
+        for read in graph.reads:
+            use = found.setdefault(read.queue, Use())
+            readers = [u.operation for u in read.value.uses if isinstance(u.operation, NetlistOp)]
+            use.moved(when, graph.input_count * len(set(readers)))
+            use.readers += _places(readers)
+            use.on_device |= _on_device(graph)
+        for write in graph.writes:
+            use = found.setdefault(write.queue, Use())
+            use.moved(when, graph.input_count)
+            use.writers += _places([write.value.owner])
+            use.written = when[0] if when else None
+            use.on_device |= _on_device(graph)
+    return found
+
+
+def _places(ops: Iterable[object]) -> list[Grid]:
+    return [op.place for op in ops if isinstance(op, NetlistOp) and isinstance(op.place, Grid)]
+
+
+def _on_device(graph: GraphOp) -> bool:
+    return any(isinstance(op.place, Grid) for op in graph.ops)
+
+
+@dataclass
+class Demands:
+    """Makes demands of queues.  horizon: epochs of the longest program."""
+
+    target: Target
+    uses: dict[str, Use]
+    horizon: int
+    known: dict[tuple[Grid, ...], tuple[int, ...]] = field(default_factory=dict)
+
+    def of(self, queue: QueueOp, span: Span | None, channel: int | None) -> Demand:
+        """What a queue asks for.  channel: the one it must lie in, None: any."""
+        rows, cols = queue.grid or (1, 1)
+        first, last = span or (0, self.horizon - 1)
+        size, use = queue.buffer_bytes or 0, self.uses.get(queue.sym, Use())
+        entry = size // max(queue.entries or 1, 1)
+        return Demand(
+            queue.sym,
+            align(size, self.target.alignment_bytes),
+            rows * cols,
+            first,
+            last,
+            tuple((epoch, entry * count) for epoch, count in sorted(use.traffic.items())),
+            self._hops(tuple(dict.fromkeys(use.readers or use.writers))),
+            None if use.written is None else use.written % 2,
+            channel,
+        )
+
+    def _hops(self, places: tuple[Grid, ...]) -> tuple[int, ...]:
+        """Distance of each channel from the middle of the cores of some ops, all together."""
+        target = self.target
+        if target.noc_size is None or len(target.dram_nodes) != target.dram_channels or len(target.columns) < (target.grid or (0, 0))[1]:
+            return ()
+        if places not in self.known:
+            noc = Noc(target.noc_size, target.dram_nodes)
+            each = [noc.hops(*self._middle(place)) for place in places]
+            self.known[places] = tuple(sum(hops) for hops in zip(*each, strict=True)) if each else ()
+        return self.known[places]
+
+    def _middle(self, place: Grid) -> tuple[int, int]:
+        """NoC coordinates of the core in the middle of a grid."""
+        rows, cols = (place.cols, place.rows) if place.transposed else (place.rows, place.cols)
+        return self.target.columns[place.col + (cols - 1) // 2], self.target.rows[place.row + (rows - 1) // 2]

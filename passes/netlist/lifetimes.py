@@ -1,0 +1,104 @@
+"""When queues hold their values: epochs are the executes of a program, counted from 0 through its text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import ModuleOp
+
+from ttc.dialects.netlist.ops import ProgramOp, QueueOp, graphs_of, programs_of, queues_of
+
+STORED = ("parameter", "constant", "state")
+"""Kinds of queues that hold their value all the time."""
+Span = tuple[int, int]
+"""First and last epoch, both included."""
+
+
+@dataclass(frozen=True)
+class Timeline:
+    """A program in time.  graphs: that it executes, in order; loops: epochs that each loop holds."""
+
+    graphs: tuple[str, ...]
+    loops: tuple[Span, ...]
+
+    def stretched(self, first: int, last: int, *, outside: bool) -> Span:
+        """The span from a first to a last use, stretched by loops: what a loop runs again must find what it found before.
+
+        A loop that holds all uses of an edge writes it anew each time; outside: the host fills or reads the queue, once for all rounds.
+        """
+        uses = (first, last)
+        for begin, end in self.loops:
+            touches = any(begin <= use <= end for use in uses)
+            whole = not outside and begin <= uses[0] and uses[1] <= end
+            if touches and not whole:
+                first, last = min(first, begin), max(last, end)
+        return first, last
+
+
+def timeline(program: ProgramOp) -> Timeline:
+    """Executes and loops of a program."""
+    graphs: list[str] = []
+    loops: list[Span] = []
+    opened: list[int] = []
+    for step in program.instructions():
+        if step.opcode == "execute":
+            graphs.append(str(step.args[0]))
+        elif step.opcode == "loop":
+            opened.append(len(graphs))
+        elif step.opcode == "endloop" and opened:
+            loops.append((opened.pop(), max(len(graphs) - 1, 0)))
+    return Timeline(tuple(graphs), tuple(loops))
+
+
+def epochs_of(module: ModuleOp) -> dict[str, list[int]]:
+    """Epochs in which each graph runs, of all programs."""
+    found: dict[str, list[int]] = {}
+    for program in programs_of(module).values():
+        for epoch, name in enumerate(timeline(program).graphs):
+            found.setdefault(name, []).append(epoch)
+    return found
+
+
+def lifetimes(module: ModuleOp, *, static_ports: bool = False) -> dict[str, Span | None]:
+    """First and last epoch in which each queue must hold its value; None: always.
+
+    Parameters, constants and states hold theirs always.  So do queues between chips, each of which goes at its own pace; and inputs
+    and outputs if `static_ports`.  Otherwise an input is held from the start of its program, an output to its end.
+    """
+    spans: dict[str, Span] = {}
+    graphs = graphs_of(module)
+    for program in programs_of(module).values():
+        line = timeline(program)
+        end = max(len(line.graphs) - 1, 0)
+        uses: dict[str, list[int]] = {}
+        for epoch, name in enumerate(line.graphs):
+            for port in (*graphs[name].reads, *graphs[name].writes):
+                uses.setdefault(port.queue, []).append(epoch)
+        inputs, outputs = {a.queue for a in program.arguments}, {r.queue for r in program.outputs}
+        for name in dict.fromkeys((*uses, *inputs, *outputs)):
+            outside = name in inputs or name in outputs
+            epochs = uses.get(name, [0])
+            first, last = line.stretched(min(epochs), max(epochs), outside=outside)
+            span = (0 if name in inputs else first, end if name in outputs else last)
+            before = spans.get(name, span)
+            spans[name] = (min(before[0], span[0]), max(before[1], span[1]))
+    between = _between_chips(module)
+    kept = (*STORED, "input", "output") if static_ports else STORED
+    return {name: None if queue.kind in kept or name in between else spans.get(name, (0, 0)) for name, queue in queues_of(module).items()}
+
+
+def _between_chips(module: ModuleOp) -> set[str]:
+    """Queues that a graph on another chip writes."""
+    queues: dict[str, QueueOp] = queues_of(module)
+    return {
+        write.queue
+        for graph in graphs_of(module).values()
+        for write in graph.writes
+        if write.queue in queues and queues[write.queue].space == "dram" and queues[write.queue].chip not in (None, graph.chip)
+    }
+
+
+def horizon(spans: Sequence[Span | None]) -> int:
+    """Number of epochs that lifetimes reach over; at least one."""
+    return max((span[1] + 1 for span in spans if span is not None), default=1)
