@@ -12,6 +12,8 @@ from ttc.dialects.netlist.model import Argument, Graph, Instruction, Netlist, Pr
 from ttc.dialects.netlist.violations import Findings
 
 VARIABLE = re.compile(r"\$[A-Za-z_][A-Za-z0-9_]{0,63}")
+POINTED_VARIABLE = re.compile(r"\$[!-~]{1,255}")
+"""Buda's are any text after the sign."""
 MAX_LOOPS = 8
 """Loops nested in each other."""
 MAX_ITERATIONS = 1 << 20
@@ -139,7 +141,8 @@ class Walk:
             return value in self.netlist.queues
         if kind == "v" and not isinstance(value, str):
             return True
-        if not isinstance(value, str) or not VARIABLE.fullmatch(value):
+        pattern = POINTED_VARIABLE if self.pointed else VARIABLE
+        if not isinstance(value, str) or not pattern.fullmatch(value):
             self.found.add("E0608", where, f"'{str(value)[:40]}' is no variable", "variables read $name")
             return False
         if kind == "n":

@@ -47,7 +47,7 @@ def check_queues(netlist: Netlist, found: Findings) -> None:
             _collect_ranges(queue, netlist, ranges, found)
     if ordered:
         _check_counts(netlist, found)
-    _check_reach(netlist, found)
+        _check_reach(netlist, found)
     for (space, chip, channel), members in ranges.items():
         place = f"channel {channel} of chip {chip}" if space == "dram" else f"host memory {channel}"
         _check_overlaps(members, place, found)

@@ -1,0 +1,162 @@
+"""Programs of the plain netlist to programs of the form.
+
+Programs that set positions are translated step by step.  Programs of the compiler's, whose queues follow the order of execution, become
+
+    - param: [$p_loop_count]                     how often the program runs: a call of ours is one round
+    - staticvar: {$lptr_q0: 0, $gptr_q0: 0}      one pair of pointers for queues that move alike
+    - var: {$c_zero: 0}
+    - loop: $p_loop_count
+    -   allocate_queue: [...]                    before the first epoch of a queue that lives in some epochs alone
+    -   execute: {graph_name: ..., queue_settings: {...}}
+    -   deallocate_queue: [...]
+    -   varinst: [$lptr_q0, incwrap, microbatches, twice the entries]
+    - endloop
+
+Where a graph on the host lies between others, a program ends before it and another one starts after it: `name.0`, `name.1`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, fields
+
+from ttc.dialects.core.errors import Error
+from ttc.dialects.netlist import model
+from ttc.dialects.netlist.buda.form import BudaInstruction, BudaProgram, QueueSetting
+from ttc.dialects.netlist.model import Graph, Host, Instruction, Netlist, Queue
+
+OPCODES = {"allocate": "allocate_queue", "deallocate": "deallocate_queue"}
+COUNT = "$p_loop_count"
+ZERO = "$c_zero"
+
+
+# ---- programs that set positions -------------------------------------------------------------------------------------------------------
+
+
+def program_form(program: model.Program, types: Mapping[str, str]) -> BudaProgram:
+    """The program, step by step.  types: of queues by name; normalising leaves out what is the default for them."""
+    return BudaProgram(program.name, tuple([_step(instruction) for instruction in program.instructions]))
+
+
+def _step(instruction: Instruction) -> BudaInstruction:
+    args = instruction.args
+    match instruction.opcode:
+        case "var" | "staticvar":
+            return BudaInstruction(instruction.opcode, ((args[0], args[1]),))
+        case "set" | "add" | "mul" | "inc" | "incwrap":
+            return BudaInstruction("varinst", (args[0], instruction.opcode, *args[1:]))
+        case "execute":
+            return BudaInstruction("execute", args, tuple([_setting(s) for s in instruction.settings]))
+        case opcode:
+            return BudaInstruction(OPCODES.get(opcode, opcode), args)
+
+
+def _setting(setting: model.QueueSetting) -> QueueSetting:
+    values = {f.name: _text(getattr(setting, f.name)) for f in fields(setting) if f.name != "queue"}
+    return QueueSetting(setting.queue, **values)  # pyright: ignore[reportArgumentType]
+
+
+def _text(value: object) -> str | None:
+    if value is None:
+        return None
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+# ---- programs that follow the order ----------------------------------------------------------------------------------------------------
+
+
+def made_programs(program: model.Program, netlist: Netlist) -> list[BudaProgram]:
+    """The programs of Buda that do what one of ours does, one for each part between graphs on the host.
+
+    Raises E0503 for a loop around a graph on the host.
+    """
+    parts = [part for part in _parts(program, netlist) if any(step.opcode == "execute" for _, step in part)]
+    names = [program.name] if len(parts) == 1 else [f"{program.name}.{index}" for index in range(len(parts))]
+    return [_Maker(netlist).program(name, part) for name, part in zip(names, parts, strict=True)]
+
+
+def _parts(program: model.Program, netlist: Netlist) -> list[list[tuple[int, Instruction]]]:
+    """Instructions, those that execute numbered by epoch, cut where graphs run on the host."""
+    parts: list[list[tuple[int, Instruction]]] = [[]]
+    epoch = depth = 0
+    for step in program.instructions:
+        depth += (step.opcode == "loop") - (step.opcode == "endloop")
+        hosted = step.opcode == "execute" and _hosted(netlist.graphs[str(step.args[0])])
+        if hosted and depth:
+            raise Error("E0503", f"a loop holds graph '{step.args[0]}', which runs on the host", where=f"program '{program.name}'")
+        if hosted:
+            parts.append([])
+        else:
+            parts[-1].append((epoch, step))
+        epoch += step.opcode == "execute"
+    return parts
+
+
+def _hosted(graph: Graph) -> bool:
+    return any(isinstance(op.place, Host) for op in graph.ops)
+
+
+@dataclass
+class _Maker:
+    """Makes one program.  pointers: (microbatches, entries) of queues that move alike -> number of their pair of pointers."""
+
+    netlist: Netlist
+    pointers: dict[tuple[int, int], int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.lives = [(q, q.lifetime) for q in self.netlist.queues.values() if q.lifetime is not None and dynamic(q)]
+
+    def program(self, name: str, part: list[tuple[int, Instruction]]) -> BudaProgram:
+        """The program of those instructions."""
+        epochs = [epoch for epoch, step in part if step.opcode == "execute"]
+        body = [made for epoch, step in part for made in self.steps(epoch, step, epochs[0], epochs[-1])]
+        pairs = [(f"$lptr_q{n}", f"$gptr_q{n}") for n in self.pointers.values()]
+        head = [BudaInstruction("param", (COUNT,))]
+        if pairs:
+            head.append(BudaInstruction("staticvar", tuple([(name, 0) for pair in pairs for name in pair])))
+        head += [BudaInstruction("var", ((ZERO, 0),)), BudaInstruction("loop", (COUNT,))]
+        for (count, entries), pair in zip(self.pointers, pairs, strict=True):
+            body += [BudaInstruction("varinst", (name, "incwrap", count, 2 * entries)) for name in pair]
+        return BudaProgram(name, (*head, *body, BudaInstruction("endloop")))
+
+    def steps(self, epoch: int, step: Instruction, first: int, last: int) -> Iterator[BudaInstruction]:
+        """What one instruction becomes; epochs of the part run from first to last."""
+        if step.opcode != "execute":
+            yield _step(step)
+            return
+        graph = self.netlist.graphs[str(step.args[0])]
+        inside = [(q, life) for q, life in self.lives if first <= life[0] and life[1] <= last]
+        born = [q.name for q, life in inside if life[0] == epoch]
+        gone = [q.name for q, life in inside if life[1] == epoch]
+        yield BudaInstruction("allocate_queue", tuple(born))
+        yield BudaInstruction("execute", (graph.name,), tuple(self.settings(graph)))
+        yield BudaInstruction("deallocate_queue", tuple(gone))
+
+    def settings(self, graph: Graph) -> Iterator[QueueSetting]:
+        """Settings of all queues that a graph reads."""
+        for name in dict.fromkeys(name for op in graph.ops for name in op.inputs):
+            queue = self.netlist.queues.get(name)
+            if queue is None:
+                continue
+            if queue.type == "ram":
+                yield QueueSetting(name, rd_ptr_global=ZERO, wr_ptr_global=ZERO, prologue="true" if _kept(queue, graph) else None)
+            elif dynamic(queue):
+                yield QueueSetting(name, rd_ptr_local=ZERO, rd_ptr_global=ZERO)
+            else:
+                number = self.pointers.setdefault((graph.input_count, queue.entries), len(self.pointers))
+                yield QueueSetting(name, rd_ptr_local=f"$lptr_q{number}", rd_ptr_global=f"$gptr_q{number}")
+
+
+def dynamic(queue: Queue) -> bool:
+    """Whether a queue's memory is its own only for a while: it lies between epochs, and other queues may take its place."""
+    return queue.kind == "edge" and queue.type == "queue" and queue.lifetime is not None
+
+
+def _kept(queue: Queue, graph: Graph) -> bool:
+    """Whether all readers of a queue in the graph hold their share of it in L1: it is then loaded before the first microbatch."""
+    for op in graph.ops:
+        for index in (i for i, name in enumerate(op.inputs) if name == queue.name):
+            buffer = next((b for b in op.buffers if b.role == f"in{index}"), None)
+            if buffer is None or buffer.copies != 1:
+                return False
+    return True
