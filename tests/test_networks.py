@@ -22,6 +22,7 @@ from ttc.compare import compare
 from ttc.dialects.core.attributes import plain
 from ttc.dialects.core.functions import entry_functions
 from ttc.dialects.core.numerics import FIDELITIES
+from ttc.dialects.netlist.occupancy import occupancy
 from ttc.driver import compile_path
 from ttc.options import CompileOptions
 from ttc.runtime.engines.table import Exact
@@ -115,13 +116,19 @@ def test_the_vocabulary_of_buda_gives_the_same(exported: Any, name: str, format_
         assert difference.pcc >= pcc, difference
 
 
+PEAK = 1.1
+"""DRAM that a chip takes over the most bytes alive at one time."""
+
+
 @pytest.mark.parametrize("name", [pytest.param(n, marks=pytest.mark.xdist_group(n)) for n in NETWORKS])
 @pytest.mark.parametrize("target", ["n150", "host"])
 def test_blocks_are_near_and_small(exported: Any, tmp_path: Path, name: str, target: str) -> None:
     path, inputs, wanted = exported(name)
     archives = {format_: tmp_path / f"{format_}.tti" for format_ in ("Float32", "Bfp8_b")}
     for format_, archive in archives.items():
-        ttc.compile(path, target=target, format=format_).save(archive)
+        program = ttc.compile(path, target=target, format=format_)
+        program.save(archive)
+        assert all(use.peak_bytes <= PEAK * use.bound_bytes for use in occupancy(program.netlist))
     with ttc.load(archives["Bfp8_b"]) as executor:
         found = executor.run(inputs)
     for key, reference in wanted.items():

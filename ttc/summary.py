@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ttc.dialects.netlist.model import Graph, Grid, Netlist
+from ttc.dialects.netlist.occupancy import MemoryUse, occupancy
 
 
 @dataclass(frozen=True)
 class EpochSummary:
-    """One graph.  cores: that it occupies; host_ops: ops without cores; cycles: of its slowest op, for all microbatches."""
+    """One graph.  cores: that it occupies; host_ops: without cores; cycles: of its slowest op, for all microbatches; chip: it runs on."""
 
     name: str
     ops: int
@@ -17,6 +18,7 @@ class EpochSummary:
     cores: int
     input_count: int
     cycles: int
+    chip: int = 0
 
 
 @dataclass(frozen=True)
@@ -27,7 +29,8 @@ class NetlistSummary:
         grid_cores: cores of one chip; 0 on `host`.
         cores_used: the most that one epoch occupies.
         cores_mean: the mean over epochs that have ops on cores.
-        dram_bytes: by channel; empty on `host`.
+        dram_bytes: by channel, of all chips together; empty on `host`.
+        memory: peak, lower bound and fragmentation of the DRAM of each chip that queues lie in.
         host_bytes: of queues in host memory.
     """
 
@@ -40,6 +43,12 @@ class NetlistSummary:
     dram_bytes: dict[int, int]
     host_bytes: int
     queues: int
+    memory: tuple[MemoryUse, ...] = ()
+
+    @property
+    def chips(self) -> int:
+        """Chips whose DRAM queues lie in."""
+        return len(self.memory)
 
 
 def summarize(netlist: Netlist) -> NetlistSummary:
@@ -58,6 +67,7 @@ def summarize(netlist: Netlist) -> NetlistSummary:
         dram_bytes=dram,
         host_bytes=host,
         queues=len(netlist.queues),
+        memory=occupancy(netlist),
     )
 
 
@@ -70,20 +80,24 @@ def _epoch(graph: Graph) -> EpochSummary:
         cores=sum(place.rows * place.cols for place in places),
         input_count=graph.input_count,
         cycles=max((op.cycles for op in graph.ops), default=0) * graph.input_count,
+        chip=graph.chip,
     )
 
 
 def _queue_bytes(netlist: Netlist) -> tuple[dict[int, int], int]:
     """Bytes of DRAM by channel, and of host memory: every range once, as queues of disjoint lifetimes share addresses."""
-    ranges: dict[int, set[tuple[int, int]]] = {channel: set() for channel in range(netlist.chip.dram_channels)}
+    ranges: dict[tuple[int, int], set[tuple[int, int]]] = {}
     host = 0
     for queue in netlist.queues.values():
         if queue.location != "dram":
             host += queue.buffer_bytes * queue.grid[0] * queue.grid[1]
             continue
         for channel, address in queue.buffers:
-            ranges.setdefault(channel, set()).add((address, address + queue.buffer_bytes))
-    return {channel: _covered(found) for channel, found in sorted(ranges.items())}, host
+            ranges.setdefault((queue.chip, channel), set()).add((address, address + queue.buffer_bytes))
+    dram = dict.fromkeys(range(netlist.chip.dram_channels), 0)
+    for (_, channel), found in ranges.items():
+        dram[channel] += _covered(found)
+    return dram, host
 
 
 def _covered(ranges: set[tuple[int, int]]) -> int:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ttc.dialects.core.plain import Function, TensorType
 from ttc.dialects.netlist.model import Chip, Graph, Grid, Host, Netlist, Op, Queue
 from ttc.summary import summarize
@@ -39,3 +41,12 @@ def test_shared_addresses_count_once() -> None:
     found = summarize(netlist())
     assert found.dram_bytes == {0: 250, 1: 100}
     assert found.host_bytes == 100
+
+
+def test_memory_of_each_chip() -> None:
+    """Ranges are rounded to whole units of alignment; channels count for all chips together."""
+    plain = netlist()
+    other = replace(plain.queues["q1"], chip=1)
+    found = summarize(replace(plain, queues=plain.queues | {"q1": other}))
+    assert [(use.chip, use.peak_bytes, use.bound_bytes) for use in found.memory] == [(0, 428 + 128, 384), (1, 178, 128)]
+    assert (found.chips, found.dram_bytes) == (2, {0: 300, 1: 100})

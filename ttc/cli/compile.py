@@ -78,5 +78,6 @@ def netlist_line(netlist: Any) -> str:
     epochs = f"{len(figures.epochs)} epoch{'' if len(figures.epochs) == 1 else 's'}, {figures.ops} ops"
     if not figures.grid_cores:
         return epochs
-    cores = f"at most {figures.cores_used} of {figures.grid_cores} cores (mean {figures.cores_mean:.1f})"
+    chips = f"on {figures.chips} chips, " if figures.chips > 1 else ""
+    cores = f"{chips}at most {figures.cores_used} of {figures.grid_cores} cores (mean {figures.cores_mean:.1f})"
     return f"{epochs}, {cores}, DRAM {size_text(sum(figures.dram_bytes.values()))}"

@@ -13,6 +13,7 @@ from ttc.cli.options import FILE, verbosity
 
 if TYPE_CHECKING:
     from ttc.dialects.netlist.model import Argument, Netlist
+    from ttc.dialects.netlist.occupancy import MemoryUse
     from ttc.runtime.archive import Archive
 
 MEANING = {
@@ -58,12 +59,20 @@ def _facts(opened: Archive, netlist: Netlist, path: Path) -> dict[str, Any]:
         "queues": figures.queues,
         "cores": {"grid": figures.grid_cores, "used": figures.cores_used, "mean": figures.cores_mean},
         "dram_bytes": {str(channel): size for channel, size in figures.dram_bytes.items()},
+        "memory": [_memory(use) for use in figures.memory],
         "host_bytes": figures.host_bytes,
         "tensors": len(opened.manifest.tensors),
         "tensor_bytes": sum(m.size for name, m in opened.manifest.members.items() if name.startswith("tensors/")),
         "file_bytes": path.stat().st_size,
         "numbers": _numbers(netlist, description.options),
     }
+
+
+def _memory(use: MemoryUse) -> dict[str, Any]:
+    """Peak, lower bound and fragmentation of one chip's DRAM, and of each channel."""
+    whole = {"chip": use.chip, "peak_bytes": use.peak_bytes, "bound_bytes": use.bound_bytes, "room_bytes": use.room_bytes}
+    channels = [asdict(channel) | {"fragmentation": round(channel.fragmentation, 4)} for channel in use.channels]
+    return {**whole, "fragmentation": round(use.fragmentation, 4), "channels": channels}
 
 
 def _signature(argument: Argument) -> dict[str, Any]:
@@ -102,7 +111,10 @@ def _print_placement(console: Console, facts: dict[str, Any]) -> None:
     if facts["dram_bytes"]:
         channels = ", ".join(f"{channel}: {size_text(size)}" for channel, size in facts["dram_bytes"].items())
         console.say(f"DRAM by channel: {channels}")
+    for use in facts["memory"]:
+        peak, bound = size_text(use["peak_bytes"]), size_text(use["bound_bytes"])
+        console.say(f"DRAM of chip {use['chip']}: peak {peak}, lower bound {bound}, {use['fragmentation']:.1%} fragmented")
     if facts["host_bytes"]:
         console.say(f"host memory: {size_text(facts['host_bytes'])}")
     if console.verbose:
-        console.table(["epoch", "ops", "on host", "cores", "inputs", "cycles"], [list(epoch.values()) for epoch in facts["epochs"]])
+        console.table(["epoch", "ops", "on host", "cores", "inputs", "cycles", "chip"], [list(epoch.values()) for epoch in facts["epochs"]])
