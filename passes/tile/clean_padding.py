@@ -20,18 +20,7 @@ from ttc.dialects.tile.shape import BroadcastOp, ConcatOp, HsliceOp, HstackOp, T
 from ttc.dialects.tile.sparse import DepthwiseOp, SparseMatmulOp
 from ttc.passes.base import Pass, Rewriter, Unit
 from ttc.passes.tile.expand.expansion import Expansion
-from ttc.passes.tile.paddings import (
-    CLEAN,
-    Fill,
-    Padding,
-    after_function,
-    is_matrix_of_one_number,
-    is_number,
-    of_leaf,
-    padded,
-    reordered,
-    worst,
-)
+from ttc.passes.tile.paddings import CLEAN, Fill, Padding, after_function, is_matrix_of_one_number, is_number, padded, reordered, worst
 
 LOWEST = {"Float16": -6.0e4, "Bfp8": -6.0e4, "Bfp4": -6.0e4, "Bfp2": -6.0e4, "Lf8": -5.0e4, "Fp8_e4m3": -400.0}
 """A number below all others that a format of five or fewer exponent bits holds; others: -1e38."""
@@ -39,11 +28,10 @@ LOWEST = {"Float16": -6.0e4, "Bfp8": -6.0e4, "Bfp4": -6.0e4, "Bfp2": -6.0e4, "Lf
 
 @dataclass(frozen=True)
 class CleanPadding(Pass):
-    """Multiply by ones what would carry its padding into a sum or a maximum; spread single rows and columns over the tile they are read as.
+    """Multiply by ones what would carry its padding into a sum or a maximum.
 
     Buda's ops compute on whole tiles.  On the elements that tensors have, a product with ones changes nothing; on padding, where a
-    matrix of ones ends like any other, it leaves zeros.  A product with a matrix of one element is as idle, and leaves copies of the
-    one row or column in the padding.
+    matrix of ones ends like any other, it leaves zeros.
 
     Before:
         (%x: Float32[64, 40])
@@ -65,7 +53,7 @@ class CleanPadding(Pass):
         %7 = tile.matmul(%6, %3, _) {transpose_a = false, transpose_b = false} : (Float32[64, 40], Float32[40, 1]) -> Float32[64, 1]
         return %7 : Float32[64, 1]
     Missed:
-        never; each mask and each spread is a remark.
+        never; each mask is a remark.
     """
 
     name: ClassVar[str] = "clean-padding"
@@ -87,12 +75,12 @@ class _Cleaner:
 
     def run(self) -> None:
         for argument in self.function.body.block.args:
-            self.known[argument] = padded(tile_of(argument), CLEAN)
+            self.known[argument] = CLEAN
         for op in list(self.function.body.block.ops):
             if isinstance(op, TileOp) and not isinstance(op, ToHostOp):
                 self.visit(op)
             elif isinstance(op, LeafOp):
-                self.known[op.result] = padded(tile_of(op.result), of_leaf(tile_of(op.result)))
+                self.known[op.result] = CLEAN
 
     def visit(self, op: TileOp) -> None:
         rule = next((rule for kind, rule in _RULES.items() if isinstance(op, kind)), None)
@@ -107,48 +95,31 @@ class _Cleaner:
     def map(self, op: MapOp) -> Padding:
         _, rows, columns = tile_of(op.y).matrix()
         fills: list[Padding] = []
-        for index, x in enumerate(op.xs):
+        for x in op.xs:
+            own = Padding(Fill.LOOSE, Fill.LOOSE) if is_number(x) else self.of(x)
             _, own_rows, own_columns = tile_of(x).matrix()
-            across, down = own_columns == 1 < columns, own_rows == 1 < rows
-            if is_number(x):
-                fills.append(Padding(Fill.SAME if rows == 1 else Fill.LOOSE, Fill.SAME if columns == 1 else Fill.LOOSE))
-                continue
-            if is_matrix_of_one_number(x):
-                fills.append(Padding(Fill.LOOSE if down else Fill.ZERO, Fill.LOOSE if across else Fill.ZERO))
-                continue
-            x = self.spread(op, index, rows=down, columns=across)
-            own = self.of(x)
-            fills.append(Padding(max(own.rows, Fill.LOOSE) if down else own.rows, max(own.columns, Fill.LOOSE) if across else own.columns))
+            repeated = own_rows == 1 < rows, own_columns == 1 < columns
+            fills.append(Padding(*(max(fill, Fill.LOOSE) if again else fill for fill, again in zip(own, repeated, strict=True))))
         fn = str(op.plain_attrs()["fn"])
         return Padding(after_function(fn, [f.rows for f in fills]), after_function(fn, [f.columns for f in fills]))
 
     def matmul(self, op: MatmulOp) -> Padding:
-        attrs = op.plain_attrs()
-        self.contract(op, transposed=bool(attrs["transpose_b"]))
-        a, b = self.factor(op.a, contracted="columns"), self.factor(op.b, contracted="columns" if attrs["transpose_b"] else "rows")
-        rows, columns = a.rows, b.rows if attrs["transpose_b"] else b.columns
+        transposed = bool(op.plain_attrs()["transpose_b"])
+        self.contract(op, transposed=transposed)
+        a, b = self.of(op.a), self.of(op.b)
+        rows, columns = a.rows, b.rows if transposed else b.columns
         if op.bias is not None:
-            bias = self.of(op.bias)
-            _, height, width = tile_of(op.y).matrix()
-            rows = rows if height == 1 and rows == Fill.SAME else max(rows, Fill.LOOSE)
-            columns = after_function("add", [columns, bias.columns]) if width > 1 or bias.columns == columns else Fill.LOOSE
+            rows, columns = max(rows, Fill.LOOSE), max(columns, self.of(op.bias).columns)
         return Padding(rows, columns)
-
-    def factor(self, value: SSAValue, contracted: str) -> Padding:
-        """Of a factor; a matrix of one number is zero beyond the dimension that is summed over."""
-        if not is_matrix_of_one_number(value):
-            return self.of(value)
-        return of_leaf(tile_of(value))._replace(**{contracted: Fill.ZERO})
 
     def contract(self, op: MatmulOp, *, transposed: bool) -> None:
         """One factor has zeros beyond the dimension that is summed over, the other has numbers there."""
-        side = "columns" if transposed else "rows"
         for _ in range(2):
-            a = self.factor(op.a, "columns").columns
-            b = getattr(self.factor(op.b, side), side)
-            if (a == Fill.ZERO and b != Fill.WILD) or (b == Fill.ZERO and a != Fill.WILD):
+            a, other = self.of(op.a).columns, self.of(op.b)
+            b = other.columns if transposed else other.rows
+            if Fill.ZERO in (a, b) and Fill.WILD not in (a, b):
                 return
-            if b == Fill.WILD or (a == Fill.ZERO and b != Fill.ZERO):
+            if b == Fill.WILD or a == Fill.ZERO:
                 self.mask(op, 1, rows=not transposed, columns=transposed)
             else:
                 self.mask(op, 0, columns=True)
@@ -191,10 +162,7 @@ class _Cleaner:
     def broadcast(self, op: BroadcastOp) -> Padding:
         if is_matrix_of_one_number(op.y):
             return CLEAN
-        _, rows, columns = tile_of(op.y).matrix()
-        _, own_rows, own_columns = tile_of(op.x).matrix()
-        x = self.spread(op, 0, rows=own_rows == 1 < rows, columns=own_columns == 1 < columns)
-        return reordered(tile_of(x), tile_of(op.y), self.of(x))
+        return reordered(tile_of(op.x), tile_of(op.y), self.of(op.x))
 
     def transpose(self, op: TransposeOp) -> Padding:
         own, perm = self.of(op.x), op.plain_attrs()["perm"]
@@ -210,10 +178,9 @@ class _Cleaner:
 
     # ---- changes -----------------------------------------------------------------------------------------------------------------
 
-    def replaced(self, op: TileOp, index: int, value: SSAValue, padding: Padding) -> SSAValue:
+    def replaced(self, op: TileOp, index: int, value: SSAValue, padding: Padding) -> None:
         self.known[value] = padded(tile_of(value), padding)
         op.operands[index] = value
-        return value
 
     def mask(self, op: TileOp, index: int, *, rows: bool = False, columns: bool = False) -> None:
         """Zeros in the padding of an operand."""
@@ -245,28 +212,6 @@ class _Cleaner:
             self.rewriter.applied(op, "the padding of the operand is given the lowest number, so that no maximum is taken from it")
         if key in self.made:
             self.replaced(op, 0, self.made[key], Padding(Fill.LOOSE, Fill.LOOSE))
-
-    def spread(self, op: TileOp, index: int, *, rows: bool, columns: bool) -> SSAValue:
-        """An operand whose single row or column fills its tile; the operand itself if it is not read so, or is."""
-        x = op.operands[index]
-        if columns and self.of(x).columns != Fill.SAME:
-            x = self._spread(op, index, x, along="columns")
-        if rows and self.of(x).rows != Fill.SAME:
-            x = self._spread(op, index, x, along="rows")
-        return x
-
-    def _spread(self, op: TileOp, index: int, x: SSAValue, along: str) -> SSAValue:
-        key = (along, x)
-        to = Expansion(op, self.unit, self.rewriter)
-        tile, own = tile_of(x), self.of(x)
-        if key not in self.made and self.rewriter.allow("spread-over-tile", op):
-            matrix, one = to.matrices(x), to.ones((1, 1), tile.format)
-            product = to.matmul(matrix, one, format=tile.format) if along == "columns" else to.matmul(one, matrix, format=tile.format)
-            self.made[key] = to.reshape(product, tile.shape, tile.fold)
-            self.rewriter.applied(op, f"the one of {along} of an operand is copied over its tile")
-        if key not in self.made:
-            return x
-        return self.replaced(op, index, self.made[key], own._replace(**{along: Fill.SAME}))
 
 
 _RULES: dict[type[Operation], Any] = {

@@ -1,7 +1,7 @@
 """What lies in the padding of tiles, as far as ops of the Buda vocabulary say.
 
 A matrix of R x C elements fills whole tiles; the rows and columns beyond it are padding.  Buda's ops compute on all of a tile, so what the
-padding holds decides whether a sum or a maximum over it is right, and whether a single row or column can be read as a whole tile of them.
+padding holds decides whether a sum or a maximum over it is right.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from typing import NamedTuple
 
 from xdsl.ir import SSAValue
 
-from ttc.dialects.core.leaves import LeafOp
 from ttc.dialects.tile.base import Tile, tile_of
 from ttc.dialects.tile.shape import BroadcastOp
 from ttc.passes.tile_to_netlist.grouping import is_literal
@@ -21,14 +20,12 @@ from ttc.passes.tile_to_netlist.grouping import is_literal
 class Fill(IntEnum):
     """What padding along one dimension holds, from what serves best to what serves least.
 
-    ZERO: zeros, or there is no padding.  SAME: the one row or column that there is, again and again.  LOOSE: some numbers.
-    WILD: numbers that may be infinite or none at all.
+    ZERO: zeros, or there is no padding.  LOOSE: some numbers.  WILD: numbers that may be infinite or none at all.
     """
 
     ZERO = 0
-    SAME = 1
-    LOOSE = 2
-    WILD = 3
+    LOOSE = 1
+    WILD = 2
 
 
 class Padding(NamedTuple):
@@ -39,32 +36,23 @@ class Padding(NamedTuple):
 
 
 CLEAN = Padding(Fill.ZERO, Fill.ZERO)
-KEEPING_ZERO = frozenset({"abs", "clip", "gelu", "gelu_tanh", "identity", "leaky_relu", "relu", "sin", "sqrt", "tanh"})
-"""Functions of one operand that are 0 at 0."""
+KEEPING_ZERO = frozenset(
+    {"abs", "add", "clip", "gelu", "gelu_tanh", "identity", "leaky_relu", "maximum", "mul", "relu", "sin", "sqrt", "sub", "tanh"}
+)
+"""Functions that are 0 where all operands are."""
 UNBOUNDED = frozenset({"exp", "log", "reciprocal"})
 """Functions whose values may be out of range where their operand is any number."""
 
 
-def of_leaf(tile: Tile) -> Padding:
-    """Of a weight: a single row or column fills the tile, all else is padded with zeros."""
-    _, rows, columns = tile.matrix()
-    return Padding(Fill.SAME if rows == 1 else Fill.ZERO, Fill.SAME if columns == 1 else Fill.ZERO)
-
-
 def is_matrix_of_one_number(value: SSAValue) -> bool:
-    """Whether a value is a literal number, broadcast to a shape: padded as its use asks."""
+    """Whether a value is a literal number, broadcast to a shape: zero beyond it."""
     owner = value.owner
-    return isinstance(owner, BroadcastOp) and is_literal(owner.x.owner) and tile_of(owner.x).elements == 1
+    return isinstance(owner, BroadcastOp) and is_number(owner.x)
 
 
 def is_number(value: SSAValue) -> bool:
     """Whether a value is a literal of one element, which fills a tile."""
     return is_literal(value.owner) and tile_of(value).elements == 1
-
-
-def is_leaf(value: SSAValue) -> bool:
-    """Whether a value is a weight, whose padding is as we write it."""
-    return isinstance(value.owner, LeafOp)
 
 
 def padded(tile: Tile, padding: Padding) -> Padding:
@@ -78,23 +66,15 @@ def after_function(fn: str, fills: Sequence[Fill]) -> Fill:
     """Along one dimension, of an elementwise function of operands with such fills.  A product with zero is zero, whatever the factor."""
     if fn == "mul" and Fill.ZERO in fills:
         return Fill.ZERO
-    if all(fill == Fill.SAME for fill in fills):
-        return Fill.SAME
     worst = max(fills)
     if worst == Fill.ZERO:
-        return Fill.ZERO if fn in KEEPING_ZERO or fn in ("add", "sub", "maximum") else Fill.LOOSE
-    if worst == Fill.WILD or fn in UNBOUNDED:
-        return Fill.WILD
-    return Fill.LOOSE
+        return Fill.ZERO if fn in KEEPING_ZERO else Fill.LOOSE
+    return Fill.WILD if worst == Fill.WILD or fn in UNBOUNDED else Fill.LOOSE
 
 
 def worst(paddings: Sequence[Padding]) -> Padding:
     """What holds for all of several values, laid on each other."""
-    return Padding(_common([p.rows for p in paddings]), _common([p.columns for p in paddings]))
-
-
-def _common(fills: Sequence[Fill]) -> Fill:
-    return fills[0] if len(set(fills)) == 1 else max(*fills, Fill.LOOSE)
+    return Padding(max(p.rows for p in paddings), max(p.columns for p in paddings))
 
 
 def reordered(source: Tile, result: Tile, padding: Padding) -> Padding:

@@ -1,4 +1,4 @@
-"""Masks, floors and spreads: what the padding of tiles would spoil, and what it leaves alone."""
+"""Masks and floors: what the padding of tiles would spoil, and what it leaves alone."""
 
 from __future__ import annotations
 
@@ -37,32 +37,18 @@ CASES = {
         return %2 : Float32[64, 64]""",
         {"mask-padding": 1},
     ),
-    "a maximum along columns that end within a tile, read as a column": (
+    "a maximum along columns that end within a tile": (
         """(%x: Float32[1, 64, 40])
         %0 = tile.reduce(%x) {axes = [2], fn = "max", keepdims = true} : (Float32[1, 64, 40]) -> Float32[1, 64, 1]
         %1 = tile.map(%x, %0) {fn = "sub"} : (Float32[1, 64, 40], Float32[1, 64, 1]) -> Float32[1, 64, 40]
         return %1 : Float32[1, 64, 40]""",
-        {"floor-padding": 1, "spread-over-tile": 1},
+        {"floor-padding": 1},
     ),
     "a maximum along matrices": (
         """(%x: Float32[4, 40, 40])
         %0 = tile.reduce(%x) {axes = [0], fn = "max", keepdims = true} : (Float32[4, 40, 40]) -> Float32[1, 40, 40]
         return %0 : Float32[1, 40, 40]""",
         {},
-    ),
-    "a weight that is a row": (
-        """(%x: Float32[64, 40])
-        %w = ttc.constant() {value = #ttc.weight<"w", f32[40]>} : () -> Float32[40]
-        %0 = tile.map(%x, %w) {fn = "add"} : (Float32[64, 40], Float32[40]) -> Float32[64, 40]
-        return %0 : Float32[64, 40]""",
-        {},
-    ),
-    "two readers of one row": (
-        """(%x: Float32[64, 64], %r: Float32[64])
-        %0 = tile.map(%x, %r) {fn = "add"} : (Float32[64, 64], Float32[64]) -> Float32[64, 64]
-        %1 = tile.map(%0, %r) {fn = "mul"} : (Float32[64, 64], Float32[64]) -> Float32[64, 64]
-        return %1 : Float32[64, 64]""",
-        {"spread-over-tile": 1},
     ),
 }
 
@@ -78,10 +64,8 @@ def test_changes(case: str) -> None:
     [
         ("mul", (Fill.ZERO, Fill.WILD), Fill.ZERO),
         ("add", (Fill.ZERO, Fill.ZERO), Fill.ZERO),
-        ("add", (Fill.ZERO, Fill.SAME), Fill.LOOSE),
-        ("add", (Fill.SAME, Fill.SAME), Fill.SAME),
+        ("add", (Fill.ZERO, Fill.LOOSE), Fill.LOOSE),
         ("exp", (Fill.ZERO,), Fill.LOOSE),
-        ("exp", (Fill.SAME,), Fill.SAME),
         ("exp", (Fill.LOOSE,), Fill.WILD),
         ("relu", (Fill.ZERO,), Fill.ZERO),
         ("tanh", (Fill.WILD,), Fill.WILD),
