@@ -121,16 +121,17 @@ def _sparse(op: Op, work: Work, netlist: Netlist) -> Iterator[tuple[str, SparseM
 
 
 def _encoded(matrices: SparseMatrices, rule: Rule | None, room: int, generator: np.random.Generator) -> NDArray:
-    """Words of 16 bits that fill `room` tiles of codes; strips for which there is no room are left out."""
+    """Words of 16 bits that fill `room` tiles of codes; each matrix gets a share, strips for which that is too little are left out."""
     words = np.zeros(room * TILE_WORDS, np.uint16)
     at, last = 0, 0
     for matrix in range(matrices.matrices):
-        reserve = HEADER_WORDS * (matrices.matrices - matrix + room)
+        left = matrices.matrices - matrix
+        room_end = min(at + (len(words) - at) // left, len(words) - HEADER_WORDS * (left + room))
         written = False
         for strip, body, blocks in (*_strips(matrices, rule, generator), (0, [], 0)):
             begin = at if at % TILE_WORDS + HEADER_WORDS + len(body) <= TILE_WORDS else -(-at // TILE_WORDS) * TILE_WORDS
             end = begin + HEADER_WORDS + len(body)
-            if len(body) + HEADER_WORDS > TILE_WORDS or end + (reserve if body else 0) > len(words) or (written and not body):
+            if len(body) + HEADER_WORDS > TILE_WORDS or end > (room_end if body else len(words)) or (written and not body):
                 continue
             if begin != at:
                 words[last + 1] |= 1 << 15

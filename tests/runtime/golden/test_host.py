@@ -1,0 +1,41 @@
+"""What the host pushes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.runtime.golden.netlists import flat, queue_of
+from ttc.dialects.core.errors import Error
+from ttc.dialects.tile.kernels.encoded import Codes
+from ttc.runtime.golden.encodings import Fitting, SparseMatrices
+from ttc.runtime.golden.host import Host
+from ttc.runtime.golden.stimulus import Rule, Rules
+
+
+def test_given_entries_come_first_in_the_format_of_the_queue():
+    host = Host(Rules(Rule("constant", {"value": 2.0})), given={"a": np.stack([flat(1 + 2.0**-9), flat(5)])})
+    queue = queue_of("a", format="Float16_b")
+    assert [host(queue, entry)[0, 0, 0] for entry in (0, 1)] == [1, 5]
+    with pytest.raises(Error, match="more than the 2 entries") as failure:
+        host(queue, 2)
+    assert failure.value.code == "E0801"
+    assert host(queue_of("b"), 0)[0, 0, 0] == 2
+
+
+def test_row_numbers_lie_in_the_table():
+    host = Host(fit=Fitting({}, frozenset(), {"i": 5}))
+    numbers = host(queue_of("i", format="RawUInt32"), 0)
+    assert numbers.dtype == np.uint32
+    assert np.unique(numbers).tolist() == [0, 1, 2, 3, 4]
+    own = Host(Rules(overrides=(("i", Rule("constant", {"value": 9.0})),)), fit=host.fit)
+    assert own(queue_of("i", format="RawUInt32"), 0)[0, 0, 0] == 9
+
+
+def test_sparse_tiles_and_codes():
+    codes = Codes(mblock_m=2, u_rt=2, u_kt=2, tile_bits=4, ublock_bits=8)
+    host = Host(fit=Fitting({"c": SparseMatrices((1, 1), 1, 8, 3, codes)}, frozenset("t"), {}))
+    assert host(queue_of("c", format="RawUInt32"), 0).any()
+    assert set(np.unique(host(queue_of("t"), 0))) == {0, 1}
+    own = Host(Rules(overrides=(("t", Rule("constant", {"value": 9.0})),)), fit=host.fit)
+    assert own(queue_of("t"), 0)[0, 0, 0] == 9
