@@ -87,16 +87,20 @@ def _lay_out(queue: QueueOp, tensor: TensorType, writer: NetlistOp | None, targe
     if writer is not None and isinstance(writer.place, Grid):
         queue.grid, queue.blocking = (writer.place.rows, writer.place.cols), writer.blocking
         return
-    queue.grid, queue.blocking = spread(tensor, target.dram_channels if queue.space == "dram" else 1)
+    queue.grid, queue.blocking = spread(tensor, target.dram_channels if queue.space == "dram" else 1, even=target.kernels == "buda")
 
 
-def spread(tensor: TensorType, channels: int) -> tuple[tuple[int, int], Blocking]:
-    """Grid and blocks of a tensor that the host fills: its longer side cut into a buffer for each channel, as far as it has tiles."""
+def spread(tensor: TensorType, channels: int, *, even: bool = False) -> tuple[tuple[int, int], Blocking]:
+    """Grid and blocks of a tensor that the host fills: its longer side cut into a buffer for each channel, as far as it has tiles.
+
+    even: into equal parts without padding, as Buda asks for.
+    """
     t, rows, cols = tensor.tile_dims()
+    longer = max(rows, cols)
+    ways = [(parts, share) for parts, share in splits(longer, channels) if not even or parts * share == longer]
+    parts, share = ways[-1]
     if cols >= rows:
-        parts, share = list(splits(cols, channels))[-1]
         return (1, parts), Blocking(t, (rows, share), (1, 1))
-    parts, share = list(splits(rows, channels))[-1]
     return (parts, 1), Blocking(t, (share, cols), (1, 1))
 
 

@@ -170,14 +170,16 @@ class Layout:
 def layouts(dims: tuple[int, int, int], target: Target, limits: Limits) -> Iterator[Layout]:
     """Every useful way for a result to lie on a grid, upright or on its side.
 
-    dims: (t, rows, columns) of the result in tiles.  Buda's kernels pass through t in time; others spread it over parts of the grid too.
+    dims: (t, rows, columns) of the result in tiles.  Buda's kernels pass through t in time, and cores have equal shares without padding;
+    others spread t over parts of the grid too.
     """
     height, width = target.grid or (0, 0)
     longest, spreads = max(height, width), target.kernels == "fused"
+    shares = _splits if spreads else _even_splits
     for parts, slices in _splits(dims[0], height * width) if spreads else ((1, dims[0]),):
         for spread in _rectangles(parts, longest):
-            for down, share_rows in _splits(dims[1], longest // spread[0]):
-                for across, share_cols in _splits(dims[2], longest // spread[1]):
+            for down, share_rows in shares(dims[1], longest // spread[0]):
+                for across, share_cols in shares(dims[2], longest // spread[1]):
                     rows, cols = spread[0] * down, spread[1] * across
                     fits = (rows <= height and cols <= width) or (rows <= width and cols <= height)
                     if fits and limits.allows((rows, cols), (height, width)):
@@ -197,6 +199,11 @@ def _splits(tiles: int, limit: int) -> tuple[tuple[int, int], ...]:
         share = -(-tiles // cores)
         found.setdefault(-(-tiles // share), share)
     return tuple(found.items())
+
+
+@lru_cache(maxsize=4096)
+def _even_splits(tiles: int, limit: int) -> tuple[tuple[int, int], ...]:
+    return tuple((cores, share) for cores, share in _splits(tiles, limit) if cores * share == tiles)
 
 
 def splits(tiles: int, limit: int) -> Iterator[tuple[int, int]]:

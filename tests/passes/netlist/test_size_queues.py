@@ -34,6 +34,8 @@ def test_tensors_are_cut_along_their_longer_side() -> None:
     assert spread(TensorType((32, 1024), "Float32", layout), 6) == ((1, 6), Blocking(1, (1, 6), (1, 1)))
     assert spread(TensorType((8, 1024, 64), "Float32", layout), 6) == ((6, 1), Blocking(8, (6, 2), (1, 1)))
     assert spread(TensorType((10,), "Float32", layout), 6) == ((1, 1), Blocking(1, (1, 1), (1, 1)))
+    assert spread(TensorType((32, 224), "Float32", layout), 6) == ((1, 4), Blocking(1, (1, 2), (1, 1)))
+    assert spread(TensorType((32, 224), "Float32", layout), 6, even=True) == ((1, 1), Blocking(1, (1, 7), (1, 1)))
 
 
 def test_a_queue_lies_on_the_chip_that_reads_it() -> None:
