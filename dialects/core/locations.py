@@ -16,12 +16,16 @@ def named_location(name: str) -> Attribute:
 
 def fused_location(locations: Iterable[Attribute]) -> Attribute:
     """One location for an op that replaces several: their source names, each once, in order."""
-    names = list(dict.fromkeys(name for location in locations for name in source_names(location)))
-    if not names:
-        return builtin.UnknownLoc()
+    return location_of(tuple(dict.fromkeys(name for location in locations for name in source_names(location))))
+
+
+def location_of(names: tuple[str, ...]) -> Attribute:
+    """The location that holds these source names, as they are."""
     if len(names) == 1:
         return named_location(names[0])
-    return builtin.FusedLoc(builtin.ArrayAttr([named_location(name) for name in names]), builtin.NoneAttr())
+    return (
+        builtin.FusedLoc(builtin.ArrayAttr([named_location(name) for name in names]), builtin.NoneAttr()) if names else builtin.UnknownLoc()
+    )
 
 
 def source_names(location: Attribute) -> tuple[str, ...]:
