@@ -89,7 +89,7 @@ def _events(text: str, name: str) -> Iterator[Any]:
     import yaml
 
     # libyaml is twenty times as fast as the parser in Python, but PyYAML may have been built without it
-    loader = yaml.cyaml.CParser(text) if yaml.__with_libyaml__ else yaml.SafeLoader(text)
+    loader: Any = (yaml.CSafeLoader if yaml.__with_libyaml__ else yaml.SafeLoader)(text)
     try:
         while True:
             event = loader.get_event()
@@ -147,7 +147,7 @@ class _Composer:
 
     def collection(self, opened: Any, events: Iterator[Any]) -> Node:
         """The map or list that an event opens, with all in it: no recursion, as the depth of the file is not ours to choose."""
-        from yaml import AliasEvent, MappingStartEvent, ScalarEvent, SequenceEndEvent, SequenceStartEvent
+        from yaml import AliasEvent, MappingStartEvent, ScalarEvent, SequenceStartEvent
 
         stack: list[tuple[Table | Items, str | None, int, str | None, int]] = []  # with the key that waits, its line, anchor, nodes before
         line = opened.start_mark.line + 1

@@ -7,18 +7,17 @@ does not count as missing too.  `read_netlist` is for those who need a netlist t
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from ttc.dialects.core.errors import Error
-from ttc.dialects.netlist.buda.document import Document, Items, Node, Table, read_document
+from ttc.dialects.netlist.buda.document import Items, Node, Table, read_document
 from ttc.dialects.netlist.buda.form import BudaGraph, BudaNetlist, BudaOp, BudaProgram, BudaQueue, FusedOp, SubOp
+from ttc.dialects.netlist.buda.reader_base import FieldReader
 from ttc.dialects.netlist.buda.reader_fields import FUSED, GRAPH, OP, QUEUE, SUB_OP, Fields
 from ttc.dialects.netlist.buda.reader_programs import read_instructions
 from ttc.dialects.netlist.buda.reader_values import Convert, one_or_more, pad, plain, shown, text, tms, unpad
-from ttc.dialects.netlist.violations import Findings, Violation
+from ttc.dialects.netlist.violations import Violation
 
 SECTIONS = ("devices", "queues", "graphs", "programs", "fused_ops")
 PER_INPUT = re.compile(r"input_([0-9]{1,3})_(tms|pad|unpad)")
@@ -43,12 +42,8 @@ def read_form(source: Path | bytes, name: str | None = None) -> tuple[BudaNetlis
     return Reader(read_document(source, name)).read()
 
 
-@dataclass
-class Reader:
+class Reader(FieldReader):
     """Makes the form of one document."""
-
-    document: Document
-    found: Findings = field(default_factory=Findings)
 
     def read(self) -> tuple[BudaNetlist, list[Violation]]:
         """The netlist and the faults."""
@@ -71,11 +66,7 @@ class Reader:
         self.report_twice(netlist)
         return netlist, self.found.violations
 
-    # ---- faults --------------------------------------------------------------------------------------------------------------------
-
-    def place(self, line: int, what: str = "") -> str:
-        """`file:line: what`."""
-        return f"{self.document.name}:{line}" + (f": {what}" if what else "")
+    # ---- sections ------------------------------------------------------------------------------------------------------------------
 
     def report_twice(self, netlist: BudaNetlist) -> None:
         """Keys written twice: names of queues, graphs and ops, or fields."""
@@ -83,39 +74,6 @@ class Reader:
         for key, line, first in self.document.twice:
             code = "E0601" if key in names else "E0613"
             self.found.add(code, self.place(line), f"'{key}' is written twice: first in line {first}")
-
-    def unknown(self, key: str, known: Iterable[str], table: Table, what: str) -> None:
-        """A key that is no field.  What it seems to misspell does not count as missing."""
-        known = list(known)
-        hint = self.found.nearest(key, known)
-        self.found.add("E0613", self.place(table.lines[key], what), f"there is no field '{key}'", hint)
-        meant = re.fullmatch(r"did you mean '(.*)'\?", hint or "")
-        for name in [meant[1]] if meant else known if hint is None else ():
-            table.lines.setdefault(name, table.lines[key])
-
-    def convert(self, convert: Convert, node: Node, key: str, line: int, what: str) -> Any:
-        """A value; None, and a fault, where the node is not what the field takes."""
-        try:
-            return convert(node)
-        except ValueError as error:
-            code = "E0623" if key.endswith("tms") else "E0614" if node is None else "E0615"
-            self.found.add(code, self.place(line, what), f"{key} {error}")
-            return None
-
-    def fields(self, table: Table, spec: Fields, what: str) -> dict[str, Any]:
-        """The fields of a map that the spec knows; those it does not know are faults."""
-        values: dict[str, Any] = {}
-        for key, node in table.values.items():
-            entry = spec.get(key)
-            if entry is None:
-                self.unknown(key, spec, table, what)
-                continue
-            value = self.convert(entry[1], node, key, table.lines[key], what)
-            if value is not None:
-                values[entry[0]] = value
-        return values
-
-    # ---- sections ------------------------------------------------------------------------------------------------------------------
 
     def archs(self, root: Table) -> tuple[str, ...]:
         """Architectures of section devices, in small letters."""
@@ -212,7 +170,7 @@ class Reader:
         """A fused op: schedules of sub-ops."""
         what = f"fused op '{name}'"
         rest = Table(table.line, {key: node for key, node in table.values.items() if key != "schedules"}, table.lines)
-        values = self.fields(rest, FUSED | {"schedules": ("schedules", plain)}, what)
+        values = self.fields(rest, {**FUSED, "schedules": ("schedules", plain)}, what)
         schedules = tuple([self.schedule(node, table, what) for node in self.members(table.values.get("schedules"), table, what)])
         return FusedOp(name, **values, schedules=schedules, lines=_with_own(table, line))
 

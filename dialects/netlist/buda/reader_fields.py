@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TypeAlias
 
 from ttc.dialects.netlist.buda.document import Node
@@ -27,7 +26,7 @@ from ttc.dialects.netlist.buda.reader_values import (
     tms,
 )
 
-Fields: TypeAlias = Mapping[str, tuple[str, Convert]]
+Fields: TypeAlias = dict[str, tuple[str, Convert]]
 
 FORMATS = (
     *("Float32", "Float16", "Float16_b", "Bfp8", "Bfp8_b", "Bfp4", "Bfp4_b", "Bfp2", "Bfp2_b", "Lf8", "Fp8_e4m3"),

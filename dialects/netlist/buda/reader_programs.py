@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ttc.dialects.core.plain import Plain
 from ttc.dialects.netlist.buda.document import Items, Node, Table
 from ttc.dialects.netlist.buda.form import BudaInstruction, QueueSetting
+from ttc.dialects.netlist.buda.reader_base import FieldReader
 from ttc.dialects.netlist.buda.reader_fields import SETTING
 from ttc.dialects.netlist.buda.reader_values import integer, integer_of, list_of, shown, text
-
-if TYPE_CHECKING:
-    from ttc.dialects.netlist.buda.reader import Reader
 
 ARITHMETIC = {"set": 1, "add": 2, "mul": 2, "inc": 1, "incwrap": 2}
 """Operations of `varinst`, and how many values each takes."""
 
 
-def read_instructions(reader: Reader, program: str, node: Node, line: int) -> Iterator[BudaInstruction]:
+def read_instructions(reader: FieldReader, program: str, node: Node, line: int) -> Iterator[BudaInstruction]:
     """The instructions of a program, but for those that are malformed, which are E0608."""
     if not isinstance(node, Items):
         reader.found.add("E0608", reader.place(line, f"program '{program}'"), f"a program is a list of instructions, not {shown(node)}")
@@ -29,7 +27,7 @@ def read_instructions(reader: Reader, program: str, node: Node, line: int) -> It
             yield found
 
 
-def _instruction(reader: Reader, what: str, node: Node, line: int) -> BudaInstruction | None:
+def _instruction(reader: FieldReader, what: str, node: Node, line: int) -> BudaInstruction | None:
     opcode, argument = _split(node)
     try:
         if opcode not in OPCODES:
@@ -99,7 +97,7 @@ def _unused(node: Node) -> tuple[Plain, ...]:
     raise ValueError("is appended to every program and cannot be written")
 
 
-def _execute(reader: Reader, what: str, node: Node, line: int) -> BudaInstruction | None:
+def _execute(reader: FieldReader, what: str, node: Node, line: int) -> BudaInstruction | None:
     if not isinstance(node, Table):
         raise ValueError(f"takes {{graph_name: ..., queue_settings: ...}}, not {shown(node)}")
     for key in node.values:
@@ -117,7 +115,7 @@ def _execute(reader: Reader, what: str, node: Node, line: int) -> BudaInstructio
     return BudaInstruction("execute", (graph,), tuple(members), line=line)
 
 
-def _setting(reader: Reader, what: str, settings: Table, name: str) -> QueueSetting:
+def _setting(reader: FieldReader, what: str, settings: Table, name: str) -> QueueSetting:
     node, line = settings.values[name], settings.lines[name]
     what = f"{what}: settings of queue '{name}'"
     if node is not None and not isinstance(node, Table):

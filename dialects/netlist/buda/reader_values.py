@@ -1,4 +1,7 @@
-"""From nodes of a document to the values of fields.  Each function raises ValueError with what the field takes where the node is not that."""
+"""From nodes of a document to the values of fields.
+
+Each function raises ValueError with what the field takes where the node is not that.
+"""
 
 from __future__ import annotations
 
@@ -177,6 +180,8 @@ def one_or_more(convert: Convert) -> Convert:
 def addresses(node: Node) -> tuple[Pair, ...]:
     """A list of [channel, address], or of addresses in channel 0."""
     pair = pair_of(integer)
+    if not items(node):
+        raise ValueError("takes at least one address")
     return tuple([pair(value) if isinstance(value, Items) else (0, integer(value)) for value in items(node)])
 
 

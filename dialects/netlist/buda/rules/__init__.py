@@ -1,0 +1,1 @@
+"""The rules of Buda netlists, a file for each family; `check` runs them."""

@@ -1,0 +1,62 @@
+"""Runs the rules."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from ttc.dialects.core.errors import Error, nearest
+from ttc.dialects.netlist.buda.form import BudaNetlist
+from ttc.dialects.netlist.buda.rules.attributes import check_attributes
+from ttc.dialects.netlist.buda.rules.context import ARCHS, Context, arch_named
+from ttc.dialects.netlist.buda.rules.dims import check_dims
+from ttc.dialects.netlist.buda.rules.epochs import check_epochs
+from ttc.dialects.netlist.buda.rules.formats import check_edges, check_formats
+from ttc.dialects.netlist.buda.rules.fused import check_fused, check_fused_on_arch, check_users
+from ttc.dialects.netlist.buda.rules.graphs import check_graphs, check_grids
+from ttc.dialects.netlist.buda.rules.l1 import check_l1
+from ttc.dialects.netlist.buda.rules.memory import check_memory
+from ttc.dialects.netlist.buda.rules.ops import check_ops, check_ops_on_arch
+from ttc.dialects.netlist.buda.rules.programs import check_counts, check_programs
+from ttc.dialects.netlist.buda.rules.queues import check_queues, check_queues_on_arch
+from ttc.dialects.netlist.buda.rules.sections import check_archs, check_sections
+from ttc.dialects.netlist.buda.rules.tiles import check_tiles
+from ttc.dialects.netlist.violations import Findings, Violation
+
+Rule = Callable[[Context], None]
+GENERAL: tuple[Rule, ...] = (
+    *(check_sections, check_archs, check_queues, check_graphs, check_attributes, check_ops, check_dims, check_edges),
+    *(check_users, check_fused, check_epochs, check_programs, check_counts),
+)
+ON_ARCH: tuple[Rule, ...] = (
+    *(check_queues_on_arch, check_grids, check_ops_on_arch, check_formats, check_tiles, check_fused_on_arch, check_l1, check_memory),
+)
+"""Rules that hold everywhere, and those that depend on the architecture."""
+
+
+def check_form(form: BudaNetlist, arch: str | Sequence[str] | None = None, already: Sequence[Violation] = ()) -> list[Violation]:
+    """What is wrong with a netlist.
+
+    arch: one of ARCHS or several; all that the netlist lists if not given.  What holds on some of several alone says on which.
+    already: what the reader found; faults that follow from these are left out.  Raises E0101 for an unknown architecture.
+    """
+    wanted = (arch,) if isinstance(arch, str) else tuple(arch or form.archs)
+    names = tuple(dict.fromkeys(name for name in wanted if name in ARCHS))
+    for name in wanted if arch else ():
+        if name not in ARCHS:
+            raise Error("E0101", f"there is no architecture '{name[:60]}'", hint=nearest(name[:60], ARCHS))
+    context = Context(form, arch_named(names[0] if names else ARCHS[0]), Findings(list(already)))
+    for rule in GENERAL:
+        rule(context)
+    general = context.found.violations[len(already) :]
+    special: dict[Violation, list[str]] = {}
+    for name in names:
+        context.arch, context.found = arch_named(name), Findings(list(already))
+        for rule in ON_ARCH:
+            rule(context)
+        for violation in context.found.violations[len(already) :]:
+            special.setdefault(violation, []).append(name)
+    return general + [violation if len(on) == len(names) else _on(violation, on) for violation, on in special.items()]
+
+
+def _on(violation: Violation, archs: Sequence[str]) -> Violation:
+    return Violation(violation.code, violation.where, f"{violation.message} (on {', '.join(archs)})", violation.hint)

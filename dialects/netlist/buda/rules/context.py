@@ -1,0 +1,153 @@
+"""What every rule looks at: the netlist with its names resolved, one architecture, and where to report."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from functools import cache
+
+from ttc.dialects.core.targets import complete
+from ttc.dialects.netlist.buda.form import BudaGraph, BudaNetlist, BudaOp, BudaQueue, Lines, Pair
+from ttc.dialects.netlist.violations import Findings
+
+ARCHS = ("grayskull", "wormhole", "wormhole_b0", "blackhole")
+DEFAULT_TILE = (32, 32)
+WIDE = ("Float32", "Int32")
+"""Formats that take two places of the destination register for each tile."""
+
+
+@dataclass(frozen=True)
+class Arch:
+    """One architecture.  grid: rows and columns of worker cores of a whole chip; sizes in bytes; dst_tiles: tiles of 16 bits in half the
+    destination register; ports: NoC nodes of a DRAM channel."""
+
+    name: str
+    grid: Pair
+    l1_usable_bytes: int
+    dram_channels: int
+    dram_channel_bytes: int
+    host_channels: int
+    host_channel_bytes: int
+    alignment_bytes: int
+    dst_tiles: int
+    ports: int
+
+    @property
+    def grayskull(self) -> bool:
+        """Whether this is the one without 32-bit accumulation, small tiles and integers."""
+        return self.name == "grayskull"
+
+
+@cache
+def arch_named(name: str) -> Arch:
+    """The architecture of that name.  Wormhole's first stepping differs from the second in what rules let its destination register hold."""
+    first = name == "wormhole"
+    own = complete({"arch": "wormhole_b0" if first else name}, f"architecture {name}")
+    return Arch(
+        name,
+        (own["grid"][0], own["grid"][1]),
+        own["l1_usable_bytes"],
+        own["dram_channels"],
+        own["dram_channel_bytes"],
+        own["host_channels"],
+        own["host_channel_bytes"],
+        own["alignment_bytes"],
+        own["dst_tiles"] * (4 if first else 1),
+        own["dram_ports"],
+    )
+
+
+@dataclass
+class Context:
+    """A netlist under check.
+
+    ops, graph_of: by op name, of all graphs; the first of a name counts.  readers: ops that read each queue or op, with the index of the
+    input; outputs: queues that each op fills; broken: names of queues and ops whose faults would make others seem at fault.
+    """
+
+    netlist: BudaNetlist
+    arch: Arch
+    found: Findings = field(default_factory=Findings)
+    ops: dict[str, BudaOp] = field(default_factory=dict)
+    graph_of: dict[str, BudaGraph] = field(default_factory=dict)
+    readers: dict[str, list[tuple[BudaOp, int]]] = field(default_factory=lambda: defaultdict(list))
+    outputs: dict[str, list[BudaQueue]] = field(default_factory=lambda: defaultdict(list))
+
+    def __post_init__(self) -> None:
+        for graph in self.netlist.graphs.values():
+            for op in graph.ops:
+                if op.name not in self.ops:
+                    self.ops[op.name] = op
+                    self.graph_of[op.name] = graph
+                for index, name in enumerate(op.inputs):
+                    self.readers[name].append((op, index))
+        for queue in self.netlist.queues.values():
+            if queue.input in self.ops:
+                self.outputs[queue.input].append(queue)
+
+    @property
+    def only_grayskull(self) -> bool:
+        """Whether the netlist is for Grayskull alone.
+
+        One that lists other architectures too may use what these have more, and still be run on Grayskull for the parts that it can.
+        """
+        return self.arch.grayskull and set(self.netlist.archs) <= {"grayskull"}
+
+    # ---- reports -------------------------------------------------------------------------------------------------------------------
+
+    def at(self, lines: Lines, key: str, what: str) -> str:
+        """`file:line: what`, of a field if it was written, otherwise of its owner; without a line for netlists that no text wrote."""
+        line = lines.get(key) or lines.get("")
+        return f"{self.netlist.source}:{line}: {what}" if line else what
+
+    def op(self, op: BudaOp, key: str, code: str, message: str, hint: str | None = None) -> None:
+        """Report on an op."""
+        self.found.add(code, self.at(op.lines, key, f"op '{op.name}'"), message, hint)
+
+    def queue(self, queue: BudaQueue, key: str, code: str, message: str, hint: str | None = None) -> None:
+        """Report on a queue."""
+        self.found.add(code, self.at(queue.lines, key, f"queue '{queue.name}'"), message, hint)
+
+    def graph(self, graph: BudaGraph, key: str, code: str, message: str, hint: str | None = None) -> None:
+        """Report on a graph."""
+        self.found.add(code, self.at(graph.lines, key, f"graph '{graph.name}'"), message, hint)
+
+    # ---- what there is -------------------------------------------------------------------------------------------------------------
+
+    def all_ops(self) -> Iterator[tuple[BudaGraph, BudaOp]]:
+        """Every op with its graph, in file order."""
+        for graph in self.netlist.graphs.values():
+            for op in graph.ops:
+                yield graph, op
+
+    def source(self, name: str) -> BudaQueue | BudaOp | None:
+        """The queue or op of that name."""
+        return self.netlist.queues.get(name) or self.ops.get(name)
+
+    def names(self) -> Iterable[str]:
+        """Names of queues and ops."""
+        return (*self.netlist.queues, *self.ops)
+
+
+def missing(owner: BudaQueue | BudaOp, *fields: str) -> list[str]:
+    """Those of the fields that nothing was written for."""
+    return [name for name in fields if getattr(owner, name) in (None, (), "") and name not in owner.lines]
+
+
+def tiles(owner: BudaQueue | BudaOp) -> tuple[int, int, int] | None:
+    """(t, rows, columns) in tiles of all that a queue's entry or an op's output holds; None if a field of it is missing."""
+    if owner.t is None or owner.grid_size is None or owner.mblock is None or owner.ublock is None:
+        return None
+    rows, columns = (owner.grid_size[i] * owner.mblock[i] * owner.ublock[i] for i in (0, 1))
+    return owner.t, rows, columns
+
+
+def tile_of(owner: BudaQueue | BudaOp) -> Pair:
+    """Height and width of an owner's tiles."""
+    return owner.tile_dim or DEFAULT_TILE
+
+
+def dims_text(dims: tuple[int, int, int]) -> str:
+    """`2x4x8`: t, rows and columns in tiles."""
+    return "x".join(map(str, dims))

@@ -1,0 +1,77 @@
+"""Rules of epochs: graphs joined from op to op over several devices run together."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+from ttc.dialects.netlist.buda.form import BudaGraph
+from ttc.dialects.netlist.buda.rules.context import Context
+
+
+def check_epochs(context: Context) -> None:
+    """Graphs that exchange data directly have one input_count, one device each, and run as often; every graph runs at all."""
+    runs = _runs(context)
+    for members in temporal_epochs(context):
+        _check_members(members, context)
+        _check_runs(members, runs, context)
+    if "programs" in context.netlist.sections and runs:
+        for graph in context.netlist.graphs.values():
+            if not any(graph.name in counts for counts in runs.values()):
+                context.graph(graph, "", "E0654", "no program executes it")
+
+
+def temporal_epochs(context: Context) -> list[list[BudaGraph]]:
+    """Graphs by the epoch that they run in: those with edges from op to op between them, on different devices, run together."""
+    parent = {name: name for name in context.netlist.graphs}
+
+    def root(name: str) -> str:
+        while parent[name] != name:
+            parent[name] = name = parent[parent[name]]
+        return name
+
+    for graph, op in context.all_ops():
+        for name in op.inputs:
+            other = context.graph_of.get(name) if name not in context.netlist.queues else None
+            if other is not None and not set(other.target_devices or ()) & set(graph.target_devices or ()):
+                parent[root(graph.name)] = root(other.name)
+    groups: dict[str, list[BudaGraph]] = defaultdict(list)
+    for graph in context.netlist.graphs.values():
+        groups[root(graph.name)].append(graph)
+    return list(groups.values())
+
+
+def _runs(context: Context) -> dict[str, dict[str, int]]:
+    """How many times each program executes each graph."""
+    runs: dict[str, dict[str, int]] = {}
+    for program in context.netlist.programs.values():
+        counts: dict[str, int] = defaultdict(int)
+        for step in program.instructions:
+            if step.opcode == "execute":
+                counts[str(step.args[0])] += 1
+        runs[program.name] = counts
+    return runs
+
+
+def _check_members(members: list[BudaGraph], context: Context) -> None:
+    first, devices = members[0], dict[int, str]()
+    for graph in members if len(members) > 1 else ():
+        if graph.input_count is not None and first.input_count not in (None, graph.input_count):
+            message = f"input_count {graph.input_count}, but {first.input_count} in graph '{first.name}', which runs in the same epoch"
+            context.graph(graph, "input_count", "E0654", message)
+        for device in graph.target_devices or ():
+            other = devices.setdefault(device, graph.name)
+            if other != graph.name:
+                message = f"graph '{other}' of the same epoch has device {device} too"
+                context.graph(graph, "target_device", "E0654", message)
+
+
+def _check_runs(members: list[BudaGraph], runs: dict[str, dict[str, int]], context: Context) -> None:
+    first = members[0]
+    for program, counts in runs.items() if len(members) > 1 else ():
+        for graph in members[1:]:
+            if counts.get(graph.name, 0) != counts.get(first.name, 0):
+                message = (
+                    f"program '{program}' executes it {counts.get(graph.name, 0)} times, but graph '{first.name}', which runs in the same "
+                    f"epoch, {counts.get(first.name, 0)} times"
+                )
+                context.graph(graph, "", "E0654", message)

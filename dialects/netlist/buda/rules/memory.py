@@ -1,0 +1,129 @@
+"""Rules of memory: where the buffers of queues may lie, and that no two share bytes."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from math import prod
+
+from ttc.dialects.netlist.buda.form import BudaQueue
+from ttc.dialects.netlist.buda.rules.context import Context, arch_named, tiles
+from ttc.dialects.netlist.buda.rules.sizes import buffer_bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """Bytes [start, end) of one buffer of a queue."""
+
+    start: int
+    end: int
+    queue: BudaQueue
+
+
+def check_memory(context: Context) -> None:
+    """Channels, alignment, bounds and overlaps.
+
+    Queues that are allocated and freed by programs may share bytes.  A netlist whose buffers, three or more, all lie at one address has
+    not been placed: nothing overlaps there.
+    """
+    ranges: dict[tuple[str, int, int], list[Range]] = defaultdict(list)
+    dynamic = dynamic_queues(context)
+    for queue in context.netlist.queues.values():
+        size = buffer_bytes(queue, context.arch.alignment_bytes, _untilized(queue, context))
+        if queue.loc is None or size is None or not _check_bounds(queue, size, context):
+            continue
+        if queue.alias or queue.name in dynamic:
+            continue
+        for step, device in enumerate(queue.target_devices or (0,)):
+            host = queue.loc == "host"
+            offset = step * size if host else 0  # further instances of a host queue lie behind the first
+            for channel, address in queue.addresses:
+                ranges[queue.loc, 0 if host else device, channel].append(Range(address + offset, address + offset + size, queue))
+    if _placed(context):
+        views = _reader_views(context)
+        for (space, device, channel), members in ranges.items():
+            place = f"channel {channel} of device {device}" if space == "dram" else f"host channel {channel}"
+            _check_overlaps(members, place, views, context)
+
+
+def dynamic_queues(context: Context) -> set[object]:
+    """Names of queues that programs allocate and free."""
+    steps = (step for program in context.netlist.programs.values() for step in program.instructions)
+    return {name for step in steps if step.opcode in ("allocate_queue", "deallocate_queue") for name in step.args}
+
+
+def _untilized(queue: BudaQueue, context: Context) -> bool:
+    producer = context.ops.get(queue.input)
+    return producer is not None and bool(producer.untilize_output)
+
+
+def _placed(context: Context) -> bool:
+    places = [place for queue in context.netlist.queues.values() for place in queue.addresses]
+    return len(places) < 3 or len(set(places)) > 1
+
+
+def _alignment(context: Context) -> int:
+    """A netlist for several architectures needs the least of their alignments alone."""
+    archs = {context.arch.name, *context.netlist.archs}
+    return min(arch_named(name).alignment_bytes for name in archs if name in ("grayskull", "wormhole", "wormhole_b0", "blackhole"))
+
+
+def _check_bounds(queue: BudaQueue, size: int, context: Context) -> bool:
+    """Whether all buffers lie where buffers can lie; reports the first one of each kind of fault."""
+    arch, dram = context.arch, queue.loc == "dram"
+    channels, limit = (arch.dram_channels, arch.dram_channel_bytes) if dram else (max(arch.host_channels, 4), arch.host_channel_bytes)
+    alignment = _alignment(context)
+    for channel, address in queue.addresses:
+        message = None
+        if not 0 <= channel < channels:
+            message = f"there is no {queue.loc} channel {channel}: {arch.name} has {channels}"
+        elif address % alignment:
+            message = f"address 0x{address:x} is not a multiple of {alignment}"
+        elif not 0 <= address <= address + size <= limit:
+            message = f"bytes 0x{address:x} to 0x{address + size:x} are not inside the {limit} bytes of {queue.loc} channel {channel}"
+        if message is not None:
+            context.queue(queue, queue.loc or "", "E0605", message)
+            return False
+    return True
+
+
+def _reader_views(context: Context) -> set[str]:
+    """Rams that programs only read: they may be another view of a ram that an op fills."""
+    steps = (step for program in context.netlist.programs.values() for step in program.instructions)
+    return {setting.queue for step in steps for setting in step.settings if setting.read_only == "true"}
+
+
+def _share(one: BudaQueue, other: BudaQueue, views: set[str]) -> bool:
+    """Whether two queues at the very same place may be views of the same data.
+
+    That is so for a ram that is read only and one that an op fills, of as many tiles, and for a table and the indices of an embedding
+    that nobody fills but the host.
+    """
+    if one.addresses != other.addresses:
+        return False
+    own, others = tiles(one), tiles(other)
+    if one.type == other.type == "ram" and (one.name in views or other.name in views) and own and others:
+        return prod(own) * (one.entries or 0) == prod(others) * (other.entries or 0)
+    return one.input == other.input == "HOST" and (one.layout == "flat") != (other.layout == "flat")
+
+
+def _check_overlaps(ranges: list[Range], place: str, views: set[str], context: Context) -> None:
+    """Each range against the one that reaches furthest of those that begin before it; a pair of queues is told once."""
+    ranges.sort(key=lambda r: (r.start, r.end))
+    told: set[tuple[str, str]] = set()
+    furthest: Range | None = None
+    for current in ranges:
+        if furthest is not None and current.start < furthest.end:
+            pair = (furthest.queue.name, current.queue.name)
+            if pair not in told and not _share(furthest.queue, current.queue, views):
+                told.add(pair)
+                _report(furthest, current, place, context)
+        if furthest is None or current.end > furthest.end:
+            furthest = current
+
+
+def _report(one: Range, other: Range, place: str, context: Context) -> None:
+    if context.found.many:
+        return
+    message = f"bytes 0x{other.start:x} to 0x{other.end:x} of {place} overlap 0x{one.start:x} to 0x{one.end:x} of queue '{one.queue.name}'"
+    context.queue(other.queue, other.queue.loc or "", "E0605", message)

@@ -1,0 +1,183 @@
+"""Rules of single ops: destination register, products, gradients, kernel broadcasts, and the odd ones."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ttc.dialects.netlist.buda.form import BudaOp, Tm
+from ttc.dialects.netlist.buda.reader_fields import BINARY, SFPU
+from ttc.dialects.netlist.buda.rules.attributes import INPUT
+from ttc.dialects.netlist.buda.rules.context import WIDE, Arch, Context
+
+TRANSPOSED = ("nop", "datacopy", "ethernet_datacopy", *SFPU)
+
+
+def dst_tiles(acc_df: str | None, arch: Arch) -> int:
+    """Tiles that a ublock may have: those that half of the destination register holds."""
+    return arch.dst_tiles // 2 if acc_df in WIDE else arch.dst_tiles
+
+
+def check_ops(context: Context) -> None:
+    """Rules that hold on every architecture."""
+    for _, op in context.all_ops():
+        if op.type == "matmul":
+            _check_matmul(op, context)
+        elif op.type == "depthwise" and op.attributes.get("u_kt", 1) != 1:
+            context.op(op, "attributes", "E0635", f"u_kt of a depthwise product is 1, not {op.attributes['u_kt']}")
+        elif op.type in ("tilizer", "embedding", "reduce", "splice"):
+            _check_odd(op, context)
+        if op.gradient_op:
+            _check_gradient(op, context)
+        _check_pads(op, context)
+        _check_broadcasts(op, context)
+
+
+def check_ops_on_arch(context: Context) -> None:
+    """Rules that depend on the architecture."""
+    for _, op in context.all_ops():
+        _check_dst(op, context)
+        _check_transposes(op, context)
+        if op.type in ("matmul", "depthwise") and not context.only_grayskull:
+            _check_kernel_broadcast(op, context)
+        if context.only_grayskull and op.attributes.get("sfpu_execution_thread") == "pack":
+            context.op(op, "attributes", "E0607", "Grayskull runs the SFPU on thread math, not pack")
+        if context.only_grayskull and op.gradient_op and op.type not in ("matmul", "multiply", "nop", "datacopy", None):
+            context.op(op, "gradient_op", "E0633", f"{op.type} cannot add up gradients on Grayskull: matmul, multiply and datacopy can")
+
+
+def _check_dst(op: BudaOp, context: Context) -> None:
+    if op.ublock is None:
+        return
+    limit, (rt, ct) = dst_tiles(op.acc_df, context.arch), op.ublock
+    if rt * ct > limit:
+        message = f"ublock {rt}x{ct} is {rt * ct} tiles, but the destination register holds {limit} when accumulating in {op.acc_df}"
+        context.op(op, "ublock", "E0624", message, "make the ublock smaller and the mblock larger")
+    u_kt = op.attributes.get("u_kt")
+    if op.type == "topk" and isinstance(u_kt, int) and u_kt * rt > limit:
+        message = f"u_kt {u_kt} times {rt} rows of the ublock is {u_kt * rt} tiles, but the destination register holds {limit}"
+        context.op(op, "attributes", "E0624", message)
+
+
+def _check_transposes(op: BudaOp, context: Context) -> None:
+    for index, tms in op.input_tms.items():
+        if not any(tm.kind == "transpose" for tm in tms):
+            continue
+        key, kind = f"input_{index}_tms", op.type
+        legal = kind in TRANSPOSED or (kind == "matmul" and index == 1) or kind is None
+        if kind in BINARY and index == 0:
+            legal = not context.only_grayskull and (not op.in_df or op.in_df[0] != "Int32")
+        if not legal:
+            where = " on Grayskull" if kind in BINARY and index == 0 and context.only_grayskull else ""
+            context.op(op, key, "E0623", f"input {index} of {kind} cannot be transposed{where}")
+
+
+def _check_pads(op: BudaOp, context: Context) -> None:
+    for index, tms in op.input_tms.items():
+        pads = sum(tm.kind == "pad" for tm in tms) + (index in op.pads)
+        if pads > 1:
+            context.op(op, f"input_{index}_tms", "E0623", f"input {index} is padded {pads} times: once is all there is")
+        if any(tm.kind == "tile_broadcast" for tm in tms):
+            context.op(op, f"input_{index}_tms", "E0623", "tile_broadcast is of the ops inside a fused op alone")
+
+
+# ---- products ----------------------------------------------------------------------------------------------------------------------
+
+
+def _check_matmul(op: BudaOp, context: Context) -> None:
+    found = op.attributes
+    identity, bias = found.get("identity") is True, found.get("bias") is True
+    for key in ("m_k", "u_kt"):
+        if found.get(key) == 0:
+            context.op(op, "attributes", "E0629", f"{key} of a matmul is at least 1, not 0")
+    if op.ublock_order == "c":
+        context.op(op, "ublock_order", "E0629", "a matmul makes its ublocks in order r, not c")
+    if identity and found.get("accumulate") is True:
+        context.op(op, "attributes", "E0629", "a sparse matmul (identity) cannot accumulate over z")
+    if found.get("requant") is True and found.get("dequant") is True:
+        context.op(op, "attributes", "E0629", "requant and dequant rule each other out")
+    scaled = found.get("requant") is True or found.get("dequant") is True
+    wanted = 2 + identity + bias + scaled
+    if op.inputs and len(op.inputs) != wanted:
+        parts = ["two factors", *(["encodings"] * identity), *(["a bias"] * bias), *(["scales"] * scaled)]
+        message = f"{len(op.inputs)} inputs, but its attributes ask for {wanted}: {', '.join(parts)}"
+        context.op(op, "inputs", "E0629", message, "bias: true takes a third input" if not bias and len(op.inputs) == 3 else None)
+    elif identity and len(op.in_df) > 2 and op.in_df[2] not in ("RawUInt8", "RawUInt16", "RawUInt32"):
+        context.op(op, "in_df", "E0629", f"encodings of a sparse matmul are RawUInt8, RawUInt16 or RawUInt32, not {op.in_df[2]}")
+    if identity and any(tm.kind != "broadcast" for tm in op.input_tms.get(2, ())):
+        context.op(op, "input_2_tms", "E0629", "encodings of a sparse matmul can be broadcast, nothing else")
+    if op.untilize_output and found.get("m_k", 1) != 1:
+        context.op(op, "untilize_output", "E0632", f"a matmul whose output is untilized has m_k 1, not {found.get('m_k')}")
+
+
+def _check_kernel_broadcast(op: BudaOp, context: Context) -> None:
+    """Tiles kept by the kernel are read again and again: they end where a block ends."""
+    u_kt = op.attributes.get("u_kt")
+    if op.ublock is None or not isinstance(u_kt, int) or op.attributes.get("identity") is True:
+        return
+    rt, ct = op.ublock
+    for index, tiles in _kernel_broadcasts(op):
+        unit = rt * u_kt if index == 0 and ct < rt else ct if index == 1 and ct >= rt else 1
+        if unit and tiles % unit:
+            context.op(op, "attributes", "E0630", f"kernel_broadcast of {tiles} tiles of input {index} is no multiple of {unit}")
+
+
+def _kernel_broadcasts(op: BudaOp) -> Sequence[tuple[int, int]]:
+    """(input, tiles) of what kernels keep."""
+    found: list[tuple[int, int]] = []
+    for key in ("kernel_broadcast", "kernel_broadcast_per_t"):
+        pairs = op.attributes.get(key, ())
+        for pair in pairs if isinstance(pairs, tuple) else ():
+            match = INPUT.fullmatch(str(pair[0])) if isinstance(pair, tuple) and len(pair) == 2 else None
+            if match is not None and isinstance(pair, tuple) and isinstance(pair[1], int):
+                found.append((int(match[1]), pair[1]))
+    return found
+
+
+def _check_broadcasts(op: BudaOp, context: Context) -> None:
+    for index, tiles in _kernel_broadcasts(op):
+        tms: tuple[Tm, ...] = op.input_tms.get(index, ())
+        if index < len(op.inputs) and not any(tm.kind == "broadcast" for tm in tms):
+            context.op(
+                op, "attributes", "E0630", f"kernel_broadcast of {tiles} tiles of input {index}, which no tile manipulation broadcasts"
+            )
+
+
+# ---- the others --------------------------------------------------------------------------------------------------------------------
+
+
+def _check_gradient(op: BudaOp, context: Context) -> None:
+    if op.intermed_df and op.out_df and op.intermed_df != op.out_df:
+        message = f"a gradient adds up in its output: intermed_df {op.intermed_df} differs from out_df {op.out_df}"
+        context.op(op, "intermed_df", "E0633", message)
+    if op.type == "maximum" or op.attributes.get("identity") is True:
+        context.op(op, "gradient_op", "E0633", f"{'a sparse matmul' if op.type == 'matmul' else op.type} cannot add up gradients")
+    if op.acc_df == "Int32":
+        context.op(op, "acc_df", "E0633", "gradients do not add up in Int32")
+    transposed = any(tm.kind == "transpose" for tms in op.input_tms.values() for tm in tms)
+    if transposed and op.type not in ("matmul", "nop", "datacopy", None):
+        context.op(op, "gradient_op", "E0633", f"{op.type} cannot transpose and add up gradients")
+    if not context.outputs.get(op.name):
+        context.op(op, "gradient_op", "E0633", "no queue takes the gradients", "name it as the input of a ram")
+
+
+def _check_odd(op: BudaOp, context: Context) -> None:
+    found = op.attributes
+    if op.type == "tilizer" and op.input_tms.get(0):
+        context.op(op, "input_0_tms", "E0635", "a tilizer has no tile manipulations")
+    if op.type == "splice" and len(set(op.in_df)) > 1:
+        context.op(op, "in_df", "E0631", f"inputs of a splice have one format, not {', '.join(op.in_df[:8])}")
+    if op.type == "reduce" and found.get("dim") == "z":
+        formats = {op.in_df[0] if op.in_df else None, op.intermed_df, op.out_df} - {None}
+        if len(formats) > 1:
+            context.op(
+                op, "intermed_df", "E0607", f"a reduction along z has one format throughout, not {', '.join(sorted(map(str, formats)))}"
+            )
+        if op.untilize_output:
+            context.op(op, "untilize_output", "E0632", "a reduction along z cannot untilize its output")
+    if op.type == "reduce" and op.acc_df == "Float32" and op.in_df and op.in_df[0] in ("Float16", "Bfp8", "Bfp4", "Bfp2", "Lf8"):
+        context.op(
+            op, "in_df", "E0607", f"a reduction that accumulates in Float32 does not take {op.in_df[0]}, whose exponents have five bits"
+        )
+    if op.type == "embedding" and op.ublock is not None and op.mblock is not None:
+        if op.ublock[0] != 1:
+            context.op(op, "ublock", "E0635", f"an embedding makes ublocks of one row, not {op.ublock[0]}")

@@ -1,0 +1,253 @@
+"""Rules of programs: variables, loops, executes and settings of queues."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+
+from ttc.dialects.netlist.buda.form import BudaGraph, BudaInstruction, BudaProgram, BudaQueue, QueueSetting
+from ttc.dialects.netlist.buda.rules.context import Context
+
+POINTERS = ("rd_ptr_local", "rd_ptr_global", "wr_ptr_global")
+VALUES = (*("prologue", "epilogue", "zero", *POINTERS, "rd_ptr_autoinc", "global_rdptr_autoinc", "global_wrptr_autoinc", "read_only"),)
+FLAGS = ("prologue", "epilogue", "zero", "read_only")
+
+
+@dataclass
+class Scope:
+    """A program under check.
+
+    variables: opcode that declared each; loops: lines of those open; moved: variables that instructions change.
+    """
+
+    program: BudaProgram
+    context: Context
+    variables: dict[str, str] = field(default_factory=dict)
+    loops: list[int] = field(default_factory=list)
+    moved: set[str] = field(default_factory=set)
+
+    def report(self, line: int, code: str, message: str, hint: str | None = None, what: str = "") -> None:
+        """Report on a line of the program."""
+        place = f"program '{self.program.name}'" + (f": {what}" if what else "")
+        self.context.found.add(code, f"{self.context.netlist.source}:{line}: {place}" if line else place, message, hint)
+
+    def use(self, value: object, line: int, what: str = "") -> None:
+        """A variable is read."""
+        if isinstance(value, str) and value.startswith("$") and value not in self.variables:
+            self.report(line, "E0651", f"variable {value} is not declared", self.context.found.nearest(value, self.variables), what)
+            self.variables[value] = "unknown"  # once is enough
+
+
+def check_programs(context: Context) -> None:
+    """Every program is sound by itself, and every execute gives the queues of its graph what they need."""
+    uses = _uses_by_graph(context)
+    for program in context.netlist.programs.values():
+        moved = {str(step.args[0]) for step in program.instructions if step.opcode == "varinst"}
+        scope = Scope(program, context, moved=moved)
+        for position, step in enumerate(program.instructions):
+            _check_step(step, position, uses, scope)
+        for line in scope.loops:
+            scope.report(line, "E0652", "this loop is not ended", "add an endloop")
+
+
+def _uses_by_graph(context: Context) -> dict[str, tuple[dict[str, None], dict[str, None]]]:
+    """Names of queues that each graph reads, and that it fills, in order."""
+    uses: dict[str, tuple[dict[str, None], dict[str, None]]] = {name: ({}, {}) for name in context.netlist.graphs}
+    for graph, op in context.all_ops():
+        for name in op.inputs:
+            if name in context.netlist.queues:
+                uses[graph.name][0][name] = None
+    for queue in context.netlist.queues.values():
+        graph = context.graph_of.get(queue.input)
+        if graph is not None:
+            uses[graph.name][1][queue.name] = None
+    return uses
+
+
+# ---- instructions ------------------------------------------------------------------------------------------------------------------
+
+
+def _check_step(step: BudaInstruction, position: int, uses: dict[str, tuple[dict[str, None], dict[str, None]]], scope: Scope) -> None:
+    if step.opcode in ("var", "staticvar"):
+        _declare([str(pair[0]) for pair in step.args if isinstance(pair, tuple)], step, scope)
+    elif step.opcode == "param":
+        if position:
+            scope.report(step.line, "E0655", "param is the first instruction of a program", "move it to the top")
+        _declare([str(name) for name in step.args], step, scope)
+    elif step.opcode == "varinst":
+        _check_arithmetic(step, scope)
+    elif step.opcode == "loop":
+        scope.use(step.args[0], step.line)
+        if isinstance(step.args[0], int) and step.args[0] < 1:
+            scope.report(step.line, "E0652", f"a loop runs at least once, not {step.args[0]} times")
+        scope.loops.append(step.line)
+    elif step.opcode == "endloop":
+        if not scope.loops:
+            scope.report(step.line, "E0652", "endloop without a loop")
+        else:
+            scope.loops.pop()
+    elif step.opcode == "execute":
+        _check_execute(step, uses, scope)
+    else:
+        for name in step.args:
+            if name not in scope.context.netlist.queues:
+                hint = scope.context.found.nearest(str(name), scope.context.netlist.queues)
+                scope.report(step.line, "E0601", f"{step.opcode}: there is no queue '{name}'", hint)
+
+
+def _declare(names: list[str], step: BudaInstruction, scope: Scope) -> None:
+    for name in names:
+        if name in scope.variables:
+            message = f"variable {name} is declared already, by {scope.variables[name]}: it would be masked"
+            scope.report(step.line, "E0651", message)
+        scope.variables[name] = step.opcode
+
+
+def _check_arithmetic(step: BudaInstruction, scope: Scope) -> None:
+    out, operation = str(step.args[0]), step.args[1]
+    for value in step.args[2:]:
+        scope.use(value, step.line)
+    if operation in ("inc", "incwrap"):
+        scope.use(out, step.line)
+    elif out not in scope.variables:
+        scope.variables[out] = "varinst"  # what sets a variable declares it
+    if scope.variables.get(out) == "param":
+        scope.report(step.line, "E0651", f"{out} is a parameter: it cannot be changed")
+    elif out.startswith("$c_") and scope.loops:
+        scope.report(step.line, "E0651", f"{out} is a constant by its name: it cannot be changed in a loop")
+    if operation == "incwrap" and isinstance(step.args[3], int) and step.args[3] < 1:
+        scope.report(step.line, "E0615", f"incwrap wraps at {step.args[3]}: at least 1")
+
+
+# ---- execute -----------------------------------------------------------------------------------------------------------------------
+
+
+def _check_execute(step: BudaInstruction, uses: dict[str, tuple[dict[str, None], dict[str, None]]], scope: Scope) -> None:
+    context, name = scope.context, str(step.args[0])
+    graph = context.netlist.graphs.get(name)
+    if graph is None:
+        if "graphs" in context.netlist.sections:
+            hint = context.found.nearest(name, context.netlist.graphs)
+            scope.report(step.line, "E0601", f"execute: there is no graph '{name}'", hint)
+        return
+    reads, writes = uses[name]
+    strange = 0
+    for setting in step.settings:
+        line = setting.lines.get("", step.line)
+        queue = context.netlist.queues.get(setting.queue)
+        if queue is None:
+            strange += 1
+            hint = context.found.nearest(setting.queue, (*reads, *writes))
+            scope.report(line, "E0601", f"settings of '{setting.queue}': there is no such queue", hint)
+        elif queue.name not in reads and queue.name not in writes:
+            strange += 1
+            scope.report(line, "E0653", f"settings of queue '{queue.name}', which graph '{name}' neither reads nor fills")
+        else:
+            _check_setting(setting, queue, graph, scope)
+    if strange == 0:
+        _check_unset(step, reads, graph, scope)
+    _check_entries(step, reads, writes, graph, scope)
+
+
+def _check_unset(step: BudaInstruction, reads: dict[str, None], graph: BudaGraph, scope: Scope) -> None:
+    given = {setting.queue for setting in step.settings}
+    for name in reads:
+        queue = scope.context.netlist.queues[name]
+        if name not in given and queue.type == "queue" and queue.input == "HOST":
+            scope.report(step.line, "E0653", f"execute of graph '{graph.name}': settings of queue '{name}' are missing, which it reads")
+    for op in graph.ops if any(op.gradient_op for op in graph.ops) else ():
+        for queue in scope.context.outputs.get(op.name, ()) if op.gradient_op else ():
+            if queue.name not in given:
+                message = f"execute of graph '{graph.name}': settings of queue '{queue.name}' are missing, in which a gradient adds up"
+                scope.report(step.line, "E0653", message)
+
+
+def _check_setting(setting: QueueSetting, queue: BudaQueue, graph: BudaGraph, scope: Scope) -> None:
+    line = setting.lines.get("", 0)
+    what = f"settings of queue '{queue.name}'"
+
+    def report(key: str, message: str, hint: str | None = None) -> None:
+        scope.report(setting.lines.get(key, line), "E0653", message, hint, what)
+
+    for key in VALUES:
+        scope.use(getattr(setting, key), setting.lines.get(key, line), what)
+    wanted, forbidden = (("rd_ptr_local", "rd_ptr_global"), "wr_ptr_global")
+    if queue.type == "ram":
+        wanted, forbidden = (("rd_ptr_global", "wr_ptr_global"), "rd_ptr_local")
+    for key in wanted if queue.type else ():
+        if getattr(setting, key) is None and key not in setting.lines:
+            report("", f"{key} is missing: a {queue.type} needs it")
+    if queue.type and getattr(setting, forbidden) is not None:
+        report(forbidden, f"a {queue.type} has no {forbidden}")
+    if queue.type == "queue" and queue.input != "HOST" and setting.epilogue == "true":
+        report("epilogue", "a queue that an op fills has no epilogue")
+    if setting.zero == "true" and setting.prologue == "false":
+        report("zero", "zero needs a prologue, in which the sum is cleared")
+    if queue.type == "ram" and setting.global_wrptr_autoinc not in (None, "0"):
+        for key in ("prologue", "epilogue", "zero"):
+            if getattr(setting, key) == "true":
+                report(key, f"a ram whose write pointer moves by itself has no {key}")
+    autoincs = {getattr(setting, key) for key in ("rd_ptr_autoinc", "global_rdptr_autoinc")} - {None, "0"}
+    if len(autoincs) > 1:
+        report(
+            "global_rdptr_autoinc",
+            f"rd_ptr_autoinc {setting.rd_ptr_autoinc} and global_rdptr_autoinc {setting.global_rdptr_autoinc} differ",
+        )
+    for key in ("prologue", "epilogue"):
+        if scope.variables.get(getattr(setting, key) or "") == "param":
+            report(key, f"{key} cannot depend on a parameter")
+    for key in FLAGS:
+        value = getattr(setting, key)
+        if value is not None and value not in ("true", "false", "0", "1") and not value.startswith("$"):
+            report(key, f"{key} is true or false, not {value}")
+
+
+# ---- room for the inputs of a run --------------------------------------------------------------------------------------------------
+
+
+def _check_entries(step: BudaInstruction, reads: dict[str, None], writes: dict[str, None], graph: BudaGraph, scope: Scope) -> None:
+    """A queue that is read or filled as a stream has entries for the inputs of a run.
+
+    Not so where it is read in the prologue, or where its pointers stay: the same entries are read again.  A queue that the graph both
+    fills and reads is a relay of any length.
+    """
+    count = graph.input_count
+    if count is None:
+        return
+    streaming = False
+    for setting in step.settings:
+        queue = scope.context.netlist.queues.get(setting.queue)
+        moves = {setting.rd_ptr_local, setting.rd_ptr_global} & scope.moved
+        if queue is None or queue.name not in reads or queue.type != "queue" or not moves:
+            continue
+        streaming = True
+        if setting.prologue == "true" or setting.rd_ptr_autoinc == "0" or queue.name in writes:
+            continue
+        _check_room(queue, count, graph, scope.context)
+    for name in writes if streaming else ():
+        queue = scope.context.netlist.queues[name]
+        if queue.type == "queue" and name not in reads:
+            _check_room(queue, count, graph, scope.context)
+
+
+def _check_room(queue: BudaQueue, count: int, graph: BudaGraph, context: Context) -> None:
+    if not queue.entries or queue.entries % count == 0:
+        return
+    hint = f"entries: {-(-queue.entries // count) * count}"
+    message = f"{queue.entries} entries do not hold the {count} inputs of a run of graph '{graph.name}' a whole number of times"
+    told = context.at(queue.lines, "entries", f"queue '{queue.name}'")
+    if not any(violation.code == "E0620" and violation.where == told for violation in context.found.violations):
+        context.queue(queue, "entries", "E0620", message, hint)
+
+
+def check_counts(context: Context) -> None:
+    """All graphs that read a queue take as many inputs a run."""
+    for queue in context.netlist.queues.values() if len(context.netlist.graphs) > 1 else ():
+        counts: dict[int, str] = defaultdict(str)
+        for op, _ in context.readers.get(queue.name, ()):
+            graph = context.graph_of[op.name]
+            if graph.input_count is not None:
+                counts.setdefault(graph.input_count, graph.name)
+        if queue.type == "queue" and len(counts) > 1:
+            listed = ", ".join(f"{count} ('{name}')" for count, name in counts.items())
+            context.queue(queue, "", "E0620", f"graphs that read it have different input_counts: {listed}")
