@@ -18,19 +18,32 @@ from ttc.dialects.tile.shape import ConcatOp, is_view
 from ttc.dialects.tile.sparse import DepthwiseOp
 
 OPS: dict[str, str] = {
+    "adjust": "",
+    "binary": "",
     "cast": "nop",
     "concat": "splice",
     "depthwise": "depthwise",
     "eltwise": "fused_op",
     "embedding": "embedding",
+    "encoded_matmul": "matmul",
     "from_host": "",
+    "lookup": "embedding",
     "matmul": "matmul",
     "reduce": "reduce",
+    "relu": "",
+    "repeat": "",
+    "rescale": "",
+    "retile": "",
+    "sfpu": "",
     "sparse_matmul": "matmul",
+    "splice": "splice",
+    "tile_broadcast": "",
+    "tile_depthwise": "depthwise",
     "to_host": "",
+    "topk": "topk",
     "yield": "",
 }
-"""Tile ops by mnemonic: the Buda op that each is; empty: none is needed."""
+"""Tile ops by mnemonic: the Buda op that each is; empty: none is needed, or an attribute names it."""
 
 FUNCTIONS: dict[str, str] = {
     "abs": "abs",

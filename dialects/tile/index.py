@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from xdsl.irdl import irdl_op_definition, operand_def, result_def, traits_def
+from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def, traits_def
 from xdsl.traits import Pure
 
+from ttc.dialects.core.attributes import INT
 from ttc.dialects.core.errors import Error
 from ttc.dialects.tile.base import TILE, Tile, TileOp
+from ttc.dialects.tile.kernels.manipulation import MAX_ELEMENTS, SIDE
 
 
 @irdl_op_definition
@@ -29,3 +31,45 @@ class EmbeddingOp(TileOp):
         if len(table.shape) != 2:
             raise Error("E0401", f"an embedding table has rank 2, not {list(table.shape)}")
         return (*indices.shape, table.shape[1])
+
+
+@irdl_op_definition
+class LookupOp(TileOp):
+    """Rows of a table as the device gathers them: the index 0xFFFFFFFF stands for a row of zeros, every matrix of the result is the same.
+
+    The rows of the index tensor are shared out over cores, and so are those of the result.  A core reads its tiles one after another, each
+    row by row, and fills the first `count` of its rows; zeros follow.
+
+    Args:    table: tile[..., width], all but the last dimension rows.  indices: integer tile[z, rows, columns] of whole tiles of 32 x 32.
+             rows: of the result.  cores: how many share them.  count: indices of a core.  t: matrices of the result.
+    Returns: y: tile[t, rows, width].
+    Raises:  E0401 if the indices cannot be shared out or are too few, E0402 if rows do not hold them.  E0802 at run time for an index
+             outside the table.
+    Source:  op `embedding` of Buda netlists.
+    """
+
+    name = "tile.lookup"
+    table = operand_def(TILE)
+    indices = operand_def(TILE)
+    rows = prop_def(INT)
+    cores = prop_def(INT)
+    count = prop_def(INT)
+    t = prop_def(INT)
+    y = result_def(TILE)
+    traits = traits_def(Pure())
+
+    @classmethod
+    def infer(cls, table: Tile, indices: Tile, *, rows: int, cores: int, count: int, t: int) -> tuple[int, ...]:
+        shape = indices.shape
+        if (
+            not table.shape
+            or len(shape) != 3
+            or cores < 1
+            or shape[1] % (SIDE * cores)
+            or shape[2] % SIDE
+            or indices.elements < cores * count
+        ):
+            raise Error("E0401", f"{cores} cores do not find {count} indices each in {list(shape)}")
+        if count < 0 or t < 1 or rows % cores or rows // cores < count or t * rows * table.shape[-1] > MAX_ELEMENTS:
+            raise Error("E0402", f"{rows} rows of {cores} cores do not hold {count} each, {t} times")
+        return (t, rows, table.shape[-1])

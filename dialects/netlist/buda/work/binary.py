@@ -1,0 +1,33 @@
+"""add, subtract, multiply, maximum."""
+
+from __future__ import annotations
+
+from ttc.dialects.netlist.buda.work import depthwise, identity
+from ttc.dialects.netlist.buda.work.building import Build, Building
+from ttc.dialects.netlist.buda.work.reading import Parts, Read, Reading
+
+FUNCTIONS = ("add", "subtract", "multiply", "maximum")
+
+
+def build(to: Building) -> int:
+    """Element by element."""
+    to.require_inputs(2)
+    return combine(to, str(to.op.type), to.input(0), to.input(1))
+
+
+def combine(to: Building, fn: str, a: int, b: int) -> int:
+    """One of the functions of two values."""
+    return to.emit("binary", (a, b), to.shape(a), fn=fn)
+
+
+def read(work: Reading) -> Parts:
+    """The function is the type; what is added to a sparse or depthwise product is its bias."""
+    if work.maker(work.main.operands[0]) == "tile.encoded_matmul":
+        return identity.with_bias(work, identity.read(work.at(work.main.operands[0])))
+    if work.maker(work.main.operands[0]) == "tile.tile_depthwise":
+        return depthwise.with_bias(work, depthwise.read(work.at(work.main.operands[0])))
+    return Parts(str(work.main.attrs["fn"]), work.operands())
+
+
+TYPES: dict[str, Build] = dict.fromkeys(FUNCTIONS, build)
+WORKS: dict[str, Read] = {"tile.binary": read}

@@ -1,0 +1,58 @@
+"""Sparse matrix products: a stream of codes says which distinct tiles stand where."""
+
+from __future__ import annotations
+
+from ttc.dialects.core.errors import Error
+from ttc.dialects.core.plain import Plain
+from ttc.dialects.netlist.buda.work.building import Building
+from ttc.dialects.netlist.buda.work.reading import Operand, Parts, Read, Reading
+from ttc.dialects.netlist.buda.work.shared import FRAME, blocks, flag, integer
+
+
+def build(to: Building) -> int:
+    """Tiles, activations, codes, and a bias that is added as it is."""
+    attributes, op = to.op.attributes, to.op
+    biased = flag(attributes, "bias")
+    to.require_inputs(3 + biased)
+    t, rows, columns = blocks(op)
+    if op.grid_size is None or op.mblock is None or op.ublock is None:
+        raise Error("E0602", "an op needs grid_size, mblock and ublock")
+    tile_bits = integer(attributes, "sparse_tile_ptr_bits", 0)
+    ublock_bits = integer(attributes, "sparse_ublock_idx_bits", 0)
+    said: dict[str, Plain] = {
+        "grid": op.grid_size,
+        "fractures": integer(attributes, "fracture_factor", 1),
+        "mblock_m": op.mblock[0],
+        "u_rt": op.ublock[0],
+        "u_kt": integer(attributes, "u_kt", 1),
+        "tile_bits": tile_bits,
+        "ublock_bits": ublock_bits if ublock_bits > 0 else tile_bits,
+    }
+    shape = (t, rows * FRAME[0], columns * FRAME[1])
+    value = to.emit("encoded_matmul", (to.input(0), to.input(1), to.input(2)), shape, shape=shape, **said)
+    if not biased:
+        return value
+    bias = to.input(3, bias=True)
+    if to.shape(bias) != shape:
+        raise Error("E0401", f"its bias is {list(to.shape(bias))}, the product {list(shape)}")
+    return to.emit("binary", (value, bias), shape, fn="add")
+
+
+def read(work: Reading) -> Parts:
+    """Without a bias, or below one."""
+    attrs = work.main.attrs
+    bits = {"sparse_tile_ptr_bits": attrs["tile_bits"], "sparse_ublock_idx_bits": attrs["ublock_bits"]}
+    said: dict[str, Plain] = {"identity": True, "fracture_factor": attrs["fractures"], **bits}
+    return Parts("matmul", work.operands(), said)
+
+
+def with_bias(work: Reading, product: Parts) -> Parts:
+    """A product to which something is added that is no product."""
+    bias = work.main.operands[1]
+    if bias is None:
+        raise Error("E0609", "a bias is absent")
+    return Parts("matmul", (*product.operands, Operand(bias, bias=True)), {**product.attributes, "bias": True})
+
+
+TYPES = {}
+WORKS: dict[str, Read] = {"tile.encoded_matmul": read}

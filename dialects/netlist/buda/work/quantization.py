@@ -1,0 +1,32 @@
+"""The steps between real numbers and integers as ops of their own."""
+
+from __future__ import annotations
+
+from ttc.dialects.netlist.buda.work import matmul
+from ttc.dialects.netlist.buda.work.building import Build, Building
+from ttc.dialects.netlist.buda.work.reading import Parts, Read, Reading
+from ttc.dialects.netlist.buda.work.shared import number
+
+KINDS = ("quantization", "requantization", "dequantization")
+
+
+def build(to: Building) -> int:
+    """The first input by the second; results in integers are rounded with the result of the op."""
+    to.require_inputs(2)
+    return rescale(to, str(to.op.type), to.input(0), to.input(1), float(number(to.op.attributes, "zero_point", 0.0)))
+
+
+def rescale(to: Building, kind: str, x: int, scale: int, zero_point: float) -> int:
+    """One of the steps."""
+    return to.emit("rescale", (x, scale), to.shape(x), kind=kind, zero_point=zero_point)
+
+
+def read(work: Reading) -> Parts:
+    """The kind is the type; of a product, attributes of the product."""
+    if work.maker(work.main.operands[0]) == "tile.matmul":
+        return matmul.with_scale(work)
+    return Parts(str(work.main.attrs["kind"]), work.operands(), {"zero_point": work.main.attrs["zero_point"]})
+
+
+TYPES: dict[str, Build] = dict.fromkeys(KINDS, build)
+WORKS: dict[str, Read] = {"tile.rescale": read}

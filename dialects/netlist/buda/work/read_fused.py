@@ -1,0 +1,112 @@
+"""Works of a fused op back to sub-ops."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ttc.dialects.core.errors import Error
+from ttc.dialects.core.plain import Function, Plain
+from ttc.dialects.netlist.buda.form import BudaOp, FusedOp
+from ttc.dialects.netlist.buda.work.build import work_of
+from ttc.dialects.netlist.buda.work.reading import VIEWS, Operand, Parts, Reading
+from ttc.dialects.netlist.buda.work.schedule import Input, Result, Step, scheduled
+from ttc.dialects.netlist.buda.work.sfpu import said_by
+from ttc.dialects.netlist.buda.work.shared import Constant
+from ttc.dialects.netlist.model import Grid
+from ttc.dialects.netlist.sizes import tile_shape
+
+
+def same_work(op: BudaOp, function: Function, fused: FusedOp, arch: str) -> bool:
+    """Whether a fused op, on an op with those inputs, still means the function."""
+    try:
+        made = work_of(op, function.inputs, fused, arch)
+    except Error:
+        return False
+    return [(w.op, w.operands, w.attrs) for w in made.works] == [(w.op, w.operands, w.attrs) for w in function.works]
+
+
+def arch_of(function: Function) -> str:
+    """An architecture with the rounding of operands that a function has."""
+    return "wormhole" if any(w.op == "tile.adjust" and w.attrs.get("to") == "Tf32" for w in function.works) else ""
+
+
+def skeleton(work: Reading) -> BudaOp:
+    """An op of the form with the dimensions and formats of a work's op."""
+    op, blocking, place = work.op, work.op.blocking, work.op.place
+    if blocking is None or not isinstance(place, Grid):
+        raise Error("E0602", "an op of Buda needs its blocks and cores")
+    return BudaOp(
+        op.name,
+        op.type,
+        inputs=op.inputs,
+        grid_size=(place.rows, place.cols),
+        t=blocking.t,
+        mblock=blocking.mblock,
+        ublock=blocking.ublock,
+        ublock_order=blocking.order,
+        tile_dim=tile_shape(work.result.layout),
+        out_df=work.result.format,
+        intermed_df=op.intermediate,
+        acc_df=op.accumulate,
+    )
+
+
+def read_schedule(work: Reading) -> Parts:
+    """The steps of a work that is elementwise throughout.  Raises E0503 for other works."""
+    inputs = len(work.function.inputs)
+    operands: list[Operand | Constant] = []
+    steps: list[Step] = []
+    places: dict[int, int] = {}
+    for at, made in enumerate(work.function.works, start=inputs):
+        if made.op in VIEWS:
+            continue
+        if made.op == "tile.relu":
+            steps[-1] = _with_relu(steps[-1], made.attrs)
+            places[at] = len(steps) - 1
+            continue
+        steps.append(_step(work, at, operands, places))
+        places[at] = len(steps) - 1
+    blocking = work.op.blocking
+    if blocking is None or not steps:
+        raise Error("E0602", "an op of Buda needs its blocks, and something to compute")
+    fused = scheduled(work.op.name, steps, len(operands), (blocking.mblock, blocking.ublock), "")
+    return Parts("fused_op", tuple(operands), {"fused_op_id": work.op.name}, fused)
+
+
+def _step(work: Reading, at: int, operands: list[Operand | Constant], places: Mapping[int, int]) -> Step:
+    made = work.makers[at]
+    type_, attributes, zero_point = _kind(made.op, made.attrs)
+    found: list[Input | Result] = []
+    spread = ""
+    for index, value in enumerate(v for v in made.operands if v is not None):
+        source, inner = value, ""
+        if work.maker(source) == "tile.tile_broadcast" and index == 1:
+            inner, source = str(work.makers[source].attrs["dim"]), int(work.makers[source].operands[0] or 0)
+        spread = inner or spread
+        while work.maker(source) == "tile.adjust":
+            source = int(work.makers[source].operands[0] or 0)
+        if source in places:
+            found.append(Result(places[source]))
+            continue
+        operands.append(Operand(source))
+        found.append(Input(len(operands) - 1))
+    return Step(type_, tuple(found), spread, attributes, zero_point)
+
+
+def _kind(op: str, attrs: Mapping[str, Plain]) -> tuple[str, dict[str, Plain], float | None]:
+    """Type, attributes and zero point of a sub-op."""
+    if op == "tile.binary":
+        return str(attrs["fn"]), {}, None
+    if op == "tile.sfpu":
+        return str(attrs["fn"]), said_by(attrs), None
+    if op == "tile.rescale":
+        zero = attrs["zero_point"]
+        return str(attrs["kind"]), {}, float(zero) if isinstance(zero, int | float) else 0.0
+    if op == "tile.map" and attrs.get("fn") == "identity":
+        return "nop", {}, None
+    raise Error("E0503", f"{op} cannot stand in a fused op whose schedule is not known")
+
+
+def _with_relu(step: Step, attrs: Mapping[str, Plain]) -> Step:
+    relu: dict[str, Plain] = {"relu_en": True, "relu_mode": attrs["mode"], "relu_threshold": attrs["threshold"]}
+    return Step(step.type, step.operands, step.spread, {**step.attributes, **relu}, step.zero_point)

@@ -1,0 +1,195 @@
+"""Elementwise works of our compiler: one function of an op, or fused regions of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ttc.dialects.core.errors import Error
+from ttc.dialects.core.plain import Plain, TensorType, Work
+from ttc.dialects.netlist.buda.work.building import Build
+from ttc.dialects.netlist.buda.work.read_tms import broadcast_to
+from ttc.dialects.netlist.buda.work.reading import Operand, Parts, Read, Reading
+from ttc.dialects.netlist.buda.work.schedule import FPU, Input, Result, Step, scheduled
+from ttc.dialects.netlist.buda.work.shared import Constant
+
+UNARY: dict[str, str] = {
+    "abs": "abs",
+    "cos": "cosine",
+    "exp": "exp",
+    "gelu": "gelu",
+    "gelu_tanh": "gelu",
+    "identity": "nop",
+    "leaky_relu": "lrelu",
+    "log": "log",
+    "reciprocal": "reciprocal",
+    "sigmoid": "sigmoid",
+    "sin": "sine",
+    "sqrt": "sqrt",
+    "tanh": "tanh",
+    "relu": "nop",
+    "clip": "nop",
+}
+"""Functions of one operand: the type that each is.  relu and clip are attributes of a nop."""
+BINARY: dict[str, str] = {"add": "add", "sub": "subtract", "mul": "multiply", "maximum": "maximum"}
+ANY = "any"
+"""How a value stands that is the same in all of a tile."""
+
+
+def read_map(work: Reading) -> Parts:
+    """One function, or a cast: a Buda op of its own unless an operand broadcasts within tiles."""
+    region = _Region(work)
+    operands = [region.add(value) for value in work.main.operands if value is not None]
+    region.result(work.main, operands)
+    return region.parts()
+
+
+def read_eltwise(work: Reading) -> Parts:
+    """A region."""
+    body = work.main.body
+    if body is None or len(body.outputs) != 1:
+        raise Error("E0609", "an elementwise region lacks its body")
+    region = _Region(work)
+    values: list[_Value | None] = [region.add(value) for value in work.main.operands if value is not None]
+    for inner in body.works:
+        if inner.op == "ttc.constant":
+            values.append(region.constant(inner))
+            continue
+        given = [values[i] for i in inner.operands if i is not None]
+        values.append(region.result(inner, [v for v in given if v is not None]))
+    return region.parts(values[body.outputs[0]])
+
+
+@dataclass(frozen=True, slots=True)
+class _Value:
+    """A value of a region: where it is, and what of every tile holds it: all (empty), one row (r), column (c), element (rc), or any."""
+
+    at: Input | Result
+    held: str
+
+
+@dataclass
+class _Region:
+    """Steps under construction."""
+
+    work: Reading
+    operands: list[Operand | Constant] = field(default_factory=list)
+    steps: list[Step] = field(default_factory=list)
+    numbers: dict[float, _Value] = field(default_factory=dict)
+
+    def add(self, value: int) -> _Value:
+        """An operand of the op: its tiles repeated to the result's, what it holds of each noted."""
+        source, _ = self.work.chain(value)
+        if isinstance(source, Constant) and source.values.size == 1:
+            return self.number(float(source.values.ravel()[0]))
+        tms = broadcast_to(self.work.type_of(value), self.work.result)
+        inner = next((str(tm.args[0]) for tm in tms if tm.kind == "tile_broadcast"), "")
+        self.operands.append(Operand(value, tail=tuple(tm for tm in tms if tm.kind != "tile_broadcast")))
+        return _Value(Input(len(self.operands) - 1), inner)
+
+    def constant(self, work: Work) -> _Value:
+        """A literal inside the region."""
+        values = work.attrs.get("values")
+        if not isinstance(values, tuple) or len(values) != 1 or not isinstance(values[0], int | float):
+            raise Error("E0503", "a fused op of Buda has literals of one number")
+        return self.number(float(values[0]))
+
+    def number(self, value: float) -> _Value:
+        """A tile full of one number, as an input."""
+        if value not in self.numbers:
+            format_ = "Float32" if self.work.result.format not in ("Int8", "Int32") else self.work.result.format
+            scalar = TensorType((), format_, self.work.result.layout)
+            self.operands.append(Constant(scalar, np.array(value)))
+            self.numbers[value] = _Value(Input(len(self.operands) - 1), ANY)
+        return self.numbers[value]
+
+    def result(self, work: Work, operands: list[_Value]) -> _Value:
+        """A step for one op of the region."""
+        if work.op == "tile.cast":
+            if work.attrs.get("to") is not None:
+                raise Error("E0503", f"Buda has no cast to {work.attrs['to']}")
+            return self._step("nop", operands, operands[0].held)
+        if work.op != "tile.map":
+            raise Error("E0503", f"Buda has no op that is {work.op} in a region")
+        fn, attributes = str(work.attrs.get("fn")), _attributes(work)
+        if fn in UNARY and len(operands) == 1:
+            return self._step(UNARY[fn], operands, operands[0].held, attributes=attributes)
+        if fn in BINARY and len(operands) == 2:
+            return self._combined(BINARY[fn], *operands)
+        raise Error("E0503", f"Buda has no function '{fn}'")
+
+    def parts(self, value: _Value | None = None) -> Parts:
+        """The op: of the step's own type if there is one that does not broadcast within tiles; else a fused op."""
+        if value is not None and value.at != Result(len(self.steps) - 1):
+            self._step("nop", [value], value.held)
+        (first, *others) = self.steps
+        inputs = [o.index for o in first.operands if isinstance(o, Input)]
+        scalars = any(isinstance(o, Constant) for o in self.operands)
+        if not others and not first.spread and inputs == list(range(len(self.operands))) and not scalars:
+            return Parts(first.type, tuple(self.operands), dict(first.attributes))
+        name = self.work.op.name
+        blocking = self.work.op.blocking
+        if blocking is None:
+            raise Error("E0602", "an op of Buda needs its blocks")
+        fused = scheduled(name, self.steps, len(self.operands), (blocking.mblock, blocking.ublock), "")
+        return Parts("fused_op", tuple(self.operands), {"fused_op_id": name}, fused)
+
+    def _combined(self, type_: str, a: _Value, b: _Value) -> _Value:
+        """A function of two values, that which fills less of its tiles broadcast within them."""
+        held = _joint(a.held, b.held)
+        if _spread(a.held, held) and (type_ not in ("add", "multiply") or _spread(b.held, held)):
+            a = self._widened(a, held)
+        elif _spread(a.held, held):
+            a, b = b, a
+        if _spread(b.held, held) and type_ not in FPU:
+            b = self._widened(b, held)
+        return self._step(type_, [a, b], held, _spread(b.held, held))
+
+    def _widened(self, value: _Value, held: str) -> _Value:
+        """A value broadcast within tiles: added to zeros."""
+        return self._step("add", [self.number(0.0), value], held, _spread(value.held, held))
+
+    def _step(
+        self, type_: str, operands: list[_Value], held: str, spread: str = "", attributes: Mapping[str, Plain] | None = None
+    ) -> _Value:
+        self.steps.append(Step(type_, tuple(v.at for v in operands), spread, attributes or {}))
+        return _Value(Result(len(self.steps) - 1), held)
+
+
+def _joint(a: str, b: str) -> str:
+    """What of a tile holds a function of two values."""
+    if ANY in (a, b):
+        return b if a == ANY else a
+    return "".join(dim for dim in "rc" if dim in a and dim in b)
+
+
+def _spread(held: str, wanted: str) -> str:
+    """How a value is broadcast within tiles to fill as much of them as another does."""
+    return "" if held == ANY else "".join(dim for dim in "rc" if dim in held and dim not in wanted)
+
+
+def _attributes(work: Work) -> dict[str, Plain]:
+    """What the attributes of a function are in the format.  Raises E0503 for those it lacks."""
+    names, values = work.attrs.get("names") or (), work.attrs.get("values") or ()
+    if not isinstance(names, tuple) or not isinstance(values, tuple):
+        raise Error("E0609", "the attributes of a function are not lists")
+    given = dict(zip(map(str, names), values, strict=False))
+    fn = work.attrs.get("fn")
+    if fn == "leaky_relu":
+        return {"slope": given.get("alpha", 0.01)}
+    if fn == "gelu" and given.get("approximate") != "tanh":
+        raise Error("E0503", "Buda has gelu with tanh, not with erf")
+    if fn == "relu":
+        return {"relu_en": True, "relu_mode": "min", "relu_threshold": 0.0}
+    if fn == "clip":
+        high = given.get("max")
+        if given.get("min") != 0 or not isinstance(high, int | float) or not 0 < high < float("inf"):
+            raise Error("E0503", f"Buda clips from 0 to a positive number, not from {given.get('min')} to {high}")
+        return {"relu_en": True, "relu_mode": "max", "relu_threshold": float(high)}
+    return {}
+
+
+TYPES: dict[str, Build] = {}
+WORKS: dict[str, Read] = {"tile.map": read_map, "tile.cast": read_map, "tile.eltwise": read_eltwise}

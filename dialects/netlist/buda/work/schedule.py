@@ -1,0 +1,103 @@
+"""Elementwise steps as the schedule of a fused op: which value stays in dest, which takes an intermediate buffer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from ttc.dialects.core.errors import Error
+from ttc.dialects.core.plain import Plain
+from ttc.dialects.netlist.buda.form import FusedOp, Pair, SubOp, Tm
+
+MAX_INTERMEDIATES = 8
+"""Buffers of a fused op."""
+FPU = ("add", "subtract", "multiply")
+"""Types that can broadcast within the tiles of their second input."""
+NO_DEST = ("maximum", "quantization", "requantization", "dequantization")
+"""Types that neither read dest nor write it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """An input of the fused op by its number."""
+
+    index: int
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """The result of a step by its number."""
+
+    step: int
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One sub-op: its type, what it reads, how its second input is broadcast within tiles (r, c, rc), its attributes."""
+
+    type: str
+    operands: tuple[Input | Result, ...]
+    spread: str = ""
+    attributes: Mapping[str, Plain] = field(default_factory=dict)
+    zero_point: float | None = None
+
+
+@dataclass
+class _Allocation:
+    """Places of values while steps are laid out in order."""
+
+    steps: list[Step]
+    last_use: dict[int, int]
+    free: list[int]
+    places: dict[int, str]
+
+
+def scheduled(name: str, steps: list[Step], inputs: int, blocks: tuple[Pair, Pair], arch: str) -> FusedOp:
+    """The steps, the last of which gives the output, in one schedule.
+
+    Args:    inputs: how many the fused op has.  blocks: mblock and ublock of every sub-op.
+    Raises:  E0503 where more than 8 values wait at a time.
+    """
+    last_use = {operand.step: at for at, step in enumerate(steps) for operand in step.operands if isinstance(operand, Result)}
+    allocation = _Allocation(steps, last_use, list(range(MAX_INTERMEDIATES)), {})
+    used = 0
+    sub_ops: list[SubOp] = []
+    for at, step in enumerate(steps):
+        pops = tuple(dict.fromkeys(_dying(allocation, at)))
+        reads = tuple(f"input{o.index}" if isinstance(o, Input) else allocation.places[o.step] for o in step.operands)
+        output = "output" if at == len(steps) - 1 else _place(allocation, at, arch)
+        for pop in pops:
+            allocation.free.append(int(pop.removeprefix("intermed")))
+        allocation.free.sort()
+        if output.startswith("intermed"):
+            used = max(used, int(output.removeprefix("intermed")) + 1)
+        tms = {1: (Tm("tile_broadcast", (step.spread,)),)} if step.spread else {}
+        sub_ops.append(
+            SubOp(f"{step.type}{at}", step.type, reads, output, *blocks, pops, (), step.zero_point, tms, dict(step.attributes))
+            if step.zero_point is not None
+            else SubOp(f"{step.type}{at}", step.type, reads, output, *blocks, pops, input_tms=tms, attributes=dict(step.attributes))
+        )
+    return FusedOp(name, inputs, used, None, (tuple(sub_ops),))
+
+
+def _dying(allocation: _Allocation, at: int) -> list[str]:
+    """Buffers read for the last time by a step."""
+    found = [o.step for o in allocation.steps[at].operands if isinstance(o, Result) and allocation.last_use[o.step] == at]
+    return [place for step in found if (place := allocation.places[step]) != "dest"]
+
+
+def _place(allocation: _Allocation, at: int, arch: str) -> str:
+    """dest where the next step alone reads the value, and can from there; else a buffer."""
+    steps = allocation.steps
+    following = steps[at + 1]
+    uses = [i for i, o in enumerate(following.operands) if o == Result(at)]
+    alone = allocation.last_use.get(at) == at + 1 and len(uses) == 1
+    allowed = steps[at].type not in NO_DEST and following.type not in NO_DEST
+    position = uses == [0] or (uses == [1] and not following.spread and arch != "grayskull")
+    if alone and allowed and position:
+        allocation.places[at] = "dest"
+        return "dest"
+    if not allocation.free:
+        raise Error("E0503", f"a fused op of Buda holds {MAX_INTERMEDIATES} values at a time")
+    allocation.places[at] = f"intermed{allocation.free.pop(0)}"
+    return allocation.places[at]

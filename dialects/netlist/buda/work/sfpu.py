@@ -1,0 +1,73 @@
+"""Functions of one operand that the vector unit computes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ttc.dialects.core.plain import Plain
+from ttc.dialects.netlist.buda.work import matmul
+from ttc.dialects.netlist.buda.work.building import Build, Building, input_tile
+from ttc.dialects.netlist.buda.work.reading import Parts, Read, Reading
+from ttc.dialects.netlist.buda.work.shared import FRAME, integer, number, word
+
+FUNCTIONS = (
+    *("exp", "log", "sqrt", "gelu", "gelu_derivative", "reciprocal", "sigmoid", "dropout"),
+    *("tanh", "square", "power", "sine", "cosine", "lrelu", "abs"),
+)
+PARAMETERS = {"lrelu": "slope", "power": "exp", "dropout": "p"}
+"""Attribute that is the parameter of a function."""
+DEFAULTS = {"lrelu": 0.01, "dropout": 0.0}
+
+
+def build(to: Building) -> int:
+    """One function of the input."""
+    to.require_inputs(1)
+    return apply(to, str(to.op.type), to.input(0), to.op.attributes, input_tile(to.inputs[0], to.op))
+
+
+def apply(
+    to: Building, fn: str, value: int, attributes: Mapping[str, Plain], tile: tuple[int, int] = FRAME, *, in_place: bool = False
+) -> int:
+    """A function of a value with the attributes of an op or sub-op.
+
+    Args:    tile: of the input.  in_place: the result takes the place of the value, so what is not computed stays.
+    """
+    attrs: dict[str, Plain] = {"fn": fn}
+    if fn in PARAMETERS:
+        attrs["parameter"] = parameter(fn, attributes)
+    vector = word(attributes, "vector", ("r", "c", "rc"), "rc")
+    if vector != "rc":
+        attrs |= {"vector": vector, "tile": tile, "rest": "input" if in_place else "zero"}
+    elif fn == "dropout":
+        attrs["tile"] = to.tile
+    return to.emit("sfpu", (value,), to.shape(value), **attrs)
+
+
+def parameter(fn: str, attributes: Mapping[str, Plain]) -> float:
+    """slope, exponent or probability."""
+    name = PARAMETERS[fn]
+    return float(integer(attributes, name)) if fn == "power" else float(number(attributes, name, DEFAULTS[fn]))
+
+
+def read(work: Reading) -> Parts:
+    """The function is the type, its parameter an attribute; gelu of a product belongs to the product."""
+    if work.maker(work.main.operands[0]) in ("tile.matmul", "tile.rescale"):
+        return matmul.with_gelu(work)
+    return Parts(str(work.main.attrs["fn"]), work.operands(), said_by(work.main.attrs))
+
+
+def said_by(attrs: Mapping[str, Plain]) -> dict[str, Plain]:
+    """Attributes of the format that those of a tile.sfpu say."""
+    fn = str(attrs["fn"])
+    found: dict[str, Plain] = {}
+    if fn in PARAMETERS:
+        value = number(attrs, "parameter", 0.0)
+        if value != DEFAULTS.get(fn):
+            found[PARAMETERS[fn]] = int(value) if fn == "power" else value
+    if attrs.get("vector", "rc") != "rc":
+        found["vector"] = attrs["vector"]
+    return found
+
+
+TYPES: dict[str, Build] = dict.fromkeys(FUNCTIONS, build)
+WORKS: dict[str, Read] = {"tile.sfpu": read}

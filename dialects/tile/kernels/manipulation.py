@@ -1,0 +1,62 @@
+"""Numpy semantics of what Buda netlists do to an input before an op reads it, and to a result: copies, tiles of other sides, formats."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ttc.dialects.core.errors import Error
+from ttc.dialects.core.formats import format_named
+
+MAX_ELEMENTS = 1 << 31
+"""Bound on the elements that copies may amount to."""
+SIDE = 32
+"""Of a whole tile, in elements."""
+
+
+def repeat(x: NDArray, *, axis: int, n: int) -> NDArray:
+    """x, n times one after another along an axis."""
+    if n < 1 or x.size * n > MAX_ELEMENTS:
+        raise Error("E0402", f"{x.size:,} elements cannot be repeated {n:,} times")
+    counts = [1] * x.ndim
+    counts[axis] = n
+    return np.tile(x, counts)
+
+
+def tile_broadcast(x: NDArray, *, dim: str, tile: tuple[int, int]) -> NDArray:
+    """The first row, column or element of every tile in place of all of the tile."""
+    tiles = split(x, tile)
+    if dim in ("r", "rc"):
+        tiles = tiles[..., :1, :, :]
+    if dim in ("c", "rc"):
+        tiles = tiles[..., :1]
+    *lead, rows, _, columns, _ = tiles.shape
+    return np.broadcast_to(tiles, (*lead, rows, tile[0], columns, tile[1])).reshape(x.shape)
+
+
+def retile(x: NDArray, *, source: tuple[int, int], kept: tuple[int, int], target: tuple[int, int]) -> NDArray:
+    """The upper left `kept` elements of tiles of `source` in tiles of `target`, beside zeros."""
+    tiles = split(x, source)
+    *lead, rows, _, columns, _ = tiles.shape
+    y = np.zeros((*lead, rows, target[0], columns, target[1]), x.dtype)
+    high, wide = kept
+    y[..., :high, :, :wide] = tiles[..., :high, :, :wide]
+    return y.reshape(*lead, rows * target[0], columns * target[1])
+
+
+def adjust(x: NDArray, *, to: str, rounding: str) -> NDArray:
+    """The numbers of x as the format `to` holds them."""
+    return format_named(to).round(x, "truncate" if rounding == "truncate" else "rne")
+
+
+def split(x: NDArray, tile: tuple[int, int]) -> NDArray:
+    """x[..., R, C] as [..., rows of tiles, tile height, columns of tiles, tile width]."""
+    *lead, rows, columns = x.shape
+    return x.reshape(*lead, rows // tile[0], tile[0], columns // tile[1], tile[1])
+
+
+def streams(x: NDArray, cores: int) -> NDArray:
+    """[cores, elements]: what each core's rows of x[t, R, C] hold, tile of 32 x 32 after tile, row by row within."""
+    t, rows, columns = x.shape
+    split_rows = x.reshape(t, cores, rows // cores // SIDE, SIDE, columns // SIDE, SIDE)
+    return split_rows.transpose(1, 0, 2, 4, 3, 5).reshape(cores, -1)
