@@ -20,6 +20,8 @@ GRANULES = 8
 """Parts of a microbatch that pass the pipeline one after another."""
 WIDE_EPOCH = 96
 """Stages from which half as many granules are taken."""
+EXACT = 1e-9
+"""Part of an interval by which a sum of cycles may be off."""
 READ, WRITE, HOST = range(3)
 """Resources that the stages of an epoch share: the ways from and to DRAM, the host's link."""
 
@@ -100,7 +102,8 @@ def epoch_cost(graphs: Sequence[Graph], traffic: Traffic, rates: Rates, arch: st
     ideal = max(max((cost.total for cost in costs), default=0.0), *shared.values())
     jam = None if outcome.deadlock is None else built.jam(outcome)
     fill = max(outcome.finished[0] if outcome.finished and jam is None else sum(cost.total for cost in costs), ideal)
-    interval = ideal if jam is not None else max(outcome.interval if len(outcome.finished) > 1 else 0.0, ideal)
+    shown = outcome.interval if jam is None and len(outcome.finished) > 1 else 0.0
+    interval = shown if shown > ideal * (1 + EXACT) else ideal
     ran = fill + interval * (count - 1) if jam is not None else max(outcome.total(count), fill + interval * (count - 1))
     slowest = max(costs, key=lambda cost: cost.total) if costs else None
     first = outcome.first[: len(costs)] if jam is None else tuple(fill for _ in costs)

@@ -1,0 +1,37 @@
+"""Rates of machines, from their descriptions."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from ttc.dialects.core.errors import Error
+from ttc.dialects.core.targets import arch_names, load_target, target_names
+from ttc.passes.tile_to_netlist.lower_to_netlist import chip
+from ttc.runtime.perf.rates import machine, rates_of
+
+
+@pytest.mark.parametrize("name", [name for name in target_names() if name != "host"])
+def test_every_machine_has_rates(name: str) -> None:
+    rates = rates_of(load_target(name))
+    assert rates.dram_channels * rates.dram_channel * rates.clock_hz == pytest.approx(load_target(name).dram_bytes_per_second)
+    assert 0 < rates.gather_floor <= rates.gather <= rates.pipe <= rates.link
+    assert [size for size, _ in rates.packets] == sorted(size for size, _ in rates.packets)
+
+
+def test_the_host_has_none() -> None:
+    with pytest.raises(Error) as raised:
+        rates_of(load_target("host"))
+    assert raised.value.code == "E0101"
+
+
+def test_machine_of_a_netlist() -> None:
+    e75 = load_target("e75")
+    assert machine(chip(e75)) == e75
+    found = machine(replace(chip(e75), target="mine", grid=(4, 6), dram_channels=4))
+    assert (found.arch, found.grid, found.dram_channels, found.clock_hz) == ("grayskull", (4, 6), 4, 1.2e9)
+    assert {machine(replace(chip(e75), target="other", arch=arch)).arch for arch in arch_names()} == set(arch_names())
+    with pytest.raises(Error) as raised:
+        machine(replace(chip(e75), target="other", arch="none"))
+    assert raised.value.code == "E0101"

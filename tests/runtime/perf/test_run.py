@@ -1,0 +1,111 @@
+"""Runs of programs: loops, epochs, samples, transfers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from tests.runtime.perf.conftest import netlist_of, queue, relu, tensor
+from ttc.dialects.core.errors import Error
+from ttc.dialects.core.targets import load_target
+from ttc.dialects.netlist.model import Argument, Graph, Grid, Host, Instruction, Netlist, Program
+from ttc.runtime.perf.rates import rates_of
+from ttc.runtime.perf.run import run_cost
+
+SWITCH = rates_of(load_target("n150")).switch_cycles
+Pipeline = Callable[[int], Netlist]
+
+
+def with_program(net: Netlist, *instructions: Instruction) -> Netlist:
+    return replace(net, programs={"forward": Program("forward", (), (), instructions)})
+
+
+def test_one_epoch(pipeline: Pipeline) -> None:
+    found = run_cost(pipeline(10))
+    (epoch,) = found.epochs
+    assert found.cycles == pytest.approx(epoch.cycles + SWITCH)
+    assert (found.switches, found.samples) == (1, 10)
+    assert found.seconds == pytest.approx(found.cycles / 1e9)
+    assert found.samples_per_second == pytest.approx(10 / found.seconds)
+    assert found.dram_bytes == pytest.approx(10 * 2 * 64 * 2080)
+    assert found.host_bytes == pytest.approx(10 * 2 * 64 * 2080)  # the host fills x and empties y
+    assert found.utilization == pytest.approx(sum(op.core * op.cores for op in epoch.ops) * 10 / found.cycles / 72)
+    assert 0 < found.dram_peak < 1
+    assert found.math_peak == 0
+
+
+def test_loops_multiply(pipeline: Pipeline) -> None:
+    net = pipeline(10)
+    execute = Instruction("execute", ("g",))
+    once = run_cost(net)
+    looped = with_program(
+        net, Instruction("loop", (3,)), Instruction("loop", (2,)), execute, Instruction("endloop"), Instruction("endloop")
+    )
+    assert run_cost(looped).device_cycles == pytest.approx(6 * once.device_cycles)
+    by_parameter = with_program(net, Instruction("param", ("$n",)), Instruction("loop", ("$n",)), execute, Instruction("endloop"))
+    assert run_cost(by_parameter).device_cycles == pytest.approx(once.device_cycles)
+    assert run_cost(by_parameter, params={"n": 5}).device_cycles == pytest.approx(5 * once.device_cycles)
+    declared = with_program(net, Instruction("var", ("$n", 4)), Instruction("loop", ("$n",)), execute, Instruction("endloop"))
+    assert run_cost(declared).samples == 40
+
+
+def test_samples_are_what_the_caller_gives(pipeline: Pipeline) -> None:
+    net = pipeline(4)
+    argument = Argument("x", "input", "x", (32, 3), "float32", streamed=True)
+    program = replace(net.programs["forward"], arguments=(argument,))
+    assert run_cost(replace(net, programs={"forward": program})).samples == 32
+
+
+def test_epochs_on_one_chip_follow_each_other_and_those_on_others_do_not(pipeline: Pipeline) -> None:
+    net = pipeline(4)
+    first = net.graphs["g"]
+    x = tensor(8, 8)
+    second = Graph("h", 0, 4, (relu("c", "y", x, Grid(0, 0, 1, 1)),), (("c", "z"),))
+    other = Graph("h", 1, 4, (relu("c", "x", x, Grid(0, 0, 1, 1)),), (("c", "z"),))
+    queues = net.queues | {"z": queue("z", x, (3,), "output")}
+    steps = (Instruction("execute", ("g",)), Instruction("execute", ("h",)))
+
+    def run(graph: Graph) -> tuple[float, float]:
+        found = run_cost(with_program(replace(net, queues=queues, graphs={"g": first, "h": graph}), *steps))
+        return found.executions[1].start, found.device_cycles
+
+    alone = run_cost(net).device_cycles
+    assert run(second)[0] == pytest.approx(alone)
+    assert run(other) == (0.0, pytest.approx(max(alone, run(other)[1])))
+    waiting = replace(other, ops=(replace(other.ops[0], inputs=("y",)),))
+    assert run(waiting)[0] == pytest.approx(alone)
+
+
+def test_graphs_of_one_epoch_run_together() -> None:
+    x = tensor(8, 8)
+    first = Graph("g", 0, 4, (relu("a", "x", x, Grid(0, 0, 1, 1)),), (), epoch=0)
+    second = Graph("h", 1, 4, (relu("b", "a", x, Grid(0, 0, 1, 1)),), (("b", "y"),), epoch=0)
+    net = netlist_of((queue("x", x), queue("y", x, kind="output")), (), (), 4)
+    net = with_program(replace(net, graphs={"g": first, "h": second}), Instruction("execute", ("g",)), Instruction("execute", ("h",)))
+    found = run_cost(net)
+    (epoch,) = found.epochs
+    assert (epoch.graphs, epoch.chips, found.chips) == (("g", "h"), (0, 1), 2)
+    assert epoch.ops[1].eth == pytest.approx(64 * 2080 / (16 * 12.5))
+
+
+def test_ops_on_the_host_cost_the_device_nothing(pipeline: Pipeline) -> None:
+    net = pipeline(1)
+    graph = net.graphs["g"]
+    host = replace(graph, ops=tuple(replace(op, place=Host(), blocking=None) for op in graph.ops))
+    found = run_cost(replace(net, graphs={"g": host}))
+    assert (found.device_cycles, found.switches) == (0.0, 0)
+
+
+def test_what_cannot_be_costed() -> None:
+    x = tensor(1, 1)
+    net = netlist_of((queue("x", x), queue("y", x, kind="output")), (relu("a", "x", x, Grid(0, 0, 1, 1)),), (("a", "y"),))
+    for change, code in (
+        ({"program": "forwards"}, "E0803"),
+        ({"net": with_program(net, Instruction("execute", ("none",)))}, "E0608"),
+        ({"net": replace(net, chip=replace(net.chip, target="host", arch="host", grid=None))}, "E0101"),
+    ):
+        with pytest.raises(Error) as raised:
+            run_cost(change.get("net", net), change.get("program"))  # pyright: ignore[reportArgumentType]
+        assert raised.value.code == code

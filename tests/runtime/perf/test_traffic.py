@@ -1,0 +1,73 @@
+"""Streams of the ops of small netlists."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from tests.runtime.perf.conftest import matmul, netlist_of, queue, relu, tensor
+from ttc.dialects.netlist.model import Grid
+from ttc.runtime.perf.reads import reads_of
+from ttc.runtime.perf.traffic import Traffic, channels_of, senders, touched
+
+TILE = 2080
+"""Bytes of a tile of Float16_b."""
+
+
+def test_a_product_multicasts_its_operands() -> None:
+    a, b, y = tensor(8, 4), tensor(4, 8), tensor(8, 8)
+    op = matmul("m", ("a", "b"), (a, b, y), Grid(0, 0, 4, 2))
+    net = netlist_of((queue("a", a, (0, 1)), queue("b", b, (2,)), queue("y", y, (3,), "output")), (op,), (("m", "y"),))
+    left, right = Traffic(net).inputs(op, net.graphs["g"])
+    assert (left.stream.kind, left.stream.core_bytes, left.stream.total_bytes) == ("dram", 8 * TILE, 32 * TILE)
+    assert (left.stream.cores, left.stream.copies, left.stream.channels) == (4, 2, 2)
+    assert (right.stream.cores, right.stream.copies, right.stream.total_bytes) == (2, 4, 32 * TILE)
+    (out,) = Traffic(net).outputs(op, net.graphs["g"])
+    assert (out.target, out.stream.core_bytes, out.stream.total_bytes) == ("y", 8 * TILE, 64 * TILE)
+
+
+@pytest.mark.parametrize(("inner", "held"), [(1, False), (4, True)])
+def test_a_constant_that_fits_is_loaded_once(inner: int, held: bool) -> None:
+    a, b, y = tensor(8, 4), tensor(4, 8), tensor(8, 8)
+    op = matmul("m", ("a", "b"), (a, b, y), Grid(0, 0, 4, 2), inner)
+    net = netlist_of((queue("a", a), queue("b", b, kind="parameter", ram=True), queue("y", y, kind="output")), (op,), (("m", "y"),))
+    assert Traffic(net).inputs(op, net.graphs["g"])[1].stream.held is held
+
+
+def test_programs_with_pointers_say_what_is_loaded_once() -> None:
+    a, b, y = tensor(8, 4), tensor(4, 8), tensor(8, 8)
+    op = matmul("m", ("a", "b"), (a, b, y), Grid(0, 0, 4, 2))
+    net = netlist_of((queue("a", a), queue("b", b, kind="parameter", ram=True), queue("y", y, kind="output")), (op,), (("m", "y"),))
+    net = replace(net, positions="pointers")
+    assert not Traffic(net).inputs(op, net.graphs["g"])[1].stream.held
+    assert Traffic(net, frozenset({("g", "b")})).inputs(op, net.graphs["g"])[1].stream.held
+
+
+def test_between_ops_data_passes_the_noc() -> None:
+    x = tensor(8, 8)
+    first, second = relu("a", "x", x, Grid(0, 0, 4, 1)), relu("b", "a", x, Grid(0, 1, 1, 1))
+    net = netlist_of((queue("x", x), queue("y", x, kind="output")), (first, second), (("b", "y"),))
+    (entry,) = Traffic(net).inputs(second, net.graphs["g"])
+    assert (entry.source, entry.stream.kind, entry.stream.sources) == ("a", "core", 4)
+    assert entry.stream.core_bytes == 64 * TILE
+    assert entry.stream.send_bytes == 16 * TILE
+    assert entry.capacity == 2.0
+
+
+@pytest.mark.parametrize(
+    ("cores", "parts", "tiles", "met"),
+    [(4, 4, 8, 1), (4, 2, 8, 2), (4, 1, 8, 4), (2, 4, 8, 1), (3, 4, 12, 2), (4, 3, 12, 3), (1, 5, 10, 1)],
+)
+def test_cores_that_a_part_lies_on(cores: int, parts: int, tiles: int, met: int) -> None:
+    assert touched(cores, 1 / parts, tiles) == met
+
+
+def test_senders_of_a_gather() -> None:
+    x = tensor(8, 8)
+    first, second = relu("a", "x", x, Grid(0, 0, 2, 4)), relu("b", "a", x, Grid(2, 0, 4, 2))
+    (read,) = reads_of(second)
+    assert read is not None
+    assert senders(first, read) == 1 * 2
+    assert senders(first, replace(read, gathered=True)) == 1
+    assert channels_of(queue("x", x, (0, 1, 1, 2))) == 3

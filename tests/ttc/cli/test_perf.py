@@ -1,0 +1,73 @@
+"""`ttc perf`."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from ttc.cli import main
+
+Capture = pytest.CaptureFixture[str]
+
+
+@pytest.fixture
+def archive(small_onnx: Path) -> str:
+    path = small_onnx.with_name("small.tti")
+    assert main(["compile", str(small_onnx), "-o", str(path), "--batch", "2", "--target", "n150", "-q"]) == 0
+    return str(path)
+
+
+def test_table(archive: str, capsys: Capture) -> None:
+    capsys.readouterr()
+    assert main(["perf", archive]) == 0
+    out = capsys.readouterr().out
+    heads = [line.split()[:3] for line in out.splitlines() if line.startswith("epoch")]
+    assert heads == [["epoch", "op", "type"], ["epoch", "chip", "inputs"]]
+    assert "program forward on n150: 1 chip of 72 cores at 1.00 GHz" in out
+    assert "samples/s" in out
+
+
+def test_json_and_trace(archive: str, tmp_path: Path, capsys: Capture) -> None:
+    capsys.readouterr()
+    trace = tmp_path / "trace.json"
+    assert main(["perf", archive, "--json", "--trace", str(trace)]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["program"], found["samples"], found["deadlocks"]) == ("forward", 2, [])
+    assert found["cycles"] > found["switch_cycles"] > 0
+    assert all(op["limit"] for epoch in found["epochs"] for op in epoch["ops"])
+    assert json.loads(trace.read_text())["traceEvents"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        (["--param", "n"], "E0101"),
+        (["--param", "n=x"], "E0101"),
+        (["--program", "none"], "E0803"),
+        (["--trace", "/nowhere/trace.json"], "E0103"),
+    ],
+)
+def test_what_is_refused(archive: str, arguments: list[str], code: str, capsys: Capture) -> None:
+    assert main(["perf", archive, *arguments]) == 2
+    assert f"[{code}]" in capsys.readouterr().err
+
+
+def test_a_program_for_the_host_has_no_device(small_onnx: Path, capsys: Capture) -> None:
+    path = small_onnx.with_name("host.tti")
+    assert main(["compile", str(small_onnx), "-o", str(path), "--batch", "2", "--target", "host", "-q"]) == 0
+    assert main(["perf", str(path)]) == 2
+    assert "[E0101]" in capsys.readouterr().err
+
+
+def test_archives_are_costed_without_the_compiler(archive: str) -> None:
+    code = (
+        "import sys\nfrom ttc.cli import main\n"
+        f"status = main(['perf', {archive!r}, '--json'])\n"
+        "print(sorted({'xdsl', 'onnx', 'torch'} & set(sys.modules)), file=sys.stderr)\nsys.exit(status)"
+    )
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stderr.strip() == "[]"
