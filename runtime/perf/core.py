@@ -8,7 +8,7 @@ A rule is a function `cycles_of_<kind>(work, figures)`; ops without a rule of th
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 
 from ttc.dialects.core.formats import format_named
@@ -37,46 +37,72 @@ def cycles_of_stream(work: CoreWork, f: Table) -> OpCycles:
     n, blocks = work.ublock_tiles, work.blocks
     block, tile = math_of(work, f)
     math = blocks * (block + n * tile + n * after(work, f))
-    unpack = blocks * (f.best("stream", "block", *_formats(work)) + n * f.best("stream", "tile", *_formats(work)))
-    operands = [_bytes(name) * work.tiles / f["stream.pipe"] for name in work.inputs]
-    if ENGINE.get(work.op) == "vector" or "Int32" in work.inputs:  # both operands pass the same unpacker, to the destination register
-        operands = [sum(operands)] if operands else []
-    return _joined(work, f, math, unpack, blocks * n * f["stream.tile"], [*operands, _bytes(work.output) * work.tiles / f["stream.pipe"]])
+    unpack = _handshakes(work, f, blocks, n)
+    operands = [_bytes(name) * work.tiles for name in work.inputs]
+    if len(operands) > 1 and (ENGINE.get(work.op) == "vector" or "Int32" in work.inputs):
+        return _through_register(work, f, (math, unpack, work.tiles * f["stream.tile"]), sum(operands))
+    return _joined(work, f, math, unpack, work.tiles * f["stream.tile"], operands, work.tiles)
+
+
+def _through_register(work: CoreWork, f: Table, engines: tuple[float, float, float], size: float) -> OpCycles:
+    """Both operands pass one unpacker into the destination register, where the vector engine computes: these overlap less."""
+    math, unpack, pack = engines
+    unpack = max(unpack, size / f["stream.pipe"])
+    core = overlapped(overlapped(math, unpack, exponent=f["vector.overlap"]), pack)
+    return _finished(work, f, (math, unpack, pack, core), [], work.tiles)
 
 
 def cycles_of_reduce(work: CoreWork, f: Table) -> OpCycles:
-    """The maximum along a dimension; every tile of the operand counts."""
-    blocks, n = work.blocks, work.ublock_tiles
-    name = f"reduce_{work.dim}"
+    """The maximum along a dimension; blocks are those of the operand for rows and columns, those of the result along z."""
     if work.dim == "z":
-        math = work.z * (blocks * f[f"{name}.block"] + work.tiles * f[f"{name}.tile"]) + (f[f"{name}.z"] if work.z > 1 else 0.0)
-        tiles_in = work.z * work.tiles
-    else:
-        along = work.inner[0] * work.inner[1]
-        math = blocks * (work.inner[0] * f[f"{name}.block"] + n * along * f[f"{name}.tile"])
-        tiles_in = work.tiles * along
-    pipes = [_bytes(work.inputs[0]) * tiles_in / f["stream.pipe"], _bytes(work.output) * work.tiles / f["stream.pipe"]]
-    return _joined(work, f, math, tiles_in * f["stream.tile"], work.tiles * f["stream.tile"], pipes)
+        return _reduce_z(work, f)
+    (m, n), (rt, ct) = work.mblock, work.ublock
+    results = work.t * (n if work.dim == "r" else m)  # ublocks of the result
+    width = ct if work.dim == "r" else rt
+    math = work.blocks * width * f[f"reduce_{work.dim}.line"] + work.tiles * f[f"reduce_{work.dim}.tile"]
+    pack = _handshakes(work, f, results, width)
+    faster = f["stream.pipe"] / f["reduce.pipe"]  # what comes in without anything to go out
+    return _joined(work, f, math, work.tiles * f["stream.tile"], pack, [work.tiles * _bytes(work.inputs[0]) * faster], results * width)
+
+
+def _reduce_z(work: CoreWork, f: Table) -> OpCycles:
+    """The first of z tiles is copied to the destination register, each other one read beside it and compared."""
+    size = _bytes(work.inputs[0])
+    compared = (work.z - 1) * (f["reduce_z.tile"] + size / f["reduce_z.read"])
+    math = work.blocks * f["reduce_z.block"] + work.tiles * (compared + size / f["reduce.pipe"])
+    unpack = work.tiles * work.z * f["stream.tile"]
+    pack = _handshakes(work, f, work.blocks, work.ublock_tiles)
+    return _joined(work, f, math, unpack, pack, [work.tiles * work.z * size], work.tiles)
 
 
 def cycles_of_matmul(work: CoreWork, f: Table) -> OpCycles:
     """Tile products over K; partial sums are reloaded for every outer block of K, or added in L1."""
     (m_k, u_kt), (rt, ct), blocks = work.inner, work.ublock, work.blocks
-    n, steps = rt * ct, m_k * u_kt
-    product, kind = f["matmul.product"] * PHASES[work.fidelity], family(work.inputs[1])
-    math = blocks * (steps * (n * product + f["matmul.k"]) + n * after(work, f))
-    unpack = blocks * steps * (n * _bytes(work.inputs[1]) / f["matmul.unpack"] + f["matmul.k"])
-    spill = f"matmul.l1_acc.{kind}" if work.l1_acc else f"matmul.spill.{kind}"
-    reload_ = blocks * (m_k - 1) * (f[f"{spill}.block"] + n * f[f"{spill}.tile"])
-    pack = blocks * (f["stream.block"] + n * f["stream.tile"])
-    rows, columns = work.t * work.mblock[0] * rt * steps, work.t * work.mblock[1] * ct * steps
-    pipes = [
-        rows * _bytes(work.inputs[0]) / f["matmul.pipe"],
-        columns * _bytes(work.inputs[1]) / f["matmul.pipe"],
-        work.tiles * _bytes(work.output) / f["stream.pipe"],
-    ]
-    found = overlapped(math, unpack, pack) + reload_
-    return _finished(work, f, math, unpack + reload_, pack + reload_, found, pipes)
+    n, kind = rt * ct, family(work.intermediate)
+    math = blocks * (m_k * u_kt * (n * f["matmul.product"] * PHASES[work.fidelity] + f["matmul.k"]) + n * after(work, f))
+    unpack = blocks * m_k * u_kt * (n * _bytes(work.inputs[1]) / f["matmul.unpack"] + f["matmul.k"])
+    pack = _handshakes(work, f, blocks, n)
+    if m_k > 1 and work.l1_acc:
+        return _accumulated(work, f, math, unpack, pack)
+    reload_ = blocks * (m_k - 1) * (f.best("spill", "block", kind) + n * f.best("spill", "tile", kind))
+    core = overlapped(overlapped(math, unpack) + work.tiles * f["matmul.out"], pack) + reload_
+    return _finished(work, f, (math, unpack + reload_, pack + reload_, core), _operands(work, f), work.tiles)
+
+
+def _accumulated(work: CoreWork, f: Table, math: float, unpack: float, pack: float) -> OpCycles:
+    """Partial sums added in L1: the packer, which shares L1 with the unpackers, works in every outer block of K."""
+    kind, n, m_k = family(work.intermediate), work.ublock_tiles, work.inner[0]
+    sums = work.blocks * m_k * (f.best("l1_acc", "block", kind) + n * f.best("l1_acc", "tile", kind))
+    last = work.blocks * (f["l1_acc.last_block"] + n * f["l1_acc.last_tile"])
+    core = overlapped(math, overlapped(unpack, sums, exponent=f["l1_acc.overlap"])) + last
+    return _finished(work, f, (math, unpack, max(sums, pack) + last, core), _operands(work, f), work.tiles)
+
+
+def _operands(work: CoreWork, f: Table) -> list[float]:
+    """Bytes of both operands of a product, as many more as their pipes are slower than those of a stream."""
+    (m, n), (rt, ct), k_tiles = work.mblock, work.ublock, work.inner[0] * work.inner[1]
+    slower = work.t * k_tiles * f["stream.pipe"] / f["matmul.pipe"]
+    return [m * rt * _bytes(work.inputs[0]) * slower, n * ct * _bytes(work.inputs[1]) * slower]
 
 
 def cycles_of_sparse_matmul(work: CoreWork, f: Table) -> OpCycles:
@@ -84,25 +110,19 @@ def cycles_of_sparse_matmul(work: CoreWork, f: Table) -> OpCycles:
     strips, ublocks, tiles = work.sparse or (1, 1, 1)
     (rt, ct), (m, n) = work.ublock, work.mblock
     decode = strips * m * f["sparse.index"] + ublocks * f["sparse.ublock"] + strips * f["sparse.strip"]
-    math = tiles * n * ct * (f["sparse.product"] + f["matmul.product"] * PHASES[work.fidelity])
+    math = tiles * n * ct * (f["sparse.product"] + f["sparse.phase"] * PHASES[work.fidelity])
     reload_ = ublocks * n * (f["sparse.reload_block"] + ct * rt * f["sparse.reload"]) if work.inner[0] > 1 else 0.0
-    pack = work.blocks * f["stream.block"] + work.tiles * f["sparse.pack"]
-    core = decode + math + reload_ + pack
-    pipes = [work.tiles * _bytes(work.output) / f["stream.pipe"]]
-    return _finished(work, f, math, decode + reload_, pack, core, pipes)
+    pack = _handshakes(work, f, work.blocks, work.ublock_tiles)
+    return _finished(work, f, (math, decode + reload_, pack, decode + math + reload_ + pack), [], work.tiles)
 
 
 def cycles_of_depthwise(work: CoreWork, f: Table) -> OpCycles:
     """A product with a diagonal tile a tap."""
     taps, n = work.inner[0], work.ublock_tiles
     math = work.blocks * (taps * (f["depthwise.block"] + n * f["depthwise.product"] * PHASES[work.fidelity]) + n * after(work, f))
-    unpack = work.blocks * taps * 2 * n * f["stream.tile"]
-    pack = work.blocks * (f["stream.block"] + n * f["stream.tile"])
-    pipes = [
-        work.tiles * taps * _bytes(work.inputs[0]) / f["stream.pipe"],
-        work.tiles * _bytes(work.output) / f["stream.pipe"],
-    ]
-    return _joined(work, f, math, unpack, pack, pipes)
+    unpack = work.tiles * taps * 2 * f["stream.tile"]
+    pack = _handshakes(work, f, work.blocks, n)
+    return _joined(work, f, math, unpack, pack, [work.tiles * taps * _bytes(work.inputs[0])], work.tiles)
 
 
 def math_of(work: CoreWork, f: Table) -> tuple[float, float]:
@@ -122,21 +142,30 @@ def after(work: CoreWork, f: Table) -> float:
 
 
 def _formats(work: CoreWork) -> tuple[str, ...]:
-    kinds = {family(name) for name in work.inputs} & {"int8", "int32"}
-    return ("int32",) if "int32" in kinds else tuple(kinds)
+    return ("int8",) if any(family(name) == "int8" for name in work.inputs) else ()
 
 
-def _joined(work: CoreWork, f: Table, math: float, unpack: float, pack: float, pipes: list[float]) -> OpCycles:
-    return _finished(work, f, math, unpack, pack, overlapped(math, unpack, pack), pipes)
+def _handshakes(work: CoreWork, f: Table, blocks: float, tiles: float) -> float:
+    """Cycles of the engines' handing blocks of so many tiles to each other, and of moving the tiles themselves."""
+    formats = _formats(work)
+    return blocks * (f.best("stream", "block", *formats) + tiles * f.best("stream", "tile", *formats))
 
 
-def _finished(work: CoreWork, f: Table, math: float, unpack: float, pack: float, core: float, pipes: list[float]) -> OpCycles:
-    """With the start of an input, and the pipes beside the engines."""
+def _joined(work: CoreWork, f: Table, math: float, unpack: float, pack: float, operands: Sequence[float], tiles: float) -> OpCycles:
+    return _finished(work, f, (math, unpack, pack, overlapped(math, unpack, pack)), operands, tiles)
+
+
+def _finished(work: CoreWork, f: Table, engines: tuple[float, float, float, float], operands: Sequence[float], tiles: float) -> OpCycles:
+    """With the start of an input, and the pipes beside the engines.
+
+    engines: cycles of math, unpack, pack, and of all three.  operands: bytes of each stream that comes in.  tiles: of the result.
+    """
+    math, unpack, pack, core = engines
     if work.local:
         return OpCycles(math, unpack, pack, 0.0, core, core)
-    longest = max(pipes, default=0.0)
+    pipes = max((*(size / f["stream.pipe"] for size in operands), tiles * _bytes(work.output) / f["stream.result"]))
     core += f["input"]
-    return OpCycles(math, unpack, pack, longest, core, overlapped(core, longest))
+    return OpCycles(math, unpack, pack, pipes, core, overlapped(core, pipes))
 
 
 @lru_cache(maxsize=64)

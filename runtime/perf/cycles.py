@@ -16,11 +16,21 @@ def cycles(view: OpView, share: Share, arch: str) -> int:
 
 
 def share_cycles(view: OpView, share: Share, arch: str) -> OpCycles:
-    """The same by parts.  What a window gathers in L1, or whole rows read again, is unpacking."""
-    found = in_sequence(core_cycles(work, arch) for work in works_of(view, share))
+    """The same by parts."""
+    found = in_sequence([core_cycles(work, arch) for work in works_of(view, share)])
+    return beside(found, gathering(view, share), arch)
+
+
+def gathering(view: OpView, share: Share) -> int:
+    """Bytes that an op gathers in L1 for its windows, or reads again for whole rows."""
     tiles = reading(view, share)
-    if not tiles:
+    return tiles * format_named(view.operand(0).format).tile_bytes(32, 32, 32) if tiles else 0
+
+
+def beside(found: OpCycles, gathered: int, arch: str) -> OpCycles:
+    """Cycles with the gathering of so many bytes beside the engines; it counts as unpacking."""
+    if not gathered:
         return found
-    gathered = tiles * format_named(view.operand(0).format).tile_bytes(32, 32, 32) / table(arch)["gather"]
-    unpack, core = max(found.unpack, gathered), overlapped(found.core, gathered)
-    return OpCycles(found.math, unpack, found.pack, found.pipes, core, overlapped(core, found.pipes))
+    spent = gathered / table(arch)["gather"]
+    core = overlapped(found.core, spent)
+    return OpCycles(found.math, max(found.unpack, spent), found.pack, found.pipes, core, overlapped(core, found.pipes))

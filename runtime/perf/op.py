@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import lru_cache
 
-from ttc.dialects.core.plain import Function, TensorType, Work
+from ttc.dialects.core.plain import Function, Plain, TensorType, Work
 from ttc.dialects.netlist.model import Blocking, Grid, Op
 from ttc.runtime.perf.base import OpView, Share
-from ttc.runtime.perf.cycles import share_cycles
-from ttc.runtime.perf.primitives import tiles_of
-from ttc.runtime.perf.work import NOTHING, OpCycles, in_sequence
+from ttc.runtime.perf.core import core_cycles
+from ttc.runtime.perf.cycles import beside, gathering
+from ttc.runtime.perf.primitives import functions_of, tiles_of, works_of
+from ttc.runtime.perf.work import NOTHING, CoreWork, OpCycles, in_sequence
 
 
 def op_cycles(op: Op, arch: str) -> OpCycles:
@@ -30,7 +32,7 @@ class _Key:
     def __init__(self, op: Op) -> None:
         self.op = op
         grid = (op.place.rows, op.place.cols) if isinstance(op.place, Grid) else None
-        self.key = (grid, op.blocking, op.inner, op.fidelity, op.intermediate, op.accumulate, _identity(op.work))
+        self.key = (grid, op.blocking, op.inner, op.fidelity, op.intermediate, op.accumulate, op.settings, _identity(op.work))
         self.hash = hash(self.key)
 
     def __hash__(self) -> int:
@@ -52,29 +54,60 @@ def _op_cycles(key: _Key, arch: str) -> OpCycles:
     op = key.op
     if op.blocking is None or not op.work.outputs:
         return NOTHING
-    types = op.work.value_types
+    types, formats = op.work.value_types, _formats(op)
     result = types[op.work.outputs[0]]
-    works = [work for work in op.work.works if work.results and not _is_view(work)]
-    parts = [_cycles_of(work, op, types, result, op.blocking, arch) for work in works]
-    if not parts:  # an op that hands its input on, as views show it
-        parts = [share_cycles(OpView("copy", {}, (result,), result, op.fidelity), _share(result, result, op, op.blocking), arch)]
-    return in_sequence(parts)
+    said = _attributes(op)
+    works: list[CoreWork] = []
+    gathered = 0
+    computing = [work for work in op.work.works if work.results and not _is_view(work)]
+    for work in computing:
+        operands = tuple(None if i is None else replace(types[i], format=formats[i]) for i in work.operands)
+        own = replace(work.results[0], format=result.format if work is computing[-1] else op.intermediate)
+        view = OpView(work.op.partition(".")[2], work.attrs, operands, own, op.fidelity, work.body, op.intermediate)
+        share = _share(work.results[0], result, op, op.blocking)
+        gathered += gathering(view, share)
+        _append(works, view, share, said)
+    if not works:  # an op that hands its input on, as views show it
+        view = OpView("copy", {}, (result,), result, op.fidelity)
+        works = works_of(view, _share(result, result, op, op.blocking))
+    return beside(in_sequence(core_cycles(work, arch) for work in works), gathered, arch)
+
+
+def _append(works: list[CoreWork], view: OpView, share: Share, said: dict[str, Plain]) -> None:
+    """Add the primitives of a work; a function of what the primitive before gives is applied to it in the destination register."""
+    functions = functions_of(view)
+    if functions is not None and works and works[-1].tiles == share.tiles:
+        works[-1] = replace(works[-1], then=works[-1].then + functions, output=view.result.format)
+        return
+    approximate, l1_acc = said.get("approximate_mode") is True, said.get("l1_acc") is True
+    works += [replace(w, approximate=approximate, l1_acc=l1_acc and w.op == "matmul") for w in works_of(view, share)]
+
+
+def _attributes(op: Op) -> dict[str, Plain]:
+    """What a Buda netlist says of an op besides its work."""
+    given = dict(op.settings).get("attributes", ())
+    pairs = given if isinstance(given, tuple) else ()
+    return {str(pair[0]): pair[1] for pair in pairs if isinstance(pair, tuple) and len(pair) == 2}
+
+
+def _formats(op: Op) -> list[str]:
+    """The format of each value as the core holds it: inputs in their own, also through views; what is between works in the intermediate."""
+    found = [type_.format for type_ in op.work.inputs]
+    for work in op.work.works:
+        source = work.operands[0] if work.operands and _is_view(work) else None
+        found += [op.intermediate if source is None else found[source]] * len(work.results)
+    return found
 
 
 VIEWS = frozenset(
-    f"tile.{name}" for name in "reshape transpose hslice hstack vslice vstack broadcast slice relayout pad tile_broadcast".split()
+    f"tile.{name}"
+    for name in "reshape transpose hslice hstack broadcast slice relayout pad repeat tile_broadcast adjust retile yield".split()
 )
-"""Tile ops that only say how an operand is read."""
+"""Tile ops that only say how an operand is read, or how a result is stored."""
 
 
 def _is_view(work: Work) -> bool:
     return work.op in VIEWS or not work.op.startswith("tile.")
-
-
-def _cycles_of(work: Work, op: Op, types: list[TensorType], result: TensorType, blocking: Blocking, arch: str) -> OpCycles:
-    operands = tuple(None if i is None else types[i] for i in work.operands)
-    view = OpView(work.op.partition(".")[2], work.attrs, operands, work.results[0], op.fidelity, work.body, op.intermediate)
-    return share_cycles(view, _share(work.results[0], result, op, blocking), arch)
 
 
 def _share(own: TensorType, result: TensorType, op: Op, blocking: Blocking) -> Share:

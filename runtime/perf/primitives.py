@@ -37,7 +37,7 @@ def _work(view: OpView, share: Share, op: str, **changes: object) -> CoreWork:
     """A primitive over the share, in the op's formats."""
     made = CoreWork(
         op,
-        tuple(x.format for x in view.operands if x is not None) or (view.result.format,),
+        tuple(x.format for x in view.operands if x is not None and x.elements != 1) or (view.result.format,),
         view.result.format,
         share.t,
         share.mblock,
@@ -46,12 +46,6 @@ def _work(view: OpView, share: Share, op: str, **changes: object) -> CoreWork:
         intermediate=view.intermediate,
     )
     return replace(made, **changes) if changes else made  # pyright: ignore[reportArgumentType]
-
-
-def _chain(view: OpView, share: Share, functions: tuple[str, ...]) -> list[CoreWork]:
-    """Functions applied one after another in the destination register: the first reads the operands, the last is packed."""
-    first, *rest = functions or ("nop",)
-    return [_work(view, share, first, then=tuple(rest))]
 
 
 def works_of_copy(view: OpView, share: Share) -> list[CoreWork]:
@@ -64,22 +58,41 @@ def works_of_concat(view: OpView, share: Share) -> list[CoreWork]:
     return [_work(view, share, "splice", inputs=(view.result.format,))]
 
 
-def works_of_map(view: OpView, share: Share) -> list[CoreWork]:
-    """One elementwise function."""
-    return _chain(view, share, primitives(str(view.attrs.get("fn")), view.operands, _limits(view.attrs)))
+def works_of_topk(view: OpView, share: Share) -> list[CoreWork]:
+    """A bitonic network: for each doubling of runs, a comparison of each doubling below it."""
+    width = max(view.operand(0).shape[-1] // max(int(str(view.attrs.get("cores") or 1)), 1), 2)
+    doublings = (width - 1).bit_length()
+    return [_work(view, share, "maximum", then=("maximum",) * (doublings * (doublings + 1) // 2))]
 
 
 def works_of_eltwise(view: OpView, share: Share) -> list[CoreWork]:
-    """The functions of a region; what is between them stays in the destination register."""
-    if view.body is None:
-        return works_of_copy(view, share)
+    """The functions of an elementwise op or region; what is between them stays in the destination register."""
+    first, *rest = functions_of(view) or ("nop",)
+    vector = str(view.attrs.get("vector") or "rc")
+    return [_work(view, share, first, then=tuple(rest), vector=vector)]
+
+
+def functions_of(view: OpView) -> tuple[str, ...] | None:
+    """Measured functions that an elementwise op applies in turn, none of them where the packer does it all; None for other ops."""
+    if view.op in ("sfpu", "binary"):
+        return (str(view.attrs["fn"]),)
+    if view.op == "rescale":
+        return (str(view.attrs["kind"]),)
+    if view.op == "map":
+        return primitives(str(view.attrs.get("fn")), view.operands, _limits(view.attrs))
+    if view.op != "eltwise" or view.body is None:
+        return () if view.op in PACKED else None
     types = view.body.value_types
     found: list[str] = []
     for work in view.body.works:
         if work.op == "tile.map":
             operands = [None if i is None else types[i] for i in work.operands]
             found += primitives(str(work.attrs.get("fn")), operands, _limits(work.attrs))
-    return _chain(view, share, tuple(found))
+    return tuple(found)
+
+
+PACKED = frozenset({"relu", "adjust", "retile", "cast"})
+"""Ops that the packer does, or the unpacker, on the way."""
 
 
 def works_of_matmul(view: OpView, share: Share) -> list[CoreWork]:
@@ -102,9 +115,20 @@ def works_of_sparse_matmul(view: OpView, share: Share) -> list[CoreWork]:
     return [_work(view, share, "sparse_matmul", sparse=(strips, ublocks, max(tiles, 1)), inner=inner)]
 
 
+def works_of_encoded_matmul(view: OpView, share: Share) -> list[CoreWork]:
+    """The same where codes say which tiles are not zero: as a selection of pixels has them, two for each row of tiles of the result."""
+    tiles = 2 * share.t * share.rows
+    inner = share.inner or (1, 1)
+    strips = max(min(inner[0], tiles), 1)
+    ublocks = max(-(-tiles // (share.ublock[0] * 4)), share.t * share.mblock[0])
+    formats = (view.operand(0).format, view.operand(1).format)
+    return [_work(view, share, "sparse_matmul", inputs=formats, sparse=(strips, ublocks, max(tiles, 1)), inner=inner)]
+
+
 def works_of_depthwise(view: OpView, share: Share) -> list[CoreWork]:
     """A product with a diagonal tile a tap."""
-    return [_work(view, share, "depthwise", inner=(max(view.operand(0).shape[0], 1), 1), then=_epilogue(view))]
+    taps = int(str(view.attrs.get("count") or view.operand(0).shape[0]))
+    return [_work(view, share, "depthwise", inner=(max(taps, 1), 1), then=_epilogue(view))]
 
 
 def works_of_conv2d(view: OpView, share: Share) -> list[CoreWork]:
@@ -154,7 +178,7 @@ def _softmax(view: OpView, share: Share, format_: str) -> list[CoreWork]:
     step = _work(view, share, "nop", inputs=(format_,), output=view.intermediate, local=True)
     row = _work(view, column, "nop", inputs=(view.intermediate,), output=view.intermediate, local=True)
     return [
-        replace(row, op="reduce", dim="c", inputs=(format_,), inner=(1, share.cols)),
+        replace(step, op="reduce", dim="c", inputs=(format_,)),
         replace(step, op="subtract", inputs=(format_, view.intermediate), then=("exp",)),
         _sum_of(row, share.cols),
         replace(row, op="reciprocal", vector="c"),
@@ -191,7 +215,11 @@ def works_of_reduce(view: OpView, share: Share) -> list[CoreWork]:
         return [_work(view, share, "matmul", inputs=(view.operand(0).format,) * 2, inner=inner)]
     if view.attrs.get("fn") == "prod":
         return [_work(view, share, "multiply", t=share.t * ratio)]
-    return [_work(view, share, "reduce", dim="c" if last else "r", inner=inner)]
+    if not last and all(axis % max(rank, 1) < rank - 2 for axis in axes):
+        return [_work(view, share, "reduce", dim="z", z=ratio)]
+    (m, n), (rt, ct) = share.mblock, share.ublock
+    blocks = ((m, n * inner[0]), (rt, ct * inner[1])) if last else ((m * inner[0], n), (rt * inner[1], ct))
+    return [_work(view, share, "reduce", dim="c" if last else "r", mblock=blocks[0], ublock=blocks[1])]
 
 
 def works_of_max_pool2d(view: OpView, share: Share) -> list[CoreWork]:
@@ -268,4 +296,5 @@ def _pair(value: object) -> tuple[int, int]:
 
 
 _RULES: dict[str, Rule] = {name.removeprefix("works_of_"): rule for name, rule in list(globals().items()) if name.startswith("works_of_")}
-_RULES |= {"rms_norm": works_of_layer_norm}
+_RULES |= dict.fromkeys(("map", "sfpu", "binary", "rescale"), works_of_eltwise)
+_RULES |= {"rms_norm": works_of_layer_norm, "splice": works_of_concat, "tile_depthwise": works_of_depthwise}

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 from typing import Any
@@ -10,19 +11,15 @@ from typing import Any
 import yaml
 
 FAMILIES = {
-    "Float32": "wide",
-    "Tf32": "wide",
-    "Int32": "int32",
-    "RawUInt32": "int32",
-    "Float16": "half",
-    "Float16_b": "half",
-    "UInt16": "half",
+    **dict.fromkeys(("Float32", "Tf32", "Int32", "RawUInt32"), "word"),
+    **dict.fromkeys(("Float16", "Float16_b", "UInt16", "RawUInt16"), "half"),
+    **dict.fromkeys(("Int8", "UInt8", "RawUInt8"), "int8"),
 }
-"""Formats by how their timings differ; 8 bits and fewer are `block`, integers of 8 bits `int8`."""
+"""Formats by how their timings differ; block formats and floats of 8 bits are `block`."""
 
 
 def family(format_: str) -> str:
-    """`wide`, `half`, `block`, `int8` or `int32`."""
+    """`word`, `half`, `block` or `int8`."""
     return FAMILIES.get(format_, "block")
 
 
@@ -41,24 +38,25 @@ class Figure:
     origin: str
 
 
-@dataclass(frozen=True)
 class Table:
     """Figures by name, such as `exp.approx.tile`: an op, its variants, and what is counted."""
 
-    arch: str
-    figures: dict[str, Figure]
-    _found: dict[tuple[str, ...], float] = field(default_factory=dict, repr=False, compare=False)
+    def __init__(self, arch: str, figures: Mapping[str, Figure]) -> None:
+        self.arch = arch
+        self.figures = dict(figures)
+        self._values = {name: figure.value for name, figure in figures.items()}
+        self._names: dict[tuple[str, ...], str] = {}
 
     def __getitem__(self, name: str) -> float:
-        return self.figures[name].value
+        return self._values[name]
 
     def best(self, op: str, quantity: str, *variants: str) -> float:
         """The figure of an op under the first of its variants that has one, else that of the op, else of a stream of tiles."""
         key = (op, quantity, *variants)
-        if key not in self._found:
+        if key not in self._names:
             names = [*(f"{op}.{variant}.{quantity}" for variant in variants), f"{op}.{quantity}", f"stream.{quantity}"]
-            self._found[key] = next(self.figures[name].value for name in names if name in self.figures)
-        return self._found[key]
+            self._names[key] = next(name for name in names if name in self.figures)
+        return self[self._names[key]]
 
 
 def parse_table(raw: dict[str, Any], base: Table | None = None) -> Table:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-FUSED_OVERLAP = 8.0
+OVERLAP = 8.0
 """Exponent of the mean in which stages that overlap are joined: with stages of equal length the longest is met with 9 % on top."""
 
 
@@ -92,12 +92,12 @@ class OpCycles:
 NOTHING = OpCycles(0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
 
 
-def overlapped(*stages: float) -> float:
+def overlapped(*stages: float, exponent: float = OVERLAP) -> float:
     """Cycles of stages that run at the same time: the longest, and a little more where others are nearly as long."""
     longest = max(stages)
     if longest <= 0:
         return 0.0
-    return longest * sum((stage / longest) ** FUSED_OVERLAP for stage in stages if stage > 0) ** (1 / FUSED_OVERLAP)
+    return longest * sum((stage / longest) ** exponent for stage in stages if stage > 0) ** (1 / exponent)
 
 
 def in_sequence(parts: Iterable[OpCycles]) -> OpCycles:
