@@ -40,7 +40,7 @@ def epochs_of(netlist: Netlist) -> dict[str, Epoch]:
         members.setdefault(graph.name if graph.epoch is None else graph.epoch, []).append(graph)
     found: dict[str, Epoch] = {}
     for graphs in members.values():
-        epoch = _epoch(graphs, netlist)
+        epoch = epoch_of(graphs, netlist)
         found |= dict.fromkeys(epoch.graphs, epoch)
     return found
 
@@ -55,7 +55,8 @@ def work_of(op: Op) -> int:
     return elements + depth * max(results, default=0)
 
 
-def _epoch(graphs: list[Graph], netlist: Netlist) -> Epoch:
+def epoch_of(graphs: list[Graph], netlist: Netlist) -> Epoch:
+    """Graphs that run together.  Raises E0601, E0608 as `epochs_of`."""
     counts = {graph.input_count for graph in graphs}
     if len(counts) > 1:
         names = ", ".join(f"'{graph.name}'" for graph in graphs[:4])

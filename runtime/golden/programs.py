@@ -107,10 +107,9 @@ class _Run:
             raise Error("E0608", f"instruction {position}: a loop runs at least once, not {rounds} times", self._program.name)
 
     def _assign(self, instruction: Instruction) -> None:
-        """A variable's new value.  `set` declares one that is not yet there; netlists rely on it."""
+        """A variable's new value.  One that is not declared is 0 before: netlists rely on it."""
         name = str(instruction.args[0]).removeprefix("$")
-        if instruction.opcode == "set":
-            self._variables.setdefault(name, 0)
+        self._variables.setdefault(name, 0)
         assign(instruction, self._variables)
         self._store(name, self._variables[name])
 

@@ -16,21 +16,27 @@ class Ring:
     """A queue of type `queue`.
 
     Pointers run from 0 to twice the entries less one, so that a full ring (pointers `entries` apart) can be told from an empty one
-    (pointers equal); the slot is the pointer modulo the entries.
+    (pointers equal); the slot is the pointer modulo the entries.  What programs say is taken modulo twice the entries.
+
+    A pointer that is set back makes entries readable again that were given up, as long as their slots are not written again; this is so
+    for entries of the host, which can make them anew, while those of ops are gone.
 
     Args:
-        source: where the host's next entry comes from; None for a queue that an op fills.
+        source: gives entry number n of those that the host pushes; None for a queue that an op fills.
         drain: takes each entry as soon as it is written, for a queue that the host reads; None for one that graphs read.
     """
 
     def __init__(
-        self, queue: Queue, meter: Meter, source: Callable[[], NDArray] | None = None, drain: Callable[[NDArray], None] | None = None
+        self, queue: Queue, meter: Meter, source: Callable[[int], NDArray] | None = None, drain: Callable[[NDArray], None] | None = None
     ) -> None:
         self.queue = queue
         self._meter = meter
         self._source = source
         self._drain = drain
         self._slots: dict[int, NDArray] = {}
+        self._numbers: dict[int, int] = {}
+        self.pushed = 0
+        """Entries that the host has pushed."""
         self.read_pointer = 0
         self.write_pointer = 0
         self._fresh = True
@@ -47,14 +53,9 @@ class Ring:
             self.write_pointer = self.read_pointer = self._moved(self.write_pointer, 1)
             self._drain(entry)
             return
-        if self.occupied >= self.queue.entries:
-            hint = "nothing has moved its rd_ptr_global: on the device the graph would wait for ever"
-            raise Error("E0804", f"queue '{self.name}' is written while all its {self.queue.entries} entries are taken", hint=hint)
-        slot = self.write_pointer % self.queue.entries
-        self._forget(slot)
+        slot = self._next_slot()
         self._meter.hold(entry.nbytes, self.name)
         self._slots[slot] = entry
-        self.write_pointer = self._moved(self.write_pointer, 1)
 
     def read(self, pointer: int) -> NDArray:
         """The entry at a pointer; the host pushes until it is there.  Raises E0804 if it is not."""
@@ -63,19 +64,20 @@ class Ring:
             message = f"queue '{self.name}' of {self.queue.entries} entries is read at {pointer}, with rd_ptr_global at {self.read_pointer}"
             raise Error("E0804", message, hint="an entry can be read from rd_ptr_global up to `entries` less one after it")
         while self._source is not None and self.occupied <= ahead:
-            self.push(self._source())
-        found = self._slots.get(pointer % self.queue.entries)
+            self._numbers[self._next_slot()] = self.pushed
+            self.pushed += 1
+        found = self._entry(pointer % self.queue.entries)
         if self.occupied <= ahead or found is None:
             message = f"queue '{self.name}' is read at {pointer} while it holds {self.occupied} entries from {self.read_pointer}"
             raise Error("E0804", message, hint="on the device the graph would wait for ever: what writes the queue must run before")
         return found
 
     def start_at(self, pointer: int) -> None:
-        """Set the oldest entry that is still needed, as an execution does.  Raises E0804 for a pointer that the ring lacks.
+        """Set the oldest entry that is still needed, as an execution does.  Raises E0804 for a negative pointer.
 
         The first one after `clear` tells in which round of the ring the program is: both pointers start there.
         """
-        self._check(pointer)
+        pointer = self._wrapped(pointer)
         if self._fresh and pointer % self.queue.entries == self.read_pointer % self.queue.entries:
             self.write_pointer = self._moved(self.write_pointer, pointer - self.read_pointer)
             self.read_pointer = pointer
@@ -84,7 +86,7 @@ class Ring:
 
     def move_to(self, pointer: int) -> None:
         """Give up the entries before a pointer; a pointer that lies behind is taken as it is.  Raises E0804."""
-        self._check(pointer)
+        pointer = self._wrapped(pointer)
         distance = (pointer - self.read_pointer) % (2 * self.queue.entries)
         if distance <= self.occupied:
             self.pop(distance)
@@ -122,10 +124,24 @@ class Ring:
     def _moved(self, pointer: int, count: int) -> int:
         return (pointer + count) % (2 * self.queue.entries)
 
-    def _check(self, pointer: int) -> None:
-        if not 0 <= pointer < 2 * self.queue.entries:
-            limit = 2 * self.queue.entries
-            raise Error("E0804", f"rd_ptr_global of queue '{self.name}' is set to {pointer}: pointers of its ring end before {limit}")
+    def _wrapped(self, pointer: int) -> int:
+        if pointer < 0:
+            raise Error("E0804", f"rd_ptr_global of queue '{self.name}' is set to {pointer}")
+        return pointer % (2 * self.queue.entries)
+
+    def _next_slot(self) -> int:
+        """The slot of the entry that is written next.  Raises E0804 if none is free."""
+        if self.occupied >= self.queue.entries:
+            hint = "nothing has moved its rd_ptr_global: on the device the graph would wait for ever"
+            raise Error("E0804", f"queue '{self.name}' is written while all its {self.queue.entries} entries are taken", hint=hint)
+        slot = self.write_pointer % self.queue.entries
+        self._forget(slot)
+        self.write_pointer = self._moved(self.write_pointer, 1)
+        return slot
+
+    def _entry(self, slot: int) -> NDArray | None:
+        number = self._numbers.get(slot)
+        return self._slots.get(slot) if number is None or self._source is None else self._source(number)
 
     def _forget(self, slot: int) -> None:
         entry = self._slots.pop(slot, None)

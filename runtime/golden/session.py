@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from ttc.dialects.core.errors import Error, nearest
 from ttc.dialects.netlist.model import Netlist, Program, Queue
 from ttc.runtime.golden.addresses import Allocation
-from ttc.runtime.golden.epochs import Epoch, epochs_of
+from ttc.runtime.golden.epochs import Epoch, epoch_of, epochs_of
 from ttc.runtime.golden.limits import Limits, Meter
 from ttc.runtime.golden.microbatches import EpochRun
 from ttc.runtime.golden.programs import Setting, run_program
@@ -50,7 +50,6 @@ class Session:
         self._source = source
         self._keep = keep
         self._epochs = epochs_of(netlist)
-        self._pushed: dict[str, int] = {}
         self._popped: dict[str, Record] = {}
         chosen = list(netlist.programs if programs is None else programs)
         used = [self.program(name) for name in dict.fromkeys(chosen)]
@@ -62,6 +61,8 @@ class Session:
         self._variables: dict[str, int] = {}
         self._following: dict[str, dict[str, None]] = {}
         self._pending: dict[str, Mapping[str, Setting]] = {}
+        self._waited: dict[str, None] = {}
+        self._merged: dict[tuple[str, ...], Epoch] = {}
         self._late: dict[str, None] = {}
 
     def program(self, name: str) -> Program:
@@ -82,6 +83,8 @@ class Session:
         self._following.clear()
         self._variables.clear()
         self._pending.clear()
+        self._waited.clear()
+        self._late.clear()
         try:
             run_program(program, params or {}, self._statics.setdefault(name, {}), self, self.meter)
             self._check_complete()
@@ -95,7 +98,7 @@ class Session:
         """
         written = {queue for graph in self.netlist.graphs.values() for _, queue in graph.writes}
         for name, queue in self.queues.items():
-            pushed = self._pushed.get(name, 0) if isinstance(queue, Ring) else self._filled(queue)
+            pushed = queue.pushed if isinstance(queue, Ring) else self._filled(queue)
             if pushed:
                 yield self._record(queue.queue, "input", (self._source(queue.queue, entry) for entry in range(pushed)))
             if name in self._popped:
@@ -108,18 +111,22 @@ class Session:
     # ---- what programs do ------------------------------------------------------------------------------------------------------------
 
     def execute(self, graph: str, settings: Mapping[str, Setting]) -> None:
-        """Run a graph, or note that it is to run once all graphs of its epoch are called for.  Raises E0601, E0804."""
+        """Run a graph, or note that it is to run once all graphs are called for that it exchanges values with.  Raises E0601, E0804.
+
+        What else is executed until then runs together with them.
+        """
         epoch = self._epochs.get(graph)
         if epoch is None:
             raise Error("E0601", f"there is no graph '{graph}'", hint=nearest(graph, self.netlist.graphs))
-        if graph in self._pending or any(other not in epoch.graphs for other in self._pending):
+        if graph in self._pending:
             self._check_complete()
         self._pending[graph] = settings
+        self._waited |= dict.fromkeys(epoch.graphs)
         for setting in settings.values():
             if setting.follows is not None:
                 self._following.setdefault(setting.follows, {})[setting.queue] = None
-        if len(self._pending) == len(epoch.graphs):
-            self._run(epoch)
+        if len(self._pending) == len(self._waited):
+            self._run(self._together())
 
     def changed(self, name: str, value: int) -> None:
         """Move the queues whose rd_ptr_global was set to this variable by an execution before."""
@@ -142,8 +149,18 @@ class Session:
 
     # ---- inside ----------------------------------------------------------------------------------------------------------------------
 
+    def _together(self) -> Epoch:
+        """One epoch of all graphs that wait."""
+        names = tuple(self._pending)
+        epoch = self._epochs[names[0]]
+        if len(names) == len(epoch.graphs):
+            return epoch
+        if names not in self._merged:
+            self._merged[names] = epoch_of([self.netlist.graphs[name] for name in names], self.netlist)
+        return self._merged[names]
+
     def _run(self, epoch: Epoch) -> None:
-        settings, self._pending = self._pending, {}
+        settings, self._pending, self._waited = self._pending, {}, {}
         for graph in epoch.graphs.values():
             self._allocation.check_use(graph)
         self.meter.epoch(epoch.microbatches, epoch.work())
@@ -161,10 +178,10 @@ class Session:
     def _check_complete(self) -> None:
         """Raises E0804 if a graph was to run whose neighbours are not executed."""
         if self._pending:
-            graph = next(iter(self._pending))
-            missing = [other for other in self._epochs[graph].graphs if other not in self._pending]
-            message = f"graph '{graph}' is executed without graph '{(missing or [graph])[0]}', with which it exchanges values"
-            raise Error("E0804", message, hint="graphs of one epoch are executed one right after the other, each once")
+            missing = next(other for other in self._waited if other not in self._pending)
+            reader = next(name for name in self._pending if missing in self._epochs[name].graphs)
+            message = f"graph '{reader}' is executed without graph '{missing}', with which it exchanges values"
+            raise Error("E0804", message, hint="graphs of one epoch are executed one after the other, each once")
 
     def _make_queues(self) -> None:
         memories: dict[str, Memory] = {}
@@ -175,15 +192,10 @@ class Session:
             if queue.type == "ram":
                 self.queues[name] = Ram(queue, memories[name])
             elif is_host_fed(queue):
-                self.queues[name] = Ring(queue, self.meter, source=partial(self._push, queue))
+                self.queues[name] = Ring(queue, self.meter, source=partial(self._source, queue))
             else:
                 drain = None if name in self._read else partial(self._pop, queue)
                 self.queues[name] = Ring(queue, self.meter, drain=drain)
-
-    def _push(self, queue: Queue) -> NDArray:
-        entry = self._pushed.get(queue.name, 0)
-        self._pushed[queue.name] = entry + 1
-        return self._source(queue, entry)
 
     def _pop(self, queue: Queue, entry: NDArray) -> None:
         if queue.name not in self._popped:

@@ -59,12 +59,12 @@ class Rule:
 
 @dataclass(frozen=True)
 class Rules:
-    """A rule for every queue.
+    r"""A rule for every queue.
 
     Args:
         default: for queues without a rule of their own.
-        overrides: (pattern, rule); the first that matches a queue's name counts.  In a pattern `.` is any character and `.*` any text;
-            everything else stands for itself.
+        overrides: (pattern, rule); the first that matches a queue's name counts.  In a pattern `.` is any character, `.*` any text, and
+            `\x` x itself; everything else stands for itself.
     """
 
     default: Rule = Rule("uniform")
@@ -80,18 +80,19 @@ class Rules:
 
 
 def matches(pattern: str, name: str) -> bool:
-    """Whether a whole name fits a pattern, found in time linear in both: patterns come out of files."""
-    first, *rest = pattern.split(".*")
+    """Whether a whole name fits a pattern; the time is bounded by the product of their lengths, as patterns come out of files."""
+    first, *rest = _parts(pattern)
     if not rest:
         return _fits(first, name)
-    if len(name) < len(first) + len(rest[-1]) or not _fits(first, name[: len(first)]):
+    last = rest[-1]
+    if len(name) < len(first) + len(last) or not _fits(first, name[: len(first)]):
         return False
-    position, end = len(first), len(name) - len(rest[-1])
+    position, end = len(first), len(name) - len(last)
     for part in rest[:-1]:
         position = _find(part, name, position, end)
         if position < 0:
             return False
-    return _fits(rest[-1], name[end:])
+    return _fits(last, name[end:])
 
 
 def draw(rule: Rule, queue: Queue, entry: int, seed: int) -> NDArray:
@@ -186,11 +187,26 @@ def _cut(values: NDArray, tile: tuple[int, int], rule: Rule) -> NDArray:
 # ---- patterns ----------------------------------------------------------------------------------------------------------------------------
 
 
-def _fits(part: str, text: str) -> bool:
-    return len(part) == len(text) and all(p in (".", c) for p, c in zip(part, text, strict=True))
+def _parts(pattern: str) -> list[list[str | None]]:
+    """What stands between `.*`: characters, None for any."""
+    parts: list[list[str | None]] = [[]]
+    rest = iter(pattern)
+    for character in rest:
+        if character == "\\":
+            parts[-1].append(next(rest, character))
+        elif character == "*" and parts[-1] and parts[-1][-1] is None:
+            parts[-1].pop()
+            parts.append([])
+        else:
+            parts[-1].append(None if character == "." else character)
+    return parts
 
 
-def _find(part: str, name: str, start: int, end: int) -> int:
+def _fits(part: list[str | None], text: str) -> bool:
+    return len(part) == len(text) and all(p is None or p == c for p, c in zip(part, text, strict=True))
+
+
+def _find(part: list[str | None], name: str, start: int, end: int) -> int:
     """Where the first text that fits a part ends, between two positions; -1 if there is none."""
     for position in range(start, end - len(part) + 1):
         if _fits(part, name[position : position + len(part)]):

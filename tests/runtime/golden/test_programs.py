@@ -59,6 +59,10 @@ def test_arithmetic():
     assert {name: last(log, name) for name in "abcde"} == {"a": 3, "b": 6, "c": 8, "d": 15, "e": 15}
 
 
+def test_variables_that_are_not_declared_are_zero():
+    assert last(run(step("add", "$x", "$x", 3), step("inc", "$x", 1)), "x") == 4
+
+
 def test_nested_loops():
     log = run(
         *(step("var", "$n", 2), step("loop", "$n"), step("execute", "outer"), step("loop", 3), step("execute", "inner")),
@@ -106,7 +110,7 @@ def test_allocation():
         ((step("loop", 0), step("endloop")), "E0608"),
         ((step("loop", 2),), "E0608"),
         ((step("endloop"),), "E0608"),
-        ((step("inc", "$x", 1),), "E0608"),
+        ((step("loop", "$x"), step("endloop")), "E0608"),
         ((step("var", "$x", 1), step("incwrap", "$x", 1, 0)), "E0608"),
         ((step("jump", 1),), "E0608"),
         ((step("loop", 1 << 40), step("endloop")), "E0805"),

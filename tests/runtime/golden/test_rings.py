@@ -48,11 +48,14 @@ def test_local_reads_ahead_of_the_global_pointer() -> None:
         q.read(3)
 
 
-def test_pointers_outside_the_ring() -> None:
+def test_pointers_of_programs_wrap():
     q = ring(2)
-    for pointer in (-1, 4):
-        with pytest.raises(Error, match=f"(?s)E0804.*is set to {pointer}: pointers of its ring end before 4"):
-            q.start_at(pointer)
+    q.push(flat(0))
+    q.start_at(0)
+    q.move_to(5)
+    assert (q.read_pointer, q.occupied) == (1, 0)
+    with pytest.raises(Error, match="(?s)E0804.*is set to -1"):
+        q.start_at(-1)
 
 
 def test_first_reader_after_clearing_says_which_round_it_is() -> None:
@@ -65,21 +68,29 @@ def test_first_reader_after_clearing_says_which_round_it_is() -> None:
     assert (q.occupied, q.left()) == (0, [])
 
 
-def test_host_pushes_what_is_read() -> None:
-    pushed: list[int] = []
-
-    def source():  # noqa: ANN202
-        pushed.append(len(pushed))
-        return flat(pushed[-1])
-
-    q = Ring(queue_of(entries=4), Meter(Limits()), source=source)
+def test_host_pushes_what_is_read():
+    q = Ring(queue_of(entries=4), Meter(Limits()), source=flat)
     assert q.read(1)[0, 0, 0] == 1
-    assert pushed == [0, 1]
+    assert q.pushed == 2
     q.move_to(2)
-    q.read(5)
-    assert pushed == [0, 1, 2, 3, 4, 5]
+    assert q.read(5)[0, 0, 0] == 5
+    assert q.pushed == 6
     with pytest.raises(Error, match="E0804"):
         q.read(6)
+
+
+def test_the_hosts_entries_can_be_read_again_and_those_of_ops_cannot():
+    q = Ring(queue_of(entries=4), Meter(Limits()), source=flat)
+    q.read(1)
+    q.move_to(2)
+    q.start_at(0)
+    assert (q.read(1)[0, 0, 0], q.pushed) == (1, 2)
+    q = ring(4)
+    q.push(flat(0))
+    q.move_to(1)
+    q.start_at(0)
+    with pytest.raises(Error, match="E0804"):
+        q.read(0)
 
 
 def test_host_drains_what_nobody_reads() -> None:

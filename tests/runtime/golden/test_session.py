@@ -170,6 +170,31 @@ def test_graphs_on_several_chips_run_together():
     assert failure.value.code == "E0804"
 
 
+def test_what_is_executed_in_between_runs_with_them():
+    text = netlist(
+        queue("x", "HOST")
+        + queue("y", "far", target_device=1, at=1)
+        + queue("e", "near", at=2, entries=1)
+        + queue("z", "m", target_device=2, at=3),
+        graph("left", op("near", "add", ["x", "x"]), input_count=3)
+        + graph("middle", op("m", "nop", ["e"]), input_count=3, device=2)
+        + graph("right", op("far", "subtract", ["near", "near"]), input_count=3, device=1),
+        program(
+            "p",
+            "var: {$l: 0, $g: 0, $el: 0, $eg: 0}",
+            execute("left", x=streamed()),
+            execute("middle", e="rd_ptr_local: $el, rd_ptr_global: $eg, global_rdptr_autoinc: 1"),
+            execute("right"),
+        ),
+    )
+    x = drawn(3)
+    run = session(text, {"x": x})
+    run.run("p")
+    outputs = found(run, "output")
+    np.testing.assert_array_equal(outputs["z"], 2 * x)
+    assert not outputs["y"].any()
+
+
 def test_untilized_outputs_hold_rows():
     wide: dict[str, Any] = {"mblock": "[1, 2]", "ublock": "[2, 1]"}
     text = netlist(

@@ -70,6 +70,10 @@ def test_what_the_host_pushes_takes_the_format_of_the_queue(format: str, given: 
         ("in.*0.*r", "input_0.lr", True),
         ("in.*0.*x", "input_0.lr", False),
         ("a+", "aa", False),
+        (r".*\.weight", "b.weight", True),
+        (r".*\.weight", "b_weight", False),
+        ("lc..*_m2.*", "lc.x_m2_0", True),
+        ("a*", "a*", True),
         ("aa.*aa", "aaa", False),
     ],
 )
