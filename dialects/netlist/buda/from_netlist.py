@@ -16,13 +16,14 @@ from dataclasses import replace
 from typing import Any, cast
 
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.plain import Plain, TensorType
+from ttc.dialects.core.plain import Function, Plain, TensorType
 from ttc.dialects.netlist.buda import settings as kept
 from ttc.dialects.netlist.buda.form import BudaGraph, BudaNetlist, BudaOp, BudaProgram, FusedOp
 from ttc.dialects.netlist.buda.from_netlist_ops import op_form, queue_form
 from ttc.dialects.netlist.buda.from_netlist_programs import made_programs, program_form
 from ttc.dialects.netlist.buda.instances import Devices, folded
 from ttc.dialects.netlist.buda.normal import normalised
+from ttc.dialects.netlist.buda.work import work_of
 from ttc.dialects.netlist.model import Graph, Host, Netlist, Op
 
 Instances = dict[str, tuple[str, Devices]]
@@ -31,9 +32,11 @@ Instances = dict[str, tuple[str, Devices]]
 def from_netlist(netlist: Netlist) -> BudaNetlist:
     """The form, in normal form.
 
-    Raises E0503 naming the op that Buda lacks or whose numeric variant it lacks; E0609 for settings that are none.
+    Raises E0503 naming the op that Buda lacks or whose numeric variant it lacks; E0609 for settings that are none, or that say something
+    else than the work of their op.
     """
-    form = derived(netlist, strict=True)
+    failures: dict[str, Error] = {}
+    form = derived(netlist, failures)
     where = "the netlist's settings"
     whole = dict(netlist.settings)
     _check_known(whole)
@@ -47,13 +50,41 @@ def from_netlist(netlist: Netlist) -> BudaNetlist:
         fused_ops={name: fused[name] for name in dict.fromkeys((*order, *fused)) if name in fused},
         extra=_extra(whole.get("extra")),
     )
-    return folded(normalised(form), _instances(netlist.queues), _instances(netlist.graphs))
+    form = normalised(form)
+    _check_works(form, netlist, failures)
+    return folded(form, _instances(netlist.queues), _instances(netlist.graphs))
 
 
-def derived(netlist: Netlist, strict: bool) -> BudaNetlist:
+def _check_works(form: BudaNetlist, netlist: Netlist, failures: Mapping[str, Error]) -> None:
+    """Each op of the form means the work of the op that it was made of; one whose work cannot be read is left to its settings.
+
+    Raises what had failed, or E0609.
+    """
+    if netlist.positions != "pointers":
+        for error in failures.values():
+            raise error
+        return
+    forms = {op.name: op for graph in form.graphs.values() for op in graph.ops}
+    for op in (op for graph in netlist.graphs.values() for op in graph.ops):
+        written = forms[op.name]
+        fused = form.fused_ops.get(str(written.attributes.get("fused_op_id"))) if written.type == "fused_op" else None
+        if not _means(written, fused, op.work, netlist.chip.arch):
+            message = "its settings say something else than its work"
+            raise failures.get(op.name) or Error("E0609", message, where=f"op '{op.name}'", hint="leave out those of what has changed")
+
+
+def _means(op: BudaOp, fused: FusedOp | None, work: Function, arch: str) -> bool:
+    try:
+        made = work_of(op, work.inputs, fused, arch)
+    except Error:
+        return False
+    return [(w.op, w.operands, w.attrs, w.results) for w in made.works] == [(w.op, w.operands, w.attrs, w.results) for w in work.works]
+
+
+def derived(netlist: Netlist, failures: dict[str, Error]) -> BudaNetlist:
     """The form that the netlist's own fields imply, instances apart, in normal form.
 
-    strict: raise E0503 for ops that Buda lacks; otherwise their type and attributes are left to settings.
+    failures: why works cannot be read, by op: their type and attributes are left to settings.
     """
     graphs = {name: graph for name, graph in netlist.graphs.items() if not on_host(graph)}
     writers = {queue: op for graph in graphs.values() for op, queue in graph.writes}
@@ -65,7 +96,7 @@ def derived(netlist: Netlist, strict: bool) -> BudaNetlist:
         BudaNetlist(
             archs=(netlist.chip.arch,),
             queues={name: queue_form(queue, writers.get(name)) for name, queue in used.items()},
-            graphs={name: _graph(graph, types, fused, strict) for name, graph in graphs.items()},
+            graphs={name: _graph(graph, types, fused, failures) for name, graph in graphs.items()},
             programs=_programs(netlist),
             fused_ops=fused.entries,
         )
@@ -112,13 +143,13 @@ class _FusedOps:
         return name
 
 
-def _graph(graph: Graph, types: Mapping[str, TensorType], fused: _FusedOps, strict: bool) -> BudaGraph:
-    ops = [_op(op, types, fused, strict) for op in graph.ops]
+def _graph(graph: Graph, types: Mapping[str, TensorType], fused: _FusedOps, failures: dict[str, Error]) -> BudaGraph:
+    ops = [_op(op, types, fused, failures) for op in graph.ops]
     return BudaGraph(graph.name, (graph.chip,), graph.input_count, tuple(ops))
 
 
-def _op(op: Op, types: Mapping[str, TensorType], fused: _FusedOps, strict: bool) -> BudaOp:
-    form, own = op_form(op, types, strict)
+def _op(op: Op, types: Mapping[str, TensorType], fused: _FusedOps, failures: dict[str, Error]) -> BudaOp:
+    form, own = op_form(op, types, failures)
     if own is None:
         return form
     wanted = kept.setting(op.settings, "fused_op")

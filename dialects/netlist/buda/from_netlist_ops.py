@@ -45,14 +45,18 @@ def _whole(tensor: TensorType) -> Blocking:
     return Blocking(prod(lead[:-2]), (-(-lead[-2] // TILE[0]), -(-lead[-1] // TILE[1])), (1, 1))
 
 
-def op_form(op: Op, types: Mapping[str, TensorType], strict: bool) -> tuple[BudaOp, FusedOp | None]:
-    """The op, and the fused op that it runs; types: of what it reads.  Raises E0503 (strict) for what Buda lacks."""
-    read = _read(op, strict)
+def op_form(op: Op, types: Mapping[str, TensorType], failures: dict[str, Error]) -> tuple[BudaOp, FusedOp | None]:
+    """The op, and the fused op that it runs, if its work says so.
+
+    Args:    types: of what ops read.  failures: by op, why its work cannot be read; such an op has its type and no more.
+    Raises:  E0503 for an op on the host.
+    """
+    read = _read(op, failures)
     result = op.work.value_types[op.work.outputs[0]]
     blocking, place = op.blocking, op.place
     if blocking is None or not isinstance(place, Grid | Ethernet):
         raise Error("E0503", "an op on the host is not part of a Buda netlist", where=f"op '{op.name}'")
-    inputs = tuple([op.inputs[index] for index in _numbers(read, op)])
+    inputs = tuple([op.inputs[index] for index in read.inputs if isinstance(index, int)])
     tile = tile_shape(result.layout)
     attributes: dict[str, Plain] = {}
     if op.inner is not None:
@@ -87,21 +91,15 @@ def op_form(op: Op, types: Mapping[str, TensorType], strict: bool) -> tuple[Buda
     ), read.fused
 
 
-def _read(op: Op, strict: bool) -> OpForm:
+def _read(op: Op, failures: dict[str, Error]) -> OpForm:
     try:
-        return form_of(op)
-    except Error:
-        if strict:
-            raise
-        return OpForm(op.type, tuple(range(len(op.inputs))))
-
-
-def _numbers(read: OpForm, op: Op) -> list[int]:
-    """The inputs of the form's op by number.  Raises E0503 for a literal, which Buda's ops must read from a queue."""
-    found = [x for x in read.inputs if isinstance(x, int)]
-    if len(found) != len(read.inputs):
-        raise Error("E0503", "its work holds a literal, which an op of Buda reads from a queue", where=f"op '{op.name}'")
-    return found
+        read = form_of(op)
+        if not all(isinstance(x, int) for x in read.inputs):
+            raise Error("E0503", "its work holds a literal, which an op of Buda reads from a queue", where=f"op '{op.name}'")
+    except Error as error:
+        failures[op.name] = error
+        read = OpForm(op.type, tuple(range(len(op.inputs))))
+    return read
 
 
 def _cells(result: TensorType, blocking: Blocking) -> tuple[int, int]:

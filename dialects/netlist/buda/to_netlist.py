@@ -67,7 +67,7 @@ def to_netlist(form: BudaNetlist, arch: str | None = None) -> Netlist:
 def _with_settings(plain: Netlist, normal: BudaNetlist, written: BudaNetlist) -> Netlist:
     """The netlist with what else the form says: where a form derived from it would differ from the one that was written."""
     queues, graphs = instances_of(normal)
-    found = derived(plain, strict=False)
+    found = derived(plain, {})
     made = {op.name: op for graph in found.graphs.values() for op in graph.ops}
     given = {op.name: op for graph in written.graphs.values() for op in graph.ops}
 

@@ -15,8 +15,8 @@ from ttc.dialects.netlist.buda.scalars import flow, scalar
 
 FIRST = ("accumulate", "relu_en", "bias", "identity", "m_k", "u_kt", "dim", "type")
 """Attributes that stand before the others, in this order."""
-WIDTH = 136
-"""Characters of a line after which a list of addresses or settings is broken."""
+ALWAYS = ("prologue", "epilogue", "zero")
+"""Settings that are written where they are false, too."""
 
 
 def write_netlist(netlist: BudaNetlist) -> str:
@@ -32,7 +32,8 @@ def _lines(netlist: BudaNetlist) -> Iterator[str]:
         yield from _queues(netlist)
     if netlist.graphs:
         yield from ("", "graphs:")
-        for graph in netlist.graphs.values():
+        for index, graph in enumerate(netlist.graphs.values()):
+            yield from [""] if index else []
             yield from _graph(graph)
     if netlist.programs:
         yield from ("", "programs:")
@@ -125,7 +126,6 @@ def _graph(graph: BudaGraph) -> Iterator[str]:
         yield f"    input_count: {graph.input_count}"
     for op in graph.ops:
         yield f"    {scalar(op.name)}: {_entry(_op(op))}"
-    yield ""
 
 
 def _op(op: BudaOp) -> Iterator[tuple[str, str]]:
@@ -227,8 +227,9 @@ def _execute(graph: str, settings: tuple[QueueSetting, ...]) -> Iterator[str]:
         return
     yield f"execute: {{graph_name: {graph}, queue_settings: {{"
     for index, setting in enumerate(settings):
-        values = [(f.name, getattr(setting, f.name)) for f in fields(setting) if f.name not in ("queue", "lines")]
-        text = _entry([(name, _setting(value)) for name, value in values if value is not None])
+        values = {f.name: getattr(setting, f.name) for f in fields(setting) if f.name not in ("queue", "lines")}
+        values |= {name: "false" for name in ALWAYS if values[name] is None}
+        text = _entry([(name, _setting(value)) for name, value in values.items() if value is not None])
         yield f"          {scalar(setting.queue)}: {text}" + ("," if index < len(settings) - 1 else "}}")
 
 
