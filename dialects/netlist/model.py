@@ -55,8 +55,8 @@ class Blocking:
     A tensor of t x rows x cols tiles is spread over a grid; a core holds t steps of mblock[0] x mblock[1] macro blocks of
     ublock[0] x ublock[1] tiles (rows, columns).  order: `r` or `c`, of the ublocks in a macro block.
     A tensor streamed along its rows or columns has t = (its own t) * (steps it is cut into).
-    spread: rows and columns of equal parts of the grid, among which the tensor's t are dealt out in runs, row by row; the t of a core
-    is then that of its part.
+    spread: rows and columns of equal parts of the grid, among which the tensor's matrices (its t) are dealt out in runs, row by row; if
+    it has but one, its tile rows are.  The rest is then as if each part were a grid of its own.
     """
 
     t: int

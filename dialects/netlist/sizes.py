@@ -56,22 +56,31 @@ def steps_along(tiles: int, cores: int, block: int) -> int | None:
     return -(-tiles // (cores * block))
 
 
+def dealt(t: int, rows: int, parts: int) -> tuple[int, int]:
+    """Matrices and tile rows of one of several parts of a grid that share a tensor; no matrices if a part would have nothing."""
+    items = t if t > 1 else rows
+    share = -(-items // parts)
+    if (parts - 1) * share >= items > 0:
+        return 0, 0
+    return (share, rows) if t > 1 else (t, share)
+
+
 def streamed_t(tensor: TensorType, grid: tuple[int, int], blocking: Blocking) -> int | None:
     """The t that a blocking over a grid (rows, columns) must have to cover a tensor: its own t times the steps along rows and columns.
 
-    Where t is spread over parts of the grid, it is the t of a part.  Padding is what rounding up to whole blocks gives, and no more.
+    Where a tensor is spread over parts of the grid, it is the t of a part.  Padding is what rounding up to whole blocks gives, and no more.
     None if a core would lie outside the tensor altogether, or parts were not equal.
     """
     t, rows, columns = tensor.tile_dims()
     parts = blocking.spread
     if grid[0] % parts[0] or grid[1] % parts[1]:
         return None
-    slices = -(-t // (parts[0] * parts[1]))
-    if (parts[0] * parts[1] - 1) * slices >= t:
+    t, rows = dealt(t, rows, parts[0] * parts[1])
+    if t == 0:
         return None
     down = steps_along(rows, grid[0] // parts[0], blocking.mblock[0] * blocking.ublock[0])
     across = steps_along(columns, grid[1] // parts[1], blocking.mblock[1] * blocking.ublock[1])
-    return None if down is None or across is None else slices * down * across
+    return None if down is None or across is None else t * down * across
 
 
 def dst_limit(accumulate: str, chip: Chip) -> int:

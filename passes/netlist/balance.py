@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from ttc.dialects.netlist.model import Host
-from ttc.dialects.netlist.ops import GraphOp, NetlistOp, graphs_of
+from ttc.dialects.netlist.ops import GraphOp, NetlistOp, graphs_of, queues_of
 from ttc.passes.base import Pass, Rewriter, Unit
 from ttc.passes.netlist.nodes import Builder
 from ttc.passes.netlist.split_graph import Splitter
-from ttc.passes.netlist.view import main_op, own_buffers
+from ttc.passes.netlist.trial import Trial
+from ttc.passes.netlist.view import main_op
 from ttc.passes.tile_to_netlist.epochs import EFFORTS, Epoch, cut
 from ttc.passes.tile_to_netlist.grouping import is_tile_compute
 
@@ -41,7 +42,7 @@ class Balance(Pass):
               blocking = #netlist.blocking<t = 1, mblock = [1, 1], ublock = [1, 1]>,
               buffers = [#netlist.buffer<role = "in0", tiles = 1, tile_bytes = 4128, copies = 2>,
                          #netlist.buffer<role = "out", tiles = 1, tile_bytes = 4128, copies = 2>],
-              cycles = 283, place = #netlist.grid<row = 0, col = 0, rows = 1, cols = 2>, sym = "a", type = "map"}
+              cycles = 313, place = #netlist.grid<row = 0, col = 0, rows = 1, cols = 2>, sym = "a", type = "map"}
               : (!tile.tensor<"32x64xFloat32", "tiles(32, 32)">) -> !tile.tensor<"32x64xFloat32", "tiles(32, 32)"> {
           ^bb0(%a: !tile.tensor<"32x64xFloat32", "tiles(32, 32)">):
             %b = tile.map(%a) {fn = "relu"}
@@ -64,7 +65,8 @@ class Balance(Pass):
                 for op in graph.ops:
                     op.place = Host()
                 continue
-            epochs = cut(builder.problem(graph), EFFORTS[self.effort])
+            trial = Trial(unit, graph, graph.ops, queues_of(unit.module))
+            epochs = cut(builder.problem(graph), EFFORTS[self.effort], trial.judge)
             _assign(graph.ops, epochs, rewriter)
             if len(epochs) > 1 and rewriter.allow("cut-epochs", graph):
                 Splitter(unit.module, graph).split([len(e.ops) for e in epochs])
@@ -81,7 +83,7 @@ def _assign(ops: list[NetlistOp], epochs: list[Epoch], rewriter: Rewriter) -> No
         candidate = entry.candidate
         op.place = entry.place
         op.blocking = candidate.blocking
-        op.buffers = own_buffers(op, candidate.buffers)
+        op.buffers = entry.buffers
         op.inner = candidate.inner
         op.cycles = candidate.cycles
         rewriter.analysis(

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from math import inf, prod
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.targets import Target
 from ttc.dialects.netlist.model import Blocking, Buffer
-from ttc.dialects.netlist.sizes import WIDE_ACCUMULATE
+from ttc.dialects.netlist.sizes import WIDE_ACCUMULATE, dealt
 from ttc.passes.tile_to_netlist.buffers import MAX_INNER, REREADING, WHOLE_ROWS, WITH_WEIGHTS, Need, fill, tile_dims
 from ttc.passes.tile_to_netlist.costing import Costs, Template
 from ttc.passes.tile_to_netlist.limits import Limits
@@ -115,7 +116,7 @@ def find(subject: Subject, target: Target) -> Found:
     found: list[Candidate] = []
     refused: list[TooLarge] = []
     fitter = Fitter(subject, target, Costs(target), Template.of(subject.view))
-    for layout in layouts(tile_dims(subject.view.result), target, subject.limits):
+    for layout in chosen_layouts(tile_dims(subject.view.result), target, subject.limits):
         fits = fitter.fit(layout)
         if isinstance(fits, TooLarge):
             refused.append(fits)
@@ -170,20 +171,57 @@ class Layout:
 def layouts(dims: tuple[int, int, int], target: Target, limits: Limits) -> Iterator[Layout]:
     """Every useful way for a result to lie on a grid, upright or on its side.
 
-    dims: (t, rows, columns) of the result in tiles.  Buda's kernels pass through t in time, and cores have equal shares without padding;
-    others spread t over parts of the grid too.
+    dims: (t, rows, columns) of the result in tiles.  Buda's kernels pass through matrices in time, and cores have equal shares without
+    padding; others spread matrices over parts of the grid too, or the rows of one that has few columns.
     """
     height, width = target.grid or (0, 0)
-    longest, spreads = max(height, width), target.kernels == "fused"
-    shares = _splits if spreads else _even_splits
-    for parts, slices in _splits(dims[0], height * width) if spreads else ((1, dims[0]),):
-        for spread in _rectangles(parts, longest):
-            for down, share_rows in shares(dims[1], longest // spread[0]):
-                for across, share_cols in shares(dims[2], longest // spread[1]):
-                    rows, cols = spread[0] * down, spread[1] * across
-                    fits = (rows <= height and cols <= width) or (rows <= width and cols <= height)
-                    if fits and limits.allows((rows, cols), (height, width)):
-                        yield Layout(spread, rows, cols, (slices, share_rows, share_cols))
+    longest = max(height, width)
+    shares = _splits if target.kernels == "fused" else _even_splits
+    for spread, (slices, part_rows) in _spreads(dims, target):
+        for down, share_rows in shares(part_rows, longest // spread[0]):
+            for across, share_cols in shares(dims[2], longest // spread[1]):
+                rows, cols = spread[0] * down, spread[1] * across
+                fits = (rows <= height and cols <= width) or (rows <= width and cols <= height)
+                if fits and limits.allows((rows, cols), (height, width)):
+                    yield Layout(spread, rows, cols, (slices, share_rows, share_cols))
+
+
+def chosen_layouts(dims: tuple[int, int, int], target: Target, limits: Limits) -> list[Layout]:
+    """Of the layouts on as many cores those with the least to do for a core, the squarest first, if that is less than on fewer cores."""
+    by_cores: dict[int, list[Layout]] = {}
+    for layout in layouts(dims, target, limits):
+        by_cores.setdefault(layout.rows * layout.cols, []).append(layout)
+    found: list[Layout] = []
+    least: float = inf
+    for _, alike in sorted(by_cores.items()):
+        best = sorted(alike, key=_work_of)[: limits.layouts]
+        kept = [layout for layout in best if prod(layout.share) < least] or (best if limits.thorough else [])
+        found.extend(kept)
+        least = min(least, *(prod(layout.share) for layout in best))
+    return found
+
+
+def _work_of(layout: Layout) -> tuple[int, float, int]:
+    """Tiles of a core, how far its share is from a square, and rows of the grid."""
+    _, rows, cols = layout.share
+    return prod(layout.share), max(rows, cols) / min(rows, cols), layout.rows
+
+
+def _spreads(dims: tuple[int, int, int], target: Target) -> Iterator[tuple[tuple[int, int], tuple[int, int]]]:
+    """Rows and columns of parts that a result is spread over, and the matrices and tile rows of each part."""
+    height, width = target.grid or (0, 0)
+    longest = max(height, width)
+    t, rows, cols = dims
+    if target.kernels != "fused":
+        yield (1, 1), (t, rows)
+    elif t > 1:
+        for parts, slices in _splits(t, height * width):
+            yield from ((spread, (slices, rows)) for spread in _rectangles(parts, longest))
+    else:
+        for parts in range(1, longest // min(cols, longest) + 1 if rows > longest else 2):
+            share = dealt(t, rows, parts)
+            if share[0]:
+                yield (1, parts), share
 
 
 @lru_cache(maxsize=4096)
@@ -265,7 +303,7 @@ class Fitter:
         found: list[Candidate] = []
         least: TooLarge | None = None
         for family in _families(self.subject, share[1], share[2]):
-            if any(c.blocking.t == share[0] and not c.held_bytes for c in found) or (found and family[0].reread):
+            if found and (family[0].reread or not self.subject.limits.thorough or found[-1].blocking.t == share[0]):
                 break
             for way in family:
                 made = self.candidate(layout, way)

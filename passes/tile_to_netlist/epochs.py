@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 from math import inf
 
 import numpy as np
 
 from ttc.dialects.core.errors import Error
-from ttc.dialects.netlist.model import Grid
+from ttc.dialects.netlist.model import Buffer, Grid
 from ttc.passes.tile_to_netlist.blocking import Candidate
 from ttc.passes.tile_to_netlist.packing import Request, Shape, pack_requests
-from ttc.passes.tile_to_netlist.problem import Problem
+from ttc.passes.tile_to_netlist.problem import Problem, Traffic
 from ttc.passes.tile_to_netlist.sharing import Family, paced, priced
 
 
@@ -45,10 +45,11 @@ EFFORTS = (
 
 @dataclass(frozen=True)
 class Placed:
-    """An op in its epoch: how it runs, and where."""
+    """An op in its epoch: how it runs, where, and its L1 buffers, those for joined paths included."""
 
     candidate: Candidate
     place: Grid
+    buffers: tuple[Buffer, ...]
 
 
 @dataclass(frozen=True)
@@ -60,22 +61,27 @@ class Epoch:
     cycles: float
 
 
-def cut(problem: Problem, effort: Effort) -> list[Epoch]:
-    """Epochs of consecutive ops for the least estimated time of the run.
+Judge = Callable[[int, Sequence[Placed]], tuple[tuple[Placed, ...], float]]
+"""Number of the first op and ops of an epoch, packed -> the ops with their final buffers, and the cycles of the epoch."""
+
+
+def cut(problem: Problem, effort: Effort, judge: Judge | None = None) -> list[Epoch]:
+    """Epochs of consecutive ops for the least estimated time of the run.  judge: says what an epoch costs; None: the quick estimate.
 
     Dynamic programming over cut points.  The time of an epoch is at first that of the best sharing of cores by their number alone; where
     a cut is chosen its rectangles are packed, and the cuts are chosen anew with the time that this gives, until all chosen ones are packed.
     """
-    return _Search(problem, effort).run() if problem.nodes else []
+    return _Search(problem, effort, judge).run() if problem.nodes else []
 
 
 @dataclass
 class _Search:
     problem: Problem
     effort: Effort
+    judge: Judge | None
     families: list[Family] = field(default_factory=list)
     times: list[list[float]] = field(default_factory=list)
-    packed: dict[Hashable, tuple[Placed, ...] | None] = field(default_factory=dict)
+    packed: dict[Hashable, tuple[tuple[Placed, ...], float] | None] = field(default_factory=dict)
     exact: dict[tuple[int, int], tuple[Placed, ...]] = field(default_factory=dict)
 
     def run(self) -> list[Epoch]:
@@ -145,13 +151,20 @@ class _Search:
         traffic = self.problem.traffic(begin, end - begin)[-1]
         key = (tuple(node.kind for node in self.problem.nodes[begin:end]), traffic)
         if key not in self.packed:
-            self.packed[key] = self.pack(begin, end)
+            self.packed[key] = self.judged(begin, self.pack(begin, end), traffic)
         placed = self.packed[key]
         if placed is None:
             self.times[begin][end - begin - 1] = inf
             return
-        self.exact[window] = placed
-        self.times[begin][end - begin - 1] = self.problem.time([p.candidate for p in placed], traffic)
+        self.exact[window], self.times[begin][end - begin - 1] = placed
+
+    def judged(self, begin: int, placed: tuple[Placed, ...] | None, traffic: Traffic) -> tuple[tuple[Placed, ...], float] | None:
+        """Packed ops with the buffers and the time that the judge gives, or else by the estimate."""
+        if placed is None:
+            return None
+        if self.judge is not None:
+            return self.judge(begin, placed)
+        return placed, self.problem.time([p.candidate for p in placed], traffic)
 
     def pack(self, begin: int, end: int) -> tuple[Placed, ...] | None:
         """The first settings, best first, whose rectangles fit on the grid."""
@@ -189,7 +202,7 @@ class _Search:
         found = pack_requests(requests, *self.problem.grid)
         if found is None:
             return None
-        return tuple(Placed(options[i][number], place) for i, (number, place) in enumerate(found))
+        return tuple(Placed(options[i][number], place, options[i][number].buffers) for i, (number, place) in enumerate(found))
 
     def alternatives(self, number: int, chosen: Candidate) -> list[Candidate]:
         """The candidate, and others of its op that take no longer and few more cores, each of another shape."""

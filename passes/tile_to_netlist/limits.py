@@ -20,6 +20,7 @@ class Limits:
         start: row and column of the first core.
         transposed: whether the grid lies on its side.
         text: of the rules that ask for it.
+        layouts: ways to lie on as many cores that are looked at; thorough: whether what is hardly ever best is looked at too.
     """
 
     grid: tuple[int, int] | None = None
@@ -28,6 +29,8 @@ class Limits:
     start: tuple[int, int] | None = None
     transposed: bool | None = None
     text: str = ""
+    layouts: int = 3
+    thorough: bool = False
 
     def allows(self, grid: tuple[int, int], chip: tuple[int, int]) -> bool:
         """Whether a grid is as asked for, and lies on the chip where it is to start."""

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from math import prod
 
 from ttc.dialects.core.plain import Function, TensorType, Work
 from ttc.dialects.netlist.model import Blocking, Grid, Op
+from ttc.dialects.netlist.sizes import dealt
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,11 +99,13 @@ def share_of(result: TensorType, place: Grid, blocking: Blocking) -> tuple[Part,
     down_parts, across_parts = (max(n, 1) for n in blocking.spread)
     grid_rows, grid_cols = max(place.rows // down_parts, 1), max(place.cols // across_parts, 1)
     step_rows, step_cols = (blocking.mblock[i] * blocking.ublock[i] for i in (0, 1))
-    core_rows, core_cols = -(-rows // grid_rows), -(-cols // grid_cols)
+    part_t, part_rows = dealt(t, rows, down_parts * across_parts)
+    core_rows, core_cols = -(-part_rows // grid_rows), -(-cols // grid_cols)
     down, across = max(-(-core_rows // step_rows), 1), max(-(-core_cols // step_cols), 1)
-    return Part(min(core_rows / rows, 1.0), min(core_cols / cols, 1.0), 1.0 / (down_parts * across_parts)), Steps(down, across)
+    return Part(min(core_rows / rows, 1.0), min(core_cols / cols, 1.0), part_t / t), Steps(down, across)
 
 
+@lru_cache(maxsize=4096)
 def dims(type_: TensorType) -> tuple[int, int, int]:
     """(t, rows, columns) in tiles; tensors in rows count as if they lay in tiles of 32 x 32.  Never 0."""
     if type_.layout != "rows":

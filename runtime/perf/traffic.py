@@ -157,6 +157,8 @@ def senders(producer: Op, read: Read) -> int:
     rows, cols = producer.place.rows, producer.place.cols
     if read.gathered:
         return max(min(round(read.part.fraction * rows * cols), rows * cols), 1)
+    if producer.blocking is not None and dims(read.tensor)[0] == 1:  # parts that share the rows of one matrix
+        rows, cols = rows * producer.blocking.spread[1], max(cols // producer.blocking.spread[1], 1)
     return touched(rows, read.part.rows, dims(read.tensor)[1]) * touched(cols, read.part.cols, dims(read.tensor)[2])
 
 

@@ -82,3 +82,10 @@ def test_matrices_are_dealt_out_to_parts_of_the_grid(
     grid: tuple[int, int], spread: tuple[int, int], ublock: tuple[int, int], t: int | None
 ) -> None:
     assert streamed_t(tiled(12, 128, 64), grid, Blocking(t or 1, (1, 1), ublock, spread=spread)) == t
+
+
+def test_rows_of_one_matrix_are_dealt_out() -> None:
+    """100 tile rows over 4 parts of 5 x 2 cores: 25 rows a part, 5 a core."""
+    image = TensorType((1, 40, 80, 64), "Float16_b", "tiles(32, 32, 3)")
+    assert streamed_t(image, (5, 8), Blocking(1, (1, 1), (5, 1), spread=(1, 4))) == 1
+    assert streamed_t(image, (5, 8), Blocking(1, (1, 1), (2, 1), spread=(1, 4))) == 3

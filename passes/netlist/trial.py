@@ -1,0 +1,157 @@
+"""The time of an epoch before it is made: its ops, as they would be placed, costed by the performance model."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from math import inf
+
+from xdsl.ir import SSAValue
+
+from ttc.dialects.core.locations import source_names
+from ttc.dialects.core.plain import TensorType
+from ttc.dialects.core.to_plain import plain_block, plain_type
+from ttc.dialects.netlist.model import Graph, Grid, Netlist, Op, Queue
+from ttc.dialects.netlist.ops import GraphOp, NetlistOp, QueueOp, ReadOp
+from ttc.passes.base import Unit
+from ttc.passes.netlist.size_queues import spread
+from ttc.passes.netlist.view import own_buffers
+from ttc.passes.tile_to_netlist.epochs import Placed
+from ttc.passes.tile_to_netlist.forks import Member, buffered, lags
+from ttc.passes.tile_to_netlist.lower_to_netlist import chip
+from ttc.runtime.perf.epoch import GRANULES, EpochCost, epoch_cost
+from ttc.runtime.perf.rates import rates_of
+from ttc.runtime.perf.reads import reads_of
+from ttc.runtime.perf.traffic import Traffic
+
+MARGINS = (1.0, 2.0)
+"""Microbatches of room that buffers of shorter paths get on top of what waits there."""
+TOLERATED = 0.03
+"""Part of an interval that waiting for room may take before larger buffers are tried."""
+
+
+@dataclass
+class Trial:
+    """Epochs of one graph on trial.
+
+    Args:
+        unit: what is compiled.
+        graph: that is to be cut; ops: of it, in order.
+        given: queues by name.
+    """
+
+    unit: Unit
+    graph: GraphOp
+    ops: Sequence[NetlistOp]
+    given: dict[str, QueueOp]
+    plain: list[Op] = field(default_factory=list)
+    queues: dict[str, Queue] = field(default_factory=dict)
+    writes: dict[str, list[str]] = field(default_factory=dict)
+    last_reader: dict[str, int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.machine = chip(self.unit.target)
+        for number, op in enumerate(self.ops):
+            inputs = tuple(self.source(value) for value in op.operands)
+            self.plain.append(self.made(op, inputs))
+            self.queues[f"{op.sym}>"] = self.queue(f"{op.sym}>", "queue", plain_type(op.result.type), "dram")
+            for name in inputs:
+                self.last_reader[name] = number
+        for write in self.graph.writes:
+            if isinstance(write.value.owner, NetlistOp):
+                self.writes.setdefault(write.value.owner.sym, []).append(write.queue)
+                self.add_queue(write.queue, plain_type(write.value.type))
+
+    def source(self, value: SSAValue) -> str:
+        """The queue or op that a value comes from."""
+        owner = value.owner
+        if isinstance(owner, ReadOp):
+            self.add_queue(owner.queue, plain_type(value.type))
+            return owner.queue
+        return owner.sym if isinstance(owner, NetlistOp) else ""
+
+    def add_queue(self, name: str, tensor: TensorType) -> None:
+        """A queue of the module as it is going to lie."""
+        type_ = self.given[name].type if name in self.given else "queue"
+        self.queues.setdefault(name, self.queue(name, type_, tensor, "host" if tensor.layout == "rows" else "dram"))
+
+    def queue(self, name: str, type_: str, tensor: TensorType, space: str) -> Queue:
+        """A queue over all channels, as far as it has tiles."""
+        channels = self.unit.target.dram_channels
+        grid, blocking = ((1, 1), None) if tensor.layout == "rows" else spread(tensor, channels)
+        buffers = tuple((i % channels, 0) for i in range(grid[0] * grid[1]))
+        return Queue(name, "edge", type_, "", tensor, 1, space, 0, grid, blocking, buffers, 0)  # pyright: ignore[reportArgumentType]
+
+    def made(self, op: NetlistOp, inputs: tuple[str, ...]) -> Op:
+        """A plain op that stands nowhere yet."""
+        given = {"fidelity": op.fidelity, "intermediate": op.intermediate, "accumulate": op.accumulate}
+        settings = {name: value for name, value in given.items() if value is not None}
+        return Op(
+            op.sym, op.type, inputs, Grid(0, 0, 1, 1), None, plain_block(op.work.block), location=source_names(op.location), **settings
+        )
+
+    def judge(self, begin: int, placed: Sequence[Placed]) -> tuple[tuple[Placed, ...], float]:
+        """The ops with the buffers that joined paths need, and the cycles of their epoch, the switch to it included.
+
+        An epoch that would come to a standstill takes forever.
+        """
+        rates = rates_of(self.unit.target)
+        ops = self.placed_ops(begin, placed)
+        members = self.members(begin, ops)
+        best: tuple[tuple[Placed, ...], float] = tuple(placed), inf
+        for margin in MARGINS if any(lags(members)) else MARGINS[:1]:
+            buffers = buffered(members, margin)
+            cost = self.cost(begin, [replace(op, buffers=found) for op, found in zip(ops, buffers, strict=True)])
+            cycles = rates.switch_cycles + cost.cycles if cost.jam is None else inf
+            if cycles < best[1]:
+                best = tuple(replace(entry, buffers=found) for entry, found in zip(placed, buffers, strict=True)), cycles
+            if cost.stall < cost.interval * TOLERATED:
+                break
+        return best
+
+    def placed_ops(self, begin: int, placed: Sequence[Placed]) -> list[Op]:
+        """The plain ops of an epoch at their places; what comes from outside comes from queues."""
+        inside = {op.sym for op in self.ops[begin : begin + len(placed)]}
+        found: list[Op] = []
+        for number, entry in enumerate(placed, begin):
+            op, candidate = self.plain[number], entry.candidate
+            inputs = tuple(name if name in inside or name in self.queues else f"{name}>" for name in op.inputs)
+            buffers = own_buffers(self.ops[number], candidate.buffers)
+            found.append(replace(op, inputs=inputs, place=entry.place, blocking=candidate.blocking, buffers=buffers, inner=candidate.inner))
+        return found
+
+    def members(self, begin: int, ops: Sequence[Op]) -> list[Member]:
+        """The ops of an epoch as waiting depends on them."""
+        numbers = {op.name: number for number, op in enumerate(ops)}
+        found: list[Member] = []
+        for op in ops:
+            reads = [(source, i, read) for i, (source, read) in enumerate(zip(op.inputs, reads_of(op), strict=False)) if read is not None]
+            steps = op.blocking.t if op.blocking is not None else 1
+            lag = 1.0 / (min(steps, GRANULES) if any(read.part.whole for _, _, read in reads) else GRANULES)
+            free = self.unit.target.l1_usable_bytes - sum(b.size_bytes for b in op.buffers)
+            inner = tuple((numbers[source], i, read.tiles) for source, i, read in reads if source in numbers)
+            found.append(Member(inner, lag, op.blocking.tiles if op.blocking is not None else 1, op.buffers, free))
+        return found
+
+    def cost(self, begin: int, ops: Sequence[Op]) -> EpochCost:
+        """What the epoch of these ops costs, the switch to it not included."""
+        queues = dict(self.queues)
+        writes: list[tuple[str, str]] = []
+        for op in ops:
+            targets = list(self.writes.get(op.name, ()))
+            if self.last_reader.get(op.name, -1) >= begin + len(ops):
+                targets.append(f"{op.name}>")
+            for name in targets:
+                queues[name] = written(queues[name], op, self.unit.target.dram_channels)
+                writes.append((op.name, name))
+        graph = Graph("trial", 0, self.graph.input_count, tuple(ops), tuple(writes))
+        netlist = Netlist(self.machine, queues, {"trial": graph})
+        return epoch_cost([graph], Traffic(netlist), rates_of(self.unit.target), self.unit.target.arch)
+
+
+def written(queue: Queue, op: Op, channels: int) -> Queue:
+    """A queue that an op writes lies as the op computes, a buffer a core."""
+    if queue.location != "dram" or not isinstance(op.place, Grid):
+        return queue
+    buffers = tuple((i % channels, 0) for i in range(op.place.rows * op.place.cols))
+    return replace(queue, grid=(op.place.rows, op.place.cols), blocking=op.blocking, buffers=buffers)
