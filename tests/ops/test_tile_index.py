@@ -1,0 +1,55 @@
+"""tile.lookup against indexing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.ops.tile_cases import check_error, check_op, run_op
+from ttc.dialects.core.errors import Error
+from ttc.dialects.tile.index import LookupOp
+
+RNG = np.random.default_rng(36)
+TABLE = RNG.standard_normal((2, 32, 64)).astype(np.float32)
+NONE = 0xFFFFFFFF
+
+
+def attrs(**changes: Any) -> dict[str, Any]:
+    return {"rows": 128, "cores": 2, "count": 40, "t": 2} | changes
+
+
+def test_each_core_reads_its_tiles_one_after_another() -> None:
+    indices = RNG.integers(0, 64, (1, 64, 64)).astype(np.uint32)
+    indices[0, 0, 3] = NONE
+    expected = np.zeros((2, 128, 64), np.float32)
+    for core in range(2):
+        rows = indices[0, 32 * core : 32 * core + 32]
+        stream = np.concatenate([rows[:, :32].ravel(), rows[:, 32:].ravel()])[:40]
+        for i, index in enumerate(stream):
+            if index != NONE:
+                expected[:, 64 * core + i] = TABLE.reshape(64, 64)[index]
+    check_op(LookupOp, [TABLE, indices], attrs(), expected)
+
+
+def test_an_index_outside_the_table() -> None:
+    indices = np.full((1, 64, 32), 64, np.uint32)
+    with pytest.raises(Error) as error:
+        run_op(LookupOp, [TABLE, indices], attrs())
+    assert error.value.code == "E0802"
+
+
+@pytest.mark.parametrize(
+    ("shape", "changes", "code"),
+    [
+        ((1, 32, 32), {}, "E0401"),
+        ((64, 32), {}, "E0401"),
+        ((1, 64, 32), {"count": 1025}, "E0401"),
+        ((1, 64, 32), {"rows": 64}, "E0402"),
+        ((1, 64, 32), {"rows": 127}, "E0402"),
+        ((1, 64, 32), {"t": 1 << 40}, "E0402"),
+    ],
+)
+def test_what_does_not_fit(shape: tuple[int, ...], changes: dict[str, Any], code: str) -> None:
+    check_error(LookupOp, [TABLE.shape, shape], attrs(**changes), code)
