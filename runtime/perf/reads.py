@@ -247,6 +247,11 @@ def parts_embedding(item: Work, part: Part, steps: Steps, operands: list[TensorT
     return [Part(min(part.rows * share, 1.0), part.cols, 1.0), *(Part(part.rows, 1.0) for _ in operands[1:])]
 
 
+def parts_encoded_matmul(item: Work, part: Part, steps: Steps, operands: list[TensorType | None]) -> list[Part]:
+    """Distinct tiles and codes of the core's row; columns of the activations, all rows, as any may be selected."""
+    return [Part(part.rows, 1.0), Part(1.0, part.cols, 1.0, whole=True), Part(part.rows, 1.0)]
+
+
 def parts_depthwise(item: Work, part: Part, steps: Steps, operands: list[TensorType | None]) -> list[Part]:
     """All taps of the part's rows and columns; weights of its columns."""
     return [replace(part, t=1.0), *(Part(1.0, part.cols, 1.0, steps.down) for _ in operands[1:])]
@@ -271,8 +276,24 @@ def parts_slice(item: Work, part: Part, steps: Steps, operands: list[TensorType 
 
 
 def parts_view(item: Work, part: Part, steps: Steps, operands: list[TensorType | None]) -> list[Part]:
-    """A view that moves tiles between dimensions keeps how much a core holds."""
-    return [part for _ in operands]
+    """A view that moves tiles between dimensions keeps how much a core holds: what rows and columns cannot show is a part of t."""
+    source = operands[0]
+    if source is None or len(operands) > 1:
+        return [part for _ in operands]
+    t, rows, cols = dims(source)
+    own_rows, own_cols = max(part.rows, 1 / rows), max(part.cols, 1 / cols)
+    return [replace(part, rows=own_rows, cols=own_cols, t=min(max(part.fraction / (own_rows * own_cols), 1 / t), 1.0))]
+
+
+def parts_repeat(item: Work, part: Part, steps: Steps, operands: list[TensorType | None]) -> list[Part]:
+    """A part of what is repeated; all of it where the part is longer, and as often as the part has it."""
+    source = operands[0]
+    if source is None:
+        return [part]
+    ratios = [result / own for result, own in zip(dims(item.results[0]), dims(source), strict=True)]
+    t, rows, cols = (min(share * ratio, 1.0) for share, ratio in zip((part.t, part.rows, part.cols), ratios, strict=True))
+    times = part.fraction * ratios[0] * ratios[1] * ratios[2] / max(t * rows * cols, 1e-12)
+    return [replace(part, t=t, rows=rows, cols=cols, times=part.times * max(times, 1.0))]
 
 
 def _number(value: object, default: int) -> int:
@@ -280,7 +301,7 @@ def _number(value: object, default: int) -> int:
 
 
 _RULES: dict[str, Rule] = {name.removeprefix("parts_"): rule for name, rule in list(globals().items()) if name.startswith("parts_")}
-_RULES |= dict.fromkeys(("hslice", "hstack", "vslice", "vstack", "reshape", "relayout", "pad", "splice", "concat"), parts_view)
+_RULES |= dict.fromkeys(("hslice", "hstack", "vslice", "vstack", "reshape", "relayout", "pad", "retile", "splice", "concat"), parts_view)
 _RULES |= {
     "conv_transpose2d": parts_conv2d,
     "avg_pool2d": parts_max_pool2d,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from ttc.dialects.core.formats import format_named
 from ttc.dialects.core.plain import TensorType
@@ -15,6 +15,8 @@ from ttc.runtime.perf.reads import Read, dims, reads_of
 
 MAX_PACKET_BYTES = 8192
 """Of one transfer from or to DRAM: longer runs of tiles are cut."""
+MAX_STARTS = 256
+"""Parts of a tensor that are compared with the blocks of cores."""
 ROW_BYTES = 1024
 """Of a transfer of data in row layout, which comes row by row."""
 
@@ -162,10 +164,9 @@ def senders(producer: Op, read: Read) -> int:
     return touched(rows, read.part.rows, dims(read.tensor)[1]) * touched(cols, read.part.cols, dims(read.tensor)[2])
 
 
+@lru_cache(maxsize=1 << 14)
 def touched(cores: int, fraction: float, tiles: int) -> int:
-    """Cores along one side whose blocks a fraction of the tiles meets; one more where the borders of the two do not coincide."""
-    width = cores * fraction
-    least = max(-(-int(width * tiles + 0.5) // max(tiles, 1)), 1)
-    parts = round(1.0 / fraction)
-    aligned = parts % cores == 0 or cores % parts == 0
-    return min(least if aligned else least + 1, cores)
+    """Cores along one side whose blocks the widest part of so many tiles meets; parts as large as a fraction of them."""
+    block, part = -(-tiles // cores), max(round(tiles * fraction), 1)
+    starts = range(0, tiles, part) if tiles <= MAX_STARTS * part else range(0, MAX_STARTS * part, part)
+    return min(max((min(start + part, tiles) - 1) // block - start // block + 1 for start in starts), cores)

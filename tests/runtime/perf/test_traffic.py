@@ -57,7 +57,7 @@ def test_between_ops_data_passes_the_noc() -> None:
 
 @pytest.mark.parametrize(
     ("cores", "parts", "tiles", "met"),
-    [(4, 4, 8, 1), (4, 2, 8, 2), (4, 1, 8, 4), (2, 4, 8, 1), (3, 4, 12, 2), (4, 3, 12, 3), (1, 5, 10, 1)],
+    [(4, 4, 8, 1), (4, 2, 8, 2), (4, 1, 8, 4), (2, 4, 8, 1), (3, 4, 12, 2), (4, 3, 12, 2), (1, 5, 10, 1)],
 )
 def test_cores_that_a_part_lies_on(cores: int, parts: int, tiles: int, met: int) -> None:
     assert touched(cores, 1 / parts, tiles) == met
