@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 from ttc.dialects.netlist.model import Queue
 from ttc.runtime.golden.limits import Meter
 
+_CHUNK = 1 << 15
+"""Elements looked at together: what fits a cache."""
 Role = Literal["input", "output", "edge", "ram"]
 """Pushed by the host; popped by the host; left in a queue between graphs; contents of a ram that ops write."""
 
@@ -41,11 +43,15 @@ class Record:
     def add(self, entry: NDArray) -> None:
         """One more entry, [t, rows, columns]."""
         self.entries += 1
-        values = entry.astype(np.float64).ravel()
-        finite = values[np.isfinite(values)]
-        self.nonfinite += values.size - finite.size
-        if finite.size:
-            self._merge(finite)
+        elements = entry.reshape(-1)
+        for start in range(0, elements.size, _CHUNK):
+            values = elements[start : start + _CHUNK].astype(np.float64)
+            finite = np.isfinite(values)
+            if not finite.all():
+                self.nonfinite += values.size - int(finite.sum())
+                values = values[finite]
+            if values.size:
+                self._merge(values)
         if self.keep:
             self.meter.hold(entry.nbytes, self.queue.name)
             self.kept.append(entry)
@@ -75,7 +81,8 @@ class Record:
         mean = float(values.mean())
         total = self.finite + values.size
         distance = mean - self.mean
-        self.squares += float(np.square(values - mean).sum()) + distance * distance * self.finite * values.size / total
+        spread = values - mean
+        self.squares += float(np.dot(spread, spread)) + distance * distance * self.finite * values.size / total
         self.mean += distance * values.size / total
         self.finite = total
         self.low = min(self.low, float(values.min()))

@@ -58,14 +58,17 @@ class Ring:
         self._slots[slot] = entry
 
     def read(self, pointer: int) -> NDArray:
-        """The entry at a pointer; the host pushes until it is there.  Raises E0804 if it is not."""
+        """The entry at a pointer; the host pushes until it is there.  Raises E0804 if it is not.
+
+        A graph that takes more inputs than a queue of the host has entries goes round the ring again.
+        """
         ahead = (pointer - self.read_pointer) % (2 * self.queue.entries)
+        if self._source is not None:
+            ahead %= self.queue.entries
         if ahead >= self.queue.entries:
             message = f"queue '{self.name}' of {self.queue.entries} entries is read at {pointer}, with rd_ptr_global at {self.read_pointer}"
             raise Error("E0804", message, hint="an entry can be read from rd_ptr_global up to `entries` less one after it")
-        while self._source is not None and self.occupied <= ahead:
-            self._numbers[self._next_slot()] = self.pushed
-            self.pushed += 1
+        self._fill(ahead + 1)
         found = self._entry(pointer % self.queue.entries)
         if self.occupied <= ahead or found is None:
             message = f"queue '{self.name}' is read at {pointer} while it holds {self.occupied} entries from {self.read_pointer}"
@@ -85,12 +88,20 @@ class Ring:
         self.move_to(pointer)
 
     def move_to(self, pointer: int) -> None:
-        """Give up the entries before a pointer; a pointer that lies behind is taken as it is.  Raises E0804."""
+        """Give up the entries before a pointer, which the host pushes if they are not there yet.
+
+        A pointer that lies behind is taken as it is; where that leaves the pointers further apart than a ring can be, the host goes on
+        from there.  Raises E0804 for a negative pointer.
+        """
         pointer = self._wrapped(pointer)
         distance = (pointer - self.read_pointer) % (2 * self.queue.entries)
+        if distance <= self.queue.entries:
+            self._fill(distance)
         if distance <= self.occupied:
             self.pop(distance)
         self.read_pointer = pointer
+        if self._source is not None and self.occupied > self.queue.entries:
+            self.write_pointer = pointer
 
     def pop(self, count: int) -> None:
         """Give up the oldest entries.  Raises E0804 if there are fewer."""
@@ -138,6 +149,12 @@ class Ring:
         self._forget(slot)
         self.write_pointer = self._moved(self.write_pointer, 1)
         return slot
+
+    def _fill(self, count: int) -> None:
+        """Let the host push until the ring holds so many entries."""
+        while self._source is not None and self.occupied < count:
+            self._numbers[self._next_slot()] = self.pushed
+            self.pushed += 1
 
     def _entry(self, slot: int) -> NDArray | None:
         number = self._numbers.get(slot)

@@ -315,16 +315,18 @@ def test_a_queue_may_change_what_it_is_given():
     np.testing.assert_array_equal(found(run, "output")["y"], np.stack([x[:, 0, :, :32], x[:, 0, :, 32:]], axis=1))
 
 
-def test_too_few_entries_for_what_a_graph_takes():
+def test_a_graph_that_takes_more_than_a_queue_holds():
     text = netlist(
-        queue("x", "HOST", entries=2) + queue("y", "n", at=1),
-        graph("g", op("n", "nop", ["x"]), input_count=3),
-        program("p", "var: {$l: 0, $g: 0}", execute("g", x=streamed())),
+        queue("x", "HOST", entries=2) + queue("e", "n", entries=2, at=1) + queue("y", "m", at=2),
+        graph("g", op("n", "nop", ["x"]), input_count=3) + graph("h", op("m", "nop", ["e"]), input_count=3),
+        program("p", "var: {$l: 0, $g: 0}", execute("g", x=streamed()), execute("h", e=streamed())),
     )
-    with pytest.raises(Error) as failure:
-        session(text, {"x": drawn(3)}).run("p")
-    assert failure.value.code == "E0804"
+    with pytest.raises(Error, match="all its 2 entries are taken") as failure:
+        session(text).run("p")
     assert failure.value.where == "graph 'g'"
+    run = session(text.replace("e: {type: queue, input: n, entries: 2", "e: {type: queue, input: n, entries: 4"), {"x": drawn(2)})
+    run.run("p")
+    np.testing.assert_array_equal(found(run, "output")["y"], drawn(2)[[0, 1, 0]])
 
 
 @pytest.mark.parametrize(
