@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from xdsl.dialects.builtin import ModuleOp
 
-from ttc.dialects.netlist.ops import ProgramOp, QueueOp, graphs_of, programs_of, queues_of
+from ttc.dialects.netlist.model import Host
+from ttc.dialects.netlist.ops import GraphOp, ProgramOp, QueueOp, graphs_of, programs_of, queues_of
 
 STORED = ("parameter", "constant", "state")
 """Kinds of queues that hold their value all the time."""
@@ -60,13 +61,30 @@ def epochs_of(module: ModuleOp) -> dict[str, list[int]]:
     return found
 
 
+def rounds_of(module: ModuleOp) -> dict[str, int]:
+    """How often loops run each graph in a call, as far as their counts are numbers; the most of all programs."""
+    found: dict[str, int] = {}
+    for program in programs_of(module).values():
+        counts = [1]
+        for step in program.instructions():
+            if step.opcode == "loop":
+                counts.append(counts[-1] * (step.args[0] if isinstance(step.args[0], int) else 1))
+            elif step.opcode == "endloop" and len(counts) > 1:
+                counts.pop()
+            elif step.opcode == "execute":
+                found[str(step.args[0])] = max(found.get(str(step.args[0]), 1), counts[-1])
+    return found
+
+
 def lifetimes(module: ModuleOp, *, static_ports: bool = False) -> dict[str, Span | None]:
     """First and last epoch in which each queue must hold its value; None: always.
 
     Parameters, constants and states hold theirs always.  So do queues between chips, each of which goes at its own pace; and inputs
-    and outputs if `static_ports`.  Otherwise an input is held from the start of its program, an output to its end.
+    and outputs if `static_ports`, and what is held while the host computes, whose part of a Buda netlist lies between its programs.
+    Otherwise an input is held from the start of its program, an output to its end.
     """
     spans: dict[str, Span] = {}
+    across: set[str] = set()
     graphs = graphs_of(module)
     for program in programs_of(module).values():
         line = timeline(program)
@@ -81,11 +99,17 @@ def lifetimes(module: ModuleOp, *, static_ports: bool = False) -> dict[str, Span
             epochs = uses.get(name, [0])
             first, last = line.stretched(min(epochs), max(epochs), outside=outside)
             span = (0 if name in inputs else first, end if name in outputs else last)
+            if any(span[0] <= epoch <= span[1] and _on_host(graphs[graph]) for epoch, graph in enumerate(line.graphs)):
+                across.add(name)
             before = spans.get(name, span)
             spans[name] = (min(before[0], span[0]), max(before[1], span[1]))
-    between = _between_chips(module)
+    always = _between_chips(module) | (across if static_ports else set[str]())
     kept = (*STORED, "input", "output") if static_ports else STORED
-    return {name: None if queue.kind in kept or name in between else spans.get(name, (0, 0)) for name, queue in queues_of(module).items()}
+    return {name: None if queue.kind in kept or name in always else spans.get(name, (0, 0)) for name, queue in queues_of(module).items()}
+
+
+def _on_host(graph: GraphOp) -> bool:
+    return any(isinstance(op.place, Host) for op in graph.ops)
 
 
 def _between_chips(module: ModuleOp) -> set[str]:
