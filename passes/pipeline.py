@@ -8,6 +8,7 @@ from ttc.dialects.core.queue_rules import QueueRule
 from ttc.dialects.core.targets import Target
 from ttc.passes.base import Pass
 from ttc.passes.netlist.allocate_memory import AllocateMemory
+from ttc.passes.netlist.assign_chips import AssignChips
 from ttc.passes.netlist.balance import Balance
 from ttc.passes.netlist.size_queues import SizeQueues
 from ttc.passes.nn.canonicalize import Canonicalize
@@ -50,6 +51,7 @@ def stages(
     rules: tuple[Rule, ...] = (),
     dram_placement: str = DRAM_PLACEMENTS[0],
     queue_rules: tuple[QueueRule, ...] = (),
+    chips: tuple[int, ...] = (0,),
 ) -> dict[str, list[Pass]]:
     """Passes of the stages that have passes, in order.
 
@@ -60,6 +62,7 @@ def stages(
         rules: of precision, for single ops.
         dram_placement: how DRAM channels are chosen.
         queue_rules: memory, channels and chips that the user wants for queues.
+        chips: that programs are spread over, each linked to the next.
     """
     if target.is_host and precision == "bfloat16":
         format = "Float16_b"
@@ -101,5 +104,5 @@ def stages(
             *expansion,
             FuseEltwise(),
         ],
-        "netlist": [LowerToNetlist(precision, rules), Balance(), SizeQueues(queue_rules), memory],
+        "netlist": [LowerToNetlist(precision, rules), AssignChips(chips), Balance(), SizeQueues(queue_rules), memory],
     }

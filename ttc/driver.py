@@ -60,7 +60,7 @@ def compile_path(path: Path, options: CompileOptions, instruments: Sequence[Inst
     if options.dump is not None:
         require_folder(options.dump)
     if "target" in options.given:
-        configured(load_target(options.target), options)
+        used_chips(configured(load_target(options.target), options), options)
     timing = Timing()
     source = open_source(path, options)
     return compile_source(source, options, instruments, timing)
@@ -94,12 +94,24 @@ def compile_source(source: Source, options: CompileOptions, instruments: Sequenc
 
 
 def configured(target: Target, options: CompileOptions) -> Target:
-    """The machine with the kernels that an option asks for, without the rows of cores that another takes off it.  Raises E0101."""
+    """The machine with the kernels that an option asks for, the chips of a cluster, without rows of cores taken off it.  Raises E0101."""
     if options.kernels is not None:
         if target.is_host and options.kernels != target.kernels:
             raise Error("E0101", f"target '{target.name}' has no kernel set '{options.kernels}'", hint=f"it has '{target.kernels}'")
         target = replace(target, kernels=options.kernels)
+    for cluster in options.cluster:
+        target = cluster.of_target(target)
     return target if options.harvested_rows is None else harvest(target, parse_rows(options.harvested_rows))
+
+
+def used_chips(target: Target, options: CompileOptions) -> tuple[int, ...]:
+    """The chips that a program is spread over, each linked to the next.  Raises E0101 if there are not as many."""
+    from ttc.dialects.core.clusters import chips_in_a_row
+
+    cluster = options.cluster[0] if options.cluster else None
+    if cluster is None:
+        return chips_in_a_row(target, options.chips or 1)
+    return chips_in_a_row(target, options.chips or len(cluster.chips), cluster.mmio, cluster.chips)
 
 
 def _machine(module: ModuleOp, asked: str | None, name: str) -> Target:
@@ -136,7 +148,9 @@ def _begin(source: Source, unit: Unit, watchers: Sequence[Instrument]) -> None:
 
 
 def _run(unit: Unit, done: str, options: CompileOptions, watchers: Sequence[Instrument]) -> None:
-    pipeline = stages(unit.target, options.storage_format, options.precision, options.rules, options.dram_placement or DRAM_PLACEMENTS[0])
+    placement = options.dram_placement or DRAM_PLACEMENTS[0]
+    chips = used_chips(unit.target, options)
+    pipeline = stages(unit.target, options.storage_format, options.precision, options.rules, placement, chips=chips)
     for stage in ("nn", "tile", "netlist"):
         if STAGES.index(done) < STAGES.index(stage) <= STAGES.index(options.to):
             run_stage(stage, pipeline[stage], unit, watchers)

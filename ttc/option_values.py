@@ -5,9 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ttc.dialects.core.errors import nearest
+
+if TYPE_CHECKING:
+    from ttc.dialects.core.clusters import Cluster
 
 Shape = tuple[int, ...]
 
@@ -129,3 +132,14 @@ def level(last: int) -> Callable[[Any], int]:
         return int(raw)
 
     return read
+
+
+def cluster(raw: Any) -> tuple[Cluster, ...]:
+    """A cluster from the path of its file, or from the text that IR and archives record.  Raises E0101, E0102."""
+    from ttc.dialects.core.clusters import Cluster, read_cluster
+
+    if isinstance(raw, str | Path):
+        return (read_cluster(path(raw)),)
+    if not isinstance(raw, list | tuple) or len(raw) > 1:
+        raise ValueError("it takes a file")
+    return tuple(item if isinstance(item, Cluster) else Cluster.of_text(text(item)) for item in raw)

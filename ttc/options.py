@@ -19,6 +19,7 @@ from ttc.option_values import Shape, read_shapes, shapes_text
 from ttc.rules import RULES_KEY, read_rules
 
 if TYPE_CHECKING:
+    from ttc.dialects.core.clusters import Cluster
     from ttc.dialects.core.precision import Rule
 
 STAGES = ("import", "nn", "tile", "netlist", "tti")
@@ -130,6 +131,12 @@ class CompileOptions(Options):
         "|".join(FIDELITIES),
         choices=FIDELITIES,
         in_result=True,
+    )
+    chips: int | None = option(
+        None, "Chips to spread a program over; default: one, or all of a cluster.", takes.integer(1), "N", in_result=True
+    )
+    cluster: tuple[Cluster, ...] = option(
+        (), "File that describes chips and the Ethernet links between them.", takes.cluster, "FILE.yaml", in_result=True
     )
     dram_placement: str | None = option(
         None,

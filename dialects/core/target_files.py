@@ -47,16 +47,17 @@ def read_fields(path: str) -> tuple[dict[str, Any], int | None]:
     E0101 for a field of an SoC descriptor that is missing, unknown or out of its range, and for a cluster.
     """
     file = Path(path)
-    raw = _document(file)
+    raw = read_document(file)
     if any(key in raw for key in CLUSTER):
-        raise Error("E0101", "it describes a cluster, not a chip", where=path, hint="give the descriptor of one chip")
+        raise Error("E0101", "it describes a cluster, not a chip", where=path, hint="a cluster goes with --cluster")
     name = re.sub(r"[^A-Za-z0-9_.+-]", "_", file.stem)[:64].lstrip(".+-") or "file"
     if soc.is_soc(raw):
         return soc.fields_of(raw, name, path)
     return {"name": name, "chips": 1} | raw, None
 
 
-def _document(file: Path) -> dict[Any, Any]:
+def read_document(file: Path) -> dict[Any, Any]:
+    """The mapping that a descriptor file holds.  Raises E0102 for a file that cannot be read, is too large or holds no such thing."""
     try:
         if not stat.S_ISREG(file.stat().st_mode):  # a pipe would never end
             raise Error("E0102", f"{file} is not a regular file")

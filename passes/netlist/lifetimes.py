@@ -89,6 +89,7 @@ def lifetimes(module: ModuleOp, *, static_ports: bool = False) -> dict[str, Span
     for program in programs_of(module).values():
         line = timeline(program)
         end = max(len(line.graphs) - 1, 0)
+        hosted = [epoch for epoch, name in enumerate(line.graphs) if static_ports and _on_host(graphs[name])]
         uses: dict[str, list[int]] = {}
         for epoch, name in enumerate(line.graphs):
             for port in (*graphs[name].reads, *graphs[name].writes):
@@ -99,11 +100,11 @@ def lifetimes(module: ModuleOp, *, static_ports: bool = False) -> dict[str, Span
             epochs = uses.get(name, [0])
             first, last = line.stretched(min(epochs), max(epochs), outside=outside)
             span = (0 if name in inputs else first, end if name in outputs else last)
-            if any(span[0] <= epoch <= span[1] and _on_host(graphs[graph]) for epoch, graph in enumerate(line.graphs)):
+            if any(span[0] <= epoch <= span[1] for epoch in hosted):
                 across.add(name)
             before = spans.get(name, span)
             spans[name] = (min(before[0], span[0]), max(before[1], span[1]))
-    always = _between_chips(module) | (across if static_ports else set[str]())
+    always = _between_chips(module) | across
     kept = (*STORED, "input", "output") if static_ports else STORED
     return {name: None if queue.kind in kept or name in always else spans.get(name, (0, 0)) for name, queue in queues_of(module).items()}
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from xdsl.dialects.builtin import ModuleOp
+
 from ttc.dialects.core.errors import Error, nearest
 from ttc.dialects.core.locations import source_names
 from ttc.dialects.core.plain import TensorType
@@ -15,6 +17,7 @@ from ttc.dialects.netlist.model import Blocking, Grid
 from ttc.dialects.netlist.ops import GraphOp, NetlistOp, QueueOp, graphs_of, queues_of
 from ttc.dialects.netlist.sizes import queue_buffer_bytes
 from ttc.passes.base import Pass, Rewriter, Unit
+from ttc.passes.netlist.lifetimes import rounds_of
 from ttc.passes.tile_to_netlist.blocking import splits
 from ttc.passes.tile_to_netlist.lower_to_netlist import chip
 
@@ -48,7 +51,7 @@ class SizeQueues(Pass):
         machine = chip(unit.target)
         graphs = list(graphs_of(unit.module).values())
         writers = {write.queue: write.value.owner for graph in graphs for write in graph.writes}
-        counts, homes = _counts(graphs), _homes(graphs)
+        counts, homes = _counts(unit.module), _homes(graphs)
         queues = queues_of(unit.module)
         _check_rules(self.rules, queues)
         for name, queue in queues.items():
@@ -63,13 +66,27 @@ class SizeQueues(Pass):
             rewriter.report.rewrites["size-queue"] += 1
 
 
-def _counts(graphs: list[GraphOp]) -> dict[str, int]:
-    """Microbatches that pass through each queue in a call."""
-    counts: dict[str, int] = {}
-    for graph in graphs:
+def _counts(module: ModuleOp) -> dict[str, int]:
+    """Entries of each queue.
+
+    The host fills and reads a queue once a call: it holds what passes in all rounds of the loops around its graphs.  An edge holds what
+    one round passes, and of each round by which a chip may be ahead of the one that reads it.
+    """
+    graphs = graphs_of(module)
+    turns = rounds_of(module)
+    stage = {chip: number for number, chip in enumerate(dict.fromkeys(graph.chip for graph in graphs.values()))}
+    ends: dict[str, set[int]] = {}
+    counts: dict[str, tuple[int, int]] = {}
+    for name, graph in graphs.items():
         for port in (*graph.reads, *graph.writes):
-            counts[port.queue] = max(counts.get(port.queue, 1), graph.input_count)
-    return counts
+            ends.setdefault(port.queue, set()).add(stage[graph.chip])
+            count, most = counts.get(port.queue, (1, 1))
+            counts[port.queue] = max(count, graph.input_count), max(most, turns.get(name, 1))
+    edges = {name for name, queue in queues_of(module).items() if queue.kind == "edge"}
+    return {
+        name: count * (min(most, max(ends[name]) - min(ends[name]) + 1) if name in edges else most)
+        for name, (count, most) in counts.items()
+    }
 
 
 def _homes(graphs: list[GraphOp]) -> dict[str, int]:

@@ -8,7 +8,8 @@ queues while the device runs.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import groupby
 
 from ttc.dialects.core.errors import Error, nearest
 from ttc.dialects.core.formats import format_named
@@ -179,6 +180,39 @@ def _joined(graphs: Sequence[Graph], graph: Graph) -> bool:
     return graph.epoch is not None and graph.epoch == graphs[0].epoch and graph.chip not in {other.chip for other in graphs}
 
 
+@dataclass
+class _Clock:
+    """When chips become free, and when queues have been written."""
+
+    netlist: Netlist
+    rates: Rates
+    free: dict[int, float] = field(default_factory=dict)
+    written: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def end(self) -> float:
+        """When all chips are free."""
+        return max(self.free.values(), default=0.0)
+
+    def cycles(self, epoch: EpochCost) -> float:
+        """What an epoch takes with the switch to it."""
+        return epoch.cycles + (self.rates.switch_cycles if any(op.cores for op in epoch.ops) else 0.0)
+
+    def run(self, graphs: Sequence[Graph], epoch: EpochCost) -> float:
+        """Run an epoch when its chips are free and what it reads is written; returns when it starts."""
+        reads = {name for graph in graphs for op in graph.ops for name in op.inputs if name in self.netlist.queues}
+        start = max([self.free.get(chip, 0.0) for chip in epoch.chips] + [self.written.get(name, 0.0) for name in reads], default=0.0)
+        end = start + self.cycles(epoch)
+        self.free |= dict.fromkeys(epoch.chips, end)
+        self.written |= {queue: end for graph in graphs for _, queue in graph.writes}
+        return start
+
+    def wait(self, cycles: float) -> None:
+        """Let time pass."""
+        self.free = {chip: time + cycles for chip, time in self.free.items()}
+        self.written = {name: time + cycles for name, time in self.written.items()}
+
+
 # ---- the run -----------------------------------------------------------------------------------------------------------------------------
 
 
@@ -239,24 +273,26 @@ class _Run:
         )
 
     def schedule(self, epochs: Sequence[EpochCost], uses: Sequence[int]) -> tuple[list[Execution], float]:
-        """When each epoch starts, and the cycle at which the last one ends, loops included."""
-        free: dict[int, float] = {}
-        written: dict[str, float] = {}
+        """When each epoch starts, and the cycle at which the last one ends, loops included.
+
+        Epochs that run equally often form a loop.  Its first rounds are followed one by one; a chip begins its part of the next round when
+        it is through with that of the last.  The rounds after these take as long as the last that was followed.
+        """
+        clock = _Clock(self.netlist, self.rates)
         found: list[Execution] = []
-        extra = 0.0
-        for (graphs, times), use in zip(self.groups, uses, strict=True):
-            epoch = epochs[use]
-            reads = {name for graph in graphs for op in graph.ops for name in op.inputs if name in self.netlist.queues}
-            start = max([free.get(chip, 0.0) for chip in epoch.chips] + [written.get(name, 0.0) for name in reads], default=0.0)
-            cycles = epoch.cycles + (self.rates.switch_cycles if any(op.cores for op in epoch.ops) else 0.0)
-            found.append(Execution(use, start, cycles, times))
-            for chip in epoch.chips:
-                free[chip] = start + cycles
-            for graph in graphs:
-                for _, queue in graph.writes:
-                    written[queue] = start + cycles
-            extra += cycles * (times - 1)
-        return found, max(free.values(), default=0.0) + extra
+        entries = list(zip(self.groups, uses, strict=True))
+        for times, members in groupby(entries, key=lambda entry: entry[0][1]):
+            loop = [(graphs, epochs[use], use) for (graphs, _), use in members]
+            found += [Execution(use, clock.run(graphs, epoch), clock.cycles(epoch), times) for graphs, epoch, use in loop]
+            chips = len({chip for _, epoch, _ in loop for chip in epoch.chips})
+            followed, before, end = min(times, chips + 2), clock.end, clock.end
+            for _ in range(followed - 1):
+                before = clock.end
+                for graphs, epoch, _ in loop:
+                    clock.run(graphs, epoch)
+                end = clock.end
+            clock.wait((times - followed) * (end - before))
+        return found, clock.end
 
     def samples(self, epochs: Sequence[EpochCost], uses: Sequence[int]) -> int:
         """Samples of a call: the first dimension of what is streamed, or else of the first input; microbatches if no shape is known."""

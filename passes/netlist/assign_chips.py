@@ -1,0 +1,248 @@
+"""Spreading a program over several chips: a pipeline of stages, each on a chip of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
+from typing import ClassVar
+
+from ttc.dialects.core.errors import Error, nearest
+from ttc.dialects.core.locations import source_names
+from ttc.dialects.netlist.ops import ExecuteOp, LoopOp, NetlistOp, ProgramOp, graphs_of, programs_of, queues_of
+from ttc.passes.base import Pass, Rewriter, Unit
+from ttc.passes.netlist.chip_queues import ChipQueues, on_host
+from ttc.passes.netlist.chip_stages import balanced, rounds
+from ttc.passes.netlist.nodes import Builder
+from ttc.passes.netlist.split_graph import Splitter
+from ttc.passes.tile_to_netlist.epochs import EFFORTS, cut
+from ttc.passes.tile_to_netlist.problem import Node, Problem
+from ttc.runtime.perf.rates import rates_of
+
+
+@dataclass(frozen=True)
+class AssignChips(Pass):
+    """Cut the device ops of a program into consecutive stages, one for each chip, that take about as long by the estimate of placement.
+
+    Graphs are cut where stages meet; what crosses goes through a queue on the chip that reads it, written over Ethernet.  Constants lie
+    on every chip that reads them.  A batch that is streamed passes in rounds: the program runs its graphs in a loop, so that each chip
+    works on another part of the batch.
+
+    Before:
+        netlist.queue() {kind = "input", sym = "x", tensor = !tile.tensor<"32x64xFloat32", "tiles(32, 32)">, type = "queue"} : () -> ()
+        netlist.queue() {kind = "output", sym = "y", tensor = !tile.tensor<"32x64xFloat32", "tiles(32, 32)">, type = "queue"} : () -> ()
+        netlist.graph() {chip = 0, input_count = 1, sym = "g"} : () -> () {
+          %x = netlist.read() {queue = "x"} : () -> !tile.tensor<"32x64xFloat32", "tiles(32, 32)">
+          %y = netlist.op(%x) {sym = "a", type = "map"}
+              : (!tile.tensor<"32x64xFloat32", "tiles(32, 32)">) -> !tile.tensor<"32x64xFloat32", "tiles(32, 32)"> {
+          ^bb0(%a: !tile.tensor<"32x64xFloat32", "tiles(32, 32)">):
+            %b = tile.map(%a) {fn = "relu"}
+                : (!tile.tensor<"32x64xFloat32", "tiles(32, 32)">) -> !tile.tensor<"32x64xFloat32", "tiles(32, 32)">
+            netlist.yield(%b) : (!tile.tensor<"32x64xFloat32", "tiles(32, 32)">) -> ()
+          }
+          netlist.write(%y) {queue = "y"} : (!tile.tensor<"32x64xFloat32", "tiles(32, 32)">) -> ()
+        }
+        netlist.program() {sym = "p"} : () -> () {
+          netlist.execute() {graph = "g"} : () -> ()
+        }
+    After:
+        netlist.queue() {kind = "input", sym = "x", tensor = !tile.tensor<"32x64xFloat32", "tiles(32, 32)">, type = "queue"} : () -> ()
+        netlist.queue() {kind = "output", sym = "y", tensor = !tile.tensor<"32x64xFloat32", "tiles(32, 32)">, type = "queue"} : () -> ()
+        netlist.graph() {chip = 1, input_count = 1, sym = "g"} : () -> () {
+          %x = netlist.read() {queue = "x"} : () -> !tile.tensor<"32x64xFloat32", "tiles(32, 32)">
+          %y = netlist.op(%x) {sym = "a", type = "map"}
+              : (!tile.tensor<"32x64xFloat32", "tiles(32, 32)">) -> !tile.tensor<"32x64xFloat32", "tiles(32, 32)"> {
+          ^bb0(%a: !tile.tensor<"32x64xFloat32", "tiles(32, 32)">):
+            %b = tile.map(%a) {fn = "relu"}
+                : (!tile.tensor<"32x64xFloat32", "tiles(32, 32)">) -> !tile.tensor<"32x64xFloat32", "tiles(32, 32)">
+            netlist.yield(%b) : (!tile.tensor<"32x64xFloat32", "tiles(32, 32)">) -> ()
+          }
+          netlist.write(%y) {queue = "y"} : (!tile.tensor<"32x64xFloat32", "tiles(32, 32)">) -> ()
+        }
+        netlist.program() {sym = "p"} : () -> () {
+          netlist.execute() {graph = "g"} : () -> ()
+        }
+    Missed:
+        a program that has states stays on the first chip; one of fewer ops than chips leaves chips without work.
+
+    Args:
+        chips: in the order of the stages, each linked to the next.
+        breaks: patterns of names of ops that must begin a chip.
+    """
+
+    name: ClassVar[str] = "assign-chips"
+    chips: tuple[int, ...] = (0,)
+    breaks: tuple[str, ...] = ()
+
+    def apply(self, unit: Unit, rewriter: Rewriter) -> None:
+        if unit.target.is_host:
+            return
+        for program in programs_of(unit.module).values():
+            _Assigner(unit, self, rewriter, program).assign()
+        if len(self.chips) > 1:
+            rewriter.report.rewrites["part-queue"] += ChipQueues(unit.module).part()
+
+
+@dataclass
+class _Assigner:
+    """Spreads one program."""
+
+    unit: Unit
+    options: AssignChips
+    rewriter: Rewriter
+    program: ProgramOp
+
+    def __post_init__(self) -> None:
+        graphs = graphs_of(self.unit.module)
+        executed = dict.fromkeys(op.graph for op in self.program.walk() if isinstance(op, ExecuteOp))
+        self.executed = [graphs[name] for name in executed]
+        self.graphs = [graph for graph in self.executed if not on_host(graph)]
+        self.ops = [op for graph in self.graphs for op in graph.ops]
+
+    def assign(self) -> None:
+        """Give every device graph of the program its chip, cut where stages meet."""
+        chips, breaks = self.options.chips, self.breaks()
+        for graph in self.graphs:
+            graph.chip = chips[0]
+        if len(chips) == 1 or len(self.ops) < 2:
+            return
+        if self.has_states():
+            self.rewriter.missed(self.program, f"stays on chip {chips[0]}: it has states, which lie on one chip")
+            return
+        builder = Builder(self.unit)
+        problems = [builder.problem(graph) for graph in self.graphs]
+        times = _Times(problems)
+        sizes, found = balanced(times.weights(), len(chips), breaks, times.stage)
+        if len(sizes) < len(chips):
+            self.rewriter.missed(self.program, f"{len(chips) - len(sizes)} of {len(chips)} chips have no work: it has {len(self.ops)} ops")
+        self.cut(sizes)
+        self.stream(found, times.switches(sizes))
+        self.remark(sizes, found)
+
+    def has_states(self) -> bool:
+        """Whether the program reads or updates states."""
+        queues = queues_of(self.unit.module)
+        ports = [port.queue for graph in self.executed for port in (*graph.reads, *graph.writes)]
+        return any(queues[name].kind == "state" for name in ports) or any(r.kind == "state" for r in self.program.outputs)
+
+    def breaks(self) -> list[int]:
+        """Numbers of the ops that must begin a chip.  Raises E0101 for a pattern of none, E0503 for more breaks than chips allow."""
+        found: set[int] = set()
+        for pattern in self.options.breaks:
+            numbers = [i for i, op in enumerate(self.ops) if any(fnmatchcase(name, pattern) for name in names_of(op))]
+            if not numbers and len(programs_of(self.unit.module)) == 1:
+                known = [name for op in self.ops for name in names_of(op)]
+                raise Error("E0101", f"no op matches '{pattern}', where a chip is to begin", hint=nearest(pattern, known))
+            found |= set(numbers[:1])
+        found.discard(0)
+        if len(found) >= len(self.options.chips):
+            count = len(self.options.chips)
+            message = (
+                f"{len(found)} chip breaks make {len(found) + 1} stages, but there {'is 1 chip' if count == 1 else f'are {count} chips'}"
+            )
+            raise Error("E0503", message, hint=f"--chips {len(found) + 1}")
+        return sorted(found)
+
+    def cut(self, sizes: Sequence[int]) -> None:
+        """Cut graphs where stages meet, and give each piece the chip of its stage."""
+        stages = [stage for stage, size in enumerate(sizes) for _ in range(size)]
+        position = 0
+        for graph in self.graphs:
+            mine = stages[position : position + len(graph.ops)]
+            position += len(mine)
+            kinds = sorted(set(mine))
+            names = list(graphs_of(self.unit.module))
+            if len(kinds) > 1:
+                Splitter(self.unit.module, graph).split([mine.count(stage) for stage in kinds])
+            graphs = list(graphs_of(self.unit.module).values())
+            first = names.index(graph.sym)
+            for piece, stage in zip(graphs[first : first + len(kinds)], kinds, strict=True):
+                piece.chip = self.options.chips[stage]
+
+    def stream(self, times: Sequence[float], switches: Sequence[float]) -> None:
+        """Run the program's graphs in rounds over parts of the batch, if that keeps more chips at work."""
+        executes = [op for op in self.program.block.ops if isinstance(op, ExecuteOp)]
+        graphs = graphs_of(self.unit.module)
+        counts = {graphs[op.graph].input_count for op in executes}
+        if len(counts) != 1 or len(executes) != len(list(self.program.block.ops)) or len(times) < 2:
+            return
+        count = counts.pop()
+        turns = rounds(times, switches, count)
+        if turns == 1 or not self.rewriter.allow("stream-in-rounds", self.program):
+            return
+        loop = LoopOp.build(turns)
+        self.program.add(loop)
+        for op in executes:
+            graphs[op.graph].input_count = count // turns
+            op.detach()
+            loop.add(op)
+
+    def remark(self, sizes: Sequence[int], times: Sequence[float]) -> None:
+        """Say where each stage begins, and what it takes."""
+        position = 0
+        for chip, size, time in zip(self.options.chips, sizes, times, strict=False):
+            first = self.ops[position]
+            message = f"begins on chip {chip}: {size} ops, about {int(time):,} cycles"
+            self.rewriter.analysis(first, message, chip=chip, ops=size, cycles=int(time))
+            position += size
+
+
+def names_of(op: NetlistOp) -> tuple[str, ...]:
+    """The name of an op, and those of its sources."""
+    return op.sym, *source_names(op.location)
+
+
+class _Times:
+    """What stages of the ops of several graphs, one after another, take by the quick estimate of placement."""
+
+    def __init__(self, problems: Sequence[Problem]) -> None:
+        self.problems = problems
+        self.known: dict[tuple[int, int], tuple[float, float]] = {}
+
+    def weights(self) -> list[float]:
+        """An estimate for each op: its part of the time of the epoch it is in on a single chip."""
+        found: list[float] = []
+        for problem in self.problems:
+            for epoch in cut(problem, EFFORTS[0]):
+                work = [placed.candidate.busy * placed.candidate.cores for placed in epoch.ops]
+                found += [epoch.cycles * w / max(sum(work), 1) for w in work]
+        return found
+
+    def stage(self, begin: int, end: int) -> float:
+        """Cycles of ops [begin, end) on one chip, all microbatches."""
+        return self.measure(begin, end)[0]
+
+    def switches(self, sizes: Sequence[int]) -> list[float]:
+        """Cycles of switches between epochs, of each stage."""
+        bounds = [(sum(sizes[:i]), sum(sizes[: i + 1])) for i in range(len(sizes))]
+        return [self.measure(begin, end)[1] for begin, end in bounds]
+
+    def measure(self, begin: int, end: int) -> tuple[float, float]:
+        """Cycles of a stage, and of the switches in it."""
+        if (begin, end) not in self.known:
+            total = switches = 0.0
+            position = 0
+            for problem in self.problems:
+                low, high = max(begin - position, 0), min(end - position, len(problem.nodes))
+                position += len(problem.nodes)
+                epochs = cut(_part(problem, low, high), EFFORTS[0]) if low < high else []
+                total += sum(epoch.cycles for epoch in epochs)
+                switches += len(epochs) * rates_of(problem.target).switch_cycles
+            self.known[begin, end] = total, switches
+        return self.known[begin, end]
+
+
+def _part(problem: Problem, begin: int, end: int) -> Problem:
+    """The problem of ops [begin, end) alone: what crosses its borders goes through queues."""
+
+    def node(number: int) -> Node:
+        whole = problem.nodes[number]
+        outside = sum(problem.nodes[source].result_bytes for source in whole.reads if source < begin)
+        return replace(
+            whole,
+            reads=tuple(source - begin for source in whole.reads if source >= begin),
+            queue_bytes=whole.queue_bytes + outside,
+            stored=whole.stored or problem.last_reader[number] >= end,
+        )
+
+    return replace(problem, nodes=[node(number) for number in range(begin, end)])

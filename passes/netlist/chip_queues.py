@@ -1,0 +1,106 @@
+"""Queues of programs on several chips: each chip reads queues of its own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Block, Operation, SSAValue
+
+from ttc.dialects.core.to_plain import plain_type
+from ttc.dialects.netlist.ops import GraphOp, NetlistOp, QueueOp, ReadOp, WriteOp, YieldOp, graphs_of, queues_of
+from ttc.dialects.tile.eltwise import MapOp
+from ttc.passes.netlist.split_graph import free_name
+from ttc.passes.netlist.view import main_op
+from ttc.passes.tile_to_netlist.grouping import is_tile_compute
+
+COPIED = ("constant", "parameter")
+"""Kinds of queues whose contents every chip that reads them holds."""
+KEPT = ("fidelity", "precision", "intermediate", "accumulate")
+"""Settings that an op which passes a value on takes from its neighbours."""
+
+
+def on_host(graph: GraphOp) -> bool:
+    """Whether a graph's ops are for the host: nn ops, or borders to them."""
+    return any(not is_tile_compute(main_op(op)) for op in graph.ops)
+
+
+@dataclass
+class ChipQueues:
+    """Gives every chip queues of its own.
+
+    What is constant lies on every chip that reads it.  A value that chips besides the first read is written to a queue of each; an input
+    comes to the first chip that reads it, where an op passes it on to the others.
+    """
+
+    module: ModuleOp
+
+    def part(self) -> int:
+        """Part the queues that graphs of several chips read; returns how many queues were added."""
+        made = 0
+        for queue in list(queues_of(self.module).values()):
+            readers = self.readers(queue)
+            if len(readers) < 2 or plain_type(queue.tensor).layout == "rows":  # rows lie in the host's memory, which all chips reach
+                continue
+            first, *others = readers
+            value = None if queue.kind in COPIED else self.value(queue, readers[first][0])
+            for chip in others:
+                copy = self.copy(queue, chip, value)
+                for read in readers[chip]:
+                    read.set("queue", copy.sym)
+            made += len(others)
+        return made
+
+    def readers(self, queue: QueueOp) -> dict[int, list[ReadOp]]:
+        """Reads of a queue by device graphs of each chip, in order of the graphs."""
+        found: dict[int, list[ReadOp]] = {}
+        for graph in graphs_of(self.module).values():
+            reads = [read for read in graph.reads if read.queue == queue.sym]
+            if reads and not on_host(graph):
+                found.setdefault(graph.chip, []).extend(reads)
+        return found
+
+    def value(self, queue: QueueOp, read: ReadOp) -> SSAValue:
+        """What fills the queues of other chips: what is written to the first one, or else what an op passes on there."""
+        for graph in graphs_of(self.module).values():
+            for write in graph.writes:
+                if write.queue == queue.sym:
+                    return write.value
+        return self.passing(_graph_of(read), read.value, queue).result
+
+    def passing(self, graph: GraphOp, value: SSAValue, queue: QueueOp) -> NetlistOp:
+        """An op behind a graph's ops that copies a value."""
+        work = Block(arg_types=[value.type])
+        copy = MapOp.build(work.args[0], location=queue.location, fn="identity")
+        work.add_op(copy)
+        work.add_op(YieldOp.build(copy.results[0]))
+        last = graph.ops[-1]
+        settings = {key: text for key in KEPT if (text := last.get(key)) is not None}
+        op = NetlistOp.build(self.fresh(f"{queue.sym}_pass"), [value], work, queue.location, type="map", **settings)
+        graph.block.insert_ops_after([op], last)
+        return op
+
+    def copy(self, queue: QueueOp, chip: int, value: SSAValue | None) -> QueueOp:
+        """The queue of one more chip; filled as the first is, or with a value of a graph."""
+        name = self.fresh(f"{queue.sym}_chip{chip}")
+        if value is None:
+            made = QueueOp.build(name, queue.kind, queue.tensor, type=queue.type, location=queue.location, key=queue.key)
+        else:
+            made = QueueOp.build(name, "edge", queue.tensor, location=queue.location)
+            owner = value.owner
+            if isinstance(owner, Operation):
+                _graph_of(owner).add(WriteOp.build(value, made, queue.location))
+        self.module.body.block.insert_ops_after([made], queue)
+        return made
+
+    def fresh(self, stem: str) -> str:
+        """A name no queue or op has."""
+        graphs = graphs_of(self.module).values()
+        return free_name(stem, queues_of(self.module).keys() | {op.sym for graph in graphs for op in graph.ops})
+
+
+def _graph_of(op: Operation) -> GraphOp:
+    graph = op.parent_op()
+    if not isinstance(graph, GraphOp):
+        raise TypeError(f"{op.name} is in no graph")
+    return graph
