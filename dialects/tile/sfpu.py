@@ -19,17 +19,16 @@ from ttc.dialects.tile.manipulation import tiles_in
 class SfpuOp(TileOp):
     """One function of one operand in float32, as Buda's reference has it: y[i] = fn(x[i]).
 
-    exp is at most the largest number, log 0 = log eps, 1 / 0 = 1 / eps, gelu is the form with tanh, gelu_derivative its usual
-    approximation, power multiplies `parameter` times, lrelu has slope `parameter`, dropout drops with probability `parameter`: each tile
-    draws anew from a Mersenne twister of the default seed.
+    exp is at most the largest number, log 0 = log eps, 1 / 0 = 1 / eps, roots of negative numbers are NaN, gelu is the form with
+    tanh, gelu_derivative its usual approximation, power multiplies `parameter` times, lrelu has slope `parameter`, dropout drops with
+    probability `parameter`: each tile draws anew from a Mersenne twister of the default seed.
 
     Args:    x: tile.  fn: abs, cosine, dropout, exp, gelu, gelu_derivative, log, lrelu, power, reciprocal, sigmoid, sine, sqrt, square or
              tanh.  parameter: see above.  vector: `rc` (default), or `r` (only the first 4 rows of every tile are computed), `c` (only its
              first 16 columns), unless tiles have at most 16 rows or columns.  rest: what the rest of such tiles holds: `zero` (default), or
              `input`, the elements of x.  tile: height and width of a tile in elements.
     Returns: y: tile of the shape of x.
-    Raises:  E0401 if x does not consist of whole tiles.  E0402 for other functions, modes and parameters.  E0802 at run time for the
-             square root of what has none.
+    Raises:  E0401 if x does not consist of whole tiles.  E0402 for other functions, modes and parameters.
     Source:  sfpu ops of Buda netlists.
     """
 

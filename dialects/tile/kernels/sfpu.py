@@ -8,8 +8,7 @@ from math import sqrt
 import numpy as np
 from numpy.typing import NDArray
 
-from ttc.dialects.core.errors import Error
-from ttc.dialects.tile.kernels.manipulation import split
+from ttc.dialects.core.tiled import split
 
 MAX_EXPONENT = 1 << 10
 """Bound on exponents of `power`, which multiplies as often."""
@@ -51,15 +50,7 @@ def binary(a: NDArray, b: NDArray, *, fn: str) -> NDArray:
         return left - right
     if fn == "maximum":
         return np.maximum(left, right)
-    return product(left, right)
-
-
-def product(a: NDArray, b: NDArray) -> NDArray:
-    """a * b, 0 where either is 0."""
-    y = a * b
-    if not np.isfinite(y).all():
-        y = np.where((a == 0) | (b == 0), np.float32(0), y)
-    return y
+    return _product(left, right)
 
 
 def relu(x: NDArray, *, mode: str, threshold: float) -> NDArray:
@@ -74,8 +65,16 @@ def rescale(x: NDArray, scale: NDArray, *, kind: str, zero_point: float) -> NDAr
     """x * scale + zero point, or for `dequantization` (x - zero point) * scale."""
     values, factor, zero = x.astype(np.float32, copy=False), scale.astype(np.float32, copy=False), np.float32(zero_point)
     if kind == "dequantization":
-        return product(values - zero, factor)
-    return product(values, factor) + zero
+        return _product(values - zero, factor)
+    return _product(values, factor) + zero
+
+
+def _product(a: NDArray, b: NDArray) -> NDArray:
+    """a * b, 0 where either is 0."""
+    y = a * b
+    if not np.isfinite(y).all():
+        y = np.where((a == 0) | (b == 0), np.float32(0), y)
+    return y
 
 
 # ---- functions -------------------------------------------------------------------------------------------------------------------
@@ -112,9 +111,9 @@ def _gate(x: NDArray) -> NDArray:
 
 
 def _sqrt(x: NDArray, _: float) -> NDArray:
-    if bool(((x < 0) | np.isnan(x)).any()):
-        raise Error("E0802", "sqrt meets a number that is negative or no number")
-    return np.sqrt(x)
+    """No number where there is no root; the reference stops there, but other elements are still worth having."""
+    with np.errstate(invalid="ignore"):
+        return np.sqrt(x)
 
 
 def _power(x: NDArray, exponent: float) -> NDArray:
