@@ -12,6 +12,8 @@ from ttc.dialects.netlist.buda.reader_fields import Fields
 from ttc.dialects.netlist.buda.reader_values import Convert
 from ttc.dialects.netlist.violations import Findings
 
+SHORT = 3
+
 
 @dataclass
 class FieldReader:
@@ -30,7 +32,8 @@ class FieldReader:
         hint = self.found.nearest(key, known)
         self.found.add("E0613", self.place(table.lines[key], what), f"there is no field '{key}'", hint)
         meant = re.fullmatch(r"did you mean '(.*)'\?", hint or "")
-        for name in [meant[1]] if meant else known if hint is None else ():
+        short = [name for name in known if len(name) <= SHORT and len(key) <= SHORT + 1]  # too short for `nearest` to tell
+        for name in [meant[1]] if meant else known if hint is None else short:
             table.lines.setdefault(name, table.lines[key])
 
     def convert(self, convert: Convert, node: Node, key: str, line: int, what: str) -> Any:

@@ -114,10 +114,13 @@ def check_attributes(context: Context) -> None:
     for _, op in context.all_ops():
         if op.type is None:
             continue
+        before = len(context.found.violations)
         for key, value in op.attributes.items():
             _check_attribute(op, op.type, key, value, context)
+        if len(context.found.violations) > before or f"op '{op.name}'" in context.faulty:
+            continue
         for key in REQUIRED.get(op.type, ()):
-            if key not in op.attributes and ("attributes" not in op.lines or op.attributes):
+            if key not in op.attributes:
                 context.op(op, "attributes", "E0628", f"attribute {key} is missing: {op.type} needs it")
         _check_together(op, context)
 
@@ -157,7 +160,7 @@ def _check_splice_info(op: BudaOp, key: str, index: int, value: Plain, context: 
 def _check_together(op: BudaOp, context: Context) -> None:
     """Attributes that ask for each other, or rule each other out."""
     found = op.attributes
-    if op.type == "splice" and (found or "attributes" not in op.lines):
+    if op.type == "splice":
         for index in range(len(op.inputs)):
             if f"input{index}" not in found and f"input_{index}" not in found:
                 context.op(op, "attributes", "E0631", f"attribute input{index} is missing: [index, length, stride] of each input")

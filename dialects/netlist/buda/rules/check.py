@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 
 from ttc.dialects.core.errors import Error, nearest
 from ttc.dialects.netlist.buda.form import BudaNetlist
 from ttc.dialects.netlist.buda.rules.attributes import check_attributes
-from ttc.dialects.netlist.buda.rules.context import ARCHS, Context, arch_named
+from ttc.dialects.netlist.buda.rules.context import ARCHS, Context, arch_named, faults_of
 from ttc.dialects.netlist.buda.rules.dims import check_dims
+from ttc.dialects.netlist.buda.rules.dynamic import check_dynamic
 from ttc.dialects.netlist.buda.rules.epochs import check_epochs
 from ttc.dialects.netlist.buda.rules.formats import check_edges, check_formats
 from ttc.dialects.netlist.buda.rules.fused import check_fused, check_fused_on_arch, check_users
@@ -24,8 +26,8 @@ from ttc.dialects.netlist.violations import Findings, Violation
 
 Rule = Callable[[Context], None]
 GENERAL: tuple[Rule, ...] = (
-    *(check_sections, check_archs, check_queues, check_graphs, check_attributes, check_ops, check_dims, check_edges),
-    *(check_users, check_fused, check_epochs, check_programs, check_counts),
+    *(check_archs, check_queues, check_graphs, check_attributes, check_ops, check_dims, check_edges),
+    *(check_users, check_fused, check_epochs, check_programs, check_counts, check_dynamic),
 )
 ON_ARCH: tuple[Rule, ...] = (
     *(check_queues_on_arch, check_grids, check_ops_on_arch, check_formats, check_tiles, check_fused_on_arch, check_l1, check_memory),
@@ -44,18 +46,36 @@ def check_form(form: BudaNetlist, arch: str | Sequence[str] | None = None, alrea
     for name in wanted if arch else ():
         if name not in ARCHS:
             raise Error("E0101", f"there is no architecture '{name[:60]}'", hint=nearest(name[:60], ARCHS))
-    context = Context(form, arch_named(names[0] if names else ARCHS[0]), Findings(list(already)))
+    if arch and form.archs and not set(names) <= set(form.archs):
+        where = f"{form.source}:{form.lines['devices']}: devices" if "devices" in form.lines else "devices"
+        message = f"it is for {', '.join(form.archs[:8])}, not for {', '.join(name for name in names if name not in form.archs)}"
+        return [Violation("E0612", where, message)]
+    context = Context(form, arch_named(names[0] if names else ARCHS[0]), Findings(list(already)), faulty=faults_of(already))
+    check_sections(context)
+    if len(context.found.violations) > len(already) or not form.sections:
+        return context.found.violations[len(already) :]
     for rule in GENERAL:
         rule(context)
     general = context.found.violations[len(already) :]
-    special: dict[Violation, list[str]] = {}
+    return general + _on_archs(context, names, already)
+
+
+def _on_archs(context: Context, names: Sequence[str], already: Sequence[Violation]) -> list[Violation]:
+    """What the rules of each architecture find.  The same fault on several is told once, with the numbers of the first."""
+    told: dict[tuple[str, str, int], Violation] = {}
+    archs: dict[tuple[str, str, int], list[str]] = {}
     for name in names:
         context.arch, context.found = arch_named(name), Findings(list(already))
         for rule in ON_ARCH:
             rule(context)
+        times: dict[tuple[str, str], int] = defaultdict(int)
         for violation in context.found.violations[len(already) :]:
-            special.setdefault(violation, []).append(name)
-    return general + [violation if len(on) == len(names) else _on(violation, on) for violation, on in special.items()]
+            place = (violation.code, violation.where)
+            key = (*place, times[place])
+            times[place] += 1
+            told.setdefault(key, violation)
+            archs.setdefault(key, []).append(name)
+    return [found if len(archs[key]) == len(names) else _on(found, archs[key]) for key, found in told.items()]
 
 
 def _on(violation: Violation, archs: Sequence[str]) -> Violation:

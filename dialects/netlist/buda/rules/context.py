@@ -9,7 +9,7 @@ from functools import cache
 
 from ttc.dialects.core.targets import complete
 from ttc.dialects.netlist.buda.form import BudaGraph, BudaNetlist, BudaOp, BudaQueue, Lines, Pair
-from ttc.dialects.netlist.violations import Findings
+from ttc.dialects.netlist.violations import Findings, Violation
 
 ARCHS = ("grayskull", "wormhole", "wormhole_b0", "blackhole")
 DEFAULT_TILE = (32, 32)
@@ -63,7 +63,9 @@ class Context:
     """A netlist under check.
 
     ops, graph_of: by op name, of all graphs; the first of a name counts.  readers: ops that read each queue or op, with the index of the
-    input; outputs: queues that each op fills; broken: names of queues and ops whose faults would make others seem at fault.
+    input; outputs: queues that each op fills.  faulty: what the reader found at fault, such as `op 'a'`; unresolved: whether names lead
+    nowhere; ambiguous: whether two ops have one name; misfits: queues and ops whose own shape is in doubt.  Rules skip what would only
+    repeat such a fault elsewhere.
     """
 
     netlist: BudaNetlist
@@ -74,17 +76,30 @@ class Context:
     readers: dict[str, list[tuple[BudaOp, int]]] = field(default_factory=lambda: defaultdict(list))
     outputs: dict[str, list[BudaQueue]] = field(default_factory=lambda: defaultdict(list))
 
+    faulty: frozenset[str] = frozenset()
+    unresolved: bool = False
+    ambiguous: bool = False
+    misfits: set[str] = field(default_factory=set)
+
     def __post_init__(self) -> None:
         for graph in self.netlist.graphs.values():
             for op in graph.ops:
                 if op.name not in self.ops:
                     self.ops[op.name] = op
                     self.graph_of[op.name] = graph
+                else:
+                    self.ambiguous = True
                 for index, name in enumerate(op.inputs):
                     self.readers[name].append((op, index))
         for queue in self.netlist.queues.values():
             if queue.input in self.ops:
                 self.outputs[queue.input].append(queue)
+        known = self.netlist.queues.keys() | self.ops.keys()
+        self.unresolved = (
+            any(name not in known for name in self.readers)
+            or any(not op.inputs for op in self.ops.values())
+            or any(queue.input not in self.ops and (is_op_name(queue.input) or not queue.input) for queue in self.netlist.queues.values())
+        )
 
     @property
     def only_grayskull(self) -> bool:
@@ -128,6 +143,20 @@ class Context:
     def names(self) -> Iterable[str]:
         """Names of queues and ops."""
         return (*self.netlist.queues, *self.ops)
+
+
+def is_op_name(name: str) -> bool:
+    """Whether a queue's input names an op: not the host, nor what another netlist fills."""
+    return bool(name) and name != "HOST" and "net2net" not in name
+
+
+def faults_of(violations: Iterable[Violation]) -> frozenset[str]:
+    """What violations are about, such as `op 'a'`, and every owner of it."""
+    found: set[str] = set()
+    for violation in violations:
+        parts = violation.where.split(": ")[1:]
+        found.update(": ".join(parts[: end + 1]) for end in range(len(parts)))
+    return frozenset(found)
 
 
 def missing(owner: BudaQueue | BudaOp, *fields: str) -> list[str]:

@@ -14,9 +14,7 @@ ELEMENTWISE = frozenset((*UNARY, *SFPU, *BINARY))
 
 
 def check_dims(context: Context) -> None:
-    """Every queue holds what its op makes, and every op gets the shapes that its own dimensions ask for."""
-    for queue in context.netlist.queues.values():
-        _check_queue(queue, context)
+    """Every op gets the shapes that its own dimensions ask for, and every queue holds what its op makes."""
     for _, op in context.all_ops():
         inputs = input_dims(op, context)
         output = tiles(op)
@@ -24,12 +22,15 @@ def check_dims(context: Context) -> None:
             continue
         for message in problems(op, inputs, output):
             context.op(op, "inputs", "E0622", message)
+            context.misfits.add(op.name)
+    for queue in context.netlist.queues.values():
+        _check_queue(queue, context)
 
 
 def _check_queue(queue: BudaQueue, context: Context) -> None:
     producer = context.ops.get(queue.input)
     made, own = tiles(producer) if producer is not None else None, tiles(queue)
-    if made is None or own is None:
+    if made is None or own is None or queue.name in context.misfits or queue.input in context.misfits:
         return
     try:
         made = after_tms(made, queue.input_tms)
@@ -48,10 +49,12 @@ def input_dims(op: BudaOp, context: Context) -> list[Dims] | None:
     """Dimensions of each input after unpadding, manipulations and padding; None if one cannot be told, which is reported unless it is
     because of a fault elsewhere."""
     found: list[Dims] = []
+    if f"op '{op.name}'" in context.faulty:
+        return None
     for index, name in enumerate(op.inputs):
         source = context.source(name)
         dims = tiles(source) if source is not None else None
-        if dims is None:
+        if dims is None or name in context.misfits:
             return None
         try:
             found.append(input_after(op, index, dims))
@@ -152,9 +155,19 @@ def _sparse(op: BudaOp, inputs: Sequence[Dims], output: Dims) -> list[str]:
         return []
     if inputs[1][2] != output[2]:
         return [f"input 1 has {inputs[1][2]} columns of tiles, but the op makes {output[2]}"]
-    for index in (0, 2):
-        if inputs[index][1] % op.grid_size[0]:
-            return [f"input {index} has {inputs[index][1]} rows of tiles, which {op.grid_size[0]} rows of cores cannot share"]
+    for index, key in ((0, "num_sparse_tiles"), (2, "num_index_tiles")):
+        (t, rows, columns), each = inputs[index], op.attributes.get(key)
+        if not isinstance(each, int) or each < 1:
+            continue
+        cores, rest = divmod(t * rows * columns, each)
+        fits = op.attributes.get("fracture_factor", 1) != 1 or cores in (op.grid_size[0], op.grid_size[0] * op.grid_size[1])
+        if rest or not fits:
+            return [f"input {index} is {dims_text(inputs[index])} tiles, but {op.grid_size[0]} rows of cores take {key} {each} each"]
+    inner, act_t = inner_tiles(op), op.attributes.get("act_t")
+    if "num_columns" not in op.attributes and inner is not None and inputs[1][1] != inner:
+        return [f"input 1 has {inputs[1][1]} rows of tiles, but m_k and u_kt make {inner}"]
+    if isinstance(act_t, int) and act_t and inputs[1][0] != act_t:
+        return [f"input 1 has t {inputs[1][0]}, but act_t is {act_t}"]
     return [_differs(i + 3, dims, output) for i, dims in enumerate(inputs[3:]) if dims != output][:1]
 
 
@@ -201,6 +214,8 @@ def _topk(op: BudaOp, inputs: Sequence[Dims], output: Dims) -> list[str]:
         found.append(f"values are {dims_text(inputs[0])} tiles and indices {dims_text(inputs[1])}: they have one shape")
     elif inputs[0][:2] != output[:2]:
         found.append(f"input 0 is {dims_text(inputs[0])} tiles, but the op makes {dims_text(output)}: t and rows are the same")
+    elif inner_tiles(op) not in (None, inputs[0][2]):
+        found.append(f"inputs have {inputs[0][2]} columns of tiles, but m_k and u_kt make {inner_tiles(op)}")
     return found
 
 

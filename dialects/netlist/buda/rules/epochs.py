@@ -14,7 +14,8 @@ def check_epochs(context: Context) -> None:
     for members in temporal_epochs(context):
         _check_members(members, context)
         _check_runs(members, runs, context)
-    if "programs" in context.netlist.sections and runs:
+    known = all(name in context.netlist.graphs for counts in runs.values() for name in counts)
+    if runs and known and not any(fault.startswith("program ") for fault in context.faulty):
         for graph in context.netlist.graphs.values():
             if not any(graph.name in counts for counts in runs.values()):
                 context.graph(graph, "", "E0654", "no program executes it")

@@ -74,6 +74,8 @@ def check_users(context: Context) -> None:
 def _check_parts(fusion: Fusion) -> bool:
     """Fields, names and counts.  Returns whether the rest can be judged."""
     fused, before = fusion.fused, len(fusion.context.found.violations)
+    if f"fused op '{fused.name}'" in fusion.context.faulty:
+        return False
     for key in ("inputs", "intermediates"):
         if getattr(fused, key) is None and key not in fused.lines:
             fusion.report(None, "", "E0614", f"{key} is missing")
@@ -88,13 +90,14 @@ def _check_parts(fusion: Fusion) -> bool:
         seen.add((s, sub.name))
         _check_sub_op(sub, fusion)
     used = {name for _, _, sub in fusion.sub_ops() for name in sub.inputs}
-    for index in range(min(fused.inputs or 0, 64)):
+    whole = len(fusion.context.found.violations) == before
+    for index in range(min(fused.inputs or 0, 64) if whole else 0):
         if f"input{index}" not in used and used:
             fusion.report(None, "inputs", "E0640", f"no sub-op reads input{index}")
     outputs = [sub for _, _, sub in fusion.sub_ops() if sub.output == "output"]
     if len(outputs) > 1:
         fusion.report(outputs[1], "output", "E0640", f"sub-op '{outputs[0].name}' makes the output already")
-    if not outputs and all(sub.output for _, _, sub in fusion.sub_ops()) and any(fused.schedules):
+    if not outputs and whole and any(fused.schedules):
         fusion.report(None, "", "E0640", "no sub-op makes the output")
     return len(fusion.context.found.violations) == before
 
@@ -121,7 +124,7 @@ def _check_sub_op(sub: SubOp, fusion: Fusion) -> None:
                 fusion.report(sub, key, "E0640", f"{key} names {name}, but there are {limit} {kind}{'s' if kind == 'input' else 'iates'}")
     for key, names in (("pop", sub.pop), ("pop_last", sub.pop_last)):
         for name in names:
-            if name not in sub.inputs and sub.inputs:
+            if name not in sub.inputs and sub.inputs and all(SOURCE.fullmatch(name) for name in sub.inputs):
                 fusion.report(sub, key, "E0644", f"{key} names '{name[:60]}', which it does not read")
     for key in sub.attributes:
         if key not in TABLE:

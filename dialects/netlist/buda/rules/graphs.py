@@ -51,7 +51,7 @@ def _check_fields(op: BudaOp, context: Context) -> None:
     if op.inputs and not low <= len(op.inputs) <= high:
         wanted = str(low) if low == high else f"{low} to {high}"
         context.op(op, "inputs", "E0616", f"{op.type} takes {wanted} inputs, not {len(op.inputs)}")
-    elif op.in_df and len(op.in_df) != len(op.inputs):
+    elif op.in_df and op.inputs and len(op.in_df) != len(op.inputs):
         context.op(op, "in_df", "E0616", f"{len(op.in_df)} formats in in_df for {len(op.inputs)} inputs")
     for kind, indices in (("tms", op.input_tms), ("pad", op.pads), ("unpad", op.unpads)):
         for index in indices:
@@ -59,16 +59,15 @@ def _check_fields(op: BudaOp, context: Context) -> None:
                 context.op(op, f"input_{index}_{kind}", "E0616", f"there is no input {index}: it has {len(op.inputs)}")
     for name in ("input_buf_min_size_tiles", "input_dram_io_buf_size_tiles"):
         sizes = getattr(op, name)
-        if sizes is not None and (len(sizes) != len(op.inputs) or min(sizes, default=0) < 0):
+        if sizes is not None and op.inputs and (len(sizes) != len(op.inputs) or min(sizes, default=0) < 0):
             context.op(op, name, "E0616", f"{name} gives {list(sizes)[:16]}, not a size of at least 0 for each of {len(op.inputs)} inputs")
 
 
 def _check_inputs(op: BudaOp, graph: BudaGraph, context: Context) -> None:
     for name in op.inputs:
         if context.source(name) is None:
-            if "queues" in context.netlist.sections:
-                hint = context.found.nearest(name, context.names())
-                context.op(op, "inputs", "E0601", f"its input '{name}' is no queue and no op", hint)
+            hint = context.found.nearest(name, context.names())
+            context.op(op, "inputs", "E0601", f"its input '{name}' is no queue and no op", hint)
         elif name not in context.netlist.queues:
             _check_edge(op, graph, name, context)
     for queue, reader in op.forked_dram_inputs:
@@ -88,7 +87,7 @@ def _check_edge(op: BudaOp, graph: BudaGraph, name: str, context: Context) -> No
 
 def _check_output(op: BudaOp, context: Context) -> None:
     outputs, readers = context.outputs.get(op.name, []), context.readers.get(op.name, [])
-    if not outputs and not readers and op.type != "drainer" and "queues" in context.netlist.sections:
+    if not outputs and not readers and op.type != "drainer" and not context.unresolved and not context.faulty:
         context.op(op, "", "E0606", "nothing reads it: neither a queue nor an op", "name it as the input of a queue")
     if not op.untilize_output:
         return

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import defaultdict
+from collections.abc import Iterator
 from dataclasses import dataclass
 from math import prod
+from typing import TypeAlias
 
 from ttc.dialects.netlist.buda.form import BudaQueue
-from ttc.dialects.netlist.buda.rules.context import Context, arch_named, tiles
+from ttc.dialects.netlist.buda.rules.context import ARCHS, Context, arch_named, tiles
 from ttc.dialects.netlist.buda.rules.sizes import buffer_bytes
+
+Place: TypeAlias = tuple[str, int, int]
+"""(dram or host, device, channel)"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,27 +29,39 @@ class Range:
 def check_memory(context: Context) -> None:
     """Channels, alignment, bounds and overlaps.
 
-    Queues that are allocated and freed by programs may share bytes.  A netlist whose buffers, three or more, all lie at one address has
-    not been placed: nothing overlaps there.
+    Queues that programs allocate and free share bytes with those alone that live at another time.  A netlist whose buffers, three or
+    more, all lie at one address has not been placed: nothing overlaps there.
     """
-    ranges: dict[tuple[str, int, int], list[Range]] = defaultdict(list)
-    dynamic = dynamic_queues(context)
+    ranges: dict[Place, list[Range]] = defaultdict(list)
+    moving: dict[str, list[tuple[Place, Range]]] = {}
+    dynamic, alignment = dynamic_queues(context), _alignment(context)
     for queue in context.netlist.queues.values():
         size = buffer_bytes(queue, context.arch.alignment_bytes, _untilized(queue, context))
-        if queue.loc is None or size is None or not _check_bounds(queue, size, context):
+        if queue.loc is None or size is None or not _check_bounds(queue, size, alignment, context) or queue.alias:
             continue
-        if queue.alias or queue.name in dynamic:
+        buffers = list(_ranges(queue, size))
+        if queue.name in dynamic:
+            moving[queue.name] = buffers
             continue
-        for step, device in enumerate(queue.target_devices or (0,)):
-            host = queue.loc == "host"
-            offset = step * size if host else 0  # further instances of a host queue lie behind the first
-            for channel, address in queue.addresses:
-                ranges[queue.loc, 0 if host else device, channel].append(Range(address + offset, address + offset + size, queue))
+        for place, taken in buffers:
+            ranges[place].append(taken)
     if _placed(context):
         views = _reader_views(context)
-        for (space, device, channel), members in ranges.items():
-            place = f"channel {channel} of device {device}" if space == "dram" else f"host channel {channel}"
-            _check_overlaps(members, place, views, context)
+        lasting = {place: _check_overlaps(members, _place_text(place), views, context) for place, members in ranges.items()}
+        _check_moving(moving, lasting, views, context)
+
+
+def _ranges(queue: BudaQueue, size: int) -> Iterator[tuple[Place, Range]]:
+    """Every buffer of a queue; further instances of a host queue lie behind the first."""
+    host = queue.loc == "host"
+    for step, device in enumerate(queue.target_devices or (0,)):
+        offset = step * size if host else 0
+        for channel, address in queue.addresses:
+            yield (str(queue.loc), 0 if host else device, channel), Range(address + offset, address + offset + size, queue)
+
+
+def _place_text(place: Place) -> str:
+    return f"channel {place[2]} of device {place[1]}" if place[0] == "dram" else f"host channel {place[2]}"
 
 
 def dynamic_queues(context: Context) -> set[object]:
@@ -64,15 +82,14 @@ def _placed(context: Context) -> bool:
 
 def _alignment(context: Context) -> int:
     """A netlist for several architectures needs the least of their alignments alone."""
-    archs = {context.arch.name, *context.netlist.archs}
-    return min(arch_named(name).alignment_bytes for name in archs if name in ("grayskull", "wormhole", "wormhole_b0", "blackhole"))
+    listed = {context.arch.name, *context.netlist.archs}
+    return min(arch_named(name).alignment_bytes for name in ARCHS if name in listed)
 
 
-def _check_bounds(queue: BudaQueue, size: int, context: Context) -> bool:
+def _check_bounds(queue: BudaQueue, size: int, alignment: int, context: Context) -> bool:
     """Whether all buffers lie where buffers can lie; reports the first one of each kind of fault."""
     arch, dram = context.arch, queue.loc == "dram"
     channels, limit = (arch.dram_channels, arch.dram_channel_bytes) if dram else (max(arch.host_channels, 4), arch.host_channel_bytes)
-    alignment = _alignment(context)
     for channel, address in queue.addresses:
         message = None
         if not 0 <= channel < channels:
@@ -107,19 +124,46 @@ def _share(one: BudaQueue, other: BudaQueue, views: set[str]) -> bool:
     return one.input == other.input == "HOST" and (one.layout == "flat") != (other.layout == "flat")
 
 
-def _check_overlaps(ranges: list[Range], place: str, views: set[str], context: Context) -> None:
-    """Each range against the one that reaches furthest of those that begin before it; a pair of queues is told once."""
+def _check_overlaps(ranges: list[Range], place: str, views: set[str], context: Context) -> list[Range]:
+    """Each range against the one that reaches furthest of those before it.  Returns those that overlap none, in order."""
     ranges.sort(key=lambda r: (r.start, r.end))
     told: set[tuple[str, str]] = set()
     furthest: Range | None = None
+    disjoint: list[Range] = []
     for current in ranges:
-        if furthest is not None and current.start < furthest.end:
-            pair = (furthest.queue.name, current.queue.name)
-            if pair not in told and not _share(furthest.queue, current.queue, views):
-                told.add(pair)
-                _report(furthest, current, place, context)
+        if furthest is None or current.start >= furthest.end:
+            disjoint.append(current)
+        elif (furthest.queue.name, current.queue.name) not in told and not _share(furthest.queue, current.queue, views):
+            told.add((furthest.queue.name, current.queue.name))
+            _report(furthest, current, place, context)
         if furthest is None or current.end > furthest.end:
             furthest = current
+    return disjoint
+
+
+def _check_moving(
+    moving: dict[str, list[tuple[Place, Range]]], lasting: dict[Place, list[Range]], views: set[str], context: Context
+) -> None:
+    """Queues from where they are allocated to where they are freed: ranges in use are kept in order, a new one meets its neighbours."""
+    inside: dict[object, list[tuple[Place, Range]]] = {}
+    told: set[str] = set()
+    for program in context.netlist.programs.values():
+        for step in program.instructions:
+            if step.opcode == "deallocate_queue":
+                for name in step.args:
+                    for place, taken in inside.pop(name, ()):
+                        del lasting[place][bisect_left(lasting[place], taken.start, key=lambda r: r.start)]
+            for name in step.args if step.opcode == "allocate_queue" else ():
+                for place, taken in moving.get(str(name), ()) if name not in inside else ():
+                    used = lasting.setdefault(place, [])
+                    index = bisect_left(used, taken.start, key=lambda r: r.start)
+                    near = [r for r in used[max(index - 1, 0) : index + 1] if r.start < taken.end and taken.start < r.end]
+                    if not near:
+                        used.insert(index, taken)
+                        inside.setdefault(name, []).append((place, taken))
+                    elif taken.queue.name not in told and not _share(near[0].queue, taken.queue, views):
+                        told.add(taken.queue.name)
+                        _report(near[0], taken, _place_text(place), context)
 
 
 def _report(one: Range, other: Range, place: str, context: Context) -> None:

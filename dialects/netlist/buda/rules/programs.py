@@ -42,8 +42,12 @@ def check_programs(context: Context) -> None:
     """Every program is sound by itself, and every execute gives the queues of its graph what they need."""
     uses = _uses_by_graph(context)
     for program in context.netlist.programs.values():
+        if f"program '{program.name}'" in context.faulty:
+            continue
         moved = {str(step.args[0]) for step in program.instructions if step.opcode == "varinst"}
         scope = Scope(program, context, moved=moved)
+        late = [str(name) for step in program.instructions[1:] if step.opcode == "param" for name in step.args]
+        scope.variables.update(dict.fromkeys(late, "param"))
         for position, step in enumerate(program.instructions):
             _check_step(step, position, uses, scope)
         for line in scope.loops:
@@ -73,6 +77,7 @@ def _check_step(step: BudaInstruction, position: int, uses: dict[str, tuple[dict
     elif step.opcode == "param":
         if position:
             scope.report(step.line, "E0655", "param is the first instruction of a program", "move it to the top")
+            return
         _declare([str(name) for name in step.args], step, scope)
     elif step.opcode == "varinst":
         _check_arithmetic(step, scope)
@@ -126,9 +131,8 @@ def _check_execute(step: BudaInstruction, uses: dict[str, tuple[dict[str, None],
     context, name = scope.context, str(step.args[0])
     graph = context.netlist.graphs.get(name)
     if graph is None:
-        if "graphs" in context.netlist.sections:
-            hint = context.found.nearest(name, context.netlist.graphs)
-            scope.report(step.line, "E0601", f"execute: there is no graph '{name}'", hint)
+        hint = context.found.nearest(name, context.netlist.graphs)
+        scope.report(step.line, "E0601", f"execute: there is no graph '{name}'", hint)
         return
     reads, writes = uses[name]
     strange = 0
@@ -141,25 +145,27 @@ def _check_execute(step: BudaInstruction, uses: dict[str, tuple[dict[str, None],
             scope.report(line, "E0601", f"settings of '{setting.queue}': there is no such queue", hint)
         elif queue.name not in reads and queue.name not in writes:
             strange += 1
+            if context.unresolved or context.faulty:
+                continue
             scope.report(line, "E0653", f"settings of queue '{queue.name}', which graph '{name}' neither reads nor fills")
         else:
             _check_setting(setting, queue, graph, scope)
-    if strange == 0:
-        _check_unset(step, reads, graph, scope)
+    if strange == 0 and not context.ambiguous:
+        _check_unset(step, reads, writes, graph, scope)
     _check_entries(step, reads, writes, graph, scope)
 
 
-def _check_unset(step: BudaInstruction, reads: dict[str, None], graph: BudaGraph, scope: Scope) -> None:
+def _check_unset(step: BudaInstruction, reads: dict[str, None], writes: dict[str, None], graph: BudaGraph, scope: Scope) -> None:
     given = {setting.queue for setting in step.settings}
     for name in reads:
         queue = scope.context.netlist.queues[name]
         if name not in given and queue.type == "queue" and queue.input == "HOST":
             scope.report(step.line, "E0653", f"execute of graph '{graph.name}': settings of queue '{name}' are missing, which it reads")
-    for op in graph.ops if any(op.gradient_op for op in graph.ops) else ():
-        for queue in scope.context.outputs.get(op.name, ()) if op.gradient_op else ():
-            if queue.name not in given:
-                message = f"execute of graph '{graph.name}': settings of queue '{queue.name}' are missing, in which a gradient adds up"
-                scope.report(step.line, "E0653", message)
+    for name in writes:
+        queue = scope.context.netlist.queues[name]
+        if name not in given and queue.type == "ram":
+            message = f"execute of graph '{graph.name}': settings of ram '{name}' are missing, which it fills at wr_ptr_global"
+            scope.report(step.line, "E0653", message)
 
 
 def _check_setting(setting: QueueSetting, queue: BudaQueue, graph: BudaGraph, scope: Scope) -> None:

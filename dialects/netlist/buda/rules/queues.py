@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import prod
 
 from ttc.dialects.netlist.buda.form import BudaQueue
-from ttc.dialects.netlist.buda.rules.context import Context, missing, tiles
+from ttc.dialects.netlist.buda.rules.context import Context, is_op_name, missing, tiles
 
 FIELDS = ("input", "entries", "grid_size", "t", "mblock", "ublock", "df", "target_devices", "loc", "type")
 MAX_PORT = 2
@@ -48,9 +48,7 @@ def _check_fields(queue: BudaQueue, context: Context) -> None:
 
 
 def _check_input(queue: BudaQueue, context: Context) -> None:
-    if not queue.input or queue.input == "HOST" or "net2net" in queue.input or queue.input in context.ops:
-        return
-    if "graphs" not in context.netlist.sections:
+    if not is_op_name(queue.input) or queue.input in context.ops:
         return
     hint = context.found.nearest(queue.input, (*context.ops, "HOST"))
     context.queue(queue, "input", "E0601", f"its input '{queue.input}' is no op, nor HOST", hint)
@@ -68,6 +66,7 @@ def _check_buffers(queue: BudaQueue, context: Context) -> None:
     if len(queue.addresses) != cells:
         message = f"{len(queue.addresses)} addresses for the {cells} buffers of grid {queue.grid_size[0]}x{queue.grid_size[1]}"
         context.queue(queue, queue.loc, "E0617", message)
+        context.misfits.add(queue.name)
 
 
 def _check_alias(queue: BudaQueue, context: Context) -> None:

@@ -12,8 +12,7 @@ ALL = (*REQUIRED, "fused_ops")
 def check_sections(context: Context) -> None:
     """Section devices comes before queues, and these before graphs, as later ones are resolved against earlier ones."""
     netlist, found = context.netlist, context.found
-    missing = [name for name in REQUIRED if name not in netlist.sections]
-    for name in missing if netlist.sections else ():
+    for name in [name for name in REQUIRED if name not in netlist.sections] if netlist.sections else ():
         spelled = [other for other in netlist.sections if other not in ALL and found.nearest(other, ALL) == f"did you mean '{name}'?"]
         where = context.at(netlist.lines, spelled[0], "") if spelled else netlist.source
         hint = f"section '{spelled[0]}' is not of the format: did you mean '{name}'?" if spelled else None
