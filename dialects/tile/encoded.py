@@ -7,9 +7,10 @@ from xdsl.traits import Pure
 
 from ttc.dialects.core.attributes import INT, INTS
 from ttc.dialects.core.errors import Error
+from ttc.dialects.core.sparse_codes import Codes
+from ttc.dialects.core.tiled import SIDE
 from ttc.dialects.tile.base import TILE, Tile, TileOp
-from ttc.dialects.tile.kernels.encoded import Codes
-from ttc.dialects.tile.kernels.manipulation import MAX_ELEMENTS, SIDE
+from ttc.dialects.tile.kernels.manipulation import MAX_ELEMENTS
 from ttc.dialects.tile.manipulation import tiles_in
 
 
@@ -17,7 +18,7 @@ from ttc.dialects.tile.manipulation import tiles_in
 class EncodedMatmulOp(TileOp):
     """Sparse matrices times x: their distinct tiles are an operand, and which of them stand where is another.
 
-    Each row of cores has matrices of its own, and so has each fracture of its columns; `kernels/encoded.py` says how codes read.  All
+    Each row of cores has matrices of its own, and so has each fracture of its columns; `core/sparse_codes.py` says how codes read.  All
     matrices of x, one above another, are one matrix; that of the result are `shape[0]` products with it.
 
     Args:    tiles: tile[1, rows of cores * 32, tiles * 32].  x: tile[z, rows, columns].  codes: tile[1, rows of cores * 32, columns] of

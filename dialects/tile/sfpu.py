@@ -19,9 +19,9 @@ from ttc.dialects.tile.manipulation import tiles_in
 class SfpuOp(TileOp):
     """One function of one operand in float32, as Buda's reference has it: y[i] = fn(x[i]).
 
-    exp is at most the largest number, log 0 = log eps, 1 / 0 = 1 / eps, roots of negative numbers are NaN, gelu is the form with
-    tanh, gelu_derivative its usual approximation, power multiplies `parameter` times, lrelu has slope `parameter`, dropout drops with
-    probability `parameter`: each tile draws anew from a Mersenne twister of the default seed.
+    exp is at most the largest number, log 0 = log eps, 1 / 0 = 1 / eps, roots of negative numbers are NaN, gelu is the form with tanh,
+    gelu_derivative its usual approximation, power multiplies `parameter` times, lrelu has slope `parameter`, dropout drops with probability
+    `parameter`: each tile draws anew from a Mersenne twister of the default seed.
 
     Args:    x: tile.  fn: abs, cosine, dropout, exp, gelu, gelu_derivative, log, lrelu, power, reciprocal, sigmoid, sine, sqrt, square or
              tanh.  parameter: see above.  vector: `rc` (default), or `r` (only the first 4 rows of every tile are computed), `c` (only its

@@ -10,7 +10,7 @@ from xdsl.traits import Pure
 from ttc.dialects.core.attributes import INT, INTS, STR
 from ttc.dialects.core.errors import Error
 from ttc.dialects.tile.base import TILE, Tile, TileOp
-from ttc.dialects.tile.kernels.splice import taken
+from ttc.dialects.tile.kernels.splice import Pieces
 
 
 @irdl_op_definition
@@ -60,7 +60,7 @@ class SpliceOp(TileOp):
         if granularity == "t":
             if len({x.shape[1:] for x in xs}) != 1:
                 raise Error("E0401", f"matrices of {', '.join(str(list(x.shape[1:])) for x in xs)} cannot be spliced")
-            taken(pieces, [x.shape[0] for x in xs], units)
+            Pieces(pieces).taken([x.shape[0] for x in xs], units)
             return (units, *xs[0].shape[1:])
         sides = (*grid, *mblock, *block)
         if len(sides) != 6 or min(sides) < 1 or units != prod(mblock):
@@ -68,5 +68,5 @@ class SpliceOp(TileOp):
         share = (grid[0] * block[0], grid[1] * block[1])
         if any(x.shape[0] != xs[0].shape[0] or x.shape[1] % share[0] or x.shape[2] % share[1] for x in xs):
             raise Error("E0401", f"{', '.join(str(list(x.shape)) for x in xs)} cannot be cut into blocks of {list(block)}")
-        taken(pieces, [x.shape[1] // share[0] * (x.shape[2] // share[1]) for x in xs], units)
+        Pieces(pieces).taken([x.shape[1] // share[0] * (x.shape[2] // share[1]) for x in xs], units)
         return (xs[0].shape[0], share[0] * mblock[0], share[1] * mblock[1])

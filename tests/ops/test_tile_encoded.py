@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from tests.ops.tile_cases import check_error, check_op, run_op
 from ttc.dialects.core.errors import Error
+from ttc.dialects.core.sparse_codes import Codes
 from ttc.dialects.tile.encoded import EncodedMatmulOp, TileDepthwiseOp
-from ttc.dialects.tile.kernels.encoded import Codes
 
 RNG = np.random.default_rng(35)
 SIDE = 32

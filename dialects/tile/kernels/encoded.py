@@ -2,110 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 
 from ttc.dialects.core.errors import Error
-from ttc.dialects.tile.kernels.manipulation import SIDE, split, streams
+from ttc.dialects.core.sparse_codes import Codes, Entries, decoded
+from ttc.dialects.core.tiled import SIDE, split, streams
 
-TILE_WORDS = 2 * SIDE * SIDE
-"""Words of 16 bits in a tile of codes."""
-HEADER_WORDS = 3
-"""Of a strip: index and flags in two, then how many of its blocks are not zero."""
 _CHUNK = 1 << 9
 """Products of tiles computed together."""
-
-
-@dataclass(frozen=True)
-class Codes:
-    """How the codes of a sparse matrix are laid out in words of 16 bits.
-
-    A strip is a column of blocks: `u_kt` columns of tiles.  Its index takes 30 bits; bit 30 ends a matrix, bit 31 a tile of codes.  A
-    block says which it is (`ublock_bits`) and how many tiles follow (0: as many as there can be); a tile, which of the distinct tiles it
-    is (`tile_bits`, the upper ones) and its row and column in the block.
-
-    Args:
-        mblock_m: blocks down; u_rt, u_kt: rows and columns of tiles in a block.
-        tile_bits, ublock_bits: see above.
-    """
-
-    mblock_m: int
-    u_rt: int
-    u_kt: int
-    tile_bits: int
-    ublock_bits: int
-
-    @property
-    def column_bits(self) -> int:
-        """Bits of a tile's column."""
-        return max(1, (self.u_kt - 1).bit_length())
-
-    def check(self) -> None:
-        """Raises E0402 if words of 16 bits cannot say all that."""
-        bits = (self.tile_bits, self.ublock_bits)
-        if min(self.mblock_m, self.u_rt, self.u_kt) < 1 or not all(0 <= b <= 16 for b in bits):
-            raise Error("E0402", f"a sparse matrix cannot have blocks and codes like {self}")
-        if self.mblock_m > 1 << self.ublock_bits or self.u_rt > 1 << max(16 - self.tile_bits - self.column_bits, 0):
-            raise Error("E0402", f"{self} does not fit words of 16 bits")
-
-
-@dataclass(frozen=True)
-class Entries:
-    """Tiles of a core's sparse matrices that are written out: matrix, row and column of each, and which of the distinct tiles it is."""
-
-    matrix: NDArray
-    row: NDArray
-    column: NDArray
-    tile: NDArray
-
-
-def decoded(words: NDArray, codes: Codes, matrices: int) -> Entries:
-    """What a stream of codes says.  Raises E0802 if it makes no sense."""
-    codes.check()
-    found: list[tuple[int, int, int, int]] = []
-    at, base, matrix = 0, 0, 0
-    while matrix < matrices:
-        low, high, blocks = (int(w) for w in _words(words, at, HEADER_WORDS))
-        strip, last_of_matrix, last_of_tile = (high << 16 | low) & ((1 << 30) - 1), high >> 14 & 1, high >> 15
-        at += HEADER_WORDS
-        above = -1
-        for _ in range(blocks):
-            (header,) = (int(w) for w in _words(words, at, 1))
-            block, count = header & ((1 << codes.ublock_bits) - 1), header >> codes.ublock_bits
-            count = count or 1 << (16 - codes.ublock_bits)
-            if not above < block < codes.mblock_m:
-                raise Error("E0802", f"block {block} of {codes.mblock_m} follows block {above} in the codes of a sparse matrix")
-            above = block
-            found.extend(_tiles(_words(words, at + 1, count), codes, (matrix, block, strip)))
-            at += 1 + count
-        matrix += last_of_matrix
-        if last_of_tile:
-            base += TILE_WORDS
-            at = base
-    columns = np.array(found, np.int64).reshape(-1, 4).T
-    return Entries(*columns)
-
-
-def _words(words: NDArray, at: int, count: int) -> NDArray:
-    if at + count > len(words):
-        raise Error("E0802", f"the codes of a sparse matrix end after {len(words)} words, at {at}")
-    return words[at : at + count]
-
-
-def _tiles(words: NDArray, codes: Codes, where: tuple[int, int, int]) -> Iterator[tuple[int, int, int, int]]:
-    """Tiles of one block, in the order of its rows."""
-    matrix, block, strip = where
-    before = (-1, -1)
-    for word in words.tolist():
-        place = word & ((1 << (16 - codes.tile_bits)) - 1)
-        row, column = place >> codes.column_bits, place & ((1 << codes.column_bits) - 1)
-        if not before < (row, column) or row >= codes.u_rt or column >= codes.u_kt:
-            raise Error("E0802", f"tile {row}, {column} follows tile {before[0]}, {before[1]} in a block of {codes.u_rt} x {codes.u_kt}")
-        before = (row, column)
-        yield matrix, block * codes.u_rt + row, strip * codes.u_kt + column, word >> (16 - codes.tile_bits)
 
 
 def encoded_matmul(

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.interpret import kernel
-from ttc.dialects.tile.kernels.manipulation import streams
+from ttc.dialects.core.tiled import streams
 
 
 def embedding(table: NDArray, indices: NDArray) -> Any:

@@ -7,11 +7,10 @@ from numpy.typing import NDArray
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.formats import format_named
+from ttc.dialects.core.tiled import split
 
 MAX_ELEMENTS = 1 << 31
 """Bound on the elements that copies may amount to."""
-SIDE = 32
-"""Of a whole tile, in elements."""
 
 
 def repeat(x: NDArray, *, axis: int, n: int) -> NDArray:
@@ -47,16 +46,3 @@ def retile(x: NDArray, *, source: tuple[int, int], kept: tuple[int, int], target
 def adjust(x: NDArray, *, to: str, rounding: str) -> NDArray:
     """The numbers of x as the format `to` holds them."""
     return format_named(to).round(x, "truncate" if rounding == "truncate" else "rne")
-
-
-def split(x: NDArray, tile: tuple[int, int]) -> NDArray:
-    """x[..., R, C] as [..., rows of tiles, tile height, columns of tiles, tile width]."""
-    *lead, rows, columns = x.shape
-    return x.reshape(*lead, rows // tile[0], tile[0], columns // tile[1], tile[1])
-
-
-def streams(x: NDArray, cores: int) -> NDArray:
-    """[cores, elements]: what each core's rows of x[t, R, C] hold, tile of 32 x 32 after tile, row by row within."""
-    t, rows, columns = x.shape
-    split_rows = x.reshape(t, cores, rows // cores // SIDE, SIDE, columns // SIDE, SIDE)
-    return split_rows.transpose(1, 0, 2, 4, 3, 5).reshape(cores, -1)

@@ -105,7 +105,7 @@ def _joined(work: Reading, parts: Parts, after: Mapping[str, Plain]) -> OpForm:
         source, manipulated = (operand, Manipulated()) if isinstance(operand, Constant) else _operand(work, operand)
         sources.append(source)
         found.append(manipulated)
-    tms = {i: item.tms for i, item in enumerate(found) if item.tms}
+    tms = {i: item.tms for i, item in enumerate(found) if item.tms} | {i: tms for i, tms in parts.tms.items() if tms}
     type_ = parts.type
     if type_ == "nop" and work.op.type in COPIES:
         type_ = work.op.type

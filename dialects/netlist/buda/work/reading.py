@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -40,12 +40,16 @@ class Operand:
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """What the main op of a work says: type of the Buda op, its operands in their order, attributes, the fused op if it is one."""
+    """What the main op of a work says: type of the Buda op, its operands in their order, attributes, the fused op if it is one.
+
+    Args:    tms: of operands that are constants, by place.
+    """
 
     type: str
     operands: tuple[Operand | Constant, ...]
     attributes: dict[str, Plain] = field(default_factory=dict)
     fused: FusedOp | None = None
+    tms: Mapping[int, tuple[Tm, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,26 @@
+"""Matrices as arrays of tiles."""
+
+from __future__ import annotations
+
+from numpy.typing import NDArray
+
+SIDE = 32
+"""Of a whole tile, in elements."""
+
+
+def split(x: NDArray, tile: tuple[int, int]) -> NDArray:
+    """x[..., R, C] as [..., rows of tiles, tile height, columns of tiles, tile width]: a view."""
+    *lead, rows, columns = x.shape
+    return x.reshape(*lead, rows // tile[0], tile[0], columns // tile[1], tile[1])
+
+
+def streams(x: NDArray, cores: int) -> NDArray:
+    """[cores, elements]: what each core's rows of x[t, R, C] hold, tile of 32 x 32 after tile, row by row within."""
+    t, rows, columns = x.shape
+    split_rows = x.reshape(t, cores, rows // cores // SIDE, SIDE, columns // SIDE, SIDE)
+    return split_rows.transpose(1, 0, 2, 4, 3, 5).reshape(cores, -1)
+
+
+def from_stream(stream: NDArray) -> NDArray:
+    """[32, C]: the inverse of `streams` for one core of one row of tiles."""
+    return stream.reshape(-1, SIDE, SIDE).transpose(1, 0, 2).reshape(SIDE, -1)
