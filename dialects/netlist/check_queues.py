@@ -10,6 +10,7 @@ from ttc.dialects.core.errors import Error
 from ttc.dialects.core.formats import FORMATS
 from ttc.dialects.netlist.check_graphs import check_blocking
 from ttc.dialects.netlist.check_work import check_function, type_problem
+from ttc.dialects.netlist.links import links_between
 from ttc.dialects.netlist.model import Chip, Host, Netlist, Queue
 from ttc.dialects.netlist.sizes import queue_buffer_bytes, tile_shape
 from ttc.dialects.netlist.violations import Findings
@@ -209,6 +210,9 @@ def _check_reach(netlist: Netlist, found: Findings) -> None:
             far = known and queue.location == "dram" and queue.chip != graph.chip and (op, name) in read
             message = f"of chip {graph.chip} reads queue '{name}' in the DRAM of chip {queue.chip}"
             found.require(not far, "E0605", f"op '{op}'", message, "write it to a queue on the reader's chip")
+            lost = known and queue.location == "dram" and links_between(netlist.chip, graph.chip, queue.chip) == 0
+            message = f"writes queue '{name}' on chip {queue.chip}, to which no Ethernet link leads from chip {graph.chip}"
+            found.require(not lost, "E0605", f"op '{op}'", message)
 
 
 def _check_overlaps(ranges: list[Range], place: str, found: Findings) -> None:

@@ -104,7 +104,7 @@ def op_cost(op: Op, graph: Graph, moved: Movement, rates: Rates, arch: str) -> O
         "dram_out": _slowest(rates, outs, "dram"),
         "noc_out": sum(stream.send_bytes for stream in moved.sends if stream.kind == "core") / rates.inject_core,
         "host_out": _slowest(rates, outs, "host"),
-        "eth": sum(stream_cycles(rates, stream) for stream in ins if stream.kind == "chip"),
+        "eth": sum(stream_cycles(rates, stream) for stream in (*ins, *outs) if stream.kind == "chip"),
     }
     longest = max(engines.core, *parts.values())
     overhead = overhead_cycles(rates, len(ins), len(outs))

@@ -226,7 +226,9 @@ class _Builder:
     def edge(self, name: str, stream: Stream, resource: int) -> int:
         """A stage that reads or writes a queue."""
         own = stream_cycles(self.rates, stream) / self.granules
-        if stream.kind == "host":
+        if stream.kind == "chip":
+            self.stages.append(Stage(name, own))
+        elif stream.kind == "host":
             self.stages.append(Stage(name, own, HOST, stream.total_bytes / self.rates.host / self.granules))
         else:
             rate = min(self.rates.dram_channels * self.rates.dram_channel, self.rates.dram_links * self.rates.link)

@@ -26,7 +26,7 @@ class Stream:
         cores: of the op, that ask for different data.
         sources: buffers or cores that the share of one core lies in.
         copies: cores that each part goes to.
-        channels: of DRAM, that the data lies in.
+        channels: of DRAM, that the data lies in; between chips the Ethernet links, 0: all of a chip.
         packet_bytes: contiguous bytes of a transfer.
         send_bytes: that the busiest core at the other end sends or takes, each multicast once.
         held: loaded once before the epoch starts.
@@ -102,7 +102,7 @@ def stream_cycles(rates: Rates, stream: Stream) -> float:
         case "host":
             return max(stream.core_bytes / rates.absorb_core, stream.total_bytes / rates.host)
         case "chip":
-            return stream.total_bytes / max(rates.eth * rates.eth_links, 1e-9)
+            return stream.total_bytes / max(rates.eth * (stream.channels or rates.eth_links), 1e-9)
         case "core":
             return max(stream.core_bytes / pipe_rate(rates, stream), stream.send_bytes / rates.inject_core)
 
@@ -127,7 +127,7 @@ def stream_load(rates: Rates, stream: Stream) -> Load:
         case "host":
             return Load(host=stream.total_bytes / rates.host)
         case "chip":
-            return Load(eth=stream.total_bytes / max(rates.eth * rates.eth_links, 1e-9))
+            return Load(eth=stream.total_bytes / max(rates.eth * (stream.channels or rates.eth_links), 1e-9))
         case "core":
             return Load()
 

@@ -8,6 +8,7 @@ from functools import cached_property, lru_cache
 
 from ttc.dialects.core.formats import format_named
 from ttc.dialects.core.plain import TensorType
+from ttc.dialects.netlist.links import links_between
 from ttc.dialects.netlist.model import Ethernet, Graph, Grid, Host, Netlist, Op, Queue
 from ttc.dialects.netlist.sizes import tile_shape
 from ttc.runtime.perf.movement import Stream
@@ -86,9 +87,10 @@ class Traffic:
             if name != op.name:
                 continue
             queue = self.netlist.queues[target]
-            kind = "dram" if queue.location == "dram" else "host"
+            kind = "host" if queue.location != "dram" else "dram" if queue.chip == graph.chip else "chip"
             packet = min(size * op.blocking.ublock[1], MAX_PACKET_BYTES)
-            stream = Stream(kind, core_bytes, core_bytes * cores, cores, 1, 1, channels_of(queue), packet, core_bytes)
+            channels = self.links(graph.chip, queue.chip) if kind == "chip" else channels_of(queue)
+            stream = Stream(kind, core_bytes, core_bytes * cores, cores, 1, 1, channels, packet, core_bytes)
             found.append(Output(target, stream))
         return found
 
@@ -111,8 +113,13 @@ class Traffic:
         sources = 1 if kind == "chip" or isinstance(producer.place, Host) else senders(producer, read)
         packet = size * (1 if read.gathered or producer.blocking is None else producer.blocking.ublock[1])
         send = total / max(grid_cores(producer), 1)
-        stream = Stream(kind, core_bytes, total, min(distinct, cores), sources, copies, 1, min(packet, MAX_PACKET_BYTES), send)
+        channels = self.links(home.chip, graph.chip) if kind == "chip" else 1
+        stream = Stream(kind, core_bytes, total, min(distinct, cores), sources, copies, channels, min(packet, MAX_PACKET_BYTES), send)
         return Input(source, stream, capacity, read.part.whole)
+
+    def links(self, a: int, b: int) -> int:
+        """Ethernet links on the way from one chip to another; 0: all that a chip has, as the netlist does not say."""
+        return links_between(self.netlist.chip, a, b) or 0
 
     def _from_queue(self, queue: Queue, graph: Graph, stays: bool, base: Stream) -> Stream:
         size = tile_size(queue.tensor, self.netlist)
