@@ -70,17 +70,17 @@ def _op_cycles(key: _Key, arch: str) -> OpCycles:
     if not works:  # an op that hands its input on, as views show it
         view = OpView("copy", {}, (result,), result, op.fidelity)
         works = works_of(view, _share(result, result, op, op.blocking))
-    return beside(in_sequence(core_cycles(work, arch) for work in works), gathered, arch)
+    return beside(in_sequence([core_cycles(work, arch) for work in works]), gathered, arch)
 
 
 def _append(works: list[CoreWork], view: OpView, share: Share, said: dict[str, Plain]) -> None:
     """Add the primitives of a work; a function of what the primitive before gives is applied to it in the destination register."""
     functions = functions_of(view)
     if functions is not None and works and works[-1].tiles == share.tiles:
-        works[-1] = replace(works[-1], then=works[-1].then + functions, output=view.result.format)
+        works[-1] = works[-1]._replace(then=works[-1].then + functions, output=view.result.format)
         return
     approximate, l1_acc = said.get("approximate_mode") is True, said.get("l1_acc") is True
-    works += [replace(w, approximate=approximate, l1_acc=l1_acc and w.op == "matmul") for w in works_of(view, share)]
+    works += [w._replace(approximate=approximate, l1_acc=l1_acc and w.op == "matmul") for w in works_of(view, share)]
 
 
 def _attributes(op: Op) -> dict[str, Plain]:

@@ -8,7 +8,6 @@ whole rows read besides is `reading`.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from math import prod
 
 from ttc.dialects.core.plain import Plain, TensorType
@@ -45,7 +44,7 @@ def _work(view: OpView, share: Share, op: str, **changes: object) -> CoreWork:
         fidelity=view.fidelity,
         intermediate=view.intermediate,
     )
-    return replace(made, **changes) if changes else made  # pyright: ignore[reportArgumentType]
+    return made._replace(**changes) if changes else made
 
 
 def works_of_copy(view: OpView, share: Share) -> list[CoreWork]:
@@ -152,7 +151,7 @@ def works_of_attention(view: OpView, share: Share) -> list[CoreWork]:
     """Scores, softmax over them, and the weighted sum of values."""
     depth, keys = -(-view.operand(0).shape[-1] // 32), -(-view.operand(1).shape[-2] // 32)
     scores = Share(share.t, share.rows, keys, (1, _divisor(keys, share.ublock[0] * share.ublock[1])))
-    weights = replace(share, inner=None)
+    weights = Share(share.t, share.rows, share.cols, share.ublock, share.reread)
     query, key, value = (view.operand(i).format for i in range(3))
     found = [_work(view, scores, "matmul", inputs=(query, key), inner=scores.k_blocks(depth), output=view.intermediate, local=True)]
     if len(view.operands) > 3 and view.operands[3] is not None:
@@ -170,37 +169,37 @@ def works_of_softmax(view: OpView, share: Share) -> list[CoreWork]:
 def works_of_log_softmax(view: OpView, share: Share) -> list[CoreWork]:
     """Maximum, difference, exponential, sum, logarithm, difference."""
     *steps, reciprocal, last = _softmax(view, share, view.operand(0).format)
-    return [*steps, replace(reciprocal, op="log"), replace(last, op="subtract")]
+    return [*steps, reciprocal._replace(op="log"), last._replace(op="subtract")]
 
 
 def _softmax(view: OpView, share: Share, format_: str) -> list[CoreWork]:
-    column = replace(share, cols=1, ublock=(share.ublock[0], 1))
+    column = Share(share.t, share.rows, 1, (share.ublock[0], 1))
     step = _work(view, share, "nop", inputs=(format_,), output=view.intermediate, local=True)
     row = _work(view, column, "nop", inputs=(view.intermediate,), output=view.intermediate, local=True)
     return [
-        replace(step, op="reduce", dim="c", inputs=(format_,)),
-        replace(step, op="subtract", inputs=(format_, view.intermediate), then=("exp",)),
+        step._replace(op="reduce", dim="c", inputs=(format_,)),
+        step._replace(op="subtract", inputs=(format_, view.intermediate), then=("exp",)),
         _sum_of(row, share.cols),
-        replace(row, op="reciprocal", vector="c"),
-        replace(step, op="multiply", inputs=(view.intermediate, view.intermediate), output=view.result.format),
+        row._replace(op="reciprocal", vector="c"),
+        step._replace(op="multiply", inputs=(view.intermediate, view.intermediate), output=view.result.format),
     ]
 
 
 def _sum_of(row: CoreWork, tiles: int) -> CoreWork:
     """A row's sum: its product with a column of ones."""
-    return replace(row, op="matmul", inputs=(row.intermediate, row.intermediate), inner=(1, tiles))
+    return row._replace(op="matmul", inputs=(row.intermediate, row.intermediate), inner=(1, tiles))
 
 
 def works_of_layer_norm(view: OpView, share: Share) -> list[CoreWork]:
     """Mean, difference, mean square, its reciprocal root, scaling, and what scale and bias the op has."""
-    column = replace(share, cols=1, ublock=(share.ublock[0], 1))
+    column = Share(share.t, share.rows, 1, (share.ublock[0], 1))
     first, inner = view.operand(0).format, view.intermediate
     step = _work(view, share, "nop", inputs=(inner, inner), output=inner, local=True)
     row = _work(view, column, "nop", inputs=(inner,), output=inner, local=True)
-    mean = [replace(_sum_of(row, share.cols), inputs=(first, inner)), replace(step, op="subtract", inputs=(first, inner))]
-    square = [replace(step, op="multiply"), _sum_of(row, share.cols), replace(row, op="sqrt", vector="c", then=("reciprocal",))]
-    scaled = [replace(step, op="multiply")]
-    weights = [replace(step, op=op) for op, x in zip(("multiply", "add"), view.operands[1:], strict=False) if x is not None]
+    mean = [_sum_of(row, share.cols)._replace(inputs=(first, inner)), step._replace(op="subtract", inputs=(first, inner))]
+    square = [step._replace(op="multiply"), _sum_of(row, share.cols), row._replace(op="sqrt", vector="c", then=("reciprocal",))]
+    scaled = [step._replace(op="multiply")]
+    weights = [step._replace(op=op) for op, x in zip(("multiply", "add"), view.operands[1:], strict=False) if x is not None]
     return [*(mean if view.op == "layer_norm" else []), *square, *scaled, *weights]
 
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Sequence
+from typing import NamedTuple
 
 OVERLAP = 8.0
 """Exponent of the mean in which stages that overlap are joined: with stages of equal length the longest is met with 9 % on top."""
 
 
-@dataclass(frozen=True, slots=True)
-class CoreWork:
+class CoreWork(NamedTuple):
     """One primitive of Buda's vocabulary on one core, for one input (microbatch).
 
     Args:
@@ -62,8 +61,7 @@ class CoreWork:
         return self.blocks * self.ublock_tiles
 
 
-@dataclass(frozen=True, slots=True)
-class OpCycles:
+class OpCycles(NamedTuple):
     """Cycles of one core for one input.
 
     Args:
@@ -97,11 +95,16 @@ def overlapped(*stages: float, exponent: float = OVERLAP) -> float:
     longest = max(stages)
     if longest <= 0:
         return 0.0
-    return longest * sum((stage / longest) ** exponent for stage in stages if stage > 0) ** (1 / exponent)
+    shares = 0.0
+    for stage in stages:
+        if stage > 0:
+            shares += (stage / longest) ** exponent
+    return longest * shares ** (1 / exponent)
 
 
-def in_sequence(parts: Iterable[OpCycles]) -> OpCycles:
+def in_sequence(parts: Sequence[OpCycles]) -> OpCycles:
     """Cycles of primitives that one core runs one after another in one kernel; their pipes overlap with all of them."""
-    parts = list(parts)
-    math, unpack, pack, pipes, core = (sum(getattr(p, name) for p in parts) for name in ("math", "unpack", "pack", "pipes", "core"))
+    if len(parts) == 1:
+        return parts[0]
+    math, unpack, pack, pipes, core, _ = (sum(column) for column in zip(*parts, strict=True)) if parts else NOTHING
     return OpCycles(math, unpack, pack, pipes, core, overlapped(core, pipes))

@@ -1,0 +1,6 @@
+"""Scripts import each other from their own folder."""
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
