@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ttc.dialects.core.numerics import DRAM_PLACEMENTS
+from ttc.dialects.core.placement_rules import AnyRule, PlacementRule
 from ttc.dialects.core.precision import Rule
 from ttc.dialects.core.queue_rules import QueueRule
 from ttc.dialects.core.targets import Target
@@ -50,8 +51,9 @@ def stages(
     precision: str = "float32",
     rules: tuple[Rule, ...] = (),
     dram_placement: str = DRAM_PLACEMENTS[0],
-    queue_rules: tuple[QueueRule, ...] = (),
+    placement: tuple[AnyRule, ...] = (),
     chips: tuple[int, ...] = (0,),
+    effort: int = 1,
 ) -> dict[str, list[Pass]]:
     """Passes of the stages that have passes, in order.
 
@@ -61,9 +63,13 @@ def stages(
         precision: of the CPU's multiplier, recorded in the netlist; `bfloat16` on `host` implies format Float16_b.
         rules: of precision, for single ops.
         dram_placement: how DRAM channels are chosen.
-        queue_rules: memory, channels and chips that the user wants for queues.
+        placement: what the user wants for the places of single ops and queues.
         chips: that programs are spread over, each linked to the next.
+        effort: of placement, from 0 to 3.
     """
+    queue_rules = tuple(rule for rule in placement if isinstance(rule, QueueRule))
+    op_rules = tuple(rule for rule in placement if isinstance(rule, PlacementRule))
+    chip_breaks = tuple(rule.name for rule in op_rules if rule.chip_break)
     if target.is_host and precision == "bfloat16":
         format = "Float16_b"
     expansion: list[Pass] = [ExpandComposites(), CleanPadding()] if target.kernels == "buda" else []
@@ -104,5 +110,11 @@ def stages(
             *expansion,
             FuseEltwise(),
         ],
-        "netlist": [LowerToNetlist(precision, rules), AssignChips(chips), Balance(), SizeQueues(queue_rules), memory],
+        "netlist": [
+            LowerToNetlist(precision, rules),
+            AssignChips(chips, chip_breaks),
+            Balance(effort, op_rules),
+            SizeQueues(queue_rules),
+            memory,
+        ],
     }

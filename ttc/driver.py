@@ -148,9 +148,12 @@ def _begin(source: Source, unit: Unit, watchers: Sequence[Instrument]) -> None:
 
 
 def _run(unit: Unit, done: str, options: CompileOptions, watchers: Sequence[Instrument]) -> None:
-    placement = options.dram_placement or DRAM_PLACEMENTS[0]
+    channels = options.dram_placement or DRAM_PLACEMENTS[0]
     chips = used_chips(unit.target, options)
-    pipeline = stages(unit.target, options.storage_format, options.precision, options.rules, placement, chips=chips)
+    effort = 1 if options.effort is None else options.effort
+    pipeline = stages(
+        unit.target, options.storage_format, options.precision, options.rules, channels, options.placement_file, chips, effort
+    )
     for stage in ("nn", "tile", "netlist"):
         if STAGES.index(done) < STAGES.index(stage) <= STAGES.index(options.to):
             run_stage(stage, pipeline[stage], unit, watchers)

@@ -16,10 +16,12 @@ import ttc.option_values as takes
 from ttc.dialects.core.errors import Error, nearest
 from ttc.dialects.core.numerics import DRAM_PLACEMENTS, FIDELITIES, KERNELS, PRECISIONS
 from ttc.option_values import Shape, read_shapes, shapes_text
+from ttc.placement_rules import PLACEMENT_KEY, read_placement
 from ttc.rules import RULES_KEY, read_rules
 
 if TYPE_CHECKING:
     from ttc.dialects.core.clusters import Cluster
+    from ttc.dialects.core.placement_rules import AnyRule
     from ttc.dialects.core.precision import Rule
 
 STAGES = ("import", "nn", "tile", "netlist", "tti")
@@ -33,6 +35,9 @@ ENGINES = ("reference",)
 TARGET_HELP = "Machine to compile for: one that `ttc targets` lists, or a descriptor file."
 UNSET = (None, (), 0)
 """Defaults that are not recorded: an option that IR or an archive does not name had this value."""
+
+RULE_FILES = {RULES_KEY: "precision_file", PLACEMENT_KEY: "placement_file"}
+"""Arrays of tables in TOML files beside the tables of commands, and the options that they set."""
 
 OptionsT = TypeVar("OptionsT", bound="Options")
 
@@ -151,6 +156,12 @@ class CompileOptions(Options):
     )
     precision_file: tuple[Rule, ...] = option(
         (), "TOML file of rules that set formats and fidelity of single ops.", read_rules, "FILE.toml", in_result=True
+    )
+    effort: int | None = option(
+        None, "Work of placement, from 0, quick and simple, to 3; default: 1.", takes.level(3), "0|1|2|3", in_result=True
+    )
+    placement_file: tuple[AnyRule, ...] = option(
+        (), "TOML file of rules that place single ops and queues.", read_placement, "FILE.toml", in_result=True
     )
     shape: tuple[tuple[str, Shape], ...] = option(
         (), "Shape of an input with dynamic dimensions (repeatable).", read_shapes, "NAME=1x3x224x224", repeated=True, in_result=True
@@ -294,12 +305,12 @@ def _from_environment(cls: type[Options], environ: Mapping[str, str]) -> dict[st
 
 
 def _from_config(cls: type[Options], config: Mapping[str, Any]) -> dict[str, Any]:
-    _check_names(config, dict.fromkeys((*(kind.TABLE for kind in KINDS), RULES_KEY)), "table")
+    _check_names(config, dict.fromkeys((*(kind.TABLE for kind in KINDS), *RULE_FILES)), "table")
     table = config.get(cls.TABLE, {})
     if not isinstance(table, dict):
         raise Error("E0101", f"'{cls.TABLE}' is not a table", hint=f"write [{cls.TABLE}] on a line of its own")
     by_key = {key_of(item.name): (item.name, setting) for item, setting in settings(cls)}
     _check_names(cast("Mapping[str, Any]", table), by_key, "key")
     found = {by_key[key][0]: _read(*by_key[key], raw, f"key '{key}'") for key, raw in table.items()}
-    rules = {"precision_file": config[RULES_KEY]} if RULES_KEY in config and "precision_file" in by_key else {}
-    return {name: _read(name, by_key[name][1], raw, f"[[{RULES_KEY}]]") for name, raw in rules.items()} | found
+    rules = {name: key for key, name in RULE_FILES.items() if key in config and name in by_key}
+    return {name: _read(name, by_key[name][1], config[key], f"[[{key}]]") for name, key in rules.items()} | found

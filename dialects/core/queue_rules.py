@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 from fnmatch import fnmatchcase
@@ -22,6 +23,12 @@ class QueueRule:
     location: str | None = None
     channel: int | None = None
     chip: int | None = None
+
+    @property
+    def text(self) -> str:
+        """The rule in one line."""
+        found = {f.name: getattr(self, f.name) for f in fields(self)}
+        return shlex.join(f"{key}={value}" for key, value in found.items() if value is not None)
 
     def matches(self, names: Iterable[str]) -> bool:
         """Whether one of a queue's names is meant."""

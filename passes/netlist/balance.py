@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from ttc.dialects.core.placement_rules import PlacementRule
 from ttc.dialects.netlist.model import Host
 from ttc.dialects.netlist.ops import GraphOp, NetlistOp, graphs_of, queues_of
 from ttc.passes.base import Pass, Rewriter, Unit
 from ttc.passes.netlist.nodes import Builder
+from ttc.passes.netlist.overrides import Overrides
 from ttc.passes.netlist.split_graph import Splitter
 from ttc.passes.netlist.trial import Trial
 from ttc.passes.netlist.view import main_op
@@ -52,14 +54,20 @@ class Balance(Pass):
           netlist.write(%y) {queue = "y"} : (!tile.tensor<"32x64xFloat32", "tiles(32, 32)">) -> ()
         }
     Missed:
-        an op that fits no core is an error that names its need and the limit.
+        an op that fits no core is an error that names its need and the limit; so is a rule that cannot hold.
+
+    Args:
+        effort: from 0, quick and simple, to 3; counted in candidates, sharings of cores and packings that are tried, not in time.
+        rules: what the user asks of single ops.
     """
 
     name: ClassVar[str] = "balance"
     effort: int = 1
+    rules: tuple[PlacementRule, ...] = ()
 
     def apply(self, unit: Unit, rewriter: Rewriter) -> None:
-        builder = Builder(unit)
+        overrides = Overrides(self.rules, self.effort)
+        builder = Builder(unit, overrides)
         for graph in list(graphs_of(unit.module).values()):
             if unit.target.grid is None or _is_host(graph):
                 for op in graph.ops:
@@ -70,6 +78,8 @@ class Balance(Pass):
             _assign(graph.ops, epochs, rewriter)
             if len(epochs) > 1 and rewriter.allow("cut-epochs", graph):
                 Splitter(unit.module, graph).split([len(e.ops) for e in epochs])
+        if not unit.target.is_host:
+            overrides.require_matched()
 
 
 def _is_host(graph: GraphOp) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from xdsl.ir import SSAValue
 
@@ -14,8 +14,10 @@ from ttc.dialects.core.plain import TensorType
 from ttc.dialects.core.to_plain import plain_type
 from ttc.dialects.netlist.ops import GraphOp, NetlistOp, QueueOp, ReadOp, queues_of
 from ttc.passes.base import Unit
+from ttc.passes.netlist.overrides import Overrides
 from ttc.passes.netlist.view import identity_of, operand_sources, view_of
 from ttc.passes.tile_to_netlist.blocking import Found, Subject, find
+from ttc.passes.tile_to_netlist.limits import Limits
 from ttc.passes.tile_to_netlist.problem import Node, Problem
 
 
@@ -24,6 +26,7 @@ class Builder:
     """Makes problems of graphs; candidates are worked out once for all ops that are alike."""
 
     unit: Unit
+    overrides: Overrides = field(default_factory=Overrides)
     known: dict[tuple[object, ...], tuple[int, Found]] = field(default_factory=dict)
 
     def problem(self, graph: GraphOp) -> Problem:
@@ -31,13 +34,15 @@ class Builder:
         queues = queues_of(self.unit.module)
         numbers = {op.result: number for number, op in enumerate(graph.ops)}
         written = {write.value for write in graph.writes}
-        nodes = [self.node(op, numbers, queues, stored=op.result in written) for op in graph.ops]
+        breaks = self.overrides.breaks(graph.ops, "epoch_break")
+        nodes = [replace(self.node(op, numbers, queues, stored=op.result in written), breaks=i in breaks) for i, op in enumerate(graph.ops)]
         return Problem(nodes, self.unit.target, graph.input_count)
 
     def node(self, op: NetlistOp, numbers: Mapping[SSAValue, int], queues: Mapping[str, QueueOp], *, stored: bool) -> Node:
         """One op as a node.  numbers: of the results of the graph's ops."""
         weights = frozenset(i for i, value in enumerate(op.operands) if _is_weight(value, queues))
-        kind, found = self.candidates(op, weights)
+        limits = self.overrides.limits(op)
+        kind, found = self.candidates(op, weights, limits)
         activations = {v for i, v in enumerate(op.operands) if v not in numbers and i not in weights}
         return Node(
             found,
@@ -46,14 +51,15 @@ class Builder:
             sum(self.size_bytes(plain_type(v.type)) for v in activations),
             self.size_bytes(plain_type(op.result.type)),
             stored,
+            limits,
         )
 
-    def candidates(self, op: NetlistOp, weights: frozenset[int]) -> tuple[int, Found]:
+    def candidates(self, op: NetlistOp, weights: frozenset[int], limits: Limits) -> tuple[int, Found]:
         """The candidates of an op, and a number that ops alike have in common.  weights: inputs that hold the same in every microbatch."""
         view = view_of(op)
         operands = frozenset(i for i, source in enumerate(operand_sources(op)) if source in weights)
-        subject = Subject(view, operands, op.accumulate or "Float32")
-        key = (identity_of(view), operands, subject.accumulate)
+        subject = Subject(view, operands, op.accumulate or "Float32", limits)
+        key = (identity_of(view), operands, subject.accumulate, limits)
         if key not in self.known:
             try:
                 self.known[key] = len(self.known), find(subject, self.unit.target)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from math import inf, prod
 
@@ -14,6 +14,7 @@ from ttc.dialects.netlist.sizes import WIDE_ACCUMULATE, dealt
 from ttc.passes.tile_to_netlist.buffers import MAX_INNER, REREADING, WHOLE_ROWS, WITH_WEIGHTS, Need, fill, tile_dims
 from ttc.passes.tile_to_netlist.costing import Costs, Template
 from ttc.passes.tile_to_netlist.limits import Limits
+from ttc.passes.tile_to_netlist.refusals import TooLarge, refused_inner, refused_rule, too_large
 from ttc.runtime.perf.base import OpView, Share
 
 DEEP, SHALLOW = (32, 16), (4, 2, 1)
@@ -77,16 +78,6 @@ class Candidate:
         return f"{self.rows} x {self.cols}{steps}{', weights held' if self.held_bytes else ''}"
 
 
-@dataclass(frozen=True, slots=True)
-class TooLarge:
-    """The least L1 that a grid was found to need, in bytes, and the step that needs it: tile rows and columns."""
-
-    rows: int
-    cols: int
-    need_bytes: int
-    step: tuple[int, int]
-
-
 @dataclass(frozen=True)
 class Found:
     """What was found for an op.
@@ -116,6 +107,7 @@ def find(subject: Subject, target: Target) -> Found:
     found: list[Candidate] = []
     refused: list[TooLarge] = []
     fitter = Fitter(subject, target, Costs(target), Template.of(subject.view))
+    fitter.check_inner()
     for layout in chosen_layouts(tile_dims(subject.view.result), target, subject.limits):
         fits = fitter.fit(layout)
         if isinstance(fits, TooLarge):
@@ -123,8 +115,13 @@ def find(subject: Subject, target: Target) -> Found:
         else:
             found.extend(fits)
     if not found:
-        raise _nothing(subject, refused, target)
+        if not subject.limits.text:
+            raise too_large(subject.view, refused, target)
+        others = find(replace(subject, limits=Limits(layouts=subject.limits.layouts, thorough=subject.limits.thorough)), target)
+        raise refused_rule(subject.view, subject.limits, refused, target, [(c.rows, c.cols) for c in others.all])
     found.sort(key=lambda c: (c.cores, c.busy, c.streamed_bytes, c.cycles, c.rows))
+    if subject.limits.policy in ("fastest", "smallest"):
+        found = [_front(found)[-1 if subject.limits.policy == "fastest" else 0]]
     streaming = any(c.streamed_bytes for c in found)
     held = _front([c for c in found if not c.streamed_bytes]) if streaming else []
     return Found(tuple(found), tuple(_front(found)), tuple(held), tuple(refused))
@@ -136,19 +133,6 @@ def _front(found: Sequence[Candidate]) -> list[Candidate]:
         if not front or candidate.busy < front[-1].busy:
             front.append(candidate)
     return front
-
-
-def _nothing(subject: Subject, refused: Sequence[TooLarge], target: Target) -> Error:
-    """Why there is no candidate: what the user asked for, or L1."""
-    if not refused:
-        return subject.limits.no_grid(subject.view, target)
-    least = min(refused, key=lambda r: r.need_bytes)
-    limit = target.l1_usable_bytes
-    what = f"{subject.view.op} needs {least.need_bytes:,} bytes of L1 on a core even in steps of {least.step[0]} x {least.step[1]} tiles"
-    tried = f"best of {len(refused)} grids: {least.rows} x {least.cols} cores"
-    asked = f", as asked for by '{subject.limits.text}'" if subject.limits.text else ""
-    hint = "leave the rule out" if asked else "a smaller format (--format Float16_b) or a narrower tensor would fit"
-    return Error("E0502", f"{what} ({tried}{asked}); {target.name} has {limit:,}", hint=hint)
 
 
 # ---- grids -------------------------------------------------------------------------------------------------------------------------------
@@ -181,8 +165,7 @@ def layouts(dims: tuple[int, int, int], target: Target, limits: Limits) -> Itera
         for down, share_rows in shares(part_rows, longest // spread[0]):
             for across, share_cols in shares(dims[2], longest // spread[1]):
                 rows, cols = spread[0] * down, spread[1] * across
-                fits = (rows <= height and cols <= width) or (rows <= width and cols <= height)
-                if fits and limits.allows((rows, cols), (height, width)):
+                if limits.allows((rows, cols), (height, width)):
                     yield Layout(spread, rows, cols, (slices, share_rows, share_cols))
 
 
@@ -333,6 +316,20 @@ class Fitter:
         moved = self.costs.streams(self.template, self.subject.weights, (rows, cols), blocking, room)
         busy = max(core, int(moved.cycles))
         return Candidate(rows, cols, blocking, tuple(need.buffers), need.inner, core, busy, moved.held_bytes, moved.streamed_bytes)
+
+    def check_inner(self) -> None:
+        """Raises E0504 if the tiles of K asked for do not divide K."""
+        asked = self.subject.limits.inner
+        if asked is None:
+            return
+        deepest = self.buffers((1, 1, 1), Way(1, 1), 1).inner
+        if (
+            deepest is None
+            or deepest[0] * deepest[1] % asked
+            or self.buffers((1, 1, 1), Way(1, 1), asked).inner != (deepest[0] // asked, asked)
+        ):
+            depth = 0 if deepest is None else deepest[0]
+            raise refused_inner(self.subject.view, self.subject.limits, depth)
 
     def need(self, share: Triple, way: Way) -> Need:
         """The buffers of a way, products with the deepest of a few K blocks that fits, or else the shallowest."""

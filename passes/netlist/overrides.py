@@ -1,0 +1,86 @@
+"""Rules of placement, and the ops of device graphs that they are about."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from ttc.dialects.core.errors import Error, nearest
+from ttc.dialects.core.locations import source_names
+from ttc.dialects.core.placement_rules import PlacementRule, settle
+from ttc.dialects.netlist.ops import NetlistOp
+from ttc.passes.tile_to_netlist.limits import Limits
+
+EFFORT_LAYOUTS = (1, 3, 6, 64)
+"""Ways to lie on as many cores that are looked at, by effort."""
+THOROUGH = 2
+"""Effort from which on what is hardly ever best is looked at too."""
+
+
+@dataclass
+class Overrides:
+    """Settles what rules ask of ops, and notes which rules are about some op.
+
+    Args:
+        rules: in order; a later one overrides an earlier one.
+        effort: of the search.
+    """
+
+    rules: tuple[PlacementRule, ...] = ()
+    effort: int = 1
+    matched: set[PlacementRule] = field(default_factory=set)
+    names: set[str] = field(default_factory=set)
+
+    def limits(self, op: NetlistOp) -> Limits:
+        """What candidates of an op are looked at."""
+        layouts, thorough = EFFORT_LAYOUTS[self.effort], self.effort >= THOROUGH
+        if not self.rules:
+            return Limits(layouts=layouts, thorough=thorough)
+        names = op_names(op)
+        self.names.update(names)
+        about = [rule for rule in self.rules if rule.matches(op.type, names)]
+        self.matched.update(about)
+        asked = settle(about, op.type, names)
+        placing = [rule.shown for rule in about if rule.settings.keys() - {"epoch_break", "chip_break"}]
+        stream = asked.stream
+        return Limits(
+            layouts=layouts,
+            thorough=thorough,
+            grid=asked.grid,
+            start=asked.start,
+            transposed=asked.transpose,
+            stream=stream,
+            inner=asked.u_kt,
+            policy=asked.policy,
+            buffer=asked.buffer,
+            text="; ".join(dict.fromkeys(placing)),
+        )
+
+    def breaks(self, ops: Sequence[NetlistOp], what: str) -> set[int]:
+        """Numbers of the ops with which an epoch (`epoch_break`) or a chip's part (`chip_break`) must begin."""
+        return breaks(self.rules, ops, what)
+
+    def require_matched(self) -> None:
+        """Raises E0504 for a rule that is about no op of a device graph, naming the nearest source name."""
+        for rule in self.rules:
+            if rule not in self.matched:
+                hint = nearest(rule.name, self.names) if rule.name != "*" else None
+                raise Error("E0504", f"no op on the device is meant by the rule of placement: {rule.shown}", hint=hint)
+
+
+def breaks(rules: Sequence[PlacementRule], ops: Sequence[NetlistOp], what: str) -> set[int]:
+    """Numbers of ops that a rule with that setting matches while it does not match the op before."""
+    found: set[int] = set()
+    breaking = [rule for rule in rules if getattr(rule, what) is not None]
+    for number, op in enumerate(ops) if breaking else ():
+        names = op_names(op)
+        last = next((rule for rule in reversed(breaking) if rule.matches(op.type, names)), None)
+        before = ops[number - 1] if number else None
+        if last is not None and getattr(last, what) and (before is None or not last.matches(before.type, op_names(before))):
+            found.add(number)
+    return found
+
+
+def op_names(op: NetlistOp) -> tuple[str, ...]:
+    """What rules may call an op: its source names and its own."""
+    return (*source_names(op.location), op.sym)

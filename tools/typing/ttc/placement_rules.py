@@ -1,0 +1,1 @@
+../../../ttc/placement_rules.py
