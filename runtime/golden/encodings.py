@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ttc.dialects.core.plain import Function, Work
+from ttc.dialects.core.sparse_codes import HEADER_WORDS, TILE_WORDS, Codes
+from ttc.dialects.core.tiled import SIDE
 from ttc.dialects.netlist.model import Netlist, Op
-from ttc.dialects.tile.kernels.encoded import HEADER_WORDS, TILE_WORDS, Codes
-from ttc.dialects.tile.kernels.manipulation import SIDE
 from ttc.runtime.golden.stimulus import Rule
 
 SPARSE, LOOKUP = "tile.encoded_matmul", "tile.lookup"

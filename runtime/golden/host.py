@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from math import sqrt
 
 from numpy.typing import NDArray
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.netlist.model import Netlist, Queue
+from ttc.dialects.netlist.sizes import tile_shape
 from ttc.runtime.golden.encodings import Fitting, draw_codes, fitting
-from ttc.runtime.golden.stimulus import Rule, Rules, draw, generator_of, stored
+from ttc.runtime.golden.roles import host_owned
+from ttc.runtime.golden.stimulus import TILE, Rule, Rules, draw, generator_of, stored
 
 UNFITTING = Fitting({}, frozenset(), {})
 
@@ -21,15 +24,18 @@ class Host:
 
     Args:
         given: values of queues by name, [entries, t, rows, columns].
-        rules, seed: for the others.
+        rules: for the others; None: uniform ones in [-1, 1), see `_natural`.
+        seed: of all that is drawn.
+        constants: queues whose entry all microbatches read.
         fit: queues that cannot hold just anything; the rules decide only how sparse codes are, and what tiles with rules of their own
             hold.
     """
 
-    rules: Rules = Rules()
+    rules: Rules | None = None
     seed: int = 0
     given: Mapping[str, NDArray] = field(default_factory=dict)
     fit: Fitting = UNFITTING
+    constants: frozenset[str] = frozenset()
 
     def __call__(self, queue: Queue, entry: int) -> NDArray:
         """Entry number `entry` as the queue's format holds it.  Raises E0801 if fewer are given."""
@@ -43,16 +49,41 @@ class Host:
 
     def _drawn(self, queue: Queue, entry: int) -> NDArray:
         name, shape = queue.name, queue.tensor.shape
-        own = self.rules.own(name)
+        rules = self.rules or Rules(self._natural(queue))
+        own = rules.own(name)
         if name in self.fit.codes:
             return draw_codes(self.fit.codes[name], own, shape, generator_of(name, entry, self.seed))
-        if name in self.fit.indices and (own or self.rules.default).kind in ("uniform", "normal"):
+        if name in self.fit.indices and rules.of(name).kind in ("uniform", "normal"):
             return generator_of(name, entry, self.seed).integers(0, self.fit.indices[name], shape)
         if name in self.fit.tiles and own is None:
             return draw(Rule("sparse"), queue, entry, self.seed)
-        return draw(own or self.rules.default, queue, entry, self.seed)
+        return draw(rules.of(name), queue, entry, self.seed)
+
+    def _natural(self, queue: Queue) -> Rule:
+        """A rule under which values of a network keep their size.
+
+        A constant of several tiles is a weight: its variance is one by its rows.  One of a single tile scales, averages or keeps a root
+        from zero, and is positive.
+        """
+        if queue.name not in self.constants:
+            return Rule("uniform")
+        rows, columns = queue.tensor.shape[-2:]
+        height, width = tile_shape(queue.tensor.layout) or TILE
+        if rows <= height and columns <= width:
+            return Rule("uniform", {"low": 2.0**-10, "high": 1.0})
+        bound = min(sqrt(3 / rows), 1.0)
+        return Rule("uniform", {"low": -bound, "high": bound})
 
 
-def host_of(netlist: Netlist, rules: Rules, seed: int, given: Mapping[str, NDArray]) -> Host:
+def host_of(netlist: Netlist, rules: Rules | None, seed: int, given: Mapping[str, NDArray]) -> Host:
     """The host of a netlist."""
-    return Host(rules, seed, given, fitting(netlist))
+    return Host(rules, seed, given, fitting(netlist), frozenset(_constants(netlist)))
+
+
+def _constants(netlist: Netlist) -> Iterator[str]:
+    """Rams that the host fills, and queues that no program streams."""
+    settings = [s for program in netlist.programs.values() for step in program.instructions for s in step.settings]
+    streamed = {s.queue for s in settings if s.prologue is False and s.rd_ptr_autoinc != 0}
+    for queue in host_owned(netlist):
+        if queue.type == "ram" or queue.name not in streamed:
+            yield queue.name

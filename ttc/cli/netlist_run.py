@@ -36,9 +36,7 @@ class Call:
 @click.command("run")
 @click.argument("file", type=FILE)
 @click.option("--arch", metavar="ARCH", help="Architecture to take the netlist for; the first that it names if not given.")
-@click.option(
-    "--program", "programs", multiple=True, metavar="NAME", help="Run this program (repeatable, in order); default: all."
-)
+@click.option("--program", "programs", multiple=True, metavar="NAME", help="Run this program (repeatable, in order); default: all.")
 @click.option("--param", "params", multiple=True, metavar="NAME=N", help="Value of a program parameter (repeatable).")
 @click.option("--stimulus", type=click.Choice(STIMULI), help="Fill queues so, whatever the file says: in [-1, 1), standard normal, or 1.")
 @click.option("--seed", type=click.IntRange(0, 2**63 - 1), default=0, show_default=True, metavar="N", help="Of what is drawn.")
@@ -53,7 +51,8 @@ class Call:
 def command(console: Console, file: Path, folder: Path | None, seed: int, rounding: str, as_json: bool, **given: Any) -> int:
     """Run the programs of FILE, a netlist in the Buda format, with golden semantics: one after the other, on the same queues.
 
-    Queues that the host fills take values from --inputs, else by --stimulus, else as the file's test-config says, else uniform ones.
+    Queues that the host fills take values from --inputs, else by --stimulus, else as the file's test-config says, else uniform ones,
+    those of weights scaled so that results keep their size.
     Parameters take values from --param, else from test-config, else 1 for counts, and the sizes of microbatches that the graphs have.
     """
     from ttc.files import require_folder, require_input
@@ -132,9 +131,7 @@ def _session(netlist: Netlist, config: HostConfig, calls: Sequence[Call], given:
     from ttc.runtime.golden.session import Session
     from ttc.runtime.golden.stimulus import Rule, Rules
 
-    rules = config.rules or Rules()
-    if given["stimulus"] is not None:
-        rules = Rules(Rule(given["stimulus"]))
+    rules = config.rules if given["stimulus"] is None else Rules(Rule(given["stimulus"]))
     values = {} if given["bundle"] is None else _bundle(given["bundle"], netlist)
     return Session(netlist, host_of(netlist, rules, given["seed"], values), [call.program for call in calls], keep=keep)
 

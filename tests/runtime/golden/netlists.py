@@ -47,7 +47,7 @@ def session(
 ) -> Session:
     """A session on a netlist text, that keeps its entries."""
     netlist = to_netlist(read_netlist(text.encode(), "test.yaml"))
-    return Session(netlist, host_of(netlist, rules or Rules(), 0, inputs or {}), programs, keep=True, limits=limits)
+    return Session(netlist, host_of(netlist, rules, 0, inputs or {}), programs, keep=True, limits=limits)
 
 
 def found(session: Session, role: str) -> dict[str, NDArray]:

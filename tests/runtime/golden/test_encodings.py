@@ -7,8 +7,8 @@ from itertools import product
 import numpy as np
 import pytest
 
-from ttc.dialects.tile.kernels.encoded import TILE_WORDS, Codes, decoded
-from ttc.dialects.tile.kernels.manipulation import streams
+from ttc.dialects.core.sparse_codes import TILE_WORDS, Codes, decoded
+from ttc.dialects.core.tiled import streams
 from ttc.runtime.golden.encodings import SparseMatrices, draw_codes
 from ttc.runtime.golden.stimulus import Rule
 

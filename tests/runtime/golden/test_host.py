@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from tests.runtime.golden.netlists import flat, queue_of
 from ttc.dialects.core.errors import Error
-from ttc.dialects.tile.kernels.encoded import Codes
+from ttc.dialects.core.sparse_codes import Codes
 from ttc.runtime.golden.encodings import Fitting, SparseMatrices
 from ttc.runtime.golden.host import Host
 from ttc.runtime.golden.stimulus import Rule, Rules
@@ -21,6 +23,15 @@ def test_given_entries_come_first_in_the_format_of_the_queue():
         host(queue, 2)
     assert failure.value.code == "E0801"
     assert host(queue_of("b"), 0)[0, 0, 0] == 2
+
+
+def test_without_rules_values_keep_their_size():
+    host = Host(constants=frozenset(("w", "s")))
+    weight = queue_of("w", type="ram")
+    weight = replace(weight, tensor=replace(weight.tensor, shape=(1, 768, 64)))
+    assert host(weight, 0).std() * 768**0.5 == pytest.approx(1, abs=0.02)
+    assert 0 < host(queue_of("s"), 0).min() < host(queue_of("s"), 0).max() < 1
+    assert host(queue_of("x"), 0).min() < -0.9
 
 
 def test_row_numbers_lie_in_the_table():
