@@ -28,10 +28,12 @@ class Rates:
         link, dram_links: of one link, and how many links carry what DRAM sends to cores that do not lie beside it.
         read_latency: of a packet from afar; in_flight: packets that a reader has asked for at a time.
         eth, eth_links: of one Ethernet link, and the links of a chip.
-        host: of the link to the host.
-        switch_cycles: from the end of an epoch to the start of the next.
+        host: of the link to the host; host_elements: elements a cycle that the host converts between its layout and tiles.
+        switch_cycles: from the end of an epoch to the first packet of the next: every core loads its program and starts.
+        start_cycles: of these, from a core's start to its first packet.
         microbatch_cycles, pipe_cycles: of every op and microbatch, and besides for each of its inputs and outputs: pointers, handshakes.
         prologue_cycles: of an epoch's start, for every buffer that is filled before it.
+        slowdown: cycles of a run by cycle of its epochs.
     """
 
     clock_hz: float
@@ -50,14 +52,16 @@ class Rates:
     dram_links: int
     read_latency: float
     in_flight: int
-    hop_latency: float
     eth: float
     eth_links: int
     host: float
+    host_elements: float
     switch_cycles: float
+    start_cycles: float
     microbatch_cycles: float
     pipe_cycles: float
     prologue_cycles: float
+    slowdown: float
 
 
 @cache
@@ -67,6 +71,7 @@ def rates_of(target: Target) -> Rates:
         raise Error("E0101", f"target {target.name} has no cores whose time could be estimated")
     table = _table(target.arch)
     known = {field.name for field in fields(Rates)}
+    dram = min(target.dram_channels * target.dram_bytes_per_cycle, table["dram_links"] * target.noc_link_bytes_per_cycle)
     return Rates(
         clock_hz=target.clock_hz,
         packets=target.noc_packets,
@@ -78,6 +83,8 @@ def rates_of(target: Target) -> Rates:
         eth=target.eth_bytes_per_cycle,
         eth_links=target.eth_links,
         host=table["pcie_bytes_per_second"] / target.clock_hz,
+        host_elements=table["host_elements_per_second"] / target.clock_hz,
+        switch_cycles=table["program_bytes"] * target.cores / dram + table["start_cycles"],
         **{key: value for key, value in table.items() if key in known},
     )
 

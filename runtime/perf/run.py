@@ -46,6 +46,7 @@ class RunCost:
 
     Args:
         program, target, arch, chips, cores: what runs where; cores of one chip.
+        slowdown: cycles of the run by cycle of its epochs (`Rates.slowdown`).
         epochs: those that differ, in the order in which they first run; executions: all that run, loops unrolled once.
         switches: epochs begun; switch_cycles: of all of them.
         device_cycles: of the device alone; host_cycles: of the host's transfers; cycles: of the run, both overlapped.
@@ -62,6 +63,7 @@ class RunCost:
     chips: int
     cores: int
     clock_hz: float
+    slowdown: float
     epochs: tuple[EpochCost, ...]
     executions: tuple[Execution, ...]
     switches: int
@@ -196,7 +198,7 @@ class _Clock:
 
     def cycles(self, epoch: EpochCost) -> float:
         """What an epoch takes with the switch to it."""
-        return epoch.cycles + (self.rates.switch_cycles if any(op.cores for op in epoch.ops) else 0.0)
+        return epoch.cycles * self.rates.slowdown + (self.rates.switch_cycles if any(op.cores for op in epoch.ops) else 0.0)
 
     def run(self, graphs: Sequence[Graph], epoch: EpochCost) -> float:
         """Run an epoch when its chips are free and what it reads is written; returns when it starts."""
@@ -240,8 +242,8 @@ class _Run:
             uses.append(known[key])
         executions, device = self.schedule(epochs, uses)
         samples = self.samples(epochs, uses)
-        host_bytes = self.host_bytes(epochs, uses)
-        host = host_bytes / self.rates.host
+        host_bytes, elements = self.transfers(epochs, uses)
+        host = host_bytes / self.rates.host + elements / self.rates.host_elements
         cycles = max(device, host)
         times = [(epochs[use], count) for use, (_, count) in zip(uses, self.groups, strict=True)]
         chips = len({chip for epoch in epochs for chip in epoch.chips}) or 1
@@ -256,6 +258,7 @@ class _Run:
             chips=chips,
             cores=self.cores,
             clock_hz=self.rates.clock_hz,
+            slowdown=self.rates.slowdown,
             epochs=tuple(epochs),
             executions=tuple(executions),
             switches=sum(n for _, n in on_device),
@@ -302,21 +305,29 @@ class _Run:
             return max(streamed[0].shape[0], 1)
         return max((epochs[use].input_count * times for use, (_, times) in zip(uses, self.groups, strict=True)), default=1)
 
-    def host_bytes(self, epochs: Sequence[EpochCost], uses: Sequence[int]) -> float:
-        """Bytes that pass between host and device: what ops read there themselves, and inputs and outputs that lie in DRAM."""
-        own = sum(epochs[use].host_bytes * times for use, (_, times) in zip(uses, self.groups, strict=True))
-        counts: dict[str, int] = {}
+    def transfers(self, epochs: Sequence[EpochCost], uses: Sequence[int]) -> tuple[float, float]:
+        """Bytes that pass between host and device, what ops read there themselves included; and elements that the host lays in tiles.
+
+        A queue with fewer entries than an epoch has microbatches holds the same for all of them.
+        """
+        entries: dict[str, int] = {}
         for graphs, times in self.groups:
             for graph in graphs:
                 names = {name for op in graph.ops if not isinstance(op.place, Host) for name in op.inputs}
                 for name in names | {queue for _, queue in graph.writes}:
-                    counts[name] = max(counts.get(name, 0), graph.input_count * times)
-        total = own
-        for name, count in counts.items():
-            queue = self.netlist.queues.get(name)
-            if queue is not None and queue.kind in ("input", "output") and queue.location == "dram":
-                total += self.entry_bytes(queue) * (1 if queue.type == "ram" else count)
-        return total
+                    queue = self.netlist.queues.get(name)
+                    if queue is not None and queue.kind in ("input", "output"):
+                        passing = queue.type == "queue" and queue.entries >= graph.input_count
+                        entries[name] = max(entries.get(name, 0), graph.input_count * times if passing else 1)
+        total = sum(epochs[use].host_bytes * times for use, (_, times) in zip(uses, self.groups, strict=True))
+        elements = 0.0
+        for name, count in entries.items():
+            queue = self.netlist.queues[name]
+            if -1 in queue.tensor.shape:
+                continue
+            total += self.entry_bytes(queue) * count if queue.location == "dram" else 0.0
+            elements += queue.tensor.elements * count if queue.tensor.layout != "rows" else 0.0
+        return total, elements
 
     def entry_bytes(self, queue: Queue) -> float:
         """Bytes of one entry of a queue."""

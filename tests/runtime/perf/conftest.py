@@ -27,7 +27,9 @@ def queue(
     blocking = Blocking(1, (rows // len(channels), cols), (1, 1))
     buffers = tuple((channel, 0) for channel in channels)
     source = "HOST" if kind in ("input", "parameter", "constant") else "op"
-    return Queue(name, kind, "ram" if ram else "queue", source, type_, 1, location, 0, (len(channels), 1), blocking, buffers, 0)  # pyright: ignore[reportArgumentType]
+    return Queue(
+        name, kind, "ram" if ram else "queue", source, type_, 1 if ram else 1000, location, 0, (len(channels), 1), blocking, buffers, 0
+    )  # pyright: ignore[reportArgumentType]
 
 
 def relu(name: str, source: str, type_: TensorType, place: Grid, copies: int = 2) -> Op:

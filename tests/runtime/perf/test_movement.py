@@ -71,7 +71,7 @@ def test_stream_cycles() -> None:
     assert stream_cycles(N150, Stream("dram", 28100.0, 28100.0, packet_bytes=8192)) == pytest.approx(1000.0)
     shared = Stream("dram", 28100.0, 890000.0, cores=32, channels=1)
     assert stream_cycles(N150, shared) == pytest.approx(20000.0)  # 44.5 bytes a cycle
-    assert stream_cycles(N150, Stream("chip", 200.0, 200.0)) == pytest.approx(1.0)
+    assert stream_cycles(N150, Stream("chip", 200.0, 200.0, channels=0)) == pytest.approx(1.0)  # all 16 links
     assert stream_cycles(N150, Stream("dram", 100.0, 100.0, held=True)) == 0.0
 
 

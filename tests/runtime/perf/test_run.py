@@ -14,7 +14,7 @@ from ttc.dialects.netlist.model import Argument, Graph, Grid, Host, Instruction,
 from ttc.runtime.perf.rates import rates_of
 from ttc.runtime.perf.run import run_cost
 
-SWITCH = rates_of(load_target("n150")).switch_cycles
+N150 = rates_of(load_target("n150"))
 Pipeline = Callable[[int], Netlist]
 
 
@@ -25,12 +25,14 @@ def with_program(net: Netlist, *instructions: Instruction) -> Netlist:
 def test_one_epoch(pipeline: Pipeline) -> None:
     found = run_cost(pipeline(10))
     (epoch,) = found.epochs
-    assert found.cycles == pytest.approx(epoch.cycles + SWITCH)
+    assert found.device_cycles == pytest.approx(epoch.cycles * N150.slowdown + N150.switch_cycles)
+    assert found.cycles == max(found.device_cycles, found.host_cycles)
     assert (found.switches, found.samples) == (1, 10)
     assert found.seconds == pytest.approx(found.cycles / 1e9)
     assert found.samples_per_second == pytest.approx(10 / found.seconds)
     assert found.dram_bytes == pytest.approx(10 * 2 * 64 * 2080)
     assert found.host_bytes == pytest.approx(10 * 2 * 64 * 2080)  # the host fills x and empties y
+    assert found.host_cycles == pytest.approx(found.host_bytes / N150.host + 10 * 2 * 256 * 256 / N150.host_elements)
     assert found.utilization == pytest.approx(sum(op.core * op.cores for op in epoch.ops) * 10 / found.cycles / 72)
     assert 0 < found.dram_peak < 1
     assert found.math_peak == 0
@@ -82,7 +84,7 @@ def test_graphs_of_one_epoch_run_together() -> None:
     x = tensor(8, 8)
     first = Graph("g", 0, 4, (relu("a", "x", x, Grid(0, 0, 1, 1)),), (), epoch=0)
     second = Graph("h", 1, 4, (relu("b", "a", x, Grid(0, 0, 1, 1)),), (("b", "y"),), epoch=0)
-    net = netlist_of((queue("x", x), queue("y", x, kind="output")), (), (), 4)
+    net = netlist_of((queue("x", x), replace(queue("y", x, kind="output"), chip=1)), (), (), 4)
     net = with_program(replace(net, graphs={"g": first, "h": second}), Instruction("execute", ("g",)), Instruction("execute", ("h",)))
     found = run_cost(net)
     (epoch,) = found.epochs
