@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -9,20 +10,24 @@ import click
 
 from ttc.cli.console import Console, size_text, time_text
 from ttc.cli.options import FILE, flags_of, options_from, verbosity
+from ttc.dialects.core.errors import Error
 from ttc.options import CompileOptions
 
 if TYPE_CHECKING:
     from ttc.driver import Result
     from ttc.passes.base import Instrument
+    from ttc.runtime.program import Program
 
 
 @click.command("compile")
 @click.argument("model", type=FILE)
 @click.option("-o", "--output", type=FILE, required=True, metavar="OUT", help="Archive to write (.tti), or IR text with --to.")
+@click.option("--emit-netlist", "yaml", type=FILE, metavar="FILE.yaml", help="Write the netlist in the Buda format, too (--kernels buda).")
+@click.option("--emit-values", "bundle", type=FILE, metavar="FILE.npz", help="Write what the host puts into its rams, with --emit-netlist.")
 @flags_of(CompileOptions)
 @verbosity
 @click.pass_obj
-def command(console: Console, model: Path, output: Path, config: Path | None, **raw: Any) -> int:
+def command(console: Console, model: Path, output: Path, yaml: Path | None, bundle: Path | None, config: Path | None, **raw: Any) -> int:
     """Compile MODEL (.onnx, or IR text .mlir) into an archive."""
     from ttc.files import require_input, require_output
     from ttc.machine import require_supported
@@ -31,13 +36,35 @@ def command(console: Console, model: Path, output: Path, config: Path | None, **
     options = options_from(CompileOptions, raw, config)
     require_input(model)
     output = require_output(output, model)
-    result = _compile(console, model, output, options)
+    emission = _emission(options, model, yaml, bundle)
+    result = _compile(console, model, output, options, emission)
     if not console.quiet:
         _print_summary(console, result, output)
     return 0
 
 
-def _compile(console: Console, model: Path, output: Path, options: CompileOptions) -> Result:
+@dataclass(frozen=True)
+class Emission:
+    """Files of the Buda netlist."""
+
+    yaml: Path
+    bundle: Path | None
+
+
+def _emission(options: CompileOptions, model: Path, yaml: Path | None, bundle: Path | None) -> Emission | None:
+    """The files to write beside the archive.  Raises E0101 where there will be no netlist of Buda, E0103."""
+    from ttc.files import require_output
+
+    if yaml is None:
+        if bundle is not None:
+            raise Error("E0101", "--emit-values writes values of a Buda netlist", hint="add --emit-netlist FILE.yaml")
+        return None
+    if options.to != "tti" or options.kernels != "buda":
+        raise Error("E0101", "--emit-netlist writes netlists that are made of Buda's ops", hint="compile with --kernels buda, to the end")
+    return Emission(require_output(yaml, model), None if bundle is None else require_output(bundle, model))
+
+
+def _compile(console: Console, model: Path, output: Path, options: CompileOptions, emission: Emission | None) -> Result:
     from ttc.driver import compile_path
     from ttc.files import write_bytes
 
@@ -48,8 +75,27 @@ def _compile(console: Console, model: Path, output: Path, options: CompileOption
         if result.package is None:
             write_bytes(output, result.text().encode())
         else:
-            result.program().save(output)
+            _save(result.program(), output, emission)
     return result
+
+
+def _save(program: Program, output: Path, emission: Emission | None) -> None:
+    """Write the archive, and the Buda netlist if it is asked for; what cannot be exported leaves nothing behind."""
+    if emission is None:
+        program.save(output)
+        return
+    from ttc.dialects.netlist.buda.writer import write_netlist
+    from ttc.exporters.buda.export import export
+    from ttc.exporters.buda.values import bundle_of
+    from ttc.files import write_bytes
+
+    exported = export(program.netlist)
+    text = write_netlist(exported.form).encode()
+    values = None if emission.bundle is None else bundle_of(exported, program)
+    program.save(output)
+    write_bytes(emission.yaml, text)
+    if emission.bundle is not None and values is not None:
+        write_bytes(emission.bundle, values)
 
 
 def _instruments(console: Console, show: Any) -> list[Instrument]:

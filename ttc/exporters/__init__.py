@@ -1,0 +1,1 @@
+"""Ways out of ttc: a package a foreign format."""

@@ -1,0 +1,245 @@
+"""A compiled netlist in the words of Buda: works on whole tiles, each one op with tile manipulations of its inputs, no literals.
+
+What the compiler's works leave to the kernel is said: which steps a result is computed in, what tiles of one number are broadcast to, how
+the matrices of a selection are coded.  Queues and results are [t, rows, columns] in elements of whole tiles.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ttc.dialects.core.errors import Error
+from ttc.dialects.core.plain import TensorType
+from ttc.dialects.netlist.buda import settings as kept
+from ttc.dialects.netlist.buda.form import BudaOp, Tm
+from ttc.dialects.netlist.buda.work import Constant, OpForm, form_of, work_of
+from ttc.dialects.netlist.buda.work.shared import Diagonal
+from ttc.dialects.netlist.model import Blocking, Buffer, Graph, Grid, Netlist, Op, Queue
+from ttc.dialects.netlist.sizes import queue_buffer_bytes
+from ttc.exporters.buda.literals import matrix_of, written_out
+from ttc.exporters.buda.room import Constants
+from ttc.exporters.buda.steps import Steps, cutting, steps_of
+
+TILE = 32
+WHOLE = f"tiles({TILE}, {TILE})"
+WRITTEN = ("output", "edge")
+"""Kinds of queues that ops fill."""
+
+
+@dataclass(frozen=True)
+class Canonical:
+    """The netlist, and what its queues hold.
+
+    Args:
+        constants: values of queues that the archive has no tensor for, [t, rows, columns] in whole tiles.
+        diagonals: queues that hold the rows of another queue's tensor as diagonals of tiles, and that queue.
+        indices: queues of indices, and how many each row of cores reads of them.
+    """
+
+    netlist: Netlist
+    constants: Mapping[str, NDArray]
+    diagonals: Mapping[str, str]
+    indices: Mapping[str, int]
+
+
+def canonical(netlist: Netlist) -> Canonical:
+    """See above.  Raises E0503 naming the op that Buda lacks, or that it cannot place so."""
+    return _Canonical(netlist).run()
+
+
+@dataclass
+class _Canonical:
+    """Goes through the graphs of the device in order.
+
+    types: of queues and results in whole tiles.  steps: of results that are computed in several.
+    """
+
+    netlist: Netlist
+    types: dict[str, TensorType] = field(default_factory=dict)
+    steps: dict[str, Steps] = field(default_factory=dict)
+    queues: dict[str, Queue] = field(default_factory=dict)
+    indices: dict[str, int] = field(default_factory=dict)
+
+    def run(self) -> Canonical:
+        on_device = [g for g in self.netlist.graphs.values() if any(isinstance(op.place, Grid) for op in g.ops)]
+        written = {queue: op for graph in on_device for name, queue in graph.writes for op in graph.ops if op.name == name}
+        for queue in self.netlist.queues.values():
+            self.queues[queue.name] = found = self.queue(queue, written.get(queue.name))
+            self.types[queue.name] = found.tensor
+        self.constants = Constants(self.netlist)
+        graphs = {g.name: replace(g, ops=tuple(self.op(op, g) for op in g.ops)) for g in on_device}
+        graphs = {name: graphs.get(name, graph) for name, graph in self.netlist.graphs.items()}
+        queues = {**self.queues, **self.constants.queues}
+        found = replace(self.netlist, queues=queues, graphs=graphs)
+        return Canonical(found, self.constants.values, self.constants.diagonals, self.indices)
+
+    def queue(self, queue: Queue, writer: Op | None) -> Queue:
+        """A queue in whole tiles; one that holds a result computed in steps puts it together."""
+        if queue.tensor.layout == "rows" or queue.blocking is None:
+            return queue
+        whole = replace(queue, tensor=in_tiles(queue.tensor))
+        steps = Steps() if writer is None else self.steps_of(writer)
+        if not steps.many:
+            return whole
+        old = queue.blocking
+        mblock = (old.mblock[0] * steps.rows, old.mblock[1] * steps.columns)
+        blocking = Blocking(old.t // (steps.rows * steps.columns), mblock, old.ublock, old.order)
+        return replace(whole, blocking=blocking, settings=(("input_tms", kept.encoded(steps.restoring())),))
+
+    def steps_of(self, op: Op) -> Steps:
+        """The steps of an op on cores."""
+        if not isinstance(op.place, Grid) or op.blocking is None:
+            return Steps()
+        try:
+            return steps_of(_result(op), (op.place.rows, op.place.cols), op.blocking)
+        except Error as error:
+            raise error.at(_where(op)) from None
+
+    # ---- ops ---------------------------------------------------------------------------------------------------------------------
+
+    def op(self, op: Op, graph: Graph) -> Op:
+        """An op as Buda says it."""
+        if not isinstance(op.place, Grid) or op.blocking is None:
+            raise Error("E0503", "an op on the host stands among ops of the device", where=_where(op))
+        self.steps[op.name] = steps = self.steps_of(op)
+        try:
+            made = self.made(replace(op, work=written_out(op.work)), op.place, op.blocking, graph, steps)
+        except Error as error:
+            raise error.at(_where(op)) from None
+        self.types[op.name] = made.work.value_types[made.work.outputs[0]]
+        return made
+
+    def made(self, op: Op, place: Grid, blocking: Blocking, graph: Graph, steps: Steps) -> Op:
+        form = form_of(op)
+        if form.type == "embedding":
+            form, blocking = self.embedding(op, form, place, blocking)
+        names = tuple(self.source(source, op, graph) for source in form.inputs)
+        t, rows, columns = _result(op).tile_dims()
+        cut = (t * steps.rows * steps.columns, rows // steps.rows, columns // steps.columns)
+        tms = {i: found for i in range(len(names)) if (found := self.tms(form, i, op, cut, steps))}
+        written = BudaOp(
+            name=op.name,
+            type=form.type,
+            grid_loc=(place.row, place.col),
+            grid_size=(place.rows, place.cols),
+            inputs=names,
+            out_df=_result(op).format,
+            intermed_df=op.intermediate,
+            acc_df=op.accumulate,
+            t=blocking.t,
+            mblock=blocking.mblock,
+            ublock=blocking.ublock,
+            input_tms=tms,
+            pads=form.pads,
+            unpads=form.unpads,
+            attributes=form.attributes,
+        )
+        work = work_of(written, [self.types[name] for name in names], form.fused, self.netlist.chip.arch)
+        return replace(op, type=form.type, inputs=names, work=work, blocking=blocking, buffers=_buffers(op, form), rounding="none")
+
+    def embedding(self, op: Op, form: OpForm, place: Grid, blocking: Blocking) -> tuple[OpForm, Blocking]:
+        """A gather of rows: the table lies in rows, and each row of cores reads its own indices, one after another.
+
+        Raises E0503 where other ops read the table or the indices as tiles.
+        """
+        table, indices = (self.queues.get(op.inputs[source]) if isinstance(source, int) else None for source in form.inputs)
+        readers = [other for graph in self.netlist.graphs.values() for other in graph.ops if isinstance(other.place, Grid)]
+        plain = table is not None and indices is not None and table.source == indices.source == "HOST" and blocking.t == 1
+        shared = {name for other in readers if other.work.works[-1].op != "tile.embedding" for name in other.inputs} & set(op.inputs)
+        if table is None or indices is None or not plain or shared:
+            hint = "compile it without streaming the batch" if blocking.t != 1 else None
+            raise Error(
+                "E0503", "Buda gathers rows of a table for one matrix, by indices that the host fills in and nothing else reads", hint=hint
+            )
+        count = blocking.mblock[0] * blocking.ublock[0] * TILE
+        tiles = -(-count // (TILE * TILE))
+        _, rows, columns = in_tiles(self.netlist.queues[table.name].tensor).shape
+        self.queues[table.name] = replace(table, tensor=TensorType((1, rows, columns), table.tensor.format, "rows"))
+        stream = TensorType((1, place.rows * tiles * TILE, TILE), "RawUInt32", WHOLE)
+        one = Blocking(1, (place.rows * tiles, 1), (1, 1))
+        size = queue_buffer_bytes(stream, indices.entries, one, self.netlist.chip)
+        self.queues[indices.name] = replace(
+            indices, tensor=stream, grid=(1, 1), blocking=one, buffers=(self.constants.room.take(indices.chip, size),), buffer_bytes=size
+        )
+        if self.indices.setdefault(indices.name, count) != count:
+            raise Error("E0503", "two gathers of Buda with other shares read the same indices")
+        for queue in (table, indices):
+            self.types[queue.name] = self.queues[queue.name].tensor
+        deep = Blocking(1, (blocking.mblock[0] * blocking.ublock[0], blocking.mblock[1]), (1, blocking.ublock[1]), blocking.order)
+        return replace(form, attributes={**form.attributes, "num_indices": count}), deep
+
+    def source(self, source: int | Constant | Diagonal, op: Op, graph: Graph) -> str:
+        """The name of what an input of the op of Buda comes from."""
+        if isinstance(source, int):
+            return op.inputs[source]
+        if isinstance(source, Diagonal):
+            queue = self.netlist.queues.get(op.inputs[source.source])
+            if queue is None or queue.key is None:
+                raise Error("E0503", "a depthwise product of Buda needs its weights in a queue that the host fills")
+            name = self.constants.diagonal(queue, graph.chip)
+        else:
+            name = self.constants.of(_filled(source), source.type.format, graph.chip)
+        self.types[name] = self.constants.queues[name].tensor
+        return name
+
+    def tms(self, form: OpForm, index: int, op: Op, cut: tuple[int, int, int], steps: Steps) -> tuple[Tm, ...]:
+        """Tile manipulations of an input: of what its source is cut into, those of the work, and what this op is cut into."""
+        source, said = form.inputs[index], form.tms.get(index, ())
+        if isinstance(source, Constant) and not source.type.shape:
+            said = tuple(tm for tm in said if tm.kind != "tile_broadcast")
+            if not said and not (form.type == "matmul" and index < 2):
+                return _broadcast(cut)
+        whole = self.steps[op.inputs[source]].restoring() if isinstance(source, int) and op.inputs[source] in self.steps else ()
+        t = cut[0] // (steps.rows * steps.columns)
+        groups = form.attributes.get("z", 1)
+        return (*whole, *said, *cutting(form.type, index, steps, t, groups if isinstance(groups, int) else 1))
+
+
+def in_tiles(type_: TensorType) -> TensorType:
+    """The tensor with all of its tiles: [t, rows, columns]."""
+    t, rows, columns = type_.tile_dims()
+    return TensorType((t, rows * TILE, columns * TILE), type_.format, WHOLE)
+
+
+def _result(op: Op) -> TensorType:
+    return op.work.value_types[op.work.outputs[0]]
+
+
+def _where(op: Op) -> str:
+    return " + ".join(op.location) or op.name
+
+
+def _broadcast(dims: Sequence[int]) -> tuple[Tm, ...]:
+    return tuple(Tm("broadcast", (dim, n)) for dim, n in zip(("z", "r", "c"), dims, strict=True) if n > 1)
+
+
+def _filled(constant: Constant) -> NDArray:
+    """A constant in whole tiles: one number in all of a tile, or zeros beyond."""
+    if not constant.type.shape:
+        return np.full((1, TILE, TILE), constant.values)
+    return padded(np.asarray(constant.values).reshape(constant.type.shape), constant.type)
+
+
+def padded(values: NDArray, type_: TensorType) -> NDArray:
+    """A tensor of that type as [t, rows, columns] in whole tiles, zeros beyond its elements."""
+    t, rows, columns = type_.tile_dims()
+    whole = np.zeros((t, rows * TILE, columns * TILE), values.dtype)
+    _, high, wide = matrix_of(type_)
+    whole[:, :high, :wide] = values.reshape(t, high, wide)
+    return whole
+
+
+def _buffers(op: Op, form: OpForm) -> tuple[Buffer, ...]:
+    """Buffers by the inputs of the op of Buda."""
+    by_role = {buffer.role: buffer for buffer in op.buffers}
+    found = [buffer for role, buffer in by_role.items() if not role.startswith("in") or role == "intermed"]
+    for place, source in enumerate(form.inputs):
+        number = source.source if isinstance(source, Diagonal) else source
+        buffer = by_role.get(f"in{number}") if isinstance(number, int) else None
+        if buffer is not None:
+            found.append(replace(buffer, role=f"in{place}"))
+    return tuple(found)

@@ -1,0 +1,62 @@
+"""What the host puts into the queues of an exported netlist."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from io import BytesIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ttc.dialects.netlist.buda.work.depthwise import diagonal_tiles
+from ttc.dialects.netlist.model import Netlist
+from ttc.exporters.buda.canonical import padded
+from ttc.exporters.buda.export import Exported
+from ttc.runtime.program import Program
+
+NO_INDEX = 0xFFFFFFFF
+"""Stands for a row of zeros."""
+
+
+def bundle_of(exported: Exported, program: Program) -> bytes:
+    """A .npz of the entries of all rams that the host fills, by queue."""
+    netlist = program.netlist
+    tensors = {queue.key: program.constants[queue.key] for queue in netlist.queues.values() if queue.key is not None}
+    stream = BytesIO()
+    np.savez(stream, allow_pickle=False, **held_values(exported, netlist, tensors))  # pyright: ignore[reportArgumentType]
+    return stream.getvalue()
+
+
+def held_values(exported: Exported, netlist: Netlist, tensors: Mapping[str, NDArray]) -> dict[str, NDArray]:
+    """Entries of the rams that the host fills, by queue: [1, t, rows, columns] in whole tiles.
+
+    Args:    netlist: that was exported.  tensors: of its archive by key, in the compute dtypes of their formats.
+    """
+    found: dict[str, NDArray] = {}
+    for name, queue in exported.form.queues.items():
+        if queue.input != "HOST":
+            continue
+        source = exported.diagonals.get(name, name)
+        if name in exported.constants:
+            found[name] = exported.constants[name][None]
+        elif (made := netlist.queues.get(source)) is not None and made.key is not None:
+            value = tensors[made.key].reshape(made.tensor.shape)
+            found[name] = (diagonal_tiles(value)[None] if source != name else padded(value, made.tensor))[None]
+    return found
+
+
+def entries(name: str, exported: Exported, netlist: Netlist, values: Sequence[NDArray]) -> NDArray:
+    """Entries of a queue [entries, t, rows, columns] in whole tiles, from those of the netlist that was exported."""
+    if name in exported.indices:
+        return np.stack([_stream(np.asarray(value), exported.indices[name]) for value in values])
+    return np.stack([padded(np.asarray(value), netlist.queues[name].tensor) for value in values])
+
+
+def _stream(indices: NDArray, count: int) -> NDArray:
+    """Indices as rows of cores read them: `count` one after another through tiles of their own; rows without an index are zero."""
+    cores, tiles = -(-indices.size // count), -(-count // 1024)
+    found = np.full((cores, tiles * 1024), NO_INDEX, np.int64)
+    flat = np.full(cores * count, NO_INDEX, np.int64)
+    flat[: indices.size] = indices.ravel()
+    found[:, :count] = flat.reshape(cores, count)
+    return found.reshape(1, cores * tiles * 32, 32)
