@@ -74,7 +74,7 @@ def _sequence_attribute(items: list[Any]) -> Attribute:
 def plain(value: Attribute) -> Any:
     """The plain value of an attribute: None, int, bool, float, str, tuple, numpy dtype; other attributes as they are."""
     match value:
-        case builtin.NoneAttr():
+        case builtin.NoneAttr() | builtin.NoneType():  # attributes of modules print the one and parse as the other
             return None
         case builtin.IntegerAttr():
             return bool(value.value.data) if value.type == builtin.i1 else value.value.data
@@ -187,7 +187,7 @@ _WORDS = {"none": None, "true": True, "false": False, "inf": float("inf"), "ninf
 
 
 def parse_value(parser: AttrParser) -> Any:
-    """Parse a plain value as the printer writes it: numbers, none, true, false, inf, ninf, nan, strings, lists, element types, attributes."""
+    """Parse a plain value as the printer writes it: numbers, words (`_WORDS`), strings, lists, element types, attributes."""
     if parser.parse_optional_characters("[") is not None:
         items: list[Any] = []
         while parser.parse_optional_characters("]") is None:

@@ -12,16 +12,29 @@ from xdsl.parser import Parser
 from xdsl.parser.generic_parser import ParserState
 from xdsl.utils.exceptions import ParseError, VerifyException
 from xdsl.utils.lexer import Input
-from xdsl.utils.mlir_lexer import MLIRLexer
+from xdsl.utils.mlir_lexer import MLIRLexer, MLIRToken, MLIRTokenKind
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.leaves import CORE
 
 
 class _Lexer(MLIRLexer):
-    """With a pattern of strings that does not backtrack: xDSL's takes 2^n steps for one of n characters that does not end."""
+    """With a pattern of strings that does not backtrack: xDSL's takes 2^n steps for one of n characters that does not end.
+
+    A string with escapes is text whatever its characters are; xDSL takes it for bytes unless all are ASCII.
+    """
 
     _unescaped_characters_regex = re.compile(r'"(?:[^"\\\n\v\f]++|\\(?:["nt\\]|[0-9A-Fa-f]{2}))*+"')
+
+    def _lex_string_literal(self, start_pos: int) -> MLIRToken:
+        token = super()._lex_string_literal(start_pos)
+        if token.kind is not MLIRTokenKind.BYTES_LIT:
+            return token
+        try:
+            MLIRTokenKind.STRING_LIT.get_string_literal_value(token.span)
+        except UnicodeDecodeError:
+            return token
+        return MLIRToken(MLIRTokenKind.STRING_LIT, token.span)
 
 
 class _Parser(Parser):
