@@ -20,24 +20,17 @@ def rows():
 
 
 @pytest.mark.parametrize("arch", ["grayskull", "wormhole_b0"])
-def test_a_quarter_of_the_rows_foretells_the_others(rows, arch: str) -> None:
+def test_a_fifth_of_the_rows_foretells_the_others(rows, arch: str) -> None:
     part = [row for row in rows if row.arch == arch]
-    seen = np.random.default_rng(4).random(len(part)) < 0.25
+    seen = np.random.default_rng(4).random(len(part)) < 0.2
     figures = fit([row for row, known in zip(part, seen, strict=True) if known])
     hidden = [row for row, known in zip(part, seen, strict=True) if not known]
     found = grouped([Score(row, error) for row, error in zip(hidden, predict(figures, hidden), strict=True)], "kind")
     assert not {kind: of_kind for kind, of_kind in found.items() if over(kind, of_kind)}
 
 
-# Sweeps that the fit has not seen are foretold by their neighbours: (median, 90th percentile), the bar of the class unless said otherwise.
-UNSEEN = {
-    "matmul-bfp8": (0.10, 0.30),
-    "maximum-int32": BARS["elementwise"],
-    "subtract-int8": BARS["elementwise"],
-    "nop-fp16": BARS["elementwise"],
-    "exp-op": BARS["elementwise"],
-    "requantization-int8": BARS["elementwise"],
-}
+UNSEEN = ["matmul-fp16", "matmul-l1-acc-bfp8", "maximum-int32", "subtract-int8"]
+"""Sweeps of formats that the rest has of other ops, or in other variants."""
 
 
 @pytest.mark.parametrize("word", UNSEEN)
@@ -47,8 +40,9 @@ def test_a_sweep_left_out_is_foretold_by_its_neighbours(rows, word: str) -> None
     rest = [row for row in part if row.file != file][::5]
     published, known = starts("wormhole_b0"), set(Fit(starts("wormhole_b0"), rest).names)
     start = {name: table("wormhole_b0").figures[name] if name in known else figure for name, figure in published.items()}
-    errors = np.abs(predict(fit(rest, start), by_file(part)[file]))
-    median, p90 = UNSEEN[word]
+    hidden = by_file(part)[file]
+    median, p90 = (0.08, 0.2) if hidden[0].kind == "matmul" else BARS["elementwise"]
+    errors = np.abs(predict(fit(rest, start), hidden))
     assert np.median(errors) <= median
     assert np.quantile(errors, 0.9) <= p90
 

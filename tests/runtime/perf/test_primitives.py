@@ -110,7 +110,7 @@ def test_a_region_stays_in_the_destination_register() -> None:
 
 @pytest.mark.parametrize("fn", sorted(name for name, op in nn_ops().items() if "Elementwise" in str(op.__mro__) or name in FUNCTIONS))
 def test_every_function_has_a_cost(fn: str) -> None:
-    assert {name for name in primitives(fn, (ROWS,))} <= ENGINE.keys()
+    assert set(primitives(fn, (ROWS,))) <= ENGINE.keys()
     found = share_cycles(view("map", ROWS, ROWS, ROWS, fn=fn), Share(1, 2, 2, (1, 2)), ARCH)
     assert 0 < found.core < 1e5
 
