@@ -86,8 +86,8 @@ class Options:
 
     def recorded(self) -> dict[str, Any]:
         """Options that change the result, by name, as plain values; unset ones are left out."""
-        found = {item.name: getattr(self, item.name) for item, setting in settings(type(self)) if setting.in_result}
-        return {name: _plain(value) for name, value in found.items() if value not in UNSET}
+        found = [(item, getattr(self, item.name)) for item, setting in settings(type(self)) if setting.in_result]
+        return {item.name: _plain(value) for item, value in found if value not in UNSET or value != item.default}
 
 
 def _plain(value: Any) -> Any:
