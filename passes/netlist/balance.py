@@ -11,11 +11,13 @@ from ttc.dialects.netlist.ops import GraphOp, NetlistOp, graphs_of, queues_of
 from ttc.passes.base import Pass, Rewriter, Unit
 from ttc.passes.netlist.nodes import Builder
 from ttc.passes.netlist.overrides import Overrides
+from ttc.passes.netlist.reasons import considered, decided
 from ttc.passes.netlist.split_graph import Splitter
 from ttc.passes.netlist.trial import Trial
 from ttc.passes.netlist.view import main_op
 from ttc.passes.tile_to_netlist.epochs import EFFORTS, Epoch, cut
 from ttc.passes.tile_to_netlist.grouping import is_tile_compute
+from ttc.passes.tile_to_netlist.problem import Problem
 
 
 @dataclass(frozen=True)
@@ -74,8 +76,9 @@ class Balance(Pass):
                     op.place = Host()
                 continue
             trial = Trial(unit, graph, graph.ops, queues_of(unit.module))
-            epochs = cut(builder.problem(graph), EFFORTS[self.effort], trial.judge)
-            _assign(graph.ops, epochs, rewriter)
+            problem = builder.problem(graph)
+            epochs = cut(problem, EFFORTS[self.effort], trial.judge)
+            _assign(graph.ops, problem, epochs, rewriter)
             if len(epochs) > 1 and rewriter.allow("cut-epochs", graph):
                 Splitter(unit.module, graph).split([len(e.ops) for e in epochs])
         if not unit.target.is_host:
@@ -87,19 +90,21 @@ def _is_host(graph: GraphOp) -> bool:
     return any(not is_tile_compute(main_op(op)) for op in graph.ops)
 
 
-def _assign(ops: list[NetlistOp], epochs: list[Epoch], rewriter: Rewriter) -> None:
-    placed = [(number, entry) for number, epoch in enumerate(epochs) for entry in epoch.ops]
-    for op, (number, entry) in zip(ops, placed, strict=True):
-        candidate = entry.candidate
-        op.place = entry.place
-        op.blocking = candidate.blocking
-        op.buffers = entry.buffers
-        op.inner = candidate.inner
-        op.cycles = candidate.cycles
-        rewriter.analysis(
-            op,
-            f"epoch {number}: {candidate.text} cores, {candidate.busy:,} cycles a microbatch",
-            cores=candidate.cores,
-            cycles=candidate.busy,
-            l1_bytes=candidate.l1_bytes,
-        )
+def _assign(ops: list[NetlistOp], problem: Problem, epochs: list[Epoch], rewriter: Rewriter) -> None:
+    """Write down what was chosen, with remarks on what else was considered."""
+    for number, epoch in enumerate(epochs):
+        for op, node, entry in zip(ops[epoch.begin :], problem.nodes[epoch.begin :], epoch.ops, strict=False):
+            candidate = entry.candidate
+            op.place = entry.place
+            op.blocking = candidate.blocking
+            op.buffers = entry.buffers
+            op.inner = candidate.inner
+            op.cycles = candidate.cycles
+            rewriter.analysis(
+                op,
+                f"epoch {number}: {candidate.text}, {candidate.busy:,} cycles a microbatch; {decided(candidate, epoch)}",
+                cores=candidate.cores,
+                cycles=candidate.busy,
+                l1_bytes=sum(b.size_bytes for b in entry.buffers),
+                candidates=considered(node.found, candidate, epoch, problem),
+            )

@@ -29,8 +29,13 @@ class Warnings(Watcher):
 
 
 def remark_text(remark: Remark) -> str:
-    """One line; of several source names the first and how many more there are."""
+    """One line, and one more for each entry of a figure that is a list; of several source names the first and how many more there are."""
     first, *others = remark.location or ("?",)
     more = f" (+{len(others)})" if others else ""
-    figures = "".join(f" {name}={value}" for name, value in remark.data.items())
-    return f"remark: {first}{more}: {remark.pass_name}: {remark.kind}: {remark.message}{figures}"
+    figures = "".join(f" {name}={value}" for name, value in remark.data.items() if not isinstance(value, list))
+    entries = "".join(f"\n    {_entry(row)}" for value in remark.data.values() if isinstance(value, list) for row in value)
+    return f"remark: {first}{more}: {remark.pass_name}: {remark.kind}: {remark.message}{figures}{entries}"
+
+
+def _entry(row: object) -> str:
+    return ", ".join(f"{name} {value}" for name, value in row.items()) if isinstance(row, dict) else str(row)
