@@ -186,7 +186,10 @@ def _multiply(need: Need, rows_in: int, block_limit: int, k_tiles: int) -> None:
     Weights that are held take all of K for the columns of the core.
     """
     inner = next(d for d in range(min(need.inner_limit, block_limit), 0, -1) if block_limit % d == 0)
-    need.inner = (max(k_tiles // inner, 1), inner)
+    outer = max(k_tiles // inner, 1)
+    if 1 in need.held and need.view.op in ("conv2d", "conv_transpose2d") and not need.reread:
+        outer = max(block_limit // inner, 1)  # window and weights lie in L1: the taps of a K-block of channels are summed in one go
+    need.inner = (outer, max(k_tiles // outer, 1))
     need.add("in0", rows_in * (block_limit if need.kept else inner), need.view.operand(0))
     weight = need.view.operand(1)
     if 1 in need.held:
