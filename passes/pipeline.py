@@ -69,7 +69,6 @@ def stages(
     """
     queue_rules = tuple(rule for rule in placement if isinstance(rule, QueueRule))
     op_rules = tuple(rule for rule in placement if isinstance(rule, PlacementRule))
-    chip_breaks = tuple(rule.name for rule in op_rules if rule.chip_break)
     if target.is_host and precision == "bfloat16":
         format = "Float16_b"
     expansion: list[Pass] = [ExpandComposites(), CleanPadding()] if target.kernels == "buda" else []
@@ -112,7 +111,7 @@ def stages(
         ],
         "netlist": [
             LowerToNetlist(precision, rules),
-            AssignChips(chips, chip_breaks),
+            AssignChips(chips, op_rules),
             Balance(effort, op_rules),
             SizeQueues(queue_rules),
             memory,

@@ -133,11 +133,11 @@ class _Allocator:
 
 
 def _channel(queue: QueueOp, rules: tuple[QueueRule, ...], memory: Memory, target: Target) -> int | None:
-    """The channel that rules ask for, counted from the memory's first.  Raises E0503 for one that is not there."""
+    """The channel that rules ask for, counted from the memory's first.  Raises E0504 for one that is not there."""
     asked = settle(rules, (queue.sym, *source_names(queue.location))).channel
     if asked is None or asked - memory.first_channel in range(len(memory.bases)):
         return None if asked is None else asked - memory.first_channel
     last = memory.first_channel + len(memory.bases) - 1
     kind = "DRAM" if queue.space == "dram" else "host memory"
     message = f"there is no channel {asked} of {kind} for it: {target.name} has {memory.first_channel} to {last}"
-    raise Error("E0503", message, where=f"queue '{queue.sym}'")
+    raise Error("E0504", message, where=f"queue '{queue.sym}'")

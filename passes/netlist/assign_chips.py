@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from fnmatch import fnmatchcase
+from itertools import accumulate
 from typing import ClassVar
 
-from ttc.dialects.core.errors import Error, nearest
-from ttc.dialects.core.locations import source_names
-from ttc.dialects.netlist.ops import ExecuteOp, LoopOp, NetlistOp, ProgramOp, graphs_of, programs_of, queues_of
+from ttc.dialects.core.errors import Error
+from ttc.dialects.core.placement_rules import PlacementRule
+from ttc.dialects.core.targets import Target
+from ttc.dialects.netlist.ops import ExecuteOp, LoopOp, ProgramOp, graphs_of, programs_of, queues_of
 from ttc.passes.base import Pass, Rewriter, Unit
 from ttc.passes.netlist.chip_queues import ChipQueues, on_host
 from ttc.passes.netlist.chip_stages import balanced, rounds
 from ttc.passes.netlist.nodes import Builder
+from ttc.passes.netlist.overrides import breaks, op_names
 from ttc.passes.netlist.split_graph import Splitter
 from ttc.passes.tile_to_netlist.epochs import EFFORTS, cut
 from ttc.passes.tile_to_netlist.problem import Node, Problem
@@ -31,16 +33,23 @@ class AssignChips(Pass):
     Before:
         netlist.queue() {kind = "input", sym = "x", tensor = !tile.tensor<"32x64xFloat32", "tiles(32, 32)">, type = "queue"} : () -> ()
         netlist.queue() {kind = "output", sym = "y", tensor = !tile.tensor<"32x64xFloat32", "tiles(32, 32)">, type = "queue"} : () -> ()
-        netlist.graph() {chip = 0, input_count = 1, sym = "g"} : () -> () {
+        netlist.graph() {chip = 0, input_count = 4, sym = "g"} : () -> () {
           %x = netlist.read() {queue = "x"} : () -> !tile.tensor<"32x64xFloat32", "tiles(32, 32)">
-          %y = netlist.op(%x) {sym = "a", type = "map"}
+          %a = netlist.op(%x) {sym = "a", type = "map"}
               : (!tile.tensor<"32x64xFloat32", "tiles(32, 32)">) -> !tile.tensor<"32x64xFloat32", "tiles(32, 32)"> {
-          ^bb0(%a: !tile.tensor<"32x64xFloat32", "tiles(32, 32)">):
-            %b = tile.map(%a) {fn = "relu"}
+          ^bb0(%ia: !tile.tensor<"32x64xFloat32", "tiles(32, 32)">):
+            %oa = tile.map(%ia) {fn = "exp"}
                 : (!tile.tensor<"32x64xFloat32", "tiles(32, 32)">) -> !tile.tensor<"32x64xFloat32", "tiles(32, 32)">
-            netlist.yield(%b) : (!tile.tensor<"32x64xFloat32", "tiles(32, 32)">) -> ()
+            netlist.yield(%oa) : (!tile.tensor<"32x64xFloat32", "tiles(32, 32)">) -> ()
           }
-          netlist.write(%y) {queue = "y"} : (!tile.tensor<"32x64xFloat32", "tiles(32, 32)">) -> ()
+          %b = netlist.op(%a) {sym = "b", type = "map"}
+              : (!tile.tensor<"32x64xFloat32", "tiles(32, 32)">) -> !tile.tensor<"32x64xFloat32", "tiles(32, 32)"> {
+          ^bb0(%ib: !tile.tensor<"32x64xFloat32", "tiles(32, 32)">):
+            %ob = tile.map(%ib) {fn = "exp"}
+                : (!tile.tensor<"32x64xFloat32", "tiles(32, 32)">) -> !tile.tensor<"32x64xFloat32", "tiles(32, 32)">
+            netlist.yield(%ob) : (!tile.tensor<"32x64xFloat32", "tiles(32, 32)">) -> ()
+          }
+          netlist.write(%b) {queue = "y"} : (!tile.tensor<"32x64xFloat32", "tiles(32, 32)">) -> ()
         }
         netlist.program() {sym = "p"} : () -> () {
           netlist.execute() {graph = "g"} : () -> ()
@@ -48,31 +57,44 @@ class AssignChips(Pass):
     After:
         netlist.queue() {kind = "input", sym = "x", tensor = !tile.tensor<"32x64xFloat32", "tiles(32, 32)">, type = "queue"} : () -> ()
         netlist.queue() {kind = "output", sym = "y", tensor = !tile.tensor<"32x64xFloat32", "tiles(32, 32)">, type = "queue"} : () -> ()
-        netlist.graph() {chip = 1, input_count = 1, sym = "g"} : () -> () {
+        netlist.queue() {kind = "edge", sym = "a_q", tensor = !tile.tensor<"32x64xFloat32", "tiles(32, 32)">, type = "queue"} : () -> ()
+        netlist.graph() {chip = 0, input_count = 4, sym = "g"} : () -> () {
           %x = netlist.read() {queue = "x"} : () -> !tile.tensor<"32x64xFloat32", "tiles(32, 32)">
-          %y = netlist.op(%x) {sym = "a", type = "map"}
+          %a = netlist.op(%x) {sym = "a", type = "map"}
               : (!tile.tensor<"32x64xFloat32", "tiles(32, 32)">) -> !tile.tensor<"32x64xFloat32", "tiles(32, 32)"> {
-          ^bb0(%a: !tile.tensor<"32x64xFloat32", "tiles(32, 32)">):
-            %b = tile.map(%a) {fn = "relu"}
+          ^bb0(%ia: !tile.tensor<"32x64xFloat32", "tiles(32, 32)">):
+            %oa = tile.map(%ia) {fn = "exp"}
                 : (!tile.tensor<"32x64xFloat32", "tiles(32, 32)">) -> !tile.tensor<"32x64xFloat32", "tiles(32, 32)">
-            netlist.yield(%b) : (!tile.tensor<"32x64xFloat32", "tiles(32, 32)">) -> ()
+            netlist.yield(%oa) : (!tile.tensor<"32x64xFloat32", "tiles(32, 32)">) -> ()
           }
-          netlist.write(%y) {queue = "y"} : (!tile.tensor<"32x64xFloat32", "tiles(32, 32)">) -> ()
+          netlist.write(%a) {queue = "a_q"} : (!tile.tensor<"32x64xFloat32", "tiles(32, 32)">) -> ()
+        }
+        netlist.graph() {chip = 1, input_count = 4, sym = "g_e1"} : () -> () {
+          %a_q = netlist.read() {queue = "a_q"} : () -> !tile.tensor<"32x64xFloat32", "tiles(32, 32)">
+          %b = netlist.op(%a_q) {sym = "b", type = "map"}
+              : (!tile.tensor<"32x64xFloat32", "tiles(32, 32)">) -> !tile.tensor<"32x64xFloat32", "tiles(32, 32)"> {
+          ^bb0(%ib: !tile.tensor<"32x64xFloat32", "tiles(32, 32)">):
+            %ob = tile.map(%ib) {fn = "exp"}
+                : (!tile.tensor<"32x64xFloat32", "tiles(32, 32)">) -> !tile.tensor<"32x64xFloat32", "tiles(32, 32)">
+            netlist.yield(%ob) : (!tile.tensor<"32x64xFloat32", "tiles(32, 32)">) -> ()
+          }
+          netlist.write(%b) {queue = "y"} : (!tile.tensor<"32x64xFloat32", "tiles(32, 32)">) -> ()
         }
         netlist.program() {sym = "p"} : () -> () {
           netlist.execute() {graph = "g"} : () -> ()
+          netlist.execute() {graph = "g_e1"} : () -> ()
         }
     Missed:
         a program that has states stays on the first chip; one of fewer ops than chips leaves chips without work.
 
     Args:
         chips: in the order of the stages, each linked to the next.
-        breaks: patterns of names of ops that must begin a chip.
+        rules: of placement; of these, where a chip is to begin.
     """
 
     name: ClassVar[str] = "assign-chips"
     chips: tuple[int, ...] = (0,)
-    breaks: tuple[str, ...] = ()
+    rules: tuple[PlacementRule, ...] = ()
 
     def apply(self, unit: Unit, rewriter: Rewriter) -> None:
         if unit.target.is_host:
@@ -101,7 +123,7 @@ class _Assigner:
 
     def assign(self) -> None:
         """Give every device graph of the program its chip, cut where stages meet."""
-        chips, breaks = self.options.chips, self.breaks()
+        chips, begins = self.options.chips, self.breaks()
         for graph in self.graphs:
             graph.chip = chips[0]
         if len(chips) == 1 or len(self.ops) < 2:
@@ -111,8 +133,8 @@ class _Assigner:
             return
         builder = Builder(self.unit)
         problems = [builder.problem(graph) for graph in self.graphs]
-        times = _Times(problems)
-        sizes, found = balanced(times.weights(), len(chips), breaks, times.stage)
+        times = _Times(problems, _narrowest(self.unit.target, chips))
+        sizes, found = balanced(times.weights(), len(chips), begins, times.stage, times.crossing)
         if len(sizes) < len(chips):
             self.rewriter.missed(self.program, f"{len(chips) - len(sizes)} of {len(chips)} chips have no work: it has {len(self.ops)} ops")
         self.cut(sizes)
@@ -125,23 +147,15 @@ class _Assigner:
         ports = [port.queue for graph in self.executed for port in (*graph.reads, *graph.writes)]
         return any(queues[name].kind == "state" for name in ports) or any(r.kind == "state" for r in self.program.outputs)
 
-    def breaks(self) -> list[int]:
-        """Numbers of the ops that must begin a chip.  Raises E0101 for a pattern of none, E0503 for more breaks than chips allow."""
-        found: set[int] = set()
-        for pattern in self.options.breaks:
-            numbers = [i for i, op in enumerate(self.ops) if any(fnmatchcase(name, pattern) for name in names_of(op))]
-            if not numbers and len(programs_of(self.unit.module)) == 1:
-                known = [name for op in self.ops for name in names_of(op)]
-                raise Error("E0101", f"no op matches '{pattern}', where a chip is to begin", hint=nearest(pattern, known))
-            found |= set(numbers[:1])
-        found.discard(0)
-        if len(found) >= len(self.options.chips):
-            count = len(self.options.chips)
-            message = (
-                f"{len(found)} chip breaks make {len(found) + 1} stages, but there {'is 1 chip' if count == 1 else f'are {count} chips'}"
-            )
-            raise Error("E0503", message, hint=f"--chips {len(found) + 1}")
-        return sorted(found)
+    def breaks(self) -> set[int]:
+        """Numbers of the ops that must begin a chip.  Raises E0504 for more than chips allow."""
+        found = breaks(self.options.rules, self.ops, "chip_break") - {0}
+        have = len(self.options.chips)
+        if len(found) >= have:
+            names = ", ".join(f"'{op_names(self.ops[number])[0]}'" for number in sorted(found)[:4])
+            message = f"chips begin at {names}: that makes {len(found) + 1} stages, for {'1 chip' if have == 1 else f'{have} chips'}"
+            raise Error("E0504", message, hint=f"--chips {len(found) + 1}")
+        return found
 
     def cut(self, sizes: Sequence[int]) -> None:
         """Cut graphs where stages meet, and give each piece the chip of its stage."""
@@ -187,16 +201,21 @@ class _Assigner:
             position += size
 
 
-def names_of(op: NetlistOp) -> tuple[str, ...]:
-    """The name of an op, and those of its sources."""
-    return op.sym, *source_names(op.location)
+def _narrowest(target: Target, chips: Sequence[int]) -> int:
+    """Ethernet links of the narrowest step from chip to chip."""
+    counts = {(a, b): count for a, b, count in target.links}
+    return min(counts.get((min(pair), max(pair)), 1) for pair in zip(chips, chips[1:], strict=False))
 
 
 class _Times:
-    """What stages of the ops of several graphs, one after another, take by the quick estimate of placement."""
+    """What stages of the ops of several graphs, one after another, take by the quick estimate of placement.
 
-    def __init__(self, problems: Sequence[Problem]) -> None:
+    crossing: cycles in which Ethernet carries what passes a border before each op, all microbatches.
+    """
+
+    def __init__(self, problems: Sequence[Problem], links: int) -> None:
         self.problems = problems
+        self.crossing = [cycles for problem in problems for cycles in _crossing(problem, links)]
         self.known: dict[tuple[int, int], tuple[float, float]] = {}
 
     def weights(self) -> list[float]:
@@ -209,7 +228,7 @@ class _Times:
         return found
 
     def stage(self, begin: int, end: int) -> float:
-        """Cycles of ops [begin, end) on one chip, all microbatches."""
+        """Cycles of ops [begin, end) on one chip, all microbatches; longer if Ethernet is not through when the last epoch is."""
         return self.measure(begin, end)[0]
 
     def switches(self, sizes: Sequence[int]) -> list[float]:
@@ -220,7 +239,7 @@ class _Times:
     def measure(self, begin: int, end: int) -> tuple[float, float]:
         """Cycles of a stage, and of the switches in it."""
         if (begin, end) not in self.known:
-            total = switches = 0.0
+            total = switches = last = 0.0
             position = 0
             for problem in self.problems:
                 low, high = max(begin - position, 0), min(end - position, len(problem.nodes))
@@ -228,8 +247,21 @@ class _Times:
                 epochs = cut(_part(problem, low, high), EFFORTS[0]) if low < high else []
                 total += sum(epoch.cycles for epoch in epochs)
                 switches += len(epochs) * rates_of(problem.target).switch_cycles
-            self.known[begin, end] = total, switches
+                last = epochs[-1].cycles if epochs else last
+            carried = self.crossing[end] if end < len(self.crossing) else 0.0
+            self.known[begin, end] = total + max(carried - last, 0.0), switches
         return self.known[begin, end]
+
+
+def _crossing(problem: Problem, links: int) -> list[float]:
+    """Cycles in which so many Ethernet links carry the results that ops before each op pass to it and those behind it."""
+    changes = [0] * (len(problem.nodes) + 1)
+    for number, last in enumerate(problem.last_reader):
+        if last > number:
+            changes[number + 1] += problem.nodes[number].result_bytes
+            changes[last + 1] -= problem.nodes[number].result_bytes
+    rate = max(problem.target.eth_bytes_per_cycle * links, 1e-9)
+    return [held * problem.input_count / rate for held in accumulate(changes[:-1])]
 
 
 def _part(problem: Problem, begin: int, end: int) -> Problem:

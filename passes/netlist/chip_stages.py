@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
+from itertools import accumulate
 
 TRIALS = 3
 """Times that shares are corrected by what a stage was found to take."""
+WINDOW = 16
+"""Ops by which the border of two stages moves, at most, to where less crosses."""
+SWEEPS = 2
 
 
 def partition(weights: Sequence[int], stages: int, breaks: Collection[int] = ()) -> list[int]:
@@ -36,18 +40,40 @@ def _runs(weights: Sequence[int], most: int, breaks: Collection[int]) -> list[in
     return sizes
 
 
+def moved(sizes: Sequence[int], weights: Sequence[int], breaks: Collection[int], crossing: Sequence[float]) -> list[int]:
+    """Sizes after each border has gone, one by one, to the op near it where the slower of its two stages takes the least time.
+
+    crossing: what passing on values takes at a border before each op, which the stage before it bears.
+    """
+    sums = [0, *accumulate(weights)]
+    borders = [0, *accumulate(sizes)]
+    for _ in range(SWEEPS):
+        for index in range(1, len(borders) - 1):
+            before, at, after = borders[index - 1 : index + 2]
+            if at in breaks:
+                continue
+
+            def slower(border: int, low: int = before, high: int = after, own: float = crossing[after] if after < len(crossing) else 0.0):
+                return max(sums[border] - sums[low] + crossing[border], sums[high] - sums[border] + own)
+
+            near = range(max(before + 1, at - WINDOW), min(after - 1, at + WINDOW) + 1)
+            borders[index] = min(near, key=lambda border: (slower(border), abs(border - at)), default=at)
+    return [high - low for low, high in zip(borders, borders[1:], strict=False)]
+
+
 def balanced(
-    weights: Sequence[float], stages: int, breaks: Collection[int], time: Callable[[int, int], float]
+    weights: Sequence[float], stages: int, breaks: Collection[int], time: Callable[[int, int], float], crossing: Sequence[float]
 ) -> tuple[list[int], list[float]]:
     """Sizes of the stages, and the time of each, for the shortest slowest stage found.
 
-    weights: estimates for single ops; time: what a stage of ops [begin, end) takes.  What stages are found to take corrects the weights
-    of their ops, a few times.
+    weights: estimates for single ops; time: what a stage of ops [begin, end) takes; crossing: what passing values on takes at a border
+    before each op.  What stages are found to take corrects the weights of their ops, a few times.
     """
     current = [max(w, 1.0) for w in weights]
     best: tuple[list[int], list[float]] = [len(weights)], []
     for _ in range(TRIALS):
-        sizes = partition([int(w) for w in current], stages, breaks)
+        whole = [int(w) for w in current]
+        sizes = moved(partition(whole, stages, breaks), whole, breaks, crossing)
         bounds = [(sum(sizes[:i]), sum(sizes[: i + 1])) for i in range(len(sizes))]
         times = [time(begin, end) for begin, end in bounds]
         if not best[1] or max(times) < max(best[1]):

@@ -129,17 +129,17 @@ def _names(queue: QueueOp) -> tuple[str, ...]:
 
 
 def _check_rules(rules: tuple[QueueRule, ...], queues: dict[str, QueueOp]) -> None:
-    """Every rule is about some queue.  Raises E0101."""
+    """Every rule is about some queue.  Raises E0504."""
     for rule in rules:
         if not any(rule.matches(_names(queue)) for queue in queues.values()):
-            raise Error("E0101", f"no queue matches '{rule.queue}'", hint=nearest(rule.queue, queues))
+            raise Error("E0504", f"no queue matches '{rule.queue}'", hint=nearest(rule.queue, queues))
 
 
 def _check_asked(queue: QueueOp, asked: QueueRule, touched: bool) -> None:
-    """Raises E0503 for a memory or chip that the queue cannot have."""
+    """Raises E0504 for a memory or chip that the queue cannot have."""
     if asked.location not in (None, queue.space):
         message = f"it cannot lie in {asked.location}: its tensor is in row layout, which only the host reads and writes"
-        raise Error("E0503", message, where=f"queue '{queue.sym}'")
+        raise Error("E0504", message, where=f"queue '{queue.sym}'")
     if asked.chip is not None and asked.chip != queue.chip:
         why = f"chip {queue.chip} reads it" if touched else "no chip touches it"
-        raise Error("E0503", f"it cannot lie on chip {asked.chip}: {why}", where=f"queue '{queue.sym}'")
+        raise Error("E0504", f"it cannot lie on chip {asked.chip}: {why}", where=f"queue '{queue.sym}'")

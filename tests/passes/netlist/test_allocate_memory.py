@@ -74,7 +74,7 @@ def test_a_channel_that_the_user_asks_for() -> None:
 def test_a_channel_that_is_not_there() -> None:
     with pytest.raises(Error, match=r"queue 'a'.*no channel 6 of DRAM for it: n150 has 0 to 5") as caught:
         allocated(sized("a", MIB), rules=(QueueRule("a", channel=6),))
-    assert caught.value.code == "E0503"
+    assert caught.value.code == "E0504"
 
 
 def test_a_channel_that_is_full() -> None:

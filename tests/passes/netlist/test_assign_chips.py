@@ -5,4 +5,4 @@ from ttc.passes.netlist.assign_chips import AssignChips
 
 
 def test_docstring() -> None:
-    check_pair(AssignChips((1,)), "n300")
+    check_pair(AssignChips((0, 1)), "n300")

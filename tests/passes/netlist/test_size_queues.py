@@ -62,10 +62,10 @@ def test_rules_that_cannot_hold(rule: QueueRule, message: str) -> None:
     rows = queue("r", "input").replace("tiles(32, 32)", "rows")
     with pytest.raises(Error, match=message) as caught:
         sized([*QUEUES, rows, *GRAPHS, program(*RUN)], rule)
-    assert caught.value.code == "E0503"
+    assert caught.value.code == "E0504"
 
 
 def test_a_rule_about_no_queue() -> None:
     with pytest.raises(Error, match="no queue matches 'inpt'") as caught:
         sized([queue("input", "input")], QueueRule("inpt", "host"))
-    assert (caught.value.code, caught.value.hint) == ("E0101", "did you mean 'input'?")
+    assert (caught.value.code, caught.value.hint) == ("E0504", "did you mean 'input'?")
