@@ -7,10 +7,12 @@ a second one is left out and noted in `twice`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import gc
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, final
 
 from ttc.dialects.core.errors import Error
 
@@ -25,6 +27,7 @@ MERGED = ("kernel_broadcast", "kernel_broadcast_per_t")
 """Keys that may stand several times in a map, each with a map of its own entries: netlists do so."""
 
 
+@final
 @dataclass(slots=True)
 class Table:
     """A map: values by key, the line of each key, and its own line, all from 1."""
@@ -34,6 +37,7 @@ class Table:
     lines: dict[str, int] = field(default_factory=dict)
 
 
+@final
 @dataclass(slots=True)
 class Items:
     """A list: values, and the line of each."""
@@ -72,7 +76,8 @@ def read_document(source: Path | bytes, name: str | None = None) -> Document:
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise Error("E0611", f"not text in UTF-8: byte 0x{data[error.start]:02x}", where=f"{name}:{line}") from None
-    return _Composer(name).document(_events(text, name))
+    with paused_collection():
+        return _composed(text, name)
 
 
 def _bytes_of(path: Path) -> bytes:
@@ -85,17 +90,25 @@ def _bytes_of(path: Path) -> bytes:
         raise Error("E0102", f"cannot read {path}: {getattr(error, 'strerror', None) or error}") from None
 
 
-def _events(text: str, name: str) -> Iterator[Any]:
+@contextmanager
+def paused_collection() -> Iterator[None]:
+    """No search for cyclic garbage meanwhile: reading makes many objects and no cycles, and the search takes as long as the reading."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
+def _composed(text: str, name: str) -> Document:
     import yaml
 
     # libyaml is twenty times as fast as the parser in Python, but PyYAML may have been built without it
-    loader: Any = (yaml.CSafeLoader if yaml.__with_libyaml__ else yaml.SafeLoader)(text)
     try:
-        while True:
-            event = loader.get_event()
-            if event is None:
-                return
-            yield event
+        parser: Any = (yaml.CSafeLoader if yaml.__with_libyaml__ else yaml.SafeLoader)(text)
+        return _Composer(name, parser.get_event).document()
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         where = name if mark is None else f"{name}:{mark.line + 1}"
@@ -118,35 +131,39 @@ def _hint(text: str, mark: Any) -> str | None:
 
 
 class _Composer:
-    """Puts nodes together from the events of the parser."""
+    """Puts nodes together from the events of the parser, which `next_event` gives one by one, at last None."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, next_event: Callable[[], Any]) -> None:
         self.name = name
+        self.next_event = next_event
         self.nodes = 0
         self.twice: list[tuple[str, int, int]] = []
         self.anchors: dict[str, tuple[Node, int]] = {}
 
-    def document(self, events: Iterator[Any]) -> Document:
+    def document(self) -> Document:
         """The one document of the stream."""
         from yaml import AliasEvent, DocumentStartEvent, MappingStartEvent, ScalarEvent, SequenceStartEvent
 
         documents, root = 0, None
-        for event in events:
+        while (event := self.next_event()) is not None:
             kind = type(event)
             if kind is DocumentStartEvent:
                 documents += 1
                 if documents > 1:
                     raise Error("E0611", "a second document in one file", where=f"{self.name}:{event.start_mark.line + 1}")
             elif kind is MappingStartEvent or kind is SequenceStartEvent:
-                root = self.collection(event, events)
+                root = self.collection(event)
             elif kind is ScalarEvent:
                 root = self.scalar(event)
             elif kind is AliasEvent:
                 self.alias(event)
         return Document(self.name, root, tuple(self.twice))
 
-    def collection(self, opened: Any, events: Iterator[Any]) -> Node:
-        """The map or list that an event opens, with all in it: no recursion, as the depth of the file is not ours to choose."""
+    def collection(self, opened: Any) -> Node:
+        """The map or list that an event opens, with all in it: no recursion, as the depth of the file is not ours to choose.
+
+        One loop for all events, as most of the time of a check goes by here.
+        """
         from yaml import AliasEvent, MappingStartEvent, ScalarEvent, SequenceStartEvent
 
         stack: list[tuple[Table | Items, str | None, int, str | None, int]] = []  # with the key that waits, its line, anchor, nodes before
@@ -154,7 +171,8 @@ class _Composer:
         node: Table | Items = Table(line) if type(opened) is MappingStartEvent else Items(line)
         key: str | None = None
         key_line, anchor, before = 0, opened.anchor, self.nodes
-        for event in events:
+        next_event = self.next_event
+        while (event := next_event()) is not None:
             kind = type(event)
             line = event.start_mark.line + 1
             if kind is ScalarEvent:
@@ -182,24 +200,24 @@ class _Composer:
                 node.values.append(value)
                 node.lines.append(line)
             elif key is None:
-                key, key_line = self.name_of(value, line), line
+                key, key_line = value if type(value) is str else self.name_of(value, line), line
+            elif key in node.values:
+                self.enter_again(node, key, key_line, value)
+                key = None
             else:
-                self.enter(node, key, key_line, value)
+                node.values[key] = value
+                node.lines[key] = key_line
                 key = None
         raise Error("E0611", "the file ends inside a list or map", where=self.name)
 
-    def enter(self, table: Any, key: str, line: int, value: Node) -> None:
-        """A pair of a map."""
-        if key in table.values:
-            known = table.values[key]
-            if key in MERGED and isinstance(known, Table) and isinstance(value, Table) and not known.values.keys() & value.values.keys():
-                known.values.update(value.values)
-                known.lines.update(value.lines)
-                return
+    def enter_again(self, table: Any, key: str, line: int, value: Node) -> None:
+        """A pair of a map that has the key already."""
+        known = table.values[key]
+        if key in MERGED and isinstance(known, Table) and isinstance(value, Table) and not known.values.keys() & value.values.keys():
+            known.values.update(value.values)
+            known.lines.update(value.lines)
+        else:
             self.twice.append((key, line, table.lines[key]))
-            return
-        table.values[key] = value
-        table.lines[key] = line
 
     def name_of(self, value: Node, line: int) -> str:
         """A key, from a scalar."""

@@ -53,15 +53,15 @@ def check_memory(context: Context) -> None:
 
 def _ranges(queue: BudaQueue, size: int) -> Iterator[tuple[Place, Range]]:
     """Every buffer of a queue; further instances of a host queue lie behind the first."""
-    host = queue.loc == "host"
-    for step, device in enumerate(queue.target_devices or (0,)):
+    host, devices = queue.loc == "host", queue.target_devices or (0,)
+    for step, device in enumerate(devices):
         offset = step * size if host else 0
         for channel, address in queue.addresses:
-            yield (str(queue.loc), 0 if host else device, channel), Range(address + offset, address + offset + size, queue)
+            yield (str(queue.loc), devices[0] if host else device, channel), Range(address + offset, address + offset + size, queue)
 
 
 def _place_text(place: Place) -> str:
-    return f"channel {place[2]} of device {place[1]}" if place[0] == "dram" else f"host channel {place[2]}"
+    return f"channel {place[2]} of device {place[1]}" if place[0] == "dram" else f"host channel {place[2]} of device {place[1]}"
 
 
 def dynamic_queues(context: Context) -> set[object]:
