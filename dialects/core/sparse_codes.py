@@ -179,7 +179,9 @@ def _of_core(elements: Elements, core: int, height: int) -> tuple[NDArray, NDArr
 
 def _distinct(places: NDArray, inner: NDArray, values: NDArray, matrices: int, height: int, u_kt: int) -> tuple[NDArray, Entries]:
     """A core's distinct tiles, the zero tile first, and which stand where."""
-    where, which = np.unique(places, axis=0, return_inverse=True)
+    wide = int(places[:, 2].max(initial=0)) + 1
+    keys, which = np.unique((places[:, 0] * height + places[:, 1]) * wide + places[:, 2], return_inverse=True)
+    where = np.column_stack([keys // wide // height, keys // wide % height, keys % wide])
     held = np.zeros((len(where), SIDE * SIDE), np.float32)
     np.add.at(held, (which.ravel(), inner), values)
     known = {np.zeros(SIDE * SIDE, np.float32).tobytes(): 0}

@@ -29,8 +29,7 @@ def encoded_matmul(
 ) -> NDArray:
     """Products of each row of cores' sparse matrices with columns of x."""
     layout = Codes(mblock_m, u_rt, u_kt, tile_bits, ublock_bits)
-    sides = split(x.astype(np.float32, copy=False), (SIDE, SIDE))
-    acts = sides.transpose(0, 1, 3, 2, 4).reshape(-1, sides.shape[3], SIDE, SIDE)
+    acts = split(x, (SIDE, SIDE)).transpose(0, 1, 3, 2, 4)
     t, rows, columns = shape
     y = np.zeros((t, rows // SIDE, columns // SIDE, SIDE, SIDE), np.float32)
     down, across = rows // SIDE // grid[0], columns // SIDE // fractures
@@ -40,9 +39,9 @@ def encoded_matmul(
             part = codes.reshape(1, grid[0], -1, fractures, codes.shape[-1] // fractures)[:, i, :, j]
             stream = streams(np.ascontiguousarray(part, np.uint32), 1)[0].astype("<u4").view("<u2")
             entries = decoded(stream, layout, t)
-            _require(entries, len(held[i][j]), len(acts))
+            _require(entries, len(held[i][j]), acts.shape[0] * acts.shape[1])
             target = y[:, i * down : (i + 1) * down, j * across : (j + 1) * across]
-            _add_products(target, held[i][j], acts[:, j * across : (j + 1) * across], entries)
+            _add_products(target, held[i][j], acts[:, :, j * across : (j + 1) * across], entries)
     return y.transpose(0, 1, 3, 2, 4).reshape(shape)
 
 
@@ -63,9 +62,11 @@ def _add_products(y: NDArray, tiles: NDArray, acts: NDArray, entries: Entries) -
     """y[matrix, row] += tile @ acts[column] for each entry, in their order."""
     for start in range(0, len(entries.tile), _CHUNK):
         part = slice(start, start + _CHUNK)
-        products = np.matmul(tiles[entries.tile[part], None], acts[entries.column[part]])
-        for product, matrix, row in zip(products, entries.matrix[part].tolist(), entries.row[part].tolist(), strict=True):
-            y[matrix, row] += product
+        matrix, row = np.divmod(entries.column[part], acts.shape[1])
+        taken = acts[matrix, row].astype(np.float32, copy=False)  # x may repeat a smaller tensor without holding it
+        products = np.matmul(tiles[entries.tile[part], None], taken)
+        for product, to, below in zip(products, entries.matrix[part].tolist(), entries.row[part].tolist(), strict=True):
+            y[to, below] += product
 
 
 def tile_depthwise(a: NDArray, b: NDArray, *, count: int) -> NDArray:

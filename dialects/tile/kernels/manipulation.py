@@ -17,9 +17,10 @@ def repeat(x: NDArray, *, axis: int, n: int) -> NDArray:
     """x, n times one after another along an axis."""
     if n < 1 or x.size * n > MAX_ELEMENTS:
         raise Error("E0402", f"{x.size:,} elements cannot be repeated {n:,} times")
-    counts = [1] * x.ndim
-    counts[axis] = n
-    return np.tile(x, counts)
+    at = axis % x.ndim
+    if x.shape[at] == 1:
+        return np.broadcast_to(x, (*x.shape[:at], n, *x.shape[at + 1 :]))
+    return np.concatenate([x] * n, axis=at)
 
 
 def tile_broadcast(x: NDArray, *, dim: str, tile: tuple[int, int]) -> NDArray:

@@ -16,7 +16,6 @@ from ttc.dialects.netlist.sizes import tile_shape
 ADJUSTED = ("Bfp2", "Bfp2_b", "Bfp4", "Bfp4_b")
 """Formats whose rounding the reference applies to operands and results."""
 INTEGERS = ("Int8", "Int32", "UInt8", "UInt16")
-RAW = ("RawUInt8", "RawUInt16", "RawUInt32")
 
 
 @dataclass

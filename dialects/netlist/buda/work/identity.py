@@ -29,7 +29,10 @@ def build(to: Building) -> int:
         "ublock_bits": ublock_bits if ublock_bits > 0 else tile_bits,
     }
     shape = (t, rows * FRAME[0], columns * FRAME[1])
-    value = to.emit("encoded_matmul", (to.input(0), to.input(1), to.input(2)), shape, shape=shape, **said)
+    tiles, x, codes = to.input(0), to.input(1), to.input(2)
+    if to.shape(x)[2] != shape[2]:
+        raise Error("E0401", f"its input of {to.shape(x)[2]} columns does not give {shape[2]}")
+    value = to.emit("encoded_matmul", (tiles, x, codes), shape, shape=shape, **said)
     if not biased:
         return value
     bias = to.input(3, bias=True)

@@ -99,7 +99,7 @@ def _transpose(work: Work, source: TensorType) -> tuple[Tm, ...]:
         raise Error("E0402", "a transpose needs a permutation")
     rank = len(perm)
     moved = [p for p in perm if source.shape[_integer(p)] > 1]
-    if moved == sorted(moved, key=_integer):
+    if moved == sorted(moved, key=_integer) and _matrix(source)[1] == _matrix(work.results[0])[1]:
         return _reshape(work, source)
     if perm == (*range(rank - 2), rank - 1, rank - 2):
         return (Tm("transpose"),)
@@ -112,7 +112,9 @@ def _reshape(work: Work, source: TensorType) -> tuple[Tm, ...]:
     if work.op == "tile.reshape" and (source.shape, source.layout) == (target.shape, target.layout):
         return (Tm("vslice", (1,)),)
     (t, rows, columns), (new_t, new_rows, new_columns) = tile_dims(source), tile_dims(target)
-    if columns != new_columns or t * rows != new_t * new_rows:
+    (high, wide), (new_high, new_wide) = _matrix(source), _matrix(target)
+    whole = high == new_high or (high % FRAME[0] == 0 and new_high % FRAME[0] == 0)
+    if columns != new_columns or t * rows != new_t * new_rows or wide != new_wide or not whole:
         raise Error("E0503", f"Buda cannot make {list(target.shape)} of {list(source.shape)} by moving tiles")
     if new_t % t == 0:
         return (Tm("vslice", (new_t // t,)),) if new_t != t else ()

@@ -17,7 +17,7 @@ from ttc.dialects.netlist.buda.work.building import Build
 from ttc.dialects.netlist.buda.work.read_tms import tile_dims
 from ttc.dialects.netlist.buda.work.reading import Operand, Parts, Read, Reading
 from ttc.dialects.netlist.buda.work.shared import Constant
-from ttc.dialects.netlist.model import Grid
+from ttc.dialects.netlist.model import Blocking, Grid
 
 MAX_ELEMENTS = 1 << 24
 """Bound on the rows that a selection reads."""
@@ -26,28 +26,80 @@ MAX_INNER = 8
 
 
 def read(work: Reading) -> Parts:
-    """The matrices as tiles and codes of their own, then the rows of x; x once for every matrix where they read it in turn again."""
-    place, blocking = work.op.place, work.op.blocking
-    if blocking is None or not isinstance(place, Grid):
-        raise Error("E0602", "a sparse product of Buda needs blocks and cores")
-    x = work.main.operands[0]
-    if x is None:
-        raise Error("E0609", "a selection lacks its operand")
-    elements = selected(work.main.attrs, work.type_of(x), work.result)
-    matrices, rows, _ = tile_dims(work.result)
-    if place.rows * blocking.mblock[0] * blocking.ublock[0] != rows or blocking.t != matrices:
-        raise Error("E0503", f"a sparse product of {matrices} x {rows} tiles lies in blocks {blocking} on {place.rows} rows of cores")
+    """The matrices as tiles and codes of their own, then the rows of x.
+
+    The device reads strips of x in their order.  Matrices that need earlier ones again find them in another copy of x, broadcast along z.
+    Where blocks cut the result into steps, along rows before columns, each step is a matrix of its own.
+    """
+    place, blocking, x = work.op.place, work.op.blocking, work.main.operands[0]
+    if blocking is None or not isinstance(place, Grid) or x is None:
+        raise Error("E0602", "a sparse product of Buda needs blocks, cores and an operand")
     source = tile_dims(work.type_of(x))
-    depth = source[0] * source[1]
-    u_kt = work.op.inner[1] if work.op.inner is not None else max(n for n in range(1, MAX_INNER + 1) if depth % n == 0)
-    again = _goes_back(elements, u_kt)
-    if again:
-        elements = elements._replace(column=elements.column + elements.matrix * depth * SIDE)
-    made = encoded(elements, matrices, place.rows, blocking.mblock[0], blocking.ublock[0], u_kt)
-    tail = (Tm("broadcast", ("z", matrices)),) if again else ()
-    across = (Tm("broadcast", ("c", place.cols)),) if place.cols > 1 else ()
+    steps = _steps(work, place, blocking)
+    down = place.rows * blocking.mblock[0] * blocking.ublock[0]
+    cut = _cut(selected(work.main.attrs, work.type_of(x), work.result), steps, down, source)
+    depth = source[0] * source[1] * steps[1]
+    inner = [work.op.inner[1]] if work.op.inner is not None else [n for n in range(MAX_INNER, 0, -1) if depth % n == 0]
+    made, copies, u_kt = _encoded(cut, blocking, place.rows, depth, inner)
+    count = int(copies[-1]) + 1
+    tail = (*_repeated("hslice", steps[1]), *_repeated("broadcast", count, "z"))
+    across = _repeated("broadcast", place.cols, "c")
     operands = (_constant(made.tiles, "Bfp2_b"), Operand(x, tail=tail), _constant(made.codes, "RawUInt32"))
-    return Parts("matmul", operands, _said(made, depth * (matrices if again else 1), u_kt, source[0]), None, {0: across, 2: across})
+    said = _said(made, depth * count // u_kt, u_kt, source[0] * steps[1] * count)
+    return Parts("matmul", operands, said, None, {0: across, 2: across})
+
+
+def _encoded(cut: Elements, blocking: Blocking, cores: int, depth: int, inner: Sequence[int]) -> tuple[Encoded, NDArray, int]:
+    """Tiles and codes, the copy of x that each matrix reads, and the columns of a strip: the first of `inner` that codes can say."""
+    for at, u_kt in enumerate(inner):
+        copies = _copies(cut, u_kt * SIDE, blocking.t)
+        placed = cut._replace(column=cut.column + copies[cut.matrix] * depth * SIDE)
+        try:
+            return encoded(placed, blocking.t, cores, blocking.mblock[0], blocking.ublock[0], u_kt), copies, u_kt
+        except Error:
+            if at == len(inner) - 1:
+                raise
+    raise Error("E0503", "a sparse product of Buda needs strips of a width that divides its depth")
+
+
+def _repeated(kind: str, n: int, *dim: str) -> tuple[Tm, ...]:
+    return (Tm(kind, (*dim, n)),) if n > 1 else ()
+
+
+def _steps(work: Reading, place: Grid, blocking: Blocking) -> tuple[int, int]:
+    """How often blocks cut the result along rows and columns.  Raises E0503 for those that do not cut it so."""
+    matrices, rows, _ = tile_dims(work.result)
+    down = -(-rows // (place.rows * blocking.mblock[0] * blocking.ublock[0]))
+    if blocking.spread != (1, 1) or blocking.t % (matrices * down):
+        raise Error("E0503", f"a sparse product of {matrices} x {rows} tiles does not lie in {blocking} on {place.rows} rows of cores")
+    return down, blocking.t // (matrices * down)
+
+
+def _cut(elements: Elements, steps: tuple[int, int], down: int, source: tuple[int, int, int]) -> Elements:
+    """A matrix for each step.  Steps along columns read their own part of x, which lies behind that of the step before."""
+    rows, columns = steps
+    matrix = (elements.matrix * rows + elements.row // (down * SIDE)) * columns
+    z, inner = np.divmod(elements.column, source[1] * SIDE)
+    parts = [
+        Elements(matrix + c, elements.row % (down * SIDE), (z * columns + c) * source[1] * SIDE + inner, elements.value)
+        for c in range(columns)
+    ]
+    return Elements(*(np.concatenate(part) for part in zip(*parts, strict=True)))
+
+
+def _copies(elements: Elements, width: int, matrices: int) -> NDArray:
+    """For each matrix the copy of x it reads: the next one where it needs strips before the last that was read."""
+    strips = elements.column // width
+    first, last = np.full(matrices, np.iinfo(np.int64).max), np.full(matrices, -1)
+    np.minimum.at(first, elements.matrix, strips)
+    np.maximum.at(last, elements.matrix, strips)
+    found, copy, reached = np.zeros(matrices, np.int64), 0, -1
+    for matrix in range(matrices):
+        if first[matrix] < reached:
+            copy, reached = copy + 1, -1
+        reached = max(reached, int(last[matrix]))
+        found[matrix] = copy
+    return found
 
 
 def _said(made: Encoded, depth: int, u_kt: int, t: int) -> dict[str, Plain]:
@@ -67,13 +119,6 @@ def _said(made: Encoded, depth: int, u_kt: int, t: int) -> dict[str, Plain]:
 
 def _constant(values: NDArray, format_: str) -> Constant:
     return Constant(TensorType(values.shape, format_, f"tiles({SIDE}, {SIDE})"), values)
-
-
-def _goes_back(elements: Elements, u_kt: int) -> bool:
-    """Whether a matrix reads a strip before the last one that the matrix before it read."""
-    strips = elements.column // (u_kt * SIDE)
-    order = np.lexsort((strips, elements.matrix))
-    return bool((np.diff(strips[order]) < 0).any())
 
 
 def selected(attrs: dict[str, Plain], x: TensorType, y: TensorType) -> Elements:

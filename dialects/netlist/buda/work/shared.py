@@ -12,6 +12,8 @@ from ttc.dialects.core.errors import Error
 from ttc.dialects.core.plain import Function, Plain, TensorType, Work
 from ttc.dialects.netlist.buda.form import BudaOp, FusedOp, Pair, Tm
 
+RAW = ("RawUInt8", "RawUInt16", "RawUInt32")
+"""Formats of words that stand for something else than numbers."""
 FRAME = (32, 32)
 """Height and width of a whole tile."""
 DIMS = {"r": -2, "c": -1, "z": -3}
@@ -80,8 +82,10 @@ class Builder:
         self.works: list[Work] = []
 
     def emit(self, op: str, operands: tuple[int | None, ...], shape: tuple[int, ...], tile: tuple[int, int], /, **attrs: Plain) -> int:
-        """Append an op with one result in Float32; returns its number."""
-        type_ = TensorType(shape, "Float32", layout_of(tile))
+        """Append an op with one result, in Float32 unless it is of raw words; returns its number."""
+        first = operands[0] if operands else None
+        words = first is not None and self.types[first].format in RAW
+        type_ = TensorType(shape, self.types[first].format if words and first is not None else "Float32", layout_of(tile))
         if type_.elements > MAX_ELEMENTS:
             raise Error("E0602", f"{op} gives {type_.elements:,} elements, more than {MAX_ELEMENTS:,}")
         self.works.append(Work(op, operands, attrs, (type_,)))
