@@ -21,7 +21,7 @@ HOST_ALIGNMENT = 32
 
 
 def expanded(netlist: BudaNetlist) -> BudaNetlist:
-    """The netlist with an entry for each instance.  Raises E0602 for more instances than anybody needs."""
+    """The netlist with an entry for each instance.  Raises E0602 for more instances than anybody needs, E0601 for two on one device."""
     queues = {name: queue.target_devices for name, queue in netlist.queues.items() if _several(queue.target_devices)}
     graphs = {name: graph.target_devices for name, graph in netlist.graphs.items() if _several(graph.target_devices)}
     if not queues and not graphs:
@@ -29,6 +29,9 @@ def expanded(netlist: BudaNetlist) -> BudaNetlist:
     total = sum(len(devices or ()) for devices in (*queues.values(), *graphs.values()))
     if total > MAX_INSTANCES:
         raise Error("E0602", f"{total} instances of queues and graphs are more than {MAX_INSTANCES}")
+    for name, devices in (*queues.items(), *graphs.items()):
+        if devices is not None and len(set(devices)) < len(devices):
+            raise Error("E0601", f"'{name}' names a device twice")
     ops = {op.name for name in graphs for op in netlist.graphs[name].ops}
     names = ops | queues.keys()
     return replace(
