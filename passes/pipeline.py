@@ -38,6 +38,7 @@ from ttc.passes.nn_to_tile.stream_batch import StreamBatch
 from ttc.passes.tile.assign_formats import AssignFormats
 from ttc.passes.tile.cancel_tms import CancelTms
 from ttc.passes.tile.clean_padding import CleanPadding
+from ttc.passes.tile.copy_transposed import CopyTransposed
 from ttc.passes.tile.expand_composites import ExpandComposites
 from ttc.passes.tile.fuse_eltwise import FuseEltwise
 from ttc.passes.tile.legalize_tile import LegalizeTile
@@ -72,6 +73,7 @@ def stages(
     if target.is_host and precision == "bfloat16":
         format = "Float16_b"
     expansion: list[Pass] = [ExpandComposites(), CleanPadding()] if target.kernels == "buda" else []
+    copies: list[Pass] = [CopyTransposed()] if target.kernels == "buda" else []
     memory = AllocateMemory(dram_placement, queue_rules, static_ports=target.kernels == "buda")  # a Buda host fills its queues at any time
     return {
         "nn": [
@@ -108,6 +110,7 @@ def stages(
             *(StreamBatch(), LowerToTile(), AssignFormats(format), OverrideFormats(rules), LegalizeTile(), CancelTms()),
             *expansion,
             FuseEltwise(),
+            *copies,
         ],
         "netlist": [
             LowerToNetlist(precision, rules),

@@ -19,9 +19,8 @@ from ttc.dialects.netlist.buda.form import BudaOp, Tm
 from ttc.dialects.netlist.buda.work import Constant, OpForm, form_of, work_of
 from ttc.dialects.netlist.buda.work.shared import Diagonal
 from ttc.dialects.netlist.model import Blocking, Buffer, Graph, Grid, Netlist, Op, Queue
-from ttc.dialects.netlist.sizes import queue_buffer_bytes
 from ttc.exporters.buda.literals import matrix_of, written_out
-from ttc.exporters.buda.room import Constants
+from ttc.exporters.buda.room import Constants, Copy
 from ttc.exporters.buda.steps import Steps, cutting, steps_of
 
 TILE = 32
@@ -36,13 +35,13 @@ class Canonical:
 
     Args:
         constants: values of queues that the archive has no tensor for, [t, rows, columns] in whole tiles.
-        diagonals: queues that hold the rows of another queue's tensor as diagonals of tiles, and that queue.
+        copies: queues that hold the tensor of another queue: in rows, or each row as diagonals of tiles.
         indices: queues of indices, and how many each row of cores reads of them.
     """
 
     netlist: Netlist
     constants: Mapping[str, NDArray]
-    diagonals: Mapping[str, str]
+    copies: Mapping[str, Copy]
     indices: Mapping[str, int]
 
 
@@ -75,7 +74,7 @@ class _Canonical:
         graphs = {name: graphs.get(name, graph) for name, graph in self.netlist.graphs.items()}
         queues = {**self.queues, **self.constants.queues}
         found = replace(self.netlist, queues=queues, graphs=graphs)
-        return Canonical(found, self.constants.values, self.constants.diagonals, self.indices)
+        return Canonical(found, self.constants.values, self.constants.copies, self.indices)
 
     def queue(self, queue: Queue, writer: Op | None) -> Queue:
         """A queue in whole tiles; one that holds a result computed in steps puts it together."""
@@ -116,7 +115,7 @@ class _Canonical:
     def made(self, op: Op, place: Grid, blocking: Blocking, graph: Graph, steps: Steps) -> Op:
         form = form_of(op)
         if form.type == "embedding":
-            form, blocking = self.embedding(op, form, place, blocking)
+            form, op, blocking = self.embedding(op, form, place, blocking, graph)
         names = tuple(self.source(source, op, graph) for source in form.inputs)
         t, rows, columns = _result(op).tile_dims()
         cut = (t * steps.rows * steps.columns, rows // steps.rows, columns // steps.columns)
@@ -141,36 +140,34 @@ class _Canonical:
         work = work_of(written, [self.types[name] for name in names], form.fused, self.netlist.chip.arch)
         return replace(op, type=form.type, inputs=names, work=work, blocking=blocking, buffers=_buffers(op, form), rounding="none")
 
-    def embedding(self, op: Op, form: OpForm, place: Grid, blocking: Blocking) -> tuple[OpForm, Blocking]:
+    def embedding(self, op: Op, form: OpForm, place: Grid, blocking: Blocking, graph: Graph) -> tuple[OpForm, Op, Blocking]:
         """A gather of rows: the table lies in rows, and each row of cores reads its own indices, one after another.
 
-        Raises E0503 where other ops read the table or the indices as tiles.
+        Raises E0503 where the indices, or the table, are not the host's to write.
         """
-        table, indices = (self.queues.get(op.inputs[source]) if isinstance(source, int) else None for source in form.inputs)
-        readers = [other for graph in self.netlist.graphs.values() for other in graph.ops if isinstance(other.place, Grid)]
-        plain = table is not None and indices is not None and table.source == indices.source == "HOST" and blocking.t == 1
-        shared = {name for other in readers if other.work.works[-1].op != "tile.embedding" for name in other.inputs} & set(op.inputs)
-        if table is None or indices is None or not plain or shared:
-            hint = "compile it without streaming the batch" if blocking.t != 1 else None
-            raise Error(
-                "E0503", "Buda gathers rows of a table for one matrix, by indices that the host fills in and nothing else reads", hint=hint
-            )
+        table, indices = (self.netlist.queues.get(op.inputs[source]) if isinstance(source, int) else None for source in form.inputs)
+        if table is None or indices is None or table.key is None or indices.source != "HOST":
+            raise Error("E0503", "Buda gathers rows of a table that the host fills in, by indices of the host's")
+        if blocking.t != 1:
+            raise Error("E0503", "Buda gathers rows of a table for one matrix", hint="compile a batch of one")
         count = blocking.mblock[0] * blocking.ublock[0] * TILE
-        tiles = -(-count // (TILE * TILE))
-        _, rows, columns = in_tiles(self.netlist.queues[table.name].tensor).shape
-        self.queues[table.name] = replace(table, tensor=TensorType((1, rows, columns), table.tensor.format, "rows"))
-        stream = TensorType((1, place.rows * tiles * TILE, TILE), "RawUInt32", WHOLE)
-        one = Blocking(1, (place.rows * tiles, 1), (1, 1))
-        size = queue_buffer_bytes(stream, indices.entries, one, self.netlist.chip)
-        self.queues[indices.name] = replace(
-            indices, tensor=stream, grid=(1, 1), blocking=one, buffers=(self.constants.room.take(indices.chip, size),), buffer_bytes=size
-        )
-        if self.indices.setdefault(indices.name, count) != count:
-            raise Error("E0503", "two gathers of Buda with other shares read the same indices")
-        for queue in (table, indices):
-            self.types[queue.name] = self.queues[queue.name].tensor
+        tiles = -(-count // (TILE * TILE)) * place.rows
+        known = self.indices.setdefault(indices.name, count)
+        if known != count or self.read_as_tiles(indices.name):
+            raise Error("E0503", f"the indices '{indices.name}' are read in two ways, which Buda has no one queue for")
+        stream = TensorType((1, tiles * TILE, TILE), "RawUInt32", WHOLE)
+        self.queues[indices.name] = self.constants.moved(self.queues[indices.name], stream)
+        self.types[indices.name] = stream
+        flat = self.constants.copy(table, "rows", graph.chip)
+        self.types[flat] = self.constants.queues[flat].tensor
         deep = Blocking(1, (blocking.mblock[0] * blocking.ublock[0], blocking.mblock[1]), (1, blocking.ublock[1]), blocking.order)
-        return replace(form, attributes={**form.attributes, "num_indices": count}), deep
+        inputs = tuple(flat if name == table.name else name for name in op.inputs)
+        return replace(form, attributes={**form.attributes, "num_indices": count}), replace(op, inputs=inputs), deep
+
+    def read_as_tiles(self, queue: str) -> bool:
+        """Whether an op on cores reads a queue otherwise than to gather rows."""
+        ops = (op for graph in self.netlist.graphs.values() for op in graph.ops if isinstance(op.place, Grid) and queue in op.inputs)
+        return any(op.work.works[-1].op != "tile.embedding" for op in ops)
 
     def source(self, source: int | Constant | Diagonal, op: Op, graph: Graph) -> str:
         """The name of what an input of the op of Buda comes from."""
@@ -180,7 +177,7 @@ class _Canonical:
             queue = self.netlist.queues.get(op.inputs[source.source])
             if queue is None or queue.key is None:
                 raise Error("E0503", "a depthwise product of Buda needs its weights in a queue that the host fills")
-            name = self.constants.diagonal(queue, graph.chip)
+            name = self.constants.copy(queue, "diagonals", graph.chip)
         else:
             name = self.constants.of(_filled(source), source.type.format, graph.chip)
         self.types[name] = self.constants.queues[name].tensor

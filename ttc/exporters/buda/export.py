@@ -11,6 +11,7 @@ from ttc.dialects.netlist.buda.form import BudaNetlist
 from ttc.dialects.netlist.buda.from_netlist import from_netlist
 from ttc.dialects.netlist.model import Netlist
 from ttc.exporters.buda.canonical import canonical
+from ttc.exporters.buda.room import Copy
 
 
 @dataclass(frozen=True)
@@ -20,13 +21,13 @@ class Exported:
     Args:
         form: of it.
         constants: values of queues that the archive has no tensor for, [t, rows, columns] in whole tiles.
-        diagonals: queues that hold the rows of another queue's tensor as diagonals of tiles, and that queue.
+        copies: queues that hold the tensor of another queue in a manner of their own.
         indices: queues of indices, and how many each row of cores reads of them.
     """
 
     form: BudaNetlist
     constants: Mapping[str, NDArray]
-    diagonals: Mapping[str, str]
+    copies: Mapping[str, Copy]
     indices: Mapping[str, int]
 
 
@@ -37,4 +38,4 @@ def export(netlist: Netlist) -> Exported:
     Raises E0503 naming the op that Buda lacks, or that it cannot place so.
     """
     found = canonical(netlist)
-    return Exported(from_netlist(found.netlist), found.constants, found.diagonals, found.indices)
+    return Exported(from_netlist(found.netlist), found.constants, found.copies, found.indices)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from dataclasses import dataclass, replace
+from typing import Literal
 
 from numpy.typing import NDArray
 
@@ -41,13 +43,24 @@ class Room:
         return -(-value // alignment) * alignment
 
 
+Manner = Literal["diagonals", "rows"]
+
+
+@dataclass(frozen=True, slots=True)
+class Copy:
+    """What a queue holds: the tensor of another one, in a manner of its own."""
+
+    queue: str
+    manner: Manner
+
+
 class Constants:
     """Queues for constants that the compiled netlist has no queue for; equal ones share a queue on their chip."""
 
     def __init__(self, netlist: Netlist) -> None:
         self.queues: dict[str, Queue] = {}
         self.values: dict[str, NDArray] = {}
-        self.diagonals: dict[str, str] = {}
+        self.copies: dict[str, Copy] = {}
         self._chip = netlist.chip
         self.room = Room(netlist)
         self._known: dict[tuple[object, ...], str] = {}
@@ -62,22 +75,37 @@ class Constants:
             self.queues[name] = self._queue(name, values.shape, format_, chip)
         return self._known[key]
 
-    def diagonal(self, queue: Queue, chip: int) -> str:
-        """The name of the queue that holds the rows of another's tensor [z, c] as diagonals of tiles, z tiles one below another."""
-        key = ("diagonal", queue.name, chip)
+    def copy(self, queue: Queue, manner: Manner, chip: int) -> str:
+        """The name of the queue that holds another's tensor in that manner.
+
+        diagonals: of a tensor [z, c], z tiles one below another.  rows: of a matrix, in whole tiles without their order.
+        """
+        key = (manner, queue.name, chip)
         if key not in self._known:
-            name = self._known[key] = self._named(f"{queue.name}_diagonal")
-            z, _, columns = (queue.tensor.shape[0], *queue.tensor.tile_dims()[1:])
-            self.diagonals[name] = queue.name
-            self.queues[name] = self._queue(name, (1, z * 32, columns * 32), queue.tensor.format, chip)
+            name = self._known[key] = self._named(f"{queue.name}_{manner}")
+            self.copies[name] = Copy(queue.name, manner)
+            t, rows, columns = queue.tensor.tile_dims()
+            shape = (1, queue.tensor.shape[0] * 32, columns * 32) if manner == "diagonals" else (t, rows * 32, columns * 32)
+            self.queues[name] = self._queue(name, shape, queue.tensor.format, chip, flat=manner == "rows")
         return self._known[key]
 
-    def _queue(self, name: str, shape: tuple[int, ...], format_: str, chip: int) -> Queue:
+    def moved(self, queue: Queue, type_: TensorType) -> Queue:
+        """A queue with entries of another type, in one buffer of its own."""
+        if queue.tensor == type_:
+            return queue
+        t, rows, columns = type_.tile_dims()
+        blocking = Blocking(t, (rows, columns), (1, 1))
+        size = queue_buffer_bytes(type_, queue.entries, blocking, self._chip)
+        place = self.room.take(queue.chip, size)
+        return replace(queue, tensor=type_, location="dram", grid=(1, 1), blocking=blocking, buffers=(place,), buffer_bytes=size)
+
+    def _queue(self, name: str, shape: tuple[int, ...], format_: str, chip: int, *, flat: bool = False) -> Queue:
         type_ = TensorType(shape, format_, "tiles(32, 32)")
         t, rows, columns = type_.tile_dims()
         blocking = Blocking(t, (rows, columns), (1, 1))
         size = queue_buffer_bytes(type_, 1, blocking, self._chip)
         place = self.room.take(chip, size)
+        type_ = replace(type_, layout="rows") if flat else type_
         return Queue(name, "constant", "ram", "HOST", type_, 1, "dram", chip, (1, 1), blocking, (place,), size, key=name)
 
     def _named(self, stem: str) -> str:

@@ -36,12 +36,14 @@ def held_values(exported: Exported, netlist: Netlist, tensors: Mapping[str, NDAr
     for name, queue in exported.form.queues.items():
         if queue.input != "HOST":
             continue
-        source = exported.diagonals.get(name, name)
+        copy = exported.copies.get(name)
+        source = name if copy is None else copy.queue
         if name in exported.constants:
             found[name] = exported.constants[name][None]
         elif (made := netlist.queues.get(source)) is not None and made.key is not None:
             value = tensors[made.key].reshape(made.tensor.shape)
-            found[name] = (diagonal_tiles(value)[None] if source != name else padded(value, made.tensor))[None]
+            diagonal = copy is not None and copy.manner == "diagonals"
+            found[name] = (diagonal_tiles(value)[None] if diagonal else padded(value, made.tensor))[None]
     return found
 
 
