@@ -9,6 +9,9 @@ from heapq import heapify, heappop, heappush
 from ttc.dialects.core.errors import Error
 from ttc.dialects.netlist.model import Graph, Netlist, Op
 
+CALL = 100_000
+"""Multiplications in the time that an op takes however small it is."""
+
 
 @dataclass(frozen=True)
 class Epoch:
@@ -46,13 +49,13 @@ def epochs_of(netlist: Netlist) -> dict[str, Epoch]:
 
 
 def work_of(op: Op) -> int:
-    """Multiplications of a product, elements of anything else: what bounds the time it may take."""
+    """Multiplications of a product, elements of anything else, and what any op costs: it bounds the time that a run may take."""
     elements = sum(type_.elements for type_ in op.work.inputs)
     results = [work.results[0].elements for work in op.work.works if work.results]
     depth = 1
     if op.inner is not None and len(op.work.inputs) > 1:
         depth = max(op.work.inputs[0].shape[-1:] or (1,))
-    return elements + depth * max(results, default=0)
+    return CALL + elements + depth * max(results, default=0)
 
 
 def epoch_of(graphs: list[Graph], netlist: Netlist) -> Epoch:

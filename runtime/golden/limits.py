@@ -16,7 +16,7 @@ class Limits:
     steps: int = 1_000_000
     microbatches: int = 1_000_000
     size_bytes: int = 12 << 30
-    work: int = 10**14
+    work: int = 5 * 10**13
 
 
 class Meter:
@@ -32,7 +32,11 @@ class Meter:
     def step(self) -> None:
         """One instruction.  Raises E0805."""
         self.steps += 1
-        if self.steps > self.limits.steps:
+        self.foresee(0)
+
+    def foresee(self, steps: int) -> None:
+        """Instructions to come.  Raises E0805 if they pass the limit."""
+        if self.steps + steps > self.limits.steps:
             raise Error("E0805", f"the programs do not end within {self.limits.steps} instructions", hint=FEWER)
 
     def epoch(self, microbatches: int, work: int) -> None:

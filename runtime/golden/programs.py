@@ -94,7 +94,8 @@ class _Run:
             self._meter.step()
             instruction = instructions[position]
             if instruction.opcode in ("loop", "endloop"):
-                self._check_rounds(instruction, position)
+                if instruction.opcode == "loop":
+                    self._check_rounds(instruction, position, ends[position] - position)
                 position = follow_loop(instruction, position, loops, ends, self._variables)
             elif instruction.opcode in _ASSIGNS:
                 self._assign(instruction)
@@ -102,9 +103,12 @@ class _Run:
                 self._act(instruction)
             position += 1
 
-    def _check_rounds(self, instruction: Instruction, position: int) -> None:
-        if instruction.opcode == "loop" and (rounds := value_of(instruction.args[0], self._variables)) < 1:
+    def _check_rounds(self, loop: Instruction, position: int, length: int) -> None:
+        """A loop runs at least once, and its `length` instructions a round do not pass the limit."""
+        rounds = value_of(loop.args[0], self._variables)
+        if rounds < 1:
             raise Error("E0608", f"instruction {position}: a loop runs at least once, not {rounds} times", self._program.name)
+        self._meter.foresee(rounds * length)
 
     def _assign(self, instruction: Instruction) -> None:
         """A variable's new value.  One that is not declared is 0 before: netlists rely on it."""

@@ -16,6 +16,7 @@ from ttc.dialects.core.errors import Error, nearest
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from ttc.dialects.netlist.buda.form import BudaNetlist
     from ttc.dialects.netlist.model import Netlist
     from ttc.runtime.golden.config import HostConfig
     from ttc.runtime.golden.records import Record
@@ -62,25 +63,40 @@ def command(console: Console, file: Path, folder: Path | None, seed: int, roundi
         require_folder(folder)
     with console.progress() as progress:
         progress.show(f"reading {file.name}")
-        netlist, config = _read(file, given["arch"], rounding)
+        form = _read(file)
+        broken = _broken(form, given["arch"])
+        netlist, config = _netlist(form, given["arch"], rounding)
         calls = _calls(netlist, given["programs"], _params(given["params"]), config)
         session = _session(netlist, config, calls, {**given, "seed": seed}, keep=folder is not None)
         for call in calls:
             progress.show(f"running program {call.program}")
             session.run(call.program, call.params)
         records = list(session.records())
+    if broken:
+        console.note(f"note: {broken} rules of the format are broken; ttc netlist check {file} lists them")
     if folder is not None:
         _write(folder, records)
     _print_json(console, session, calls, records, seed) if as_json else _print(console, calls, records)
     return 0
 
 
-def _read(file: Path, arch: str | None, rounding: str) -> tuple[Netlist, HostConfig]:
+def _read(file: Path) -> BudaNetlist:
     from ttc.dialects.netlist.buda.reader import read_netlist
+
+    return read_netlist(file)
+
+
+def _broken(form: BudaNetlist, arch: str | None) -> int:
+    """How many rules of the format the netlist breaks: it may still run."""
+    from ttc.dialects.netlist.buda.rules.check import check_form
+
+    return len(check_form(form, arch))
+
+
+def _netlist(form: BudaNetlist, arch: str | None, rounding: str) -> tuple[Netlist, HostConfig]:
     from ttc.dialects.netlist.buda.to_netlist import to_netlist
     from ttc.runtime.golden.config import host_config
 
-    form = read_netlist(file)
     netlist = to_netlist(form, arch)
     return (_rounded(netlist) if rounding == "formats" else netlist), host_config(form.extra)
 

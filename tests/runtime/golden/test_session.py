@@ -334,7 +334,7 @@ def test_a_graph_that_takes_more_than_a_queue_holds():
     [
         (Limits(steps=20), "do not end within 20 instructions"),
         (Limits(microbatches=20), "more than 20 microbatches"),
-        (Limits(work=50_000), "more than 5e+04 multiplications"),
+        (Limits(work=10**6), "more than 1e+06 multiplications"),
         (Limits(size_bytes=50_000), "take more than 0 MB"),
     ],
 )
@@ -342,12 +342,19 @@ def test_limits(limits: Limits, message: str):
     text = netlist(
         queue("x", "HOST") + queue("y", "n", at=1),
         graph("g", op("n", "nop", ["x"]), input_count=2),
-        program("p", "staticvar: {$l: 0, $g: 0}", *looped(1_000_000, execute("g", x=streamed()), by=2, wrap=8)),
+        program("p", "staticvar: {$l: 0, $g: 0}", *looped(30, execute("g", x=streamed()), by=2, wrap=8)),
     )
     with pytest.raises(Error) as failure:
         session(text, limits=limits).run("p")
     assert failure.value.code == "E0805"
     assert message in failure.value.message
+
+
+def test_long_loops_are_refused_at_once():
+    text = netlist(queue("x", "HOST"), graph("g", ""), program("p", "loop: 2000000000", "loop: 3", "endloop", "endloop"))
+    with pytest.raises(Error) as failure:
+        session(text).run("p")
+    assert failure.value.code == "E0805"
 
 
 def test_programs_that_do_not_exist():
