@@ -26,7 +26,7 @@ CLASSES = {"matmul": "matmul", "sparse_matmul": "sparse"}
 """Ops by the bars they are held to; all others are `elementwise`.  A depthwise product runs tile by tile, like these."""
 
 ALIASES = {
-    "datacopy": "nop",
+    **dict.fromkeys(("datacopy", "ethernet_datacopy", "tilizer", "embedding"), "nop"),  # as the maker's own model has them
     "sub": "subtract",
     "mul": "multiply",
     "max": "maximum",
@@ -124,7 +124,8 @@ def _timing(row: Mapping[str, str], name: str, line: int, folder_arch: str | Non
 
 def _op_of(row: Mapping[str, str], words: list[str]) -> str:
     """Raises Unscored for an op that the model has no rule of."""
-    given = next((v for k, v in row.items() if v and (k in ("op", "op_type", "type") or k.endswith(("-type", "_type")))), "")
+    said = next(((k, v) for k, v in row.items() if v and (k in ("op", "type") or k.endswith(("-type", "_type")))), ("", ""))
+    given = "reduce" if said[0].startswith("reduce") else said[1]
     op = given.lower().replace("-", "_") or "_".join(w for w in words if w not in WORDS)
     op = ALIASES.get(op, op)
     if "matmul" in op:
@@ -157,13 +158,13 @@ def _product(op: str, row: Mapping[str, str], words: list[str]) -> CoreWork:
 
 
 def _stream(op: str, row: Mapping[str, str], words: list[str]) -> CoreWork:
-    mblock, ublock = _blocks(row, "output")
     first = _format(row, "input0_df", "input0")
     inputs = (first, _format(row, "input1_df", default=first)) if op in TWO_OPERANDS else (first,)
     dim = row.get("dim") or row.get("reduce_dim") or next((w for w in reversed(words) if w in ("r", "c", "z")), "r")
     vector = (row.get("vector-mode") or row.get("vector_mode") or row.get("vector") or _after("vector", words) or "rc").lower()
     if vector not in ("r", "c", "rc") or dim not in ("r", "c", "z"):
         raise ValueError(f"vector mode '{vector}', dimension '{dim}'")
+    mblock, ublock = _blocks(row, "input0" if op == "reduce" and dim != "z" else "output")
     return CoreWork(
         op,
         inputs,

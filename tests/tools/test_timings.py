@@ -53,6 +53,7 @@ def test_a_wide_sweep_is_divided_by_its_inputs() -> None:
         ("nop-int8-op-performance", "nop", {}),
         ("subtract-int32-op-performance", "subtract", {}),
         ("gelu-derivative-op-performance", "gelu_derivative", {}),
+        ("tilizer-op-performance", "nop", {}),
     ],
 )
 def test_a_name_says_what_is_timed(tmp_path: Path, name: str, op: str, expected: dict[str, object]) -> None:
@@ -65,6 +66,15 @@ def test_columns_overrule_names(tmp_path: Path) -> None:
     text = "arch,op,Vector-Mode,approximate_mode," + SMALL + "blackhole,tanh,c,true," + ROW
     row = read_timings(folder_of(tmp_path, text, "sweep/exp.csv")).rows[0]
     assert (row.arch, row.work.op, row.work.vector, row.work.approximate) == ("blackhole", "tanh", "c", True)
+
+
+def test_blocks_of_a_reduction_are_those_of_its_operand(tmp_path: Path) -> None:
+    head = "Reduce-Type,reduce_dim,input0_df,math_fidelity,input0_t," + ",".join(
+        f"{side}_{part}" for side in ("input0", "output") for part in ("mb_r", "mb_c", "ub_r", "ub_c")
+    )
+    text = f"{head},first-input-idx-recorded,last-input-idx-recorded,total-runtime\nmax,c,Bfp8_b,LoFi,1,4,8,1,2,4,1,1,1,0,127,128000\n"
+    row = read_timings(folder_of(tmp_path, text, "wormhole_b0/sweep.csv")).rows[0]
+    assert (row.work.op, row.work.dim, row.work.mblock, row.work.ublock, row.cycles) == ("reduce", "c", (4, 8), (1, 2), 1000.0)
 
 
 @pytest.mark.parametrize(
