@@ -82,7 +82,7 @@ class Record:
         total = self.finite + values.size
         distance = mean - self.mean
         spread = values - mean
-        self.squares += float(np.dot(spread, spread)) + distance * distance * self.finite * values.size / total
+        self.squares += float(np.square(spread, out=spread).sum()) + distance * distance * self.finite * values.size / total
         self.mean += distance * values.size / total
         self.finite = total
         self.low = min(self.low, float(values.min()))
