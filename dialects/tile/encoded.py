@@ -61,7 +61,8 @@ class EncodedMatmulOp(TileOp):
         tile_bits: int,
         ublock_bits: int,
     ) -> tuple[int, ...]:
-        Codes(mblock_m, u_rt, u_kt, tile_bits, ublock_bits).check()
+        if tile_bits:  # netlists may leave the sizes of codes out: only running them asks
+            Codes(mblock_m, u_rt, u_kt, tile_bits, ublock_bits).check()
         if len(shape) != 3 or len(grid) != 2 or min((*shape, *grid, fractures)) < 1 or len(x.shape) != 3 or grid[1] % fractures:
             raise Error("E0402", f"a sparse product of shape {list(shape)} does not lie on a grid of {list(grid)} in {fractures} fractures")
         for operand in (tiles, codes):
