@@ -6,7 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 WORKERS ?= 2
 
-.PHONY: help demo test lint type bench conformance-networks clean
+.PHONY: help demo test lint type bench conformance-networks perf-dram perf-gemms perf-published perf-reference clean
 .DEFAULT_GOAL := help
 
 help:  ## list the targets
@@ -30,6 +30,18 @@ bench: $(VENV)/.test  ## time compilation and runs of the models in tools/bench.
 
 conformance-networks: $(VENV)/.test  ## compare eight networks with onnxruntime on every kind of target and format
 	$(BIN)/python tools/networks.py
+
+perf-dram: $(VENV)/.test  ## compare the performance model with measured bandwidths of DRAM
+	$(BIN)/python tools/dram.py
+
+perf-gemms: $(VENV)/.test  ## compare the performance model with published products of matrices
+	$(BIN)/python tools/gemms.py
+
+perf-published: $(VENV)/.test  ## compare the performance model with published throughput of whole models
+	$(BIN)/python tools/published.py
+
+perf-reference: $(VENV)/.test  ## compare our netlists with the reference compiler's: make perf-reference NETLISTS=folder of perf_lib
+	$(BIN)/python tools/reference_netlists.py $(NETLISTS)
 
 clean:  ## delete the environment and everything built
 	rm -rf $(VENV) build dist demo *.egg-info

@@ -20,6 +20,8 @@ GRANULES = 8
 """Parts of a microbatch that pass the pipeline one after another."""
 WIDE_EPOCH = 96
 """Stages from which half as many granules are taken."""
+WORTH_SAYING = 0.05
+"""Part of an interval that finite buffers add before they count as what limits an epoch."""
 EXACT = 1e-9
 """Part of an interval by which a sum of cycles may be off."""
 READ, WRITE, HOST = range(3)
@@ -132,7 +134,7 @@ def epoch_cost(graphs: Sequence[Graph], traffic: Traffic, rates: Rates, arch: st
 
 
 def _limit(interval: float, ideal: float, slowest: OpCost | None, shared: dict[str, float]) -> str:
-    if interval > ideal * 1.02:
+    if interval > ideal * (1 + WORTH_SAYING):
         return "buffers"
     name = max(shared, key=lambda key: shared[key])
     if slowest is None or shared[name] >= slowest.total:

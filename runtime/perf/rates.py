@@ -28,7 +28,7 @@ class Rates:
         link, dram_links: of one link, and how many links carry what DRAM sends to cores that do not lie beside it.
         read_latency: of a packet from afar; in_flight: packets that a reader has asked for at a time.
         eth, eth_links: of one Ethernet link, and the links of a chip.
-        host: of the link to the host; host_elements: elements a cycle that the host converts between its layout and tiles.
+        host: of the link to the host; host_elements: elements a cycle that the host lays in tiles.
         switch_cycles: from the end of an epoch to the first packet of the next: every core loads its program and starts.
         start_cycles: of these, from a core's start to its first packet.
         microbatch_cycles, pipe_cycles: of every op and microbatch, and besides for each of its inputs and outputs: pointers, handshakes.

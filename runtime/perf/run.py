@@ -306,7 +306,7 @@ class _Run:
         return max((epochs[use].input_count * times for use, (_, times) in zip(uses, self.groups, strict=True)), default=1)
 
     def transfers(self, epochs: Sequence[EpochCost], uses: Sequence[int]) -> tuple[float, float]:
-        """Bytes that pass between host and device, what ops read there themselves included; and elements that the host lays in tiles.
+        """Bytes that pass between host and device, what ops read there themselves included; and elements that the host lays in tiles for it.
 
         A queue with fewer entries than an epoch has microbatches holds the same for all of them.
         """
@@ -326,7 +326,7 @@ class _Run:
             if -1 in queue.tensor.shape:
                 continue
             total += self.entry_bytes(queue) * count if queue.location == "dram" else 0.0
-            elements += queue.tensor.elements * count if queue.tensor.layout != "rows" else 0.0
+            elements += queue.tensor.elements * count if queue.tensor.layout != "rows" and queue.kind == "input" else 0.0
         return total, elements
 
     def entry_bytes(self, queue: Queue) -> float:

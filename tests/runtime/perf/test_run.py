@@ -32,7 +32,7 @@ def test_one_epoch(pipeline: Pipeline) -> None:
     assert found.samples_per_second == pytest.approx(10 / found.seconds)
     assert found.dram_bytes == pytest.approx(10 * 2 * 64 * 2080)
     assert found.host_bytes == pytest.approx(10 * 2 * 64 * 2080)  # the host fills x and empties y
-    assert found.host_cycles == pytest.approx(found.host_bytes / N150.host + 10 * 2 * 256 * 256 / N150.host_elements)
+    assert found.host_cycles == pytest.approx(found.host_bytes / N150.host + 10 * 256 * 256 / N150.host_elements)
     assert found.utilization == pytest.approx(sum(op.core * op.cores for op in epoch.ops) * 10 / found.cycles / 72)
     assert 0 < found.dram_peak < 1
     assert found.math_peak == 0
