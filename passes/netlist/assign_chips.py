@@ -138,7 +138,7 @@ class _Assigner:
         if len(sizes) < len(chips):
             self.rewriter.missed(self.program, f"{len(chips) - len(sizes)} of {len(chips)} chips have no work: it has {len(self.ops)} ops")
         self.cut(sizes)
-        self.stream(found, times.switches(sizes))
+        self.stream(found, times.fixed(sizes))
         self.remark(sizes, found)
 
     def has_states(self) -> bool:
@@ -173,7 +173,7 @@ class _Assigner:
             for piece, stage in zip(graphs[first : first + len(kinds)], kinds, strict=True):
                 piece.chip = self.options.chips[stage]
 
-    def stream(self, times: Sequence[float], switches: Sequence[float]) -> None:
+    def stream(self, times: Sequence[float], fixed: Sequence[float]) -> None:
         """Run the program's graphs in rounds over parts of the batch, if that keeps more chips at work."""
         executes = [op for op in self.program.block.ops if isinstance(op, ExecuteOp)]
         graphs = graphs_of(self.unit.module)
@@ -181,7 +181,7 @@ class _Assigner:
         if len(counts) != 1 or len(executes) != len(list(self.program.block.ops)) or len(times) < 2:
             return
         count = counts.pop()
-        turns = rounds(times, switches, count)
+        turns = rounds(times, fixed, count)
         if turns == 1 or not self.rewriter.allow("stream-in-rounds", self.program):
             return
         loop = LoopOp.build(turns)
@@ -231,25 +231,26 @@ class _Times:
         """Cycles of ops [begin, end) on one chip, all microbatches; longer if Ethernet is not through when the last epoch is."""
         return self.measure(begin, end)[0]
 
-    def switches(self, sizes: Sequence[int]) -> list[float]:
-        """Cycles of switches between epochs, of each stage."""
+    def fixed(self, sizes: Sequence[int]) -> list[float]:
+        """Cycles of each stage that do not grow with microbatches: switches between epochs, and the first one's way through each."""
         bounds = [(sum(sizes[:i]), sum(sizes[: i + 1])) for i in range(len(sizes))]
         return [self.measure(begin, end)[1] for begin, end in bounds]
 
     def measure(self, begin: int, end: int) -> tuple[float, float]:
-        """Cycles of a stage, and of the switches in it."""
+        """Cycles of a stage, and those of them that do not grow with microbatches."""
         if (begin, end) not in self.known:
-            total = switches = last = 0.0
+            total = fixed = last = 0.0
             position = 0
             for problem in self.problems:
                 low, high = max(begin - position, 0), min(end - position, len(problem.nodes))
                 position += len(problem.nodes)
                 epochs = cut(_part(problem, low, high), EFFORTS[0]) if low < high else []
                 total += sum(epoch.cycles for epoch in epochs)
-                switches += len(epochs) * rates_of(problem.target).switch_cycles
+                first = sum(placed.candidate.busy for epoch in epochs for placed in epoch.ops)
+                fixed += len(epochs) * rates_of(problem.target).switch_cycles + first
                 last = epochs[-1].cycles if epochs else last
             carried = self.crossing[end] if end < len(self.crossing) else 0.0
-            self.known[begin, end] = total + max(carried - last, 0.0), switches
+            self.known[begin, end] = total + max(carried - last, 0.0), fixed
         return self.known[begin, end]
 
 

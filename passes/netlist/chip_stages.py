@@ -73,25 +73,26 @@ def balanced(
     best: tuple[list[int], list[float]] = [len(weights)], []
     for _ in range(TRIALS):
         whole = [int(w) for w in current]
-        sizes = moved(partition(whole, stages, breaks), whole, breaks, crossing)
-        bounds = [(sum(sizes[:i]), sum(sizes[: i + 1])) for i in range(len(sizes))]
-        times = [time(begin, end) for begin, end in bounds]
-        if not best[1] or max(times) < max(best[1]):
-            best = sizes, times
+        even = partition(whole, stages, breaks)
+        for sizes in (moved(even, whole, breaks, crossing), even):  # what crosses may be hidden behind the stage's own work
+            bounds = [(sum(sizes[:i]), sum(sizes[: i + 1])) for i in range(len(sizes))]
+            times = [time(begin, end) for begin, end in bounds]
+            if not best[1] or max(times) < max(best[1]):
+                best = sizes, times
         for (begin, end), found in zip(bounds, times, strict=True):
             factor = found / max(sum(current[begin:end]), 1.0)
             current[begin:end] = [max(w * factor, 1.0) for w in current[begin:end]]
     return best
 
 
-def rounds(times: Sequence[float], switches: Sequence[float], microbatches: int) -> int:
+def rounds(times: Sequence[float], fixed: Sequence[float], microbatches: int) -> int:
     """Rounds in which the microbatches of a call best pass: while a stage works on one round, those after it have the rounds before.
 
-    times: of each stage for all microbatches, switches between its epochs included; switches: of that, what every round takes anew.
+    times: of each stage for all microbatches; fixed: of that, what every round takes anew.
     """
 
     def whole(count: int) -> float:
-        each = max((time - switch) / count + switch for time, switch in zip(times, switches, strict=True))
+        each = max(max(time - anew, 0.0) / count + anew for time, anew in zip(times, fixed, strict=True))
         return (count + len(times) - 1) * each
 
     return min((d for d in range(1, microbatches + 1) if microbatches % d == 0), key=lambda d: (whole(d), d))
