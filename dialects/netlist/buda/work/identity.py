@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.plain import Plain
+from ttc.dialects.core.sparse_codes import WORD_BITS, Codes
 from ttc.dialects.netlist.buda.work.building import Building
 from ttc.dialects.netlist.buda.work.reading import Operand, Parts, Read, Reading
 from ttc.dialects.netlist.buda.work.shared import FRAME, blocks, flag, integer
@@ -17,8 +18,7 @@ def build(to: Building) -> int:
     t, rows, columns = blocks(op)
     if op.grid_size is None or op.mblock is None or op.ublock is None:
         raise Error("E0602", "an op needs grid_size, mblock and ublock")
-    tile_bits = integer(attributes, "sparse_tile_ptr_bits", 0)
-    ublock_bits = integer(attributes, "sparse_ublock_idx_bits", 0)
+    tile_bits, ublock_bits = _bits(to, op.mblock[0], op.ublock[0])
     said: dict[str, Plain] = {
         "grid": op.grid_size,
         "fractures": integer(attributes, "fracture_factor", 1),
@@ -26,7 +26,7 @@ def build(to: Building) -> int:
         "u_rt": op.ublock[0],
         "u_kt": integer(attributes, "u_kt", 1),
         "tile_bits": tile_bits,
-        "ublock_bits": ublock_bits if ublock_bits > 0 else tile_bits,
+        "ublock_bits": ublock_bits,
     }
     shape = (t, rows * FRAME[0], columns * FRAME[1])
     tiles, x, codes = to.input(0), to.input(1), to.input(2)
@@ -39,6 +39,17 @@ def build(to: Building) -> int:
     if to.shape(bias) != shape:
         raise Error("E0401", f"its bias is {list(to.shape(bias))}, the product {list(shape)}")
     return to.emit("binary", (value, bias), shape, fn="add")
+
+
+def _bits(to: Building, mblock_m: int, u_rt: int) -> tuple[int, int]:
+    """Bits of tiles and of blocks in the codes; where an op says neither, as many as rows and columns leave, and as few as blocks need."""
+    attributes = to.op.attributes
+    tile_bits = integer(attributes, "sparse_tile_ptr_bits", 0)
+    ublock_bits = integer(attributes, "sparse_ublock_idx_bits", 0)
+    if tile_bits == 0 and ublock_bits <= 0:
+        widest = Codes(mblock_m, u_rt, integer(attributes, "u_kt", 1), 0, 0)
+        return max(WORD_BITS - widest.column_bits - (u_rt - 1).bit_length(), 0), (mblock_m - 1).bit_length()
+    return tile_bits, ublock_bits if ublock_bits > 0 else tile_bits
 
 
 def read(work: Reading) -> Parts:
