@@ -1,0 +1,75 @@
+"""Queues of programs on several chips: constants copied, values written to each chip, inputs passed on."""
+
+from __future__ import annotations
+
+from tests.passes.module_pairs import parse_unit
+from tests.passes.netlist.three_graphs import QUEUES, RUN, graph, program, queue
+from ttc.dialects.core.ir import verify
+from ttc.dialects.netlist.ops import GraphOp, graphs_of, queues_of
+from ttc.passes.netlist.chip_queues import ChipQueues, on_host
+
+LINES = ["x", "w", "a", "b", "y"]
+
+
+def parted(*lines: str) -> tuple[dict[str, GraphOp], dict[str, str], int]:
+    """Graphs and kinds of queues after parting, and how many were added."""
+    unit = parse_unit("\n".join(lines), "n300")
+    made = ChipQueues(unit.module).part()
+    verify(unit.module)
+    return graphs_of(unit.module), {name: q.kind for name, q in queues_of(unit.module).items()}, made
+
+
+def reads(op: GraphOp) -> list[str]:
+    return [read.queue for read in op.reads]
+
+
+def writes(op: GraphOp) -> list[str]:
+    return [write.queue for write in op.writes]
+
+
+def test_one_chip_needs_nothing() -> None:
+    _, kinds, made = parted(
+        *QUEUES, graph("g0", ["x", "w"], ["a"]), graph("g1", ["a", "x"], ["b"]), graph("g2", ["b"], ["y"]), program(*RUN)
+    )
+    assert (list(kinds), made) == (LINES, 0)
+
+
+def test_constants_lie_on_every_chip_that_reads_them() -> None:
+    weight = queue("w", "constant").replace('type = "queue"', 'type = "ram", key = "w"')
+    lines = [*(q for q in QUEUES if '"w"' not in q), weight]
+    graphs, kinds, made = parted(*lines, graph("g0", ["x", "w"], ["a"]), graph("g1", ["a", "w"], ["b"], 1), graph("g2", ["b"], ["y"], 1))
+    assert made == 1
+    assert (reads(graphs["g0"]), reads(graphs["g1"])) == (["x", "w"], ["a", "w_chip1"])
+    assert kinds["w_chip1"] == "constant"
+
+
+def test_a_value_is_written_to_the_queue_of_each_chip() -> None:
+    graphs, kinds, made = parted(*QUEUES, graph("g0", ["x"], ["a"]), graph("g1", ["a"], ["b"]), graph("g2", ["b", "a"], ["y"], 1))
+    assert made == 1
+    assert writes(graphs["g0"]) == ["a", "a_chip1"]
+    assert (reads(graphs["g1"]), reads(graphs["g2"])) == (["a"], ["b", "a_chip1"])
+    assert kinds["a_chip1"] == "edge"
+
+
+def test_an_input_is_passed_on_by_the_first_chip_that_reads_it() -> None:
+    graphs, kinds, made = parted(
+        *QUEUES, graph("g0", ["x"], ["a"]), graph("g1", ["a", "x"], ["b"], 1), graph("g2", ["b", "x"], ["y"], 2), program(*RUN)
+    )
+    assert made == 2
+    assert [(op.sym, op.type) for op in graphs["g0"].ops] == [("g0_op", "map"), ("x_pass", "map"), ("x_pass_1", "map")][
+        : len(graphs["g0"].ops)
+    ]
+    assert writes(graphs["g0"]) == ["a", "x_chip1", "x_chip2"]
+    assert (reads(graphs["g1"]), reads(graphs["g2"])) == (["a", "x_chip1"], ["b", "x_chip2"])
+    assert {kinds["x"], kinds["x_chip1"], kinds["x_chip2"]} == {"input", "edge"}
+
+
+def test_rows_stay_in_the_memory_of_the_host() -> None:
+    rows = [q.replace("tiles(32, 32)", "rows") if '"x"' in q else q for q in QUEUES]
+    text = [graph("g0", ["x"], ["a"]).replace("tiles(32, 32)", "rows"), graph("g1", ["x"], ["b"], 1).replace("tiles(32, 32)", "rows")]
+    assert parted(*rows, *text)[2] == 0
+
+
+def test_what_is_for_the_host() -> None:
+    unit = parse_unit("\n".join([*QUEUES, graph("g0", ["x"], ["a"])]))
+    assert not on_host(graphs_of(unit.module)["g0"])
