@@ -138,7 +138,8 @@ def math_of(work: CoreWork, f: Table) -> tuple[float, float]:
 
 def after(work: CoreWork, f: Table) -> float:
     """Cycles a tile of functions applied to the result in the destination register."""
-    return sum(f.best(name, "tile") for name in work.then if name != "nop")
+    variants = ("approx",) if work.approximate else ()
+    return sum(f.best(name, "tile", *variants) for name in work.then if name != "nop")
 
 
 def _formats(work: CoreWork) -> tuple[str, ...]:
