@@ -55,6 +55,7 @@ def _facts(opened: Archive, netlist: Netlist, path: Path) -> dict[str, Any]:
             for name, p in netlist.programs.items()
         },
         "epochs": [asdict(epoch) for epoch in figures.epochs],
+        "chips": sorted({epoch.chip for epoch in figures.epochs if epoch.cores}),
         "ops": figures.ops,
         "queues": figures.queues,
         "cores": {"grid": figures.grid_cores, "used": figures.cores_used, "mean": figures.cores_mean},
@@ -107,7 +108,8 @@ def _print(console: Console, facts: dict[str, Any]) -> None:
 def _print_placement(console: Console, facts: dict[str, Any]) -> None:
     cores = facts["cores"]
     used = f", at most {cores['used']} of {cores['grid']} cores (mean {cores['mean']:.1f})" if cores["grid"] else ""
-    console.say(f"{len(facts['epochs'])} epochs, {facts['ops']} ops, {facts['queues']} queues{used}")
+    chips = f" on {len(facts['chips'])} chips" if len(facts["chips"]) > 1 else ""
+    console.say(f"{len(facts['epochs'])} epochs{chips}, {facts['ops']} ops, {facts['queues']} queues{used}")
     if facts["dram_bytes"]:
         channels = ", ".join(f"{channel}: {size_text(size)}" for channel, size in facts["dram_bytes"].items())
         console.say(f"DRAM by channel: {channels}")

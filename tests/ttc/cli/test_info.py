@@ -31,6 +31,7 @@ def test_json(small_onnx: Path, capsys: Capture) -> None:
     assert (found["chip"]["arch"], found["chip"]["grid"]) == ("wormhole_b0", [9, 8])
     assert 1 <= found["cores"]["used"] <= 72
     assert sum(found["dram_bytes"].values()) > 0
+    assert found["chips"] == [0]
     (memory,) = found["memory"]
     assert memory["chip"] == 0
     assert 0 < memory["bound_bytes"] <= memory["peak_bytes"] == sum(c["peak_bytes"] for c in memory["channels"]) < memory["room_bytes"]
