@@ -30,7 +30,9 @@ def command(console: Console, as_json: bool) -> int:
     if not console.quiet:
         for target in targets:
             if target.chips > 1:
-                console.say(f"{target.name}: {target.chips} chips, of which a program uses one unless --chips asks for more; figures are of one chip")
+                console.say(
+                    f"{target.name}: {target.chips} chips, of which a program uses one, or more with --chips; figures are of one chip"
+                )
     return 0
 
 
