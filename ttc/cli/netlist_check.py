@@ -60,12 +60,18 @@ def _plain(violation: Violation) -> dict[str, Any]:
 
 def _print(console: Console, form: BudaNetlist, archs: Sequence[str], found: Sequence[Violation]) -> None:
     from ttc.dialects.core.errors import Error
+    from ttc.dialects.netlist.violations import MANY
 
-    for violation in found:
+    for violation in found[:MANY]:
         console.error(str(Error(violation.code, violation.message, where=violation.where, hint=violation.hint)))
     if found:
-        console.error(f"{form.source}: {len(found)} violation{'s' * (len(found) != 1)}")
+        rest = f", of which the first {MANY} are listed" if len(found) > MANY else ""
+        console.error(f"{form.source}: {_counted(len(found), 'violation')}{rest}")
         return
     counts = _figures(form, archs)
-    listed = ", ".join(f"{counts[key]} {key.replace('_', ' ')}" for key in ("graphs", "ops", "queues", "programs", "fused_ops"))
+    listed = ", ".join(_counted(counts[key], key[:-1].replace("_", " ")) for key in ("graphs", "ops", "queues", "programs", "fused_ops"))
     console.say(f"{form.source}: valid for {', '.join(archs)}: {listed}")
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}{'s' * (number != 1)}"

@@ -21,6 +21,9 @@ INTEGER = re.compile(r"[-+]?(?:0[xX][0-9a-fA-F]{1,16}|0[0-7]{1,22}|[0-9]{1,19})"
 FLOAT = re.compile(r"[-+]?(?:[0-9]{1,40}\.?[0-9]{0,40}|\.[0-9]{1,40})(?:[eE][-+]?[0-9]{1,3})?|[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)")
 WORDS = {word: value for value, words in ((True, "true yes on y"), (False, "false no off n")) for word in words.split()}
 SHOWN = 60
+MAX_COUNT = 1 << 31
+MAX_DEVICES = 256
+"""Limits of what is counted, and of the devices of one queue or graph."""
 
 
 @lru_cache(1 << 16)
@@ -77,12 +80,14 @@ def integer(node: Node) -> int:
 
 
 def at_least(low: int) -> Convert:
-    """An integer from `low` on."""
+    """An integer from `low` on, small enough to count something."""
 
     def convert(node: Node) -> int:
         value = integer(node)
         if value < low:
             raise ValueError(f"is at least {low}, not {value}")
+        if value > MAX_COUNT:
+            raise ValueError(f"is at most {MAX_COUNT}, not {value}")
         return value
 
     return convert
@@ -170,8 +175,8 @@ def one_or_more(convert: Convert) -> Convert:
     def all_of(node: Node) -> tuple[Any, ...]:
         if not isinstance(node, Items):
             return (convert(node),)
-        if not node.values:
-            raise ValueError("takes at least one value")
+        if not 0 < len(node.values) <= MAX_DEVICES:
+            raise ValueError(f"takes 1 to {MAX_DEVICES} values, not {len(node.values)}")
         return tuple([convert(value) for value in node.values])
 
     return all_of

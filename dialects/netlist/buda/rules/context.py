@@ -62,7 +62,8 @@ def arch_named(name: str) -> Arch:
 class Context:
     """A netlist under check.
 
-    ops, graph_of: by op name, of all graphs; the first of a name counts.  readers: ops that read each queue or op, with the index of the
+    queues: by name, and by the names of their instances on several devices.  ops, graph_of: by op name, of all graphs, instances too; the
+    first of a name counts.  readers: ops that read each queue or op, with the index of the
     input; outputs: queues that each op fills.  faulty: what the reader found at fault, such as `op 'a'`; unresolved: whether names lead
     nowhere; ambiguous: whether two ops have one name; misfits: queues and ops whose own shape is in doubt.  Rules skip what would only
     repeat such a fault elsewhere.
@@ -71,6 +72,7 @@ class Context:
     netlist: BudaNetlist
     arch: Arch
     found: Findings = field(default_factory=Findings)
+    queues: dict[str, BudaQueue] = field(default_factory=dict)
     ops: dict[str, BudaOp] = field(default_factory=dict)
     graph_of: dict[str, BudaGraph] = field(default_factory=dict)
     readers: dict[str, list[tuple[BudaOp, int]]] = field(default_factory=lambda: defaultdict(list))
@@ -82,19 +84,25 @@ class Context:
     misfits: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
-        for graph in self.netlist.graphs.values():
-            for op in graph.ops:
-                if op.name not in self.ops:
-                    self.ops[op.name] = op
-                    self.graph_of[op.name] = graph
-                else:
-                    self.ambiguous = True
-                for index, name in enumerate(op.inputs):
-                    self.readers[name].append((op, index))
+        self.queues |= self.netlist.queues
+        for queue in self.netlist.queues.values():
+            for device in _instances(queue):
+                self.queues.setdefault(f"{queue.name}.{device}", queue)
+        for graph, op in self.all_ops():
+            if op.name in self.ops:
+                self.ambiguous = True
+                continue
+            for name in (op.name, *(f"{op.name}.{device}" for device in _instances(graph))):
+                self.ops[name] = op
+                self.graph_of[name] = graph
+        for _, op in self.all_ops():
+            for index, name in enumerate(op.inputs):
+                source = self.source(name)
+                self.readers[source.name if source is not None else name].append((op, index))
         for queue in self.netlist.queues.values():
             if queue.input in self.ops:
-                self.outputs[queue.input].append(queue)
-        known = self.netlist.queues.keys() | self.ops.keys()
+                self.outputs[self.ops[queue.input].name].append(queue)
+        known = self.queues.keys() | self.ops.keys()
         self.unresolved = (
             any(name not in known for name in self.readers)
             or any(not op.inputs for op in self.ops.values())
@@ -138,11 +146,17 @@ class Context:
 
     def source(self, name: str) -> BudaQueue | BudaOp | None:
         """The queue or op of that name."""
-        return self.netlist.queues.get(name) or self.ops.get(name)
+        return self.queues.get(name) or self.ops.get(name)
 
     def names(self) -> Iterable[str]:
         """Names of queues and ops."""
         return (*self.netlist.queues, *self.ops)
+
+
+def _instances(owner: BudaQueue | BudaGraph) -> tuple[int, ...]:
+    """Devices that an owner has an instance on each, if there are several: these go by its name and `.<device>`."""
+    devices = owner.target_devices or ()
+    return devices if len(devices) > 1 else ()
 
 
 def is_op_name(name: str) -> bool:

@@ -9,6 +9,8 @@ from ttc.dialects.netlist.buda.form import BudaOp, BudaQueue, Tm
 from ttc.dialects.netlist.buda.reader_fields import BINARY, SFPU, UNARY
 from ttc.dialects.netlist.buda.rules.context import Context, dims_text, tiles
 
+MAX_TILES = 1 << 40
+"""Tiles in one dimension of anything: no netlist comes near, and longer numbers only cost time."""
 Dims: TypeAlias = tuple[int, int, int]
 ELEMENTWISE = frozenset((*UNARY, *SFPU, *BINARY))
 
@@ -101,6 +103,8 @@ def after_tms(dims: Dims, tms: Iterable[Tm]) -> Dims:
                 rows, columns = max(rows - rt, 1), max(columns - ct, 1)
             case _:
                 pass
+        if max(t, rows, columns) > MAX_TILES:
+            raise ValueError(f"{tm.kind} makes more than {MAX_TILES} tiles in one dimension")
     return t, rows, columns
 
 

@@ -32,7 +32,7 @@ def temporal_epochs(context: Context) -> list[list[BudaGraph]]:
 
     for graph, op in context.all_ops():
         for name in op.inputs:
-            other = context.graph_of.get(name) if name not in context.netlist.queues else None
+            other = context.graph_of.get(name) if name not in context.queues else None
             if other is not None and not set(other.target_devices or ()) & set(graph.target_devices or ()):
                 parent[root(graph.name)] = root(other.name)
     groups: dict[str, list[BudaGraph]] = defaultdict(list)

@@ -16,7 +16,7 @@ def check_edges(context: Context) -> None:
     """What an op takes is what its source holds, and a queue holds what its op makes."""
     for _, op in context.all_ops():
         for name, format in zip(op.inputs, op.in_df, strict=False):
-            queue, producer = context.netlist.queues.get(name), context.ops.get(name)
+            queue, producer = context.queues.get(name), context.ops.get(name)
             held = queue.df if queue is not None else producer.out_df if producer is not None else None
             if held is not None and held != format:
                 context.op(op, "in_df", "E0625", f"in_df says {format} for input '{name}', which holds {held}")

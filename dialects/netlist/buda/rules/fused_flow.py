@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from ttc.dialects.netlist.buda.form import BudaOp, FusedOp, Pair, SubOp
 from ttc.dialects.netlist.buda.rules.context import Context, dims_text, tiles
-from ttc.dialects.netlist.buda.rules.dims import Dims, input_dims
+from ttc.dialects.netlist.buda.rules.dims import MAX_TILES, Dims, input_dims
 
 Block: TypeAlias = tuple[Pair, Pair]
 """(mblock, ublock)"""
@@ -125,7 +125,7 @@ def _factors(sub: SubOp, index: int) -> Pair:
     factors = {"r": 1, "c": 1}
     for tm in sub.input_tms.get(index, ()):
         if tm.kind == "broadcast" and isinstance(tm.args[1], int):
-            factors[str(tm.args[0])] = factors.get(str(tm.args[0]), 1) * tm.args[1]
+            factors[str(tm.args[0])] = min(factors.get(str(tm.args[0]), 1) * tm.args[1], MAX_TILES)
     return factors["r"], factors["c"]
 
 

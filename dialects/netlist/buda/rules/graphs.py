@@ -38,7 +38,7 @@ def _check_names(op: BudaOp, graph: BudaGraph, seen: dict[str, BudaGraph], conte
     first = seen.setdefault(op.name, graph)
     if first is not graph:
         context.op(op, "", "E0601", f"graph '{first.name}' has an op of this name as well")
-    if op.name in context.netlist.queues:
+    if op.name in context.queues:
         context.op(op, "", "E0601", "there is a queue of this name as well")
 
 
@@ -68,10 +68,10 @@ def _check_inputs(op: BudaOp, graph: BudaGraph, context: Context) -> None:
         if context.source(name) is None:
             hint = context.found.nearest(name, context.names())
             context.op(op, "inputs", "E0601", f"its input '{name}' is no queue and no op", hint)
-        elif name not in context.netlist.queues:
+        elif name not in context.queues:
             _check_edge(op, graph, name, context)
     for queue, reader in op.forked_dram_inputs:
-        if queue not in context.netlist.queues or all(other.name != reader for other in graph.ops):
+        if queue not in context.queues or all(other.name != reader for other in graph.ops):
             message = f"'{queue}' of '{reader}': they are not a queue and an op of the same graph"
             context.op(op, "forked_dram_inputs", "E0601", f"forked_dram_inputs names {message}")
 

@@ -59,8 +59,8 @@ def _uses_by_graph(context: Context) -> dict[str, tuple[dict[str, None], dict[st
     uses: dict[str, tuple[dict[str, None], dict[str, None]]] = {name: ({}, {}) for name in context.netlist.graphs}
     for graph, op in context.all_ops():
         for name in op.inputs:
-            if name in context.netlist.queues:
-                uses[graph.name][0][name] = None
+            if name in context.queues:
+                uses[graph.name][0][context.queues[name].name] = None
     for queue in context.netlist.queues.values():
         graph = context.graph_of.get(queue.input)
         if graph is not None:
@@ -95,7 +95,7 @@ def _check_step(step: BudaInstruction, position: int, uses: dict[str, tuple[dict
         _check_execute(step, uses, scope)
     else:
         for name in step.args:
-            if name not in scope.context.netlist.queues:
+            if name not in scope.context.queues:
                 hint = scope.context.found.nearest(str(name), scope.context.netlist.queues)
                 scope.report(step.line, "E0601", f"{step.opcode}: there is no queue '{name}'", hint)
 
@@ -138,7 +138,7 @@ def _check_execute(step: BudaInstruction, uses: dict[str, tuple[dict[str, None],
     strange = 0
     for setting in step.settings:
         line = setting.lines.get("", step.line)
-        queue = context.netlist.queues.get(setting.queue)
+        queue = context.queues.get(setting.queue)
         if queue is None:
             strange += 1
             hint = context.found.nearest(setting.queue, (*reads, *writes))
@@ -156,13 +156,13 @@ def _check_execute(step: BudaInstruction, uses: dict[str, tuple[dict[str, None],
 
 
 def _check_unset(step: BudaInstruction, reads: dict[str, None], writes: dict[str, None], graph: BudaGraph, scope: Scope) -> None:
-    given = {setting.queue for setting in step.settings}
+    given = {queue.name for setting in step.settings if (queue := scope.context.queues.get(setting.queue)) is not None}
     for name in reads:
-        queue = scope.context.netlist.queues[name]
+        queue = scope.context.queues[name]
         if name not in given and queue.type == "queue" and queue.input == "HOST":
             scope.report(step.line, "E0653", f"execute of graph '{graph.name}': settings of queue '{name}' are missing, which it reads")
     for name in writes:
-        queue = scope.context.netlist.queues[name]
+        queue = scope.context.queues[name]
         if name not in given and queue.type == "ram":
             message = f"execute of graph '{graph.name}': settings of ram '{name}' are missing, which it fills at wr_ptr_global"
             scope.report(step.line, "E0653", message)
@@ -222,7 +222,7 @@ def _check_entries(step: BudaInstruction, reads: dict[str, None], writes: dict[s
         return
     streaming = False
     for setting in step.settings:
-        queue = scope.context.netlist.queues.get(setting.queue)
+        queue = scope.context.queues.get(setting.queue)
         moves = {setting.rd_ptr_local, setting.rd_ptr_global} & scope.moved
         if queue is None or queue.name not in reads or queue.type != "queue" or not moves:
             continue
@@ -231,7 +231,7 @@ def _check_entries(step: BudaInstruction, reads: dict[str, None], writes: dict[s
             continue
         _check_room(queue, count, graph, scope.context)
     for name in writes if streaming else ():
-        queue = scope.context.netlist.queues[name]
+        queue = scope.context.queues[name]
         if queue.type == "queue" and name not in reads:
             _check_room(queue, count, graph, scope.context)
 

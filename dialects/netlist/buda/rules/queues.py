@@ -73,7 +73,7 @@ def _check_alias(queue: BudaQueue, context: Context) -> None:
     def report(message: str, hint: str | None = None) -> None:
         context.queue(queue, "alias", "E0619", message, hint)
 
-    target = context.netlist.queues.get(queue.alias)
+    target = context.queues.get(queue.alias)
     if target is None:
         hint = context.found.nearest(queue.alias, context.netlist.queues)
         context.queue(queue, "alias", "E0601", f"there is no queue '{queue.alias}' to be an alias of", hint)
