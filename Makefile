@@ -6,7 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 WORKERS ?= 2
 
-.PHONY: help demo test lint type bench conformance-networks perf-dram perf-gemms perf-published perf-reference clean
+.PHONY: help demo test lint type bench conformance-networks fit-costs cost-error perf-dram perf-gemms perf-published perf-reference clean
 .DEFAULT_GOAL := help
 
 help:  ## list the targets
@@ -30,6 +30,12 @@ bench: $(VENV)/.test  ## time compilation and runs of the models in tools/bench.
 
 conformance-networks: $(VENV)/.test  ## compare eight networks with onnxruntime on every kind of target and format
 	$(BIN)/python tools/networks.py
+
+fit-costs: $(VENV)/.test  ## fit the cost tables of single ops to their timings on silicon
+	$(BIN)/python tools/fit_costs.py tests/data/silicon_ops
+
+cost-error: $(VENV)/.test  ## compare the performance model with timings of single ops on silicon
+	$(BIN)/python tools/cost_error.py tests/data/silicon_ops
 
 perf-dram: $(VENV)/.test  ## compare the performance model with measured bandwidths of DRAM
 	$(BIN)/python tools/dram.py

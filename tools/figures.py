@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import checkout  # noqa: F401  # pyright: ignore[reportUnusedImport]
 from ttc.runtime.perf.table import Figure
 
 WORMHOLE = {

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import checkout  # noqa: F401  # pyright: ignore[reportUnusedImport]
 from ttc.dialects.core.formats import FORMATS
 from ttc.dialects.core.targets import arch_names
 from ttc.runtime.perf.base import PHASES
