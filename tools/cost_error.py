@@ -112,7 +112,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _remarks(found: Timings) -> list[str]:
-    lines = [f"not scored: {name}: {reason}" for name, reason in found.unscored.items()]
+    reasons = [(name, reason, rows) for name, of_file in found.unscored.items() for reason, rows in of_file.items()]
+    lines = [f"not scored: {name}: {rows} rows: {reason}" for name, reason, rows in reasons]
     lines += [f"bad row: {text}" for text in found.bad[:SHOWN]]
     if len(found.bad) > SHOWN:
         lines.append(f"and {len(found.bad) - SHOWN} more bad rows")

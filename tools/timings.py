@@ -66,10 +66,10 @@ class Timing:
 
 @dataclass
 class Timings:
-    """What a folder holds: rows, files (or ops of them) that are not scored with the reason, and rows that say nothing."""
+    """What a folder holds: rows; by file, reasons for which rows are not scored with their number; and rows that say nothing."""
 
     rows: list[Timing] = field(default_factory=list)
-    unscored: dict[str, str] = field(default_factory=dict)
+    unscored: dict[str, dict[str, int]] = field(default_factory=dict)
     bad: list[str] = field(default_factory=list)
 
 
@@ -101,14 +101,15 @@ def _read_file(path: Path, name: str, arch: str | None, found: Timings) -> None:
         reader = csv.DictReader(file)
         header = set(reader.fieldnames or ())
         if not header & {"runtime", "total-runtime"}:
-            found.unscored[name] = "it has no column of run times"
+            found.unscored[name] = {"it has no column of run times": sum(1 for _ in reader)}
             return
         for row in reader:
             values = {k.strip().lower(): v.strip() for k, v in row.items() if isinstance(k, str) and isinstance(v, str)}
             try:
                 found.rows.append(_timing(values, name, reader.line_num, arch))
             except Unscored as reason:
-                found.unscored.setdefault(name, str(reason))
+                reasons = found.unscored.setdefault(name, {})
+                reasons[str(reason)] = reasons.get(str(reason), 0) + 1
             except ValueError as problem:
                 found.bad.append(f"{name}:{reader.line_num}: {problem}")
 
@@ -132,7 +133,7 @@ def _op_of(row: Mapping[str, str], words: list[str]) -> str:
     if "matmul" in op:
         op = "sparse_matmul" if "sparse" in words or "nz_tiles" in row else "matmul"
     if op not in ENGINE and op not in ("matmul", "sparse_matmul", "depthwise", "reduce"):
-        raise Unscored(f"the model has no rule for an op '{op}'")
+        raise Unscored(f"the model has no rule for an op '{op[:40]}'")
     return op
 
 
