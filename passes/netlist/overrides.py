@@ -11,7 +11,7 @@ from ttc.dialects.core.placement_rules import PlacementRule, settle
 from ttc.dialects.netlist.ops import NetlistOp
 from ttc.passes.tile_to_netlist.limits import Limits
 
-EFFORT_LAYOUTS = (1, 3, 6, 64)
+EFFORT_LAYOUTS = (1, 2, 6, 64)
 """Ways to lie on as many cores that are looked at, by effort."""
 THOROUGH = 2
 """Effort from which on what is hardly ever best is looked at too."""

@@ -17,7 +17,9 @@ from ttc.passes.tile_to_netlist.limits import Limits
 from ttc.passes.tile_to_netlist.refusals import TooLarge, refused_inner, refused_rule, too_large
 from ttc.runtime.perf.base import OpView, Share
 
-DEEP, SHALLOW = (32, 16), (4, 2, 1)
+WORTH = 0.95
+"""What part of the work of a core on fewer cores more of them must leave, to be looked at."""
+DEEP, SHALLOW = (512, 128, 32, 16), (4, 2, 1)
 """Tiles of K that a product takes at a time where L1 has room for more than usual, and where it has not."""
 
 
@@ -178,9 +180,9 @@ def chosen_layouts(dims: tuple[int, int, int], target: Target, limits: Limits) -
     least: float = inf
     for _, alike in sorted(by_cores.items()):
         best = sorted(alike, key=_work_of)[: limits.layouts]
-        kept = [layout for layout in best if prod(layout.share) < least] or (best if limits.thorough else [])
+        kept = [layout for layout in best if prod(layout.share) < least * WORTH] or (best if limits.thorough else [])
         found.extend(kept)
-        least = min(least, *(prod(layout.share) for layout in best))
+        least = min([least, *(prod(layout.share) for layout in kept)])
     return found
 
 

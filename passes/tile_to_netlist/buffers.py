@@ -122,7 +122,7 @@ def buffers_sparse_matmul(need: Need) -> None:
     """A K-block of rows of the activations; partial sums, and the tiles of the selection for a row of tiles."""
     source = need.view.operand(0)
     t, rows, _ = source.tile_dims()
-    inner = next(d for d in range(min(MAX_INNER, max(t * rows, 1)), 0, -1) if t * rows % d == 0)
+    inner = next(d for d in range(min(need.inner_limit, max(t * rows, 1)), 0, -1) if t * rows % d == 0)
     need.inner = (max(t * rows // inner, 1), inner)
     need.add("in0", inner * need.cols, source)
     need.add_intermediate(need.rows * need.cols + need.rows * inner)

@@ -179,8 +179,35 @@ class _Search:
             tried.add(key)
             found = self.attempt(begin, chosen)
             if found is not None:
-                return found
+                return self.improved(begin, found)
         return self.attempt(begin, [self.problem.nodes[i].found.front[0] for i in range(begin, end)])
+
+    def improved(self, begin: int, placed: tuple[Placed, ...]) -> tuple[Placed, ...]:
+        """The same with cores that are left given to ops that gain by them, the slowest first, as long as rectangles still fit.
+
+        Where many microbatches pass, only the slowest op counts.
+        """
+        many = self.problem.input_count >= FEW
+        for _ in range(self.effort.attempts):
+            free = self.problem.cores - sum(p.candidate.cores for p in placed)
+            order = sorted(range(len(placed)), key=lambda i: -placed[i].candidate.busy)
+            better = next((new for i in (order[:1] if many else order) if (new := self.faster(begin, placed, i, free)) is not None), None)
+            if better is None:
+                break
+            placed = better
+        return placed
+
+    def faster(self, begin: int, placed: Sequence[Placed], index: int, free: int) -> tuple[Placed, ...] | None:
+        """All ops packed anew with one of them on a few more cores; None if there are not enough, or they do not lie as it takes."""
+        now = placed[index].candidate
+        options = [c for c in self.problem.nodes[begin + index].found.front if c.busy < now.busy and c.cores <= now.cores + free]
+        for candidate in options[: self.effort.shapes]:
+            chosen = [p.candidate for p in placed]
+            chosen[index] = candidate
+            found = self.attempt(begin, chosen)
+            if found is not None:
+                return found
+        return None
 
     def settings(self, begin: int, end: int) -> Iterator[tuple[Family, int]]:
         """Settings of all families under which the cores suffice, by the time they give."""
