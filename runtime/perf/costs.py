@@ -82,7 +82,7 @@ class Movement:
 
 def movement_of(op: Op, graph: Graph, traffic: Traffic, readers: dict[str, list[tuple[str, Input]]]) -> Movement:
     """The streams of an op.  readers: of each op, the inputs that read it."""
-    inputs = tuple(traffic.inputs(op, graph)) if isinstance(op.place, Grid) else ()
+    inputs = () if isinstance(op.place, Host) else tuple(traffic.inputs(op, graph))
     outputs = tuple(traffic.outputs(op, graph)) if isinstance(op.place, Grid) else ()
     return Movement(inputs, outputs, tuple(entry.stream for _, entry in readers.get(op.name, ())))
 

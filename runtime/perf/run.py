@@ -20,8 +20,8 @@ from ttc.runtime.perf.traffic import Traffic, tile_size
 
 MAX_EXECUTES = 100_000
 """Executions of graphs in one pass over a program's text, loops counted once."""
-MAX_TIMES = 1_000_000_000
-"""Of one loop."""
+MAX_TIMES = 1_000_000_000_000
+"""That an execute counts for at most, however deep in loops it is."""
 PEAK_FLOPS = 4096
 """Floating point operations a cycle of a core's matrix engine, in one phase."""
 
@@ -138,7 +138,7 @@ def _flat(instructions: Sequence[Instruction], params: dict[str, int]) -> tuple[
             case "var" | "staticvar" | "set" if str(first) not in given:
                 values[str(first)] = _value(second, values)
             case "loop":
-                times.append(times[-1] * min(max(_value(first, values), 0), MAX_TIMES))
+                times.append(min(times[-1] * max(_value(first, values), 0), MAX_TIMES))
             case "endloop" if len(times) > 1:
                 times.pop()
             case "execute":
@@ -306,7 +306,7 @@ class _Run:
         return max((epochs[use].input_count * times for use, (_, times) in zip(uses, self.groups, strict=True)), default=1)
 
     def transfers(self, epochs: Sequence[EpochCost], uses: Sequence[int]) -> tuple[float, float]:
-        """Bytes that pass between host and device, what ops read there themselves included; and elements that the host lays in tiles for it.
+        """Bytes that pass between host and device, what ops read there themselves included; and elements that the host lays in tiles.
 
         A queue with fewer entries than an epoch has microbatches holds the same for all of them.
         """

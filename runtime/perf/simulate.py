@@ -104,7 +104,9 @@ def simulate(network: Network, microbatches: int) -> Outcome:
 
     A network stands still if a circle of stages waits for each other; the outcome says so.
     """
-    events = max(len(network.stages) * network.granules, 1)
+    if not network.stages:
+        return Outcome((), 0.0, True)
+    events = len(network.stages) * network.granules
     limit = max(min(microbatches, MAX_MICROBATCHES, MAX_EVENTS // events), min(microbatches, 2))
     run = _Run(network, limit)
     run.run()

@@ -12,7 +12,7 @@ from ttc.dialects.netlist.links import links_between
 from ttc.dialects.netlist.model import Ethernet, Graph, Grid, Host, Netlist, Op, Queue
 from ttc.dialects.netlist.sizes import tile_shape
 from ttc.runtime.perf.movement import Stream
-from ttc.runtime.perf.reads import Read, dims, reads_of
+from ttc.runtime.perf.reads import Read, dims, reads_of, tiles_of
 
 MAX_PACKET_BYTES = 8192
 """Of one transfer from or to DRAM: longer runs of tiles are cut."""
@@ -66,6 +66,8 @@ class Traffic:
 
     def inputs(self, op: Op, graph: Graph) -> list[Input]:
         """The inputs of an op on cores that its work reads."""
+        if isinstance(op.place, Ethernet):
+            return [self._passed_on(source, tensor, graph) for source, tensor in zip(op.inputs, op.work.inputs, strict=False)]
         if op.name not in self._reads:
             self._reads[op.name] = reads_of(op)
         found: list[Input] = []
@@ -116,6 +118,12 @@ class Traffic:
         channels = self.links(home.chip, graph.chip) if kind == "chip" else 1
         stream = Stream(kind, core_bytes, total, min(distinct, cores), sources, copies, channels, min(packet, MAX_PACKET_BYTES), send)
         return Input(source, stream, capacity, read.part.whole)
+
+    def _passed_on(self, source: str, tensor: TensorType, graph: Graph) -> Input:
+        """The input of an op on an Ethernet core, which holds little of it."""
+        size = tiles_of(tensor) * tile_size(tensor, self.netlist)
+        home = self.ops[source][1].chip if source in self.ops else graph.chip
+        return Input(source, Stream("chip", size, size, channels=self.links(home, graph.chip)), 0.0, False)
 
     def links(self, a: int, b: int) -> int:
         """Ethernet links on the way from one chip to another; 0: all that a chip has, as the netlist does not say."""

@@ -25,11 +25,14 @@ NETLIST_SUFFIXES = (".yaml", ".yml")
 @click.argument("file", type=FILE)
 @click.option("--program", metavar="NAME", help="Program to cost.  Default: the first.")
 @click.option("--param", "params", multiple=True, metavar="NAME=N", help="Value of a parameter of the program (repeatable).  Default: 1.")
+@click.option("--arch", metavar="ARCH", help="Architecture to take a Buda netlist for; the first that it names if not given.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON only.")
 @click.option("--trace", type=FILE, metavar="FILE.json", help="Write a trace of cores and epochs, which Perfetto opens.")
 @verbosity
 @click.pass_obj
-def command(console: Console, file: Path, program: str | None, params: tuple[str, ...], as_json: bool, trace: Path | None) -> int:
+def command(
+    console: Console, file: Path, program: str | None, params: tuple[str, ...], arch: str | None, as_json: bool, trace: Path | None
+) -> int:
     """Estimate what FILE, an archive (.tti) or a Buda netlist (.yaml), costs on its device.
 
     Status 1: an epoch comes to a standstill because a buffer is too small.
@@ -44,7 +47,8 @@ def command(console: Console, file: Path, program: str | None, params: tuple[str
     require_input(file)
     if trace is not None:
         require_output(trace, file)
-    cost = run_cost(_netlist(file), program, dict(_param(text) for text in params))
+    netlist = _netlist(console, file, arch)
+    cost = run_cost(netlist, program, dict(_param(text) for text in params))
     if trace is not None:
         write_bytes(trace, json.dumps(as_trace(cost), separators=(",", ":"), allow_nan=False).encode())
     console.json(plain(cost)) if as_json else _print(console, cost)
@@ -54,16 +58,27 @@ def command(console: Console, file: Path, program: str | None, params: tuple[str
     return EXIT_COMPARISON if jams else 0
 
 
-def _netlist(file: Path) -> Netlist:
-    """The netlist of an archive, or the plain one that a Buda netlist amounts to."""
+def _netlist(console: Console, file: Path, arch: str | None) -> Netlist:
+    """The netlist of an archive, checked, or the plain one that a Buda netlist amounts to, which may break rules of the format."""
     if file.suffix.lower() in NETLIST_SUFFIXES:
         from ttc.dialects.netlist.buda.reader import read_netlist
+        from ttc.dialects.netlist.buda.rules.check import check_form
         from ttc.dialects.netlist.buda.to_netlist import to_netlist
 
-        return to_netlist(read_netlist(file, str(file)))
-    from ttc.runtime.archive import open_archive
+        form = read_netlist(file)
+        broken = len(check_form(form, arch))
+        if broken:
+            console.note(f"note: {broken} rules of the format are broken; ttc netlist check {file} lists them")
+        return to_netlist(form, arch)
+    from ttc.dialects.netlist.checks import require_valid
+    from ttc.runtime.archive import in_file, open_archive
 
-    return open_archive(file, verify_tensors=False).netlist()
+    if arch is not None:
+        raise Error("E0101", "--arch is for Buda netlists: an archive is for one machine")
+    netlist = open_archive(file, verify_tensors=False).netlist()
+    with in_file(file):
+        require_valid(netlist)
+    return netlist
 
 
 def _param(text: str) -> tuple[str, int]:

@@ -9,7 +9,7 @@ import pytest
 
 from tests.runtime.perf.conftest import matmul, netlist_of, queue, relu, tensor
 from ttc.dialects.core.targets import load_target
-from ttc.dialects.netlist.model import Grid, Host, Netlist
+from ttc.dialects.netlist.model import Ethernet, Grid, Host, Netlist
 from ttc.runtime.perf.costs import OpCost, movement_of, op_cost, overhead_cycles, tile_products
 from ttc.runtime.perf.rates import rates_of
 from ttc.runtime.perf.traffic import Traffic
@@ -60,3 +60,18 @@ def test_an_op_on_the_host_is_not_timed(pipeline: Callable[[int], Netlist]) -> N
     graph = replace(net.graphs["g"], ops=(replace(net.graphs["g"].ops[0], place=Host()), net.graphs["g"].ops[1]))
     found = cost_of(replace(net, graphs={"g": graph}))
     assert (found.place, found.total, found.limit) == ("host", 0.0, "host")
+
+
+def test_an_op_that_passes_data_on_costs_its_links(pipeline: Callable[[int], Netlist]) -> None:
+    net = pipeline(1)
+    graph = net.graphs["g"]
+    first = replace(graph.ops[1], name="e", inputs=("a",), place=Ethernet(1))
+    graph = replace(graph, ops=(graph.ops[0], first))
+    net = replace(net, graphs={"g": graph})
+    traffic = Traffic(net)
+    (entry,) = traffic.inputs(first, graph)
+    assert (entry.stream.kind, entry.stream.total_bytes) == ("chip", 64 * 2080)
+    sent = movement_of(first, graph, traffic, {"e": [("b", entry)]})
+    found = op_cost(first, graph, sent, N150, "wormhole_b0")
+    assert (found.place, found.limit) == ("ethernet", "eth")
+    assert found.total == pytest.approx(64 * 2080 / (16 * 12.5))

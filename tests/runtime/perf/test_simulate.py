@@ -79,3 +79,8 @@ def test_no_more_is_simulated_than_needed() -> None:
     assert len(found.finished) <= 32
     assert found.interval == 4 * 49
     assert found.total(100_000) == found.finished[-1] + (100_000 - len(found.finished)) * 196
+
+
+def test_nothing_takes_no_time() -> None:
+    found = simulate(network(pipes=[]), 5)
+    assert (found.deadlock, found.total(5)) == (None, 0.0)
