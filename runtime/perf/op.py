@@ -115,7 +115,8 @@ def _share(own: TensorType, result: TensorType, op: Op, blocking: Blocking) -> S
     (m, n), (rt, ct) = blocking.mblock, blocking.ublock
     whole, ours = tiles_of(result), tiles_of(own)
     grid = (op.place.rows, op.place.cols) if isinstance(op.place, Grid) else (1, 1)
-    reread = result.layout != "rows" and n * ct * grid[1] < result.tile_dims()[2]  # rows too wide to hold are taken in parts
+    across = grid[1] // blocking.spread[1]
+    reread = result.layout != "rows" and n * ct * across < result.tile_dims()[2]  # rows too wide to hold are taken in parts
     if ours == whole:
         return Share(blocking.t, m * rt, n * ct, (rt, ct), reread, op.inner)
     t, rows, cols = own.tile_dims() if own.layout != "rows" else (1, 1, ours)

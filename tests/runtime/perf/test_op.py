@@ -3,7 +3,10 @@
 from dataclasses import replace
 
 from ttc.dialects.core.plain import Function, TensorType, Work
+from ttc.dialects.core.targets import load_target
 from ttc.dialects.netlist.model import Blocking, Grid, Host, Op
+from ttc.passes.tile_to_netlist.blocking import candidates
+from ttc.runtime.perf.base import OpView
 from ttc.runtime.perf.core import core_cycles
 from ttc.runtime.perf.op import op_cycles
 from ttc.runtime.perf.work import NOTHING, CoreWork
@@ -83,3 +86,14 @@ def test_equal_ops_are_costed_once_whatever_their_names() -> None:
 def test_an_op_on_no_core_costs_none() -> None:
     assert op_cycles(op((MATMUL,), tensor(256, 512), tensor(512, 256), place=Host()), ARCH) == NOTHING
     assert op_cycles(op((MATMUL,), tensor(256, 512), tensor(512, 256), blocking=None), ARCH) == NOTHING
+
+
+def test_the_balancer_and_the_netlist_cost_the_same() -> None:
+    target = load_target("n150")
+    view = OpView("softmax", {"axis": -1}, (tensor(12, 384, 384),), tensor(12, 384, 384), "HiFi3", intermediate="Float16_b")
+    works = (Work("tile.softmax", (0,), {"axis": -1}, (tensor(12, 384, 384),)),)
+    found = [c for c in candidates(view, target) if c.cores > 1]
+    assert found
+    for c in found:
+        made = op(works, tensor(12, 384, 384), place=Grid(0, 0, c.rows, c.cols), blocking=c.blocking, inner=c.inner, fidelity="HiFi3")
+        assert int(op_cycles(made, target.arch).core) == c.cycles
