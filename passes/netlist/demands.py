@@ -4,47 +4,51 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from math import prod
 
 from xdsl.dialects.builtin import ModuleOp
 
 from ttc.dialects.core.targets import Target
-from ttc.dialects.netlist.model import Grid
+from ttc.dialects.core.to_plain import plain_block
+from ttc.dialects.netlist.model import Grid, Op
 from ttc.dialects.netlist.occupancy import align
-from ttc.dialects.netlist.ops import GraphOp, NetlistOp, QueueOp, graphs_of
+from ttc.dialects.netlist.ops import GraphOp, NetlistOp, QueueOp, graphs_of, queues_of
 from ttc.passes.netlist.channels import Demand, Noc
 from ttc.passes.netlist.lifetimes import Span, epochs_of
+from ttc.runtime.perf.reads import dims, reads_of
 
 
 @dataclass
 class Use:
     """Who touches a queue.
 
-    traffic: microbatches that pass in each epoch; readers, writers: places of the ops that do; written: first epoch in which one does.
+    traffic: entries that pass in each epoch; readers, writers: places of the ops that do; written: first epoch in which one does.
     """
 
-    traffic: dict[int, int] = field(default_factory=dict)
+    traffic: dict[int, float] = field(default_factory=dict)
     readers: list[Grid] = field(default_factory=list)
     writers: list[Grid] = field(default_factory=list)
     written: int | None = None
     on_device: bool = False
 
-    def moved(self, epochs: Iterable[int], microbatches: int) -> None:
-        """Count microbatches in epochs."""
+    def moved(self, epochs: Iterable[int], entries: float) -> None:
+        """Count entries in epochs."""
         for epoch in epochs:
-            self.traffic[epoch] = self.traffic.get(epoch, 0) + microbatches
+            self.traffic[epoch] = self.traffic.get(epoch, 0) + entries
 
 
 def uses_of(module: ModuleOp) -> dict[str, Use]:
-    """Who touches each queue: every op that reads an entry moves it once a microbatch."""
+    """Who touches each queue, and how many entries pass."""
     found: dict[str, Use] = {}
     epochs = epochs_of(module)
+    in_place = {name for name, queue in queues_of(module).items() if queue.type == "ram"}
     for graph in graphs_of(module).values():
         when = epochs.get(graph.sym, [])
         for read in graph.reads:
             use = found.setdefault(read.queue, Use())
-            readers = [u.operation for u in read.value.uses if isinstance(u.operation, NetlistOp)]
-            use.moved(when, graph.input_count * len(set(readers)))
-            use.readers += _places(readers)
+            readers = [(u.operation, u.index) for u in read.value.uses if isinstance(u.operation, NetlistOp)]
+            use.moved(when, sum(entries_read(*reader, graph.input_count, kept=read.queue in in_place) for reader in readers))
+            use.readers += _places(op for op, _ in readers)
             use.on_device |= _on_device(graph)
         for write in graph.writes:
             use = found.setdefault(write.queue, Use())
@@ -53,6 +57,22 @@ def uses_of(module: ModuleOp) -> dict[str, Use]:
             use.written = when[0] if when else None
             use.on_device |= _on_device(graph)
     return found
+
+
+def entries_read(op: NetlistOp, index: int, microbatches: int, *, kept: bool) -> float:
+    """Entries' worth of bytes that an op reads of one input in an epoch: what cores read several times counts as often.
+
+    kept: whether every microbatch reads the same entry; where L1 holds it, it is read once.
+    """
+    if not isinstance(op.place, Grid) or op.blocking is None:
+        return microbatches
+    plain = Op(op.sym, op.type, ("",) * len(op.operands), op.place, op.blocking, plain_block(op.work.block), op.buffers)
+    read = reads_of(plain)[index]
+    if read is None:
+        return 0.0
+    stays = sum(b.tiles * b.copies for b in op.buffers if b.role == f"in{index}") >= read.tiles and not read.chosen
+    parts = min(max(round(1.0 / read.part.fraction), 1), op.place.rows * op.place.cols)
+    return parts * (read.tiles if stays else read.passes) / prod(dims(read.tensor)) * (1 if kept and stays else microbatches)
 
 
 def _places(ops: Iterable[object]) -> list[Grid]:
@@ -84,7 +104,7 @@ class Demands:
             rows * cols,
             first,
             last,
-            tuple((epoch, entry * count) for epoch, count in sorted(use.traffic.items())),
+            tuple((epoch, int(entry * count)) for epoch, count in sorted(use.traffic.items())),
             self._hops(tuple(dict.fromkeys(use.readers or use.writers))),
             None if use.written is None else use.written % 2,
             channel,
