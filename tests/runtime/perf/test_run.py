@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from tests.runtime.perf.conftest import netlist_of, queue, relu, tensor
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.targets import load_target
+from ttc.dialects.netlist.buda.reader import read_netlist
+from ttc.dialects.netlist.buda.to_netlist import to_netlist
 from ttc.dialects.netlist.model import Argument, Graph, Grid, Host, Instruction, Netlist, Program
 from ttc.runtime.perf.rates import rates_of
 from ttc.runtime.perf.run import run_cost
 
 N150 = rates_of(load_target("n150"))
+NETLISTS = Path(__file__).resolve().parents[2] / "data" / "netlists" / "valid"
 Pipeline = Callable[[int], Netlist]
 
 
@@ -111,3 +115,17 @@ def test_what_cannot_be_costed() -> None:
         with pytest.raises(Error) as raised:
             run_cost(change.get("net", net), change.get("program"))  # pyright: ignore[reportArgumentType]
         assert raised.value.code == code
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "perf_lib/graph_tests/grayskull/inference/bert_large_lofi_bfp8b_4encoders_oct5.yaml",
+        "perf_lib/graph_tests/wormhole_b0/inference/resnet50_hifi3_fp16b.yaml",
+    ],
+)
+def test_netlists_that_ran_on_silicon_never_stand_still(path: str) -> None:
+    found = run_cost(to_netlist(read_netlist(NETLISTS / path)))
+    assert all(epoch.jam is None for epoch in found.epochs)
+    assert all(epoch.stall < 0.2 * epoch.interval for epoch in found.epochs)  # their joined paths were balanced by buffers
+    assert found.math_peak < 0.5

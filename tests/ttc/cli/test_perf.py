@@ -12,6 +12,7 @@ import pytest
 from ttc.cli import main
 
 Capture = pytest.CaptureFixture[str]
+NETLISTS = Path(__file__).resolve().parents[2] / "data" / "netlists"
 
 
 @pytest.fixture
@@ -71,3 +72,19 @@ def test_archives_are_costed_without_the_compiler(archive: str) -> None:
     )
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert found.stderr.strip() == "[]"
+
+
+def test_a_buda_netlist(capsys: Capture) -> None:
+    assert main(["perf", str(NETLISTS / "small" / "base.yaml"), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["target"], found["cores"]) == ("wormhole_b0", 80)
+    assert found["cycles"] > 0
+    assert all("base.yaml:" in op["location"][0] for epoch in found["epochs"] for op in epoch["ops"])
+
+
+def test_the_architecture_of_a_netlist_can_be_chosen(archive: str, capsys: Capture) -> None:
+    listed = next(path for path in sorted((NETLISTS / "valid").rglob("*.yaml")) if "[grayskull, wormhole" in path.read_text())
+    assert main(["perf", str(listed), "--arch", "wormhole_b0", "-q"]) == 0
+    assert " on wormhole_b0: " in capsys.readouterr().out
+    assert main(["perf", archive, "--arch", "grayskull"]) == 2
+    assert "[E0101]" in capsys.readouterr().err
