@@ -58,6 +58,12 @@ def work_of(op: Op) -> int:
     return CALL + elements + depth * max(results, default=0)
 
 
+def elements_of(op: Op) -> int:
+    """Elements that an op has in memory at a time, at most: its inputs, and twice its largest result."""
+    results = [type_.elements for work in op.work.works for type_ in work.results]
+    return sum(type_.elements for type_ in op.work.inputs) + 2 * max(results, default=0)
+
+
 def epoch_of(graphs: list[Graph], netlist: Netlist) -> Epoch:
     """Graphs that run together.  Raises E0601, E0608 as `epochs_of`."""
     counts = {graph.input_count for graph in graphs}

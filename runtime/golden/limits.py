@@ -15,7 +15,7 @@ class Limits:
 
     steps: int = 1_000_000
     microbatches: int = 1_000_000
-    size_bytes: int = 12 << 30
+    size_bytes: int = 8 << 30
     work: int = 5 * 10**13
 
 
@@ -51,6 +51,11 @@ class Meter:
             raise Error(
                 "E0805", f"the programs need more than {self.limits.work:.0e} multiplications", hint="lower the loop counts: --param"
             )
+
+    def fits(self, elements: int, where: str) -> None:
+        """A tensor, or several, that must be in memory besides.  Raises E0805."""
+        if 4 * elements > self.limits.size_bytes - self.size_bytes:
+            raise Error("E0805", f"{elements:,} elements do not fit the memory that a run may have", where)
 
     def hold(self, size_bytes: int, where: str) -> None:
         """An entry that is kept.  Raises E0805."""

@@ -39,8 +39,8 @@ class Memory:
         self._fill = fill
         self._zero = shared.accumulates
         self.written = False
-        self.filled = 0
-        """Entries of the owner up to the last that the host has filled."""
+        self.filled: set[int] = set()
+        """Entries of the owner that the host has filled."""
         self._pieces: dict[int, NDArray] = {}
 
     def read(self, view: Queue, entry: int) -> NDArray:
@@ -55,9 +55,9 @@ class Memory:
         for place, index in enumerate(self._span(view, entry)):
             self._put(index, value[place * self._step : (place + 1) * self._step])
 
-    def used(self, view: Queue) -> int:
-        """Entries of a view up to the last that has been read or written."""
-        return -(-(max(self._pieces, default=-1) + 1) * self._step // view.tensor.shape[0])
+    def used(self, view: Queue) -> list[int]:
+        """The entries of a view of which something has been read or written."""
+        return sorted({index * self._step // view.tensor.shape[0] for index in self._pieces})
 
     def _span(self, view: Queue, entry: int) -> range:
         pieces = view.tensor.shape[0] // self._step
@@ -80,7 +80,7 @@ class Memory:
     def _initial(self, entry: int) -> NDArray:
         if self._zero:
             return np.zeros(self.owner.tensor.shape, format_named(self.owner.tensor.format).compute)
-        self.filled = max(self.filled, entry + 1)
+        self.filled.add(entry)
         return self._fill(entry)
 
     def _put(self, index: int, piece: NDArray) -> None:
@@ -117,9 +117,9 @@ class Ram:
         """A pointer so many entries further."""
         return (pointer + count) % self.queue.entries
 
-    def left(self) -> list[NDArray]:
-        """Its entries, up to the last that has been read or written."""
-        return [self.memory.read(self.queue, entry) for entry in range(self.memory.used(self.queue))]
+    def left(self) -> dict[int, NDArray]:
+        """The entries that have been read or written, by their pointers."""
+        return {entry: self.memory.read(self.queue, entry) for entry in self.memory.used(self.queue)}
 
     def _check(self, pointer: int, how: str) -> None:
         if not 0 <= pointer < self.queue.entries:

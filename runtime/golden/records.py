@@ -24,6 +24,7 @@ class Record:
     Statistics are over all finite elements of all entries; nonfinite: how many there are besides.
 
     Args:
+        numbers: of the entries: pushes and pops are counted from 0, what a ram or queue holds goes by its slots.
         keep: whether the entries themselves are kept, for `array`.
     """
 
@@ -31,7 +32,7 @@ class Record:
     role: Role
     keep: bool
     meter: Meter
-    entries: int = 0
+    numbers: list[int] = field(default_factory=list)
     finite: int = 0
     nonfinite: int = 0
     mean: float = 0.0
@@ -40,9 +41,14 @@ class Record:
     high: float = -np.inf
     kept: list[NDArray] = field(default_factory=list)
 
-    def add(self, entry: NDArray) -> None:
-        """One more entry, [t, rows, columns]."""
-        self.entries += 1
+    @property
+    def entries(self) -> int:
+        """How many there are."""
+        return len(self.numbers)
+
+    def add(self, entry: NDArray, number: int | None = None) -> None:
+        """One more entry, [t, rows, columns]; number: by default the next."""
+        self.numbers.append(len(self.numbers) if number is None else number)
         elements = entry.reshape(-1)
         for start in range(0, elements.size, _CHUNK):
             values = elements[start : start + _CHUNK].astype(np.float64)

@@ -118,10 +118,11 @@ class Ring:
         self.read_pointer = self.write_pointer = 0
         self._fresh = True
 
-    def left(self) -> list[NDArray]:
-        """What it holds, the oldest first."""
-        slots = [(self.read_pointer + step) % self.queue.entries for step in range(min(self.occupied, self.queue.entries))]
-        return [self._slots[slot] for slot in slots if slot in self._slots]
+    def left(self) -> dict[int, NDArray]:
+        """What an op has written and nobody has given up, the oldest first, by their slots."""
+        first = self.read_pointer % self.queue.entries
+        slots = sorted(self._slots, key=lambda slot: (slot - first) % self.queue.entries)
+        return {slot: self._slots[slot] for slot in slots if (slot - first) % self.queue.entries < self.occupied}
 
     @property
     def name(self) -> str:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from ttc.dialects.core.errors import Error, nearest
 from ttc.dialects.netlist.model import Netlist, Program, Queue
 from ttc.runtime.golden.addresses import Allocation
-from ttc.runtime.golden.epochs import Epoch, epoch_of, epochs_of
+from ttc.runtime.golden.epochs import Epoch, elements_of, epoch_of, epochs_of
 from ttc.runtime.golden.limits import Limits, Meter
 from ttc.runtime.golden.microbatches import EpochRun
 from ttc.runtime.golden.programs import Setting, run_program
@@ -98,15 +98,15 @@ class Session:
         """
         written = {queue for graph in self.netlist.graphs.values() for _, queue in graph.writes}
         for name, queue in self.queues.items():
-            pushed = queue.pushed if isinstance(queue, Ring) else self._filled(queue)
+            pushed = range(queue.pushed) if isinstance(queue, Ring) else self._filled(queue)
             if pushed:
-                yield self._record(queue.queue, "input", (self._source(queue.queue, entry) for entry in range(pushed)))
+                yield self._record(queue.queue, "input", ((entry, self._give(queue.queue, entry)) for entry in pushed))
             if name in self._popped:
                 yield self._popped[name]
             changed = name in written and (isinstance(queue, Ring) or queue.memory.written)
-            left = queue.left() if changed else []
+            left = queue.left() if changed else {}
             if left:
-                yield self._record(queue.queue, "ram" if isinstance(queue, Ram) else "edge", left)
+                yield self._record(queue.queue, "ram" if isinstance(queue, Ram) else "edge", left.items())
 
     # ---- what programs do ------------------------------------------------------------------------------------------------------------
 
@@ -163,6 +163,8 @@ class Session:
         settings, self._pending, self._waited = self._pending, {}, {}
         for graph in epoch.graphs.values():
             self._allocation.check_use(graph)
+        for _, op in epoch.ops:
+            self.meter.fits(elements_of(op), op.name)
         self.meter.epoch(epoch.microbatches, epoch.work())
         EpochRun(epoch, settings, self.queues).run()
         late, self._late = self._late, {}
@@ -186,13 +188,13 @@ class Session:
     def _make_queues(self) -> None:
         memories: dict[str, Memory] = {}
         for shared in shared_memories(self.netlist):
-            memory = Memory(shared, self.meter, partial(self._source, shared.owner))
+            memory = Memory(shared, self.meter, partial(self._give, shared.owner))
             memories |= {view.name: memory for view in shared.views}
         for name, queue in self.netlist.queues.items():
             if queue.type == "ram":
                 self.queues[name] = Ram(queue, memories[name])
             elif is_host_fed(queue):
-                self.queues[name] = Ring(queue, self.meter, source=partial(self._source, queue))
+                self.queues[name] = Ring(queue, self.meter, source=partial(self._give, queue))
             else:
                 drain = None if name in self._read else partial(self._pop, queue)
                 self.queues[name] = Ring(queue, self.meter, drain=drain)
@@ -202,13 +204,18 @@ class Session:
             self._popped[queue.name] = Record(queue, "output", self._keep, self.meter)
         self._popped[queue.name].add(entry)
 
-    def _filled(self, ram: Ram) -> int:
-        return ram.memory.filled if ram.memory.owner is ram.queue else 0
+    def _filled(self, ram: Ram) -> list[int]:
+        return sorted(ram.memory.filled) if ram.memory.owner is ram.queue else []
 
-    def _record(self, queue: Queue, role: Role, entries: Iterable[NDArray]) -> Record:
+    def _give(self, queue: Queue, entry: int) -> NDArray:
+        """An entry of the host's.  Raises E0805 for one that is too large."""
+        self.meter.fits(queue.tensor.elements, queue.name)
+        return self._source(queue, entry)
+
+    def _record(self, queue: Queue, role: Role, entries: Iterable[tuple[int, NDArray]]) -> Record:
         record = Record(queue, role, self._keep, self.meter)
-        for entry in entries:
-            record.add(entry)
+        for number, entry in entries:
+            record.add(entry, number)
         return record
 
 

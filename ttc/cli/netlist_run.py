@@ -179,7 +179,12 @@ def _write(folder: Path, records: Sequence[Record]) -> None:
     from ttc.cli.outputs import write_outputs
 
     arrays = {_title(record): record.array() for record in records}
-    write_outputs(folder, arrays, {_title(record): {"role": record.role} for record in records})
+    write_outputs(folder, arrays, {_title(record): {"role": record.role, **_numbers(record)} for record in records})
+
+
+def _numbers(record: Record) -> dict[str, list[int]]:
+    """Which entries there are, where these are not the first ones."""
+    return {} if record.numbers == list(range(record.entries)) else {"numbers": record.numbers}
 
 
 def _print_json(console: Console, session: Session, calls: Sequence[Call], records: Sequence[Record], seed: int) -> None:
@@ -195,6 +200,7 @@ def _print_json(console: Console, session: Session, calls: Sequence[Call], recor
                     "format": record.queue.tensor.format,
                     "shape": list(record.queue.tensor.shape),
                     "entries": record.entries,
+                    **_numbers(record),
                     **record.figures(),
                 }
                 for record in records

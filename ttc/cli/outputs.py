@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+import secrets
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -42,18 +45,36 @@ def write_outputs(folder: Path, outputs: Mapping[str, NDArray], notes: Mapping[s
     bfloat16 values are stored as two raw bytes an element, as numpy's files have no name for it; outputs.json says so.
     """
     require_folder(folder)
-    try:
-        folder.mkdir(exist_ok=True)
-    except OSError as error:
-        raise Error("E0103", f"cannot make folder {folder}: {error.strerror}") from None
+    with _filling(folder) as place:
+        return _write(place, outputs, notes or {})
+
+
+def _write(folder: Path, outputs: Mapping[str, NDArray], notes: Mapping[str, Mapping[str, Any]]) -> list[str]:
     files = file_names(list(outputs))
     for file, array in zip(files, outputs.values(), strict=True):
         stream = BytesIO()
         np.save(stream, array, allow_pickle=False)
         write_bytes(folder / file, stream.getvalue())
     entries = [
-        {"name": name, "file": file, "dtype": str(array.dtype), "shape": list(array.shape), **(notes or {}).get(name, {})}
+        {"name": name, "file": file, "dtype": str(array.dtype), "shape": list(array.shape), **notes.get(name, {})}
         for file, (name, array) in zip(files, outputs.items(), strict=True)
     ]
     write_bytes(folder / INDEX, json.dumps({"outputs": entries}, indent=2).encode())
     return files
+
+
+@contextmanager
+def _filling(folder: Path) -> Iterator[Path]:
+    """Where to write the files of a folder: itself if it exists; else one beside it that takes its name when all is written."""
+    if folder.exists():
+        yield folder
+        return
+    place = folder.parent / f".ttc-{secrets.token_hex(8)}.tmp"
+    try:
+        place.mkdir()
+        yield place
+        place.rename(folder)
+    except OSError as error:
+        raise Error("E0103", f"cannot make folder {folder}: {error.strerror}") from None
+    finally:
+        shutil.rmtree(place, ignore_errors=True)

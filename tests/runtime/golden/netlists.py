@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -30,11 +30,6 @@ def queue_of(name: str = "q", *, type: Any = "queue", entries: int = 2, t: int =
 def flat(value: float, t: int = 1) -> NDArray:
     """[t, 32, 32] of one value."""
     return np.full((t, *TILE), value, np.float32)
-
-
-def values(entries: Iterable[NDArray]) -> list[float]:
-    """The first element of each entry."""
-    return [float(entry.flat[0]) for entry in entries]
 
 
 def session(

@@ -39,6 +39,19 @@ def test_files_and_index(tmp_path: Path) -> None:
     ]
 
 
+def test_a_new_folder_is_there_whole_or_not_at_all(tmp_path: Path) -> None:
+    outputs = {"a": np.zeros(1), "b": np.array([None])}
+    with pytest.raises(ValueError, match="pickle"):
+        write_outputs(tmp_path / "new", outputs)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_notes_go_into_the_index(tmp_path: Path) -> None:
+    write_outputs(tmp_path, {"a": np.zeros(1, np.float32)}, {"a": {"role": "input"}})
+    (entry,) = json.loads((tmp_path / "outputs.json").read_text())["outputs"]
+    assert entry == {"name": "a", "file": "a.npy", "dtype": "float32", "shape": [1], "role": "input"}
+
+
 @pytest.mark.parametrize("place", ["file", "none/deeper"])
 def test_places_that_are_no_folder(place: str, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
