@@ -45,5 +45,9 @@ def retile(x: NDArray, *, source: tuple[int, int], kept: tuple[int, int], target
 
 
 def adjust(x: NDArray, *, to: str, rounding: str) -> NDArray:
-    """The numbers of x as the format `to` holds them."""
-    return format_named(to).round(x, "truncate" if rounding == "truncate" else "rne")
+    """The numbers of x as the format `to` holds them; integers of sign and magnitude have no lowest one."""
+    format_ = format_named(to)
+    if format_.storage.kind == "i":
+        most = np.iinfo(format_.storage).max
+        x = np.clip(x, -most, most)
+    return format_.round(x, "truncate" if rounding == "truncate" else "rne")

@@ -56,10 +56,10 @@ def _finished(building: Building, value: int, wanted: TensorType, tiles: list[tu
     if to in (*ADJUSTED, "Int8", "Int32"):
         value = building.emit("adjust", (value,), building.shape(value), to=to, rounding="rne")
     target = op.tile_dim or FRAME
-    if target == building.tile:
-        return value
     first = tiles[0] if tiles and op.type != "matmul" else FRAME
     kept = (min(first[0], target[0]), min(first[1], target[1]))
+    if target == kept == building.tile:
+        return value
     t, rows, columns = building.shape(value)
     shape = (t, rows // FRAME[0] * target[0], columns // FRAME[1] * target[1])
     return replace(building, tile=target).emit("retile", (value,), shape, source=FRAME, kept=kept, target=target)

@@ -68,6 +68,8 @@ class Building:
     def _adjusted(self, value: int, format_: str) -> int:
         if format_ in ADJUSTED:
             return self.emit("adjust", (value,), self.shape(value), to=format_, rounding="rne")
+        if format_ in INTEGERS:
+            return self.emit("adjust", (value,), self.shape(value), to="Float32", rounding="rne")
         if format_ == "Float32" and self.arch.startswith("wormhole"):
             return self.emit("adjust", (value,), self.shape(value), to="Tf32", rounding="truncate")
         return value

@@ -111,7 +111,7 @@ def _joined(work: Reading, parts: Parts, after: Mapping[str, Plain]) -> OpForm:
         type_ = work.op.type
     attributes = {**parts.attributes, **after}
     if work.op.inner is not None and type_ in ("matmul", "reduce", "depthwise", "topk"):
-        attributes |= {"m_k": work.op.inner[0], "u_kt": work.op.inner[1]}
+        attributes = {"m_k": work.op.inner[0], "u_kt": work.op.inner[1]} | attributes
     return OpForm(
         type_,
         tuple(sources),

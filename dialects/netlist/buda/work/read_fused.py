@@ -88,8 +88,10 @@ def _step(work: Reading, at: int, operands: list[Operand | Constant], places: Ma
         if source in places:
             found.append(Result(places[source]))
             continue
-        operands.append(Operand(source))
-        found.append(Input(len(operands) - 1))
+        known = Operand(source)
+        if known not in operands:
+            operands.append(known)
+        found.append(Input(operands.index(known)))
     return Step(type_, tuple(found), spread, attributes, zero_point)
 
 

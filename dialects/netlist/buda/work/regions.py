@@ -78,9 +78,15 @@ class _Region:
     operands: list[Operand | Constant] = field(default_factory=list)
     steps: list[Step] = field(default_factory=list)
     numbers: dict[float, _Value] = field(default_factory=dict)
+    known: dict[int, _Value] = field(default_factory=dict)
 
     def add(self, value: int) -> _Value:
         """An operand of the op: its tiles repeated to the result's, what it holds of each noted."""
+        if value not in self.known:
+            self.known[value] = self._added(value)
+        return self.known[value]
+
+    def _added(self, value: int) -> _Value:
         source, _ = self.work.chain(value)
         if isinstance(source, Constant) and source.values.size == 1:
             return self.number(float(source.values.ravel()[0]))
@@ -125,10 +131,9 @@ class _Region:
         if value is not None and value.at != Result(len(self.steps) - 1):
             self._step("nop", [value], value.held)
         (first, *others) = self.steps
-        inputs = [o.index for o in first.operands if isinstance(o, Input)]
-        scalars = any(isinstance(o, Constant) for o in self.operands)
-        if not others and not first.spread and inputs == list(range(len(self.operands))) and not scalars:
-            return Parts(first.type, tuple(self.operands), dict(first.attributes))
+        if not others and not first.spread:
+            inputs = [o.index for o in first.operands if isinstance(o, Input)]
+            return Parts(first.type, tuple(self.operands[i] for i in inputs), dict(first.attributes))
         name = self.work.op.name
         blocking = self.work.op.blocking
         if blocking is None:

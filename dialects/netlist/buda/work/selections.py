@@ -42,10 +42,10 @@ def read(work: Reading) -> Parts:
     inner = [work.op.inner[1]] if work.op.inner is not None else [n for n in range(MAX_INNER, 0, -1) if depth % n == 0]
     made, copies, u_kt = _encoded(cut, blocking, place.rows, depth, inner)
     count = int(copies[-1]) + 1
-    tail = (*_repeated("hslice", steps[1]), *_repeated("broadcast", count, "z"))
+    tail = (*_repeated("hslice", steps[1]), *_repeated("vstack", source[0] * steps[1]), *_repeated("broadcast", count, "z"))
     across = _repeated("broadcast", place.cols, "c")
     operands = (_constant(made.tiles, "Bfp2_b"), Operand(x, tail=tail), _constant(made.codes, "RawUInt32"))
-    said = _said(made, depth * count // u_kt, u_kt, source[0] * steps[1] * count)
+    said = _said(made, depth // u_kt, u_kt, count)
     return Parts("matmul", operands, said, None, {0: across, 2: across})
 
 
@@ -102,11 +102,11 @@ def _copies(elements: Elements, width: int, matrices: int) -> NDArray:
     return found
 
 
-def _said(made: Encoded, depth: int, u_kt: int, t: int) -> dict[str, Plain]:
+def _said(made: Encoded, m_k: int, u_kt: int, t: int) -> dict[str, Plain]:
     sizes = made.sizes
     return {
         "identity": True,
-        "m_k": depth // u_kt,
+        "m_k": m_k,
         "u_kt": u_kt,
         "num_sparse_tiles": made.tiles.shape[2] // SIDE,
         "num_index_tiles": made.codes.shape[2] // SIDE,
