@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.plain import TensorType
+from ttc.dialects.core.plain import Plain, TensorType
 from ttc.dialects.netlist.buda import settings as kept
 from ttc.dialects.netlist.buda.form import BudaOp, Tm
 from ttc.dialects.netlist.buda.work import Constant, OpForm, form_of, work_of
@@ -117,6 +117,8 @@ class _Canonical:
         if form.type == "embedding":
             form, op, blocking = self.embedding(op, form, place, blocking, graph)
         names = tuple(self.source(source, op, graph) for source in form.inputs)
+        if form.type == "reduce" and form.attributes.get("dim") == "z":
+            op = replace(op, intermediate=_result(op).format)  # a maximum along z passes tiles on as they are
         t, rows, columns = _result(op).tile_dims()
         cut = (t * steps.rows * steps.columns, rows // steps.rows, columns // steps.columns)
         tms = {i: found for i in range(len(names)) if (found := self.tms(form, i, op, cut, steps))}
@@ -135,10 +137,12 @@ class _Canonical:
             input_tms=tms,
             pads=form.pads,
             unpads=form.unpads,
-            attributes=form.attributes,
+            attributes=_within_matrices(form.attributes),
         )
         work = work_of(written, [self.types[name] for name in names], form.fused, self.netlist.chip.arch)
-        return replace(op, type=form.type, inputs=names, work=work, blocking=blocking, buffers=_buffers(op, form), rounding="none")
+        said = (("attributes", kept.encoded(written.attributes)),) if "identity" in written.attributes else ()  # codes have more to say
+        found = replace(op, type=form.type, inputs=names, work=work, blocking=blocking, buffers=_buffers(op, form), rounding="none")
+        return replace(found, inner=_inner(written), settings=said)
 
     def embedding(self, op: Op, form: OpForm, place: Grid, blocking: Blocking, graph: Graph) -> tuple[OpForm, Op, Blocking]:
         """A gather of rows: the table lies in rows, and each row of cores reads its own indices, one after another.
@@ -191,6 +195,8 @@ class _Canonical:
             if not said and not (form.type == "matmul" and index < 2):
                 return _broadcast(cut)
         whole = self.steps[op.inputs[source]].restoring() if isinstance(source, int) and op.inputs[source] in self.steps else ()
+        if form.attributes.get("identity"):
+            return (*whole, *said)  # its codes know of the steps
         t = cut[0] // (steps.rows * steps.columns)
         groups = form.attributes.get("z", 1)
         return (*whole, *said, *cutting(form.type, index, steps, t, groups if isinstance(groups, int) else 1))
@@ -228,6 +234,21 @@ def padded(values: NDArray, type_: TensorType) -> NDArray:
     _, high, wide = matrix_of(type_)
     whole[:, :high, :wide] = values.reshape(t, high, wide)
     return whole
+
+
+def _within_matrices(attributes: Mapping[str, Plain]) -> Mapping[str, Plain]:
+    """The attributes of a product, K blocks of each matrix: ours run through all matrices that are summed."""
+    m_k, u_kt, z = (attributes.get(name) for name in ("m_k", "u_kt", "z"))
+    if not (attributes.get("accumulate") and isinstance(m_k, int) and isinstance(u_kt, int) and isinstance(z, int)):
+        return attributes
+    depth = m_k * u_kt // z
+    inner = max(n for n in range(1, min(u_kt, depth) + 1) if depth % n == 0)
+    return {**attributes, "m_k": depth // inner, "u_kt": inner}
+
+
+def _inner(op: BudaOp) -> tuple[int, int] | None:
+    m_k, u_kt = op.attributes.get("m_k"), op.attributes.get("u_kt")
+    return (m_k, u_kt) if isinstance(m_k, int) and isinstance(u_kt, int) else None
 
 
 def _buffers(op: Op, form: OpForm) -> tuple[Buffer, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass, replace
+from math import prod
 from typing import Literal
 
 from numpy.typing import NDArray
@@ -85,7 +86,8 @@ class Constants:
             name = self._known[key] = self._named(f"{queue.name}_{manner}")
             self.copies[name] = Copy(queue.name, manner)
             t, rows, columns = queue.tensor.tile_dims()
-            shape = (1, queue.tensor.shape[0] * 32, columns * 32) if manner == "diagonals" else (t, rows * 32, columns * 32)
+            weights = prod(queue.tensor.shape[:-1])
+            shape = (1, weights * 32, columns * 32) if manner == "diagonals" else (t, rows * 32, columns * 32)
             self.queues[name] = self._queue(name, shape, queue.tensor.format, chip, flat=manner == "rows")
         return self._known[key]
 

@@ -55,7 +55,7 @@ def cutting(type_: str, index: int, steps: Steps, t: int, groups: int) -> Tms:
         return (_left if index == 0 else _right)(type_, steps, t, groups)
     if type_ == "embedding" or (type_ == "reduce" and groups > 1 and t > 1):
         raise Error("E0503", f"Buda cannot compute this '{type_}' in steps", hint="a smaller format or batch would fit L1 at once")
-    if groups > 1:
+    if groups > 1 and type_ == "reduce":
         return (*_grouped("v", steps.rows, groups), *_grouped("h", steps.columns, groups))
     return (*_tm("vslice", steps.rows), *_tm("hslice", steps.columns))
 

@@ -43,7 +43,7 @@ def held_values(exported: Exported, netlist: Netlist, tensors: Mapping[str, NDAr
         elif (made := netlist.queues.get(source)) is not None and made.key is not None:
             value = tensors[made.key].reshape(made.tensor.shape)
             diagonal = copy is not None and copy.manner == "diagonals"
-            found[name] = (diagonal_tiles(value)[None] if diagonal else padded(value, made.tensor))[None]
+            found[name] = (diagonal_tiles(value.reshape(-1, value.shape[-1]))[None] if diagonal else padded(value, made.tensor))[None]
     return found
 
 
