@@ -96,6 +96,32 @@ def test_graphs_of_one_epoch_run_together() -> None:
     assert epoch.ops[1].eth == pytest.approx(64 * 2080 / (16 * 12.5))
 
 
+def pair(pipeline: Pipeline, links: tuple[tuple[int, int, int], ...]) -> Netlist:
+    """The pipeline on chip 0, and an op on chip 1 that reads what it writes, over Ethernet, to a queue there."""
+    net = pipeline(4)
+    x = tensor(8, 8)
+    second = Graph("h", 1, 4, (relu("c", "y", x, Grid(0, 0, 1, 1)),), (("c", "z"),))
+    queues = net.queues | {"y": replace(net.queues["y"], chip=1), "z": replace(queue("z", x, (3,), "output"), chip=1)}
+    return replace(net, chip=replace(net.chip, chips=2, links=links), queues=queues, graphs={"g": net.graphs["g"], "h": second})
+
+
+@pytest.mark.parametrize(("links", "count"), [(((0, 1, 2),), 2), ((), 16)])
+def test_queues_on_other_chips_are_written_over_ethernet(pipeline: Pipeline, links: tuple[tuple[int, int, int], ...], count: int) -> None:
+    net = with_program(pair(pipeline, links), Instruction("execute", ("g",)), Instruction("execute", ("h",)))
+    first, second = run_cost(net).epochs
+    ops = {op.name: op for op in (*first.ops, *second.ops)}
+    assert {name: op.eth for name, op in ops.items()} == {"a": 0, "b": pytest.approx(64 * 2080 / (count * 12.5)), "c": 0}
+    assert ops["b"].dram_out == 0
+
+
+def test_chips_work_on_different_rounds_of_a_loop(pipeline: Pipeline) -> None:
+    """All but the first round of the one that is through sooner hide behind the other."""
+    steps = [Instruction("loop", (100,)), Instruction("execute", ("g",)), Instruction("execute", ("h",)), Instruction("endloop")]
+    found = run_cost(with_program(pair(pipeline, ((0, 1, 2),)), *steps))
+    each = [execution.cycles for execution in found.executions]
+    assert found.device_cycles == pytest.approx(100 * max(each) + min(each))
+
+
 def test_ops_on_the_host_cost_the_device_nothing(pipeline: Pipeline) -> None:
     net = pipeline(1)
     graph = net.graphs["g"]
