@@ -133,7 +133,7 @@ def test_sums_of_products_cost_as_many_products():
 
 def test_sums_of_rows_cost_more_than_rows():
     target = load_target("n150")
-    assert candidates(gather(32, 64, 5, 2), target)[0].cycles > 8 * candidates(gather(32, 64, 1, 2), target)[0].cycles
+    assert candidates(gather(32, 64, 5, 2), target)[0].cycles > 5 * candidates(gather(32, 64, 1, 2), target)[0].cycles
 
 
 @pytest.mark.parametrize("op", ["max_pool2d", "avg_pool2d", "conv_transpose2d"])
