@@ -156,6 +156,16 @@ RULES: dict[str, tuple[str, Mutation]] = {
     "an input born too late": ("E0605", queue("x", lifetime=(1, 1), buffers=FAR)),
     "a parameter with a lifetime": ("E0605", queue("w", lifetime=(0, 9))),
     "a queue on another chip": ("E0605", queue("w", chip=1)),
+    "a queue that cores read in another chip's DRAM": ("E0605", both(chip(chips=2), queue("w", chip=1))),
+    "a queue that cores write where no link leads": (
+        "E0605",
+        both(chip(chips=3, links=((0, 1, 2),)), queue("e", chip=2, lifetime=None), graph("second", chip=2), queue("y", chip=2)),
+    ),
+    "a queue of cores in memory of the program alone": ("E0605", queue("w", location="host", buffers=((0, 0),) * 4)),
+    "a queue beyond a channel of the host": (
+        "E0605",
+        both(chip(host_channels=1, host_channel_bytes=4096), queue("w", location="host", buffers=tuple((0, i * 8320) for i in range(4)))),
+    ),
     # edges
     "an op of another graph": ("E0606", op("c", inputs=("a",))),
     "another source": ("E0606", queue("e", source="b")),
@@ -205,6 +215,9 @@ RULES: dict[str, tuple[str, Mutation]] = {
     "an edge with a key": ("E0609", queue("e", key="e")),
     "a parameter that is consumed": ("E0609", queue("w", type="queue", entries=2, buffer_bytes=32 + 4 * TILE, buffers=FAR)),
     "an alignment that is no power of two": ("E0609", chip(alignment_bytes=48)),
+    "a link to a chip that is not there": ("E0609", chip(links=((0, 1, 1),))),
+    "two counts of the same links": ("E0609", chip(chips=2, links=((0, 1, 1), (0, 1, 2)))),
+    "a link without a count": ("E0609", chip(chips=2, links=((0, 1, 0),))),
     "negative cycles": ("E0609", op("d", cycles=-1)),
     # input queues
     "too many input queues": ("E0610", chip(max_input_queues=1)),
@@ -288,6 +301,17 @@ def test_loops_stretch_lifetimes(netlist: Netlist) -> None:
     inside = steps(("loop", 2), *RUN, ("execute", "count"), ("endloop",))
     found = check(both(inside, APART, queue("y", lifetime=None))(netlist))
     assert found == []
+
+
+def test_epochs_on_several_chips_are_legal(netlist: Netlist) -> None:
+    """The second epoch on another chip: what it reads lies there, and is written over a link."""
+    second = [graph("second", chip=1), queue("e", chip=1, lifetime=None), queue("y", chip=1)]
+    assert check(both(chip(chips=2, links=((0, 1, 4),)), *second)(netlist)) == []
+
+
+def test_queues_of_cores_in_host_memory_are_legal(netlist: Netlist) -> None:
+    channels = chip(host_channels=4, host_channel_bytes=1 << 30)
+    assert check(both(channels, queue("x", location="host", buffers=tuple((3, i * 16544) for i in range(4))))(netlist)) == []
 
 
 def test_queue_bytes_count_all_entries(netlist: Netlist) -> None:
