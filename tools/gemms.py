@@ -17,9 +17,9 @@ from statistics import median
 
 from ttc.dialects.core.plain import Function, TensorType, Work
 from ttc.dialects.core.targets import load_target
+from ttc.dialects.netlist.chips import chip
 from ttc.dialects.netlist.model import Blocking, Buffer, Chip, Graph, Grid, Instruction, Netlist, Op, Program, Queue
 from ttc.dialects.netlist.sizes import tile_bytes
-from ttc.passes.tile_to_netlist.lower_to_netlist import chip
 from ttc.runtime.perf.rates import rates_of
 from ttc.runtime.perf.run import run_cost
 

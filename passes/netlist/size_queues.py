@@ -13,13 +13,13 @@ from ttc.dialects.core.plain import TensorType
 from ttc.dialects.core.queue_rules import QueueRule, settle
 from ttc.dialects.core.targets import Target
 from ttc.dialects.core.to_plain import plain_type
+from ttc.dialects.netlist.chips import chip
 from ttc.dialects.netlist.model import Blocking, Grid
 from ttc.dialects.netlist.ops import GraphOp, NetlistOp, QueueOp, graphs_of, queues_of
 from ttc.dialects.netlist.sizes import queue_buffer_bytes
 from ttc.passes.base import Pass, Rewriter, Unit
 from ttc.passes.netlist.lifetimes import rounds_of
 from ttc.passes.tile_to_netlist.blocking import splits
-from ttc.passes.tile_to_netlist.lower_to_netlist import chip
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from xdsl.dialects import func
@@ -18,9 +18,9 @@ from ttc.dialects.core.functions import Port, entry_functions, module_attr, port
 from ttc.dialects.core.leaves import LeafOp, ParamOp, StateOp
 from ttc.dialects.core.locations import fused_location, named_location, source_names
 from ttc.dialects.core.precision import Rule
-from ttc.dialects.core.targets import Target
 from ttc.dialects.core.to_plain import plain_type
-from ttc.dialects.netlist.model import Argument, Chip
+from ttc.dialects.netlist.chips import chip
+from ttc.dialects.netlist.model import Argument
 from ttc.dialects.netlist.ops import ExecuteOp, GraphOp, NetlistOp, ProgramOp, QueueOp, ReadOp, WriteOp, YieldOp, set_chip
 from ttc.dialects.nn.unary import IdentityOp
 from ttc.dialects.tile.base import TileType
@@ -93,12 +93,6 @@ class LowerToNetlist(Pass):
 def usual_fidelity(format_: str) -> str:
     """The fidelity of an op whose result is stored in a format."""
     return "HiFi3" if format_ in ("Float16", "Float16_b") else "HiFi4"
-
-
-def chip(target: Target) -> Chip:
-    """What a netlist says of its machine."""
-    shared = {f.name: getattr(target, f.name) for f in fields(Chip) if f.name != "target"}
-    return Chip(target=target.name, **shared)
 
 
 def _variables(module: ModuleOp, kind: type[ParamOp | StateOp]) -> tuple[Any, ...]:

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
-
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.targets import Target, arch_names, complete, target_of
-from ttc.dialects.netlist.model import Chip
 
 SAME = {"wormhole": "wormhole_b0"}
 """Architectures of the format that differ from another one only in what netlists do not say."""
@@ -35,9 +32,3 @@ def arch_of(archs: tuple[str, ...], wanted: str | None = None) -> str:
 def machine(arch: str, chips: int) -> Target:
     """A machine of so many whole chips of an architecture, under the architecture's name."""
     return target_of(complete({"name": arch, "arch": arch, "chips": chips}, arch), arch)
-
-
-def chip_of_target(target: Target) -> Chip:
-    """What a netlist says of its machine."""
-    shared = {f.name: getattr(target, f.name) for f in fields(Chip) if f.name != "target"}
-    return Chip(target=target.name, **shared)

@@ -35,13 +35,14 @@ from ttc.dialects.netlist.buda import settings as kept
 from ttc.dialects.netlist.buda.form import BudaGraph, BudaNetlist, BudaOp
 from ttc.dialects.netlist.buda.from_netlist import derived
 from ttc.dialects.netlist.buda.instances import expanded, instances_of
-from ttc.dialects.netlist.buda.machine import arch_of, chip_of_target, machine
+from ttc.dialects.netlist.buda.machine import arch_of, machine
 from ttc.dialects.netlist.buda.normal import normalised
 from ttc.dialects.netlist.buda.temporal import epochs_of, ordered
 from ttc.dialects.netlist.buda.to_netlist_ops import Producers, op_of
 from ttc.dialects.netlist.buda.to_netlist_programs import program_of
 from ttc.dialects.netlist.buda.to_netlist_queues import QueueBuilder
 from ttc.dialects.netlist.buda.work import result_type
+from ttc.dialects.netlist.chips import chip
 from ttc.dialects.netlist.model import Chip, Graph, Netlist
 
 MAX_CHIP = 1023
@@ -59,8 +60,8 @@ def to_netlist(form: BudaNetlist, arch: str | None = None) -> Netlist:
     devices = [d for item in (*written.queues.values(), *written.graphs.values()) for d in item.target_devices or (0,)]
     if max(devices, default=0) > MAX_CHIP:
         raise Error("E0603", f"device {max(devices)} is more than the {MAX_CHIP + 1} chips that a netlist can have", where=form.source)
-    chip = chip_of_target(machine(chosen, max(devices, default=0) + 1))
-    plain = _plain(written, chip, form.source)
+    target = chip(machine(chosen, max(devices, default=0) + 1))
+    plain = _plain(written, target, form.source)
     return _with_settings(plain, normal, written)
 
 

@@ -8,8 +8,8 @@ import pytest
 
 from ttc.dialects.core.plain import Function, TensorType, Work
 from ttc.dialects.core.targets import load_target
+from ttc.dialects.netlist.chips import chip
 from ttc.dialects.netlist.model import Blocking, Buffer, Chip, Graph, Grid, Instruction, Netlist, Op, Program, Queue
-from ttc.passes.tile_to_netlist.lower_to_netlist import chip
 
 LAYOUT = "tiles(32, 32)"
 

@@ -8,7 +8,7 @@ import pytest
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.targets import arch_names, load_target, target_names
-from ttc.passes.tile_to_netlist.lower_to_netlist import chip
+from ttc.dialects.netlist.chips import chip
 from ttc.runtime.perf.rates import machine, rates_of
 
 

@@ -11,11 +11,12 @@ from ttc.dialects.core.errors import Error
 from ttc.dialects.core.plain import Function, TensorType, Work
 from ttc.dialects.netlist.buda.form import BudaInstruction, BudaNetlist, QueueSetting
 from ttc.dialects.netlist.buda.from_netlist import from_netlist
-from ttc.dialects.netlist.buda.machine import chip_of_target, machine
+from ttc.dialects.netlist.buda.machine import machine
 from ttc.dialects.netlist.buda.normal import differences, normalised
 from ttc.dialects.netlist.buda.reader import read_netlist
 from ttc.dialects.netlist.buda.to_netlist import to_netlist
 from ttc.dialects.netlist.buda.writer import write_netlist
+from ttc.dialects.netlist.chips import chip
 from ttc.dialects.netlist.model import Blocking, Buffer, Graph, Grid, Host, Instruction, Netlist, Op, Program, Queue
 
 ONE = "grid_size: [1, 1], t: 1, mblock: [2, 2], ublock: [1, 2]"
@@ -195,8 +196,8 @@ def compiled() -> Netlist:
     graphs = [Graph("a", 0, 2, (exp,), (("exp", "e"),)), Graph("b", 0, 2, (again,), (("again", "f"),))]
     graphs += [Graph("c", 0, 2, (host,), (("host", "h"),)), Graph("d", 0, 2, (last,), (("last", "y"),))]
     steps = tuple(Instruction("execute", (graph.name,)) for graph in graphs)
-    chip = chip_of_target(machine("wormhole_b0", 1))
-    return Netlist(chip, {q.name: q for q in queues}, {g.name: g for g in graphs}, {"forward": Program("forward", (), (), steps)})
+    target = chip(machine("wormhole_b0", 1))
+    return Netlist(target, {q.name: q for q in queues}, {g.name: g for g in graphs}, {"forward": Program("forward", (), (), steps)})
 
 
 def test_a_compiled_netlist() -> None:
