@@ -1,6 +1,6 @@
 """The meaning of Buda ops: each as tile ops with the reference's semantics, and back.
 
-    work_of(op, inputs, fused, arch) -> Function     form_of(op) -> OpForm     said(type), merged(written, form)
+    work_of(op, inputs, fused, arch) -> Function        form_of(op) -> OpForm
 
 A module a family of ops, both ways side by side: `TYPES` maps the types of the form to functions that build, `WORKS` maps tile ops to
 functions that read.  The tables below are made of them.
@@ -28,14 +28,15 @@ gradient op's work is what it adds to its queue: adding is the caller's.
 
 `form_of` reads these works exactly, and the works that the compiler makes with kernels `buda`: `tile.map`, `tile.eltwise`, `tile.cast`,
 `tile.concat`, `tile.sparse_matmul`, `tile.depthwise`, `tile.embedding`, with views and literals.  It raises E0503 for what Buda lacks.
-Attributes that no work says (m_k, kernel_broadcast, approximate_mode, ...) stay with the op: `merged` joins both.
+Attributes that no work says (kernel_broadcast, approximate_mode, ...) are the caller's to keep, and so are the names and places of a fused
+op's sub-ops: elementwise works get a schedule of our own.  A sparse product that was a selection says the steps of its blocks itself.
 """
 
 from __future__ import annotations
 
 from ttc.dialects.netlist.buda.work.build import work_of
 from ttc.dialects.netlist.buda.work.building import result_type
-from ttc.dialects.netlist.buda.work.read import form_of, merged, said
+from ttc.dialects.netlist.buda.work.read import form_of
 from ttc.dialects.netlist.buda.work.shared import Constant, OpForm
 
-__all__ = ["Constant", "OpForm", "form_of", "merged", "result_type", "said", "work_of"]
+__all__ = ["Constant", "OpForm", "form_of", "result_type", "work_of"]

@@ -5,50 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.plain import Function, Plain
-from ttc.dialects.netlist.buda.form import BudaOp, FusedOp
-from ttc.dialects.netlist.buda.work.build import work_of
+from ttc.dialects.core.plain import Plain
 from ttc.dialects.netlist.buda.work.reading import VIEWS, Operand, Parts, Reading
 from ttc.dialects.netlist.buda.work.schedule import Input, Result, Step, scheduled
 from ttc.dialects.netlist.buda.work.sfpu import said_by
 from ttc.dialects.netlist.buda.work.shared import Constant
-from ttc.dialects.netlist.model import Grid
-from ttc.dialects.netlist.sizes import tile_shape
-
-
-def same_work(op: BudaOp, function: Function, fused: FusedOp, arch: str) -> bool:
-    """Whether a fused op, on an op with those inputs, still means the function."""
-    try:
-        made = work_of(op, function.inputs, fused, arch)
-    except Error:
-        return False
-    return [(w.op, w.operands, w.attrs) for w in made.works] == [(w.op, w.operands, w.attrs) for w in function.works]
-
-
-def arch_of(function: Function) -> str:
-    """An architecture with the rounding of operands that a function has."""
-    return "wormhole" if any(w.op == "tile.adjust" and w.attrs.get("to") == "Tf32" for w in function.works) else ""
-
-
-def skeleton(work: Reading) -> BudaOp:
-    """An op of the form with the dimensions and formats of a work's op."""
-    op, blocking, place = work.op, work.op.blocking, work.op.place
-    if blocking is None or not isinstance(place, Grid):
-        raise Error("E0602", "an op of Buda needs its blocks and cores")
-    return BudaOp(
-        op.name,
-        op.type,
-        inputs=op.inputs,
-        grid_size=(place.rows, place.cols),
-        t=blocking.t,
-        mblock=blocking.mblock,
-        ublock=blocking.ublock,
-        ublock_order=blocking.order,
-        tile_dim=tile_shape(work.result.layout),
-        out_df=work.result.format,
-        intermed_df=op.intermediate,
-        acc_df=op.accumulate,
-    )
 
 
 def read_schedule(work: Reading) -> Parts:

@@ -6,9 +6,11 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+import pytest
 
 from tests.dialects.netlist.buda.work.meanings import RNG, buda, check_error, placed, random, result, tensor, tms, work
 from ttc.dialects.core import interpret
+from ttc.dialects.core.errors import Error
 from ttc.dialects.netlist.buda.form import FusedOp, SubOp, Tm
 from ttc.dialects.netlist.buda.work import form_of
 
@@ -37,17 +39,21 @@ def test_values_go_by_name() -> None:
     )
     total = (x - y) ** 2 * np.exp(y) + x
     op = buda("fused_op", attributes={"fused_op_id": 0})
-    np.testing.assert_allclose(result(op, x, y, fused=steps), np.where(total >= 0.5, total, 0), rtol=1e-5, atol=1e-6)
+    expected = np.where(total >= 0.5, total, 0)
+    np.testing.assert_allclose(result(op, x, y, fused=steps), expected, rtol=1e-5, atol=1e-6)
+    own = form_of(placed(op, work(op, [x, y], fused=steps))).fused
+    np.testing.assert_allclose(result(op, x, y, fused=own), expected, rtol=1e-5, atol=1e-6)
 
 
-def test_the_schedule_that_was_read_comes_back() -> None:
+def test_works_get_a_schedule() -> None:
     x, y = random(1, S, 2 * S), random(1, S, S)
     steps = fused(2, sub("multiply", "input0 input1", "dest", input_tms=SPREAD), sub("sigmoid", "dest", "output"))
     op = buda("fused_op", mblock=(1, 2), tms=tms(i1=[Tm("broadcast", ("c", 2))]))
     found = work(op, [x, y], fused=steps)
     np.testing.assert_allclose(interpret.run(found, [x, y])[0], 1 / (1 + np.exp(-x * y[:, :, :1])), rtol=1e-5)
-    assert form_of(placed(op, found), steps).fused == steps
-    own = form_of(placed(op, found), fused(2, sub("add", "input0 input1", "output"))).fused
+    form = form_of(placed(op, found))
+    assert (form.inputs, dict(form.tms), form.attributes["fused_op_id"]) == ((0, 1), dict(op.input_tms), "op")
+    own = form.fused
     assert own is not None
     assert [(s.type, s.inputs, s.output, dict(s.input_tms)) for s in own.schedules[0]] == [
         ("multiply", ("input0", "input1"), "dest", dict(SPREAD)),
@@ -67,7 +73,11 @@ def test_products_and_maxima_inside() -> None:
             (sub("reduce", "intermed0", "output", pop=("intermed0",), attributes={"type": "max", "dim": "c", "m_k": 1, "u_kt": 1}),),
         ),
     )
-    found = result(buda("fused_op"), x, y, fused=steps)
+    op = buda("fused_op")
+    found = result(op, x, y, fused=steps)
+    with pytest.raises(Error) as error:
+        form_of(placed(op, work(op, [x, y], fused=steps)))
+    assert error.value.code == "E0503"
     np.testing.assert_allclose(found[:, :, 0], (x @ y).max(axis=2), rtol=1e-4, atol=1e-4)
     assert not found[:, :, 1:].any()
 
