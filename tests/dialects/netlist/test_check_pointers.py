@@ -86,6 +86,7 @@ VALID: dict[str, Mutation] = {
     "a view": queue("y", view=COPY),
     "fewer entries than microbatches": queue("x", entries=1),
     "graphs that run together": together({}),
+    "a loop that runs for long": lambda n: step("endloop")(step("loop", 1 << 40)(n)),
     "an Ethernet core": ethernet(Ethernet(0, (8,), (0, 1))),
     "a queue of the host as large as it likes": queue("x", location="host", buffer_bytes=1 << 40),
 }

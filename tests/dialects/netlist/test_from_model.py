@@ -73,6 +73,12 @@ def test_round_trip(real: Netlist) -> None:
     assert dumps(to_model(from_model(real))) == dumps(real)
 
 
+def test_what_only_pointed_netlists_have_is_not_stored_for_others(real: Netlist) -> None:
+    """Archives of netlists in order are byte for byte what they were before there were others."""
+    for name in ("settings", "positions", "rounding", "epoch", "alias", "view"):
+        assert f'"{name}"' not in dumps(real).decode()
+
+
 def test_loops_nest(real: Netlist) -> None:
     inner = (Instruction("loop", ("$n",)), Instruction("execute", ("count",)), Instruction("endloop"))
     steps = (Instruction("var", ("$n", 3)), Instruction("loop", (2,)), *inner, *inner, Instruction("endloop"))
