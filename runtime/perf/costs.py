@@ -22,6 +22,27 @@ PHASE_CYCLES = 16.0
 
 
 @dataclass(frozen=True, slots=True)
+class StreamCost:
+    """One input or output of an op.  way: `in` or `out`; end: the queue or op at the other end; cycles: that it takes by itself.
+
+    The rest as in `Stream`.
+    """
+
+    way: str
+    end: str
+    kind: str
+    core_bytes: float
+    total_bytes: float
+    cores: int
+    sources: int
+    copies: int
+    channels: int
+    packet_bytes: float
+    held: bool
+    cycles: float
+
+
+@dataclass(frozen=True, slots=True)
 class OpCost:
     """Cycles of an op for one microbatch, on its busiest core.
 
@@ -34,6 +55,7 @@ class OpCost:
         total: all of it overlapped, overhead added.  limit: which part decides; `host` for an op that is not timed.
         dram_bytes: read and written for one microbatch, whole chip; held_bytes: loaded before the first one.
         products: cycles of the matrix engines for the op's tile products at its fidelity, all cores together; flops: of the products.
+        streams: its inputs, and the queues it writes.
     """
 
     name: str
@@ -64,6 +86,7 @@ class OpCost:
     held_bytes: float = 0.0
     products: float = 0.0
     flops: float = 0.0
+    streams: tuple[StreamCost, ...] = ()
 
     @property
     def busy(self) -> float:
@@ -132,6 +155,27 @@ def op_cost(op: Op, graph: Graph, moved: Movement, rates: Rates, arch: str) -> O
         held_bytes=sum(s.total_bytes for s in ins if s.held),
         products=products * PHASE_CYCLES * PHASES.get(op.fidelity, 4),
         flops=products * PRODUCT_FLOPS,
+        streams=tuple(
+            [_stream_cost("in", entry.source, entry.stream, rates) for entry in moved.inputs]
+            + [_stream_cost("out", entry.target, entry.stream, rates) for entry in moved.outputs]
+        ),
+    )
+
+
+def _stream_cost(way: str, end: str, stream: Stream, rates: Rates) -> StreamCost:
+    return StreamCost(
+        way,
+        end,
+        stream.kind,
+        stream.core_bytes,
+        stream.total_bytes,
+        stream.cores,
+        stream.sources,
+        stream.copies,
+        stream.channels,
+        stream.packet_bytes,
+        stream.held,
+        stream_cycles(rates, stream),
     )
 
 

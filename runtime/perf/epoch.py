@@ -167,7 +167,7 @@ def _shared(pairs: Sequence[tuple[Op, Graph]], moves: Sequence[Movement], traffi
     links: dict[tuple[int, bool], float] = {}
     found = {"host": 0.0, "eth": 0.0}
     for (_, graph), moved in zip(pairs, moves, strict=True):
-        ends = [(e.source, e.stream, False) for e in moved.inputs] + [(e.target or "", e.stream, True) for e in moved.outputs]
+        ends = [(e.source, e.stream, False) for e in moved.inputs] + [(e.target, e.stream, True) for e in moved.outputs]
         for name, stream, writes in ends:
             if stream.held:
                 continue
@@ -204,8 +204,8 @@ class _Builder:
         streams = sum(1 for moved in self.moves for s in _streams(moved) if not s.held and s.kind in ("dram", "host"))
         self.granules = GRANULES // (2 if len(self.pairs) + streams > WIDE_EPOCH else 1)
         number = {op.name: index for index, (op, _) in enumerate(self.pairs)}
-        for (op, _), cost in zip(self.pairs, self.costs, strict=True):
-            self.stages.append(Stage(op.name, cost.busy / self.granules, bursts=self.bursts(op)))
+        for (op, _), cost, moved in zip(self.pairs, self.costs, self.moves, strict=True):
+            self.stages.append(Stage(op.name, cost.busy / self.granules, bursts=self.bursts(op, moved)))
         for index, ((op, _), moved) in enumerate(zip(self.pairs, self.moves, strict=True)):
             for entry in moved.inputs:
                 if entry.source in number:
@@ -214,13 +214,12 @@ class _Builder:
                 elif not entry.stream.held and entry.stream.kind in ("dram", "host"):
                     self.join(self.edge(entry.source, entry.stream, READ), index, max(entry.capacity, 1 / self.granules), op)
             for out in moved.outputs:
-                self.join(index, self.edge(out.target or "", out.stream, WRITE), _out_capacity(op), op)
+                self.join(index, self.edge(out.target, out.stream, WRITE), _out_capacity(op), op)
         self.network = Network(tuple(self.stages), tuple(self.pipes), self.granules)
         return self
 
-    def bursts(self, op: Op) -> int:
+    def bursts(self, op: Op, moved: Movement) -> int:
         """How often results come out in a microbatch: with every granule, or at the end of each step of an op that sums up first."""
-        moved = next(m for (other, _), m in zip(self.pairs, self.moves, strict=True) if other is op)
         if op.blocking is None or not any(entry.whole for entry in moved.inputs):
             return 0
         return max(min(op.blocking.t, self.granules), 1)

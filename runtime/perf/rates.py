@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cache
 from importlib import resources
 from typing import Any
@@ -94,8 +94,8 @@ def machine(chip: Chip) -> Target:
     """The target a netlist was placed for, by name, or else its architecture with the netlist's grid and DRAM.  Raises E0101."""
     if chip.target in target_names():
         found = load_target(chip.target)
-        if (found.arch, found.grid) == (chip.arch, chip.grid):
-            return found
+        if found.arch == chip.arch and found.grid is not None and chip.grid is not None:  # rows may have been harvested
+            return found if found.grid == chip.grid else replace(found, grid=chip.grid)
     if chip.grid is None or chip.arch not in arch_names():
         raise Error("E0101", f"target '{chip.target[:40]}' has no cores whose time could be estimated")
     raw = {"name": chip.target, "arch": chip.arch, "chips": chip.chips, "grid": list(chip.grid), "dram_channels": chip.dram_channels}

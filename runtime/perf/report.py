@@ -39,6 +39,7 @@ def as_json(cost: RunCost) -> dict[str, Any]:
     return found | {
         "seconds": cost.seconds,
         "samples_per_second": cost.samples_per_second,
+        "roofline": max(cost.math_peak, cost.dram_peak),
         "deadlocks": deadlocks(cost),
         "core_utilization": {str(chip): rows for chip, rows in core_utilization(cost).items()},
     }
@@ -102,7 +103,8 @@ def run_lines(cost: RunCost) -> list[str]:
     """What a run amounts to, in sentences."""
     switching = cost.switch_cycles / max(cost.cycles, 1.0)
     chips = f"{cost.chips} chip{'s' if cost.chips > 1 else ''}"
-    return [
+    untimed = sum(op.place == "host" for epoch in cost.epochs for op in epoch.ops)
+    lines = [
         f"program {cost.program} on {cost.target}: {chips} of {cost.cores} cores at {cost.clock_hz / 1e9:.2f} GHz",
         f"{cost.cycles:,.0f} cycles, {cost.seconds * 1e3:.3f} ms: {cost.samples:,} samples, {cost.samples_per_second:,.1f} samples/s",
         f"{cost.switches:,} epochs begun, {cost.switch_cycles:,.0f} cycles of switching ({switching:.1%})",
@@ -111,3 +113,4 @@ def run_lines(cost: RunCost) -> list[str]:
         f"engines work {cost.utilization:.1%} of the time; tile products take {cost.math_peak:.1%} of the matrix engines' rate at the ops' "
         f"fidelity, {cost.flops_peak:.1%} of their rate in one phase",
     ]
+    return [*lines, f"{untimed} ops run on the host and are not timed"] if untimed else lines

@@ -41,9 +41,9 @@ class Input:
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """One place that the result of an op goes to.  target: queue, or None for the ops that read it on cores."""
+    """A queue that an op writes."""
 
-    target: str | None
+    target: str
     stream: Stream
 
 

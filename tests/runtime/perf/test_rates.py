@@ -29,6 +29,8 @@ def test_the_host_has_none() -> None:
 def test_machine_of_a_netlist() -> None:
     e75 = load_target("e75")
     assert machine(chip(e75)) == e75
+    harvested = machine(replace(chip(e75), grid=(7, 12)))
+    assert (harvested.grid, harvested.clock_hz) == ((7, 12), 1e9)
     found = machine(replace(chip(e75), target="mine", grid=(4, 6), dram_channels=4))
     assert (found.arch, found.grid, found.dram_channels, found.clock_hz) == ("grayskull", (4, 6), 4, 1.2e9)
     assert {machine(replace(chip(e75), target="other", arch=arch)).arch for arch in arch_names()} == set(arch_names())

@@ -20,6 +20,9 @@ def test_json_holds_all_figures(pipeline: Callable[[int], Netlist]) -> None:
     (epoch,) = found["epochs"]
     assert [op["name"] for op in epoch["ops"]] == ["a", "b"]
     assert set(epoch["ops"][0]) >= {"math", "unpack", "pack", "dram_in", "noc_in", "dram_out", "noc_out", "total", "limit", "location"}
+    (stream,) = epoch["ops"][0]["streams"]
+    assert (stream["way"], stream["end"], stream["kind"], stream["channels"], stream["total_bytes"]) == ("in", "x", "dram", 2, 64 * 2080)
+    assert found["roofline"] == max(found["math_peak"], found["dram_peak"])
     assert set(epoch) >= {"slowest", "fill", "stall", "interval", "cycles", "deadlock", "dram_bytes"}
     assert set(found) >= {"switches", "switch_cycles", "utilization", "math_peak", "dram_peak", "core_utilization", "host_bytes"}
 
