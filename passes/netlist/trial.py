@@ -11,18 +11,18 @@ from xdsl.ir import SSAValue
 from ttc.dialects.core.locations import source_names
 from ttc.dialects.core.plain import TensorType
 from ttc.dialects.core.to_plain import plain_block, plain_type
+from ttc.dialects.netlist.chips import chip
 from ttc.dialects.netlist.model import Graph, Grid, Netlist, Op, Queue
 from ttc.dialects.netlist.ops import GraphOp, NetlistOp, QueueOp, ReadOp
 from ttc.passes.base import Unit
 from ttc.passes.netlist.size_queues import spread
 from ttc.passes.netlist.view import own_buffers
-from ttc.passes.tile_to_netlist.epochs import Placed
-from ttc.passes.tile_to_netlist.forks import Member, buffered, lags
-from ttc.passes.tile_to_netlist.lower_to_netlist import chip
+from ttc.passes.tile_to_netlist.epochs import Placed, Verdict
+from ttc.passes.tile_to_netlist.forks import Member, buffered, waits
 from ttc.runtime.perf.epoch import GRANULES, EpochCost, epoch_cost
 from ttc.runtime.perf.rates import rates_of
 from ttc.runtime.perf.reads import reads_of
-from ttc.runtime.perf.traffic import Traffic
+from ttc.runtime.perf.traffic import Traffic, grid_cores
 
 MARGINS = (1.0, 2.0)
 """Microbatches of room that buffers of shorter paths get on top of what waits there."""
@@ -90,7 +90,7 @@ class Trial:
             op.sym, op.type, inputs, Grid(0, 0, 1, 1), None, plain_block(op.work.block), location=source_names(op.location), **settings
         )
 
-    def judge(self, begin: int, placed: Sequence[Placed]) -> tuple[tuple[Placed, ...], float]:
+    def judge(self, begin: int, placed: Sequence[Placed]) -> Verdict:
         """The ops with the buffers that joined paths need, and the cycles of their epoch, the switch to it included.
 
         An epoch that would come to a standstill takes forever.
@@ -98,14 +98,16 @@ class Trial:
         rates = rates_of(self.unit.target)
         ops = self.placed_ops(begin, placed)
         members = self.members(begin, ops)
-        best: tuple[tuple[Placed, ...], float] = tuple(placed), inf
-        for margin in MARGINS if any(lags(members)) else MARGINS[:1]:
-            buffers = buffered(members, margin)
+        best = Verdict(tuple(placed), inf)
+        for margin in MARGINS if waits(members) else MARGINS[:1]:
+            buffers, short = buffered(members, margin)
             cost = self.cost(begin, [replace(op, buffers=found) for op, found in zip(ops, buffers, strict=True)])
             cycles = rates.switch_cycles + cost.cycles if cost.jam is None else inf
-            if cycles < best[1]:
-                best = tuple(replace(entry, buffers=found) for entry, found in zip(placed, buffers, strict=True)), cycles
-            if cost.stall < cost.interval * TOLERATED:
+            waiting = cost.jam is not None or cost.stall > cost.interval * TOLERATED
+            if cycles < best.cycles or best.cycles == inf:
+                final = tuple(replace(entry, buffers=found) for entry, found in zip(placed, buffers, strict=True))
+                best = Verdict(final, cycles, tuple(short) if waiting else ())
+            if not waiting or short:
                 break
         return best
 
@@ -130,7 +132,7 @@ class Trial:
             lag = 1.0 / (min(steps, GRANULES) if any(read.part.whole for _, _, read in reads) else GRANULES)
             free = self.unit.target.l1_usable_bytes - sum(b.size_bytes for b in op.buffers)
             inner = tuple((numbers[source], i, read.tiles) for source, i, read in reads if source in numbers)
-            found.append(Member(inner, lag, op.blocking.tiles if op.blocking is not None else 1, op.buffers, free))
+            found.append(Member(inner, lag, op.blocking.tiles if op.blocking is not None else 1, op.buffers, free, grid_cores(op)))
         return found
 
     def cost(self, begin: int, ops: Sequence[Op]) -> EpochCost:

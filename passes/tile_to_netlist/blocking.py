@@ -19,7 +19,9 @@ from ttc.runtime.perf.base import OpView, Share
 
 WORTH = 0.95
 """What part of the work of a core on fewer cores more of them must leave, to be looked at."""
-DEEP, SHALLOW = (512, 128, 32, 16), (4, 2, 1)
+DEEP_SHARE = 0.6
+"""Part of L1 that deep K blocks may take: the rest is for what waits where paths join."""
+DEEP, SHALLOW = (512, 256, 128, 32, 16), (4, 2, 1)
 """Tiles of K that a product takes at a time where L1 has room for more than usual, and where it has not."""
 
 
@@ -353,7 +355,7 @@ class Fitter:
             found = self.buffers(share, way, inner)
             if found.inner == usual.inner:
                 break
-            if self.fits(found):
+            if sum(b.size_bytes for b in found.buffers) <= self.target.l1_usable_bytes * DEEP_SHARE:
                 return found
         return usual
 

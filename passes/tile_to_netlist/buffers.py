@@ -15,6 +15,8 @@ from ttc.dialects.core.plain import TensorType
 from ttc.dialects.netlist.model import Buffer
 from ttc.runtime.perf.base import OpView
 
+SELECTION_TILES = 32
+"""Tiles of a selection of rows that differ from each other, at most: one pattern comes again and again."""
 MAX_INNER = 8
 """Tiles of the inner dimension that a matmul keeps in L1 at a time, as long as nobody asks for more."""
 
@@ -119,13 +121,13 @@ def buffers_matmul(need: Need) -> None:
 
 
 def buffers_sparse_matmul(need: Need) -> None:
-    """A K-block of rows of the activations; partial sums, and the tiles of the selection for a row of tiles."""
+    """A K-block of rows of the activations; partial sums, and those tiles of the selection that differ."""
     source = need.view.operand(0)
     t, rows, _ = source.tile_dims()
     inner = next(d for d in range(min(need.inner_limit, max(t * rows, 1)), 0, -1) if t * rows % d == 0)
     need.inner = (max(t * rows // inner, 1), inner)
     need.add("in0", inner * need.cols, source)
-    need.add_intermediate(need.rows * need.cols + need.rows * inner)
+    need.add_intermediate(need.rows * need.cols + min(need.rows * inner, SELECTION_TILES))
     need.add_out()
 
 

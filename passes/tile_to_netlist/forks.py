@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 
 from ttc.dialects.netlist.model import Buffer
 
+Reads = tuple[tuple[int, int, float], ...]
+
 
 @dataclass(frozen=True, slots=True)
 class Member:
@@ -16,50 +18,75 @@ class Member:
         reads: (number of an op before it in the epoch, operand, tiles a microbatch on one core).
         lag: microbatches that it needs before its first result: all of one if it sums over what it reads.
         out_tiles: of its result on one core, a microbatch.
-        buffers: that it has; free_bytes: of L1 left beside them.
+        buffers: that it has; free_bytes: of L1 left beside them on one core; cores: that it runs on.
     """
 
-    reads: tuple[tuple[int, int, float], ...]
+    reads: Reads
     lag: float
     out_tiles: int
     buffers: tuple[Buffer, ...]
     free_bytes: int
+    cores: int = 1
 
 
-def lags(members: Sequence[Member]) -> list[tuple[int, int, int, float]]:
-    """(reader, operand, source, microbatches) for every read that comes before another read of the same op, by how much before."""
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """What one operand brings before another one of the same op: how many microbatches, and from where."""
+
+    reader: int
+    operand: int
+    source: int
+    tiles: float
+    microbatches: float
+
+
+@dataclass(frozen=True, slots=True)
+class Shortage:
+    """An op whose L1, with that of the source, does not hold what waits for it.  bytes: that it would have to have, all cores together."""
+
+    reader: int
+    bytes: int
+
+
+def waits(members: Sequence[Member]) -> list[Wait]:
+    """Every read that comes before another read of the same op."""
     out: list[float] = []
-    found: list[tuple[int, int, int, float]] = []
+    found: list[Wait] = []
     for number, member in enumerate(members):
         arrival = max((out[source] for source, _, _ in member.reads), default=0.0)
-        found.extend((number, operand, source, arrival - out[source]) for source, operand, _ in member.reads if arrival > out[source])
+        early = [(source, operand, tiles) for source, operand, tiles in member.reads if arrival > out[source]]
+        found.extend(Wait(number, operand, source, tiles, arrival - out[source]) for source, operand, tiles in early)
         out.append(arrival + member.lag)
     return found
 
 
-def buffered(members: Sequence[Member], margin: float) -> list[tuple[Buffer, ...]]:
+def buffered(members: Sequence[Member], margin: float) -> tuple[list[tuple[Buffer, ...]], list[Shortage]]:
     """Buffers of every op, those on shorter paths enlarged to hold what waits, as far as L1 of reader and source has room.
 
     margin: microbatches on top of what waits, so that the source need not wait in turn.
     """
     buffers = [list(member.buffers) for member in members]
     free = [member.free_bytes for member in members]
-    for reader, operand, source, lag in lags(members):
-        tiles = next(t for s, o, t in members[reader].reads if (s, o) == (source, operand))
-        wanted = lag + margin
-        wanted -= _share(buffers[source], "out", members[source].out_tiles)
-        had = _share(buffers[reader], f"in{operand}", tiles)
-        gained, free[reader] = _enlarge(buffers[reader], f"in{operand}", tiles, wanted - had, free[reader])
-        _, free[source] = _enlarge(buffers[source], "out", members[source].out_tiles, wanted - had - gained, free[source])
-    return [tuple(found) for found in buffers]
+    short: list[Shortage] = []
+    for wait in waits(members):
+        reader, source = members[wait.reader], members[wait.source]
+        role = f"in{wait.operand}"
+        wanted = wait.microbatches + margin - held(buffers[wait.source], "out", source.out_tiles)
+        lacking = wanted - held(buffers[wait.reader], role, wait.tiles)
+        gained, free[wait.reader] = enlarge(buffers[wait.reader], role, wait.tiles, lacking, free[wait.reader])
+        more, free[wait.source] = enlarge(buffers[wait.source], "out", source.out_tiles, lacking - gained, free[wait.source])
+        if lacking - gained - more > 1e-6:
+            size = next((b.tile_bytes for b in reader.buffers if b.role == role), 0)
+            short.append(Shortage(wait.reader, int(wanted * wait.tiles * size * reader.cores)))
+    return [tuple(found) for found in buffers], short
 
 
-def _share(buffers: Sequence[Buffer], role: str, tiles: float) -> float:
-    """Microbatches that a buffer holds."""
+def held(buffers: Sequence[Buffer], role: str, tiles: float) -> float:
+    """Microbatches that a buffer holds.  tiles: of one microbatch."""
     return sum(b.tiles * b.copies for b in buffers if b.role == role) / max(tiles, 1)
 
 
-def _enlarge(buffers: list[Buffer], role: str, tiles: float, microbatches: float, free: int) -> tuple[float, int]:
+def enlarge(buffers: list[Buffer], role: str, tiles: float, microbatches: float, free: int) -> tuple[float, int]:
     """Add copies to a buffer for so many microbatches, as far as bytes are free; microbatches gained, and bytes left."""
     index = next((i for i, b in enumerate(buffers) if b.role == role), None)
     if index is None or microbatches <= 0:

@@ -1,0 +1,197 @@
+"""Packing the ops of an epoch onto the grid: which candidates, where, with which buffers, and what that takes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ttc.dialects.netlist.model import Buffer, Grid
+from ttc.passes.tile_to_netlist.blocking import Candidate
+from ttc.passes.tile_to_netlist.forks import Shortage
+from ttc.passes.tile_to_netlist.packing import Request, Shape, pack_requests
+from ttc.passes.tile_to_netlist.problem import Problem
+from ttc.passes.tile_to_netlist.sharing import Family
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How much work the search may do.
+
+    Args:
+        settings: paces, and prices, at which cores are shared out.
+        longest: ops of an epoch.
+        rounds: of cutting anew with what packing has shown.
+        attempts: settings that are packed for one epoch.
+        shapes: rectangles that are tried for one op.
+        reliefs: times that ops get more cores for the L1 that comes with them.
+    """
+
+    settings: int
+    longest: int
+    rounds: int
+    attempts: int
+    shapes: int
+    reliefs: int
+
+
+EFFORTS = (
+    Effort(settings=32, longest=24, rounds=8, attempts=8, shapes=1, reliefs=1),
+    Effort(settings=96, longest=48, rounds=60, attempts=16, shapes=4, reliefs=3),
+    Effort(settings=256, longest=96, rounds=400, attempts=64, shapes=8, reliefs=6),
+    Effort(settings=768, longest=192, rounds=2000, attempts=256, shapes=16, reliefs=12),
+)
+
+
+FEW = 16
+"""Microbatches up to which the first one through a pipeline counts for much."""
+
+
+@dataclass(frozen=True)
+class Placed:
+    """An op in its epoch: how it runs, where, and its L1 buffers, those for joined paths included."""
+
+    candidate: Candidate
+    place: Grid
+    buffers: tuple[Buffer, ...]
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The ops of an epoch with their final buffers, the cycles of the epoch, and what L1 lacks where paths join."""
+
+    ops: tuple[Placed, ...]
+    cycles: float
+    short: tuple[Shortage, ...] = ()
+
+
+Judge = Callable[[int, Sequence[Placed]], Verdict]
+"""Number of the first op and ops of an epoch, packed -> what it takes."""
+
+
+@dataclass(frozen=True)
+class Packer:
+    """Packs epochs.  families: candidates under one pace or one price; judge: says what an epoch takes; None: the quick estimate."""
+
+    problem: Problem
+    effort: Effort
+    families: Sequence[Family]
+    judge: Judge | None
+
+    def settle(self, begin: int, end: int) -> Verdict | None:
+        """The ops of an epoch at their places, and what it takes; None if they do not fit on the grid."""
+        placed = self.pack(begin, end)
+        if placed is None:
+            return None
+        best = self.judged(begin, placed)
+        for _ in range(self.effort.reliefs if best.short else 0):
+            found = self.relieved(begin, best)
+            if found is None:
+                break
+            verdict = self.judged(begin, found)
+            if verdict.cycles >= best.cycles:
+                break
+            best = verdict
+        return best
+
+    def judged(self, begin: int, placed: tuple[Placed, ...]) -> Verdict:
+        """Packed ops with the buffers and the time that the judge gives, or else by the estimate."""
+        if self.judge is not None:
+            return self.judge(begin, placed)
+        end = begin + len(placed)
+        traffic = self.problem.traffic(begin, end - begin)[-1]
+        return Verdict(placed, self.problem.time([p.candidate for p in placed], traffic))
+
+    def relieved(self, begin: int, verdict: Verdict) -> tuple[Placed, ...] | None:
+        """The same with more cores for ops whose L1 does not hold what waits there; None if they do not fit on the grid."""
+        chosen = [p.candidate for p in verdict.ops]
+        usable = self.problem.target.l1_usable_bytes
+        for shortage in verdict.short:
+            front = self.problem.nodes[begin + shortage.reader].found.front
+            larger = [c for c in front if c.cores > chosen[shortage.reader].cores]
+            roomy = next((c for c in larger if (usable - c.l1_bytes) * c.cores >= shortage.bytes), larger[-1] if larger else None)
+            if roomy is not None:
+                chosen[shortage.reader] = roomy
+        if chosen == [p.candidate for p in verdict.ops]:
+            return None
+        return self.attempt(begin, chosen)
+
+    def pack(self, begin: int, end: int) -> tuple[Placed, ...] | None:
+        """The first settings, best first, whose rectangles fit on the grid."""
+        tried: set[tuple[int, ...]] = set()
+        for family, setting in self.settings(begin, end):
+            chosen = family.chosen(begin, end, setting)
+            key = tuple(map(id, chosen))
+            if key in tried:
+                continue
+            if len(tried) >= self.effort.attempts:
+                break
+            tried.add(key)
+            found = self.attempt(begin, chosen)
+            if found is not None:
+                return self.improved(begin, found)
+        return self.attempt(begin, [self.problem.nodes[i].found.front[0] for i in range(begin, end)])
+
+    def improved(self, begin: int, placed: tuple[Placed, ...]) -> tuple[Placed, ...]:
+        """The same with cores that are left given to ops that gain by them, the slowest first, as long as rectangles still fit.
+
+        Where many microbatches pass, only the slowest op counts.
+        """
+        many = self.problem.input_count >= FEW
+        for _ in range(self.effort.attempts):
+            free = self.problem.cores - sum(p.candidate.cores for p in placed)
+            order = sorted(range(len(placed)), key=lambda i: -placed[i].candidate.busy)
+            better = next((new for i in (order[:1] if many else order) if (new := self.faster(begin, placed, i, free)) is not None), None)
+            if better is None:
+                break
+            placed = better
+        return placed
+
+    def faster(self, begin: int, placed: Sequence[Placed], index: int, free: int) -> tuple[Placed, ...] | None:
+        """All ops packed anew with one of them on a few more cores; None if there are not enough, or they do not lie as it takes."""
+        now = placed[index].candidate
+        options = [c for c in self.problem.nodes[begin + index].found.front if c.busy < now.busy and c.cores <= now.cores + free]
+        for candidate in options[: self.effort.shapes]:
+            chosen = [p.candidate for p in placed]
+            chosen[index] = candidate
+            found = self.attempt(begin, chosen)
+            if found is not None:
+                return found
+        return None
+
+    def settings(self, begin: int, end: int) -> Iterator[tuple[Family, int]]:
+        """Settings of all families under which the cores suffice, by the time they give."""
+        ranked: list[tuple[float, int, int]] = []
+        for number, family in enumerate(self.families):
+            times = family.times(self.problem, begin, end - begin)[-1]
+            ranked.extend((float(times[k]), number, int(k)) for k in np.flatnonzero(np.isfinite(times)))
+        for _, number, setting in sorted(ranked):
+            yield self.families[number], setting
+
+    def attempt(self, begin: int, chosen: Sequence[Candidate]) -> tuple[Placed, ...] | None:
+        """Pack these candidates, or others of the same ops that are as fast on about as many cores."""
+        options = [self.alternatives(begin + i, candidate) for i, candidate in enumerate(chosen)]
+        nodes = self.problem.nodes[begin : begin + len(chosen)]
+        requests = [
+            Request(tuple(_shape(c) for c in cs), node.limits.start, node.limits.transposed)
+            for cs, node in zip(options, nodes, strict=True)
+        ]
+        found = pack_requests(requests, *self.problem.grid)
+        if found is None:
+            return None
+        return tuple(Placed(options[i][number], place, options[i][number].buffers) for i, (number, place) in enumerate(found))
+
+    def alternatives(self, number: int, chosen: Candidate) -> list[Candidate]:
+        """The candidate, and others of its op that take no longer and few more cores, each of another shape."""
+        found: dict[Shape, Candidate] = {_shape(chosen): chosen}
+        for candidate in self.problem.nodes[number].found.all:
+            if len(found) >= self.effort.shapes or candidate.cores > chosen.cores + chosen.cores // 8 + 1:
+                break
+            if candidate.busy <= chosen.busy and candidate.streamed_bytes <= chosen.streamed_bytes:
+                found.setdefault(_shape(candidate), candidate)
+        return list(found.values())
+
+
+def _shape(candidate: Candidate) -> Shape:
+    return candidate.rows, candidate.cols
