@@ -51,7 +51,7 @@ def input_dims(op: BudaOp, context: Context) -> list[Dims] | None:
     """Dimensions of each input after unpadding, manipulations and padding; None if one cannot be told, which is reported unless it is
     because of a fault elsewhere."""
     found: list[Dims] = []
-    if f"op '{op.name}'" in context.faulty:
+    if f"op '{op.name}'" in context.faulty or op.name in context.misfits:
         return None
     for index, name in enumerate(op.inputs):
         source = context.source(name)
@@ -240,6 +240,8 @@ def _splice(op: BudaOp, inputs: Sequence[Dims], output: Dims) -> list[str]:
         if not isinstance(info, tuple) or len(info) != 3 or not all(isinstance(x, int) for x in info):
             return []
         skip, length, stride = (x for x in info if isinstance(x, int))
+        if skip < 0 or length < 1 or stride < 1:
+            return []
         units, rest = (dims[0], 0) if along_t else divmod(dims[1] * dims[2], share)
         if rest or skip + stride < 1 or units % (skip + stride) or length > stride:
             return [f"input {index} has {units} {unit}, which [{skip}, {length}, {stride}] do not divide"]

@@ -51,6 +51,7 @@ def _check_fields(op: BudaOp, context: Context) -> None:
     if op.inputs and not low <= len(op.inputs) <= high:
         wanted = str(low) if low == high else f"{low} to {high}"
         context.op(op, "inputs", "E0616", f"{op.type} takes {wanted} inputs, not {len(op.inputs)}")
+        context.misfits.add(op.name)
     elif op.in_df and op.inputs and len(op.in_df) != len(op.inputs):
         context.op(op, "in_df", "E0616", f"{len(op.in_df)} formats in in_df for {len(op.inputs)} inputs")
     for kind, indices in (("tms", op.input_tms), ("pad", op.pads), ("unpad", op.unpads)):

@@ -128,7 +128,7 @@ def _kernel_broadcasts(op: BudaOp) -> Sequence[tuple[int, int]]:
         pairs = op.attributes.get(key, ())
         for pair in pairs if isinstance(pairs, tuple) else ():
             match = INPUT.fullmatch(str(pair[0])) if isinstance(pair, tuple) and len(pair) == 2 else None
-            if match is not None and isinstance(pair, tuple) and isinstance(pair[1], int):
+            if match is not None and isinstance(pair, tuple) and isinstance(pair[1], int) and pair[1] > 0:
                 found.append((int(match[1]), pair[1]))
     return found
 
