@@ -1,0 +1,1 @@
+../../../ttc/netlist_format.py
