@@ -24,7 +24,7 @@ TILE_WORDS = 2 * SIDE * SIDE
 HEADER_WORDS = 3
 """Of a strip."""
 WORD_BITS = 16
-MAX_ENTRIES = 1 << 22
+MAX_ENTRIES = 1 << 21
 """Bound on the tiles of a core's matrices that are written."""
 _LAST_OF_MATRIX, _LAST_OF_TILE = 1 << 14, 1 << 15
 

@@ -2,10 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from math import prod
+
 from numpy.typing import NDArray
+
+from ttc.dialects.core.errors import Error
 
 SIDE = 32
 """Of a whole tile, in elements."""
+MAX_ELEMENTS = 1 << 31
+"""Bound on the elements of an array that attributes alone give the size of."""
+
+
+def require_room(shape: Sequence[int]) -> None:
+    """Raises E0402 for an array of negative or too many elements."""
+    if min(shape, default=0) < 0 or prod(shape) > MAX_ELEMENTS:
+        raise Error("E0402", f"an array of {' x '.join(map(str, shape))} elements is not possible")
 
 
 def split(x: NDArray, tile: tuple[int, int]) -> NDArray:

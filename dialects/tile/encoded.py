@@ -8,9 +8,8 @@ from xdsl.traits import Pure
 from ttc.dialects.core.attributes import INT, INTS
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.sparse_codes import Codes
-from ttc.dialects.core.tiled import SIDE
+from ttc.dialects.core.tiled import MAX_ELEMENTS, SIDE
 from ttc.dialects.tile.base import TILE, Tile, TileOp
-from ttc.dialects.tile.kernels.manipulation import MAX_ELEMENTS
 from ttc.dialects.tile.manipulation import tiles_in
 
 

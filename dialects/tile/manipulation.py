@@ -10,9 +10,9 @@ from xdsl.traits import Pure
 from ttc.dialects.core.attributes import INT, INTS, STR
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.formats import format_named
+from ttc.dialects.core.tiled import MAX_ELEMENTS
 from ttc.dialects.nn.base import axis_in
 from ttc.dialects.tile.base import TILE, Tile, TileOp
-from ttc.dialects.tile.kernels.manipulation import MAX_ELEMENTS
 
 
 @irdl_op_definition

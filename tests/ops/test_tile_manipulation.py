@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 from tests.ops.tile_cases import check_error, check_op
+from ttc.dialects.core.errors import Error
+from ttc.dialects.core.interpret import kernel
 from ttc.dialects.tile.base import TileOp
 from ttc.dialects.tile.manipulation import AdjustOp, RepeatOp, RetileOp, TileBroadcastOp
 
@@ -67,3 +69,19 @@ def test_numbers_of_another_format() -> None:
 )
 def test_what_does_not_fit(kind: type[TileOp], attrs: dict[str, Any], code: str) -> None:
     check_error(kind, [(2, 4, 6)], attrs, code)
+
+
+@pytest.mark.parametrize(
+    ("op", "operands", "attrs"),
+    [
+        ("tile.repeat", 1, {"axis": 0, "n": 1 << 50}),
+        ("tile.repeat", 1, {"axis": 0, "n": 0}),
+        ("tile.retile", 1, {"source": (2, 3), "kept": (1, 1), "target": (1 << 40, 1)}),
+        ("tile.retile", 1, {"source": (2, 3), "kept": (1, 1), "target": (-1, 1)}),
+        ("tile.topk", 2, {"k": 2, "sort": "max", "sorted_runs": False, "cores": 1, "width": 1 << 50}),
+    ],
+)
+def test_kernels_bound_what_attributes_ask_for(op: str, operands: int, attrs: dict[str, Any]) -> None:
+    with pytest.raises(Error) as error:
+        kernel(op)(*[X] * operands, **attrs)
+    assert error.value.code == "E0402"

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.sparse_codes import Codes, Entries, decoded
-from ttc.dialects.core.tiled import SIDE, split, streams
+from ttc.dialects.core.tiled import SIDE, require_room, split, streams
 
 _CHUNK = 1 << 9
 """Products of tiles computed together."""
@@ -31,6 +31,7 @@ def encoded_matmul(
     layout = Codes(mblock_m, u_rt, u_kt, tile_bits, ublock_bits)
     acts = split(x, (SIDE, SIDE)).transpose(0, 1, 3, 2, 4)
     t, rows, columns = shape
+    require_room(shape)
     y = np.zeros((t, rows // SIDE, columns // SIDE, SIDE, SIDE), np.float32)
     down, across = rows // SIDE // grid[0], columns // SIDE // fractures
     held = _by_core(tiles.astype(np.float32, copy=False), grid[0], fractures)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.interpret import kernel
-from ttc.dialects.core.tiled import streams
+from ttc.dialects.core.tiled import require_room, streams
 
 
 def embedding(table: NDArray, indices: NDArray) -> Any:
@@ -29,6 +29,7 @@ def lookup(table: NDArray, indices: NDArray, *, rows: int, cores: int, count: in
     outside = (wanted >= len(source)) & ~missing
     if outside.any():
         raise Error("E0802", f"index {wanted[outside][0]} is outside the {len(source)} rows of the table")
+    require_room((t, rows, source.shape[1]))
     y = np.zeros((cores, rows // cores, source.shape[1]), table.dtype)
     y[:, :count] = np.where(missing[..., None], 0, source[np.where(missing, 0, wanted)])
     return np.broadcast_to(y.reshape(1, rows, -1), (t, rows, source.shape[1]))

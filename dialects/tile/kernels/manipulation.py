@@ -7,16 +7,14 @@ from numpy.typing import NDArray
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.formats import format_named
-from ttc.dialects.core.tiled import split
-
-MAX_ELEMENTS = 1 << 31
-"""Bound on the elements that copies may amount to."""
+from ttc.dialects.core.tiled import require_room, split
 
 
 def repeat(x: NDArray, *, axis: int, n: int) -> NDArray:
     """x, n times one after another along an axis."""
-    if n < 1 or x.size * n > MAX_ELEMENTS:
+    if n < 1:
         raise Error("E0402", f"{x.size:,} elements cannot be repeated {n:,} times")
+    require_room((x.size, n))
     at = axis % x.ndim
     if x.shape[at] == 1:
         return np.broadcast_to(x, (*x.shape[:at], n, *x.shape[at + 1 :]))
@@ -38,6 +36,7 @@ def retile(x: NDArray, *, source: tuple[int, int], kept: tuple[int, int], target
     """The upper left `kept` elements of tiles of `source` in tiles of `target`, beside zeros."""
     tiles = split(x, source)
     *lead, rows, _, columns, _ = tiles.shape
+    require_room((*lead, rows, target[0], columns, target[1]))
     y = np.zeros((*lead, rows, target[0], columns, target[1]), x.dtype)
     high, wide = kept
     y[..., :high, :, :wide] = tiles[..., :high, :, :wide]

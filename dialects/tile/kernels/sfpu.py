@@ -130,6 +130,7 @@ def _dropout(x: NDArray, probability: float, tile: tuple[int, int], vector: str)
     Each tile draws anew from a Mersenne twister of the default seed, so all tiles drop the same elements.  A draw takes two words, the
     lower one first, for a number in [0, 1) of 64 bits.
     """
+    tiles = split(x, tile)  # before a mask is drawn for tiles of any size
     high = VECTOR_ROWS if vector == "r" else tile[0]
     wide = VECTOR_COLUMNS if vector == "c" else tile[1]
     words = np.random.RandomState(_MT19937_SEED).randint(0, 1 << 32, 2 * high * wide, np.uint32).astype(np.float64)
@@ -137,4 +138,4 @@ def _dropout(x: NDArray, probability: float, tile: tuple[int, int], vector: str)
     kept = np.ones(tile, np.float32)
     kept[:high, :wide] = drawn >= probability
     scale = np.float32(1.0 if probability >= 1 else 1 / (1 - probability))
-    return (split(x, tile) * kept[:, None, :]).reshape(x.shape) * scale
+    return (tiles * kept[:, None, :]).reshape(x.shape) * scale

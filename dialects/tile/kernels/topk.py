@@ -8,6 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ttc.dialects.core.tiled import require_room
+
 MAX_ROW = 1 << 16
 """Bound on the numbers of a row."""
 
@@ -22,6 +24,7 @@ def topk(values: NDArray, indices: NDArray, *, k: int, sort: str, sorted_runs: b
         _compare(keys, places, step)
     source = values if sort == "max" else indices
     found = np.take_along_axis(source.reshape(-1, size), places[:, :k], axis=1)
+    require_room((len(found), width))
     y = np.zeros((len(found), width), source.dtype)
     y[:, : found.shape[1]] = found
     return y.reshape(*lead, cores * width)

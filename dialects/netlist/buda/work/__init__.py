@@ -26,6 +26,9 @@ then the op, then `tile.relu`, `tile.adjust` (results in Int8, Int32, Bfp2, Bfp4
 Biases broadcast their TMs within tiles, as the reference has it: a bias that is broadcast along r holds its first row in every row.  A
 gradient op's work is what it adds to its queue: adding is the caller's.
 
+Vector modes leave zeros beside what they compute, as the reference writes to a new tensor; where a value of a fused op takes its own place
+again they leave what was there.  Small tiles are computed whole.
+
 `form_of` reads these works exactly, and the works that the compiler makes with kernels `buda`: `tile.map`, `tile.eltwise`, `tile.cast`,
 `tile.concat`, `tile.sparse_matmul`, `tile.depthwise`, `tile.embedding`, with views and literals.  It raises E0503 for what Buda lacks.
 Attributes that no work says (kernel_broadcast, approximate_mode, ...) are the caller's to keep, and so are the names and places of a fused
