@@ -23,7 +23,10 @@ def check_fused(context: Context) -> None:
     users = _users(context)
     for name, fused in context.netlist.fused_ops.items():
         fusion = Fusion(fused, tuple(users.get(name, ())), context)
-        if _check_parts(fusion):
+        if f"fused op '{name}'" in context.faulty:
+            if _readable(fusion):
+                check_flow(fusion, blocks=False)
+        elif _check_parts(fusion):
             _check_order(fusion)
             for _, _, sub in fusion.sub_ops():
                 _check_broadcasts(sub, fusion)
@@ -68,14 +71,18 @@ def check_users(context: Context) -> None:
                 context.op(op, "inputs", "E0640", f"it has {len(op.inputs)} inputs, but fused op '{name}' takes {fused.inputs}")
 
 
+def _readable(fusion: Fusion) -> bool:
+    """Whether the reader could read what each sub-op takes, makes and pops, so that the faults it found are elsewhere."""
+    fields = ("inputs", "output", "pop", "pop_last")
+    return all(getattr(sub, key) or (key not in sub.lines and "pop" in key) for _, _, sub in fusion.sub_ops() for key in fields)
+
+
 # ---- parts -------------------------------------------------------------------------------------------------------------------------
 
 
 def _check_parts(fusion: Fusion) -> bool:
     """Fields, names and counts.  Returns whether the rest can be judged."""
     fused, before = fusion.fused, len(fusion.context.found.violations)
-    if f"fused op '{fused.name}'" in fusion.context.faulty:
-        return False
     for key in ("inputs", "intermediates"):
         if getattr(fused, key) is None and key not in fused.lines:
             fusion.report(None, "", "E0614", f"{key} is missing")

@@ -49,16 +49,17 @@ class Made:
         return self.by.mblock or (1, 1), self.by.ublock or (1, 1)
 
 
-def check_flow(fusion: Fusion) -> None:
-    """Follow the values through all schedules."""
+def check_flow(fusion: Fusion, *, blocks: bool = True) -> None:
+    """Follow the values through all schedules; blocks: whether to look at these too."""
     live: dict[str, Made] = {}
     dest: Made | None = None
     shapes = [(op, input_dims(op, fusion.context), tiles(op)) for op in fusion.users]
     for s, _, sub in fusion.sub_ops():
         sources = [dest if name == "dest" else live.get(name) for name in sub.inputs]
         _check_life(sub, s, live, fusion)
-        _check_blocks(sub, sources, fusion)
-        for op, inputs, output in shapes:
+        if blocks:
+            _check_blocks(sub, sources, fusion)
+        for op, inputs, output in shapes if blocks else ():
             if inputs is not None and output is not None and len(inputs) == fusion.fused.inputs:
                 _check_against(sub, op, inputs, fusion)
         for name in (*sub.pop, *sub.pop_last):
