@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import sqrt
 
@@ -26,7 +26,7 @@ class Host:
         given: values of queues by name, [entries, t, rows, columns].
         rules: for the others; None: uniform ones in [-1, 1), see `_natural`.
         seed: of all that is drawn.
-        constants: queues whose entry all microbatches read.
+        constants: queues whose entry all microbatches read, and whether an op multiplies matrices with it.
         fit: queues that cannot hold just anything; the rules decide only how sparse codes are, and what tiles with rules of their own
             hold.
     """
@@ -35,7 +35,7 @@ class Host:
     seed: int = 0
     given: Mapping[str, NDArray] = field(default_factory=dict)
     fit: Fitting = UNFITTING
-    constants: frozenset[str] = frozenset()
+    constants: Mapping[str, bool] = field(default_factory=dict)
 
     def __call__(self, queue: Queue, entry: int) -> NDArray:
         """Entry number `entry` as the queue's format holds it.  Raises E0801 if fewer are given."""
@@ -62,14 +62,14 @@ class Host:
     def _natural(self, queue: Queue) -> Rule:
         """A rule under which values of a network keep their size.
 
-        A constant of several tiles is a weight: its variance is one by its rows.  One of a single tile scales, averages or keeps a root
-        from zero, and is positive.
+        A constant that is a factor of products, and more than a tile, is a weight: its variance is one by its rows.  Others scale, average
+        or keep a root from zero, and are positive.
         """
         if queue.name not in self.constants:
             return Rule("uniform")
         rows, columns = queue.tensor.shape[-2:]
         height, width = tile_shape(queue.tensor.layout) or TILE
-        if rows <= height and columns <= width:
+        if not self.constants[queue.name] or (rows <= height and columns <= width):
             return Rule("uniform", {"low": 2.0**-10, "high": 1.0})
         bound = min(sqrt(3 / rows), 1.0)
         return Rule("uniform", {"low": -bound, "high": bound})
@@ -77,13 +77,12 @@ class Host:
 
 def host_of(netlist: Netlist, rules: Rules | None, seed: int, given: Mapping[str, NDArray]) -> Host:
     """The host of a netlist."""
-    return Host(rules, seed, given, fitting(netlist), frozenset(_constants(netlist)))
+    return Host(rules, seed, given, fitting(netlist), _constants(netlist))
 
 
-def _constants(netlist: Netlist) -> Iterator[str]:
-    """Rams that the host fills, and queues that no program streams."""
+def _constants(netlist: Netlist) -> dict[str, bool]:
+    """Rams that the host fills, and queues that no program streams; whether each is a factor of products."""
     settings = [s for program in netlist.programs.values() for step in program.instructions for s in step.settings]
     streamed = {s.queue for s in settings if s.prologue is False and s.rd_ptr_autoinc != 0}
-    for queue in host_owned(netlist):
-        if queue.type == "ram" or queue.name not in streamed:
-            yield queue.name
+    factors = {name for graph in netlist.graphs.values() for op in graph.ops if op.inner is not None for name in op.inputs}
+    return {q.name: q.name in factors for q in host_owned(netlist) if q.type == "ram" or q.name not in streamed}
