@@ -14,22 +14,53 @@ from ttc.dialects.netlist.buda.rules.dims import after_tms
     ("name", "changes", "code", "place", "part"),
     [
         ("base", ("m_k: 2, u_kt: 2, bias", "m_k: 3, u_kt: 2, bias"), "E0622", "op 'product'", "input 0 is 1x2x4 tiles"),
-        ("base", ("      t: 1\n      mblock: [2, 1]\n      ublock: [1, 4]", "      t: 2\n      mblock: [2, 1]\n      ublock: [1, 4]"), "E0622",
-         "op 'product'", "need 2x2x4"),
-        ("base", ("entries: 1, grid_size: [1, 1], t: 1, mblock: [2, 1], ublock: [2, 4]", "entries: 1, grid_size: [1, 1], t: 1, mblock: [2, 1], ublock: [3, 4]"),
-         "E0622", "op 'product'", "input 1 is 1x6x4"),
+        (
+            "base",
+            ("      t: 1\n      mblock: [2, 1]\n      ublock: [1, 4]", "      t: 2\n      mblock: [2, 1]\n      ublock: [1, 4]"),
+            "E0622",
+            "op 'product'",
+            "need 2x2x4",
+        ),
+        (
+            "base",
+            (
+                "entries: 1, grid_size: [1, 1], t: 1, mblock: [2, 1], ublock: [2, 4]",
+                "entries: 1, grid_size: [1, 1], t: 1, mblock: [2, 1], ublock: [3, 4]",
+            ),
+            "E0622",
+            "op 'product'",
+            "input 1 is 1x6x4",
+        ),
         ("base", ("input_2_tms: [broadcast: {r: 2}]", "input_2_tms: [broadcast: {r: 3}]"), "E0622", "op 'product'", "input 2 is 1x3x4"),
-        ("base", ("mblock: [2, 1]\n    ublock: [1, 4]\n    df", "mblock: [2, 1]\n    ublock: [1, 3]\n    df"), "E0622", "op 'sum'",
-         "input 1 is 1x2x3 tiles after its tile manipulations, but the op makes 1x2x4"),
-        ("base", ("input: out, type: queue, entries: 4, grid_size: [1, 1], t: 1, mblock: [2, 1]",
-                  "input: out, type: queue, entries: 4, grid_size: [1, 1], t: 1, mblock: [3, 1]"), "E0621", "queue 'y'", "1x3x4 tiles, but op 'out' makes 1x2x4"),
+        (
+            "base",
+            ("mblock: [2, 1]\n    ublock: [1, 4]\n    df", "mblock: [2, 1]\n    ublock: [1, 3]\n    df"),
+            "E0622",
+            "op 'sum'",
+            "input 1 is 1x2x3 tiles after its tile manipulations, but the op makes 1x2x4",
+        ),
+        (
+            "base",
+            (
+                "input: out, type: queue, entries: 4, grid_size: [1, 1], t: 1, mblock: [2, 1]",
+                "input: out, type: queue, entries: 4, grid_size: [1, 1], t: 1, mblock: [3, 1]",
+            ),
+            "E0621",
+            "queue 'y'",
+            "1x3x4 tiles, but op 'out' makes 1x2x4",
+        ),
         ("base", ("transpose, hslice: 2]", "transpose, vslice: 3]"), "E0623", "op 'turn'", "vslice 3 does not divide rows 4"),
         ("base", ("[hstack: 2, transpose]", "[hstack: 3, transpose]"), "E0623", "op 'back'", "hstack 3 does not divide t 2"),
         ("base", ("[hslice: 1, transpose, hslice: 2]", "[transpose]"), "E0622", "op 'turn'", "input 0 is 1x4x2"),
         ("base", ("inputs: [back],", "inputs: [back], input_0_unpad: {rt: 2},"), "E0623", "op 'out'", "nothing is left"),
         ("base", ("inputs: [back],", "inputs: [back], input_0_pad: {rt: 1, ct: 0, pad_value: 0.0},"), "E0622", "op 'out'", "1x3x4"),
-        ("base", ("inputs: [back],", "inputs: [back], input_0_tms: [broadcast: {z: 2147483648}, broadcast: {z: 2147483648}],"), "E0623",
-         "op 'out'", "more than"),
+        (
+            "base",
+            ("inputs: [back],", "inputs: [back], input_0_tms: [broadcast: {z: 2147483648}, broadcast: {z: 2147483648}],"),
+            "E0623",
+            "op 'out'",
+            "more than",
+        ),
         ("ops", ("num_sparse_tiles: 6", "num_sparse_tiles: 5"), "E0622", "op 'identity'", "num_sparse_tiles 5"),
         ("ops", ("num_index_tiles: 1", "num_index_tiles: 2"), "E0622", "op 'identity'", "num_index_tiles 2"),
         ("ops", ("identity: true, m_k: 2", "identity: true, m_k: 3"), "E0622", "op 'identity'", "m_k and u_kt make 6"),
@@ -44,7 +75,7 @@ from ttc.dialects.netlist.buda.rules.dims import after_tms
         ("ops", ("dim: z, type: max, z: 2", "dim: z, type: max, z: 3"), "E0622", "op 'along_z'", "needs 6x2x2"),
         ("ops", ("k: 32, sort: max, m_k: 1", "k: 32, sort: max, m_k: 2"), "E0622", "op 'topk'", "m_k and u_kt make 8"),
     ],
-)  # fmt: skip
+)
 def test_one_broken_rule(only: Callable[..., None], name: str, changes: tuple[str, str], code: str, place: str, part: str) -> None:
     only(name, changes, code, place, part)
 

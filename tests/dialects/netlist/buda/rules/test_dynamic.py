@@ -16,7 +16,11 @@ GET, PUT = "      - allocate_queue: [later]\n", "      - deallocate_queue: [late
         ((GET, GET + GET), "E0656", "queue 'later' is allocated already"),
         ((PUT, PUT + PUT), "E0656", "queue 'later' is freed, but not allocated before"),
         ((PUT, ""), "E0656", "queue 'later' is allocated, but never freed"),
-        (((GET, ""), ("      - execute: {graph_name: g3", GET + PUT + "      - execute: {graph_name: g3")), "E0656", "execute uses queue 'later'"),
+        (
+            ((GET, ""), ("      - execute: {graph_name: g3", GET + PUT + "      - execute: {graph_name: g3")),
+            "E0656",
+            "execute uses queue 'later'",
+        ),
     ],
 )
 def test_one_broken_rule(broken: Callable[..., list[object]], changes: tuple[str, str], code: str, part: str) -> None:

@@ -19,11 +19,19 @@ RUN = "      - execute: {graph_name: far, queue_settings: {}}\n"
     [
         ((FAR, "    target_device: 1\n    input_count: 2\n"), "E0654", "graph 'far'", "input_count 2, but 1 in graph 'here'"),
         ((RUN, RUN + RUN), "E0654", "graph 'far'", "executes it 2 times, but graph 'here', which runs in the same epoch, 1 times"),
-        (("graph_name: g3, queue_settings: {\n          both: {prologue: false, epilogue: false, zero: false, rd_ptr_local: $l, rd_ptr_global: $g}}}",
-          "graph_name: far, queue_settings: {}}\n      - execute: {graph_name: here, queue_settings: {\n          "
-          "x: {prologue: false, epilogue: false, zero: false, rd_ptr_local: $l, rd_ptr_global: $g}}}"), "E0654", "graph 'g3'", "no program executes it"),
+        (
+            (
+                "graph_name: g3, queue_settings: {\n          both: {prologue: false, "
+                "epilogue: false, zero: false, rd_ptr_local: $l, rd_ptr_global: $g}}}",
+                "graph_name: far, queue_settings: {}}\n      - execute: {graph_name: here, queue_settings: {\n          "
+                "x: {prologue: false, epilogue: false, zero: false, rd_ptr_local: $l, rd_ptr_global: $g}}}",
+            ),
+            "E0654",
+            "graph 'g3'",
+            "no program executes it",
+        ),
     ],
-)  # fmt: skip
+)
 def test_one_broken_rule(only: Callable[..., None], changes: tuple[str, str], code: str, place: str, part: str) -> None:
     only("chips", changes, code, place, part)
 

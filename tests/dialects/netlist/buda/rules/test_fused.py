@@ -26,27 +26,85 @@ SUB = "input_1_tms: [broadcast: {c: 4}, tile_broadcast: c]"
         ("fused", ("output: intermed1}", "output: intermed3}"), "E0640", "fused op '0': sub-op 'mean'", "there are 3 intermediates"),
         ("fused", ("    intermediates: 3\n", "    intermediates: 2\n"), "E0640", "fused op '0': sub-op 'root'", "there are 2"),
         ("fused", ("output: intermed2}", "output: output}"), "E0640", "fused op '0': sub-op 'twice'", "sub-op 'root' makes the output"),
-        ("fused", (("pop: [intermed2], mblock: [2, 2], ublock: [1, 2], output: output}", "pop: [intermed2], mblock: [2, 2], ublock: [1, 2], output: intermed0}")),
-         "E0640", "fused op '0'", "no sub-op makes the output"),
+        (
+            "fused",
+            (
+                (
+                    "pop: [intermed2], mblock: [2, 2], ublock: [1, 2], output: output}",
+                    "pop: [intermed2], mblock: [2, 2], ublock: [1, 2], output: intermed0}",
+                )
+            ),
+            "E0640",
+            "fused op '0'",
+            "no sub-op makes the output",
+        ),
         ("fused", ("pop: [intermed0], mblock", "pop: [input1], mblock"), "E0644", "fused op '0': sub-op 'mean'", "pop names 'input1'"),
         ("fused", ("{type: sqrt,", "{type: sqrt, attributes: {m_j: 1},"), "E0627", "fused op '0': sub-op 'root'", "no attribute 'm_j'"),
-        ("fused", ("attributes: {m_k: 2, u_kt: 2}", "attributes: {m_k: 2}"), "E0628", "fused op '0': sub-op 'mean'", "u_kt of a matmul is missing"),
+        (
+            "fused",
+            ("attributes: {m_k: 2, u_kt: 2}", "attributes: {m_k: 2}"),
+            "E0628",
+            "fused op '0': sub-op 'mean'",
+            "u_kt of a matmul is missing",
+        ),
         ("fused", ("{type: sqrt, inputs: [dest],", "{inputs: [dest],"), "E0614", "fused op '0': sub-op 'root'", "type is missing"),
         ("fused", ("inputs: [dest], mblock", "inputs: [input0], mblock"), "E0641", "fused op '0': sub-op 'root'", "which it does not read"),
-        ("fused", ("{type: subtract, inputs: [dest, intermed1], " + SUB, "{type: maximum, inputs: [dest, intermed1], input_1_tms: [broadcast: {c: 4}]"),
-         "E0641", "fused op '0': sub-op 'sub'", "maximum cannot read dest"),
-        ("fused", (("- mean: {type: matmul", "- mean: {type: matmul"), ("      -\n        - add.b", "        - add.b")), "E0642", "fused op '0': sub-op 'mean'", "ends its schedule"),
-        ("fused", (SUB, "input_1_tms: [broadcast: {c: 4}, broadcast: {r: 1}, tile_broadcast: c]"), "E0643", "fused op '0': sub-op 'sub'", "along r and c"),
+        (
+            "fused",
+            (
+                "{type: subtract, inputs: [dest, intermed1], " + SUB,
+                "{type: maximum, inputs: [dest, intermed1], input_1_tms: [broadcast: {c: 4}]",
+            ),
+            "E0641",
+            "fused op '0': sub-op 'sub'",
+            "maximum cannot read dest",
+        ),
+        (
+            "fused",
+            (("- mean: {type: matmul", "- mean: {type: matmul"), ("      -\n        - add.b", "        - add.b")),
+            "E0642",
+            "fused op '0': sub-op 'mean'",
+            "ends its schedule",
+        ),
+        (
+            "fused",
+            (SUB, "input_1_tms: [broadcast: {c: 4}, broadcast: {r: 1}, tile_broadcast: c]"),
+            "E0643",
+            "fused op '0': sub-op 'sub'",
+            "along r and c",
+        ),
         ("fused", (SUB, "input_1_tms: [broadcast: {c: 4}, hstack: 1]"), "E0643", "fused op '0': sub-op 'sub'", "no hstack inside"),
         ("fused", (SUB, SUB + ", input_0_tms: [tile_broadcast: r]"), "E0643", "fused op '0': sub-op 'sub'", "of input 1 of add"),
         ("fused", (SUB, SUB + ", input_2_tms: [tile_broadcast: r]"), "E0616", "fused op '0': sub-op 'sub'", "no input 2"),
-        ("fused", ("- add.a: {type: add, inputs: [input0, input1],", "- add.a: {type: add, inputs: [input0, input1], input_0_tms: [broadcast: {r: 1}],"),
-         "E0643", "fused op '0': sub-op 'add.a'", "intermediates alone can be broadcast"),
-        ("grayskull", ("inputs: [dest, input1]", "inputs: [input1, dest]"), "E0641", "fused op '4': sub-op 'sum'", "on Grayskull input 0 alone"),
-        ("grayskull", ("inputs: [input0], mblock: [1, 1], ublock: [2, 2], output: dest}", "inputs: [input0], mblock: [1, 1], ublock: [2, 2], output: dest}\n      -"),
-         "E0641", "fused op '4': sub-op", "dest"),
+        (
+            "fused",
+            (
+                "- add.a: {type: add, inputs: [input0, input1],",
+                "- add.a: {type: add, inputs: [input0, input1], input_0_tms: [broadcast: {r: 1}],",
+            ),
+            "E0643",
+            "fused op '0': sub-op 'add.a'",
+            "intermediates alone can be broadcast",
+        ),
+        (
+            "grayskull",
+            ("inputs: [dest, input1]", "inputs: [input1, dest]"),
+            "E0641",
+            "fused op '4': sub-op 'sum'",
+            "on Grayskull input 0 alone",
+        ),
+        (
+            "grayskull",
+            (
+                "inputs: [input0], mblock: [1, 1], ublock: [2, 2], output: dest}",
+                "inputs: [input0], mblock: [1, 1], ublock: [2, 2], output: dest}\n      -",
+            ),
+            "E0641",
+            "fused op '4': sub-op",
+            "dest",
+        ),
     ],
-)  # fmt: skip
+)
 def test_one_broken_rule(only: Callable[..., None], name: str, changes: tuple[str, str], code: str, place: str, part: str) -> None:
     only(name, changes, code, place, part)
 

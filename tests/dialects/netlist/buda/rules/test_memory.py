@@ -22,13 +22,22 @@ from ttc.dialects.netlist.violations import Violation
         ("base", ("[[2, 0x20000000]]", "[[1, 0x200045e0]]"), "queue 'bias'", "of queue 'w'"),
         ("base", ("[[3, 0x20000000], [4, 0x20000000]]", "[[3, 0x20000000], [3, 0x20001000]]"), "queue 'mid'", "of queue 'mid'"),
         ("chips", ("[[5, 0x20000000]]", "[[0, 0x20000000]]"), "queue 'both'", "channel 0 of device 0"),
-        ("chips", ("      - deallocate_queue: [hold]\n      - allocate_queue: [later]\n",
-                   "      - allocate_queue: [later]\n      - deallocate_queue: [hold]\n"), "queue 'later'", "of queue 'hold'"),
+        (
+            "chips",
+            (
+                "      - deallocate_queue: [hold]\n      - allocate_queue: [later]\n",
+                "      - allocate_queue: [later]\n      - deallocate_queue: [hold]\n",
+            ),
+            "queue 'later'",
+            "of queue 'hold'",
+        ),
         ("chips", (("type: ram, alias: big,", "type: ram,"), ("read_only: true", "read_only: false")), "queue 'view'", "of queue 'big'"),
         ("grayskull", ("[[1, 0x20000000]]", "[[1, 0x40000000]]"), "queue 'y'", "1073741824 bytes"),
     ],
-)  # fmt: skip
-def test_one_broken_rule(only: Callable[..., None], name: str, changes: tuple[str, str] | tuple[tuple[str, str], ...], place: str, part: str) -> None:
+)
+def test_one_broken_rule(
+    only: Callable[..., None], name: str, changes: tuple[str, str] | tuple[tuple[str, str], ...], place: str, part: str
+) -> None:
     only(name, changes, "E0605", place, part)
 
 

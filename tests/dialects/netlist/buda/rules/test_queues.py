@@ -39,4 +39,10 @@ def test_an_alias_of_an_alias_and_of_a_queue(broken: Callable[..., list[object]]
 
 def test_manipulations_before_a_queue(only: Callable[..., None]) -> None:
     only("ops", ("  y7: {input: tilizer,", "  y7: {input: tilizer, input_tms: [pad: [0, 0, 1.0]],"), "E0623", "queue 'y7'", "cannot pad")
-    only("ops", ("  y7: {input: tilizer,", "  y7: {input: tilizer, input_tms: [hslice: 3],"), "E0623", "queue 'y7'", "does not divide columns 2")
+    only(
+        "ops",
+        ("  y7: {input: tilizer,", "  y7: {input: tilizer, input_tms: [hslice: 3],"),
+        "E0623",
+        "queue 'y7'",
+        "does not divide columns 2",
+    )

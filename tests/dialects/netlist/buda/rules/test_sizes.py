@@ -22,7 +22,10 @@ def test_all_formats_have_a_size() -> None:
 
 
 def test_published_sizes() -> None:
-    sizes = [(tile_bytes(f, (32, 32), 32), tile_bytes(f, (32, 32), 64), unpacked_bytes(f, (32, 32))) for f in ("Float32", "Float16", "Bfp8", "Bfp2")]
+    sizes = [
+        (tile_bytes(f, (32, 32), 32), tile_bytes(f, (32, 32), 64), unpacked_bytes(f, (32, 32)))
+        for f in ("Float32", "Float16", "Bfp8", "Bfp2")
+    ]
     assert sizes == [(4128, 4160, 4096), (2080, 2112, 2048), (1120, 1152, 1088), (352, 384, 320)]
 
 
