@@ -57,9 +57,10 @@ class Builder:
     def candidates(self, op: NetlistOp, weights: frozenset[int], limits: Limits) -> tuple[int, Found]:
         """The candidates of an op, and a number that ops alike have in common.  weights: inputs that hold the same in every microbatch."""
         view = view_of(op)
+        readers = sum(isinstance(use.operation, NetlistOp) for use in op.result.uses)
         operands = frozenset(i for i, source in enumerate(operand_sources(op)) if source in weights)
-        subject = Subject(view, operands, op.accumulate or "Float32", limits)
-        key = (identity_of(view), operands, subject.accumulate, limits)
+        subject = Subject(view, operands, op.accumulate or "Float32", readers, limits)
+        key = (identity_of(view), operands, subject.accumulate, readers, limits)
         if key not in self.known:
             try:
                 self.known[key] = len(self.known), find(subject, self.unit.target)

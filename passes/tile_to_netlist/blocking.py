@@ -33,12 +33,14 @@ class Subject:
         view: its main tile op.
         weights: operands that hold the same in every microbatch.
         accumulate: format in which results are accumulated.
+        readers: ops that read its result.
         limits: what the user asks of its candidates.
     """
 
     view: OpView
     weights: frozenset[int] = frozenset()
     accumulate: str = "Float32"
+    readers: int = 1
     limits: Limits = Limits()
 
 
@@ -318,7 +320,8 @@ class Fitter:
         core = self.costs.core(self.subject.view, Share(*share, ublock, way.reread, need.inner))
         room = {b.role: b.tiles * b.copies for b in need.buffers}
         moved = self.costs.streams(self.template, self.subject.weights, (rows, cols), blocking, room)
-        busy = max(core, int(moved.cycles))
+        sent = self.costs.sent(self.subject.view.result, blocking.tiles, self.subject.readers)
+        busy = max(core, int(moved.cycles), int(sent))
         return Candidate(rows, cols, blocking, tuple(need.buffers), need.inner, core, busy, moved.held_bytes, moved.streamed_bytes)
 
     def check_inner(self) -> None:

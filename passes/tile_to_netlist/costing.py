@@ -18,7 +18,7 @@ from ttc.runtime.perf.reads import reads_of
 
 @dataclass(frozen=True, slots=True)
 class Streams:
-    """cycles: of the slowest stream; held_bytes: of weights that stay in L1; streamed_bytes: of those read for each microbatch."""
+    """cycles: of the slowest stream, or of all that enter a core; held_bytes: of weights that stay in L1; streamed_bytes: of those read for each microbatch."""
 
     cycles: float
     held_bytes: int
@@ -47,7 +47,7 @@ class Costs:
         Activations are taken to come from one core.
         """
         op = replace(template.op, place=Grid(0, 0, *grid), blocking=blocking)
-        cores, slowest, held, streamed = grid[0] * grid[1], 0.0, 0.0, 0.0
+        cores, slowest, held, streamed, absorbed = grid[0] * grid[1], 0.0, 0.0, 0.0, 0.0
         for index, read in zip(template.operands, reads_of(op), strict=True):
             if read is None:
                 continue
@@ -64,7 +64,12 @@ class Costs:
             else:
                 stream = Stream("core", core_bytes, core_bytes * distinct, distinct, packet_bytes=size)
             slowest = max(slowest, stream_cycles(self.rates, stream))
-        return Streams(slowest, int(held), int(streamed))
+            absorbed += core_bytes
+        return Streams(max(slowest, absorbed / self.rates.absorb_core), int(held), int(streamed))
+
+    def sent(self, tensor: TensorType, tiles: int, readers: int) -> float:
+        """Cycles in which a core hands so many tiles of its result to each of its readers."""
+        return tiles * self.tile_bytes(tensor) * readers / self.rates.inject_core
 
     def tile_bytes(self, tensor: TensorType) -> int:
         """Bytes of a tile, with its header; of 1024 numbers in row layout."""
