@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
+from math import inf
 
 from ttc.dialects.core.formats import format_named
 from ttc.dialects.core.plain import TensorType
@@ -13,6 +14,7 @@ from ttc.dialects.netlist.model import Ethernet, Graph, Grid, Host, Netlist, Op,
 from ttc.dialects.netlist.sizes import tile_shape
 from ttc.runtime.perf.movement import Stream
 from ttc.runtime.perf.reads import Read, dims, reads_of, tiles_of
+from ttc.runtime.perf.rereads import readings
 
 MAX_PACKET_BYTES = 8192
 """Of one transfer from or to DRAM: longer runs of tiles are cut."""
@@ -100,7 +102,7 @@ class Traffic:
         size = tile_size(read.tensor, self.netlist)
         buffer = self._buffer_tiles(op, index)
         stays = buffer >= read.tiles and not read.chosen
-        passes = read.tiles if stays else read.passes
+        passes = (read.tiles if stays else read.passes) * readings(op, index, self._copy_tiles(op, index))
         distinct = max(round(1.0 / read.part.fraction), 1)
         cores = grid_cores(op)
         copies = max(cores // distinct, 1)
@@ -141,6 +143,10 @@ class Traffic:
         return Stream(
             kind, base.core_bytes, base.total_bytes, base.cores, 1, base.copies, channels_of(queue), packet, base.core_bytes, held
         )
+
+    def _copy_tiles(self, op: Op, index: int) -> float:
+        """Tiles of one copy of the buffer of an input, which is what the op can look at; without end where the netlist gives no buffer."""
+        return max((buffer.tiles for buffer in op.buffers if buffer.role == f"in{index}"), default=inf)
 
     def _buffer_tiles(self, op: Op, index: int) -> float:
         """Tiles that the buffer of an input holds; 0 if it has none."""

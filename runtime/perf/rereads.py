@@ -1,0 +1,98 @@
+"""How often an op reads its first operand again because its buffer holds too little of it.
+
+A window that lies in no buffer as a whole is read once a tap; rows that lie in none as a whole are read once for each of their statistics
+and once for the result.
+"""
+
+from __future__ import annotations
+
+from ttc.dialects.core.plain import TensorType, Work
+from ttc.dialects.netlist.model import Blocking, Op
+
+STATISTICS = {"softmax": 3, "log_softmax": 3, "layer_norm": 3, "rms_norm": 2}
+"""Times that rows pass: for each statistic, and for the result."""
+WINDOWED = frozenset({"conv2d", "conv_transpose2d", "max_pool2d", "avg_pool2d"})
+VIEWS = frozenset(f"tile.{name}" for name in "reshape transpose hslice hstack vslice vstack broadcast relayout pad".split())
+
+
+def readings(op: Op, index: int, buffer_tiles: float) -> float:
+    """Times that each tile of an input passes into a core whose buffer for it, one copy of it, holds so many tiles."""
+    if op.blocking is None or not op.work.works:
+        return 1.0
+    main = op.work.works[-1]
+    name = main.op.partition(".")[2]
+    if (name not in WINDOWED and name not in STATISTICS) or not main.operands or _origin(op, main.operands[0]) != index:
+        return 1.0
+    image = op.work.value_types[main.operands[0]] if main.operands[0] is not None else None
+    if image is None:
+        return 1.0
+    if name in STATISTICS:
+        return float(STATISTICS[name]) if buffer_tiles < op.blocking.mblock[1] * op.blocking.ublock[1] else 1.0
+    kernel = _kernel(main, op.work.value_types)
+    width = block_width(op, image, kernel[0] * kernel[1], main)
+    if buffer_tiles >= window_tiles(main, image, main.results[0], op.blocking, kernel[0]) * width:
+        return 1.0
+    stride = _pair(main.attrs.get("strides")) if name == "conv_transpose2d" else (1, 1)
+    return max(-(-kernel[0] // stride[0]) * -(-kernel[1] // stride[1]), 1)
+
+
+def window_tiles(main: Work, image: TensorType, result: TensorType, blocking: Blocking, kernel_h: int) -> int:
+    """Tile rows of the image under the rows of one step of the result, a tile of channels wide."""
+    if len(image.shape) < 4 or len(result.shape) < 4:
+        return 0
+    pixels = min(blocking.mblock[0] * blocking.ublock[0] * 32, result.shape[1] * result.shape[2])
+    rows = -(-pixels // max(result.shape[2], 1))
+    stride = _pair(main.attrs.get("strides"))[0]
+    if main.op.endswith("conv_transpose2d"):
+        rows = -(-rows // stride)
+    else:
+        dilation = _pair(main.attrs.get("dilations"))[0]
+        rows = (rows - 1) * stride + (kernel_h - 1) * dilation + 1
+    return -(-min(rows, image.shape[1]) * image.shape[2] // 32)
+
+
+def block_width(op: Op, image: TensorType, taps: int, main: Work) -> int:
+    """Tile columns of channels that the buffer holds: of a product those of a K block, which spans one tap or all of them."""
+    channels = -(-image.shape[-1] // 32)
+    if op.inner is None or op.blocking is None or main.op.endswith("pool2d"):
+        return 1
+    weight = op.work.value_types[main.operands[1]] if main.operands[1] is not None else None
+    if weight is not None and len(weight.shape) == 4 and weight.shape[2] == 1:  # a filter a channel: those of the block's columns
+        channels = min(channels, op.blocking.mblock[1] * op.blocking.ublock[1])
+    outer, inner = op.inner
+    if inner % taps == 0 and outer * (inner // taps) == channels:
+        return inner // taps
+    return min(inner, channels)
+
+
+def _origin(op: Op, value: int | None) -> int | None:
+    """The input that a value comes from through views."""
+    number = len(op.work.inputs)
+    owners: dict[int, Work] = {}
+    for work in op.work.works:
+        for _ in work.results:
+            owners[number] = work
+            number += 1
+    while value is not None and value in owners:
+        owner = owners[value]
+        if owner.op not in VIEWS or not owner.operands:
+            return None
+        value = owner.operands[0]
+    return value
+
+
+def _kernel(main: Work, types: list[TensorType]) -> tuple[int, int]:
+    """Height and width of the window."""
+    if "kernel" in main.attrs:
+        return _pair(main.attrs["kernel"])
+    if len(main.operands) > 1 and main.operands[1] is not None and len(types[main.operands[1]].shape) == 4:
+        height, width = types[main.operands[1]].shape[:2]
+        return height, width
+    return 1, 1
+
+
+def _pair(value: object) -> tuple[int, int]:
+    """A pair of numbers of at least 1; (1, 1) where there is none."""
+    if isinstance(value, tuple) and len(value) >= 2 and all(isinstance(x, int) for x in value[:2]):
+        return max(value[0], 1), max(value[1], 1)
+    return 1, 1
