@@ -6,7 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 WORKERS ?= 2
 
-.PHONY: help demo test lint type bench conformance-networks fit-costs cost-error perf-dram perf-gemms perf-published perf-reference clean
+.PHONY: help demo test lint type bench conformance-networks conformance-buda fit-costs cost-error perf-dram perf-gemms perf-published perf-reference clean
 .DEFAULT_GOAL := help
 
 help:  ## list the targets
@@ -48,6 +48,9 @@ perf-published: $(VENV)/.test  ## compare the performance model with published t
 
 perf-reference: $(VENV)/.test  ## compare our netlists with the reference compiler's: make perf-reference NETLISTS=folder of perf_lib
 	$(BIN)/python tools/reference_netlists.py $(NETLISTS)
+
+conformance-buda: $(VENV)/.test  ## write eight networks as Buda netlists, read them back, run them, compare
+	$(BIN)/python tools/emission.py
 
 clean:  ## delete the environment and everything built
 	rm -rf $(VENV) build dist demo *.egg-info

@@ -108,3 +108,29 @@ def test_a_model_cut_short(small_onnx: Path, tmp_path: Path, capsys: Capture) ->
         assert compile_(cut, "-o", tmp_path / "s.tti", "--batch", 2) == 2
         assert capsys.readouterr().err.startswith("error[E02")
     assert not (tmp_path / "s.tti").exists()
+
+
+def test_a_buda_netlist_beside_the_archive(small_onnx: Path, tmp_path: Path, capsys: Capture) -> None:
+    yaml, bundle = tmp_path / "s.yaml", tmp_path / "s.npz"
+    options = ["--batch", 2, "--kernels", "buda", "--emit-netlist", yaml, "--emit-values", bundle]
+    assert compile_(small_onnx, "-o", tmp_path / "s.tti", *options) == 0
+    assert sorted(os.listdir(tmp_path)) == ["s.npz", "s.tti", "s.yaml", "small.onnx"]
+    assert main(["netlist", "check", str(yaml)]) == 0
+    assert main(["netlist", "run", str(yaml), "--inputs", str(bundle), "-q"]) == 0
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize(
+    ("options", "hint"),
+    [
+        (["--emit-netlist", "s.yaml"], "--kernels buda"),
+        (["--emit-netlist", "s.yaml", "--kernels", "buda", "--to", "tile"], "to the end"),
+        (["--emit-values", "s.npz", "--kernels", "buda"], "--emit-netlist"),
+    ],
+)
+def test_what_cannot_be_emitted(small_onnx: Path, tmp_path: Path, capsys: Capture, options: list[str], hint: str) -> None:
+    assert compile_(small_onnx, "-o", tmp_path / "s.tti", "--batch", 2, *options) == 2
+    error = capsys.readouterr().err
+    assert error.startswith("error[E0101]")
+    assert hint in error
+    assert os.listdir(tmp_path) == ["small.onnx"]

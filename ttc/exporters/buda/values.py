@@ -20,11 +20,14 @@ NO_INDEX = 0xFFFFFFFF
 
 def bundle_of(exported: Exported, program: Program) -> bytes:
     """A .npz of the entries of all rams that the host fills, by queue."""
-    netlist = program.netlist
-    tensors = {queue.key: program.constants[queue.key] for queue in netlist.queues.values() if queue.key is not None}
     stream = BytesIO()
-    np.savez(stream, allow_pickle=False, **held_values(exported, netlist, tensors))  # pyright: ignore[reportArgumentType]
+    np.savez(stream, allow_pickle=False, **held_values(exported, program.netlist, tensors_of(program)))  # pyright: ignore[reportArgumentType]
     return stream.getvalue()
+
+
+def tensors_of(program: Program) -> dict[str, NDArray]:
+    """Tensors that a program's queues hold, by key."""
+    return {queue.key: program.constants[queue.key] for queue in program.netlist.queues.values() if queue.key is not None}
 
 
 def held_values(exported: Exported, netlist: Netlist, tensors: Mapping[str, NDArray]) -> dict[str, NDArray]:
