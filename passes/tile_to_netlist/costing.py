@@ -44,7 +44,7 @@ class Costs:
     ) -> Streams:
         """What the candidate of an op moves.  weights: operands that hold the same in every microbatch.  room: tiles of L1 by role.
 
-        Activations are taken to come from one core.
+        Activations are taken to come from two cores.
         """
         op = replace(template.op, place=Grid(0, 0, *grid), blocking=blocking)
         cores, slowest, held, streamed, absorbed = grid[0] * grid[1], 0.0, 0.0, 0.0, 0.0
@@ -62,7 +62,7 @@ class Costs:
                 streamed += core_bytes * distinct
                 stream = Stream("dram", core_bytes, core_bytes * distinct, distinct, channels=self.target.dram_channels)
             else:
-                stream = Stream("core", core_bytes, core_bytes * distinct, distinct, packet_bytes=size)
+                stream = Stream("core", core_bytes, core_bytes * distinct, distinct, sources=2, packet_bytes=size)
             slowest = max(slowest, stream_cycles(self.rates, stream))
             absorbed += core_bytes
         return Streams(max(slowest, absorbed / self.rates.absorb_core), int(held), int(streamed))
