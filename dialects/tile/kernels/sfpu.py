@@ -8,6 +8,7 @@ from math import sqrt
 import numpy as np
 from numpy.typing import NDArray
 
+from ttc.dialects.core.errors import Error
 from ttc.dialects.core.tiled import split
 
 MAX_EXPONENT = 1 << 10
@@ -118,8 +119,10 @@ def _sqrt(x: NDArray, _: float) -> NDArray:
 
 def _power(x: NDArray, exponent: float) -> NDArray:
     """x times itself, one factor after the other."""
+    if not exponent <= MAX_EXPONENT:
+        raise Error("E0402", f"a power of {exponent} takes too many products")
     y = np.ones_like(x)
-    for _ in range(min(int(exponent), MAX_EXPONENT)):
+    for _ in range(int(exponent)):
         y = x * y
     return y
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.plain import Plain
+from ttc.dialects.netlist.buda.work.building import INTEGERS
 from ttc.dialects.netlist.buda.work.reading import VIEWS, Operand, Parts, Reading
 from ttc.dialects.netlist.buda.work.schedule import Input, Result, Step, scheduled
 from ttc.dialects.netlist.buda.work.sfpu import said_by
@@ -30,7 +31,7 @@ def read_schedule(work: Reading) -> Parts:
     blocking = work.op.blocking
     if blocking is None or not steps:
         raise Error("E0602", "an op of Buda needs its blocks, and something to compute")
-    fused = scheduled(work.op.name, steps, len(operands), (blocking.mblock, blocking.ublock), "")
+    fused = scheduled(work.op.name, steps, len(operands), (blocking.mblock, blocking.ublock), floats=work.result.format not in INTEGERS)
     return Parts("fused_op", tuple(operands), {"fused_op_id": work.op.name}, fused)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.plain import Plain, TensorType, Work
-from ttc.dialects.netlist.buda.work.building import Build
+from ttc.dialects.netlist.buda.work.building import INTEGERS, Build
 from ttc.dialects.netlist.buda.work.read_tms import broadcast_to
 from ttc.dialects.netlist.buda.work.reading import Operand, Parts, Read, Reading
 from ttc.dialects.netlist.buda.work.schedule import FPU, Input, Result, Step, scheduled
@@ -105,7 +105,7 @@ class _Region:
     def number(self, value: float) -> _Value:
         """A tile full of one number, as an input."""
         if value not in self.numbers:
-            format_ = "Float32" if self.work.result.format not in ("Int8", "Int32") else self.work.result.format
+            format_ = "Float32" if self.work.result.format not in INTEGERS else self.work.result.format
             scalar = TensorType((), format_, self.work.result.layout)
             self.operands.append(Constant(scalar, np.array(value)))
             self.numbers[value] = _Value(Input(len(self.operands) - 1), ANY)
@@ -138,7 +138,9 @@ class _Region:
         blocking = self.work.op.blocking
         if blocking is None:
             raise Error("E0602", "an op of Buda needs its blocks")
-        fused = scheduled(name, self.steps, len(self.operands), (blocking.mblock, blocking.ublock), "")
+        fused = scheduled(
+            name, self.steps, len(self.operands), (blocking.mblock, blocking.ublock), floats=self.work.result.format not in INTEGERS
+        )
         return Parts("fused_op", tuple(self.operands), {"fused_op_id": name}, fused)
 
     def _combined(self, type_: str, a: _Value, b: _Value) -> _Value:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.plain import Plain
@@ -13,6 +13,8 @@ MAX_INTERMEDIATES = 8
 """Buffers of a fused op."""
 FPU = ("add", "subtract", "multiply")
 """Types that can broadcast within the tiles of their second input."""
+EITHER_WAY = ("add", "multiply", "maximum")
+"""Types whose inputs can be exchanged."""
 NO_DEST = ("maximum", "quantization", "requantization", "dequantization")
 """Types that neither read dest nor write it."""
 
@@ -52,12 +54,14 @@ class _Allocation:
     places: dict[int, str]
 
 
-def scheduled(name: str, steps: list[Step], inputs: int, blocks: tuple[Pair, Pair], arch: str) -> FusedOp:
+def scheduled(name: str, steps: list[Step], inputs: int, blocks: tuple[Pair, Pair], *, floats: bool = True) -> FusedOp:
     """The steps, the last of which gives the output, in one schedule.
 
-    Args:    inputs: how many the fused op has.  blocks: mblock and ublock of every sub-op.
+    Args:    inputs: how many the fused op has.  blocks: mblock and ublock of every sub-op.  floats: whether it computes with floating-point
+             numbers: sums of integers cannot stay in dest.
     Raises:  E0503 where more than 8 values wait at a time.
     """
+    steps = [_dest_first(at, step) for at, step in enumerate(steps)]
     last_use = {operand.step: at for at, step in enumerate(steps) for operand in step.operands if isinstance(operand, Result)}
     allocation = _Allocation(steps, last_use, list(range(MAX_INTERMEDIATES)), {})
     used = 0
@@ -65,18 +69,15 @@ def scheduled(name: str, steps: list[Step], inputs: int, blocks: tuple[Pair, Pai
     for at, step in enumerate(steps):
         pops = tuple(dict.fromkeys(_dying(allocation, at)))
         reads = tuple(f"input{o.index}" if isinstance(o, Input) else allocation.places[o.step] for o in step.operands)
-        output = "output" if at == len(steps) - 1 else _place(allocation, at, arch)
+        output = "output" if at == len(steps) - 1 else _place(allocation, at, floats=floats)
         for pop in pops:
             allocation.free.append(int(pop.removeprefix("intermed")))
         allocation.free.sort()
         if output.startswith("intermed"):
             used = max(used, int(output.removeprefix("intermed")) + 1)
         tms = {1: (Tm("tile_broadcast", (step.spread,)),)} if step.spread else {}
-        sub_ops.append(
-            SubOp(f"{step.type}{at}", step.type, reads, output, *blocks, pops, (), step.zero_point, tms, dict(step.attributes))
-            if step.zero_point is not None
-            else SubOp(f"{step.type}{at}", step.type, reads, output, *blocks, pops, input_tms=tms, attributes=dict(step.attributes))
-        )
+        kind, attributes = step.type, dict(step.attributes)
+        sub_ops.append(SubOp(f"{kind}{at}", kind, reads, output, *blocks, pops, (), step.zero_point, tms, attributes))
     return FusedOp(name, inputs, used, None, (tuple(sub_ops),))
 
 
@@ -86,15 +87,22 @@ def _dying(allocation: _Allocation, at: int) -> list[str]:
     return [place for step in found if (place := allocation.places[step]) != "dest"]
 
 
-def _place(allocation: _Allocation, at: int, arch: str) -> str:
-    """dest where the next step alone reads the value, and can from there; else a buffer."""
+def _dest_first(at: int, step: Step) -> Step:
+    """A step with the result of the step before as its first input, which is where all chips read dest, if that changes nothing."""
+    before = Result(at - 1)
+    if step.type not in EITHER_WAY or step.spread or len(step.operands) != 2 or step.operands[1] != before or step.operands[0] == before:
+        return step
+    return replace(step, operands=(before, step.operands[0]))
+
+
+def _place(allocation: _Allocation, at: int, *, floats: bool) -> str:
+    """dest where the next step alone reads the value, as its first input, and can from there; else a buffer."""
     steps = allocation.steps
     following = steps[at + 1]
     uses = [i for i, o in enumerate(following.operands) if o == Result(at)]
     alone = allocation.last_use.get(at) == at + 1 and len(uses) == 1
-    allowed = steps[at].type not in NO_DEST and following.type not in NO_DEST
-    position = uses == [0] or (uses == [1] and not following.spread and arch != "grayskull")
-    if alone and allowed and position:
+    allowed = floats and steps[at].type not in NO_DEST and following.type not in NO_DEST
+    if alone and allowed and uses == [0]:
         allocation.places[at] = "dest"
         return "dest"
     if not allocation.free:

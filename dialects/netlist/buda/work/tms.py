@@ -22,8 +22,8 @@ def apply_tms(builder: Builder, value: int, tms: Sequence[Tm], tile: Tile, *, fu
         if known is None:
             raise Error("E0503", f"there is no tile manipulation '{tm.kind}'")
         value = known(builder, value, tm, tile)
-        if full and tm.kind == "broadcast" and tm.args[0] in ("r", "c"):
-            value = _tile_broadcast(builder, value, Tm("tile_broadcast", (tm.args[0],)), tile)
+        if full and tm.kind == "broadcast" and tm.args[0] != "z":
+            value = _tile_broadcast(builder, value, Tm("tile_broadcast", tm.args[:1]), tile)
     return value
 
 
@@ -56,9 +56,7 @@ def unpadded(builder: Builder, value: int, unpad: Pair, tile: Tile) -> int:
 
 
 def _broadcast(builder: Builder, value: int, tm: Tm, tile: Tile) -> int:
-    dim, n = str(tm.args[0]), _factor(tm, 1)
-    if dim not in DIMS:
-        raise Error("E0602", f"there is no dimension '{dim}' to broadcast along")
+    dim, n = _dim(tm, tuple(DIMS)), _factor(tm, 1)
     shape = list(builder.shape(value))
     shape[DIMS[dim]] *= n
     return builder.emit("tile.repeat", (value,), tuple(shape), tile, axis=DIMS[dim], n=n)
@@ -96,7 +94,7 @@ def _transpose(builder: Builder, value: int, tm: Tm, tile: Tile) -> int:
 
 
 def _tile_broadcast(builder: Builder, value: int, tm: Tm, tile: Tile) -> int:
-    return builder.emit("tile.tile_broadcast", (value,), builder.shape(value), tile, dim=str(tm.args[0]), tile=tile)
+    return builder.emit("tile.tile_broadcast", (value,), builder.shape(value), tile, dim=_dim(tm, ("r", "c", "rc")), tile=tile)
 
 
 def _pad(builder: Builder, value: int, tm: Tm, tile: Tile) -> int:
@@ -124,6 +122,13 @@ _BUILDS: dict[str, Callable[[Builder, int, Tm, Tile], int]] = {
 
 def _reshape(builder: Builder, value: int, shape: tuple[int, ...], tile: Tile) -> int:
     return builder.emit("tile.reshape", (value,), shape, tile, shape=shape)
+
+
+def _dim(tm: Tm, known: tuple[str, ...]) -> str:
+    dim = tm.args[0] if tm.args else None
+    if not isinstance(dim, str) or dim not in known:
+        raise Error("E0602", f"there is no dimension '{dim}' for '{tm.kind}'")
+    return dim
 
 
 def _factor(tm: Tm, at: int) -> int:

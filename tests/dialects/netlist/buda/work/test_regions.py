@@ -147,6 +147,14 @@ def test_regions_keep_what_the_next_step_reads_in_dest() -> None:
     assert (form.fused.inputs, form.fused.intermediates) == (4, 1)
 
 
+def test_dest_is_the_first_input() -> None:
+    shape = (32, 32)
+    inputs = (type_of(*shape), type_of(*shape))
+    form = form_of(region(inputs, mapped("exp", 0, shape=shape), mapped("add", 1, 2, shape=shape), mapped("sub", 1, 3, shape=shape)))
+    assert form.fused is not None
+    assert [s.inputs for s in form.fused.schedules[0]] == [("input0",), ("dest", "input1"), ("input1", "intermed0")]
+
+
 def test_columns_are_computed_before_they_are_broadcast() -> None:
     x, column, row = random(50, 70), np.abs(random(50, 1)), random(1, 70)
     op = region(

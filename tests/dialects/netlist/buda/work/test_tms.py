@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from tests.dialects.netlist.buda.work.meanings import buda, check_error, random, result, tensor, tms
+from tests.dialects.netlist.buda.work.meanings import buda, check_error, random, result, tensor, tms, work
+from ttc.dialects.core import interpret
 from ttc.dialects.netlist.buda.form import Tm
 
 S = 32
@@ -43,6 +44,12 @@ def test_slices_and_stacks() -> None:
     for z, _, j in each(y):
         np.testing.assert_array_equal(tile(y, z, 0, j), tile(x, z // 2, z % 2, j))
     np.testing.assert_array_equal(copied(y, Tm("vstack", (2,)), shape=(2, 2, 4)), x)
+
+
+def test_a_stack_of_all() -> None:
+    x = random(4, S, S)
+    found = work(buda("nop", mblock=(1, 4), tms=tms(i0=[Tm("hstack", (0,))])), [x])
+    np.testing.assert_array_equal(interpret.run(found, [x])[0], np.concatenate(list(x), axis=1)[None])
 
 
 def test_transposes_are_whole() -> None:
@@ -90,6 +97,8 @@ def test_small_tiles_move_whole() -> None:
         (Tm("broadcast", ("r", -1)), "E0602"),
         (Tm("broadcast", ("r", 1 << 50)), "E0602"),
         (Tm("pad", (-1, 0, 0.0)), "E0602"),
+        (Tm("broadcast"), "E0602"),
+        (Tm("tile_broadcast", ("z",)), "E0602"),
         (Tm("spin", (2,)), "E0503"),
     ],
 )
