@@ -17,9 +17,9 @@ import tempfile
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-import networks
 import numpy as np
 
+import networks
 from ttc.dialects.netlist.buda.reader import read_form
 from ttc.dialects.netlist.buda.rules.check import check_form
 from ttc.dialects.netlist.buda.writer import write_netlist

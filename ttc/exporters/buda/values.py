@@ -8,6 +8,7 @@ from io import BytesIO
 import numpy as np
 from numpy.typing import NDArray
 
+from ttc.dialects.core.formats import format_named
 from ttc.dialects.netlist.buda.work.depthwise import diagonal_tiles
 from ttc.dialects.netlist.model import Netlist
 from ttc.exporters.buda.canonical import padded
@@ -42,7 +43,7 @@ def held_values(exported: Exported, netlist: Netlist, tensors: Mapping[str, NDAr
         copy = exported.copies.get(name)
         source = name if copy is None else copy.queue
         if name in exported.constants:
-            found[name] = exported.constants[name][None]
+            found[name] = exported.constants[name][None].astype(format_named(queue.df or "Float32").compute)
         elif (made := netlist.queues.get(source)) is not None and made.key is not None:
             value = tensors[made.key].reshape(made.tensor.shape)
             diagonal = copy is not None and copy.manner == "diagonals"
