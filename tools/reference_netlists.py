@@ -2,7 +2,7 @@
 
     python tools/reference_netlists.py DIR [--kernels fused,buda] [--folder DIR] [--json]
 
-DIR: a folder with the reference's `perf_lib/graph_tests`.  Each network is compiled at the format, fidelity and chip of its netlist, with
+DIR: a folder with the reference's `perf_lib/graph_tests`.  Each network is compiled at the formats, fidelity and chip of its netlist, with
 as many samples as the netlist's program computes.  Exits with 1 if ours needs more than 0.8 of the time with fused kernels, or more than
 all of it with Buda's.
 """
@@ -13,6 +13,7 @@ import argparse
 import json
 import sys
 import tempfile
+from collections import Counter
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -21,6 +22,7 @@ from perf_models import exported
 from published import limit_of
 from ttc.dialects.netlist.buda.reader import read_netlist
 from ttc.dialects.netlist.buda.to_netlist import to_netlist
+from ttc.dialects.netlist.model import Netlist
 from ttc.runtime.perf.run import RunCost, run_cost
 
 BARS = {"fused": 0.8, "buda": 1.0}
@@ -88,6 +90,12 @@ def descriptor(folder: Path, name: str, arch: str, grid: tuple[int, int]) -> Pat
     return path
 
 
+def registers(netlist: Netlist) -> list[dict[str, str]]:
+    """A rule that gives ops the formats in which most ops of a netlist accumulate and keep partial results."""
+    ops = [op for graph in netlist.graphs.values() for op in graph.ops]
+    return [{name: Counter(getattr(op, name) for op in ops).most_common(1)[0][0] for name in ("accumulate", "intermediate")}]
+
+
 def compared(reference: Reference, root: Path, folder: Path, kernels: str) -> tuple[Side, Side]:
     """The reference's side and ours."""
     netlist = to_netlist(read_netlist(root / "perf_lib" / "graph_tests" / f"{reference.path}.yaml"))
@@ -97,7 +105,9 @@ def compared(reference: Reference, root: Path, folder: Path, kernels: str) -> tu
     if chip.grid is None:
         raise SystemExit(f"{reference.path} has no grid")
     target = descriptor(folder, f"whole-{chip.arch.replace('_', '-')}", chip.arch, chip.grid)
-    program = ttc.compile(model, target=str(target), format=reference.format, fidelity=reference.fidelity, kernels=kernels)
+    program = ttc.compile(
+        model, target=str(target), format=reference.format, fidelity=reference.fidelity, kernels=kernels, precision_file=registers(netlist)
+    )
     return side(theirs), side(run_cost(program.netlist))
 
 
