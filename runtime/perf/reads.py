@@ -116,6 +116,7 @@ def dims(type_: TensorType) -> tuple[int, int, int]:
 
 
 def tiles_of(type_: TensorType) -> int:
+    """Tiles of a tensor, as `dims` counts them."""
     return prod(dims(type_))
 
 

@@ -10,7 +10,7 @@ from math import inf
 from ttc.dialects.core.formats import format_named
 from ttc.dialects.core.plain import TensorType
 from ttc.dialects.netlist.links import links_between
-from ttc.dialects.netlist.model import Ethernet, Graph, Grid, Host, Netlist, Op, Queue
+from ttc.dialects.netlist.model import Blocking, Ethernet, Graph, Grid, Host, Netlist, Op, Queue
 from ttc.dialects.netlist.sizes import tile_shape
 from ttc.runtime.perf.movement import Stream
 from ttc.runtime.perf.reads import Read, dims, reads_of, tiles_of
@@ -92,7 +92,7 @@ class Traffic:
                 continue
             queue = self.netlist.queues[target]
             kind = "host" if queue.location != "dram" else "dram" if queue.chip == graph.chip else "chip"
-            packet = min(size * op.blocking.ublock[1], MAX_PACKET_BYTES)
+            packet = min(size * run_of_tiles(op.blocking), MAX_PACKET_BYTES)
             channels = self.links(graph.chip, queue.chip) if kind == "chip" else channels_of(queue)
             stream = Stream(kind, core_bytes, core_bytes * cores, cores, 1, 1, channels, packet, core_bytes)
             found.append(Output(target, stream))
@@ -110,7 +110,8 @@ class Traffic:
         capacity = buffer / read.tiles
         queue = self.netlist.queues.get(source)
         if queue is not None:
-            stream = self._from_queue(queue, graph, stays, Stream("dram", core_bytes, total, min(distinct, cores), 1, copies))
+            columns = 1 if read.gathered else max(round(dims(read.tensor)[2] * read.part.cols), 1)
+            stream = self._from_queue(queue, graph, stays, columns, Stream("dram", core_bytes, total, min(distinct, cores), 1, copies))
             return Input(source, stream, capacity, read.part.whole)
         producer, home = self.ops[source]
         kind = "chip" if home.chip != graph.chip or isinstance(op.place, Ethernet) else "core"
@@ -131,9 +132,10 @@ class Traffic:
         """Ethernet links on the way from one chip to another; 0: all that a chip has, as the netlist does not say."""
         return links_between(self.netlist.chip, a, b) or 0
 
-    def _from_queue(self, queue: Queue, graph: Graph, stays: bool, base: Stream) -> Stream:
+    def _from_queue(self, queue: Queue, graph: Graph, stays: bool, columns: int, base: Stream) -> Stream:
+        """A stream as it comes out of a queue.  columns: tiles side by side that a core reads."""
         size = tile_size(queue.tensor, self.netlist)
-        run = queue.blocking.ublock[1] if queue.blocking is not None else 1
+        run = min(run_of_tiles(queue.blocking), columns) if queue.blocking is not None else 1
         packet = min(size * run, MAX_PACKET_BYTES) if queue.blocking is not None else ROW_BYTES
         if self.netlist.positions == "pointers":
             held = (graph.name, queue.name) in self.held
@@ -153,7 +155,14 @@ class Traffic:
         return sum(buffer.tiles * buffer.copies for buffer in op.buffers if buffer.role == f"in{index}")
 
 
+def run_of_tiles(blocking: Blocking) -> int:
+    """Tiles of a row that lie one after another in a buffer: of a micro block, or of all those beside each other if each is a row."""
+    columns = blocking.ublock[1]
+    return columns * blocking.mblock[1] if blocking.ublock[0] == 1 and blocking.order == "r" else columns
+
+
 def result_type(op: Op) -> TensorType:
+    """Type of the result of an op."""
     return op.work.value_types[op.work.outputs[0]]
 
 

@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 
 from tests.runtime.perf.conftest import matmul, netlist_of, queue, relu, tensor
-from ttc.dialects.netlist.model import Grid
+from ttc.dialects.netlist.model import Blocking, Grid
 from ttc.runtime.perf.reads import reads_of
-from ttc.runtime.perf.traffic import Traffic, channels_of, senders, touched
+from ttc.runtime.perf.traffic import Traffic, channels_of, run_of_tiles, senders, touched
 
 TILE = 2080
 """Bytes of a tile of Float16_b."""
@@ -71,3 +71,25 @@ def test_senders_of_a_gather() -> None:
     assert senders(first, read) == 1 * 2
     assert senders(first, replace(read, gathered=True)) == 1
     assert channels_of(queue("x", x, (0, 1, 1, 2))) == 3
+
+
+@pytest.mark.parametrize(
+    ("blocking", "tiles"),
+    [
+        (Blocking(1, (4, 3), (1, 2)), 6),
+        (Blocking(1, (4, 3), (1, 2), "c"), 2),
+        (Blocking(1, (4, 3), (2, 2)), 2),
+    ],
+)
+def test_tiles_that_lie_one_after_another(blocking: Blocking, tiles: int) -> None:
+    assert run_of_tiles(blocking) == tiles
+
+
+def test_a_packet_is_what_lies_together_and_is_read_together() -> None:
+    a, b, y = tensor(8, 3), tensor(3, 8), tensor(8, 8)
+    op = matmul("m", ("a", "b"), (a, b, y), Grid(0, 0, 4, 4))
+    net = netlist_of((queue("a", a), queue("b", b), queue("y", y, kind="output")), (op,), (("m", "y"),))
+    left, right = Traffic(net).inputs(op, net.graphs["g"])
+    assert (left.stream.packet_bytes, right.stream.packet_bytes) == (3 * TILE, 2 * TILE)
+    (out,) = Traffic(net).outputs(op, net.graphs["g"])
+    assert out.stream.packet_bytes == 2 * TILE
