@@ -112,7 +112,7 @@ def _sparse(op: Op, work: Work, netlist: Netlist) -> Iterator[tuple[str, SparseM
         return
     for name, shape in _origin(op, work, 2, netlist):
         held = netlist.queues[name].tensor.shape
-        cores = (int(str(grid[0])) * held[-2] // shape[-2], fractures * held[-1] // shape[-1])
+        cores = (max(int(str(grid[0])) * held[-2] // shape[-2], 1), max(fractures * held[-1] // shape[-1], 1))
         columns = x.shape[0] * x.shape[1] // SIDE
         yield name, SparseMatrices(cores, work.results[0].shape[0], columns, tiles.shape[2] // SIDE // fractures, layout)
 

@@ -123,6 +123,8 @@ class Session:
         self._pending[graph] = settings
         self._waited |= dict.fromkeys(epoch.graphs)
         for setting in settings.values():
+            if setting.queue not in self.queues:
+                raise Error("E0601", f"there is no queue '{setting.queue}'", f"graph '{graph}'", nearest(setting.queue[:80], self.queues))
             if setting.follows is not None:
                 self._following.setdefault(setting.follows, {})[setting.queue] = None
         if len(self._pending) == len(self._waited):

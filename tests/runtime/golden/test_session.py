@@ -350,6 +350,17 @@ def test_limits(limits: Limits, message: str):
     assert message in failure.value.message
 
 
+def test_settings_of_a_queue_that_does_not_exist():
+    text = netlist(
+        queue("x", "HOST") + queue("y", "n", at=1),
+        graph("g", op("n", "nop", ["x"])),
+        program("p", "var: {$l: 0, $g: 0}", execute("g", x=streamed(), xx=streamed())),
+    )
+    with pytest.raises(Error, match="there is no queue 'xx'") as failure:
+        session(text).run("p")
+    assert failure.value.code == "E0601"
+
+
 def test_long_loops_are_refused_at_once():
     text = netlist(queue("x", "HOST"), graph("g", ""), program("p", "loop: 2000000000", "loop: 3", "endloop", "endloop"))
     with pytest.raises(Error) as failure:
