@@ -192,18 +192,18 @@ def chips_in_a_row(target: Target, count: int, starts: Iterable[int] = (), chips
 
 
 def _row(joined: dict[int, list[int]], starts: Sequence[int], count: int, *, by_degree: bool) -> tuple[int, ...] | None:
-    """Depth-first search, neighbours by their number, or those with the fewest ways on first."""
+    """Depth-first search, neighbours by their number, or those with the fewest ways on first.  Taken chips are bits of a number."""
 
-    def ways(path: tuple[int, ...]) -> list[int]:
-        open_ = [n for n in joined[path[-1]] if n not in path]
-        return sorted(open_, key=lambda n: (sum(m not in path for m in joined[n]) if by_degree else 0, n))
+    def ways(chip: int, taken: int) -> list[int]:
+        free = [n for n in joined[chip] if not taken >> n & 1]
+        return sorted(free, key=lambda n: (sum(not taken >> m & 1 for m in joined[n]) if by_degree else 0, n))
 
-    pending = [(start,) for start in reversed(starts)]
+    pending = [((start,), 1 << start) for start in reversed(starts)]
     for _ in range(MAX_STEPS):
         if not pending:
             return None
-        path = pending.pop()
+        path, taken = pending.pop()
         if len(path) == count:
             return path
-        pending += [(*path, n) for n in reversed(ways(path))]
+        pending += [((*path, n), taken | 1 << n) for n in reversed(ways(path[-1], taken))]
     return None

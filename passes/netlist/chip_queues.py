@@ -38,8 +38,9 @@ class ChipQueues:
     def part(self) -> int:
         """Part the queues that graphs of several chips read; returns how many queues were added."""
         made = 0
+        every = self.readers()
         for queue in list(queues_of(self.module).values()):
-            readers = self.readers(queue)
+            readers = every.get(queue.sym, {})
             if len(readers) < 2 or plain_type(queue.tensor).layout == "rows":  # rows lie in the host's memory, which all chips reach
                 continue
             first, *others = readers
@@ -51,13 +52,12 @@ class ChipQueues:
             made += len(others)
         return made
 
-    def readers(self, queue: QueueOp) -> dict[int, list[ReadOp]]:
-        """Reads of a queue by device graphs of each chip, in order of the graphs."""
-        found: dict[int, list[ReadOp]] = {}
+    def readers(self) -> dict[str, dict[int, list[ReadOp]]]:
+        """Reads of each queue by device graphs of each chip, in order of the graphs."""
+        found: dict[str, dict[int, list[ReadOp]]] = {}
         for graph in graphs_of(self.module).values():
-            reads = [read for read in graph.reads if read.queue == queue.sym]
-            if reads and not on_host(graph):
-                found.setdefault(graph.chip, []).extend(reads)
+            for read in () if on_host(graph) else graph.reads:
+                found.setdefault(read.queue, {}).setdefault(graph.chip, []).append(read)
         return found
 
     def value(self, queue: QueueOp, read: ReadOp) -> SSAValue:

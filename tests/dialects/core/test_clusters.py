@@ -112,13 +112,22 @@ def grid(rows: int, cols: int) -> tuple[tuple[int, int, int], ...]:
     return tuple(sorted(across + down))
 
 
-@pytest.mark.parametrize(("rows", "cols"), [(1, 2), (2, 4), (4, 8)])
+@pytest.mark.parametrize(("rows", "cols"), [(1, 2), (2, 4), (4, 8), (16, 16)])
 def test_all_chips_of_a_rectangle_form_a_row(rows: int, cols: int) -> None:
     target = replace(N150, chips=rows * cols, links=grid(rows, cols))
     found = chips_in_a_row(target, rows * cols)
     assert sorted(found) == list(range(rows * cols))
     joined = {link[:2] for link in target.links}
     assert all((min(pair), max(pair)) in joined for pair in zip(found, found[1:], strict=False))
+
+
+def test_the_search_ends_where_there_is_no_row() -> None:
+    """A star of many chips has rows of three alone; so has a star of pairs, of five."""
+    star = replace(N150, chips=400, links=tuple((0, chip, 1) for chip in range(1, 400)))
+    with pytest.raises(Error, match="no 4 chips"):
+        chips_in_a_row(star, 4)
+    pairs = replace(N150, chips=401, links=tuple(sorted(link for c in range(1, 400, 2) for link in ((0, c, 1), (c, c + 1, 1)))))
+    assert len(chips_in_a_row(pairs, 5)) == 5
 
 
 def test_rows_begin_where_the_host_is() -> None:
