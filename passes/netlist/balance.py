@@ -19,6 +19,9 @@ from ttc.passes.tile_to_netlist.epochs import EFFORTS, Epoch, cut
 from ttc.passes.tile_to_netlist.grouping import is_tile_compute
 from ttc.passes.tile_to_netlist.problem import Problem
 
+LADDER = 2
+"""Effort from which on what less effort finds is found too, and the best is taken."""
+
 
 @dataclass(frozen=True)
 class Balance(Pass):
@@ -68,21 +71,26 @@ class Balance(Pass):
     rules: tuple[PlacementRule, ...] = ()
 
     def apply(self, unit: Unit, rewriter: Rewriter) -> None:
-        overrides = Overrides(self.rules, self.effort)
-        builder = Builder(unit, overrides)
+        efforts = (self.effort,) if self.effort < LADDER else range(self.effort + 1)
+        builders = [Builder(unit, Overrides(self.rules, effort)) for effort in efforts]
         for graph in list(graphs_of(unit.module).values()):
             if unit.target.grid is None or _is_host(graph):
                 for op in graph.ops:
                     op.place = Host()
                 continue
             trial = Trial(unit, graph, graph.ops, queues_of(unit.module))
-            problem = builder.problem(graph)
-            epochs = cut(problem, EFFORTS[self.effort], trial.judge)
+            found = [self.solved(builder, graph, trial) for builder in builders]
+            problem, epochs = min(found, key=lambda solution: sum(epoch.cycles for epoch in solution[1]))
             _assign(graph.ops, problem, epochs, rewriter)
             if len(epochs) > 1 and rewriter.allow("cut-epochs", graph):
                 Splitter(unit.module, graph).split([len(e.ops) for e in epochs])
         if not unit.target.is_host:
-            overrides.require_matched()
+            builders[-1].overrides.require_matched()
+
+    def solved(self, builder: Builder, graph: GraphOp, trial: Trial) -> tuple[Problem, list[Epoch]]:
+        """A graph's problem and the epochs found for it."""
+        problem = builder.problem(graph)
+        return problem, cut(problem, EFFORTS[builder.overrides.effort], trial.judge)
 
 
 def _is_host(graph: GraphOp) -> bool:
