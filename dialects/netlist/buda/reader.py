@@ -49,8 +49,12 @@ class Reader(FieldReader):
     def read(self) -> tuple[BudaNetlist, list[Violation]]:
         """The netlist and the faults."""
         root = self.document.root
-        if not isinstance(root, Table):
-            message = "the file has no section" if root is None else f"a netlist is a map of sections, not {shown(root)}"
+        if not isinstance(root, Table) or not root.values:
+            message = (
+                "the file has no section"
+                if root is None or isinstance(root, Table)
+                else f"a netlist is a map of sections, not {shown(root)}"
+            )
             self.found.add("E0612", self.document.name, message, f"sections are {', '.join(SECTIONS)}")
             return BudaNetlist(source=self.document.name), self.found.violations
         netlist = BudaNetlist(

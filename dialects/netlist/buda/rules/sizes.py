@@ -1,38 +1,24 @@
-"""Bytes of tiles, entries and buffers, without the packages that compute with numbers: the check of a netlist needs none of them."""
+"""Bytes of tiles and of the buffers of queues."""
 
 from __future__ import annotations
 
 from functools import cache
 
+from ttc.dialects.core.formats import format_named
 from ttc.dialects.netlist.buda.form import BudaQueue, Pair
 from ttc.dialects.netlist.buda.rules.context import tile_of
-
-BITS = {
-    **dict.fromkeys(("Float32", "Int32", "RawUInt32"), 32),
-    **dict.fromkeys(("Float16", "Float16_b", "UInt16", "RawUInt16"), 16),
-    **dict.fromkeys(("Bfp8", "Bfp8_b", "Lf8", "Fp8_e4m3", "Int8", "UInt8", "RawUInt8"), 8),
-    **dict.fromkeys(("Bfp4", "Bfp4_b"), 4),
-    **dict.fromkeys(("Bfp2", "Bfp2_b"), 2),
-}
-"""Bits of an element, without the exponents that elements share."""
-HEADER_BYTES = 16
 
 
 @cache
 def tile_bytes(format: str, tile: Pair, alignment: int) -> int:
-    """Bytes of a tile with its header, aligned, as `Format.tile_bytes` has them."""
-    size = unpacked_bytes(format, tile) + HEADER_BYTES
-    return -(-size // alignment) * alignment
+    """Bytes of a tile with its header, aligned."""
+    return format_named(format).tile_bytes(tile[0], tile[1], alignment)
 
 
 @cache
-def unpacked_bytes(format: str, tile: Pair) -> int:
+def data_bytes(format: str, tile: Pair) -> int:
     """Bytes of the elements of a tile and the exponents that they share."""
-    height, width = tile
-    exponents = 0
-    if format.startswith("Bfp"):  # a byte for each row of a face, in units of 16
-        exponents = 16 if height < 16 else -(-height // 16) * 16 * -(-width // 16)
-    return height * width * BITS[format] // 8 + exponents
+    return format_named(format).data_bytes(tile[0], tile[1])
 
 
 def buffer_bytes(queue: BudaQueue, alignment: int, untilized: bool) -> int | None:
@@ -41,5 +27,5 @@ def buffer_bytes(queue: BudaQueue, alignment: int, untilized: bool) -> int | Non
         return None
     tile = tile_of(queue)
     flat = untilized or queue.layout == "flat"
-    size = unpacked_bytes(queue.df, tile) if flat else tile_bytes(queue.df, tile, alignment)
+    size = data_bytes(queue.df, tile) if flat else tile_bytes(queue.df, tile, alignment)
     return queue.entries * queue.t * queue.mblock[0] * queue.mblock[1] * queue.ublock[0] * queue.ublock[1] * size
