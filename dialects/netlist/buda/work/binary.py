@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ttc.dialects.core.errors import Error
 from ttc.dialects.netlist.buda.work import depthwise, identity
 from ttc.dialects.netlist.buda.work.building import Build, Building
 from ttc.dialects.netlist.buda.work.reading import Parts, Read, Reading
@@ -16,8 +17,15 @@ def build(to: Building) -> int:
 
 
 def combine(to: Building, fn: str, a: int, b: int) -> int:
-    """One of the functions of two values."""
+    """One of the functions of two values of one shape."""
+    require_same(to, a, b)
     return to.emit("binary", (a, b), to.shape(a), fn=fn)
+
+
+def require_same(to: Building, a: int, b: int) -> None:
+    """Raises E0401 where two operands differ in shape."""
+    if to.shape(a) != to.shape(b):
+        raise Error("E0401", f"its operands are {list(to.shape(a))} and {list(to.shape(b))}")
 
 
 def read(work: Reading) -> Parts:

@@ -24,6 +24,8 @@ def build(to: Building) -> int:
     if rescaled:
         scale = to.input(2 + biased, bias=biased and not _of_integers(to))
         kind = "requantization" if flag(attributes, "requant") else "dequantization"
+        if to.shape(scale) != to.shape(value):
+            raise Error("E0401", f"its scale is {list(to.shape(scale))}, the product {list(to.shape(value))}")
         zero = float(number(attributes, "zero_point", 0.0))
         value = to.emit("rescale", (value, scale), to.shape(value), kind=kind, zero_point=zero)
     return fused_sfpu(to, value)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ttc.dialects.netlist.buda.work import matmul
+from ttc.dialects.netlist.buda.work import binary, matmul
 from ttc.dialects.netlist.buda.work.building import Build, Building
 from ttc.dialects.netlist.buda.work.reading import Parts, Read, Reading
 from ttc.dialects.netlist.buda.work.shared import number
@@ -18,6 +18,7 @@ def build(to: Building) -> int:
 
 def rescale(to: Building, kind: str, x: int, scale: int, zero_point: float) -> int:
     """One of the steps."""
+    binary.require_same(to, x, scale)
     return to.emit("rescale", (x, scale), to.shape(x), kind=kind, zero_point=zero_point)
 
 

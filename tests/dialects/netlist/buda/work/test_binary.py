@@ -44,6 +44,9 @@ def test_dequantization() -> None:
 
 
 def test_what_does_not_fit() -> None:
+    check_error("E0401", buda("add"), (1, S, S), (2, S, S))
+    check_error("E0401", buda("quantization"), (1, S, S), (1, S, 2 * S))
+    check_error("E0401", buda("matmul", attributes={"requant": True}), (1, S, S), (1, S, S), (2, S, S))
     check_error("E0401", buda("add"), (1, S, S))
     check_error("E0402", buda("dequantization", attributes={"zero_point": "three"}), (1, S, S), (1, S, S))
     check_error("E0401", buda("add"), (S, S), (1, S, S))
