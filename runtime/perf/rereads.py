@@ -1,6 +1,6 @@
 """How often an op reads its first operand again because its buffer holds too little of it.
 
-A window that lies in no buffer as a whole is read once a tap; rows that lie in none as a whole are read once for each of their statistics
+Where a window lies in no buffer as a whole, the pixels of each tap are read by themselves; rows that lie in none as a whole are read once for each of their statistics
 and once for the result.
 """
 
@@ -32,8 +32,16 @@ def readings(op: Op, index: int, buffer_tiles: float) -> float:
     width = block_width(op, image, kernel[0] * kernel[1], main)
     if buffer_tiles >= window_tiles(main, image, main.results[0], op.blocking, kernel[0]) * width:
         return 1.0
-    stride = _pair(main.attrs.get("strides")) if name == "conv_transpose2d" else (1, 1)
-    return max(-(-kernel[0] // stride[0]) * -(-kernel[1] // stride[1]), 1)
+    return max(kernel[0] * kernel[1] * pixels_met(main, image, main.results[0]), 1.0)
+
+
+def pixels_met(main: Work, image: TensorType, result: TensorType) -> float:
+    """Part of the image's pixels that one tap meets: as many as the result has, or of a transposed convolution those it comes from."""
+    stride = _pair(main.attrs.get("strides"))
+    if main.op.endswith("conv_transpose2d"):
+        return 1.0 / (stride[0] * stride[1])
+    (rows, columns), (rows_in, columns_in) = result.shape[1:3], image.shape[1:3]
+    return min(rows * columns / max(rows_in * columns_in, 1), 1.0)
 
 
 def window_tiles(main: Work, image: TensorType, result: TensorType, blocking: Blocking, kernel_h: int) -> int:

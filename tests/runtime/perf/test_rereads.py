@@ -35,7 +35,8 @@ def conv(size: int, stride: int, rows: int, inner: tuple[int, int]) -> Op:
         (3, 1, 4, (1, 18), 12, 1),  # all taps of both in one block of K
         (1, 1, 4, (1, 2), 8, 1),
         (3, 2, 1, (18, 1), 5, 1),  # two rows of the result, 16 pixels wide
-        (3, 2, 1, (18, 1), 4, 9),
+        (3, 2, 1, (18, 1), 4, 9 / 4),  # a tap meets a pixel in four
+        (8, 8, 1, (128, 1), 8, 1),  # windows that do not overlap
     ],
 )
 def test_a_window_that_does_not_fit_is_read_once_a_tap(
