@@ -87,7 +87,7 @@ def _matmul(to: Building, step: SubOp, operands: list[int]) -> int:
 
 
 def _reduce(to: Building, step: SubOp, operands: list[int]) -> int:
-    return reduce.maximum(to, operands[0], dict(step.attributes))
+    return reduce.maximum(to, operands[0], step.attributes)
 
 
 _KINDS: dict[str, tuple[int, Callable[[Building, SubOp, list[int]], int]]] = {

@@ -12,7 +12,7 @@ from ttc.dialects.netlist.buda.work.datacopy import COPIES
 from ttc.dialects.netlist.buda.work.families import READS
 from ttc.dialects.netlist.buda.work.read_fused import read_schedule
 from ttc.dialects.netlist.buda.work.read_tms import Manipulated, manipulations
-from ttc.dialects.netlist.buda.work.reading import Operand, Parts, Reading
+from ttc.dialects.netlist.buda.work.reading import Operand, Parts, Reading, relu_said
 from ttc.dialects.netlist.buda.work.shared import Constant, Diagonal, OpForm, Source
 from ttc.dialects.netlist.model import Op
 
@@ -49,11 +49,6 @@ def _after(work: Reading) -> tuple[Reading, dict[str, Plain]]:
             attributes = relu_said(work.main.attrs)
         work = work.at(work.main.operands[0])
     return work, attributes
-
-
-def relu_said(attrs: Mapping[str, Plain]) -> dict[str, Plain]:
-    """Attributes of the format that those of a tile.relu say."""
-    return {"relu_en": True, "relu_mode": attrs["mode"], "relu_threshold": attrs["threshold"]}
 
 
 def _joined(work: Reading, parts: Parts, after: Mapping[str, Plain]) -> OpForm:

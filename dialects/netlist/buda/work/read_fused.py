@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.plain import Plain
 from ttc.dialects.netlist.buda.work.building import INTEGERS
-from ttc.dialects.netlist.buda.work.reading import VIEWS, Operand, Parts, Reading
+from ttc.dialects.netlist.buda.work.reading import VIEWS, Operand, Parts, Reading, relu_said
 from ttc.dialects.netlist.buda.work.schedule import Input, Result, Step, scheduled
 from ttc.dialects.netlist.buda.work.sfpu import said_by
 from ttc.dialects.netlist.buda.work.shared import Constant
@@ -22,7 +23,7 @@ def read_schedule(work: Reading) -> Parts:
     for at, made in enumerate(work.function.works, start=inputs):
         if made.op in VIEWS:
             continue
-        if made.op == "tile.relu":
+        if made.op == "tile.relu" and steps:
             steps[-1] = _with_relu(steps[-1], made.attrs)
             places[at] = len(steps) - 1
             continue
@@ -72,5 +73,4 @@ def _kind(op: str, attrs: Mapping[str, Plain]) -> tuple[str, dict[str, Plain], f
 
 
 def _with_relu(step: Step, attrs: Mapping[str, Plain]) -> Step:
-    relu: dict[str, Plain] = {"relu_en": True, "relu_mode": attrs["mode"], "relu_threshold": attrs["threshold"]}
-    return Step(step.type, step.operands, step.spread, {**step.attributes, **relu}, step.zero_point)
+    return replace(step, attributes={**step.attributes, **relu_said(attrs)})

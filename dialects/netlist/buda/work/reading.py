@@ -130,6 +130,11 @@ class Reading:
 Read: TypeAlias = Callable[[Reading], Parts]
 
 
+def relu_said(attrs: Mapping[str, Plain]) -> dict[str, Plain]:
+    """Attributes of the format that those of a tile.relu say."""
+    return {"relu_en": True, "relu_mode": attrs["mode"], "relu_threshold": attrs["threshold"]}
+
+
 def clipped(activation: Plain, args: Plain) -> dict[str, Plain]:
     """The attributes of an activation: relu, or a clip from 0 to a positive number.  Raises E0503 for others."""
     if activation is None:

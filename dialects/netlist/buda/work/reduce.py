@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.plain import Plain
 from ttc.dialects.netlist.buda.work.building import Build, Building
@@ -15,15 +17,14 @@ def build(to: Building) -> int:
     return maximum(to, to.input(0), to.op.attributes)
 
 
-def maximum(to: Building, value: int, attributes: dict[str, Plain] | object) -> int:
+def maximum(to: Building, value: int, attributes: Mapping[str, Plain]) -> int:
     """The maximum that the attributes dim and z of an op or sub-op say.  Raises E0503 for another type of reduction."""
-    given = attributes if isinstance(attributes, dict) else dict(to.op.attributes)
-    if str(given.get("type", "max")).lower() != "max":
-        raise Error("E0503", f"a reduction of Buda is a max, not a {given.get('type')}")
-    dim = word(given, "dim", ("r", "c", "z"))
+    if str(attributes.get("type", "max")).lower() != "max":
+        raise Error("E0503", f"a reduction of Buda is a max, not a {attributes.get('type')}")
+    dim = word(attributes, "dim", ("r", "c", "z"))
     t, rows, columns = to.shape(value)
     if dim == "z":
-        z = integer(given, "z", t)
+        z = integer(attributes, "z", t)
         if z < 1 or t % z:
             raise Error("E0401", f"{t} matrices do not fall into groups of {z}")
         value = to.emit("reshape", (value,), (t // z, z, rows, columns), shape=(t // z, z, rows, columns))
