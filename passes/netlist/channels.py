@@ -21,7 +21,7 @@ class Demand:
         size_bytes: of each buffer, a multiple of the alignment.
         count: of buffers.
         first, last: epochs in which it must hold its value, both included.
-        traffic: (epoch, bytes read and written of each buffer in it).
+        traffic: (phase, bytes read and written of each buffer in it); an epoch has two phases.
         hops: distance on the NoC of each channel from those who read it; empty: unknown.
         parity: 0 or 1: of the epoch that writes it; None: no epoch does.
         channel: the one the user asks for; None: any.
@@ -56,8 +56,8 @@ class Channels:
     turns: dict[int | None, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        shape = (len(self.capacity_bytes), self.epochs)
-        self.live, self.load = np.zeros(shape, np.int64), np.zeros(shape, np.int64)
+        self.live = np.zeros((len(self.capacity_bytes), self.epochs), np.int64)
+        self.load = np.zeros((len(self.capacity_bytes), 2 * self.epochs), np.int64)
         self.capacity = np.array(self.capacity_bytes, np.int64)
 
     def choose(self, demand: Demand, banned: frozenset[int] = frozenset()) -> int | None:
@@ -70,8 +70,8 @@ class Channels:
             return None
         chosen = able[0] if len(able) == 1 else self._preferred(demand, able, alive)
         self.live[chosen, demand.first : demand.last + 1] += demand.size_bytes
-        for epoch, moved in demand.traffic:
-            self.load[chosen, epoch] += moved
+        for phase, moved in demand.traffic:
+            self.load[chosen, phase] += moved
         return chosen
 
     def _preferred(self, demand: Demand, able: list[int], alive: NDArray[np.int64]) -> int:
@@ -99,10 +99,10 @@ class Channels:
         return chosen
 
     def _idlest(self, demand: Demand, able: list[int], alive: NDArray[np.int64]) -> int:
-        """The channel with the least traffic in the epochs of the buffer; of nearly equal ones that whose peak grows least, the nearest."""
+        """The channel with the least traffic in the phases of the buffer; of nearly equal ones that whose peak grows least, the nearest."""
         loads = dict.fromkeys(able, 0)
-        for epoch, _ in demand.traffic:
-            column = self.load[:, epoch].tolist()
+        for phase, _ in demand.traffic:
+            column = self.load[:, phase].tolist()
             for channel in able:
                 loads[channel] += column[channel]
         limit = min(loads.values()) + SLACK * sum(moved for _, moved in demand.traffic)

@@ -22,7 +22,8 @@ from ttc.runtime.perf.reads import dims, reads_of
 class Use:
     """Who touches a queue.
 
-    traffic: entries that pass in each epoch; readers, writers: places of the ops that do; written: first epoch in which one does.
+    traffic: entries that pass in each phase; readers, writers: places of the ops that do; written: first epoch in which one does.
+    An epoch has two phases: L1 is filled with what stays in it, then microbatches stream.
     """
 
     traffic: dict[int, float] = field(default_factory=dict)
@@ -31,10 +32,11 @@ class Use:
     written: int | None = None
     on_device: bool = False
 
-    def moved(self, epochs: Iterable[int], entries: float) -> None:
-        """Count entries in epochs."""
+    def moved(self, epochs: Iterable[int], entries: float, *, streams: bool = True) -> None:
+        """Count entries in epochs, as they stream or before."""
         for epoch in epochs:
-            self.traffic[epoch] = self.traffic.get(epoch, 0) + entries
+            phase = 2 * epoch + streams
+            self.traffic[phase] = self.traffic.get(phase, 0) + entries
 
 
 def uses_of(module: ModuleOp) -> dict[str, Use]:
@@ -47,7 +49,9 @@ def uses_of(module: ModuleOp) -> dict[str, Use]:
         for read in graph.reads:
             use = found.setdefault(read.queue, Use())
             readers = [(u.operation, u.index) for u in read.value.uses if isinstance(u.operation, NetlistOp)]
-            use.moved(when, sum(entries_read(*reader, graph.input_count, kept=read.queue in in_place) for reader in readers))
+            for op, index in readers:
+                entries, stays = entries_read(op, index, kept=read.queue in in_place)
+                use.moved(when, entries * (1 if stays else graph.input_count), streams=not stays)
             use.readers += _places(op for op, _ in readers)
             use.on_device |= _on_device(graph)
         for write in graph.writes:
@@ -59,20 +63,20 @@ def uses_of(module: ModuleOp) -> dict[str, Use]:
     return found
 
 
-def entries_read(op: NetlistOp, index: int, microbatches: int, *, kept: bool) -> float:
-    """Entries' worth of bytes that an op reads of one input in an epoch: what cores read several times counts as often.
+def entries_read(op: NetlistOp, index: int, *, kept: bool) -> tuple[float, bool]:
+    """Entries' worth of bytes that an op reads of one input: what cores read several times counts as often; and whether only once.
 
-    kept: whether every microbatch reads the same entry; where L1 holds it, it is read once.
+    kept: whether every microbatch reads the same entry, which is read once where L1 holds it.
     """
     if not isinstance(op.place, Grid) or op.blocking is None:
-        return microbatches
+        return 1.0, False
     plain = Op(op.sym, op.type, ("",) * len(op.operands), op.place, op.blocking, plain_block(op.work.block), op.buffers)
     read = reads_of(plain)[index]
     if read is None:
-        return 0.0
+        return 0.0, kept
     stays = sum(b.tiles * b.copies for b in op.buffers if b.role == f"in{index}") >= read.tiles and not read.chosen
     parts = min(max(round(1.0 / read.part.fraction), 1), op.place.rows * op.place.cols)
-    return parts * (read.tiles if stays else read.passes) / prod(dims(read.tensor)) * (1 if kept and stays else microbatches)
+    return parts * (read.tiles if stays else read.passes) / prod(dims(read.tensor)), kept and stays
 
 
 def _places(ops: Iterable[object]) -> list[Grid]:
@@ -104,7 +108,7 @@ class Demands:
             rows * cols,
             first,
             last,
-            tuple((epoch, int(entry * count)) for epoch, count in sorted(use.traffic.items())),
+            tuple((phase, int(entry * count)) for phase, count in sorted(use.traffic.items())),
             self._hops(tuple(dict.fromkeys(use.readers or use.writers))),
             None if use.written is None else use.written % 2,
             channel,

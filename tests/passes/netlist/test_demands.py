@@ -25,6 +25,9 @@ netlist.graph() {sym = "g", chip = 0, input_count = 16} : () -> () {
     netlist.yield(%c) : (X) -> ()
   }
 }
+netlist.program() {sym = "p"} : () -> () {
+  netlist.execute() {graph = "g"} : () -> ()
+}
 """.replace("X", '!tile.tensor<"128x128xFloat32", "tiles(32, 32)">')
 
 
@@ -32,11 +35,11 @@ def test_uses() -> None:
     unit = parse_unit("\n".join([*QUEUES, *GRAPHS, program(*RUN)]))
     uses = uses_of(unit.module)
     assert {name: (use.traffic, use.written, use.on_device) for name, use in uses.items()} == {
-        "x": ({0: 1}, None, False),
-        "w": ({0: 0}, None, False),
-        "a": ({0: 1, 1: 1}, 0, False),
-        "b": ({1: 1, 2: 1}, 1, False),
-        "y": ({2: 1}, 2, False),
+        "x": ({1: 1}, None, False),
+        "w": ({}, None, False),
+        "a": ({1: 1, 3: 1}, 0, False),
+        "b": ({3: 1, 5: 1}, 1, False),
+        "y": ({5: 1}, 2, False),
     }
 
 
@@ -46,11 +49,13 @@ def test_entries_that_cores_read() -> None:
     (op,) = graphs_of(unit.module)["g"].ops
     op.place, op.blocking = Grid(0, 0, 2, 1), Blocking(1, (2, 4), (1, 1))
     op.buffers = (Buffer("in1", 16, 4128, 1), Buffer("out", 8, 4128, 2))
-    assert entries_read(op, 1, 16, kept=True) == 1.0
-    assert entries_read(op, 1, 16, kept=False) == 16.0
+    assert entries_read(op, 1, kept=True) == (1.0, True)
+    assert entries_read(op, 1, kept=False) == (1.0, False)
+    assert uses_of(unit.module)["w"].traffic == {0: 1.0}
     op.buffers = (Buffer("in1", 4, 4128, 1), Buffer("out", 8, 4128, 2))
-    assert entries_read(op, 1, 16, kept=True) == 16.0
-    assert entries_read(op, 0, 16, kept=False) == 16.0
+    assert entries_read(op, 1, kept=True) == (1.0, False)
+    assert uses_of(unit.module)["w"].traffic == {1: 16.0}
+    assert uses_of(unit.module)["x"].traffic == {1: 16.0}
 
 
 def test_demands() -> None:
@@ -58,7 +63,7 @@ def test_demands() -> None:
     queue = queues_of(unit.module)["a"]
     queue.buffer_bytes, queue.entries, queue.grid = 4100, 1, (1, 2)
     demand = Demands(N150, uses_of(unit.module), 3).of(queue, (0, 1), 4)
-    assert demand == Demand("a", 4128, 2, 0, 1, ((0, 4100), (1, 4100)), (), 0, 4)
+    assert demand == Demand("a", 4128, 2, 0, 1, ((1, 4100), (3, 4100)), (), 0, 4)
     assert Demands(N150, uses_of(unit.module), 3).of(queue, None, None).last == 2
 
 
