@@ -19,7 +19,7 @@ from ttc.dialects.netlist.ops import GraphOp, NetlistOp, QueueOp, graphs_of, que
 from ttc.dialects.netlist.sizes import queue_buffer_bytes
 from ttc.passes.base import Pass, Rewriter, Unit
 from ttc.passes.netlist.lifetimes import rounds_of
-from ttc.passes.tile_to_netlist.blocking import splits
+from ttc.passes.tile_to_netlist.layouts import splits
 
 
 @dataclass(frozen=True)

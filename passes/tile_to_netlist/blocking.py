@@ -1,24 +1,22 @@
-"""Grids and blocks an op can take: every rectangle of cores that covers its result, each with the largest blocks that fit L1."""
+"""Grids and blocks an op can take: rectangles of cores that cover its result, each with the largest blocks that fit L1."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from math import inf, prod
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.targets import Target
 from ttc.dialects.netlist.model import Blocking, Buffer
-from ttc.dialects.netlist.sizes import WIDE_ACCUMULATE, dealt
+from ttc.dialects.netlist.sizes import WIDE_ACCUMULATE
 from ttc.passes.tile_to_netlist.buffers import MAX_INNER, REREADING, WHOLE_ROWS, WITH_WEIGHTS, Need, fill, tile_dims
 from ttc.passes.tile_to_netlist.costing import Costs, Template
+from ttc.passes.tile_to_netlist.layouts import Layout, chosen_layouts, divisors, largest_divisor
 from ttc.passes.tile_to_netlist.limits import Limits
 from ttc.passes.tile_to_netlist.refusals import TooLarge, refused_inner, refused_rule, too_large
 from ttc.runtime.perf.base import OpView, Share
 
-WORTH = 0.95
-"""What part of the work of a core on fewer cores more of them must leave, to be looked at."""
 DEEP_SHARE = 0.6
 """Part of L1 that deep K blocks may take: the rest is for what waits where paths join."""
 DEEP, SHALLOW = (512, 256, 128, 32, 16), (4, 2, 1)
@@ -121,10 +119,9 @@ def find(subject: Subject, target: Target) -> Found:
         else:
             found.extend(fits)
     if not found:
-        if not subject.limits.text:
+        if not subject.limits.text and refused:
             raise too_large(subject.view, refused, target)
-        others = find(replace(subject, limits=Limits(layouts=subject.limits.layouts, thorough=subject.limits.thorough)), target)
-        raise refused_rule(subject.view, subject.limits, refused, target, [(c.rows, c.cols) for c in others.all])
+        raise refused_rule(subject.view, subject.limits, refused, target, possible_grids(subject, target))
     found.sort(key=lambda c: (c.cores, c.busy, c.streamed_bytes, c.cycles, c.rows))
     if subject.limits.policy in ("fastest", "smallest"):
         found = [_front(found)[-1 if subject.limits.policy == "fastest" else 0]]
@@ -133,109 +130,25 @@ def find(subject: Subject, target: Target) -> Found:
     return Found(tuple(found), tuple(_front(found)), tuple(held), tuple(refused))
 
 
+def possible_grids(subject: Subject, target: Target) -> list[tuple[int, int]]:
+    """Grids that the op could have with all that is asked but the grid itself, or else with nothing asked."""
+    limits = subject.limits
+    for asked in (replace(limits, grid=None), Limits(layouts=limits.layouts, thorough=limits.thorough)):
+        if asked == limits:
+            continue
+        try:
+            return [(c.rows, c.cols) for c in find(replace(subject, limits=replace(asked, text="")), target).all]
+        except Error:
+            continue
+    return []
+
+
 def _front(found: Sequence[Candidate]) -> list[Candidate]:
     front: list[Candidate] = []
     for candidate in found:
         if not front or candidate.busy < front[-1].busy:
             front.append(candidate)
     return front
-
-
-# ---- grids -------------------------------------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Layout:
-    """How a result lies on a grid.
-
-    spread: rows and columns of equal parts of the grid that t is dealt out to; rows, cols: of cores, all parts together;
-    share: (t, rows, columns) of one core in tiles.
-    """
-
-    spread: tuple[int, int]
-    rows: int
-    cols: int
-    share: tuple[int, int, int]
-
-
-def layouts(dims: tuple[int, int, int], target: Target, limits: Limits) -> Iterator[Layout]:
-    """Every useful way for a result to lie on a grid, upright or on its side.
-
-    dims: (t, rows, columns) of the result in tiles.  Buda's kernels pass through matrices in time, and cores have equal shares without
-    padding; others spread matrices over parts of the grid too, or the rows of one that has few columns.
-    """
-    height, width = target.grid or (0, 0)
-    longest = max(height, width)
-    shares = _splits if target.kernels == "fused" else _even_splits
-    for spread, (slices, part_rows) in _spreads(dims, target):
-        for down, share_rows in shares(part_rows, longest // spread[0]):
-            for across, share_cols in shares(dims[2], longest // spread[1]):
-                rows, cols = spread[0] * down, spread[1] * across
-                if limits.allows((rows, cols), (height, width)):
-                    yield Layout(spread, rows, cols, (slices, share_rows, share_cols))
-
-
-def chosen_layouts(dims: tuple[int, int, int], target: Target, limits: Limits) -> list[Layout]:
-    """Of the layouts on as many cores those with the least to do for a core, the squarest first, if that is less than on fewer cores."""
-    by_cores: dict[int, list[Layout]] = {}
-    for layout in layouts(dims, target, limits):
-        by_cores.setdefault(layout.rows * layout.cols, []).append(layout)
-    found: list[Layout] = []
-    least: float = inf
-    for _, alike in sorted(by_cores.items()):
-        best = sorted(alike, key=_work_of)[: limits.layouts]
-        kept = [layout for layout in best if prod(layout.share) < least * WORTH] or (best if limits.thorough else [])
-        found.extend(kept)
-        least = min([least, *(prod(layout.share) for layout in kept)])
-    return found
-
-
-def _work_of(layout: Layout) -> tuple[int, float, int]:
-    """Tiles of a core, how far its share is from a square, and rows of the grid."""
-    _, rows, cols = layout.share
-    return prod(layout.share), max(rows, cols) / min(rows, cols), layout.rows
-
-
-def _spreads(dims: tuple[int, int, int], target: Target) -> Iterator[tuple[tuple[int, int], tuple[int, int]]]:
-    """Rows and columns of parts that a result is spread over, and the matrices and tile rows of each part."""
-    height, width = target.grid or (0, 0)
-    longest = max(height, width)
-    t, rows, cols = dims
-    if target.kernels != "fused":
-        yield (1, 1), (t, rows)
-    elif t > 1:
-        for parts, slices in _splits(t, height * width):
-            yield from ((spread, (slices, rows)) for spread in _rectangles(parts, longest))
-    else:
-        for parts in range(1, longest // min(cols, longest) + 1 if rows > longest else 2):
-            share = dealt(t, rows, parts)
-            if share[0]:
-                yield (1, parts), share
-
-
-@lru_cache(maxsize=4096)
-def _rectangles(parts: int, longest: int) -> tuple[tuple[int, int], ...]:
-    """Rows and columns of the rectangles of that many parts."""
-    return tuple((rows, parts // rows) for rows in _divisors(parts) if rows <= longest and parts // rows <= longest)
-
-
-@lru_cache(maxsize=4096)
-def _splits(tiles: int, limit: int) -> tuple[tuple[int, int], ...]:
-    found: dict[int, int] = {}
-    for cores in range(1, min(tiles, limit) + 1):
-        share = -(-tiles // cores)
-        found.setdefault(-(-tiles // share), share)
-    return tuple(found.items())
-
-
-@lru_cache(maxsize=4096)
-def _even_splits(tiles: int, limit: int) -> tuple[tuple[int, int], ...]:
-    return tuple((cores, share) for cores, share in _splits(tiles, limit) if cores * share == tiles)
-
-
-def splits(tiles: int, limit: int) -> Iterator[tuple[int, int]]:
-    """(cores, tiles a core) for every useful way to spread tiles along one side of the grid, no core without work."""
-    return iter(_splits(tiles, limit))
 
 
 # ---- blocks ------------------------------------------------------------------------------------------------------------------------------
@@ -258,8 +171,8 @@ def _families(subject: Subject, rows: int, cols: int) -> Iterator[Sequence[Way]]
     Weights held; all in one step, or the left operand kept while the columns pass; cut along rows, then columns; operands read again.
     """
     op, stream = subject.view.op, subject.limits.stream
-    rows_cut = [step for step in _divisors(rows) if stream in (None, "r") or step == rows]
-    thin = [step for step in _divisors(cols)[1:] if stream in (None, "c")]
+    rows_cut = [step for step in divisors(rows) if stream in (None, "r") or step == rows]
+    thin = [step for step in divisors(cols)[1:] if stream in (None, "c")]
     whole = op in WHOLE_ROWS
     if op in WITH_WEIGHTS:
         if 1 in subject.weights:
@@ -383,15 +296,3 @@ def ublock_of(rows: int, cols: int, limit: int) -> tuple[int, int]:
     """Rows and columns of the largest micro block that divides a step and has at most `limit` tiles; the widest of equal ones."""
     wide = ((largest_divisor(rows, limit // cols_), cols_) for cols_ in range(min(cols, limit), 0, -1) if cols % cols_ == 0)
     return max(wide, key=lambda block: (block[0] * block[1], block[1]))
-
-
-@lru_cache(maxsize=4096)
-def _divisors(number: int) -> tuple[int, ...]:
-    """All divisors, largest first."""
-    return tuple(d for d in range(number, 0, -1) if number % d == 0)
-
-
-@lru_cache(maxsize=4096)
-def largest_divisor(number: int, limit: int) -> int:
-    """The largest divisor that is at most `limit`."""
-    return next(d for d in range(max(min(number, limit), 1), 0, -1) if number % d == 0)

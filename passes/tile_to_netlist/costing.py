@@ -18,7 +18,10 @@ from ttc.runtime.perf.reads import reads_of
 
 @dataclass(frozen=True, slots=True)
 class Streams:
-    """cycles: of the slowest stream, or of all that enter a core; held_bytes: of weights that stay in L1; streamed_bytes: of those read for each microbatch."""
+    """cycles: of the slowest stream, or of all that enter a core together.
+
+    held_bytes: of weights that stay in L1; streamed_bytes: of those read for each microbatch.
+    """
 
     cycles: float
     held_bytes: int

@@ -39,9 +39,9 @@ def too_large(view: OpView, refused: Sequence[TooLarge], target: Target) -> Erro
 
 def refused_rule(view: OpView, limits: Limits, refused: Sequence[TooLarge], target: Target, possible: Sequence[Pair]) -> Error:
     """E0504: no candidate is as rules ask.  possible: grids of candidates without the rules."""
-    wanted = limits.grid or min(possible)
-    near = min(possible, key=lambda grid: (abs(grid[0] - wanted[0]) + abs(grid[1] - wanted[1]), grid))
-    hint = f"the nearest grid that is possible: {near[0]} x {near[1]}"
+    wanted = limits.grid or (1, 1)
+    near = min(possible, key=lambda grid: (abs(grid[0] - wanted[0]) + abs(grid[1] - wanted[1]), grid), default=None)
+    hint = None if near is None else f"the nearest grid that is possible: {near[0]} x {near[1]}"
     return Error("E0504", f"{view.op} cannot be placed as asked ({limits.text}): {_reason(view, limits, refused, target)}", hint=hint)
 
 

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+from math import inf
+
 import pytest
 
+from tests.passes.tile_to_netlist.made import candidate, even, found, small
+from tests.passes.tile_to_netlist.made import chain as made_chain
+from ttc.dialects.core.errors import Error
 from ttc.dialects.core.plain import TensorType
 from ttc.dialects.core.targets import load_target
 from ttc.passes.tile_to_netlist.blocking import Found, Subject, find
-from ttc.passes.tile_to_netlist.epochs import EFFORTS, cut
+from ttc.passes.tile_to_netlist.epochs import EFFORTS, Placed, Verdict, cut
 from ttc.passes.tile_to_netlist.problem import Node, Problem
 from ttc.runtime.perf.base import OpView
 
@@ -50,3 +57,41 @@ def test_more_effort_is_never_worse(widths: list[int], input_count: int) -> None
     times = [sum(e.cycles for e in cut(chain(widths, input_count), effort)) for effort in EFFORTS]
     assert times[0] >= times[1] >= times[3]
     assert times[0] >= times[2] >= times[3]
+
+
+def test_two_ops_side_by_side_or_in_turn() -> None:
+    """Each takes 100,000 cycles on one of 2 x 2 cores, half of that on two, and 30,000 on all.
+
+    Many microbatches are done best side by side, on two cores each; one of ops that gain by all cores more than a switch costs, in turn.
+    """
+    target = small()
+    square = found(candidate(1, 1, 100_000), candidate(1, 2, 50_000), candidate(2, 2, 30_000))
+    (epoch,) = cut(made_chain([square] * 2, target, 64), EFFORTS[1])
+    assert [op.candidate.cores for op in epoch.ops] == [2, 2]
+    large = found(candidate(1, 1, 100_000_000), candidate(1, 2, 99_000_000), candidate(2, 2, 25_000_000))
+    epochs = cut(made_chain([large] * 2, target, 1), EFFORTS[1])
+    assert [[op.candidate.cores for op in e.ops] for e in epochs] == [[4], [4]]
+
+
+def test_an_epoch_that_stands_still_is_never_chosen() -> None:
+    """The judge says that the first and the last op must not meet: more cuts are made than time alone asks for."""
+
+    def judge(begin: int, placed: Sequence[Placed]) -> Verdict:
+        return Verdict(tuple(placed), inf if len(placed) > 2 else 1000.0)
+
+    for effort in EFFORTS:
+        epochs = cut(made_chain([even(1000, 2)] * 5, small(3, 3), 8), effort, judge)
+        assert sum(len(e.ops) for e in epochs) == 5
+        assert max(len(e.ops) for e in epochs) == 2
+
+
+def test_an_epoch_begins_where_it_is_asked_for() -> None:
+    problem = made_chain([even(1000, 2)] * 4, small(3, 3), 8)
+    nodes = [replace(node, breaks=i == 3) for i, node in enumerate(problem.nodes)]
+    assert [e.begin for e in cut(replace(problem, nodes=nodes), EFFORTS[1])] == [0, 3]
+
+
+def test_an_op_that_finds_no_place() -> None:
+    with pytest.raises(Error, match="finds no place on the 2 x 2 cores") as caught:
+        cut(made_chain([found(candidate(3, 1, 10))], small(), 1), EFFORTS[1])
+    assert caught.value.code == "E0502"

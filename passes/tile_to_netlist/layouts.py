@@ -1,0 +1,121 @@
+"""How results lie on grids of cores: every useful rectangle, and the share of a core."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from math import inf, prod
+
+from ttc.dialects.core.targets import Target
+from ttc.dialects.netlist.sizes import dealt
+from ttc.passes.tile_to_netlist.limits import Limits
+
+WORTH = 0.95
+"""What part of the work of a core on fewer cores more of them must leave, to be looked at."""
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """How a result lies on a grid.
+
+    spread: rows and columns of equal parts of the grid that t is dealt out to; rows, cols: of cores, all parts together;
+    share: (t, rows, columns) of one core in tiles.
+    """
+
+    spread: tuple[int, int]
+    rows: int
+    cols: int
+    share: tuple[int, int, int]
+
+
+def layouts(dims: tuple[int, int, int], target: Target, limits: Limits) -> Iterator[Layout]:
+    """Every useful way for a result to lie on a grid, upright or on its side.
+
+    dims: (t, rows, columns) of the result in tiles.  Buda's kernels pass through matrices in time, and cores have equal shares without
+    padding; others spread matrices over parts of the grid too, or the rows of one that has few columns.
+    """
+    height, width = target.grid or (0, 0)
+    longest = max(height, width)
+    shares = _splits if target.kernels == "fused" else _even_splits
+    for spread, (slices, part_rows) in _spreads(dims, target):
+        for down, share_rows in shares(part_rows, longest // spread[0]):
+            for across, share_cols in shares(dims[2], longest // spread[1]):
+                rows, cols = spread[0] * down, spread[1] * across
+                if limits.allows((rows, cols), (height, width)):
+                    yield Layout(spread, rows, cols, (slices, share_rows, share_cols))
+
+
+def chosen_layouts(dims: tuple[int, int, int], target: Target, limits: Limits) -> list[Layout]:
+    """Of the layouts on as many cores those with the least to do for a core, the squarest first, if that is less than on fewer cores."""
+    by_cores: dict[int, list[Layout]] = {}
+    for layout in layouts(dims, target, limits):
+        by_cores.setdefault(layout.rows * layout.cols, []).append(layout)
+    found: list[Layout] = []
+    least: float = inf
+    for _, alike in sorted(by_cores.items()):
+        best = sorted(alike, key=_work_of)[: limits.layouts]
+        kept = [layout for layout in best if prod(layout.share) < least * WORTH] or (best if limits.thorough else [])
+        found.extend(kept)
+        least = min([least, *(prod(layout.share) for layout in kept)])
+    return found
+
+
+def _work_of(layout: Layout) -> tuple[int, float, int]:
+    """Tiles of a core, how far its share is from a square, and rows of the grid."""
+    _, rows, cols = layout.share
+    return prod(layout.share), max(rows, cols) / min(rows, cols), layout.rows
+
+
+def _spreads(dims: tuple[int, int, int], target: Target) -> Iterator[tuple[tuple[int, int], tuple[int, int]]]:
+    """Rows and columns of parts that a result is spread over, and the matrices and tile rows of each part."""
+    height, width = target.grid or (0, 0)
+    longest = max(height, width)
+    t, rows, cols = dims
+    if target.kernels != "fused":
+        yield (1, 1), (t, rows)
+    elif t > 1:
+        for parts, slices in _splits(t, height * width):
+            yield from ((spread, (slices, rows)) for spread in _rectangles(parts, longest))
+    else:
+        for parts in range(1, longest // min(cols, longest) + 1 if rows > longest else 2):
+            share = dealt(t, rows, parts)
+            if share[0]:
+                yield (1, parts), share
+
+
+@lru_cache(maxsize=4096)
+def _rectangles(parts: int, longest: int) -> tuple[tuple[int, int], ...]:
+    """Rows and columns of the rectangles of that many parts."""
+    return tuple((rows, parts // rows) for rows in divisors(parts) if rows <= longest and parts // rows <= longest)
+
+
+@lru_cache(maxsize=4096)
+def _splits(tiles: int, limit: int) -> tuple[tuple[int, int], ...]:
+    found: dict[int, int] = {}
+    for cores in range(1, min(tiles, limit) + 1):
+        share = -(-tiles // cores)
+        found.setdefault(-(-tiles // share), share)
+    return tuple(found.items())
+
+
+@lru_cache(maxsize=4096)
+def _even_splits(tiles: int, limit: int) -> tuple[tuple[int, int], ...]:
+    return tuple((cores, share) for cores, share in _splits(tiles, limit) if cores * share == tiles)
+
+
+def splits(tiles: int, limit: int) -> Iterator[tuple[int, int]]:
+    """(cores, tiles a core) for every useful way to spread tiles along one side of the grid, no core without work."""
+    return iter(_splits(tiles, limit))
+
+
+@lru_cache(maxsize=4096)
+def divisors(number: int) -> tuple[int, ...]:
+    """All divisors, largest first."""
+    return tuple(d for d in range(number, 0, -1) if number % d == 0)
+
+
+@lru_cache(maxsize=4096)
+def largest_divisor(number: int, limit: int) -> int:
+    """The largest divisor that is at most `limit`."""
+    return next(d for d in range(max(min(number, limit), 1), 0, -1) if number % d == 0)

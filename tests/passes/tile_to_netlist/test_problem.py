@@ -1,0 +1,36 @@
+"""What passes between ops and queues, and the time of an epoch by the quick estimate."""
+
+from __future__ import annotations
+
+from tests.passes.tile_to_netlist.made import candidate, found, small
+from ttc.passes.tile_to_netlist.problem import Node, Problem, Traffic
+
+ONE = found(candidate(1, 1, 100))
+
+
+def diamond() -> Problem:
+    """0 feeds 1 and 3, 1 feeds 2, 2 feeds 3, whose result is stored; results of 10, 20, 30 and 40 bytes."""
+    reads = [(), (0,), (1,), (0, 2)]
+    nodes = [Node(ONE, 0, r, 5 if i == 0 else 0, 10 * (i + 1), stored=i == 3) for i, r in enumerate(reads)]
+    return Problem(nodes, small(), 8)
+
+
+def test_traffic_of_epochs() -> None:
+    problem = diamond()
+    assert problem.last_reader == [3, 2, 3, 3]
+    assert problem.traffic(0, 4) == [Traffic(5, 10), Traffic(5, 30), Traffic(5, 40), Traffic(5, 40)]
+    assert problem.traffic(2, 9) == [Traffic(20, 30), Traffic(30, 40)]
+
+
+def test_dram_may_be_slower_than_any_op() -> None:
+    problem = diamond()
+    light = problem.time([candidate(1, 1, 100)], Traffic(0, 0))
+    heavy = problem.time([candidate(1, 1, 100)], Traffic(1 << 20, 0))
+    assert light == problem.rates.switch_cycles + 100 + 7 * (100 + problem.rates.microbatch_cycles)
+    assert heavy - problem.rates.switch_cycles == 8 * (1 << 20) * problem.cycles_per_byte
+
+
+def test_weights_that_are_held_are_read_once() -> None:
+    problem = diamond()
+    held, streamed = (problem.time([c], Traffic(0, 0)) for c in (candidate(1, 1, 1, held=1 << 20), candidate(1, 1, 1, streamed=1 << 20)))
+    assert streamed - held > 6 * (1 << 20) * problem.cycles_per_byte

@@ -1,0 +1,47 @@
+"""Cores shared out at one pace or at one price, and the time of all epochs from an op on."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tests.passes.tile_to_netlist.made import candidate, chain, even, found, small
+from ttc.passes.tile_to_netlist.sharing import IMPOSSIBLE, paced, priced, thinned
+
+
+def test_a_pace_takes_the_fewest_cores_that_keep_it() -> None:
+    fronts = [even(1200, 4).front, even(600, 4).front]
+    family = paced(fronts, 100)
+    paces = sorted({c.busy for front in fronts for c in front})
+    at = paces.index(400)
+    assert [c.cores for c in family.chosen(0, 2, at)] == [3, 2]
+    assert family.cores[0, 0] == IMPOSSIBLE  # 150 cycles are beyond the first op
+
+
+def test_a_price_trades_cycles_for_cores() -> None:
+    family = priced([even(1200, 4).front], 16)
+    assert family.cores[0, 0] == 1
+    assert family.cores[0, -1] == 4
+
+
+def test_the_time_of_an_epoch_is_that_of_its_slowest_op() -> None:
+    target = small()
+    problem = chain([found(candidate(1, 1, 1000)), found(candidate(1, 2, 700))], target, 64)
+    family = paced([node.found.front for node in problem.nodes], 8)
+    times = family.times(problem, 0, 2)
+    alone, both = times.min(axis=1)
+    assert alone == problem.rates.switch_cycles + 1000 + 63 * (1000 + problem.rates.microbatch_cycles)
+    assert both - alone == 700
+    assert problem.time(family.chosen(0, 2, -1), problem.traffic(0, 2)[-1]) == both
+
+
+def test_too_many_cores_are_no_epoch() -> None:
+    problem = chain([found(candidate(2, 2, 10))] * 2, small(), 4)
+    family = paced([node.found.front for node in problem.nodes], 8)
+    assert list(np.isfinite(family.times(problem, 0, 2)).any(axis=1)) == [True, False]
+
+
+def test_thinned_keeps_the_ends() -> None:
+    values = thinned(list(range(1, 1000)), 10)
+    assert (values[0], values[-1]) == (1, 999)
+    assert len(values) <= 10
+    assert list(thinned([3, 5], 10)) == [3, 5]
