@@ -1,7 +1,7 @@
 """How often an op reads its first operand again because its buffer holds too little of it.
 
-Where a window lies in no buffer as a whole, the pixels of each tap are read by themselves; rows that lie in none as a whole are read once for each of their statistics
-and once for the result.
+Where a window lies in no buffer as a whole, the pixels of each tap are read by themselves; rows that lie in none as a whole are read once
+for each of their statistics and once for the result.
 """
 
 from __future__ import annotations

@@ -88,3 +88,46 @@ def test_the_architecture_of_a_netlist_can_be_chosen(archive: str, capsys: Captu
     assert " on wormhole_b0: " in capsys.readouterr().out
     assert main(["perf", archive, "--arch", "grayskull"]) == 2
     assert "[E0101]" in capsys.readouterr().err
+
+
+JOIN = """
+devices: {{arch: wormhole_b0}}
+queues:
+  x: {{input: HOST, type: queue, entries: 2, grid_size: [1, 1], t: 8, mblock: [1, 1], ublock: [1, 4], ublock_order: r, df: Float16_b,
+      target_device: 0, loc: dram, dram: [[0, 0x10000000]]}}
+  w: {{input: HOST, type: ram, entries: 1, grid_size: [1, 1], t: 1, mblock: [1, 1], ublock: [4, 4], ublock_order: r, df: Float16_b,
+      target_device: 0, loc: dram, dram: [[1, 0x10000000]]}}
+  y: {{input: join, type: queue, entries: 2, grid_size: [1, 1], t: 8, mblock: [1, 1], ublock: [1, 4], ublock_order: r, df: Float16_b,
+      target_device: 0, loc: dram, dram: [[2, 0x10000000]]}}
+graphs:
+  g:
+    target_device: 0
+    input_count: 2
+    fork: {{type: nop, grid_loc: [0, 0], grid_size: [1, 1], inputs: [x], t: 8, mblock: [1, 1], ublock: [1, 4], buf_size_mb: {blocks},
+           ublock_order: r, in_df: [Float16_b], out_df: Float16_b, intermed_df: Float16_b, acc_df: Float16_b, math_fidelity: HiFi3}}
+    sum: {{type: matmul, grid_loc: [0, 1], grid_size: [1, 1], inputs: [fork, w], t: 1, mblock: [8, 1], ublock: [1, 4], buf_size_mb: 2,
+          ublock_order: r, in_df: [Float16_b, Float16_b], out_df: Float16_b, intermed_df: Float16_b, acc_df: Float16_b,
+          math_fidelity: HiFi3, input_0_tms: [vstack: 8], attributes: {{m_k: 1, u_kt: 4}}}}
+    join: {{type: add, grid_loc: [0, 2], grid_size: [1, 1], inputs: [sum, fork], t: 8, mblock: [1, 1], ublock: [1, 4], buf_size_mb: 2,
+           ublock_order: r, in_df: [Float16_b, Float16_b], out_df: Float16_b, intermed_df: Float16_b, acc_df: Float16_b,
+           math_fidelity: HiFi3, input_0_tms: [vslice: 8]}}
+programs:
+  - run:
+    - execute: {{graph_name: g, queue_settings: {{
+        x: {{prologue: false, epilogue: false, zero: false, rd_ptr_local: 0, rd_ptr_global: 0}},
+        w: {{prologue: true, epilogue: false, zero: false, rd_ptr_global: 0, wr_ptr_global: 0}}}}}}
+"""
+
+
+@pytest.mark.parametrize(("blocks", "status"), [(2, 1), (8, 0)])
+def test_a_netlist_that_stands_still_is_explained(blocks: int, status: int, tmp_path: Path, capsys: Capture) -> None:
+    path = tmp_path / "join.yaml"
+    path.write_text(JOIN.format(blocks=blocks))
+    assert main(["perf", str(path), "--json"]) == status
+    captured = capsys.readouterr()
+    told = json.loads(captured.out)["deadlocks"]
+    assert len(told) == status
+    if told:
+        assert "'fork' waits for room in the buffers to 'join'" in told[0]
+        assert "the buffers between 'fork' and 'join' hold 16 tiles on a core and need 28" in told[0]
+        assert f"deadlock: {told[0]}" in captured.err
