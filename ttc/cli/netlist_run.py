@@ -11,6 +11,7 @@ import click
 
 from ttc.cli.console import Console
 from ttc.cli.options import FILE, verbosity
+from ttc.cli.run import limit_threads
 from ttc.dialects.core.errors import Error, nearest
 
 if TYPE_CHECKING:
@@ -46,6 +47,7 @@ class Call:
     "--rounding", type=click.Choice(ROUNDINGS), default="golden", show_default=True, help="Round results of ops to their formats, or not."
 )
 @click.option("--output-dir", "folder", type=FILE, metavar="DIR", help="Write what went into and came out of QUEUE to QUEUE.npy.")
+@click.option("--threads", type=click.IntRange(1, 1024), default=1, show_default=True, metavar="N", help="Threads of matrix products.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON only.")
 @verbosity
 @click.pass_obj
@@ -58,6 +60,7 @@ def command(console: Console, file: Path, folder: Path | None, seed: int, roundi
     """
     from ttc.files import require_folder, require_input
 
+    limit_threads(given["threads"])
     require_input(file)
     if folder is not None:
         require_folder(folder)

@@ -66,7 +66,7 @@ def command(
         require_input(check)
     if folder is not None:
         require_folder(folder)
-    _limit_threads(options.threads)
+    limit_threads(options.threads)
     outcome = _run(console, archive, options, check, source)
     if folder is not None:
         from ttc.cli.outputs import write_outputs
@@ -76,7 +76,7 @@ def command(
     return 0 if outcome.within else FAILED
 
 
-def _limit_threads(threads: int | None) -> None:
+def limit_threads(threads: int | None) -> None:
     """Tell numpy's BLAS, which asks the environment when it is loaded: that is later than this."""
     if threads is not None:
         for name in BLAS_VARIABLES:
