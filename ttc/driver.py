@@ -99,6 +99,8 @@ def configured(target: Target, options: CompileOptions) -> Target:
         if target.is_host and options.kernels != target.kernels:
             raise Error("E0101", f"target '{target.name}' has no kernel set '{options.kernels}'", hint=f"it has '{target.kernels}'")
         target = replace(target, kernels=options.kernels)
+    if target.is_host and options.dram_placement is not None:
+        raise Error("E0101", f"target '{target.name}' has no DRAM channels to choose from")
     for cluster in options.cluster:
         target = cluster.of_target(target)
     return target if options.harvested_rows is None else harvest(target, parse_rows(options.harvested_rows))

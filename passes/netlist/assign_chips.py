@@ -126,7 +126,7 @@ class _Assigner:
         chips, begins = self.options.chips, self.breaks()
         for graph in self.graphs:
             graph.chip = chips[0]
-        if len(chips) == 1 or len(self.ops) < 2:
+        if len(chips) == 1 or not self.ops:
             return
         if self.has_states():
             self.rewriter.missed(self.program, f"stays on chip {chips[0]}: it has states, which lie on one chip")
@@ -136,7 +136,8 @@ class _Assigner:
         times = _Times(problems, _narrowest(self.unit.target, chips))
         sizes, found = balanced(times.weights(), len(chips), begins, times.stage, times.crossing)
         if len(sizes) < len(chips):
-            self.rewriter.missed(self.program, f"{len(chips) - len(sizes)} of {len(chips)} chips have no work: it has {len(self.ops)} ops")
+            idle, ops = len(chips) - len(sizes), f"{len(self.ops)} op{'' if len(self.ops) == 1 else 's'}"
+            self.rewriter.missed(self.program, f"{idle} of {len(chips)} chips would not make the slowest stage of its {ops} shorter")
         self.cut(sizes)
         self.stream(found, times.fixed(sizes))
         self.remark(sizes, found)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -10,10 +11,14 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 import ttc
+from ttc.cli import main
 from ttc.dialects.core.errors import Error
+from ttc.dialects.core.numerics import DRAM_PLACEMENTS
 from ttc.dialects.netlist.model import Grid, Netlist
+from ttc.dialects.netlist.occupancy import occupancy
 from ttc.driver import compile_path
 from ttc.options import CompileOptions, resolve
+from ttc.passes.base import Remark, Watcher
 from ttc.runtime.perf.run import run_cost
 
 SAMPLES = Path(__file__).parents[1] / "data" / "device_descriptors"
@@ -168,6 +173,43 @@ def test_a_chip_begins_where_the_user_says(layers: Path) -> None:
     with pytest.raises(Error, match="chips begin at '/layer2/") as caught:
         ttc.compile(layers, batch=64, target="n300", placement_file=rules)
     assert caught.value.code == "E0504"
+
+
+def test_the_command_line(layers: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    compile_ = ["compile", str(layers), "-o", str(tmp_path / "out.tti"), "--batch", "64"]
+    assert main([*compile_, "--target", "n300", "--chips", "2"]) == 0
+    assert "on 2 chips" in capsys.readouterr().out
+    assert main(["info", str(tmp_path / "out.tti"), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["chips"], [use["chip"] for use in found["memory"]]) == ([0, 1], [0, 1])
+    assert {epoch["chip"] for epoch in found["epochs"]} == {0, 1}
+    for more, code in ((["--chips", "0"], "E0101"), (["--chips", "two"], "E0101"), (["--cluster", str(tmp_path / "none.yaml")], "E0102")):
+        assert main([*compile_, *more]) == 2
+        assert f"error[{code}]" in capsys.readouterr().err
+
+
+def test_more_chips_than_ops_stay_idle(layers: Path) -> None:
+    onnx.save(network(2), layers)
+    remarks: list[Remark] = []
+
+    class Ear(Watcher):
+        def remark(self, remark: Remark) -> None:
+            remarks.append(remark)
+
+    compile_path(layers, resolve(CompileOptions, {"cluster": str(LOOP), "batch": 4}), [Ear()])
+    missed = [r.message for r in remarks if r.pass_name == "assign-chips" and r.kind == "missed"]
+    assert len(missed) == 1
+    assert missed[0].endswith("of 8 chips would not make the slowest stage of its 3 ops shorter")
+
+
+@pytest.mark.parametrize("policy", DRAM_PLACEMENTS)
+def test_every_way_of_choosing_channels(policy: str, layers: Path) -> None:
+    wanted, _ = results(layers, target="n150", batch=32)
+    found, netlist = results(layers, target="n300", chips=2, batch=32, dram_placement=policy)
+    np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-5)
+    assert all(use.peak_bytes < 2 * use.bound_bytes for use in occupancy(netlist))
+    with pytest.raises(Error, match="has no DRAM channels"):
+        ttc.compile(layers, batch=2, target="host", dram_placement=policy)
 
 
 def test_states_keep_a_program_on_one_chip(tmp_path: Path) -> None:
