@@ -30,6 +30,7 @@ def _work_of(op: BudaOp, inputs: tuple[TensorType, ...], fused: FusedOp | None, 
     build = BUILDS.get(op.type or "")
     if build is None:
         raise Error("E0503", f"ops of type '{op.type}' cannot be executed", hint=nearest(op.type or "", BUILDS))
+    wanted = result_type(op)
     for type_ in inputs:
         if len(type_.shape) != 3:
             raise Error("E0401", f"an input of shape {list(type_.shape)} is not [t, rows, columns]")
@@ -38,7 +39,6 @@ def _work_of(op: BudaOp, inputs: tuple[TensorType, ...], fused: FusedOp | None, 
     small = len(tiles) == 1 and op.type in ELEMENTWISE and not transposed
     building = Building(op, inputs, fused, arch, Builder(inputs), tiles.pop() if small else FRAME)
     value = build(building)
-    wanted = result_type(op)
     value = _finished(building, value, wanted, [input_tile(t, op) for t in inputs])
     if building.shape(value) != wanted.shape:
         raise Error("E0602", f"its inputs give {list(building.shape(value))}, its blocks say {list(wanted.shape)}")

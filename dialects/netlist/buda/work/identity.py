@@ -18,10 +18,13 @@ def build(to: Building) -> int:
     t, rows, columns = blocks(op)
     if op.grid_size is None or op.mblock is None or op.ublock is None:
         raise Error("E0602", "an op needs grid_size, mblock and ublock")
+    fractures = integer(attributes, "fracture_factor", 1)
+    if fractures < 1 or op.grid_size[1] % fractures:
+        raise Error("E0402", f"{op.grid_size[1]} columns of cores do not fall into {fractures} fractures")
     tile_bits, ublock_bits = _bits(to, op.mblock[0], op.ublock[0])
     said: dict[str, Plain] = {
         "grid": op.grid_size,
-        "fractures": integer(attributes, "fracture_factor", 1),
+        "fractures": fractures,
         "mblock_m": op.mblock[0],
         "u_rt": op.ublock[0],
         "u_kt": integer(attributes, "u_kt", 1),

@@ -21,12 +21,15 @@ def form_of(op: Op) -> OpForm:
     """What the work of an op says in words of the format.
 
     Raises:  E0503 for an op or a variant that Buda lacks, naming both; for a fused_op of Buda with products or maxima, whose works do not
-             say which blocks they have.
+             say which blocks they have.  E0609 for works that no verifier has seen.
     """
     try:
         return _form_of(op)
     except Error as error:
         raise error.at(op.name) from None
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        # Works of our compiler have the attributes that their ops ask for; an archive may be made by others.
+        raise Error("E0609", f"its work cannot be read: {type(error).__name__}: {str(error)[:200]}", where=op.name) from error
 
 
 def _form_of(op: Op) -> OpForm:

@@ -144,7 +144,7 @@ def blocks(op: BudaOp) -> tuple[int, int, int]:
     """(t, rows, columns) in tiles of an op's result.  Raises E0602 where the op does not say."""
     if op.t is None or op.mblock is None or op.ublock is None or op.grid_size is None:
         raise Error("E0602", "an op needs grid_size, t, mblock and ublock", where=op.name)
-    if min(op.t, *op.mblock, *op.ublock, *op.grid_size) < 1:
-        raise Error("E0602", "grid_size, t, mblock and ublock are positive", where=op.name)
+    if min(op.t, *op.mblock, *op.ublock, *op.grid_size, *(op.tile_dim or FRAME)) < 1:
+        raise Error("E0602", "grid_size, t, mblock, ublock and tile_dim are positive", where=op.name)
     rows, columns = (g * m * u for g, m, u in zip(op.grid_size, op.mblock, op.ublock, strict=True))
     return op.t, rows, columns

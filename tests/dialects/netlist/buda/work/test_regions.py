@@ -199,3 +199,11 @@ def test_what_buda_lacks_is_named(work: Work) -> None:
         form_of(op_of((type_of(32, 32),), work))
     assert error.value.code == "E0503"
     assert error.value.where == "op"
+
+
+def test_works_that_lack_attributes() -> None:
+    for work in (Work("tile.sfpu", (0,), {}, (type_of(32, 32),)), Work("tile.transpose", (0,), {"perm": 3}, (type_of(32, 32),))):
+        with pytest.raises(Error) as error:
+            form_of(op_of((type_of(32, 32),), work, mapped("exp", 1, shape=(32, 32))))
+        assert error.value.code in ("E0402", "E0503", "E0609")
+        assert error.value.where == "op"
