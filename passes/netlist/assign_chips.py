@@ -15,7 +15,7 @@ from ttc.passes.base import Pass, Rewriter, Unit
 from ttc.passes.netlist.chip_queues import ChipQueues, on_host
 from ttc.passes.netlist.chip_stages import balanced, rounds
 from ttc.passes.netlist.nodes import Builder
-from ttc.passes.netlist.overrides import breaks, op_names
+from ttc.passes.netlist.overrides import Overrides, breaks, op_names
 from ttc.passes.netlist.split_graph import Splitter
 from ttc.passes.tile_to_netlist.epochs import EFFORTS, cut
 from ttc.passes.tile_to_netlist.problem import Node, Problem
@@ -129,9 +129,12 @@ class _Assigner:
         if len(chips) == 1 or not self.ops:
             return
         if self.has_states():
+            if begins:
+                message = f"no chip can begin at '{op_names(self.ops[min(begins)])[0]}': the program has states, which lie on one chip"
+                raise Error("E0504", message, where=f"program '{self.program.sym}'")
             self.rewriter.missed(self.program, f"stays on chip {chips[0]}: it has states, which lie on one chip")
             return
-        builder = Builder(self.unit)
+        builder = Builder(self.unit, Overrides(self.options.rules, 0))
         problems = [builder.problem(graph) for graph in self.graphs]
         times = _Times(problems, _narrowest(self.unit.target, chips))
         sizes, found = balanced(times.weights(), len(chips), begins, times.stage, times.crossing)

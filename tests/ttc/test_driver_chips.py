@@ -217,6 +217,9 @@ def test_states_keep_a_program_on_one_chip(tmp_path: Path) -> None:
     path.write_text(COUNTER)
     netlist = ttc.compile(path, target="n300", chips=2).netlist
     assert set(chips_of(netlist)) == {0}
+    with pytest.raises(Error, match="no chip can begin at 'y': the program has states") as caught:
+        ttc.compile(path, target="n300", chips=2, placement_file=[{"name": "y", "chip_break": True}])
+    assert caught.value.code == "E0504"
 
 
 COUNTER = """
