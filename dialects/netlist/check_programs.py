@@ -95,7 +95,10 @@ class Loop:
 
 @dataclass
 class Walk:
-    """Goes through instructions, checks them one by one, and notes which epochs execute what inside which loops."""
+    """Goes through instructions, checks them one by one, and notes which epochs execute what inside which loops.
+
+    used: names that the executed graphs read and write, by graph.
+    """
 
     netlist: Netlist
     where: str
@@ -103,6 +106,7 @@ class Walk:
     variables: dict[str, int | None] = field(default_factory=dict)
     open: list[Loop] = field(default_factory=list)
     epochs: list[tuple[Graph, tuple[Loop, ...]]] = field(default_factory=list)
+    used: dict[str, set[str]] = field(default_factory=dict)
 
     @property
     def pointed(self) -> bool:
@@ -153,7 +157,9 @@ class Walk:
 
     def _check_settings(self, graph: Graph, settings: tuple[QueueSetting, ...], where: str) -> None:
         """Each is of another queue that the graph reads or writes, and its variables are declared."""
-        used = {name for op in graph.ops for name in op.inputs} | {queue for _, queue in graph.writes}
+        if graph.name not in self.used:
+            self.used[graph.name] = {name for op in graph.ops for name in op.inputs} | {queue for _, queue in graph.writes}
+        used = self.used[graph.name]
         seen: set[str] = set()
         for setting in settings:
             here = f"{where}, queue '{setting.queue[:MAX_SHOWN]}'"

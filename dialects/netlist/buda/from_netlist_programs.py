@@ -104,12 +104,18 @@ class _Maker:
     pointers: dict[tuple[int, int], int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.lives = [(q, q.lifetime) for q in self.netlist.queues.values() if q.lifetime is not None and dynamic(q)]
+        self.lives = [(q.name, q.lifetime) for q in self.netlist.queues.values() if q.lifetime is not None and dynamic(q)]
+        self.born: dict[int, list[str]] = {}
+        self.gone: dict[int, list[str]] = {}
 
     def program(self, name: str, part: list[tuple[int, Instruction]]) -> BudaProgram:
         """The program of those instructions."""
         epochs = [epoch for epoch, step in part if step.opcode == "execute"]
-        body = [made for epoch, step in part for made in self.steps(epoch, step, epochs[0], epochs[-1])]
+        for queue, (first, last) in self.lives:
+            if epochs[0] <= first and last <= epochs[-1]:
+                self.born.setdefault(first, []).append(queue)
+                self.gone.setdefault(last, []).append(queue)
+        body = [made for epoch, step in part for made in self.steps(epoch, step)]
         pairs = [(f"$lptr_q{n}", f"$gptr_q{n}") for n in self.pointers.values()]
         head = [BudaInstruction("param", (COUNT,))]
         if pairs:
@@ -119,18 +125,15 @@ class _Maker:
             body += [BudaInstruction("varinst", (name, "incwrap", count, 2 * entries)) for name in pair]
         return BudaProgram(name, (*head, *body, BudaInstruction("endloop")))
 
-    def steps(self, epoch: int, step: Instruction, first: int, last: int) -> Iterator[BudaInstruction]:
-        """What one instruction becomes; epochs of the part run from first to last."""
+    def steps(self, epoch: int, step: Instruction) -> Iterator[BudaInstruction]:
+        """What one instruction becomes."""
         if step.opcode != "execute":
             yield _step(step)
             return
         graph = self.netlist.graphs[str(step.args[0])]
-        inside = [(q, life) for q, life in self.lives if first <= life[0] and life[1] <= last]
-        born = [q.name for q, life in inside if life[0] == epoch]
-        gone = [q.name for q, life in inside if life[1] == epoch]
-        yield BudaInstruction("allocate_queue", tuple(born))
+        yield BudaInstruction("allocate_queue", tuple(self.born.get(epoch, ())))
         yield BudaInstruction("execute", (graph.name,), tuple(self.settings(graph)))
-        yield BudaInstruction("deallocate_queue", tuple(gone))
+        yield BudaInstruction("deallocate_queue", tuple(self.gone.get(epoch, ())))
 
     def settings(self, graph: Graph) -> Iterator[QueueSetting]:
         """Settings of all queues that a graph reads."""

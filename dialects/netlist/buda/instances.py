@@ -15,8 +15,8 @@ from ttc.dialects.netlist.buda.form import BudaGraph, BudaInstruction, BudaNetli
 from ttc.dialects.netlist.buda.normal import TILE
 
 Devices = tuple[int, ...]
-MAX_INSTANCES = 1 << 17
-"""Queues, graphs and executions that all instances together may be."""
+MAX_INSTANCES = 1 << 19
+"""Queues, graphs and ops, or steps of a program with their settings, that all instances together may be."""
 HOST_ALIGNMENT = 32
 
 
@@ -26,9 +26,10 @@ def expanded(netlist: BudaNetlist) -> BudaNetlist:
     graphs = {name: graph.target_devices for name, graph in netlist.graphs.items() if _several(graph.target_devices)}
     if not queues and not graphs:
         return netlist
-    total = sum(len(devices or ()) for devices in (*queues.values(), *graphs.values()))
+    total = sum(len(devices or ()) for devices in queues.values())
+    total += sum(len(devices or ()) * (1 + len(netlist.graphs[name].ops)) for name, devices in graphs.items())
     if total > MAX_INSTANCES:
-        raise Error("E0602", f"{total} instances of queues and graphs are more than {MAX_INSTANCES}")
+        raise Error("E0602", f"{total} instances of queues, graphs and ops are more than {MAX_INSTANCES}")
     for name, devices in (*queues.items(), *graphs.items()):
         if devices is not None and len(set(devices)) < len(devices):
             raise Error("E0601", f"'{name}' names a device twice")
@@ -117,18 +118,28 @@ def _graphs(graph: BudaGraph, names: set[str]) -> Iterator[BudaGraph]:
 
 def _program(program: BudaProgram, graphs: Mapping[str, Devices | None], queues: Mapping[str, Devices | None]) -> BudaProgram:
     steps: list[BudaInstruction] = []
+    size = 0
     for step in program.instructions:
         name = step.args[0] if step.args else None
-        if step.opcode == "execute" and isinstance(name, str) and name in graphs:
-            steps.extend(_executions(step, name, graphs[name] or (), queues))
+        devices = graphs.get(name) if step.opcode == "execute" and isinstance(name, str) else None
+        size += _size(step, devices, queues)
+        if size > MAX_INSTANCES:
+            raise Error("E0608", f"its steps for all instances are more than {MAX_INSTANCES}", f"program '{program.name}'")
+        if devices is not None:
+            steps.extend(_executions(step, str(name), devices, queues))
         elif step.opcode in ("allocate_queue", "deallocate_queue"):
             args = [own for arg in step.args for own in _instances(arg, queues)]
             steps.append(replace(step, args=tuple(args)))
         else:
             steps.append(step)
-    if len(steps) > MAX_INSTANCES:
-        raise Error("E0608", f"{len(steps)} instructions are more than {MAX_INSTANCES}", f"program '{program.name}'")
     return replace(program, instructions=tuple(steps))
+
+
+def _size(step: BudaInstruction, devices: Devices | None, queues: Mapping[str, Devices | None]) -> int:
+    """Instructions, settings and queues that an instruction becomes."""
+    if step.opcode in ("allocate_queue", "deallocate_queue"):
+        return 1 + sum(len(queues.get(str(arg)) or (0,)) for arg in step.args)
+    return (1 + len(step.settings)) * len(devices or (0,))
 
 
 def _executions(

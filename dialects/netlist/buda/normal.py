@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import fields, replace
+from itertools import groupby
 from typing import Any
 
 from ttc.dialects.core.plain import Plain
@@ -118,15 +119,15 @@ def _sub_op(op: SubOp) -> SubOp:
 
 
 def _program(program: BudaProgram, types: Mapping[str, str]) -> BudaProgram:
+    steps = [_instruction(instruction, types) for instruction in program.instructions]
+    kept = [step for step in steps if step.opcode != "endprogram" and (step.args or step.opcode not in MERGED)]
     found: list[BudaInstruction] = []
-    for instruction in program.instructions:
-        step = _instruction(instruction, types)
-        if step.opcode == "endprogram" or (step.opcode in MERGED and not step.args):
-            continue
-        if found and step.opcode in MERGED and found[-1].opcode == step.opcode:
-            found[-1] = replace(found[-1], args=found[-1].args + step.args)
+    for opcode, group in groupby(kept, lambda step: step.opcode):
+        first, *others = group
+        if opcode in MERGED:
+            found.append(replace(first, args=tuple([arg for step in (first, *others) for arg in step.args])))
         else:
-            found.append(step)
+            found.extend((first, *others))
     return replace(program, instructions=tuple(found))
 
 

@@ -26,7 +26,8 @@ Conventions, which engines and cost models rely on:
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from ttc.dialects.core.errors import Error
@@ -112,19 +113,21 @@ def _plain(form: BudaNetlist, chip: Chip, source: str) -> Netlist:
     producers = Producers(types, form.fused_ops, chip, source)
     epochs = epochs_of(form)
     kinds = {name: queue.type or "queue" for name, queue in form.queues.items()}
+    writes: dict[str, list[tuple[str, str]]] = defaultdict(list)
+    for queue in form.queues.values():
+        if queue.input in ops:
+            writes[ops[queue.input][1].name].append((queue.input, queue.name))
     return Netlist(
         chip,
         queues,
-        {name: _graph(graph, form, producers, epochs.get(name)) for name, graph in form.graphs.items()},
+        {name: _graph(graph, writes[name], producers, epochs.get(name)) for name, graph in form.graphs.items()},
         {name: program_of(program, kinds) for name, program in form.programs.items()},
         positions="pointers",
     )
 
 
-def _graph(graph: BudaGraph, form: BudaNetlist, producers: Producers, epoch: int | None) -> Graph:
-    """A graph, its ops in order of computation."""
+def _graph(graph: BudaGraph, writes: Sequence[tuple[str, str]], producers: Producers, epoch: int | None) -> Graph:
+    """A graph, its ops in order of computation.  writes: (op, queue) pairs in the order of queues."""
     chip = (graph.target_devices or (0,))[0]
     ops = tuple([op_of(op, chip, producers) for op in ordered(graph)])
-    fed = {op.name for op in graph.ops}
-    writes = tuple([(queue.input, queue.name) for queue in form.queues.values() if queue.input in fed])
-    return Graph(graph.name, chip, graph.input_count or 1, ops, writes, epoch)
+    return Graph(graph.name, chip, graph.input_count or 1, ops, tuple(writes), epoch)

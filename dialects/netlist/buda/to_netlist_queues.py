@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Literal
@@ -28,9 +27,14 @@ class QueueBuilder:
         self._ops = ops
         self._chip = chip
         self._read = {name for op in ops.values() for name in op.inputs}
-        self._sharing: dict[str, list[BudaQueue]] = defaultdict(list)
+        self._shown_read: set[str] = set()
+        self._shown_written: set[str] = set()
         for queue in form.queues.values():
-            self._sharing[queue.alias or queue.name].append(queue)
+            base = queue.alias or queue.name
+            if queue.name in self._read:
+                self._shown_read.add(base)
+            if queue.input in ops:
+                self._shown_written.add(base)
 
     def queue(self, queue: BudaQueue) -> Queue:
         """The queue, its tensor, kind and size derived.  Raises E0602."""
@@ -59,12 +63,12 @@ class QueueBuilder:
 
     def kind(self, queue: BudaQueue) -> Kind:
         """What the queue holds: see `to_netlist`."""
-        sharing = self._sharing[queue.alias or queue.name]
+        base = queue.alias or queue.name
         if queue.input in self._ops:
-            return "edge" if any(other.name in self._read for other in sharing) else "output"
+            return "edge" if base in self._shown_read else "output"
         if queue.type != "ram":
             return "input"
-        return "state" if any(other.input in self._ops for other in sharing) else "parameter"
+        return "state" if base in self._shown_written else "parameter"
 
 
 def view_of(tms: Sequence[Tm], source: TensorType, target: TensorType, where: str) -> Function:
