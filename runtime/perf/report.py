@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import asdict
 from typing import Any
 
@@ -53,11 +54,14 @@ def deadlocks(cost: RunCost) -> list[str]:
 def core_utilization(cost: RunCost) -> dict[int, list[list[float]]]:
     """Part of the run in which the engines of each core work, by chip; rows of columns as far as ops reach."""
     busy: dict[int, dict[tuple[int, int], float]] = {}
+    runs = Counter[int]()
     for execution in cost.executions:
-        epoch = cost.epochs[execution.epoch]
+        runs[execution.epoch] += execution.times
+    for number, times in runs.items():
+        epoch = cost.epochs[number]
         for op in epoch.ops:
             cells = busy.setdefault(op.chip, {})
-            spent = op.core * epoch.input_count * execution.times
+            spent = op.core * epoch.input_count * times
             for row in range(op.row, op.row + op.rows):
                 for col in range(op.col, op.col + op.cols):
                     cells[row, col] = cells.get((row, col), 0.0) + spent

@@ -20,6 +20,8 @@ from ttc.runtime.perf.traffic import Traffic, tile_size
 
 MAX_EXECUTES = 100_000
 """Executions of graphs in one pass over a program's text, loops counted once."""
+MAX_FOLLOWED = 200_000
+"""Executions of a loop that are followed one by one; the rounds of longer ones are taken to be alike."""
 MAX_TIMES = 1_000_000_000_000
 """That an execute counts for at most, however deep in loops it is."""
 PEAK_FLOPS = 4096
@@ -288,7 +290,7 @@ class _Run:
             loop = [(graphs, epochs[use], use) for (graphs, _), use in members]
             found += [Execution(use, clock.run(graphs, epoch), clock.cycles(epoch), times) for graphs, epoch, use in loop]
             chips = len({chip for _, epoch, _ in loop for chip in epoch.chips})
-            followed, before, end = min(times, chips + 2), clock.end, clock.end
+            followed, before, end = min(times, chips + 2, max(MAX_FOLLOWED // len(loop), 2)), clock.end, clock.end
             for _ in range(followed - 1):
                 before = clock.end
                 for graphs, epoch, _ in loop:
