@@ -78,7 +78,8 @@ class Balance(Pass):
                 for op in graph.ops:
                     op.place = Host()
                 continue
-            trial = Trial(unit, graph, graph.ops, queues_of(unit.module))
+            limits = {i: builders[-1].overrides.limits(op) for i, op in enumerate(graph.ops)} if self.rules else {}
+            trial = Trial(unit, graph, graph.ops, queues_of(unit.module), limits)
             found = [self.solved(builder, graph, trial) for builder in builders]
             problem, epochs = min(found, key=lambda solution: sum(epoch.cycles for epoch in solution[1]))
             _assign(graph.ops, problem, epochs, rewriter)

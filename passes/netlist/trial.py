@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import inf
 
 from xdsl.ir import SSAValue
 
-from ttc.dialects.core.locations import source_names
+from ttc.dialects.core.errors import Error
+from ttc.dialects.core.locations import source_names, where
 from ttc.dialects.core.plain import TensorType
 from ttc.dialects.core.to_plain import plain_block, plain_type
 from ttc.dialects.netlist.chips import chip
@@ -18,7 +19,8 @@ from ttc.passes.base import Unit
 from ttc.passes.netlist.size_queues import spread
 from ttc.passes.netlist.view import own_buffers
 from ttc.passes.tile_to_netlist.epochs import Placed, Verdict
-from ttc.passes.tile_to_netlist.forks import Member, buffered, waits
+from ttc.passes.tile_to_netlist.forks import Member, buffered, enlarge, held, waits
+from ttc.passes.tile_to_netlist.limits import Limits
 from ttc.runtime.perf.epoch import GRANULES, EpochCost, epoch_cost
 from ttc.runtime.perf.rates import rates_of
 from ttc.runtime.perf.reads import reads_of
@@ -38,12 +40,14 @@ class Trial:
         unit: what is compiled.
         graph: that is to be cut; ops: of it, in order.
         given: queues by name.
+        limits: what the user asks of ops, by number.
     """
 
     unit: Unit
     graph: GraphOp
     ops: Sequence[NetlistOp]
     given: dict[str, QueueOp]
+    limits: Mapping[int, Limits] = field(default_factory=dict)
     plain: list[Op] = field(default_factory=list)
     queues: dict[str, Queue] = field(default_factory=dict)
     writes: dict[str, list[str]] = field(default_factory=dict)
@@ -84,10 +88,18 @@ class Trial:
 
     def made(self, op: NetlistOp, inputs: tuple[str, ...]) -> Op:
         """A plain op that stands nowhere yet."""
-        given = {"fidelity": op.fidelity, "intermediate": op.intermediate, "accumulate": op.accumulate}
-        settings = {name: value for name, value in given.items() if value is not None}
+        default = Op("", "", (), Grid(0, 0, 1, 1), None, work := plain_block(op.work.block))
         return Op(
-            op.sym, op.type, inputs, Grid(0, 0, 1, 1), None, plain_block(op.work.block), location=source_names(op.location), **settings
+            op.sym,
+            op.type,
+            inputs,
+            default.place,
+            None,
+            work,
+            intermediate=op.intermediate or default.intermediate,
+            accumulate=op.accumulate or default.accumulate,
+            fidelity=op.fidelity or default.fidelity,
+            location=source_names(op.location),
         )
 
     def judge(self, begin: int, placed: Sequence[Placed]) -> Verdict:
@@ -97,7 +109,7 @@ class Trial:
         """
         rates = rates_of(self.unit.target)
         ops = self.placed_ops(begin, placed)
-        members = self.members(begin, ops)
+        members = [self.roomy(begin + i, member, placed[i]) for i, member in enumerate(self.members(begin, ops))]
         best = Verdict(tuple(placed), inf)
         for margin in MARGINS if waits(members) else MARGINS[:1]:
             buffers, short = buffered(members, margin)
@@ -110,6 +122,24 @@ class Trial:
             if not waiting or short:
                 break
         return best
+
+    def roomy(self, number: int, member: Member, entry: Placed) -> Member:
+        """An op of an epoch with room for as many microbatches as a rule asks for.  Raises E0504 if L1 has not got it."""
+        limits = self.limits.get(number)
+        if limits is None or limits.buffer is None:
+            return member
+        buffers, free = list(member.buffers), member.free_bytes
+        for _, operand, tiles in member.reads:
+            role = f"in{operand}"
+            lacking = limits.buffer - held(buffers, role, tiles)
+            gained, free = enlarge(buffers, role, tiles, lacking, free)
+            if gained < lacking:
+                usable = self.unit.target.l1_usable_bytes
+                grid = f"{entry.place.rows} x {entry.place.cols} cores"
+                what = f"{limits.buffer} microbatches of {tiles:.0f} tiles each beside their other buffers in {usable:,} bytes of L1"
+                hint = f"they hold {held(buffers, role, tiles):.1f}; a larger grid holds more"
+                raise Error("E0504", f"{grid} cannot hold {what}, as asked ({limits.text})", where=where(self.ops[number]), hint=hint)
+        return replace(member, buffers=tuple(buffers), free_bytes=free)
 
     def placed_ops(self, begin: int, placed: Sequence[Placed]) -> list[Op]:
         """The plain ops of an epoch at their places; what comes from outside comes from queues."""

@@ -1,0 +1,50 @@
+"""Epochs on trial: what they cost by the performance model, and the buffers that joined paths get."""
+
+from __future__ import annotations
+
+from math import inf
+
+from tests.passes.module_pairs import parse_unit
+from tests.passes.netlist.chains import chain, residual
+from ttc.dialects.netlist.model import Grid
+from ttc.dialects.netlist.ops import graphs_of, queues_of
+from ttc.passes.netlist.nodes import Builder
+from ttc.passes.netlist.trial import Trial
+from ttc.passes.tile_to_netlist.epochs import Placed
+from ttc.runtime.perf.rates import rates_of
+
+
+def on_trial(text: str) -> tuple[Trial, list[Placed]]:
+    """A trial of the only graph, and its ops in a row on the fewest cores each."""
+    unit = parse_unit(text)
+    graph = graphs_of(unit.module)["g"]
+    candidates = [node.found.front[0] for node in Builder(unit).problem(graph).nodes]
+    placed = [Placed(c, Grid(0, i, c.rows, c.cols), c.buffers) for i, c in enumerate(candidates)]
+    return Trial(unit, graph, graph.ops, queues_of(unit.module)), placed
+
+
+def test_what_comes_from_outside_comes_from_queues() -> None:
+    trial, placed = on_trial(chain(3, 64))
+    ops = trial.placed_ops(1, placed[1:])
+    assert [op.inputs for op in ops] == [("m0>", "w"), ("m1", "w")]
+    cost = trial.cost(1, ops)
+    assert [op.name for op in cost.ops] == ["m1", "m2"]
+    assert cost.ops[0].dram_in > 0 == cost.ops[1].dram_in
+
+
+def test_an_epoch_takes_its_switch_its_fill_and_its_intervals() -> None:
+    trial, placed = on_trial(chain(2, 64, 8))
+    verdict = trial.judge(0, placed)
+    cost = trial.cost(0, trial.placed_ops(0, placed))
+    assert verdict.cycles == rates_of(trial.unit.target).switch_cycles + cost.cycles
+    assert verdict.short == ()
+
+
+def test_a_join_gets_room_for_what_waits() -> None:
+    trial, placed = on_trial(residual(7, 256))
+    as_it_was = trial.cost(0, trial.placed_ops(0, placed))
+    verdict = trial.judge(0, placed)
+    assert as_it_was.jam is not None or as_it_was.stall > 0
+    assert verdict.cycles < inf
+    before, after = ({b.role: b.copies for b in buffers} for buffers in (placed[-1].buffers, verdict.ops[-1].buffers))
+    assert after["in1"] > before["in1"]
