@@ -42,9 +42,7 @@ def test_an_epoch_takes_its_switch_its_fill_and_its_intervals() -> None:
 
 def test_a_join_gets_room_for_what_waits() -> None:
     trial, placed = on_trial(residual(7, 256))
-    as_it_was = trial.cost(0, trial.placed_ops(0, placed))
     verdict = trial.judge(0, placed)
-    assert as_it_was.jam is not None or as_it_was.stall > 0
     assert verdict.cycles < inf
     before, after = ({b.role: b.copies for b in buffers} for buffers in (placed[-1].buffers, verdict.ops[-1].buffers))
     assert after["in1"] > before["in1"]
