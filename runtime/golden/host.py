@@ -9,6 +9,7 @@ from math import sqrt
 from numpy.typing import NDArray
 
 from ttc.dialects.core.errors import Error
+from ttc.dialects.core.formats import Rounding
 from ttc.dialects.netlist.model import Netlist, Queue
 from ttc.dialects.netlist.sizes import tile_shape
 from ttc.runtime.golden.encodings import Fitting, draw_codes, fitting
@@ -26,6 +27,7 @@ class Host:
         given: values of queues by name, [entries, t, rows, columns].
         rules: for the others; None: uniform ones in [-1, 1), see `_natural`.
         seed: of all that is drawn.
+        rounding: of what is pushed.
         constants: queues whose entry all microbatches read, and whether an op multiplies matrices with it.
         fit: queues that cannot hold just anything; the rules decide only how sparse codes are, and what tiles with rules of their own
             hold.
@@ -36,16 +38,17 @@ class Host:
     given: Mapping[str, NDArray] = field(default_factory=dict)
     fit: Fitting = UNFITTING
     constants: Mapping[str, bool] = field(default_factory=dict)
+    rounding: Rounding = "truncate"
 
     def __call__(self, queue: Queue, entry: int) -> NDArray:
         """Entry number `entry` as the queue's format holds it.  Raises E0801 if fewer are given."""
         values = self.given.get(queue.name)
         if values is None:
-            return stored(self._drawn(queue, entry), queue)
+            return stored(self._drawn(queue, entry), queue, self.rounding)
         if entry >= len(values):
             hint = "give as many as the programs read, or lower the loop counts: --param"
             raise Error("E0801", f"queue '{queue.name}' needs more than the {len(values)} entries that are given", hint=hint)
-        return stored(values[entry], queue)
+        return stored(values[entry], queue, self.rounding)
 
     def _drawn(self, queue: Queue, entry: int) -> NDArray:
         name, shape = queue.name, queue.tensor.shape
@@ -75,9 +78,9 @@ class Host:
         return Rule("uniform", {"low": -bound, "high": bound})
 
 
-def host_of(netlist: Netlist, rules: Rules | None, seed: int, given: Mapping[str, NDArray]) -> Host:
+def host_of(netlist: Netlist, rules: Rules | None, seed: int, given: Mapping[str, NDArray], rounding: Rounding = "truncate") -> Host:
     """The host of a netlist."""
-    return Host(rules, seed, given, fitting(netlist), _constants(netlist))
+    return Host(rules, seed, given, fitting(netlist), _constants(netlist), rounding)
 
 
 def _constants(netlist: Netlist) -> dict[str, bool]:

@@ -13,7 +13,7 @@ from zlib import crc32
 import numpy as np
 from numpy.typing import NDArray
 
-from ttc.dialects.core.formats import format_named
+from ttc.dialects.core.formats import Rounding, format_named
 from ttc.dialects.netlist.model import Queue
 from ttc.dialects.netlist.sizes import tile_shape
 
@@ -107,10 +107,13 @@ def generator_of(name: str, entry: int, seed: int) -> np.random.Generator:
     return np.random.default_rng((seed, crc32(name.encode()), entry))
 
 
-def stored(values: NDArray, queue: Queue) -> NDArray:
-    """Values as a queue holds what the host pushes: floats cut off toward zero, elements of blocks rounded to nearest, integers rounded."""
+def stored(values: NDArray, queue: Queue, rounding: Rounding = "truncate") -> NDArray:
+    """Values as a queue holds them: floats cut off toward zero, as the reference's host does, or rounded to nearest.
+
+    Elements of blocks and integers are rounded to nearest in any case.
+    """
     format_ = format_named(queue.tensor.format)
-    return format_.round(values, "rne" if format_.is_block else "truncate")
+    return format_.round(values, "rne" if format_.is_block else rounding)
 
 
 # ---- kinds -------------------------------------------------------------------------------------------------------------------------------

@@ -44,7 +44,11 @@ class Call:
 @click.option("--seed", type=click.IntRange(0, 2**63 - 1), default=0, show_default=True, metavar="N", help="Of what is drawn.")
 @click.option("--inputs", "bundle", type=FILE, metavar="FILE.npz", help="Entries of queues by name: [entries, t, rows, columns].")
 @click.option(
-    "--rounding", type=click.Choice(ROUNDINGS), default="golden", show_default=True, help="Round results of ops to their formats, or not."
+    "--rounding",
+    type=click.Choice(ROUNDINGS),
+    default="golden",
+    show_default=True,
+    help="Round to formats only what the host pushes, toward zero; or that and results of ops, to nearest.",
 )
 @click.option("--output-dir", "folder", type=FILE, metavar="DIR", help="Write what went into and came out of QUEUE to QUEUE.npy.")
 @click.option("--threads", type=click.IntRange(1, 1024), default=1, show_default=True, metavar="N", help="Threads of matrix products.")
@@ -70,7 +74,7 @@ def command(console: Console, file: Path, folder: Path | None, seed: int, roundi
         broken = _broken(form, given["arch"])
         netlist, config = _netlist(form, given["arch"], rounding)
         calls = _calls(netlist, given["programs"], _params(given["params"]), config)
-        session = _session(netlist, config, calls, {**given, "seed": seed}, keep=folder is not None)
+        session = _session(netlist, config, calls, {**given, "seed": seed, "rounding": rounding}, keep=folder is not None)
         for call in calls:
             progress.show(f"running program {call.program}")
             session.run(call.program, call.params)
@@ -152,7 +156,8 @@ def _session(netlist: Netlist, config: HostConfig, calls: Sequence[Call], given:
 
     rules = config.rules if given["stimulus"] is None else Rules(Rule(given["stimulus"]))
     values = {} if given["bundle"] is None else _bundle(given["bundle"], netlist)
-    return Session(netlist, host_of(netlist, rules, given["seed"], values), [call.program for call in calls], keep=keep)
+    host = host_of(netlist, rules, given["seed"], values, "rne" if given["rounding"] == "formats" else "truncate")
+    return Session(netlist, host, [call.program for call in calls], keep=keep)
 
 
 def _bundle(path: Path, netlist: Netlist) -> dict[str, NDArray]:

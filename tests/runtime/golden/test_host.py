@@ -25,6 +25,11 @@ def test_given_entries_come_first_in_the_format_of_the_queue():
     assert host(queue_of("b"), 0)[0, 0, 0] == 2
 
 
+def test_rounding_to_nearest():
+    host = Host(given={"a": flat(1 + 2.0**-8 + 2.0**-9)[None]}, rounding="rne")
+    assert host(queue_of("a", format="Float16_b"), 0)[0, 0, 0] == 1 + 2.0**-7
+
+
 def test_without_rules_values_keep_their_size():
     host = Host(constants={"w": True, "s": True, "e": False})
     weight = queue_of("w", type="ram")
