@@ -48,7 +48,7 @@ class Call:
     type=click.Choice(ROUNDINGS),
     default="golden",
     show_default=True,
-    help="Round to formats only what the host pushes, toward zero; or that and results of ops, to nearest.",
+    help="Round to formats what the host pushes alone, toward zero; or that and all results of ops, to nearest.",
 )
 @click.option("--output-dir", "folder", type=FILE, metavar="DIR", help="Write what went into and came out of QUEUE to QUEUE.npy.")
 @click.option("--threads", type=click.IntRange(1, 1024), default=1, show_default=True, metavar="N", help="Threads of matrix products.")
