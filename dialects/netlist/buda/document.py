@@ -1,7 +1,7 @@
 """YAML as the Buda format uses it: maps, lists and texts with their lines, out of a file that is not trusted.
 
 Scalars stay texts: what they mean depends on the field that holds them.  Tags and types of YAML play no part, an alias stands for the very
-node it names (its size counts again each time), and a key stands once in a map, but for those of MERGED;
+node it names (its size counts again each time), and a key stands once in a map of SECTIONS, but for those of MERGED;
 a second one is left out and noted in `twice`.
 """
 
@@ -20,6 +20,8 @@ MAX_BYTES = 64 << 20
 MAX_DEPTH = 32
 MAX_NODES = 4_000_000
 """Limits of a file: its size, how deep maps and lists nest, and how many there are of maps, lists and scalars, aliases expanded."""
+SECTIONS = ("devices", "queues", "graphs", "programs", "fused_ops")
+"""Top-level keys of the format; others belong to other programs."""
 NULLS = frozenset(("", "~", "null", "Null", "NULL", "None"))
 """Plain scalars that say that there is no value."""
 
@@ -202,7 +204,7 @@ class _Composer:
             elif key is None:
                 key, key_line = value if type(value) is str else self.name_of(value, line), line
             elif key in node.values:
-                self.enter_again(node, key, key_line, value)
+                self.enter_again(node, key, key_line, value, stack[0][1] if stack else None)
                 key = None
             else:
                 node.values[key] = value
@@ -210,9 +212,11 @@ class _Composer:
                 key = None
         raise Error("E0611", "the file ends inside a list or map", where=self.name)
 
-    def enter_again(self, table: Any, key: str, line: int, value: Node) -> None:
-        """A pair of a map that has the key already."""
+    def enter_again(self, table: Table, key: str, line: int, value: Node, section: str | None) -> None:
+        """A pair of a map that has the key already.  The same text again changes nothing, nor does what is in no section of netlists."""
         known = table.values[key]
+        if (isinstance(value, str) and value == known) or (section is not None and section not in SECTIONS):
+            return
         if key in MERGED and isinstance(known, Table) and isinstance(value, Table) and not known.values.keys() & value.values.keys():
             known.values.update(value.values)
             known.lines.update(value.lines)

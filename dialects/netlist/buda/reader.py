@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ttc.dialects.core.errors import Error
-from ttc.dialects.netlist.buda.document import Items, Node, Table, paused_collection, read_document
+from ttc.dialects.netlist.buda.document import SECTIONS, Items, Node, Table, paused_collection, read_document
 from ttc.dialects.netlist.buda.form import BudaGraph, BudaNetlist, BudaOp, BudaProgram, BudaQueue, FusedOp, SubOp
 from ttc.dialects.netlist.buda.reader_base import FieldReader
 from ttc.dialects.netlist.buda.reader_fields import FUSED, GRAPH, OP, QUEUE, SUB_OP, Fields
@@ -19,7 +19,6 @@ from ttc.dialects.netlist.buda.reader_programs import read_instructions
 from ttc.dialects.netlist.buda.reader_values import Convert, one_or_more, pad, plain, shown, text, tms, unpad
 from ttc.dialects.netlist.violations import Violation
 
-SECTIONS = ("devices", "queues", "graphs", "programs", "fused_ops")
 PER_INPUT = re.compile(r"input_([0-9]{1,3})_(tms|pad|unpad)")
 INPUT_FIELDS: dict[str, tuple[str, Convert]] = {"tms": ("input_tms", tms), "pad": ("pads", pad), "unpad": ("unpads", unpad)}
 

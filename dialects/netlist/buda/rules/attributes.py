@@ -77,11 +77,11 @@ TABLE: Mapping[str, tuple[tuple[str, ...], Test, str]] = {
     "l1_acc": (("matmul", "depthwise"), _truth, "is true or false"),
     "dim": (("reduce", "fused_op"), _one_of("r", "c", "z"), "is r, c or z"),
     "type": (("reduce", "fused_op"), _one_of("max"), "is max: no other reduction is there"),
-    "z": (("reduce", "matmul", "fused_op"), _whole(1), "is an integer of at least 1"),
-    "p": (("dropout", "fused_op"), _real(0, 1), "is a probability"),
-    "seed": (("dropout", "fused_op"), _whole(), "is an integer of at least 0"),
-    "slope": (("lrelu", "fused_op"), _real(), "is a number"),
-    "exp": (("power", "fused_op"), _whole(), "is an integer of at least 0"),
+    "z": (("reduce", "matmul"), _whole(1), "is an integer of at least 1"),
+    "p": (("dropout",), _real(0, 1), "is a probability"),
+    "seed": (("dropout",), _whole(), "is an integer of at least 0"),
+    "slope": (("lrelu",), _real(), "is a number"),
+    "exp": (("power",), _whole(), "is an integer of at least 0"),
     "fused_op_id": (("fused_op",), _whole(), "is the id of a fused op"),
     "granularity": (("splice",), _one_of("ublock", "t"), "is ublock or t"),
     "num_indices": (("embedding",), _whole(1), "is an integer of at least 1"),
@@ -160,6 +160,12 @@ def _check_splice_info(op: BudaOp, key: str, index: int, value: Plain, context: 
 def _check_together(op: BudaOp, context: Context) -> None:
     """Attributes that ask for each other, or rule each other out."""
     found = op.attributes
+    if op.type == "depthwise" and found.get("min_buffer_input") == 1:
+        context.op(op, "attributes", "E0628", "min_buffer_input of a depthwise product is 0, not 1")
+    strips = found.get("num_nz_strips")
+    if isinstance(strips, tuple) and op.grid_size is not None and len(strips) != op.grid_size[0] * op.grid_size[1]:
+        cores = op.grid_size[0] * op.grid_size[1]
+        context.op(op, "attributes", "E0628", f"num_nz_strips lists {len(strips)} numbers for {cores} cores")
     if op.type == "splice":
         for index in range(len(op.inputs)):
             if f"input{index}" not in found and f"input_{index}" not in found:

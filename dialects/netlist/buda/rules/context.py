@@ -24,7 +24,7 @@ class Arch:
 
     name: str
     grid: Pair
-    l1_usable_bytes: int
+    l1_bytes: int
     dram_channels: int
     dram_channel_bytes: int
     host_channels: int
@@ -47,7 +47,7 @@ def arch_named(name: str) -> Arch:
     return Arch(
         name,
         (own["grid"][0], own["grid"][1]),
-        own["l1_usable_bytes"],
+        own["l1_bytes"],
         own["dram_channels"],
         own["dram_channel_bytes"],
         own["host_channels"],

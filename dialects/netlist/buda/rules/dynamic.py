@@ -7,19 +7,15 @@ from ttc.dialects.netlist.buda.rules.context import Context
 
 
 def check_dynamic(context: Context) -> None:
-    """What is allocated is freed, in this order, and used between the two."""
-    programs = context.netlist.programs.values()
-    allocated = {name for program in programs for step in program.instructions if step.opcode == "allocate_queue" for name in step.args}
-    freed = {name for program in programs for step in program.instructions if step.opcode == "deallocate_queue" for name in step.args}
+    """No queue is allocated twice, or freed without being allocated; a program that allocates one uses it after that."""
     live: set[object] = set()
-    for program in programs:
+    for program in context.netlist.programs.values():
+        allocated = {name for step in program.instructions if step.opcode == "allocate_queue" for name in step.args}
         for step in program.instructions if f"program '{program.name}'" not in context.faulty else ():
             if step.opcode == "allocate_queue":
                 for name in step.args:
                     if name in live:
                         _report(program, step, f"queue '{name}' is allocated already", context)
-                    elif name not in freed:
-                        _report(program, step, f"queue '{name}' is allocated, but never freed", context)
                 live.update(step.args)
             elif step.opcode == "deallocate_queue":
                 for name in step.args:

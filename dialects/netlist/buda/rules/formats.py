@@ -9,6 +9,7 @@ from ttc.dialects.netlist.buda.rules.context import WIDE, Context
 INTEGERS = ("Int8", "Int32", "UInt8", "UInt16")
 SHORT = ("Float16", "Bfp8", "Bfp4", "Bfp2", "Lf8", "Fp8_e4m3")
 """Formats with exponents of five bits; the others have eight."""
+NOT_ON_GRAYSKULL = (*INTEGERS, "Fp8_e4m3")
 COARSE = ("Bfp2", "Bfp2_b", "Bfp4", "Bfp4_b")
 
 
@@ -28,7 +29,10 @@ def check_edges(context: Context) -> None:
 
 
 def check_formats(context: Context) -> None:
-    """Formats within one op, on one architecture."""
+    """Formats that the architecture lacks, and those within one op."""
+    for queue in context.netlist.queues.values() if context.only_grayskull else ():
+        if queue.df in NOT_ON_GRAYSKULL:
+            context.queue(queue, "df", "E0607", f"Grayskull has no format {queue.df}")
     for _, op in context.all_ops():
         _check_accumulator(op, context)
         _check_integers(op, context)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from ttc.dialects.netlist.buda.form import BudaOp, SubOp
+from ttc.dialects.netlist.buda.form import BudaOp, FusedOp, SubOp
 from ttc.dialects.netlist.buda.reader_fields import BINARY, QUANTIZERS, SFPU, UNARY
 from ttc.dialects.netlist.buda.rules.context import Context
 from ttc.dialects.netlist.buda.rules.fused_flow import PRODUCTS, Fusion, check_flow
@@ -58,6 +58,28 @@ def _users(context: Context) -> dict[str, list[BudaOp]]:
     return users
 
 
+def _check_integers(op: BudaOp, fused: FusedOp, context: Context) -> None:
+    """A fused op that accumulates in Int32 holds ops of two inputs and copies, and ends in integers unless it dequantizes."""
+    subs = [sub for schedule in fused.schedules for sub in schedule]
+    for sub in subs:
+        if sub.type is not None and sub.type not in (*BINARY, "nop", "datacopy"):
+            message = f"fused op '{fused.name}' accumulates in Int32, in which its sub-op '{sub.name}' cannot compute {sub.type}"
+            context.op(op, "acc_df", "E0626", message)
+    last = next((sub.type for sub in subs if sub.output == "output"), None)
+    legal = ("Float32",) if last == "dequantization" else ("Int8", "Int32")
+    if last is not None and op.out_df is not None and op.out_df not in legal:
+        context.op(op, "out_df", "E0626", f"its last sub-op is {last}: it makes {' or '.join(legal)}, not {op.out_df}")
+
+
+def _check_relu(op: BudaOp, fused: FusedOp, context: Context) -> None:
+    """Where both say what becomes of negative results, they agree."""
+    for sub in (sub for schedule in fused.schedules for sub in schedule if sub.output == "output"):
+        for key in ("relu_en", "relu_mode", "relu_threshold"):
+            if key in op.attributes and key in sub.attributes and op.attributes[key] != sub.attributes[key]:
+                message = f"{key} is {op.attributes[key]}, but {sub.attributes[key]} in sub-op '{sub.name}' of fused op '{fused.name}'"
+                context.op(op, "attributes", "E0640", message)
+
+
 def check_users(context: Context) -> None:
     """Ops that run a fused op name one, and give it as many inputs as it takes."""
     for name, ops in _users(context).items():
@@ -69,6 +91,10 @@ def check_users(context: Context) -> None:
                     context.op(op, "attributes", "E0601", f"there is no fused op '{name}'", hint)
             elif fused.inputs is not None and op.inputs and fused.inputs != len(op.inputs):
                 context.op(op, "inputs", "E0640", f"it has {len(op.inputs)} inputs, but fused op '{name}' takes {fused.inputs}")
+            if fused is not None and op.acc_df == "Int32":
+                _check_integers(op, fused, context)
+            if fused is not None:
+                _check_relu(op, fused, context)
 
 
 def _readable(fusion: Fusion) -> bool:

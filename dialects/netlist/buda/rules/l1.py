@@ -10,16 +10,15 @@ from ttc.dialects.netlist.buda.rules.sizes import tile_bytes
 def check_l1(context: Context) -> None:
     """Output and inputs of every op fit into L1.
 
-    Netlists ask for more than there is and the backend then gives up double buffering, so what counts is half of the output buffer (at
-    least an mblock) and one ublock of each input.
+    Netlists ask for more than there is, and the backend then gives up double buffering and what it keeps for itself.  So what counts is
+    half of the output buffer, at least an mblock, one ublock of each input, and all of L1.
     """
-    usable = context.arch.l1_usable_bytes
+    usable = context.arch.l1_bytes
     for _, op in context.all_ops():
         need = _need_bytes(op, context)
         if need is not None and need > usable:
-            message = (
-                f"its buffers take {need} bytes of a core, even without double buffering, but {usable} are there on {context.arch.name}"
-            )
+            size = f"{need} bytes of a core, even without double buffering"
+            message = f"its buffers take {size}, but L1 of {context.arch.name} has {usable}"
             context.op(op, "mblock", "E0604", message, "use more cores, smaller blocks or a larger t")
 
 

@@ -22,10 +22,9 @@ def check_ops(context: Context) -> None:
     for _, op in context.all_ops():
         if op.type == "matmul":
             _check_matmul(op, context)
-        elif op.type == "depthwise" and op.attributes.get("u_kt", 1) != 1:
-            context.op(op, "attributes", "E0635", f"u_kt of a depthwise product is 1, not {op.attributes['u_kt']}")
-        elif op.type in ("tilizer", "embedding", "reduce", "splice"):
+        elif op.type in ("tilizer", "embedding", "reduce", "splice", "depthwise"):
             _check_odd(op, context)
+        _check_flat(op, context)
         if op.gradient_op:
             _check_gradient(op, context)
         _check_pads(op, context)
@@ -160,10 +159,33 @@ def _check_gradient(op: BudaOp, context: Context) -> None:
         context.op(op, "gradient_op", "E0633", "no queue takes the gradients", "name it as the input of a ram")
 
 
+def _check_flat(op: BudaOp, context: Context) -> None:
+    """Rows that are not cut into tiles: what a tilizer and an embedding take, and nothing else."""
+    for index, name in enumerate(op.inputs):
+        queue = context.queues.get(name)
+        flat = queue is not None and queue.layout == "flat"
+        wanted = op.type in ("tilizer", "embedding") and index == 0
+        if queue is not None and flat and not wanted:
+            context.op(op, "inputs", "E0635", f"input {index}, '{name}', has layout flat, which {op.type} does not take")
+        elif queue is not None and wanted and not flat:
+            context.op(op, "inputs", "E0635", f"input {index}, '{name}', is tilized, but {op.type} takes layout flat", "layout: flat")
+
+
 def _check_odd(op: BudaOp, context: Context) -> None:
     found = op.attributes
+    for key, wanted in (("u_kt", found.get("u_kt") == 1), ("m_k", found.get("m_k") != 0)) if op.type == "depthwise" else ():
+        if key in found and not wanted:
+            context.op(
+                op, "attributes", "E0635", f"{key} of a depthwise product is {'1' if key == 'u_kt' else 'at least 1'}, not {found[key]}"
+            )
     if op.type == "tilizer" and op.input_tms.get(0):
         context.op(op, "input_0_tms", "E0635", "a tilizer has no tile manipulations")
+    if op.type == "tilizer" and op.ublock is not None and op.inputs:
+        source = context.source(op.inputs[0])
+        if source is not None and source.ublock is not None and op.ublock[0] > 1 and source.ublock != op.ublock:
+            context.op(
+                op, "ublock", "E0635", f"a tilizer with ublocks of {op.ublock[0]} rows has those of its input, {list(source.ublock)}"
+            )
     if op.type == "splice" and len(set(op.in_df)) > 1:
         context.op(op, "in_df", "E0631", f"inputs of a splice have one format, not {', '.join(op.in_df[:8])}")
     if op.type == "reduce" and found.get("dim") == "z":
@@ -181,3 +203,8 @@ def _check_odd(op: BudaOp, context: Context) -> None:
     if op.type == "embedding" and op.ublock is not None and op.mblock is not None:
         if op.ublock[0] != 1:
             context.op(op, "ublock", "E0635", f"an embedding makes ublocks of one row, not {op.ublock[0]}")
+        indices = found.get("num_indices")
+        if isinstance(indices, int) and indices > 0 and indices % 32 == 0 and indices // 32 != op.mblock[0]:
+            context.op(
+                op, "attributes", "E0635", f"{indices} indices make {indices // 32} rows of tiles a core, but the mblock has {op.mblock[0]}"
+            )

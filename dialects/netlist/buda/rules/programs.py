@@ -6,6 +6,7 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 
 from ttc.dialects.netlist.buda.form import BudaGraph, BudaInstruction, BudaProgram, BudaQueue, QueueSetting
+from ttc.dialects.netlist.buda.rules.constants import known_values
 from ttc.dialects.netlist.buda.rules.context import Context
 
 POINTERS = ("rd_ptr_local", "rd_ptr_global", "wr_ptr_global")
@@ -17,7 +18,8 @@ FLAGS = ("prologue", "epilogue", "zero", "read_only")
 class Scope:
     """A program under check.
 
-    variables: opcode that declared each; loops: lines of those open; moved: variables that instructions change.
+    variables: opcode that declared each; loops: lines of those open; moved: variables that instructions change; known: values of
+    variables that the text tells.
     """
 
     program: BudaProgram
@@ -25,6 +27,14 @@ class Scope:
     variables: dict[str, str] = field(default_factory=dict)
     loops: list[int] = field(default_factory=list)
     moved: set[str] = field(default_factory=set)
+    known: dict[str, int] = field(default_factory=dict)
+
+    def value(self, written: object) -> int | None:
+        """The number that an argument is, if the text tells."""
+        if isinstance(written, int):
+            return written
+        text = str(written)
+        return int(text) if text.lstrip("-").isdecimal() and len(text) < 20 else self.known.get(text)
 
     def report(self, line: int, code: str, message: str, hint: str | None = None, what: str = "") -> None:
         """Report on a line of the program."""
@@ -45,7 +55,7 @@ def check_programs(context: Context) -> None:
         if f"program '{program.name}'" in context.faulty:
             continue
         moved = {str(step.args[0]) for step in program.instructions if step.opcode == "varinst"}
-        scope = Scope(program, context, moved=moved)
+        scope = Scope(program, context, moved=moved, known=known_values(program))
         late = [str(name) for step in program.instructions[1:] if step.opcode == "param" for name in step.args]
         scope.variables.update(dict.fromkeys(late, "param"))
         for position, step in enumerate(program.instructions):
@@ -83,8 +93,10 @@ def _check_step(step: BudaInstruction, position: int, uses: dict[str, tuple[dict
         _check_arithmetic(step, scope)
     elif step.opcode == "loop":
         scope.use(step.args[0], step.line)
-        if isinstance(step.args[0], int) and step.args[0] < 1:
-            scope.report(step.line, "E0652", f"a loop runs at least once, not {step.args[0]} times")
+        times = scope.value(step.args[0])
+        if times is not None and times < 1:
+            name = "" if isinstance(step.args[0], int) else f"{step.args[0]} = "
+            scope.report(step.line, "E0652", f"a loop runs at least once, not {name}{times} times")
         scope.loops.append(step.line)
     elif step.opcode == "endloop":
         if not scope.loops:
@@ -163,8 +175,9 @@ def _check_unset(step: BudaInstruction, reads: dict[str, None], writes: dict[str
             scope.report(step.line, "E0653", f"execute of graph '{graph.name}': settings of queue '{name}' are missing, which it reads")
     for name in writes:
         queue = scope.context.queues[name]
-        if name not in given and queue.type == "ram":
-            message = f"execute of graph '{graph.name}': settings of ram '{name}' are missing, which it fills at wr_ptr_global"
+        producer = scope.context.ops.get(queue.input)
+        if name not in given and (queue.type == "ram" or (producer is not None and producer.gradient_op)):
+            message = f"execute of graph '{graph.name}': settings of {queue.type} '{name}' are missing, which it fills"
             scope.report(step.line, "E0653", message)
 
 
@@ -185,6 +198,11 @@ def _check_setting(setting: QueueSetting, queue: BudaQueue, graph: BudaGraph, sc
             report("", f"{key} is missing: a {queue.type} needs it")
     if queue.type and getattr(setting, forbidden) is not None:
         report(forbidden, f"a {queue.type} has no {forbidden}")
+    end = (queue.entries or 0) * (1 if queue.type == "ram" else 2)  # pointers of queues tell full from empty by an extra bit
+    for key in wanted if queue.type and end else ():
+        value = scope.value(getattr(setting, key))
+        if value is not None and not 0 <= value < end:
+            report(key, f"{key} is {value}: pointers into {queue.entries} entries of a {queue.type} are 0 to {end - 1}")
     if queue.type == "queue" and queue.input != "HOST" and setting.epilogue == "true":
         report("epilogue", "a queue that an op fills has no epilogue")
     if setting.zero == "true" and setting.prologue == "false":

@@ -9,7 +9,7 @@ from ttc.dialects.netlist.buda.rules.context import DEFAULT_TILE, Context, tile_
 NARROW = (32, 16)
 TOO_SMALL = {"Bfp2": 2, "Bfp2_b": 2, "Bfp4": 1, "Bfp4_b": 1}
 """Formats whose tiles of so many rows or less are no multiple of what the NoC moves."""
-INTEGERS = ("Int8", "Int32", "UInt8", "UInt16")
+INTEGERS = ("Int8", "Int32")
 WHOLE_TILES = ("splice", "depthwise", "embedding", "topk")
 """Types of ops that take no small tiles."""
 

@@ -59,14 +59,14 @@ def test_aliases_stand_for_the_node_they_name() -> None:
 
 
 def test_keys_written_twice_are_noted_and_left_out() -> None:
-    read = read_document(b"a: 1\nb: 2\na: 3\n")
-    assert plain(read.root) == {"a": "1", "b": "2"}
-    assert read.twice == (("a", 3, 1),)
+    read = read_document(b"a: 1\nb: 2\na: 3\ngraphs:\n  c: 4\n  c: 4\n  c: 5\ntest-config: {d: 1, d: 2}\n")
+    assert plain(read.root) == {"a": "1", "b": "2", "graphs": {"c": "4"}, "test-config": {"d": "1"}}
+    assert read.twice == (("a", 3, 1), ("c", 7, 5))
 
 
 def test_kernel_broadcasts_are_merged() -> None:
-    read = read_document(b"{kernel_broadcast: {input_0: 1}, kernel_broadcast: {input_1: 2}, kernel_broadcast: {input_1: 3}}")
-    assert plain(read.root) == {"kernel_broadcast": {"input_0": "1", "input_1": "2"}}
+    read = read_document(b"graphs: {kernel_broadcast: {input_0: 1}, kernel_broadcast: {input_1: 2}, kernel_broadcast: {input_1: 3}}")
+    assert plain(read.root) == {"graphs": {"kernel_broadcast": {"input_0": "1", "input_1": "2"}}}
     assert len(read.twice) == 1
 
 

@@ -15,7 +15,6 @@ GET, PUT = "      - allocate_queue: [later]\n", "      - deallocate_queue: [late
         ((GET, "      - allocate_queue: [later, lager]\n"), "E0601", "there is no queue 'lager'"),
         ((GET, GET + GET), "E0656", "queue 'later' is allocated already"),
         ((PUT, PUT + PUT), "E0656", "queue 'later' is freed, but not allocated before"),
-        ((PUT, ""), "E0656", "queue 'later' is allocated, but never freed"),
         (
             ((GET, ""), ("      - execute: {graph_name: g3", GET + PUT + "      - execute: {graph_name: g3")),
             "E0656",

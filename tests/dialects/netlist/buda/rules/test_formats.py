@@ -143,6 +143,20 @@ def test_a_netlist_for_several_architectures_may_use_what_grayskull_lacks(broken
     assert broken("grayskull", wide, ("arch: grayskull", "arch: [grayskull, blackhole]"), ("grid_loc: [9, 11]", "grid_loc: [9, 3]")) == []
 
 
+def test_formats_that_grayskull_lacks(only: Callable[..., None]) -> None:
+    both, other = "inputs: [x, w], in_df: [Float16_b, Float16_b]", "inputs: [x, w], in_df: [Float16_b, Fp8_e4m3]"
+    starts = (
+        "product: {type: matmul, grid_loc: [9, 11]",
+        "sum: {type: multiply, grid_loc: [0, 0]",
+        "fused: {type: fused_op, grid_loc: [0, 2]",
+    )
+    changes = [(f"{start}, grid_size: [1, 1], {both}", f"{start}, grid_size: [1, 1], {other}") for start in starts]
+    place = ", target_device: 0, loc: dram, dram: [[7,"
+    only(
+        "grayskull", (*changes, (f"df: Float16_b{place}", f"df: Fp8_e4m3{place}")), "E0607", "queue 'w'", "Grayskull has no format Fp8_e4m3"
+    )
+
+
 def test_untilized_formats(only: Callable[..., None]) -> None:
     changes = (
         (

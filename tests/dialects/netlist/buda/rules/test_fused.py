@@ -124,3 +124,20 @@ def test_products_inside(broken: Callable[..., list[Violation]]) -> None:
 def test_broadcast_along_z(broken: Callable[..., list[Violation]]) -> None:
     found = broken("fused", (SUB, "input_1_tms: [broadcast: {z: 4}]"))
     assert any(v.code == "E0643" and "no broadcast along z" in v.message for v in found)
+
+
+def test_what_becomes_of_negative_results(only: Callable[..., None]) -> None:
+    changes = (
+        ("attributes: {fused_op_id: 0}", "attributes: {fused_op_id: 0, relu_en: true}"),
+        ("- twice: {type: add,", "- twice: {type: add, attributes: {relu_en: false},"),
+    )
+    only("fused", changes, "E0640", "op 'norm'", "relu_en is True, but False in sub-op 'twice'")
+
+
+def test_integers_inside(broken: Callable[..., list[Violation]]) -> None:
+    found = broken("fused", ("      acc_df: Float16_b\n", "      acc_df: Int32\n"))
+    assert [(v.code, v.message) for v in found] == [
+        ("E0626", "fused op '0' accumulates in Int32, in which its sub-op 'mean' cannot compute matmul"),
+        ("E0626", "fused op '0' accumulates in Int32, in which its sub-op 'root' cannot compute sqrt"),
+        ("E0626", "its last sub-op is add: it makes Int8 or Int32, not Float16_b"),
+    ]

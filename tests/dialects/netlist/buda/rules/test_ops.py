@@ -121,6 +121,45 @@ def test_one_broken_rule(only: Callable[..., None], name: str, changes: tuple[st
     only(name, changes, code, place, part)
 
 
+def test_layouts_without_tiles(broken: Callable[..., list[Violation]]) -> None:
+    tiled = broken(
+        "ops",
+        (
+            "layout: flat, df: Float16_b, target_device: 0, loc: dram, dram: [[0, 0x27",
+            "df: Float16_b, target_device: 0, loc: dram, dram: [[0, 0x27",
+        ),
+    )
+    assert [(v.code, v.message) for v in tiled] == [("E0635", "input 0, 'table', is tilized, but embedding takes layout flat")]
+    flat = broken(
+        "ops",
+        (
+            "df: Float16_b, target_device: 0, loc: dram, dram: [[0, 0x25",
+            "layout: flat, df: Float16_b, target_device: 0, loc: dram, dram: [[0, 0x25",
+        ),
+    )
+    assert {(v.code, v.message) for v in flat} == {
+        ("E0635", "input 0, 'deep', has layout flat, which splice does not take"),
+        ("E0635", "input 0, 'deep', has layout flat, which reduce does not take"),
+    }
+
+
+def test_odd_ops(only: Callable[..., None]) -> None:
+    only("ops", ("attributes: {num_indices: 32}", "attributes: {num_indices: 64}"), "E0635", "op 'embedding'", "64 indices make 2 rows")
+    tilizer = "ublock: [1, 2], ublock_order: r, buf_size_mb: 2}\n    by_ublock"
+    changes = (
+        (tilizer, tilizer.replace("[1, 2]", "[2, 1]")),
+        (
+            "{input: tilizer, type: queue, entries: 1, grid_size: [1, 1], t: 1, mblock: [1, 1], ublock: [1, 2]",
+            "{input: tilizer, type: queue, entries: 1, grid_size: [1, 1], t: 1, mblock: [1, 1], ublock: [2, 1]",
+        ),
+        (
+            "plainly: {input: HOST, type: queue, entries: 1, grid_size: [1, 1], t: 1, mblock: [1, 1], ublock: [1, 2]",
+            "plainly: {input: HOST, type: queue, entries: 1, grid_size: [1, 1], t: 1, mblock: [2, 1], ublock: [1, 1]",
+        ),
+    )
+    only("ops", changes, "E0635", "op 'tilizer'", "a tilizer with ublocks of 2 rows has those of its input, [1, 1]")
+
+
 def test_more_room_in_the_first_wormhole(broken: Callable[..., list[Violation]]) -> None:
     changes = (
         ("      mblock: [2, 1]\n      ublock: [1, 4]\n", "      mblock: [1, 1]\n      ublock: [2, 4]\n"),

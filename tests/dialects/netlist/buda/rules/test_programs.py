@@ -47,6 +47,15 @@ BIG = "big: {prologue: false, epilogue: false, zero: false, rd_ptr_global: $zero
         ("base", ("      - endloop", ""), "E0652", "program 'run'", "not ended"),
         ("base", ("      - endloop", "      - endloop\n      - endloop"), "E0652", "program 'run'", "without a loop"),
         ("base", ("- loop: $p_loops", "- loop: 0"), "E0652", "program 'run'", "not 0 times"),
+        ("fused", ("$c_loops: 2", "$c_loops: 0"), "E0652", "program 'run'", "not $c_loops = 0 times"),
+        (
+            "base",
+            (CACHE, CACHE.replace("wr_ptr_global: $c_zero", "wr_ptr_global: $c_count")),
+            "E0653",
+            "program 'run': settings of queue 'cache'",
+            "wr_ptr_global is 2: pointers into 1 entries of a ram are 0 to 0",
+        ),
+        ("base", (X, X.replace("$gptr", "8")), "E0653", "program 'run': settings of queue 'x'", "0 to 7"),
         ("base", ("graph_name: second", "graph_name: secnod"), "E0601", "program 'run'", "no graph 'secnod'"),
         ("base", (MID, MID.replace("mid:", "mdi:")), "E0601", "program 'run'", "settings of 'mdi'"),
         (
