@@ -178,6 +178,8 @@ def _check_odd(op: BudaOp, context: Context) -> None:
             context.op(
                 op, "attributes", "E0635", f"{key} of a depthwise product is {'1' if key == 'u_kt' else 'at least 1'}, not {found[key]}"
             )
+    if op.type == "depthwise" and op.inputs and len(op.inputs) != 2 + (found.get("bias") is True):
+        context.op(op, "inputs", "E0635", f"{len(op.inputs)} inputs, but bias is {'true' if found.get('bias') is True else 'not true'}")
     if op.type == "tilizer" and op.input_tms.get(0):
         context.op(op, "input_0_tms", "E0635", "a tilizer has no tile manipulations")
     if op.type == "tilizer" and op.ublock is not None and op.inputs:

@@ -19,7 +19,7 @@ class Scope:
     """A program under check.
 
     variables: opcode that declared each; loops: lines of those open; moved: variables that instructions change; known: values of
-    variables that the text tells.
+    variables that the text tells; again: whether runs read the entries of a queue several times.
     """
 
     program: BudaProgram
@@ -28,6 +28,7 @@ class Scope:
     loops: list[int] = field(default_factory=list)
     moved: set[str] = field(default_factory=set)
     known: dict[str, int] = field(default_factory=dict)
+    again: bool = False
 
     def value(self, written: object) -> int | None:
         """The number that an argument is, if the text tells."""
@@ -58,6 +59,7 @@ def check_programs(context: Context) -> None:
         scope = Scope(program, context, moved=moved, known=known_values(program))
         late = [str(name) for step in program.instructions[1:] if step.opcode == "param" for name in step.args]
         scope.variables.update(dict.fromkeys(late, "param"))
+        scope.again = _reads_again(program, scope)
         for position, step in enumerate(program.instructions):
             _check_step(step, position, uses, scope)
         for line in scope.loops:
@@ -232,30 +234,41 @@ def _check_setting(setting: QueueSetting, queue: BudaQueue, graph: BudaGraph, sc
 def _check_entries(step: BudaInstruction, reads: dict[str, None], writes: dict[str, None], graph: BudaGraph, scope: Scope) -> None:
     """A queue that is read or filled as a stream has entries for the inputs of a run.
 
-    Not so where it is read in the prologue, or where its pointers stay: the same entries are read again.  A queue that the graph both
-    fills and reads is a relay of any length.
+    Not so where it is read in the prologue.  Where its pointers stay, the same entries are read again, several times in a run of a
+    benchmark, and then results may be dropped as well.  A queue that the graph both fills and reads is a relay of any length.
     """
-    count = graph.input_count
-    if count is None:
-        return
-    streaming = False
     for setting in step.settings:
         queue = scope.context.queues.get(setting.queue)
-        moves = {setting.rd_ptr_local, setting.rd_ptr_global} & scope.moved
-        if queue is None or queue.name not in reads or queue.type != "queue" or not moves:
-            continue
-        streaming = True
-        if setting.prologue == "true" or setting.rd_ptr_autoinc == "0" or queue.name in writes:
-            continue
-        _check_room(queue, count, graph, scope.context)
-    for name in writes if streaming else ():
+        if queue is not None and queue.name in reads and queue.name not in writes and not _again(setting, queue, graph, scope):
+            if queue.type == "queue" and setting.prologue != "true" and setting.rd_ptr_autoinc != "0":
+                _check_room(queue, graph, scope.context)
+    for name in writes if not scope.again else ():
         queue = scope.context.queues[name]
         if queue.type == "queue" and name not in reads:
-            _check_room(queue, count, graph, scope.context)
+            _check_room(queue, graph, scope.context)
 
 
-def _check_room(queue: BudaQueue, count: int, graph: BudaGraph, context: Context) -> None:
-    if not queue.entries or queue.entries % count == 0:
+def _again(setting: QueueSetting, queue: BudaQueue, graph: BudaGraph, scope: Scope) -> bool:
+    """Whether a run reads the entries of a queue several times."""
+    stays = not {setting.rd_ptr_local, setting.rd_ptr_global} & scope.moved and setting.prologue != "true"
+    count, entries = graph.input_count or 0, queue.entries or 0
+    return queue.type == "queue" and stays and 0 < entries < count and count % entries == 0 and setting.rd_ptr_autoinc != "0"
+
+
+def _reads_again(program: BudaProgram, scope: Scope) -> bool:
+    """Whether any execute of a program does."""
+    for step in program.instructions:
+        graph = scope.context.netlist.graphs.get(str(step.args[0])) if step.opcode == "execute" else None
+        for setting in step.settings if graph is not None else ():
+            queue = scope.context.queues.get(setting.queue)
+            if queue is not None and graph is not None and _again(setting, queue, graph, scope):
+                return True
+    return False
+
+
+def _check_room(queue: BudaQueue, graph: BudaGraph, context: Context) -> None:
+    count = graph.input_count
+    if not count or not queue.entries or queue.entries % count == 0:
         return
     hint = f"entries: {-(-queue.entries // count) * count}"
     message = f"{queue.entries} entries do not hold the {count} inputs of a run of graph '{graph.name}' a whole number of times"
