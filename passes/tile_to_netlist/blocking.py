@@ -10,7 +10,7 @@ from ttc.dialects.core.errors import Error
 from ttc.dialects.core.targets import Target
 from ttc.dialects.netlist.model import Blocking, Buffer
 from ttc.dialects.netlist.sizes import WIDE_ACCUMULATE
-from ttc.passes.tile_to_netlist.buffers import MAX_INNER, REREADING, WHOLE_ROWS, WITH_WEIGHTS, Need, fill, tile_dims
+from ttc.passes.tile_to_netlist.buffers import MAX_INNER, REREADING, WHOLE_ROWS, WITH_INNER, WITH_WEIGHTS, Need, fill, tile_dims
 from ttc.passes.tile_to_netlist.costing import Costs, Template
 from ttc.passes.tile_to_netlist.layouts import Layout, chosen_layouts, divisors, largest_divisor
 from ttc.passes.tile_to_netlist.limits import Limits
@@ -19,7 +19,7 @@ from ttc.runtime.perf.base import OpView, Share
 
 DEEP_SHARE = 0.6
 """Part of L1 that deep K blocks may take: the rest is for what waits where paths join."""
-DEEP, SHALLOW = (512, 256, 128, 32, 16), (4, 2, 1)
+DEEP, SHALLOW = (512, 128, 32, 16), (4, 2, 1)
 """Tiles of K that a product takes at a time where L1 has room for more than usual, and where it has not."""
 
 
@@ -207,8 +207,8 @@ class Fitter:
         for family in _families(self.subject, share[1], share[2]):
             if found and (family[0].reread or not self.subject.limits.thorough or found[-1].blocking.t == share[0]):
                 break
-            for way in family:
-                made = self.candidate(layout, way)
+            for inner, way in self.tries(family):
+                made = self.candidate(layout, way, inner)
                 if isinstance(made, Candidate):
                     found.append(made)
                     break
@@ -220,13 +220,21 @@ class Fitter:
             raise Error("E0901", f"{self.subject.view.op}: no step to try")
         return least
 
-    def candidate(self, layout: Layout, way: Way) -> Candidate | TooLarge:
-        """The candidate of a way, with as much of K at a time as L1 holds; its need if not even the least of K fits."""
+    def tries(self, family: Sequence[Way]) -> Iterator[tuple[int, Way]]:
+        """Ways with the tiles of K at a time: all ways with as many as usual, and if none fits, products with fewer and fewer."""
+        asked = self.subject.limits.inner
+        yield from ((asked or MAX_INNER, way) for way in family)
+        if asked is None and self.subject.view.op in WITH_INNER:
+            yield from ((inner, way) for inner in SHALLOW for way in family)
+
+    def candidate(self, layout: Layout, way: Way, inner: int) -> Candidate | TooLarge:
+        """The candidate of a way with that much of K at a time, or with more where L1 has room; its need if it does not fit."""
         rows, cols, share = layout.rows, layout.cols, layout.share
-        need = self.need(share, way)
-        size = sum(b.size_bytes for b in need.buffers)
-        if size > self.target.l1_usable_bytes:
-            return TooLarge(rows, cols, size, (way.rows, way.cols))
+        need = self.buffers(share, way, inner)
+        if not self.fits(need):
+            return TooLarge(rows, cols, sum(b.size_bytes for b in need.buffers), (way.rows, way.cols))
+        if inner == MAX_INNER and self.subject.limits.inner is None:
+            need = self.deeper(share, way, need)
         ublock = ublock_of(way.rows, way.cols, dst_tiles(self.subject.accumulate, self.target))
         steps = -(-share[1] // way.rows) * -(-share[2] // way.cols)
         blocking = Blocking(share[0] * steps, (way.rows // ublock[0], way.cols // ublock[1]), ublock, spread=layout.spread)
@@ -250,20 +258,6 @@ class Fitter:
         ):
             depth = 0 if deepest is None else deepest[0]
             raise refused_inner(self.subject.view, self.subject.limits, depth)
-
-    def need(self, share: Triple, way: Way) -> Need:
-        """The buffers of a way, products with the deepest of a few K blocks that fits, or else the shallowest."""
-        asked = self.subject.limits.inner
-        found = self.buffers(share, way, asked or MAX_INNER)
-        if found.inner is None or asked is not None:
-            return found
-        if self.fits(found):
-            return self.deeper(share, way, found)
-        usual = found.inner[1]
-        for inner in SHALLOW:
-            if inner < usual and not self.fits(found):
-                found = self.buffers(share, way, inner)
-        return found
 
     def deeper(self, share: Triple, way: Way, usual: Need) -> Need:
         """The same with deeper K blocks, if L1 has room for them."""

@@ -92,6 +92,9 @@ WHOLE_ROWS = frozenset({"softmax", "log_softmax", "layer_norm", "rms_norm"})
 WITH_WEIGHTS = frozenset({"matmul", "conv2d", "conv_transpose2d"})
 """Products: ops whose second operand can be held in L1, and whose first can be kept there while its columns pass."""
 
+WITH_INNER = WITH_WEIGHTS | {"sparse_matmul"}
+"""Ops with an inner dimension of which a few tiles are taken at a time."""
+
 REREADING = frozenset({"conv2d", "conv_transpose2d", "max_pool2d", "avg_pool2d", "depthwise"}) | WHOLE_ROWS
 """Ops that can read an operand several times: once a tap of their window, or once for each statistic of a row and for the result."""
 
