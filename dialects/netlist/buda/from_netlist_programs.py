@@ -98,10 +98,17 @@ def _hosted(graph: Graph) -> bool:
 
 @dataclass
 class _Maker:
-    """Makes one program.  pointers: (microbatches, entries) of queues that move alike -> number of their pair of pointers."""
+    """Makes one program.
+
+    pointers: (microbatches, entries, loop) of queues that move alike -> number of their pair of pointers; loop: number of the innermost
+        loop around the graphs that read them, None: there is none.
+    loops: numbers of the loops that are open.
+    """
 
     netlist: Netlist
-    pointers: dict[tuple[int, int], int] = field(default_factory=dict)
+    pointers: dict[tuple[int, int, int | None], int] = field(default_factory=dict)
+    loops: list[int] = field(default_factory=list)
+    opened: int = 0
 
     def __post_init__(self) -> None:
         self.lives = [(q.name, q.lifetime) for q in self.netlist.queues.values() if q.lifetime is not None and dynamic(q)]
@@ -121,12 +128,22 @@ class _Maker:
         if pairs:
             head.append(BudaInstruction("staticvar", tuple([(name, 0) for pair in pairs for name in pair])))
         head += [BudaInstruction("var", ((ZERO, 0),)), BudaInstruction("loop", (COUNT,))]
-        for (count, entries), pair in zip(self.pointers, pairs, strict=True):
-            body += [BudaInstruction("varinst", (name, "incwrap", count, 2 * entries)) for name in pair]
-        return BudaProgram(name, (*head, *body, BudaInstruction("endloop")))
+        return BudaProgram(name, (*head, *body, *self.moves(None), BudaInstruction("endloop")))
+
+    def moves(self, loop: int | None) -> Iterator[BudaInstruction]:
+        """At the end of a loop's body, or of the program: the pointers of what its graphs have read go on."""
+        for (count, entries, home), number in self.pointers.items():
+            if home == loop:
+                for name in (f"$lptr_q{number}", f"$gptr_q{number}"):
+                    yield BudaInstruction("varinst", (name, "incwrap", count, 2 * entries))
 
     def steps(self, epoch: int, step: Instruction) -> Iterator[BudaInstruction]:
         """What one instruction becomes."""
+        if step.opcode == "loop":
+            self.loops.append(self.opened)
+            self.opened += 1
+        elif step.opcode == "endloop":
+            yield from self.moves(self.loops.pop())
         if step.opcode != "execute":
             yield _step(step)
             return
@@ -146,7 +163,8 @@ class _Maker:
             elif dynamic(queue):
                 yield QueueSetting(name, rd_ptr_local=ZERO, rd_ptr_global=ZERO)
             else:
-                number = self.pointers.setdefault((graph.input_count, queue.entries), len(self.pointers))
+                loop = self.loops[-1] if self.loops else None
+                number = self.pointers.setdefault((graph.input_count, queue.entries, loop), len(self.pointers))
                 yield QueueSetting(name, rd_ptr_local=f"$lptr_q{number}", rd_ptr_global=f"$gptr_q{number}")
 
 

@@ -241,6 +241,26 @@ def test_programs_of_a_compiled_netlist() -> None:
     )
 
 
+def test_pointers_move_in_the_loop_that_reads() -> None:
+    """Rounds of a loop read one part of a queue after another."""
+    netlist = compiled()
+    steps = (Instruction("loop", (2,)), Instruction("execute", ("a",)), Instruction("execute", ("b",)), Instruction("endloop"))
+    (program,) = from_netlist(replace(netlist, programs={"forward": Program("forward", (), (), steps)})).programs.values()
+    shown = [(step.opcode, step.args[0]) if step.args else step.opcode for step in program.instructions]
+    assert shown[3:] == [
+        ("loop", "$p_loop_count"),
+        ("loop", 2),
+        ("allocate_queue", "e"),
+        ("execute", "a"),
+        ("execute", "b"),
+        ("deallocate_queue", "e"),
+        ("varinst", "$lptr_q0"),
+        ("varinst", "$gptr_q0"),
+        "endloop",
+        "endloop",
+    ]
+
+
 def test_a_loop_around_the_host_has_no_program() -> None:
     netlist = compiled()
     steps = (Instruction("loop", (2,)), *netlist.programs["forward"].instructions, Instruction("endloop"))
