@@ -178,7 +178,11 @@ class _Composer:
             kind = type(event)
             line = event.start_mark.line + 1
             if kind is ScalarEvent:
-                value: Node = self.scalar(event)
+                value: Node = event.value
+                if value in NULLS or not event.implicit[0] or event.anchor is not None or self.nodes >= MAX_NODES:
+                    value = self.scalar(event)
+                else:  # nearly all of them
+                    self.nodes += 1
             elif kind is MappingStartEvent or kind is SequenceStartEvent:
                 stack.append((node, key, key_line, anchor, before))
                 if len(stack) >= MAX_DEPTH:

@@ -121,7 +121,7 @@ def test_it_loads_only_what_it_needs() -> None:
     code = (
         "import sys\nfrom ttc.cli import main\n"
         f"assert main(['netlist', 'check', {str(BASE)!r}]) == 0\n"
-        "print([name for name in ('xdsl', 'onnx', 'torch', 'rich') if name in sys.modules])"
+        "print([name for name in ('xdsl', 'onnx', 'torch', 'numpy', 'rich') if name in sys.modules])"
     )
     child = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True, cwd=ROOT)
     assert child.stdout.splitlines()[-1] == "[]"

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cache
+from importlib import resources
 
-from ttc.dialects.core.targets import complete
+from ttc.dialects.core.plain import Plain
+from ttc.dialects.netlist.buda.document import read_document
 from ttc.dialects.netlist.buda.form import BudaGraph, BudaNetlist, BudaOp, BudaQueue, Lines, Pair
+from ttc.dialects.netlist.buda.reader_values import mapping, plain
 from ttc.dialects.netlist.violations import Findings, Violation
 
 ARCHS = ("grayskull", "wormhole", "wormhole_b0", "blackhole")
@@ -20,7 +23,7 @@ WIDE = ("Float32", "Int32")
 @dataclass(frozen=True)
 class Arch:
     """One architecture.  grid: rows and columns of worker cores of a whole chip; sizes in bytes; dst_tiles: tiles of 16 bits in half the
-    destination register; ports: NoC nodes of a DRAM channel."""
+    destination register; dram_ports: NoC nodes of a DRAM channel."""
 
     name: str
     grid: Pair
@@ -31,7 +34,7 @@ class Arch:
     host_channel_bytes: int
     alignment_bytes: int
     dst_tiles: int
-    ports: int
+    dram_ports: int
 
     @property
     def grayskull(self) -> bool:
@@ -41,21 +44,22 @@ class Arch:
 
 @cache
 def arch_named(name: str) -> Arch:
-    """The architecture of that name.  Wormhole's first stepping differs from the second in what rules let its destination register hold."""
+    """The architecture of that name.  Wormhole's first stepping differs from the second in what rules let its destination register hold.
+
+    Read without the module of targets, which loads packages that take longer than the check of a netlist.
+    """
     first = name == "wormhole"
-    own = complete({"arch": "wormhole_b0" if first else name}, f"architecture {name}")
-    return Arch(
-        name,
-        (own["grid"][0], own["grid"][1]),
-        own["l1_bytes"],
-        own["dram_channels"],
-        own["dram_channel_bytes"],
-        own["host_channels"],
-        own["host_channel_bytes"],
-        own["alignment_bytes"],
-        own["dst_tiles"] * (4 if first else 1),
-        own["dram_ports"],
-    )
+    file = f"{'wormhole_b0' if first else name}.yaml"
+    text = (resources.files("ttc.dialects.core") / "data" / "archs" / file).read_bytes()
+    own = {key: plain(value) for key, value in mapping(read_document(text, file).root).items()}
+    rows, columns = integers(own["grid"])
+    sizes = {field.name: integers(own[field.name])[0] for field in fields(Arch) if field.name not in ("name", "grid")}
+    return Arch(name, (rows, columns), **sizes | {"dst_tiles": sizes["dst_tiles"] * (4 if first else 1)})
+
+
+def integers(value: Plain) -> tuple[int, ...]:
+    """A value of a description as a tuple of integers."""
+    return tuple(x for x in (value if isinstance(value, tuple) else (value,)) if isinstance(x, int))
 
 
 @dataclass

@@ -2,8 +2,24 @@
 
 from __future__ import annotations
 
+import pytest
+
+from ttc.dialects.core.formats import format_named
 from ttc.dialects.netlist.buda.form import BudaQueue
-from ttc.dialects.netlist.buda.rules.sizes import buffer_bytes, data_bytes, tile_bytes
+from ttc.dialects.netlist.buda.reader_fields import FORMATS, TILES
+from ttc.dialects.netlist.buda.rules.sizes import BITS, buffer_bytes, data_bytes, tile_bytes
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_tiles_have_the_size_that_packing_gives(format: str) -> None:
+    for height, width in TILES:
+        assert data_bytes(format, (height, width)) == format_named(format).data_bytes(height, width)
+        for alignment in (32, 64):
+            assert tile_bytes(format, (height, width), alignment) == format_named(format).tile_bytes(height, width, alignment)
+
+
+def test_all_formats_have_a_size() -> None:
+    assert set(BITS) == set(FORMATS)
 
 
 def test_published_sizes() -> None:
