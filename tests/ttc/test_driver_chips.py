@@ -14,9 +14,12 @@ import ttc
 from ttc.cli import main
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.numerics import DRAM_PLACEMENTS
+from ttc.dialects.netlist.buda.rules.check import check_form
 from ttc.dialects.netlist.model import Grid, Netlist
 from ttc.dialects.netlist.occupancy import occupancy
 from ttc.driver import compile_path
+from ttc.exporters.buda.export import export
+from ttc.exporters.buda.replay import replay
 from ttc.options import CompileOptions, resolve
 from ttc.passes.base import Remark, Watcher
 from ttc.runtime.perf.run import run_cost
@@ -124,6 +127,19 @@ def test_two_chips_are_faster(layers: Path) -> None:
     one, two = (run_cost(ttc.compile(layers, batch=32768, target="n300", format="Bfp8_b", chips=n).netlist) for n in (1, 2))
     assert (one.chips, two.chips) == (1, 2)
     assert two.device_cycles < 0.7 * one.device_cycles
+
+
+def test_exports_give_the_same_numbers(layers: Path) -> None:
+    """As a Buda netlist: graphs on two devices, pointers that move in the loop of the rounds."""
+    onnx.save(network(4, 128), layers)
+    program = ttc.compile(layers, batch=8192, target="n300", chips=2, kernels="buda", format="Float16_b")
+    exported = export(program.netlist)
+    assert check_form(exported.form, "wormhole_b0") == []
+    assert {graph.target_devices for graph in exported.form.graphs.values()} == {(0,), (1,)}
+    assert [step.opcode for step in program.netlist.programs["forward"].instructions][0] == "loop"
+    x = np.random.default_rng(2).normal(size=(8192, 128)).astype(np.float32)
+    for found in replay(exported, program, {"x": x}):
+        assert found.comparison.relative_l2 <= 5e-3, found.queue
 
 
 def test_resuming_needs_no_cluster_file(layers: Path, tmp_path: Path) -> None:
