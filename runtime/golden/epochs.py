@@ -23,6 +23,8 @@ class Epoch:
         last_use: op -> the position in `ops` of the last that reads it.
         writes: op -> the queues that its result goes to.
         microbatches: that each graph takes.
+        work: multiplications, or elements, of one microbatch.
+        elements: what its largest op has in memory at a time.
     """
 
     graphs: Mapping[str, Graph]
@@ -30,10 +32,8 @@ class Epoch:
     last_use: Mapping[str, int]
     writes: Mapping[str, tuple[str, ...]]
     microbatches: int
-
-    def work(self) -> int:
-        """Multiplications, or elements, of one microbatch."""
-        return sum(work_of(op) for _, op in self.ops)
+    work: int
+    elements: int
 
 
 def epochs_of(netlist: Netlist) -> dict[str, Epoch]:
@@ -78,7 +78,15 @@ def epoch_of(graphs: list[Graph], netlist: Netlist) -> Epoch:
             writes[op] = (*writes.get(op, ()), queue)
     order = _ordered(ops, owners, writes, netlist)
     last_use = {name: index for index, op in enumerate(order) for name in op.inputs if name in owners}
-    return Epoch({g.name: g for g in graphs}, tuple((owners[op.name], op) for op in order), last_use, writes, counts.pop())
+    return Epoch(
+        {graph.name: graph for graph in graphs},
+        tuple((owners[op.name], op) for op in order),
+        last_use,
+        writes,
+        counts.pop(),
+        sum(work_of(op) for op in ops),
+        max((elements_of(op) for op in ops), default=0),
+    )
 
 
 def _ordered(ops: list[Op], owners: Mapping[str, str], writes: Mapping[str, tuple[str, ...]], netlist: Netlist) -> list[Op]:

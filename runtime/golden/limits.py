@@ -11,7 +11,11 @@ FEWER = "lower the loop counts: --param"
 
 @dataclass(frozen=True)
 class Limits:
-    """steps: instructions; microbatches: of all graphs; size_bytes: of entries alive at a time; work: multiplications and elements."""
+    """What a run may use.
+
+    steps: instructions; microbatches: of all graphs, and entries that the host pushes; size_bytes: of entries alive at a time;
+    work: multiplications and elements.
+    """
 
     steps: int = 1_000_000
     microbatches: int = 1_000_000
@@ -28,6 +32,7 @@ class Meter:
         self.microbatches = 0
         self.size_bytes = 0
         self.work = 0
+        self.pushed = 0
 
     def step(self) -> None:
         """One instruction.  Raises E0805."""
@@ -51,6 +56,12 @@ class Meter:
             raise Error(
                 "E0805", f"the programs need more than {self.limits.work:.0e} multiplications", hint="lower the loop counts: --param"
             )
+
+    def entries(self, count: int) -> None:
+        """Entries that the host is about to push.  Raises E0805."""
+        self.pushed += max(count, 0)
+        if self.pushed > self.limits.microbatches:
+            raise Error("E0805", f"the programs read more than {self.limits.microbatches} entries", hint=FEWER)
 
     def fits(self, elements: int, where: str) -> None:
         """A tensor, or several, that must be in memory besides.  Raises E0805."""

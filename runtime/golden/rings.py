@@ -29,6 +29,8 @@ class Ring:
     def __init__(
         self, queue: Queue, meter: Meter, source: Callable[[int], NDArray] | None = None, drain: Callable[[NDArray], None] | None = None
     ) -> None:
+        if queue.entries < 1:
+            raise Error("E0602", f"queue '{queue.name}' has {queue.entries} entries: at least 1")
         self.queue = queue
         self._meter = meter
         self._source = source
@@ -50,7 +52,7 @@ class Ring:
         """Write the next entry.  Raises E0804 if the ring is full, E0602 for a wrong shape."""
         check_entry(self.queue, entry)
         if self._drain is not None:
-            self.write_pointer = self.read_pointer = self._moved(self.write_pointer, 1)
+            self.write_pointer = self.read_pointer = self.moved(self.write_pointer, 1)
             self._drain(entry)
             return
         slot = self._next_slot()
@@ -82,7 +84,7 @@ class Ring:
         """
         pointer = self._wrapped(pointer)
         if self._fresh and pointer % self.queue.entries == self.read_pointer % self.queue.entries:
-            self.write_pointer = self._moved(self.write_pointer, pointer - self.read_pointer)
+            self.write_pointer = self.moved(self.write_pointer, pointer - self.read_pointer)
             self.read_pointer = pointer
         self._fresh = False
         self.move_to(pointer)
@@ -107,9 +109,12 @@ class Ring:
         """Give up the oldest entries.  Raises E0804 if there are fewer."""
         if count > self.occupied:
             raise Error("E0804", f"{count} entries are popped from queue '{self.name}', which holds {self.occupied}")
-        for step in range(count):
-            self._forget((self.read_pointer + step) % self.queue.entries)
-        self.read_pointer = self._moved(self.read_pointer, count)
+        first = self.read_pointer % self.queue.entries
+        given_up = range(count) if count < len(self._slots) else [(slot - first) % self.queue.entries for slot in self._slots]
+        for step in given_up:
+            if step < count:
+                self._forget((first + step) % self.queue.entries)
+        self.read_pointer = self.moved(self.read_pointer, count)
 
     def clear(self) -> None:
         """Empty it, as allocating does."""
@@ -131,9 +136,6 @@ class Ring:
 
     def moved(self, pointer: int, count: int) -> int:
         """A pointer so many entries further."""
-        return self._moved(pointer, count)
-
-    def _moved(self, pointer: int, count: int) -> int:
         return (pointer + count) % (2 * self.queue.entries)
 
     def _wrapped(self, pointer: int) -> int:
@@ -148,12 +150,15 @@ class Ring:
             raise Error("E0804", f"queue '{self.name}' is written while all its {self.queue.entries} entries are taken", hint=hint)
         slot = self.write_pointer % self.queue.entries
         self._forget(slot)
-        self.write_pointer = self._moved(self.write_pointer, 1)
+        self.write_pointer = self.moved(self.write_pointer, 1)
         return slot
 
     def _fill(self, count: int) -> None:
-        """Let the host push until the ring holds so many entries."""
-        while self._source is not None and self.occupied < count:
+        """Let the host push until the ring holds so many entries.  Raises E0805 where these are too many."""
+        if self._source is None:
+            return
+        self._meter.entries(count - self.occupied)
+        while self.occupied < count:
             self._numbers[self._next_slot()] = self.pushed
             self.pushed += 1
 

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from ttc.dialects.core.errors import Error, nearest
 from ttc.dialects.netlist.model import Netlist, Program, Queue
 from ttc.runtime.golden.addresses import Allocation
-from ttc.runtime.golden.epochs import Epoch, elements_of, epoch_of, epochs_of
+from ttc.runtime.golden.epochs import Epoch, epoch_of, epochs_of
 from ttc.runtime.golden.limits import Limits, Meter
 from ttc.runtime.golden.microbatches import EpochRun
 from ttc.runtime.golden.programs import Setting, run_program
@@ -165,9 +165,8 @@ class Session:
         settings, self._pending, self._waited = self._pending, {}, {}
         for graph in epoch.graphs.values():
             self._allocation.check_use(graph)
-        for _, op in epoch.ops:
-            self.meter.fits(elements_of(op), op.name)
-        self.meter.epoch(epoch.microbatches, epoch.work())
+        self.meter.fits(epoch.elements, f"graph '{next(iter(epoch.graphs))}'")
+        self.meter.epoch(epoch.microbatches, epoch.work)
         EpochRun(epoch, settings, self.queues).run()
         late, self._late = self._late, {}
         for name in late:

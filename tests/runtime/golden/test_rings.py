@@ -115,6 +115,14 @@ def test_entries_count_against_the_memory() -> None:
     assert q.left() == {}
 
 
+def test_entries_that_nobody_can_push():
+    q = Ring(queue_of(entries=1 << 40), Meter(Limits()), source=flat)
+    with pytest.raises(Error, match="E0805"):
+        q.read(1 << 39)
+    with pytest.raises(Error, match="E0602"):
+        Ring(queue_of(entries=0), Meter(Limits()))
+
+
 def test_wrong_shape() -> None:
     with pytest.raises(Error, match="E0602"):
         ring().push(flat(1, t=2))

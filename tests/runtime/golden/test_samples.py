@@ -47,7 +47,7 @@ def arrays(session: Session, *roles: str) -> dict[str, NDArray]:
 
 
 def work(netlist: Netlist) -> int:
-    return sum(epoch.microbatches * epoch.work() for epoch in {id(e): e for e in epochs_of(netlist).values()}.values())
+    return sum(epoch.microbatches * epoch.work for epoch in {id(e): e for e in epochs_of(netlist).values()}.values())
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
