@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from ttc.dialects.core.errors import Error
@@ -110,6 +110,8 @@ class _Allocator:
     def _place(self, queues: Sequence[QueueOp], memory: Memory, place: str, chips: int) -> Arrangement:
         demands = [self.demands.of(q, q.lifetime, _channel(q, self.rules, memory, self.unit.target)) for q in queues]
         found = arrange(demands, memory, self.demands.horizon)
+        if found.failed:  # where memory is short, room alone counts
+            found = arrange(demands, replace(memory, policy="greatest_capacity"), self.demands.horizon)
         if found.failed:
             room = [limit - base for base, limit in zip(memory.bases, memory.limits, strict=True)]
             raise shortage(queues, found.failed, room, place, self.unit.target, chips)

@@ -97,6 +97,27 @@ def test_too_much_lists_the_largest_queues_and_what_would_help() -> None:
     assert "inputs and outputs in host memory save 1,048,576" in hint
 
 
+def test_where_memory_is_short_room_alone_counts() -> None:
+    """In turn, the small ones leave no channel with room for the large one; the largest first, all fit."""
+    sizes = [450] * 14 + [900]
+    unit, _ = allocated(*[sized(f"w{i:02}", size * MIB) for i, size in enumerate(sizes)], target="e150", placement="round_robin")
+    assert len(set(places(unit).values())) == len(sizes)
+
+
+def test_host_memory_that_is_full() -> None:
+    text = "\n".join([*QUEUES, *GRAPHS, program(*RUN)]).replace('location = "dram", chip = 0', f'location = "host", chip = 0, {BIG}')
+    unit = parse_unit(text, "e150")
+    for graph in graphs_of(unit.module).values():
+        for op in graph.ops:
+            op.place = Grid(0, 0, 1, 1)
+    with pytest.raises(Error, match="finds no room in the 939,524,096 bytes of host memory that e150 reaches") as caught:
+        run_pass(AllocateMemory(), unit)
+    assert caught.value.code == "E0503"
+
+
+BIG = f"buffer_bytes = {400 * MIB}, grid = [1, 1]"
+
+
 def test_more_chips_would_help() -> None:
     with pytest.raises(Error, match="13 queues take") as caught:
         allocated(*[sized(f"w{i:02}", 1000 * MIB) for i in range(13)], target="n300")
