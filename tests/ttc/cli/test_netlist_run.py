@@ -62,6 +62,13 @@ def test_json(file: Path, capsys: Capture):
     assert found["queues"][2]["mean"] == pytest.approx(found["queues"][0]["mean"] + found["queues"][1]["mean"])
 
 
+def test_programs_run_in_the_order_given(file: Path, capsys: Capture):
+    assert run(file, "--json", "--program", "forward", "--program", "forward", "--arch", "wormhole_b0") == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [p["name"] for p in found["programs"]] == ["forward", "forward"]
+    assert found["queues"][2]["entries"] == 4
+
+
 def test_files_let_anybody_compute_it_again(file: Path, tmp_path: Path, capsys: Capture):
     folder = tmp_path / "out"
     assert run(file, "--output-dir", folder, "-q") == 0

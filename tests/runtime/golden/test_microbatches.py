@@ -1,0 +1,72 @@
+"""One execution of an epoch."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from tests.runtime.golden.netlists import execute, flat, found, graph, netlist, op, program, queue, session, streamed
+from ttc.runtime.golden.host import Host
+from ttc.runtime.golden.session import Session
+
+
+def test_a_ram_is_read_before_the_ops_of_a_microbatch_write_it():
+    text = netlist(
+        queue("x", "HOST") + queue("c", "n", type="ram", entries=1, at=1) + queue("y", "last", at=2),
+        graph("g", op("n", "nop", ["x"]) + op("last", "add", ["n", "c"], at=1), input_count=3),
+        program("p", "var: {$l: 0, $g: 0, $z: 0}", execute("g", x=streamed(), c="rd_ptr_global: $z, wr_ptr_global: $z")),
+    )
+    x = np.arange(3, dtype=np.float32)[:, None, None, None] * np.ones((3, 1, 32, 32), np.float32)
+    run = session(text, {"x": x, "c": flat(100)[None]})
+    run.run("p")
+    assert found(run, "output")["y"][:, 0, 0, 0].tolist() == [100, 1, 3]
+
+
+def test_a_ram_steps_on_where_its_pointers_do():
+    text = netlist(
+        queue("w", "HOST", type="ram", entries=4) + queue("y", "n", type="ram", entries=4, at=1),
+        graph("g", op("n", "nop", ["w"]), input_count=3),
+        program(
+            "p",
+            "var: {$from: 2, $to: 1, $z: 0}",
+            execute(
+                "g",
+                w="rd_ptr_global: $from, wr_ptr_global: $z, global_rdptr_autoinc: 1",
+                y="rd_ptr_global: $z, wr_ptr_global: $to, global_wrptr_autoinc: 3",
+            ),
+        ),
+    )
+    run = session(text, {"w": np.stack([flat(i) for i in range(4)]), "y": np.stack([flat(9)] * 4)})
+    run.run("p")
+    written = {r.queue.name: dict(zip(r.numbers, r.array()[:, 0, 0, 0].tolist(), strict=True)) for r in run.records() if r.role == "ram"}
+    assert written == {"y": {1: 2, 0: 3, 3: 0}}
+
+
+def test_without_settings_the_oldest_entry_is_read_and_given_up():
+    text = netlist(
+        queue("x", "HOST") + queue("e", "n", entries=2, at=1) + queue("r", "HOST", type="ram", entries=2, at=2) + queue("y", "m", at=3),
+        graph("put", op("n", "nop", ["x"]), input_count=2) + graph("get", op("m", "add", ["e", "r"]), input_count=2),
+        program("p", "var: {$l: 0, $g: 0}", "loop: 2", execute("put", x=streamed()), "execute: {graph_name: get}", "endloop"),
+    )
+    run = session(text, {"x": np.stack([flat(1), flat(2)]), "r": np.stack([flat(10), flat(20)])})
+    run.run("p")
+    assert found(run, "output")["y"][:, 0, 0, 0].tolist() == [11, 12, 11, 12]
+
+
+def test_sums_of_gradients_are_rounded_where_results_are():
+    text = netlist(
+        queue("x", "HOST", df="Float16_b") + queue("acc", "m", type="ram", entries=1, df="Float16_b", at=1),
+        graph("g", op("m", "multiply", ["x", "x"], df="Float16_b", gradient_op="true"), input_count=2),
+        program(
+            "p",
+            "var: {$l: 0, $g: 0, $z: 0}",
+            execute("g", x=streamed(), acc="rd_ptr_global: $z, wr_ptr_global: $z").replace("acc: {prologue: false", "acc: {prologue: true"),
+        ),
+    )
+    for rounding, expected in (("none", 1 + 2.0**-10), ("rne", 1.0)):
+        plain = session(text).netlist
+        graphs = {n: replace(g, ops=tuple(replace(o, rounding=rounding) for o in g.ops)) for n, g in plain.graphs.items()}
+        run = Session(replace(plain, graphs=graphs), Host(given={"x": np.stack([flat(1), flat(2.0**-5)])}), keep=True)
+        run.run("p")
+        assert (found(run, "ram")["acc"] == expected).all()
