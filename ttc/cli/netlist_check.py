@@ -60,13 +60,15 @@ def _plain(violation: Violation) -> dict[str, Any]:
 
 def _print(console: Console, form: BudaNetlist, archs: Sequence[str], found: Sequence[Violation]) -> None:
     from ttc.dialects.core.errors import Error
+    from ttc.dialects.netlist.buda.faults import MAX_FAULTS
     from ttc.dialects.netlist.violations import MANY
 
     for violation in found[:MANY]:
         console.error(str(Error(violation.code, violation.message, where=violation.where, hint=violation.hint)))
     if found:
         rest = f", of which the first {MANY} are listed" if len(found) > MANY else ""
-        console.error(f"{form.source}: {_counted(len(found), 'violation')}{rest}")
+        more = " or more" if len(found) >= MAX_FAULTS else ""
+        console.error(f"{form.source}: {_counted(len(found), 'violation')}{more}{rest}")
         return
     counts = _figures(form, archs)
     listed = ", ".join(_counted(counts[key], key[:-1].replace("_", " ")) for key in ("graphs", "ops", "queues", "programs", "fused_ops"))

@@ -19,7 +19,9 @@ from ttc.dialects.core.errors import Error
 MAX_BYTES = 64 << 20
 MAX_DEPTH = 32
 MAX_NODES = 4_000_000
-"""Limits of a file: its size, how deep maps and lists nest, and how many there are of maps, lists and scalars, aliases expanded."""
+MAX_TEXT = 8192
+"""Limits of a file: its size, how deep maps and lists nest, how many there are of maps, lists and scalars, aliases expanded, and the
+characters of one scalar."""
 SECTIONS = ("devices", "queues", "graphs", "programs", "fused_ops")
 """Top-level keys of the format; others belong to other programs."""
 NULLS = frozenset(("", "~", "null", "Null", "NULL", "None"))
@@ -178,8 +180,8 @@ class _Composer:
             kind = type(event)
             line = event.start_mark.line + 1
             if kind is ScalarEvent:
-                value: Node = event.value
-                if value in NULLS or not event.implicit[0] or event.anchor is not None or self.nodes >= MAX_NODES:
+                value: Any = event.value
+                if len(value) > MAX_TEXT or value in NULLS or not event.implicit[0] or event.anchor is not None or self.nodes >= MAX_NODES:
                     value = self.scalar(event)
                 else:  # nearly all of them
                     self.nodes += 1
@@ -239,6 +241,8 @@ class _Composer:
         if self.nodes > MAX_NODES:
             raise self.limit(f"more than {MAX_NODES} values", event.start_mark.line + 1)
         text: str = event.value
+        if len(text) > MAX_TEXT:
+            raise self.limit(f"a text of more than {MAX_TEXT} characters", event.start_mark.line + 1)
         value = (None if text in NULLS else text) if event.implicit[0] else Quoted(text)
         if event.anchor is not None:
             self.anchors[event.anchor] = (value, 1)

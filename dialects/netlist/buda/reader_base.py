@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ttc.dialects.netlist.buda.document import Document, Node, Table
+from ttc.dialects.netlist.buda.faults import Faults
 from ttc.dialects.netlist.buda.reader_fields import Fields
 from ttc.dialects.netlist.buda.reader_values import Convert
-from ttc.dialects.netlist.violations import Findings
 
 SHORT = 3
 
@@ -20,7 +20,7 @@ class FieldReader:
     """Reads fields of maps of one document; faults are added to `found`."""
 
     document: Document
-    found: Findings = field(default_factory=Findings)
+    found: Faults = field(default_factory=Faults)
 
     def place(self, line: int, what: str = "") -> str:
         """`file:line: what`."""

@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 
 from ttc.dialects.core.errors import Error, nearest
+from ttc.dialects.netlist.buda.faults import Faults
 from ttc.dialects.netlist.buda.form import BudaNetlist
 from ttc.dialects.netlist.buda.rules.attributes import check_attributes
 from ttc.dialects.netlist.buda.rules.context import ARCHS, Context, arch_named, faults_of
@@ -22,7 +23,7 @@ from ttc.dialects.netlist.buda.rules.programs import check_counts, check_program
 from ttc.dialects.netlist.buda.rules.queues import check_queues, check_queues_on_arch
 from ttc.dialects.netlist.buda.rules.sections import check_archs, check_sections
 from ttc.dialects.netlist.buda.rules.tiles import check_tiles
-from ttc.dialects.netlist.violations import Findings, Violation
+from ttc.dialects.netlist.violations import Violation
 
 Rule = Callable[[Context], None]
 GENERAL: tuple[Rule, ...] = (
@@ -50,7 +51,7 @@ def check_form(form: BudaNetlist, arch: str | Sequence[str] | None = None, alrea
         where = f"{form.source}:{form.lines['devices']}: devices" if "devices" in form.lines else "devices"
         message = f"it is for {', '.join(form.archs[:8])}, not for {', '.join(name for name in names if name not in form.archs)}"
         return [Violation("E0612", where, message)]
-    context = Context(form, arch_named(names[0] if names else ARCHS[0]), Findings(list(already)), faulty=faults_of(already))
+    context = Context(form, arch_named(names[0] if names else ARCHS[0]), Faults(list(already)), faulty=faults_of(already))
     check_sections(context)
     if len(context.found.violations) > len(already) or not form.sections:
         return context.found.violations[len(already) :]
@@ -65,7 +66,7 @@ def _on_archs(context: Context, names: Sequence[str], already: Sequence[Violatio
     told: dict[tuple[str, str, int], Violation] = {}
     archs: dict[tuple[str, str, int], list[str]] = {}
     for name in names:
-        context.arch, context.found = arch_named(name), Findings(list(already))
+        context.arch, context.found = arch_named(name), Faults(list(already))
         for rule in ON_ARCH:
             rule(context)
         times: dict[tuple[str, str], int] = defaultdict(int)

@@ -10,9 +10,10 @@ from importlib import resources
 
 from ttc.dialects.core.plain import Plain
 from ttc.dialects.netlist.buda.document import read_document
+from ttc.dialects.netlist.buda.faults import Faults
 from ttc.dialects.netlist.buda.form import BudaGraph, BudaNetlist, BudaOp, BudaQueue, Lines, Pair
 from ttc.dialects.netlist.buda.reader_values import mapping, plain
-from ttc.dialects.netlist.violations import Findings, Violation
+from ttc.dialects.netlist.violations import Violation
 
 ARCHS = ("grayskull", "wormhole", "wormhole_b0", "blackhole")
 DEFAULT_TILE = (32, 32)
@@ -69,13 +70,14 @@ class Context:
     queues: by name, and by the names of their instances on several devices.  ops, graph_of: by op name, of all graphs, instances too; the
     first of a name counts.  readers: ops that read each queue or op, with the index of the
     input; outputs: queues that each op fills.  faulty: what the reader found at fault, such as `op 'a'`; unresolved: whether names lead
-    nowhere; ambiguous: whether two ops have one name; misfits: queues and ops whose own shape is in doubt.  Rules skip what would only
+    nowhere; ambiguous: whether two ops have one name; misfits: queues and ops whose own shape is in doubt; small: queues without
+    room for a run.  Rules skip what would only
     repeat such a fault elsewhere.
     """
 
     netlist: BudaNetlist
     arch: Arch
-    found: Findings = field(default_factory=Findings)
+    found: Faults = field(default_factory=Faults)
     queues: dict[str, BudaQueue] = field(default_factory=dict)
     ops: dict[str, BudaOp] = field(default_factory=dict)
     graph_of: dict[str, BudaGraph] = field(default_factory=dict)
@@ -86,6 +88,7 @@ class Context:
     unresolved: bool = False
     ambiguous: bool = False
     misfits: set[str] = field(default_factory=set)
+    small: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         self.queues |= self.netlist.queues
@@ -172,7 +175,7 @@ def faults_of(violations: Iterable[Violation]) -> frozenset[str]:
     """What violations are about, such as `op 'a'`, and every owner of it."""
     found: set[str] = set()
     for violation in violations:
-        parts = violation.where.split(": ")[1:]
+        parts = violation.where.split(": ", 4)[1:4]
         found.update(": ".join(parts[: end + 1]) for end in range(len(parts)))
     return frozenset(found)
 

@@ -12,12 +12,13 @@ def check_epochs(context: Context) -> None:
     """Graphs that exchange data directly have one input_count, one device each, and run as often; every graph runs at all."""
     runs = _runs(context)
     for members in temporal_epochs(context):
-        _check_members(members, context)
-        _check_runs(members, runs, context)
-    known = all(name in context.netlist.graphs for counts in runs.values() for name in counts)
-    if runs and known and not any(fault.startswith("program ") for fault in context.faulty):
+        if len(members) > 1:
+            _check_members(members, context)
+            _check_runs(members, runs, context)
+    ran = {name for counts in runs.values() for name in counts}
+    if runs and ran <= context.netlist.graphs.keys() and not any(fault.startswith("program ") for fault in context.faulty):
         for graph in context.netlist.graphs.values():
-            if not any(graph.name in counts for counts in runs.values()):
+            if graph.name not in ran:
                 context.graph(graph, "", "E0654", "no program executes it")
 
 
@@ -55,7 +56,7 @@ def _runs(context: Context) -> dict[str, dict[str, int]]:
 
 def _check_members(members: list[BudaGraph], context: Context) -> None:
     first, devices = members[0], dict[int, str]()
-    for graph in members if len(members) > 1 else ():
+    for graph in members:
         if graph.input_count is not None and first.input_count not in (None, graph.input_count):
             message = f"input_count {graph.input_count}, but {first.input_count} in graph '{first.name}', which runs in the same epoch"
             context.graph(graph, "input_count", "E0654", message)
@@ -67,8 +68,11 @@ def _check_members(members: list[BudaGraph], context: Context) -> None:
 
 
 def _check_runs(members: list[BudaGraph], runs: dict[str, dict[str, int]], context: Context) -> None:
+    names = {graph.name for graph in members}
     first = members[0]
-    for program, counts in runs.items() if len(members) > 1 else ():
+    for program, counts in runs.items():
+        if context.found.full or not (names & counts.keys() if len(names) < len(counts) else any(name in names for name in counts)):
+            continue
         for graph in members[1:]:
             if counts.get(graph.name, 0) != counts.get(first.name, 0):
                 message = (

@@ -60,30 +60,39 @@ def _users(context: Context) -> dict[str, list[BudaOp]]:
 
 def _check_integers(op: BudaOp, fused: FusedOp, context: Context) -> None:
     """A fused op that accumulates in Int32 holds ops of two inputs and copies, and ends in integers unless it dequantizes."""
-    subs = [sub for schedule in fused.schedules for sub in schedule]
-    for sub in subs:
-        if sub.type is not None and sub.type not in (*BINARY, "nop", "datacopy"):
-            message = f"fused op '{fused.name}' accumulates in Int32, in which its sub-op '{sub.name}' cannot compute {sub.type}"
-            context.op(op, "acc_df", "E0626", message)
-    last = next((sub.type for sub in subs if sub.output == "output"), None)
-    legal = ("Float32",) if last == "dequantization" else ("Int8", "Int32")
+    for schedule in fused.schedules:
+        for sub in schedule:
+            if sub.type is not None and sub.type not in (*BINARY, "nop", "datacopy") and not context.found.full:
+                message = f"fused op '{fused.name}' accumulates in Int32, in which its sub-op '{sub.name}' cannot compute {sub.type}"
+                context.op(op, "acc_df", "E0626", message)
+    last = _last(fused)
+    legal = ("Float32",) if last is not None and last.type == "dequantization" else ("Int8", "Int32")
     if last is not None and op.out_df is not None and op.out_df not in legal:
-        context.op(op, "out_df", "E0626", f"its last sub-op is {last}: it makes {' or '.join(legal)}, not {op.out_df}")
+        context.op(op, "out_df", "E0626", f"its last sub-op is {last.type}: it makes {' or '.join(legal)}, not {op.out_df}")
 
 
 def _check_relu(op: BudaOp, fused: FusedOp, context: Context) -> None:
     """Where both say what becomes of negative results, they agree."""
-    for sub in (sub for schedule in fused.schedules for sub in schedule if sub.output == "output"):
-        for key in ("relu_en", "relu_mode", "relu_threshold"):
-            if key in op.attributes and key in sub.attributes and op.attributes[key] != sub.attributes[key]:
-                message = f"{key} is {op.attributes[key]}, but {sub.attributes[key]} in sub-op '{sub.name}' of fused op '{fused.name}'"
-                context.op(op, "attributes", "E0640", message)
+    sub = _last(fused)
+    for key in ("relu_en", "relu_mode", "relu_threshold") if sub is not None else ():
+        if sub is not None and key in op.attributes and key in sub.attributes and op.attributes[key] != sub.attributes[key]:
+            message = f"{key} is {op.attributes[key]}, but {sub.attributes[key]} in sub-op '{sub.name}' of fused op '{fused.name}'"
+            context.op(op, "attributes", "E0640", message)
+
+
+def _last(fused: FusedOp) -> SubOp | None:
+    """The sub-op at the end, if it makes the output."""
+    last = fused.schedules[-1][-1] if fused.schedules and fused.schedules[-1] else None
+    return last if last is not None and last.output == "output" else None
 
 
 def check_users(context: Context) -> None:
     """Ops that run a fused op name one, and give it as many inputs as it takes."""
     for name, ops in _users(context).items():
         fused = context.netlist.fused_ops.get(name)
+        integers = [op for op in ops if op.acc_df == "Int32"]
+        if fused is not None and integers:
+            _check_integers(integers[0], fused, context)
         for op in ops:
             if fused is None:
                 if "fused_op_id" in op.attributes:
@@ -91,8 +100,6 @@ def check_users(context: Context) -> None:
                     context.op(op, "attributes", "E0601", f"there is no fused op '{name}'", hint)
             elif fused.inputs is not None and op.inputs and fused.inputs != len(op.inputs):
                 context.op(op, "inputs", "E0640", f"it has {len(op.inputs)} inputs, but fused op '{name}' takes {fused.inputs}")
-            if fused is not None and op.acc_df == "Int32":
-                _check_integers(op, fused, context)
             if fused is not None:
                 _check_relu(op, fused, context)
 

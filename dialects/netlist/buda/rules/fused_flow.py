@@ -13,6 +13,8 @@ from ttc.dialects.netlist.buda.rules.dims import MAX_TILES, Dims, input_dims
 Block: TypeAlias = tuple[Pair, Pair]
 """(mblock, ublock)"""
 PRODUCTS = ("matmul", "reduce")
+MAX_SHAPES = 256
+"""Shapes in which one fused op is looked at."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,15 +55,14 @@ def check_flow(fusion: Fusion, *, blocks: bool = True) -> None:
     """Follow the values through all schedules; blocks: whether to look at these too."""
     live: dict[str, Made] = {}
     dest: Made | None = None
-    shapes = [(op, input_dims(op, fusion.context), tiles(op)) for op in fusion.users]
+    shapes = _shapes(fusion) if blocks else []
     for s, _, sub in fusion.sub_ops():
         sources = [dest if name == "dest" else live.get(name) for name in sub.inputs]
         _check_life(sub, s, live, fusion)
         if blocks:
             _check_blocks(sub, sources, fusion)
-        for op, inputs, output in shapes if blocks else ():
-            if inputs is not None and output is not None and len(inputs) == fusion.fused.inputs:
-                _check_against(sub, op, inputs, fusion)
+        for op, inputs in shapes:
+            _check_against(sub, op, inputs, fusion)
         for name in (*sub.pop, *sub.pop_last):
             live.pop(name, None)
         made = Made(sub, s)
@@ -74,6 +75,16 @@ def check_flow(fusion: Fusion, *, blocks: bool = True) -> None:
     for name, made in live.items():
         message = f"{name}, made by it, is never popped"
         fusion.report(made.by, "output", "E0644", message, f"pop: [{name}] where it is read last")
+
+
+def _shapes(fusion: Fusion) -> list[tuple[BudaOp, list[Dims]]]:
+    """Ops that run the fused op, with what they give it: one of each shape, as models have the same op in every layer."""
+    found: dict[object, tuple[BudaOp, list[Dims]]] = {}
+    for op in fusion.users:
+        inputs = input_dims(op, fusion.context)
+        if inputs is not None and tiles(op) is not None and len(inputs) == fusion.fused.inputs and len(found) < MAX_SHAPES:
+            found.setdefault((op.grid_size, op.t, tuple(inputs)), (op, inputs))
+    return list(found.values())
 
 
 def _check_life(sub: SubOp, schedule: int, live: dict[str, Made], fusion: Fusion) -> None:

@@ -15,20 +15,32 @@ FLAGS = ("prologue", "epilogue", "zero", "read_only")
 
 
 @dataclass
+class Uses:
+    """Names of queues that a graph reads and that it fills, and of those that need settings, each with why."""
+
+    reads: dict[str, None] = field(default_factory=dict)
+    writes: dict[str, None] = field(default_factory=dict)
+    needed: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass
 class Scope:
     """A program under check.
 
     variables: opcode that declared each; loops: lines of those open; moved: variables that instructions change; known: values of
-    variables that the text tells; again: whether runs read the entries of a queue several times.
+    variables that the text tells; again: whether runs read the entries of a queue several times; uses: of each
+    graph; filled: graphs whose outputs were looked at.
     """
 
     program: BudaProgram
     context: Context
+    uses: dict[str, Uses]
     variables: dict[str, str] = field(default_factory=dict)
     loops: list[int] = field(default_factory=list)
     moved: set[str] = field(default_factory=set)
     known: dict[str, int] = field(default_factory=dict)
     again: bool = False
+    filled: set[str] = field(default_factory=set)
 
     def value(self, written: object) -> int | None:
         """The number that an argument is, if the text tells."""
@@ -56,34 +68,38 @@ def check_programs(context: Context) -> None:
         if f"program '{program.name}'" in context.faulty:
             continue
         moved = {str(step.args[0]) for step in program.instructions if step.opcode == "varinst"}
-        scope = Scope(program, context, moved=moved, known=known_values(program))
+        scope = Scope(program, context, uses, moved=moved, known=known_values(program))
         late = [str(name) for step in program.instructions[1:] if step.opcode == "param" for name in step.args]
         scope.variables.update(dict.fromkeys(late, "param"))
         scope.again = _reads_again(program, scope)
         for position, step in enumerate(program.instructions):
-            _check_step(step, position, uses, scope)
+            _check_step(step, position, scope)
         for line in scope.loops:
             scope.report(line, "E0652", "this loop is not ended", "add an endloop")
 
 
-def _uses_by_graph(context: Context) -> dict[str, tuple[dict[str, None], dict[str, None]]]:
-    """Names of queues that each graph reads, and that it fills, in order."""
-    uses: dict[str, tuple[dict[str, None], dict[str, None]]] = {name: ({}, {}) for name in context.netlist.graphs}
+def _uses_by_graph(context: Context) -> dict[str, Uses]:
+    uses = {name: Uses() for name in context.netlist.graphs}
     for graph, op in context.all_ops():
         for name in op.inputs:
-            if name in context.queues:
-                uses[graph.name][0][context.queues[name].name] = None
+            queue = context.queues.get(name)
+            if queue is not None:
+                uses[graph.name].reads[queue.name] = None
+                if queue.type == "queue" and queue.input == "HOST":
+                    uses[graph.name].needed[queue.name] = "which it reads"
     for queue in context.netlist.queues.values():
-        graph = context.graph_of.get(queue.input)
-        if graph is not None:
-            uses[graph.name][1][queue.name] = None
+        graph, producer = context.graph_of.get(queue.input), context.ops.get(queue.input)
+        if graph is not None and producer is not None:
+            uses[graph.name].writes[queue.name] = None
+            if queue.type == "ram" or producer.gradient_op:
+                uses[graph.name].needed[queue.name] = "which it fills"
     return uses
 
 
 # ---- instructions ------------------------------------------------------------------------------------------------------------------
 
 
-def _check_step(step: BudaInstruction, position: int, uses: dict[str, tuple[dict[str, None], dict[str, None]]], scope: Scope) -> None:
+def _check_step(step: BudaInstruction, position: int, scope: Scope) -> None:
     if step.opcode in ("var", "staticvar"):
         _declare([str(pair[0]) for pair in step.args if isinstance(pair, tuple)], step, scope)
     elif step.opcode == "param":
@@ -106,7 +122,7 @@ def _check_step(step: BudaInstruction, position: int, uses: dict[str, tuple[dict
         else:
             scope.loops.pop()
     elif step.opcode == "execute":
-        _check_execute(step, uses, scope)
+        _check_execute(step, scope)
     else:
         for name in step.args:
             if name not in scope.context.queues:
@@ -141,23 +157,23 @@ def _check_arithmetic(step: BudaInstruction, scope: Scope) -> None:
 # ---- execute -----------------------------------------------------------------------------------------------------------------------
 
 
-def _check_execute(step: BudaInstruction, uses: dict[str, tuple[dict[str, None], dict[str, None]]], scope: Scope) -> None:
+def _check_execute(step: BudaInstruction, scope: Scope) -> None:
     context, name = scope.context, str(step.args[0])
     graph = context.netlist.graphs.get(name)
     if graph is None:
         hint = context.found.nearest(name, context.netlist.graphs)
         scope.report(step.line, "E0601", f"execute: there is no graph '{name}'", hint)
         return
-    reads, writes = uses[name]
+    uses = scope.uses[name]
     strange = 0
     for setting in step.settings:
         line = setting.lines.get("", step.line)
         queue = context.queues.get(setting.queue)
         if queue is None:
             strange += 1
-            hint = context.found.nearest(setting.queue, (*reads, *writes))
+            hint = context.found.nearest(setting.queue, (*uses.reads, *uses.writes))
             scope.report(line, "E0601", f"settings of '{setting.queue}': there is no such queue", hint)
-        elif queue.name not in reads and queue.name not in writes:
+        elif queue.name not in uses.reads and queue.name not in uses.writes:
             strange += 1
             if context.unresolved or context.faulty:
                 continue
@@ -165,22 +181,18 @@ def _check_execute(step: BudaInstruction, uses: dict[str, tuple[dict[str, None],
         else:
             _check_setting(setting, queue, graph, scope)
     if strange == 0 and not context.ambiguous:
-        _check_unset(step, reads, writes, graph, scope)
-    _check_entries(step, reads, writes, graph, scope)
+        _check_unset(step, uses, graph, scope)
+    _check_entries(step, uses, graph, scope)
 
 
-def _check_unset(step: BudaInstruction, reads: dict[str, None], writes: dict[str, None], graph: BudaGraph, scope: Scope) -> None:
+def _check_unset(step: BudaInstruction, uses: Uses, graph: BudaGraph, scope: Scope) -> None:
     given = {queue.name for setting in step.settings if (queue := scope.context.queues.get(setting.queue)) is not None}
-    for name in reads:
-        queue = scope.context.queues[name]
-        if name not in given and queue.type == "queue" and queue.input == "HOST":
-            scope.report(step.line, "E0653", f"execute of graph '{graph.name}': settings of queue '{name}' are missing, which it reads")
-    for name in writes:
-        queue = scope.context.queues[name]
-        producer = scope.context.ops.get(queue.input)
-        if name not in given and (queue.type == "ram" or (producer is not None and producer.gradient_op)):
-            message = f"execute of graph '{graph.name}': settings of {queue.type} '{name}' are missing, which it fills"
-            scope.report(step.line, "E0653", message)
+    for name, why in uses.needed.items():
+        if scope.context.found.full:
+            return
+        if name not in given:
+            kind = scope.context.queues[name].type
+            scope.report(step.line, "E0653", f"execute of graph '{graph.name}': settings of {kind} '{name}' are missing, {why}")
 
 
 def _check_setting(setting: QueueSetting, queue: BudaQueue, graph: BudaGraph, scope: Scope) -> None:
@@ -231,7 +243,7 @@ def _check_setting(setting: QueueSetting, queue: BudaQueue, graph: BudaGraph, sc
 # ---- room for the inputs of a run --------------------------------------------------------------------------------------------------
 
 
-def _check_entries(step: BudaInstruction, reads: dict[str, None], writes: dict[str, None], graph: BudaGraph, scope: Scope) -> None:
+def _check_entries(step: BudaInstruction, uses: Uses, graph: BudaGraph, scope: Scope) -> None:
     """A queue that is read or filled as a stream has entries for the inputs of a run.
 
     Not so where it is read in the prologue.  Where its pointers stay, the same entries are read again, several times in a run of a
@@ -239,12 +251,16 @@ def _check_entries(step: BudaInstruction, reads: dict[str, None], writes: dict[s
     """
     for setting in step.settings:
         queue = scope.context.queues.get(setting.queue)
-        if queue is not None and queue.name in reads and queue.name not in writes and not _again(setting, queue, graph, scope):
-            if queue.type == "queue" and setting.prologue != "true" and setting.rd_ptr_autoinc != "0":
-                _check_room(queue, graph, scope.context)
-    for name in writes if not scope.again else ():
+        if queue is None or queue.name not in uses.reads or queue.name in uses.writes or _again(setting, queue, graph, scope):
+            continue
+        if queue.type == "queue" and setting.prologue != "true" and setting.rd_ptr_autoinc != "0":
+            _check_room(queue, graph, scope.context)
+    if scope.again or graph.name in scope.filled:
+        return
+    scope.filled.add(graph.name)
+    for name in uses.writes:
         queue = scope.context.queues[name]
-        if queue.type == "queue" and name not in reads:
+        if queue.type == "queue" and name not in uses.reads:
             _check_room(queue, graph, scope.context)
 
 
@@ -268,13 +284,11 @@ def _reads_again(program: BudaProgram, scope: Scope) -> bool:
 
 def _check_room(queue: BudaQueue, graph: BudaGraph, context: Context) -> None:
     count = graph.input_count
-    if not count or not queue.entries or queue.entries % count == 0:
+    if not count or not queue.entries or queue.entries % count == 0 or queue.name in context.small:
         return
-    hint = f"entries: {-(-queue.entries // count) * count}"
+    context.small.add(queue.name)
     message = f"{queue.entries} entries do not hold the {count} inputs of a run of graph '{graph.name}' a whole number of times"
-    told = context.at(queue.lines, "entries", f"queue '{queue.name}'")
-    if not any(violation.code == "E0620" and violation.where == told for violation in context.found.violations):
-        context.queue(queue, "entries", "E0620", message, hint)
+    context.queue(queue, "entries", "E0620", message, f"entries: {-(-queue.entries // count) * count}")
 
 
 def check_counts(context: Context) -> None:

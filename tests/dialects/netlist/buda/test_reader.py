@@ -256,3 +256,40 @@ def test_large_numbers_cost_no_time() -> None:
     form, found = read_form(text.encode(), "n")
     assert {"E0603", "E0617", "E0623"} & {v.code for v in check_form(form, None, found)}
     assert time.process_time() - start < 5
+
+
+QUEUE = (
+    "{input: HOST, type: queue, entries: 1, grid_size: [1, 1], t: 1, mblock: [1, 1], ublock: [1, 1], df: Float16, target_device: 0, "
+    "loc: dram, dram: [[0, 0]]}"
+)
+OP = (
+    "{type: nop, grid_loc: [0, 0], grid_size: [1, 1], inputs: [q0], in_df: [Float16], out_df: Float16, intermed_df: Float16, "
+    "math_fidelity: LoFi, t: 1}"
+)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "queues: {a: &q "
+        + QUEUE
+        + ", b: "
+        + QUEUE.replace("[0, 0]]", "[0, 64]]")
+        + ", "
+        + ", ".join(f"q{i}: *q" for i in range(4000))
+        + "}\ngraphs: {}\nprograms: []\n",
+        "queues: {}\ngraphs: {a: {o: &o " + OP + "}, g: {" + ", ".join(f"q{i}: *o" for i in range(4000)) + "}}\nprograms: []\n",
+        "queues: {}\ngraphs: {}\nprograms: [p: [" + ", ".join(f"execute: {{graph_name: g{i}}}" for i in range(8000)) + "]]\n",
+        "queues: {}\ngraphs: {}\nprograms: [" + ", ".join(f"p{i}: [loop: $x{i}]" for i in range(8000)) + "]\n",
+        "queues: {}\ngraphs: {}\nprograms: []\nfused_ops: {0: {schedules: [["
+        + ", ".join(f"s{i}: {{output: intermed{i}}}" for i in range(8000))
+        + "]]}}\n",
+        "queues: {}\ngraphs: {}\nprograms: []\nfused_ops: {" + ", ".join(f"{'x' * 1000}{i}: " for i in range(3000)) + "}\n",
+    ],
+    ids=["queues", "ops", "executes", "programs", "sub-ops", "names"],
+)
+def test_many_faults_cost_little(text: str) -> None:
+    start = time.process_time()
+    form, found = read_form(("devices: {arch: [grayskull, blackhole]}\n" + text).encode(), "n")
+    assert len([*found, *check_form(form, None, found)]) > 1000
+    assert time.process_time() - start < 8

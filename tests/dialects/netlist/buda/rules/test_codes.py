@@ -1,0 +1,90 @@
+"""For each code one change of a small netlist that breaks it, and it alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from ttc.dialects.core.errors import CODES
+
+ONE_EACH: dict[str, tuple[str, tuple[tuple[str, str], ...]]] = {
+    "E0601": ("base", (("inputs: [sum]", "inputs: [smu]"),)),
+    "E0603": ("base", (("grid_loc: [0, 1]", "grid_loc: [0, 0]"),)),
+    "E0604": ("base", (("      buf_size_mb: 2\n", "      buf_size_mb: 9999\n"),)),
+    "E0605": ("base", (("[[2, 0x20000000]]", "[[1, 0x20000000]]"),)),
+    "E0606": ("base", (("  y:    {input: out,", "  y:    {input: HOST,"),)),
+    "E0607": ("base", (("      intermed_df: Float16_b\n", "      intermed_df: Bfp4_b\n"),)),
+    "E0608": ("base", (("- endloop", "- endlop"),)),
+    "E0612": ("base", (("programs:\n", "program:\n"),)),
+    "E0613": ("base", (("  cache:\n    input", "  cache:\n    inptu"),)),
+    "E0614": ("base", (("      math_fidelity: HiFi3\n", ""),)),
+    "E0615": ("base", (("      math_fidelity: HiFi3\n", "      math_fidelity: HiFi5\n"),)),
+    "E0616": ("base", (("in_df: [Float16_b, Bfp8_b, Float16_b]", "in_df: [Float16_b, Bfp8_b]"),)),
+    "E0617": ("base", (("[[3, 0x20000000], [4, 0x20000000]]", "[[3, 0x20000000]]"),)),
+    "E0618": ("chips", (("read_ports: [1]", "read_ports: [9]"),)),
+    "E0619": ("chips", (("alias: big, entries: 2", "alias: big, entries: 1"),)),
+    "E0620": ("base", (("  x:    {input: HOST, type: queue, entries: 4", "  x:    {input: HOST, type: queue, entries: 1"),)),
+    "E0621": (
+        "base",
+        (("queue, entries: 4, grid_size: [1, 1], t: 1, mblock: [2, 1]", "queue, entries: 4, grid_size: [1, 1], t: 1, mblock: [3, 1]"),),
+    ),
+    "E0622": ("base", (("m_k: 2, u_kt: 2, bias", "m_k: 2, u_kt: 3, bias"),)),
+    "E0623": ("base", (("[hstack: 2, transpose]", "[hstack: 3, transpose]"),)),
+    "E0624": (
+        "base",
+        (
+            ("      mblock: [2, 1]\n      ublock: [1, 4]\n", "      mblock: [1, 1]\n      ublock: [2, 4]\n"),
+            ("      acc_df: Float16_b\n", "      acc_df: Float32\n"),
+        ),
+    ),
+    "E0625": ("base", (("in_df: [Float16_b, Bfp8_b, Float16_b]", "in_df: [Float16_b, Bfp4_b, Float16_b]"),)),
+    "E0626": ("numbers", (("min_buffer_input: 0", "l1_acc: true"),)),
+    "E0627": ("base", (("approximate_mode: true", "aproximate_mode: true"),)),
+    "E0628": ("base", (("m_k: 2, u_kt: 2, bias", "u_kt: 2, bias"),)),
+    "E0629": ("base", (("bias: true, kernel", "bias: false, kernel"),)),
+    "E0630": ("base", (("kernel_broadcast: {input_2: 4}", "kernel_broadcast: {input_1: 4}"),)),
+    "E0631": ("ops", ((", input1: [0, 1, 1]", ""),)),
+    "E0632": ("base", (("sum: {type: add,", "sum: {type: add, untilize_output: true,"),)),
+    "E0633": ("grayskull", (("sum: {type: multiply, grid", "sum: {type: add, grid"),)),
+    "E0634": ("base", (("    df: Float16_b\n", "    df: Float16_b\n    tile_dim: [16, 32]\n"),)),
+    "E0635": ("ops", (("attributes: {m_k: 2, u_kt: 1}", "attributes: {m_k: 1, u_kt: 2}"),)),
+    "E0640": ("fused", (("    inputs: 3\n", "    inputs: 4\n"),)),
+    "E0641": ("fused", (("inputs: [dest], mblock", "inputs: [input0], mblock"),)),
+    "E0642": ("fused", (("      -\n        - add.b", "        - add.b"),)),
+    "E0643": ("fused", (("broadcast: {c: 4}", "broadcast: {r: 2}"),)),
+    "E0644": ("fused", (("pop_last: [intermed1], ", ""),)),
+    "E0645": ("fused", (("attributes: {m_k: 2, u_kt: 2}", "attributes: {m_k: 4, u_kt: 1}"),)),
+    "E0651": ("base", (("[$lptr, $gptr, $eptr]", "[$lptr, $gptr]"),)),
+    "E0652": ("base", (("      - endloop", ""),)),
+    "E0653": ("base", (("rd_ptr_local: $lptr, rd_ptr_global: $gptr", "rd_ptr_global: $gptr"),)),
+    "E0654": ("chips", (("    target_device: 1\n    input_count: 1\n", "    target_device: 1\n    input_count: 2\n"),)),
+    "E0655": (
+        "base",
+        (("      - param: [$p_loops]\n", ""), ("      - loop: $p_loops\n", "      - param: [$p_loops]\n      - loop: $p_loops\n")),
+    ),
+    "E0656": (
+        "chips",
+        (("      - deallocate_queue: [later]\n", "      - deallocate_queue: [later]\n      - deallocate_queue: [later]\n"),),
+    ),
+}
+
+
+@pytest.mark.parametrize("code", ONE_EACH)
+def test_one_rule_alone(broken: Callable[..., list[Any]], code: str) -> None:
+    name, changes = ONE_EACH[code]
+    found = broken(name, *changes)
+    assert {violation.code for violation in found} == {code}, found
+    assert all(violation.where.startswith("n") and violation.message for violation in found)
+
+
+def test_all_codes_of_netlists_in_this_format_are_here() -> None:
+    """But for E0611, which is an error of the file."""
+    ours = {code for code in CODES if "E0612" <= code < "E0700"}
+    assert ours <= set(ONE_EACH)
+
+
+@pytest.mark.parametrize("name", ["base", "chips", "fused", "grayskull", "numbers", "ops"])
+def test_without_a_change_nothing_is_broken(broken: Callable[..., list[Any]], name: str) -> None:
+    assert broken(name) == []
