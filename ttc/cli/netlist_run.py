@@ -42,7 +42,9 @@ class Call:
 @click.option("--param", "params", multiple=True, metavar="NAME=N", help="Value of a program parameter (repeatable).")
 @click.option("--stimulus", type=click.Choice(STIMULI), help="Fill queues so, whatever the file says: in [-1, 1), standard normal, or 1.")
 @click.option("--seed", type=click.IntRange(0, 2**63 - 1), default=0, show_default=True, metavar="N", help="Of what is drawn.")
-@click.option("--inputs", "bundle", type=FILE, metavar="FILE.npz", help="Entries of queues by name: [entries, t, rows, columns].")
+@click.option(
+    "--inputs", "bundles", multiple=True, type=FILE, metavar="FILE.npz", help="Entries of queues: [entries, t, rows, columns] (repeatable)."
+)
 @click.option(
     "--rounding",
     type=click.Choice(ROUNDINGS),
@@ -155,12 +157,12 @@ def _session(netlist: Netlist, config: HostConfig, calls: Sequence[Call], given:
     from ttc.runtime.golden.stimulus import Rule, Rules
 
     rules = config.rules if given["stimulus"] is None else Rules(Rule(given["stimulus"]))
-    values = {} if given["bundle"] is None else _bundle(given["bundle"], netlist)
+    values = _bundles(given["bundles"], netlist)
     host = host_of(netlist, rules, given["seed"], values, "rne" if given["rounding"] == "formats" else "truncate")
     return Session(netlist, host, [call.program for call in calls], keep=keep)
 
 
-def _bundle(path: Path, netlist: Netlist) -> dict[str, NDArray]:
+def _bundles(paths: Sequence[Path], netlist: Netlist) -> dict[str, NDArray]:
     """Entries of queues, checked against their types.  Raises E0102, E0801."""
     from ttc.cli.inputs import read_bundle
     from ttc.dialects.core.formats import format_named
@@ -171,7 +173,13 @@ def _bundle(path: Path, netlist: Netlist) -> dict[str, NDArray]:
         queue.name: Argument(queue.name, "input", queue.name, (-1, *queue.tensor.shape), format_named(queue.tensor.format).compute.name)
         for queue in host_owned(netlist)
     }
-    return read_bundle(path, known)
+    found: dict[str, NDArray] = {}
+    for path in paths:
+        for name, array in read_bundle(path, known).items():
+            if name in found:
+                raise Error("E0801", f"queue '{name}' is given twice", where=str(path))
+            found[name] = array
+    return found
 
 
 # ---- results -----------------------------------------------------------------------------------------------------------------------------

@@ -82,9 +82,11 @@ def test_files_let_anybody_compute_it_again(file: Path, tmp_path: Path, capsys: 
 
 def test_given_entries_and_rounding(file: Path, tmp_path: Path):
     x = np.full((2, 1, 32, 32), 1.0, np.float32)
-    np.savez(tmp_path / "in.npz", **{"x/1": x, "w": np.full((1, 1, 32, 32), 2.0**-9, np.float32)})
+    np.savez(tmp_path / "in.npz", **{"x/1": x})
+    np.savez(tmp_path / "rams.npz", w=np.full((1, 1, 32, 32), 2.0**-9, np.float32))
+    given = ["--inputs", tmp_path / "in.npz", "--inputs", tmp_path / "rams.npz"]
     for rounding, expected in (("golden", 1 + 2.0**-9), ("formats", 1.0)):
-        assert run(file, "--inputs", tmp_path / "in.npz", "--rounding", rounding, "--output-dir", tmp_path / rounding) == 0
+        assert run(file, *given, "--rounding", rounding, "--output-dir", tmp_path / rounding) == 0
         assert (np.load(tmp_path / rounding / "y.npy") == expected).all()
 
 
@@ -121,6 +123,12 @@ def test_what_cannot_be_run_leaves_nothing(file: Path, tmp_path: Path, capsys: C
 def test_entries_that_do_not_fit(file: Path, tmp_path: Path, capsys: Capture, name: str, array: np.ndarray):
     np.savez(tmp_path / "in.npz", **{name: array})
     assert run(file, "--inputs", tmp_path / "in.npz") == 2
+    assert "error[E0801]" in capsys.readouterr().err
+
+
+def test_entries_given_twice(file: Path, tmp_path: Path, capsys: Capture):
+    np.savez(tmp_path / "in.npz", w=np.zeros((1, 1, 32, 32), np.float32))
+    assert run(file, "--inputs", tmp_path / "in.npz", "--inputs", tmp_path / "in.npz") == 2
     assert "error[E0801]" in capsys.readouterr().err
 
 
