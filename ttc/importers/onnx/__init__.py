@@ -8,14 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 import numpy as np
+from numpy.typing import NDArray
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
 
 from ttc.dialects.core.errors import Error
+from ttc.dialects.core.formats import format_of
 from ttc.dialects.core.functions import Port, finish_function, make_function, set_module_attr
-from ttc.dialects.core.spec import tensor_type
+from ttc.dialects.core.spec import Spec, tensor_type
 from ttc.dialects.core.weights import WeightStore
 from ttc.importers.base import NO_SHAPES
 from ttc.importers.onnx.builder import Builder
@@ -29,17 +32,28 @@ MAX_MESSAGE = 2000
 """Characters: what a hostile file makes a message quote is cut."""
 
 
-def import_onnx(path: Path, *, shapes: Mapping[str, tuple[int, ...]] = NO_SHAPES, batch: int | None = None) -> tuple[ModuleOp, WeightStore]:
+NO_VALUES: Mapping[str, NDArray] = MappingProxyType({})
+
+
+def import_onnx(
+    path: Path,
+    *,
+    shapes: Mapping[str, tuple[int, ...]] = NO_SHAPES,
+    batch: int | None = None,
+    values: Mapping[str, NDArray] = NO_VALUES,
+) -> tuple[ModuleOp, WeightStore]:
     """Import an ONNX model: a module with the entry function `forward`, and its weights, which stay in the file until they are read.
 
     Args:
         path: of the model; external data lies in its folder.
         shapes: full shapes by input name, for inputs with dynamic dimensions.
         batch: the size of dynamic batch dimensions.
+        values: arrays by input name.  Where the meaning of an op needs the value of an operand (a shape, axes), and that follows from integer
+            or boolean inputs, these are taken; the module then holds for them alone, and its attribute `fixed_inputs` names them.
     Raises: E0102, E0201 to E0206, and E04xx where a node's operands do not fit; all name the file, and the node if there is one.
     """
     try:
-        return _import(read(path), path.stem, shapes, batch)
+        return _import(read(path), path.stem, shapes, batch, values)
     except Error as error:
         error.where = f"{path.name}: {error.where}" if error.where else path.name
         error.message = error.message if len(error.message) <= MAX_MESSAGE else error.message[:MAX_MESSAGE] + "..."
@@ -48,7 +62,9 @@ def import_onnx(path: Path, *, shapes: Mapping[str, tuple[int, ...]] = NO_SHAPES
         raise Error("E0201", "not an ONNX model, or a damaged one: a text attribute is not UTF-8", where=path.name) from error
 
 
-def _import(source: Source, name: str, shapes: Mapping[str, tuple[int, ...]], batch: int | None) -> tuple[ModuleOp, WeightStore]:
+def _import(
+    source: Source, name: str, shapes: Mapping[str, tuple[int, ...]], batch: int | None, values: Mapping[str, NDArray]
+) -> tuple[ModuleOp, WeightStore]:
     graph = source.model.graph
     versions = opsets(source.model.opset_import, "the model")
     functions = check_model(source.model, source.weights)
@@ -56,10 +72,11 @@ def _import(source: Source, name: str, shapes: Mapping[str, tuple[int, ...]], ba
         raise Error("E0202", "the model has sparse initializers, which are not supported")
     specs = input_specs([i for i in graph.input if i.name not in source.weights], shapes, batch)
     function = make_function("forward", [(Port(name), tensor_type(spec)) for name, spec in specs.items()])
-    builder = Builder(frozenset(source.weights))
+    arguments = dict(zip(specs, function.body.block.args, strict=True))
+    builder = Builder(frozenset(source.weights), _given(arguments, specs, values))
     outputs = [o.name for o in graph.output]
     scope = Scope(
-        dict(zip(specs, function.body.block.args, strict=True)),
+        dict(arguments),
         versions,
         names_read(graph.node, outputs),
         leaf=lambda name: builder.initializer(name, source.weights[name]),
@@ -78,4 +95,16 @@ def _import(source: Source, name: str, shapes: Mapping[str, tuple[int, ...]], ba
     module = ModuleOp([function])
     set_module_attr(module, "model", name)
     set_module_attr(module, "stage", "import")
+    fixed = tuple(name for name, argument in arguments.items() if argument in builder.fixed)
+    if fixed:
+        set_module_attr(module, "fixed_inputs", fixed)
     return module, weights
+
+
+def _given(arguments: Mapping[str, SSAValue], specs: Mapping[str, Spec], values: Mapping[str, NDArray]) -> dict[SSAValue, NDArray]:
+    """Values of integer and boolean inputs that fit these.  What floating-point inputs hold never counts."""
+    return {
+        arguments[name]: format_of(spec.dtype).unpack(values[name])
+        for name, spec in specs.items()
+        if name in values and spec.dtype.kind in "iub" and (values[name].shape, values[name].dtype) == (spec.shape, spec.dtype)
+    }

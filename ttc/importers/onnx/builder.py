@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from ttc.dialects.core.spec import Spec, spec_of, tensor_type
 from ttc.dialects.core.weights import Weight, WeightStore
 from ttc.dialects.nn.base import NNOp, ops
 from ttc.importers.onnx.tensors import MAX_ELEMENTS, MAX_RANK
-from ttc.importers.onnx.tracking import Tracker
+from ttc.importers.onnx.tracking import NO_INPUTS, Tracker
 from ttc.importers.onnx.unsupported import Unsupported
 
 
@@ -25,14 +26,16 @@ class Builder:
 
     Args:
         reserved: names of the model's own weights, which constants made on the way must not take.
+        inputs: values of arguments that `need` may use: the program then holds for these values alone.
     """
 
-    def __init__(self, reserved: frozenset[str] = frozenset()) -> None:
+    def __init__(self, reserved: frozenset[str] = frozenset(), inputs: Mapping[SSAValue, NDArray] = NO_INPUTS) -> None:
         self._reserved = reserved
         self._weights: dict[str, Weight] = {}
         self._leaves: list[LeafOp] = []
         self._body: list[NNOp] = []
         self._tracker = Tracker(self._weights)
+        self._given = Tracker(self._weights, inputs)
         self._location: Attribute = named_location("")
         self._node = ""
         self.outputs: tuple[str, ...] = ()
@@ -127,9 +130,15 @@ class Builder:
     def need(self, value: SSAValue, what: str) -> NDArray:
         """The known value of an operand that nn has as an attribute.  Raises Unsupported."""
         found = self.known(value)
+        found = self._given.known(value) if found is None else found
         if found is None:
             raise Unsupported(f"needs a constant {what}")
         return found
+
+    @property
+    def fixed(self) -> set[SSAValue]:
+        """Arguments whose values were needed."""
+        return self._given.used
 
     def ints(self, value: SSAValue, what: str) -> tuple[int, ...]:
         """The known integers of an operand of rank 0 or 1.  Raises Unsupported, E0203."""

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
+
 import numpy as np
 from numpy.typing import NDArray
 from xdsl.ir import Operation, SSAValue
@@ -20,6 +23,7 @@ MAX_ELEMENTS = 1 << 20
 """Elements of one value that is computed."""
 MAX_TOTAL_ELEMENTS = 1 << 25
 """Elements of all values that are computed for one model."""
+NO_INPUTS: Mapping[SSAValue, NDArray] = MappingProxyType({})
 _HEAVY = {
     f"nn.{name}"
     for name in (
@@ -30,12 +34,18 @@ _HEAVY = {
 
 
 class Tracker:
-    """Evaluates backwards from a value, each op once.  Weights of the model are given by `weights` as leaves come up."""
+    """Evaluates backwards from a value, each op once.  Weights of the model are given by `weights` as leaves come up.
 
-    def __init__(self, weights: dict[str, Weight]) -> None:
+    Args:
+        inputs: values of arguments that count as known, in their formats' compute dtypes; `used` are those that were looked at.
+    """
+
+    def __init__(self, weights: dict[str, Weight], inputs: Mapping[SSAValue, NDArray] = NO_INPUTS) -> None:
         self._weights = weights
+        self._inputs = inputs
         self._known: dict[SSAValue, NDArray | None] = {}
         self._computed_elements = 0
+        self.used: set[SSAValue] = set()
 
     def known(self, value: SSAValue) -> NDArray | None:
         """The value in its format's compute dtype, or None.  An explicit stack, as chains of ops may be long."""
@@ -71,6 +81,10 @@ class Tracker:
         op = value.owner
         if isinstance(op, LeafOp):
             self._known[value] = self._leaf(op)
+            return
+        if value in self._inputs:
+            self.used.add(value)
+            self._known[value] = self._inputs[value]
             return
         results = self._evaluate(op) if isinstance(op, NNOp) and self._affordable(op) else None
         for index, result in enumerate(op.results if isinstance(op, Operation) else [value]):

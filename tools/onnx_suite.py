@@ -1,0 +1,264 @@
+"""Run ONNX's own backend tests through ttc: import, nn, tile, netlist, archive, run.
+
+    python tools/onnx_suite.py [-k PATTERN] [--target host] [--json] [--bar 0.92] [--verbose]
+
+Each case runs in a forked child with limits on time and memory, with the suite's own data, tolerances and comparison.  Printed are
+passed, failed and unsupported cases by category, and with reasons those that did not pass, by op.  Exit status 1 if fewer than the share
+`--bar` passed, or none were chosen.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import resource
+import signal
+import sys
+import tempfile
+import time
+import unittest
+import warnings
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import checkout  # noqa: F401
+import numpy as np
+from onnx import ModelProto
+from onnx.backend.test.loader import load_model_tests
+from onnx.backend.test.runner import Runner
+
+import ttc.driver
+import ttc.passes.pipeline
+import ttc.runtime.loader  # noqa: F401
+from ttc.dialects.core.errors import Error
+from ttc.importers.onnx.backend import Backend, Prepared
+from ttc.importers.onnx.tables import mappings
+
+TIME_LIMIT_SECONDS = 60
+MEMORY_LIMIT_BYTES = 6 << 30
+ORDINARY = frozenset(["float32", "float16", "bfloat16", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "bool"])
+"""Types of the tensors of the tests that every compiler should pass."""
+REFUSALS = ("E0202", "E0205")
+"""Codes with which the importer says that it does not take a model."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of one case.
+
+    Args:
+        op: that it tests: the plain test's for an expanded one; empty for whole models.
+        ordinary: whether all its tensors are of common types.
+        status: pass, fail or unsupported.
+        reason: code and message if it did not pass.
+        host_ops: nn ops that ran in host segments.
+        seconds: that it took.
+    """
+
+    name: str
+    category: str
+    op: str
+    ordinary: bool
+    status: str = "pass"
+    reason: str = ""
+    host_ops: tuple[str, ...] = ()
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True)
+class Case:
+    """A test of the suite: what it is, and the suite's own function that runs it."""
+
+    outcome: Outcome
+    run: Callable[[Any], None]
+
+
+class Watched(Backend):
+    """The backend, which keeps what it prepared for the report."""
+
+    target = "host"
+    prepared: Prepared | None = None
+
+    @classmethod
+    def prepare(cls, model: ModelProto, device: str = "CPU", **options: Any) -> Prepared:
+        cls.prepared = super().prepare(model, device, target=cls.target, **options)
+        return cls.prepared
+
+
+def cases(pattern: str) -> list[Case]:
+    """The suite's cases whose name matches a regular expression, in its order."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        runner = Runner(Watched)
+    models = {test.name: test for kind in ("node", "simple", "pytorch-converted", "pytorch-operator", "real") for test in load_model_tests(kind=kind)}
+    found: list[Case] = []
+    for functions in runner._filtered_test_items.values():
+        for name, item in functions.items():
+            stem = name.removesuffix("_cpu")
+            if stem != name and re.search(pattern, stem):
+                found.append(Case(_described(stem, models), item.func))
+    return found
+
+
+def _described(name: str, models: dict[str, Any]) -> Outcome:
+    test = models[name]
+    if test.kind != "node":
+        return Outcome(name, test.kind, "", ordinary=True)
+    plain = re.sub(r"_expanded(_ver\d+)?$", "", name)
+    op = models.get(plain, test).model.graph.node[-1].op_type
+    arrays = [x for inputs, outputs in test.data_sets for x in (*inputs, *outputs)]
+    ordinary = all(isinstance(x, np.ndarray | np.generic) and x.dtype.name in ORDINARY for x in arrays)
+    return Outcome(name, "node" if plain == name else "node expanded", op, ordinary)
+
+
+def run_case(case: Case) -> Outcome:
+    """The outcome of one case, in this process."""
+    started = time.perf_counter()
+    found = _tried(case)
+    prepared = Watched.prepared
+    ops = host_ops(prepared) if prepared is not None else ()
+    return replace(found, host_ops=ops, seconds=round(time.perf_counter() - started, 3))
+
+
+def _tried(case: Case) -> Outcome:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            case.run(unittest.TestCase())
+    except Error as error:
+        status = "unsupported" if error.code in REFUSALS else "fail"
+        table = (error.excerpt or "").splitlines()[1:]
+        reasons = "; ".join(re.sub(r"  +", " ", line) for line in table) or error.message
+        return replace(case.outcome, status=status, reason=f"{error.code} {reasons}"[:400])
+    except unittest.SkipTest as skipped:
+        return replace(case.outcome, status="unsupported", reason=f"skipped: {skipped}")
+    except Exception as error:  # noqa: BLE001 - whatever a case raises is its outcome
+        lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+        return replace(case.outcome, status="fail", reason=f"{type(error).__name__}: {' | '.join(lines)}"[:400])
+    return case.outcome
+
+
+def host_ops(prepared: Prepared) -> tuple[str, ...]:
+    """The nn ops that the program runs by their reference semantics."""
+    if prepared.executor is None:
+        return ()
+    graphs = prepared.executor.netlist.graphs.values()
+    works = [work.op for graph in graphs for op in graph.ops for work in op.work.works]
+    return tuple(sorted({op for op in works if op.startswith("nn.")}))
+
+
+def forked(case: Case, seconds: int) -> Outcome:
+    """The outcome of one case in a child process, which may die of its limits."""
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(reader)
+        _in_child(case, writer, seconds)
+    os.close(writer)
+    with os.fdopen(reader, "rb") as pipe:
+        text = pipe.read()
+    _, status = os.waitpid(child, 0)
+    if text:
+        fields = json.loads(text)
+        return Outcome(**{**fields, "host_ops": tuple(fields["host_ops"])})
+    number = os.waitstatus_to_exitcode(status)
+    why = f"took more than {seconds} s" if number == -signal.SIGALRM else f"its process ended with status {number}"
+    return replace(case.outcome, status="fail", reason=why)
+
+
+def _in_child(case: Case, writer: int, seconds: int) -> None:
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY_LIMIT_BYTES, MEMORY_LIMIT_BYTES))
+    signal.alarm(seconds)
+    try:
+        os.write(writer, json.dumps(asdict(run_case(case))).encode())
+    finally:
+        os._exit(0)
+
+
+# ---- the report ----------------------------------------------------------------------------------------------------------------------
+
+
+def tables(outcomes: list[Outcome], *, verbose: bool) -> Iterator[str]:
+    """Lines of the report."""
+    yield f"{'category':20}{'cases':>7}{'pass':>7}{'fail':>7}{'unsupported':>13}{'pass %':>8}"
+    groups: dict[str, list[Outcome]] = defaultdict(list)
+    for item in outcomes:
+        groups[item.category].append(item)
+    plain = groups.get("node", [])
+    yield from (_row(name, items) for name, items in groups.items())
+    yield _row("all", outcomes)
+    yield _row("node, common types", [item for item in plain if item.ordinary])
+    host = [item for item in outcomes if item.status == "pass" and item.host_ops]
+    yield f"{len(host)} of the passed ran in part in host segments"
+    yield ""
+    yield from _by_op(outcomes)
+    yield ""
+    yield "reasons"
+    yield from _reasons(item for item in outcomes if item.status != "pass")
+    if verbose:
+        yield ""
+        yield from (f"{i.status:12}{i.name}  {i.reason}  {' '.join(i.host_ops)}".rstrip() for i in outcomes if i.status != "pass" or i.host_ops)
+
+
+def _row(name: str, items: list[Outcome]) -> str:
+    counts = Counter(item.status for item in items)
+    share = 100 * counts["pass"] / max(len(items), 1)
+    return f"{name:20}{len(items):7}{counts['pass']:7}{counts['fail']:7}{counts['unsupported']:13}{share:8.1f}"
+
+
+def _by_op(outcomes: Iterable[Outcome]) -> Iterator[str]:
+    """Ops with cases that did not pass."""
+    by_op: dict[str, Counter[str]] = defaultdict(Counter)
+    for item in outcomes:
+        by_op[item.op or item.category][item.status] += 1
+    yield f"{'op':34}{'pass':>7}{'fail':>7}{'unsupported':>13}"
+    short = {op: counts for op, counts in by_op.items() if counts["fail"] + counts["unsupported"]}
+    for op, counts in sorted(short.items(), key=lambda entry: counts_key(entry[1])):
+        yield f"{op:34}{counts['pass']:7}{counts['fail']:7}{counts['unsupported']:13}"
+    yield f"{len(by_op) - len(short)} of {len(by_op)} pass wholly"
+
+
+def counts_key(counts: Counter[str]) -> int:
+    """Sorts ops with the most cases that did not pass first."""
+    return -(counts["fail"] + counts["unsupported"])
+
+
+def _reasons(items: Iterable[Outcome]) -> Iterator[str]:
+    """Reasons, the most frequent first, each with its cases."""
+    found: dict[str, list[str]] = defaultdict(list)
+    for item in items:
+        found[f"{item.status}: {re.sub(r'[0-9]+', 'N', item.reason)[:150]}"].append(item.name)
+    for reason, names in sorted(found.items(), key=lambda entry: (-len(entry[1]), entry[0])):
+        yield f"{len(names):5}  {reason}"
+        yield f"       {', '.join(names[:3])}{', ...' if len(names) > 3 else ''}"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("-k", dest="pattern", default="", help="regular expression for names of cases")
+    parser.add_argument("--target", default="host")
+    parser.add_argument("--bar", type=float, default=0.0, help="least share of cases that must pass")
+    parser.add_argument("--time-limit", type=int, default=TIME_LIMIT_SECONDS, help="seconds a case")
+    parser.add_argument("--json", action="store_true", help="print the outcomes as JSON")
+    parser.add_argument("--verbose", action="store_true", help="also list every case that failed or ran on the host")
+    options = parser.parse_args()
+    Watched.target = options.target
+    chosen = cases(options.pattern)
+    mappings()
+    with tempfile.TemporaryDirectory(prefix="onnx-suite-") as folder:
+        os.environ["ONNX_MODELS"] = folder
+        outcomes = [forked(case, options.time_limit) for case in chosen]
+    passed = sum(item.status == "pass" for item in outcomes)
+    if options.json:
+        print(json.dumps([asdict(item) for item in outcomes], indent=1))
+    else:
+        print("\n".join(tables(outcomes, verbose=options.verbose)))
+    return 1 if not outcomes or passed / len(outcomes) < options.bar else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
