@@ -22,6 +22,8 @@ from ttc.files import require_input
 
 MAX_HEADER_BYTES = 10_000
 """Of a .npy file: numpy's own limit."""
+MAX_BUNDLE_BYTES = 16 << 30
+"""Of all arrays in an .npz file, as they are in memory."""
 _HEADERS = {(1, 0): (2, np.lib.format.read_array_header_1_0), (2, 0): (4, np.lib.format.read_array_header_2_0)}
 """By version: bytes of the header's length, and what reads from there."""
 
@@ -117,6 +119,8 @@ def read_bundle(path: Path, known: Mapping[str, Argument]) -> dict[str, NDArray]
     found: dict[str, NDArray] = {}
     try:
         with zipfile.ZipFile(path) as archive:
+            if sum(info.file_size for info in archive.infolist()) > MAX_BUNDLE_BYTES:
+                raise Error("E0801", f"its arrays take more than {MAX_BUNDLE_BYTES >> 30} GB", where=str(path))
             for info in archive.infolist():
                 name = info.filename.removesuffix(".npy")
                 if name not in known or name in found:

@@ -152,3 +152,8 @@ def test_dynamic_shapes(saved: dict[str, Path]) -> None:
     dynamic = Argument("x", "input", "q", (-1, 3), "float32")
     np.testing.assert_array_equal(take([f"x={saved['x.npy']}"], arguments=(dynamic,)).arrays["x"], X_VALUE)
     assert code(take, arguments=(dynamic,)) == "E0801"
+
+
+def test_bundles_that_unpack_to_more_than_any_run_takes(saved: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ttc.cli.inputs.MAX_BUNDLE_BYTES", 100)
+    assert code(take, bundle=saved["both.npz"]) == "E0801"
