@@ -14,6 +14,12 @@ from math import prod
 from ttc.dialects.core.plain import Function, TensorType, Work
 from ttc.dialects.netlist.model import Blocking, Grid, Op
 from ttc.dialects.netlist.sizes import dealt
+from ttc.runtime.perf.selections import passes_of
+
+TILE_ROWS = 32
+"""Of the tiles that sparse products take."""
+USUAL_INNER = 8
+"""Tiles of K that an op takes at a time if it does not say."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,10 +57,15 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Steps:
-    """Steps in which a core passes down the rows and across the columns of its part of the result."""
+    """Steps in which a core passes down the rows and across the columns of its part of the result.
+
+    rows: tile rows of a step, all cores together; inner: tiles of K that a core takes at a time.
+    """
 
     down: int
     across: int
+    rows: int = 1
+    inner: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +99,7 @@ def reads_of(op: Op) -> list[Read | None]:
     types = op.work.value_types
     result = types[op.work.outputs[0]]
     part, steps = share_of(result, op.place, op.blocking)
+    steps = replace(steps, inner=op.inner[1] if op.inner is not None else USUAL_INNER)
     parts, moved = _parts(op.work, types, part, steps)
     tables = {item.operands[0] for item in op.work.works if item.op in _CHOOSING}
     return [None if i not in parts else _read(types[i], parts[i], i in moved, i in tables) for i in range(len(op.work.inputs))]
@@ -102,7 +114,7 @@ def share_of(result: TensorType, place: Grid, blocking: Blocking) -> tuple[Part,
     part_t, part_rows = dealt(t, rows, down_parts * across_parts)
     core_rows, core_cols = -(-part_rows // grid_rows), -(-cols // grid_cols)
     down, across = max(-(-core_rows // step_rows), 1), max(-(-core_cols // step_cols), 1)
-    return Part(min(core_rows / rows, 1.0), min(core_cols / cols, 1.0), part_t / t), Steps(down, across)
+    return Part(min(core_rows / rows, 1.0), min(core_cols / cols, 1.0), part_t / t), Steps(down, across, step_rows * grid_rows)
 
 
 @lru_cache(maxsize=4096)
@@ -196,8 +208,10 @@ def _repeats(item: Work, type_: TensorType | None) -> float:
 
 
 def parts_sparse_matmul(item: Work, part: Part, steps: Steps, operands: list[TensorType | None]) -> list[Part]:
-    """Columns of the activations: the selection may name any of their rows."""
-    return [Part(1.0, part.cols, 1.0, 1.0, whole=True) for _ in operands]
+    """Columns of the activations: the selection may name any of their rows, and passes over them again where it turns back."""
+    result = item.results[0]
+    passes = passes_of(item, result, dims(result)[0], steps.rows * TILE_ROWS, steps.inner * TILE_ROWS)
+    return [Part(1.0, part.cols, 1.0, -(-passes * part.t // 1), whole=True) for _ in operands]
 
 
 def parts_conv2d(item: Work, part: Part, steps: Steps, operands: list[TensorType | None]) -> list[Part]:

@@ -17,10 +17,10 @@ def op_of(work: Function, place: Grid, blocking: Blocking) -> Op:
 
 
 def test_share_of_the_result() -> None:
-    assert share_of(tensor(8, 8), Grid(0, 0, 4, 2), Blocking(1, (2, 4), (1, 1))) == (Part(0.25, 0.5), Steps(1, 1))
-    assert share_of(tensor(8, 8), Grid(0, 0, 4, 2), Blocking(4, (1, 2), (1, 1))) == (Part(0.25, 0.5), Steps(2, 2))
+    assert share_of(tensor(8, 8), Grid(0, 0, 4, 2), Blocking(1, (2, 4), (1, 1))) == (Part(0.25, 0.5), Steps(1, 1, 8))
+    assert share_of(tensor(8, 8), Grid(0, 0, 4, 2), Blocking(4, (1, 2), (1, 1))) == (Part(0.25, 0.5), Steps(2, 2, 4))
     stacked = TensorType((6, 64, 64), "Float16_b", LAYOUT)
-    assert share_of(stacked, Grid(0, 0, 3, 1), Blocking(2, (2, 2), (1, 1), spread=(3, 1))) == (Part(1.0, 1.0, 1 / 3), Steps(1, 1))
+    assert share_of(stacked, Grid(0, 0, 3, 1), Blocking(2, (2, 2), (1, 1), spread=(3, 1))) == (Part(1.0, 1.0, 1 / 3), Steps(1, 1, 2))
 
 
 def test_a_map_reads_what_it_computes() -> None:
