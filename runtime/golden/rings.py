@@ -117,7 +117,7 @@ class Ring:
         self.read_pointer = self.moved(self.read_pointer, count)
 
     def clear(self) -> None:
-        """Empty it, as allocating does."""
+        """Empty it, as allocating and deallocating do."""
         for slot in list(self._slots):
             self._forget(slot)
         self.read_pointer = self.write_pointer = 0

@@ -139,17 +139,21 @@ class Session:
             self._follow(name)
 
     def allocate(self, queue: str) -> None:
-        """Empty a dynamic queue.  Raises E0601, E0804."""
+        """Give a dynamic queue its memory, empty.  Raises E0601, E0804."""
         self._allocation.allocate(queue)
-        found = self.queues[queue]
-        if isinstance(found, Ring):
-            found.clear()
+        self._clear(queue)
 
     def deallocate(self, queue: str) -> None:
-        """Give up the memory of a dynamic queue.  Raises E0601, E0804."""
+        """Take it back, and what is in it.  Raises E0601, E0804."""
         self._allocation.deallocate(queue)
+        self._clear(queue)
 
     # ---- inside ----------------------------------------------------------------------------------------------------------------------
+
+    def _clear(self, name: str) -> None:
+        queue = self.queues[name]
+        if isinstance(queue, Ring):
+            queue.clear()
 
     def _together(self) -> Epoch:
         """One epoch of all graphs that wait."""

@@ -292,6 +292,12 @@ def test_dynamic_queues_start_again_in_any_round():
     np.testing.assert_array_equal(found(run, "output")["y"], drawn(6))
 
 
+def test_deallocating_frees_the_memory():
+    run = session(RELAY, {"x": drawn(16)})
+    run.run("p")
+    assert run.meter.size_bytes == 16 * 4096  # the output's
+
+
 def test_what_stays_between_graphs_is_told():
     text = netlist(
         queue("x", "HOST") + queue("e", "n", at=1) + queue("y", "m", at=2),
