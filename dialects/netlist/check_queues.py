@@ -10,8 +10,8 @@ from ttc.dialects.core.errors import Error
 from ttc.dialects.core.formats import FORMATS
 from ttc.dialects.netlist.check_graphs import check_blocking
 from ttc.dialects.netlist.check_work import check_function, type_problem
-from ttc.dialects.netlist.links import links_between
-from ttc.dialects.netlist.model import Chip, Host, Netlist, Queue
+from ttc.dialects.netlist.links import links_from
+from ttc.dialects.netlist.model import Chip, Graph, Host, Netlist, Queue
 from ttc.dialects.netlist.sizes import queue_buffer_bytes, tile_shape
 from ttc.dialects.netlist.violations import Findings
 
@@ -196,23 +196,41 @@ def _usable(channel: int, location: str, chip: Chip) -> tuple[int, int]:
 
 def _check_reach(netlist: Netlist, found: Findings) -> None:
     """Cores read and write what their chip reaches: queues in its own DRAM (written: in any chip's), and in its channels of host memory."""
-    for graph in netlist.graphs.values() if netlist.chip.grid is not None else ():
+    if netlist.chip.grid is None:
+        return
+    private = {q.name for q in netlist.queues.values() if q.location == "host" and _is_private(q, netlist.chip)}
+    for graph in netlist.graphs.values():
         on_device = {op.name: op for op in graph.ops if not isinstance(op.place, Host)}
         read = {(op.name, name) for op in on_device.values() for name in op.inputs}
-        for op, name in sorted(read | {write for write in graph.writes if write[0] in on_device}):
-            queue = netlist.queues.get(name)
-            if queue is None or found.many:
-                continue
-            private = queue.location == "host" and any(channel >= netlist.chip.host_channels for channel, _ in queue.buffers)
-            message = f"cores cannot reach queue '{name}', which lies in memory of the program alone"
-            found.require(not private, "E0605", f"op '{op}'", message, "place it in a channel that the chip reaches")
-            known = 0 <= graph.chip < netlist.chip.chips and 0 <= queue.chip < netlist.chip.chips
-            far = known and queue.location == "dram" and queue.chip != graph.chip and (op, name) in read
+        written = {write for write in graph.writes if write[0] in on_device}
+        for op, name in sorted(read | written):
+            if name in private and not found.many:
+                message = f"cores cannot reach queue '{name}', which lies in memory of the program alone"
+                found.add("E0605", f"op '{op}'", message, "place it in a channel that the chip reaches")
+        _check_ways(graph, read, written, netlist, found)
+
+
+def _is_private(queue: Queue, chip: Chip) -> bool:
+    return any(channel >= chip.host_channels for channel, _ in queue.buffers)
+
+
+def _check_ways(graph: Graph, read: set[tuple[str, str]], written: set[tuple[str, str]], netlist: Netlist, found: Findings) -> None:
+    """No op of a graph reads DRAM of another chip, or writes to one that no Ethernet leads to."""
+    chips = range(netlist.chip.chips)
+    ways: dict[int, int] | None = None
+    for op, name in sorted(read | written):
+        queue = netlist.queues.get(name)
+        if queue is None or queue.location != "dram" or queue.chip == graph.chip or found.many:
+            continue
+        if graph.chip not in chips or queue.chip not in chips:
+            continue
+        if (op, name) in read:
             message = f"of chip {graph.chip} reads queue '{name}' in the DRAM of chip {queue.chip}"
-            found.require(not far, "E0605", f"op '{op}'", message, "write it to a queue on the reader's chip")
-            lost = known and queue.location == "dram" and links_between(netlist.chip, graph.chip, queue.chip) == 0
+            found.add("E0605", f"op '{op}'", message, "write it to a queue on the reader's chip")
+        elif netlist.chip.links:
+            ways = links_from(netlist.chip, graph.chip) if ways is None else ways
             message = f"writes queue '{name}' on chip {queue.chip}, to which no Ethernet link leads from chip {graph.chip}"
-            found.require(not lost, "E0605", f"op '{op}'", message)
+            found.require(queue.chip in ways, "E0605", f"op '{op}'", message)
 
 
 def _check_overlaps(ranges: list[Range], place: str, found: Findings) -> None:

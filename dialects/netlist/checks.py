@@ -13,6 +13,7 @@ from ttc.dialects.netlist.model import Chip, Netlist
 from ttc.dialects.netlist.violations import Findings, Violation
 
 MAX_CHIPS = 1024
+MAX_LINKS = 1 << 13
 MAX_GRID = 64
 MAX_TILE = 1024
 MAX_ALIGNMENT = 1 << 16
@@ -61,8 +62,9 @@ def _check_chip(chip: Chip, found: Findings) -> None:
     )  # fmt: skip
     require(all(0 <= n <= MAX_BYTES for n in sizes), "a size is negative or impossible")
     joined = [link[:2] for link in chip.links]
-    sound = all(0 <= a < b < chip.chips and 1 <= count <= MAX_CHIPS for a, b, count in chip.links) and len(set(joined)) == len(joined)
-    require(sound, "its links name a chip that is not there, or two chips twice")
+    known = all(0 <= a < b < chip.chips and 1 <= count <= MAX_CHIPS for a, b, count in chip.links)
+    sound = known and len(set(joined)) == len(joined) <= MAX_LINKS
+    require(sound, "its links name a chip that is not there, or two chips twice, or are too many")
     unknown = [name for name in chip.formats if name not in FORMATS]
     require(not unknown, f"there is no data format {unknown[:1]}")
 

@@ -9,7 +9,7 @@ from math import inf
 
 from ttc.dialects.core.formats import format_named
 from ttc.dialects.core.plain import TensorType
-from ttc.dialects.netlist.links import links_between
+from ttc.dialects.netlist.links import links_from
 from ttc.dialects.netlist.model import Blocking, Ethernet, Graph, Grid, Host, Netlist, Op, Queue
 from ttc.dialects.netlist.sizes import tile_shape
 from ttc.runtime.perf.movement import Stream
@@ -59,6 +59,7 @@ class Traffic:
 
     netlist: Netlist
     held: frozenset[tuple[str, str]] = frozenset()
+    _links: dict[int, dict[int, int]] = field(default_factory=dict, init=False, repr=False, compare=False)
     _reads: dict[str, list[Read | None]] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @cached_property
@@ -130,7 +131,11 @@ class Traffic:
 
     def links(self, a: int, b: int) -> int:
         """Ethernet links on the way from one chip to another; 0: all that a chip has, as the netlist does not say."""
-        return links_between(self.netlist.chip, a, b) or 0
+        if a == b:
+            return 0
+        if a not in self._links:
+            self._links[a] = links_from(self.netlist.chip, a)
+        return self._links[a].get(b, 0)
 
     def _from_queue(self, queue: Queue, graph: Graph, stays: bool, columns: int, base: Stream) -> Stream:
         """A stream as it comes out of a queue.  columns: tiles side by side that a core reads."""
