@@ -240,7 +240,7 @@ class Fitter:
         blocking = Blocking(share[0] * steps, (way.rows // ublock[0], way.cols // ublock[1]), ublock, spread=layout.spread)
         core = self.costs.core(self.subject.view, Share(*share, ublock, way.reread, need.inner))
         room = {b.role: b.tiles * b.copies for b in need.buffers}
-        moved = self.costs.streams(self.template, self.subject.weights, (rows, cols), blocking, room)
+        moved = self.costs.streams(self.template, self.subject.weights, (rows, cols), blocking, need.inner, room)
         sent = self.costs.sent(self.subject.view.result, blocking.tiles, self.subject.readers)
         busy = max(core, int(moved.cycles), int(sent))
         return Candidate(rows, cols, blocking, tuple(need.buffers), need.inner, core, busy, moved.held_bytes, moved.streamed_bytes)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from ttc.dialects.core.formats import format_named
 from ttc.dialects.core.plain import Function, TensorType, Work
@@ -43,13 +43,19 @@ class Costs:
         return cycles(view, share, self.target.arch)
 
     def streams(
-        self, template: Template, weights: frozenset[int], grid: tuple[int, int], blocking: Blocking, room: Mapping[str, int]
+        self,
+        template: Template,
+        weights: frozenset[int],
+        grid: tuple[int, int],
+        blocking: Blocking,
+        inner: tuple[int, int] | None,
+        room: Mapping[str, int],
     ) -> Streams:
         """What the candidate of an op moves.  weights: operands that hold the same in every microbatch.  room: tiles of L1 by role.
 
         Activations are taken to come from two cores.
         """
-        op = replace(template.op, place=Grid(0, 0, *grid), blocking=blocking)
+        op = Op("", "", (), Grid(0, 0, *grid), blocking, template.op.work, inner=inner)
         cores, slowest, held, streamed, absorbed = grid[0] * grid[1], 0.0, 0.0, 0.0, 0.0
         for index, read in zip(template.operands, reads_of(op), strict=True):
             if read is None:

@@ -29,16 +29,16 @@ def test_a_template_has_the_operands_that_are_there() -> None:
 
 def test_weights_are_held_where_all_of_them_fit() -> None:
     """Eight tiles of K by eight columns a core, by two columns of cores; the rows of cores hold the same, which counts once."""
-    held = COSTS.streams(TEMPLATE, frozenset({1}), (2, 2), BLOCKING, {"in0": 32, "in1": 64})
+    held = COSTS.streams(TEMPLATE, frozenset({1}), (2, 2), BLOCKING, (2, 4), {"in0": 32, "in1": 64})
     assert (held.held_bytes, held.streamed_bytes) == (2 * 64 * TILE, 0)
-    read = COSTS.streams(TEMPLATE, frozenset({1}), (2, 2), BLOCKING, {"in0": 32, "in1": 32})
+    read = COSTS.streams(TEMPLATE, frozenset({1}), (2, 2), BLOCKING, (2, 4), {"in0": 32, "in1": 32})
     assert (read.held_bytes, read.streamed_bytes) == (0, 2 * 64 * TILE)
     assert read.cycles > held.cycles
 
 
 def test_a_core_absorbs_all_its_streams() -> None:
     """Two rows of eight tiles of the left operand, eight columns of eight of the right one."""
-    both = COSTS.streams(TEMPLATE, frozenset(), (2, 2), BLOCKING, {})
+    both = COSTS.streams(TEMPLATE, frozenset(), (2, 2), BLOCKING, (2, 4), {})
     assert both.cycles >= (2 * 8 + 8 * 8) * TILE / COSTS.rates.absorb_core
 
 
