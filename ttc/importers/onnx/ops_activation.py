@@ -10,15 +10,15 @@ from ttc.dialects.core.errors import Error
 from ttc.importers.onnx.builder import Builder
 
 
-def relu_6(b: Builder, x: SSAValue) -> SSAValue:
+def relu_1(b: Builder, x: SSAValue) -> SSAValue:
     return b.nn("relu", x)
 
 
-def sigmoid_6(b: Builder, x: SSAValue) -> SSAValue:
+def sigmoid_1(b: Builder, x: SSAValue) -> SSAValue:
     return b.nn("sigmoid", x)
 
 
-def tanh_6(b: Builder, x: SSAValue) -> SSAValue:
+def tanh_1(b: Builder, x: SSAValue) -> SSAValue:
     return b.nn("tanh", x)
 
 
@@ -30,15 +30,15 @@ def hard_swish_14(b: Builder, x: SSAValue) -> SSAValue:
     return b.nn("hard_swish", x)
 
 
-def leaky_relu_6(b: Builder, x: SSAValue, *, alpha: float = 0.01) -> SSAValue:
+def leaky_relu_1(b: Builder, x: SSAValue, *, alpha: float = 0.01) -> SSAValue:
     return b.nn("leaky_relu", x, alpha=alpha)
 
 
-def elu_6(b: Builder, x: SSAValue, *, alpha: float = 1.0) -> SSAValue:
+def elu_1(b: Builder, x: SSAValue, *, alpha: float = 1.0) -> SSAValue:
     return b.nn("elu", x, alpha=alpha)
 
 
-def hard_sigmoid_6(b: Builder, x: SSAValue, *, alpha: float = 0.2, beta: float = 0.5) -> SSAValue:
+def hard_sigmoid_1(b: Builder, x: SSAValue, *, alpha: float = 0.2, beta: float = 0.5) -> SSAValue:
     return b.nn("hard_sigmoid", x, alpha=alpha, beta=beta)
 
 

@@ -128,7 +128,7 @@ def max_pool_1(
     return _pool(b, "max_pool2d", x, flat_window(b, x, kernel_shape, strides, dilations, pads, auto_pad), ceil_mode)
 
 
-def average_pool_7(
+def average_pool_1(
     b: Builder,
     x: SSAValue,
     *,
@@ -144,8 +144,8 @@ def average_pool_7(
     return _pool(b, "avg_pool2d", x, win, ceil_mode, count_include_pad=bool(count_include_pad))
 
 
-def lp_pool_2(
-    b: Builder, x: SSAValue, *, auto_pad: str = "NOTSET", kernel_shape: Ints, p: int = 2, pads: Ints = (), strides: Ints = ()
+def lp_pool_1(
+    b: Builder, x: SSAValue, *, auto_pad: str = "NOTSET", kernel_shape: Ints, p: float = 2, pads: Ints = (), strides: Ints = ()
 ) -> SSAValue:
     return lp_pool_18(b, x, auto_pad=auto_pad, kernel_shape=kernel_shape, p=p, pads=pads, strides=strides)
 
@@ -158,7 +158,7 @@ def lp_pool_18(
     ceil_mode: int = 0,
     dilations: Ints = (),
     kernel_shape: Ints,
-    p: int = 2,
+    p: float = 2,
     pads: Ints = (),
     strides: Ints = (),
 ) -> SSAValue:
@@ -178,18 +178,18 @@ def _reaching_up(sizes: Ints, win: Window) -> Window:
     return replace(win, pads=(*win.pads[:rank], *ends))
 
 
-def global_lp_pool_2(b: Builder, x: SSAValue, *, p: int = 2) -> SSAValue:
+def global_lp_pool_1(b: Builder, x: SSAValue, *, p: float = 2) -> SSAValue:
     return _root(b, _global(b, "reduce_sum", _power(b, x, p)), p)
 
 
-def _power(b: Builder, x: SSAValue, p: int) -> SSAValue:
+def _power(b: Builder, x: SSAValue, p: float) -> SSAValue:
     """|x|^p."""
     if p < 1:
         raise Error("E0402", f"p = {p}")
     return b.nn("mul", x, x) if p == 2 else b.nn("abs", x) if p == 1 else b.nn("pow", b.nn("abs", x), b.scalar(p, x))
 
 
-def _root(b: Builder, x: SSAValue, p: int) -> SSAValue:
+def _root(b: Builder, x: SSAValue, p: float) -> SSAValue:
     return b.nn("sqrt", x) if p == 2 else x if p == 1 else b.nn("pow", x, b.scalar(1 / p, x))
 
 

@@ -22,14 +22,14 @@ def same(op: str) -> Elementwise:
     return lambda b, *operands: b.nn(op, *operands)
 
 
-abs_6 = same("abs")
-neg_6 = same("neg")
-exp_6 = same("exp")
-log_6 = same("log")
-sqrt_6 = same("sqrt")
-reciprocal_6 = same("reciprocal")
-floor_6 = same("floor")
-ceil_6 = same("ceil")
+abs_1 = same("abs")
+neg_1 = same("neg")
+exp_1 = same("exp")
+log_1 = same("log")
+sqrt_1 = same("sqrt")
+reciprocal_1 = same("reciprocal")
+floor_1 = same("floor")
+ceil_1 = same("ceil")
 round_11 = same("round")
 sign_9 = same("sign")
 sin_7 = same("sin")
@@ -92,7 +92,7 @@ def _dtype(code: int) -> np.dtype:
     return DTYPES[code]
 
 
-def clip_6(b: Builder, x: SSAValue, *, min: float = -3.4028234663852886e38, max: float = 3.4028234663852886e38) -> SSAValue:
+def clip_1(b: Builder, x: SSAValue, *, min: float = -3.4028234663852886e38, max: float = 3.4028234663852886e38) -> SSAValue:
     return b.nn("clip", x, min=min, max=max)
 
 
@@ -114,10 +114,10 @@ def _fold(op: str) -> Elementwise:
     return lambda b, *operands: reduce(lambda x, y: b.nn(op, x, y), operands)
 
 
-max_6 = _fold("maximum")
-min_6 = _fold("minimum")
-sum_6 = _fold("add")
+max_1 = _fold("maximum")
+min_1 = _fold("minimum")
+sum_1 = _fold("add")
 
 
-def mean_6(b: Builder, *operands: SSAValue) -> SSAValue:
-    return b.nn("div", sum_6(b, *operands), b.scalar(len(operands), operands[0]))
+def mean_1(b: Builder, *operands: SSAValue) -> SSAValue:
+    return b.nn("div", sum_1(b, *operands), b.scalar(len(operands), operands[0]))

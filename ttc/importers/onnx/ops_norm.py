@@ -87,7 +87,7 @@ def _broadcast(b: Builder, value: SSAValue, shape: tuple[int, ...]) -> SSAValue:
     return value if b.shape(value) == shape else b.nn("expand", value, shape=shape)
 
 
-def instance_normalization_6(b: Builder, x: SSAValue, scale: SSAValue, bias: SSAValue, *, epsilon: float = 1e-5) -> SSAValue:
+def instance_normalization_1(b: Builder, x: SSAValue, scale: SSAValue, bias: SSAValue, *, epsilon: float = 1e-5) -> SSAValue:
     """x[n, c, ...] normalised over all but n and c, then scaled by channel."""
     if len(b.shape(x)) < 3:
         raise Error("E0401", f"InstanceNormalization takes rank 3 or more, not {b.spec(x)}")

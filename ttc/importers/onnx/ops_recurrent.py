@@ -1,4 +1,7 @@
-"""Recurrent layers.  Layout 1, batch first, is transposed; activations get their parameters by name."""
+"""Recurrent layers.  Layout 1, batch first, is transposed; activations get their parameters by name.
+
+output_sequence, up to opset 6, says whether the first result is used: that is seen from the node.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +36,7 @@ class _Options(NamedTuple):
     layout: int
 
 
-def rnn_7(
+def rnn_1(
     b: Builder,
     x: SSAValue,
     w: SSAValue,
@@ -49,12 +52,13 @@ def rnn_7(
     direction: str = "forward",
     hidden_size: int = 0,
     layout: int = 0,
+    output_sequence: int = 1,
 ) -> tuple[SSAValue, ...]:
     options = _Options(activations, activation_alpha, activation_beta, clip, direction, hidden_size, layout)
     return _layer(b, "rnn", (x, w, r, bias, lengths, h), options, {})
 
 
-def gru_7(
+def gru_1(
     b: Builder,
     x: SSAValue,
     w: SSAValue,
@@ -71,12 +75,13 @@ def gru_7(
     hidden_size: int = 0,
     linear_before_reset: int = 0,
     layout: int = 0,
+    output_sequence: int = 1,
 ) -> tuple[SSAValue, ...]:
     options = _Options(activations or ("Sigmoid", "Tanh") * 2, activation_alpha, activation_beta, clip, direction, hidden_size, layout)
     return _layer(b, "gru", (x, w, r, bias, lengths, h), options, {"linear_before_reset": bool(linear_before_reset)})
 
 
-def lstm_7(
+def lstm_1(
     b: Builder,
     x: SSAValue,
     w: SSAValue,
@@ -95,6 +100,7 @@ def lstm_7(
     hidden_size: int = 0,
     input_forget: int = 0,
     layout: int = 0,
+    output_sequence: int = 1,
 ) -> tuple[SSAValue, ...]:
     options = _Options(
         activations or ("Sigmoid", "Tanh", "Tanh") * 2, activation_alpha, activation_beta, clip, direction, hidden_size, layout

@@ -16,8 +16,12 @@ from ttc.importers.onnx.tensors import MAX_RANK
 
 def reshape_5(b: Builder, x: SSAValue, shape: SSAValue, *, allowzero: int = 0) -> SSAValue:
     """0 copies a dimension (unless allowzero), one -1 takes what is left."""
-    wanted = b.ints(shape, "shape")
-    return b.nn("reshape", x, shape=_resolved(b.shape(x), wanted, copy_zero=not allowzero))
+    return reshape_to(b, x, b.ints(shape, "shape"), copy_zero=not allowzero)
+
+
+def reshape_to(b: Builder, x: SSAValue, wanted: tuple[int, ...], *, copy_zero: bool) -> SSAValue:
+    """x in a shape in ONNX's notation.  Raises E0401."""
+    return b.nn("reshape", x, shape=_resolved(b.shape(x), wanted, copy_zero=copy_zero))
 
 
 def _resolved(old: tuple[int, ...], wanted: tuple[int, ...], *, copy_zero: bool) -> tuple[int, ...]:

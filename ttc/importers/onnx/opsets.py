@@ -11,7 +11,7 @@ from onnx import AttributeProto, FunctionProto, NodeProto, OperatorSetIdProto, T
 from ttc.dialects.core.errors import Error
 from ttc.importers.onnx.structure import domain_of
 
-OLDEST = 7
+OLDEST = 1
 Schema: TypeAlias = Any
 """onnx.defs.OpSchema, most of which onnx's own type stubs leave out."""
 

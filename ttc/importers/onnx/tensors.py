@@ -61,6 +61,11 @@ def type_name(code: int) -> str:
         return f"number {code}"
 
 
+def code_named(name: str) -> int:
+    """The element type that ONNX calls so; 0, which is none, for unknown names."""
+    return TensorProto.DataType.Value(name) if name in TensorProto.DataType.keys() else 0  # noqa: SIM118 - an enum, not a mapping
+
+
 def dtype_of(code: int, what: str) -> np.dtype:
     """The numpy dtype of an ONNX element type.  Raises E0202, naming what has it."""
     found = DTYPES.get(code)

@@ -100,7 +100,7 @@ class Tracker:
     def _evaluate(self, op: NNOp) -> list[NDArray] | None:
         if op.name == "nn.shape":
             return [np.array(spec_of(op.operands[0].type).shape, np.int64)]
-        operands = [self._known[x] for x in op.operands]
+        operands = [self._known.get(x) for x in op.operands]
         if any(x is None for x in operands):
             return None
         present = iter(operands)

@@ -24,6 +24,8 @@ class Refused:
     """The value of a node that cannot be imported; what depends on it is passed over."""
 
 
+_HINTS = ("consumed_inputs",)
+"""Attributes without a meaning: which operands' memory an op up to opset 5 might reuse."""
 REFUSED: Final = Refused()
 Value: TypeAlias = "SSAValue | Refused | None"
 """None: an optional input that is absent."""
@@ -180,7 +182,8 @@ class Walker:
 
 
 def _attributes(node: NodeProto) -> dict[str, Any]:
-    return {a.name: attribute_value(a, f"attribute '{a.name}' of {node.op_type}") for a in node.attribute}
+    given = [a for a in node.attribute if a.name not in _HINTS]
+    return {a.name: attribute_value(a, f"attribute '{a.name}' of {node.op_type}") for a in given}
 
 
 def attribute_value(attribute: AttributeProto, what: str) -> Any:

@@ -1,0 +1,142 @@
+"""Forms of ops that ended with opset 6 or before it: sizes as attributes, broadcasts that have to be asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from xdsl.ir import SSAValue
+
+from ttc.dialects.core.errors import Error
+from ttc.dialects.nn.base import axis_in
+from ttc.importers.onnx.builder import Builder
+from ttc.importers.onnx.ops_activation import p_relu_7, selu_6
+from ttc.importers.onnx.ops_elementwise import cast_6
+from ttc.importers.onnx.ops_index import pad_2
+from ttc.importers.onnx.ops_linear import gemm_7
+from ttc.importers.onnx.ops_norm import batch_normalization_9, dropout_7
+from ttc.importers.onnx.ops_resize import upsample_7
+from ttc.importers.onnx.ops_shape import concat_4, reshape_to, split_2
+from ttc.importers.onnx.tensors import code_named
+from ttc.importers.onnx.unsupported import Unsupported
+
+
+def _binary(op: str) -> Callable[..., SSAValue]:
+    """Operands of one shape; with `broadcast` the second one is a scalar or lies along the dimensions of x from `axis` on, or the last."""
+
+    def mapped(b: Builder, x: SSAValue, y: SSAValue, *, axis: int | None = None, broadcast: int = 0) -> SSAValue:
+        return b.nn(op, x, _along(b, x, y, axis) if broadcast else y)
+
+    return mapped
+
+
+def _along(b: Builder, x: SSAValue, y: SSAValue, axis: int | None) -> SSAValue:
+    rank, shape = len(b.shape(x)), b.shape(y)
+    if not shape or shape == (1,):
+        return y
+    at = rank - len(shape) if axis is None else axis_in(axis, rank)
+    if at < 0 or at + len(shape) > rank:
+        raise Error("E0401", f"{b.spec(y)} does not lie along {b.spec(x)} from axis {at} on")
+    return b.reshape(y, *shape, *(1,) * (rank - at - len(shape)))
+
+
+add_1 = _binary("add")
+sub_1 = _binary("sub")
+mul_1 = _binary("mul")
+div_1 = _binary("div")
+pow_1 = _binary("pow")
+equal_1 = _binary("equal")
+less_1 = _binary("less")
+greater_1 = _binary("greater")
+and_1 = _binary("and")
+or_1 = _binary("or")
+xor_1 = _binary("xor")
+
+
+def cast_1(b: Builder, x: SSAValue, *, to: str) -> SSAValue:
+    """The type by name."""
+    return cast_6(b, x, to=code_named(to))
+
+
+def selu_1(b: Builder, x: SSAValue, *, alpha: float = 1.6732, gamma: float = 1.0507) -> SSAValue:
+    return selu_6(b, x, alpha=alpha, gamma=gamma)
+
+
+def p_relu_1(b: Builder, x: SSAValue, slope: SSAValue) -> SSAValue:
+    """One slope, or one a channel."""
+    return p_relu_7(b, x, slope if b.spec(slope).elements == 1 else _along(b, x, slope, 1))
+
+
+def gemm_1(
+    b: Builder,
+    a: SSAValue,
+    c: SSAValue,
+    bias: SSAValue,
+    *,
+    alpha: float = 1.0,
+    beta: float = 1.0,
+    broadcast: int = 0,
+    transA: int = 0,
+    transB: int = 0,
+) -> SSAValue:
+    return gemm_7(b, a, c, bias, alpha=alpha, beta=beta, transA=transA, transB=transB)
+
+
+def batch_normalization_1(
+    b: Builder,
+    x: SSAValue,
+    scale: SSAValue,
+    bias: SSAValue,
+    mean: SSAValue,
+    var: SSAValue,
+    *,
+    epsilon: float = 1e-5,
+    is_test: int = 0,
+    momentum: float = 0.9,
+    spatial: int = 1,
+) -> SSAValue | tuple[SSAValue, ...]:
+    """It trains if it has results for that."""
+    if not spatial:
+        raise Unsupported("spatial = 0")
+    return batch_normalization_9(b, x, scale, bias, mean, var, epsilon=epsilon, momentum=momentum)
+
+
+def dropout_1(b: Builder, x: SSAValue, *, is_test: int = 0, ratio: float = 0.5) -> tuple[SSAValue, ...]:
+    if not is_test:
+        raise Unsupported("is_test = 0")
+    return dropout_7(b, x, ratio=ratio)
+
+
+def concat_1(b: Builder, *inputs: SSAValue, axis: int = 1) -> SSAValue:
+    return concat_4(b, *inputs, axis=axis)
+
+
+def pad_1(b: Builder, x: SSAValue, *, mode: str = "constant", paddings: tuple[int, ...], value: float = 0.0) -> SSAValue:
+    return pad_2(b, x, mode=mode, pads=paddings, value=value)
+
+
+def reshape_1(b: Builder, x: SSAValue, *, shape: tuple[int, ...] = ()) -> SSAValue:
+    return reshape_to(b, x, shape, copy_zero=True)
+
+
+def split_1(
+    b: Builder, x: SSAValue, sizes: SSAValue | None = None, *, axis: int = 0, split: tuple[int, ...] | None = None
+) -> tuple[SSAValue, ...]:
+    """Sizes as an operand or an attribute."""
+    return split_2(b, x, axis=axis, split=split if sizes is None else b.ints(sizes, "split"))
+
+
+def tile_1(b: Builder, x: SSAValue, tiles: SSAValue, axis: SSAValue) -> SSAValue:
+    """So many copies along one axis."""
+    rank = len(b.shape(x))
+    at = axis_in(int(b.number(axis, "axis")), rank)
+    count = int(b.number(tiles, "tiles"))
+    return b.nn("repeat", x, repeats=tuple(count if i == at else 1 for i in range(rank)))
+
+
+def upsample_1(b: Builder, x: SSAValue, *, height_scale: float, width_scale: float, mode: str = "nearest") -> SSAValue:
+    """Of images x[n, c, h, w]."""
+    if len(b.shape(x)) != 4:
+        raise Error("E0401", f"takes rank 4, not {b.spec(x)}")
+    scales = (1.0, 1.0, *(float(np.float32(s)) for s in (height_scale, width_scale)))
+    return upsample_7(b, x, scales=scales, mode="linear" if mode == "bilinear" else mode)
