@@ -121,8 +121,9 @@ def _check_kernel_broadcast(op: BudaOp, context: Context) -> None:
 
 
 def _kernel_broadcasts(op: BudaOp) -> Sequence[tuple[int, int]]:
-    """(input, tiles) of what kernels keep."""
-    found: list[tuple[int, int]] = []
+    """(input, tiles) of what kernels keep; a single tile is one of one."""
+    single = op.attributes.get("single_tile", ())
+    found = [(index, 1) for index in single if isinstance(index, int)] if isinstance(single, tuple) else []
     for key in ("kernel_broadcast", "kernel_broadcast_per_t"):
         pairs = op.attributes.get(key, ())
         for pair in pairs if isinstance(pairs, tuple) else ():

@@ -225,12 +225,9 @@ def _check_setting(setting: QueueSetting, queue: BudaQueue, graph: BudaGraph, sc
         for key in ("prologue", "epilogue", "zero"):
             if getattr(setting, key) == "true":
                 report(key, f"a ram whose write pointer moves by itself has no {key}")
-    autoincs = {getattr(setting, key) for key in ("rd_ptr_autoinc", "global_rdptr_autoinc")} - {None, "0"}
-    if len(autoincs) > 1:
-        report(
-            "global_rdptr_autoinc",
-            f"rd_ptr_autoinc {setting.rd_ptr_autoinc} and global_rdptr_autoinc {setting.global_rdptr_autoinc} differ",
-        )
+    steps = [scope.value(setting.rd_ptr_autoinc or "1"), scope.value(setting.global_rdptr_autoinc or "0")]
+    if queue.type == "queue" and None not in steps and 0 not in steps and steps[0] != steps[1]:
+        report("global_rdptr_autoinc", f"global_rdptr_autoinc {steps[1]} differs from rd_ptr_autoinc, which is {steps[0]}")
     for key in ("prologue", "epilogue"):
         if scope.variables.get(getattr(setting, key) or "") == "param":
             report(key, f"{key} cannot depend on a parameter")

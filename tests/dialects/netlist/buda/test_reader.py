@@ -291,5 +291,5 @@ OP = (
 def test_many_faults_cost_little(text: str) -> None:
     start = time.process_time()
     form, found = read_form(("devices: {arch: [grayskull, blackhole]}\n" + text).encode(), "n")
-    assert len([*found, *check_form(form, None, found)]) > 1000
+    assert len([*found, *check_form(form, None, found)]) >= 1000
     assert time.process_time() - start < 8

@@ -160,6 +160,10 @@ def test_odd_ops(only: Callable[..., None]) -> None:
     only("ops", changes, "E0635", "op 'tilizer'", "a tilizer with ublocks of 2 rows has those of its input, [1, 1]")
 
 
+def test_a_single_tile_is_broadcast(only: Callable[..., None]) -> None:
+    only("base", ("approximate_mode: true", "single_tile: [0]"), "E0630", "op 'act'", "kernel_broadcast of 1 tiles of input 0")
+
+
 def test_more_room_in_the_first_wormhole(broken: Callable[..., list[Violation]]) -> None:
     changes = (
         ("      mblock: [2, 1]\n      ublock: [1, 4]\n", "      mblock: [1, 1]\n      ublock: [2, 4]\n"),

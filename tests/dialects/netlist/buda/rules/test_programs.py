@@ -128,7 +128,7 @@ BIG = "big: {prologue: false, epilogue: false, zero: false, rd_ptr_global: $zero
             (X, X.replace("$gptr}", "$gptr, rd_ptr_autoinc: 1, global_rdptr_autoinc: 2}")),
             "E0653",
             "program 'run': settings of queue 'x'",
-            "differ",
+            "global_rdptr_autoinc 2 differs from rd_ptr_autoinc, which is 1",
         ),
         (
             "chips",
