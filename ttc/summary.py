@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ttc.dialects.netlist.model import Graph, Grid, Netlist
-from ttc.dialects.netlist.occupancy import MemoryUse, occupancy
+from ttc.dialects.netlist.occupancy import MemoryUse, channel_numbers, occupancy
 
 
 @dataclass(frozen=True)
@@ -94,9 +94,9 @@ def _queue_bytes(netlist: Netlist) -> tuple[dict[int, int], int]:
             continue
         for channel, address in queue.buffers:
             ranges.setdefault((queue.chip, channel), set()).add((address, address + queue.buffer_bytes))
-    dram = dict.fromkeys(range(netlist.chip.dram_channels), 0)
-    for (_, channel), found in ranges.items():
-        dram[channel] += _covered(found)
+    dram = dict.fromkeys(channel_numbers(netlist.chip), 0)
+    for (_, channel), found in sorted(ranges.items()):
+        dram[channel] = dram.get(channel, 0) + _covered(found)
     return dram, host
 
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from ttc.dialects.netlist.model import Netlist
+from ttc.dialects.netlist.model import Chip, Netlist
 
+MAX_CHANNELS = 1024
+"""Channels that are listed."""
 ALWAYS = (0, 1 << 62)
 """Lifetime of what holds its value all the time."""
 
@@ -74,19 +76,25 @@ class MemoryUse:
 
 
 def occupancy(netlist: Netlist) -> tuple[MemoryUse, ...]:
-    """Use of each chip's DRAM that queues lie in, by growing chip."""
+    """Use of each chip's DRAM that queues lie in, by growing chip; also of a netlist that nobody has checked."""
     machine = netlist.chip
+    unit = max(machine.alignment_bytes, 1)
     ranges: dict[int, dict[int, list[Held]]] = {}
     for queue in netlist.queues.values():
         if queue.location != "dram" or not queue.buffer_bytes:
             continue
-        size = align(queue.buffer_bytes, machine.alignment_bytes)
+        size = align(queue.buffer_bytes, unit)
         for channel, address in queue.buffers:
             held = Held(address, address + size, *(queue.lifetime or ALWAYS))
             ranges.setdefault(queue.chip, {}).setdefault(channel, []).append(held)
     room = machine.dram_channels * (machine.dram_channel_bytes - machine.dram_reserved_bytes)
-    numbers = range(machine.dram_channels)
+    numbers = channel_numbers(machine)
     return tuple(use_of(chip, ranges[chip], numbers, machine.dram_reserved_bytes, room) for chip in sorted(ranges))
+
+
+def channel_numbers(machine: Chip) -> range:
+    """Numbers of a chip's DRAM channels."""
+    return range(min(max(machine.dram_channels, 0), MAX_CHANNELS))
 
 
 def use_of(chip: int, ranges: Mapping[int, Sequence[Held]], channels: Iterable[int], base: int, room_bytes: int) -> MemoryUse:

@@ -43,6 +43,14 @@ def test_shared_addresses_count_once() -> None:
     assert found.host_bytes == 100
 
 
+def test_a_netlist_that_nobody_checked() -> None:
+    plain = netlist()
+    odd = replace(plain, chip=replace(plain.chip, dram_channels=1 << 40, alignment_bytes=0))
+    found = summarize(replace(odd, queues=odd.queues | {"q2": replace(odd.queues["q2"], buffers=((-5, -7),))}))
+    assert len(found.dram_bytes) == 1025
+    assert found.memory[0].peak_bytes == 250
+
+
 def test_memory_of_each_chip() -> None:
     """Ranges are rounded to whole units of alignment; channels count for all chips together."""
     plain = netlist()

@@ -31,7 +31,7 @@ def test_of_a_netlist(netlist: Netlist) -> None:
     """The input and the output share bytes; the edge, the parameter and the state have their own."""
     slot = HEADER + 4 * TILE_BYTES
     (use,) = occupancy(netlist)
-    assert [c.peak_bytes for c in use.channels] == [2 * 4 * slot - slot * 0] * 2
+    assert [c.peak_bytes for c in use.channels] == [8 * slot] * 2
     assert use.bound_bytes == 4 * (2 * slot + 2 * (HEADER + 2 * TILE_BYTES))
     assert use.room_bytes == 2 * ((1 << 30) - BASE)
 
