@@ -23,8 +23,7 @@ class Rates:
         packets: (bytes of a packet, rate of a flow of them), by growing packets.
         pipe, gather, gather_floor: of an op-to-op pipe from one core, from several, from `gather_sources` or more.
         inject_core, absorb_core: that one core can send and take.
-        inject_dram: of one NoC node of a channel; dram_ports: nodes of a channel.
-        dram_channels, dram_channel: number of channels, and the best measured rate of one.
+        dram_channels, dram_channel: number of channels, and the rate of one: the best measured, as far as its NoC nodes send it.
         link, dram_links: of one link, and how many links carry what DRAM sends to cores that do not lie beside it.
         read_latency: of a packet from afar; in_flight: packets that a reader has asked for at a time.
         eth, eth_links: of one Ethernet link, and the links of a chip.
@@ -44,8 +43,6 @@ class Rates:
     gather_sources: int
     inject_core: float
     absorb_core: float
-    inject_dram: float
-    dram_ports: int
     dram_channels: int
     dram_channel: float
     link: float
@@ -71,15 +68,15 @@ def rates_of(target: Target) -> Rates:
         raise Error("E0101", f"target {target.name} has no cores whose time could be estimated")
     table = _table(target.arch)
     known = {field.name for field in fields(Rates)}
-    dram = min(target.dram_channels * target.dram_bytes_per_cycle, table["dram_links"] * target.noc_link_bytes_per_cycle)
+    channel = min(target.dram_bytes_per_cycle, max(target.dram_ports, 1) * table["inject_dram"])
+    dram = min(target.dram_channels * channel, table["dram_links"] * target.noc_link_bytes_per_cycle)
     return Rates(
         clock_hz=target.clock_hz,
         packets=target.noc_packets,
         pipe=target.noc_bytes_per_cycle,
         link=target.noc_link_bytes_per_cycle,
-        dram_ports=max(target.dram_ports, 1),
         dram_channels=target.dram_channels,
-        dram_channel=target.dram_bytes_per_cycle,
+        dram_channel=channel,
         eth=target.eth_bytes_per_cycle,
         eth_links=target.eth_links,
         host=table["pcie_bytes_per_second"] / target.clock_hz,

@@ -20,6 +20,12 @@ def test_every_machine_has_rates(name: str) -> None:
     assert [size for size, _ in rates.packets] == sorted(size for size, _ in rates.packets)
 
 
+def test_a_channel_sends_what_its_nodes_can() -> None:
+    n150 = load_target("n150")
+    assert rates_of(n150).dram_channel == pytest.approx(44.5)
+    assert rates_of(replace(n150, dram_ports=1)).dram_channel == 23.2
+
+
 def test_the_host_has_none() -> None:
     with pytest.raises(Error) as raised:
         rates_of(load_target("host"))
