@@ -55,6 +55,7 @@ def stages(
     placement: tuple[AnyRule, ...] = (),
     chips: tuple[int, ...] = (0,),
     effort: int = 1,
+    samples: int | None = None,
 ) -> dict[str, list[Pass]]:
     """Passes of the stages that have passes, in order.
 
@@ -67,6 +68,7 @@ def stages(
         placement: what the user wants for the places of single ops and queues.
         chips: that programs are spread over, each linked to the next.
         effort: of placement, from 0 to 3.
+        samples: of a microbatch of a streamed batch; None: as tiles are filled.
     """
     queue_rules = tuple(rule for rule in placement if isinstance(rule, QueueRule))
     op_rules = tuple(rule for rule in placement if isinstance(rule, PlacementRule))
@@ -78,7 +80,7 @@ def stages(
     return {
         "nn": _nn_stage(),
         "tile": [
-            *(StreamBatch(), LowerToTile(), AssignFormats(format), OverrideFormats(rules), LegalizeTile(), CancelTms()),
+            *(StreamBatch(samples), LowerToTile(), AssignFormats(format), OverrideFormats(rules), LegalizeTile(), CancelTms()),
             *expansion,
             FuseEltwise(),
             *copies,

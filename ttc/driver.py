@@ -18,12 +18,16 @@ from ttc.files import require_folder
 from ttc.instruments.dump import Dump
 from ttc.instruments.timing import StageTime, Timing
 from ttc.options import STAGES, UNSET, CompileOptions, flag_of, settings
-from ttc.passes.base import Instrument, Unit
+from ttc.passes.base import Instrument, Pass, Unit
 from ttc.passes.emit import Package, emit
 from ttc.passes.manager import run_stage
+from ttc.passes.microbatch import best_microbatch
 from ttc.passes.pipeline import stages
 from ttc.runtime.program import Program, build_program
 from ttc.source import Source, open_source
+
+TRIES = 2
+"""Effort of placement from which on several microbatches are tried."""
 
 
 @dataclass(frozen=True)
@@ -153,12 +157,17 @@ def _run(unit: Unit, done: str, options: CompileOptions, watchers: Sequence[Inst
     channels = options.dram_placement or DRAM_PLACEMENTS[0]
     chips = used_chips(unit.target, options)
     effort = 1 if options.effort is None else options.effort
-    pipeline = stages(
-        unit.target, options.storage_format, options.precision, options.rules, channels, options.placement_file, chips, effort
-    )
+
+    def pipeline(samples: int | None, effort: int = effort) -> dict[str, list[Pass]]:
+        formats = options.storage_format, options.precision, options.rules
+        return stages(unit.target, *formats, channels, options.placement_file, chips, effort, samples)
+
+    passes = pipeline(None)
     for stage in ("nn", "tile", "netlist"):
         if STAGES.index(done) < STAGES.index(stage) <= STAGES.index(options.to):
-            run_stage(stage, pipeline[stage], unit, watchers)
+            if stage == "tile" and effort >= TRIES and not unit.target.is_host:
+                passes = pipeline(best_microbatch(unit, lambda samples: pipeline(samples, 1)))
+            run_stage(stage, passes[stage], unit, watchers)
             set_module_attr(unit.module, "stage", stage)
 
 

@@ -65,6 +65,12 @@ class WeightStore:
         self._weights: dict[str, Weight] = {}
         self._known = known
 
+    def copy(self) -> WeightStore:
+        """A store of the same weights, to which others can be added."""
+        made = WeightStore(self._known)
+        made._weights = dict(self._weights)
+        return made
+
     def __contains__(self, key: str) -> bool:
         return key in self._weights
 

@@ -25,7 +25,7 @@ SLACK = 1.1
 class StreamBatch(Pass):
     """Cut an independent batch of N samples into microbatches of m, which the device streams through its pipeline of ops.
 
-    m is the smallest divisor of N whose tiles are filled about as well as the best divisor's.
+    m is the smallest divisor of N whose tiles are filled about as well as the best divisor's, unless one is asked for.
 
     Before:
         func.func @forward(%x: tensor<64x10xf32> {ttc.name = "x"}) -> (tensor<64x10xf32> {ttc.name = "y"}) {
@@ -41,9 +41,13 @@ class StreamBatch(Pass):
     Missed:
         a state is read or updated; an op mixes samples, or is not known not to; a result does not carry the batch; a tensor
         has no elements.
+
+    Args:
+        samples: of a microbatch, for batches that they divide; None: as tiles are filled.
     """
 
     name: ClassVar[str] = "stream-batch"
+    samples: int | None = None
 
     def apply(self, unit: Unit, rewriter: Rewriter) -> None:
         if unit.target.is_host:
@@ -62,7 +66,8 @@ class StreamBatch(Pass):
         if reason is not None:
             rewriter.missed(function, f"the batch of {size} is not streamed: {reason}")
             return
-        samples = microbatch(size, [spec_of(v.type) for v in carried])
+        asked = self.samples if self.samples is not None and size % self.samples == 0 else None
+        samples = asked or microbatch(size, [spec_of(v.type) for v in carried])
         if samples == size or not rewriter.allow("stream-batch", function):
             return
         _resize(function, carried, size, samples)

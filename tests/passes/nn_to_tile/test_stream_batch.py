@@ -6,6 +6,7 @@ import numpy as np
 
 from tests.passes.module_pairs import check_pair, parse_unit
 from ttc.dialects.core.functions import entry_functions, ports
+from ttc.dialects.core.ir import print_op
 from ttc.dialects.core.spec import Spec, spec_of
 from ttc.passes.manager import run_pass
 from ttc.passes.nn_to_tile.stream_batch import StreamBatch, microbatch
@@ -73,3 +74,16 @@ def test_reshapes_follow_the_microbatch() -> None:
     samples = spec_of(function.body.block.args[0].type).shape[0]
     assert samples < 64
     assert [spec_of(t).shape for t in function.function_type.outputs] == [(samples, 32)]
+
+
+def test_a_microbatch_that_is_asked_for() -> None:
+    text = """
+    func.func @forward(%x: tensor<64x10xf32> {ttc.name = "x"}) -> (tensor<64x10xf32> {ttc.name = "y"}) {
+      %y = nn.relu(%x) : (tensor<64x10xf32>) -> tensor<64x10xf32>
+      func.return %y : tensor<64x10xf32>
+    }
+    """
+    for samples, shape in ((16, 16), (5, 32)):  # 5 does not divide 64: tiles decide
+        unit = parse_unit(text)
+        run_pass(StreamBatch(samples), unit)
+        assert f"tensor<{shape}x10xf32>" in print_op(unit.module)

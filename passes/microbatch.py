@@ -1,0 +1,51 @@
+"""The microbatch of a streamed batch that makes a run shortest, by compiling with several."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from math import inf
+
+from ttc.dialects.core.errors import Error
+from ttc.dialects.netlist.ops import graphs_of, programs_of
+from ttc.dialects.netlist.to_model import to_model
+from ttc.passes.base import Pass, Unit
+from ttc.passes.manager import run_passes
+from ttc.runtime.perf.run import run_cost
+
+Pipeline = Callable[[int | None], Mapping[str, Sequence[Pass]]]
+"""Samples of a microbatch (None: as tiles are filled) -> passes of the stages."""
+FACTORS = (2, 4, 8)
+"""How many times as many samples, or as few, are tried."""
+
+
+def best_microbatch(unit: Unit, pipeline: Pipeline) -> int | None:
+    """Samples of a microbatch with which all programs of a unit take least time; None: those that fill tiles, or no batch is streamed.
+
+    unit: at the end of stage nn; it is not changed.
+    """
+    cycles, count, size = tried(unit, pipeline, None)
+    if count <= 1 or cycles == inf:
+        return None
+    usual = size // count
+    wishes = [usual * f for f in FACTORS if size % (usual * f) == 0] + [usual // f for f in FACTORS if usual % f == 0]
+    best: tuple[float, int | None] = cycles, None
+    for samples in wishes:
+        found, _, _ = tried(unit, pipeline, samples)
+        if found < best[0]:
+            best = found, samples
+    return best[1]
+
+
+def tried(unit: Unit, pipeline: Pipeline, samples: int | None) -> tuple[float, int, int]:
+    """Cycles of all programs with that many samples a microbatch, inf if that fits no machine; microbatches, and samples of the batch."""
+    trial = Unit(unit.module.clone(), unit.weights.copy(), unit.target)
+    stages = pipeline(samples)
+    try:
+        run_passes([*stages["tile"], *stages["netlist"]], trial)
+        netlist = to_model(trial.module)
+        cycles = sum(run_cost(netlist, name).device_cycles for name in netlist.programs)
+    except Error:
+        return inf, 1, 1
+    counts = [graph.input_count for graph in graphs_of(trial.module).values()]
+    sizes = [port.shape[0] for program in programs_of(trial.module).values() for port in program.arguments if port.streamed]
+    return cycles, max(counts, default=1), max(sizes, default=1)
