@@ -54,6 +54,21 @@ GOOD = described(load_target("n150"))
         ("noc_packets", [[128]]),
         ("noc_packets", [[256, 1.0], [128, 2.0]]),
         ("eth_links", -1),
+        ("columns", [1, 1]),
+        ("columns", "1-8"),
+        ("dram_nodes", [[[0, 0], [0, 0]]]),
+        ("dram_nodes", [[[0]]]),
+        ("dram_nodes", [[]]),
+        ("noc_size", [10]),
+        ("host_channels", -1),
+        ("host_reserved_bytes", [1, 2]),
+        ("host_reserved_bytes", [1 << 40, 0, 0, 0]),
+        ("host_reserved_bytes", 7),
+        ("links", [[0, 1, 2]]),
+        ("links", [[1, 0, 2]]),
+        ("links", [[0, 0, 2]]),
+        ("links", [[0, 1]]),
+        ("links", [[0, 1, 0]]),
         ("max_input_queues", 0),
     ],
 )
@@ -61,6 +76,12 @@ def test_bad_values(field: str, value: Any) -> None:
     with pytest.raises(Error, match=f"E0101.*'{field}'") as caught:
         target_of({**GOOD, field: value}, "chip.yaml")
     assert caught.value.where == "chip.yaml"
+
+
+def test_links_of_a_card() -> None:
+    assert target_of({**GOOD, "chips": 3, "links": [[0, 1, 2], [1, 2, 4]]}, "card.yaml").links == ((0, 1, 2), (1, 2, 4))
+    with pytest.raises(Error, match="E0101.*'links'"):
+        target_of({**GOOD, "chips": 3, "links": [[0, 1, 2], [0, 1, 4]]}, "card.yaml")
 
 
 @pytest.mark.parametrize("field", ["name", "arch", "chips", "grid", "tile", "kernels", "formats"])
