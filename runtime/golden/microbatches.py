@@ -22,17 +22,18 @@ from ttc.runtime.golden.roles import is_gradient
 class Reader:
     """What one graph reads of one queue.
 
-    Without a setting, a ram is read at 0; of a queue, the oldest entry is read and given up.
+    Without a setting, a ram is read where its pointer is; of a queue, the oldest entry is read and given up.
     """
 
     def __init__(self, queue: Ring | Ram, setting: Setting | None) -> None:
         self.queue = queue
         self._kept: NDArray | None = None
         self._prologue = setting is not None and setting.prologue
+        self._stays = setting is not None and (setting.prologue or setting.epilogue)
         self.pops = 0
         start = None if setting is None else setting.rd_ptr_global
         if isinstance(queue, Ram):
-            self._pointer = start or 0
+            self._pointer = queue.read_pointer if start is None else start
             self._step = 0 if setting is None else setting.global_rdptr_autoinc
             return
         if start is not None:
@@ -52,19 +53,26 @@ class Reader:
         """Go on to the next microbatch."""
         if not self._prologue:
             self._kept = None
+        if not self._stays:
             self._pointer = self.queue.moved(self._pointer, self._step)
+
+    def finish(self) -> None:
+        """Leave the pointer of a ram where it is."""
+        if isinstance(self.queue, Ram):
+            self.queue.read_pointer = self._pointer
 
 
 class Writer:
     """What one graph writes to one queue.
 
-    The next entry of a queue, or a ram at wr_ptr_global (0 without a setting); with an epilogue, once after the last microbatch.
+    The next entry of a queue, or a ram at wr_ptr_global (without a setting, where its pointer is); with an epilogue, once after the last
+    microbatch.
     """
 
     def __init__(self, queue: Ring | Ram, setting: Setting | None) -> None:
         self.queue = queue
         self._epilogue = setting is not None and setting.epilogue
-        self._pointer = 0 if setting is None else setting.wr_ptr_global or 0
+        self._pointer = queue.write_pointer if setting is None or setting.wr_ptr_global is None else setting.wr_ptr_global
         self._step = 0 if setting is None else setting.global_wrptr_autoinc
         self._last: NDArray | None = None
 
@@ -82,22 +90,36 @@ class Writer:
 
     def finish(self) -> None:
         """The epilogue."""
-        if self._last is not None and isinstance(self.queue, Ram):
+        if isinstance(self.queue, Ring):
+            return
+        if self._last is not None:
             self.queue.write(self._pointer, self._last)
+        self.queue.write_pointer = self._pointer
 
 
 class EpochRun:
     """One execution.
 
-    settings: of the queues of each graph.  Rams are read before the ops of a microbatch run, queues when their first reader does; what a
-    graph writes to a queue, it and its neighbours can read in the same microbatch.
+    Rams are read before the ops of a microbatch run, queues when their first reader does; what a graph writes to a queue, it and its
+    neighbours can read in the same microbatch.
+
+    Args:
+        settings: of the queues of each graph.
+        sums: of gradients, by op, as executions before have left them; they go on there.
     """
 
-    def __init__(self, epoch: Epoch, settings: Mapping[str, Mapping[str, Setting]], queues: Mapping[str, Ring | Ram]) -> None:
+    def __init__(
+        self,
+        epoch: Epoch,
+        settings: Mapping[str, Mapping[str, Setting]],
+        queues: Mapping[str, Ring | Ram],
+        sums: dict[str, NDArray | None],
+    ) -> None:
         self._epoch = epoch
+        self._sums = sums
+        _clear(settings, queues)
         self._readers: dict[tuple[str, str], Reader] = {}
         self._writers: dict[tuple[str, str], Writer] = {}
-        self._sums: dict[str, NDArray | None] = {}
         for graph, op in epoch.ops:
             for name in op.inputs:
                 if name in queues and (graph, name) not in self._readers:
@@ -105,15 +127,15 @@ class EpochRun:
             for name in epoch.writes.get(op.name, ()):
                 self._writers[op.name, name] = Writer(queues[name], settings[graph].get(name))
             if is_gradient(op):
-                self._sums[op.name] = _start(epoch.writes.get(op.name, ()), settings[graph], queues)
+                self._sums[op.name] = _start(sums.get(op.name), epoch.writes.get(op.name, ()), settings[graph], queues)
 
     def run(self) -> None:
         """All microbatches, and what is written back after them."""
         try:
             for _ in range(self._epoch.microbatches):
                 self._microbatch()
-            for writer in self._writers.values():
-                writer.finish()
+            for user in (*self._readers.values(), *self._writers.values()):
+                user.finish()
         except Error as error:
             raise error.at(" + ".join(f"graph '{name}'" for name in self._epoch.graphs)) from None
 
@@ -134,7 +156,7 @@ class EpochRun:
 
     def _result(self, op: Op, inputs: list[NDArray]) -> NDArray:
         result = compute(op, inputs, None)
-        if op.name not in self._sums:
+        if not is_gradient(op):
             return result
         before = self._sums[op.name]
         if before is not None:
@@ -153,10 +175,23 @@ class EpochRun:
                 reader.queue.pop(reader.pops)
 
 
-def _start(names: tuple[str, ...], settings: Mapping[str, Setting], queues: Mapping[str, Ring | Ram]) -> NDArray | None:
-    """What gradients are added to: the accumulator's contents if it has a prologue and is not to start from zero."""
+def _clear(settings: Mapping[str, Mapping[str, Setting]], queues: Mapping[str, Ring | Ram]) -> None:
+    """Let rams be zeros that are to start so."""
+    for of_graph in settings.values():
+        for name, setting in of_graph.items():
+            queue = queues[name]
+            if setting.zero and isinstance(queue, Ram):
+                queue.memory.clear()
+
+
+def _start(
+    before: NDArray | None, names: tuple[str, ...], settings: Mapping[str, Setting], queues: Mapping[str, Ring | Ram]
+) -> NDArray | None:
+    """What gradients are added to: the accumulator's contents if it has a prologue, nothing if it is to start from zero, else `before`."""
     for name in names:
         queue, setting = queues[name], settings.get(name)
-        if isinstance(queue, Ram) and setting is not None and setting.prologue and not setting.zero:
-            return queue.read(setting.rd_ptr_global or 0)
-    return None
+        if isinstance(queue, Ram) and setting is not None and setting.zero:
+            return None
+        if isinstance(queue, Ram) and setting is not None and setting.prologue:
+            return queue.read(queue.read_pointer if setting.rd_ptr_global is None else setting.rd_ptr_global)
+    return before

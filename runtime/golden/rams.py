@@ -55,6 +55,12 @@ class Memory:
         for place, index in enumerate(self._span(view, entry)):
             self._put(index, value[place * self._step : (place + 1) * self._step])
 
+    def clear(self) -> None:
+        """Let all of it be zeros."""
+        self.written = self._zero = True
+        for index in list(self._pieces):
+            self._put(index, np.zeros_like(self._pieces[index]))
+
     def used(self, view: Queue) -> list[int]:
         """The entries of a view of which something has been read or written."""
         return sorted({index * self._step // view.tensor.shape[0] for index in self._pieces})
@@ -92,11 +98,13 @@ class Memory:
 
 
 class Ram:
-    """One view of a memory, by the entries of its queue."""
+    """One view of a memory, by the entries of its queue.  Its pointers are where the last execution left them."""
 
     def __init__(self, queue: Queue, memory: Memory) -> None:
         self.queue = queue
         self.memory = memory
+        self.read_pointer = 0
+        self.write_pointer = 0
 
     @property
     def name(self) -> str:

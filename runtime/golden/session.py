@@ -57,6 +57,7 @@ class Session:
         self.queues: dict[str, Ring | Ram] = {}
         self._make_queues()
         self._allocation = Allocation(netlist, used)
+        self._sums: dict[str, NDArray | None] = {}
         self._statics: dict[str, dict[str, int]] = {}
         self._variables: dict[str, int] = {}
         self._following: dict[str, dict[str, None]] = {}
@@ -171,7 +172,7 @@ class Session:
             self._allocation.check_use(graph)
         self.meter.fits(epoch.elements, f"graph '{next(iter(epoch.graphs))}'")
         self.meter.epoch(epoch.microbatches, epoch.work)
-        EpochRun(epoch, settings, self.queues).run()
+        EpochRun(epoch, settings, self.queues, self._sums).run()
         late, self._late = self._late, {}
         for name in late:
             self._follow(name)

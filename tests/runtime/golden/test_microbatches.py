@@ -70,3 +70,62 @@ def test_sums_of_gradients_are_rounded_where_results_are():
         run = Session(replace(plain, graphs=graphs), Host(given={"x": np.stack([flat(1), flat(2.0**-5)])}), keep=True)
         run.run("p")
         assert (found(run, "ram")["acc"] == expected).all()
+
+
+def test_gradients_go_on_without_a_prologue_and_from_zero_when_told():
+    text = netlist(
+        queue("x", "HOST") + queue("acc", "m", type="ram", entries=2, at=1),
+        graph("g", op("m", "nop", ["x"], gradient_op="true"), input_count=2),
+        program(
+            "p",
+            *("param: [$p_first]", "staticvar: {$l: 0, $g: 0}", "var: {$z: 0}"),
+            execute("g", x=streamed(), acc="rd_ptr_global: $z, wr_ptr_global: $z").replace(
+                "acc: {prologue: false", "acc: {prologue: $p_first"
+            ),
+            *("varinst: [$l, incwrap, 2, 8]", "varinst: [$g, incwrap, 2, 8]"),
+        ),
+    ).replace("epilogue: false, zero: false, rd_ptr_global: $z", "epilogue: true, zero: $p_first, rd_ptr_global: $z")
+    run = session(text, {"x": np.stack([flat(i + 1) for i in range(6)])})
+    sums = []
+    for first in (0, 0, 1):
+        run.run("p", {"p_first": first})
+        sums.append(float(found(run, "ram")["acc"][0, 0, 0, 0]))
+    assert sums == [3, 10, 11]
+
+
+def test_zero_clears_all_entries_of_a_ram():
+    text = netlist(
+        queue("x", "HOST") + queue("acc", "m", type="ram", entries=2, at=1),
+        graph("g", op("m", "nop", ["x"])),
+        program(
+            "p",
+            *("param: [$p_zero, $p_at]", "staticvar: {$l: 0, $g: 0}", "var: {$z: 0}"),
+            execute("g", x=streamed(), acc="rd_ptr_global: $z, wr_ptr_global: $p_at"),
+            *("varinst: [$l, incwrap, 1, 8]", "varinst: [$g, incwrap, 1, 8]"),
+        ),
+    ).replace(
+        "prologue: false, epilogue: false, zero: false, rd_ptr_global: $z",
+        "prologue: true, epilogue: true, zero: $p_zero, rd_ptr_global: $z",
+    )
+    run = session(text, {"x": np.stack([flat(5), flat(7)])})
+    run.run("p", {"p_zero": 0, "p_at": 0})
+    run.run("p", {"p_zero": 1, "p_at": 1})
+    assert found(run, "ram")["acc"][:, 0, 0, 0].tolist() == [0, 7]
+
+
+def test_a_ram_without_settings_goes_on_where_it_was():
+    text = netlist(
+        queue("w", "HOST", type="ram", entries=4) + queue("y", "n", at=1) + queue("z", "m", at=2),
+        graph("g", op("n", "nop", ["w"]), input_count=2) + graph("h", op("m", "nop", ["w"])),
+        program(
+            "p",
+            "var: {$one: 1, $z: 0}",
+            execute("g", w="rd_ptr_global: $one, wr_ptr_global: $z, global_rdptr_autoinc: 1"),
+            "execute: {graph_name: h}",
+        ),
+    )
+    run = session(text, {"w": np.stack([flat(i) for i in range(4)])})
+    run.run("p")
+    outputs = found(run, "output")
+    assert outputs["y"][:, 0, 0, 0].tolist() == [1, 2]
+    assert outputs["z"][:, 0, 0, 0].tolist() == [3]
