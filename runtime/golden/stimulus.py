@@ -39,10 +39,11 @@ class Rule:
     """How the elements of an entry are made.
 
     Args:
-        kind: `uniform` in [low, high)   `normal`   `constant`   `debugtileid`: every element of tile number n is base + n * step
-            `step`: start + n * increment, n the element's number in the entry   `steprowwise`, `stepcolumnwise`: likewise, n the element's
-            number in its row, or in its column   `sparse`: most rows of each tile have a single 1   `sparse_encoding`: how often strips,
-            blocks in them and tiles in these are zero, for the codes of a sparse matrix (see `encodings`); elsewhere as `uniform`.
+        kind: `uniform` in [low, high), in integer formats integers from low up to high   `normal`   `constant`
+            `debugtileid`: every element of tile number n is base + n * step   `step`: start + n * increment, n the element's number in
+            the entry   `steprowwise`, `stepcolumnwise`: likewise, n the element's number in its row, or in its column
+            `sparse`: most rows of each tile have a single 1   `sparse_encoding`: how often strips, blocks in them and tiles in these are
+            zero, for the codes of a sparse matrix (see `encodings`); elsewhere as `uniform`.
         numbers: of the kind, by name.
         rows, cols: first and last row and column, from 0, of each tile that are set; the others are 0.  None: all.
     """
@@ -98,6 +99,8 @@ def matches(pattern: str, name: str) -> bool:
 def draw(rule: Rule, queue: Queue, entry: int, seed: int) -> NDArray:
     """One entry of a queue, [t, rows, columns], float64 before it takes the queue's format."""
     shape = queue.tensor.shape
+    if rule.kind == "uniform" and not format_named(queue.tensor.format).is_float:
+        rule = Rule("integers", rule.numbers, rule.rows, rule.cols)
     values = _MAKERS[rule.kind](rule, shape, tile_shape(queue.tensor.layout) or TILE, generator_of(queue.name, entry, seed))
     return _cut(values, tile_shape(queue.tensor.layout) or TILE, rule)
 
@@ -124,6 +127,12 @@ _Maker = Callable[[Rule, Sequence[int], "tuple[int, int]", np.random.Generator],
 def _uniform(rule: Rule, shape: Sequence[int], tile: tuple[int, int], generator: np.random.Generator) -> NDArray:
     numbers = KINDS["uniform"] | rule.numbers
     return generator.uniform(numbers["low"], numbers["high"], shape)
+
+
+def _integers(rule: Rule, shape: Sequence[int], tile: tuple[int, int], generator: np.random.Generator) -> NDArray:
+    numbers = KINDS["uniform"] | rule.numbers
+    low, high = (int(min(max(numbers[name], -(2.0**31)), 2.0**32)) for name in ("low", "high"))
+    return generator.integers(low, high + 1, shape)
 
 
 def _normal(rule: Rule, shape: Sequence[int], tile: tuple[int, int], generator: np.random.Generator) -> NDArray:
@@ -165,6 +174,7 @@ def _sparse(rule: Rule, shape: Sequence[int], tile: tuple[int, int], generator: 
 
 _MAKERS: Mapping[str, _Maker] = {
     "uniform": _uniform,
+    "integers": _integers,
     "normal": _normal,
     "constant": _constant,
     "debugtileid": _debugtileid,

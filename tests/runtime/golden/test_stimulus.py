@@ -29,6 +29,11 @@ def test_kinds():
     assert selecting.sum(axis=-1).max() == 1
 
 
+def test_integer_formats_take_both_bounds():
+    values = draw(Rule("uniform", {"low": -2.9, "high": 2.0}), queue_of(format="Int8"), 0, 0)
+    assert np.unique(values).tolist() == [-2, -1, 0, 1, 2]
+
+
 def test_rows_and_columns_of_each_tile():
     values = draw(Rule("constant", rows=(0, 0), cols=(2, 3)), queue_of(), 0, 0)[0]
     assert np.argwhere(values).tolist() == [[0, 2], [0, 3]]
