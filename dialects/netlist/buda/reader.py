@@ -161,6 +161,8 @@ class Reader(FieldReader):
             if not isinstance(member, Table):
                 self.found.add("E0612", self.place(line), f"a program is a name with a list of instructions, not {shown(member)}")
                 continue
+            if len(member.values) != 1:
+                self.found.add("E0612", self.place(line), f"{len(member.values)} programs in one member of the list: each has its own")
             for name, steps in member.values.items():
                 if name in programs:
                     self.found.add("E0601", self.place(member.lines[name], f"program '{name}'"), "there is another program of this name")

@@ -106,7 +106,11 @@ REQUIRED: Mapping[str, tuple[str, ...]] = {
     "fused_op": ("fused_op_id",),
     "embedding": ("num_indices",),
     "topk": ("k", "sort"),
+    "ethernet_datacopy": ("dest_device",),
 }
+SHAPING = ("m_k", "u_kt", "z", "accumulate", "bias", "identity", "requant", "dequant", "granularity", "k")
+"""Attributes without which the shapes of an op cannot be judged."""
+SPARSE_REQUIRED = ("num_index_tiles", "num_sparse_tiles")
 
 
 def check_attributes(context: Context) -> None:
@@ -117,12 +121,28 @@ def check_attributes(context: Context) -> None:
         before = len(context.found.violations)
         for key, value in op.attributes.items():
             _check_attribute(op, op.type, key, value, context)
+            if len(context.found.violations) > before and key in SHAPING:
+                context.misfits.add(op.name)
         if len(context.found.violations) > before or f"op '{op.name}'" in context.faulty:
             continue
-        for key in REQUIRED.get(op.type, ()):
+        for key in (*REQUIRED.get(op.type, ()), *(SPARSE_REQUIRED if op.attributes.get("identity") is True else ())):
             if key not in op.attributes:
                 context.op(op, "attributes", "E0628", f"attribute {key} is missing: {op.type} needs it")
         _check_together(op, context)
+        _check_order(op, context)
+
+
+def _check_order(op: BudaOp, context: Context) -> None:
+    """Attributes are read in the order in which they are written, and each is checked against those before it."""
+    found = list(op.attributes)
+    for first, second, needed in (("relu_en", "relu_mode", False), ("accumulate", "z", True)):
+        if second not in found or (needed and op.type != "matmul"):
+            continue
+        if first not in found and not needed:
+            context.op(op, "attributes", "E0628", f"attribute {second} needs {first}, which is missing")
+        elif first in found and found.index(first) > found.index(second):
+            message = f"attribute {second} is read before {first}, on which it depends"
+            context.op(op, "attributes", "E0628", message, f"write {first} before {second}")
 
 
 def _check_attribute(op: BudaOp, kind: str, key: str, value: Plain, context: Context) -> None:
@@ -176,5 +196,5 @@ def _check_together(op: BudaOp, context: Context) -> None:
         context.op(op, "attributes", "E0628", "attribute z is missing: how many entries of t a reduction along z takes together")
     if op.type == "matmul" and "z" in found and found.get("accumulate") is not True:
         context.op(op, "attributes", "E0628", "attribute z of a matmul needs accumulate: true")
-    if op.type == "matmul" and found.get("accumulate") is True and "z" not in found:
+    if op.type == "matmul" and found.get("accumulate") is True and "z" not in found and found.get("identity") is not True:
         context.op(op, "attributes", "E0628", "attribute z is missing: how many products accumulate adds up")

@@ -53,6 +53,8 @@ def check_form(form: BudaNetlist, arch: str | Sequence[str] | None = None, alrea
         return [Violation("E0612", where, message)]
     context = Context(form, arch_named(names[0] if names else ARCHS[0]), Faults(list(already)), faulty=faults_of(already))
     check_sections(context)
+    if any(": " not in violation.where and violation.code == "E0612" for violation in already):  # a section that could not be read
+        return context.found.violations[len(already) :]
     if len(context.found.violations) > len(already) or not form.sections:
         return context.found.violations[len(already) :]
     for rule in GENERAL:

@@ -68,11 +68,10 @@ class Context:
     """A netlist under check.
 
     queues: by name, and by the names of their instances on several devices.  ops, graph_of: by op name, of all graphs, instances too; the
-    first of a name counts.  readers: ops that read each queue or op, with the index of the
-    input; outputs: queues that each op fills.  faulty: what the reader found at fault, such as `op 'a'`; unresolved: whether names lead
-    nowhere; ambiguous: whether two ops have one name; misfits: queues and ops whose own shape is in doubt; small: queues without
-    room for a run.  Rules skip what would only
-    repeat such a fault elsewhere.
+    first of a name counts.  readers: ops that read each queue or op, with the index of the input; outputs: queues that each op fills.
+    faulty: what the reader found at fault, such as `op 'a'`; unresolved: whether names lead nowhere, or an op has too many or too few
+    inputs; ambiguous: whether two ops have one name; misfits: queues and ops whose own shape is in doubt; small: queues without room for
+    a run.  Rules skip what would only repeat such a fault elsewhere.
     """
 
     netlist: BudaNetlist

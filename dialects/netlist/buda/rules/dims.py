@@ -11,6 +11,7 @@ from ttc.dialects.netlist.buda.rules.context import Context, dims_text, tiles
 
 MAX_TILES = 1 << 40
 """Tiles in one dimension of anything: no netlist comes near, and longer numbers only cost time."""
+TILE_COLUMNS = 32
 Dims: TypeAlias = tuple[int, int, int]
 ELEMENTWISE = frozenset((*UNARY, *SFPU, *BINARY))
 
@@ -25,6 +26,9 @@ def check_dims(context: Context) -> None:
         for message in problems(op, inputs, output):
             context.op(op, "inputs", "E0622", message)
             context.misfits.add(op.name)
+        if op.type == "splice" and op.name not in context.misfits:
+            for message in _passes(op, inputs, output):
+                context.op(op, "attributes", "E0631", message)
     for queue in context.netlist.queues.values():
         _check_queue(queue, context)
 
@@ -62,6 +66,7 @@ def input_dims(op: BudaOp, context: Context) -> list[Dims] | None:
             found.append(input_after(op, index, dims))
         except ValueError as error:
             context.op(op, f"input_{index}_tms", "E0623", f"input {index}, '{name}': {error}")
+            context.misfits.add(op.name)
             return None
     return found
 
@@ -220,10 +225,20 @@ def _topk(op: BudaOp, inputs: Sequence[Dims], output: Dims) -> list[str]:
         found.append(f"input 0 is {dims_text(inputs[0])} tiles, but the op makes {dims_text(output)}: t and rows are the same")
     elif inner_tiles(op) not in (None, inputs[0][2]):
         found.append(f"inputs have {inputs[0][2]} columns of tiles, but m_k and u_kt make {inner_tiles(op)}")
+    k, cores = op.attributes.get("k"), op.grid_size[1] if op.grid_size is not None else 0
+    if not found and isinstance(k, int) and cores and output[2] != cores * -(-k // TILE_COLUMNS):
+        found.append(f"k {k} makes {-(-k // TILE_COLUMNS)} columns of tiles in each of {cores} columns of cores, not {output[2]} in all")
     return found
 
 
 def _splice(op: BudaOp, inputs: Sequence[Dims], output: Dims) -> list[str]:
+    along_t = op.attributes.get("granularity") == "t"
+    what = "its t can differ alone from that of the output," if along_t else "t is as in the output,"
+    differ = (dims[1:] != output[1:] if along_t else dims[0] != output[0] for dims in inputs)
+    return [_differs(i, dims, output, what) for (i, dims), differs in zip(enumerate(inputs), differ, strict=True) if differs][:1]
+
+
+def _passes(op: BudaOp, inputs: Sequence[Dims], output: Dims) -> list[str]:
     """Each pass skips `index` units of an input, takes `length` and goes on by `stride`; all end in the same pass, with the output."""
     if op.grid_size is None or op.ublock is None:
         return []
@@ -232,10 +247,6 @@ def _splice(op: BudaOp, inputs: Sequence[Dims], output: Dims) -> list[str]:
     unit = "entries of t" if along_t else "ublocks a core"
     taken, passes = 0, None
     for index, dims in enumerate(inputs):
-        if dims[1:] != output[1:] if along_t else dims[0] != output[0]:
-            return [
-                _differs(index, dims, output, "its t can differ alone from that of the output," if along_t else "t is as in the output,")
-            ]
         info = op.attributes.get(f"input{index}")
         if not isinstance(info, tuple) or len(info) != 3 or not all(isinstance(x, int) for x in info):
             return []

@@ -42,9 +42,9 @@ def check_formats(context: Context) -> None:
 
 
 def _check_accumulator(op: BudaOp, context: Context) -> None:
-    grayskull, found = context.only_grayskull, op.attributes
+    grayskull, found = context.arch.grayskull, op.attributes
     gradient, split = bool(op.gradient_op), _whole(found.get("m_k")) > 1
-    if grayskull and op.acc_df in WIDE:
+    if context.only_grayskull and op.acc_df in WIDE:
         context.op(op, "acc_df", "E0607", f"Grayskull does not accumulate in {op.acc_df}", "acc_df: Float16 or Float16_b")
     if grayskull and (gradient or split) and op.out_df and op.intermed_df and (op.out_df in SHORT) != (op.intermed_df in SHORT):
         why = "a gradient" if gradient else "m_k above 1"
@@ -74,7 +74,7 @@ def _check_rounding(op: BudaOp, context: Context) -> None:
     mode = op.attributes.get("stoch_rnd_mode")
     if mode not in ("fpu", "pack", "all"):
         return
-    if context.only_grayskull:
+    if context.arch.grayskull:
         context.op(op, "attributes", "E0607", f"Grayskull has no stochastic rounding: stoch_rnd_mode {mode}")
     elif mode in ("fpu", "all") and op.acc_df == "Float32":
         context.op(op, "attributes", "E0607", f"stoch_rnd_mode {mode} does not go with acc_df Float32")
@@ -88,7 +88,7 @@ def _check_integers(op: BudaOp, context: Context) -> None:
     integer = any(format in INTEGERS for format in op.in_df) and op.type not in ("topk", "embedding", "tilizer")
     if not integer or found.get("identity") is True:
         return
-    dequantizes = op.type == "dequantization" or found.get("dequant") is True or op.type == "fused_op"
+    dequantizes = op.type in (*QUANTIZERS, "fused_op") or found.get("dequant") is True  # quantizers have a rule of their own
     if op.out_df is not None and op.out_df not in INTEGERS and not dequantizes:
         message = f"its inputs are {', '.join(op.in_df[:8])}: its output is an integer too, not {op.out_df}"
         context.op(op, "out_df", "E0626", message, "a dequantization turns integers into Float32")

@@ -44,7 +44,7 @@ def check_fused_on_arch(context: Context) -> None:
                 rt, ct = sub.ublock
                 message = f"ublock {rt}x{ct} is {rt * ct} tiles, but the destination register holds {limit}"
                 fusion.report(sub, "ublock", "E0624", message, "make the ublock smaller and the mblock larger")
-            if context.only_grayskull and len(sub.inputs) > 1 and sub.inputs[1] == "dest":
+            if context.arch.grayskull and len(sub.inputs) > 1 and sub.inputs[1] == "dest":
                 message = "input 1 is dest: on Grayskull input 0 alone can come from there"
                 fusion.report(sub, "inputs", "E0641", message, "swap the inputs, or let an intermediate hold the value")
 

@@ -31,7 +31,8 @@ def check_graphs(context: Context) -> None:
             _check_names(op, graph, seen, context)
             _check_fields(op, context)
             _check_inputs(op, graph, context)
-            _check_output(op, context)
+    for _, op in context.all_ops():
+        _check_output(op, context)
 
 
 def _check_names(op: BudaOp, graph: BudaGraph, seen: dict[str, BudaGraph], context: Context) -> None:
@@ -52,6 +53,7 @@ def _check_fields(op: BudaOp, context: Context) -> None:
         wanted = str(low) if low == high else f"{low} to {high}"
         context.op(op, "inputs", "E0616", f"{op.type} takes {wanted} inputs, not {len(op.inputs)}")
         context.misfits.add(op.name)
+        context.unresolved = True
     elif op.in_df and op.inputs and len(op.in_df) != len(op.inputs):
         context.op(op, "in_df", "E0616", f"{len(op.in_df)} formats in in_df for {len(op.inputs)} inputs")
     for kind, indices in (("tms", op.input_tms), ("pad", op.pads), ("unpad", op.unpads)):

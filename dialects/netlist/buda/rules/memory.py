@@ -13,6 +13,8 @@ from ttc.dialects.netlist.buda.form import BudaQueue
 from ttc.dialects.netlist.buda.rules.context import ARCHS, Context, arch_named, tiles
 from ttc.dialects.netlist.buda.rules.sizes import buffer_bytes
 
+RESERVED_BYTES = 8 << 20
+"""Bytes at the bottom of a DRAM channel that hold what epochs are made of, on every architecture; more above them depend on it."""
 Place: TypeAlias = tuple[str, int, int]
 """(dram or host, device, channel)"""
 
@@ -34,10 +36,12 @@ def check_memory(context: Context) -> None:
     """
     ranges: dict[Place, list[Range]] = defaultdict(list)
     moving: dict[str, list[tuple[Place, Range]]] = {}
-    dynamic, alignment = dynamic_queues(context), _alignment(context)
+    dynamic, alignment, floor = dynamic_queues(context), _alignment(context), _floor(context)
     for queue in context.netlist.queues.values():
         size = buffer_bytes(queue, context.arch.alignment_bytes, _untilized(queue, context))
-        if queue.loc is None or size is None or not _check_bounds(queue, size, alignment, context) or queue.alias:
+        if f"queue '{queue.name}'" in context.faulty:
+            continue
+        if queue.loc is None or size is None or not _check_bounds(queue, size, alignment, floor, context) or queue.alias:
             continue
         buffers = list(_ranges(queue, size))
         if queue.name in dynamic:
@@ -86,10 +90,10 @@ def _alignment(context: Context) -> int:
     return min(arch_named(name).alignment_bytes for name in ARCHS if name in listed)
 
 
-def _check_bounds(queue: BudaQueue, size: int, alignment: int, context: Context) -> bool:
+def _check_bounds(queue: BudaQueue, size: int, alignment: int, floor: int, context: Context) -> bool:
     """Whether all buffers lie where buffers can lie; reports the first one of each kind of fault."""
     arch, dram = context.arch, queue.loc == "dram"
-    channels, limit = (arch.dram_channels, arch.dram_channel_bytes) if dram else (max(arch.host_channels, 4), arch.host_channel_bytes)
+    channels, limit = (arch.dram_channels, arch.dram_channel_bytes) if dram else (_host_channels(context), arch.host_channel_bytes)
     for channel, address in queue.addresses:
         message = None
         if not 0 <= channel < channels:
@@ -98,10 +102,23 @@ def _check_bounds(queue: BudaQueue, size: int, alignment: int, context: Context)
             message = f"address 0x{address:x} is not a multiple of {alignment}"
         elif not 0 <= address <= address + size <= limit:
             message = f"bytes 0x{address:x} to 0x{address + size:x} are not inside the {limit} bytes of {queue.loc} channel {channel}"
+        elif dram and address < floor:
+            message = f"address 0x{address:x} is in the first 0x{floor:x} bytes of a DRAM channel, which hold the programs of epochs"
         if message is not None:
             context.queue(queue, queue.loc or "", "E0605", message)
             return False
     return True
+
+
+def _host_channels(context: Context) -> int:
+    """A netlist for several architectures may use the channels of any of them."""
+    return max(arch_named(name).host_channels for name in ARCHS if name in {context.arch.name, *context.netlist.archs})
+
+
+def _floor(context: Context) -> int:
+    """Where queues may begin: netlists with all of them below are for machines that keep nothing there."""
+    dram = [queue for queue in context.netlist.queues.values() if queue.loc == "dram"]
+    return RESERVED_BYTES if any(address >= RESERVED_BYTES for queue in dram for _, address in queue.addresses) else 0
 
 
 def _reader_views(context: Context) -> set[str]:

@@ -9,6 +9,8 @@ from ttc.dialects.netlist.buda.reader_fields import BINARY, SFPU
 from ttc.dialects.netlist.buda.rules.attributes import INPUT
 from ttc.dialects.netlist.buda.rules.context import WIDE, Arch, Context
 
+SHAPED = ("E0623", "E0635")
+"""Faults after which the shapes of an op cannot be judged."""
 TRANSPOSED = ("nop", "datacopy", "ethernet_datacopy", *SFPU)
 
 
@@ -20,6 +22,7 @@ def dst_tiles(acc_df: str | None, arch: Arch) -> int:
 def check_ops(context: Context) -> None:
     """Rules that hold on every architecture."""
     for _, op in context.all_ops():
+        before = len(context.found.violations)
         if op.type == "matmul":
             _check_matmul(op, context)
         elif op.type in ("tilizer", "embedding", "reduce", "splice", "depthwise"):
@@ -28,20 +31,31 @@ def check_ops(context: Context) -> None:
         if op.gradient_op:
             _check_gradient(op, context)
         _check_pads(op, context)
+        _check_transposes(op, context)
         _check_broadcasts(op, context)
+        if any(violation.code in SHAPED for violation in context.found.violations[before:]):
+            context.misfits.add(op.name)
 
 
 def check_ops_on_arch(context: Context) -> None:
     """Rules that depend on the architecture."""
     for _, op in context.all_ops():
         _check_dst(op, context)
-        _check_transposes(op, context)
-        if op.type in ("matmul", "depthwise") and not context.only_grayskull:
+        if op.type in ("matmul", "depthwise") and not context.arch.grayskull:
             _check_kernel_broadcast(op, context)
-        if context.only_grayskull and op.attributes.get("sfpu_execution_thread") == "pack":
-            context.op(op, "attributes", "E0607", "Grayskull runs the SFPU on thread math, not pack")
-        if context.only_grayskull and op.gradient_op and op.type not in ("matmul", "multiply", "nop", "datacopy", None):
-            context.op(op, "gradient_op", "E0633", f"{op.type} cannot add up gradients on Grayskull: matmul, multiply and datacopy can")
+        if context.arch.grayskull:
+            _check_on_grayskull(op, context)
+
+
+def _check_on_grayskull(op: BudaOp, context: Context) -> None:
+    if op.attributes.get("sfpu_execution_thread") == "pack":
+        context.op(op, "attributes", "E0607", "Grayskull runs the SFPU on thread math, not pack")
+    if op.gradient_op and op.type not in ("matmul", "multiply", "nop", "datacopy", None) and op.name not in context.misfits:
+        context.op(op, "gradient_op", "E0633", f"{op.type} cannot add up gradients on Grayskull: matmul, multiply and datacopy can")
+    if op.type in BINARY and any(tm.kind == "transpose" for tm in op.input_tms.get(0, ())):
+        context.op(op, "input_0_tms", "E0623", f"input 0 of {op.type} cannot be transposed on Grayskull")
+    if op.type == "ethernet_datacopy":
+        context.op(op, "type", "E0607", "Grayskull has no Ethernet")
 
 
 def _check_dst(op: BudaOp, context: Context) -> None:
@@ -64,10 +78,9 @@ def _check_transposes(op: BudaOp, context: Context) -> None:
         key, kind = f"input_{index}_tms", op.type
         legal = kind in TRANSPOSED or (kind == "matmul" and index == 1) or kind is None
         if kind in BINARY and index == 0:
-            legal = not context.only_grayskull and (not op.in_df or op.in_df[0] != "Int32")
+            legal = not op.in_df or op.in_df[0] != "Int32"
         if not legal:
-            where = " on Grayskull" if kind in BINARY and index == 0 and context.only_grayskull else ""
-            context.op(op, key, "E0623", f"input {index} of {kind} cannot be transposed{where}")
+            context.op(op, key, "E0623", f"input {index} of {kind} cannot be transposed")
 
 
 def _check_pads(op: BudaOp, context: Context) -> None:
@@ -88,6 +101,7 @@ def _check_matmul(op: BudaOp, context: Context) -> None:
     for key in ("m_k", "u_kt"):
         if found.get(key) == 0:
             context.op(op, "attributes", "E0629", f"{key} of a matmul is at least 1, not 0")
+            context.misfits.add(op.name)
     if op.ublock_order == "c":
         context.op(op, "ublock_order", "E0629", "a matmul makes its ublocks in order r, not c")
     if identity and found.get("accumulate") is True:
@@ -96,7 +110,7 @@ def _check_matmul(op: BudaOp, context: Context) -> None:
         context.op(op, "attributes", "E0629", "requant and dequant rule each other out")
     scaled = found.get("requant") is True or found.get("dequant") is True
     wanted = 2 + identity + bias + scaled
-    if op.inputs and len(op.inputs) != wanted:
+    if op.inputs and len(op.inputs) != wanted and op.name not in context.misfits:
         parts = ["two factors", *(["encodings"] * identity), *(["a bias"] * bias), *(["scales"] * scaled)]
         message = f"{len(op.inputs)} inputs, but its attributes ask for {wanted}: {', '.join(parts)}"
         context.op(op, "inputs", "E0629", message, "bias: true takes a third input" if not bias and len(op.inputs) == 3 else None)
@@ -151,6 +165,8 @@ def _check_gradient(op: BudaOp, context: Context) -> None:
         context.op(op, "intermed_df", "E0633", message)
     if op.type == "maximum" or op.attributes.get("identity") is True:
         context.op(op, "gradient_op", "E0633", f"{'a sparse matmul' if op.type == 'matmul' else op.type} cannot add up gradients")
+        context.misfits.add(op.name)
+        return
     if op.acc_df == "Int32":
         context.op(op, "acc_df", "E0633", "gradients do not add up in Int32")
     transposed = any(tm.kind == "transpose" for tms in op.input_tms.values() for tm in tms)

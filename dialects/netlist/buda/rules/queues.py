@@ -17,7 +17,7 @@ def check_queues(context: Context) -> None:
         _check_fields(queue, context)
         _check_input(queue, context)
         _check_buffers(queue, context)
-        if queue.alias:
+        if queue.alias and not {f"queue '{queue.name}'", f"queue '{queue.alias}'"} & context.faulty:
             _check_alias(queue, context)
 
 
@@ -25,7 +25,7 @@ def check_queues_on_arch(context: Context) -> None:
     """Rules that depend on the architecture."""
     for queue in context.netlist.queues.values():
         for key, ports in (("read_ports", queue.read_ports), ("write_ports", queue.write_ports)):
-            if ports is not None and context.only_grayskull and any(port != -1 for port in ports):
+            if ports is not None and context.arch.grayskull and any(port != -1 for port in ports):
                 context.queue(queue, key, "E0618", "a DRAM channel of Grayskull has one port: none can be chosen")
 
 
@@ -45,6 +45,7 @@ def _check_fields(queue: BudaQueue, context: Context) -> None:
             context.queue(queue, key, "E0618", f"{key} are 0 to {MAX_PORT}, not {list(ports)}")
     if any(tm.kind in ("pad", "tile_broadcast") for tm in queue.input_tms):
         context.queue(queue, "input_tms", "E0623", "tile manipulations before a queue cannot pad or broadcast within tiles")
+        context.misfits.add(queue.name)
 
 
 def _check_input(queue: BudaQueue, context: Context) -> None:
@@ -85,7 +86,7 @@ def _check_alias(queue: BudaQueue, context: Context) -> None:
         report(f"only rams have aliases: it is a {queue.type}, '{target.name}' a {target.type}")
     elif (queue.loc, queue.addresses, queue.target_devices) != (target.loc, target.addresses, target.target_devices):
         report(f"its buffers are not those of '{target.name}', of which it is an alias")
-    else:
+    elif target.name not in context.misfits:
         own, other = tiles(queue), tiles(target)
         if own and other and queue.entries and target.entries and prod(own) * queue.entries != prod(other) * target.entries:
             message = (

@@ -31,6 +31,8 @@ def _text(tile: Pair) -> str:
 
 def _check_queue(queue: BudaQueue, context: Context) -> None:
     tile, producer = tile_of(queue), context.ops.get(queue.input)
+    if {f"queue '{queue.name}'", f"op '{queue.input}'"} & context.faulty:
+        return
     if producer is not None and tile_of(producer) != tile:
         message = f"its tiles are {_text(tile)}, but those of op '{producer.name}', which fills it, {_text(tile_of(producer))}"
         context.queue(queue, "tile_dim", "E0634", message)
