@@ -31,6 +31,12 @@ DTYPE = (
     | base(builtin.Float32Type)
     | base(builtin.Float64Type)
     | base(builtin.BFloat16Type)
+    | base(builtin.Float8E4M3FNType)
+    | base(builtin.Float8E4M3FNUZType)
+    | base(builtin.Float8E5M2Type)
+    | base(builtin.Float8E5M2FNUZType)
+    | base(builtin.Float8E8M0FNUType)
+    | base(builtin.Float4E2M1FNType)
 )
 """Constraints for `prop_def`: an op's attributes are of these kinds, seen as int, bool, float, str, tuples of them, or numpy dtype."""
 

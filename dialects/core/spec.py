@@ -50,7 +50,19 @@ _ELEMENT_TYPES: dict[np.dtype, builtin.AnyFloat | builtin.IntegerType] = {
     np.dtype(np.bool_): builtin.i1,
     **{np.dtype(f"int{bits}"): builtin.IntegerType(bits) for bits in (8, 16, 32, 64)},
     **{np.dtype(f"uint{bits}"): builtin.IntegerType(bits, builtin.Signedness.UNSIGNED) for bits in (8, 16, 32, 64)},
+    np.dtype(ml_dtypes.int4): builtin.IntegerType(4),
+    np.dtype(ml_dtypes.int2): builtin.IntegerType(2),
+    np.dtype(ml_dtypes.uint4): builtin.IntegerType(4, builtin.Signedness.UNSIGNED),
+    np.dtype(ml_dtypes.uint2): builtin.IntegerType(2, builtin.Signedness.UNSIGNED),
+    np.dtype(ml_dtypes.float8_e4m3fn): builtin.Float8E4M3FNType(),
+    np.dtype(ml_dtypes.float8_e4m3fnuz): builtin.Float8E4M3FNUZType(),
+    np.dtype(ml_dtypes.float8_e5m2): builtin.Float8E5M2Type(),
+    np.dtype(ml_dtypes.float8_e5m2fnuz): builtin.Float8E5M2FNUZType(),
+    np.dtype(ml_dtypes.float8_e8m0fnu): builtin.Float8E8M0FNUType(),
+    np.dtype(ml_dtypes.float4_e2m1fn): builtin.Float4E2M1FNType(),
 }
+STORED_ONLY = frozenset(dtype for dtype in _ELEMENT_TYPES if dtype.itemsize == 1 and (dtype.kind == "V" or dtype.name.startswith("float")))
+"""Types that tensors are stored in, moved and converted, but that no op computes with."""
 _DTYPES: dict[Attribute, np.dtype] = {type_: dtype for dtype, type_ in _ELEMENT_TYPES.items()}
 
 

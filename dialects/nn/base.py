@@ -18,7 +18,7 @@ from ttc.dialects.core.errors import Error
 from ttc.dialects.core.interpret import kernel
 from ttc.dialects.core.ir import TtcOp, collect_ops
 from ttc.dialects.core.locations import source_names
-from ttc.dialects.core.spec import Spec, spec_of, tensor_type
+from ttc.dialects.core.spec import STORED_ONLY, Spec, spec_of, tensor_type
 
 TENSOR = base(TensorType)
 
@@ -132,7 +132,7 @@ def same_dtype(*specs: Spec | None) -> np.dtype:
 
 def require_float(spec: Spec) -> Spec:
     """Raises E0403 unless the tensor is of floating point."""
-    if spec.dtype.kind not in "fV":
+    if spec.dtype.kind not in "fV" or spec.dtype in STORED_ONLY:
         raise Error("E0403", f"needs floating point, not {spec.dtype}")
     return spec
 

@@ -10,7 +10,7 @@ from xdsl.irdl import operand_def, result_def, traits_def
 from xdsl.traits import Pure
 
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.spec import Spec
+from ttc.dialects.core.spec import STORED_ONLY, Spec
 from ttc.dialects.nn.alignment import all_follow_samples
 from ttc.dialects.nn.base import TENSOR, NNOp, broadcast_shapes, same_dtype
 
@@ -24,8 +24,8 @@ BOOL_TYPE = np.dtype(np.bool_)
 
 
 def require_kind(spec: Spec, kinds: str) -> Spec:
-    """Raises E0403 unless the tensor's type is of one of the numpy kinds."""
-    if spec.dtype.kind not in kinds:
+    """Raises E0403 unless the tensor's type is of one of the numpy kinds; ANY stands for types that are only stored, too."""
+    if spec.dtype.kind not in kinds or (spec.dtype in STORED_ONLY and kinds != ANY):
         raise Error("E0403", f"does not take {spec.dtype}")
     return spec
 

@@ -51,7 +51,7 @@ class MatmulOp(NNOp):
         activation_args: tuple[float, ...] = (),
     ) -> Spec:
         dtype = same_dtype(a, b, bias)
-        if dtype.kind not in "fViu":
+        if dtype.kind not in "fViu" or dtype in STORED_ONLY:
             raise Error("E0403", f"a matmul takes numbers, not {dtype}")
         if min(a.rank, b.rank) < 2:
             raise Error("E0401", f"a matmul takes operands of rank 2 or more, not {a} and {b}")

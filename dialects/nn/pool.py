@@ -10,7 +10,7 @@ from xdsl.traits import Pure
 
 from ttc.dialects.core.attributes import BOOL, INTS, STR
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.spec import Spec
+from ttc.dialects.core.spec import STORED_ONLY, Spec
 from ttc.dialects.core.windows import as_layout, channels_last, window_counts, windows
 from ttc.dialects.nn.base import TENSOR, NNOp, require_float, require_rank
 
@@ -59,7 +59,7 @@ class MaxPool2dOp(_PoolOp):
         layout: str,
         ceil_mode: bool,
     ) -> Spec:
-        if x.dtype.kind not in "fViu":
+        if x.dtype.kind not in "fViu" or x.dtype in STORED_ONLY:
             raise Error("E0403", f"a pool takes numbers, not {x.dtype}")
         return _pooled(x, kernel, strides, pads, dilations, layout, ceil_mode)
 

@@ -4,6 +4,7 @@
     Bfp8 Bfp4 Bfp2, Bfp8_b Bfp4_b Bfp2_b                  16 elements share an exponent of 5 bits, or of 8 (_b)
     Int32 Int8 UInt8 UInt16 RawUInt8 RawUInt16 RawUInt32  integers
     Half Float64 Int64 Int16 UInt64 Bool                  on the host alone
+    Float8E4M3FN ... Float4E2M1 Int4 UInt4 Int2 UInt2     on the host alone, a byte an element: what models store, to be moved and cast
 
 Float16 and the 8-bit floats are the device's: without infinities, NaN and denormals.  Half is IEEE's.
 """
@@ -45,6 +46,16 @@ def _block(name: str, magnitude_bits: int, wide: bool) -> Format:
     return BlockFormat(name, item, _FLOAT32, magnitude_bits=magnitude_bits, wide=wide)
 
 
+_STORED_FLOATS = {
+    "Float8E4M3FN": ml_dtypes.float8_e4m3fn,
+    "Float8E4M3FNUZ": ml_dtypes.float8_e4m3fnuz,
+    "Float8E5M2": ml_dtypes.float8_e5m2,
+    "Float8E5M2FNUZ": ml_dtypes.float8_e5m2fnuz,
+    "Float8E8M0FNU": ml_dtypes.float8_e8m0fnu,
+    "Float4E2M1": ml_dtypes.float4_e2m1fn,
+}
+_STORED_INTEGERS = {"Int4": ml_dtypes.int4, "UInt4": ml_dtypes.uint4, "Int2": ml_dtypes.int2, "UInt2": ml_dtypes.uint2}
+
 FORMATS: dict[str, Format] = {
     f.name: f
     for f in (
@@ -69,6 +80,8 @@ FORMATS: dict[str, Format] = {
         _native("Int16", np.int16, device=False),
         _native("UInt64", np.uint64, device=False),
         _native("Bool", np.bool_, device=False),
+        *(_native(name, dtype, np.float32, device=False) for name, dtype in _STORED_FLOATS.items()),
+        *(_native(name, dtype, np.int8 if name.startswith("I") else np.uint8, device=False) for name, dtype in _STORED_INTEGERS.items()),
     )
 }
 
