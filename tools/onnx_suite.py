@@ -25,12 +25,12 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-import checkout  # noqa: F401
 import numpy as np
 from onnx import ModelProto
 from onnx.backend.test.loader import load_model_tests
 from onnx.backend.test.runner import Runner
 
+import checkout  # noqa: F401
 import ttc.driver
 import ttc.passes.pipeline
 import ttc.runtime.loader  # noqa: F401
@@ -94,7 +94,11 @@ def cases(pattern: str) -> list[Case]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         runner = Runner(Watched)
-    models = {test.name: test for kind in ("node", "simple", "pytorch-converted", "pytorch-operator", "real") for test in load_model_tests(kind=kind)}
+    models = {
+        test.name: test
+        for kind in ("node", "simple", "pytorch-converted", "pytorch-operator", "real")
+        for test in load_model_tests(kind=kind)
+    }
     found: list[Case] = []
     for functions in runner._filtered_test_items.values():
         for name, item in functions.items():
@@ -201,7 +205,9 @@ def tables(outcomes: list[Outcome], *, verbose: bool) -> Iterator[str]:
     yield from _reasons(item for item in outcomes if item.status != "pass")
     if verbose:
         yield ""
-        yield from (f"{i.status:12}{i.name}  {i.reason}  {' '.join(i.host_ops)}".rstrip() for i in outcomes if i.status != "pass" or i.host_ops)
+        yield from (
+            f"{i.status:12}{i.name}  {i.reason}  {' '.join(i.host_ops)}".rstrip() for i in outcomes if i.status != "pass" or i.host_ops
+        )
 
 
 def _row(name: str, items: list[Outcome]) -> str:

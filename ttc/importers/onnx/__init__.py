@@ -48,8 +48,8 @@ def import_onnx(
         path: of the model; external data lies in its folder.
         shapes: full shapes by input name, for inputs with dynamic dimensions.
         batch: the size of dynamic batch dimensions.
-        values: arrays by input name.  Where the meaning of an op needs the value of an operand (a shape, axes), and that follows from integer
-            or boolean inputs, these are taken; the module then holds for them alone, and its attribute `fixed_inputs` names them.
+        values: arrays by input name.  Where an op needs the value of an operand (a shape, axes), and that follows from integer or boolean
+            inputs, these are taken; the module then holds for them alone, and its attribute `fixed_inputs` names them.
     Raises: E0102, E0201 to E0206, and E04xx where a node's operands do not fit; all name the file, and the node if there is one.
     """
     try:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from functools import reduce
 from typing import Protocol
 
+import ml_dtypes
 import numpy as np
 from xdsl.ir import SSAValue
 
+from ttc.dialects.core.spec import STORED_ONLY
 from ttc.importers.onnx.builder import Builder
 from ttc.importers.onnx.tensors import DTYPES, type_name
 from ttc.importers.onnx.unsupported import Unsupported
@@ -79,17 +81,26 @@ def is_inf_10(b: Builder, x: SSAValue, *, detect_negative: int = 1, detect_posit
 
 
 def cast_6(b: Builder, x: SSAValue, *, to: int, saturate: int = 1, round_mode: str = "up") -> SSAValue:
-    return b.cast(x, _dtype(to))
+    if to not in DTYPES:
+        raise Unsupported(f"casts to {type_name(to)}")
+    return converted(b, x, DTYPES[to], saturate=bool(saturate))
 
 
 def cast_like_15(b: Builder, x: SSAValue, target: SSAValue, *, saturate: int = 1, round_mode: str = "up") -> SSAValue:
-    return b.cast(x, b.dtype(target))
+    return converted(b, x, b.dtype(target), saturate=bool(saturate))
 
 
-def _dtype(code: int) -> np.dtype:
-    if code not in DTYPES:
-        raise Unsupported(f"casts to {type_name(code)}")
-    return DTYPES[code]
+def converted(b: Builder, x: SSAValue, dtype: np.dtype, *, saturate: bool = True) -> SSAValue:
+    """x as another type; narrow floats take numbers beyond their range, infinities too, as their largest if it saturates."""
+    if b.dtype(x) == dtype:
+        return x
+    if dtype not in STORED_ONLY or dtype.name.startswith(("int", "uint")) or b.dtype(x) in STORED_ONLY:
+        return b.cast(x, dtype)
+    if dtype == np.dtype(ml_dtypes.float8_e8m0fnu):
+        raise Unsupported("casts to FLOAT8E8M0")
+    wide = x if b.dtype(x).kind in "fV" else b.cast(x, np.dtype(np.float32))
+    largest = float(ml_dtypes.finfo(dtype).max)
+    return b.cast(b.nn("clip", wide, min=-largest, max=largest) if saturate else wide, dtype)
 
 
 def clip_1(b: Builder, x: SSAValue, *, min: float = -3.4028234663852886e38, max: float = 3.4028234663852886e38) -> SSAValue:

@@ -8,19 +8,27 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
+import ml_dtypes
 import numpy as np
 from xdsl.ir import SSAValue
 
 from ttc.dialects.core.errors import Error
+from ttc.dialects.core.spec import STORED_ONLY
 from ttc.dialects.nn.base import axis_in
 from ttc.importers.onnx.builder import Builder
 from ttc.importers.onnx.ops_conv import conv_1
+from ttc.importers.onnx.ops_elementwise import converted
 from ttc.importers.onnx.ops_linear import mat_mul_1
 from ttc.importers.onnx.tensors import DTYPES, type_name
 from ttc.importers.onnx.unsupported import Unsupported
 
 Ints: TypeAlias = tuple[int, ...]
 
+_LIMITS = {
+    np.dtype(t): (ml_dtypes.iinfo(t).min, ml_dtypes.iinfo(t).max)
+    for t in (ml_dtypes.int4, ml_dtypes.uint4, ml_dtypes.int2, ml_dtypes.uint2)
+}
+"""Ranges of the integers of less than a byte, which are computed with as bytes."""
 INT32, FLOAT64 = np.dtype(np.int32), np.dtype(np.float64)
 
 
@@ -41,7 +49,15 @@ def quantize_linear_10(
     if zero is None:
         zero = b.constant(np.zeros((), _dtype(b, output_dtype) if output_dtype else np.uint8))
     scale, zero = (_spread(b, v, b.shape(x), axis, block_size) for v in (scale, zero))
-    return b.nn("quantize", b.cast(x, wide), b.cast(scale, wide), zero)
+    kind, x, scale = b.dtype(zero), b.cast(x, wide), b.cast(scale, wide)
+    if kind not in STORED_ONLY:
+        return b.nn("quantize", x, scale, zero)
+    if kind not in _LIMITS:
+        return converted(b, b.nn("div", x, scale), kind, saturate=bool(saturate))
+    low, high = _LIMITS[kind]
+    byte = np.dtype(np.int8 if low < 0 else np.uint8)
+    y = b.nn("quantize", x, scale, b.cast(zero, byte))
+    return b.cast(b.nn("minimum", b.nn("maximum", y, b.scalar(low, y)), b.scalar(high, y)), kind)
 
 
 def dequantize_linear_10(
@@ -50,7 +66,13 @@ def dequantize_linear_10(
     """To the scale's type, unless output_dtype says otherwise."""
     zero = b.constant(np.zeros((), b.dtype(x))) if zero is None else zero
     scale, zero = (_spread(b, v, b.shape(x), axis, block_size) for v in (scale, zero))
-    y = b.nn("dequantize", x, scale, zero)
+    if b.dtype(x) in _LIMITS:
+        byte = np.dtype(np.int8 if _LIMITS[b.dtype(x)][0] < 0 else np.uint8)
+        x, zero = b.cast(x, byte), b.cast(zero, byte)
+    if b.dtype(x) in STORED_ONLY:
+        y = b.nn("mul", b.nn("sub", b.cast(x, b.dtype(scale)), b.cast(zero, b.dtype(scale))), scale)
+    else:
+        y = b.nn("dequantize", x, scale, zero)
     return b.cast(y, _dtype(b, output_dtype)) if output_dtype else y
 
 

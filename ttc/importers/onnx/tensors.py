@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import ml_dtypes
@@ -11,12 +11,37 @@ from numpy.typing import NDArray
 from onnx import TensorProto
 
 from ttc.dialects.core.errors import Error
+from ttc.dialects.core.spec import STORED_ONLY
 from ttc.dialects.core.weights import Weight
 
 MAX_ELEMENTS = 1 << 40
 """More elements than any tensor of a model may have."""
 
 MAX_RANK = 32
+
+_BITS: dict[np.dtype, int] = {
+    np.dtype(ml_dtypes.int4): 4,
+    np.dtype(ml_dtypes.uint4): 4,
+    np.dtype(ml_dtypes.float4_e2m1fn): 4,
+    np.dtype(ml_dtypes.int2): 2,
+    np.dtype(ml_dtypes.uint2): 2,
+}
+"""Types of which several elements lie in a byte of a file, the first one in the lowest bits."""
+
+
+def _packed_types() -> Iterator[tuple[int, type]]:
+    """Types that older releases of onnx do not know, by code."""
+    for name, dtype in (
+        ("INT4", ml_dtypes.int4),
+        ("UINT4", ml_dtypes.uint4),
+        ("FLOAT4E2M1", ml_dtypes.float4_e2m1fn),
+        ("FLOAT8E8M0", ml_dtypes.float8_e8m0fnu),
+        ("INT2", ml_dtypes.int2),
+        ("UINT2", ml_dtypes.uint2),
+    ):
+        if name in TensorProto.DataType.keys():  # noqa: SIM118 - an enum, not a mapping
+            yield TensorProto.DataType.Value(name), dtype
+
 
 DTYPES: dict[int, np.dtype] = {
     TensorProto.FLOAT: np.dtype(np.float32),
@@ -32,6 +57,11 @@ DTYPES: dict[int, np.dtype] = {
     TensorProto.UINT16: np.dtype(np.uint16),
     TensorProto.UINT32: np.dtype(np.uint32),
     TensorProto.UINT64: np.dtype(np.uint64),
+    TensorProto.FLOAT8E4M3FN: np.dtype(ml_dtypes.float8_e4m3fn),
+    TensorProto.FLOAT8E4M3FNUZ: np.dtype(ml_dtypes.float8_e4m3fnuz),
+    TensorProto.FLOAT8E5M2: np.dtype(ml_dtypes.float8_e5m2),
+    TensorProto.FLOAT8E5M2FNUZ: np.dtype(ml_dtypes.float8_e5m2fnuz),
+    **{code: np.dtype(dtype) for code, dtype in _packed_types()},
 }
 CODES: dict[np.dtype, int] = {dtype: code for code, dtype in DTYPES.items()}
 
@@ -117,16 +147,30 @@ def array_of(tensor: TensorProto, what: str) -> NDArray:
 
 
 def _raw_weight(raw: Raw, dtype: np.dtype, shape: tuple[int, ...], count: int, what: str) -> Weight:
-    wanted = count * dtype.itemsize
+    bits = _BITS.get(dtype, 8 * dtype.itemsize)
+    wanted = -(-count * bits // 8)
     if raw.size != wanted:
         raise Error("E0203", f"{what} is {dtype}{list(shape)}, which takes {wanted} bytes, but has {raw.size}")
 
     def load() -> NDArray:
         if dtype == np.bool_:
             return (raw.view(np.dtype(np.uint8)) != 0).reshape(shape)
+        if dtype in _BITS:
+            return _unpacked(raw.view(np.dtype(np.uint8)), dtype, count).reshape(shape)
         return raw.view(dtype).reshape(shape)
 
     return Weight(shape, dtype, load)
+
+
+def _unpacked(data: NDArray, dtype: np.dtype, count: int) -> NDArray:
+    """Elements that share bytes as one a byte."""
+    bits = _BITS[dtype]
+    shifts = np.arange(0, 8, bits, dtype=np.uint8)
+    codes = (data[:, None] >> shifts & np.uint8((1 << bits) - 1)).reshape(-1)[:count]
+    if np.dtype(dtype).name.startswith("int"):
+        half = 1 << (bits - 1)
+        return (((codes ^ half).astype(np.int8)) - half).astype(dtype)
+    return codes.view(dtype) if dtype.name.startswith("float") else codes.astype(dtype)
 
 
 def _typed_weight(tensor: TensorProto, dtype: np.dtype, shape: tuple[int, ...], count: int, what: str, typed: list[str]) -> Weight:
@@ -134,6 +178,9 @@ def _typed_weight(tensor: TensorProto, dtype: np.dtype, shape: tuple[int, ...], 
     if typed and typed != [name]:
         raise Error("E0203", f"{what} is of type {type_name(tensor.data_type)} but has its data in {' and '.join(typed)}")
     data = getattr(tensor, name)
+    if dtype in STORED_ONLY:
+        codes = np.array(data, np.int64).astype(np.uint8)
+        return _raw_weight(Raw(codes.size, lambda d: codes.view(d)), dtype, shape, count, what)
     if len(data) != count:
         raise Error("E0203", f"{what} is {dtype}{list(shape)}, which takes {count} numbers, but has {len(data)}")
 
