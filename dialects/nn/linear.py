@@ -10,7 +10,7 @@ from xdsl.traits import Pure
 
 from ttc.dialects.core.attributes import BOOL, FLOATS, STR
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.spec import DYNAMIC, Spec
+from ttc.dialects.core.spec import DYNAMIC, STORED_ONLY, Spec
 from ttc.dialects.nn.alignment import all_follow_samples, follows_samples, require_activation, require_broadcastable
 from ttc.dialects.nn.base import TENSOR, NNOp, broadcast_shapes, same_dtype
 
