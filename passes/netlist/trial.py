@@ -83,7 +83,8 @@ class Trial:
         """A queue over all channels, as far as it has tiles."""
         channels = self.unit.target.dram_channels
         grid, blocking = ((1, 1), None) if tensor.layout == "rows" else spread(tensor, channels)
-        buffers = tuple((i % channels, 0) for i in range(grid[0] * grid[1]))
+        first = len(self.queues)  # queues begin in one channel after another
+        buffers = tuple(((first + i) % channels, 0) for i in range(grid[0] * grid[1]))
         return Queue(name, "edge", type_, "", tensor, 1, space, 0, grid, blocking, buffers, 0)  # pyright: ignore[reportArgumentType]
 
     def made(self, op: NetlistOp, inputs: tuple[str, ...]) -> Op:
@@ -169,21 +170,23 @@ class Trial:
         """What the epoch of these ops costs, the switch to it not included."""
         queues = dict(self.queues)
         writes: list[tuple[str, str]] = []
+        first = 0
         for op in ops:
             targets = list(self.writes.get(op.name, ()))
             if self.last_reader.get(op.name, -1) >= begin + len(ops):
                 targets.append(f"{op.name}>")
             for name in targets:
-                queues[name] = written(queues[name], op, self.unit.target.dram_channels)
+                queues[name] = written(queues[name], op, self.unit.target.dram_channels, first)
+                first += grid_cores(op)
                 writes.append((op.name, name))
         graph = Graph("trial", 0, self.graph.input_count, tuple(ops), tuple(writes))
         netlist = Netlist(self.machine, queues, {"trial": graph})
         return epoch_cost([graph], Traffic(netlist), rates_of(self.unit.target), self.unit.target.arch)
 
 
-def written(queue: Queue, op: Op, channels: int) -> Queue:
-    """A queue that an op writes lies as the op computes, a buffer a core."""
+def written(queue: Queue, op: Op, channels: int, first: int) -> Queue:
+    """A queue that an op writes lies as the op computes, a buffer a core, in one channel after another from the first on."""
     if queue.location != "dram" or not isinstance(op.place, Grid):
         return queue
-    buffers = tuple((i % channels, 0) for i in range(op.place.rows * op.place.cols))
+    buffers = tuple(((first + i) % channels, 0) for i in range(op.place.rows * op.place.cols))
     return replace(queue, grid=(op.place.rows, op.place.cols), blocking=op.blocking, buffers=buffers)
