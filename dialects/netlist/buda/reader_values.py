@@ -185,8 +185,6 @@ def one_or_more(convert: Convert) -> Convert:
 def addresses(node: Node) -> tuple[Pair, ...]:
     """A list of [channel, address], or of addresses in channel 0."""
     pair = pair_of(integer)
-    if not items(node):
-        raise ValueError("takes at least one address")
     return tuple([pair(value) if isinstance(value, Items) else (0, integer(value)) for value in items(node)])
 
 

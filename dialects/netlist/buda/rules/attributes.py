@@ -145,6 +145,14 @@ def _check_order(op: BudaOp, context: Context) -> None:
             context.op(op, "attributes", "E0628", message, f"write {first} before {second}")
 
 
+def value_problem(kind: str, key: str, value: Plain) -> tuple[str, str] | None:
+    """What is wrong with an attribute of TABLE of an op of some type: a code and a message."""
+    types, test, wanted = TABLE[key]
+    if types and kind not in types:
+        return "E0627", f"{kind} has no attribute {key}"
+    return None if test(value) else ("E0628", f"attribute {key} {wanted}, not {str(value)[:80]}")
+
+
 def _check_attribute(op: BudaOp, kind: str, key: str, value: Plain, context: Context) -> None:
     match = INPUT.fullmatch(key)
     if kind == "splice" and match is not None:
@@ -163,7 +171,7 @@ def _check_attribute(op: BudaOp, kind: str, key: str, value: Plain, context: Con
     elif key in ("kernel_broadcast", "kernel_broadcast_per_t") and isinstance(value, tuple):
         for pair in value:
             match = INPUT.fullmatch(str(pair[0])) if isinstance(pair, tuple) else None
-            if match is not None and int(match[1]) >= len(op.inputs):
+            if match is not None and op.inputs and int(match[1]) >= len(op.inputs):
                 context.op(op, "attributes", "E0628", f"{key} names input {int(match[1])} of {len(op.inputs)}")
     elif key == "single_tile" and isinstance(value, tuple) and max(int(str(x)) for x in value) >= len(op.inputs):
         context.op(op, "attributes", "E0628", f"single_tile names inputs {list(value)[:16]} of {len(op.inputs)}")
@@ -180,6 +188,14 @@ def _check_splice_info(op: BudaOp, key: str, index: int, value: Plain, context: 
 def _check_together(op: BudaOp, context: Context) -> None:
     """Attributes that ask for each other, or rule each other out."""
     found = op.attributes
+    if op.type == "ethernet_datacopy" and "dest_device" in found:
+        readers = [context.graph_of.get(reader.name) for reader, _ in context.readers.get(op.name, ())]
+        devices = {device for owner in (*readers, *context.outputs.get(op.name, ())) for device in (owner and owner.target_devices) or ()}
+        if devices and found.get("dest_device") not in devices:
+            message = f"dest_device is {found.get('dest_device')}, but what reads it is on {', '.join(map(str, sorted(devices)))}"
+            context.op(op, "attributes", "E0628", message)
+    if op.type in ("add", "subtract", "multiply") and "sfpu_execution_thread" in found and op.acc_df != "Int32":
+        context.op(op, "attributes", "E0627", f"{op.type} of floating-point numbers does not run on the SFPU: no sfpu_execution_thread")
     if op.type == "depthwise" and found.get("min_buffer_input") == 1:
         context.op(op, "attributes", "E0628", "min_buffer_input of a depthwise product is 0, not 1")
     strips = found.get("num_nz_strips")

@@ -12,7 +12,7 @@ from ttc.dialects.netlist.buda.rules.attributes import check_attributes
 from ttc.dialects.netlist.buda.rules.context import ARCHS, Context, arch_named, faults_of
 from ttc.dialects.netlist.buda.rules.dims import check_dims
 from ttc.dialects.netlist.buda.rules.dynamic import check_dynamic
-from ttc.dialects.netlist.buda.rules.epochs import check_epochs
+from ttc.dialects.netlist.buda.rules.epochs import check_cycles, check_epochs
 from ttc.dialects.netlist.buda.rules.formats import check_edges, check_formats
 from ttc.dialects.netlist.buda.rules.fused import check_fused, check_fused_on_arch, check_users
 from ttc.dialects.netlist.buda.rules.graphs import check_graphs, check_grids
@@ -28,7 +28,7 @@ from ttc.dialects.netlist.violations import Violation
 Rule = Callable[[Context], None]
 GENERAL: tuple[Rule, ...] = (
     *(check_archs, check_queues, check_graphs, check_attributes, check_ops, check_dims, check_edges),
-    *(check_users, check_fused, check_epochs, check_programs, check_counts, check_dynamic),
+    *(check_users, check_fused, check_cycles, check_epochs, check_programs, check_counts, check_dynamic),
 )
 ON_ARCH: tuple[Rule, ...] = (
     *(check_queues_on_arch, check_grids, check_ops_on_arch, check_formats, check_tiles, check_fused_on_arch, check_l1, check_memory),

@@ -14,12 +14,42 @@ def check_epochs(context: Context) -> None:
     for members in temporal_epochs(context):
         if len(members) > 1:
             _check_members(members, context)
-            _check_runs(members, runs, context)
+            _check_runs(members, {name: n for name, n in runs.items() if f"program '{name}'" not in context.faulty}, context)
     ran = {name for counts in runs.values() for name in counts}
     if runs and ran <= context.netlist.graphs.keys() and not any(fault.startswith("program ") for fault in context.faulty):
         for graph in context.netlist.graphs.values():
             if graph.name not in ran:
                 context.graph(graph, "", "E0654", "no program executes it")
+
+
+def check_cycles(context: Context) -> None:
+    """No op waits for itself: what goes round goes through a queue."""
+    waits = {op.name: {name for name in op.inputs if name in context.ops and name not in context.queues} for _, op in context.all_ops()}
+    waits = {name: {context.ops[source].name for source in sources} for name, sources in waits.items()}
+    readers: dict[str, list[str]] = defaultdict(list)
+    for name, sources in waits.items():
+        for source in sources:
+            readers[source].append(name)
+    ready = [name for name, sources in waits.items() if not sources]
+    while ready:
+        done = ready.pop()
+        del waits[done]
+        for name in readers[done]:
+            waits[name].discard(done)
+            if not waits[name]:
+                ready.append(name)
+    while waits:  # every op left waits for another one left: going back from any ends up in a cycle
+        name, path = next(iter(waits)), list[str]()
+        seen: set[str] = set()
+        while name not in seen:
+            seen.add(name)
+            path.append(name)
+            name = min(waits[name])
+        cycle = path[path.index(name) :]
+        message = f"it waits for itself, by way of {', '.join(reversed(cycle[:8]))}: such ops never begin"
+        context.op(context.ops[name], "inputs", "E0606", message, "let a queue hold the value from one run to the next")
+        context.unresolved = True
+        return
 
 
 def temporal_epochs(context: Context) -> list[list[BudaGraph]]:

@@ -6,6 +6,7 @@ import re
 
 from ttc.dialects.netlist.buda.form import BudaOp, FusedOp, SubOp
 from ttc.dialects.netlist.buda.reader_fields import BINARY, QUANTIZERS, SFPU, UNARY
+from ttc.dialects.netlist.buda.rules.attributes import value_problem
 from ttc.dialects.netlist.buda.rules.context import Context
 from ttc.dialects.netlist.buda.rules.fused_flow import PRODUCTS, Fusion, check_flow
 from ttc.dialects.netlist.buda.rules.ops import dst_tiles
@@ -27,10 +28,13 @@ def check_fused(context: Context) -> None:
             if _readable(fusion):
                 check_flow(fusion, blocks=False)
         elif _check_parts(fusion):
+            before = len(context.found.violations)
             _check_order(fusion)
+            astray = any(violation.code in ("E0641", "E0642") for violation in context.found.violations[before:])
             for _, _, sub in fusion.sub_ops():
                 _check_broadcasts(sub, fusion)
-            check_flow(fusion)
+            if not astray:  # values go where they should
+                check_flow(fusion)
 
 
 def check_fused_on_arch(context: Context) -> None:
@@ -44,7 +48,7 @@ def check_fused_on_arch(context: Context) -> None:
                 rt, ct = sub.ublock
                 message = f"ublock {rt}x{ct} is {rt * ct} tiles, but the destination register holds {limit}"
                 fusion.report(sub, "ublock", "E0624", message, "make the ublock smaller and the mblock larger")
-            if context.arch.grayskull and len(sub.inputs) > 1 and sub.inputs[1] == "dest":
+            if context.arch.grayskull and len(sub.inputs) == ARITY.get(sub.type or "") == 2 and sub.inputs[1] == "dest":
                 message = "input 1 is dest: on Grayskull input 0 alone can come from there"
                 fusion.report(sub, "inputs", "E0641", message, "swap the inputs, or let an intermediate hold the value")
 
@@ -100,6 +104,7 @@ def check_users(context: Context) -> None:
                     context.op(op, "attributes", "E0601", f"there is no fused op '{name}'", hint)
             elif fused.inputs is not None and op.inputs and fused.inputs != len(op.inputs):
                 context.op(op, "inputs", "E0640", f"it has {len(op.inputs)} inputs, but fused op '{name}' takes {fused.inputs}")
+                context.misfits.add(op.name)
             if fused is not None:
                 _check_relu(op, fused, context)
 
@@ -121,8 +126,9 @@ def _check_parts(fusion: Fusion) -> bool:
             fusion.report(None, "", "E0614", f"{key} is missing")
     if (fused.intermediates or 0) > MAX_INTERMEDIATES:
         fusion.report(None, "intermediates", "E0640", f"{fused.intermediates} intermediates: there are at most {MAX_INTERMEDIATES}")
-    if not any(fused.schedules) and "schedules" not in fused.lines:
-        fusion.report(None, "", "E0614", "schedules are missing")
+    if not any(fused.schedules):
+        code, message = ("E0640", "its schedules are empty") if "schedules" in fused.lines else ("E0614", "schedules are missing")
+        fusion.report(None, "schedules", code, message)
     seen: set[tuple[int, str]] = set()
     for s, _, sub in fusion.sub_ops():
         if (s, sub.name) in seen:
@@ -130,7 +136,7 @@ def _check_parts(fusion: Fusion) -> bool:
         seen.add((s, sub.name))
         _check_sub_op(sub, fusion)
     used = {name for _, _, sub in fusion.sub_ops() for name in sub.inputs}
-    whole = len(fusion.context.found.violations) == before
+    whole = len(fusion.context.found.violations) == before and not {op.name for op in fusion.users} & fusion.context.misfits
     for index in range(min(fused.inputs or 0, 64) if whole else 0):
         if f"input{index}" not in used and used:
             fusion.report(None, "inputs", "E0640", f"no sub-op reads input{index}")
@@ -164,11 +170,17 @@ def _check_sub_op(sub: SubOp, fusion: Fusion) -> None:
                 fusion.report(sub, key, "E0640", f"{key} names {name}, but there are {limit} {kind}{'s' if kind == 'input' else 'iates'}")
     for key, names in (("pop", sub.pop), ("pop_last", sub.pop_last)):
         for name in names:
-            if name not in sub.inputs and sub.inputs and all(SOURCE.fullmatch(name) for name in sub.inputs):
+            if (
+                name not in sub.inputs
+                and len(sub.inputs) == ARITY.get(sub.type or "")
+                and all(SOURCE.fullmatch(name) for name in sub.inputs)
+            ):
                 fusion.report(sub, key, "E0644", f"{key} names '{name[:60]}', which it does not read")
-    for key in sub.attributes:
+    for key, value in sub.attributes.items():
         if key not in TABLE:
             fusion.report(sub, "attributes", "E0627", f"there is no attribute '{key[:80]}'", fusion.context.found.nearest(key, TABLE))
+        elif sub.type is not None and key not in ("m_k", "u_kt") and (problem := value_problem(sub.type, key, value)) is not None:
+            fusion.report(sub, "attributes", *problem)
     if sub.type in PRODUCTS and "attributes" not in sub.lines or (sub.type in PRODUCTS and sub.attributes):
         for key in ("m_k", "u_kt", *(("type", "dim") if sub.type == "reduce" else ())):
             value = sub.attributes.get(key)
@@ -187,7 +199,9 @@ def _check_order(fusion: Fusion) -> None:
         previous: SubOp | None = None
         for index, sub in enumerate(schedule):
             last = index == len(schedule) - 1
+            before = len(fusion.context.found.violations)
             _check_product(sub, last, fusion)
+            fits = len(fusion.context.found.violations) == before
             if previous is not None and previous.output == "dest" and "dest" not in sub.inputs:
                 fusion.report(sub, "inputs", "E0641", f"'{previous.name}' before it leaves its result in dest, which it does not read")
             if "dest" in sub.inputs and (previous is None or previous.output != "dest"):
@@ -195,7 +209,7 @@ def _check_order(fusion: Fusion) -> None:
                 fusion.report(sub, "inputs", "E0641", f"it reads dest, but {before} there")
             if "dest" in sub.inputs and sub.type in (*PRODUCTS, "maximum"):
                 fusion.report(sub, "inputs", "E0641", f"{sub.type} cannot read dest")
-            if last and sub.output == "dest":
+            if last and sub.output == "dest" and fits:
                 fusion.report(sub, "output", "E0641", "it is the last of its schedule and leaves its result in dest, where nobody reads it")
             if sub.output == "dest" and sub.type in (*QUANTIZERS, "maximum"):
                 fusion.report(sub, "output", "E0641", f"{sub.type} runs on the SFPU with two inputs and cannot leave its result in dest")

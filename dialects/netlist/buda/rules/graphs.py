@@ -48,6 +48,8 @@ def _check_fields(op: BudaOp, context: Context) -> None:
         context.op(op, "", "E0614", f"{name} is missing")
     if op.buf_size_mb is not None and op.buf_size_mb < 1:
         context.op(op, "buf_size_mb", "E0615", f"buf_size_mb is at least 1, not {op.buf_size_mb}")
+    if op.inputs == () and "inputs" in op.lines and f"op '{op.name}'" not in context.faulty:
+        context.op(op, "inputs", "E0616", "it has no inputs")
     low, high = INPUTS.get(op.type or "", (0, len(op.inputs)))
     if op.inputs and not low <= len(op.inputs) <= high:
         wanted = str(low) if low == high else f"{low} to {high}"
@@ -86,6 +88,7 @@ def _check_edge(op: BudaOp, graph: BudaGraph, name: str, context: Context) -> No
     if set(other.target_devices) & set(graph.target_devices):
         message = f"its input '{name}' is an op of graph '{other.name}' on the same device, which runs at another time"
         context.op(op, "inputs", "E0606", message, "let a queue hold it between the two")
+        context.unresolved = True
 
 
 def _check_output(op: BudaOp, context: Context) -> None:

@@ -15,6 +15,8 @@ from ttc.dialects.netlist.buda.rules.sizes import buffer_bytes
 
 RESERVED_BYTES = 8 << 20
 """Bytes at the bottom of a DRAM channel that hold what epochs are made of, on every architecture; more above them depend on it."""
+REMOTE_ADDRESS = 0x30000000
+"""Where the window begins through which a Grayskull chip writes to others."""
 Place: TypeAlias = tuple[str, int, int]
 """(dram or host, device, channel)"""
 
@@ -94,12 +96,15 @@ def _check_bounds(queue: BudaQueue, size: int, alignment: int, floor: int, conte
     """Whether all buffers lie where buffers can lie; reports the first one of each kind of fault."""
     arch, dram = context.arch, queue.loc == "dram"
     channels, limit = (arch.dram_channels, arch.dram_channel_bytes) if dram else (_host_channels(context), arch.host_channel_bytes)
+    remote = dram and arch.grayskull and _remote(queue, context)
     for channel, address in queue.addresses:
         message = None
         if not 0 <= channel < channels:
             message = f"there is no {queue.loc} channel {channel}: {arch.name} has {channels}"
         elif address % alignment:
             message = f"address 0x{address:x} is not a multiple of {alignment}"
+        elif remote and (channel, address >= REMOTE_ADDRESS) != (0, True):
+            message = f"channel {channel}, 0x{address:x}: Grayskull reaches other chips at channel 0 from 0x{REMOTE_ADDRESS:x} on alone"
         elif not 0 <= address <= address + size <= limit:
             message = f"bytes 0x{address:x} to 0x{address + size:x} are not inside the {limit} bytes of {queue.loc} channel {channel}"
         elif dram and address < floor:
@@ -108,6 +113,13 @@ def _check_bounds(queue: BudaQueue, size: int, alignment: int, floor: int, conte
             context.queue(queue, queue.loc or "", "E0605", message)
             return False
     return True
+
+
+def _remote(queue: BudaQueue, context: Context) -> bool:
+    """Whether ops on another chip than its own fill or read a queue."""
+    ops = [queue.input, *(op.name for op, _ in context.readers.get(queue.name, ()))]
+    graphs = [context.graph_of[name] for name in ops if name in context.graph_of]
+    return any(not set(graph.target_devices or ()) & set(queue.target_devices or ()) for graph in graphs if graph.target_devices)
 
 
 def _host_channels(context: Context) -> int:

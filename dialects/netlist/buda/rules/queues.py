@@ -61,7 +61,7 @@ def _check_buffers(queue: BudaQueue, context: Context) -> None:
         hint = f"it has addresses under {other}" if other in queue.lines else None
         context.queue(queue, "loc", "E0614", f"it lies in {queue.loc}, but gives no addresses there: {queue.loc} is missing", hint)
         return
-    if queue.grid_size is None or queue.loc is None or (not queue.addresses and queue.lines):
+    if queue.grid_size is None or queue.loc is None or f"queue '{queue.name}'" in context.faulty:
         return
     cells = prod(queue.grid_size)
     if len(queue.addresses) != cells:

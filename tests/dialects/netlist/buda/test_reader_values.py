@@ -160,7 +160,6 @@ def test_values(convert: Convert, written: str, value: object) -> None:
         (pair_of(integer), "3", "two integers"),
         (one_or_more(integer), "[]", "1 to 256 values"),
         (one_or_more(integer), str([1] * (MAX_DEVICES + 1)), "1 to 256 values"),
-        (addresses, "[]", "at least one address"),
         (addresses, "[[0]]", "two integers"),
         (attributes, "{}", "at least one attribute"),
         (attributes, "[a]", "takes a map"),

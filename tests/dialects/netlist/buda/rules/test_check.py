@@ -22,7 +22,7 @@ INVALID = {
     "invalid/fused_op/netlist_fused_op_matmul_invalid_m_k_u_kt": {"E0645", "E0605"},  # and an address behind Grayskull's channels
     "invalid/fused_op/netlist_fused_op_with_bcast_invalid_input": {"E0643"},
     "invalid/fused_op/netlist_fused_op_with_bcast_invalid_mblock_c": {"E0643"},
-    "invalid/fused_op/netlist_fused_op_with_dest_input_1_gs": {"E0641", "E0645"},  # and shapes that do not fit
+    "invalid/fused_op/netlist_fused_op_with_dest_input_1_gs": {"E0641"},
     "invalid/fused_op/netlist_fused_op_with_matmul_invalid_output": {"E0642"},
     "invalid/fused_op/netlist_fused_op_with_invalid_dimensions": {"E0645"},
     "defects/fused_op/netlist_fused_op_with_rc_broadcast_issue_1134": {"E0643"},

@@ -69,6 +69,54 @@ ONE_EACH: dict[str, tuple[str, tuple[tuple[str, str], ...]]] = {
         (("      - deallocate_queue: [later]\n", "      - deallocate_queue: [later]\n      - deallocate_queue: [later]\n"),),
     ),
 }
+ONE_FAULT: tuple[tuple[str, str, tuple[tuple[str, str], ...]], ...] = (
+    ("E0605", "base", (("[[1, 0x20000000]]", "[[1, 0x1000]]"),)),
+    (
+        "E0605",
+        "grayskull",
+        (("target_device: 0, loc: dram, dram: [[1, 0x20000000]]", "target_device: 1, loc: dram, dram: [[0, 0x20000000]]"),),
+    ),
+    ("E0606", "base", (("inputs: [mid, cache]", "inputs: [mid, back]"),)),
+    (
+        "E0607",
+        "grayskull",
+        (
+            ("curve: {type: exp, grid_loc: [0, 1]", "curve: {type: ethernet_datacopy, grid_loc: [0, 1]"),
+            ("sfpu_execution_thread: math", "dest_device: 0"),
+        ),
+    ),
+    ("E0612", "base", (("queues:\n  x: ", "queues: []\nold:\n  x: "),)),
+    ("E0612", "base", (("programs:\n  - run:", "programs:\n  - none: []\n    run:"),)),
+    ("E0616", "base", (("inputs: [x, w, bias]", "inputs: []"), ("in_df: [Float16_b, Bfp8_b, Float16_b]", "in_df: []"))),
+    ("E0616", "base", (("inputs: [mid, cache], in_df: [Float16_b, Float16_b]", "inputs: [mid], in_df: [Float16_b]"),)),
+    ("E0617", "base", (("dram: [[1, 0x20000000]]", "dram: []"),)),
+    ("E0622", "ops", (("attributes: {k: 32, sort", "attributes: {k: 33, sort"),)),
+    ("E0623", "base", (("kernel_broadcast: {input_2: 4}}", "approximate_mode: true}\n      input_0_tms: [transpose, hslice: 2]"),)),
+    ("E0627", "base", (("buf_size_mb: 2}\n    turn", "buf_size_mb: 2, attributes: {sfpu_execution_thread: math}}\n    turn"),)),
+    ("E0627", "fused", (("inputs: [dest], mblock", "inputs: [dest], attributes: {slope: 1.0}, mblock"),)),
+    ("E0628", "fused", (("inputs: [dest], mblock", "inputs: [dest], attributes: {vector: x}, mblock"),)),
+    ("E0628", "chips", (("dest_device: 1", "dest_device: 2"),)),
+    ("E0628", "chips", (("dest_device: 1, ", ""),)),
+    ("E0628", "ops", (("num_sparse_tiles: 6, ", ""),)),
+    ("E0628", "ops", (("num_index_tiles: 1, ", ""),)),
+    ("E0628", "base", (("m_k: 2, u_kt: 2, bias", "m_k: -2, u_kt: 2, bias"),)),
+    ("E0628", "base", (("attributes: {approximate_mode: true}", "attributes: {relu_mode: min}"),)),
+    ("E0628", "base", (("attributes: {approximate_mode: true}", "attributes: {relu_mode: min, relu_en: true}"),)),
+    ("E0629", "base", (("m_k: 2, u_kt: 2, bias", "m_k: 0, u_kt: 2, bias"),)),
+    ("E0629", "ops", (("attributes: {identity: true, m_k", "attributes: {identity: true, accumulate: true, m_k"),)),
+    ("E0633", "ops", (("attributes: {identity: true, m_k", "gradient_op: true, attributes: {identity: true, m_k"),)),
+    ("E0635", "ops", (("attributes: {m_k: 2, u_kt: 1}", "attributes: {m_k: 2, u_kt: 2}"),)),
+    ("E0640", "fused", (("inputs: [dest], mblock", "inputs: [dest, dest], mblock"),)),
+    ("E0642", "fused", (("ublock: [1, 1], output: intermed1}", "ublock: [1, 1], output: dest}"),)),
+)
+"""(code, netlist, changes) of single faults that other rules would see the consequences of."""
+
+
+@pytest.mark.parametrize(("code", "name", "changes"), ONE_FAULT)
+def test_what_follows_from_a_fault_is_left_out(
+    broken: Callable[..., list[Any]], code: str, name: str, changes: tuple[tuple[str, str], ...]
+) -> None:
+    assert [violation.code for violation in broken(name, *changes)] == [code]
 
 
 @pytest.mark.parametrize("code", ONE_EACH)
