@@ -19,34 +19,19 @@ from ttc.dialects.netlist.buda.form import BudaOp, Tm
 from ttc.dialects.netlist.buda.work import Constant, OpForm, form_of, work_of
 from ttc.dialects.netlist.buda.work.shared import Diagonal
 from ttc.dialects.netlist.model import Blocking, Buffer, Graph, Grid, Netlist, Op, Queue
+from ttc.exporters.buda.constants import Constants, Fillings
 from ttc.exporters.buda.literals import matrix_of, written_out
-from ttc.exporters.buda.room import Constants, Copy
 from ttc.exporters.buda.steps import Steps, cutting, steps_of
 
 TILE = 32
 WHOLE = f"tiles({TILE}, {TILE})"
-WRITTEN = ("output", "edge")
-"""Kinds of queues that ops fill."""
 
 
-@dataclass(frozen=True)
-class Canonical:
-    """The netlist, and what its queues hold.
+def canonical(netlist: Netlist) -> tuple[Netlist, Fillings]:
+    """The netlist in the words of Buda, and what its queues hold.
 
-    Args:
-        constants: values of queues that the archive has no tensor for, [t, rows, columns] in whole tiles.
-        copies: queues that hold the tensor of another queue: in rows, or each row as diagonals of tiles.
-        indices: queues of indices, and how many each row of cores reads of them.
+    Raises E0503 naming the op that Buda lacks, or that it cannot place so.
     """
-
-    netlist: Netlist
-    constants: Mapping[str, NDArray]
-    copies: Mapping[str, Copy]
-    indices: Mapping[str, int]
-
-
-def canonical(netlist: Netlist) -> Canonical:
-    """See above.  Raises E0503 naming the op that Buda lacks, or that it cannot place so."""
     return _Canonical(netlist).run()
 
 
@@ -63,7 +48,7 @@ class _Canonical:
     queues: dict[str, Queue] = field(default_factory=dict)
     indices: dict[str, int] = field(default_factory=dict)
 
-    def run(self) -> Canonical:
+    def run(self) -> tuple[Netlist, Fillings]:
         on_device = [g for g in self.netlist.graphs.values() if any(isinstance(op.place, Grid) for op in g.ops)]
         written = {queue: op for graph in on_device for name, queue in graph.writes for op in graph.ops if op.name == name}
         for queue in self.netlist.queues.values():
@@ -73,8 +58,8 @@ class _Canonical:
         graphs = {g.name: replace(g, ops=tuple(self.op(op, g) for op in g.ops)) for g in on_device}
         graphs = {name: graphs.get(name, graph) for name, graph in self.netlist.graphs.items()}
         queues = {**self.queues, **self.constants.queues}
-        found = replace(self.netlist, queues=queues, graphs=graphs)
-        return Canonical(found, self.constants.values, self.constants.copies, self.indices)
+        fillings = Fillings(self.constants.values, self.constants.copies, self.indices)
+        return replace(self.netlist, queues=queues, graphs=graphs), fillings
 
     def queue(self, queue: Queue, writer: Op | None) -> Queue:
         """A queue in whole tiles; one that holds a result computed in steps puts it together."""

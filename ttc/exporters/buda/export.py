@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-
-from numpy.typing import NDArray
 
 from ttc.dialects.netlist.buda.form import BudaNetlist
 from ttc.dialects.netlist.buda.from_netlist import from_netlist
 from ttc.dialects.netlist.model import Netlist
 from ttc.exporters.buda.canonical import canonical
-from ttc.exporters.buda.room import Copy
+from ttc.exporters.buda.constants import Fillings
 
 
 @dataclass(frozen=True)
@@ -20,15 +17,11 @@ class Exported:
 
     Args:
         form: of it.
-        constants: values of queues that the archive has no tensor for, [t, rows, columns] in whole tiles.
-        copies: queues that hold the tensor of another queue in a manner of their own.
-        indices: queues of indices, and how many each row of cores reads of them.
+        fillings: what its queues hold beside the archive's tensors.
     """
 
     form: BudaNetlist
-    constants: Mapping[str, NDArray]
-    copies: Mapping[str, Copy]
-    indices: Mapping[str, int]
+    fillings: Fillings
 
 
 def export(netlist: Netlist) -> Exported:
@@ -37,5 +30,5 @@ def export(netlist: Netlist) -> Exported:
     Work on the host is no part of it: programs end before it, and the queues that it fills are the host's.
     Raises E0503 naming the op that Buda lacks, or that it cannot place so.
     """
-    found = canonical(netlist)
-    return Exported(from_netlist(found.netlist), found.constants, found.copies, found.indices)
+    found, fillings = canonical(netlist)
+    return Exported(from_netlist(found), fillings)

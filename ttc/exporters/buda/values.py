@@ -40,10 +40,10 @@ def held_values(exported: Exported, netlist: Netlist, tensors: Mapping[str, NDAr
     for name, queue in exported.form.queues.items():
         if queue.input != "HOST":
             continue
-        copy = exported.copies.get(name)
+        copy = exported.fillings.copies.get(name)
         source = name if copy is None else copy.queue
-        if name in exported.constants:
-            found[name] = exported.constants[name][None].astype(format_named(queue.df or "Float32").compute)
+        if name in exported.fillings.constants:
+            found[name] = exported.fillings.constants[name][None].astype(format_named(queue.df or "Float32").compute)
         elif (made := netlist.queues.get(source)) is not None and made.key is not None:
             value = tensors[made.key].reshape(made.tensor.shape)
             diagonal = copy is not None and copy.manner == "diagonals"
@@ -53,8 +53,8 @@ def held_values(exported: Exported, netlist: Netlist, tensors: Mapping[str, NDAr
 
 def entries(name: str, exported: Exported, netlist: Netlist, values: Sequence[NDArray]) -> NDArray:
     """Entries of a queue [entries, t, rows, columns] in whole tiles, from those of the netlist that was exported."""
-    if name in exported.indices:
-        return np.stack([_stream(np.asarray(value), exported.indices[name]) for value in values])
+    if name in exported.fillings.indices:
+        return np.stack([_stream(np.asarray(value), exported.fillings.indices[name]) for value in values])
     return np.stack([padded(np.asarray(value), netlist.queues[name].tensor) for value in values])
 
 

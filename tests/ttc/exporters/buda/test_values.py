@@ -21,8 +21,8 @@ def test_rams_of_the_host(compiled: Callable) -> None:
         grid, mblock, ublock = queue.grid_size or (0, 0), queue.mblock or (0, 0), queue.ublock or (0, 0)
         rows, columns = (g * m * u * 32 for g, m, u in zip(grid, mblock, ublock, strict=True))
         assert held[name].shape == (1, queue.t, rows, columns), name
-    (diagonals,) = (copy for copy in exported.copies.values() if copy.manner == "diagonals")
-    (name,) = (n for n, copy in exported.copies.items() if copy == diagonals)
+    (diagonals,) = (copy for copy in exported.fillings.copies.values() if copy.manner == "diagonals")
+    (name,) = (n for n, copy in exported.fillings.copies.items() if copy == diagonals)
     tiles = held[name][0, 0, :32, :32]
     assert np.count_nonzero(tiles - np.diag(np.diag(tiles))) == 0
 
@@ -37,7 +37,7 @@ def test_bundle(compiled: Callable) -> None:
 def test_indices_are_streams(compiled: Callable) -> None:
     program, inputs = compiled("sentence", target="n150", format="Float16_b")
     exported = export(program.netlist)
-    (name, count), *_ = exported.indices.items()
+    (name, count), *_ = exported.fillings.indices.items()
     found = entries(name, exported, program.netlist, [inputs["ids"]])[0, 0]
     flat = found.reshape(-1, 32, 32)[:, : -(-count // 32)].reshape(len(found) // 32, -1)[:, :count].ravel()
     np.testing.assert_array_equal(flat[:40], inputs["ids"].ravel())

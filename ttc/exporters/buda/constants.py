@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from math import prod
 from typing import Literal
@@ -53,6 +54,21 @@ class Copy:
 
     queue: str
     manner: Manner
+
+
+@dataclass(frozen=True)
+class Fillings:
+    """What queues of an exported netlist hold, as far as it is not the tensor of the archive under their name.
+
+    Args:
+        constants: values of queues that the archive has no tensor for, [t, rows, columns] in whole tiles.
+        copies: queues that hold the tensor of another queue in a manner of their own.
+        indices: queues of indices, and how many each row of cores reads of them.
+    """
+
+    constants: Mapping[str, NDArray]
+    copies: Mapping[str, Copy]
+    indices: Mapping[str, int]
 
 
 class Constants:
