@@ -13,11 +13,21 @@ from ttc.dialects.core.windows import windows
 from ttc.dialects.tile.base import tile_of
 from ttc.dialects.tile.buda import is_epilogue
 from ttc.dialects.tile.conv import Conv2dOp, ConvTranspose2dOp
-from ttc.dialects.tile.shape import HsliceOp, HstackOp
-from ttc.dialects.tile.sparse import DepthwiseOp
+from ttc.dialects.tile.shape import ConcatOp, HsliceOp, HstackOp, RelayoutOp, ReshapeOp, TransposeOp
+from ttc.dialects.tile.sparse import DepthwiseOp, SparseMatmulOp
 from ttc.passes.tile.expand.expansion import Expansion
 from ttc.passes.tile.expand.linear import activated, epilogue
-from ttc.passes.tile.expand.selection import Selection, scattered, stacked, windows_of
+from ttc.passes.tile.expand.selection import (
+    HELD_TILES,
+    TILE_ROWS,
+    Selection,
+    bands_of,
+    permuted,
+    row_of_taps,
+    scattered,
+    stacked,
+    windows_of,
+)
 
 Product: TypeAlias = "Callable[..., SSAValue]"
 """Builds the product from a bias (one row, or None), its format, and an activation as attributes."""
@@ -46,11 +56,64 @@ def _product(op: Conv2dOp | ConvTranspose2dOp, taps: Selection, groups: int, to:
     if groups > 1:
         return _grouped(op, taps, groups, to, transpose=transpose)
     kh, kw, inner, outer = tile_of(op.w).shape
+    planes = _planes(op)
+    if planes is not None and not transpose:
+        return _by_planes(op, planes, taps, to)
     count, rows, depth = kh * kw, prod(taps.sizes[2:]), tile_of(op.x).shape[3]
     weights = to.reshape(to.in_fold(op.w, 1), (count, inner, outer) if count > 1 else (inner, outer))
     if count == 1:
         return partial(to.matmul, to.select(op.x, taps, (rows, depth)), weights, transpose_b=transpose)
+    bands = bands_of(taps)
+    if bands:
+        return partial(to.matmul, _by_rows(op.x, taps, bands, to), weights, transpose_b=transpose, accumulate=True)
     return partial(to.matmul, to.select(op.x, taps, (count, rows, depth)), weights, transpose_b=transpose, accumulate=True)
+
+
+def _planes(op: Conv2dOp | ConvTranspose2dOp) -> SSAValue | None:
+    """The image as planes [n, c, h, w], if it is large, comes as such, and its channels under a column of taps fill no more than a tile."""
+    n, h, w, c = tile_of(op.x).shape
+    if n * h * w // TILE_ROWS <= HELD_TILES or c * tile_of(op.w).shape[0] > TILE_ROWS:
+        return None
+    owner = op.x.owner
+    while isinstance(owner, ReshapeOp | RelayoutOp):
+        owner = owner.x.owner
+    rows = owner.x.owner if isinstance(owner, TransposeOp) and owner.plain_attrs()["perm"] == (0, 2, 1) else None
+    if not isinstance(rows, SparseMatmulOp) or tile_of(rows.y).shape != (n * h, c, w):
+        return None
+    moved = permuted((n, c, h), (0, 2, 1)).attrs()
+    return rows.x if {name: rows.plain_attrs()[name] for name in moved} == moved else None
+
+
+def _by_planes(op: Conv2dOp | ConvTranspose2dOp, planes: SSAValue, taps: Selection, to: Expansion) -> Product:
+    """Rows of planes under each column of taps first, side by side as channels of a window's row; then columns of those."""
+    kh, kw, c, outer = tile_of(op.w).shape
+    n, h, w = taps.source
+    _, _, _, height, width = taps.sizes
+    across, down = taps.steps[2], taps.steps[1]
+    bands = next(b for b in range(height, 0, -1) if height % b == 0 and (b == 1 or height // b * width % TILE_ROWS == 0))
+    below = Selection(
+        (n, c, h), (n, height, kh, c), ((1, 0, 0, 0), (0, 0, 0, 1), (0, down[3], down[0], 0)), (0, 0, taps.offsets[1]), (1, 1, 1)
+    )
+    tall = to.swap(to.select(planes, below, (n * height, kh * c, w)))
+    beside = Selection(
+        (n * height, w),
+        (n * bands, kw, height // bands, width),
+        ((height // bands, 0, 1, 0), (0, across[1], 0, across[4])),
+        (0, taps.offsets[2]),
+        (1, 1),
+    )
+    rows = height // bands * width
+    pixels = to.reshape(to.select(tall, beside, (n * bands, kw * rows, kh * c)), (n * bands, kw, rows, kh * c))
+    weights = to.select(to.reshape(op.w, (kh * kw * c, outer)), permuted((kh, kw, c), (1, 0, 2)), (kw, kh * c, outer))
+    return partial(to.matmul, pixels, weights, accumulate=True)
+
+
+def _by_rows(x: SSAValue, taps: Selection, bands: int, to: Expansion) -> SSAValue:
+    """[bands, taps, windows of a band, channels]: the pixels under each row of taps by themselves, as each passes over the image once."""
+    kh, kw, n, height, width = taps.sizes
+    rows, depth = height // bands * width, tile_of(x).shape[3]
+    parts = [to.select(x, row_of_taps(taps, row, bands), (n * bands, kw * rows, depth)) for row in range(kh)]
+    return to.emit(ConcatOp, *(to.reshape(part, (n * bands, kw, rows, depth)) for part in parts), axis=1, fold=1)
 
 
 def _grouped(op: Conv2dOp | ConvTranspose2dOp, taps: Selection, groups: int, to: Expansion, *, transpose: bool) -> Product:

@@ -15,7 +15,7 @@ from ttc.dialects.tile.shape import PadOp
 from ttc.dialects.tile.sparse import SparseMatmulOp
 from ttc.passes.rule_tables import Declined
 from ttc.passes.tile.expand.expansion import Expansion
-from ttc.passes.tile.expand.selection import windows_of
+from ttc.passes.tile.expand.selection import Selection, bands_of, row_of_taps, windows_of
 
 
 def expand_max_pool2d(op: MaxPool2dOp, to: Expansion) -> SSAValue:
@@ -28,9 +28,26 @@ def expand_max_pool2d(op: MaxPool2dOp, to: Expansion) -> SSAValue:
         x, (h, w) = _padded(x, (n, h, w, c), moves, counts, to)
         moves = tuple(move._replace(before=0) for move in moves)
     taps = windows_of((n, h, w), counts, moves, nearest=nearest)
+    bands = bands_of(taps)
+    if bands:
+        return to.reshape(_top_by_rows(x, taps, bands, to), to.result.shape, to.result.fold)
     rows = to.select(x, taps, (prod(taps.sizes[:2]), n * prod(counts), c))
     top = to.emit(ReduceOp, rows, fn="max", axes=(0,), keepdims=True)
     return to.reshape(top, to.result.shape, to.result.fold)
+
+
+def _top_by_rows(x: SSAValue, taps: Selection, bands: int, to: Expansion) -> SSAValue:
+    """[bands, 1, windows of a band, channels]: the maximum under each row of taps, which passes over the image once, then of these."""
+    kh, kw, n, height, width = taps.sizes
+    rows, c = height // bands * width, tile_of(x).shape[3]
+    tops: list[SSAValue] = []
+    for row in range(kh):
+        part = to.select(x, row_of_taps(taps, row, bands), (n * bands, kw * rows, c))
+        tops.append(to.emit(ReduceOp, to.reshape(part, (n * bands, kw, rows, c)), fn="max", axes=(1,), keepdims=True))
+    top = tops[0]
+    for other in tops[1:]:
+        top = to.map("maximum", top, other, format=to.result.format)
+    return top
 
 
 def expand_avg_pool2d(op: AvgPool2dOp, to: Expansion) -> SSAValue:

@@ -4,9 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import prod
 from typing import Any
 
 from ttc.dialects.core.windows import Window
+
+MAX_TAP_ROWS = 8
+"""Rows of taps that are gathered by themselves: one op puts them together again, and it has so many inputs."""
+TILE_ROWS = 32
+"""Of a tile."""
+HELD_TILES = 128
+"""Tiles of an image, a tile of channels wide, that a core can hold while it passes over it once a tap."""
 
 
 @dataclass(frozen=True)
@@ -85,6 +93,25 @@ def windows_of(image: Sequence[int], counts: Sequence[int], moves: Sequence[Wind
     steps = ((0, 0, 1, 0, 0), (rows.dilation, 0, 0, rows.stride, 0), (0, columns.dilation, 0, 0, columns.stride))
     sizes = (rows.kernel, columns.kernel, image[0], *counts)
     return Selection(tuple(image), sizes, steps, (0, -rows.before, -columns.before), (1, 1, 1), terms, nearest)
+
+
+def row_of_taps(taps: Selection, row: int, bands: int) -> Selection:
+    """One row of taps of a grid [kh, kw, n, h', w'], band by band of windows: [n, bands, kw, h' / bands, w'].
+
+    A band's windows then lie in the image behind those of the band before, so that the image is passed over once.
+    """
+    _, columns, n, height, width = taps.sizes
+    steps = tuple((r[2], r[3] * (height // bands), r[1], r[3], r[4]) for r in taps.steps)
+    offsets = tuple(offset + r[0] * row for offset, r in zip(taps.offsets, taps.steps, strict=True))
+    return Selection(taps.source, (n, bands, columns, height // bands, width), steps, offsets, taps.divisors, 0, taps.nearest)
+
+
+def bands_of(taps: Selection) -> int:
+    """Bands of windows that fill whole tiles, the most there are, for an image that no core can hold; 0 for others."""
+    kh, _, _, height, width = taps.sizes
+    if not 1 < kh <= MAX_TAP_ROWS or prod(taps.source) // TILE_ROWS <= HELD_TILES:
+        return 0
+    return max((n for n in range(1, height + 1) if height % n == 0 and height // n * width % TILE_ROWS == 0), default=0)
 
 
 def scattered(image: Sequence[int], counts: Sequence[int], moves: Sequence[Window]) -> Selection:

@@ -127,12 +127,14 @@ def with_scale(work: Reading) -> Parts:
 
 def _matrices(work: Reading, value: int, t: int) -> tuple[Tm, ...]:
     """TM that repeats an operand with fewer matrices than the product has."""
-    own = tile_dims(work.type_of(value))[0]
+    type_ = work.type_of(value)
+    own, lead = tile_dims(type_)[0], type_.shape[:-2]
     if own == t:
         return ()
-    if own < 1 or t % own or own != 1:
+    whole = tuple(work.result.shape[:-2]) + ((t // tile_dims(work.result)[0],) if work.main.attrs.get("accumulate") else ())
+    if own < 1 or t % own or (own != 1 and lead != whole[len(whole) - len(lead) :]):  # all of them one after another, again and again
         raise Error("E0503", f"Buda cannot repeat {own} matrices to {t}")
-    return (Tm("broadcast", ("z", t)),)
+    return (Tm("broadcast", ("z", t // own)),)
 
 
 def _rows(work: Reading, value: int) -> tuple[Tm, ...]:

@@ -75,3 +75,42 @@ def test_conv_transpose2d(window: dict[str, Any], groups: int, output_padding: t
     result = ConvTranspose2dOp.infer(Tile(IMAGE, "Float32"), Tile(weights, "Float32"), **attrs)
     operands = [shaped(IMAGE), shaped(weights), shaped((4 * groups,))]
     expand(one_op("tile.conv_transpose2d", operands, shaped(result), attrs))
+
+
+LARGE = (2, 72, 64, 32)
+"""An image that no core holds."""
+
+
+@pytest.mark.parametrize(
+    ("window", "rows"),
+    [
+        ({"pads": (1, 1, 1, 1)}, True),
+        ({"strides": (2, 2), "pads": (0, 1, 1, 0)}, True),
+        ({"dilations": (2, 1)}, False),  # 68 x 62 windows: no band fills whole tiles
+    ],
+)
+def test_large_images_are_passed_over_once_a_row_of_taps(window: dict[str, Any], rows: bool) -> None:
+    names = [n for n in expand(conv((3, 3), 8, (8,), LARGE, **window)).names() if n not in ("tile.reshape", "tile.relayout")]
+    assert names == (["tile.sparse_matmul"] * 3 + ["tile.concat", "tile.matmul"] if rows else ["tile.sparse_matmul", "tile.matmul"])
+
+
+def test_large_transposed_convolutions() -> None:
+    attrs = {"strides": (2, 2), "pads": (0, 0, 0, 0), "dilations": (1, 1), "groups": 1, "output_padding": (0, 0)}
+    image, weights = (1, 80, 64, 4), (2, 2, 8, 4)
+    result = ConvTranspose2dOp.infer(Tile(image, "Float32"), Tile(weights, "Float32"), **attrs)
+    outcome = expand(one_op("tile.conv_transpose2d", [shaped(image), shaped(weights)], shaped(result), attrs, absent=1))
+    assert "tile.concat" in outcome.names()
+
+
+@pytest.mark.parametrize(("n", "channels"), [(1, 3), (2, 3), (1, 7)])
+def test_planes_give_columns_of_taps_first(n: int, channels: int) -> None:
+    planes, image = f"Float32[{n}, {channels}, 80, 64]", f"Float32[{n}, 80, 64, {channels}; 3]"
+    fragment = f"""(%x: {planes}, %w: Float32[5, 3, {channels}, 8; 3])
+        %t = tile.transpose(%x) {{perm = [0, 2, 3, 1]}} : ({planes}) -> {image}
+        %y = tile.conv2d(%t, %w, _) {{strides = [2, 2], pads = [2, 1, 2, 1], dilations = [1, 1], groups = 1}}
+            : ({image}, Float32[5, 3, {channels}, 8; 3]) -> Float32[{n}, 40, 32, 8; 3]
+        return %y : Float32[{n}, 40, 32, 8; 3]"""
+    names = [name for name in expand(fragment).names() if name not in ("tile.reshape", "tile.relayout", "tile.transpose")]
+    few = 5 * channels <= 32
+    assert names.count("tile.concat") == (0 if few else 1)
+    assert names[-1] == "tile.matmul"

@@ -42,3 +42,10 @@ def test_avg_pool2d(window: dict[str, Any], count_include_pad: bool) -> None:
 def test_padding_at_the_edge_needs_no_values() -> None:
     outcome = expand(pool("tile.max_pool2d", {"pads": (1, 1, 1, 1)}), 0)
     assert [n for n in outcome.names() if n != "tile.reshape"] == ["tile.sparse_matmul", "tile.reduce"]
+
+
+def test_large_images_are_passed_over_once_a_row_of_taps() -> None:
+    attrs = {"kernel": (3, 3), "strides": (2, 2), "pads": (1, 1, 1, 1), "dilations": (1, 1), "ceil_mode": False}
+    fragment = one_op("tile.max_pool2d", ["Float32[1, 80, 64, 6; 3]"], "Float32[1, 40, 32, 6; 3]", attrs)
+    names = [name for name in expand(fragment, 0).names() if name != "tile.reshape"]
+    assert names == ["tile.sparse_matmul", "tile.reduce"] * 3 + ["tile.map"] * 2

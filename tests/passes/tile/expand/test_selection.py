@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from ttc.dialects.core.windows import windows
 from ttc.dialects.tile.kernels.sparse import sparse_matmul
-from ttc.passes.tile.expand.selection import Selection, along, permuted, scattered, stacked, windows_of
+from ttc.passes.tile.expand.selection import Selection, along, bands_of, permuted, row_of_taps, scattered, stacked, windows_of
 
 
 def rows(selection: Selection) -> NDArray:
@@ -47,3 +47,27 @@ def test_what_taps_send() -> None:
 
 def test_stacks() -> None:
     assert rows(stacked(along((3,), (2,), (1,)), 2)).tolist() == [[2, 3], [5, 6]]
+
+
+def test_a_row_of_taps_band_by_band() -> None:
+    taps = windows_of((2, 4, 3), (4, 3), windows((3, 3), (1, 1), (1, 1, 1, 1), (1, 1)))
+    for row in range(3):
+        banded = rows(row_of_taps(taps, row, 2))  # [n, bands, kw, rows of a band, columns]
+        assert banded.shape == (2, 2, 3, 2, 3)
+        assert (banded.transpose(2, 0, 1, 3, 4).reshape(3, 2, 4, 3) == rows(taps)[row]).all()
+
+
+@pytest.mark.parametrize(
+    ("image", "kernel", "bands"),
+    [
+        ((1, 64, 64), 3, 0),  # a core holds it
+        ((1, 128, 64), 3, 128),
+        ((1, 128, 48), 3, 64),  # two rows of windows fill whole tiles
+        ((1, 128, 48), 1, 0),
+        ((1, 128, 64), 9, 0),  # too many rows of taps
+        ((1, 75, 75), 3, 0),  # nothing does
+    ],
+)
+def test_bands(image: tuple[int, int, int], kernel: int, bands: int) -> None:
+    half = kernel // 2
+    assert bands_of(windows_of(image, image[1:], windows((kernel, 3), (1, 1), (half, 1, half, 1), (1, 1)))) == bands

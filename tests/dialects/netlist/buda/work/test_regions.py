@@ -207,3 +207,11 @@ def test_works_that_lack_attributes() -> None:
             form_of(op_of((type_of(32, 32),), work, mapped("exp", 1, shape=(32, 32))))
         assert error.value.code in ("E0402", "E0503", "E0609")
         assert error.value.where == "op"
+
+
+def test_weights_of_summed_products_are_the_same_for_all_bands() -> None:
+    a, b = RNG.standard_normal((2, 3, S, S), np.float32), RNG.standard_normal((3, S, S), np.float32)
+    work = Work("tile.matmul", (0, 1), {"transpose_a": False, "transpose_b": False, "accumulate": True}, (type_of(2, S, S),))
+    form = check(op_of((type_of(2, 3, S, S), type_of(3, S, S)), work), "matmul", a, b)
+    assert dict(form.tms)[1] == (Tm("broadcast", ("z", 2)),)
+    assert dict(form.attributes)["z"] == 3
