@@ -165,6 +165,8 @@ def _parts(work: Function, types: list[TensorType], part: Part, steps: Steps) ->
 def _clip(part: Part, type_: TensorType) -> Part:
     """A part is at least one tile row and column of the value."""
     t, rows, cols = dims(type_)
+    if part.rows * rows >= 1.0 and part.cols * cols >= 1.0 and part.t * t >= 1.0:
+        return part
     return replace(part, rows=max(part.rows, min(1 / rows, 1.0)), cols=max(part.cols, min(1 / cols, 1.0)), t=max(part.t, 1 / t))
 
 
