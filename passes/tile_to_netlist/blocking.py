@@ -19,7 +19,9 @@ from ttc.runtime.perf.base import OpView, Share
 
 DEEP_SHARE = 0.6
 """Part of L1 that deep K blocks may take: the rest is for what waits where paths join."""
-DEEP, SHALLOW = (512, 128, 32, 16), (4, 2, 1)
+SELECTION_SHARE = 0.9
+"""The same of the source of a selection of rows."""
+DEEP, SHALLOW = (512, 256, 128, 32, 16), (4, 2, 1)
 """Tiles of K that a product takes at a time where L1 has room for more than usual, and where it has not."""
 
 
@@ -260,12 +262,13 @@ class Fitter:
             raise refused_inner(self.subject.view, self.subject.limits, depth)
 
     def deeper(self, share: Triple, way: Way, usual: Need) -> Need:
-        """The same with deeper K blocks, if L1 has room for them."""
+        """The same with deeper K blocks, if L1 has room for them.  A selection that holds all of its source need not read it again."""
+        share_of_l1 = SELECTION_SHARE if self.subject.view.op == "sparse_matmul" else DEEP_SHARE
         for inner in DEEP if usual.inner is not None and usual.inner[0] > 1 else ():
             found = self.buffers(share, way, inner)
             if found.inner == usual.inner:
                 break
-            if sum(b.size_bytes for b in found.buffers) <= self.target.l1_usable_bytes * DEEP_SHARE:
+            if sum(b.size_bytes for b in found.buffers) <= self.target.l1_usable_bytes * share_of_l1:
                 return found
         return usual
 
