@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +23,7 @@ from ttc.dialects.core.spec import Spec, tensor_type
 from ttc.dialects.core.weights import WeightStore
 from ttc.importers.base import NO_SHAPES
 from ttc.importers.onnx.builder import Builder
+from ttc.importers.onnx.containers import arguments_of, ports_of, tensors_of
 from ttc.importers.onnx.inputs import input_specs
 from ttc.importers.onnx.opsets import opsets
 from ttc.importers.onnx.source import Source, read
@@ -32,7 +34,7 @@ MAX_MESSAGE = 2000
 """Characters: what a hostile file makes a message quote is cut."""
 
 
-NO_VALUES: Mapping[str, NDArray] = MappingProxyType({})
+NO_VALUES: Mapping[str, Any] = MappingProxyType({})
 
 
 def import_onnx(
@@ -40,7 +42,7 @@ def import_onnx(
     *,
     shapes: Mapping[str, tuple[int, ...]] = NO_SHAPES,
     batch: int | None = None,
-    values: Mapping[str, NDArray] = NO_VALUES,
+    values: Mapping[str, Any] = NO_VALUES,
 ) -> tuple[ModuleOp, WeightStore]:
     """Import an ONNX model: a module with the entry function `forward`, and its weights, which stay in the file until they are read.
 
@@ -49,7 +51,8 @@ def import_onnx(
         shapes: full shapes by input name, for inputs with dynamic dimensions.
         batch: the size of dynamic batch dimensions.
         values: arrays by input name.  Where an op needs the value of an operand (a shape, axes), and that follows from integer or boolean
-            inputs, these are taken; the module then holds for them alone, and its attribute `fixed_inputs` names them.
+            inputs, these are taken; the module then holds for them alone, and its attribute `fixed_inputs` names them.  A list stands for
+            a sequence, None for an optional without an element: inputs `x[0]`, `x[1]`, ... and none at all.
     Raises: E0102, E0201 to E0206, and E04xx where a node's operands do not fit; all name the file, and the node if there is one.
     """
     try:
@@ -63,33 +66,31 @@ def import_onnx(
 
 
 def _import(
-    source: Source, name: str, shapes: Mapping[str, tuple[int, ...]], batch: int | None, values: Mapping[str, NDArray]
+    source: Source, name: str, shapes: Mapping[str, tuple[int, ...]], batch: int | None, values: Mapping[str, Any]
 ) -> tuple[ModuleOp, WeightStore]:
     graph = source.model.graph
     versions = opsets(source.model.opset_import, "the model")
     functions = check_model(source.model, source.weights)
     if graph.sparse_initializer:
         raise Error("E0202", "the model has sparse initializers, which are not supported")
-    specs = input_specs([i for i in graph.input if i.name not in source.weights], shapes, batch)
+    inputs, parts = tensors_of([i for i in graph.input if i.name not in source.weights], values)
+    specs = input_specs(inputs, shapes, batch)
     function = make_function("forward", [(Port(name), tensor_type(spec)) for name, spec in specs.items()])
     arguments = dict(zip(specs, function.body.block.args, strict=True))
     builder = Builder(frozenset(source.weights), _given(arguments, specs, values))
     outputs = [o.name for o in graph.output]
     scope = Scope(
-        dict(arguments),
+        arguments_of(parts, arguments),
         versions,
         names_read(graph.node, outputs),
-        leaf=lambda name: builder.initializer(name, source.weights[name]),
+        leaf=lambda name: _initializer(builder, source, name),
     )
     walker = Walker(builder, functions)
     with np.errstate(all="ignore"):
         walker.walk(graph.node, scope)
     if walker.misses.rows:
         raise walker.misses.report()
-    results = [(output, scope.get(output)) for output in outputs]
-    present = [(Port(output), value) for output, value in results if isinstance(value, SSAValue)]
-    if len(present) != len(results):
-        raise Error("E0203", "an output of the graph is absent")
+    present = ports_of(outputs, scope.get)
     weights = builder.finish(function.body.block, {value for _, value in present})
     finish_function(function, present)
     module = ModuleOp([function])
@@ -101,7 +102,13 @@ def _import(
     return module, weights
 
 
-def _given(arguments: Mapping[str, SSAValue], specs: Mapping[str, Spec], values: Mapping[str, NDArray]) -> dict[SSAValue, NDArray]:
+def _initializer(builder: Builder, source: Source, name: str) -> SSAValue:
+    if name not in source.weights:
+        raise Error("E0203", f"nothing defines the value '{name}'")
+    return builder.initializer(name, source.weights[name])
+
+
+def _given(arguments: Mapping[str, SSAValue], specs: Mapping[str, Spec], values: Mapping[str, Any]) -> dict[SSAValue, NDArray]:
     """Values of integer and boolean inputs that fit these.  What floating-point inputs hold never counts."""
     return {
         arguments[name]: format_of(spec.dtype).unpack(values[name])

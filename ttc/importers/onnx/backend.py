@@ -6,6 +6,7 @@ case is skipped.
 
 from __future__ import annotations
 
+import itertools
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -14,13 +15,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import onnx
 from numpy.typing import NDArray
-from onnx import ModelProto, NodeProto, helper
+from onnx import ModelProto, NodeProto, ValueInfoProto, helper
 from onnx.backend.base import Backend as OnnxBackend
 from onnx.backend.base import BackendRep, namedtupledict
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.functions import module_attr
 from ttc.importers.onnx import import_onnx
+from ttc.importers.onnx.containers import is_sequence, item_name
+from ttc.runtime.arguments import inputs_of
 
 if TYPE_CHECKING:
     from ttc.runtime.executor import Executor
@@ -103,21 +106,23 @@ class Prepared(BackendRep):
         Raises:  ttc.Error for what cannot be compiled for them or does not fit.
         """
         given = inputs if isinstance(inputs, Mapping) else dict(zip(self._inputs, inputs, strict=False))
-        feeds = {name: np.asarray(value) for name, value in given.items()}
+        values = {name: x if x is None or isinstance(x, list | tuple) else np.asarray(x) for name, x in given.items()}
+        feeds = _flat(values)
         if self.executor is None or not self._fits(feeds):
-            self._compile(feeds)
+            self._compile(values)
         assert self.executor is not None
-        return tuple(self.executor.run(feeds).values())
+        found = self.executor.run(feeds)
+        return tuple(_gathered(output, found) for output in self._model.graph.output)
 
     def _fits(self, feeds: Mapping[str, NDArray]) -> bool:
-        """Whether inputs that the program was compiled for have the values they had, and all have its shapes."""
+        """Whether inputs that the program was compiled for have the values they had, and all have its names and shapes."""
         if self.executor is None:
             return False
-        shapes = {a.name: a.shape for a in self.executor.netlist.programs["forward"].arguments}
+        shapes = {a.name: a.shape for a in inputs_of(self.executor.netlist.programs["forward"])}
         same = all(np.array_equal(feeds[name], value) for name, value in self._fixed.items() if name in feeds)
-        return same and all(shapes.get(name, x.shape) == x.shape for name, x in feeds.items())
+        return same and shapes == {name: x.shape for name, x in feeds.items()}
 
-    def _compile(self, feeds: Mapping[str, NDArray]) -> None:
+    def _compile(self, values: Mapping[str, Any]) -> None:
         from ttc.driver import compile_source
         from ttc.options import CompileOptions, resolve
         from ttc.runtime.loader import load
@@ -126,22 +131,41 @@ class Prepared(BackendRep):
         with tempfile.TemporaryDirectory(prefix="ttc-onnx-") as folder:
             path = Path(folder) / "model.onnx"
             onnx.save(self._model, path)
-            module, weights = import_onnx(path, shapes=_open_shapes(self._model, feeds), values=feeds)
+            module, weights = import_onnx(path, shapes=_open_shapes(self._model, values), values=values)
             fixed = module_attr(module, "fixed_inputs") or ()
             program = compile_source(Source(module, weights, "import"), resolve(CompileOptions, self._options)).program()
             archive = Path(folder) / "model.tti"
             program.save(archive)
             self.executor = load(archive)
-        self._fixed = {name: feeds[name].copy() for name in fixed}
+        self._fixed = {name: _flat(values)[name].copy() for name in fixed}
 
 
-def _open_shapes(model: ModelProto, feeds: Mapping[str, NDArray]) -> dict[str, tuple[int, ...]]:
+def _flat(values: Mapping[str, Any]) -> dict[str, NDArray]:
+    """The arrays among and in the values, by the names that programs give them."""
+    found: dict[str, NDArray] = {}
+    for name, value in values.items():
+        if isinstance(value, list | tuple):
+            found.update({item_name(name, i): np.asarray(x) for i, x in enumerate(value)})
+        elif value is not None:
+            found[name] = value
+    return found
+
+
+def _gathered(output: ValueInfoProto, found: Mapping[str, NDArray]) -> Any:
+    """An output of the model from the program's: an array, a list of them for a sequence, None for an optional without an element."""
+    if not is_sequence(output.type):
+        return found.get(output.name)
+    names = (item_name(output.name, i) for i in itertools.count())
+    return [found[name] for name in itertools.takewhile(lambda name: name in found, names)]
+
+
+def _open_shapes(model: ModelProto, values: Mapping[str, Any]) -> dict[str, tuple[int, ...]]:
     """Shapes of the arrays for inputs that the model leaves open."""
     found: dict[str, tuple[int, ...]] = {}
     for value in model.graph.input:
         dims = value.type.tensor_type.shape.dim
-        if value.name in feeds and not all(dim.HasField("dim_value") for dim in dims):
-            found[value.name] = feeds[value.name].shape
+        if isinstance(values.get(value.name), np.ndarray) and not all(dim.HasField("dim_value") for dim in dims):
+            found[value.name] = values[value.name].shape
     return found
 
 

@@ -67,10 +67,6 @@ def tan_7(b: Builder, x: SSAValue) -> SSAValue:
     return b.nn("div", b.nn("sin", x), b.nn("cos", x))
 
 
-def identity_1(b: Builder, x: SSAValue) -> SSAValue:
-    return x
-
-
 def is_inf_10(b: Builder, x: SSAValue, *, detect_negative: int = 1, detect_positive: int = 1) -> SSAValue:
     found = b.nn("is_inf", x)
     if not detect_negative:

@@ -61,5 +61,7 @@ def _node_strings(node: NodeProto) -> Iterator[str]:
 
 def _attribute_strings(attribute: AttributeProto) -> Iterator[str]:
     yield from (attribute.name, attribute.ref_attr_name)
+    for graph in (*attribute.graphs, *([attribute.g] if attribute.HasField("g") else ())):
+        yield from _graph_strings(graph)
     for entry in attribute.t.external_data:
         yield from (entry.key, entry.value)

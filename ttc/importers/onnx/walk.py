@@ -4,31 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, TypeAlias
+from functools import partial
+from typing import Any, TypeAlias, cast
 
-from onnx import AttributeProto, FunctionProto, NodeProto, TypeProto
+from onnx import AttributeProto, FunctionProto, GraphProto, NodeProto, TypeProto
 from xdsl.ir import SSAValue
 from xdsl.utils.exceptions import VerifyException
 
 from ttc.dialects.core.errors import Error
+from ttc.importers.onnx import ops_sequence
 from ttc.importers.onnx.builder import Builder
+from ttc.importers.onnx.control import CONTROL, Call
 from ttc.importers.onnx.inputs import type_proto
 from ttc.importers.onnx.opsets import Schema, bind, check_node, opsets, schema_function, schema_of
 from ttc.importers.onnx.structure import MAX_DEPTH, FunctionKey, domain_of, key_of, node_name
 from ttc.importers.onnx.tables import mapping
 from ttc.importers.onnx.tensors import CODES, array_of
 from ttc.importers.onnx.unsupported import Misses, Unsupported
-
-
-class Refused:
-    """The value of a node that cannot be imported; what depends on it is passed over."""
-
+from ttc.importers.onnx.values import REFUSED, Listed, Refused, Value
 
 _HINTS = ("consumed_inputs",)
 """Attributes without a meaning: which operands' memory an op up to opset 5 might reuse."""
-REFUSED: Final = Refused()
-Value: TypeAlias = "SSAValue | Refused | None"
-"""None: an optional input that is absent."""
+Mapped: TypeAlias = Callable[..., Any]
+MAX_UNROLLED = 1 << 16
+"""Nodes that are mapped in bodies of functions, branches and loops."""
 
 
 @dataclass
@@ -40,7 +39,7 @@ class Scope:
         opsets: versions by domain.
         read: names that nodes or the body's outputs use.
         outputs: of the body, if it is a function's.
-        leaf: makes the value of a name that is not there yet: an initializer.
+        leaf: makes the value of a name that is not there yet: an initializer, or one of the graph around this one.
         attributes: what the body's references to attributes mean.
         caller: names of the calling nodes, before the body's own, or empty.
         depth: calls around it.
@@ -50,7 +49,7 @@ class Scope:
     opsets: Mapping[str, int]
     read: frozenset[str]
     outputs: tuple[str, ...] = ()
-    leaf: Callable[[str], SSAValue] | None = None
+    leaf: Callable[[str], Value] | None = None
     attributes: Mapping[str, AttributeProto] = field(default_factory=dict)
     caller: str = ""
     depth: int = 0
@@ -60,12 +59,20 @@ class Scope:
             return None
         if name not in self.values and self.leaf is not None:
             self.values[name] = self.leaf(name)
+        if name not in self.values:
+            raise Error("E0203", f"nothing defines the value '{name}'")
         return self.values[name]
 
 
 def names_read(nodes: Iterable[NodeProto], outputs: Iterable[str]) -> frozenset[str]:
-    """Names that nodes take as inputs or that leave the body."""
-    return frozenset(name for node in nodes for name in node.input) | frozenset(outputs)
+    """Names that nodes take as inputs, in subgraphs too, or that leave the body."""
+    found = set(outputs)
+    for node in nodes:
+        found.update(node.input)
+        for attribute in node.attribute:
+            for graph in (*attribute.graphs, *([attribute.g] if attribute.HasField("g") else ())):
+                found |= names_read(graph.node, [o.name for o in graph.output])
+    return frozenset(found)
 
 
 class Walker:
@@ -75,6 +82,13 @@ class Walker:
         self.builder = builder
         self.functions = functions
         self.misses = Misses()
+        self._unrolled = 0
+
+    def spend(self, nodes: int = 1) -> None:
+        """Count work of bodies.  Raises Unsupported once it is too much."""
+        self._unrolled += nodes
+        if self._unrolled > MAX_UNROLLED:
+            raise Unsupported(f"more than {MAX_UNROLLED} nodes once loops are unrolled")
 
     def walk(self, nodes: Iterable[NodeProto], scope: Scope) -> None:
         """Map all nodes of a body.  Raises E0203, E0204, E04xx at the node."""
@@ -113,20 +127,52 @@ class Walker:
             why = "its domain is not imported" if opset is None else "no such op in this opset"
             return self._miss(node, scope, why, name)
         check_node(node, schema)
-        if any(a.type in (AttributeProto.GRAPH, AttributeProto.GRAPHS) for a in node.attribute):
-            return self._miss(node, scope, "ops with subgraphs are not supported", name)
         apply = mapping(node.op_type, opset) if not domain else None
-        refused = any(isinstance(x, Refused) for x in operands)
-        if apply is None:
+        control = CONTROL.get(node.op_type) if not domain else None
+        if apply is None and control is None:
             return self._by_definition(node, schema, operands, scope, name)
-        if refused:
+        if any(isinstance(x, Refused) for x in operands):
             return (REFUSED,) * len(node.output)
         try:
-            self.builder.enter(name, tuple(node.output), opset)
-            results = apply(self.builder, *operands, **_attributes(node))
+            if control is not None:
+                body = partial(self._subgraph, scope=scope, name=name)
+                return control(Call(self.builder, self.spend, body, node, operands, name, opset))
+            return self._mapped(cast("Mapped", apply), node, operands, opset, name)
         except Unsupported as reason:
             return self._miss(node, scope, str(reason), name)
+
+    def _mapped(self, apply: Mapped, node: NodeProto, operands: Sequence[Value], opset: int, name: str) -> Sequence[Value]:
+        if any(isinstance(x, Listed) for x in operands) and apply.__module__ != ops_sequence.__name__:
+            raise Unsupported("takes no sequences")
+        self.builder.enter(name, tuple(node.output), opset)
+        results = apply(self.builder, *operands, **_attributes(node))
         return results if isinstance(results, tuple) else (results,)
+
+    def _subgraph(self, graph: GraphProto, inputs: Sequence[Value], label: str, *, scope: Scope, name: str) -> list[Value]:
+        """The outputs of a subgraph, which sees the values around it."""
+        if scope.depth >= MAX_DEPTH:
+            raise Error("E0203", f"graphs and functions are nested more than {MAX_DEPTH} deep")
+        self.spend(len(graph.node))
+        constants = {tensor.name: tensor for tensor in graph.initializer}
+
+        def leaf(name: str) -> Value:
+            if name not in constants:
+                return scope.get(name)
+            return self.builder.constant(array_of(constants[name], f"initializer '{name}' of a subgraph"))
+
+        outputs = tuple(o.name for o in graph.output)
+        inner = Scope(
+            dict(zip((i.name for i in graph.input), inputs, strict=True)),
+            scope.opsets,
+            names_read(graph.node, outputs),
+            outputs=outputs,
+            leaf=leaf,
+            attributes=scope.attributes,
+            caller=f"{name}[{label}]" if label else name,
+            depth=scope.depth + 1,
+        )
+        self.walk(graph.node, inner)
+        return [inner.get(output) for output in outputs]
 
     def _by_definition(self, node: NodeProto, schema: Schema, operands: Sequence[Value], scope: Scope, name: str) -> Sequence[Value]:
         """An op without a mapping, by ONNX's own definition of it if there is one."""
@@ -142,6 +188,10 @@ class Walker:
         return self._call(function, node, operands, scope, name, defaults)
 
     def _type(self, value: Value) -> TypeProto:
+        if isinstance(value, Listed) and value.items:
+            found = TypeProto()
+            found.sequence_type.elem_type.CopyFrom(self._type(value.items[0]))
+            return found
         if not isinstance(value, SSAValue):
             return TypeProto()
         spec = self.builder.spec(value)
@@ -203,5 +253,7 @@ def attribute_value(attribute: AttributeProto, what: str) -> Any:
             return tuple(attribute.ints)
         case AttributeProto.STRINGS:
             return tuple(s.decode() for s in attribute.strings)
+        case AttributeProto.TYPE_PROTO:
+            return attribute.tp
         case _:
             raise Unsupported(f"{attribute.name} is not a number, text or tensor")

@@ -50,15 +50,6 @@ def test_all_refused_nodes_are_in_one_table(tmp_path: Path) -> None:
     assert "its domain is not imported" in error.excerpt
 
 
-def test_subgraphs_are_refused(tmp_path: Path) -> None:
-    branch = helper.make_graph([node("Identity", ["x"], ["b"])], "branch", [], [helper.make_empty_tensor_value_info("b")])
-    choice = node("If", ["c"], ["y"], "choice", then_branch=branch, else_branch=branch)
-    error = failure(save(model_of([choice], {**X, "c": np.array(True)}, ["y"]), tmp_path))
-    assert error.code == "E0202"
-    assert error.excerpt is not None
-    assert "ops with subgraphs are not supported" in error.excerpt
-
-
 def test_functions_are_inlined_with_attributes_and_defaults(tmp_path: Path) -> None:
     leaky = node("LeakyRelu", ["a"], ["b"])
     leaky.attribute.add(name="alpha", ref_attr_name="slope", type=1)

@@ -1,0 +1,166 @@
+"""If, Loop and Scan against onnx's reference evaluator, and what bounds them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx import GraphProto, NodeProto, TensorProto, helper
+
+from tests.ttc.importers.onnx.cases import check, ints, model_of, normal, save
+from ttc.dialects.core.errors import Error
+from ttc.dialects.core.functions import entry_functions, module_attr
+from ttc.dialects.core.locations import source_names
+from ttc.importers.onnx import control, import_onnx, walk
+
+X = {"x": normal(2, 3)}
+
+
+def node(op: str, inputs: list[str], outputs: list[str], **attrs: Any) -> NodeProto:
+    return helper.make_node(op, inputs, outputs, name=f"{op}_{outputs[0]}", **attrs)
+
+
+def body(nodes: list[NodeProto], inputs: list[str], outputs: list[str], shape: tuple[int, ...] | None = None) -> GraphProto:
+    """A subgraph; inputs and outputs are float tensors of the shape, but for those whose names say otherwise."""
+    kinds = {"i": TensorProto.INT64, "go": TensorProto.BOOL, "more": TensorProto.BOOL}
+    infos = [
+        [helper.make_tensor_value_info(n, kinds.get(n, TensorProto.FLOAT), () if n in kinds else shape) for n in names]
+        for names in (inputs, outputs)
+    ]
+    return helper.make_graph(nodes, "body", *infos)
+
+
+def refusal(model: onnx.ModelProto, folder: Path, code: str = "E0202", **options: Any) -> str:
+    with pytest.raises(Error) as caught:
+        import_onnx(save(model, folder), **options)
+    assert caught.value.code == code
+    return caught.value.excerpt or caught.value.message
+
+
+def branches(first: str = "Exp", second: str = "Neg") -> dict[str, GraphProto]:
+    return {
+        "then_branch": body([node(first, ["x"], ["b"])], [], ["b"], (2, 3)),
+        "else_branch": body([node(second, ["x"], ["b"])], [], ["b"], (2, 3)),
+    }
+
+
+@pytest.mark.parametrize("value", [False, True])
+def test_a_known_condition_chooses_its_branch(value: bool, tmp_path: Path) -> None:
+    model = model_of([node("If", ["c"], ["y"], **branches())], X, ["y"], {"c": np.array(value)})
+    check(model, X, tmp_path)
+    module, _ = import_onnx(save(model, tmp_path))
+    assert [op.name for op in entry_functions(module)[0].body.block.ops] == ["nn.exp" if value else "nn.neg", "func.return"]
+
+
+@pytest.mark.parametrize("value", [False, True])
+def test_an_unknown_condition_selects(value: bool, tmp_path: Path) -> None:
+    check(model_of([node("If", ["c"], ["y"], **branches())], {**X, "c": np.array(value)}, ["y"]), {**X, "c": np.array(value)}, tmp_path)
+
+
+def test_branches_of_different_shapes_take_the_value_given(tmp_path: Path) -> None:
+    model = model_of([node("If", ["c"], ["y"], **branches("Exp", "ReduceMax"))], {**X, "c": np.array(True)}, ["y"])
+    assert "needs a constant condition" in refusal(model, tmp_path)
+    module, _ = import_onnx(save(model, tmp_path), values={"c": np.array(True)})
+    assert module_attr(module, "fixed_inputs") == ("c",)
+
+
+def counting(trips: np.ndarray | None, more: list[NodeProto], constants: dict[str, np.ndarray] | None = None) -> onnx.ModelProto:
+    """x is doubled in each iteration; each result is also stacked."""
+    nodes = [node("Add", ["a", "a"], ["out"]), node("Identity", ["out"], ["each"]), *more]
+    graph = body(nodes, ["i", "go", "a"], ["more", "out", "each"], (2, 3))
+    inputs = ["n" if trips is not None else "", "", "x"]
+    made = {**(constants or {}), **({} if trips is None else {"n": trips})}
+    return model_of([node("Loop", inputs, ["y", "all"], body=graph)], X, ["y", "all"], made)
+
+
+GO_ON = [node("Identity", ["go"], ["more"])]
+
+
+@pytest.mark.parametrize("trips", [0, 1, 3])
+def test_loops_of_a_known_count(trips: int, tmp_path: Path) -> None:
+    x = X["x"]
+    wanted = [x * 2**trips, np.array([x * 2 ** (i + 1) for i in range(trips)], np.float32).reshape(trips, 2, 3)]
+    check(counting(np.array(trips, np.int64), GO_ON), X, tmp_path, wanted=wanted)
+
+
+def test_loops_until_a_condition_that_follows_from_the_count(tmp_path: Path) -> None:
+    model = counting(None, [node("Less", ["i", "last"], ["more"])], {"last": np.array(2, np.int64)})
+    x = X["x"]
+    check(model, X, tmp_path, wanted=[x * 8, np.stack([x * 2, x * 4, x * 8])])
+
+
+def test_iterations_are_told_apart_in_names(tmp_path: Path) -> None:
+    module, _ = import_onnx(save(counting(np.array(2, np.int64), GO_ON), tmp_path))
+    adds = [op for op in entry_functions(module)[0].body.block.ops if op.name == "nn.add"]
+    assert [source_names(op.location) for op in adds] == [("Loop_y[0]/Add_out",), ("Loop_y[1]/Add_out",)]
+
+
+def test_loops_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(control, "MAX_TRIPS", 5)
+    assert "more than 5 iterations" in refusal(counting(np.array(6, np.int64), GO_ON), tmp_path)
+    assert "more than 5 iterations" in refusal(counting(None, GO_ON), tmp_path)
+
+
+def test_loops_in_loops_are_bounded_in_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(walk, "MAX_UNROLLED", 1000)
+    inner = body([node("Add", ["a", "a"], ["out"]), *GO_ON], ["i", "go", "a"], ["more", "out"], (2, 3))
+    loop = node("Loop", ["n", "", "a2"], ["out2"], body=inner)
+    outer = helper.make_graph(
+        [loop, node("Identity", ["go2"], ["more2"])],
+        "outer",
+        [helper.make_empty_tensor_value_info(n) for n in ("i2", "go2", "a2")],
+        [helper.make_empty_tensor_value_info(n) for n in ("more2", "out2")],
+    )
+    nodes = [node("Loop", ["n", "", "x"], ["y"], body=outer)]
+    assert "nodes once loops are unrolled" in refusal(model_of(nodes, X, ["y"], {"n": np.array(4000, np.int64)}), tmp_path)
+
+
+def test_values_that_nothing_defines(tmp_path: Path) -> None:
+    graph = body([node("Add", ["a", "nowhere"], ["out"]), *GO_ON], ["i", "go", "a"], ["more", "out"])
+    model = model_of([node("Loop", ["n", "", "x"], ["y"], body=graph)], X, ["y"], {"n": np.array(1, np.int64)})
+    assert "nothing defines the value 'nowhere'" in refusal(model, tmp_path, "E0203")
+
+
+def test_a_subgraph_with_another_number_of_inputs(tmp_path: Path) -> None:
+    graph = body([node("Identity", ["go"], ["more"])], ["i", "go"], ["more"])
+    model = model_of([node("Loop", ["n", "", "x"], ["y"], body=graph)], X, ["y"], {"n": np.array(1, np.int64)})
+    assert "takes 2 inputs, not 3" in refusal(model, tmp_path, "E0203")
+
+
+@pytest.mark.parametrize(
+    "attrs", [{}, {"scan_input_axes": [1], "scan_input_directions": [1], "scan_output_axes": [-1]}, {"scan_output_directions": [1]}]
+)
+def test_scan(attrs: dict[str, Any], tmp_path: Path) -> None:
+    x, start = normal(4, 4), normal(4)
+    graph = body([node("Add", ["s", "e"], ["out"]), node("Neg", ["out"], ["each"])], ["s", "e"], ["out", "each"], (4,))
+    feeds = {"start": start, "x": x}
+    parts = x.T[::-1] if attrs.get("scan_input_axes") else x
+    sums = start + np.cumsum(parts, axis=0, dtype=np.float32)
+    stack = -sums[::-1] if "scan_output_directions" in attrs else -sums
+    wanted = [sums[-1], stack.T if "scan_output_axes" in attrs else stack]
+    model = model_of([node("Scan", ["start", "x"], ["y", "all"], body=graph, num_scan_inputs=1, **attrs)], feeds, ["y", "all"])
+    check(model, feeds, tmp_path, wanted=wanted)
+
+
+def test_scan_of_opset_8_has_a_batch(tmp_path: Path) -> None:
+    x, start = normal(2, 3, 4), normal(2, 4)
+    graph = body([node("Add", ["s", "e"], ["out"]), node("Identity", ["out"], ["each"])], ["s", "e"], ["out", "each"], (4,))
+    feeds = {"start": start, "x": x}
+    sums = start[:, None] + np.cumsum(x, axis=1, dtype=np.float32)
+    model = model_of([node("Scan", ["", "start", "x"], ["y", "all"], body=graph, num_scan_inputs=1)], feeds, ["y", "all"], opset=8)
+    check(model, feeds, tmp_path, wanted=[sums[:, -1], sums])
+
+
+def test_scan_needs_inputs_of_one_length(tmp_path: Path) -> None:
+    graph = body([node("Add", ["e", "f"], ["out"])], ["e", "f"], ["out"])
+    feeds = {"a": normal(3, 2), "b": normal(4, 2)}
+    model = model_of([node("Scan", ["a", "b"], ["y"], body=graph, num_scan_inputs=2)], feeds, ["y"])
+    assert "different" in refusal(model, tmp_path)
+
+
+def test_positions_of_sequences_are_known(tmp_path: Path) -> None:
+    nodes = [node("SequenceConstruct", ["x", "x"], ["s"]), node("SequenceAt", ["s", "at"], ["y"])]
+    assert "needs a constant position" in refusal(model_of(nodes, {**X, "at": ints(0)[0]}, ["y"]), tmp_path)
