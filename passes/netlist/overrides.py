@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 
-from ttc.dialects.core.errors import Error, nearest
+from ttc.dialects.core.errors import Error
 from ttc.dialects.core.locations import source_names
 from ttc.dialects.core.placement_rules import PlacementRule, settle
 from ttc.dialects.netlist.ops import NetlistOp
@@ -64,8 +66,16 @@ class Overrides:
         """Raises E0504 for a rule that is about no op of a device graph, naming the nearest source name."""
         for rule in self.rules:
             if rule not in self.matched:
-                hint = nearest(rule.name, self.names) if rule.name != "*" else None
-                raise Error("E0504", f"no op on the device is meant by the rule of placement: {rule.shown}", hint=hint)
+                raise Error("E0504", f"no op on the device is meant by the rule of placement: {rule.shown}", hint=self.near(rule))
+
+    def near(self, rule: PlacementRule) -> str | None:
+        """The source name that comes closest to what a rule means."""
+        plain = re.sub(r"[*?\[\]]", "", rule.name)
+        if not plain or not self.names:
+            return None
+        lower = {name.lower(): name for name in sorted(self.names)}
+        close = get_close_matches(plain.lower(), lower, n=1, cutoff=0.0)
+        return f"the nearest source name: '{lower[close[0]]}'" if close else None
 
 
 def breaks(rules: Sequence[PlacementRule], ops: Sequence[NetlistOp], what: str) -> set[int]:
