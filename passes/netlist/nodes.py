@@ -32,7 +32,7 @@ class Builder:
     def problem(self, graph: GraphOp) -> Problem:
         """The ops of a graph as nodes."""
         queues = queues_of(self.unit.module)
-        numbers = {op.result: number for number, op in enumerate(graph.ops)}
+        numbers: dict[SSAValue, int] = {op.result: number for number, op in enumerate(graph.ops)}
         written = {write.value for write in graph.writes}
         breaks = self.overrides.breaks(graph.ops, "epoch_break")
         nodes = [replace(self.node(op, numbers, queues, stored=op.result in written), breaks=i in breaks) for i, op in enumerate(graph.ops)]
