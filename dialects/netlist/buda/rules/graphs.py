@@ -50,6 +50,7 @@ def _check_fields(op: BudaOp, context: Context) -> None:
         context.op(op, "buf_size_mb", "E0615", f"buf_size_mb is at least 1, not {op.buf_size_mb}")
     if op.inputs == () and "inputs" in op.lines and f"op '{op.name}'" not in context.faulty:
         context.op(op, "inputs", "E0616", "it has no inputs")
+        context.misfits.add(op.name)
     low, high = INPUTS.get(op.type or "", (0, len(op.inputs)))
     if op.inputs and not low <= len(op.inputs) <= high:
         wanted = str(low) if low == high else f"{low} to {high}"

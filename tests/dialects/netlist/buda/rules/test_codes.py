@@ -89,6 +89,7 @@ ONE_FAULT: tuple[tuple[str, str, tuple[tuple[str, str], ...]], ...] = (
     ("E0612", "base", (("programs:\n  - run:", "programs:\n  - none: []\n    run:"),)),
     ("E0616", "base", (("inputs: [x, w, bias]", "inputs: []"), ("in_df: [Float16_b, Bfp8_b, Float16_b]", "in_df: []"))),
     ("E0616", "base", (("inputs: [mid, cache], in_df: [Float16_b, Float16_b]", "inputs: [mid], in_df: [Float16_b]"),)),
+    ("E0616", "ops", (("inputs: [wide, order], in_df: [Float16_b, UInt16]", "inputs: [], in_df: []"),)),
     ("E0617", "base", (("dram: [[1, 0x20000000]]", "dram: []"),)),
     ("E0622", "ops", (("attributes: {k: 32, sort", "attributes: {k: 33, sort"),)),
     ("E0623", "base", (("kernel_broadcast: {input_2: 4}}", "approximate_mode: true}\n      input_0_tms: [transpose, hslice: 2]"),)),
