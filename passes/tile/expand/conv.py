@@ -21,6 +21,7 @@ from ttc.passes.tile.expand.selection import (
     HELD_TILES,
     TILE_ROWS,
     Selection,
+    aligned_bands,
     bands_of,
     permuted,
     row_of_taps,
@@ -70,9 +71,9 @@ def _product(op: Conv2dOp | ConvTranspose2dOp, taps: Selection, groups: int, to:
 
 
 def _planes(op: Conv2dOp | ConvTranspose2dOp) -> SSAValue | None:
-    """The image as planes [n, c, h, w], if it is large, comes as such, and its channels under a column of taps fill no more than a tile."""
+    """The image as planes [n, c, h, w], if it is large, comes as such, and its channels under a column of taps fill two tiles at most."""
     n, h, w, c = tile_of(op.x).shape
-    if n * h * w // TILE_ROWS <= HELD_TILES or c * tile_of(op.w).shape[0] > TILE_ROWS:
+    if n * h * w // TILE_ROWS <= HELD_TILES or c * tile_of(op.w).shape[0] > 2 * TILE_ROWS:
         return None
     owner = op.x.owner
     while isinstance(owner, ReshapeOp | RelayoutOp):
@@ -89,23 +90,29 @@ def _by_planes(op: Conv2dOp | ConvTranspose2dOp, planes: SSAValue, taps: Selecti
     kh, kw, c, outer = tile_of(op.w).shape
     n, h, w = taps.source
     _, _, _, height, width = taps.sizes
-    across, down = taps.steps[2], taps.steps[1]
-    bands = next(b for b in range(height, 0, -1) if height % b == 0 and (b == 1 or height // b * width % TILE_ROWS == 0))
-    below = Selection(
-        (n, c, h), (n, height, kh, c), ((1, 0, 0, 0), (0, 0, 0, 1), (0, down[3], down[0], 0)), (0, 0, taps.offsets[1]), (1, 1, 1)
-    )
+    down = taps.steps[1]
+    steps = ((1, 0, 0, 0), (0, 0, 0, 1), (0, down[3], down[0], 0))
+    below = Selection((n, c, h), (n, height, kh, c), steps, (0, 0, taps.offsets[1]), (1, 1, 1))
     tall = to.swap(to.select(planes, below, (n * height, kh * c, w)))
-    beside = Selection(
-        (n * height, w),
-        (n * bands, kw, height // bands, width),
-        ((height // bands, 0, 1, 0), (0, across[1], 0, across[4])),
-        (0, taps.offsets[2]),
-        (1, 1),
+    bands = aligned_bands(height, width)
+    pixels = to.select(
+        tall, _beside(taps, bands), (n * bands, kw * height // bands * width, kh * c) if bands else (kw, n * height * width, kh * c)
     )
-    rows = height // bands * width
-    pixels = to.reshape(to.select(tall, beside, (n * bands, kw * rows, kh * c)), (n * bands, kw, rows, kh * c))
+    if bands:
+        pixels = to.reshape(pixels, (n * bands, kw, height // bands * width, kh * c))
     weights = to.select(to.reshape(op.w, (kh * kw * c, outer)), permuted((kh, kw, c), (1, 0, 2)), (kw, kh * c, outer))
     return partial(to.matmul, pixels, weights, accumulate=True)
+
+
+def _beside(taps: Selection, bands: int) -> Selection:
+    """Columns of taps of rows of windows, band by band, [n * bands, kw, h' / bands, w']; without bands [kw, n * h', w']."""
+    n, _, w = taps.source
+    _, kw, _, height, width = taps.sizes
+    across, source, offsets = taps.steps[2], (n * height, w), (0, taps.offsets[2])
+    if not bands:
+        return Selection(source, (kw, n * height, width), ((0, 1, 0), (across[1], 0, across[4])), offsets, (1, 1))
+    rows = height // bands
+    return Selection(source, (n * bands, kw, rows, width), ((rows, 0, 1, 0), (0, across[1], 0, across[4])), offsets, (1, 1))
 
 
 def _by_rows(x: SSAValue, taps: Selection, bands: int, to: Expansion) -> SSAValue:

@@ -111,6 +111,11 @@ def bands_of(taps: Selection) -> int:
     kh, _, _, height, width = taps.sizes
     if not 1 < kh <= MAX_TAP_ROWS or prod(taps.source) // TILE_ROWS <= HELD_TILES:
         return 0
+    return aligned_bands(height, width)
+
+
+def aligned_bands(height: int, width: int) -> int:
+    """The most bands of rows of windows that each fill whole tiles; 0 if none do."""
     return max((n for n in range(1, height + 1) if height % n == 0 and height // n * width % TILE_ROWS == 0), default=0)
 
 
