@@ -55,7 +55,7 @@ def check_form(form: BudaNetlist, arch: str | Sequence[str] | None = None, alrea
     check_sections(context)
     if any(": " not in violation.where and violation.code == "E0612" for violation in already):  # a section that could not be read
         return context.found.violations[len(already) :]
-    if len(context.found.violations) > len(already) or not form.sections:
+    if len(context.found.violations) > len(already):
         return context.found.violations[len(already) :]
     for rule in GENERAL:
         rule(context)

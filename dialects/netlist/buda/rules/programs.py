@@ -146,9 +146,7 @@ def _check_arithmetic(step: BudaInstruction, scope: Scope) -> None:
         scope.use(out, step.line)
     elif out not in scope.variables:
         scope.variables[out] = "varinst"  # what sets a variable declares it
-    if scope.variables.get(out) == "param":
-        scope.report(step.line, "E0651", f"{out} is a parameter: it cannot be changed")
-    elif out.startswith("$c_") and scope.loops:
+    if out.startswith("$c_") and scope.loops:
         scope.report(step.line, "E0651", f"{out} is a constant by its name: it cannot be changed in a loop")
     if operation == "incwrap" and isinstance(step.args[3], int) and step.args[3] < 1:
         scope.report(step.line, "E0615", f"incwrap wraps at {step.args[3]}: at least 1")

@@ -21,13 +21,6 @@ BIG = "big: {prologue: false, epilogue: false, zero: false, rd_ptr_global: $zero
         ("base", ("[$lptr, $gptr, $eptr]", "[$lptr, $gptr, $eptr, $c_zero]"), "E0651", "program 'run'", "declared already, by var"),
         (
             "base",
-            ("[$eptr, incwrap, $c_count, 8]", "[$p_loops, add, $p_loops, 1]"),
-            "E0651",
-            "program 'run'",
-            "a parameter: it cannot be changed",
-        ),
-        (
-            "base",
             ("      - endloop", "      - varinst: [$c_count, mul, $c_count, 2]\n      - endloop"),
             "E0651",
             "program 'run'",
