@@ -7,7 +7,7 @@ interval between microbatches, however the simulation interleaves them.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ttc.dialects.netlist.model import Graph, Host, Op
 from ttc.runtime.perf.costs import Movement, OpCost, movement_of, op_cost
@@ -97,8 +97,8 @@ def epoch_cost(graphs: Sequence[Graph], traffic: Traffic, rates: Rates, arch: st
     moves = [movement_of(op, graph, traffic, readers) for op, graph in pairs]
     costs = tuple(op_cost(op, graph, moved, rates, arch) for (op, graph), moved in zip(pairs, moves, strict=True))
     count = max((graph.input_count for graph in graphs), default=1)
-    built = _Builder(pairs, costs, moves, rates, traffic).build()
-    outcome = simulate(built.network, count)
+    built = _Builder(pairs, costs, moves, rates)
+    outcome = simulate(built.network(), count)
     shared = _shared(pairs, moves, traffic, rates)
     prologue = max((prologue_cycles(rates, _held(moves, pairs, graph)) for graph in graphs), default=0.0)
     ideal = max(max((cost.total for cost in costs), default=0.0), *shared.values())
@@ -194,15 +194,16 @@ class _Builder:
     costs: Sequence[OpCost]
     moves: Sequence[Movement]
     rates: Rates
-    traffic: Traffic
+    stages: list[Stage] = field(default_factory=list)
+    pipes: list[Pipe] = field(default_factory=list)
+    tiles: list[float] = field(default_factory=list)  # of the producer's microbatch, by pipe
 
-    def build(self) -> _Builder:
-        """Itself, with `network` made."""
-        self.stages: list[Stage] = []
-        self.pipes: list[Pipe] = []
-        self.tiles: list[float] = []
+    def __post_init__(self) -> None:
         streams = sum(1 for moved in self.moves for s in _streams(moved) if not s.held and s.kind in ("dram", "host"))
         self.granules = GRANULES // (2 if len(self.pairs) + streams > WIDE_EPOCH else 1)
+
+    def network(self) -> Network:
+        """Stages and pipes."""
         number = {op.name: index for index, (op, _) in enumerate(self.pairs)}
         for (op, _), cost, moved in zip(self.pairs, self.costs, self.moves, strict=True):
             self.stages.append(Stage(op.name, cost.busy / self.granules, bursts=self.bursts(op, moved)))
@@ -215,8 +216,7 @@ class _Builder:
                     self.join(self.edge(entry.source, entry.stream, READ), index, max(entry.capacity, 1 / self.granules), op)
             for out in moved.outputs:
                 self.join(index, self.edge(out.target, out.stream, WRITE), _out_capacity(op), op)
-        self.network = Network(tuple(self.stages), tuple(self.pipes), self.granules)
-        return self
+        return Network(tuple(self.stages), tuple(self.pipes), self.granules)
 
     def bursts(self, op: Op, moved: Movement) -> int:
         """How often results come out in a microbatch: with every granule, or at the end of each step of an op that sums up first."""
