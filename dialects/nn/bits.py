@@ -1,12 +1,16 @@
-"""Elementwise ops on the bits of integers."""
+"""Elementwise ops on bits."""
 
 from __future__ import annotations
 
 from typing import ClassVar
 
-from xdsl.irdl import irdl_op_definition
+import numpy as np
+from xdsl.irdl import irdl_op_definition, prop_def
 
-from ttc.dialects.nn.elementwise import BinaryOp
+from ttc.dialects.core.attributes import DTYPE
+from ttc.dialects.core.errors import Error
+from ttc.dialects.core.spec import Spec, element_type
+from ttc.dialects.nn.elementwise import ANY, BinaryOp, UnaryOp, require_kind
 
 INTEGERS = "iu"
 
@@ -79,3 +83,27 @@ class ShiftRightOp(BinaryOp):
 
     name = "nn.shift_right"
     KINDS: ClassVar[str] = INTEGERS
+
+
+@irdl_op_definition
+class BitcastOp(UnaryOp):
+    """The same bits as another type: y has the bits of x.
+
+    Args:    x: tensor[...], of dtype `source`.  dtype: of the result, as many bytes an element.
+    Returns: y: shape of x.
+    Raises:  E0402 if source is not x's dtype or the sizes differ, E0403 if tensors of the dtype do not exist.
+    Source:  ONNX BitCast-26; torch.Tensor.view.
+    """
+
+    name = "nn.bitcast"
+    source = prop_def(DTYPE)
+    dtype = prop_def(DTYPE)
+
+    @classmethod
+    def infer(cls, x: Spec, *, source: np.dtype, dtype: np.dtype) -> Spec:
+        if not isinstance(dtype, np.dtype):
+            raise Error("E0403", f"tensors of {dtype} are not supported")
+        element_type(dtype)
+        if require_kind(x, ANY).dtype != source or dtype.itemsize != x.dtype.itemsize:
+            raise Error("E0402", f"the bits of {x} are not those of {source}, or do not make up {dtype}")
+        return Spec(x.shape, dtype)

@@ -12,7 +12,7 @@ from ttc.dialects.core.attributes import BOOL, FLOATS, STR
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.spec import DYNAMIC, STORED_ONLY, Spec
 from ttc.dialects.nn.alignment import all_follow_samples, follows_samples, require_activation, require_broadcastable
-from ttc.dialects.nn.base import TENSOR, NNOp, broadcast_shapes, same_dtype
+from ttc.dialects.nn.base import TENSOR, NNOp, broadcast_shapes, require_float, same_dtype
 
 
 @irdl_op_definition
@@ -70,3 +70,25 @@ class MatmulOp(NNOp):
             return all_follow_samples(operands, carried, result)
         rows_are_samples = carried[0] and not carried[1] and not attrs["transpose_a"]
         return rows_are_samples and all(follows_samples(x, c, result) for x, c in zip(operands[2:], carried[2:], strict=True))
+
+
+@irdl_op_definition
+class DetOp(NNOp):
+    """Determinants of matrices.
+
+    Args:    x: tensor[..., n, n], floating point.
+    Returns: y: tensor[...], x's dtype.
+    Raises:  E0401 unless the last two dimensions are equal, E0403 for integers.
+    Source:  ONNX Det-22; torch.linalg.det.
+    """
+
+    name = "nn.det"
+    x = operand_def(TENSOR)
+    y = result_def(TENSOR)
+    traits = traits_def(Pure())
+
+    @classmethod
+    def infer(cls, x: Spec) -> Spec:
+        if require_float(x).rank < 2 or x.shape[-1] != x.shape[-2]:
+            raise Error("E0401", f"{x} does not hold square matrices")
+        return Spec(x.shape[:-2], x.dtype)

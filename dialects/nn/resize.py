@@ -6,13 +6,14 @@ from collections.abc import Sequence
 from math import isfinite
 from typing import Any
 
-from xdsl.irdl import irdl_op_definition, prop_def
+from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, opt_prop_def, prop_def, result_def, traits_def
+from xdsl.traits import Pure
 
 from ttc.dialects.core.attributes import BOOL, FLOAT, FLOATS, INTS, STR
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.resampling import COORDINATES, MODES, ROUNDINGS
-from ttc.dialects.core.spec import Spec
-from ttc.dialects.nn.base import require_float
+from ttc.dialects.core.spec import DYNAMIC, Spec
+from ttc.dialects.nn.base import TENSOR, NNOp, axes_in, require_float
 from ttc.dialects.nn.elementwise import NUMERIC, require_kind
 from ttc.dialects.nn.shape import ShapeOp, require_length, require_sizes
 
@@ -67,9 +68,7 @@ class ResizeOp(ShapeOp):
         antialias: bool,
         fill: float,
     ) -> Spec:
-        for value, known in ((mode, MODES), (coordinates, COORDINATES), (rounding, ROUNDINGS)):
-            if value not in known:
-                raise Error("E0402", f"'{value}' is not one of {', '.join(known)}")
+        _require_names(mode, coordinates, rounding)
         require_kind(x, NUMERIC) if mode == "nearest" else require_float(x)
         require_length(sizes, x.rank, "sizes")
         require_length(scales, x.rank, "scales")
@@ -94,6 +93,77 @@ class ResizeOp(ShapeOp):
     def rebatch(cls, attrs: dict[str, Any], old: Spec, size: int, new_size: int) -> dict[str, Any]:
         sizes = attrs["sizes"]
         return {**attrs, "sizes": (sizes[0] // size * new_size, *sizes[1:])}
+
+
+@irdl_op_definition
+class ResizeByOp(NNOp):
+    """`nn.resize` by scales that are computed: the size of an axis becomes the largest whole number not above scale times it.
+
+    Args:    x: tensor[d..], numbers; floating point unless mode is nearest.  scales: tensor[k], floating point: y's over x's, of the axes.
+             roi: tensor[2 k], floating point: starts, then ends, of the window along the axes; absent: 0 and 1.
+             axes: distinct, counted from the front.  sizes: of y along the axes; absent: they follow from the scales.
+             mode, coordinates, rounding, cubic, exclude_outside, antialias, fill: as nn.resize has them.
+    Returns: y: tensor[..., ? for each of the axes, or its size, ...], x's dtype.  Scales that are not positive,
+             an empty x, and a result of more than 256 M elements are E0802 when the op runs.
+    Raises:  E0401 if scales or roi do not fit the axes, E0402 for an attribute out of range, E0403 for another dtype.
+    Source:  ONNX Resize-19, with scales as an input; torch.nn.functional.interpolate.
+    """
+
+    name = "nn.resize_by"
+    x = operand_def(TENSOR)
+    scales = operand_def(TENSOR)
+    roi = opt_operand_def(TENSOR)
+    axes = prop_def(INTS)
+    sizes = opt_prop_def(INTS)
+    mode = prop_def(STR)
+    coordinates = prop_def(STR)
+    rounding = prop_def(STR)
+    cubic = prop_def(FLOAT)
+    exclude_outside = prop_def(BOOL)
+    antialias = prop_def(BOOL)
+    fill = prop_def(FLOAT)
+    y = result_def(TENSOR)
+    traits = traits_def(Pure())
+
+    @classmethod
+    def infer(
+        cls,
+        x: Spec,
+        scales: Spec,
+        roi: Spec | None = None,
+        *,
+        axes: tuple[int, ...],
+        sizes: tuple[int, ...] | None = None,
+        mode: str,
+        coordinates: str,
+        rounding: str,
+        cubic: float,
+        exclude_outside: bool,
+        antialias: bool,
+        fill: float,
+    ) -> Spec:
+        _require_names(mode, coordinates, rounding)
+        require_kind(x, NUMERIC) if mode == "nearest" else require_float(x)
+        along = axes_in(axes, x.rank)
+        if min(axes, default=0) < 0:
+            raise Error("E0402", f"axes {list(axes)} are not counted from the front")
+        windows = (2 * len(axes),) if roi is None else require_float(roi).shape
+        if require_float(scales).shape != (len(axes),) or windows != (2 * len(axes),):
+            raise Error("E0401", f"scales {scales} or roi {roi} do not fit axes {list(axes)}")
+        if not isfinite(cubic):
+            raise Error("E0402", f"coefficient {cubic} is not finite")
+        if sizes is not None:
+            require_length(sizes, len(along), "sizes")
+            require_sizes(sizes, "sizes")
+        wanted = dict(zip(axes, sizes or (DYNAMIC,) * len(axes), strict=True))
+        return Spec(tuple(wanted.get(i, d) for i, d in enumerate(x.shape)), x.dtype)
+
+
+def _require_names(mode: str, coordinates: str, rounding: str) -> None:
+    """Raises E0402."""
+    for value, known in ((mode, MODES), (coordinates, COORDINATES), (rounding, ROUNDINGS)):
+        if value not in known:
+            raise Error("E0402", f"'{value}' is not one of {', '.join(known)}")
 
 
 def _require_scales(scales: tuple[float, ...], antialias: bool) -> None:

@@ -116,3 +116,31 @@ class RangeOp(NNOp):
             if require_kind(x, NUMERIC).rank:
                 raise Error("E0401", f"a range takes numbers without dimensions, not {x}")
         return Spec((DYNAMIC,), same_dtype(start, limit, delta))
+
+
+@irdl_op_definition
+class OneHotOp(NNOp):
+    """A new axis on which each index marks its place: y = values[1] at the index, values[0] elsewhere; negative ones count from the end.
+
+    Args:    indices: tensor[...], numbers.  depth: tensor[], a number: the new axis's size.  values: tensor[2], any dtype.
+             axis: of the result, in [-rank - 1, rank].
+    Returns: y: tensor[..., ?, ...], values' dtype.  A depth that is not positive, or over 16 M elements, is E0802 when the op runs.
+    Raises:  E0401 if depth has a dimension or values not two elements, E0412 if axis is outside the rank.
+    Source:  ONNX OneHot-11 (constant depth: the importer compares with a range).
+    """
+
+    name = "nn.one_hot"
+    indices = operand_def(TENSOR)
+    depth = operand_def(TENSOR)
+    values = operand_def(TENSOR)
+    axis = prop_def(INT)
+    y = result_def(TENSOR)
+    traits = traits_def(Pure())
+
+    @classmethod
+    def infer(cls, indices: Spec, depth: Spec, values: Spec, *, axis: int) -> Spec:
+        require_kind(indices, NUMERIC)
+        if require_kind(depth, NUMERIC).rank or values.shape != (2,):
+            raise Error("E0401", f"depth {depth} is not a number, or values {values} are not two")
+        place = axis_in(axis, indices.rank + 1)
+        return Spec((*indices.shape[:place], DYNAMIC, *indices.shape[place:]), values.dtype)

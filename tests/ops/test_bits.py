@@ -50,3 +50,14 @@ def test_errors() -> None:
 
 def test_batch() -> None:
     check_batch(bits.BitwiseXorOp, [np.tile(B, (1, 2)), A[:, :2]], [True, False], {}, 3)
+
+
+def test_bitcast() -> None:
+    x = np.array([[1.0, -2.5], [0.0, 1e-3]], np.float32)
+    check_op(bits.BitcastOp, [x], {"source": np.dtype(np.float32), "dtype": np.dtype(np.int32)}, x.view(np.int32))
+    half = np.array([1.0, -2.0, 0.5], np.float16)
+    check_op(bits.BitcastOp, [half], {"source": half.dtype, "dtype": np.dtype(np.uint16)}, half.view(np.uint16))
+    codes = np.array([0x3C00, 0x8001], np.uint16)
+    check_op(bits.BitcastOp, [codes], {"source": codes.dtype, "dtype": half.dtype}, codes.view(np.float16))
+    for source, dtype in (("float32", "int64"), ("int32", "float32")):
+        check_error("E0402", bits.BitcastOp, [spec(2)], {"source": np.dtype(source), "dtype": np.dtype(dtype)})

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from tests.ops.cases import check_batch, check_error, check_no_batch, check_op, spec
-from ttc.dialects.nn.linear import MatmulOp
+from ttc.dialects.nn.linear import DetOp, MatmulOp
 
 PLAIN = {"transpose_a": False, "transpose_b": False}
 
@@ -124,3 +124,12 @@ def test_matrices_are_samples() -> None:
 )
 def test_samples_mix(operands: list, carried: list[bool], attrs: dict) -> None:
     check_no_batch(MatmulOp, operands, carried, PLAIN | attrs, 4)
+
+
+def test_det() -> None:
+    x = np.array([[[1, 2], [3, 4]], [[2, 0], [1, 3]]], np.float32)
+    check_op(DetOp, [x], {}, np.array([-2, 6], np.float32), 1e-6)
+    check_op(DetOp, [x[0]], {}, np.array(-2, np.float32), 1e-6)
+    check_error("E0401", DetOp, [spec(2, 3)], {})
+    check_error("E0401", DetOp, [spec(2)], {})
+    check_error("E0403", DetOp, [spec(2, 2, dtype="int32")], {})

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 import torch
 
-from tests.ops.cases import check_batch, check_error, check_no_batch, check_op, spec
+from tests.ops.cases import check_batch, check_error, check_no_batch, check_op, run_op, spec
+from ttc.dialects.core.errors import Error
 from ttc.dialects.core.resampling import COORDINATES, ROUNDINGS
-from ttc.dialects.nn.resize import ResizeOp
+from ttc.dialects.nn.resize import ResizeByOp, ResizeOp
 
 RNG = np.random.default_rng(9)
 X = RNG.standard_normal((2, 3, 5, 7)).astype(np.float32)
@@ -150,3 +151,36 @@ def test_dtypes_and_empty_operands() -> None:
 def test_batch() -> None:
     check_batch(ResizeOp, [X], [True], attrs((2, 3, 4, 9), mode="cubic"), 2)
     check_no_batch(ResizeOp, [spec(2, 3, 5, 7)], [True], attrs((4, 3, 5, 7)), 2)
+
+
+def by(**changes: Any) -> dict[str, Any]:
+    base = {k: v for k, v in attrs(X.shape).items() if k not in ("sizes", "scales", "window")}
+    return {**base, "axes": (2, 3), **changes}
+
+
+@pytest.mark.parametrize("mode", ["nearest", "linear", "cubic"])
+def test_by_scales_that_are_computed(mode: str) -> None:
+    scales = np.array([2.0, 0.5], np.float32)
+    (expected,) = run_op(ResizeOp, [X], attrs((2, 3, 10, 3), (1.0, 1.0, 2.0, 0.5), mode=mode))
+    check_op(ResizeByOp, [X, scales, None], by(mode=mode), expected)
+
+
+def test_by_windows_that_are_computed() -> None:
+    roi = np.array([0.1, 0.2, 0.9, 0.7], np.float32)
+    window = (0.0, 0.0, *map(float, roi[:2]), 1.0, 1.0, *map(float, roi[2:]))
+    changes = {"mode": "linear", "coordinates": "tf_crop_and_resize", "fill": 3.0}
+    (expected,) = run_op(ResizeOp, [X], attrs((2, 3, 4, 3), (1.0, 1.0, 4 / 5, 3 / 7), window=window, **changes))
+    check_op(ResizeByOp, [X, np.array([4 / 5, 3 / 7]), roi], by(sizes=(4, 3), **changes), expected)
+
+
+def test_by_types_and_limits() -> None:
+    assert ResizeByOp.infer(spec(2, 5), spec(1), **by(axes=(1,))) == spec(2, -1)
+    assert ResizeByOp.infer(spec(2, 5), spec(1), **by(axes=(1,), sizes=(4,))) == spec(2, 4)
+    check_error("E0401", ResizeByOp, [spec(2, 5), spec(2), None], by(axes=(1,)))
+    check_error("E0401", ResizeByOp, [spec(2, 5), spec(1), spec(1)], by(axes=(1,)))
+    check_error("E0402", ResizeByOp, [spec(2, 5), spec(1), None], by(axes=(-1,)))
+    check_error("E0402", ResizeByOp, [spec(2, 5), spec(1), None], by(axes=(1,), mode="round"))
+    for scale in (0.0, -1.0, float("inf"), float("nan")):
+        with pytest.raises(Error) as caught:
+            run_op(ResizeByOp, [X, np.array([scale, 1.0], np.float32), None], by())
+        assert caught.value.code == "E0802"

@@ -7,7 +7,7 @@ import pytest
 
 from tests.ops.cases import check_error, check_op, run_op, spec
 from ttc.dialects.core.errors import Error
-from ttc.dialects.nn.selection import CompressOp, NonZeroOp, RangeOp, UniqueOp
+from ttc.dialects.nn.selection import CompressOp, NonZeroOp, OneHotOp, RangeOp, UniqueOp
 
 X = np.array([[1, 0, 2], [0, 0, 3]], np.float32)
 
@@ -70,3 +70,22 @@ def test_errors() -> None:
     check_error("E0412", UniqueOp, [spec(2)], {"sorted": True, "axis": 1})
     check_error("E0401", RangeOp, [spec(1), spec(), spec()], {})
     check_error("E0403", RangeOp, [spec(), spec(), spec(dtype="int32")], {})
+
+
+@pytest.mark.parametrize("axis", [0, 1, -1])
+def test_one_hot(axis: int) -> None:
+    indices, values = np.array([[0, 2], [-1, 7]], np.int64), np.array([5.0, 1.5], np.float32)
+    rows = np.full((2, 2, 3), 5, np.float32)
+    rows[0, 0, 0] = rows[0, 1, 2] = rows[1, 0, 2] = 1.5  # 7 is outside and marks nothing
+    check_op(OneHotOp, [indices, np.array(3, np.float32), values], {"axis": axis}, np.moveaxis(rows, -1, axis))
+
+
+def test_one_hot_types_and_limits() -> None:
+    assert OneHotOp.infer(spec(2, 4), spec(), spec(2), axis=1) == spec(2, -1, 4)
+    check_error("E0401", OneHotOp, [spec(2), spec(1), spec(2)], {"axis": 0})
+    check_error("E0401", OneHotOp, [spec(2), spec(), spec(3)], {"axis": 0})
+    check_error("E0412", OneHotOp, [spec(2), spec(), spec(2)], {"axis": 2})
+    for depth in (0.0, -2.0, 1e12, float("nan")):
+        with pytest.raises(Error) as caught:
+            run_op(OneHotOp, [np.array([0]), np.array(depth, np.float32), np.zeros(2, np.float32)], {"axis": 0})
+        assert caught.value.code == "E0802"

@@ -1,9 +1,9 @@
-"""Numpy semantics of the ops on the bits of integers."""
+"""Numpy semantics of the ops on bits."""
 
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 
 def bitwise_and(a: NDArray, b: NDArray) -> NDArray:
@@ -31,6 +31,11 @@ def shift_right(a: NDArray, b: NDArray) -> NDArray:
     """a / 2^b, rounded down; only copies of the sign for a b outside the width."""
     width = a.dtype.itemsize * 8
     return np.where(_within(b, width), np.right_shift(a, np.clip(b, 0, width - 1)), a.dtype.type(0) - (a < 0).astype(a.dtype))
+
+
+def bitcast(x: NDArray, *, source: DTypeLike, dtype: DTypeLike) -> NDArray:
+    """The bits of x, as of type source, as another type."""
+    return np.ascontiguousarray(x.astype(source)).view(dtype).reshape(x.shape)
 
 
 def _within(b: NDArray, width: int) -> NDArray:

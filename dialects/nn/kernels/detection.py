@@ -5,16 +5,21 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from ttc.dialects.core.errors import Error
+
 
 def non_max_suppression(
-    boxes: NDArray, scores: NDArray, *, centered: bool, most: int, overlap: float, least_score: float | None = None
+    boxes: NDArray, scores: NDArray, most: NDArray, overlap: NDArray, least_score: NDArray | None = None, *, centered: bool
 ) -> NDArray:
     """[count, 3]: image, class and box of those that no better one of their class overlaps too much, best first."""
+    count, limit, least = int(most), float(overlap), -np.inf if least_score is None else float(least_score)
+    if np.isnan(limit) or np.isnan(least):
+        raise Error("E0802", f"an overlap of {limit} or a score of {least} is no number")
     rows: list[tuple[int, int, int]] = []
     for image in range(scores.shape[0]):
         corners = _corners(boxes[image].astype(np.float64), centered)
         for kind in range(scores.shape[1]):
-            kept = _best(corners, scores[image, kind], most, overlap, least_score)
+            kept = _best(corners, scores[image, kind], count, limit, None if least_score is None else least)
             rows.extend((image, kind, box) for box in kept)
     return np.array(rows, np.int64).reshape(len(rows), 3)
 

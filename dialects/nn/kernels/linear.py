@@ -1,4 +1,4 @@
-"""Numpy semantics of the matrix product."""
+"""Numpy semantics of the matrix product and the determinant."""
 
 from __future__ import annotations
 
@@ -23,6 +23,11 @@ def matmul(
     left = a.swapaxes(-1, -2) if transpose_a else a
     right = b.swapaxes(-1, -2) if transpose_b else b
     return finish(_product(left, right), bias, activation, activation_args)
+
+
+def det(x: NDArray) -> NDArray:
+    """Determinants of the matrices in the last two dimensions."""
+    return np.asarray(np.linalg.det(x))
 
 
 def _product(a: NDArray, b: NDArray) -> NDArray:

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+from math import floor, prod
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
+from ttc.dialects.core.errors import Error
 from ttc.dialects.core.resampling import Sampling, Taps, taps
+
+_MAX_SCALE = float(1 << 10)
+_MAX_ELEMENTS = 1 << 28
 
 
 def resize(
@@ -33,6 +40,24 @@ def resize(
         x = _interpolated(x, axis, found)
         outside.append((axis, found.outside))
     return _filled(x, outside, fill)
+
+
+def resize_by(
+    x: NDArray, scales: NDArray, roi: NDArray | None = None, *, axes: tuple[int, ...], sizes: tuple[int, ...] | None = None, **attrs: Any
+) -> NDArray:
+    """x sampled anew by computed scales of some axes.  attrs: those of `resize` that are not sizes, scales and window."""
+    factors, shape = [1.0] * x.ndim, list(x.shape)
+    window = [0.0] * x.ndim + [1.0] * x.ndim
+    for i, axis in enumerate(axes):
+        factor = float(scales[i])
+        if not 1 / _MAX_SCALE < factor < _MAX_SCALE or x.size == 0:
+            raise Error("E0802", f"a tensor of shape {list(x.shape)} cannot be resized by {factor}")
+        factors[axis], shape[axis] = factor, floor(x.shape[axis] * factor) if sizes is None else sizes[i]
+        if roi is not None:
+            window[axis], window[x.ndim + axis] = float(roi[i]), float(roi[len(axes) + i])
+    if prod(shape) > _MAX_ELEMENTS or not np.isfinite(window).all():
+        raise Error("E0802", f"a result of shape {shape} is too large, or the window is not finite")
+    return resize(x, sizes=tuple(shape), scales=tuple(factors), window=tuple(window), **attrs)
 
 
 def _interpolated(x: NDArray, axis: int, found: Taps) -> NDArray:

@@ -45,3 +45,13 @@ def range_(start: NDArray, limit: NDArray, delta: NDArray) -> NDArray:
     if count > _MAX_RANGE:
         raise Error("E0802", f"a range of {count} elements or more is too long")
     return (first + np.arange(max(count, 0)) * step).astype(start.dtype)
+
+
+def one_hot(indices: NDArray, depth: NDArray, values: NDArray, *, axis: int) -> NDArray:
+    """values[1] where the new axis counts to the index, values[0] elsewhere."""
+    size = depth.item()
+    if not 0 < size * max(indices.size, 1) <= _MAX_RANGE:
+        raise Error("E0802", f"a depth of {size} for {indices.size} indices is not positive or too large")
+    steps = np.arange(int(size)).reshape(-1, *(1,) * (indices.ndim - axis % (indices.ndim + 1)))
+    places = np.expand_dims(np.where(indices < 0, indices + int(size), indices), axis)
+    return np.where(places == steps, values[1], values[0])

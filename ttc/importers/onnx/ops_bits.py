@@ -1,4 +1,4 @@
-"""Ops on the bits of integers."""
+"""Ops on bits."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from xdsl.ir import SSAValue
 from ttc.dialects.core.errors import Error
 from ttc.importers.onnx.builder import Builder
 from ttc.importers.onnx.ops_elementwise import same
+from ttc.importers.onnx.tensors import DTYPES, type_name
+from ttc.importers.onnx.unsupported import Unsupported
 
 bitwise_and_18 = same("bitwise_and")
 bitwise_or_18 = same("bitwise_or")
@@ -24,3 +26,10 @@ def bit_shift_11(b: Builder, x: SSAValue, by: SSAValue, *, direction: str) -> SS
     if direction not in ("LEFT", "RIGHT"):
         raise Error("E0402", f"direction is LEFT or RIGHT, not '{direction[:20]}'")
     return b.nn("shift_left" if direction == "LEFT" else "shift_right", x, by)
+
+
+def bit_cast_26(b: Builder, x: SSAValue, *, to: int) -> SSAValue:
+    dtype = DTYPES.get(to)
+    if dtype is None:
+        raise Unsupported(f"tensors of {type_name(to)}")
+    return b.nn("bitcast", x, source=b.dtype(x), dtype=dtype)

@@ -11,6 +11,7 @@ from xdsl.ir import SSAValue
 from ttc.dialects.core import windows as core
 from ttc.dialects.core.errors import Error
 from ttc.importers.onnx.builder import Builder
+from ttc.importers.onnx.ops_windows import max_pool_places
 from ttc.importers.onnx.volumes import conv_volume, is_volume, pool_volume
 from ttc.importers.onnx.windows import Window, flat_window, lift, lower, pool_attrs, spatial_rank, split_pads, two_dimensional, window
 
@@ -123,9 +124,13 @@ def max_pool_1(
     pads: Ints = (),
     storage_order: int = 0,
     strides: Ints = (),
-) -> SSAValue:
-    """storage_order is about the indices, a second result that is not supported."""
-    return _pool(b, "max_pool2d", x, flat_window(b, x, kernel_shape, strides, dilations, pads, auto_pad), ceil_mode)
+) -> SSAValue | tuple[SSAValue, ...]:
+    """The maxima and, if they are asked for, their places, which count columns first if storage_order is 1."""
+    win = flat_window(b, x, kernel_shape, strides, dilations, pads, auto_pad)
+    y = _pool(b, "max_pool2d", x, win, ceil_mode)
+    if not any(b.outputs[1:]):
+        return y
+    return y, max_pool_places(b, x, win, b.shape(y), ceil=bool(ceil_mode), column_major=bool(storage_order))
 
 
 def average_pool_1(

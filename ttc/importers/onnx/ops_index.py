@@ -58,8 +58,13 @@ def pad_11(b: Builder, x: SSAValue, pads: SSAValue, value: SSAValue | None = Non
 def pad_18(
     b: Builder, x: SSAValue, pads: SSAValue, value: SSAValue | None = None, axes: SSAValue | None = None, *, mode: str = "constant"
 ) -> SSAValue:
+    along = None if axes is None else b.ints(axes, "axes")
+    if value is not None and b.known(value) is None:
+        inside = b.nn("expand", b.constant(np.array(True)), shape=b.shape(x))
+        margins = b.ints(pads, "pads")
+        return b.nn("where", _pad(b, inside, margins, 0.0, along, mode), _pad(b, x, margins, 0.0, along, mode), b.reshape(value))
     filler = 0.0 if value is None else b.number(value, "constant_value")
-    return _pad(b, x, b.ints(pads, "pads"), filler, None if axes is None else b.ints(axes, "axes"), mode)
+    return _pad(b, x, b.ints(pads, "pads"), filler, along, mode)
 
 
 def _pad(b: Builder, x: SSAValue, pads: Ints, value: float, axes: Ints | None, mode: str) -> SSAValue:
@@ -104,6 +109,8 @@ def gather_nd_11(b: Builder, x: SSAValue, indices: SSAValue, *, batch_dims: int 
 
 def one_hot_9(b: Builder, indices: SSAValue, depth: SSAValue, values: SSAValue, *, axis: int = -1) -> SSAValue:
     """values[1] where a new axis of that depth counts to the index (negative ones from the end), values[0] elsewhere."""
+    if b.dtype(depth).kind not in "iu" and b.known(depth) is None:
+        return b.nn("one_hot", indices, b.reshape(depth), values, axis=axis)
     size = int(b.number(depth, "depth"))
     rank = len(b.shape(indices)) + 1
     at = axis_in(axis, rank)

@@ -45,3 +45,7 @@ def gemm_7(
     product = b.nn("matmul", a, c, None, **transposes)
     scaled = b.nn("mul", product, b.scalar(alpha, product))
     return scaled if bias is None else b.nn("add", scaled, bias)
+
+
+def det_11(b: Builder, x: SSAValue) -> SSAValue:
+    return b.nn("det", x)

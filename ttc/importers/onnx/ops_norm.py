@@ -45,11 +45,28 @@ def batch_normalization_9(
     epsilon: float = 1e-5,
     momentum: float = 0.9,
     training_mode: int = 0,
-) -> SSAValue:
-    """From opset 14 on it says whether it trains."""
+) -> SSAValue | tuple[SSAValue, ...]:
+    """From opset 14 on it says whether it trains: then with the batch's own statistics, which move the running ones."""
     if training_mode:
-        raise Unsupported("training_mode = 1")
+        return _trained(b, x, scale, bias, mean, var, epsilon, momentum)
     return batch_normalization_7(b, x, scale, bias, mean, var, epsilon=epsilon, momentum=momentum)
+
+
+def _trained(
+    b: Builder, x: SSAValue, scale: SSAValue, bias: SSAValue, mean: SSAValue, var: SSAValue, epsilon: float, momentum: float
+) -> tuple[SSAValue, ...]:
+    shape = b.shape(x)
+    axes = (0, *range(2, len(shape)))
+    now = b.nn("reduce_mean", x, axes=axes, keepdims=True)
+    centred = b.nn("sub", x, now)
+    spread = b.reshape(b.nn("reduce_mean", b.nn("mul", centred, centred), axes=axes, keepdims=True), shape[1])
+    now = b.reshape(now, shape[1])
+    y = b.nn("batch_norm", x, *(b.cast(v, b.dtype(x)) for v in (scale, bias)), now, spread, eps=epsilon, axis=1)
+    moved = [
+        b.nn("add", b.nn("mul", old, b.scalar(momentum, old)), b.nn("mul", b.cast(new, b.dtype(old)), b.scalar(1 - momentum, old)))
+        for old, new in ((mean, now), (var, spread))
+    ]
+    return y, *moved
 
 
 def _refuse_training(b: Builder) -> None:

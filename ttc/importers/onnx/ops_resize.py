@@ -5,6 +5,7 @@ from __future__ import annotations
 from math import floor, isfinite
 from typing import TypeAlias
 
+import numpy as np
 from xdsl.ir import SSAValue
 
 from ttc.dialects.core.errors import Error
@@ -21,11 +22,19 @@ def upsample_7(b: Builder, x: SSAValue, *, scales: Floats, mode: str = "nearest"
 
 
 def upsample_9(b: Builder, x: SSAValue, scales: SSAValue, *, mode: str = "nearest") -> SSAValue:
+    if b.known(scales) is None:
+        return _resize_by(b, x, scales, None, mode, coordinates="asymmetric", rounding="floor")
     return _upsample(b, x, _floats(b, scales, "scales"), mode)
 
 
 def resize_10(b: Builder, x: SSAValue, scales: SSAValue, *, mode: str = "nearest") -> SSAValue:
     """To the nearest sample up where an axis shrinks, as ONNX's example of this version and onnxruntime do; else as Upsample."""
+    if b.known(scales) is None:
+        one = b.scalar(1, scales)
+        if mode == "nearest":
+            x = _resize_by(b, x, b.nn("minimum", scales, one), None, mode, coordinates="asymmetric", rounding="ceil")
+            scales = b.nn("maximum", scales, one)
+        return _resize_by(b, x, scales, None, mode, coordinates="asymmetric", rounding="floor")
     factors = _floats(b, scales, "scales")
     if mode == "nearest" and min(factors, default=1.0) < 1:
         x = _upsample(b, x, tuple(min(f, 1.0) for f in factors), mode, rounding="ceil")
@@ -62,6 +71,18 @@ def resize_11(
     """To given scales, or sizes; both, and the region that tf_crop_and_resize reads, are those of the axes."""
     shape = b.shape(x)
     at = tuple(range(len(shape))) if axes is None else tuple(axis_in(a, len(shape)) for a in axes)
+    options = {
+        "coordinates": coordinate_transformation_mode,
+        "rounding": nearest_mode,
+        "cubic": cubic_coeff_a,
+        "exclude_outside": bool(exclude_outside),
+        "antialias": bool(antialias),
+        "fill": extrapolation_value,
+    }
+    region = roi if coordinate_transformation_mode == "tf_crop_and_resize" else None
+    crops = region is not None and b.known(region) is None
+    if scales is not None and b.spec(scales).elements and (crops or b.known(scales) is None):
+        return _resize_by(b, x, scales, region, mode, axes=at, **options)
     given = () if sizes is None else b.ints(sizes, "sizes")
     factors = _floats(b, scales, "scales") if scales is not None and not given else ()
     part = tuple(shape[a] for a in at)
@@ -69,6 +90,8 @@ def resize_11(
         raise Error("E0402", f"scales {list(factors)} or sizes {list(given)} do not fit axes {list(at)} of {b.spec(x)}")
     if given:
         given, factors = _fitted(part, given, keep_aspect_ratio_policy)
+        if crops:
+            return _resize_by(b, x, b.constant(np.array(factors)), region, mode, axes=at, sizes=given, **options)
     else:
         given = _scaled(part, factors)
     return _resize(
@@ -78,12 +101,41 @@ def resize_11(
         _by_axis((1.0,) * len(shape), at, factors),
         _window(b, roi, at, len(shape), coordinate_transformation_mode),
         mode,
-        coordinates=coordinate_transformation_mode,
-        rounding=nearest_mode,
-        cubic=cubic_coeff_a,
-        exclude_outside=bool(exclude_outside),
-        antialias=bool(antialias),
-        fill=extrapolation_value,
+        **options,
+    )
+
+
+def _resize_by(
+    b: Builder,
+    x: SSAValue,
+    scales: SSAValue,
+    roi: SSAValue | None,
+    mode: str,
+    *,
+    coordinates: str,
+    rounding: str,
+    axes: Ints | None = None,
+    sizes: Ints | None = None,
+    cubic: float = -0.75,
+    exclude_outside: bool = False,
+    antialias: bool = False,
+    fill: float = 0.0,
+) -> SSAValue:
+    """By scales that are not known at import, of the axes or all."""
+    return b.nn(
+        "resize_by",
+        x,
+        scales,
+        roi,
+        axes=tuple(range(len(b.shape(x)))) if axes is None else axes,
+        sizes=sizes,
+        mode=mode,
+        coordinates=coordinates,
+        rounding=rounding,
+        cubic=cubic,
+        exclude_outside=exclude_outside,
+        antialias=antialias,
+        fill=fill,
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 from xdsl.ir import SSAValue
 
 from ttc.dialects.nn.base import axis_in
@@ -31,8 +32,8 @@ def non_max_suppression_10(
         "non_max_suppression",
         boxes,
         scores,
+        b.constant(np.array(0, np.int64)) if most is None else b.reshape(most),
+        b.scalar(0, boxes) if overlap is None else b.reshape(overlap),
+        None if least_score is None else b.reshape(least_score),
         centered=bool(center_point_box),
-        most=0 if most is None else max(int(b.number(most, "max_output_boxes_per_class")), 0),
-        overlap=0.0 if overlap is None else b.number(overlap, "iou_threshold"),
-        least_score=None if least_score is None else b.number(least_score, "score_threshold"),
     )

@@ -169,12 +169,6 @@ def test_max_pool_dilates(tmp_path: Path) -> None:
     check_node(tmp_path, "MaxPool", X, kernel_shape=[2, 2], dilations=[2, 3])
 
 
-def test_indices_of_max_pool_are_refused_when_used(tmp_path: Path) -> None:
-    model, feeds = node_model("MaxPool", X, kernel_shape=[2, 2], outputs=2)
-    with pytest.raises(Error, match="its output 1 is not supported"):
-        imported(model, feeds, tmp_path)
-
-
 @pytest.mark.parametrize(("op", "reduce"), [("GlobalAveragePool", np.mean), ("GlobalMaxPool", np.max)])
 def test_global_pool(op: str, reduce: Any, tmp_path: Path) -> None:
     model, feeds = node_model(op, X)

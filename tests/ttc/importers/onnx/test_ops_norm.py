@@ -27,11 +27,14 @@ def test_batch_normalization(opset: int, tmp_path: Path) -> None:
     check(model, feeds, tmp_path, wanted=[(X - mean) / np.sqrt(var + np.float32(1e-3)) * scale + bias])
 
 
-def test_batch_normalization_in_training_is_refused(tmp_path: Path) -> None:
-    model, feeds = node_model("BatchNormalization", X, *CHANNELS, opset=15, training_mode=1)
-    with pytest.raises(Error, match="training_mode = 1") as caught:
-        imported(model, feeds, tmp_path)
-    assert caught.value.code == "E0202"
+def test_batch_normalization_in_training_moves_the_statistics(tmp_path: Path) -> None:
+    scale, bias, mean, var = CHANNELS
+    model, feeds = node_model("BatchNormalization", X, *CHANNELS, opset=15, training_mode=1, momentum=0.75, outputs=3)
+    now, spread = X.mean(axis=(0, 2, 3)), X.var(axis=(0, 2, 3))
+    columns = [v.reshape(4, 1, 1) for v in (scale, bias, now, spread)]
+    y = (X - columns[2]) / np.sqrt(columns[3] + np.float32(1e-5)) * columns[0] + columns[1]
+    moved = [np.float32(0.75) * old + np.float32(0.25) * new for old, new in ((mean, now), (var, spread))]
+    check(model, feeds, tmp_path, wanted=[y, *moved])
 
 
 @pytest.mark.parametrize(("axis", "shape"), [(-1, (5,)), (2, (3, 5)), (1, (4, 3, 5)), (-2, (5,)), (2, (3, 1))])

@@ -87,10 +87,28 @@ def test_errors(code: str, operands: tuple[Any, ...], attrs: dict[str, Any], tmp
     assert caught.value.code == code
 
 
-def test_scales_must_be_constant(tmp_path: Path) -> None:
-    model, feeds = node_model("Resize", X, None, floats(1, 1, 2, 2), opset=19)
-    with pytest.raises(Error, match="needs a constant scales"):
-        imported(model, feeds, tmp_path)
+@pytest.mark.parametrize("attrs", [{}, {"mode": "linear"}, {"mode": "cubic", "coordinate_transformation_mode": "asymmetric"}])
+def test_scales_that_are_computed(attrs: dict[str, Any], tmp_path: Path) -> None:
+    check_node(tmp_path, "Resize", X, None, floats(1, 1, 2, 0.5), opset=19, **attrs)
+
+
+def test_sizes_with_a_region_that_is_computed(tmp_path: Path) -> None:
+    roi, attrs = floats(0.2, 0.1, 0.8, 0.9), {"coordinate_transformation_mode": "tf_crop_and_resize", "mode": "linear", "axes": [2, 3]}
+    sizes = np.array([3, 4], np.int64)
+    constant, feeds = node_model("Resize", X, roi, None, sizes, opset=19, constant=(1, 3), **attrs)
+    (wanted,) = imported(constant, feeds, tmp_path)
+    model, feeds = node_model("Resize", X, roi, None, sizes, opset=19, constant=(3,), **attrs)
+    check(model, feeds, tmp_path, wanted=[wanted])
+
+
+@pytest.mark.parametrize(("op", "opset"), [("Resize", 10), ("Upsample", 9)])
+@pytest.mark.parametrize("factors", [(2.0, 3.0), (0.5, 2.0)])
+def test_old_versions_by_scales_that_are_computed(op: str, opset: int, factors: tuple[float, float], tmp_path: Path) -> None:
+    scales = floats(1, 1, *factors)
+    constant, feeds = node_model(op, X, scales, constant=(1,), opset=opset)
+    (wanted,) = imported(constant, feeds, tmp_path)
+    model, feeds = node_model(op, X, scales, opset=opset)
+    check(model, feeds, tmp_path, wanted=[wanted])
 
 
 @pytest.mark.parametrize(("factors", "wanted"), [((0.6, 0.6), [[1, 3]]), ((2.0, 0.5), [[1, 3], [1, 3], [5, 7], [5, 7]])])

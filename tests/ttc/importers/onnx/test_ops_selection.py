@@ -7,8 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.ttc.importers.onnx.cases import check, check_node, imported, ints, node_model, normal
-from ttc.dialects.core.errors import Error
+from tests.ttc.importers.onnx.cases import check, check_node, ints, node_model, normal
 
 X = normal(3, 4)
 
@@ -52,8 +51,6 @@ def test_non_max_suppression_without_a_limit_gives_nothing(tmp_path: Path) -> No
     check(model, feeds, tmp_path, wanted=[np.zeros((0, 3), np.int64)])
 
 
-def test_limits_must_be_constant(tmp_path: Path) -> None:
-    model, feeds = node_model("NonMaxSuppression", *boxes_and_scores(), ints(4))
-    with pytest.raises(Error, match="needs a constant max_output_boxes_per_class") as caught:
-        imported(model, feeds, tmp_path)
-    assert caught.value.code == "E0202"
+def test_limits_that_are_computed(tmp_path: Path) -> None:
+    limits = [ints(4), np.array([0.2], np.float32), np.array([0.3], np.float32)]
+    check_node(tmp_path, "NonMaxSuppression", *boxes_and_scores(), *limits)

@@ -1,0 +1,143 @@
+"""Ops on windows of images that are sums or moves by indices: Col2Im, MaxUnpool, the places of maxima, caches written in place."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import TypeAlias
+
+import numpy as np
+from xdsl.ir import SSAValue
+
+from ttc.dialects.core import windows as core
+from ttc.dialects.core.errors import Error
+from ttc.dialects.nn.base import axis_in
+from ttc.importers.onnx.builder import Builder
+from ttc.importers.onnx.tracking import MAX_ELEMENTS
+from ttc.importers.onnx.unsupported import Unsupported
+from ttc.importers.onnx.windows import Window, flat_window
+
+Ints: TypeAlias = tuple[int, ...]
+
+
+def col2_im_18(
+    b: Builder, x: SSAValue, image: SSAValue, block: SSAValue, *, dilations: Ints = (), pads: Ints = (), strides: Ints = ()
+) -> SSAValue:
+    """x[n, c * prod(block), windows] -> [n, c, image]: windows are added up where they lie, by a product with a matrix of 0 and 1."""
+    sizes, kernel = b.ints(image, "image_shape"), b.ints(block, "block_shape")
+    rank = len(sizes)
+    if len(b.shape(x)) != 3 or min(sizes, default=0) < 1 or len(kernel) != rank:
+        raise Error("E0401", f"image_shape {sizes} and block_shape {kernel} do not fit {b.spec(x)}")
+    win = _window(sizes, kernel, strides, dilations, pads)
+    places = window_places(sizes, win)
+    n, columns, count = b.shape(x)
+    if count != len(places) or columns % prod(kernel):
+        raise Error("E0401", f"{b.spec(x)} does not hold {len(places)} windows of {list(kernel)}")
+    if places.size * prod(sizes) > MAX_ELEMENTS:
+        raise Unsupported("too many windows")
+    spread = np.zeros((prod(kernel), count, prod(sizes)), b.dtype(x))
+    for tap, at in np.ndindex(prod(kernel), count):
+        if places[at, tap] >= 0:
+            spread[tap, at, places[at, tap]] = 1
+    rows = b.reshape(x, n * columns // prod(kernel), prod(kernel) * count)
+    matrix = b.constant(spread.reshape(-1, prod(sizes)))
+    y = b.nn("matmul", rows, matrix, None, transpose_a=False, transpose_b=False)
+    return b.reshape(y, n, columns // prod(kernel), *sizes)
+
+
+def _window(sizes: Ints, kernel: Ints, strides: Ints, dilations: Ints, pads: Ints) -> Window:
+    rank = len(sizes)
+    win = Window(kernel, strides or (1,) * rank, dilations or (1,) * rank, pads or (0,) * (2 * rank))
+    if len(win.strides) != rank or len(win.dilations) != rank or len(win.pads) != 2 * rank:
+        raise Error("E0402", f"strides {strides}, dilations {dilations} or pads {pads} do not fit {rank} dimensions")
+    if min((*win.kernel, *win.strides, *win.dilations)) < 1 or min(win.pads) < 0 or max((*win.kernel, *win.dilations, *win.pads)) > 1 << 16:
+        raise Error("E0402", f"a kernel of {kernel}, strides {strides}, dilations {dilations} or pads {pads} are out of range")
+    return win
+
+
+def window_places(sizes: Ints, win: Window, *, ceil: bool = False) -> np.ndarray:
+    """[windows, taps]: place in the flattened image of each tap of each window; -1 in the padding.  Raises Unsupported."""
+    rank = len(sizes)
+    found = np.zeros((1, 1), np.int64)
+    for axis, size in enumerate(sizes):
+        along = core.Window(win.kernel[axis], win.strides[axis], win.dilations[axis], win.pads[axis], win.pads[rank + axis], ceil=ceil)
+        count = max(along.count(size), 0)
+        if found.size * count * win.kernel[axis] > MAX_ELEMENTS:
+            raise Unsupported("too many windows")
+        at = np.arange(count)[:, None] * win.strides[axis] - win.pads[axis] + np.arange(win.kernel[axis]) * win.dilations[axis]
+        at = np.where((at < 0) | (at >= size), -1, at)
+        wide = found[:, None, :, None] * size + at[None, :, None, :]
+        outside = (found[:, None, :, None] < 0) | (at[None, :, None, :] < 0)
+        found = np.where(outside, -1, wide).reshape(found.shape[0] * count, -1)
+    return found
+
+
+def max_pool_places(b: Builder, x: SSAValue, win: Window, shape: Ints, *, ceil: bool, column_major: bool) -> SSAValue:
+    """Where in the flattened x each maximum of a pool lies, the first of equal ones: of the result's shape.
+
+    column_major: an image's columns count as one after the other.
+    """
+    n, c, *sizes = b.shape(x)
+    places = window_places(tuple(sizes), win, ceil=ceil)
+    if b.dtype(x).kind not in "fViu" or len(places) != prod(shape[2:]):
+        raise Unsupported("indices of these windows")
+    inside = places >= 0
+    images = b.reshape(x, n * c, prod(sizes))
+    values = b.nn("gather", images, b.constant(np.where(inside, places, 0)), axis=1)
+    lowest = -np.inf if b.dtype(x).kind in "fV" else np.iinfo(b.dtype(x)).min
+    values = b.nn("where", b.constant(inside), values, b.scalar(lowest, x))
+    tap = b.nn("argmax", values, axis=2, keepdims=True, select_last=False)
+    if column_major:
+        order = np.arange(prod(sizes)).reshape(sizes[::-1]).transpose().ravel()
+        places = np.where(inside, order[places], -1)
+    table = b.nn("expand", b.constant(places), shape=(n * c, *places.shape))
+    found = b.reshape(b.nn("gather_elements", table, tap, axis=2), n * c, len(places))
+    start = b.constant((np.arange(n * c) * prod(sizes)).reshape(n * c, 1))
+    return b.reshape(b.nn("add", found, start), *shape)
+
+
+def max_unpool_9(
+    b: Builder,
+    x: SSAValue,
+    places: SSAValue,
+    output_shape: SSAValue | None = None,
+    *,
+    kernel_shape: Ints,
+    pads: Ints = (),
+    strides: Ints = (),
+) -> SSAValue:
+    """Each element at its place of the flattened result that the windows cover, 0 elsewhere; more of it where output_shape asks."""
+    win = flat_window(b, x, kernel_shape, strides, (), pads, "NOTSET")
+    shape, rank = b.shape(x), len(kernel_shape)
+    sizes = [(d - 1) * s + k for d, s, k in zip(shape[2:], win.strides, win.kernel, strict=True)]
+    sizes = [size - win.pads[i] - win.pads[rank + i] for i, size in enumerate(sizes)]
+    full = (*shape[:2], *sizes)
+    if min(sizes) < 1 or prod(full) > MAX_ELEMENTS:
+        raise Unsupported(f"a result of shape {list(full)}")
+    zeros = b.nn("expand", b.scalar(0, x), shape=(prod(full),))
+    count = b.spec(x).elements
+    y = b.nn("scatter_nd", zeros, b.reshape(places, count, 1), b.reshape(x, count), reduction="none")
+    y = b.reshape(y, *full)
+    if output_shape is None:
+        return y
+    after = tuple(want - have for want, have in zip(b.ints(output_shape, "output_shape"), full, strict=True))
+    if min(after) < 0:
+        raise Error("E0402", f"output_shape is smaller than {list(full)}")
+    return b.nn("pad", y, before=(0,) * len(full), after=after, value=0.0, mode="constant") if any(after) else y
+
+
+def tensor_scatter_24(
+    b: Builder, cache: SSAValue, update: SSAValue, starts: SSAValue | None = None, *, axis: int = -2, mode: str = "linear"
+) -> SSAValue:
+    """cache[n, ...] with the update written along an axis, for each sample from its start on; circular: past the end at the beginning."""
+    shape, new = b.shape(cache), b.shape(update)
+    at = axis_in(axis, len(shape))
+    if mode not in ("linear", "circular") or at == 0 or len(new) != len(shape):
+        raise Error("E0402", f"mode '{mode[:20]}', axis {axis} or {b.spec(update)} does not fit {b.spec(cache)}")
+    steps = b.constant(np.arange(new[at], dtype=np.int64).reshape(-1, *(1,) * (len(shape) - 1 - at)))
+    places = b.nn("expand", steps, shape=new)
+    if starts is not None:
+        column = b.reshape(b.cast(starts, np.dtype(np.int64)), new[0], *(1,) * (len(shape) - 1))
+        places = b.nn("add", places, column)
+    if mode == "circular":
+        places = b.nn("mod", places, b.constant(np.array(shape[at], np.int64)), fmod=False)
+    return b.nn("scatter_elements", cache, places, update, axis=at, reduction="none")
