@@ -173,12 +173,12 @@ def _check_attribute(op: BudaOp, kind: str, key: str, value: Plain, context: Con
             match = INPUT.fullmatch(str(pair[0])) if isinstance(pair, tuple) else None
             if match is not None and op.inputs and int(match[1]) >= len(op.inputs):
                 context.op(op, "attributes", "E0628", f"{key} names input {int(match[1])} of {len(op.inputs)}")
-    elif key == "single_tile" and isinstance(value, tuple) and max(int(str(x)) for x in value) >= len(op.inputs):
+    elif key == "single_tile" and op.inputs and isinstance(value, tuple) and max(int(str(x)) for x in value) >= len(op.inputs):
         context.op(op, "attributes", "E0628", f"single_tile names inputs {list(value)[:16]} of {len(op.inputs)}")
 
 
 def _check_splice_info(op: BudaOp, key: str, index: int, value: Plain, context: Context) -> None:
-    if index >= min(len(op.inputs), MAX_SPLICE_INPUTS):
+    if op.inputs and index >= min(len(op.inputs), MAX_SPLICE_INPUTS):
         context.op(op, "attributes", "E0631", f"{key} is given, but it has {len(op.inputs)} inputs")
     elif not _splice_info(value):
         message = f"{key} is [index, length, stride] with index at least 0 and the others at least 1, not {str(value)[:80]}"

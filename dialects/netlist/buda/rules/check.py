@@ -27,8 +27,8 @@ from ttc.dialects.netlist.violations import Violation
 
 Rule = Callable[[Context], None]
 GENERAL: tuple[Rule, ...] = (
-    *(check_archs, check_queues, check_graphs, check_attributes, check_ops, check_dims, check_edges),
-    *(check_users, check_fused, check_cycles, check_epochs, check_programs, check_counts, check_dynamic),
+    *(check_archs, check_queues, check_cycles, check_graphs, check_attributes, check_ops, check_dims, check_edges),
+    *(check_users, check_fused, check_epochs, check_programs, check_counts, check_dynamic),
 )
 ON_ARCH: tuple[Rule, ...] = (
     *(check_queues_on_arch, check_grids, check_ops_on_arch, check_formats, check_tiles, check_fused_on_arch, check_l1, check_memory),

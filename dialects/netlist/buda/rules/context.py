@@ -71,7 +71,8 @@ class Context:
     first of a name counts.  readers: ops that read each queue or op, with the index of the input; outputs: queues that each op fills.
     faulty: what the reader found at fault, such as `op 'a'`; unresolved: whether names lead nowhere, or an op has too many or too few
     inputs; ambiguous: whether two ops have one name; misfits: queues and ops whose own shape is in doubt; small: queues without room for
-    a run.  Rules skip what would only repeat such a fault elsewhere.
+    a run; uneven: graphs that take another number of inputs than others of their epoch.  Rules skip what would only repeat such a fault
+    elsewhere.
     """
 
     netlist: BudaNetlist
@@ -88,6 +89,7 @@ class Context:
     ambiguous: bool = False
     misfits: set[str] = field(default_factory=set)
     small: set[str] = field(default_factory=set)
+    uneven: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         self.queues |= self.netlist.queues

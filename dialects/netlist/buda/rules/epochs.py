@@ -49,6 +49,7 @@ def check_cycles(context: Context) -> None:
         message = f"it waits for itself, by way of {', '.join(reversed(cycle[:8]))}: such ops never begin"
         context.op(context.ops[name], "inputs", "E0606", message, "let a queue hold the value from one run to the next")
         context.unresolved = True
+        context.misfits.update(cycle)
         return
 
 
@@ -90,6 +91,7 @@ def _check_members(members: list[BudaGraph], context: Context) -> None:
         if graph.input_count is not None and first.input_count not in (None, graph.input_count):
             message = f"input_count {graph.input_count}, but {first.input_count} in graph '{first.name}', which runs in the same epoch"
             context.graph(graph, "input_count", "E0654", message)
+            context.uneven.add(graph.name)
         for device in graph.target_devices or ():
             other = devices.setdefault(device, graph.name)
             if other != graph.name:

@@ -59,6 +59,8 @@ def _check_fields(op: BudaOp, context: Context) -> None:
         context.unresolved = True
     elif op.in_df and op.inputs and len(op.in_df) != len(op.inputs):
         context.op(op, "in_df", "E0616", f"{len(op.in_df)} formats in in_df for {len(op.inputs)} inputs")
+    if op.name in context.misfits:
+        return
     for kind, indices in (("tms", op.input_tms), ("pad", op.pads), ("unpad", op.unpads)):
         for index in indices:
             if op.inputs and index >= len(op.inputs):
@@ -96,7 +98,7 @@ def _check_output(op: BudaOp, context: Context) -> None:
     outputs, readers = context.outputs.get(op.name, []), context.readers.get(op.name, [])
     if not outputs and not readers and op.type != "drainer" and not context.unresolved and not context.faulty:
         context.op(op, "", "E0606", "nothing reads it: neither a queue nor an op", "name it as the input of a queue")
-    if not op.untilize_output:
+    if not op.untilize_output or op.name in context.misfits:
         return
     if op.ublock_order == "c":
         context.op(op, "ublock_order", "E0632", "an output that is untilized has ublock_order r, not c")

@@ -41,7 +41,7 @@ def check_memory(context: Context) -> None:
     dynamic, alignment, floor = dynamic_queues(context), _alignment(context), _floor(context)
     for queue in context.netlist.queues.values():
         size = buffer_bytes(queue, context.arch.alignment_bytes, _untilized(queue, context))
-        if f"queue '{queue.name}'" in context.faulty:
+        if f"queue '{queue.name}'" in context.faulty or queue.name in context.misfits:
             continue
         if queue.loc is None or size is None or not _check_bounds(queue, size, alignment, floor, context) or queue.alias:
             continue
@@ -96,7 +96,7 @@ def _check_bounds(queue: BudaQueue, size: int, alignment: int, floor: int, conte
     """Whether all buffers lie where buffers can lie; reports the first one of each kind of fault."""
     arch, dram = context.arch, queue.loc == "dram"
     channels, limit = (arch.dram_channels, arch.dram_channel_bytes) if dram else (_host_channels(context), arch.host_channel_bytes)
-    remote = dram and arch.grayskull and _remote(queue, context)
+    remote = dram and arch.grayskull and bool(queue.target_devices) and _remote(queue, context)
     for channel, address in queue.addresses:
         message = None
         if not 0 <= channel < channels:

@@ -50,12 +50,20 @@ def check_ops_on_arch(context: Context) -> None:
 def _check_on_grayskull(op: BudaOp, context: Context) -> None:
     if op.attributes.get("sfpu_execution_thread") == "pack":
         context.op(op, "attributes", "E0607", "Grayskull runs the SFPU on thread math, not pack")
-    if op.gradient_op and op.type not in ("matmul", "multiply", "nop", "datacopy", None) and op.name not in context.misfits:
-        context.op(op, "gradient_op", "E0633", f"{op.type} cannot add up gradients on Grayskull: matmul, multiply and datacopy can")
+    if op.gradient_op and op.name not in context.misfits:
+        _check_gradient_on_grayskull(op, context)
     if op.type in BINARY and any(tm.kind == "transpose" for tm in op.input_tms.get(0, ())):
         context.op(op, "input_0_tms", "E0623", f"input 0 of {op.type} cannot be transposed on Grayskull")
     if op.type == "ethernet_datacopy":
         context.op(op, "type", "E0607", "Grayskull has no Ethernet")
+
+
+def _check_gradient_on_grayskull(op: BudaOp, context: Context) -> bool:
+    """Whether that is reported."""
+    if op.type in ("matmul", "multiply", "nop", "datacopy", None):
+        return False
+    context.op(op, "gradient_op", "E0633", f"{op.type} cannot add up gradients on Grayskull: matmul, multiply and datacopy can")
+    return True
 
 
 def _check_dst(op: BudaOp, context: Context) -> None:
@@ -114,6 +122,7 @@ def _check_matmul(op: BudaOp, context: Context) -> None:
         parts = ["two factors", *(["encodings"] * identity), *(["a bias"] * bias), *(["scales"] * scaled)]
         message = f"{len(op.inputs)} inputs, but its attributes ask for {wanted}: {', '.join(parts)}"
         context.op(op, "inputs", "E0629", message, "bias: true takes a third input" if not bias and len(op.inputs) == 3 else None)
+        context.misfits.add(op.name)
     elif identity and len(op.in_df) > 2 and op.in_df[2] not in ("RawUInt8", "RawUInt16", "RawUInt32"):
         context.op(op, "in_df", "E0629", f"encodings of a sparse matmul are RawUInt8, RawUInt16 or RawUInt32, not {op.in_df[2]}")
     if identity and any(tm.kind != "broadcast" for tm in op.input_tms.get(2, ())):
@@ -150,10 +159,11 @@ def _kernel_broadcasts(op: BudaOp) -> Sequence[tuple[int, int]]:
 def _check_broadcasts(op: BudaOp, context: Context) -> None:
     for index, tiles in _kernel_broadcasts(op):
         tms: tuple[Tm, ...] = op.input_tms.get(index, ())
-        if index < len(op.inputs) and not any(tm.kind == "broadcast" for tm in tms):
+        if index < len(op.inputs) and not any(tm.kind == "broadcast" for tm in tms) and f"op '{op.name}'" not in context.faulty:
             context.op(
                 op, "attributes", "E0630", f"kernel_broadcast of {tiles} tiles of input {index}, which no tile manipulation broadcasts"
             )
+            context.misfits.add(op.name)
 
 
 # ---- the others --------------------------------------------------------------------------------------------------------------------
@@ -165,6 +175,9 @@ def _check_gradient(op: BudaOp, context: Context) -> None:
         context.op(op, "intermed_df", "E0633", message)
     if op.type == "maximum" or op.attributes.get("identity") is True:
         context.op(op, "gradient_op", "E0633", f"{'a sparse matmul' if op.type == 'matmul' else op.type} cannot add up gradients")
+        context.misfits.add(op.name)
+        return
+    if set(context.netlist.archs) <= {"grayskull"} and _check_gradient_on_grayskull(op, context):
         context.misfits.add(op.name)
         return
     if op.acc_df == "Int32":
@@ -182,6 +195,8 @@ def _check_flat(op: BudaOp, context: Context) -> None:
         queue = context.queues.get(name)
         flat = queue is not None and queue.layout == "flat"
         wanted = op.type in ("tilizer", "embedding") and index == 0
+        if op.type is None:
+            return
         if queue is not None and flat and not wanted:
             context.op(op, "inputs", "E0635", f"input {index}, '{name}', has layout flat, which {op.type} does not take")
         elif queue is not None and wanted and not flat:

@@ -220,9 +220,9 @@ def _check_setting(setting: QueueSetting, queue: BudaQueue, graph: BudaGraph, sc
     if setting.zero == "true" and setting.prologue == "false":
         report("zero", "zero needs a prologue, in which the sum is cleared")
     if queue.type == "ram" and setting.global_wrptr_autoinc not in (None, "0"):
-        for key in ("prologue", "epilogue", "zero"):
-            if getattr(setting, key) == "true":
-                report(key, f"a ram whose write pointer moves by itself has no {key}")
+        keys = [key for key in ("prologue", "epilogue", "zero") if getattr(setting, key) == "true"]
+        if keys:
+            report(keys[0], f"a ram whose write pointer moves by itself has no {' and no '.join(keys)}")
     steps = [scope.value(setting.rd_ptr_autoinc or "1"), scope.value(setting.global_rdptr_autoinc or "0")]
     if queue.type == "queue" and None not in steps and 0 not in steps and steps[0] != steps[1]:
         report("global_rdptr_autoinc", f"global_rdptr_autoinc {steps[1]} differs from rd_ptr_autoinc, which is {steps[0]}")
@@ -278,7 +278,7 @@ def _reads_again(program: BudaProgram, scope: Scope) -> bool:
 
 
 def _check_room(queue: BudaQueue, graph: BudaGraph, context: Context) -> None:
-    count = graph.input_count
+    count = graph.input_count if graph.name not in context.uneven else None
     if not count or not queue.entries or queue.entries % count == 0 or queue.name in context.small:
         return
     context.small.add(queue.name)

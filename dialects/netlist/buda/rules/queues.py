@@ -84,6 +84,8 @@ def _check_alias(queue: BudaQueue, context: Context) -> None:
         report(f"'{target.name}', of which it is an alias, is itself one of '{target.alias}'", f"alias: {target.alias}")
     elif "queue" in (queue.type, target.type):
         report(f"only rams have aliases: it is a {queue.type}, '{target.name}' a {target.type}")
+    elif None in (queue.loc, target.loc, queue.target_devices, target.target_devices):
+        return
     elif (queue.loc, queue.addresses, queue.target_devices) != (target.loc, target.addresses, target.target_devices):
         report(f"its buffers are not those of '{target.name}', of which it is an alias")
     elif target.name not in context.misfits:

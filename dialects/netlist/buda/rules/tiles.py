@@ -36,7 +36,7 @@ def _check_queue(queue: BudaQueue, context: Context) -> None:
     if producer is not None and tile_of(producer) != tile:
         message = f"its tiles are {_text(tile)}, but those of op '{producer.name}', which fills it, {_text(tile_of(producer))}"
         context.queue(queue, "tile_dim", "E0634", message)
-    if tile != DEFAULT_TILE:
+    elif tile != DEFAULT_TILE:
         problem = _format_problem(queue.df, tile, context)
         if problem is not None:
             context.queue(queue, "tile_dim", "E0634", problem)
@@ -69,7 +69,7 @@ def _check_op(op: BudaOp, tiles: list[Pair], context: Context) -> None:
     if op.type in SFPU and small:
         tile = tiles[small[0]]
         wanted = "c" if tile == NARROW else "r"
-        if op.attributes.get("vector") != wanted:
+        if op.attributes.get("vector", "") in ("r", "c", "rc", "") and op.attributes.get("vector") != wanted:
             report("attributes", f"tiles of {_text(tile)} need attribute vector {wanted}", f"attributes: {{vector: {wanted}}}")
     if op.type in BINARY and len(set(tiles)) > 1:
         report("inputs", f"tiles of its inputs differ: {', '.join(map(_text, tiles))}")

@@ -90,7 +90,14 @@ ONE_FAULT: tuple[tuple[str, str, tuple[tuple[str, str], ...]], ...] = (
     ("E0616", "base", (("inputs: [x, w, bias]", "inputs: []"), ("in_df: [Float16_b, Bfp8_b, Float16_b]", "in_df: []"))),
     ("E0616", "base", (("inputs: [mid, cache], in_df: [Float16_b, Float16_b]", "inputs: [mid], in_df: [Float16_b]"),)),
     ("E0616", "ops", (("inputs: [wide, order], in_df: [Float16_b, UInt16]", "inputs: [], in_df: []"),)),
+    (
+        "E0614",
+        "chips",
+        (("loc: dram, dram: [[3, 0x20000000]]}\n  view", "dram: [[3, 0x20000000]]}\n  view"),),
+    ),
+    ("E0614", "ops", (("inputs: [deep, taps], ", ""),)),
     ("E0617", "base", (("dram: [[1, 0x20000000]]", "dram: []"),)),
+    ("E0617", "base", (("dram: [[1, 0x20000000]]", "dram: [[1, 0x20000000], [1, 0x20000000]]"),)),
     ("E0622", "ops", (("attributes: {k: 32, sort", "attributes: {k: 33, sort"),)),
     ("E0623", "base", (("kernel_broadcast: {input_2: 4}}", "approximate_mode: true}\n      input_0_tms: [transpose, hslice: 2]"),)),
     ("E0627", "base", (("buf_size_mb: 2}\n    turn", "buf_size_mb: 2, attributes: {sfpu_execution_thread: math}}\n    turn"),)),
@@ -105,9 +112,17 @@ ONE_FAULT: tuple[tuple[str, str, tuple[tuple[str, str], ...]], ...] = (
     ("E0628", "base", (("attributes: {approximate_mode: true}", "attributes: {relu_mode: min, relu_en: true}"),)),
     ("E0629", "base", (("m_k: 2, u_kt: 2, bias", "m_k: 0, u_kt: 2, bias"),)),
     ("E0629", "ops", (("attributes: {identity: true, m_k", "attributes: {identity: true, accumulate: true, m_k"),)),
+    ("E0629", "base", (("bias: true, kernel", "bias: true, requant: true, kernel"),)),
+    ("E0630", "base", (("      input_2_tms: [broadcast: {r: 2}]\n", ""),)),
+    ("E0633", "grayskull", (("curve: {type: exp, grid_loc: [0, 1]", "curve: {type: exp, gradient_op: true, grid_loc: [0, 1]"),)),
     ("E0633", "ops", (("attributes: {identity: true, m_k", "gradient_op: true, attributes: {identity: true, m_k"),)),
     ("E0635", "ops", (("attributes: {m_k: 2, u_kt: 1}", "attributes: {m_k: 2, u_kt: 2}"),)),
     ("E0640", "fused", (("inputs: [dest], mblock", "inputs: [dest, dest], mblock"),)),
+    (
+        "E0653",
+        "chips",
+        (("big: {prologue: false, epilogue: false", "big: {prologue: true, epilogue: true"),),
+    ),
     ("E0642", "fused", (("ublock: [1, 1], output: intermed1}", "ublock: [1, 1], output: dest}"),)),
 )
 """(code, netlist, changes) of single faults that other rules would see the consequences of."""
