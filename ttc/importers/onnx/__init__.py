@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from onnx import ModelProto
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
 
@@ -27,7 +28,7 @@ from ttc.importers.onnx.containers import arguments_of, ports_of, tensors_of
 from ttc.importers.onnx.inputs import input_specs
 from ttc.importers.onnx.opsets import opsets
 from ttc.importers.onnx.source import Source, read
-from ttc.importers.onnx.structure import check_model
+from ttc.importers.onnx.structure import check_model, domain_of
 from ttc.importers.onnx.walk import Scope, Walker, names_read
 
 MAX_MESSAGE = 2000
@@ -69,7 +70,7 @@ def _import(
     source: Source, name: str, shapes: Mapping[str, tuple[int, ...]], batch: int | None, values: Mapping[str, Any]
 ) -> tuple[ModuleOp, WeightStore]:
     graph = source.model.graph
-    versions = opsets(source.model.opset_import, "the model")
+    versions = opsets(source.model.opset_import, "the model", needed=not _has_others(source.model))
     functions = check_model(source.model, source.weights)
     if graph.sparse_initializer:
         raise Error("E0202", "the model has sparse initializers, which are not supported")
@@ -100,6 +101,11 @@ def _import(
     if fixed:
         set_module_attr(module, "fixed_inputs", fixed)
     return module, weights
+
+
+def _has_others(model: ModelProto) -> bool:
+    """Whether the model gets by without ONNX's own domain: it imports others, and no node is of that one."""
+    return len(model.opset_import) > 0 and all(domain_of(node.domain) for node in model.graph.node)
 
 
 def _initializer(builder: Builder, source: Source, name: str) -> SSAValue:

@@ -9,6 +9,7 @@ import ml_dtypes
 import numpy as np
 from xdsl.ir import SSAValue
 
+from ttc.dialects.core.errors import Error
 from ttc.dialects.core.spec import STORED_ONLY
 from ttc.importers.onnx.builder import Builder
 from ttc.importers.onnx.tensors import DTYPES, type_name
@@ -79,24 +80,43 @@ def is_inf_10(b: Builder, x: SSAValue, *, detect_negative: int = 1, detect_posit
 def cast_6(b: Builder, x: SSAValue, *, to: int, saturate: int = 1, round_mode: str = "up") -> SSAValue:
     if to not in DTYPES:
         raise Unsupported(f"casts to {type_name(to)}")
-    return converted(b, x, DTYPES[to], saturate=bool(saturate))
+    return converted(b, x, DTYPES[to], saturate=bool(saturate), rounding=round_mode)
 
 
 def cast_like_15(b: Builder, x: SSAValue, target: SSAValue, *, saturate: int = 1, round_mode: str = "up") -> SSAValue:
-    return converted(b, x, b.dtype(target), saturate=bool(saturate))
+    return converted(b, x, b.dtype(target), saturate=bool(saturate), rounding=round_mode)
 
 
-def converted(b: Builder, x: SSAValue, dtype: np.dtype, *, saturate: bool = True) -> SSAValue:
+def converted(b: Builder, x: SSAValue, dtype: np.dtype, *, saturate: bool = True, rounding: str = "up") -> SSAValue:
     """x as another type; narrow floats take numbers beyond their range, infinities too, as their largest if it saturates."""
     if b.dtype(x) == dtype:
         return x
     if dtype not in STORED_ONLY or dtype.name.startswith(("int", "uint")) or b.dtype(x) in STORED_ONLY:
         return b.cast(x, dtype)
     if dtype == np.dtype(ml_dtypes.float8_e8m0fnu):
-        raise Unsupported("casts to FLOAT8E8M0")
+        return _power_of_two(b, b.cast(x, np.dtype(np.float32)), saturate=saturate, rounding=rounding)
     wide = x if b.dtype(x).kind in "fV" else b.cast(x, np.dtype(np.float32))
     largest = float(ml_dtypes.finfo(dtype).max)
     return b.cast(b.nn("clip", wide, min=-largest, max=largest) if saturate else wide, dtype)
+
+
+def _power_of_two(b: Builder, x: SSAValue, *, saturate: bool, rounding: str) -> SSAValue:
+    """The exponents of float32 numbers, rounded up, down or to the nearest; that of infinities and NaN is NaN."""
+    if rounding not in ("up", "down", "nearest"):
+        raise Error("E0402", f"round_mode '{rounding[:20]}' is unknown")
+    bits, zero = b.nn("bitcast", x, source=b.dtype(x), dtype=np.dtype(np.uint32)), np.uint32(0)
+
+    def some(mask: int) -> SSAValue:
+        return b.nn("greater", b.nn("bitwise_and", bits, b.scalar(mask, bits)), b.scalar(zero, bits))
+
+    exponent = b.nn("bitwise_and", b.nn("shift_right", bits, b.scalar(23, bits)), b.scalar(0xFF, bits))
+    if rounding != "down":
+        nearest = b.nn("and", some(0x400000), b.nn("or", some(0x3FFFFF), some(0x7F800000)))
+        more = some(0x7FFFFF) if rounding == "up" else nearest
+        more = b.nn("and", more, b.nn("less", exponent, b.scalar(0xFE if saturate else 0xFF, bits)))
+        exponent = b.nn("add", exponent, b.cast(more, b.dtype(bits)))
+    codes = b.cast(exponent, np.dtype(np.uint8))
+    return b.nn("bitcast", codes, source=b.dtype(codes), dtype=np.dtype(ml_dtypes.float8_e8m0fnu))
 
 
 def clip_1(b: Builder, x: SSAValue, *, min: float = -3.4028234663852886e38, max: float = 3.4028234663852886e38) -> SSAValue:

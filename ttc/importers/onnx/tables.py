@@ -1,7 +1,8 @@
 """The mappings by ONNX op: functions of the `ops_*` modules whose name is the op's, with the opset from which it holds.
 
 `softmax_13(b, x, *, axis=-1)` maps Softmax from opset 13 on: its parameters are the inputs and attributes of the op's schema, its result an
-nn value or a tuple of them.  Underscores in the name are for reading: `gather_nd_11` is GatherND.
+nn value or a tuple of them.  Underscores in the name are for reading: `gather_nd_11` is GatherND.  A module whose ops are not of ONNX's own
+domain names theirs: `DOMAIN = "ai.onnx.ml"`.
 """
 
 from __future__ import annotations
@@ -22,13 +23,15 @@ _NAME = re.compile(r"[a-z][a-z0-9_]*_\d+")
 
 
 @cache
-def mappings() -> dict[str, dict[int, Mapping]]:
-    """All mappings: op type in lower case -> opset -> function."""
+def mappings(domain: str = "") -> dict[str, dict[int, Mapping]]:
+    """All mappings of a domain: op type in lower case -> opset -> function."""
     found: dict[str, dict[int, Mapping]] = {}
     for info in pkgutil.iter_modules(package.__path__):
         if not info.name.startswith("ops_"):
             continue
         module = importlib.import_module(f"{package.__name__}.{info.name}")
+        if getattr(module, "DOMAIN", "") != domain:
+            continue
         for name, item in vars(module).items():
             if callable(item) and _NAME.fullmatch(name):
                 stem, _, opset = name.rpartition("_")
@@ -36,8 +39,8 @@ def mappings() -> dict[str, dict[int, Mapping]]:
     return found
 
 
-def mapping(op: str, opset: int) -> Mapping | None:
-    """The newest mapping of an op of ONNX's own domain that holds at the opset."""
-    rows = mappings().get(op.lower(), {})
+def mapping(op: str, opset: int, domain: str = "") -> Mapping | None:
+    """The newest mapping of an op that holds at the opset of its domain."""
+    rows = mappings(domain).get(op.lower(), {})
     newest = max((version for version in rows if version <= opset), default=None)
     return None if newest is None else rows[newest]

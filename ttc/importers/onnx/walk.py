@@ -127,7 +127,7 @@ class Walker:
             why = "its domain is not imported" if opset is None else "no such op in this opset"
             return self._miss(node, scope, why, name)
         check_node(node, schema)
-        apply = mapping(node.op_type, opset) if not domain else None
+        apply = mapping(node.op_type, opset, domain)
         control = CONTROL.get(node.op_type) if not domain else None
         if apply is None and control is None:
             return self._by_definition(node, schema, operands, scope, name)
