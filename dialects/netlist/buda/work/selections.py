@@ -22,7 +22,7 @@ from ttc.dialects.netlist.model import Blocking, Grid
 MAX_ELEMENTS = 1 << 24
 """Bound on the rows that a selection reads."""
 MAX_INNER = 8
-"""Tiles of a strip, unless the op says how many."""
+"""Tiles of a strip at most, unless the op says how many."""
 
 
 def read(work: Reading) -> Parts:
@@ -39,7 +39,8 @@ def read(work: Reading) -> Parts:
     down = place.rows * blocking.mblock[0] * blocking.ublock[0]
     cut = _cut(selected(work.main.attrs, work.type_of(x), work.result), steps, down, source)
     depth = source[0] * source[1] * steps[1]
-    inner = [work.op.inner[1]] if work.op.inner is not None else [n for n in range(MAX_INNER, 0, -1) if depth % n == 0]
+    widest = MAX_INNER if work.op.inner is None else work.op.inner[1]
+    inner = [n for n in range(min(widest, depth), 0, -1) if depth % n == 0]
     made, copies, u_kt = _encoded(cut, blocking, place.rows, depth, inner)
     count = int(copies[-1]) + 1
     tail = (*_repeated("hslice", steps[1]), *_repeated("vstack", source[0] * steps[1]), *_repeated("broadcast", count, "z"))
