@@ -202,7 +202,7 @@ def _check_together(op: BudaOp, context: Context) -> None:
     if isinstance(strips, tuple) and op.grid_size is not None and len(strips) != op.grid_size[0] * op.grid_size[1]:
         cores = op.grid_size[0] * op.grid_size[1]
         context.op(op, "attributes", "E0628", f"num_nz_strips lists {len(strips)} numbers for {cores} cores")
-    if op.type == "splice":
+    if op.type == "splice" and op.name not in context.misfits:
         for index in range(len(op.inputs)):
             if f"input{index}" not in found and f"input_{index}" not in found:
                 context.op(op, "attributes", "E0631", f"attribute input{index} is missing: [index, length, stride] of each input")

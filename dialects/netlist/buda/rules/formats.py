@@ -86,7 +86,7 @@ def _check_integers(op: BudaOp, context: Context) -> None:
     """Whole numbers stay whole numbers until they are dequantized."""
     found = op.attributes
     integer = any(format in INTEGERS for format in op.in_df) and op.type not in ("topk", "embedding", "tilizer")
-    if not integer or found.get("identity") is True:
+    if not integer or found.get("identity") is True or context.only_grayskull:
         return
     dequantizes = op.type in (*QUANTIZERS, "fused_op") or found.get("dequant") is True  # quantizers have a rule of their own
     if op.out_df is not None and op.out_df not in INTEGERS and not dequantizes:
@@ -122,7 +122,7 @@ def _check_integer_matmul(op: BudaOp, context: Context) -> None:
 
 
 def _check_quantizer(op: BudaOp, context: Context) -> None:
-    if op.type not in QUANTIZERS or len(op.in_df) != 2 or op.out_df is None:
+    if op.type not in QUANTIZERS or context.only_grayskull or len(op.in_df) != 2 or op.out_df is None:
         return
     first, second = op.in_df
     legal = {

@@ -148,8 +148,9 @@ def _check_arithmetic(step: BudaInstruction, scope: Scope) -> None:
         scope.variables[out] = "varinst"  # what sets a variable declares it
     if out.startswith("$c_") and scope.loops:
         scope.report(step.line, "E0651", f"{out} is a constant by its name: it cannot be changed in a loop")
-    if operation == "incwrap" and isinstance(step.args[3], int) and step.args[3] < 1:
-        scope.report(step.line, "E0615", f"incwrap wraps at {step.args[3]}: at least 1")
+    wrap = scope.value(step.args[3]) if operation == "incwrap" else None
+    if wrap is not None and wrap < 1:
+        scope.report(step.line, "E0615", f"incwrap wraps at {wrap}: at least 1")
 
 
 # ---- execute -----------------------------------------------------------------------------------------------------------------------

@@ -89,6 +89,16 @@ ONE_FAULT: tuple[tuple[str, str, tuple[tuple[str, str], ...]], ...] = (
     ("E0612", "base", (("programs:\n  - run:", "programs:\n  - none: []\n    run:"),)),
     ("E0616", "base", (("inputs: [x, w, bias]", "inputs: []"), ("in_df: [Float16_b, Bfp8_b, Float16_b]", "in_df: []"))),
     ("E0616", "base", (("inputs: [mid, cache], in_df: [Float16_b, Float16_b]", "inputs: [mid], in_df: [Float16_b]"),)),
+    ("E0614", "chips", (("wire: {type: ethernet_datacopy, grid_size: [1, 1], ", "wire: {type: ethernet_datacopy, "),)),
+    (
+        "E0607",
+        "grayskull",
+        (
+            ("df: Float16_b, target_device: 0, loc: dram, dram: [[3, 0", "df: Int8, target_device: 0, loc: dram, dram: [[3, 0"),
+            ("[x], in_df: [Float16_b], acc_df: Float16_b, out_df: Float16_b", "[x], in_df: [Float16_b], acc_df: Float16_b, out_df: Int8"),
+        ),
+    ),
+    ("E0615", "base", (("[$eptr, incwrap, $c_count, 8]", "[$eptr, incwrap, $c_count, $c_zero]"),)),
     ("E0616", "ops", (("inputs: [wide, order], in_df: [Float16_b, UInt16]", "inputs: [], in_df: []"),)),
     (
         "E0614",
