@@ -6,7 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 WORKERS ?= 2
 
-.PHONY: help demo test lint type bench conformance-networks conformance-buda fit-costs cost-error perf-dram perf-gemms perf-published perf-reference clean
+.PHONY: help demo test lint type bench conformance-networks conformance-buda conformance-onnx fit-costs cost-error perf-dram perf-gemms perf-published perf-reference clean
 .DEFAULT_GOAL := help
 
 help:  ## list the targets
@@ -51,6 +51,9 @@ perf-reference: $(VENV)/.test  ## compare our netlists with the reference compil
 
 conformance-buda: $(VENV)/.test  ## write eight networks as Buda netlists, read them back, run them, compare
 	$(BIN)/python tools/emission.py
+
+conformance-onnx: $(VENV)/.test  ## run ONNX's own backend tests and say why what does not pass does not
+	$(BIN)/python tools/onnx_suite.py --bar 0.92
 
 clean:  ## delete the environment and everything built
 	rm -rf $(VENV) build dist demo *.egg-info

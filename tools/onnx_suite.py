@@ -121,7 +121,7 @@ def _described(name: str, models: dict[str, Any]) -> Outcome:
 
 def run_case(case: Case) -> Outcome:
     """The outcome of one case, in this process."""
-    started = time.perf_counter()
+    started, Watched.prepared = time.perf_counter(), None
     found = _tried(case)
     prepared = Watched.prepared
     ops = host_ops(prepared) if prepared is not None else ()
