@@ -33,6 +33,36 @@ def check_graphs(context: Context) -> None:
             _check_inputs(op, graph, context)
     for _, op in context.all_ops():
         _check_output(op, context)
+    _check_instances(context)
+
+
+def _check_instances(context: Context) -> None:
+    """Of what is on several devices, each instance reads and fills the instances on its own device."""
+    for graph in context.netlist.graphs.values():
+        if _twice(graph.target_devices):
+            context.graph(graph, "target_device", "E0615", "target_device names a device twice")
+    for queue in context.netlist.queues.values():
+        if _twice(queue.target_devices):
+            context.queue(queue, "target_device", "E0615", "target_device names a device twice")
+        own, producer = set(queue.target_devices or ()), context.ops.get(queue.input)
+        made = set(context.graph_of[queue.input].target_devices or ()) if producer is not None and producer.name == queue.input else set()
+        if own and len(made) > 1 and (len(own) == 1 or own - made):
+            message = f"it is on devices {sorted(own)[:16]}, but op '{queue.input}', which fills it, on {sorted(made)[:16]}"
+            context.queue(queue, "target_device", "E0601", message)
+    several = {
+        name: set(queue.target_devices or ()) for name, queue in context.netlist.queues.items() if len(queue.target_devices or ()) > 1
+    }
+    for graph in context.netlist.graphs.values() if several else ():
+        devices = set(graph.target_devices or ())
+        read = dict.fromkeys(name for op in graph.ops for name in op.inputs if name in several)
+        absent = [name for name in read if len(devices) == 1 or devices - several[name]]
+        if absent and devices:
+            message = f"queue '{absent[0]}', which it reads, is on devices {sorted(several[absent[0]])[:16]}, it on {sorted(devices)[:16]}"
+            context.graph(graph, "target_device", "E0601", message)
+
+
+def _twice(devices: tuple[int, ...] | None) -> bool:
+    return devices is not None and len(set(devices)) < len(devices)
 
 
 def _check_names(op: BudaOp, graph: BudaGraph, seen: dict[str, BudaGraph], context: Context) -> None:

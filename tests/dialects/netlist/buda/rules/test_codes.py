@@ -76,6 +76,17 @@ ONE_FAULT: tuple[tuple[str, str, tuple[tuple[str, str], ...]], ...] = (
         "grayskull",
         (("target_device: 0, loc: dram, dram: [[1, 0x20000000]]", "target_device: 1, loc: dram, dram: [[0, 0x20000000]]"),),
     ),
+    (
+        "E0601",
+        "chips",
+        (("target_device: [0, 1]\n    input_count: 1\n    each", "target_device: [0, 1, 2]\n    input_count: 1\n    each"),),
+    ),
+    ("E0601", "chips", (("target_device: [0, 1], loc: host", "target_device: 0, loc: host"),)),
+    (
+        "E0615",
+        "chips",
+        (("target_device: [0, 1]\n    input_count: 1\n    each", "target_device: [0, 1, 1]\n    input_count: 1\n    each"),),
+    ),
     ("E0606", "base", (("inputs: [mid, cache]", "inputs: [mid, back]"),)),
     (
         "E0607",
