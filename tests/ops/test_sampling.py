@@ -8,7 +8,7 @@ import torch
 
 from tests.ops.cases import check_batch, check_error, check_op, run_op, spec
 from ttc.dialects.core.errors import Error
-from ttc.dialects.nn.sampling import GridSampleOp, RoiAlignOp
+from ttc.dialects.nn.sampling import DeformConvOp, GridSampleOp, RoiAlignOp
 
 RNG = np.random.default_rng(10)
 X = RNG.standard_normal((2, 3, 5, 6)).astype(np.float32)
@@ -98,3 +98,48 @@ def test_roi_align_errors() -> None:
         with pytest.raises(Error) as caught:
             run_op(RoiAlignOp, [X, np.array([roi], np.float32), np.array([batch_indices])], {**ROI, "samples": 0})
         assert caught.value.code == "E0802"
+
+
+DEFORM = {"strides": (1, 1), "dilations": (1, 1), "pads": (1, 1, 1, 1), "groups": 1, "offset_groups": 1}
+
+
+@pytest.mark.parametrize("changes", [{}, {"strides": (2, 1), "dilations": (1, 2)}, {"groups": 2}, {"offset_groups": 2}])
+def test_deform_conv_without_moves_is_a_convolution(changes: dict[str, object]) -> None:
+    attrs = {**DEFORM, **changes}
+    x = RNG.standard_normal((2, 4, 6, 7)).astype(np.float32)
+    w = RNG.standard_normal((6, 4 // attrs["groups"], 3, 2)).astype(np.float32)
+    options = {"stride": attrs["strides"], "padding": 1, "dilation": attrs["dilations"], "groups": attrs["groups"]}
+    expected = torch.nn.functional.conv2d(torch.from_numpy(x), torch.from_numpy(w), **options).numpy()
+    offset = np.zeros((2, 12 * attrs["offset_groups"], *expected.shape[2:]), np.float32)
+    check_op(DeformConvOp, [x, w, offset, None], attrs, expected, 1e-4)
+    mask = np.full((2, 6 * attrs["offset_groups"], *expected.shape[2:]), 0.5, np.float32)
+    check_op(DeformConvOp, [x, w, offset, mask], attrs, expected / 2, 1e-4)
+
+
+def test_deform_conv_reads_moved_taps() -> None:
+    """Against grid_sample, which reads the image at the places that a kernel of one tap is moved to."""
+    x = RNG.standard_normal((1, 3, 5, 6)).astype(np.float32)
+    offset = (2 * RNG.standard_normal((1, 2, 5, 6))).astype(np.float32)
+    rows, columns = np.arange(5)[:, None] + offset[0, 0], np.arange(6) + offset[0, 1]
+    grid = np.stack([(2 * columns + 1) / 6 - 1, (2 * rows + 1) / 5 - 1], axis=-1)[None].astype(np.float32)
+    expected = torch.nn.functional.grid_sample(torch.from_numpy(x), torch.from_numpy(grid), align_corners=False).numpy()
+    w = np.eye(3, dtype=np.float32).reshape(3, 3, 1, 1)
+    check_op(DeformConvOp, [x, w, offset, None], {**DEFORM, "pads": (0, 0, 0, 0)}, expected, 1e-5)
+
+
+def test_deform_conv_types() -> None:
+    x, w, offset = spec(1, 4, 5, 5), spec(2, 4, 3, 3), spec(1, 18, 5, 5)
+    assert DeformConvOp.infer(x, w, offset, **DEFORM) == spec(1, 2, 5, 5)
+    check_error("E0401", DeformConvOp, [x, w, spec(1, 9, 5, 5), None], DEFORM)
+    check_error("E0401", DeformConvOp, [x, w, offset, offset], DEFORM)
+    check_error("E0401", DeformConvOp, [x, w, offset, None], {**DEFORM, "groups": 2})
+    check_error("E0402", DeformConvOp, [x, w, offset, None], {**DEFORM, "offset_groups": 0})
+    check_error("E0402", DeformConvOp, [x, w, offset, None], {**DEFORM, "strides": (0, 1)})
+    check_error("E0403", DeformConvOp, [x, spec(2, 4, 3, 3, dtype="float64"), offset, None], DEFORM)
+
+
+def test_deform_conv_samples_are_apart() -> None:
+    x = RNG.standard_normal((3, 2, 4, 4)).astype(np.float32)
+    w = RNG.standard_normal((2, 2, 3, 3)).astype(np.float32)
+    offset = RNG.standard_normal((3, 18, 4, 4)).astype(np.float32)
+    check_batch(DeformConvOp, [x, w, offset, None], [True, False, True, False], DEFORM, 3, 1e-5)

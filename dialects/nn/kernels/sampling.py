@@ -117,3 +117,49 @@ def _pooled(image: NDArray, rows: tuple[NDArray, NDArray], columns: tuple[NDArra
     if mode == "max":
         return weighted.max(axis=(2, 3, 5, 6))
     return weighted.sum(axis=(2, 3, 5, 6)) / image.dtype.type(y.shape[1] * x.shape[1])
+
+
+def deform_conv(
+    x: NDArray,
+    w: NDArray,
+    offset: NDArray,
+    mask: NDArray | None = None,
+    *,
+    strides: tuple[int, ...],
+    dilations: tuple[int, ...],
+    pads: tuple[int, ...],
+    groups: int,
+    offset_groups: int,
+) -> NDArray:
+    """Taps at their own places, moved by offsets, read by linear interpolation and summed with the weights."""
+    n, channels = x.shape[:2]
+    height, width = w.shape[2:]
+    size = offset.shape[2:]
+    moved = offset.reshape(n, offset_groups, height * width, 2, *size)
+    images = x.reshape(n, offset_groups, channels // offset_groups, *x.shape[2:])
+    columns = np.empty((n, offset_groups, channels // offset_groups, height * width, *size), x.dtype)
+    for tap, (i, j) in enumerate(product(range(height), range(width))):
+        down = np.arange(size[0])[:, None] * strides[0] - pads[0] + i * dilations[0] + moved[:, :, tap, 0]
+        right = np.arange(size[1]) * strides[1] - pads[1] + j * dilations[1] + moved[:, :, tap, 1]
+        columns[:, :, :, tap] = _interpolated(images, down, right)
+    if mask is not None:
+        columns *= mask.reshape(n, offset_groups, 1, height * width, *size)
+    parts = columns.reshape(n, groups, channels // groups * height * width, size[0] * size[1])
+    weights = w.reshape(groups, w.shape[0] // groups, parts.shape[2])
+    return np.matmul(weights, parts).reshape(n, w.shape[0], *size)
+
+
+def _interpolated(images: NDArray, down: NDArray, right: NDArray) -> NDArray:
+    """images[n, g, c, h, w] read at [n, g, a, b] places: [n, g, c, a, b]; 0 beyond the border."""
+    height, width = images.shape[3:]
+    down, right = (np.clip(np.nan_to_num(v, nan=-2.0), -2, size + 1) for v, size in ((down, height), (right, width)))
+    top, left = np.floor(down).astype(np.int64), np.floor(right).astype(np.int64)
+    first, second = (np.arange(images.shape[i]).reshape(-1, *(1,) * (3 - i)) for i in (0, 1))
+    total = np.zeros((*down.shape, images.shape[2]), images.dtype)
+    for i, j in product((0, 1), repeat=2):
+        row, column = top + i, left + j
+        inside = (row >= 0) & (row < height) & (column >= 0) & (column < width)
+        weight = (1 - np.abs(down - row)) * (1 - np.abs(right - column)) * inside
+        found = images[first, second, :, np.clip(row, 0, height - 1), np.clip(column, 0, width - 1)]
+        total += found * weight[..., None].astype(images.dtype)
+    return np.moveaxis(total, -1, 2)

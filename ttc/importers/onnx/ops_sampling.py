@@ -87,3 +87,28 @@ def _roi_align(
     b: Builder, operands: tuple[SSAValue, ...], size: tuple[int, int], samples: int, scale: float, offset: float, mode: str
 ) -> SSAValue:
     return b.nn("roi_align", *operands, size=size, samples=max(samples, 0), scale=scale, offset=offset, mode=mode)
+
+
+def deform_conv_19(
+    b: Builder,
+    x: SSAValue,
+    w: SSAValue,
+    offset: SSAValue,
+    bias: SSAValue | None = None,
+    mask: SSAValue | None = None,
+    *,
+    dilations: tuple[int, ...] = (1, 1),
+    group: int = 1,
+    kernel_shape: tuple[int, ...] = (),
+    offset_group: int = 1,
+    pads: tuple[int, ...] = (0, 0, 0, 0),
+    strides: tuple[int, ...] = (1, 1),
+) -> SSAValue:
+    """Of images alone."""
+    if len(b.shape(x)) != 4 or len(b.shape(w)) != 4:
+        raise Unsupported("other than two spatial dimensions")
+    if kernel_shape and kernel_shape != b.shape(w)[2:]:
+        raise Error("E0401", f"kernel_shape {kernel_shape} is not that of weight {b.spec(w)}")
+    options = {"strides": strides, "dilations": dilations, "pads": pads, "groups": group, "offset_groups": offset_group}
+    y = b.nn("deform_conv", x, w, offset, mask, **options)
+    return y if bias is None else b.nn("add", y, b.reshape(bias, b.spec(bias).elements, 1, 1))
