@@ -98,7 +98,7 @@ class RoiAlignOp(NNOp):
 
 @irdl_op_definition
 class DeformConvOp(NNOp):
-    """Convolution whose taps are moved: y[n, o, p] = sum over c, t of w[o, c, t] * mask[n, t, p] * x[n, c, at tap t of p + offset[n, t, p]].
+    """Convolution whose taps are moved by offsets: y[n, o, p] = sum over c, t of w[o, c, t] mask[n, t, p] x[n, c, tap t of p + offset].
 
     Between elements x is interpolated linearly, beyond its border it is 0.
 
