@@ -55,7 +55,7 @@ def input_dims(op: BudaOp, context: Context) -> list[Dims] | None:
     """Dimensions of each input after unpadding, manipulations and padding; None if one cannot be told, which is reported unless it is
     because of a fault elsewhere."""
     found: list[Dims] = []
-    if f"op '{op.name}'" in context.faulty or op.name in context.misfits:
+    if not op.inputs or f"op '{op.name}'" in context.faulty or op.name in context.misfits:
         return None
     for index, name in enumerate(op.inputs):
         source = context.source(name)

@@ -156,7 +156,7 @@ def _check_sub_op(sub: SubOp, fusion: Fusion) -> None:
     if sub.type is not None and sub.type not in ARITY:
         nested = "a fused op cannot hold another" if sub.type == "fused_op" else f"{sub.type} cannot be part of a fused op"
         fusion.report(sub, "type", "E0640", nested)
-    elif sub.type is not None and sub.inputs and len(sub.inputs) != ARITY[sub.type]:
+    elif sub.type is not None and "inputs" in sub.lines and len(sub.inputs) != ARITY[sub.type]:
         fusion.report(sub, "inputs", "E0640", f"{sub.type} takes {ARITY[sub.type]} inputs, not {len(sub.inputs)}")
     limits = {"input": fused.inputs, "intermed": fused.intermediates}
     for key, names, legal in (("inputs", sub.inputs, SOURCE), ("output", (sub.output,) if sub.output else (), SINK)):

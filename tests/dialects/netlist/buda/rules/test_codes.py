@@ -109,6 +109,7 @@ ONE_FAULT: tuple[tuple[str, str, tuple[tuple[str, str], ...]], ...] = (
             ("[x], in_df: [Float16_b], acc_df: Float16_b, out_df: Float16_b", "[x], in_df: [Float16_b], acc_df: Float16_b, out_df: Int8"),
         ),
     ),
+    ("E0614", "ops", (("inputs: [wide, order], in_df: [Float16_b, UInt16]", "in_df: []"),)),
     ("E0615", "base", (("[$eptr, incwrap, $c_count, 8]", "[$eptr, incwrap, $c_count, $c_zero]"),)),
     ("E0616", "ops", (("inputs: [wide, order], in_df: [Float16_b, UInt16]", "inputs: [], in_df: []"),)),
     (
@@ -139,6 +140,7 @@ ONE_FAULT: tuple[tuple[str, str, tuple[tuple[str, str], ...]], ...] = (
     ("E0633", "ops", (("attributes: {identity: true, m_k", "gradient_op: true, attributes: {identity: true, m_k"),)),
     ("E0635", "ops", (("attributes: {m_k: 2, u_kt: 1}", "attributes: {m_k: 2, u_kt: 2}"),)),
     ("E0640", "fused", (("inputs: [dest], mblock", "inputs: [dest, dest], mblock"),)),
+    ("E0640", "fused", (("inputs: [intermed2, intermed2], pop", "inputs: [], pop"),)),
     (
         "E0653",
         "chips",
