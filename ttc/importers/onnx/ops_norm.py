@@ -31,7 +31,17 @@ def batch_normalization_7(
     _refuse_training(b)
     wide = b.dtype(x)
     scale, bias, mean, var = (b.cast(v, wide) for v in (scale, bias, mean, var))
+    if any(b.known(v) is None for v in (scale, bias, mean, var)):
+        return _normalized(b, x, scale, bias, mean, var, epsilon)
     return b.nn("batch_norm", x, scale, bias, mean, var, eps=epsilon, axis=1)
+
+
+def _normalized(b: Builder, x: SSAValue, scale: SSAValue, bias: SSAValue, mean: SSAValue, var: SSAValue, epsilon: float) -> SSAValue:
+    """By statistics that are computed: nn's op is for those of a trained network."""
+    column = (b.shape(x)[1], *(1,) * (len(b.shape(x)) - 2)) if len(b.shape(x)) > 1 else ()
+    scale, bias, mean, var = (b.reshape(v, *column) for v in (scale, bias, mean, var))
+    steepness = b.nn("mul", scale, b.nn("rsqrt", b.nn("add", var, b.scalar(epsilon, x))))
+    return b.nn("add", b.nn("mul", b.nn("sub", x, mean), steepness), bias)
 
 
 def batch_normalization_9(
@@ -61,7 +71,7 @@ def _trained(
     centred = b.nn("sub", x, now)
     spread = b.reshape(b.nn("reduce_mean", b.nn("mul", centred, centred), axes=axes, keepdims=True), shape[1])
     now = b.reshape(now, shape[1])
-    y = b.nn("batch_norm", x, *(b.cast(v, b.dtype(x)) for v in (scale, bias)), now, spread, eps=epsilon, axis=1)
+    y = _normalized(b, x, *(b.cast(v, b.dtype(x)) for v in (scale, bias)), now, spread, epsilon)
     moved = [
         b.nn("add", b.nn("mul", old, b.scalar(momentum, old)), b.nn("mul", b.cast(new, b.dtype(old)), b.scalar(1 - momentum, old)))
         for old, new in ((mean, now), (var, spread))

@@ -9,9 +9,10 @@ from ttc.dialects.core.errors import Error
 from ttc.dialects.nn.base import axis_in
 from ttc.importers.onnx.builder import Builder
 from ttc.importers.onnx.control import element, stacked
+from ttc.importers.onnx.tracking import MAX_ELEMENTS
 from ttc.importers.onnx.unsupported import Unsupported
 
-MAX_LENGTH = 4096
+MAX_LENGTH = 2048
 """Of a transform: the matrices grow with its square."""
 
 
@@ -54,6 +55,8 @@ def stft_17(
     by = int(b.number(step, "frame_step"))
     if by < 1 or not 0 < size <= min(b.shape(signal)[1], MAX_LENGTH) or (window is not None and b.shape(window) != (size,)):
         raise Error("E0402", f"frames of {size} every {by} elements do not fit {b.spec(signal)} and the window")
+    if (b.shape(signal)[1] // by + 1) * size > MAX_ELEMENTS:
+        raise Unsupported("too many frames")
     starts = np.arange(0, b.shape(signal)[1] - size + 1, by)
     frames = b.nn("gather", signal, b.constant(starts[:, None] + np.arange(size)), axis=1)
     if window is not None:

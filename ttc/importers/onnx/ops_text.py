@@ -74,10 +74,10 @@ def _counts(b: Builder, words: SSAValue, grams: np.ndarray, skips: int, *, count
     """[..., grams]: over all distances of words, where all of them agree."""
     *lead, size = b.shape(words)
     length, axis = grams.shape[1], len(lead)
+    if size * (skips + 1) * grams.size > MAX_ELEMENTS:
+        raise Unsupported("too many n-grams")
     places = [np.arange(max(size - (length - 1) * step, 0))[:, None] + np.arange(length) * step for step in range(1, skips + 2)]
     windows = np.concatenate(places) if counted else np.zeros((0, length), np.int64)
-    if windows.size * len(grams) > MAX_ELEMENTS:
-        raise Unsupported("too many n-grams")
     if not len(windows):
         return b.nn("expand", b.constant(np.float32(0)), shape=(*lead, len(grams)))
     taken = b.nn("gather", words, b.constant(windows), axis=axis)

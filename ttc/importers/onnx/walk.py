@@ -27,7 +27,7 @@ _HINTS = ("consumed_inputs",)
 """Attributes without a meaning: which operands' memory an op up to opset 5 might reuse."""
 Mapped: TypeAlias = Callable[..., Any]
 MAX_UNROLLED = 1 << 16
-"""Nodes that are mapped in bodies of functions, branches and loops."""
+"""Nodes in branches and loops, each as often as it is mapped."""
 
 
 @dataclass
@@ -42,7 +42,8 @@ class Scope:
         leaf: makes the value of a name that is not there yet: an initializer, or one of the graph around this one.
         attributes: what the body's references to attributes mean.
         caller: names of the calling nodes, before the body's own, or empty.
-        depth: calls around it.
+        depth: calls and subgraphs around it.
+        repeated: whether a loop may be around it, so that its nodes count.
     """
 
     values: dict[str, Value]
@@ -53,6 +54,7 @@ class Scope:
     attributes: Mapping[str, AttributeProto] = field(default_factory=dict)
     caller: str = ""
     depth: int = 0
+    repeated: bool = False
 
     def get(self, name: str) -> Value:
         if not name:
@@ -84,15 +86,17 @@ class Walker:
         self.misses = Misses()
         self._unrolled = 0
 
-    def spend(self, nodes: int = 1) -> None:
-        """Count work of bodies.  Raises Unsupported once it is too much."""
-        self._unrolled += nodes
+    def spend(self) -> None:
+        """Count a node of a subgraph, or a repetition of one.  Raises Unsupported once they are too many."""
+        self._unrolled += 1
         if self._unrolled > MAX_UNROLLED:
             raise Unsupported(f"more than {MAX_UNROLLED} nodes once loops are unrolled")
 
     def walk(self, nodes: Iterable[NodeProto], scope: Scope) -> None:
-        """Map all nodes of a body.  Raises E0203, E0204, E04xx at the node."""
+        """Map all nodes of a body.  Raises E0203, E0204, E04xx at the node, Unsupported for too many nodes in loops."""
         for node in nodes:
+            if scope.repeated:
+                self.spend()
             name = f"{scope.caller}/{node_name(node)}" if scope.caller else node_name(node)
             try:
                 results = self._node(bind(node, scope.attributes), scope, name)
@@ -152,7 +156,6 @@ class Walker:
         """The outputs of a subgraph, which sees the values around it."""
         if scope.depth >= MAX_DEPTH:
             raise Error("E0203", f"graphs and functions are nested more than {MAX_DEPTH} deep")
-        self.spend(len(graph.node))
         constants = {tensor.name: tensor for tensor in graph.initializer}
 
         def leaf(name: str) -> Value:
@@ -170,6 +173,7 @@ class Walker:
             attributes=scope.attributes,
             caller=f"{name}[{label}]" if label else name,
             depth=scope.depth + 1,
+            repeated=True,
         )
         self.walk(graph.node, inner)
         return [inner.get(output) for output in outputs]
@@ -221,6 +225,7 @@ class Walker:
             attributes={**{a.name: a for a in function.attribute_proto}, **(defaults or {}), **{a.name: a for a in node.attribute}},
             caller=name,
             depth=scope.depth + 1,
+            repeated=scope.repeated,
         )
         self.walk(function.node, inner)
         return [self._output(node, index, inner, scope, name) for index in range(len(node.output))]

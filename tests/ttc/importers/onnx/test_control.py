@@ -10,7 +10,7 @@ import onnx
 import pytest
 from onnx import GraphProto, NodeProto, TensorProto, helper
 
-from tests.ttc.importers.onnx.cases import check, ints, model_of, normal, save
+from tests.ttc.importers.onnx.cases import check, function_proto, ints, model_of, normal, save
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.functions import entry_functions, module_attr
 from ttc.dialects.core.locations import source_names
@@ -164,3 +164,29 @@ def test_scan_needs_inputs_of_one_length(tmp_path: Path) -> None:
 def test_positions_of_sequences_are_known(tmp_path: Path) -> None:
     nodes = [node("SequenceConstruct", ["x", "x"], ["s"]), node("SequenceAt", ["s", "at"], ["y"])]
     assert "needs a constant position" in refusal(model_of(nodes, {**X, "at": ints(0)[0]}, ["y"]), tmp_path)
+
+
+def test_functions_in_loops_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(walk, "MAX_UNROLLED", 100)
+    calls = [helper.make_node("Neg", [f"v{i}"], [f"v{i + 1}"]) for i in range(50)]
+    function = function_proto("many", ["v0"], ["v50"], calls)
+    graph = body([helper.make_node("many", ["a"], ["out"], domain="local"), *GO_ON], ["i", "go", "a"], ["more", "out"], (2, 3))
+    nodes = [node("Loop", ["n", "", "x"], ["y"], body=graph)]
+    for trips, accepted in ((1, True), (3, False)):
+        constants = {"n": np.array(trips, np.int64)}
+        model = model_of(nodes, X, ["y"], constants, functions=[function], domains={"local": 1})
+        if accepted:
+            check(model, X, tmp_path, wanted=[X["x"]])
+        else:
+            assert "nodes once loops are unrolled" in refusal(model, tmp_path)
+
+
+def test_functions_that_call_themselves_in_branches_end(tmp_path: Path) -> None:
+    call = helper.make_node("again", ["v"], ["w"], domain="local")
+    branch = helper.make_graph([call], "branch", [], [helper.make_empty_tensor_value_info("w")])
+    other = helper.make_graph([helper.make_node("Neg", ["v"], ["w"])], "other", [], [helper.make_empty_tensor_value_info("w")])
+    choice = helper.make_node("If", ["c"], ["r"], then_branch=branch, else_branch=other)
+    largest = [helper.make_node("ReduceMax", ["v"], ["m"], keepdims=0), helper.make_node("Cast", ["m"], ["c"], to=TensorProto.BOOL)]
+    function = function_proto("again", ["v"], ["r"], [*largest, choice])
+    model = model_of([helper.make_node("again", ["x"], ["y"], domain="local")], X, ["y"], functions=[function], domains={"local": 1})
+    assert "64 deep" in refusal(model, tmp_path, "E0203")

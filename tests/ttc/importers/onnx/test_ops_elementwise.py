@@ -7,9 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from onnx import TensorProto
+from onnx import TensorProto, helper
 
-from tests.ttc.importers.onnx.cases import check, check_node, node_model, normal
+from tests.ttc.importers.onnx.cases import check, check_node, imported, model_of, node_model, normal
+from ttc.dialects.core.errors import Error
+from ttc.importers.onnx.tensors import DTYPES
 
 X = normal(2, 3, 4)
 POSITIVE = np.abs(X) + np.float32(0.5)
@@ -100,3 +102,42 @@ def test_clip_11(bounds: tuple[float | None, ...], constant: tuple[int, ...], tm
 def test_clip_of_integers_keeps_large_bounds(tmp_path: Path) -> None:
     x = np.array([2**60 + 1, -5], np.int64)
     check_node(tmp_path, "Clip", x, np.array(0, np.int64), np.array(2**60 + 3, np.int64), constant=(1, 2))
+
+
+NARROW_FLOATS = {"FLOAT8E4M3FN": 448.0, "FLOAT8E5M2": 57344.0, "FLOAT8E4M3FNUZ": 240.0, "FLOAT4E2M1": 6.0}
+
+
+@pytest.mark.parametrize("name", NARROW_FLOATS)
+def test_casts_to_narrow_floats_saturate(name: str, tmp_path: Path) -> None:
+    x = np.array([1.0, -0.5, 1e9, -np.inf, 1.25], np.float32)
+    code = TensorProto.DataType.Value(name)
+    (found,) = imported(*node_model("Cast", x, opset=23, to=code), tmp_path)
+    largest = NARROW_FLOATS[name]
+    wanted = np.array([1.0, -0.5, largest, -largest, 1.25], np.float32).astype(DTYPES[code]).astype(np.float32)
+    np.testing.assert_array_equal(found, wanted)
+
+
+def test_casts_without_saturation(tmp_path: Path) -> None:
+    x = np.array([1.0, 1e9], np.float32)
+    model, feeds = node_model("Cast", x, opset=23, to=TensorProto.FLOAT8E4M3FN, saturate=0)
+    (found,) = imported(model, feeds, tmp_path)
+    assert found[0] == 1
+    assert np.isnan(found[1])
+
+
+@pytest.mark.parametrize(("mode", "wanted"), [("up", [1, 2, 4, 4]), ("down", [1, 1, 2, 4]), ("nearest", [1, 2, 4, 4])])
+def test_casts_to_powers_of_two(mode: str, wanted: list[float], tmp_path: Path) -> None:
+    x = np.array([1.0, 1.5, 3.0, 4.0], np.float32)
+    model, feeds = node_model("Cast", x, opset=24, to=TensorProto.DataType.Value("FLOAT8E8M0"), round_mode=mode)
+    (found,) = imported(model, feeds, tmp_path)
+    np.testing.assert_array_equal(found, np.array(wanted, np.float32))
+
+
+def test_narrow_integers_are_cast_and_no_more(tmp_path: Path) -> None:
+    x = np.array([-8, 7, 3], np.int8)
+    codes = {"i4": TensorProto.INT4, "f": TensorProto.FLOAT}
+    nodes = [helper.make_node("Cast", [a], [b], to=codes[b]) for a, b in (("x", "i4"), ("i4", "f"))]
+    check(model_of(nodes, {"x": x}, ["f"], opset=23), {"x": x}, tmp_path, wanted=[x.astype(np.float32)])
+    with pytest.raises(Error) as caught:
+        imported(model_of([nodes[0], helper.make_node("Neg", ["i4"], ["y"])], {"x": x}, ["y"], opset=23), {"x": x}, tmp_path)
+    assert caught.value.code == "E0403"

@@ -101,3 +101,17 @@ def test_trilu(attrs: dict[str, Any], k: int, tmp_path: Path) -> None:
     model, feeds = node_model("Trilu", X, np.array(k), constant=(1,), **attrs)
     wanted = np.triu(X, min(k, 100)) if attrs["upper"] else np.tril(X, min(k, 100))
     check(model, feeds, tmp_path, wanted=[wanted])
+
+
+def test_pad_with_a_value_that_is_computed(tmp_path: Path) -> None:
+    x, value = normal(2, 3), np.array(1.5, np.float32)
+    model, feeds = node_model("Pad", x, ints(0, 1, 2, -1), value, constant=(1,))
+    wanted = np.full((4, 3), 1.5, np.float32)
+    wanted[:2, 1:] = x[:, :2]
+    check(model, feeds, tmp_path, wanted=[wanted])
+
+
+@pytest.mark.parametrize("axis", [-1, 0])
+def test_one_hot_with_a_depth_that_is_computed(axis: int, tmp_path: Path) -> None:
+    indices, depth, values = ints(0, -1, 7), np.array(4, np.float32), np.array([1.0, 3.0], np.float32)
+    check_node(tmp_path, "OneHot", indices, depth, values, axis=axis)

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from onnx import TensorProto, helper
 
-from tests.ttc.importers.onnx.cases import check, check_node, imported, node_model, normal
+from tests.ttc.importers.onnx.cases import check, check_node, imported, model_of, node_model, normal
 from ttc.dialects.core.errors import Error
 
 RNG = np.random.default_rng(2)
@@ -116,3 +117,34 @@ def test_q_linear_conv(by_filter: bool, tmp_path: Path) -> None:
     y = imported(*real, tmp_path)[0]
     model, feeds = node_model("QLinearConv", *operands, pads=[1] * 4)
     check(model, feeds, tmp_path, wanted=[quantized(y, 60, 90)])
+
+
+NARROW = {"INT4": (-8, 7), "UINT4": (0, 15), "INT2": (-2, 1), "UINT2": (0, 3)}
+
+
+@pytest.mark.parametrize("name", NARROW)
+def test_integers_of_less_than_a_byte(name: str, tmp_path: Path) -> None:
+    """There and back: rounded to steps of the scale, within the range around the zero point."""
+    (low, high), code = NARROW[name], TensorProto.DataType.Value(name)
+    x, scale = np.array([-9.0, -0.6, 0.0, 0.7, 1.2, 40.0], np.float32), np.array(0.5, np.float32)
+    zero = helper.make_tensor("z", code, (), [1])
+    nodes = [
+        helper.make_node("Constant", [], ["z"], value=zero),
+        helper.make_node("QuantizeLinear", ["x", "s", "z"], ["q"]),
+        helper.make_node("DequantizeLinear", ["q", "s", "z"], ["y"]),
+    ]
+    steps = np.clip(np.rint(x / scale) + 1, low, high) - 1
+    feeds = {"x": x, "s": scale}
+    check(model_of(nodes, feeds, ["y"], opset=25), feeds, tmp_path, wanted=[(steps * scale).astype(np.float32)])
+
+
+def test_narrow_floats(tmp_path: Path) -> None:
+    x, scale = np.array([-9.0, 0.6, 1e6], np.float32), np.array(0.5, np.float32)
+    zero = helper.make_tensor("z", TensorProto.FLOAT8E4M3FN, (), [0])
+    nodes = [
+        helper.make_node("Constant", [], ["z"], value=zero),
+        helper.make_node("QuantizeLinear", ["x", "s", "z"], ["q"]),
+        helper.make_node("DequantizeLinear", ["q", "s"], ["y"]),
+    ]
+    wanted = np.array([-9.0, 0.625, 224.0], np.float32)
+    check(model_of(nodes, {"x": x, "s": scale}, ["y"], opset=23), {"x": x, "s": scale}, tmp_path, wanted=[wanted])
