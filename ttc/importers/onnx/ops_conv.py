@@ -12,7 +12,7 @@ from ttc.dialects.core import windows as core
 from ttc.dialects.core.errors import Error
 from ttc.importers.onnx.builder import Builder
 from ttc.importers.onnx.ops_windows import max_pool_places
-from ttc.importers.onnx.volumes import conv_volume, is_volume, pool_volume
+from ttc.importers.onnx.volumes import conv_transpose_volume, conv_volume, is_volume, pool_volume
 from ttc.importers.onnx.windows import Window, flat_window, lift, lower, pool_attrs, spatial_rank, split_pads, two_dimensional, window
 
 Ints: TypeAlias = tuple[int, ...]
@@ -68,7 +68,7 @@ def conv_transpose_1(
     strides: Ints = (),
 ) -> SSAValue:
     """x[n, c, spatial...] with w[c, o / group, kernel...]; output_shape asks for a size instead of pads."""
-    rank = spatial_rank(b, x)
+    rank = 3 if is_volume(b, x) else spatial_rank(b, x)
     kernel = _kernel(b, w, rank, kernel_shape)
     strides, output_padding = strides or (1,) * rank, output_padding or (0,) * rank
     sizes = b.shape(x)[2:]
@@ -79,9 +79,12 @@ def conv_transpose_1(
         pads = split_pads([max(e, 0) for e in excess], upper=auto_pad == "SAME_UPPER")
         output_padding = tuple(p + max(-e, 0) for p, e in zip(output_padding, excess, strict=True))
     rule = "VALID" if auto_pad == "VALID" and not output_shape else "NOTSET"
-    win = window(b, x, kernel, strides, dilations, pads, rule)
+    flat = flat_window(b, x, kernel, strides, dilations, pads, rule)
     if len(output_padding) != rank or not all(0 <= p < 1 << 24 for p in output_padding):
         raise Error("E0402", f"output_padding {output_padding} does not fit {rank} spatial dimensions")
+    if rank == 3:
+        return conv_transpose_volume(b, x, w, bias, flat, output_padding, group)
+    win = two_dimensional(flat)
     y = b.nn(
         "conv_transpose2d",
         lift(b, x),

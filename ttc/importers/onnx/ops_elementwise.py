@@ -104,10 +104,10 @@ def _power_of_two(b: Builder, x: SSAValue, *, saturate: bool, rounding: str) -> 
     """The exponents of float32 numbers, rounded up, down or to the nearest; that of infinities and NaN is NaN."""
     if rounding not in ("up", "down", "nearest"):
         raise Error("E0402", f"round_mode '{rounding[:20]}' is unknown")
-    bits, zero = b.nn("bitcast", x, source=b.dtype(x), dtype=np.dtype(np.uint32)), np.uint32(0)
+    bits = b.nn("bitcast", x, source=b.dtype(x), dtype=np.dtype(np.uint32))
 
     def some(mask: int) -> SSAValue:
-        return b.nn("greater", b.nn("bitwise_and", bits, b.scalar(mask, bits)), b.scalar(zero, bits))
+        return b.nn("greater", b.nn("bitwise_and", bits, b.scalar(mask, bits)), b.scalar(0, bits))
 
     exponent = b.nn("bitwise_and", b.nn("shift_right", bits, b.scalar(23, bits)), b.scalar(0xFF, bits))
     if rounding != "down":

@@ -71,7 +71,7 @@ def _trained(
     centred = b.nn("sub", x, now)
     spread = b.reshape(b.nn("reduce_mean", b.nn("mul", centred, centred), axes=axes, keepdims=True), shape[1])
     now = b.reshape(now, shape[1])
-    y = _normalized(b, x, *(b.cast(v, b.dtype(x)) for v in (scale, bias)), now, spread, epsilon)
+    y = _normalized(b, x, b.cast(scale, b.dtype(x)), b.cast(bias, b.dtype(x)), now, spread, epsilon)
     moved = [
         b.nn("add", b.nn("mul", old, b.scalar(momentum, old)), b.nn("mul", b.cast(new, b.dtype(old)), b.scalar(1 - momentum, old)))
         for old, new in ((mean, now), (var, spread))

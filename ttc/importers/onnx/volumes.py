@@ -59,6 +59,51 @@ def conv_volume(b: Builder, x: SSAValue, w: SSAValue, bias: SSAValue | None, win
     return b.nn("transpose", b.reshape(y, b.shape(x)[0], count, *b.shape(y)[1:]), perm=(0, 2, 1, 3, 4))
 
 
+def conv_transpose_volume(
+    b: Builder, x: SSAValue, w: SSAValue, bias: SSAValue | None, win: Window, extra: tuple[int, ...], groups: int
+) -> SSAValue:
+    """The sum over the kernel's planes of their transposed convolutions with the planes of x, each put where its tap writes.
+
+    extra: elements that the result has beyond the windows, by dimension.
+    """
+    n, _, depth, _, _ = b.shape(x)
+    taps, stride, dilation = win.kernel[0], win.strides[0], win.dilations[0]
+    if taps > MAX_DEPTH_TAPS or stride > 1 << 10:
+        raise Unsupported(f"{taps} taps or strides of {stride} in depth")
+    planes = b.nn("transpose", x, perm=(0, 2, 1, 3, 4))
+    planes = b.reshape(planes, n * depth, *b.shape(planes)[2:])
+    attrs = {
+        "strides": win.strides[1:],
+        "pads": (*win.pads[1:3], *win.pads[4:]),
+        "output_padding": extra[1:],
+        "dilations": win.dilations[1:],
+        "groups": groups,
+        "layout": "nchw",
+    }
+    parts: list[SSAValue] = []
+    for tap in range(taps):
+        plane = _slice(b, w, 2, tap, 1, 1)
+        y = b.nn("conv_transpose2d", planes, b.reshape(plane, *b.shape(plane)[:2], *b.shape(plane)[3:]), None, **attrs)
+        parts.append(_spread(b, b.reshape(y, n, depth, *b.shape(y)[1:]), stride, tap * dilation, (taps - 1 - tap) * dilation + extra[0]))
+    y = reduce(lambda a, c: b.nn("add", a, c), parts)
+    count = b.shape(y)[1] - win.pads[0] - win.pads[3]
+    if count < 1:
+        raise Error("E0401", f"pads {win.pads} leave nothing of {b.spec(x)}")
+    y = b.nn("transpose", _slice(b, y, 1, win.pads[0], count, 1), perm=(0, 2, 1, 3, 4))
+    return y if bias is None else b.nn("add", y, b.reshape(bias, b.spec(bias).elements, 1, 1, 1))
+
+
+def _spread(b: Builder, x: SSAValue, stride: int, before: int, after: int) -> SSAValue:
+    """x[n, depth, ...] with stride - 1 planes of 0 between its planes, and more at both ends."""
+    n, depth, *rest = b.shape(x)
+    if stride > 1:
+        wide = b.nn("pad", b.reshape(x, n, depth, 1, *rest), before=(0,) * 6, after=(0, 0, stride - 1, 0, 0, 0), value=0.0, mode="constant")
+        x = _slice(b, b.reshape(wide, n, depth * stride, *rest), 1, 0, (depth - 1) * stride + 1, 1)
+    if not before and not after:
+        return x
+    return b.nn("pad", x, before=(0, before, 0, 0, 0), after=(0, after, 0, 0, 0), value=0.0, mode="constant")
+
+
 def _planes(b: Builder, x: SSAValue, win: Window) -> SSAValue:
     """[n, depth, c, height, width], the depth padded."""
     before, after = win.pads[0], win.pads[3]

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 from tests.ttc.importers.onnx.cases import check, check_node, imported, node_model, normal
 from ttc.dialects.core.errors import Error
@@ -50,13 +51,6 @@ def test_conv_over_one_dimension(tmp_path: Path) -> None:
 def test_conv_over_three_dimensions(attrs: dict[str, Any], tmp_path: Path) -> None:
     group = attrs.get("group", 1)
     check_node(tmp_path, "Conv", normal(2, 4, 6, 5, 7), normal(6, 4 // group, 3, 2, 3), normal(6), **attrs)
-
-
-def test_transposed_convolutions_over_three_dimensions_are_refused(tmp_path: Path) -> None:
-    model, feeds = node_model("ConvTranspose", normal(1, 2, 4, 4, 4), normal(2, 3, 3, 3, 3))
-    with pytest.raises(Error, match="3 spatial dimensions") as caught:
-        imported(model, feeds, tmp_path)
-    assert caught.value.code == "E0202"
 
 
 VOLUMES = [
@@ -181,3 +175,25 @@ def test_attributes_out_of_range(attrs: dict[str, Any], tmp_path: Path) -> None:
     with pytest.raises(Error) as caught:
         imported(model, feeds, tmp_path)
     assert caught.value.code == "E0402"
+
+
+@pytest.mark.parametrize(
+    "attrs",
+    [
+        {},
+        {"strides": [2, 1, 3], "pads": [1, 0, 1, 0, 1, 1], "output_padding": [1, 0, 2]},
+        {"dilations": [2, 1, 1], "group": 2},
+    ],
+)
+def test_transposed_convolution_of_volumes(attrs: dict[str, Any], tmp_path: Path) -> None:
+    x, w, bias = normal(2, 4, 3, 4, 2), normal(4, 3, 2, 3, 3), normal(3 * attrs.get("group", 1))
+    model, feeds = node_model("ConvTranspose", x, w, bias, **attrs)
+    pads, extra = attrs.get("pads", [0] * 6), attrs.get("output_padding", [0] * 3)
+    options = {"stride": attrs.get("strides", 1), "dilation": attrs.get("dilations", 1), "groups": attrs.get("group", 1)}
+    full = torch.nn.functional.conv_transpose3d(*(torch.from_numpy(v) for v in (x, w, bias)), **options).numpy()
+    padded = np.zeros((*full.shape[:2], *(d + e for d, e in zip(full.shape[2:], extra, strict=True))), np.float32) + bias.reshape(
+        -1, 1, 1, 1
+    )
+    padded[:, :, : full.shape[2], : full.shape[3], : full.shape[4]] = full
+    wanted = padded[(slice(None), slice(None), *(slice(pads[i], padded.shape[2 + i] - pads[3 + i]) for i in range(3)))]
+    check(model, feeds, tmp_path, wanted=[wanted], atol=1e-4)
