@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.formats import format_named
+from ttc.dialects.core.plain import Function
 from ttc.dialects.netlist.model import Op
 from ttc.runtime.engines.reference import compute
 from ttc.runtime.evaluate import evaluate
@@ -155,14 +157,16 @@ class EpochRun:
         self._advance()
 
     def _result(self, op: Op, inputs: list[NDArray]) -> NDArray:
-        result = compute(op, inputs, None)
         if not is_gradient(op):
-            return result
+            return compute(op, inputs, None)
         before = self._sums[op.name]
+        made, finish = _before_finish(op.work)
+        result = compute(replace(op, work=made), inputs, None)
         if before is not None:
             result = np.add(before, result)
             if op.rounding != "none":
                 result = format_named(op.work.value_types[op.work.outputs[0]].format).round(result)
+        result = compute(replace(op, work=finish), [result], None) if finish.works else result
         self._sums[op.name] = result
         return result
 
@@ -182,6 +186,23 @@ def _clear(settings: Mapping[str, Mapping[str, Setting]], queues: Mapping[str, R
             queue = queues[name]
             if setting.zero and isinstance(queue, Ram):
                 queue.memory.clear()
+
+
+def _before_finish(work: Function) -> tuple[Function, Function]:
+    """A work up to what is added to a sum, and what is done to the sum: relu, and rounding to formats that golden results have."""
+    types, count = work.value_types, len(work.inputs)
+    end = len(work.works)
+    if len(types) != count + end or work.outputs != (len(types) - 1,):
+        return work, Function((types[-1],), (), (0,))
+    if end and work.works[-1].op == "tile.adjust" and work.works[-1].attrs.get("to") == types[-1].format:
+        end -= 1
+    if end and work.works[end - 1].op == "tile.relu":
+        end -= 1
+    rest = work.works[end:]
+    value = next(iter(rest[0].operands)) if rest else count + end - 1
+    first = 0 if value is None else value
+    finish = tuple(replace(step, operands=(index,)) for index, step in enumerate(rest))
+    return Function(work.inputs, work.works[:end], (first,)), Function((types[first],), finish, (len(finish),))
 
 
 def _start(

@@ -93,6 +93,23 @@ def test_gradients_go_on_without_a_prologue_and_from_zero_when_told():
     assert sums == [3, 10, 11]
 
 
+def test_sums_of_gradients_go_through_relu():
+    text = netlist(
+        queue("x", "HOST") + queue("acc", "m", type="ram", entries=1, at=1),
+        graph(
+            "g", op("m", "nop", ["x"], gradient_op="true", attributes="{relu_en: true, relu_threshold: 0.0, relu_mode: min}"), input_count=4
+        ),
+        program(
+            "p",
+            "var: {$l: 0, $g: 0, $z: 0}",
+            execute("g", x=streamed(), acc="rd_ptr_global: $z, wr_ptr_global: $z").replace("acc: {prologue: false", "acc: {prologue: true"),
+        ),
+    )
+    run = session(text, {"x": np.stack([flat(value) for value in (-3, 5, -2, -1)])})
+    run.run("p")
+    assert (found(run, "ram")["acc"] == 2).all()
+
+
 def test_zero_clears_all_entries_of_a_ram():
     text = netlist(
         queue("x", "HOST") + queue("acc", "m", type="ram", entries=2, at=1),
