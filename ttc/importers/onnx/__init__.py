@@ -116,8 +116,9 @@ def _initializer(builder: Builder, source: Source, name: str) -> SSAValue:
 
 def _given(arguments: Mapping[str, SSAValue], specs: Mapping[str, Spec], values: Mapping[str, Any]) -> dict[SSAValue, NDArray]:
     """Values of integer and boolean inputs that fit these.  What floating-point inputs hold never counts."""
-    return {
-        arguments[name]: format_of(spec.dtype).unpack(values[name])
-        for name, spec in specs.items()
-        if name in values and spec.dtype.kind in "iub" and (values[name].shape, values[name].dtype) == (spec.shape, spec.dtype)
-    }
+    found: dict[SSAValue, NDArray] = {}
+    for name, spec in specs.items():
+        value = values.get(name)
+        if isinstance(value, np.ndarray) and spec.dtype.kind in "iub" and Spec(value.shape, value.dtype) == spec:
+            found[arguments[name]] = format_of(spec.dtype).unpack(value)
+    return found

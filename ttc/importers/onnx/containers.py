@@ -83,6 +83,8 @@ def _items(value: Any, name: str) -> Sequence[Any]:
 
 
 def _tensor(name: str, value: Any) -> ValueInfoProto:
+    if isinstance(value, list | tuple):
+        raise Error("E0206", f"input '{name}' is a tensor, not a list")
     array = np.asarray(value)
     if array.dtype not in CODES:
         raise Error("E0202", f"input '{name}' has elements of type {array.dtype}, which is not supported")

@@ -107,6 +107,7 @@ def test_sequences_as_inputs_and_outputs_are_their_tensors(tmp_path: Path) -> No
 def test_sequences_need_values(tmp_path: Path) -> None:
     assert failure(sequence_input(), tmp_path).code == "E0202"
     assert failure(sequence_input(), tmp_path, values={"s": A}).code == "E0206"
+    assert failure(sequence_input(), tmp_path, values={"s": [A, [A, 1]]}).code == "E0206"
     assert failure(sequence_input(), tmp_path, values={"s": [np.array("text")]}).code == "E0202"
 
 
