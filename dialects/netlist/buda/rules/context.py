@@ -72,7 +72,7 @@ class Context:
     faulty: what the reader found at fault, such as `op 'a'`; unresolved: whether names lead nowhere, or an op has too many or too few
     inputs; ambiguous: whether two ops have one name; misfits: queues and ops whose own shape is in doubt; small: queues without room for
     a run; uneven: graphs that take another number of inputs than others of their epoch.  Rules skip what would only repeat such a fault
-    elsewhere.
+    elsewhere.  alone: whether no other architecture than Grayskull is listed.
     """
 
     netlist: BudaNetlist
@@ -90,8 +90,10 @@ class Context:
     misfits: set[str] = field(default_factory=set)
     small: set[str] = field(default_factory=set)
     uneven: set[str] = field(default_factory=set)
+    alone: bool = False
 
     def __post_init__(self) -> None:
+        self.alone = set(self.netlist.archs) <= {"grayskull"}
         self.queues |= self.netlist.queues
         for queue in self.netlist.queues.values():
             for device in _instances(queue):
@@ -123,7 +125,7 @@ class Context:
 
         One that lists other architectures too may use what these have more, and still be run on Grayskull for the parts that it can.
         """
-        return self.arch.grayskull and set(self.netlist.archs) <= {"grayskull"}
+        return self.arch.grayskull and self.alone
 
     # ---- reports -------------------------------------------------------------------------------------------------------------------
 

@@ -38,12 +38,12 @@ def check_memory(context: Context) -> None:
     """
     ranges: dict[Place, list[Range]] = defaultdict(list)
     moving: dict[str, list[tuple[Place, Range]]] = {}
-    dynamic, alignment, floor = dynamic_queues(context), _alignment(context), _floor(context)
+    dynamic, alignment, floor, channels = dynamic_queues(context), _alignment(context), _floor(context), _host_channels(context)
     for queue in context.netlist.queues.values():
         size = buffer_bytes(queue, context.arch.alignment_bytes, _untilized(queue, context))
         if f"queue '{queue.name}'" in context.faulty or queue.name in context.misfits:
             continue
-        if queue.loc is None or size is None or not _check_bounds(queue, size, alignment, floor, context) or queue.alias:
+        if queue.loc is None or size is None or not _check_bounds(queue, size, alignment, floor, channels, context) or queue.alias:
             continue
         buffers = list(_ranges(queue, size))
         if queue.name in dynamic:
@@ -92,10 +92,10 @@ def _alignment(context: Context) -> int:
     return min(arch_named(name).alignment_bytes for name in ARCHS if name in listed)
 
 
-def _check_bounds(queue: BudaQueue, size: int, alignment: int, floor: int, context: Context) -> bool:
+def _check_bounds(queue: BudaQueue, size: int, alignment: int, floor: int, host_channels: int, context: Context) -> bool:
     """Whether all buffers lie where buffers can lie; reports the first one of each kind of fault."""
     arch, dram = context.arch, queue.loc == "dram"
-    channels, limit = (arch.dram_channels, arch.dram_channel_bytes) if dram else (_host_channels(context), arch.host_channel_bytes)
+    channels, limit = (arch.dram_channels, arch.dram_channel_bytes) if dram else (host_channels, arch.host_channel_bytes)
     remote = dram and arch.grayskull and bool(queue.target_devices) and _remote(queue, context)
     for channel, address in queue.addresses:
         message = None

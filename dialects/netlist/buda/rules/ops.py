@@ -177,7 +177,7 @@ def _check_gradient(op: BudaOp, context: Context) -> None:
         context.op(op, "gradient_op", "E0633", f"{'a sparse matmul' if op.type == 'matmul' else op.type} cannot add up gradients")
         context.misfits.add(op.name)
         return
-    if set(context.netlist.archs) <= {"grayskull"} and _check_gradient_on_grayskull(op, context):
+    if context.alone and _check_gradient_on_grayskull(op, context):
         context.misfits.add(op.name)
         return
     if op.acc_df == "Int32":
