@@ -1,4 +1,4 @@
-"""Fourier transforms, as products with the matrices of cosines and sines of their length."""
+"""Fourier transforms, as products with the matrices of cosines and sines of their length; and what is done with spectra."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from ttc.dialects.core.errors import Error
 from ttc.dialects.nn.base import axis_in
 from ttc.importers.onnx.builder import Builder
 from ttc.importers.onnx.control import element, stacked
+from ttc.importers.onnx.tensors import DTYPES
 from ttc.importers.onnx.tracking import MAX_ELEMENTS
 from ttc.importers.onnx.unsupported import Unsupported
 
@@ -115,3 +116,44 @@ def _to_end(b: Builder, x: SSAValue, axis: int) -> SSAValue:
 def _from_end(b: Builder, x: SSAValue, axis: int) -> SSAValue:
     rank = len(b.shape(x))
     return b.nn("transpose", x, perm=(*range(axis), rank - 1, *range(axis, rank - 1))) if axis != rank - 1 else x
+
+
+def mel_weight_matrix_17(
+    b: Builder, bins: SSAValue, length: SSAValue, rate: SSAValue, low: SSAValue, high: SSAValue, *, output_datatype: int = 1
+) -> SSAValue:
+    """[length / 2 + 1, bins]: triangles over the elements of a spectrum, whose corners are evenly spaced in mel from low to high hertz."""
+    count, size, hertz = (int(b.number(v, what)) for v, what in ((bins, "num_mel_bins"), (length, "dft_length"), (rate, "sample_rate")))
+    dtype = DTYPES.get(output_datatype)
+    if count < 1 or size < 0 or hertz < 1 or dtype is None:
+        raise Error("E0402", f"{count} bins, a dft_length of {size}, a sample_rate of {hertz} or output_datatype {output_datatype}")
+    if (size // 2 + 1) * count > MAX_ELEMENTS:
+        raise Unsupported(f"{count} bins of {size // 2 + 1} elements")
+    corners = _mel_corners(b, count, (size + 1) / hertz, low, high)
+    left, peak, right = (b.nn("slice", corners, starts=(i,), sizes=(count,), steps=(1,)) for i in range(3))
+    at, zero, one = b.constant(np.arange(size // 2 + 1.0)[:, None]), b.constant(0.0), b.constant(1.0)
+
+    def slope(start: SSAValue, end: SSAValue) -> SSAValue:
+        """From 0 at one place to 1 at another."""
+        distance = b.nn("sub", end, start)
+        return b.nn("div", b.nn("sub", at, start), b.nn("where", b.nn("equal", distance, zero), one, distance))
+
+    rising = b.nn("and", b.nn("greater_equal", at, left), b.nn("less", at, peak))
+    falling = b.nn("and", b.nn("greater", at, peak), b.nn("less", at, right))
+    y = b.nn("where", rising, slope(left, peak), b.nn("where", falling, slope(right, peak), zero))
+    return b.cast(b.nn("where", b.nn("equal", at, peak), one, y), dtype)
+
+
+def _mel_corners(b: Builder, count: int, elements_a_hertz: float, low: SSAValue, high: SSAValue) -> SSAValue:
+    """[count + 2] whole places in the spectrum.  A mel is 2595 log10(1 + f / 700)."""
+    scale = 2595 / np.log(10)
+
+    def mel(hertz: SSAValue) -> SSAValue:
+        part = b.nn("div", b.cast(b.reshape(hertz), np.dtype(np.float64)), b.constant(700.0))
+        return b.nn("mul", b.nn("log", b.nn("add", part, b.constant(1.0))), b.constant(scale))
+
+    start = mel(low)
+    step = b.nn("div", b.nn("sub", mel(high), start), b.constant(count + 2.0))
+    mels = b.nn("add", b.nn("mul", b.constant(np.arange(count + 2.0)), step), start)
+    powers = b.nn("exp", b.nn("div", mels, b.constant(scale)))
+    hertz = b.nn("mul", b.nn("sub", powers, b.constant(1.0)), b.constant(700.0))
+    return b.nn("floor", b.nn("mul", hertz, b.constant(elements_a_hertz)))

@@ -55,3 +55,24 @@ def test_what_does_not_fit(tmp_path: Path) -> None:
     assert failure(save(node_model("DFT", normal(2, 4, 2), opset=17, axis=2)[0], tmp_path)).code == "E0401"
     assert failure(save(node_model("DFT", normal(1, 5000, 1), opset=17)[0], tmp_path)).code == "E0202"
     assert failure(save(node_model("STFT", normal(1, 4, 1), ints(0)[0], normal(2), opset=17, constant=(1,))[0], tmp_path)).code == "E0402"
+
+
+@pytest.mark.parametrize(("bins", "size", "rate", "low", "high"), [(8, 16, 8192, 0.0, 4096.0), (5, 33, 2000, 100.0, 900.0)])
+def test_mel_weight_matrix(bins: int, size: int, rate: int, low: float, high: float, tmp_path: Path) -> None:
+    """Corner by corner, as ONNX's description says."""
+    ends = 2595 * np.log10(1 + np.array([low, high]) / 700)
+    mels = ends[0] + np.arange(bins + 2) * (ends[1] - ends[0]) / (bins + 2)
+    corners = np.floor((size + 1) * 700 * (10 ** (mels / 2595) - 1) / rate).astype(int)
+    wanted = np.zeros((size // 2 + 1, bins), np.float32)
+    for column, (left, peak, right) in enumerate(zip(corners, corners[1:], corners[2:], strict=False)):
+        for row in range(left, min(right, len(wanted) - 1) + 1):
+            if row == peak:
+                wanted[row, column] = 1
+            elif row < peak:
+                wanted[row, column] = (row - left) / (peak - left)
+            elif row < right:
+                wanted[row, column] = (right - row) / (right - peak)
+    edges = [np.array(low, np.float32), np.array(high, np.float32)]
+    integers = [np.array(v, np.int64) for v in (bins, size, rate)]
+    model, feeds = node_model("MelWeightMatrix", *integers, *edges, constant=(0, 1, 2))
+    check(model, feeds, tmp_path, wanted=[wanted])
