@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from hashlib import sha256
 from typing import Any
 
 import numpy as np
@@ -33,6 +34,7 @@ class Builder:
         self._reserved = reserved
         self._weights: dict[str, Weight] = {}
         self._leaves: list[LeafOp] = []
+        self._large: dict[tuple[Spec, bytes], SSAValue] = {}
         self._body: list[NNOp] = []
         self._tracker = Tracker(self._weights)
         self._given = Tracker(self._weights, inputs)
@@ -96,14 +98,17 @@ class Builder:
         return self._leaf(ConstantOp, {"value": WeightAttr.of(name, spec)}, spec, name)
 
     def constant(self, value: ArrayLike, dtype: np.dtype | None = None) -> SSAValue:
-        """A constant of the current node: written out if it is small."""
+        """A constant of the current node: written out if it is small, else made once, as loops repeat their bodies' constants."""
         array = np.asarray(value, dtype)
         spec = Spec(array.shape, array.dtype)
         if spec.elements <= LiteralAttr.MAX_ELEMENTS:
             return self._leaf(ConstantOp, {"value": LiteralAttr.of(array)}, spec, self._node)
-        key = self._fresh(self._node)
-        self._weights[key] = Weight(array.shape, array.dtype, lambda: array)
-        return self._leaf(ConstantOp, {"value": WeightAttr.of(key, spec)}, spec, self._node)
+        content = spec, sha256(np.ascontiguousarray(array).tobytes()).digest()
+        if content not in self._large:
+            key = self._fresh(self._node)
+            self._weights[key] = Weight(array.shape, array.dtype, lambda: array)
+            self._large[content] = self._leaf(ConstantOp, {"value": WeightAttr.of(key, spec)}, spec, self._node)
+        return self._large[content]
 
     def scalar(self, value: float, like: SSAValue) -> SSAValue:
         """A constant of rank 0 in the dtype of another value."""

@@ -190,3 +190,14 @@ def test_functions_that_call_themselves_in_branches_end(tmp_path: Path) -> None:
     function = function_proto("again", ["v"], ["r"], [*largest, choice])
     model = model_of([helper.make_node("again", ["x"], ["y"], domain="local")], X, ["y"], functions=[function], domains={"local": 1})
     assert "64 deep" in refusal(model, tmp_path, "E0203")
+
+
+def test_constants_of_a_body_are_made_once(tmp_path: Path) -> None:
+    table = normal(20, 2, 3)
+    nodes = [node("Gather", ["table", "i"], ["row"], axis=0), node("Add", ["a", "row"], ["out"]), *GO_ON]
+    graph = body(nodes, ["i", "go", "a"], ["more", "out"], (2, 3))
+    graph.initializer.append(onnx.numpy_helper.from_array(table, "table"))
+    model = model_of([node("Loop", ["n", "", "x"], ["y"], body=graph)], X, ["y"], {"n": np.array(3, np.int64)})
+    check(model, X, tmp_path, wanted=[X["x"] + table[:3].sum(axis=0)])
+    _, weights = import_onnx(save(model, tmp_path))
+    assert len(list(weights)) == 1
