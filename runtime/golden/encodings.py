@@ -66,9 +66,12 @@ def draw_codes(matrices: SparseMatrices, rule: Rule | None, shape: tuple[int, ..
     """An entry of codes, uint32 [1, rows, columns].
 
     Args:    rule: `sparse_encoding` says how often strips, blocks and tiles are zero; otherwise each row of tiles has one that is not.
+    Zeros where the cores do not get whole tiles: the product then says what is wrong.
     """
     rows, fractures = matrices.cores
     _, high, wide = shape
+    if high % (rows * SIDE) or wide % (fractures * SIDE):
+        return np.zeros(shape, np.uint32)
     found = np.zeros((rows, high // rows, fractures, wide // fractures), np.uint32)
     for i in range(rows):
         for j in range(fractures):

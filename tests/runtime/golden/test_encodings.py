@@ -32,6 +32,13 @@ def test_one_tile_a_row_without_a_rule():
     assert (codes[:, :32] != codes[:, 32:]).any()
 
 
+def test_cores_without_whole_tiles_get_zeros():
+    matrices = SparseMatrices((127, 1), matrices=1, columns=12, tiles=5, codes=CODES)
+    codes = draw_codes(matrices, None, (1, 32, 32), np.random.default_rng(0))
+    assert codes.shape == (1, 32, 32)
+    assert not codes.any()
+
+
 @pytest.mark.parametrize(("zeros", "share"), [((0.0, 0.0, 0.0), 1.0), ((0.0, 0.0, 0.5), 0.5), ((1.0, 0.0, 0.0), 0.0)])
 def test_how_often_tiles_are_zero(zeros: tuple[float, float, float], share: float):
     matrices = SparseMatrices((1, 1), matrices=4, columns=30, tiles=100, codes=CODES)
