@@ -5,7 +5,8 @@
 What passes through the queues of the netlist that was read back, results rounded to their formats, is compared with what passes through
 those of the compiled program; work on the host is taken over from the program's run.  Exit status 1 if a netlist breaks a rule of the
 format, or if one is out of its bound: a relative L2 difference of 1e-5 in Float32, 2e-2 at 16 bits and 6e-2 in block formats.  Sums in
-another order flip roundings to narrow formats, which the layers after them amplify; networks without attention come out equal to the bit.
+another order flip roundings to narrow formats, which the layers after them amplify; networks without attention come out equal there, most
+of them to the bit.
 """
 
 from __future__ import annotations

@@ -122,7 +122,7 @@ class _Canonical:
             input_tms=tms,
             pads=form.pads,
             unpads=form.unpads,
-            attributes=_within_matrices(form.attributes),
+            attributes=_in_steps(_within_matrices(form.attributes), form.type, steps),
         )
         work = work_of(written, [self.types[name] for name in names], form.fused, self.netlist.chip.arch)
         said = (("attributes", kept.encoded(written.attributes)),) if "identity" in written.attributes else ()  # codes have more to say
@@ -229,6 +229,17 @@ def _within_matrices(attributes: Mapping[str, Plain]) -> Mapping[str, Plain]:
     depth = m_k * u_kt // z
     inner = max(n for n in range(1, min(u_kt, depth) + 1) if depth % n == 0)
     return {**attributes, "m_k": depth // inner, "u_kt": inner}
+
+
+def _in_steps(attributes: Mapping[str, Plain], type_: str, steps: Steps) -> Mapping[str, Plain]:
+    """The attributes of a splice whose matrices are cut: what it takes of each input at a time is all parts of a matrix."""
+    if type_ != "splice" or not steps.many:
+        return attributes
+    if attributes.get("granularity") != "t":
+        raise Error("E0503", "Buda cannot splice blocks in steps", hint="a smaller format or batch would fit L1 at once")
+    parts = steps.rows * steps.columns
+    taken = {name: value for name, value in attributes.items() if name.startswith("input") and isinstance(value, tuple)}
+    return {**attributes, **{name: tuple(n * parts for n in value if isinstance(n, int)) for name, value in taken.items()}}
 
 
 def _inner(op: BudaOp) -> tuple[int, int] | None:

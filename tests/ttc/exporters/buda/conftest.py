@@ -95,7 +95,13 @@ def sentence() -> Network:
     )
 
 
-NETWORKS: dict[str, Callable[[], Network]] = {"image": image, "sentence": sentence}
+def planes() -> Network:
+    """Matrices of two inputs one after another."""
+    nodes = [("Concat", ["a", "b"], "ab", {"axis": 1}), ("Sigmoid", ["ab"], "y", {})]
+    return Network(nodes, {name: RNG.standard_normal((1, 2, 64, 32)).astype(np.float32) for name in "ab"}, ("y", (1, 4, 64, 32)), {})
+
+
+NETWORKS: dict[str, Callable[[], Network]] = {"image": image, "planes": planes, "sentence": sentence}
 
 
 @pytest.fixture

@@ -12,6 +12,7 @@ from ttc.dialects.core.plain import Function
 from ttc.dialects.netlist.buda.reader import read_form
 from ttc.dialects.netlist.buda.rules.check import check_form
 from ttc.dialects.netlist.buda.writer import write_netlist
+from ttc.dialects.netlist.model import Blocking, Grid
 from ttc.exporters.buda.export import export
 from ttc.exporters.buda.replay import replay
 
@@ -40,6 +41,18 @@ def test_work_on_the_host_lies_between_programs(compiled: Callable) -> None:
     hosted = [q.name for q in form.queues.values() if q.input == "HOST" and q.type == "queue"]
     assert "ids" in hosted
     assert len(hosted) == 2, "the indices, and the mask that the host makes of integers"
+
+
+def test_a_splice_in_steps_takes_all_parts_of_a_matrix(compiled: Callable) -> None:
+    program, inputs = compiled("planes", target="n150", format="Float32")
+    ((name, graph),) = program.netlist.graphs.items()
+    (splice,) = (op for op in graph.ops if op.type == "concat")
+    cut = replace(splice, place=Grid(8, 7, 1, 1), blocking=Blocking(8, (1, 1), (1, 1)))
+    ops = tuple(cut if op is splice else op for op in graph.ops)
+    exported = export(replace(program.netlist, graphs={name: replace(graph, ops=ops)}))
+    (written,) = (op for op in exported.form.graphs[name].ops if op.type == "splice")
+    assert (written.attributes["input0"], written.attributes["input1"]) == ((0, 4, 4), (0, 4, 4))
+    assert max(r.comparison.max_abs for r in replay(exported, program, inputs)) <= 1e-6
 
 
 def test_kernels_that_buda_lacks(compiled: Callable) -> None:
