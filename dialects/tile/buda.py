@@ -10,6 +10,7 @@ from xdsl.ir import Operation
 from ttc.dialects.core.formats import FORMATS
 from ttc.dialects.core.ir import TtcOp
 from ttc.dialects.core.leaves import LeafOp
+from ttc.dialects.core.vocabulary import FUNCTIONS
 from ttc.dialects.tile.base import TileOp, tile_of
 from ttc.dialects.tile.eltwise import CastOp, EltwiseOp, MapOp
 from ttc.dialects.tile.linear import MatmulOp
@@ -44,30 +45,6 @@ OPS: dict[str, str] = {
     "yield": "",
 }
 """Tile ops by mnemonic: the Buda op that each is; empty: none is needed, or an attribute names it."""
-
-FUNCTIONS: dict[str, str] = {
-    "abs": "abs",
-    "add": "add",
-    "cos": "cosine",
-    "exp": "exp",
-    "gelu": "gelu",
-    "gelu_tanh": "gelu",
-    "identity": "nop",
-    "leaky_relu": "lrelu",
-    "log": "log",
-    "maximum": "maximum",
-    "mul": "multiply",
-    "reciprocal": "reciprocal",
-    "sigmoid": "sigmoid",
-    "sin": "sine",
-    "sqrt": "sqrt",
-    "sub": "subtract",
-    "tanh": "tanh",
-    # attributes of the op before, or of a nop
-    "clip": "relu",
-    "relu": "relu",
-}
-"""Functions of `tile.map`: the Buda op that each is.  gelu is the form with tanh, clip starts at 0."""
 
 UNSIGNED = frozenset({"UInt8", "UInt16"})
 """Formats of integers that no op takes to floating point or back."""

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ttc.dialects.core.plain import TensorType, Work
+from ttc.dialects.core.selection import selected_rows
 
 MAX_ROWS = 1 << 22
 """Rows of a selection, terms included, that are followed one by one; of longer ones every matrix starts anew."""
@@ -59,22 +60,9 @@ def _passes(key: Key, matrices: int, step_rows: int, strip_rows: int) -> int:
 def _reached(key: Key) -> tuple[NDArray, NDArray]:
     """The first and last row of the source that each row of the result takes; a row beyond the end, and -1, where it takes none."""
     source, sizes, steps, offsets, divisors, terms, nearest = key
-    factors = np.array(steps, np.int64).reshape(len(source), len(sizes))
-    grid = np.indices(sizes[terms:], np.int64).reshape(len(sizes) - terms, -1)
-    divisor, limit = np.array(divisors, np.int64)[:, None], np.array(source, np.int64)[:, None] - 1
-    total = prod(source)
-    first, last = np.full(grid.shape[1], total), np.full(grid.shape[1], -1)
-    for term in np.ndindex(*sizes[:terms]):
-        start = np.array(offsets, np.int64) + factors[:, :terms] @ np.array(term, np.int64)
-        at = factors[:, terms:] @ grid + start[:, None]
-        inside = (at % divisor == 0).all(axis=0)
-        at //= divisor
-        bounded = np.clip(at, 0, limit)
-        if not nearest:
-            inside &= (bounded == at).all(axis=0)
-        row = np.zeros(at.shape[1], np.int64)
-        for place, size in zip(bounded, source, strict=True):
-            row = row * size + place
+    total, rows = prod(source), prod(sizes[terms:])
+    first, last = np.full(rows, total), np.full(rows, -1)
+    for row, inside in selected_rows(source, sizes, steps, offsets, divisors, terms, nearest=nearest):
         first = np.minimum(first, np.where(inside, row, total))
         last = np.maximum(last, np.where(inside, row, -1))
     return first, last

@@ -9,31 +9,16 @@ import numpy as np
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.plain import Plain, TensorType, Work
+from ttc.dialects.core.vocabulary import FUNCTIONS
 from ttc.dialects.netlist.buda.work.building import INTEGERS, Build
 from ttc.dialects.netlist.buda.work.read_tms import broadcast_to
 from ttc.dialects.netlist.buda.work.reading import Operand, Parts, Read, Reading
 from ttc.dialects.netlist.buda.work.schedule import FPU, Input, Result, Step, scheduled
 from ttc.dialects.netlist.buda.work.shared import Constant
 
-UNARY: dict[str, str] = {
-    "abs": "abs",
-    "cos": "cosine",
-    "exp": "exp",
-    "gelu": "gelu",
-    "gelu_tanh": "gelu",
-    "identity": "nop",
-    "leaky_relu": "lrelu",
-    "log": "log",
-    "reciprocal": "reciprocal",
-    "sigmoid": "sigmoid",
-    "sin": "sine",
-    "sqrt": "sqrt",
-    "tanh": "tanh",
-    "relu": "nop",
-    "clip": "nop",
-}
+BINARY = {name: FUNCTIONS[name] for name in ("add", "sub", "mul", "maximum")}
+UNARY = {name: "nop" if type_ == "relu" else type_ for name, type_ in FUNCTIONS.items() if name not in BINARY}
 """Functions of one operand: the type that each is.  relu and clip are attributes of a nop."""
-BINARY: dict[str, str] = {"add": "add", "sub": "subtract", "mul": "multiply", "maximum": "maximum"}
 ANY = "any"
 """How a value stands that is the same in all of a tile."""
 

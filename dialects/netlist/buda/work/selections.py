@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from math import prod
 
 import numpy as np
@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.plain import Plain, TensorType
+from ttc.dialects.core.selection import selected_rows
 from ttc.dialects.core.sparse_codes import Elements, Encoded, encoded
 from ttc.dialects.core.tiled import SIDE
 from ttc.dialects.netlist.buda.form import Tm
@@ -128,38 +129,13 @@ def selected(attrs: dict[str, Plain], x: TensorType, y: TensorType) -> Elements:
     terms = attrs.get("terms")
     if not isinstance(terms, int) or prod(sizes) > MAX_ELEMENTS:
         raise Error("E0503", f"a selection of {prod(sizes):,} rows is too long for a sparse product")
-    factors = np.array(steps, np.int64).reshape(len(source), len(sizes))
     found: list[tuple[NDArray, NDArray]] = []
-    for start in _starts(factors, offsets, sizes, terms):
-        found.append(_rows(source, sizes[terms:], factors[:, terms:], start, divisors, nearest=bool(attrs.get("nearest"))))
+    for index, inside in selected_rows(source, sizes, steps, offsets, divisors, terms, nearest=bool(attrs.get("nearest"))):
+        found.append((np.flatnonzero(inside), index[inside]))
     to, of = (np.concatenate(part) for part in zip(*found, strict=True))
     matrix, row = _places(to, y)
     from_matrix, column = _places(of, x)
     return Elements(matrix, row, from_matrix * tile_dims(x)[1] * SIDE + column, np.ones(len(to), np.float32))
-
-
-def _starts(factors: NDArray, offsets: Sequence[int], sizes: Sequence[int], terms: int) -> Iterator[NDArray]:
-    for term in np.ndindex(*sizes[:terms]):
-        yield np.array(offsets, np.int64) + factors[:, :terms] @ np.array(term, np.int64)
-
-
-def _rows(
-    source: Sequence[int], sizes: Sequence[int], steps: NDArray, start: NDArray, divisors: Sequence[int], *, nearest: bool
-) -> tuple[NDArray, NDArray]:
-    """Numbers of the rows of the result that take a row, and of the rows that they take."""
-    grid = np.indices(sizes, np.int64).reshape(len(sizes), -1)
-    at = steps @ grid + start[:, None]
-    divisor = np.array(divisors, np.int64)[:, None]
-    inside = (at % divisor == 0).all(axis=0)
-    at //= divisor
-    limit = np.array(source, np.int64)[:, None] - 1
-    bounded = np.clip(at, 0, limit)
-    if not nearest:
-        inside &= (bounded == at).all(axis=0)
-    index = np.zeros(at.shape[1], np.int64)
-    for row, size in zip(bounded, source, strict=True):
-        index = index * size + row
-    return np.flatnonzero(inside), index[inside]
 
 
 def _places(rows: NDArray, type_: TensorType) -> tuple[NDArray, NDArray]:
