@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from importlib import import_module
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ttc.dialects.core.errors import Error
 
@@ -15,10 +16,18 @@ if TYPE_CHECKING:
     from ttc.dialects.core.weights import WeightStore
 
 NO_SHAPES: Mapping[str, tuple[int, ...]] = MappingProxyType({})
+NO_VALUES: Mapping[str, Any] = MappingProxyType({})
+
+KINDS: Mapping[str, tuple[str, str]] = MappingProxyType(
+    {
+        ".onnx": ("ttc.importers.onnx", "import_onnx"),
+    }
+)
+"""By suffix (a folder has none): the module that imports such files, loaded when one is met, and its function."""
 
 
 def import_model(
-    path: Path, *, shapes: Mapping[str, tuple[int, ...]] = NO_SHAPES, batch: int | None = None
+    path: Path, *, shapes: Mapping[str, tuple[int, ...]] = NO_SHAPES, batch: int | None = None, values: Mapping[str, Any] = NO_VALUES
 ) -> tuple[ModuleOp, WeightStore]:
     """The module of a model file with one entry function `forward`, and its weights.
 
@@ -26,14 +35,15 @@ def import_model(
         path: a file whose suffix names its kind: `.onnx`.
         shapes: full shapes of inputs, by name, for models with dynamic dimensions.
         batch: the size of every dynamic batch dimension.
+        values: arrays by input name: where an op needs to know what an integer or boolean input holds, the model is made for these.
     Raises: E0102 (no such file), E0201 (of no known kind), and what the importer of its kind raises.
     """
     if not path.exists():
         raise Error("E0102", f"there is no file '{path}'")
-    if not path.is_file():
+    kind = KINDS.get("" if path.is_dir() else path.suffix.lower())
+    if kind is None and not path.is_file():
         raise Error("E0102", f"'{path}' is not a regular file")
-    if path.suffix.lower() != ".onnx":
+    if kind is None:
         raise Error("E0201", f"'{path.name}' is of no model kind that can be imported", hint="supported: ONNX models (.onnx)")
-    from ttc.importers.onnx import import_onnx
-
-    return import_onnx(path, shapes=shapes, batch=batch)
+    module, function = kind
+    return getattr(import_module(module), function)(path, shapes=shapes, batch=batch, values=values)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -19,23 +18,19 @@ from xdsl.ir import SSAValue
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.formats import format_of
-from ttc.dialects.core.functions import Port, finish_function, make_function, set_module_attr
+from ttc.dialects.core.functions import Port, make_function
 from ttc.dialects.core.spec import Spec, tensor_type
 from ttc.dialects.core.weights import WeightStore
-from ttc.importers.base import NO_SHAPES
-from ttc.importers.onnx.builder import Builder
+from ttc.importers.base import NO_SHAPES, NO_VALUES
+from ttc.importers.common.builder import Builder
+from ttc.importers.common.inputs import input_specs
+from ttc.importers.common.module import finished, naming
 from ttc.importers.onnx.containers import arguments_of, ports_of, tensors_of
-from ttc.importers.onnx.inputs import input_specs
+from ttc.importers.onnx.inputs import open_input
 from ttc.importers.onnx.opsets import opsets
 from ttc.importers.onnx.source import Source, read
 from ttc.importers.onnx.structure import check_model, domain_of
 from ttc.importers.onnx.walk import Scope, Walker, names_read
-
-MAX_MESSAGE = 2000
-"""Characters: what a hostile file makes a message quote is cut."""
-
-
-NO_VALUES: Mapping[str, Any] = MappingProxyType({})
 
 
 def import_onnx(
@@ -56,14 +51,11 @@ def import_onnx(
             a sequence, None for an optional without an element: inputs `x[0]`, `x[1]`, ... and none at all.
     Raises: E0102, E0201 to E0206, and E04xx where a node's operands do not fit; all name the file, and the node if there is one.
     """
-    try:
-        return _import(read(path), path.stem, shapes, batch, values)
-    except Error as error:
-        error.where = f"{path.name}: {error.where}" if error.where else path.name
-        error.message = error.message if len(error.message) <= MAX_MESSAGE else error.message[:MAX_MESSAGE] + "..."
-        raise
-    except UnicodeDecodeError as error:
-        raise Error("E0201", "not an ONNX model, or a damaged one: a text attribute is not UTF-8", where=path.name) from error
+    with naming(path.name):
+        try:
+            return _import(read(path), path.stem, shapes, batch, values)
+        except UnicodeDecodeError as error:
+            raise Error("E0201", "not an ONNX model, or a damaged one: a text attribute is not UTF-8") from error
 
 
 def _import(
@@ -75,7 +67,7 @@ def _import(
     if graph.sparse_initializer:
         raise Error("E0202", "the model has sparse initializers, which are not supported")
     inputs, parts = tensors_of([i for i in graph.input if i.name not in source.weights], values)
-    specs = input_specs(inputs, shapes, batch)
+    specs = input_specs([open_input(i) for i in inputs], shapes, batch)
     function = make_function("forward", [(Port(name), tensor_type(spec)) for name, spec in specs.items()])
     arguments = dict(zip(specs, function.body.block.args, strict=True))
     builder = Builder(frozenset(source.weights), _given(arguments, specs, values))
@@ -89,18 +81,7 @@ def _import(
     walker = Walker(builder, functions)
     with np.errstate(all="ignore"):
         walker.walk(graph.node, scope)
-    if walker.misses.rows:
-        raise walker.misses.report()
-    present = ports_of(outputs, scope.get)
-    weights = builder.finish(function.body.block, {value for _, value in present})
-    finish_function(function, present)
-    module = ModuleOp([function])
-    set_module_attr(module, "model", name)
-    set_module_attr(module, "stage", "import")
-    fixed = tuple(name for name, argument in arguments.items() if argument in builder.fixed)
-    if fixed:
-        set_module_attr(module, "fixed_inputs", fixed)
-    return module, weights
+    return finished(name, function, builder, [] if builder.misses.rows else ports_of(outputs, scope.get))
 
 
 def _has_others(model: ModelProto) -> bool:

@@ -15,9 +15,9 @@ from xdsl.ir import SSAValue
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.spec import Spec
 from ttc.dialects.nn.base import axis_in
-from ttc.importers.onnx.builder import Builder
+from ttc.importers.common.builder import Builder
+from ttc.importers.common.unsupported import Unsupported
 from ttc.importers.onnx.tensors import DTYPES
-from ttc.importers.onnx.unsupported import Unsupported
 from ttc.importers.onnx.values import REFUSED, Refused, Value
 
 MAX_TRIPS = 4096

@@ -7,7 +7,7 @@ from math import prod
 from xdsl.ir import SSAValue
 
 from ttc.dialects.core.errors import Error
-from ttc.importers.onnx.builder import Builder
+from ttc.importers.common.builder import Builder
 
 
 def relu_1(b: Builder, x: SSAValue) -> SSAValue:

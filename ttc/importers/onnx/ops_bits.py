@@ -6,10 +6,10 @@ import numpy as np
 from xdsl.ir import SSAValue
 
 from ttc.dialects.core.errors import Error
-from ttc.importers.onnx.builder import Builder
+from ttc.importers.common.builder import Builder
+from ttc.importers.common.unsupported import Unsupported
 from ttc.importers.onnx.ops_elementwise import same
 from ttc.importers.onnx.tensors import DTYPES, type_name
-from ttc.importers.onnx.unsupported import Unsupported
 
 bitwise_and_18 = same("bitwise_and")
 bitwise_or_18 = same("bitwise_or")

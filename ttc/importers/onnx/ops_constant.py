@@ -10,10 +10,10 @@ from xdsl.ir import SSAValue
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.spec import spec_of
-from ttc.importers.onnx.builder import Builder
+from ttc.importers.common.builder import Builder
+from ttc.importers.common.tracking import MAX_ELEMENTS
+from ttc.importers.common.unsupported import Unsupported
 from ttc.importers.onnx.tensors import DTYPES
-from ttc.importers.onnx.tracking import MAX_ELEMENTS
-from ttc.importers.onnx.unsupported import Unsupported
 
 
 def constant_1(

@@ -10,10 +10,10 @@ from xdsl.ir import SSAValue
 
 from ttc.dialects.core import windows as core
 from ttc.dialects.core.errors import Error
-from ttc.importers.onnx.builder import Builder
+from ttc.importers.common.builder import Builder
+from ttc.importers.common.volumes import conv_transpose_volume, conv_volume, is_volume, pool_volume
+from ttc.importers.common.windows import Window, flat_window, lift, lower, pool_attrs, spatial_rank, split_pads, two_dimensional, window
 from ttc.importers.onnx.ops_windows import max_pool_places
-from ttc.importers.onnx.volumes import conv_transpose_volume, conv_volume, is_volume, pool_volume
-from ttc.importers.onnx.windows import Window, flat_window, lift, lower, pool_attrs, spatial_rank, split_pads, two_dimensional, window
 
 Ints: TypeAlias = tuple[int, ...]
 

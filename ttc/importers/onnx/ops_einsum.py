@@ -10,10 +10,10 @@ import numpy as np
 from xdsl.ir import SSAValue
 
 from ttc.dialects.core.errors import Error
-from ttc.importers.onnx.builder import Builder
+from ttc.importers.common.builder import Builder
+from ttc.importers.common.tracking import MAX_ELEMENTS
+from ttc.importers.common.unsupported import Unsupported
 from ttc.importers.onnx.tensors import MAX_RANK
-from ttc.importers.onnx.tracking import MAX_ELEMENTS
-from ttc.importers.onnx.unsupported import Unsupported
 
 _TERM = re.compile(r"([A-Za-z]*)(\.\.\.)?([A-Za-z]*)")
 _HIDDEN = "0123456789"

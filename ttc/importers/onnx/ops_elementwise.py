@@ -11,9 +11,9 @@ from xdsl.ir import SSAValue
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.spec import STORED_ONLY
-from ttc.importers.onnx.builder import Builder
+from ttc.importers.common.builder import Builder
+from ttc.importers.common.unsupported import Unsupported
 from ttc.importers.onnx.tensors import DTYPES, type_name
-from ttc.importers.onnx.unsupported import Unsupported
 
 
 class Elementwise(Protocol):

@@ -9,7 +9,8 @@ from xdsl.ir import SSAValue
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.nn.base import axis_in
-from ttc.importers.onnx.builder import Builder
+from ttc.importers.common.builder import Builder
+from ttc.importers.common.unsupported import Unsupported
 from ttc.importers.onnx.ops_activation import p_relu_7, selu_6
 from ttc.importers.onnx.ops_elementwise import cast_6
 from ttc.importers.onnx.ops_index import pad_2
@@ -18,7 +19,6 @@ from ttc.importers.onnx.ops_norm import batch_normalization_9, dropout_7
 from ttc.importers.onnx.ops_resize import upsample_7
 from ttc.importers.onnx.ops_shape import concat_4, reshape_to, split_2
 from ttc.importers.onnx.tensors import code_named
-from ttc.importers.onnx.unsupported import Unsupported
 
 
 def _binary(op: str) -> Callable[..., SSAValue]:

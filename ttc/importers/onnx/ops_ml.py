@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 from xdsl.ir import SSAValue
 
 from ttc.dialects.core.errors import Error
-from ttc.importers.onnx.builder import Builder
-from ttc.importers.onnx.tracking import MAX_ELEMENTS
-from ttc.importers.onnx.unsupported import Unsupported
+from ttc.importers.common.builder import Builder
+from ttc.importers.common.tracking import MAX_ELEMENTS
+from ttc.importers.common.unsupported import Unsupported
 
 DOMAIN = "ai.onnx.ml"
 Ints: TypeAlias = tuple[int, ...]

@@ -15,12 +15,12 @@ from xdsl.ir import SSAValue
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.spec import STORED_ONLY
 from ttc.dialects.nn.base import axis_in
-from ttc.importers.onnx.builder import Builder
+from ttc.importers.common.builder import Builder
+from ttc.importers.common.unsupported import Unsupported
 from ttc.importers.onnx.ops_conv import conv_1
 from ttc.importers.onnx.ops_elementwise import converted
 from ttc.importers.onnx.ops_linear import mat_mul_1
 from ttc.importers.onnx.tensors import DTYPES, type_name
-from ttc.importers.onnx.unsupported import Unsupported
 
 Ints: TypeAlias = tuple[int, ...]
 

@@ -11,7 +11,7 @@ from typing import NamedTuple, TypeAlias
 from xdsl.ir import SSAValue
 
 from ttc.dialects.core.errors import Error
-from ttc.importers.onnx.builder import Builder
+from ttc.importers.common.builder import Builder
 
 Floats: TypeAlias = tuple[float, ...]
 Strings: TypeAlias = tuple[str, ...]

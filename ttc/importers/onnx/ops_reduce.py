@@ -8,8 +8,8 @@ from typing import TypeAlias
 from xdsl.ir import SSAValue
 
 from ttc.dialects.nn.base import axis_in
-from ttc.importers.onnx.builder import Builder
-from ttc.importers.onnx.unsupported import Unsupported
+from ttc.importers.common.builder import Builder
+from ttc.importers.common.unsupported import Unsupported
 
 Reduce: TypeAlias = Callable[[Builder, SSAValue, tuple[int, ...], bool], SSAValue]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from xdsl.ir import SSAValue
 
 from ttc.dialects.core.errors import Error
-from ttc.importers.onnx.builder import Builder
+from ttc.importers.common.builder import Builder
 
 
 def rotary_embedding_23(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from xdsl.ir import SSAValue
 
 from ttc.dialects.nn.base import axis_in
-from ttc.importers.onnx.builder import Builder
+from ttc.importers.common.builder import Builder
 
 
 def scatter_9(b: Builder, x: SSAValue, indices: SSAValue, updates: SSAValue, *, axis: int = 0) -> SSAValue:

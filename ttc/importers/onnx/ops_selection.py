@@ -6,7 +6,7 @@ import numpy as np
 from xdsl.ir import SSAValue
 
 from ttc.dialects.nn.base import axis_in
-from ttc.importers.onnx.builder import Builder
+from ttc.importers.common.builder import Builder
 
 
 def compress_9(b: Builder, x: SSAValue, condition: SSAValue, *, axis: int | None = None) -> SSAValue:

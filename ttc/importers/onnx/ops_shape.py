@@ -9,9 +9,8 @@ from xdsl.ir import SSAValue
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.nn.base import axes_in, axis_in, broadcast_shapes
-from ttc.importers.onnx.builder import Builder
+from ttc.importers.common.builder import MAX_RANK, Builder
 from ttc.importers.onnx.ops_activation import split_product
-from ttc.importers.onnx.tensors import MAX_RANK
 
 
 def reshape_5(b: Builder, x: SSAValue, shape: SSAValue, *, allowzero: int = 0) -> SSAValue:

@@ -7,10 +7,10 @@ from xdsl.ir import SSAValue
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.nn.base import axis_in
-from ttc.importers.onnx.builder import Builder
+from ttc.importers.common.builder import Builder
+from ttc.importers.common.tracking import MAX_ELEMENTS
+from ttc.importers.common.unsupported import Unsupported
 from ttc.importers.onnx.ops_activation import split_product
-from ttc.importers.onnx.tracking import MAX_ELEMENTS
-from ttc.importers.onnx.unsupported import Unsupported
 
 
 def top_k_1(b: Builder, x: SSAValue, *, k: int, axis: int = -1) -> tuple[SSAValue, ...]:

@@ -7,11 +7,11 @@ from xdsl.ir import SSAValue
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.nn.base import axis_in
-from ttc.importers.onnx.builder import Builder
+from ttc.importers.common.builder import Builder
+from ttc.importers.common.tracking import MAX_ELEMENTS
+from ttc.importers.common.unsupported import Unsupported
 from ttc.importers.onnx.control import element, stacked
 from ttc.importers.onnx.tensors import DTYPES
-from ttc.importers.onnx.tracking import MAX_ELEMENTS
-from ttc.importers.onnx.unsupported import Unsupported
 
 MAX_LENGTH = 2048
 """Of a transform: the matrices grow with its square."""

@@ -9,7 +9,7 @@ import numpy as np
 from xdsl.ir import SSAValue
 
 from ttc.dialects.core.errors import Error
-from ttc.importers.onnx.builder import Builder
+from ttc.importers.common.builder import Builder
 
 DOMAIN = "ai.onnx.preview.training"
 Step: TypeAlias = Callable[[SSAValue, SSAValue, Sequence[SSAValue]], Sequence[SSAValue]]

@@ -11,10 +11,10 @@ from xdsl.ir import SSAValue
 from ttc.dialects.core import windows as core
 from ttc.dialects.core.errors import Error
 from ttc.dialects.nn.base import axis_in
-from ttc.importers.onnx.builder import Builder
-from ttc.importers.onnx.tracking import MAX_ELEMENTS
-from ttc.importers.onnx.unsupported import Unsupported
-from ttc.importers.onnx.windows import Window, flat_window
+from ttc.importers.common.builder import Builder
+from ttc.importers.common.tracking import MAX_ELEMENTS
+from ttc.importers.common.unsupported import Unsupported
+from ttc.importers.common.windows import Window, flat_window
 
 Ints: TypeAlias = tuple[int, ...]
 

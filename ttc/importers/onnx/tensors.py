@@ -13,11 +13,7 @@ from onnx import TensorProto
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.spec import STORED_ONLY
 from ttc.dialects.core.weights import Weight
-
-MAX_ELEMENTS = 1 << 40
-"""More elements than any tensor of a model may have."""
-
-MAX_RANK = 32
+from ttc.importers.common.builder import MAX_ELEMENTS, MAX_RANK
 
 _BITS: dict[np.dtype, int] = {
     np.dtype(ml_dtypes.int4): 4,

@@ -12,15 +12,15 @@ from xdsl.ir import SSAValue
 from xdsl.utils.exceptions import VerifyException
 
 from ttc.dialects.core.errors import Error
+from ttc.importers.common.builder import Builder
+from ttc.importers.common.unsupported import Unsupported
 from ttc.importers.onnx import ops_sequence
-from ttc.importers.onnx.builder import Builder
 from ttc.importers.onnx.control import CONTROL, Call
 from ttc.importers.onnx.inputs import type_proto
 from ttc.importers.onnx.opsets import Schema, bind, check_node, opsets, schema_function, schema_of
 from ttc.importers.onnx.structure import MAX_DEPTH, FunctionKey, domain_of, key_of, node_name
 from ttc.importers.onnx.tables import mapping
 from ttc.importers.onnx.tensors import CODES, array_of
-from ttc.importers.onnx.unsupported import Misses, Unsupported
 from ttc.importers.onnx.values import REFUSED, Listed, Refused, Value
 
 _HINTS = ("consumed_inputs",)
@@ -78,12 +78,11 @@ def names_read(nodes: Iterable[NodeProto], outputs: Iterable[str]) -> frozenset[
 
 
 class Walker:
-    """Maps nodes in order; refused ones go to `misses`."""
+    """Maps nodes in order; refused ones go to the misses of the builder."""
 
     def __init__(self, builder: Builder, functions: Mapping[FunctionKey, FunctionProto]) -> None:
         self.builder = builder
         self.functions = functions
-        self.misses = Misses()
         self._unrolled = 0
 
     def spend(self) -> None:
@@ -116,7 +115,7 @@ class Walker:
 
     def _miss(self, node: NodeProto, scope: Scope, why: str, name: str) -> tuple[Value, ...]:
         domain = domain_of(node.domain)
-        self.misses.add(node.op_type, domain, scope.opsets.get(domain, 0), why, name)
+        self.builder.misses.add(node.op_type, f"{domain or 'ai.onnx'} {scope.opsets.get(domain, '?')}", why, name)
         return (REFUSED,) * len(node.output)
 
     def _node(self, node: NodeProto, scope: Scope, name: str) -> Sequence[Value]:

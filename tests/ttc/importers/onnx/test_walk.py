@@ -43,7 +43,7 @@ def test_all_refused_nodes_are_in_one_table(tmp_path: Path) -> None:
     assert error.message == "9 nodes of 5 ops cannot be imported"
     assert error.excerpt is not None
     rows = [line.split() for line in error.excerpt.splitlines()]
-    assert rows[0] == ["op", "opset", "count", "nodes", "why"]
+    assert rows[0] == ["op", "domain", "count", "nodes", "why"]
     assert rows[1] == ["ImageDecoder", "ai.onnx", "20", "5", "image0,", "image1,", "image2,", "...", "no", "mapping"]
     assert {(row[0], row[4]) for row in rows[2:]} == {
         ("Unknown", "what"),

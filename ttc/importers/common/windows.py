@@ -11,8 +11,8 @@ from typing import Any
 from xdsl.ir import SSAValue
 
 from ttc.dialects.core.errors import Error
-from ttc.importers.onnx.builder import Builder
-from ttc.importers.onnx.unsupported import Unsupported
+from ttc.importers.common.builder import Builder
+from ttc.importers.common.unsupported import Unsupported
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,6 @@ class Unsupported(Exception):
 class _Row(NamedTuple):
     op: str
     domain: str
-    opset: int
     why: str
 
 
@@ -27,15 +26,16 @@ class Misses:
 
     rows: dict[_Row, list[str]] = field(default_factory=dict)
 
-    def add(self, op: str, domain: str, opset: int, why: str, node: str) -> None:
-        self.rows.setdefault(_Row(op, domain, opset, why), []).append(node)
+    def add(self, op: str, domain: str, why: str, node: str) -> None:
+        """A node that was refused; domain: what defines its op, with the version if there are several: `ai.onnx 17`."""
+        self.rows.setdefault(_Row(op, domain, why), []).append(node)
 
     def report(self) -> Error:
-        """E0202 with the table: op, opset, count, first nodes, why."""
-        lines = [("op", "opset", "count", "nodes", "why")]
+        """E0202 with the table: op, domain, count, first nodes, why."""
+        lines = [("op", "domain", "count", "nodes", "why")]
         for row, nodes in sorted(self.rows.items(), key=lambda item: (-len(item[1]), item[0])):
             shown = ", ".join(_short(name) for name in nodes[:3]) + (", ..." if len(nodes) > 3 else "")
-            lines.append((row.op, f"{row.domain or 'ai.onnx'} {row.opset or '?'}", str(len(nodes)), shown, row.why))
+            lines.append((row.op, row.domain, str(len(nodes)), shown, row.why))
         widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
         text = ["  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines[: MAX_ROWS + 1]]
         if len(lines) > MAX_ROWS + 1:

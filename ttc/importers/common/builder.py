@@ -12,14 +12,17 @@ from xdsl.ir import Attribute, Block, SSAValue
 
 from ttc.dialects.core.attributes import LiteralAttr, WeightAttr
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.leaves import ConstantOp, LeafOp, ParamOp
-from ttc.dialects.core.locations import named_location
+from ttc.dialects.core.leaves import ConstantOp, LeafOp, ParamOp, StateOp
+from ttc.dialects.core.locations import location_of, named_location
 from ttc.dialects.core.spec import Spec, spec_of, tensor_type
 from ttc.dialects.core.weights import Weight, WeightStore
 from ttc.dialects.nn.base import NNOp, ops
-from ttc.importers.onnx.tensors import MAX_ELEMENTS, MAX_RANK
-from ttc.importers.onnx.tracking import NO_INPUTS, Tracker
-from ttc.importers.onnx.unsupported import Unsupported
+from ttc.importers.common.tracking import NO_INPUTS, Tracker
+from ttc.importers.common.unsupported import Misses, Unsupported
+
+MAX_ELEMENTS = 1 << 40
+"""More elements than any tensor of a model may have."""
+MAX_RANK = 32
 
 
 class Builder:
@@ -42,11 +45,24 @@ class Builder:
         self._node = ""
         self.outputs: tuple[str, ...] = ()
         self.opset = 0
+        self.misses = Misses()
 
-    def enter(self, node: str, outputs: tuple[str, ...], opset: int) -> None:
-        """From here on ops belong to this node; outputs: its output names, empty where it does not want one."""
+    def enter(self, node: str, outputs: tuple[str, ...] = (), opset: int = 0, *, sources: tuple[str, ...] = ()) -> None:
+        """From here on ops belong to this node of the source.
+
+        Args:
+            node: its name.
+            outputs: its output names, empty where it does not want one.
+            opset: version of its op's meaning, where the format has such.
+            sources: further names of where it came from: a module's path, `file:line`.
+        """
         self._node, self.outputs, self.opset = node, outputs, opset
-        self._location = named_location(node)
+        self._location = location_of((node, *sources))
+
+    @property
+    def node(self) -> str:
+        """The node that ops belong to."""
+        return self._node
 
     # ---- ops ------------------------------------------------------------------------------------------------------------------
 
@@ -86,16 +102,26 @@ class Builder:
 
     # ---- leaves ---------------------------------------------------------------------------------------------------------------
 
-    def initializer(self, name: str, weight: Weight) -> SSAValue:
-        """The leaf of an initializer: a parameter if it is floating point and has a dimension, else a constant."""
+    def initializer(self, name: str, weight: Weight, *, trainable: bool | None = None) -> SSAValue:
+        """The leaf of a weight of the model.
+
+        trainable: whether it is a parameter, else it is a constant; None: the format does not say, and floating-point ones with a
+        dimension count as parameters.
+        """
         spec = Spec(weight.shape, weight.dtype)
-        if _is_float(weight.dtype) and weight.shape:
+        if trainable or (trainable is None and _is_float(weight.dtype) and weight.shape):
             self._weights[name] = weight
             return self._leaf(ParamOp, {"sym": name, "value": WeightAttr.of(name, spec)}, spec, name)
         if spec.elements <= LiteralAttr.MAX_ELEMENTS:
             return self._leaf(ConstantOp, {"value": LiteralAttr.of(weight.value())}, spec, name)
         self._weights[name] = weight
         return self._leaf(ConstantOp, {"value": WeightAttr.of(name, spec)}, spec, name)
+
+    def state(self, name: str, first: Weight) -> SSAValue:
+        """The leaf of a state: what it holds when the function is entered; `first` is the value it starts with."""
+        spec = Spec(first.shape, first.dtype)
+        self._weights[name] = first
+        return self._leaf(StateOp, {"sym": name, "value": WeightAttr.of(name, spec)}, spec, name)
 
     def constant(self, value: ArrayLike, dtype: np.dtype | None = None) -> SSAValue:
         """A constant of the current node: written out if it is small, else made once, as loops repeat their bodies' constants."""

@@ -8,9 +8,9 @@ from typing import Any
 from xdsl.ir import SSAValue
 
 from ttc.dialects.core.errors import Error
-from ttc.importers.onnx.builder import Builder
-from ttc.importers.onnx.unsupported import Unsupported
-from ttc.importers.onnx.windows import Window, pool_attrs
+from ttc.importers.common.builder import Builder
+from ttc.importers.common.unsupported import Unsupported
+from ttc.importers.common.windows import Window, pool_attrs
 
 MAX_DEPTH_TAPS = 64
 """Taps along the depth of a convolution, each of which becomes a convolution."""

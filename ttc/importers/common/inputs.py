@@ -1,0 +1,82 @@
+"""A model's inputs: dynamic dimensions fixed by what the user gave."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ttc.dialects.core.errors import Error, nearest
+from ttc.dialects.core.spec import Spec
+
+Dims = tuple[int | str, ...]
+"""Sizes; for a dynamic dimension its name, which may be empty."""
+
+
+@dataclass(frozen=True)
+class OpenInput:
+    """An input as the model declares it.
+
+    Args:
+        name: as the framework calls it.
+        dims: sizes, and names of dynamic dimensions.
+        dtype: of the elements.
+    """
+
+    name: str
+    dims: Dims
+    dtype: np.dtype
+
+
+def input_specs(inputs: Sequence[OpenInput], shapes: Mapping[str, tuple[int, ...]], batch: int | None) -> dict[str, Spec]:
+    """The static type of every input by name.
+
+    Args:
+        inputs: of the model, in order.
+        shapes: full shapes by input name.
+        batch: the size of every dynamic dimension 0, and of every other dimension that carries the same name as one.
+    Raises: E0205 (dimensions left open), E0206 (a shape does not fit, or names no input).
+    """
+    known = [i.name for i in inputs]
+    for name in shapes:
+        if name not in known:
+            raise Error("E0206", f"the model has no input '{name}'", hint=nearest(name, known))
+    if batch is not None and batch < 1:
+        raise Error("E0206", f"a batch of {batch} is not possible")
+    batch_names: set[int | str] = {i.dims[0] for i in inputs if i.dims and isinstance(i.dims[0], str) and i.dims[0]}
+    fixed: dict[str, Dims] = {}
+    for item in inputs:
+        with_batch = _with_batch(item.dims, batch, batch_names)
+        fixed[item.name] = _with_shape(item.name, item.dims, shapes[item.name]) if item.name in shapes else with_batch
+    _require_static(fixed)
+    return {i.name: Spec(tuple(d for d in fixed[i.name] if isinstance(d, int)), i.dtype) for i in inputs}
+
+
+def _with_batch(dims: Dims, batch: int | None, names: set[int | str]) -> Dims:
+    if batch is None:
+        return dims
+    return tuple(batch if isinstance(d, str) and (axis == 0 or d in names) else d for axis, d in enumerate(dims))
+
+
+def _with_shape(name: str, dims: Dims, shape: tuple[int, ...]) -> tuple[int, ...]:
+    fits = len(shape) == len(dims) and all(isinstance(d, str) or d == s for d, s in zip(dims, shape, strict=True))
+    if not fits or any(s < 0 for s in shape):
+        example = "x".join(str(d) if isinstance(d, int) else "1" for d in dims)
+        raise Error("E0206", f"input '{name}' is {_text(dims)}; {_text(shape)} does not fit", hint=f"for example --shape {name}={example}")
+    return shape
+
+
+def _require_static(fixed: Mapping[str, Dims]) -> None:
+    still_open = {name: dims for name, dims in fixed.items() if any(isinstance(d, str) for d in dims)}
+    if not still_open:
+        return
+    flags = [f"--shape {name}={'x'.join(str(d) if isinstance(d, int) else '1' for d in dims)}" for name, dims in still_open.items()]
+    only_batch = all(not any(isinstance(d, str) for d in dims[1:]) for dims in still_open.values())
+    hint = " ".join(flags) + (" (or --batch 1)" if only_batch else "")
+    listed = ", ".join(f"'{name}' {_text(dims)}" for name, dims in still_open.items())
+    raise Error("E0205", f"inputs with dynamic dimensions: {listed}", hint=f"fix them: {hint}")
+
+
+def _text(dims: Sequence[int | str]) -> str:
+    return "[" + ", ".join((d or "?") if isinstance(d, str) else str(d) for d in dims) + "]"
