@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from dataclasses import replace
 from math import prod
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from xdsl.ir import SSAValue
 
 from ttc.dialects.core import windows as core
 from ttc.dialects.core.errors import Error
 from ttc.importers.common.builder import Builder
-from ttc.importers.common.volumes import conv_transpose_volume, conv_volume, is_volume, pool_volume
-from ttc.importers.common.windows import Window, flat_window, lift, lower, pool_attrs, spatial_rank, split_pads, two_dimensional, window
-from ttc.importers.onnx.ops_windows import max_pool_places
+from ttc.importers.common.convolution import convolution, pool, transposed_convolution
+from ttc.importers.common.places import max_pool_places
+from ttc.importers.common.volumes import is_volume
+from ttc.importers.common.windows import Window, flat_window, spatial_rank, split_pads
 
 Ints: TypeAlias = tuple[int, ...]
 
@@ -32,24 +33,9 @@ def conv_1(
     strides: Ints = (),
 ) -> SSAValue:
     """x[n, c, spatial...] with w[o, c / group, kernel...]."""
-    if is_volume(b, x):
-        kernel = _kernel(b, w, 3, kernel_shape)
-        return conv_volume(b, x, w, bias, flat_window(b, x, kernel, strides, dilations, pads, auto_pad), group)
-    rank = spatial_rank(b, x)
-    kernel = _kernel(b, w, rank, kernel_shape)
-    win = window(b, x, kernel, strides, dilations, pads, auto_pad)
-    y = b.nn(
-        "conv2d",
-        lift(b, x),
-        lift(b, w),
-        bias,
-        strides=win.strides,
-        pads=win.pads,
-        dilations=win.dilations,
-        groups=group,
-        layout="nchw",
-    )
-    return lower(b, y, rank)
+    rank = 3 if is_volume(b, x) else spatial_rank(b, x)
+    win = flat_window(b, x, _kernel(b, w, rank, kernel_shape), strides, dilations, pads, auto_pad)
+    return convolution(b, x, w, bias, win, group)
 
 
 def conv_transpose_1(
@@ -82,22 +68,7 @@ def conv_transpose_1(
     flat = flat_window(b, x, kernel, strides, dilations, pads, rule)
     if len(output_padding) != rank or not all(0 <= p < 1 << 24 for p in output_padding):
         raise Error("E0402", f"output_padding {output_padding} does not fit {rank} spatial dimensions")
-    if rank == 3:
-        return conv_transpose_volume(b, x, w, bias, flat, output_padding, group)
-    win = two_dimensional(flat)
-    y = b.nn(
-        "conv_transpose2d",
-        lift(b, x),
-        lift(b, w),
-        bias,
-        strides=win.strides,
-        pads=win.pads,
-        output_padding=(0, *output_padding)[-2:],
-        dilations=win.dilations,
-        groups=group,
-        layout="nchw",
-    )
-    return lower(b, y, rank)
+    return transposed_convolution(b, x, w, bias, flat, output_padding, group)
 
 
 def _kernel(b: Builder, w: SSAValue, rank: int, kernel_shape: Ints) -> Ints:
@@ -130,7 +101,7 @@ def max_pool_1(
 ) -> SSAValue | tuple[SSAValue, ...]:
     """The maxima and, if they are asked for, their places, which count columns first if storage_order is 1."""
     win = flat_window(b, x, kernel_shape, strides, dilations, pads, auto_pad)
-    y = _pool(b, "max_pool2d", x, win, ceil_mode)
+    y = pool(b, "max_pool2d", x, win, ceil_mode)
     if not any(b.outputs[1:]):
         return y
     return y, max_pool_places(b, x, win, b.shape(y), ceil=bool(ceil_mode), column_major=bool(storage_order))
@@ -149,7 +120,7 @@ def average_pool_1(
     strides: Ints = (),
 ) -> SSAValue:
     win = flat_window(b, x, kernel_shape, strides, dilations, pads, auto_pad)
-    return _pool(b, "avg_pool2d", x, win, ceil_mode, count_include_pad=bool(count_include_pad))
+    return pool(b, "avg_pool2d", x, win, ceil_mode, count_include_pad=bool(count_include_pad))
 
 
 def lp_pool_1(
@@ -173,7 +144,7 @@ def lp_pool_18(
     """(sum |x|^p)^(1/p) over each window, the sum as a mean times the window's elements."""
     win = flat_window(b, x, kernel_shape, strides, dilations, pads, auto_pad)
     win = _reaching_up(b.shape(x)[2:], win) if ceil_mode else win
-    mean = _pool(b, "avg_pool2d", _power(b, x, p), win, 0, count_include_pad=True)
+    mean = pool(b, "avg_pool2d", _power(b, x, p), win, 0, count_include_pad=True)
     return _root(b, b.nn("mul", mean, b.scalar(prod(kernel_shape), x)), p)
 
 
@@ -199,14 +170,6 @@ def _power(b: Builder, x: SSAValue, p: float) -> SSAValue:
 
 def _root(b: Builder, x: SSAValue, p: float) -> SSAValue:
     return b.nn("sqrt", x) if p == 2 else x if p == 1 else b.nn("pow", x, b.scalar(1 / p, x))
-
-
-def _pool(b: Builder, op: str, x: SSAValue, flat: Window, ceil_mode: int, **attrs: Any) -> SSAValue:
-    """A pool over one, two or three dimensions."""
-    if is_volume(b, x):
-        return pool_volume(b, op, x, flat, ceil_mode, **attrs)
-    rank = spatial_rank(b, x)
-    return lower(b, b.nn(op, lift(b, x), **pool_attrs(two_dimensional(flat), ceil_mode), **attrs), rank)
 
 
 def global_average_pool_1(b: Builder, x: SSAValue) -> SSAValue:

@@ -8,10 +8,10 @@ from typing import TypeAlias
 import numpy as np
 from xdsl.ir import SSAValue
 
-from ttc.dialects.core import windows as core
 from ttc.dialects.core.errors import Error
 from ttc.dialects.nn.base import axis_in
 from ttc.importers.common.builder import Builder
+from ttc.importers.common.places import added_windows
 from ttc.importers.common.tracking import MAX_ELEMENTS
 from ttc.importers.common.unsupported import Unsupported
 from ttc.importers.common.windows import Window, flat_window
@@ -28,20 +28,7 @@ def col2_im_18(
     if len(b.shape(x)) != 3 or min(sizes, default=0) < 1 or len(kernel) != rank:
         raise Error("E0401", f"image_shape {sizes} and block_shape {kernel} do not fit {b.spec(x)}")
     win = _window(sizes, kernel, strides, dilations, pads)
-    places = window_places(sizes, win)
-    n, columns, count = b.shape(x)
-    if count != len(places) or columns % prod(kernel):
-        raise Error("E0401", f"{b.spec(x)} does not hold {len(places)} windows of {list(kernel)}")
-    if places.size * prod(sizes) > MAX_ELEMENTS:
-        raise Unsupported("too many windows")
-    spread = np.zeros((prod(kernel), count, prod(sizes)), b.dtype(x))
-    for tap, at in np.ndindex(prod(kernel), count):
-        if places[at, tap] >= 0:
-            spread[tap, at, places[at, tap]] = 1
-    rows = b.reshape(x, n * columns // prod(kernel), prod(kernel) * count)
-    matrix = b.constant(spread.reshape(-1, prod(sizes)))
-    y = b.nn("matmul", rows, matrix, None, transpose_a=False, transpose_b=False)
-    return b.reshape(y, n, columns // prod(kernel), *sizes)
+    return added_windows(b, x, sizes, win)
 
 
 def _window(sizes: Ints, kernel: Ints, strides: Ints, dilations: Ints, pads: Ints) -> Window:
@@ -52,47 +39,6 @@ def _window(sizes: Ints, kernel: Ints, strides: Ints, dilations: Ints, pads: Int
     if min((*win.kernel, *win.strides, *win.dilations)) < 1 or min(win.pads) < 0 or max((*win.kernel, *win.dilations, *win.pads)) > 1 << 16:
         raise Error("E0402", f"a kernel of {kernel}, strides {strides}, dilations {dilations} or pads {pads} are out of range")
     return win
-
-
-def window_places(sizes: Ints, win: Window, *, ceil: bool = False) -> np.ndarray:
-    """[windows, taps]: place in the flattened image of each tap of each window; -1 in the padding.  Raises Unsupported."""
-    rank = len(sizes)
-    found = np.zeros((1, 1), np.int64)
-    for axis, size in enumerate(sizes):
-        along = core.Window(win.kernel[axis], win.strides[axis], win.dilations[axis], win.pads[axis], win.pads[rank + axis], ceil=ceil)
-        count = max(along.count(size), 0)
-        if found.size * count * win.kernel[axis] > MAX_ELEMENTS:
-            raise Unsupported("too many windows")
-        at = np.arange(count)[:, None] * win.strides[axis] - win.pads[axis] + np.arange(win.kernel[axis]) * win.dilations[axis]
-        at = np.where((at < 0) | (at >= size), -1, at)
-        wide = found[:, None, :, None] * size + at[None, :, None, :]
-        outside = (found[:, None, :, None] < 0) | (at[None, :, None, :] < 0)
-        found = np.where(outside, -1, wide).reshape(found.shape[0] * count, -1)
-    return found
-
-
-def max_pool_places(b: Builder, x: SSAValue, win: Window, shape: Ints, *, ceil: bool, column_major: bool) -> SSAValue:
-    """Where in the flattened x each maximum of a pool lies, the first of equal ones: of the result's shape.
-
-    column_major: an image's columns count as one after the other.
-    """
-    n, c, *sizes = b.shape(x)
-    places = window_places(tuple(sizes), win, ceil=ceil)
-    if b.dtype(x).kind not in "fViu" or len(places) != prod(shape[2:]):
-        raise Unsupported("indices of these windows")
-    inside = places >= 0
-    images = b.reshape(x, n * c, prod(sizes))
-    values = b.nn("gather", images, b.constant(np.where(inside, places, 0)), axis=1)
-    lowest = -np.inf if b.dtype(x).kind in "fV" else np.iinfo(b.dtype(x)).min
-    values = b.nn("where", b.constant(inside), values, b.scalar(lowest, x))
-    tap = b.nn("argmax", values, axis=2, keepdims=True, select_last=False)
-    if column_major:
-        order = np.arange(prod(sizes)).reshape(sizes[::-1]).transpose().ravel()
-        places = np.where(inside, order[places], -1)
-    table = b.nn("expand", b.constant(places), shape=(n * c, *places.shape))
-    found = b.reshape(b.nn("gather_elements", table, tap, axis=2), n * c, len(places))
-    start = b.constant((np.arange(n * c) * prod(sizes)).reshape(n * c, 1))
-    return b.reshape(b.nn("add", found, start), *shape)
 
 
 def max_unpool_9(

@@ -1,0 +1,60 @@
+"""Convolutions, transposed ones and pools over one to three spatial dimensions, channels first."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from xdsl.ir import SSAValue
+
+from ttc.importers.common.builder import Builder
+from ttc.importers.common.volumes import conv_transpose_volume, conv_volume, is_volume, pool_volume
+from ttc.importers.common.windows import Window, lift, lower, pool_attrs, spatial_rank, two_dimensional
+
+
+def convolution(b: Builder, x: SSAValue, w: SSAValue, bias: SSAValue | None, flat: Window, groups: int) -> SSAValue:
+    """x[n, c, spatial...] with w[o, c / groups, kernel...]; the window has an entry a spatial dimension.  Raises E0401, Unsupported."""
+    if is_volume(b, x):
+        return conv_volume(b, x, w, bias, flat, groups)
+    rank, win = spatial_rank(b, x), two_dimensional(flat)
+    y = b.nn(
+        "conv2d",
+        lift(b, x),
+        lift(b, w),
+        bias,
+        strides=win.strides,
+        pads=win.pads,
+        dilations=win.dilations,
+        groups=groups,
+        layout="nchw",
+    )
+    return lower(b, y, rank)
+
+
+def transposed_convolution(
+    b: Builder, x: SSAValue, w: SSAValue, bias: SSAValue | None, flat: Window, extra: tuple[int, ...], groups: int
+) -> SSAValue:
+    """x[n, c, spatial...] with w[c, o / groups, kernel...]; extra: elements at the end beyond the windows, by dimension."""
+    if is_volume(b, x):
+        return conv_transpose_volume(b, x, w, bias, flat, extra, groups)
+    rank, win = spatial_rank(b, x), two_dimensional(flat)
+    y = b.nn(
+        "conv_transpose2d",
+        lift(b, x),
+        lift(b, w),
+        bias,
+        strides=win.strides,
+        pads=win.pads,
+        output_padding=(0, *extra)[-2:],
+        dilations=win.dilations,
+        groups=groups,
+        layout="nchw",
+    )
+    return lower(b, y, rank)
+
+
+def pool(b: Builder, op: str, x: SSAValue, flat: Window, ceil_mode: int, **attrs: Any) -> SSAValue:
+    """The pool of that nn op over x[n, c, spatial...]."""
+    if is_volume(b, x):
+        return pool_volume(b, op, x, flat, ceil_mode, **attrs)
+    rank = spatial_rank(b, x)
+    return lower(b, b.nn(op, lift(b, x), **pool_attrs(two_dimensional(flat), ceil_mode), **attrs), rank)
