@@ -97,8 +97,16 @@ def _pads(sizes: tuple[int, ...], flat: Window, auto_pad: str) -> tuple[int, ...
         return (0,) * len(flat.pads)
     if auto_pad not in ("SAME_UPPER", "SAME_LOWER"):
         raise Error("E0402", f"auto_pad '{auto_pad[:40]}' is unknown")
-    totals = [max((-(-size // s) - 1) * s + reach - size, 0) for size, s, reach in zip(sizes, flat.strides, flat.reach(), strict=True)]
-    return split_pads(totals, upper=auto_pad == "SAME_UPPER")
+    return split_pads(same_totals(sizes, flat.kernel, flat.strides, flat.dilations), upper=auto_pad == "SAME_UPPER")
+
+
+def same_totals(sizes: tuple[int, ...], kernel: tuple[int, ...], strides: tuple[int, ...], dilations: tuple[int, ...]) -> list[int]:
+    """Padding by dimension, before and after together, with which there are as many windows as strides begin."""
+    found: list[int] = []
+    for size, taps, stride, dilation in zip(sizes, kernel, strides, dilations, strict=True):
+        reach = (taps - 1) * dilation + 1
+        found.append(max((-(-size // stride) - 1) * stride + reach - size, 0))
+    return found
 
 
 def split_pads(totals: list[int], *, upper: bool) -> tuple[int, ...]:
