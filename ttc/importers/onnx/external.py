@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import mmap
-import os
-import stat
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
@@ -13,6 +11,7 @@ from numpy.typing import NDArray
 from onnx import TensorProto
 
 from ttc.dialects.core.errors import Error
+from ttc.importers.common.beneath import map_beneath
 from ttc.importers.onnx.tensors import Raw
 
 _KEYS = {"location", "offset", "length", "checksum", "basepath"}
@@ -51,7 +50,7 @@ class ExternalFiles:
         if location not in self._maps:
             parts = _safe_parts(location, what)
             try:
-                self._maps[location] = _map_beneath(self.folder, parts, location, what)
+                self._maps[location] = map_beneath(self.folder, parts, f"{what}: external data '{location}'")
             except (OSError, ValueError) as error:
                 reason = getattr(error, "strerror", None) or str(error)
                 raise Error("E0204", f"{what}: external data '{location}' cannot be read: {reason}") from error
@@ -87,23 +86,3 @@ def _safe_parts(location: str, what: str) -> tuple[str, ...]:
     if bad:
         raise Error("E0204", f"{what}: external data must lie in the model's folder, not at '{location[:200]}'")
     return path.parts
-
-
-def _map_beneath(folder: Path, parts: tuple[str, ...], location: str, what: str) -> mmap.mmap | bytes:
-    """Open component by component, following no link."""
-    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC
-    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        for index, part in enumerate(parts):
-            kind = os.O_NONBLOCK if index == len(parts) - 1 else os.O_DIRECTORY
-            inner = os.open(part, flags | kind, dir_fd=handle)
-            os.close(handle)
-            handle = inner
-        status = os.fstat(handle)
-        if not stat.S_ISREG(status.st_mode):
-            raise Error("E0204", f"{what}: external data '{location}' is not a regular file")
-        if status.st_nlink > 1:
-            raise Error("E0204", f"{what}: external data '{location}' is a hard link", hint="copy the file")
-        return mmap.mmap(handle, 0, access=mmap.ACCESS_READ) if status.st_size else b""
-    finally:
-        os.close(handle)

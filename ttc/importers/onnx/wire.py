@@ -7,31 +7,19 @@ TensorProto.raw_data = 9.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
-from mmap import mmap
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 from ttc.dialects.core.errors import Error
+from ttc.importers.common.protobuf import BYTES, Buffer, fields, write_varint
 
-Buffer: TypeAlias = bytes | mmap
-
+KIND = "an ONNX model"
 GRAPH, INITIALIZER, RAW_DATA = 7, 5, 9
 LARGE_BYTES = 1024
 """Payloads up to this size stay in the skeleton."""
 MAX_SKELETON_BYTES = 512 << 20
 MAX_FIELDS = 50_000_000
-_VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
-
-
-class Field(NamedTuple):
-    """One field of a message: its number, wire type, and the offsets of its tag, its content and its end."""
-
-    number: int
-    wire: int
-    start: int
-    content: int
-    end: int
 
 
 class Payload(NamedTuple):
@@ -47,50 +35,6 @@ class Skeleton:
 
     data: bytes
     payloads: list[Payload | None]
-
-
-def read_varint(data: Buffer, at: int, end: int) -> tuple[int, int]:
-    """A base-128 number of at most 10 bytes, and the offset after it.  Raises E0201."""
-    value = 0
-    for index in range(10):
-        if at + index >= end:
-            break
-        byte = data[at + index]
-        value |= (byte & 0x7F) << (7 * index)
-        if byte < 0x80:
-            return value, at + index + 1
-    raise Error("E0201", f"not an ONNX model, or a damaged one: a number at byte {at} does not end")
-
-
-def write_varint(value: int) -> bytes:
-    """The base-128 form of a number that is not negative."""
-    out = bytearray()
-    while value > 0x7F:
-        out.append(value & 0x7F | 0x80)
-        value >>= 7
-    out.append(value)
-    return bytes(out)
-
-
-def fields(data: Buffer, start: int, end: int) -> Iterator[Field]:
-    """The fields of the message in data[start:end].  Raises E0201 where one is malformed or runs past the end."""
-    at = start
-    while at < end:
-        tag, content = read_varint(data, at, end)
-        number, wire = tag >> 3, tag & 7
-        if wire == _BYTES:
-            size, content = read_varint(data, content, end)
-            after = content + size
-        elif wire == _VARINT:
-            _, after = read_varint(data, content, end)
-        elif wire in (_FIXED32, _FIXED64):
-            after = content + (4 if wire == _FIXED32 else 8)
-        else:
-            raise Error("E0201", f"not an ONNX model, or a damaged one: unknown wire type {wire} at byte {at}")
-        if after > end or number == 0:
-            raise Error("E0201", f"not an ONNX model, or a truncated one: the field at byte {at} runs past the end")
-        yield Field(number, wire, at, content, after)
-        at = after
 
 
 def skeleton(data: Buffer) -> Skeleton:
@@ -113,18 +57,18 @@ class _Scanner:
     def message(self, start: int, end: int, number: int, inner: Callable[[int, int], None]) -> None:
         """Copy data[start:end], giving each sub-message of that field number to `inner(content, end)`, which writes its own copy."""
         pending = start
-        for field in fields(self.data, start, end):
+        for field in fields(self.data, start, end, KIND):
             self.seen_fields += 1
             if self.seen_fields > MAX_FIELDS:
                 raise Error("E0201", f"the model has more than {MAX_FIELDS} fields")
-            if field.number != number or field.wire != _BYTES:
+            if field.number != number or field.wire != BYTES:
                 continue
             self.copy(pending, field.start)
             pending = field.end
             outer, self.parts = self.parts, []
             inner(field.content, field.end)
             body, self.parts = self.parts, outer
-            self.parts.append(write_varint(number << 3 | _BYTES) + write_varint(sum(map(len, body))))
+            self.parts.append(write_varint(number << 3 | BYTES) + write_varint(sum(map(len, body))))
             self.parts.extend(body)
         self.copy(pending, end)
 
@@ -134,8 +78,8 @@ class _Scanner:
     def tensor(self, start: int, end: int) -> None:
         """Copy a tensor without its payload if that is large; the last `raw_data` counts, as in protobuf."""
         payload: Payload | None = None
-        for field in fields(self.data, start, end):
-            if field.number == RAW_DATA and field.wire == _BYTES:
+        for field in fields(self.data, start, end, KIND):
+            if field.number == RAW_DATA and field.wire == BYTES:
                 size = field.end - field.content
                 payload = Payload(field.content, size) if size > LARGE_BYTES else None
             if payload is None or field.number != RAW_DATA:

@@ -8,25 +8,13 @@ from onnx import ModelProto, TensorProto, helper, numpy_helper
 
 from tests.ttc.importers.onnx.cases import model_of, normal
 from ttc.dialects.core.errors import Error
-from ttc.importers.onnx.wire import LARGE_BYTES, Payload, read_varint, skeleton, write_varint
+from ttc.importers.common.protobuf import write_varint
+from ttc.importers.onnx.wire import LARGE_BYTES, Payload, skeleton
 
 
 def weights_model() -> ModelProto:
     constants = {"small": normal(4), "large": normal(40, 30), "empty": np.zeros(0, np.float32), "last": normal(1000)}
     return model_of([helper.make_node("Identity", ["large"], ["y"])], {}, ["y"], constants)
-
-
-@pytest.mark.parametrize("value", [0, 1, 127, 128, 300, 2**35 + 7, 2**63 - 1])
-def test_varints_round_trip(value: int) -> None:
-    data = write_varint(value)
-    assert read_varint(data, 0, len(data)) == (value, len(data))
-
-
-@pytest.mark.parametrize("data", [b"", b"\x80", b"\xff" * 11])
-def test_varints_that_do_not_end(data: bytes) -> None:
-    with pytest.raises(Error) as caught:
-        read_varint(data, 0, len(data))
-    assert caught.value.code == "E0201"
 
 
 def test_large_payloads_are_left_out_and_found() -> None:
