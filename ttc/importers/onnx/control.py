@@ -16,6 +16,7 @@ from ttc.dialects.core.errors import Error
 from ttc.dialects.core.spec import Spec
 from ttc.dialects.nn.base import axis_in
 from ttc.importers.common.builder import Builder
+from ttc.importers.common.parts import element, stacked
 from ttc.importers.common.unsupported import Unsupported
 from ttc.importers.onnx.tensors import DTYPES
 from ttc.importers.onnx.values import REFUSED, Refused, Value
@@ -169,24 +170,6 @@ def _scan_batches(call: Call) -> list[Value]:
         raise Error("E0401", "operands have different batches")
     samples = [_scan(call, [element(call.b, x, 0, i) for x in operands], (), call.ints("directions"), f"{i}.") for i in range(size)]
     return [_stacked(call, list(values), None) for values in zip(*samples, strict=True)]
-
-
-def element(b: Builder, x: SSAValue, axis: int, at: int) -> SSAValue:
-    """One element along an axis, which the result lacks."""
-    shape = b.shape(x)
-    starts = tuple(at if i == axis else 0 for i in range(len(shape)))
-    part = b.nn("slice", x, starts=starts, sizes=tuple(1 if i == axis else d for i, d in enumerate(shape)), steps=(1,) * len(shape))
-    return b.reshape(part, *shape[:axis], *shape[axis + 1 :])
-
-
-def stacked(b: Builder, values: Sequence[SSAValue], axis: int) -> SSAValue:
-    """Tensors of one shape along a new axis.  Raises E0401 if they differ."""
-    shape = b.shape(values[0])
-    at = axis_in(axis, len(shape) + 1)
-    if any(b.spec(v) != b.spec(values[0]) for v in values):
-        raise Error("E0401", f"tensors of different types cannot be stacked: {', '.join(str(b.spec(v)) for v in values[:4])}")
-    parts = [b.reshape(v, *shape[:at], 1, *shape[at:]) for v in values]
-    return parts[0] if len(parts) == 1 else b.nn("concat", *parts, axis=at)
 
 
 def _stacked(call: Call, values: list[Value], empty: Spec | None, axis: int = 0) -> Value:

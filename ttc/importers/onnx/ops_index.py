@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TypeAlias
 
 import numpy as np
@@ -11,13 +10,14 @@ from xdsl.ir import SSAValue
 from ttc.dialects.core.errors import Error
 from ttc.dialects.nn.base import axis_in
 from ttc.importers.common.builder import Builder
+from ttc.importers.common.parts import padded, strided, triangle
 from ttc.importers.common.unsupported import Unsupported
 
 Ints: TypeAlias = tuple[int, ...]
 
 
 def slice_1(b: Builder, x: SSAValue, *, axes: Ints | None = None, ends: Ints, starts: Ints) -> SSAValue:
-    return _slice(b, x, starts, ends, axes, None)
+    return strided(b, x, starts, ends, axes, None)
 
 
 def slice_10(
@@ -25,26 +25,7 @@ def slice_10(
 ) -> SSAValue:
     along = None if axes is None else b.ints(axes, "axes")
     by = None if steps is None else b.ints(steps, "steps")
-    return _slice(b, x, b.ints(starts, "starts"), b.ints(ends, "ends"), along, by)
-
-
-def _slice(b: Builder, x: SSAValue, starts: Ints, ends: Ints, axes: Ints | None, steps: Ints | None) -> SSAValue:
-    """Python's slices of the axes named: starts and ends clamp, negative ones count from the end."""
-    shape = b.shape(x)
-    axes = tuple(range(len(starts))) if axes is None else tuple(axis_in(a, len(shape)) for a in axes)
-    steps = (1,) * len(starts) if steps is None else steps
-    if not (len(starts) == len(ends) == len(axes) == len(steps) <= len(shape)) or len(set(axes)) != len(axes) or 0 in steps:
-        raise Error("E0402", f"starts {starts}, ends {ends}, axes {axes} and steps {steps} do not fit each other and {b.spec(x)}")
-    ranges = [range(size) for size in shape]
-    for axis, start, end, step in zip(axes, starts, ends, steps, strict=True):
-        ranges[axis] = range(*slice(start, end, step).indices(shape[axis]))
-    return b.nn(
-        "slice",
-        x,
-        starts=tuple(r.start if len(r) else 0 for r in ranges),
-        sizes=tuple(len(r) for r in ranges),
-        steps=tuple(r.step if len(r) > 1 else 1 for r in ranges),
-    )
+    return strided(b, x, b.ints(starts, "starts"), b.ints(ends, "ends"), along, by)
 
 
 def pad_2(b: Builder, x: SSAValue, *, mode: str = "constant", pads: Ints, value: float = 0.0) -> SSAValue:
@@ -69,30 +50,15 @@ def pad_18(
 
 def _pad(b: Builder, x: SSAValue, pads: Ints, value: float, axes: Ints | None, mode: str) -> SSAValue:
     """pads: all beginnings, then all ends, of the axes; negative ones crop."""
-    shape = b.shape(x)
     if mode not in ("constant", "reflect", "edge", "wrap"):
         raise Unsupported(f"mode {mode[:20]}")
-    at = range(len(shape)) if axes is None else [axis_in(a, len(shape)) for a in axes]
+    at = range(len(b.shape(x))) if axes is None else [axis_in(a, len(b.shape(x))) for a in axes]
     if len(pads) != 2 * len(at) or len(set(at)) != len(at):
         raise Error("E0402", f"{len(pads)} pads do not fit axes {list(at)}")
-    before, after = [0] * len(shape), [0] * len(shape)
+    before, after = [0] * len(b.shape(x)), [0] * len(b.shape(x))
     for axis, low, high in zip(at, pads[: len(at)], pads[len(at) :], strict=True):
         before[axis], after[axis] = low, high
-    x = _crop(b, x, before, after)
-    before, after = [max(p, 0) for p in before], [max(p, 0) for p in after]
-    if not any(before) and not any(after):
-        return x
-    return b.nn("pad", x, before=tuple(before), after=tuple(after), value=float(value), mode=mode)
-
-
-def _crop(b: Builder, x: SSAValue, before: Sequence[int], after: Sequence[int]) -> SSAValue:
-    if min((*before, *after), default=0) >= 0:
-        return x
-    starts = tuple(max(-p, 0) for p in before)
-    sizes = tuple(d + min(p, 0) + min(q, 0) for d, p, q in zip(b.shape(x), before, after, strict=True))
-    if min(sizes) < 0:
-        raise Error("E0402", f"pads {list(before)} and {list(after)} crop more than {b.spec(x)} has")
-    return b.nn("slice", x, starts=starts, sizes=sizes, steps=(1,) * len(sizes))
+    return padded(b, x, before, after, value, mode)
 
 
 def gather_1(b: Builder, x: SSAValue, indices: SSAValue, *, axis: int = 0) -> SSAValue:
@@ -127,11 +93,4 @@ def one_hot_9(b: Builder, indices: SSAValue, depth: SSAValue, values: SSAValue, 
 
 def trilu_14(b: Builder, x: SSAValue, k: SSAValue | None = None, *, upper: int = 1) -> SSAValue:
     """The part of each matrix on and above (or below) the diagonal k; 0 elsewhere."""
-    shape = b.shape(x)
-    offset = 0 if k is None else int(b.number(k, "k"))
-    if len(shape) < 2 or shape[-2] * shape[-1] > 1 << 24:
-        raise Error("E0401", f"takes matrices of at most 16 M elements, not {b.spec(x)}")
-    rows, columns = np.arange(shape[-2])[:, None], np.arange(shape[-1])[None, :]
-    offset = min(max(offset, -shape[-2]), shape[-1])
-    keep = columns - rows >= offset if upper else columns - rows <= offset
-    return b.nn("where", b.constant(keep), x, b.scalar(0, x))
+    return triangle(b, x, 0 if k is None else int(b.number(k, "k")), upper=bool(upper))

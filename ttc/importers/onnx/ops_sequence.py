@@ -10,8 +10,8 @@ from xdsl.ir import SSAValue
 from ttc.dialects.core.errors import Error
 from ttc.dialects.nn.base import axis_in
 from ttc.importers.common.builder import Builder
+from ttc.importers.common.parts import stacked
 from ttc.importers.common.unsupported import Unsupported
-from ttc.importers.onnx.control import stacked
 from ttc.importers.onnx.values import Listed
 
 Item = SSAValue | Listed | None

@@ -1,4 +1,4 @@
-"""Fourier transforms, as products with the matrices of cosines and sines of their length; and what is done with spectra."""
+"""Fourier transforms, and what is done with spectra."""
 
 from __future__ import annotations
 
@@ -8,13 +8,11 @@ from xdsl.ir import SSAValue
 from ttc.dialects.core.errors import Error
 from ttc.dialects.nn.base import axis_in
 from ttc.importers.common.builder import Builder
+from ttc.importers.common.fourier import MAX_LENGTH, transform
+from ttc.importers.common.parts import element, stacked
 from ttc.importers.common.tracking import MAX_ELEMENTS
 from ttc.importers.common.unsupported import Unsupported
-from ttc.importers.onnx.control import element, stacked
 from ttc.importers.onnx.tensors import DTYPES
-
-MAX_LENGTH = 2048
-"""Of a transform: the matrices grow with its square."""
 
 
 def dft_17(b: Builder, x: SSAValue, length: SSAValue | None = None, *, axis: int = 1, inverse: int = 0, onesided: int = 0) -> SSAValue:
@@ -33,17 +31,11 @@ def _dft(b: Builder, x: SSAValue, length: SSAValue | None, axis: int, inverse: b
     at = axis_in(axis, rank)
     if at == rank - 1 or b.shape(x)[-1] not in (1, 2):
         raise Error("E0401", f"{b.spec(x)} does not end in real and imaginary parts beside axis {axis}")
-    from_half = inverse and onesided
     size = b.shape(x)[at] if length is None else int(b.number(length, "dft_length"))
-    if from_half and length is None:
+    if inverse and onesided and length is None:
         size = 2 * (size - 1)
-    if not 0 < size <= MAX_LENGTH:
-        raise Unsupported(f"a transform of {size} elements")
     parts = [element(b, x, rank - 1, i) for i in range(b.shape(x)[-1])]
-    parts = [_to_end(b, _sized(b, part, at, size // 2 + 1 if from_half else size), at) for part in parts]
-    bins = size // 2 + 1 if onesided and not inverse else size
-    found = _half_inverse(b, parts, size) if from_half else _transformed(b, parts, size, bins, inverse)
-    return stacked(b, [_from_end(b, part, at) for part in found], -1)
+    return stacked(b, transform(b, parts, at, size, inverse=inverse, onesided=onesided), -1)
 
 
 def stft_17(
@@ -63,59 +55,6 @@ def stft_17(
     if window is not None:
         frames = b.nn("mul", frames, b.reshape(window, size, 1))
     return _dft(b, frames, None, 2, inverse=False, onesided=bool(onesided))
-
-
-def _transformed(b: Builder, parts: list[SSAValue], size: int, bins: int, inverse: bool) -> list[SSAValue]:
-    """Real and imaginary part along the last dimension: (a + i c)(cos - i sin), or with the other sign over the size."""
-    angles = 2 * np.pi * (np.outer(np.arange(size), np.arange(bins)) % size) / size
-    cosines, sines = np.cos(angles), -np.sin(angles)
-    if inverse:
-        cosines, sines = cosines / size, -sines / size
-    real, imaginary = _times(b, parts[0], cosines), _times(b, parts[0], sines)
-    if len(parts) == 1:
-        return [real, imaginary]
-    return [b.nn("sub", real, _times(b, parts[1], sines)), b.nn("add", imaginary, _times(b, parts[1], cosines))]
-
-
-def _half_inverse(b: Builder, parts: list[SSAValue], size: int) -> list[SSAValue]:
-    """Real numbers from the first half of a spectrum whose second half is its mirror image, conjugated."""
-    bins = size // 2 + 1
-    angles = 2 * np.pi * (np.outer(np.arange(bins), np.arange(size)) % size) / size
-    weights = np.full((bins, 1), 2.0)
-    weights[0] = 1
-    if size % 2 == 0:
-        weights[-1] = 1
-    real = _times(b, parts[0], weights * np.cos(angles) / size)
-    return [real if len(parts) == 1 else b.nn("sub", real, _times(b, parts[1], weights * np.sin(angles) / size))]
-
-
-def _times(b: Builder, x: SSAValue, matrix: np.ndarray) -> SSAValue:
-    return b.nn("matmul", x, b.constant(matrix.astype(b.dtype(x))), None, transpose_a=False, transpose_b=False)
-
-
-def _sized(b: Builder, x: SSAValue, axis: int, size: int) -> SSAValue:
-    """x cut or padded with 0 at the end of an axis."""
-    shape = b.shape(x)
-    if shape[axis] > size:
-        sizes = tuple(size if i == axis else d for i, d in enumerate(shape))
-        return b.nn("slice", x, starts=(0,) * len(shape), sizes=sizes, steps=(1,) * len(shape))
-    if shape[axis] == size:
-        return x
-    after = tuple(size - d if i == axis else 0 for i, d in enumerate(shape))
-    return b.nn("pad", x, before=(0,) * len(shape), after=after, value=0.0, mode="constant")
-
-
-def _to_end(b: Builder, x: SSAValue, axis: int) -> SSAValue:
-    """The axis last; a row for the product where it is the only one."""
-    rank = len(b.shape(x))
-    if rank == 1:
-        return b.reshape(x, 1, *b.shape(x))
-    return b.nn("transpose", x, perm=(*(i for i in range(rank) if i != axis), axis)) if axis != rank - 1 else x
-
-
-def _from_end(b: Builder, x: SSAValue, axis: int) -> SSAValue:
-    rank = len(b.shape(x))
-    return b.nn("transpose", x, perm=(*range(axis), rank - 1, *range(axis, rank - 1))) if axis != rank - 1 else x
 
 
 def mel_weight_matrix_17(
