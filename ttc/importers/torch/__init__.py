@@ -1,0 +1,47 @@
+"""The PyTorch importer: maps programs of torch.export, and graphs of AOTAutograd, one aten op after the other.
+
+A module is exported (exported), ops without a mapping are decomposed into those that have one (decompositions), parameters and buffers
+become leaves that share memory with the module (weights), and each node is mapped to dialect nn (walk, tables, the ops_* modules).  What
+cannot be mapped is reported in one table.
+
+The package itself does not load torch: it is an optional extra, and only what is used needs it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from ttc.dialects.core.errors import Error
+from ttc.importers.base import NO_SHAPES
+
+if TYPE_CHECKING:
+    from xdsl.dialects.builtin import ModuleOp
+
+    from ttc.dialects.core.weights import WeightStore
+
+
+def require_torch() -> None:
+    """Raises E0104 where PyTorch is not installed."""
+    try:
+        import torch  # noqa: F401
+    except ImportError:
+        raise Error("E0104", "PyTorch models need PyTorch, which is not installed", hint="pip install 'ttc[torch]'") from None
+
+
+def import_exported(
+    program: Any, name: str = "model", *, shapes: Mapping[str, tuple[int, ...]] = NO_SHAPES, batch: int | None = None
+) -> tuple[ModuleOp, WeightStore]:
+    """Import a `torch.export.ExportedProgram`; see `exported.import_exported`."""
+    require_torch()
+    from ttc.importers.torch.exported import import_exported as run
+
+    return run(program, name, shapes=shapes, batch=batch)
+
+
+def import_module(module: Any, example_inputs: Any, **settings: Any) -> tuple[ModuleOp, WeightStore]:
+    """Import a `torch.nn.Module`; see `exported.import_module`."""
+    require_torch()
+    from ttc.importers.torch.exported import import_module as run
+
+    return run(module, example_inputs, **settings)

@@ -1,0 +1,41 @@
+"""The builder of PyTorch's mappings: what PyTorch says of a node's results, and its promotion of operands."""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+import numpy as np
+from xdsl.ir import SSAValue
+
+from ttc.importers.common.builder import Builder
+from ttc.importers.torch.dtypes import promoted_dtype
+
+Operand: TypeAlias = "SSAValue | bool | int | float"
+"""What stands where a schema has a tensor: a value, or a number that PyTorch wraps."""
+
+
+class TorchBuilder(Builder):
+    """`dtypes`: of the current node's results, as PyTorch's tracing found them; None for a result that is no tensor."""
+
+    dtypes: tuple[np.dtype | None, ...] = ()
+
+    @property
+    def result(self) -> np.dtype:
+        """The dtype of the current node's first result."""
+        found = self.dtypes[0] if self.dtypes else None
+        return np.dtype(np.float32) if found is None else found
+
+    def operand(self, value: Operand, dtype: np.dtype) -> SSAValue:
+        """The value, or a constant of rank 0 for a number, in that dtype."""
+        return self.cast(value, dtype) if isinstance(value, SSAValue) else self.constant(np.array(value).astype(dtype))
+
+    def promoted(self, *values: Operand) -> tuple[SSAValue, ...]:
+        """The operands in the dtype that PyTorch computes them in (`torch.result_type`)."""
+        dtype = self.common(*values)
+        return tuple(self.operand(v, dtype) for v in values)
+
+    def common(self, *values: Operand) -> np.dtype:
+        """The dtype that PyTorch computes these operands in."""
+        specs = [self.spec(v) for v in values if isinstance(v, SSAValue)]
+        numbers = [v for v in values if not isinstance(v, SSAValue)]
+        return promoted_dtype([s.dtype for s in specs if s.shape], [s.dtype for s in specs if not s.shape], numbers)

@@ -1,0 +1,28 @@
+"""Which ops PyTorch takes apart before they are mapped: all it can that have no mapping."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import torch
+
+from ttc.importers.torch.tables import rows
+
+
+def overload_name(op: Any) -> str:
+    """`aten.add.Tensor`; for higher-order ops `higher_order.cond`."""
+    if isinstance(op, torch._ops.OpOverload):
+        return str(op)
+    return f"higher_order.{op.name()}" if isinstance(op, torch._ops.HigherOrderOperator) else str(op)
+
+
+@cache
+def decompositions() -> dict[Any, Callable[..., Any]]:
+    """PyTorch's decompositions of ops that have no mapping: those into core aten, and where there is none, into its reference ops."""
+    import torch._refs  # registers decompositions
+
+    table = dict(torch._decomp.global_decomposition_table["post_autograd"])
+    table.update(torch.export.default_decompositions().items())
+    return {op: how for op, how in table.items() if overload_name(op) not in rows()}

@@ -1,0 +1,69 @@
+"""PyTorch's dtypes as numpy's, and its rules of promotion."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+import ml_dtypes
+import numpy as np
+import torch
+
+from ttc.importers.common.unsupported import Unsupported
+
+DTYPES: Mapping[torch.dtype, np.dtype] = MappingProxyType(
+    {
+        torch.float32: np.dtype(np.float32),
+        torch.float64: np.dtype(np.float64),
+        torch.float16: np.dtype(np.float16),
+        torch.bfloat16: np.dtype(ml_dtypes.bfloat16),
+        torch.bool: np.dtype(np.bool_),
+        **{getattr(torch, f"{u}int{n}"): np.dtype(f"{u}int{n}") for u in ("", "u") for n in (8, 16, 32, 64)},
+        torch.float8_e4m3fn: np.dtype(ml_dtypes.float8_e4m3fn),
+        torch.float8_e4m3fnuz: np.dtype(ml_dtypes.float8_e4m3fnuz),
+        torch.float8_e5m2: np.dtype(ml_dtypes.float8_e5m2),
+        torch.float8_e5m2fnuz: np.dtype(ml_dtypes.float8_e5m2fnuz),
+        torch.float8_e8m0fnu: np.dtype(ml_dtypes.float8_e8m0fnu),
+    }
+)
+TORCH_DTYPES: Mapping[np.dtype, torch.dtype] = MappingProxyType({ours: theirs for theirs, ours in DTYPES.items()})
+
+
+def dtype_of(dtype: torch.dtype) -> np.dtype:
+    """Raises Unsupported."""
+    found = DTYPES.get(dtype)
+    if found is None:
+        raise Unsupported(f"tensors of {str(dtype).removeprefix('torch.')}")
+    return found
+
+
+def promoted_dtype(tensors: list[np.dtype], zero_dim: list[np.dtype], numbers: list[bool | int | float]) -> np.dtype:
+    """The dtype that operands of these kinds are computed in, as `torch.result_type` defines it.
+
+    Args:
+        tensors: of operands with dimensions, which decide unless a later kind is of a higher category (bool, integer, floating point).
+        zero_dim: of tensors without dimensions.
+        numbers: of Python, as torch.get_default_dtype or int64.
+    """
+    plain = [torch.bool if isinstance(n, bool) else torch.int64 if isinstance(n, int) else torch.get_default_dtype() for n in numbers]
+    found: torch.dtype | None = None
+    for kind in (plain, [TORCH_DTYPES[d] for d in zero_dim], [TORCH_DTYPES[d] for d in tensors]):
+        found = _combined(_joined(kind), found)
+    if found is None:
+        raise Unsupported("no operand to take a dtype from")
+    return DTYPES[found]
+
+
+def _joined(dtypes: list[torch.dtype]) -> torch.dtype | None:
+    found: torch.dtype | None = None
+    for dtype in dtypes:
+        found = dtype if found is None else torch.promote_types(found, dtype)
+    return found
+
+
+def _combined(higher: torch.dtype | None, lower: torch.dtype | None) -> torch.dtype | None:
+    if higher is None or lower is None:
+        return lower if higher is None else higher
+    if higher.is_floating_point or not (higher == torch.bool or lower.is_floating_point):
+        return higher
+    return torch.promote_types(higher, lower)

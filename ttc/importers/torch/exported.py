@@ -1,0 +1,132 @@
+"""Programs of torch.export: their signature says what placeholders and outputs are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import torch
+from torch.export import ExportedProgram
+from torch.export.graph_signature import ConstantArgument, InputKind, InputSpec, OutputKind, OutputSpec
+from torch.utils import _pytree as pytree
+from xdsl.dialects.builtin import ModuleOp
+
+from ttc.dialects.core.errors import Error
+from ttc.dialects.core.spec import Spec
+from ttc.dialects.core.weights import WeightStore
+from ttc.importers.base import NO_SHAPES
+from ttc.importers.torch.decompositions import decompositions
+from ttc.importers.torch.graphs import Binding, Fixed, Held, Input, Result, import_graph
+from ttc.importers.torch.sizes import static_specs
+
+
+def import_module(
+    module: torch.nn.Module,
+    example_inputs: Any,
+    *,
+    name: str | None = None,
+    dynamic_shapes: Any = None,
+    shapes: Mapping[str, tuple[int, ...]] = NO_SHAPES,
+    batch: int | None = None,
+) -> tuple[ModuleOp, WeightStore]:
+    """Export a module as it is (its training mode included) and import it.
+
+    Args:
+        example_inputs: a tuple of positional arguments, a mapping of keyword arguments, or one tensor.  They give shapes and dtypes.
+        name: of the model; default: the module's class.
+        dynamic_shapes: as torch.export takes them; such dimensions are those of `shapes` and `batch`, else those of the examples.
+        shapes, batch: as in `import_exported`.
+    Raises: E0202 where torch.export cannot export it, and what `import_exported` raises.
+    """
+    args, kwargs = arguments_of(example_inputs)
+    try:
+        program = torch.export.export(module, args, kwargs, dynamic_shapes=dynamic_shapes, strict=False)
+    except Exception as error:
+        first = str(error).strip().splitlines() or [type(error).__name__]
+        raise Error("E0202", f"torch.export cannot export {type(module).__name__}: {first[0]}") from error
+    return import_exported(program, name or type(module).__name__, shapes=shapes, batch=batch, examples=program.example_inputs)
+
+
+def arguments_of(example_inputs: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Positional and keyword arguments of a call, arrays as tensors."""
+    found = pytree.tree_map(lambda x: torch.as_tensor(x) if type(x).__module__ == "numpy" else x, example_inputs)
+    if isinstance(found, Mapping):
+        return (), dict(found)
+    return (tuple(found), {}) if isinstance(found, tuple | list) else ((found,), {})
+
+
+def import_exported(
+    program: ExportedProgram,
+    name: str = "model",
+    *,
+    shapes: Mapping[str, tuple[int, ...]] = NO_SHAPES,
+    batch: int | None = None,
+    examples: Any = None,
+) -> tuple[ModuleOp, WeightStore]:
+    """The module of an exported program, and its weights, which share memory with its tensors.
+
+    Inputs are named as torch.export names them.  Outputs too, but those that stand in mappings or fields of the user's output have their
+    keys: `logits`, `past_key_values.0`.  Parameters become parameters, buffers constants, and those that the program changes states.
+
+    Args:
+        shapes, batch: sizes of dynamic dimensions.
+        examples: positional and keyword arguments whose sizes hold where these leave one open.
+    Raises: E0202, E0203, E0205, E0206, and E04xx at the node.
+    """
+    names = output_names(program)
+    specs = static_specs(program, shapes, batch, examples)
+    flat = program.run_decompositions(decompositions())
+    signature = flat.graph_signature
+    changed = {s.target for s in signature.output_specs if s.kind == OutputKind.BUFFER_MUTATION}
+    bindings = [_binding(flat, spec, specs, changed) for spec in signature.input_specs]
+    user = iter(names)
+    results = [_result(spec, user) for spec in signature.output_specs]
+    return import_graph(flat.graph_module, name, bindings, results)
+
+
+def _binding(program: ExportedProgram, item: InputSpec, specs: Mapping[str, Spec], changed: set[str | None]) -> Binding:
+    if item.kind == InputKind.USER_INPUT:
+        if isinstance(item.arg, ConstantArgument):
+            return Fixed(item.arg.value)
+        return Input(item.arg.name, specs[item.arg.name])
+    target = str(item.target)
+    if item.kind == InputKind.PARAMETER:
+        return Held(target, program.state_dict[target])
+    if item.kind == InputKind.BUFFER:
+        tensor = program.state_dict[target] if item.persistent else program.constants[target]
+        return Held(target, tensor, "state" if target in changed else "constant")
+    if item.kind == InputKind.CONSTANT_TENSOR:
+        return Held(target, program.constants[target], "constant")
+    raise Error("E0202", f"input '{item.arg.name}' is a {item.kind.name.lower().replace('_', ' ')}, which is not supported")
+
+
+def _result(item: OutputSpec, names: Any) -> Result | None:
+    if item.kind == OutputKind.USER_OUTPUT:
+        return next(names)
+    if item.kind == OutputKind.BUFFER_MUTATION:
+        return Result(str(item.target), updates=str(item.target))
+    if item.kind == OutputKind.USER_INPUT_MUTATION:
+        return Result(f"{item.target}.mutated")
+    raise Error("E0202", f"output '{item.arg.name}' is a {item.kind.name.lower().replace('_', ' ')}, which is not supported")
+
+
+def output_names(program: ExportedProgram) -> list[Result | None]:
+    """The name of each of the user's outputs; None for one that is no tensor or number."""
+    specs = [s for s in program.graph_signature.output_specs if s.kind == OutputKind.USER_OUTPUT]
+    tree = program.call_spec.out_spec
+    paths = pytree.tree_flatten_with_path(pytree.tree_unflatten(list(range(len(specs))), tree))[0] if tree is not None else []
+    keys = [_key(path) for path, _ in paths] if len(paths) == len(specs) else [""] * len(specs)
+    return [_named(spec, key) for spec, key in zip(specs, keys, strict=True)]
+
+
+def _named(item: OutputSpec, key: str) -> Result | None:
+    constant = isinstance(item.arg, ConstantArgument)
+    if constant and not isinstance(item.arg.value, bool | int | float):
+        return None
+    return Result(key or (f"output_{item.arg.name}" if constant else item.arg.name))
+
+
+def _key(path: Sequence[Any]) -> str:
+    """The keys of an output, joined by dots; empty if positions alone lead to it."""
+    parts = [str(getattr(k, "key", getattr(k, "name", getattr(k, "idx", "")))) for k in path]
+    return ".".join(parts) if any(not isinstance(k, pytree.SequenceKey) for k in path) else ""

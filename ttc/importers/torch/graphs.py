@@ -1,0 +1,167 @@
+"""The import of one graph: what its placeholders are, and what its outputs are called."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+import torch
+from torch import fx
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import SSAValue
+
+from ttc.dialects.core.errors import Error
+from ttc.dialects.core.functions import Port, make_function
+from ttc.dialects.core.spec import Spec, tensor_type
+from ttc.dialects.core.weights import WeightStore
+from ttc.importers.common.module import finished
+from ttc.importers.common.unsupported import Unsupported
+from ttc.importers.torch.builder import TorchBuilder
+from ttc.importers.torch.dtypes import dtype_of
+from ttc.importers.torch.values import Value
+from ttc.importers.torch.walk import Walker
+from ttc.importers.torch.weights import identity, weight_of
+
+
+@dataclass(frozen=True)
+class Input:
+    """A placeholder that is an argument of the program."""
+
+    name: str
+    spec: Spec
+
+
+@dataclass(frozen=True)
+class Held:
+    """A placeholder that is a tensor of the model.
+
+    Args:
+        name: its path in the model.
+        tensor: what it holds; the program shares its memory.
+        kind: `parameter`, `constant`, or `state` for one that the program updates.
+    """
+
+    name: str
+    tensor: torch.Tensor
+    kind: str = "parameter"
+
+
+@dataclass(frozen=True)
+class Fixed:
+    """A placeholder that is a plain value, the same in every run: a number, None or text."""
+
+    value: Any
+
+
+Binding: TypeAlias = Input | Held | Fixed
+
+
+@dataclass(frozen=True)
+class Result:
+    """What to do with an output of the graph.
+
+    Args:
+        name: of the result.
+        updates: the state whose new value it is.
+    """
+
+    name: str
+    updates: str | None = None
+
+
+def import_graph(
+    graph: fx.GraphModule, name: str, bindings: Sequence[Binding], results: Sequence[Result | None]
+) -> tuple[ModuleOp, WeightStore]:
+    """The module of a functional graph of aten ops (of torch.export after decompositions, or of AOTAutograd).
+
+    Args:
+        graph: its nodes carry `meta["val"]`.
+        name: of the model.
+        bindings: for each placeholder in order.  The same memory under two names becomes one leaf.
+        results: for each output in order, lists flattened; None: it is not wanted.  Outputs that are None are left out.
+    Raises: E0202 with the table of what was refused, E0203, E04xx at the node.
+    """
+    inputs = [b for b in bindings if isinstance(b, Input)]
+    function = make_function("forward", [(Port(i.name), tensor_type(i.spec)) for i in inputs])
+    arguments = iter(function.body.block.args)
+    builder = TorchBuilder(frozenset(b.name for b in bindings if isinstance(b, Held)))
+    leaves: dict[tuple[object, ...], SSAValue] = {}
+    values = [next(arguments) if isinstance(b, Input) else _leaf(builder, leaves, b) for b in bindings]
+    with np.errstate(all="ignore"):
+        found = Walker(builder).walk(graph, values)
+    outputs = flat(found)
+    if len(outputs) != len(results):
+        raise Error("E0203", f"the graph has {len(outputs)} outputs, not {len(results)}")
+    ports = [] if builder.misses.rows else _ports(builder, outputs, results)
+    return finished(name, function, builder, ports)
+
+
+def graph_inputs(graph: fx.GraphModule) -> list[Input | Fixed]:
+    """All placeholders of a graph with static shapes as arguments of the program; sizes that tracing gave symbols by their hints."""
+    return [_input(node) for node in graph.graph.nodes if node.op == "placeholder"]
+
+
+def _input(node: fx.Node) -> Input | Fixed:
+    value = node.meta.get("val", node.meta.get("example_value"))
+    if not isinstance(value, torch.Tensor):
+        hint = getattr(getattr(value, "node", None), "hint", value)
+        return Fixed(hint)
+    return Input(node.name, spec_of_tensor(value, node.name))
+
+
+def spec_of_tensor(tensor: torch.Tensor, name: str) -> Spec:
+    """Shape and dtype of a tensor, fake ones included; symbolic sizes by their hints.  Raises E0202."""
+    try:
+        return Spec(tuple(int(d) for d in tensor.shape), dtype_of(tensor.dtype))
+    except Unsupported as reason:
+        raise Error("E0202", f"'{name}': {reason} are not supported") from None
+
+
+def _leaf(builder: TorchBuilder, leaves: dict[tuple[object, ...], SSAValue], binding: Held | Fixed) -> Value:
+    if isinstance(binding, Fixed):
+        return binding.value
+    key = (binding.name,) if binding.tensor.numel() == 0 or binding.kind == "state" else (binding.kind, *identity(binding.tensor))
+    if key not in leaves:
+        weight = weight_of(binding.tensor, binding.name)
+        state = binding.kind == "state"
+        leaves[key] = (
+            builder.state(binding.name, weight)
+            if state
+            else builder.initializer(binding.name, weight, trainable=binding.kind == "parameter")
+        )
+    return leaves[key]
+
+
+def flat(value: Value) -> list[Value]:
+    """A graph's outputs without their nesting."""
+    if isinstance(value, tuple | list):
+        return [leaf for part in value for leaf in flat(part)]
+    return [leaf for part in value.values() for leaf in flat(part)] if isinstance(value, dict) else [value]
+
+
+def _ports(b: TorchBuilder, outputs: Sequence[Value], results: Sequence[Result | None]) -> list[tuple[Port, SSAValue]]:
+    """The results, with names of the user's outputs as they are unless they are the same, and of updates that yield to these."""
+    wanted = [(value, result) for value, result in zip(outputs, results, strict=True) if result is not None and value is not None]
+    names: dict[int, str] = {}
+    for index, (_, result) in sorted(enumerate(wanted), key=lambda item: item[1][1].updates is not None):
+        name, number = result.name, 0
+        while name in names.values():
+            number += 1
+            name = f"{result.name}_{number}"
+        names[index] = name
+    found: list[tuple[Port, SSAValue]] = []
+    for index, (value, result) in enumerate(wanted):
+        b.enter(names[index])
+        found.append((Port(names[index], updates=result.updates), _tensor(b, value, names[index])))
+    return found
+
+
+def _tensor(b: TorchBuilder, value: Value, name: str) -> SSAValue:
+    """An output as a tensor: numbers as int64, float64 or bool of rank 0."""
+    if isinstance(value, SSAValue):
+        return value
+    if isinstance(value, bool | int | float):
+        return b.constant(value)
+    raise Error("E0202", f"output '{name}' is a {type(value).__name__}; only tensors and numbers are supported")

@@ -1,0 +1,30 @@
+"""Where a node of a PyTorch graph came from: its module's path and the line of the program."""
+
+from __future__ import annotations
+
+import re
+from pathlib import PurePath
+
+import torch
+from torch import fx
+
+import ttc
+
+_NOT_PROGRAMS = tuple(PurePath(package.__file__).parent for package in (torch, ttc))
+_FRAME = re.compile(r'File "([^"\n]+)", line (\d+)')
+
+
+def sources_of(node: fx.Node) -> tuple[str, ...]:
+    """The path of the module that made the node, and `file:line` of the innermost line of a program outside PyTorch."""
+    stack = [path for path, _ in (node.meta.get("nn_module_stack") or {}).values()]
+    path = _module_path(str(stack[-1])) if stack else ""
+    frames = _FRAME.findall(node.meta.get("stack_trace") or "")
+    own = [frame for frame in frames if not any(PurePath(frame[0]).is_relative_to(folder) for folder in _NOT_PROGRAMS)]
+    line = [f"{PurePath(file).name}:{number}" for file, number in (own or frames)[-1:]]
+    return (*([path] if path else []), *line)
+
+
+def _module_path(path: str) -> str:
+    """`encoder.layer.0` of `L['self'].encoder.layer.0` and of plain paths; empty for the outermost module."""
+    plain = re.sub(r"\[['\"]?([^'\"\]]*)['\"]?\]", r".\1", path).removeprefix("L.self").removeprefix(".")
+    return "" if plain.startswith("_empty_nn_module_stack") else plain

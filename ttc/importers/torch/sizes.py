@@ -1,0 +1,98 @@
+"""Static shapes of an exported program's inputs: symbols of dynamic dimensions get the sizes that the user gave."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from torch.export import ExportedProgram
+from torch.export.graph_signature import TensorArgument
+from torch.utils import _pytree as pytree
+
+from ttc.dialects.core.errors import Error
+from ttc.dialects.core.spec import Spec
+from ttc.importers.common.inputs import Dims, OpenInput, input_specs
+from ttc.importers.common.unsupported import Unsupported
+from ttc.importers.torch.dtypes import dtype_of
+
+
+def static_specs(program: ExportedProgram, shapes: Mapping[str, tuple[int, ...]], batch: int | None, examples: Any) -> dict[str, Spec]:
+    """The type of each of the program's tensor inputs by name.
+
+    Args:
+        shapes, batch: as in `input_specs`.
+        examples: positional and keyword arguments whose sizes hold where shapes and batch leave one open.
+    Raises: E0202, E0205, E0206 (sizes that contradict each other, or that the program was not exported for).
+    """
+    fakes = _fakes(program)
+    inputs = [_open(name, fake) for name, fake in fakes.items()]
+    sizes = _given(inputs, shapes, batch, _example_shapes(program, examples))
+    fixed = [OpenInput(i.name, tuple(_settled(d, i.name, fakes[i.name], n, sizes) for n, d in enumerate(i.dims)), i.dtype) for i in inputs]
+    specs = input_specs(fixed, shapes, batch)
+    _require_in_range(program, sizes)
+    return specs
+
+
+def _fakes(program: ExportedProgram) -> dict[str, torch.Tensor]:
+    """What tracing knew of each of the user's inputs that is a tensor."""
+    wanted = {s.arg.name for s in program.graph_signature.input_specs if s.kind.name == "USER_INPUT" and isinstance(s.arg, TensorArgument)}
+    return {n.name: n.meta["val"] for n in program.graph.nodes if n.op == "placeholder" and n.name in wanted}
+
+
+def _open(name: str, fake: torch.Tensor) -> OpenInput:
+    try:
+        dtype = dtype_of(fake.dtype)
+    except Unsupported as reason:
+        raise Error("E0202", f"input '{name}': {reason} are not supported") from None
+    return OpenInput(name, tuple(d if type(d) is int else str(d) for d in fake.shape), dtype)
+
+
+def _example_shapes(program: ExportedProgram, examples: Any) -> dict[str, tuple[int, ...]]:
+    if examples is None:
+        return {}
+    leaves = pytree.tree_leaves(examples)
+    names = [s.arg.name for s in program.graph_signature.input_specs if s.kind.name == "USER_INPUT"]
+    if len(leaves) != len(names):
+        return {}
+    return {name: tuple(x.shape) for name, x in zip(names, leaves, strict=True) if isinstance(x, torch.Tensor)}
+
+
+def _given(
+    inputs: list[OpenInput], shapes: Mapping[str, tuple[int, ...]], batch: int | None, examples: Mapping[str, tuple[int, ...]]
+) -> dict[str, int]:
+    """Sizes by symbol.  Raises E0206 where two inputs disagree."""
+    sizes: dict[str, int] = {}
+    for item in inputs:
+        shape = shapes.get(item.name, ())
+        for dim, size in zip(item.dims, shape, strict=False):
+            if isinstance(dim, str) and sizes.setdefault(dim, size) != size:
+                raise Error("E0206", f"dimension {dim} cannot be {sizes[dim]} and {size}, as for input '{item.name}'")
+    for item in inputs:
+        if batch is not None and item.dims and isinstance(item.dims[0], str):
+            sizes.setdefault(item.dims[0], batch)
+    for item in inputs:
+        for dim, size in zip(item.dims, examples.get(item.name, ()), strict=False):
+            if isinstance(dim, str):
+                sizes.setdefault(dim, size)
+    return sizes
+
+
+def _settled(dim: int | str, name: str, fake: torch.Tensor, axis: int, sizes: Mapping[str, int]) -> int | str:
+    """A dimension whose symbols all have sizes as a number.  Raises E0206 where an expression gets another size than was given."""
+    if isinstance(dim, int):
+        return dim
+    expression = fake.shape[axis].node.expr
+    value = expression.subs({s: sizes[str(s)] for s in expression.free_symbols if str(s) in sizes})
+    if not value.is_Integer:
+        return sizes.get(dim, dim)
+    if sizes.get(dim, int(value)) != int(value):
+        raise Error("E0206", f"dimension {axis} of input '{name}' is {dim} = {value}, not {sizes[dim]}")
+    return int(value)
+
+
+def _require_in_range(program: ExportedProgram, sizes: Mapping[str, int]) -> None:
+    for symbol, allowed in program.range_constraints.items():
+        size = sizes.get(str(symbol))
+        if size is not None and not (allowed.lower <= size <= allowed.upper):
+            raise Error("E0206", f"the model was exported for sizes {allowed.lower} to {allowed.upper} of {symbol}, not {size}")

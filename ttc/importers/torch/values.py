@@ -1,0 +1,21 @@
+"""What a node of a PyTorch graph stands for at import."""
+
+from __future__ import annotations
+
+from typing import Any, Final, TypeAlias
+
+
+class Refused:
+    """The value of a node that cannot be imported; what depends on it is passed over."""
+
+
+REFUSED: Final = Refused()
+Value: TypeAlias = Any
+"""An nn value, a tuple of values, a plain Python value (numbers, None, text, numpy dtypes), a subgraph as a function, or REFUSED."""
+
+
+def holds_refused(value: Value) -> bool:
+    """Whether a value is refused, or a tuple with such an element."""
+    if isinstance(value, tuple | list):
+        return any(holds_refused(v) for v in value)
+    return isinstance(value, Refused)

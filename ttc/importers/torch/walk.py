@@ -1,0 +1,209 @@
+"""From a graph of torch.fx to dialect nn: each node by its mapping; sizes are numbers, as all shapes are static."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from torch import fx
+from xdsl.ir import SSAValue
+from xdsl.utils.exceptions import VerifyException
+
+from ttc.dialects.core.errors import Error
+from ttc.importers.common.unsupported import Unsupported
+from ttc.importers.torch.arguments import bind
+from ttc.importers.torch.builder import TorchBuilder
+from ttc.importers.torch.decompositions import overload_name
+from ttc.importers.torch.dtypes import DTYPES, dtype_of
+from ttc.importers.torch.places import sources_of
+from ttc.importers.torch.tables import rows
+from ttc.importers.torch.values import REFUSED, Refused, Value, holds_refused
+from ttc.importers.torch.weights import weight_of
+
+MAX_DEPTH = 64
+"""Subgraphs inside each other."""
+_PLAIN_MODULES = ("_operator", "math")
+_SYMBOLIC = frozenset(
+    getattr(torch, f"sym_{name}") for name in ("float", "int", "ite", "max", "min", "not", "sum", "sqrt") if hasattr(torch, f"sym_{name}")
+)
+_SIZES: Mapping[str, Callable[..., Any]] = {
+    "aten.sym_size.int": lambda shape, dim: shape[dim],
+    "aten.sym_size.default": lambda shape: shape,
+    "aten.sym_numel.default": math.prod,
+    "aten.sym_stride.int": lambda shape, dim: math.prod(shape[dim % len(shape) + 1 :]),
+    "aten.sym_stride.default": lambda shape: tuple(math.prod(shape[i + 1 :]) for i in range(len(shape))),
+    "aten.sym_storage_offset.default": lambda shape: 0,
+}
+_CHECKS = frozenset(
+    (
+        *("aten._assert_scalar.default", "aten._assert_tensor_metadata.default", "aten._assert_async.msg", "aten._assert_async.default"),
+        *("aten.sym_constrain_range_for_size.default", "aten.sym_constrain_range.default", "aten._check_is_size.default"),
+    )
+)
+"""Ops that check what tracing assumed, and compute nothing."""
+
+
+class Walker:
+    """Maps the nodes of a graph in order; refused ones go to the misses of the builder."""
+
+    def __init__(self, builder: TorchBuilder) -> None:
+        self.builder = builder
+        self._constants: dict[str, SSAValue] = {}
+
+    def walk(self, module: fx.GraphModule, arguments: Sequence[Value], caller: str = "", depth: int = 0) -> Value:
+        """What the graph returns, as it nests its outputs.  Raises E0203, E04xx at the node."""
+        if depth > MAX_DEPTH:
+            raise Error("E0203", f"subgraphs are nested more than {MAX_DEPTH} deep", where=caller)
+        values: dict[fx.Node, Value] = {}
+        given = iter(arguments)
+        for node in module.graph.nodes:
+            if node.op == "output":
+                return self._plain(node.args[0], values)
+            if node.op == "placeholder":
+                values[node] = next(given, REFUSED)
+                continue
+            name = f"{caller}/{node.name}" if caller else node.name
+            try:
+                values[node] = self._node(node, values, module, name, depth)
+            except Unsupported as reason:
+                values[node] = self._miss(node, str(reason), name)
+            except Error as error:
+                raise error.at(name) from None
+            except (VerifyException, OverflowError) as error:
+                raise Error("E0203", f"a number of {node.target} is out of range: {error}", where=name) from error
+        return None
+
+    def _miss(self, node: fx.Node, why: str, name: str) -> Value:
+        domain, _, op = overload_name(node.target).partition(".")
+        self.builder.misses.add(op or domain, domain if op else node.op, why, name)
+        return REFUSED
+
+    def _plain(self, argument: Any, values: Mapping[fx.Node, Value]) -> Value:
+        """An argument of a node: nodes by their values, lists as tuples, dtypes as numpy's."""
+        if isinstance(argument, fx.Node):
+            return values[argument]
+        if isinstance(argument, list | tuple):
+            return tuple(self._plain(a, values) for a in argument)
+        if isinstance(argument, dict):
+            return {key: self._plain(a, values) for key, a in argument.items()}
+        if isinstance(argument, slice):
+            return slice(*(self._plain(a, values) for a in (argument.start, argument.stop, argument.step)))
+        return dtype_of(argument) if isinstance(argument, torch.dtype) else argument
+
+    def _node(self, node: fx.Node, values: Mapping[fx.Node, Value], module: fx.GraphModule, name: str, depth: int) -> Value:
+        if node.op == "get_attr":
+            return self._attribute(module, str(node.target), name, depth)
+        if node.op != "call_function":
+            raise Unsupported(f"{node.op} is not of exported graphs")
+        args, kwargs = self._plain(tuple(node.args), values), self._plain(dict(node.kwargs), values)
+        if node.target is operator.getitem:
+            return self._item(node, args, name)
+        if holds_refused(args) or holds_refused(tuple(kwargs.values())):
+            apply = rows().get(overload_name(node.target))
+            known = apply is not None or not isinstance(node.target, torch._ops.OpOverload) or str(node.target) in _CHECKS | _SIZES.keys()
+            return REFUSED if known else self._miss(node, "no mapping", name)
+        if isinstance(node.target, torch._ops.OpOverload | torch._ops.HigherOrderOperator):
+            return self._op(node, args, kwargs, name)
+        return self._number(node, args, kwargs)
+
+    def _attribute(self, module: fx.GraphModule, target: str, name: str, depth: int) -> Value:
+        """A subgraph as a function of its operands, or a tensor that tracing found."""
+        found: Any = module
+        for part in target.split("."):
+            found = getattr(found, part)
+        if isinstance(found, fx.GraphModule):
+            return lambda *operands: self.walk(found, operands, name, depth + 1)
+        if not isinstance(found, torch.Tensor):
+            raise Unsupported(f"an attribute of type {type(found).__name__}")
+        if target not in self._constants:
+            self._constants[target] = self.builder.initializer(target, weight_of(found, target), trainable=False)
+        return self._constants[target]
+
+    def _item(self, node: fx.Node, args: tuple[Value, ...], name: str) -> Value:
+        container, index = args
+        if isinstance(container, Refused):
+            return REFUSED
+        if isinstance(container, SSAValue) and index == 0:
+            return container
+        found = container[index] if isinstance(container, tuple | list | dict) else REFUSED
+        source = node.args[0]
+        if found is None and isinstance(source, fx.Node) and _meta(node) is not None:
+            return self._miss(source, f"its output {index} is not supported", name)
+        return found
+
+    def _number(self, node: fx.Node, args: tuple[Value, ...], kwargs: Mapping[str, Value]) -> Value:
+        """Arithmetic with sizes."""
+        function: Any = node.target
+        if getattr(function, "__module__", "") not in _PLAIN_MODULES and function not in _SYMBOLIC:
+            raise Unsupported("a function of Python")
+        args = tuple(self._static(a) for a in args)
+        if kwargs or not all(isinstance(a, bool | int | float) for a in args):
+            raise Unsupported("arithmetic with numbers that depend on data")
+        try:
+            return function(*args)
+        except (ArithmeticError, ValueError, TypeError) as error:
+            raise Unsupported(str(error)) from None
+
+    def _static(self, value: Value) -> Value:
+        known = self.builder.known(value) if isinstance(value, SSAValue) else None
+        return value if known is None or known.size != 1 else known.ravel()[0].item()
+
+    def _op(self, node: fx.Node, args: tuple[Value, ...], kwargs: Mapping[str, Value], name: str) -> Value:
+        overload = overload_name(node.target)
+        if overload in _CHECKS:
+            return None
+        if overload in _SIZES:
+            return _SIZES[overload](self.builder.shape(args[0]), *args[1:])
+        apply = rows().get(overload)
+        if apply is None:
+            raise Unsupported("no mapping")
+        expected = _results(node)
+        self.builder.enter(name, _used(node, len(expected)), sources=sources_of(node))
+        self.builder.dtypes = tuple(map(_dtype, expected))
+        if isinstance(node.target, torch._ops.OpOverload):
+            args, kwargs = bind(node.target, args, kwargs, self._static)
+        found = apply(self.builder, *args, **kwargs)
+        if isinstance(node.target, torch._ops.OpOverload):
+            _check(self.builder, found if isinstance(found, tuple) else (found,), expected)
+        return found
+
+
+def _meta(node: fx.Node) -> Any:
+    """What tracing found a node to give: fake tensors, symbols or numbers."""
+    return node.meta.get("val", node.meta.get("example_value"))
+
+
+def _results(node: fx.Node) -> tuple[Any, ...]:
+    found = _meta(node)
+    return tuple(found) if isinstance(found, list | tuple) else (found,)
+
+
+def _dtype(value: Any) -> np.dtype | None:
+    return DTYPES.get(value.dtype) if isinstance(value, torch.Tensor) else None
+
+
+def _used(node: fx.Node, count: int) -> tuple[str, ...]:
+    """The results' names; empty for those of several that nothing reads."""
+    if count < 2:
+        return (node.name,)
+    items = [user for user in node.users if user.target is operator.getitem]
+    if len(items) < len(node.users):
+        return tuple(f"{node.name}:{i}" for i in range(count))
+    names = {user.args[1]: user.name for user in items if user.users}
+    return tuple(names.get(i, "") for i in range(count))
+
+
+def _check(b: TorchBuilder, found: Sequence[Value], expected: Sequence[Any]) -> None:
+    """What a mapping gives is of the type that PyTorch's tracing found.  Raises Unsupported."""
+    for ours, theirs in zip(found, expected, strict=False):
+        if not isinstance(ours, SSAValue) or not isinstance(theirs, torch.Tensor):
+            continue
+        spec, dtype = b.spec(ours), DTYPES.get(theirs.dtype)
+        sizes = [size if type(size) is int else None for size in theirs.shape]
+        fits = len(sizes) == spec.rank and all(s in (None, d) or d < 0 for s, d in zip(sizes, spec.shape, strict=True))
+        if spec.dtype != dtype or not fits:
+            raise Unsupported(f"its mapping gives {spec}, not {dtype}{['?' if s is None else s for s in sizes]}")
