@@ -13,15 +13,12 @@ import argparse
 import json
 import os
 import re
-import resource
-import signal
 import sys
 import tempfile
 import time
 import unittest
 import warnings
-from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -34,39 +31,16 @@ import checkout  # noqa: F401
 import ttc.driver
 import ttc.passes.pipeline
 import ttc.runtime.loader  # noqa: F401
+from suite import Outcome, by_op, category_rows, in_child, reasons, row
 from ttc.dialects.core.errors import Error
 from ttc.importers.onnx.backend import Backend, Prepared
 from ttc.importers.onnx.tables import mappings
 
 TIME_LIMIT_SECONDS = 60
-MEMORY_LIMIT_BYTES = 6 << 30
 ORDINARY = frozenset(["float32", "float16", "bfloat16", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "bool"])
 """Types of the tensors of the tests that every compiler should pass."""
 REFUSALS = ("E0202", "E0205")
 """Codes with which the importer says that it does not take a model."""
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What became of one case.
-
-    Args:
-        op: that it tests: the plain test's for an expanded one; empty for whole models.
-        ordinary: whether all its tensors are of common types.
-        status: pass, fail or unsupported.
-        reason: code and message if it did not pass.
-        host_ops: nn ops that ran in host segments.
-        seconds: that it took.
-    """
-
-    name: str
-    category: str
-    op: str
-    ordinary: bool
-    status: str = "pass"
-    reason: str = ""
-    host_ops: tuple[str, ...] = ()
-    seconds: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -136,8 +110,8 @@ def _tried(case: Case) -> Outcome:
     except Error as error:
         status = "unsupported" if error.code in REFUSALS else "fail"
         table = (error.excerpt or "").splitlines()[1:]
-        reasons = "; ".join(re.sub(r"  +", " ", line) for line in table) or error.message
-        return replace(case.outcome, status=status, reason=f"{error.code} {reasons}"[:400])
+        found = "; ".join(re.sub(r"  +", " ", line) for line in table) or error.message
+        return replace(case.outcome, status=status, reason=f"{error.code} {found}"[:400])
     except unittest.SkipTest as skipped:
         return replace(case.outcome, status="unsupported", reason=f"skipped: {skipped}")
     except Exception as error:  # noqa: BLE001 - whatever a case raises is its outcome
@@ -157,90 +131,25 @@ def host_ops(prepared: Prepared) -> tuple[str, ...]:
 
 def forked(case: Case, seconds: int) -> Outcome:
     """The outcome of one case in a child process, which may die of its limits."""
-    reader, writer = os.pipe()
-    child = os.fork()
-    if child == 0:
-        os.close(reader)
-        _in_child(case, writer, seconds)
-    os.close(writer)
-    with os.fdopen(reader, "rb") as pipe:
-        text = pipe.read()
-    _, status = os.waitpid(child, 0)
-    if text:
-        fields = json.loads(text)
-        return Outcome(**{**fields, "host_ops": tuple(fields["host_ops"])})
-    number = os.waitstatus_to_exitcode(status)
-    why = f"took more than {seconds} s" if number == -signal.SIGALRM else f"its process ended with status {number}"
-    return replace(case.outcome, status="fail", reason=why)
-
-
-def _in_child(case: Case, writer: int, seconds: int) -> None:
-    resource.setrlimit(resource.RLIMIT_AS, (MEMORY_LIMIT_BYTES, MEMORY_LIMIT_BYTES))
-    signal.alarm(seconds)
-    try:
-        os.write(writer, json.dumps(asdict(run_case(case))).encode())
-    finally:
-        os._exit(0)
-
-
-# ---- the report ----------------------------------------------------------------------------------------------------------------------
+    return in_child(case.outcome, lambda: run_case(case), seconds)
 
 
 def tables(outcomes: list[Outcome], *, verbose: bool) -> Iterator[str]:
     """Lines of the report."""
-    yield f"{'category':20}{'cases':>7}{'pass':>7}{'fail':>7}{'unsupported':>13}{'pass %':>8}"
-    groups: dict[str, list[Outcome]] = defaultdict(list)
-    for item in outcomes:
-        groups[item.category].append(item)
-    plain = groups.get("node", [])
-    yield from (_row(name, items) for name, items in groups.items())
-    yield _row("all", outcomes)
-    yield _row("node, common types", [item for item in plain if item.ordinary])
+    yield from category_rows(outcomes)
+    yield row("node, common types", [item for item in outcomes if item.category == "node" and item.ordinary])
     host = [item for item in outcomes if item.status == "pass" and item.host_ops]
     yield f"{len(host)} of the passed ran in part in host segments"
     yield ""
-    yield from _by_op(outcomes)
+    yield from by_op(outcomes)
     yield ""
     yield "reasons"
-    yield from _reasons(item for item in outcomes if item.status != "pass")
+    yield from reasons(item for item in outcomes if item.status != "pass")
     if verbose:
         yield ""
         yield from (
             f"{i.status:12}{i.name}  {i.reason}  {' '.join(i.host_ops)}".rstrip() for i in outcomes if i.status != "pass" or i.host_ops
         )
-
-
-def _row(name: str, items: list[Outcome]) -> str:
-    counts = Counter(item.status for item in items)
-    share = 100 * counts["pass"] / max(len(items), 1)
-    return f"{name:20}{len(items):7}{counts['pass']:7}{counts['fail']:7}{counts['unsupported']:13}{share:8.1f}"
-
-
-def _by_op(outcomes: Iterable[Outcome]) -> Iterator[str]:
-    """Ops with cases that did not pass."""
-    by_op: dict[str, Counter[str]] = defaultdict(Counter)
-    for item in outcomes:
-        by_op[item.op or item.category][item.status] += 1
-    yield f"{'op':34}{'pass':>7}{'fail':>7}{'unsupported':>13}"
-    short = {op: counts for op, counts in by_op.items() if counts["fail"] + counts["unsupported"]}
-    for op, counts in sorted(short.items(), key=lambda entry: counts_key(entry[1])):
-        yield f"{op:34}{counts['pass']:7}{counts['fail']:7}{counts['unsupported']:13}"
-    yield f"{len(by_op) - len(short)} of {len(by_op)} pass wholly"
-
-
-def counts_key(counts: Counter[str]) -> int:
-    """Sorts ops with the most cases that did not pass first."""
-    return -(counts["fail"] + counts["unsupported"])
-
-
-def _reasons(items: Iterable[Outcome]) -> Iterator[str]:
-    """Reasons, the most frequent first, each with its cases."""
-    found: dict[str, list[str]] = defaultdict(list)
-    for item in items:
-        found[f"{item.status}: {re.sub(r'[0-9]+', 'N', item.reason)[:150]}"].append(item.name)
-    for reason, names in sorted(found.items(), key=lambda entry: (-len(entry[1]), entry[0])):
-        yield f"{len(names):5}  {reason}"
-        yield f"       {', '.join(names[:3])}{', ...' if len(names) > 3 else ''}"
 
 
 def main() -> int:
