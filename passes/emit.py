@@ -13,6 +13,7 @@ from ttc.dialects.core.to_plain import plain_attr, plain_block
 from ttc.dialects.netlist.model import Netlist
 from ttc.dialects.netlist.to_model import verify_netlist
 from ttc.passes.base import Unit
+from ttc.runtime.contract import absent_inputs, fixed_inputs
 from ttc.runtime.manifest import Derived, Description, Variable
 from ttc.runtime.tensors import TensorSource
 
@@ -40,6 +41,8 @@ def emit(unit: Unit, version: str) -> Package:
         parameters=_variables(unit.module, "parameters"),
         states=_variables(unit.module, "states"),
         derived=tuple(Derived(key, plain_block(function.body.block)) for key, function in derived_functions(unit.module).items()),
+        fixed_inputs=fixed_inputs(module_attr(unit.module, "fixed_inputs")),
+        absent_inputs=absent_inputs(module_attr(unit.module, "absent_inputs")),
     )
     sources = {key: format_of(np.dtype(dtype)).name for key, _, dtype in module_attr(unit.module, "sources") or ()}
     tensors = {key: TensorSource.of_weight(unit.weights[key], format_) for key, format_ in (sources | held).items()}

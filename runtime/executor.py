@@ -15,6 +15,7 @@ from ttc.dialects.core.errors import Error
 from ttc.dialects.core.formats import format_named
 from ttc.dialects.netlist import model
 from ttc.runtime.arguments import check_names, from_entries, inputs_of, outputs_of, to_entries
+from ttc.runtime.contract import check_values, known_values
 from ttc.runtime.instructions import MAX_STEPS, run_instructions
 from ttc.runtime.manifest import Description
 from ttc.runtime.program import Program
@@ -36,6 +37,7 @@ class Executor:
         self._program = program
         self._initial = program
         self._states = self._initial_states()
+        self._fixed = known_values(program.description.fixed_inputs)
         self._stateful = RLock()
         self._pool_lock = Lock()
         self._pool: dict[str, list[QueueSet]] = {}
@@ -56,18 +58,25 @@ class Executor:
         """What the archive says of itself."""
         return self._program.description
 
+    @property
+    def fixed_inputs(self) -> Mapping[str, NDArray]:
+        """Values of inputs that the program was compiled for; a run with another value of one raises E0806."""
+        return self._fixed
+
     def run(self, inputs: Mapping[str, Any], program: str = FORWARD) -> dict[str, NDArray]:
         """Run an entry program once.
 
         Args:    inputs: an array for each input, of its shape and dtype; read during the call only.
                  program: name of the entry program.
         Returns: the outputs by name, in order; arrays of the caller's own.
-        Raises:  E0801 for inputs that do not fit, E0802 for values out of range, E0803 for an unknown program or a closed session.
+        Raises:  E0801 for inputs that do not fit, E0802 for values out of range, E0803 for an unknown program or a closed session,
+                 E0806 for another value of an input than the program was compiled for.
         """
         if self._closed:
             raise Error("E0803", "this session is closed")
         entry = self._program.entry(program)
         check_names(entry, inputs)
+        check_values(entry, inputs, self._fixed)
         if not self._is_stateful(entry):
             return self._run(entry, self._program, inputs, dict(self._states))[0]
         with self._stateful:

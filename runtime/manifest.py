@@ -12,6 +12,7 @@ from ttc.dialects.core.formats import FORMATS
 from ttc.dialects.core.plain import Function, Plain
 from ttc.dialects.netlist.codec import decode, encode
 from ttc.dialects.netlist.model import Argument, Netlist
+from ttc.runtime.contract import ABSENT, FixedInput, known_values
 
 FORMAT_VERSION = 1
 """Of the archives that this version writes and reads."""
@@ -58,6 +59,8 @@ class Description:
         options: those that changed the result, by name.
         parameters, states: the model's, by name.
         derived: expressions of derived tensors, in any order.
+        fixed_inputs: values of inputs that the programs hold for alone.
+        absent_inputs: of the model, sequences and optionals for which the programs take nothing, as they were empty: (name, kind).
     """
 
     model: str
@@ -66,6 +69,8 @@ class Description:
     parameters: dict[str, Variable] = field(default_factory=dict)
     states: dict[str, Variable] = field(default_factory=dict)
     derived: tuple[Derived, ...] = ()
+    fixed_inputs: tuple[FixedInput, ...] = ()
+    absent_inputs: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,11 +134,14 @@ class Manifest:
     tensors: dict[str, StoredTensor]
     derived: tuple[Derived, ...]
     members: dict[str, Member]
+    fixed_inputs: tuple[FixedInput, ...] = ()
+    absent_inputs: tuple[tuple[str, str], ...] = ()
 
     @property
     def description(self) -> Description:
         """The part that the compiler gave."""
-        return Description(self.model, self.producer.version, self.options, self.parameters, self.states, self.derived)
+        known = self.options, self.parameters, self.states, self.derived, self.fixed_inputs, self.absent_inputs
+        return Description(self.model, self.producer.version, *known)
 
 
 def make_manifest(description: Description, netlist: Netlist, tensors: dict[str, StoredTensor], members: dict[str, Member]) -> Manifest:
@@ -150,6 +158,8 @@ def make_manifest(description: Description, netlist: Netlist, tensors: dict[str,
         tensors,
         description.derived,
         members,
+        description.fixed_inputs,
+        description.absent_inputs,
     )
 
 
@@ -222,6 +232,9 @@ def _check_values(manifest: Manifest) -> None:
     for derived in manifest.derived:
         if derived.function.inputs or len(derived.function.outputs) != 1:
             raise Error("E0703", f"the expression of tensor '{derived.key}' has inputs, or not one output")
+    known_values(manifest.fixed_inputs)
+    if any(kind not in ABSENT for _, kind in manifest.absent_inputs):
+        raise Error("E0703", f"inputs are absent as {' or '.join(ABSENT)} alone")
 
 
 def _check_shape(name: str, shape: tuple[int, ...]) -> None:

@@ -9,6 +9,7 @@ from ttc.dialects.core.errors import Error
 from ttc.dialects.netlist.checks import check
 from ttc.dialects.netlist.model import Netlist, Program
 from ttc.runtime.arguments import entries_of
+from ttc.runtime.contract import check_contract
 from ttc.runtime.instructions import MAX_STEPS, check_instructions
 from ttc.runtime.manifest import DTYPE_NAMES, Description
 from ttc.runtime.tensors import TensorSource
@@ -25,6 +26,7 @@ def check_program(netlist: Netlist, description: Description, tensors: Mapping[s
     _check_variables(description, tensors)
     for program in netlist.programs.values():
         _check_entry(program, netlist, description)
+    check_contract(description.fixed_inputs, netlist.programs.values())
 
 
 def check_netlist(netlist: Netlist) -> None:

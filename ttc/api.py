@@ -12,7 +12,7 @@ import dataclasses
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from numpy.typing import NDArray
 
@@ -24,36 +24,42 @@ if TYPE_CHECKING:
     from ttc.runtime.executor import Executor
     from ttc.runtime.program import Program
 
-Examples: TypeAlias = "Mapping[str, NDArray[Any]] | Sequence[NDArray[Any]]"
+Examples: TypeAlias = "Mapping[str, NDArray[Any] | Sequence[NDArray[Any]] | None] | Sequence[NDArray[Any]]"
 
 
 def compile(
     path_or_module: str | os.PathLike[str] | object,
     example_inputs: Examples | None = None,
     *,
+    dynamic_shapes: Any = None,
     options: CompileOptions | None = None,
     **option_fields: Any,
 ) -> Program:
     """Compile a model.
 
     Args:
-        path_or_module: an ONNX file, or IR text (.mlir).
-        example_inputs: arrays by input name; they fix dynamic dimensions, their values are not used.
+        path_or_module: a model file, IR text (.mlir), a `torch.nn.Module` or a `torch.export.ExportedProgram`.
+        example_inputs: arrays by input name; they fix dynamic dimensions.  Where an op needs to know what an integer or boolean input
+            holds (a shape, axes), the program is made for the values here, and running it with others raises E0806.  What floating-point
+            inputs hold is never used.  A list stands for a sequence, None for an optional without an element.  For a PyTorch module what
+            it is exported with: a tuple of positional or a mapping of keyword arguments.
+        dynamic_shapes: of a PyTorch module, as torch.export takes them.
         options: all options; without it those not given as keywords come from TTC_* variables.
         option_fields: fields of CompileOptions, such as target="host", format="Float16_b", shape={"x": (1, 3, 224, 224)}.
     Raises: ttc.Error.
     """
     require_supported()
+    if is_torch(path_or_module):
+        return _compile_torch(path_or_module, example_inputs, dynamic_shapes, _for_programs(options, option_fields))
+    if dynamic_shapes is not None:
+        raise Error("E0101", "dynamic_shapes goes with a PyTorch module")
     path = _path_of(path_or_module)
     fields = dict(option_fields)
     if example_inputs is not None:
-        fields.setdefault("shape", _example_shapes(example_inputs))
-    found = options_for(CompileOptions, options, fields)
-    if found.to != "tti":
-        raise Error("E0101", f"ttc.compile gives a program, not stage '{found.to}'", hint="leave out `to`")
+        fields = {**_examples(example_inputs), **fields}
     from ttc.driver import compile_path
 
-    return compile_path(path, found).program()
+    return compile_path(path, _for_programs(options, fields)).program()
 
 
 def load(path: str | os.PathLike[str], threads: int | None = None, *, options: RunOptions | None = None, **option_fields: Any) -> Executor:
@@ -87,16 +93,37 @@ def options_for(kind: type[Any], options: Any, fields: Mapping[str, Any]) -> Any
     return dataclasses.replace(options, given=options.given | changed.given, **{name: getattr(changed, name) for name in explicit})
 
 
+def _for_programs(options: CompileOptions | None, fields: Mapping[str, Any]) -> CompileOptions:
+    found = options_for(CompileOptions, options, fields)
+    if found.to != "tti":
+        raise Error("E0101", f"ttc.compile gives a program, not stage '{found.to}'", hint="leave out `to`")
+    return found
+
+
+def is_torch(model: object) -> bool:
+    """Whether it is a module or program of PyTorch, which need not be loaded to tell."""
+    return any(base.__module__.partition(".")[0] == "torch" for base in type(model).__mro__)
+
+
+def _compile_torch(model: object, example_inputs: Any, dynamic_shapes: Any, options: CompileOptions) -> Program:
+    from ttc.driver import compile_source
+    from ttc.importers.torch import import_object
+    from ttc.source import Source
+
+    module, weights = import_object(model, example_inputs, dynamic_shapes, shapes=dict(options.shape), batch=options.batch)
+    return compile_source(Source(module, weights, "import"), options).program()
+
+
 def _path_of(model: object) -> Path:
     if isinstance(model, str | os.PathLike):
         return Path(os.fspath(model))
-    if any(base.__module__.partition(".")[0] == "torch" for base in type(model).__mro__):
-        hint = "export it: torch.onnx.export(model, example_inputs, 'model.onnx', dynamo=True)"
-        raise Error("E0202", f"{type(model).__name__} is a PyTorch module, and there is no importer for them", hint=hint)
-    raise Error("E0201", f"cannot compile a {type(model).__name__}", hint="give the path of an ONNX model")
+    raise Error("E0201", f"cannot compile a {type(model).__name__}", hint="give the path of a model, or a PyTorch module")
 
 
-def _example_shapes(examples: Examples) -> dict[str, tuple[int, ...]]:
+def _examples(examples: Examples) -> dict[str, Any]:
+    """Options that say what examples have: all shapes, and values where programs may be made for them, which those of texts are not."""
     if not isinstance(examples, Mapping):
         raise Error("E0101", "example_inputs of a model file are a mapping from input names to arrays")
-    return {name: tuple(array.shape) for name, array in examples.items()}
+    named = cast("Mapping[str, Any]", examples)
+    shapes = {name: tuple(value.shape) for name, value in named.items() if hasattr(value, "shape")}
+    return {"shape": shapes, "values": {name: x for name, x in named.items() if not hasattr(x, "dtype") or x.dtype.kind in "iubfcV"}}

@@ -11,6 +11,7 @@ from ttc.dialects.core.errors import nearest
 
 if TYPE_CHECKING:
     from ttc.dialects.core.clusters import Cluster
+    from ttc.input_values import InputValue
 
 Shape = tuple[int, ...]
 
@@ -132,6 +133,13 @@ def level(last: int) -> Callable[[Any], int]:
         return int(raw)
 
     return read
+
+
+def input_values(raw: Any) -> tuple[InputValue, ...]:
+    """Values of inputs, from `NAME=FILE.npy` texts or a mapping of names to arrays or files.  Raises ValueError, E0102, E0801."""
+    from ttc.input_values import read_values
+
+    return read_values(raw)
 
 
 def cluster(raw: Any) -> tuple[Cluster, ...]:

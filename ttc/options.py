@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from ttc.dialects.core.clusters import Cluster
     from ttc.dialects.core.placement_rules import AnyRule
     from ttc.dialects.core.precision import Rule
+    from ttc.input_values import InputValue
 
 STAGES = ("import", "nn", "tile", "netlist", "tti")
 """Stages of a compilation, in order."""
@@ -167,6 +168,9 @@ class CompileOptions(Options):
         (), "Shape of an input with dynamic dimensions (repeatable).", read_shapes, "NAME=1x3x224x224", repeated=True, in_result=True
     )
     batch: int | None = option(None, "Size of the dynamic leading dimension of every input.", takes.integer(1), "N", in_result=True)
+    values: tuple[InputValue, ...] = option(
+        (), "Value of an integer input that shapes follow from (repeatable).", takes.input_values, "NAME=FILE.npy", repeated=True
+    )
     to: str = choice("tti", "Stop at the end of this stage and write its IR as text.", STAGES)
     from_: str | None = option(
         None, "The input is IR text at the end of this stage.", takes.word(STAGES[:-1]), "STAGE", choices=STAGES[:-1]
@@ -222,6 +226,9 @@ class TuneOptions(Options):
         (), "Shape of an input with dynamic dimensions (repeatable).", read_shapes, "NAME=1x3x224x224", repeated=True
     )
     batch: int | None = option(None, "Size of the dynamic leading dimension of every input.", takes.integer(1), "N")
+    values: tuple[InputValue, ...] = option(
+        (), "Value of an integer input that shapes follow from (repeatable).", takes.input_values, "NAME=FILE.npy", repeated=True
+    )
     program: str = option("forward", "Which program of the model to evaluate.", takes.text, "NAME")
     pcc: float = option(0.99, "Correlation of the outputs with those in Float32 to keep.", takes.correlation, "X")
     candidates: tuple[str, ...] = option((), "Formats to try; default: Float16_b, Bfp8_b and Bfp4_b.", takes.words, "FORMAT,...")

@@ -26,6 +26,7 @@ from ttc.dialects.core.to_plain import plain_block, plain_type
 from ttc.dialects.core.weights import Weight, WeightStore
 from ttc.dialects.netlist.ops import queues_of
 from ttc.files import require_input
+from ttc.input_values import recorded_values, values_of
 from ttc.options import STAGES, CompileOptions
 from ttc.runtime.manifest import DTYPE_NAMES
 
@@ -58,7 +59,14 @@ def open_source(path: Path, options: CompileOptions) -> Source:
 def _import(path: Path, options: CompileOptions) -> tuple[ModuleOp, WeightStore]:
     from ttc.importers.base import import_model
 
-    return import_model(path, shapes=dict(options.shape), batch=options.batch)
+    values = values_of(options.values)
+    module, weights = import_model(path, shapes=dict(options.shape), batch=options.batch, values=values)
+    known = {*dict(options.shape), *(row[0] for row in module_attr(module, "item_inputs") or ())}
+    for name, value in values.items():
+        if value is not None and value.dtype.kind not in "iub" and name not in known:
+            message = f"input '{name}' is {value.dtype}: values of integer inputs alone can be compiled for"
+            raise Error("E0206", message, hint=f"--shape {name}={'x'.join(map(str, value.shape))} sets its shape")
+    return module, weights
 
 
 def _open_text(path: Path, options: CompileOptions) -> Source:
@@ -70,8 +78,8 @@ def _open_text(path: Path, options: CompileOptions) -> Source:
         )
     if options.from_ is not None and options.from_ != stage:
         raise Error("E0305", f"the IR is of stage '{stage}', not '{options.from_}'", where=path.name)
-    if options.shape or options.batch is not None:
-        raise Error("E0101", "--shape and --batch go with a model: IR text has its shapes", where=path.name)
+    if options.shape or options.batch is not None or options.values:
+        raise Error("E0101", "--shape, --batch and --values go with a model: IR text has its shapes and values", where=path.name)
     check_recorded(module, path.name)
     verify(module)
     return Source(module, text_weights(module, options.weights), stage)
@@ -109,6 +117,10 @@ def check_recorded(module: ModuleOp, name: str) -> None:
         if not isinstance(rows, tuple) or not all(_is_row(row, 3 if key == "sources" else 4) for row in rows):
             form = 'a weight\'s key, shape and type: ["w", array<i64: 8, 4>, "float32"]'
             raise Error("E0302", f"ttc.{key} does not hold rows of {'' if key == 'sources' else 'a name, '}{form}", where=name)
+    try:
+        recorded_values(module)
+    except Error as error:
+        raise error.at(name) from None
 
 
 def _is_row(row: Any, length: int) -> bool:
@@ -146,7 +158,7 @@ def text_weights(module: ModuleOp, file: Path | None) -> WeightStore:
     wanted = named_weights(module)
     if file is None:
         return WeightStore()
-    stored = _loaders(require_input(file), module_attr(module, "options") or {})
+    stored = _loaders(require_input(file), module)
     expressions = derived_functions(module)
 
     def known(key: str, weight: Weight) -> Callable[[], NDArray] | None:
@@ -174,13 +186,14 @@ def _derive(function: Any, store: WeightStore, spec: Spec) -> NDArray:
     return format_of(spec.dtype).pack(value)
 
 
-def _loaders(path: Path, recorded: dict[str, Any]) -> dict[str, Callable[[], NDArray]]:
-    """Loaders of the weights that a file holds, by key.  recorded: options that the IR was made with."""
+def _loaders(path: Path, module: ModuleOp) -> dict[str, Callable[[], NDArray]]:
+    """Loaders of the weights that a file holds, by key.  module: the IR, which records the options and values it was made with."""
     if path.suffix.lower() != ".tti":
         from ttc.importers.base import import_model
 
+        recorded = module_attr(module, "options") or {}
         made = CompileOptions(shape=recorded.get("shape", ()), batch=recorded.get("batch"))
-        _, store = import_model(path, shapes=dict(made.shape), batch=made.batch)
+        _, store = import_model(path, shapes=dict(made.shape), batch=made.batch, values=recorded_values(module))
         return {key: store[key].value for key in store}
     from ttc.runtime.archive import open_archive
 

@@ -92,6 +92,7 @@ CODES: dict[str, str] = {
     "E0803": "the run was asked for a program or engine that does not exist",
     "E0804": "a queue is read while empty, written while full, or used at a pointer or time at which it cannot be",
     "E0805": "a run takes more steps, memory or arithmetic than it may",
+    "E0806": "an input of the run has another value than the program was compiled for",
     "E0901": "an internal error: a bug in ttc",
 }
 

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from ttc.dialects.netlist.model import Argument, Netlist
     from ttc.dialects.netlist.occupancy import MemoryUse
     from ttc.runtime.archive import Archive
+    from ttc.runtime.contract import FixedInput
 
 MEANING = {
     "format": "how tensors are stored between ops; what was compiled is what runs",
@@ -54,6 +55,7 @@ def _facts(opened: Archive, netlist: Netlist, path: Path) -> dict[str, Any]:
             name: {"arguments": [_signature(a) for a in p.arguments], "results": [_signature(r) for r in p.results]}
             for name, p in netlist.programs.items()
         },
+        "fixed_inputs": [_fixed(item) for item in description.fixed_inputs],
         "epochs": [asdict(epoch) for epoch in figures.epochs],
         "chips": sorted({epoch.chip for epoch in figures.epochs if epoch.cores}),
         "ops": figures.ops,
@@ -81,6 +83,11 @@ def _signature(argument: Argument) -> dict[str, Any]:
     return found if argument.updates is None else {**found, "updates": argument.updates}
 
 
+def _fixed(item: FixedInput) -> dict[str, Any]:
+    """An input and the one value that it may have."""
+    return {"name": item.name, "dtype": item.dtype, "shape": list(item.shape), "value": item.array().tolist()}
+
+
 def _numbers(netlist: Netlist, options: Any) -> dict[str, dict[str, Any]]:
     """Formats, precisions and fidelities of the archive at hand, with what each means."""
     ops = [op for graph in netlist.graphs.values() for op in graph.ops]
@@ -99,10 +106,17 @@ def _print(console: Console, facts: dict[str, Any]) -> None:
         for argument in (*program["arguments"], *program["results"]):
             updates = f", updates {argument['updates']}" if "updates" in argument else ""
             console.say(f"  {argument['kind']:9} {argument['name']}: {argument['dtype']}{argument['shape']}{updates}")
+    for item in facts["fixed_inputs"]:
+        console.say(f"input {item['name']} must be {_shortened(item['value'])}: the programs hold for this value alone")
     _print_placement(console, facts)
     console.say(f"file: {size_text(facts['file_bytes'])}, of which {facts['tensors']} tensors {size_text(facts['tensor_bytes'])}")
     for name, entry in facts["numbers"].items():
         console.say(f"{name}: {', '.join(entry['found']) or '-'} ({entry['meaning']})")
+
+
+def _shortened(value: Any) -> str:
+    text = str(value)
+    return text if len(text) <= 80 else text[:77] + "..."
 
 
 def _print_placement(console: Console, facts: dict[str, Any]) -> None:

@@ -7,9 +7,9 @@ import zipfile
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from io import BytesIO
 from math import prod
 from pathlib import Path
+from types import MappingProxyType
 from typing import IO, Any
 
 import ml_dtypes
@@ -19,13 +19,11 @@ from numpy.typing import NDArray
 from ttc.dialects.core.errors import Error, nearest
 from ttc.dialects.netlist.model import Argument
 from ttc.files import require_input
+from ttc.npy_files import read_header
 
-MAX_HEADER_BYTES = 10_000
-"""Of a .npy file: numpy's own limit."""
+NOTHING_FIXED: Mapping[str, NDArray[Any]] = MappingProxyType({})
 MAX_BUNDLE_BYTES = 16 << 30
 """Of all arrays in an .npz file, as they are in memory."""
-_HEADERS = {(1, 0): (2, np.lib.format.read_array_header_1_0), (2, 0): (4, np.lib.format.read_array_header_2_0)}
-"""By version: bytes of the header's length, and what reads from there."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +34,15 @@ class Inputs:
     drawn: tuple[str, ...]
 
 
-def gather(arguments: Sequence[Argument], files: Sequence[str], bundle: Path | None, *, random: bool, seed: int) -> Inputs:
+def gather(
+    arguments: Sequence[Argument],
+    files: Sequence[str],
+    bundle: Path | None,
+    *,
+    random: bool,
+    seed: int,
+    fixed: Mapping[str, NDArray[Any]] = NOTHING_FIXED,
+) -> Inputs:
     """The inputs of a program.
 
     Args:
@@ -44,6 +50,7 @@ def gather(arguments: Sequence[Argument], files: Sequence[str], bundle: Path | N
         files: `NAME=FILE.npy` texts.
         bundle: an .npz file with one array an input.
         random: draw the inputs that are not given; without any given, all are drawn.
+        fixed: values of inputs that can have no other; they need not be given.
     Raises: E0801 for unknown, missing or unfitting inputs; E0102 for unreadable files.
     """
     known = {argument.name: argument for argument in arguments}
@@ -53,10 +60,11 @@ def gather(arguments: Sequence[Argument], files: Sequence[str], bundle: Path | N
             if name in given:
                 raise Error("E0801", f"input '{name}' is given twice")
             given[name] = array
-    missing = [name for name in known if name not in given]
+    missing = [name for name in known if name not in given and name not in fixed]
     if missing and given and not random:
         raise Error("E0801", f"no value for input {', '.join(missing)}", hint="give it with --input NAME=FILE.npy, or --random")
     generator = np.random.default_rng(seed)
+    given = {**fixed, **given}
     arrays = {name: given[name] if name in given else draw(argument, generator) for name, argument in known.items()}
     return Inputs(arrays, tuple(missing))
 
@@ -134,7 +142,7 @@ def read_bundle(path: Path, known: Mapping[str, Argument]) -> dict[str, NDArray]
 
 
 def _read_stream(stream: IO[bytes], argument: Argument, where: str, size_bytes: int) -> NDArray:
-    shape, fortran, dtype = _read_header(stream, where)
+    shape, fortran, dtype = read_header(stream, where)
     wanted = dtype_of(argument)
     if dtype == np.dtype("V2") and argument.dtype == "bfloat16":
         dtype = wanted  # numpy's files have no name for bfloat16
@@ -148,23 +156,3 @@ def _read_stream(stream: IO[bytes], argument: Argument, where: str, size_bytes: 
     if len(data) != count * dtype.itemsize:
         raise Error("E0801", "the file is cut short", where=where)
     return np.frombuffer(data, dtype).reshape(shape, order="F" if fortran else "C").astype(wanted)
-
-
-def _read_header(stream: IO[bytes], where: str) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
-    """Shape, whether in Fortran order, and dtype; nothing is unpickled, and no more read than a header of honest length."""
-    try:
-        version = np.lib.format.read_magic(stream)
-        if version not in _HEADERS:
-            raise ValueError(f"version {version[0]}.{version[1]}")
-        size_bytes, reader = _HEADERS[version]
-        size = stream.read(size_bytes)
-        if int.from_bytes(size, "little") > MAX_HEADER_BYTES:
-            raise ValueError(f"its header is longer than {MAX_HEADER_BYTES} bytes")
-        shape, fortran, dtype = reader(BytesIO(size + stream.read(int.from_bytes(size, "little"))))
-    except (ValueError, EOFError, TypeError, SyntaxError, RecursionError, MemoryError) as error:
-        raise Error("E0801", f"not a readable .npy file: {str(error) or 'its header nests too deeply'}", where=where) from None
-    if dtype.hasobject:
-        raise Error("E0801", "the file holds pickled objects, which are never read", where=where)
-    if any(type(size) is not int or size < 0 for size in shape):
-        raise Error("E0801", f"not a readable .npy file: its shape is {shape}", where=where)
-    return shape, fortran, dtype

@@ -92,7 +92,9 @@ def _run(console: Console, archive: Path, options: RunOptions, check: Path | Non
         progress.show(f"loading {archive.name}")
         with load(archive, options=options) as executor:
             signature = inputs_of(executor.program.entry(options.program))
-            inputs = gather(signature, **source, seed=options.seed)
+            names = {argument.name for argument in signature}
+            fixed = {name: value for name, value in executor.fixed_inputs.items() if name in names}
+            inputs = gather(signature, **source, seed=options.seed, fixed=fixed)
             if inputs.drawn:
                 console.note(f"note: random values for {', '.join(inputs.drawn)} (seed {options.seed})")
             if options.exact and executor.netlist.chip.grid is None:
@@ -120,9 +122,9 @@ def _repeat(executor: Executor, inputs: Inputs, options: RunOptions) -> tuple[di
 
 def _check(outcome: Outcome, executor: Executor, model: Path, *, exact: bool) -> None:
     """Compare with what the model gives; the device's arithmetic is that of 16 bits, whatever the format."""
-    from ttc.check import compare_outputs, is_coarse, is_low_precision, reference_outputs
+    from ttc.reference import compare_outputs, is_coarse, is_low_precision, reference_outputs
 
-    expected, outcome.by = reference_outputs(model, outcome.inputs.arrays)
+    expected, outcome.by = reference_outputs(model, outcome.inputs.arrays, dict(executor.description.absent_inputs))
     dtypes = [str(array.dtype) for array in outcome.outputs.values()]
     options = executor.description.options
     low = exact or is_low_precision(options, dtypes)

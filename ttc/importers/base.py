@@ -36,6 +36,7 @@ def import_model(
         shapes: full shapes of inputs, by name, for models with dynamic dimensions.
         batch: the size of every dynamic batch dimension.
         values: arrays by input name: where an op needs to know what an integer or boolean input holds, the model is made for these.
+            They fix shapes, too, unless `shapes` does.
     Raises: E0102 (no such file), E0201 (of no known kind), and what the importer of its kind raises.
     """
     if not path.exists():
@@ -46,4 +47,5 @@ def import_model(
     if kind is None:
         raise Error("E0201", f"'{path.name}' is of no model kind that can be imported", hint="supported: ONNX models (.onnx)")
     module, function = kind
+    shapes = {**{name: value.shape for name, value in values.items() if hasattr(value, "shape")}, **shapes}
     return getattr(import_module(module), function)(path, shapes=shapes, batch=batch, values=values)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from hashlib import sha256
 from typing import Any
 
@@ -46,6 +47,8 @@ class Builder:
         self.outputs: tuple[str, ...] = ()
         self.opset = 0
         self.misses = Misses()
+        self.wanted: set[SSAValue] = set()
+        """Arguments of integers and booleans whose values would have made what was needed known."""
 
     def enter(self, node: str, outputs: tuple[str, ...] = (), opset: int = 0, *, sources: tuple[str, ...] = ()) -> None:
         """From here on ops belong to this node of the source.
@@ -75,13 +78,35 @@ class Builder:
         kind = ops().get(op)
         if kind is None:
             raise Unsupported(f"dialect nn has no op '{op}'")
-        made = kind.build(*operands, location=self._location, **attrs)
-        for result in made.results:
+        return self.place(kind.build(*operands, location=self._location, **attrs))
+
+    def place(self, op: NNOp) -> tuple[SSAValue, ...]:
+        """The results of an op that is made already; it comes after all that were placed before it.  Raises E0203 for results too large."""
+        for result in op.results:
             spec = spec_of(result.type)
             if spec.elements > MAX_ELEMENTS or spec.rank > MAX_RANK:
                 raise Error("E0203", f"a result is too large: {spec}", where=self._node)
-        self._body.append(made)
-        return tuple(made.results)
+        self._body.append(op)
+        return tuple(op.results)
+
+    @contextmanager
+    def collected(self) -> Iterator[list[NNOp]]:
+        """Ops made inside go into the list, not into the function: they are to stand in a region (see `control`), or may be given up.
+
+        The node is the one from before when it ends.
+        """
+        outer, node = self._body, (self._node, self._location, self.outputs, self.opset)
+        self._body = []
+        try:
+            yield self._body
+        finally:
+            self._body = outer
+            self._node, self._location, self.outputs, self.opset = node
+
+    @property
+    def location(self) -> Attribute:
+        """Of the current node."""
+        return self._location
 
     def spec(self, value: SSAValue) -> Spec:
         return spec_of(value.type)
@@ -163,12 +188,13 @@ class Builder:
         found = self.known(value)
         found = self._given.known(value) if found is None else found
         if found is None:
+            self.wanted |= self._given.missing(value)
             raise Unsupported(f"needs a constant {what}")
         return found
 
     @property
-    def fixed(self) -> set[SSAValue]:
-        """Arguments whose values were needed."""
+    def fixed(self) -> dict[SSAValue, NDArray]:
+        """Arguments whose values were needed, with these, in the compute dtypes of their formats."""
         return self._given.used
 
     def ints(self, value: SSAValue, what: str) -> tuple[int, ...]:

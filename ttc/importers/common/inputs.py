@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
+from xdsl.ir import SSAValue
 
 from ttc.dialects.core.errors import Error, nearest
-from ttc.dialects.core.spec import Spec
+from ttc.dialects.core.formats import format_of
+from ttc.dialects.core.spec import Spec, spec_of
+from ttc.runtime.contract import MAX_ELEMENTS
 
 Dims = tuple[int | str, ...]
 """Sizes; for a dynamic dimension its name, which may be empty."""
@@ -51,6 +56,26 @@ def input_specs(inputs: Sequence[OpenInput], shapes: Mapping[str, tuple[int, ...
         fixed[item.name] = _with_shape(item.name, item.dims, shapes[item.name]) if item.name in shapes else with_batch
     _require_static(fixed)
     return {i.name: Spec(tuple(d for d in fixed[i.name] if isinstance(d, int)), i.dtype) for i in inputs}
+
+
+def given_values(arguments: Mapping[str, SSAValue], values: Mapping[str, Any]) -> dict[SSAValue, NDArray]:
+    """The values of integer and boolean arguments that ops may follow from.  What floating-point inputs hold never counts.
+
+    Args:
+        arguments: by name.
+        values: arrays by name, of the arguments' shapes and dtypes; larger ones than a contract can hold are passed over.
+    Raises: E0206 for an array of another dtype or shape.
+    """
+    found: dict[SSAValue, NDArray] = {}
+    for name, argument in arguments.items():
+        value, spec = values.get(name), spec_of(argument.type)
+        if not isinstance(value, np.ndarray) or spec.dtype.kind not in "iub":
+            continue
+        if Spec(value.shape, value.dtype) != spec:
+            raise Error("E0206", f"input '{name}' is {spec}; the value given is {value.dtype}{list(value.shape)}")
+        if spec.elements <= MAX_ELEMENTS:
+            found[argument] = format_of(spec.dtype).unpack(value)
+    return found
 
 
 def _with_batch(dims: Dims, batch: int | None, names: set[int | str]) -> Dims:

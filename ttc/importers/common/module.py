@@ -4,21 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import astuple
 
+from numpy.typing import NDArray
 from xdsl.dialects import func
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.functions import Port, finish_function, ports, set_module_attr
+from ttc.dialects.core.plain import Plain
+from ttc.dialects.core.spec import Spec, spec_of
 from ttc.dialects.core.weights import WeightStore
 from ttc.importers.common.builder import Builder
+from ttc.runtime.contract import FixedInput
 
 MAX_MESSAGE = 2000
 """Characters: what a hostile file makes a message quote is cut."""
 
 
-def finished(model: str, function: func.FuncOp, builder: Builder, results: Sequence[tuple[Port, SSAValue]]) -> tuple[ModuleOp, WeightStore]:
+def finished(
+    model: str,
+    function: func.FuncOp,
+    builder: Builder,
+    results: Sequence[tuple[Port, SSAValue]],
+    items: Sequence[str] = (),
+    absent: Sequence[tuple[str, str]] = (),
+) -> tuple[ModuleOp, WeightStore]:
     """The module at the end of stage import, with this entry function, and the weights that it uses.
 
     Args:
@@ -26,21 +38,34 @@ def finished(model: str, function: func.FuncOp, builder: Builder, results: Seque
         function: with its arguments, its body still empty.
         builder: of the function's ops and leaves.
         results: of the function, in order.
+        items: arguments that are tensors of inputs which the model declares as sequences or optionals.
+        absent: inputs of the model that there are no arguments for, with the reason: one of `ttc.runtime.contract.ABSENT`.
     Raises: E0202 with the table of what was refused.
     """
-    if builder.misses.rows:
-        raise builder.misses.report()
     block = function.body.block
+    named = list(zip([port.name for port in ports(function)[0]], block.args, strict=True))
+    if builder.misses.rows:
+        raise builder.misses.report([name for name, argument in named if argument in builder.wanted])
     weights = builder.finish(block, {value for _, value in results})
     finish_function(function, results)
     module = ModuleOp([function])
     set_module_attr(module, "model", model)
     set_module_attr(module, "stage", "import")
-    names = [port.name for port in ports(function)[0]]
-    fixed = tuple(name for name, argument in zip(names, block.args, strict=True) if argument in builder.fixed)
-    if fixed:
-        set_module_attr(module, "fixed_inputs", fixed)
+    _set_rows(module, "fixed_inputs", [_fixed(name, builder.fixed[a], spec_of(a.type)) for name, a in named if a in builder.fixed])
+    specs = {name: spec_of(argument.type) for name, argument in named if name in items}
+    _set_rows(module, "item_inputs", [(name, spec.shape, str(spec.dtype)) for name, spec in specs.items()])
+    _set_rows(module, "absent_inputs", absent)
     return module, weights
+
+
+def _fixed(name: str, value: NDArray, spec: Spec) -> tuple[Plain, ...]:
+    return astuple(FixedInput.of(name, value.astype(spec.dtype)))
+
+
+def _set_rows(module: ModuleOp, name: str, rows: Sequence[tuple[Plain, ...]]) -> None:
+    """Set an attribute of the module, if there are any rows."""
+    if rows:
+        set_module_attr(module, name, tuple(rows))
 
 
 @contextmanager

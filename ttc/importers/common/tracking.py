@@ -45,7 +45,7 @@ class Tracker:
         self._inputs = inputs
         self._known: dict[SSAValue, NDArray | None] = {}
         self._computed_elements = 0
-        self.used: set[SSAValue] = set()
+        self.used: dict[SSAValue, NDArray] = {}
 
     def known(self, value: SSAValue) -> NDArray | None:
         """The value in its format's compute dtype, or None.  An explicit stack, as chains of ops may be long."""
@@ -62,6 +62,25 @@ class Tracker:
                 self._settle(top)
         return self._known[value]
 
+    def missing(self, value: SSAValue) -> set[SSAValue]:
+        """Arguments of integers and booleans that a value which is not known follows from; none if it follows from others, too."""
+        found: set[SSAValue] = set()
+        seen: set[SSAValue] = set()
+        stack = [value]
+        while stack:
+            top = stack.pop()
+            op = top.owner
+            if top in seen or isinstance(op, LeafOp) or self._known.get(top) is not None:
+                continue
+            seen.add(top)
+            if isinstance(op, NNOp) and self._affordable(op):
+                stack.extend(op.operands if op.name != "nn.shape" else ())
+            elif isinstance(op, Operation) or spec_of(top.type).dtype.kind not in "iub":
+                return set()
+            else:
+                found.add(top)
+        return found
+
     def _operands(self, value: SSAValue) -> list[SSAValue]:
         """Operands to settle first; none if one is unknown already."""
         op = value.owner
@@ -72,7 +91,7 @@ class Tracker:
         return [x for x in op.operands if x not in self._known]
 
     def _affordable(self, op: Operation) -> bool:
-        if op.name in _HEAVY or self._computed_elements > MAX_TOTAL_ELEMENTS:
+        if op.name in _HEAVY or op.regions or self._computed_elements > MAX_TOTAL_ELEMENTS:
             return False
         specs = [spec_of(v.type) for v in (*op.results, *(() if op.name == "nn.shape" else op.operands))]
         return all(s.is_static and s.elements <= MAX_ELEMENTS for s in specs)
@@ -83,8 +102,7 @@ class Tracker:
             self._known[value] = self._leaf(op)
             return
         if value in self._inputs:
-            self.used.add(value)
-            self._known[value] = self._inputs[value]
+            self.used[value] = self._known[value] = self._inputs[value]
             return
         results = self._evaluate(op) if isinstance(op, NNOp) and self._affordable(op) else None
         for index, result in enumerate(op.results if isinstance(op, Operation) else [value]):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -30,8 +31,11 @@ class Misses:
         """A node that was refused; domain: what defines its op, with the version if there are several: `ai.onnx 17`."""
         self.rows.setdefault(_Row(op, domain, why), []).append(node)
 
-    def report(self) -> Error:
-        """E0202 with the table: op, domain, count, first nodes, why."""
+    def report(self, wanted: Sequence[str] = ()) -> Error:
+        """E0202 with the table: op, domain, count, first nodes, why.
+
+        wanted: inputs of integers or booleans whose values would help.
+        """
         lines = [("op", "domain", "count", "nodes", "why")]
         for row, nodes in sorted(self.rows.items(), key=lambda item: (-len(item[1]), item[0])):
             shown = ", ".join(_short(name) for name in nodes[:3]) + (", ..." if len(nodes) > 3 else "")
@@ -43,7 +47,9 @@ class Misses:
         count = sum(map(len, self.rows.values()))
         ops = len({row[:2] for row in self.rows})
         message = f"{count} node{'s' * (count != 1)} of {ops} op{'s' * (ops != 1)} cannot be imported"
-        return Error("E0202", message, excerpt="\n".join(text))
+        flags = " ".join(f"--values {name}=FILE.npy" for name in wanted)
+        hint = f"the model can be compiled for one value of {', '.join(wanted)}: {flags}" if wanted else None
+        return Error("E0202", message, hint=hint, excerpt="\n".join(text))
 
 
 def _short(name: str) -> str:

@@ -11,21 +11,19 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from onnx import ModelProto
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
 
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.formats import format_of
 from ttc.dialects.core.functions import Port, make_function
-from ttc.dialects.core.spec import Spec, tensor_type
+from ttc.dialects.core.spec import tensor_type
 from ttc.dialects.core.weights import WeightStore
 from ttc.importers.base import NO_SHAPES, NO_VALUES
 from ttc.importers.common.builder import Builder
-from ttc.importers.common.inputs import input_specs
+from ttc.importers.common.inputs import given_values, input_specs
 from ttc.importers.common.module import finished, naming
-from ttc.importers.onnx.containers import arguments_of, ports_of, tensors_of
+from ttc.importers.onnx.containers import arguments_of, items_of, ports_of, tensors_of
 from ttc.importers.onnx.inputs import open_input
 from ttc.importers.onnx.opsets import opsets
 from ttc.importers.onnx.source import Source, read
@@ -47,8 +45,9 @@ def import_onnx(
         shapes: full shapes by input name, for inputs with dynamic dimensions.
         batch: the size of dynamic batch dimensions.
         values: arrays by input name.  Where an op needs the value of an operand (a shape, axes), and that follows from integer or boolean
-            inputs, these are taken; the module then holds for them alone, and its attribute `fixed_inputs` names them.  A list stands for
-            a sequence, None for an optional without an element: inputs `x[0]`, `x[1]`, ... and none at all.
+            inputs, these are taken; the module then holds for them alone, and its attribute `fixed_inputs` records them.  A list stands
+            for a sequence, as do arrays `x[0]`, `x[1]`, ..., which its tensors are called in the module; None for an optional without an
+            element, or an empty sequence.
     Raises: E0102, E0201 to E0206, and E04xx where a node's operands do not fit; all name the file, and the node if there is one.
     """
     with naming(path.name):
@@ -70,7 +69,7 @@ def _import(
     specs = input_specs([open_input(i) for i in inputs], shapes, batch)
     function = make_function("forward", [(Port(name), tensor_type(spec)) for name, spec in specs.items()])
     arguments = dict(zip(specs, function.body.block.args, strict=True))
-    builder = Builder(frozenset(source.weights), _given(arguments, specs, values))
+    builder = Builder(frozenset(source.weights), given_values(arguments, values))
     outputs = [o.name for o in graph.output]
     scope = Scope(
         arguments_of(parts, arguments),
@@ -81,7 +80,8 @@ def _import(
     walker = Walker(builder, functions)
     with np.errstate(all="ignore"):
         walker.walk(graph.node, scope)
-    return finished(name, function, builder, [] if builder.misses.rows else ports_of(outputs, scope.get))
+    ports = [] if builder.misses.rows else ports_of(outputs, scope.get)
+    return finished(name, function, builder, ports, *items_of(graph.input, parts, values))
 
 
 def _has_others(model: ModelProto) -> bool:
@@ -93,13 +93,3 @@ def _initializer(builder: Builder, source: Source, name: str) -> SSAValue:
     if name not in source.weights:
         raise Error("E0203", f"nothing defines the value '{name}'")
     return builder.initializer(name, source.weights[name])
-
-
-def _given(arguments: Mapping[str, SSAValue], specs: Mapping[str, Spec], values: Mapping[str, Any]) -> dict[SSAValue, NDArray]:
-    """Values of integer and boolean inputs that fit these.  What floating-point inputs hold never counts."""
-    found: dict[SSAValue, NDArray] = {}
-    for name, spec in specs.items():
-        value = values.get(name)
-        if isinstance(value, np.ndarray) and spec.dtype.kind in "iub" and Spec(value.shape, value.dtype) == spec:
-            found[arguments[name]] = format_of(spec.dtype).unpack(value)
-    return found

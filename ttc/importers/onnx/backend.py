@@ -20,7 +20,6 @@ from onnx.backend.base import Backend as OnnxBackend
 from onnx.backend.base import BackendRep, namedtupledict
 
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.functions import module_attr
 from ttc.importers.onnx import import_onnx
 from ttc.importers.onnx.containers import is_sequence, item_name
 from ttc.runtime.arguments import inputs_of
@@ -91,7 +90,6 @@ class Prepared(BackendRep):
         self._options = dict(options)
         weights = {tensor.name for tensor in model.graph.initializer}
         self._inputs = [value.name for value in model.graph.input if value.name not in weights]
-        self._fixed: dict[str, NDArray] = {}
         self.executor: Executor | None = None
         try:
             self._compile({})
@@ -119,7 +117,7 @@ class Prepared(BackendRep):
         if self.executor is None:
             return False
         shapes = {a.name: a.shape for a in inputs_of(self.executor.netlist.programs["forward"])}
-        same = all(np.array_equal(feeds[name], value) for name, value in self._fixed.items() if name in feeds)
+        same = all(np.array_equal(feeds[name], value) for name, value in self.executor.fixed_inputs.items() if name in feeds)
         return same and shapes == {name: x.shape for name, x in feeds.items()}
 
     def _compile(self, values: Mapping[str, Any]) -> None:
@@ -132,12 +130,10 @@ class Prepared(BackendRep):
             path = Path(folder) / "model.onnx"
             onnx.save(self._model, path)
             module, weights = import_onnx(path, shapes=_open_shapes(self._model, values), values=values)
-            fixed = module_attr(module, "fixed_inputs") or ()
             program = compile_source(Source(module, weights, "import"), resolve(CompileOptions, self._options)).program()
             archive = Path(folder) / "model.tti"
             program.save(archive)
             self.executor = load(archive)
-        self._fixed = {name: _flat(values)[name].copy() for name in fixed}
 
 
 def _flat(values: Mapping[str, Any]) -> dict[str, NDArray]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -9,7 +10,7 @@ import numpy as np
 from onnx import TypeProto, ValueInfoProto
 from xdsl.ir import SSAValue
 
-from ttc.dialects.core.errors import Error
+from ttc.dialects.core.errors import Error, nearest
 from ttc.dialects.core.functions import Port
 from ttc.dialects.core.spec import Spec
 from ttc.importers.onnx.inputs import type_proto
@@ -25,16 +26,21 @@ def item_name(name: str, index: int) -> str:
 def tensors_of(inputs: Sequence[ValueInfoProto], values: Mapping[str, Any]) -> tuple[list[ValueInfoProto], dict[str, list[str] | None]]:
     """The tensors among and in the inputs, and for each sequence the names of its tensors; None for an optional without an element.
 
-    Inputs of other types than tensors without a given value stay as they are.
+    Inputs of other types than tensors without a given value stay as they are.  Raises E0206 for a name that is none of an input.
     """
     tensors: list[ValueInfoProto] = []
     parts: dict[str, list[str] | None] = {}
+    names = [value.name for value in inputs]
+    for name, given in values.items():
+        if not isinstance(given, np.ndarray) and name not in names:
+            raise Error("E0206", f"the model has no input '{name}'", hint=nearest(name, names))
+    values = {**{value.name: items for value in inputs if (items := _listed(value, values))}, **values}
     for value in inputs:
         inner = _element_type(value.type)
         if value.type.HasField("tensor_type") or value.name not in values:
             tensors.append(value)
         elif values[value.name] is None:
-            parts[value.name] = None
+            parts[value.name] = [] if value.type.HasField("sequence_type") else None
         elif inner.HasField("sequence_type"):
             items = [_tensor(item_name(value.name, i), x) for i, x in enumerate(_items(values[value.name], value.name))]
             parts[value.name] = [item.name for item in items]
@@ -42,6 +48,24 @@ def tensors_of(inputs: Sequence[ValueInfoProto], values: Mapping[str, Any]) -> t
         else:
             tensors.append(_tensor(value.name, values[value.name]))
     return tensors, parts
+
+
+def _listed(value: ValueInfoProto, values: Mapping[str, Any]) -> list[Any]:
+    """The items of a sequence that are given one by one."""
+    if not is_sequence(value.type):
+        return []
+    names = (item_name(value.name, index) for index in itertools.count())
+    return [values[name] for name in itertools.takewhile(lambda name: name in values, names)]
+
+
+def items_of(
+    inputs: Sequence[ValueInfoProto], parts: Mapping[str, list[str] | None], values: Mapping[str, Any]
+) -> tuple[list[str], list[tuple[str, str]]]:
+    """Arguments that are tensors of sequences and optionals, and the inputs that have no tensor, with the reason."""
+    items = [item for names in parts.values() for item in names or ()]
+    items += [value.name for value in inputs if value.type.HasField("optional_type") and value.name in values and value.name not in parts]
+    absent = [(name, "none" if names is None else "sequence") for name, names in parts.items() if not names]
+    return items, absent
 
 
 def arguments_of(parts: Mapping[str, list[str] | None], arguments: Mapping[str, SSAValue]) -> dict[str, Value]:

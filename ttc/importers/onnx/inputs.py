@@ -9,6 +9,8 @@ from ttc.dialects.core.spec import Spec
 from ttc.importers.common.inputs import OpenInput
 from ttc.importers.onnx.tensors import dtype_of, shape_of
 
+_CONTAINERS = ("sequence_type", "optional_type")
+
 
 def open_input(value: ValueInfoProto) -> OpenInput:
     """An input that is a tensor.  Raises E0202, E0203, E0205."""
@@ -16,7 +18,8 @@ def open_input(value: ValueInfoProto) -> OpenInput:
     kind = value.type.WhichOneof("value")
     if kind != "tensor_type":
         named = (kind or "unknown").removesuffix("_type").replace("_", " ")
-        raise Error("E0202", f"{what} is of type {named}; only tensors are supported")
+        hint = f"say how long it is: --values '{value.name}[0]=FILE.npy' for each item, or --values {value.name}=none"
+        raise Error("E0202", f"{what} is of type {named}; only tensors are supported", hint=hint if kind in _CONTAINERS else None)
     dtype = dtype_of(value.type.tensor_type.elem_type, what)
     if not value.type.tensor_type.HasField("shape"):
         raise Error("E0205", f"{what} has no shape, not even a rank", hint="store the model with shapes of its inputs")

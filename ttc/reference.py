@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import importlib.util
 from collections.abc import Mapping
+from itertools import count, takewhile
 from pathlib import Path
+from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,19 +16,29 @@ from ttc.compare import Comparison, compare
 from ttc.dialects.core.errors import Error, nearest
 from ttc.files import require_input
 
+NOTHING_ABSENT: Mapping[str, str] = MappingProxyType({})
 
-def reference_outputs(model: Path, inputs: Mapping[str, NDArray]) -> tuple[dict[str, NDArray], str]:
-    """Outputs of an ONNX model by name, and what computed them: `onnxruntime` or `evaluate`.  Raises E0102, E02xx, E0801."""
+
+def reference_outputs(
+    model: Path, inputs: Mapping[str, NDArray], absent: Mapping[str, str] = NOTHING_ABSENT
+) -> tuple[dict[str, NDArray], str]:
+    """Outputs of an ONNX model by name, and what computed them: `onnxruntime` or `evaluate`.
+
+    Args:
+        inputs: by name, items of a sequence as `s[0]`, `s[1]`, ...
+        absent: inputs that are left out, with the reason: one of `ttc.runtime.contract.ABSENT`.
+    Raises: E0102, E02xx, E0801.
+    """
     require_input(model)
     native = all(array.dtype.isbuiltin == 1 for array in inputs.values())
     if native and importlib.util.find_spec("onnxruntime") is not None:
-        found = _onnxruntime(model, inputs)
+        found = _onnxruntime(model, inputs, absent)
         if found is not None:
             return found, "onnxruntime"
-    return _evaluate(model, inputs), "evaluate"
+    return _evaluate(model, inputs, absent), "evaluate"
 
 
-def _onnxruntime(model: Path, inputs: Mapping[str, NDArray]) -> dict[str, NDArray] | None:
+def _onnxruntime(model: Path, inputs: Mapping[str, NDArray], absent: Mapping[str, str]) -> dict[str, NDArray] | None:
     """None if onnxruntime cannot load or run the model."""
     import onnxruntime
 
@@ -34,12 +47,28 @@ def _onnxruntime(model: Path, inputs: Mapping[str, NDArray]) -> dict[str, NDArra
     try:
         session = onnxruntime.InferenceSession(str(model), quiet, providers=["CPUExecutionProvider"])
         names = [output.name for output in session.get_outputs()]
-        return dict(zip(names, map(np.asarray, session.run(names, dict(inputs))), strict=True))
+        whole = {item.name: _whole(item.name, inputs, absent) for item in session.get_inputs()}
+        found = session.run(names, {name: value for name, value in whole.items() if value is not None})
+        return dict(pair for name, value in zip(names, found, strict=True) for pair in _parts(name, value))
     except Exception:  # its errors have no common base, and whatever they are, the other way is open
         return None
 
 
-def _evaluate(model: Path, inputs: Mapping[str, NDArray]) -> dict[str, NDArray]:
+def _whole(name: str, inputs: Mapping[str, NDArray], absent: Mapping[str, str]) -> NDArray | list[NDArray] | None:
+    """An input of the model: an array, the list that a sequence is, or None."""
+    items = takewhile(lambda item: item in inputs, (f"{name}[{index}]" for index in count()))
+    listed = [inputs[item] for item in items]
+    return inputs[name] if name in inputs else listed if listed or absent.get(name) == "sequence" else None
+
+
+def _parts(name: str, value: Any) -> list[tuple[str, NDArray]]:
+    """An output of the model as outputs of a program: an item of a sequence each by itself, none for an optional without an element."""
+    if isinstance(value, list):
+        return [(f"{name}[{index}]", np.asarray(item)) for index, item in enumerate(value)]
+    return [] if value is None else [(name, np.asarray(value))]
+
+
+def _evaluate(model: Path, inputs: Mapping[str, NDArray], absent: Mapping[str, str]) -> dict[str, NDArray]:
     from ttc.dialects.core import interpret
     from ttc.dialects.core.formats import format_of
     from ttc.dialects.core.functions import entry_functions, ports
@@ -47,7 +76,7 @@ def _evaluate(model: Path, inputs: Mapping[str, NDArray]) -> dict[str, NDArray]:
     from ttc.dialects.core.to_plain import plain_block
     from ttc.importers.base import import_model
 
-    module, weights = import_model(model, shapes={name: array.shape for name, array in inputs.items()})
+    module, weights = import_model(model, values={**inputs, **dict.fromkeys(absent)})
     (function,) = entry_functions(module)
     arguments, results = ports(function)
     missing = [port.name for port in arguments if port.name not in inputs]

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ttc.check import compare_outputs, is_coarse, is_low_precision, reference_outputs
 from ttc.dialects.core.errors import Error
+from ttc.reference import compare_outputs, is_coarse, is_low_precision, reference_outputs
 
 X = np.random.default_rng(0).standard_normal((3, 8)).astype(np.float32)
 

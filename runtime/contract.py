@@ -1,0 +1,134 @@
+"""What a program holds for besides shapes and types: values of integer inputs that its ops follow from.
+
+A compiler that needs the value of an input (the shape of a reshape, the axes of a reduction) makes the program for the value that it was
+given.  The program is then right for no other, so the value is recorded, and every run is held to it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ttc.dialects.core.errors import Error
+from ttc.dialects.netlist.model import Program
+from ttc.runtime.arguments import check_array, inputs_of
+
+MAX_ELEMENTS = 2048
+"""Of one input whose value a program is made for."""
+ABSENT = ("none", "sequence")
+"""Inputs without tensors: an optional without an element, an empty sequence."""
+_DTYPES = frozenset(["bool", *(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64))])
+_NUMBER = re.compile(r"-?\d{1,20}")
+_SHOWN = 8
+"""Elements that messages show of a value."""
+
+
+@dataclass(frozen=True, slots=True)
+class FixedInput:
+    """An input that must have one value.
+
+    Args:
+        name: of the input.
+        shape, dtype: of the user's array (numpy name; integers or bool).
+        values: its elements in row-major order, in decimal with spaces between them: any 64-bit integer survives JSON and IR text.
+    """
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: str
+    values: str
+
+    @staticmethod
+    def of(name: str, array: NDArray) -> FixedInput:
+        """The contract that an input has this value.  Raises E0202 for more than MAX_ELEMENTS."""
+        if array.size > MAX_ELEMENTS:
+            raise Error("E0202", f"input '{name}' holds {array.size} values that ops follow from; at most {MAX_ELEMENTS} are possible")
+        return FixedInput(name, tuple(array.shape), str(array.dtype), " ".join(str(int(x)) for x in array.ravel()))
+
+    def array(self) -> NDArray:
+        """The value.  Raises E0703 if the fields do not describe one."""
+        if self.dtype not in _DTYPES or any(size < 0 for size in self.shape) or len(self.shape) > 32:
+            raise Error("E0703", f"the value of input '{self.name}' is not of an integer tensor's type and shape")
+        numbers = [int(text) for text in self.values.split() if _NUMBER.fullmatch(text)]
+        texts = self.values.split()
+        limits = (0, 1) if self.dtype == "bool" else (int(np.iinfo(self.dtype).min), int(np.iinfo(self.dtype).max))
+        if len(numbers) != len(texts) or len(texts) > MAX_ELEMENTS or len(texts) != prod(self.shape):
+            raise Error("E0703", f"the value of input '{self.name}' does not hold {prod(self.shape)} integers")
+        if any(not limits[0] <= number <= limits[1] for number in numbers):
+            raise Error("E0703", f"the value of input '{self.name}' holds numbers that {self.dtype} cannot hold")
+        return np.array(numbers, self.dtype).reshape(self.shape)
+
+
+def fixed_inputs(rows: Any) -> tuple[FixedInput, ...]:
+    """The contract from a module's attribute `ttc.fixed_inputs`: rows of (name, shape, dtype, values), or None.  Raises E0302."""
+    found: list[FixedInput] = []
+    for row in _rows(rows):
+        if tuple(map(type, row)) != (str, tuple, str, str) or any(type(size) is not int for size in row[1]):
+            raise Error("E0302", 'ttc.fixed_inputs does not hold rows like ["sizes", array<i64: 2>, "int64", "3 224"]')
+        found.append(FixedInput(*row))
+    try:
+        known_values(found)
+    except Error as error:
+        raise Error("E0302", f"ttc.fixed_inputs: {error.message}") from None
+    return tuple(found)
+
+
+def absent_inputs(rows: Any) -> tuple[tuple[str, str], ...]:
+    """Inputs of the model that programs take nothing for, from a module's attribute `ttc.absent_inputs`, or None.  Raises E0302."""
+    found = tuple(_rows(rows))
+    if any(tuple(map(type, row)) != (str, str) or row[1] not in ABSENT for row in found):
+        raise Error("E0302", f"ttc.absent_inputs does not hold rows of a name and one of {', '.join(ABSENT)}")
+    return found
+
+
+def _rows(rows: Any) -> tuple[tuple[Any, ...], ...]:
+    if rows is None:
+        return ()
+    if not isinstance(rows, tuple) or not all(isinstance(row, tuple) for row in rows):
+        raise Error("E0302", "an attribute of inputs is not a list of rows")
+    return rows
+
+
+def known_values(contract: Iterable[FixedInput]) -> dict[str, NDArray]:
+    """The values by input.  Raises E0703 for what is no value, and for an input that is named twice."""
+    found: dict[str, NDArray] = {}
+    for item in contract:
+        if item.name in found:
+            raise Error("E0703", f"the value of input '{item.name}' is given twice")
+        found[item.name] = item.array()
+    return found
+
+
+def check_contract(contract: Iterable[FixedInput], programs: Iterable[Program]) -> None:
+    """Every input with a value is one of a program, wherever it occurs with its type and shape.  Raises E0703."""
+    arguments = [argument for program in programs for argument in inputs_of(program)]
+    for name, value in known_values(contract).items():
+        found = {(argument.dtype, argument.shape) for argument in arguments if argument.name == name}
+        if found != {(str(value.dtype), value.shape)}:
+            raise Error("E0703", f"a value is recorded for '{name}', {value.dtype}{list(value.shape)}, which is no such input")
+
+
+def check_values(program: Program, given: Mapping[str, Any], wanted: Mapping[str, NDArray]) -> None:
+    """The inputs have the values that the program was compiled for.  Raises E0801, and E0806 for another value."""
+    for argument in inputs_of(program) if wanted else ():
+        value = wanted.get(argument.name)
+        if value is None:
+            continue
+        found = check_array(argument.name, given[argument.name], argument.shape, argument.dtype)
+        if not np.array_equal(found, value):
+            hint = f"compile for this value: --values {argument.name}=FILE.npy, or example_inputs of ttc.compile"
+            raise Error("E0806", _difference(argument.name, found, value), hint=hint)
+
+
+def _difference(name: str, found: NDArray, wanted: NDArray) -> str:
+    if wanted.size <= _SHOWN:
+        return f"input '{name}' is {found.tolist()}, and the program was compiled for {wanted.tolist()} alone"
+    place = [int(index) for index in np.argwhere(found != wanted)[0]]
+    there = f"{found[tuple(place)]} at {place}, and the program was compiled for {wanted[tuple(place)]} there"
+    return f"input '{name}' is {there}"

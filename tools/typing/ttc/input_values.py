@@ -1,0 +1,1 @@
+../../../ttc/input_values.py

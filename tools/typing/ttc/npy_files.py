@@ -1,0 +1,1 @@
+../../../ttc/npy_files.py

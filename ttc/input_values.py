@@ -1,0 +1,127 @@
+"""Values of inputs that a model is compiled for: read from .npy files or arrays, and back from what a module records."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import ml_dtypes  # noqa: F401  numpy knows bfloat16 by its name
+import numpy as np
+from numpy.typing import NDArray
+
+from ttc.dialects.core.errors import Error
+from ttc.dialects.core.functions import module_attr
+from ttc.files import require_input
+from ttc.npy_files import read_header
+from ttc.runtime.contract import ABSENT, MAX_ELEMENTS, absent_inputs, fixed_inputs, known_values
+
+if TYPE_CHECKING:
+    from xdsl.dialects.builtin import ModuleOp
+
+_FORM = "it takes NAME=FILE.npy, NAME=none or NAME=sequence, each name once"
+
+
+@dataclass(frozen=True)
+class InputValue:
+    """What is known of one input.
+
+    Args:
+        name: of the input; `s[0]` for an item of a sequence.
+        kind: numpy's name of the dtype, or one of ABSENT for an optional without an element and an empty sequence.
+        shape: of the array.
+        data: its bytes; empty where values never count: of floating-point inputs, and of more integers than a program can be made for.
+    """
+
+    name: str
+    kind: str
+    shape: tuple[int, ...] = ()
+    data: bytes = b""
+
+    @staticmethod
+    def of(name: str, array: NDArray) -> InputValue:
+        """Raises ValueError for elements that are no numbers."""
+        if array.dtype.kind not in "iubfcV":
+            raise ValueError(f"its elements are {array.dtype}, which are no numbers")
+        dtype = array.dtype.newbyteorder("=")
+        counts = dtype.kind in "iub" and array.size <= MAX_ELEMENTS
+        return InputValue(name, str(dtype), tuple(array.shape), array.astype(dtype).tobytes() if counts else b"")
+
+    def array(self) -> NDArray | None:
+        """The array; zeros without memory where values do not count; None for what is absent."""
+        if self.kind in ABSENT:
+            return None
+        dtype = np.dtype(self.kind)
+        if dtype.kind in "iub" and len(self.data) == prod(self.shape) * dtype.itemsize:
+            return np.frombuffer(self.data, dtype).reshape(self.shape)
+        return np.broadcast_to(np.zeros((), dtype), self.shape)
+
+
+def read_values(raw: Any) -> tuple[InputValue, ...]:
+    """Values by name: from `NAME=FILE.npy` texts, or a mapping of names to arrays, paths, lists of these, and None.
+
+    Raises ValueError, and E0102 or E0801 for a file.
+    """
+    if isinstance(raw, str):
+        raw = raw.split(",")
+    pairs = list(raw.items()) if isinstance(raw, Mapping) else [item if isinstance(item, InputValue) else _split(item) for item in raw]
+    found = [value for pair in pairs for value in ([pair] if isinstance(pair, InputValue) else _values(*pair))]
+    if len({value.name for value in found}) != len(found):
+        raise ValueError(_FORM)
+    return tuple(sorted(found, key=lambda value: value.name))
+
+
+def values_of(given: Sequence[InputValue]) -> dict[str, NDArray | None]:
+    """As importers take them."""
+    return {value.name: value.array() for value in given}
+
+
+def recorded_values(module: ModuleOp) -> dict[str, NDArray | None]:
+    """The values that a module was made for, as its attributes record them, so that its model can be imported again.  Raises E0302."""
+    items = module_attr(module, "item_inputs") or ()
+    if not isinstance(items, tuple) or any(tuple(map(type, row)) != (str, tuple, str) for row in items):
+        raise Error("E0302", 'ttc.item_inputs does not hold rows like ["s[0]", array<i64: 3>, "float32"]')
+    found: dict[str, NDArray | None] = {name: np.broadcast_to(np.zeros((), dtype), shape) for name, shape, dtype in items}
+    found.update({name: None for name, _ in absent_inputs(module_attr(module, "absent_inputs"))})
+    return {**found, **known_values(fixed_inputs(module_attr(module, "fixed_inputs")))}
+
+
+def _split(text: Any) -> tuple[str, str]:
+    """`NAME=FILE`; either may hold `=`: of the ways to split it, the first whose file exists counts."""
+    if not isinstance(text, str) or "=" not in text:
+        raise ValueError(_FORM)
+    places = [index for index, character in enumerate(text) if character == "=" and index]
+    ways = [(text[:index], text[index + 1 :]) for index in places]
+    if not ways:
+        raise ValueError(_FORM)
+    return next((way for way in ways if way[1] in ABSENT or Path(way[1]).is_file()), ways[0])
+
+
+def _values(name: Any, value: Any) -> list[InputValue]:
+    """The values of one name: several for a list, which is a sequence."""
+    if not isinstance(name, str) or not name:
+        raise ValueError(_FORM)
+    if value is None or (isinstance(value, str) and value in ABSENT):
+        return [InputValue(name, value or ABSENT[0])]
+    if isinstance(value, list | tuple):
+        return [item for i, x in enumerate(value) for item in _values(f"{name}[{i}]", x)] or [InputValue(name, ABSENT[1])]
+    return [InputValue.of(name, _read(Path(value)) if isinstance(value, str | Path) else np.asarray(value))]
+
+
+def _read(path: Path) -> NDArray:
+    """The integers of a .npy file; of any other, its shape and type alone.  Raises ValueError, E0102, E0801."""
+    try:
+        with require_input(path).open("rb") as file:
+            shape, fortran, dtype = read_header(file, str(path))
+            if dtype.kind not in "iub":
+                return np.broadcast_to(np.zeros((), dtype), shape)
+            if prod(shape) > MAX_ELEMENTS:
+                raise ValueError(f"{path.name} holds {prod(shape)} integers; a program can be made for at most {MAX_ELEMENTS} of one input")
+            data = file.read(prod(shape) * dtype.itemsize)
+    except OSError as error:
+        raise Error("E0102", f"cannot read {path}: {error.strerror}") from None
+    if len(data) != prod(shape) * dtype.itemsize:
+        raise Error("E0801", "the file is cut short", where=str(path))
+    return np.frombuffer(data, dtype).reshape(shape, order="F" if fortran else "C")
