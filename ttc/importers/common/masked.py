@@ -1,8 +1,8 @@
-"""Parts of tensors: slices, margins, triangles, elements along an axis and their stacks."""
+"""Parts of tensors as TensorFlow and TFLite ask for them: slices under masks, gathers with batches, mirrored margins, reversed axes."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
@@ -10,87 +10,132 @@ from xdsl.ir import SSAValue
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.nn.base import axis_in
-from ttc.importers.common.builder import Builder
+from ttc.importers.common.builder import MAX_RANK, Builder
+from ttc.importers.common.parts import padded, part
 
 Ints: TypeAlias = tuple[int, ...]
 
 
-def strided(b: Builder, x: SSAValue, starts: Ints, ends: Ints, axes: Ints | None, steps: Ints | None) -> SSAValue:
-    """Python's slices of the axes named, or of the first ones: starts and ends clamp, negative ones count from the end."""
+@dataclass(frozen=True)
+class Masks:
+    """Of a strided slice; bit i is about entry i of its lists.
+
+    Args:
+        begin, end: the entry is ignored: as far as the dimension goes.
+        ellipsis: the entry stands for all dimensions that no other entry is about.
+        new_axis: a dimension of size 1 is inserted.
+        shrink_axis: one element is taken, and the dimension dropped.
+    """
+
+    begin: int = 0
+    end: int = 0
+    ellipsis: int = 0
+    new_axis: int = 0
+    shrink_axis: int = 0
+
+
+def strided_slice(b: Builder, x: SSAValue, begin: Ints, end: Ints, strides: Ints, masks: Masks) -> SSAValue:
+    """Python's x[begin:end:strides, ...] under masks.  Raises E0401, E0402."""
     shape = b.shape(x)
-    axes = tuple(range(len(starts))) if axes is None else tuple(axis_in(a, len(shape)) for a in axes)
-    steps = (1,) * len(starts) if steps is None else steps
-    if not (len(starts) == len(ends) == len(axes) == len(steps) <= len(shape)) or len(set(axes)) != len(axes) or 0 in steps:
-        raise Error("E0402", f"starts {starts}, ends {ends}, axes {axes} and steps {steps} do not fit each other and {b.spec(x)}")
-    ranges = [range(size) for size in shape]
-    for axis, start, end, step in zip(axes, starts, ends, steps, strict=True):
-        ranges[axis] = range(*slice(start, end, step).indices(shape[axis]))
-    return b.nn(
+    ranges: list[range] = []
+    result: list[int] = []
+    for entry in _entries(len(shape), begin, end, strides, masks):
+        if entry is None:
+            result.append(1)
+            continue
+        found = _range(shape[len(ranges)], *entry)
+        ranges.append(found)
+        if not entry[3]:
+            result.append(len(found))
+    y = b.nn(
         "slice",
         x,
         starts=tuple(r.start if len(r) else 0 for r in ranges),
-        sizes=tuple(len(r) for r in ranges),
+        sizes=tuple(map(len, ranges)),
         steps=tuple(r.step if len(r) > 1 else 1 for r in ranges),
     )
+    return b.reshape(y, *result)
 
 
-def part(b: Builder, x: SSAValue, axis: int, start: int, size: int, step: int = 1) -> SSAValue:
-    """A regular part of one dimension; x itself if that is all of it."""
-    shape = b.shape(x)
-    if start == 0 and size == shape[axis] and (step == 1 or size < 2):
-        return x
+_Entry: TypeAlias = tuple[int | None, int | None, int, bool]
+"""First, end and step, None as far as it goes; whether one element is taken."""
+
+
+def _entries(rank: int, begin: Ints, end: Ints, strides: Ints, masks: Masks) -> list[_Entry | None]:
+    """One a dimension of x, and None for each that is inserted, in order."""
+    if not len(begin) == len(end) == len(strides) <= MAX_RANK or 0 in strides or masks.ellipsis & (masks.ellipsis - 1):
+        raise Error("E0402", f"begin {list(begin)}, end {list(end)}, strides {list(strides)} and {masks} do not fit each other")
+    about = sum(not (masks.new_axis | masks.ellipsis) >> i & 1 for i in range(len(begin)))
+    if about > rank:
+        raise Error("E0401", f"{about} slices for a tensor of rank {rank}")
+    whole: list[_Entry | None] = [(None, None, 1, False)] * (rank - about)
+    found: list[_Entry | None] = []
+    for i in range(len(begin)):
+        if masks.ellipsis >> i & 1:
+            found += whole
+            whole = []
+        elif masks.new_axis >> i & 1:
+            found.append(None)
+        elif masks.shrink_axis >> i & 1:
+            found.append((0 if masks.begin >> i & 1 else begin[i], None, 1, True))
+        else:
+            first, last = (None if mask >> i & 1 else values[i] for mask, values in ((masks.begin, begin), (masks.end, end)))
+            found.append((first, last, strides[i], False))
+    return found + whole
+
+
+def _range(size: int, first: int | None, last: int | None, step: int, single: bool) -> range:
+    if not single:
+        return range(*slice(first, last, step).indices(size))
+    at = first or 0
+    if not -size <= at < size:
+        raise Error("E0402", f"there is no element {at} along a dimension of {size}")
+    return range(at % size, at % size + 1)
+
+
+def gather(b: Builder, x: SSAValue, indices: SSAValue, axis: int, batch_dims: int) -> SSAValue:
+    """Slices of x along an axis; the leading batch_dims dimensions of x and indices go together.  Raises E0401, E0412."""
+    rank, depth = len(b.shape(x)), len(b.shape(indices))
+    axis = axis_in(axis, rank)
+    batch = batch_dims + depth if batch_dims < 0 else batch_dims
+    if not 0 <= batch <= min(axis, depth) or b.shape(x)[:batch] != b.shape(indices)[:batch]:
+        raise Error("E0401", f"{b.spec(x)} and {b.spec(indices)} do not have {batch_dims} batch dimensions before axis {axis}")
+    if str(b.dtype(indices)) not in ("int32", "int64"):
+        indices = b.cast(indices, np.dtype(np.int64))
+    if not batch:
+        return b.nn("gather", x, indices, axis=axis)
+    if axis != batch:
+        x = b.nn("transpose", x, perm=(*range(batch), axis, *range(batch, axis), *range(axis + 1, rank)))
+    y = b.nn("gather_nd", x, b.reshape(indices, *b.shape(indices), 1), batch_dims=batch)
+    if axis == batch:
+        return y
+    moved = axis - batch
     return b.nn(
-        "slice",
-        x,
-        starts=tuple(start if i == axis else 0 for i in range(len(shape))),
-        sizes=tuple(size if i == axis else d for i, d in enumerate(shape)),
-        steps=tuple(step if i == axis and size > 1 else 1 for i in range(len(shape))),
+        "transpose",
+        y,
+        perm=(*range(batch), *range(depth, depth + moved), *range(batch, depth), *range(depth + moved, len(b.shape(y)))),
     )
 
 
-def padded(b: Builder, x: SSAValue, before: Sequence[int], after: Sequence[int], value: float = 0.0, mode: str = "constant") -> SSAValue:
-    """x with margins, an entry a dimension; negative ones crop.  mode: as nn.pad's."""
-    x = _crop(b, x, before, after)
-    before, after = [max(p, 0) for p in before], [max(p, 0) for p in after]
-    if not any(before) and not any(after):
-        return x
-    return b.nn("pad", x, before=tuple(before), after=tuple(after), value=float(value), mode=mode)
-
-
-def _crop(b: Builder, x: SSAValue, before: Sequence[int], after: Sequence[int]) -> SSAValue:
-    if min((*before, *after), default=0) >= 0:
-        return x
-    starts = tuple(max(-p, 0) for p in before)
-    sizes = tuple(d + min(p, 0) + min(q, 0) for d, p, q in zip(b.shape(x), before, after, strict=True))
-    if min(sizes) < 0:
-        raise Error("E0402", f"pads {list(before)} and {list(after)} crop more than {b.spec(x)} has")
-    return b.nn("slice", x, starts=starts, sizes=sizes, steps=(1,) * len(sizes))
-
-
-def triangle(b: Builder, x: SSAValue, offset: int, *, upper: bool) -> SSAValue:
-    """The part of each matrix on and above (or below) the diagonal of that offset; 0 elsewhere."""
+def mirror_pad(b: Builder, x: SSAValue, before: Ints, after: Ints, *, with_border: bool) -> SSAValue:
+    """Margins that are mirror images, with the border itself or without.  Raises E0402."""
     shape = b.shape(x)
-    if len(shape) < 2 or shape[-2] * shape[-1] > 1 << 24:
-        raise Error("E0401", f"takes matrices of at most 16 M elements, not {b.spec(x)}")
-    rows, columns = np.arange(shape[-2])[:, None], np.arange(shape[-1])[None, :]
-    offset = min(max(offset, -shape[-2]), shape[-1])
-    keep = columns - rows >= offset if upper else columns - rows <= offset
-    return b.nn("where", b.constant(keep), x, b.scalar(0, x))
+    if not len(before) == len(after) == len(shape) or min((*before, *after), default=0) < 0:
+        raise Error("E0402", f"margins {list(before)} and {list(after)} do not fit {b.spec(x)}")
+    if not with_border:
+        return padded(b, x, before, after, mode="reflect")
+    for axis, (size, low, high) in enumerate(zip(shape, before, after, strict=True)):
+        if max(low, high) > size:
+            raise Error("E0402", f"margins {low} and {high} are wider than dimension {axis} of {b.spec(x)}")
+        mirrored = [part(b, x, axis, start, count, -1) for start, count in ((low - 1, low), (size - 1, high)) if count]
+        pieces = [*mirrored[: bool(low)], x, *mirrored[bool(low) :]]
+        x = b.nn("concat", *pieces, axis=axis) if len(pieces) > 1 else x
+    return x
 
 
-def element(b: Builder, x: SSAValue, axis: int, at: int) -> SSAValue:
-    """One element along an axis, which the result lacks."""
-    shape = b.shape(x)
-    starts = tuple(at if i == axis else 0 for i in range(len(shape)))
-    part = b.nn("slice", x, starts=starts, sizes=tuple(1 if i == axis else d for i, d in enumerate(shape)), steps=(1,) * len(shape))
-    return b.reshape(part, *shape[:axis], *shape[axis + 1 :])
-
-
-def stacked(b: Builder, values: Sequence[SSAValue], axis: int) -> SSAValue:
-    """Tensors of one shape along a new axis.  Raises E0401 if they differ."""
-    shape = b.shape(values[0])
-    at = axis_in(axis, len(shape) + 1)
-    if any(b.spec(v) != b.spec(values[0]) for v in values):
-        raise Error("E0401", f"tensors of different types cannot be stacked: {', '.join(str(b.spec(v)) for v in values[:4])}")
-    parts = [b.reshape(v, *shape[:at], 1, *shape[at:]) for v in values]
-    return parts[0] if len(parts) == 1 else b.nn("concat", *parts, axis=at)
+def reverse(b: Builder, x: SSAValue, axes: Ints) -> SSAValue:
+    """The elements along the axes in reverse order.  Raises E0412."""
+    for axis in sorted({axis_in(a, len(b.shape(x))) for a in axes}):
+        size = b.shape(x)[axis]
+        x = part(b, x, axis, size - 1, size, -1) if size > 1 else x
+    return x

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from ttc.dialects.core.errors import Error
 
@@ -13,6 +13,13 @@ MAX_ROWS = 40
 
 class Unsupported(Exception):
     """Raised by a mapping that cannot express a node; the message says why, in a few words."""
+
+
+class Refused:
+    """The value of a node that cannot be imported; what depends on it is passed over."""
+
+
+REFUSED: Final = Refused()
 
 
 class _Row(NamedTuple):
