@@ -1,0 +1,216 @@
+"""Sums, products, quotients, powers and remainders, with PyTorch's promotion of operands."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from xdsl.ir import SSAValue
+
+from ttc.importers.common.unsupported import Unsupported
+from ttc.importers.torch.builder import Operand, TorchBuilder
+from ttc.importers.torch.elements import BOOL, binary, binary_floating, floating, is_float, times
+
+
+def add(b: TorchBuilder, x: Operand, y: Operand, alpha: float = 1) -> SSAValue:
+    """x + alpha y."""
+    left, right = b.promoted(x, y)
+    if b.dtype(left) == BOOL:
+        return b.nn("or", left, right) if alpha else left
+    return b.nn("add", left, times(b, right, alpha))
+
+
+def sub(b: TorchBuilder, x: Operand, y: Operand, alpha: float = 1) -> SSAValue:
+    """x - alpha y."""
+    left, right = b.promoted(x, y)
+    return b.nn("sub", left, times(b, right, alpha))
+
+
+def rsub(b: TorchBuilder, x: Operand, y: Operand, alpha: float = 1) -> SSAValue:
+    """y - alpha x."""
+    return sub(b, y, x, alpha)
+
+
+true_divide = binary_floating("div")
+
+
+def divide(b: TorchBuilder, x: Operand, y: Operand, *, rounding_mode: str | None) -> SSAValue:
+    """The quotient as it is, cut toward zero, or rounded down."""
+    if rounding_mode is None:
+        return true_divide(b, x, y)
+    if rounding_mode == "floor":
+        return floor_divide(b, x, y)
+    if rounding_mode != "trunc":
+        raise Unsupported(f"rounding_mode {rounding_mode[:20]}")
+    left, right = b.promoted(x, y)
+    return truncated(b, b.nn("div", left, right))
+
+
+def truncated(b: TorchBuilder, x: SSAValue) -> SSAValue:
+    """x cut toward zero."""
+    if not is_float(b, x):
+        return x
+    return b.nn("where", b.nn("less", x, b.scalar(0, x)), b.nn("ceil", x), b.nn("floor", x))
+
+
+def floor_divide(b: TorchBuilder, x: Operand, y: Operand) -> SSAValue:
+    """The quotient rounded down: what is left without the remainder divides evenly."""
+    left, right = b.promoted(x, y)
+    even = b.nn("sub", left, b.nn("mod", left, right, fmod=False))
+    if not is_float(b, left):
+        return b.nn("div", even, right)
+    plain = b.nn("div", left, right)
+    quotient = b.nn("where", b.nn("is_inf", right), b.nn("floor", plain), b.nn("round", b.nn("div", even, right)))
+    return b.nn("where", b.nn("equal", right, b.scalar(0, right)), plain, quotient)
+
+
+def remainder(b: TorchBuilder, x: Operand, y: Operand) -> SSAValue:
+    """With the sign of y."""
+    left, right = b.promoted(x, y)
+    return b.nn("mod", left, right, fmod=False)
+
+
+def fmod(b: TorchBuilder, x: Operand, y: Operand) -> SSAValue:
+    """With the sign of x."""
+    left, right = b.promoted(x, y)
+    return b.nn("mod", left, right, fmod=True)
+
+
+power = binary("pow")
+
+
+def atan2(b: TorchBuilder, y: Operand, x: Operand) -> SSAValue:
+    """The angle of (x, y): that of y / x, moved by pi where x is negative; the sign of a zero y is not seen."""
+    up, right = (floating(b, v) for v in b.promoted(y, x))
+    zero, pi = b.scalar(0, up), b.scalar(math.pi, up)
+    below = b.nn("less", up, zero)
+    angle = b.nn("atan", b.nn("div", up, right))
+    turned = b.nn("add", angle, b.nn("where", below, b.nn("neg", pi), pi))
+    angle = b.nn("where", b.nn("less", right, zero), turned, angle)
+    half = times(b, b.nn("sign", up), math.pi / 2)
+    angle = b.nn("where", b.nn("equal", right, zero), half, angle)
+    both = b.nn("and", b.nn("is_inf", up), b.nn("is_inf", right))
+    corner = times(b, b.nn("where", b.nn("less", right, zero), b.scalar(3, up), b.scalar(1, up)), math.pi / 4)
+    return b.nn("where", both, b.nn("mul", b.nn("sign", up), corner), angle)
+
+
+def addcmul(b: TorchBuilder, x: Operand, y: Operand, z: Operand, *, value: float) -> SSAValue:
+    """x + value y z."""
+    first, second, third = b.promoted(x, y, z)
+    return b.nn("add", first, times(b, b.nn("mul", second, third), value))
+
+
+def addcdiv(b: TorchBuilder, x: Operand, y: Operand, z: Operand, *, value: float) -> SSAValue:
+    """x + value y / z."""
+    first, second, third = (floating(b, v) for v in b.promoted(x, y, z))
+    return b.nn("add", first, times(b, b.nn("div", second, third), value))
+
+
+def lerp(b: TorchBuilder, x: SSAValue, end: SSAValue, weight: Operand) -> SSAValue:
+    """x + weight (end - x)."""
+    start, last, part = b.promoted(x, end, weight)
+    return b.nn("add", start, b.nn("mul", part, b.nn("sub", last, start)))
+
+
+def copysign(b: TorchBuilder, x: Operand, y: Operand) -> SSAValue:
+    """|x| with the sign of y, that of a zero included: its bits say it."""
+    size, sign = (floating(b, v) for v in b.promoted(x, y))
+    negative = sign_bit(b, sign)
+    magnitude = b.nn("abs", size)
+    return b.nn("where", negative, b.nn("neg", magnitude), magnitude)
+
+
+def sign_bit(b: TorchBuilder, x: SSAValue) -> SSAValue:
+    """Whether the sign of x is set."""
+    if not is_float(b, x):
+        return b.nn("less", x, b.scalar(0, x)) if b.dtype(x) != BOOL else b.nn("xor", x, x)
+    dtype = b.dtype(x)
+    bits = b.nn("bitcast", x, source=dtype, dtype=np.dtype(f"int{8 * dtype.itemsize}"))
+    return b.nn("less", bits, b.scalar(0, bits))
+
+
+def scaled_by_power(b: TorchBuilder, x: SSAValue, exponent: SSAValue) -> SSAValue:
+    """x 2^exponent."""
+    left, right = (floating(b, v) for v in b.promoted(x, exponent))
+    return b.nn("mul", left, b.nn("pow", b.scalar(2, left), right))
+
+
+def heaviside(b: TorchBuilder, x: SSAValue, values: SSAValue) -> SSAValue:
+    """0 below 0, the value at 0, 1 above."""
+    at, middle = b.promoted(x, values)
+    zero = b.scalar(0, at)
+    side = b.cast(b.nn("greater", at, zero), b.dtype(at))
+    return b.nn("where", b.nn("equal", at, zero), middle, side)
+
+
+def logaddexp(b: TorchBuilder, x: SSAValue, y: SSAValue) -> SSAValue:
+    """ln(e^x + e^y), from the larger on; equal infinities stay."""
+    left, right = b.promoted(x, y)
+    top = b.nn("maximum", left, right)
+    rest = b.nn("softplus", b.nn("neg", b.nn("abs", b.nn("sub", left, right))))
+    same = b.nn("and", b.nn("equal", left, right), b.nn("is_inf", left))
+    return b.nn("where", same, left, b.nn("add", top, rest))
+
+
+def logaddexp2(b: TorchBuilder, x: SSAValue, y: SSAValue) -> SSAValue:
+    """log2(2^x + 2^y)."""
+    left, right = (times(b, v, math.log(2)) for v in b.promoted(x, y))
+    return times(b, logaddexp(b, left, right), 1 / math.log(2))
+
+
+def xlogy(b: TorchBuilder, x: Operand, y: Operand) -> SSAValue:
+    """x ln y; 0 where x is 0 and y a number."""
+    left, right = (floating(b, v) for v in b.promoted(x, y))
+    product = b.nn("mul", left, b.nn("log", right))
+    none = b.nn("and", b.nn("equal", left, b.scalar(0, left)), b.nn("not", b.nn("is_nan", right)))
+    return b.nn("where", none, b.scalar(0, left), product)
+
+
+def hypot(b: TorchBuilder, x: SSAValue, y: SSAValue) -> SSAValue:
+    """sqrt(x^2 + y^2)."""
+    left, right = b.promoted(x, y)
+    return b.nn("sqrt", b.nn("add", b.nn("mul", left, left), b.nn("mul", right, right)))
+
+
+ROWS = {
+    "aten.add.Tensor": add,
+    "aten.add.Scalar": add,
+    "aten.sub.Tensor": sub,
+    "aten.sub.Scalar": sub,
+    "aten.rsub.Tensor": rsub,
+    "aten.rsub.Scalar": rsub,
+    "aten.mul.Tensor": binary("mul", "and"),
+    "aten.mul.Scalar": binary("mul", "and"),
+    "aten.div.Tensor": true_divide,
+    "aten.div.Scalar": true_divide,
+    "aten.true_divide.Tensor": true_divide,
+    "aten.true_divide.Scalar": true_divide,
+    "aten.div.Tensor_mode": divide,
+    "aten.div.Scalar_mode": divide,
+    "aten.floor_divide.default": floor_divide,
+    "aten.floor_divide.Scalar": floor_divide,
+    "aten.remainder.Tensor": remainder,
+    "aten.remainder.Scalar": remainder,
+    "aten.remainder.Scalar_Tensor": remainder,
+    "aten.fmod.Tensor": fmod,
+    "aten.fmod.Scalar": fmod,
+    "aten.pow.Tensor_Tensor": power,
+    "aten.pow.Tensor_Scalar": power,
+    "aten.pow.Scalar": power,
+    "aten.atan2.default": atan2,
+    "aten.addcmul.default": addcmul,
+    "aten.addcdiv.default": addcdiv,
+    "aten.lerp.Scalar": lerp,
+    "aten.lerp.Tensor": lerp,
+    "aten.copysign.Tensor": copysign,
+    "aten.copysign.Scalar": copysign,
+    "aten.signbit.default": sign_bit,
+    "aten.ldexp.Tensor": scaled_by_power,
+    "aten.heaviside.default": heaviside,
+    "aten.logaddexp.default": logaddexp,
+    "aten.logaddexp2.default": logaddexp2,
+    "aten.xlogy.Tensor": xlogy,
+    "aten.xlogy.Scalar_Other": xlogy,
+    "aten.xlogy.Scalar_Self": xlogy,
+    "aten.hypot.default": hypot,
+}
