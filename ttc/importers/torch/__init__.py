@@ -45,3 +45,26 @@ def import_module(module: Any, example_inputs: Any, **settings: Any) -> tuple[Mo
     from ttc.importers.torch.exported import import_module as run
 
     return run(module, example_inputs, **settings)
+
+
+def import_object(
+    model: Any,
+    example_inputs: Any = None,
+    dynamic_shapes: Any = None,
+    *,
+    shapes: Mapping[str, tuple[int, ...]] = NO_SHAPES,
+    batch: int | None = None,
+) -> tuple[ModuleOp, WeightStore]:
+    """Import a module, or a program of torch.export.  Raises E0101 if example inputs are missing, E0201 for another object, and E02xx."""
+    require_torch()
+    import torch
+
+    if isinstance(model, torch.export.ExportedProgram):
+        if dynamic_shapes is not None:
+            raise Error("E0101", "dynamic_shapes goes with a module; an exported program has its own")
+        return import_exported(model, shapes=shapes, batch=batch)
+    if not isinstance(model, torch.nn.Module):
+        raise Error("E0201", f"cannot compile a {type(model).__name__}", hint="give a torch.nn.Module or a torch.export.ExportedProgram")
+    if example_inputs is None:
+        raise Error("E0101", f"{type(model).__name__} needs example inputs: torch.export traces a call", hint="ttc.compile(module, (x,))")
+    return import_module(model, example_inputs, dynamic_shapes=dynamic_shapes, shapes=shapes, batch=batch)

@@ -20,9 +20,16 @@ def overload_name(op: Any) -> str:
 
 @cache
 def decompositions() -> dict[Any, Callable[..., Any]]:
-    """PyTorch's decompositions of ops that have no mapping: those into core aten, and where there is none, into its reference ops."""
+    """PyTorch's decompositions of functional ops that have no mapping: those into core aten, and where there is none, its reference ops.
+
+    Core ops are never taken apart further: one without a mapping is reported by its own name.
+    """
     import torch._refs  # registers decompositions
 
-    table = dict(torch._decomp.global_decomposition_table["post_autograd"])
+    table = {op: how for op, how in torch._decomp.global_decomposition_table["post_autograd"].items() if _is_wanted(op)}
     table.update(torch.export.default_decompositions().items())
     return {op: how for op, how in table.items() if overload_name(op) not in rows()}
+
+
+def _is_wanted(op: Any) -> bool:
+    return isinstance(op, torch._ops.OpOverload) and not op._schema.is_mutable and torch.Tag.core not in op.tags

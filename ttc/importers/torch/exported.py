@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
+from copy import deepcopy
 from typing import Any
 
 import torch
@@ -75,13 +77,36 @@ def import_exported(
     """
     names = output_names(program)
     specs = static_specs(program, shapes, batch, examples)
-    flat = program.run_decompositions(decompositions())
+    flat = decomposed(program)
     signature = flat.graph_signature
     changed = {s.target for s in signature.output_specs if s.kind == OutputKind.BUFFER_MUTATION}
     bindings = [_binding(flat, spec, specs, changed) for spec in signature.input_specs]
     user = iter(names)
     results = [_result(spec, user) for spec in signature.output_specs]
     return import_graph(flat.graph_module, name, bindings, results)
+
+
+def decomposed(program: ExportedProgram) -> ExportedProgram:
+    """The program in ops that have a mapping, as far as PyTorch can take it apart; functional.
+
+    Decompositions may give results with other strides than the ops did, so that views that traced well would fail: they become reshapes.
+    """
+    graph = deepcopy(program.graph)
+    for node in graph.find_nodes(op="call_function", target=torch.ops.aten.view.default):
+        node.target = torch.ops.aten.reshape.default
+    copied = ExportedProgram(
+        program.graph_module,
+        graph,
+        program.graph_signature,
+        program.state_dict,
+        program.range_constraints,
+        deepcopy(program.module_call_graph),
+        constants=program.constants,
+        verifiers=program.verifiers,
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)  # of torch's own copies
+        return copied.run_decompositions(decompositions())
 
 
 def _binding(program: ExportedProgram, item: InputSpec, specs: Mapping[str, Spec], changed: set[str | None]) -> Binding:
