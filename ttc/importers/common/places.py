@@ -42,21 +42,34 @@ def max_pool_places(b: Builder, x: SSAValue, win: Window, shape: Ints, *, ceil: 
     """
     n, c, *sizes = b.shape(x)
     places = window_places(tuple(sizes), win, ceil=ceil)
-    if b.dtype(x).kind not in "fViu" or len(places) != prod(shape[2:]):
+    if len(places) != prod(shape[2:]):
         raise Unsupported("indices of these windows")
+    names = np.arange(prod(sizes)).reshape(sizes[::-1]).transpose().ravel() if column_major else None
+    found = largest_in(b, x, places, names)[1]
+    start = b.constant((np.arange(n * c) * prod(sizes)).reshape(n * c, 1))
+    return b.reshape(b.nn("add", found, start), *shape)
+
+
+def largest_in(b: Builder, x: SSAValue, places: np.ndarray, names: np.ndarray | None = None) -> tuple[SSAValue, SSAValue]:
+    """The largest element of each window over x[n, c, spatial...] and its place in the image, the first of equal ones: [n * c, windows].
+
+    Args:
+        places: [windows, taps] in the flattened image, -1 for a tap outside.
+        names: what to call each place; default: itself.
+    """
+    if b.dtype(x).kind not in "fViu":
+        raise Unsupported(f"indices of {b.dtype(x)}")
+    n, c, *sizes = b.shape(x)
     inside = places >= 0
     images = b.reshape(x, n * c, prod(sizes))
     values = b.nn("gather", images, b.constant(np.where(inside, places, 0)), axis=1)
     lowest = -np.inf if b.dtype(x).kind in "fV" else np.iinfo(b.dtype(x)).min
     values = b.nn("where", b.constant(inside), values, b.scalar(lowest, x))
     tap = b.nn("argmax", values, axis=2, keepdims=True, select_last=False)
-    if column_major:
-        order = np.arange(prod(sizes)).reshape(sizes[::-1]).transpose().ravel()
-        places = np.where(inside, order[places], -1)
-    table = b.nn("expand", b.constant(places), shape=(n * c, *places.shape))
+    named = places if names is None else np.where(inside, names[places], -1)
+    table = b.nn("expand", b.constant(named), shape=(n * c, *places.shape))
     found = b.reshape(b.nn("gather_elements", table, tap, axis=2), n * c, len(places))
-    start = b.constant((np.arange(n * c) * prod(sizes)).reshape(n * c, 1))
-    return b.reshape(b.nn("add", found, start), *shape)
+    return b.nn("reduce_max", values, axes=(2,), keepdims=False), found
 
 
 def added_windows(b: Builder, x: SSAValue, sizes: Ints, win: Window) -> SSAValue:

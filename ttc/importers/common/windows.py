@@ -5,11 +5,12 @@ One spatial dimension becomes two by a height of 1.  Padding that is asked for b
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from xdsl.ir import SSAValue
 
+from ttc.dialects.core import windows as core
 from ttc.dialects.core.errors import Error
 from ttc.importers.common.builder import Builder
 from ttc.importers.common.unsupported import Unsupported
@@ -113,6 +114,15 @@ def split_pads(totals: list[int], *, upper: bool) -> tuple[int, ...]:
     """All beginnings, then all ends; an odd element goes to the end (upper) or the beginning."""
     small, large = tuple(t // 2 for t in totals), tuple(t - t // 2 for t in totals)
     return small + large if upper else large + small
+
+
+def reaching_up(sizes: tuple[int, ...], win: Window) -> Window:
+    """The window with so much padding at the end that the last ones of ceil_mode fit."""
+    rank, ends = len(sizes), list(win.pads[len(sizes) :])
+    for i, (size, kernel, stride, dilation) in enumerate(zip(sizes, win.kernel, win.strides, win.dilations, strict=True)):
+        along = core.Window(kernel, stride, dilation, win.pads[i], ends[i], ceil=True)
+        ends[i] = max(ends[i], along.reach(along.count(size)) - size - win.pads[i])
+    return replace(win, pads=(*win.pads[:rank], *ends))
 
 
 def two_dimensional(flat: Window) -> Window:

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from math import prod
 from typing import TypeAlias
 
 from xdsl.ir import SSAValue
 
-from ttc.dialects.core import windows as core
 from ttc.dialects.core.errors import Error
 from ttc.importers.common.builder import Builder
 from ttc.importers.common.convolution import convolution, pool, transposed_convolution
 from ttc.importers.common.places import max_pool_places
 from ttc.importers.common.volumes import is_volume
-from ttc.importers.common.windows import Window, flat_window, spatial_rank, split_pads
+from ttc.importers.common.windows import flat_window, reaching_up, spatial_rank, split_pads
 
 Ints: TypeAlias = tuple[int, ...]
 
@@ -143,18 +141,9 @@ def lp_pool_18(
 ) -> SSAValue:
     """(sum |x|^p)^(1/p) over each window, the sum as a mean times the window's elements."""
     win = flat_window(b, x, kernel_shape, strides, dilations, pads, auto_pad)
-    win = _reaching_up(b.shape(x)[2:], win) if ceil_mode else win
+    win = reaching_up(b.shape(x)[2:], win) if ceil_mode else win
     mean = pool(b, "avg_pool2d", _power(b, x, p), win, 0, count_include_pad=True)
     return _root(b, b.nn("mul", mean, b.scalar(prod(kernel_shape), x)), p)
-
-
-def _reaching_up(sizes: Ints, win: Window) -> Window:
-    """The window with so much padding at the end that the last ones of ceil_mode fit."""
-    rank, ends = len(sizes), list(win.pads[len(sizes) :])
-    for i, (size, kernel, stride, dilation) in enumerate(zip(sizes, win.kernel, win.strides, win.dilations, strict=True)):
-        along = core.Window(kernel, stride, dilation, win.pads[i], ends[i], ceil=True)
-        ends[i] = max(ends[i], along.reach(along.count(size)) - size - win.pads[i])
-    return replace(win, pads=(*win.pads[:rank], *ends))
 
 
 def global_lp_pool_1(b: Builder, x: SSAValue, *, p: float = 2) -> SSAValue:
