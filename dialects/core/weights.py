@@ -37,6 +37,11 @@ class Weight:
         """Bytes of the value in its source dtype."""
         return int(np.prod(self.shape, dtype=np.int64)) * self.dtype.itemsize
 
+    @property
+    def is_loaded(self) -> bool:
+        """Whether the value was asked for, and is kept."""
+        return self._value is not None
+
     def value(self) -> NDArray:
         """The value, of exactly this shape and dtype; read-only."""
         if self._value is None:

@@ -1,0 +1,122 @@
+"""From a graph of TorchDynamo to forward and backward graphs of aten ops, by AOTAutograd."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+import torch
+from functorch.compile import min_cut_rematerialization_partition
+from torch import fx
+from torch._dynamo.backends.common import aot_autograd
+from torch._functorch import config
+from torch._functorch._aot_autograd.descriptors import BufferAOTInput, InputMutationAOTOutput, ParamAOTInput, PlainAOTInput
+from torch._guards import CompileContext
+
+from ttc.dynamo.draws import REWRITTEN
+from ttc.dynamo.graph import AtenGraph
+from ttc.dynamo.session import Placeholder
+from ttc.dynamo.settings import Settings
+from ttc.importers.torch.decompositions import decompositions
+
+_LIFTED = frozenset((torch.ops.aten.lift_fresh.default, torch.ops.aten.lift_fresh_copy.default, torch.ops.aten.lift.default))
+"""Ops by which tracing knows constants of the program."""
+_ARGUMENT = re.compile(r"L\['(\w+)'\]")
+
+
+@dataclass
+class _Names:
+    """What the placeholders of a graph of TorchDynamo are, and those of the aten graphs made of it.
+
+    Args:
+        sources: by the position of TorchDynamo's placeholders.
+        forward: by the name of the forward graph's placeholders, which a backward graph has from it.
+    """
+
+    sources: tuple[Placeholder, ...]
+    forward: dict[str, Placeholder] = field(default_factory=dict)
+
+
+def compile_graph(graph: fx.GraphModule, example_inputs: Sequence[Any], settings: Settings) -> Callable[..., Any]:
+    """What runs in the place of a graph of TorchDynamo."""
+    names = _Names(_sources(graph, example_inputs))
+    label = str(CompileContext.current_compile_id() or "graph").replace("/", "_")
+
+    def compiler(kind: str) -> Callable[..., Any]:
+        def compile_aten(aten: fx.GraphModule, examples: Sequence[Any]) -> Callable[..., Any]:
+            del examples  # the placeholders have them
+            return _boxed(AtenGraph(aten, f"{kind}_{label}", _placeholders(aten, names, kind), settings))
+
+        return compile_aten
+
+    made = aot_autograd(
+        fw_compiler=compiler("forward"),
+        bw_compiler=compiler("backward"),
+        inference_compiler=compiler("inference"),
+        decompositions=_decompositions(),
+        partition_fn=min_cut_rematerialization_partition,
+    )
+    with config.patch(donated_buffer=False):  # a backward graph may run again: nothing here reuses what it was given
+        return made(graph, example_inputs)
+
+
+def _boxed(graph: AtenGraph) -> Callable[[list[Any]], list[Any]]:
+    """The graph as a function that PyTorch gives the values in a list, for it to empty."""
+
+    def run(values: list[Any]) -> list[Any]:
+        return graph(values)
+
+    vars(run)["_boxed_call"] = True
+    return run
+
+
+@cache
+def _decompositions() -> dict[Any, Callable[..., Any]]:
+    return {op: how for op, how in decompositions().items() if op not in REWRITTEN | _LIFTED}
+
+
+def _sources(graph: fx.GraphModule, example_inputs: Sequence[Any]) -> tuple[Placeholder, ...]:
+    """The parameters and buffers of the model among the placeholders by their paths, all others by the names that the program has."""
+    paths: dict[str, str] = graph.meta.get("dynamo_flat_name_to_original_fqn", {})
+    taken: dict[str, int] = {}
+    found: list[Placeholder] = []
+    for node, value in zip(graph.graph.find_nodes(op="placeholder"), example_inputs, strict=False):
+        held = isinstance(value, torch.nn.Parameter) or getattr(value, "_dynamo_static_input_type", None) is not None
+        source = str(getattr(getattr(node, "_dynamo_source", None), "name", ""))
+        name = paths.get(str(node.target), "") if held else _ARGUMENT.sub(r"\1", source)
+        name = name or str(node.target)
+        taken[name] = taken.get(name, 0) + 1
+        found.append(Placeholder(name if taken[name] == 1 else f"{name}.{taken[name]}", held))
+    return tuple(found)
+
+
+def _placeholders(aten: fx.GraphModule, names: _Names, kind: str) -> tuple[Placeholder, ...]:
+    """What the placeholders of an aten graph are.  A tensor that the graph gives a new value is an input, however the model keeps it."""
+    changed = _changed(aten)
+    found: list[Placeholder] = []
+    for node in aten.graph.find_nodes(op="placeholder"):
+        what = names.forward.get(node.name) or _placeholder(node.meta.get("desc"), node.name, names.sources)
+        if node.name in changed:
+            what = Placeholder(what.name, held=False)
+        if kind == "forward":
+            names.forward[node.name] = what
+        found.append(what)
+    return tuple(found)
+
+
+def _placeholder(origin: Any, name: str, sources: Sequence[Placeholder]) -> Placeholder:
+    if isinstance(origin, ParamAOTInput | BufferAOTInput):
+        return Placeholder(origin.target, held=True)
+    if isinstance(origin, PlainAOTInput) and origin.idx < len(sources):
+        return sources[origin.idx]
+    return Placeholder(name, held=False)
+
+
+def _changed(aten: fx.GraphModule) -> set[str]:
+    """Placeholders whose new value is an output."""
+    (output,) = aten.graph.find_nodes(op="output")
+    origins = [o.mutated_input for o in output.meta.get("desc") or () if isinstance(o, InputMutationAOTOutput)]
+    return {node.name for node in aten.graph.find_nodes(op="placeholder") if node.meta.get("desc") in origins}

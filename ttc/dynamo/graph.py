@@ -1,0 +1,138 @@
+"""A graph of aten ops as AOTAutograd gives it: compiled when it first runs, once for each set of sizes, or run by PyTorch."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from threading import Lock
+from typing import Any
+
+import torch
+from torch import fx
+from torch.fx.experimental.proxy_tensor import make_fx
+from torch.fx.traceback import preserve_node_meta
+from torch.utils import _pytree as pytree
+
+from ttc.dialects.core.errors import Error
+from ttc.dynamo.binding import Outdated
+from ttc.dynamo.draws import Draw, take_out
+from ttc.dynamo.session import Job, Placeholder, Session
+from ttc.dynamo.settings import Settings
+
+MAX_SIZES = 32
+"""Sets of sizes that one graph is kept compiled for."""
+MAX_TRIES = 8
+"""Times that a graph is compiled in one call because a tensor changes whose value went into the program."""
+_RAISED = ("E01", "E09")
+"""Beginnings of codes of errors that no other way of running helps: options, and bugs."""
+
+Run = Callable[[Sequence[Any]], Sequence[Any]]
+
+
+class AtenGraph:
+    """Runs a graph.  Thread-safe.
+
+    Args:
+        graph: functional; its nodes carry `meta["val"]`.
+        name: of the graph.
+        placeholders: of the graph, in order.
+        settings: how it is compiled.
+    """
+
+    def __init__(self, graph: fx.GraphModule, name: str, placeholders: Sequence[Placeholder], settings: Settings) -> None:
+        self._graph = graph
+        self._name = name
+        self._placeholders = tuple(placeholders)
+        self._settings = settings
+        self._is_symbolic = any(_is_open(node.meta.get("val")) for node in graph.graph.nodes)
+        self._cases: dict[tuple[object, ...], _Case] = {}
+        self._lock = Lock()
+
+    def __call__(self, values: list[Any]) -> list[Any]:
+        """The outputs for values of the placeholders; the list is emptied.
+
+        Raises E08xx, and without fallback what compiling raises."""
+        given = tuple(values)
+        values.clear()
+        sizes = tuple(tuple(v.shape) if isinstance(v, torch.Tensor) else v for v in given) if self._is_symbolic else ()
+        case = self._cases.get(sizes) or self._case(sizes, given)
+        return list(case(given))
+
+    def _case(self, sizes: tuple[object, ...], given: tuple[Any, ...]) -> _Case:
+        with self._lock:
+            if sizes not in self._cases:
+                while len(self._cases) >= MAX_SIZES:
+                    self._cases.pop(next(iter(self._cases)))
+                graph = _with_sizes(self._graph, given) if self._is_symbolic else self._graph
+                self._cases[sizes] = _Case(Job(graph, self._name, self._placeholders), self._settings)
+            return self._cases[sizes]
+
+
+class _Case:
+    """A graph for one set of sizes."""
+
+    def __init__(self, job: Job, settings: Settings) -> None:
+        self._job = job
+        self._settings = settings
+        self._draws: tuple[Draw, ...] = ()
+        self._refusal: Error | None = None
+        self._run: Run | None = None
+        self._lock = Lock()
+        try:
+            self._draws = take_out(job.graph)
+        except Error as error:
+            self._refusal = error
+
+    def __call__(self, given: tuple[Any, ...]) -> Sequence[Any]:
+        values = (*given, *[draw() for draw in self._draws])
+        for _ in range(MAX_TRIES):
+            run = self._run or self._compiled(values)
+            try:
+                return run(values)
+            except Outdated:
+                self._run = None
+        raise Error("E0901", f"the tensors of {self._job.name} change while it is compiled")
+
+    def _compiled(self, values: tuple[Any, ...]) -> Run:
+        with self._lock:
+            if self._run is None:
+                self._run = self._session(values) if self._refusal is None else self._fallback(self._refusal)
+            return self._run
+
+    def _session(self, values: tuple[Any, ...]) -> Run:
+        try:
+            _check_devices(self._job.graph)
+            return Session(self._job.with_drawn(), values, self._settings)
+        except Error as error:
+            return self._fallback(error)
+
+    def _fallback(self, error: Error) -> Run:
+        """PyTorch's own way to run the graph.  Raises the error where there is none, or none is wanted."""
+        if error.code.startswith(_RAISED) or not self._settings.fallback:
+            raise error
+        warnings.warn(f"PyTorch runs the graph {self._job.name}, which ttc cannot compile: {error}", stacklevel=2)
+        graph = self._job.graph
+        return lambda values: graph(*values)
+
+
+def _is_open(value: Any) -> bool:
+    """Whether a value of tracing is a symbol, or a tensor with symbols for sizes."""
+    if isinstance(value, torch.Tensor):
+        return any(isinstance(d, torch.SymInt) for d in (*value.shape, *value.stride()))
+    return isinstance(value, torch.SymInt | torch.SymFloat | torch.SymBool)
+
+
+def _with_sizes(graph: fx.GraphModule, given: Sequence[Any]) -> fx.GraphModule:
+    """The graph for the sizes that these values have; it still takes them all."""
+    values = [v.detach() if isinstance(v, torch.Tensor) else v for v in given]
+    with torch.no_grad(), preserve_node_meta():
+        return make_fx(fx.Interpreter(graph).run, tracing_mode="fake", _allow_non_fake_inputs=True)(*values)
+
+
+def _check_devices(graph: fx.GraphModule) -> None:
+    """Raises E0202 unless all tensors are plain ones of the CPU."""
+    for node in graph.graph.nodes:
+        for value in pytree.tree_leaves(node.meta.get("val")):
+            if isinstance(value, torch.Tensor) and (value.device.type != "cpu" or value.layout != torch.strided):
+                what = f"{str(value.layout).removeprefix('torch.')} on device {value.device}"
+                raise Error("E0202", f"tensor '{node.name}' is {what}; only strided tensors on the CPU are supported")
