@@ -22,7 +22,9 @@ from ttc.dialects.core.interpret import kernel
 from ttc.dialects.core.ir import TtcOp, collect_ops
 from ttc.dialects.core.locations import source_names
 from ttc.dialects.core.plain import TensorType, fold_to_tiles
+from ttc.dialects.core.spec import Spec
 from ttc.dialects.nn.base import broadcast_shapes
+from ttc.dialects.nn.base import ops as nn_ops
 
 
 class Tile(NamedTuple):
@@ -174,6 +176,20 @@ class TileOp(TtcOp):
         first = next(t for t in tiles if t is not None)
         like = first.with_(format=format or first.format, fold=first.fold if fold is None else fold)
         return cast("Self", cls.make(operands, given, [tile_type(like.shaped(s)) for s in shapes], location, regions))
+
+
+class SharedOp(TileOp):
+    """An op that means what the nn op of its name does, on tiles: it has that op's attributes, shapes and kernel.
+
+    Its shapes are static: the nn op gives none that data decide.
+    """
+
+    @classmethod
+    def infer(cls, *operands: Tile | None, **attrs: Any) -> tuple[int, ...] | list[tuple[int, ...]]:
+        kind = nn_ops()[cls.name.partition(".")[2]]
+        specs = [None if x is None else Spec(x.shape, FORMATS[x.format].compute) for x in operands]
+        found = kind.infer(*specs, **attrs)
+        return found.shape if isinstance(found, Spec) else [spec.shape for spec in found]
 
 
 def require_broadcastable(operand: Tile | None, shape: tuple[int, ...]) -> None:

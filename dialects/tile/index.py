@@ -8,7 +8,7 @@ from xdsl.traits import Pure
 from ttc.dialects.core.attributes import INT
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.tiled import MAX_ELEMENTS, SIDE
-from ttc.dialects.tile.base import TILE, Tile, TileOp
+from ttc.dialects.tile.base import TILE, SharedOp, Tile, TileOp
 
 
 @irdl_op_definition
@@ -31,6 +31,54 @@ class EmbeddingOp(TileOp):
         if len(table.shape) != 2:
             raise Error("E0401", f"an embedding table has rank 2, not {list(table.shape)}")
         return (*indices.shape, table.shape[1])
+
+
+class _Gather(SharedOp):
+    x = operand_def(TILE)
+    indices = operand_def(TILE)
+    y = result_def(TILE)
+    traits = traits_def(Pure())
+
+
+@irdl_op_definition
+class GatherOp(_Gather):
+    """Slices of x along one axis: y[a.., i.., b..] = x[a.., indices[i..], b..].
+
+    Args:    x: tile[a.., d_axis, b..].  indices: integer tile[i..], each in [-d_axis, d_axis).  axis: in [-rank, rank).
+    Returns: y: tile[a.., i.., b..].
+    Raises:  E0412 if axis is outside the rank.  E0802 at run time for an index out of range.
+    """
+
+    name = "tile.gather"
+    axis = prop_def(INT)
+
+
+@irdl_op_definition
+class GatherElementsOp(_Gather):
+    """Elements of x, one for each place of indices: for axis 1 of rank 3, y[i, j, k] = x[i, indices[i, j, k], k].
+
+    Args:    x: tile[...].  indices: integer tile of x's rank, each in [-d_axis, d_axis); in dimensions other than the axis not larger
+             than x.  axis: in [-rank, rank).
+    Returns: y: tile of the shape of indices.
+    Raises:  E0412 if axis is outside the rank, E0401 if indices do not suit x.  E0802 at run time for an index out of range.
+    """
+
+    name = "tile.gather_elements"
+    axis = prop_def(INT)
+
+
+@irdl_op_definition
+class GatherNdOp(_Gather):
+    """Slices of x at index tuples: y[n.., i..] = x[n.., indices[n.., i.., 0], ..., indices[n.., i.., k - 1]].
+
+    Args:    x: tile[n.., d.., r..], k dimensions d.  indices: integer tile[n.., i.., k], entry j in [-d_j, d_j).
+             batch_dims: number of dimensions n, which x and indices share.
+    Returns: y: tile[n.., i.., r..].
+    Raises:  E0401 if shapes do not suit each other, E0402 for another batch_dims.  E0802 at run time for an index out of range.
+    """
+
+    name = "tile.gather_nd"
+    batch_dims = prop_def(INT)
 
 
 @irdl_op_definition

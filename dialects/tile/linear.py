@@ -1,4 +1,4 @@
-"""Matrix multiplication."""
+"""Matrix multiplication, and determinants."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from xdsl.traits import Pure
 from ttc.dialects.core.attributes import BOOL, FLOATS, STR
 from ttc.dialects.core.errors import Error
 from ttc.dialects.nn.base import broadcast_shapes
-from ttc.dialects.tile.base import TILE, Tile, TileOp, require_broadcastable
+from ttc.dialects.tile.base import TILE, SharedOp, Tile, TileOp, require_broadcastable
 
 
 @irdl_op_definition
@@ -70,3 +70,18 @@ class MatmulOp(TileOp):
         shape = (*broadcast_shapes(a.shape[:-outer], b.shape[:-outer]), m, n)
         require_broadcastable(bias, shape)
         return shape
+
+
+@irdl_op_definition
+class DetOp(SharedOp):
+    """Determinants of the matrices in the last two dimensions.
+
+    Args:    x: tile[..., m, m].
+    Returns: y: tile[...].
+    Raises:  E0401 unless the last two dimensions are equal.
+    """
+
+    name = "tile.det"
+    x = operand_def(TILE)
+    y = result_def(TILE)
+    traits = traits_def(Pure())

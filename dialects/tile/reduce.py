@@ -1,4 +1,4 @@
-"""Reductions."""
+"""Reductions, places of extremes, cumulative sums and products."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import ClassVar
 from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def, traits_def
 from xdsl.traits import Pure
 
-from ttc.dialects.core.attributes import BOOL, INTS, STR
+from ttc.dialects.core.attributes import BOOL, INT, INTS, STR
 from ttc.dialects.core.errors import Error, nearest
 from ttc.dialects.nn.base import axes_in
-from ttc.dialects.tile.base import TILE, Tile, TileOp
+from ttc.dialects.tile.base import TILE, SharedOp, Tile, TileOp
 
 
 @irdl_op_definition
@@ -39,3 +39,71 @@ class ReduceOp(TileOp):
         reduced = axes_in(axes, len(x.shape))
         kept = [1 if i in reduced else d for i, d in enumerate(x.shape) if keepdims or i not in reduced]
         return tuple(kept)
+
+
+class _Place(SharedOp):
+    x = operand_def(TILE)
+    axis = prop_def(INT)
+    keepdims = prop_def(BOOL)
+    select_last = prop_def(BOOL)
+    y = result_def(TILE)
+    traits = traits_def(Pure())
+
+
+@irdl_op_definition
+class ArgMaxOp(_Place):
+    """Place of the largest element along one axis; a NaN counts as largest.
+
+    Args:    x: tile[..., d_axis, ...].  axis: in [-rank, rank).  keepdims: whether it stays, of size 1.
+             select_last: whether the last of equal elements is meant, not the first.
+    Returns: y: integer tile without the axis, or with size 1 there.
+    Raises:  E0412 if axis is outside the rank, E0401 if it is empty.
+    """
+
+    name = "tile.argmax"
+
+
+@irdl_op_definition
+class ArgMinOp(_Place):
+    """Place of the smallest element along one axis; a NaN counts as smallest.
+
+    Args:    x: tile[..., d_axis, ...].  axis: in [-rank, rank).  keepdims: whether it stays, of size 1.
+             select_last: whether the last of equal elements is meant, not the first.
+    Returns: y: integer tile without the axis, or with size 1 there.
+    Raises:  E0412 if axis is outside the rank, E0401 if it is empty.
+    """
+
+    name = "tile.argmin"
+
+
+class _Cumulative(SharedOp):
+    x = operand_def(TILE)
+    axis = prop_def(INT)
+    exclusive = prop_def(BOOL)
+    reverse = prop_def(BOOL)
+    y = result_def(TILE)
+    traits = traits_def(Pure())
+
+
+@irdl_op_definition
+class CumsumOp(_Cumulative):
+    """Cumulative sum along one axis: y[i] = x[0] + ... + x[i].  Integers wrap around.
+
+    Args:    x: tile.  axis: in [-rank, rank).  exclusive: whether x[i] itself is left out.  reverse: whether sums run from the end.
+    Returns: y: tile of the shape of x.
+    Raises:  E0412 if axis is outside the rank.
+    """
+
+    name = "tile.cumsum"
+
+
+@irdl_op_definition
+class CumprodOp(_Cumulative):
+    """Cumulative product along one axis: y[i] = x[0] * ... * x[i].  Integers wrap around.
+
+    Args:    x: tile.  axis: in [-rank, rank).  exclusive: whether x[i] itself is left out.  reverse: whether products run from the end.
+    Returns: y: tile of the shape of x.
+    Raises:  E0412 if axis is outside the rank.
+    """
+
+    name = "tile.cumprod"

@@ -2,37 +2,62 @@
 
 from __future__ import annotations
 
+from itertools import groupby
 from math import prod
 
+from numpy.typing import NDArray
 from xdsl.ir import SSAValue
 
 from ttc.dialects.core.spec import spec_of
 from ttc.dialects.nn.base import NNOp, axis_in
-from ttc.dialects.tile.index import EmbeddingOp
-from ttc.dialects.tile.shape import ReshapeOp
-from ttc.passes.nn_to_tile.lowering import Lowering, natural_fold
+from ttc.dialects.nn.index import GatherElementsOp, GatherNdOp
+from ttc.dialects.tile import index as tile
+from ttc.dialects.tile.base import tile_of
+from ttc.dialects.tile.shape import ConcatOp, ReshapeOp
+from ttc.passes.nn_to_tile.lowering import Lowering, in_rows, natural_fold
 from ttc.passes.nn_to_tile.shape import take
-from ttc.passes.rule_tables import Declined
 
 
 def lower_gather(op: NNOp, low: Lowering) -> SSAValue:
-    """A slice for one constant index, else tile.embedding for the rows of a constant table."""
+    """A slice for one constant index, else tile.embedding for rows of a table, which on tiles is constant; else tile.gather.
+
+    On tiles, slices for a few constant indices.
+    """
     x, indices = op.operands
     shape = spec_of(x.type).shape
     axis = axis_in(op.plain_attrs()["axis"], len(shape))
     index = low.literal(indices)
-    if index is not None and index.size == 1 and -shape[axis] <= index.item() < shape[axis]:
-        return _pick(op, axis, index.item() % shape[axis], low)
-    if axis != 0:
-        raise Declined(f"it gathers along dimension {axis}")
-    if low.leaf(x) is None and low.unit.target.tile is not None:
-        raise Declined("its table is computed")
-    return _embed(op, low)
+    if index is not None and not bool(((-shape[axis] <= index) & (index < shape[axis])).all()):
+        index = None
+    if index is not None and index.size == 1:
+        return _pick(op, axis, index, low)
+    if axis == 0 and (low.leaf(x) is not None or not low.has_tiles):
+        return _embed(op, low)
+    if index is not None and index.size and low.has_tiles:
+        return _pick(op, axis, index, low)
+    return in_rows(op, tile.GatherOp, low)
 
 
-def _pick(op: NNOp, axis: int, index: int, low: Lowering) -> SSAValue:
-    part = take(low.tile(op.operands[0]), axis, index, 1, low)
+def lower_gather_elements(op: GatherElementsOp, low: Lowering) -> SSAValue:
+    """tile.gather_elements."""
+    return in_rows(op, tile.GatherElementsOp, low)
+
+
+def lower_gather_nd(op: GatherNdOp, low: Lowering) -> SSAValue:
+    """tile.gather_nd."""
+    return in_rows(op, tile.GatherNdOp, low)
+
+
+def _pick(op: NNOp, axis: int, index: NDArray, low: Lowering) -> SSAValue:
+    """A slice for each run of consecutive indices, one after another."""
+    x = low.tile(op.operands[0])
+    wanted = (index.ravel() % tile_of(x).shape[axis]).tolist()
+    runs = [[i for _, i in run] for _, run in groupby(enumerate(wanted), lambda pair: pair[1] - pair[0])]
+    parts = [take(x, axis, run[0], len(run), low) for run in runs]
+    part = parts[0] if len(parts) == 1 else low.emit(ConcatOp, *parts, axis=axis)
     shape = spec_of(op.results[0].type).shape
+    if tile_of(part).shape == shape:
+        return part
     return low.emit(ReshapeOp, part, shape=shape, fold=low.wish(op.results[0]) or natural_fold(shape))
 
 
@@ -44,5 +69,5 @@ def _embed(op: NNOp, low: Lowering) -> SSAValue:
     rows = low.tile(table, 1)
     if spec.rank != 2:
         rows = low.emit(ReshapeOp, rows, shape=(spec.shape[0], prod(spec.shape[1:])))
-    y = low.emit(EmbeddingOp, rows, low.tile(indices), fold=fold)
+    y = low.emit(tile.EmbeddingOp, rows, low.tile(indices), fold=fold)
     return y if spec.rank == 2 else low.emit(ReshapeOp, y, shape=result.shape, fold=fold)

@@ -1,13 +1,13 @@
-"""Lowering of matmul."""
+"""Lowering of matmul and of determinants."""
 
 from __future__ import annotations
 
 from xdsl.ir import SSAValue
 
 from ttc.dialects.core.spec import spec_of
-from ttc.dialects.nn.linear import MatmulOp
+from ttc.dialects.nn.linear import DetOp, MatmulOp
 from ttc.dialects.tile import linear as tile
-from ttc.passes.nn_to_tile.lowering import Lowering, natural_fold, tiles_of
+from ttc.passes.nn_to_tile.lowering import Lowering, in_rows, natural_fold, tiles_of
 
 
 def wants_matmul(op: MatmulOp) -> dict[SSAValue, int]:
@@ -25,6 +25,11 @@ def lower_matmul(op: MatmulOp, low: Lowering) -> SSAValue:
     tile_of_bias = None if bias is None else low.tile(bias, fold if spec_of(bias.type).shape == shape else None)
     operands = (low.tile(op.a, fold), low.tile(op.b, 1), tile_of_bias)
     return low.emit(tile.MatmulOp, *operands, like=op.y, fold=fold, **op.plain_attrs())
+
+
+def lower_det(op: DetOp, low: Lowering) -> SSAValue:
+    """tile.det."""
+    return in_rows(op, tile.DetOp, low)
 
 
 def _has_one_matrix(op: MatmulOp) -> bool:

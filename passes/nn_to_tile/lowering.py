@@ -103,6 +103,16 @@ class Lowering:
     def _leaf_array(self, leaf: LeafOp) -> np.ndarray:
         return leaf.value.array if isinstance(leaf.value, LiteralAttr) else self.unit.weights[leaf.value.key.data].value()
 
+    @property
+    def has_tiles(self) -> bool:
+        """Whether the target computes on tiles; else on rows."""
+        return self.unit.target.tile is not None
+
+    def require_rows(self) -> None:
+        """Raises Declined if the target computes on tiles."""
+        if self.has_tiles:
+            raise Declined(f"{self.unit.target.name} has no kernel for it")
+
     # ---- values ------------------------------------------------------------------------------------------------------------------
 
     def add_argument(self, value: BlockArgument) -> None:
@@ -221,6 +231,13 @@ class Lowering:
         if self.location is None:
             raise ValueError("nothing is being lowered")
         return self.location
+
+
+def in_rows(op: NNOp, kind: type[TileOp], low: Lowering) -> SSAValue:
+    """The tile op of the op's own name and attributes, which only targets in row layout have a kernel for."""
+    low.require_rows()
+    operands = [None if x is None else low.tile(x) for x in op.named_operands()]
+    return low.emit(kind, *operands, like=op.results[0], **op.plain_attrs())
 
 
 def _wishes(ops: Iterable[Operation]) -> dict[SSAValue, int]:

@@ -1,4 +1,4 @@
-"""Lowering of reductions."""
+"""Lowering of reductions, places of extremes, cumulative sums and products."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from xdsl.ir import SSAValue
 from ttc.dialects.core.spec import spec_of
 from ttc.dialects.nn.base import NNOp
 from ttc.dialects.tile import reduce as tile
-from ttc.passes.nn_to_tile.lowering import Lowering, natural_fold
+from ttc.passes.nn_to_tile.lowering import Lowering, in_rows, natural_fold
 
 
 def lower_reduce_sum(op: NNOp, low: Lowering) -> SSAValue:
@@ -28,6 +28,26 @@ def lower_reduce_min(op: NNOp, low: Lowering) -> SSAValue:
 
 def lower_reduce_prod(op: NNOp, low: Lowering) -> SSAValue:
     return _reduce(op, low)
+
+
+def lower_argmax(op: NNOp, low: Lowering) -> SSAValue:
+    """tile.argmax."""
+    return in_rows(op, tile.ArgMaxOp, low)
+
+
+def lower_argmin(op: NNOp, low: Lowering) -> SSAValue:
+    """tile.argmin."""
+    return in_rows(op, tile.ArgMinOp, low)
+
+
+def lower_cumsum(op: NNOp, low: Lowering) -> SSAValue:
+    """tile.cumsum."""
+    return in_rows(op, tile.CumsumOp, low)
+
+
+def lower_cumprod(op: NNOp, low: Lowering) -> SSAValue:
+    """tile.cumprod."""
+    return in_rows(op, tile.CumprodOp, low)
 
 
 def _reduce(op: NNOp, low: Lowering) -> SSAValue:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import accumulate
+from math import prod
 
 import numpy as np
 from xdsl.ir import SSAValue
@@ -45,17 +46,25 @@ def lower_expand(op: NNOp, low: Lowering) -> SSAValue:
 
 
 def lower_repeat(op: NNOp, low: Lowering) -> SSAValue:
-    """tile.broadcast where only dimensions of size 1 repeat, else tile.concat of copies."""
+    """tile.broadcast where only dimensions of size 1 repeat, else tile.concat of copies, or of many a broadcast between reshapes."""
     repeats: tuple[int, ...] = op.plain_attrs()["repeats"]
     spec = spec_of(op.operands[0].type)
     if all(n == 1 or d == 1 for n, d in zip(repeats, spec.shape, strict=True)):
         return _broadcast(op, low)
-    if max(repeats) > MAX_COPIES:
-        raise Declined(f"it repeats {max(repeats)} times")
     x = low.tile(op.operands[0])
     for axis, count in enumerate(repeats):
-        x = x if count == 1 else low.emit(tile.ConcatOp, *[x] * count, axis=axis)
+        if count != 1:
+            x = low.emit(tile.ConcatOp, *[x] * count, axis=axis) if 0 < count <= MAX_COPIES else _copies(x, axis, count, low)
     return x
+
+
+def _copies(x: SSAValue, axis: int, count: int, low: Lowering) -> SSAValue:
+    """x, that many times one after another along an axis."""
+    shape = tile_of(x).shape
+    before, after = prod(shape[:axis]), prod(shape[axis:])
+    apart = low.emit(tile.ReshapeOp, x, shape=(before, 1, after), fold=1)
+    many = low.emit(tile.BroadcastOp, apart, shape=(before, count, after))
+    return low.emit(tile.ReshapeOp, many, shape=(*shape[:axis], count * shape[axis], *shape[axis + 1 :]), fold=tile_of(x).fold)
 
 
 def lower_slice(op: NNOp, low: Lowering) -> SSAValue:
@@ -76,12 +85,13 @@ def lower_split(op: NNOp, low: Lowering) -> list[SSAValue]:
     return [take(x, axis, end - size, size, low) for end, size in zip(ends, attrs["sizes"], strict=True)]
 
 
-def take(x: SSAValue, axis: int, start: int, size: int, low: Lowering) -> SSAValue:
+def take(x: SSAValue, axis: int, start: int, size: int, low: Lowering, step: int = 1) -> SSAValue:
     """A range of one dimension of a tile."""
     shape = tile_of(x).shape
     starts = tuple(start if i == axis else 0 for i in range(len(shape)))
     sizes = tuple(size if i == axis else d for i, d in enumerate(shape))
-    return low.emit(tile.SliceOp, x, starts=starts, sizes=sizes, steps=(1,) * len(shape))
+    steps = tuple(step if i == axis else 1 for i in range(len(shape)))
+    return low.emit(tile.SliceOp, x, starts=starts, sizes=sizes, steps=steps)
 
 
 def lower_concat(op: NNOp, low: Lowering) -> SSAValue:
@@ -92,11 +102,46 @@ def lower_concat(op: NNOp, low: Lowering) -> SSAValue:
 
 
 def lower_pad(op: NNOp, low: Lowering) -> SSAValue:
-    """tile.pad, which pads with a constant."""
+    """tile.pad with a constant; other margins are slices of x, one dimension after the other."""
     attrs = op.plain_attrs()
-    if attrs["mode"] != "constant":
-        raise Declined(f"padding by '{attrs['mode']}' has no tile op")
-    return low.emit(tile.PadOp, low.tile(op.operands[0]), before=attrs["before"], after=attrs["after"], value=attrs["value"])
+    x = low.tile(op.operands[0])
+    if attrs["mode"] == "constant":
+        return low.emit(tile.PadOp, x, before=attrs["before"], after=attrs["after"], value=attrs["value"])
+    for axis, margins in enumerate(zip(attrs["before"], attrs["after"], strict=True)):
+        if any(margins):
+            x = _with_margins(x, axis, margins, attrs["mode"], low)
+    return x
+
+
+def _with_margins(x: SSAValue, axis: int, margins: tuple[int, int], mode: str, low: Lowering) -> SSAValue:
+    """x between what a mode other than constant repeats of it."""
+    (before, after), size = margins, tile_of(x).shape[axis]
+    margin = {"edge": _edge, "reflect": _mirrored, "wrap": _other_end}[mode]
+    left = [margin(x, axis, 0, before, low)] if before else []
+    right = [margin(x, axis, size - 1, after, low)] if after else []
+    return low.emit(tile.ConcatOp, *left, x, *right, axis=axis)
+
+
+def _edge(x: SSAValue, axis: int, at: int, count: int, low: Lowering) -> SSAValue:
+    """Copies of the element at one end."""
+    shape = tile_of(x).shape
+    return low.emit(tile.BroadcastOp, take(x, axis, at, 1, low), shape=(*shape[:axis], count, *shape[axis + 1 :]), fold=tile_of(x).fold)
+
+
+def _other_end(x: SSAValue, axis: int, at: int, count: int, low: Lowering) -> SSAValue:
+    """What lies at the end across from `at`."""
+    return take(x, axis, tile_of(x).shape[axis] - count if at == 0 else 0, count, low)
+
+
+def _mirrored(x: SSAValue, axis: int, at: int, count: int, low: Lowering) -> SSAValue:
+    """What lies beside the element at one end, backward; element by element where slices only run forward."""
+    first = count if at == 0 else at - 1
+    if not low.has_tiles:
+        return take(x, axis, first, count, low, step=-1)
+    if count > MAX_COPIES:
+        raise Declined(f"it mirrors {count} elements")
+    parts = [take(x, axis, first - i, 1, low) for i in range(count)]
+    return parts[0] if count == 1 else low.emit(tile.ConcatOp, *parts, axis=axis)
 
 
 def lower_shape(op: NNOp, low: Lowering) -> SSAValue:

@@ -1,4 +1,4 @@
-"""tile.lookup against indexing."""
+"""tile.lookup and the gathers against indexing."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ import pytest
 
 from tests.ops.tile_cases import check_error, check_op, run_op
 from ttc.dialects.core.errors import Error
-from ttc.dialects.tile.index import LookupOp
+from ttc.dialects.tile.base import TileOp
+from ttc.dialects.tile.index import GatherElementsOp, GatherNdOp, GatherOp, LookupOp
 
 RNG = np.random.default_rng(36)
 TABLE = RNG.standard_normal((2, 32, 64)).astype(np.float32)
@@ -53,3 +54,37 @@ def test_an_index_outside_the_table() -> None:
 )
 def test_what_does_not_fit(shape: tuple[int, ...], changes: dict[str, Any], code: str) -> None:
     check_error(LookupOp, [TABLE.shape, shape], attrs(**changes), code)
+
+
+X = RNG.standard_normal((3, 4, 5)).astype(np.float32)
+
+
+def test_slices_along_any_axis() -> None:
+    indices = np.array([[1, -1], [3, 0]])
+    check_op(GatherOp, [X, indices], {"axis": 1}, X[:, indices])
+    check_op(GatherOp, [X, np.array(2, np.int32)], {"axis": -1}, X[..., 2])
+
+
+def test_elements_along_an_axis() -> None:
+    indices = RNG.integers(-4, 4, (3, 2, 5))
+    expected = np.array([[[X[i, indices[i, j, k], k] for k in range(5)] for j in range(2)] for i in range(3)])
+    check_op(GatherElementsOp, [X, indices], {"axis": 1}, expected)
+
+
+def test_slices_at_tuples() -> None:
+    check_op(GatherNdOp, [X, np.array([[2, 1], [0, -1]])], {"batch_dims": 0}, np.stack([X[2, 1], X[0, 3]]))
+    check_op(GatherNdOp, [X, np.array([[1], [0], [3]])], {"batch_dims": 1}, np.stack([X[0, 1], X[1, 0], X[2, 3]]))
+
+
+@pytest.mark.parametrize(
+    ("kind", "indices", "attrs"),
+    [(GatherOp, [4], {"axis": 1}), (GatherElementsOp, [[[-5]]], {"axis": 1}), (GatherNdOp, [[0, 4]], {"batch_dims": 0})],
+)
+def test_indices_outside(kind: type[TileOp], indices: list[Any], attrs: dict[str, Any]) -> None:
+    with pytest.raises(Error) as error:
+        run_op(kind, [X, np.array(indices)], attrs)
+    assert error.value.code == "E0802"
+
+
+def test_gathers_that_do_not_fit() -> None:
+    check_error(GatherOp, [(3, 4), (2,)], {"axis": 2}, "E0412")

@@ -1,4 +1,4 @@
-"""tile.matmul against numpy."""
+"""tile.matmul and tile.det against numpy."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests.ops.tile_cases import check_error, check_op
-from ttc.dialects.tile.linear import MatmulOp
+from ttc.dialects.tile.linear import DetOp, MatmulOp
 
 RNG = np.random.default_rng(4)
 A = RNG.standard_normal((2, 3, 5)).astype(np.float32)
@@ -33,3 +33,9 @@ def test_matmul_with_bias_and_activation() -> None:
 @pytest.mark.parametrize("shapes", [[(2, 3), (4, 5), None], [(3,), (3, 4), None], [(2, 3), (3, 4), (5,)], [(2, 3), (3, 4), (7, 2, 4)]])
 def test_what_does_not_fit(shapes: list[tuple[int, ...] | None]) -> None:
     check_error(MatmulOp, shapes, PLAIN, "E0401")
+
+
+def test_determinants() -> None:
+    x = np.array([[[2, 1], [4, 3]], [[0, 1], [1, 0]]], np.float32)
+    check_op(DetOp, [x], {}, np.array([2, -1], np.float32), 1e-6)
+    check_error(DetOp, [(2, 3)], {}, "E0401")

@@ -122,6 +122,10 @@ ONE_OP = {
         "(%x: f32[1, 3])\n%0 = nn.repeat(%x) {repeats = [40, 1]} : (f32[1, 3]) -> f32[40, 3]\nreturn %0 : f32[40, 3]",
         ["broadcast"],
     ),
+    "repeat often": (
+        "(%x: f32[4, 3])\n%0 = nn.repeat(%x) {repeats = [1, 50]} : (f32[4, 3]) -> f32[4, 150]\nreturn %0 : f32[4, 150]",
+        ["reshape", "broadcast", "reshape"],
+    ),
     "slice": (
         """(%x: f32[4, 6])
         %0 = nn.slice(%x) {starts = [1, 0], sizes = [2, 3], steps = [1, 2]} : (f32[4, 6]) -> f32[2, 3]
@@ -143,6 +147,18 @@ ONE_OP = {
         %0 = nn.pad(%x) {before = [1, 0], after = [0, 2], value = 1.5, mode = "constant"} : (f32[2, 6]) -> f32[3, 8]
         return %0 : f32[3, 8]""",
         ["pad"],
+    ),
+    "pad with the border": (
+        """(%x: f32[2, 6])
+        %0 = nn.pad(%x) {before = [1, 0], after = [0, 2], value = 0.0, mode = "edge"} : (f32[2, 6]) -> f32[3, 8]
+        return %0 : f32[3, 8]""",
+        ["slice", "broadcast", "concat", "slice", "broadcast", "concat"],
+    ),
+    "pad with the other end": (
+        """(%x: f32[2, 6])
+        %0 = nn.pad(%x) {before = [0, 4], after = [0, 2], value = 0.0, mode = "wrap"} : (f32[2, 6]) -> f32[2, 12]
+        return %0 : f32[2, 12]""",
+        ["slice", "slice", "concat"],
     ),
     "shape": ("(%x: f32[2, 6])\n%0 = nn.shape(%x) : (f32[2, 6]) -> i64[2]\nreturn %0 : i64[2]", []),
     "gather rows": (
@@ -259,7 +275,7 @@ def test_an_op_without_a_tile_op_runs_on_the_host() -> None:
         return %2 : Float32[2, 6]
         """,
     )
-    assert outcome.missed() == ["nn.cumsum runs on the host: there is no tile op for it"]
+    assert outcome.missed() == ["nn.cumsum runs on the host: n150 has no kernel for it"]
     (remark,) = outcome.report.remarks
     assert remark.location == ("nn.cumsum",)
 
@@ -270,21 +286,15 @@ DECLINED = {
     "it runs backward": """(%x: f32[4])
         %0 = nn.slice(%x) {starts = [3], sizes = [4], steps = [-1]} : (f32[4]) -> f32[4]
         return %0 : f32[4]""",
-    "padding by 'edge' has no tile op": """(%x: f32[4])
-        %0 = nn.pad(%x) {before = [1], after = [1], value = 0.0, mode = "edge"} : (f32[4]) -> f32[6]
-        return %0 : f32[6]""",
-    "its table is computed": """(%x: f32[4, 3], %i: i64[2])
+    "it mirrors 20 elements": """(%x: f32[40])
+        %0 = nn.pad(%x) {before = [0], after = [20], value = 0.0, mode = "reflect"} : (f32[40]) -> f32[60]
+        return %0 : f32[60]""",
+    "n150 has no kernel for it": """(%x: f32[4, 3], %i: i64[2])
         %0 = nn.gather(%x, %i) {axis = 0} : (f32[4, 3], i64[2]) -> f32[2, 3]
         return %0 : f32[2, 3]""",
-    "it gathers along dimension 1": """(%x: f32[4, 3], %i: i64[2])
-        %0 = nn.gather(%x, %i) {axis = 1} : (f32[4, 3], i64[2]) -> f32[4, 2]
-        return %0 : f32[4, 2]""",
     "scale or bias does not have the shape of what is normalized": """(%x: f32[2, 3, 4], %w: f32[3, 1])
         %0 = nn.layer_norm(%x, %w, _) {axis = 1, eps = 0.5} : (f32[2, 3, 4], f32[3, 1]) -> f32[2, 3, 4]
         return %0 : f32[2, 3, 4]""",
-    "it repeats 50 times": """(%x: f32[4, 3])
-        %0 = nn.repeat(%x) {repeats = [1, 50]} : (f32[4, 3]) -> f32[4, 150]
-        return %0 : f32[4, 150]""",
     "a constant exceeds Int32": """(%i: i64[2])
         %c = ttc.constant() {value = #ttc.literal<[4294967296], i64[]>} : () -> i64[]
         %0 = nn.add(%i, %c) : (i64[2], i64[]) -> i64[2]

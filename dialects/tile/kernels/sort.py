@@ -1,0 +1,13 @@
+"""Numpy semantics of tile ops that order elements."""
+
+from __future__ import annotations
+
+from numpy.typing import NDArray
+
+from ttc.dialects.core.interpret import kernel
+
+
+def order(x: NDArray, *, k: int, axis: int, largest: bool) -> NDArray:
+    """Places of the first k of the order that nn.topk gives."""
+    _, places = kernel("nn.topk")(x, k=k, axis=axis, largest=largest)
+    return places

@@ -1,0 +1,41 @@
+"""Images sampled anew on a regular grid."""
+
+from __future__ import annotations
+
+from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def, traits_def
+from xdsl.traits import Pure
+
+from ttc.dialects.core.attributes import BOOL, FLOAT, FLOATS, INTS, STR
+from ttc.dialects.tile.base import TILE, SharedOp
+
+
+class _Resize(SharedOp):
+    x = operand_def(TILE)
+    mode = prop_def(STR)
+    coordinates = prop_def(STR)
+    rounding = prop_def(STR)
+    cubic = prop_def(FLOAT)
+    exclude_outside = prop_def(BOOL)
+    antialias = prop_def(BOOL)
+    fill = prop_def(FLOAT)
+    y = result_def(TILE)
+    traits = traits_def(Pure())
+
+
+@irdl_op_definition
+class ResizeOp(_Resize):
+    """x sampled anew along each dimension: sample i lies at the element that `coordinates` says, and is made of its neighbours.
+
+    Args:    x: tile[d..].  sizes: of y; scales: y's over x's, one a dimension.  window: starts, then ends of what tf_crop_and_resize
+             reads, as parts of each dimension.  mode: nearest, linear or cubic.  coordinates: half_pixel, half_pixel_symmetric,
+             pytorch_half_pixel, asymmetric, align_corners or tf_crop_and_resize.  rounding: of nearest.  cubic: coefficient of the kernel.
+             exclude_outside: neighbours beyond the border weigh nothing, instead of repeating it.
+             antialias: the kernel is widened by 1 / scale where that is larger than 1.  fill: of samples beyond the window's image.
+    Returns: y: tile[sizes].
+    Raises:  E0401 if x is empty, E0402 for an attribute out of range.
+    """
+
+    name = "tile.resize"
+    sizes = prop_def(INTS)
+    scales = prop_def(FLOATS)
+    window = prop_def(FLOATS)

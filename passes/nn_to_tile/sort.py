@@ -1,0 +1,23 @@
+"""Lowering of ops that order elements."""
+
+from __future__ import annotations
+
+from xdsl.ir import SSAValue
+
+from ttc.dialects.nn.sort import ReverseSequenceOp, TopkOp
+from ttc.dialects.tile import sort as tile
+from ttc.dialects.tile.index import GatherElementsOp
+from ttc.passes.nn_to_tile.lowering import Lowering, in_rows
+
+
+def lower_topk(op: TopkOp, low: Lowering) -> list[SSAValue]:
+    """tile.order for the places, and the elements there."""
+    low.require_rows()
+    x = low.tile(op.x)
+    places = low.emit(tile.OrderOp, x, like=op.indices, **op.plain_attrs())
+    return [low.emit(GatherElementsOp, x, places, axis=op.plain_attrs()["axis"]), places]
+
+
+def lower_reverse_sequence(op: ReverseSequenceOp, low: Lowering) -> SSAValue:
+    """tile.reverse_sequence."""
+    return in_rows(op, tile.ReverseSequenceOp, low)
