@@ -139,8 +139,11 @@ class Rewriter:
             dead.erase()
 
     def sweep(self, root: Operation, handlers: Mapping[type[Operation], Callable[[Any], None]]) -> None:
-        """Call the handler of each op's type, once an op in program order; ops erased on the way are passed over."""
-        for op in list(root.walk()):
+        """Call the handler of each op's type, once an op in program order; ops erased on the way are passed over.
+
+        Regions of ops are not entered: weights must not come up in them.
+        """
+        for op in [op for region in root.regions for block in region.blocks for op in block.ops]:
             handler = handlers.get(type(op))
             if handler is not None and op.parent is not None:
                 handler(op)

@@ -6,6 +6,7 @@ import importlib
 import inspect
 import pkgutil
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import cache
 from typing import TypeAlias
 
@@ -21,6 +22,27 @@ Resolver: TypeAlias = Callable[[Work], NDArray]
 """Gives the value of a `ttc.constant`, `ttc.param` or `ttc.state` whose value is not a literal."""
 Execute: TypeAlias = "Callable[[Work, Sequence[NDArray | None], Resolver | None], list[NDArray]]"
 """Runs one op: `run_work`, or something with arithmetic of its own."""
+
+
+@dataclass(frozen=True)
+class Body:
+    """A region of an op that decides what runs, as its kernel calls it."""
+
+    function: Function
+    resolve: Resolver | None
+    execute: Execute
+
+    def __call__(self, *values: NDArray) -> list[NDArray]:
+        """Its outputs on these inputs, all in the compute dtypes of their formats.  Raises E0802 for a shape that an input excludes."""
+        for value, type_ in zip(values, self.function.inputs, strict=True):
+            if value.ndim != len(type_.shape) or any(d not in (-1, n) for d, n in zip(type_.shape, value.shape, strict=True)):
+                raise Error("E0802", f"a value of shape {list(value.shape)} comes in where {list(type_.shape)} is announced")
+        return run(self.function, values, self.resolve, self.execute)
+
+    def empty(self, index: int) -> NDArray:
+        """An array like its output of that number, its dynamic dimensions of no elements."""
+        type_ = self.function.value_types[self.function.outputs[index]]
+        return np.zeros([max(d, 0) for d in type_.shape], format_named(type_.format).compute)
 
 
 @cache
@@ -90,7 +112,11 @@ def _evaluate(work: Work, operands: Sequence[NDArray | None], resolve: Resolver 
         return (_leaf(work, resolve),)
     if work.body is not None:
         return run(work.body, [_present(x) for x in operands], resolve, execute)
-    results = kernel(work.op)(*operands, **work.attrs)
+    if work.bodies:
+        bodies = tuple(Body(function, resolve, execute) for function in work.bodies)
+        results = kernel(work.op)(*operands, **work.attrs, bodies=bodies)
+    else:
+        results = kernel(work.op)(*operands, **work.attrs)
     return results if isinstance(results, tuple) else (results,)
 
 

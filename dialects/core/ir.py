@@ -263,6 +263,11 @@ def _check_region(region: Region, outer: set[SSAValue]) -> None:
             seen.update(op.results)
 
 
+def is_structured(op: Operation) -> bool:
+    """Whether an op of dialect nn decides at run time which of its regions run, and how often."""
+    return bool(op.regions) and op.name.startswith("nn.")
+
+
 def _isolated(op: Operation) -> bool:
     return op.has_trait(IsolatedFromAbove)
 

@@ -59,8 +59,9 @@ class Work:
         operands: value numbers; None for an optional operand that is absent.
         attrs: attributes by name.
         results: types of the results.
-        body: the region, for ops that have one; its inputs are the operands.
+        body: the region, for ops that have one and no kernel; its inputs are the operands.
         location: source names, such as ONNX nodes.
+        bodies: the regions of an op that decides at run time what runs; it hands them values as it likes.
     """
 
     op: str
@@ -69,6 +70,7 @@ class Work:
     results: tuple[TensorType, ...]
     body: Function | None = None
     location: tuple[str, ...] = ()
+    bodies: tuple[Function, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from ttc.dialects.core.attributes import LiteralAttr
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.formats import format_of
-from ttc.dialects.core.ir import TtcOp
+from ttc.dialects.core.ir import TtcOp, is_structured
 from ttc.dialects.core.leaves import LeafOp
 from ttc.dialects.core.locations import source_names
 from ttc.dialects.core.plain import Function, Plain, TensorType, Work
@@ -48,13 +48,15 @@ def plain_work(op: Operation, numbers: dict[SSAValue, int]) -> Work:
     if not isinstance(op, TtcOp):
         raise Error("E0302", f"{op.name} cannot be executed")
     attrs = leaf_attrs(op) if isinstance(op, LeafOp) else {k: plain_attr(v) for k, v in op.plain_attrs().items()}
+    decides = is_structured(op)
     return Work(
         op.name,
         tuple(None if v is None else numbers[v] for v in op.named_operands()),
         attrs,
         tuple(plain_type(r.type) for r in op.results),
-        plain_block(op.regions[0].block) if op.regions else None,
+        plain_block(op.regions[0].block) if op.regions and not decides else None,
         source_names(op.location),
+        tuple(plain_block(region.block) for region in op.regions) if decides else (),
     )
 
 

@@ -14,8 +14,10 @@ from ttc.dialects.netlist.violations import Findings
 MAX_RANK = 16
 MAX_DIMENSION = 1 << 40
 MAX_TENSOR_BYTES = 1 << 48
-MAX_BODIES = 4
+MAX_BODIES = 16
 """Functions nested in the work of an op."""
+STRUCTURED = ("nn.branch", "nn.loop")
+"""Ops that choose at run time among their regions."""
 OP_NAME = re.compile(r"(nn|tile|ttc)\.[a-z][a-z0-9_]{0,63}")
 
 
@@ -48,9 +50,11 @@ def check_function(function: Function, where: str, found: Findings, bodies: int 
     for work in function.works:
         defined = _check_operands(work, len(types), where, found)
         _check_results(work, where, found)
+        operands = [types[i] for i in work.operands if i is not None] if defined else []
         if work.body is not None and defined:
-            operands = [types[i] for i in work.operands if i is not None]
             _check_body(work, work.body, operands, where, found, bodies + 1)
+        if work.bodies and defined:
+            _check_bodies(work, where, found, bodies + 1)
         types.extend(work.results)
     for value in function.outputs:
         found.require(0 <= value < len(types), "E0609", where, f"the work has no value {value} to give out")
@@ -98,3 +102,15 @@ def _check_body(work: Work, body: Function, operands: list[TensorType], where: s
     given = [(types[i].shape, types[i].layout) for i in body.outputs]  # the op packs its result: formats may differ
     wanted = [(result.shape, result.layout) for result in work.results]
     found.require(given == wanted, "E0602", where, f"the body of {work.op} does not give its results")
+
+
+def _check_bodies(work: Work, where: str, found: Findings, bodies: int) -> None:
+    """Regions that an op chooses among at run time: each is sound by itself; what comes in is checked when it does."""
+    if not found.require(bodies <= MAX_BODIES, "E0609", where, f"bodies nest more than {MAX_BODIES} deep"):
+        return
+    found.require(work.body is None and work.op in STRUCTURED, "E0609", where, f"{work.op} has no regions that it chooses among")
+    for body in work.bodies:
+        if not check_function(body, where, found, bodies):
+            return
+        on_host = all(inner.op.startswith(("nn.", "ttc.")) for inner in body.works)
+        found.require(on_host, "E0609", where, f"a region of {work.op} holds an op that does not run on the host")

@@ -22,8 +22,8 @@ Decoder: TypeAlias = Callable[[Any, int], Any]
 MAX_ITEMS = 1 << 17
 MAX_TEXT = 1 << 16
 MAX_INT = 1 << 62
-MAX_FUNCTIONS = 5
-"""A work and bodies nested in it, at most 4 deep."""
+MAX_FUNCTIONS = 17
+"""A work and bodies nested in it, at most 16 deep."""
 MAX_LISTS = 16
 """Lists nested in an attribute's value."""
 

@@ -19,6 +19,7 @@ from ttc.dialects.core.plain import Function, Plain, TensorType, Work
 from ttc.dialects.core.spec import Spec, tensor_type
 from ttc.dialects.netlist.sizes import tile_shape
 from ttc.dialects.nn.base import ops as nn_ops
+from ttc.dialects.nn.control import YieldOp as ControlYieldOp
 from ttc.dialects.tile.base import Tile, tile_type
 from ttc.dialects.tile.base import ops as tile_ops
 
@@ -26,15 +27,15 @@ TENSOR_OPERANDS = "tile.from_host"
 TENSOR_RESULTS = "tile.to_host"
 
 
-def function_block(function: Function, arguments: Sequence[Attribute], last: type[TtcOp]) -> Block:
+def function_block(function: Function, arguments: Sequence[Attribute], last: type[TtcOp], *, on_host: bool = False) -> Block:
     """A block that computes a function and ends in an op of class `last` with its outputs.
 
-    Args:    arguments: types of the inputs.
+    Args:    arguments: types of the inputs; on_host: whether all its values are builtin tensors.
     Raises:  E0302 for works that are no ops, or whose operands or attributes an op cannot have.
     """
     block = Block(arg_types=arguments)
     values: list[SSAValue] = list(block.args)
-    on_tensors = _tensor_values(function)
+    on_tensors = set(range(len(function.value_types))) if on_host else _tensor_values(function)
     for work in function.works:
         try:
             op = _op(work, values, [ir_type(t, len(values) + i in on_tensors) for i, t in enumerate(work.results)])
@@ -109,6 +110,9 @@ def _op(work: Work, values: Sequence[SSAValue], results: Sequence[Attribute]) ->
     if work.body is not None:
         inner = [x.type for x in operands if x is not None]
         regions.append(Region(function_block(work.body, inner, _classes()["tile.yield"])))
+    for body in work.bodies:
+        inner = [ir_type(t, on_tensors=True) for t in body.inputs]
+        regions.append(Region(function_block(body, inner, ControlYieldOp, on_host=True)))
     attrs = _leaf(work) if work.op.startswith("ttc.") else _attrs(kind, work.attrs)
     return kind.make(operands, attrs, results, location_of(work.location), regions)
 

@@ -88,7 +88,7 @@ def ops() -> dict[str, type[NNOp]]:
 @cache
 def dialect() -> Dialect:
     """The nn dialect."""
-    return Dialect("nn", list(ops().values()), [])
+    return Dialect("nn", list(collect_ops(package, "nn", TtcOp).values()), [])
 
 
 # ---- rules that many infer functions share -----------------------------------------------------------------------------------------

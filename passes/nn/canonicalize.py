@@ -110,6 +110,6 @@ def _merge_equal(block: Block, rewriter: Rewriter) -> None:
 def _drop_unused(block: Block, rewriter: Rewriter) -> None:
     """Dead code: ops whose results nothing reads."""
     for op in reversed(list(block.ops)):
-        if isinstance(op, TtcOp) and not any(r.uses for r in op.results) and rewriter.allow("drop-unused", op):
+        if isinstance(op, TtcOp) and op.results and not any(r.uses for r in op.results) and rewriter.allow("drop-unused", op):
             op.detach()
             op.erase()

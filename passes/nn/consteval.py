@@ -120,7 +120,7 @@ class _Outliner:
             return
         if len(op.results) != 1 or not (leaf or (isinstance(op, NNOp) and op.operands)):
             return
-        if not all(x in self.forms for x in op.operands):
+        if op.regions or not all(x in self.forms for x in op.operands):
             return
         properties = tuple(sorted(op.properties.items(), key=lambda p: p[0]))
         form = (op.name, properties, tuple(self.forms[x] for x in op.operands), op.results[0].type)

@@ -44,8 +44,8 @@ class FoldShapes(Pass):
     name: ClassVar[str] = "fold-shapes"
 
     def apply(self, unit: Unit, rewriter: Rewriter) -> None:
-        for op in [op for function in entry_functions(unit.module) for op in function.walk()]:
-            if op.parent is not None and isinstance(op, NNOp) and len(op.results) == 1:
+        for op in [op for function in entry_functions(unit.module) for block in function.body.blocks for op in block.ops]:
+            if op.parent is not None and isinstance(op, NNOp) and not op.regions and len(op.results) == 1:
                 value = _value(op, unit, rewriter)
                 if value is not None and rewriter.allow("fold-shapes", op):
                     _replace(op, value, unit, rewriter)

@@ -108,7 +108,8 @@ def _rule(op: NNOp) -> Rule | None:
 
 def _keep_on_host(op: NNOp, low: Lowering) -> None:
     operands = [None if v is None else low.host(v) for v in op.named_operands()]
-    new = low.add(type(op).make(operands, op.plain_attrs(), [r.type for r in op.results], op.location))
+    regions = [region.clone() for region in op.regions]
+    new = low.add(type(op).make(operands, op.plain_attrs(), [r.type for r in op.results], op.location, regions))
     for value, result in zip(op.results, new.results, strict=True):
         low.add_host(value, result)
 

@@ -111,7 +111,7 @@ RULES: dict[str, tuple[str, Mutation]] = {
     "a literal of another size": ("E0602", works("d", NEG, Work("ttc.constant", (), {"values": (1.0, 2.0)}, (HALF,)))),
     "a body with other inputs": ("E0602", works("d", fused(TILED, Function((HALF,), (), (0,))))),
     "a body with other results": ("E0602", works("d", fused(HALF, Function((TILED,), (), (0,))), NEG, outputs=(2,))),
-    "bodies nested five deep": ("E0609", works("d", nested(5))),
+    "bodies nested seventeen deep": ("E0609", works("d", nested(17))),
     "no microbatch": ("E0602", graph("count", input_count=0)),
     "blocks too small": ("E0602", op("d", blocking=Blocking(1, (1, 1), (1, 1)))),
     "blocks with a wrong t": ("E0602", op("d", blocking=Blocking(2, (1, 1), (1, 2)))),
@@ -241,7 +241,7 @@ def test_rule(netlist: Netlist, rule: str) -> None:
 
 
 def test_bodies_may_nest_four_deep(netlist: Netlist) -> None:
-    assert check(works("d", nested(4))(netlist)) == []
+    assert check(works("d", nested(16))(netlist)) == []
 
 
 def test_every_violation_is_listed(netlist: Netlist) -> None:

@@ -138,7 +138,7 @@ def test_bodies_nest_at_most_four_deep(netlist: Netlist) -> None:
         return Work("tile.fused", (0,), {}, (tiled,), Function((tiled,), (nested(bodies - 1),), (1,)) if bodies else None)
 
     assert loads(dumps(with_work(netlist, nested(4)))) == with_work(netlist, nested(4))
-    assert "4 deep" in error_of(dumps(with_work(netlist, nested(5)))).message
+    assert "16 deep" in error_of(dumps(with_work(netlist, nested(17)))).message
 
 
 def survives(data: bytes) -> None:

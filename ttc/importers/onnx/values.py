@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from xdsl.ir import SSAValue
+
+from ttc.importers.common.unsupported import Unsupported
 
 
 class Refused:
@@ -22,3 +25,40 @@ class Listed:
 REFUSED: Final = Refused()
 Value: TypeAlias = "SSAValue | Listed | Refused | None"
 """None: an optional input that is absent, or an optional without an element."""
+
+
+class RefusedInside(Exception):  # noqa: N818 - not an error: the miss is recorded
+    """A subgraph gives a value that cannot be imported; so its node gives none."""
+
+
+def refusable(values: Sequence[Value]) -> list[Value]:
+    """The values.  Raises RefusedInside if one is refused."""
+    if any(isinstance(x, Refused) for x in values):
+        raise RefusedInside
+    return list(values)
+
+
+def flattened(values: Sequence[Value]) -> list[SSAValue]:
+    """The tensors among and in values."""
+    found: list[SSAValue] = []
+    for value in values:
+        if isinstance(value, Listed):
+            found.extend(value.items)
+        elif isinstance(value, SSAValue):
+            found.append(value)
+    return found
+
+
+def like(shapes: Sequence[Sequence[Value]], tensors: Sequence[SSAValue]) -> list[Value]:
+    """Tensors put together as values of `shapes` are, which must all be alike: the inverse of `flattened`.  Raises Unsupported."""
+    first, *others = [[len(x.items) if isinstance(x, Listed) else x is None for x in values] for values in shapes]
+    if any(other != first for other in others):
+        raise Unsupported("a sequence of different lengths, or an optional with and without an element, as data decides")
+    left = iter(tensors)
+    return [_like(value, left) for value in shapes[0]]
+
+
+def _like(value: Value, left: Iterator[SSAValue]) -> Value:
+    if isinstance(value, Listed):
+        return Listed(tuple(next(left) for _ in value.items))
+    return None if value is None else next(left)

@@ -15,19 +15,18 @@ from ttc.dialects.core.errors import Error
 from ttc.importers.common.builder import Builder
 from ttc.importers.common.unsupported import Unsupported
 from ttc.importers.onnx import ops_sequence
-from ttc.importers.onnx.control import CONTROL, Call
+from ttc.importers.onnx.calls import Budget, Call
+from ttc.importers.onnx.control import CONTROL
 from ttc.importers.onnx.inputs import type_proto
 from ttc.importers.onnx.opsets import Schema, bind, check_node, opsets, schema_function, schema_of
 from ttc.importers.onnx.structure import MAX_DEPTH, FunctionKey, domain_of, key_of, node_name
 from ttc.importers.onnx.tables import mapping
 from ttc.importers.onnx.tensors import CODES, array_of
-from ttc.importers.onnx.values import REFUSED, Listed, Refused, Value
+from ttc.importers.onnx.values import REFUSED, Listed, Refused, RefusedInside, Value
 
 _HINTS = ("consumed_inputs",)
 """Attributes without a meaning: which operands' memory an op up to opset 5 might reuse."""
 Mapped: TypeAlias = Callable[..., Any]
-MAX_UNROLLED = 1 << 16
-"""Nodes in branches and loops, each as often as it is mapped."""
 
 
 @dataclass
@@ -83,19 +82,13 @@ class Walker:
     def __init__(self, builder: Builder, functions: Mapping[FunctionKey, FunctionProto]) -> None:
         self.builder = builder
         self.functions = functions
-        self._unrolled = 0
-
-    def spend(self) -> None:
-        """Count a node of a subgraph, or a repetition of one.  Raises Unsupported once they are too many."""
-        self._unrolled += 1
-        if self._unrolled > MAX_UNROLLED:
-            raise Unsupported(f"more than {MAX_UNROLLED} nodes once loops are unrolled")
+        self.budget = Budget()
 
     def walk(self, nodes: Iterable[NodeProto], scope: Scope) -> None:
         """Map all nodes of a body.  Raises E0203, E0204, E04xx at the node, Unsupported for too many nodes in loops."""
         for node in nodes:
             if scope.repeated:
-                self.spend()
+                self.budget.spend()
             name = f"{scope.caller}/{node_name(node)}" if scope.caller else node_name(node)
             try:
                 results = self._node(bind(node, scope.attributes), scope, name)
@@ -139,8 +132,10 @@ class Walker:
         try:
             if control is not None:
                 body = partial(self._subgraph, scope=scope, name=name)
-                return control(Call(self.builder, self.spend, body, node, operands, name, opset))
+                return control(Call(self.builder, self.budget, body, node, operands, name, opset))
             return self._mapped(cast("Mapped", apply), node, operands, opset, name)
+        except RefusedInside:
+            return (REFUSED,) * len(node.output)
         except Unsupported as reason:
             return self._miss(node, scope, str(reason), name)
 

@@ -14,7 +14,8 @@ from tests.ttc.importers.onnx.cases import check, function_proto, ints, model_of
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.functions import entry_functions, module_attr
 from ttc.dialects.core.locations import source_names
-from ttc.importers.onnx import control, import_onnx, walk
+from ttc.dialects.core.spec import spec_of
+from ttc.importers.onnx import calls, control, import_onnx
 
 X = {"x": normal(2, 3)}
 
@@ -40,6 +41,11 @@ def refusal(model: onnx.ModelProto, folder: Path, code: str = "E0202", **options
     return caught.value.excerpt or caught.value.message
 
 
+def ops_of(model: onnx.ModelProto, folder: Path, **options: Any) -> list[str]:
+    """Names of the ops of the imported function."""
+    return [op.name for op in entry_functions(import_onnx(save(model, folder), **options)[0])[0].body.block.ops]
+
+
 def branches(first: str = "Exp", second: str = "Neg") -> dict[str, GraphProto]:
     return {
         "then_branch": body([node(first, ["x"], ["b"])], [], ["b"], (2, 3)),
@@ -62,9 +68,12 @@ def test_an_unknown_condition_selects(value: bool, tmp_path: Path) -> None:
 
 def test_branches_of_different_shapes_take_the_value_given(tmp_path: Path) -> None:
     model = model_of([node("If", ["c"], ["y"], **branches("Exp", "ReduceMax"))], {**X, "c": np.array(True)}, ["y"])
-    assert "needs a constant condition" in refusal(model, tmp_path)
     module, _ = import_onnx(save(model, tmp_path), values={"c": np.array(True)})
     assert [row[0] for row in module_attr(module, "fixed_inputs")] == ["c"]
+    assert "nn.branch" not in ops_of(model, tmp_path, values={"c": np.array(True)})
+    for value in (True, False):
+        check(model, {**X, "c": np.array(value)}, tmp_path)
+    assert "nn.branch" in ops_of(model, tmp_path)
 
 
 def counting(trips: np.ndarray | None, more: list[NodeProto], constants: dict[str, np.ndarray] | None = None) -> onnx.ModelProto:
@@ -100,12 +109,17 @@ def test_iterations_are_told_apart_in_names(tmp_path: Path) -> None:
 
 def test_loops_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(control, "MAX_TRIPS", 5)
-    assert "more than 5 iterations" in refusal(counting(np.array(6, np.int64), GO_ON), tmp_path)
-    assert "more than 5 iterations" in refusal(counting(None, GO_ON), tmp_path)
+    assert "nn.loop" not in ops_of(counting(np.array(5, np.int64), GO_ON), tmp_path)
+    many = counting(np.array(6, np.int64), GO_ON)
+    module, _ = import_onnx(save(many, tmp_path))
+    loop = next(op for op in entry_functions(module)[0].body.block.ops if op.name == "nn.loop")
+    assert [str(spec_of(r.type)) for r in loop.results] == ["float32[2, 3]", "float32[6, 2, 3]"]
+    check(many, X, tmp_path, wanted=[X["x"] * 64, np.stack([X["x"] * 2**i for i in range(1, 7)])])
+    assert "never ends" in refusal(counting(None, GO_ON), tmp_path)
 
 
 def test_loops_in_loops_are_bounded_in_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(walk, "MAX_UNROLLED", 1000)
+    monkeypatch.setattr(calls, "MAX_MAPPED", 1000)
     inner = body([node("Add", ["a", "a"], ["out"]), *GO_ON], ["i", "go", "a"], ["more", "out"], (2, 3))
     loop = node("Loop", ["n", "", "a2"], ["out2"], body=inner)
     outer = helper.make_graph(
@@ -115,7 +129,8 @@ def test_loops_in_loops_are_bounded_in_all(tmp_path: Path, monkeypatch: pytest.M
         [helper.make_empty_tensor_value_info(n) for n in ("more2", "out2")],
     )
     nodes = [node("Loop", ["n", "", "x"], ["y"], body=outer)]
-    assert "nodes once loops are unrolled" in refusal(model_of(nodes, X, ["y"], {"n": np.array(4000, np.int64)}), tmp_path)
+    assert ops_of(model_of(nodes, X, ["y"], {"n": np.array(5, np.int64)}), tmp_path).count("nn.add") == 25
+    assert ops_of(model_of(nodes, X, ["y"], {"n": np.array(4000, np.int64)}), tmp_path) == ["nn.loop", "func.return"]
 
 
 def test_values_that_nothing_defines(tmp_path: Path) -> None:
@@ -158,7 +173,7 @@ def test_scan_needs_inputs_of_one_length(tmp_path: Path) -> None:
     graph = body([node("Add", ["e", "f"], ["out"])], ["e", "f"], ["out"])
     feeds = {"a": normal(3, 2), "b": normal(4, 2)}
     model = model_of([node("Scan", ["a", "b"], ["y"], body=graph, num_scan_inputs=2)], feeds, ["y"])
-    assert "different" in refusal(model, tmp_path)
+    assert "scanned inputs have 3 and 4 elements" in refusal(model, tmp_path, "E0401")
 
 
 def test_positions_of_sequences_are_known(tmp_path: Path) -> None:
@@ -167,12 +182,12 @@ def test_positions_of_sequences_are_known(tmp_path: Path) -> None:
 
 
 def test_functions_in_loops_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(walk, "MAX_UNROLLED", 100)
-    calls = [helper.make_node("Neg", [f"v{i}"], [f"v{i + 1}"]) for i in range(50)]
-    function = function_proto("many", ["v0"], ["v50"], calls)
+    chain = [helper.make_node("Neg", [f"v{i}"], [f"v{i + 1}"]) for i in range(50)]
+    function = function_proto("many", ["v0"], ["v50"], chain)
     graph = body([helper.make_node("many", ["a"], ["out"], domain="local"), *GO_ON], ["i", "go", "a"], ["more", "out"], (2, 3))
     nodes = [node("Loop", ["n", "", "x"], ["y"], body=graph)]
-    for trips, accepted in ((1, True), (3, False)):
+    for trips, limit, accepted in ((1, 200, True), (30, 200, True), (3, 100, False)):
+        monkeypatch.setattr(calls, "MAX_MAPPED", limit)
         constants = {"n": np.array(trips, np.int64)}
         model = model_of(nodes, X, ["y"], constants, functions=[function], domains={"local": 1})
         if accepted:

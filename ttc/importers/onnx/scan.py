@@ -1,0 +1,154 @@
+"""Scan: one iteration for each element along an axis of some operands; unrolled, or a loop of dialect nn."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from onnx import GraphProto
+from xdsl.ir import SSAValue
+
+from ttc.dialects.core.errors import Error
+from ttc.dialects.core.spec import DYNAMIC
+from ttc.dialects.nn.base import axis_in
+from ttc.importers.common import control
+from ttc.importers.common.control import Step
+from ttc.importers.common.parts import element, part
+from ttc.importers.common.unsupported import Unsupported
+from ttc.importers.onnx.calls import MAX_TRIPS, Call, declared, nodes_in, stack
+from ttc.importers.onnx.values import Value, flattened, like, refusable
+
+
+@dataclass(frozen=True)
+class _Scanned:
+    """What is scanned.
+
+    Args:
+        inputs: operands, along axes; backwards[i]: whether from the last element on.
+        trips: elements along the axes; DYNAMIC if data decides.
+    """
+
+    inputs: Sequence[SSAValue]
+    axes: Sequence[int]
+    backwards: Sequence[int]
+    trips: int
+
+
+def scan(call: Call) -> list[Value]:
+    """One iteration for each element along an axis of the scanned operands."""
+    if call.opset < 9:
+        return _scan_batches(call)
+    return _scan(call, call.operands, call.ints("scan_input_axes"), call.ints("scan_input_directions"), "")
+
+
+def _scan(call: Call, operands: Sequence[Value], axes: tuple[int, ...], reversed_: tuple[int, ...], label: str) -> list[Value]:
+    graph, (count,) = call.graph("body"), call.ints("num_scan_inputs")
+    if not 0 < count <= len(operands):
+        raise Error("E0402", f"{count} scanned inputs of {len(operands)}")
+    state = list(operands[:-count])
+    scanned = _scanned(call, operands[-count:], axes, reversed_)
+    small = scanned.trips <= MAX_TRIPS and call.budget.has(scanned.trips * nodes_in(graph))
+    why = f"more than {MAX_TRIPS} elements, or too many nodes"
+    if scanned.trips != DYNAMIC and small:
+        try:
+            with call.attempt():
+                return _unrolled(call, graph, state, scanned, label)
+        except Unsupported as reason:
+            why = str(reason)
+    try:
+        return _looped(call, graph, state, scanned, label)
+    except Unsupported as reason:
+        raise Unsupported(f"{reason}; it is not unrolled: {why}") from None
+
+
+def _scanned(call: Call, operands: Sequence[Value], axes: tuple[int, ...], reversed_: tuple[int, ...]) -> _Scanned:
+    inputs, count = [x for x in operands if isinstance(x, SSAValue)], len(operands)
+    axes, reversed_ = axes or (0,) * count, reversed_ or (0,) * count
+    if len(inputs) != count or len(axes) != count or len(reversed_) != count:
+        raise Error("E0402", f"axes {axes} or directions {reversed_} do not fit {count} scanned inputs")
+    along = [axis_in(a, call.b.spec(x).rank) for a, x in zip(axes, inputs, strict=True)]
+    sizes = {call.b.spec(x).shape[a] for a, x in zip(along, inputs, strict=True)}
+    known = sizes - {DYNAMIC}
+    if len(known) > 1:
+        raise Error("E0401", f"scanned inputs have {' and '.join(map(str, sorted(known)))} elements")
+    return _Scanned(inputs, along, reversed_, known.pop() if known else DYNAMIC)
+
+
+def _unrolled(call: Call, graph: GraphProto, state: list[Value], scanned: _Scanned, label: str) -> list[Value]:
+    stacks: list[list[Value]] = [[] for _ in graph.output[len(state) :]]
+    for at in range(scanned.trips):
+        places = [scanned.trips - 1 - at if back else at for back in scanned.backwards]
+        parts = [element(call.b, x, a, i) for x, a, i in zip(scanned.inputs, scanned.axes, places, strict=True)]
+        results = refusable(call.run(graph, (*state, *parts), f"{label}{at}"))
+        state = results[: len(state)]
+        for values, value in zip(stacks, results[len(state) :], strict=True):
+            values.append(value)
+    axes, backwards = _directions(call, len(stacks))
+    rows = zip(stacks, axes, backwards, graph.output[len(state) :], strict=True)
+    return [*state, *(stack(call, s[::-1] if back else s, declared(type_), axis) for s, axis, back, type_ in rows)]
+
+
+def _directions(call: Call, stacks: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    axes = call.ints("scan_output_axes") or (0,) * stacks
+    backwards = call.ints("scan_output_directions") or (0,) * stacks
+    if len(axes) != stacks or len(backwards) != stacks:
+        raise Error("E0402", f"axes {axes} or directions {backwards} do not fit {stacks} scan outputs")
+    return axes, backwards
+
+
+def _looped(call: Call, graph: GraphProto, state: list[Value], scanned: _Scanned, label: str) -> list[Value]:
+    b = call.b
+    static = scanned.trips != DYNAMIC
+    total = b.constant(np.array(scanned.trips, np.int64)) if static else _size(call, scanned.inputs[0], scanned.axes[0])
+    shapes: list[Sequence[Value]] = [state]
+
+    def step(number: SSAValue, values: Sequence[SSAValue]) -> Step:
+        last = call.b.nn("sub", total, call.b.constant(np.array(1, np.int64)))
+        parts = [
+            call.b.nn("gather", x, call.b.nn("sub", last, number) if back else number, axis=axis)
+            for x, axis, back in zip(scanned.inputs, scanned.axes, scanned.backwards, strict=True)
+        ]
+        results = refusable(call.run(graph, (*like([state], values), *parts), f"{label}i"))
+        shapes.append(results[: len(state)])
+        like(shapes, flattened(shapes[-1]))
+        return Step(flattened(shapes[-1]), flattened(results[len(state) :]))
+
+    if static:
+        values, stacks = control.loop(b, step, flattened(state), length=scanned.trips)
+    else:
+        values, stacks = control.loop(b, step, flattened(state), count=total)
+    axes, backwards = _directions(call, len(stacks))
+    return [*like(shapes, values), *(_turned(call, x, a, back) for x, a, back in zip(stacks, axes, backwards, strict=True))]
+
+
+def _size(call: Call, x: SSAValue, axis: int) -> SSAValue:
+    """The number of elements along an axis, at run time."""
+    return call.b.reshape(part(call.b, call.b.nn("shape", x), 0, axis, 1))
+
+
+def _turned(call: Call, x: SSAValue, axis: int, backwards: int) -> SSAValue:
+    """A stack with its first dimension where the node wants it, and from its last element on."""
+    rank, size = call.b.spec(x).rank, call.b.spec(x).shape[0]
+    if backwards and size == DYNAMIC:
+        raise Unsupported("scan outputs in reverse order, of as many elements as data decides")
+    if backwards and size:
+        rest = call.b.spec(x).shape[1:]
+        steps = (-1 if size > 1 else 1, *(1 for _ in rest))
+        x = call.b.nn("slice", x, starts=(size - 1, *(0 for _ in rest)), sizes=(size, *rest), steps=steps)
+    at = axis_in(axis, rank)
+    return x if at == 0 else call.b.nn("transpose", x, perm=(*range(1, at + 1), 0, *range(at + 1, rank)))
+
+
+def _scan_batches(call: Call) -> list[Value]:
+    """Opset 8: operands have a batch before all else, and each sample is scanned by itself."""
+    lengths, *rest = call.operands
+    operands = [x for x in rest if isinstance(x, SSAValue)]
+    if lengths is not None or len(operands) != len(rest) or not operands:
+        raise Unsupported("sequences of different lengths")
+    sizes = {call.b.shape(x)[:1] for x in operands}
+    (size,) = sizes.pop() or (0,)
+    if sizes or size < 1:
+        raise Error("E0401", "operands have different batches")
+    samples = [_scan(call, [element(call.b, x, 0, i) for x in operands], (), call.ints("directions"), f"{i}.") for i in range(size)]
+    return [stack(call, list(values), None) for values in zip(*samples, strict=True)]
