@@ -28,6 +28,11 @@ def require_input(path: Path) -> Path:
     return path
 
 
+def require_model(path: Path) -> Path:
+    """The path of a file, or of a folder that a model is saved as.  Raises E0102."""
+    return path if path.is_dir() else require_input(path)
+
+
 def require_output(path: Path, source: Path | None = None) -> Path:
     """The path of a file that can be written: its folder exists, and it is new or a regular file other than the source.  Raises E0103."""
     check_replaceable(path)

@@ -25,7 +25,7 @@ from ttc.dialects.core.spec import Spec
 from ttc.dialects.core.to_plain import plain_block, plain_type
 from ttc.dialects.core.weights import Weight, WeightStore
 from ttc.dialects.netlist.ops import queues_of
-from ttc.files import require_input
+from ttc.files import require_model
 from ttc.input_values import recorded_values, values_of
 from ttc.options import STAGES, CompileOptions
 from ttc.runtime.manifest import DTYPE_NAMES
@@ -45,7 +45,7 @@ class Source:
 
 def open_source(path: Path, options: CompileOptions) -> Source:
     """Import a model, or parse IR text (suffix .mlir, or option `from_`).  Raises E0102, E02xx, E03xx."""
-    require_input(path)
+    require_model(path)
     if options.from_ is not None or path.suffix.lower() == ".mlir":
         return _open_text(path, options)
     if path.suffix.lower() == ".tti":
@@ -158,7 +158,7 @@ def text_weights(module: ModuleOp, file: Path | None) -> WeightStore:
     wanted = named_weights(module)
     if file is None:
         return WeightStore()
-    stored = _loaders(require_input(file), module)
+    stored = _loaders(require_model(file), module)
     expressions = derived_functions(module)
 
     def known(key: str, weight: Weight) -> Callable[[], NDArray] | None:

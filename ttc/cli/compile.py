@@ -29,12 +29,12 @@ if TYPE_CHECKING:
 @click.pass_obj
 def command(console: Console, model: Path, output: Path, yaml: Path | None, bundle: Path | None, config: Path | None, **raw: Any) -> int:
     """Compile MODEL (.onnx, or IR text .mlir) into an archive."""
-    from ttc.files import require_input, require_output
+    from ttc.files import require_model, require_output
     from ttc.machine import require_supported
 
     require_supported()
     options = options_from(CompileOptions, raw, config)
-    require_input(model)
+    require_model(model)
     output = require_output(output, model)
     emission = _emission(options, model, yaml, bundle)
     result = _compile(console, model, output, options, emission)

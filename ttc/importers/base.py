@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
 
     from ttc.dialects.core.weights import WeightStore
+    from ttc.importers.common.facts import Facts
 
 NO_SHAPES: Mapping[str, tuple[int, ...]] = MappingProxyType({})
 NO_VALUES: Mapping[str, Any] = MappingProxyType({})
@@ -21,9 +22,10 @@ NO_VALUES: Mapping[str, Any] = MappingProxyType({})
 KINDS: Mapping[str, tuple[str, str]] = MappingProxyType(
     {
         ".onnx": ("ttc.importers.onnx", "import_onnx"),
+        "/": ("ttc.importers.tf", "import_saved_model"),
     }
 )
-"""By suffix (a folder has none): the module that imports such files, loaded when one is met, and its function."""
+"""By suffix, `/` for a folder: the module that imports such files, loaded when one is met, and its function."""
 
 
 def import_model(
@@ -41,7 +43,7 @@ def import_model(
     """
     if not path.exists():
         raise Error("E0102", f"there is no file '{path}'")
-    kind = KINDS.get("" if path.is_dir() else path.suffix.lower())
+    kind = KINDS.get("/" if path.is_dir() else path.suffix.lower())
     if kind is None and not path.is_file():
         raise Error("E0102", f"'{path}' is not a regular file")
     if kind is None:
@@ -49,3 +51,10 @@ def import_model(
     module, function = kind
     shapes = {**{name: value.shape for name, value in values.items() if hasattr(value, "shape")}, **shapes}
     return getattr(import_module(module), function)(path, shapes=shapes, batch=batch, values=values)
+
+
+def describe_model(path: Path) -> Facts | None:
+    """What a model's file says of itself, without an import; None for kinds that say nothing so.  Raises as the importer of its kind does."""
+    module, _ = KINDS.get("/" if path.is_dir() else path.suffix.lower(), ("", ""))
+    describe = getattr(import_module(module), "describe", None) if module and path.exists() else None
+    return None if describe is None else describe(path)

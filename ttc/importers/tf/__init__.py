@@ -1,0 +1,70 @@
+"""The TensorFlow importer: maps, never optimises.
+
+A SavedModel is read by this importer's own bounded readers (messages, tensors, sstable, checkpoint), its graph checked (structure), its
+inputs given static shapes, and each node that the outputs need mapped to dialect nn (walk, tables, control, the ops_* modules), functions
+inlined and variables frozen.  TensorFlow is not needed for that, and never sees the file.  Keras files are traced by TensorFlow itself, in
+a child process, once they were checked (keras); models that are at hand are traced where they are (live).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import SSAValue
+
+from ttc.dialects.core.errors import Error
+from ttc.dialects.core.functions import Port, make_function
+from ttc.dialects.core.spec import tensor_type
+from ttc.dialects.core.weights import WeightStore
+from ttc.importers.base import NO_SHAPES, NO_VALUES
+from ttc.importers.common.builder import Builder
+from ttc.importers.common.inputs import given_values, input_specs
+from ttc.importers.common.module import finished, naming
+from ttc.importers.common.unsupported import Refused
+from ttc.importers.tf.saved_model import read_saved_model
+from ttc.importers.tf.values import Model, Value, Variable
+from ttc.importers.tf.walk import Walker
+
+
+def import_saved_model(
+    path: Path, *, shapes: Mapping[str, tuple[int, ...]] = NO_SHAPES, batch: int | None = None, values: Mapping[str, Any] = NO_VALUES
+) -> tuple[ModuleOp, WeightStore]:
+    """Import a SavedModel: a module with the entry function `forward`, and its weights, which stay in the folder until they are read.
+
+    Args:
+        path: of the folder.
+        shapes: full shapes by input name, for inputs with dynamic dimensions.
+        batch: the size of dynamic batch dimensions.
+        values: arrays by name of integer or boolean inputs, which are taken where an op needs to know the value of an operand.
+    Raises: E0102, E0201 to E0206, and E04xx where a node's operands do not fit; all name the folder, and the node if there is one.
+    """
+    with naming(path.name):
+        return mapped(read_saved_model(path), path.stem, shapes, batch, values)
+
+
+def mapped(
+    model: Model, name: str, shapes: Mapping[str, tuple[int, ...]], batch: int | None, values: Mapping[str, Any]
+) -> tuple[ModuleOp, WeightStore]:
+    """The module of a model whose graph was checked, and its weights."""
+    specs = input_specs(model.inputs, shapes, batch)
+    function = make_function("forward", [(Port(item), tensor_type(spec)) for item, spec in specs.items()])
+    arguments = dict(zip(specs, function.body.block.args, strict=True))
+    builder = Builder(frozenset(model.variables), given_values(arguments, values))
+    seeds: dict[str, Value] = {node: Variable(node, weight) for node, weight in model.variables.items()}
+    seeds.update({model.places[item]: argument for item, argument in arguments.items()})
+    walker = Walker(builder, model.graph, seeds)
+    with np.errstate(all="ignore"):
+        results = walker.outputs([reference for _, reference in model.outputs])
+    ports = [] if builder.misses.rows else [(Port(item), _tensor(item, x)) for (item, _), x in zip(model.outputs, results, strict=True)]
+    return finished(name, function, builder, ports)
+
+
+def _tensor(name: str, value: Value) -> SSAValue:
+    if not isinstance(value, SSAValue):
+        kind = "refused" if isinstance(value, Refused) else "no tensor"
+        raise Error("E0202", f"output '{name}' is {kind}")
+    return value

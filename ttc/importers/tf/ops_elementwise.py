@@ -1,0 +1,239 @@
+"""Elementwise ops of one and two operands, comparisons, logic, activations, the choice between two."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import reduce
+
+import numpy as np
+from xdsl.ir import SSAValue
+
+from ttc.importers.common.builder import Builder
+from ttc.importers.common.unsupported import Unsupported
+from ttc.importers.tf.tables import Rows
+
+Unary = Callable[[Builder, SSAValue], SSAValue]
+Binary = Callable[[Builder, SSAValue, SSAValue], SSAValue]
+
+
+def unary(op: str) -> Unary:
+    """The nn op of that name."""
+
+    def apply(b: Builder, x: SSAValue) -> SSAValue:
+        return b.nn(op, x)
+
+    return apply
+
+
+def binary(op: str) -> Binary:
+    """The nn op of that name; operands broadcast as numpy does."""
+
+    def apply(b: Builder, x: SSAValue, y: SSAValue) -> SSAValue:
+        return b.nn(op, x, y)
+
+    return apply
+
+
+def square(b: Builder, x: SSAValue) -> SSAValue:
+    return b.nn("mul", x, x)
+
+
+def squared_difference(b: Builder, x: SSAValue, y: SSAValue) -> SSAValue:
+    return square(b, b.nn("sub", x, y))
+
+
+def tan(b: Builder, x: SSAValue) -> SSAValue:
+    return b.nn("div", b.nn("sin", x), b.nn("cos", x))
+
+
+def log1p(b: Builder, x: SSAValue) -> SSAValue:
+    return b.nn("log", b.nn("add", x, b.scalar(1, x)))
+
+
+def expm1(b: Builder, x: SSAValue) -> SSAValue:
+    """2 tanh(x / 2) / (1 - tanh(x / 2)), which keeps the digits of a small x; exp(x) - 1 where that is large."""
+    t = b.nn("tanh", b.nn("mul", x, b.scalar(0.5, x)))
+    near = b.nn("div", b.nn("mul", t, b.scalar(2, x)), b.nn("sub", b.scalar(1, x), t))
+    far = b.nn("sub", b.nn("exp", x), b.scalar(1, x))
+    return b.nn("where", b.nn("less", b.nn("abs", x), b.scalar(0.5, x)), near, far)
+
+
+def erfc(b: Builder, x: SSAValue) -> SSAValue:
+    return b.nn("sub", b.scalar(1, x), b.nn("erf", x))
+
+
+def relu6(b: Builder, features: SSAValue) -> SSAValue:
+    return b.nn("clip", features, min=0.0, max=6.0)
+
+
+def leaky_relu(b: Builder, features: SSAValue, *, alpha: float = 0.2) -> SSAValue:
+    return b.nn("leaky_relu", features, alpha=alpha)
+
+
+def elu(b: Builder, features: SSAValue) -> SSAValue:
+    return b.nn("elu", features, alpha=1.0)
+
+
+def selu(b: Builder, features: SSAValue) -> SSAValue:
+    scale, alpha = 1.0507009873554804934193349852946, 1.6732632423543772848170429916717
+    return b.nn("mul", b.nn("elu", features, alpha=alpha), b.scalar(scale, features))
+
+
+def softsign(b: Builder, features: SSAValue) -> SSAValue:
+    return b.nn("div", features, b.nn("add", b.nn("abs", features), b.scalar(1, features)))
+
+
+def real_div(b: Builder, x: SSAValue, y: SSAValue) -> SSAValue:
+    """Of integers: as float64."""
+    if b.dtype(x).kind in "iu":
+        x, y = (b.cast(v, np.dtype(np.float64)) for v in (x, y))
+    return b.nn("div", x, y)
+
+
+def div_no_nan(b: Builder, x: SSAValue, y: SSAValue) -> SSAValue:
+    """0 where y is 0."""
+    zero = b.nn("equal", y, b.scalar(0, y))
+    safe = b.nn("where", zero, b.scalar(1, y), y)
+    return b.nn("where", zero, b.scalar(0, y), b.nn("div", x, safe))
+
+
+def mul_no_nan(b: Builder, x: SSAValue, y: SSAValue) -> SSAValue:
+    """0 where y is 0, whatever x is."""
+    zero = b.nn("equal", y, b.scalar(0, y))
+    return b.nn("where", zero, b.scalar(0, y), b.nn("mul", x, y))
+
+
+def floor_div(b: Builder, x: SSAValue, y: SSAValue) -> SSAValue:
+    """Rounded toward minus infinity."""
+    if b.dtype(x).kind not in "iu":
+        return b.nn("floor", b.nn("div", x, y))
+    rest = b.nn("mod", x, y, fmod=False)
+    return b.nn("div", b.nn("sub", x, rest), y)
+
+
+def floor_mod(b: Builder, x: SSAValue, y: SSAValue) -> SSAValue:
+    """The remainder has the sign of y."""
+    return b.nn("mod", x, y, fmod=False)
+
+
+def truncate_mod(b: Builder, x: SSAValue, y: SSAValue) -> SSAValue:
+    """The remainder has the sign of x."""
+    return b.nn("mod", x, y, fmod=True)
+
+
+def atan2(b: Builder, y: SSAValue, x: SSAValue) -> SSAValue:
+    """atan(y / x), moved by pi to the half plane of x."""
+    zero, pi = b.scalar(0, x), b.scalar(np.pi, x)
+    flat = b.nn("equal", x, zero)
+    angle = b.nn("atan", b.nn("div", y, b.nn("where", flat, b.scalar(1, x), x)))
+    turn = b.nn("where", b.nn("less", y, zero), b.nn("neg", pi), pi)
+    behind = b.nn("where", b.nn("less", x, zero), b.nn("add", angle, turn), angle)
+    upright = b.nn("mul", b.nn("sign", y), b.scalar(np.pi / 2, x))
+    return b.nn("where", flat, upright, behind)
+
+
+def xlogy(b: Builder, x: SSAValue, y: SSAValue) -> SSAValue:
+    """x log y; 0 where x is 0."""
+    zero = b.nn("equal", x, b.scalar(0, x))
+    return b.nn("where", zero, b.scalar(0, x), b.nn("mul", x, b.nn("log", b.nn("where", zero, b.scalar(1, y), y))))
+
+
+def equal(b: Builder, x: SSAValue, y: SSAValue, *, incompatible_shape_error: bool = True) -> SSAValue:
+    return b.nn("equal", x, y)
+
+
+def not_equal(b: Builder, x: SSAValue, y: SSAValue, *, incompatible_shape_error: bool = True) -> SSAValue:
+    return b.nn("not_equal", x, y)
+
+
+def approximately_equal(b: Builder, x: SSAValue, y: SSAValue, *, tolerance: float = 1e-5) -> SSAValue:
+    return b.nn("less", b.nn("abs", b.nn("sub", x, y)), b.scalar(tolerance, x))
+
+
+def select(b: Builder, condition: SSAValue, t: SSAValue, e: SSAValue) -> SSAValue:
+    """A condition of rank 1 chooses among the operands' first dimension."""
+    rank = len(b.shape(t))
+    if len(b.shape(condition)) == 1 and rank > 1:
+        condition = b.reshape(condition, *b.shape(condition), *(1,) * (rank - 1))
+    return b.nn("where", condition, t, e)
+
+
+def select_v2(b: Builder, condition: SSAValue, t: SSAValue, e: SSAValue) -> SSAValue:
+    """All three broadcast as numpy does."""
+    return b.nn("where", condition, t, e)
+
+
+def add_n(b: Builder, *inputs: SSAValue) -> SSAValue:
+    return reduce(lambda x, y: b.nn("add", x, y), inputs)
+
+
+def clip_by_value(b: Builder, t: SSAValue, clip_value_min: SSAValue, clip_value_max: SSAValue) -> SSAValue:
+    low, high = (b.known(v) for v in (clip_value_min, clip_value_max))
+    if b.dtype(t).kind in "fV" and low is not None and high is not None and low.size == high.size == 1:
+        return b.nn("clip", t, min=float(low.ravel()[0]), max=float(high.ravel()[0]))
+    return b.nn("minimum", b.nn("maximum", t, clip_value_min), clip_value_max)
+
+
+def cast(b: Builder, x: SSAValue, *, DstT: np.dtype, Truncate: bool = False) -> SSAValue:  # noqa: N803 - the attribute's name
+    if Truncate:
+        raise Unsupported("Truncate")
+    return b.cast(x, DstT)
+
+
+def is_finite(b: Builder, x: SSAValue) -> SSAValue:
+    return b.nn("not", b.nn("or", b.nn("is_inf", x), b.nn("is_nan", x)))
+
+
+def rint(b: Builder, x: SSAValue) -> SSAValue:
+    """To the nearest, of two the even one, as TensorFlow's Round is, too.  Integers are whole already."""
+    return x if b.dtype(x).kind in "iu" else b.nn("round", x)
+
+
+_UNARY = {
+    **{"Abs": "abs", "Neg": "neg", "Sign": "sign", "Exp": "exp", "Log": "log", "Sqrt": "sqrt", "Rsqrt": "rsqrt", "Floor": "floor"},
+    **{"Ceil": "ceil", "Sin": "sin", "Cos": "cos", "Asin": "asin", "Acos": "acos", "Atan": "atan", "Sinh": "sinh", "Cosh": "cosh"},
+    **{"Asinh": "asinh", "Acosh": "acosh", "Atanh": "atanh", "Erf": "erf", "Tanh": "tanh", "Sigmoid": "sigmoid", "Relu": "relu"},
+    **{"Softplus": "softplus", "LogicalNot": "not", "IsNan": "is_nan", "IsInf": "is_inf", "Reciprocal": "reciprocal", "Inv": "reciprocal"},
+}
+_BINARY = {
+    **{"Add": "add", "AddV2": "add", "Sub": "sub", "Mul": "mul", "Maximum": "maximum", "Minimum": "minimum", "Pow": "pow"},
+    **{"Less": "less", "LessEqual": "less_equal", "Greater": "greater", "GreaterEqual": "greater_equal", "LogicalAnd": "and"},
+    **{"LogicalOr": "or", "BitwiseAnd": "bitwise_and", "BitwiseOr": "bitwise_or", "BitwiseXor": "bitwise_xor", "TruncateDiv": "div"},
+    **{"LeftShift": "shift_left", "RightShift": "shift_right"},
+}
+ROWS: Rows = {
+    **{name: unary(op) for name, op in _UNARY.items()},
+    **{name: binary(op) for name, op in _BINARY.items()},
+    "Square": square,
+    "SquaredDifference": squared_difference,
+    "Tan": tan,
+    "Log1p": log1p,
+    "Expm1": expm1,
+    "Erfc": erfc,
+    "Relu6": relu6,
+    "LeakyRelu": leaky_relu,
+    "Elu": elu,
+    "Selu": selu,
+    "Softsign": softsign,
+    "RealDiv": real_div,
+    "Div": binary("div"),
+    "DivNoNan": div_no_nan,
+    "MulNoNan": mul_no_nan,
+    "FloorDiv": floor_div,
+    "FloorMod": floor_mod,
+    "TruncateMod": truncate_mod,
+    "Mod": truncate_mod,
+    "Atan2": atan2,
+    "Xlogy": xlogy,
+    "Equal": equal,
+    "NotEqual": not_equal,
+    "ApproximateEqual": approximately_equal,
+    "Select": select,
+    "SelectV2": select_v2,
+    "AddN": add_n,
+    "ClipByValue": clip_by_value,
+    "Cast": cast,
+    "IsFinite": is_finite,
+    "Rint": rint,
+    "Round": rint,
+}

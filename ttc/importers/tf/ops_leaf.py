@@ -1,0 +1,81 @@
+"""Constants, variables, and nodes that pass on what they take."""
+
+from __future__ import annotations
+
+import numpy as np
+from xdsl.ir import SSAValue
+
+from ttc.importers.common import masked
+from ttc.importers.common.builder import Builder
+from ttc.importers.common.unsupported import Unsupported
+from ttc.importers.tf.messages import Shape, Tensor
+from ttc.importers.tf.tables import Rows
+from ttc.importers.tf.tensors import STRING, weight_of
+from ttc.importers.tf.values import Value, Variable
+
+INT32 = np.dtype(np.int32)
+
+
+def const(b: Builder, *, value: Tensor) -> SSAValue | None:
+    """Nothing for a text, which only ops that are passed over look at."""
+    span = value.span
+    code = next((span.number(item) for item in span if item.number == 1), 0)
+    if code == STRING:
+        return None
+    weight = weight_of(value, "the constant")
+    return b.constant(weight.value())
+
+
+def identity(b: Builder, input: Value) -> Value:
+    return input
+
+
+def identity_n(b: Builder, *input: Value) -> tuple[Value, ...]:
+    return input
+
+
+def read_variable(b: Builder, resource: Value) -> Value:
+    """The value of a variable, made once.  A variable of TensorFlow 1 is read by what takes it."""
+    if not isinstance(resource, Variable):
+        raise Unsupported("reads what is no variable")
+    if resource.leaf is None:
+        resource.leaf = b.initializer(resource.name, resource.weight)
+    return resource.leaf
+
+
+def resource_gather(b: Builder, resource: Value, indices: SSAValue, *, batch_dims: int = 0) -> SSAValue:
+    table = read_variable(b, resource)
+    assert isinstance(table, SSAValue)
+    return masked.gather(b, table, indices, batch_dims, batch_dims)
+
+
+def variable_shape(b: Builder, input: Value, *, out_type: np.dtype = INT32) -> SSAValue:
+    table = read_variable(b, input)
+    assert isinstance(table, SSAValue)
+    return b.cast(b.nn("shape", table), out_type)
+
+
+def nothing(b: Builder, *operands: Value) -> None:
+    return None
+
+
+def check_numerics(b: Builder, tensor: SSAValue, *, message: str) -> SSAValue:
+    return tensor
+
+
+def with_default(b: Builder, input: SSAValue, *, shape: Shape) -> SSAValue:
+    return input
+
+
+ROWS: Rows = {
+    "Const": const,
+    **dict.fromkeys(["Identity", "StopGradient", "PreventGradient", "Snapshot", "EnsureShape", "OptionalGetValue"], identity),
+    "IdentityN": identity_n,
+    "ReadVariableOp": read_variable,
+    "ResourceGather": resource_gather,
+    "VariableShape": variable_shape,
+    "CheckNumerics": check_numerics,
+    "PlaceholderWithDefault": with_default,
+    "NoOp": nothing,
+    "Assert": nothing,
+}

@@ -1,0 +1,209 @@
+"""Shapes: reshapes, transposes, parts put together and taken apart, sizes as values."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import NoReturn, TypeAlias
+
+import numpy as np
+from xdsl.ir import SSAValue
+
+from ttc.dialects.core.errors import Error
+from ttc.dialects.nn.base import axis_in
+from ttc.importers.common.builder import Builder
+from ttc.importers.common.parts import element, stacked
+from ttc.importers.tf.tables import Rows
+
+Ints: TypeAlias = tuple[int, ...]
+INT32 = np.dtype(np.int32)
+
+
+def reshape(b: Builder, tensor: SSAValue, shape: SSAValue) -> SSAValue:
+    """One size may be -1, which then follows from the others."""
+    return b.nn("reshape", tensor, shape=resolved(b, tensor, b.ints(shape, "shape")))
+
+
+def resolved(b: Builder, x: SSAValue, sizes: Ints) -> Ints:
+    """Sizes with the open one filled in.  Raises E0401, E0402."""
+    if min(sizes, default=0) < -1 or sizes.count(-1) > 1:
+        raise Error("E0402", f"{b.spec(x)} cannot be reshaped to {list(sizes)}")
+    elements, rest = b.spec(x).elements, prod(s for s in sizes if s >= 0)
+    if -1 not in sizes:
+        return sizes
+    if rest == 0 or elements % rest:
+        raise Error("E0401", f"{b.spec(x)} cannot be reshaped to {list(sizes)}")
+    return tuple(elements // rest if s == -1 else s for s in sizes)
+
+
+def squeeze(b: Builder, input: SSAValue, *, squeeze_dims: Ints = ()) -> SSAValue:
+    """Without the dimensions named, or without all of size 1."""
+    shape = b.shape(input)
+    at = {axis_in(a, len(shape)) for a in squeeze_dims} or {i for i, d in enumerate(shape) if d == 1}
+    if any(shape[i] != 1 for i in at):
+        raise Error("E0401", f"dimensions {sorted(at)} of {b.spec(input)} are not all 1")
+    return b.reshape(input, *(d for i, d in enumerate(shape) if i not in at))
+
+
+def expand_dims(b: Builder, input: SSAValue, dim: SSAValue) -> SSAValue:
+    shape = b.shape(input)
+    at = axis_in(int(b.number(dim, "dim")), len(shape) + 1)
+    return b.reshape(input, *shape[:at], 1, *shape[at:])
+
+
+def transpose(b: Builder, x: SSAValue, perm: SSAValue) -> SSAValue:
+    order = tuple(axis_in(p, len(b.shape(x))) for p in b.ints(perm, "perm"))
+    return b.nn("transpose", x, perm=order)
+
+
+def concat(b: Builder, *operands: SSAValue) -> SSAValue:
+    """Values, then the axis."""
+    *values, axis = operands or _lacking()
+    return _concat(b, values, axis)
+
+
+def concat_old(b: Builder, *operands: SSAValue) -> SSAValue:
+    """The axis, then values."""
+    axis, *values = operands or _lacking()
+    return _concat(b, values, axis)
+
+
+def _lacking() -> NoReturn:
+    raise Error("E0203", "needs an axis and at least one value")
+
+
+def _concat(b: Builder, values: Sequence[SSAValue], axis: SSAValue) -> SSAValue:
+    along = axis_in(int(b.number(axis, "axis")), len(b.shape(values[0]))) if values else _lacking()
+    return b.nn("concat", *values, axis=along) if len(values) > 1 else values[0]
+
+
+def split(b: Builder, split_dim: SSAValue, value: SSAValue, *, num_split: int) -> tuple[SSAValue, ...]:
+    """Into parts of one size."""
+    axis = axis_in(int(b.number(split_dim, "split_dim")), len(b.shape(value)))
+    size = b.shape(value)[axis]
+    if num_split < 1 or size % num_split:
+        raise Error("E0402", f"{num_split} parts do not divide dimension {axis} of {b.spec(value)}")
+    return b.nn_all("split", value, axis=axis, sizes=(size // num_split,) * num_split)
+
+
+def split_v(b: Builder, value: SSAValue, size_splits: SSAValue, split_dim: SSAValue, *, num_split: int) -> tuple[SSAValue, ...]:
+    """Into parts of given sizes, one of which may be -1."""
+    axis = axis_in(int(b.number(split_dim, "split_dim")), len(b.shape(value)))
+    sizes, size = b.ints(size_splits, "size_splits"), b.shape(value)[axis]
+    rest = size - sum(s for s in sizes if s >= 0)
+    sizes = tuple(rest if s == -1 else s for s in sizes)
+    if len(sizes) != num_split or min(sizes, default=0) < 0 or sum(sizes) != size:
+        raise Error("E0402", f"parts of {list(sizes)} do not make up dimension {axis} of {b.spec(value)}")
+    return b.nn_all("split", value, axis=axis, sizes=sizes)
+
+
+def pack(b: Builder, *values: SSAValue, axis: int = 0) -> SSAValue:
+    if not values:
+        raise Error("E0203", "needs at least one value")
+    return stacked(b, values, axis)
+
+
+def unpack(b: Builder, value: SSAValue, *, num: int, axis: int = 0) -> tuple[SSAValue, ...]:
+    along = axis_in(axis, len(b.shape(value)))
+    if b.shape(value)[along] != num:
+        raise Error("E0402", f"dimension {along} of {b.spec(value)} is not {num}")
+    return tuple(element(b, value, along, i) for i in range(num))
+
+
+def tile(b: Builder, input: SSAValue, multiples: SSAValue) -> SSAValue:
+    times = b.ints(multiples, "multiples")
+    if len(times) != len(b.shape(input)) or min(times, default=0) < 0:
+        raise Error("E0402", f"multiples {list(times)} do not fit {b.spec(input)}")
+    return b.nn("repeat", input, repeats=times) if set(times) - {1} else input
+
+
+def broadcast_to(b: Builder, input: SSAValue, shape: SSAValue) -> SSAValue:
+    sizes = b.ints(shape, "shape")
+    return input if sizes == b.shape(input) else b.nn("expand", input, shape=sizes)
+
+
+def shape_of(b: Builder, input: SSAValue, *, out_type: np.dtype = INT32) -> SSAValue:
+    return b.cast(b.nn("shape", input), out_type)
+
+
+def shape_n(b: Builder, *input: SSAValue, out_type: np.dtype = INT32) -> tuple[SSAValue, ...]:
+    return tuple(shape_of(b, x, out_type=out_type) for x in input)
+
+
+def size(b: Builder, input: SSAValue, *, out_type: np.dtype = INT32) -> SSAValue:
+    return b.constant(np.array(b.spec(input).elements, out_type))
+
+
+def rank(b: Builder, input: SSAValue) -> SSAValue:
+    return b.constant(np.array(len(b.shape(input)), np.int32))
+
+
+def fill(b: Builder, dims: SSAValue, value: SSAValue) -> SSAValue:
+    sizes = b.ints(dims, "dims")
+    return b.nn("expand", b.reshape(value), shape=sizes) if sizes else b.reshape(value)
+
+
+def zeros_like(b: Builder, x: SSAValue) -> SSAValue:
+    return _filled(b, x, 0)
+
+
+def ones_like(b: Builder, x: SSAValue) -> SSAValue:
+    return _filled(b, x, 1)
+
+
+def _filled(b: Builder, x: SSAValue, value: int) -> SSAValue:
+    return b.nn("expand", b.scalar(value, x), shape=b.shape(x)) if b.shape(x) else b.scalar(value, x)
+
+
+def range_(b: Builder, start: SSAValue, limit: SSAValue, delta: SSAValue) -> SSAValue:
+    """Computed at import where the numbers are known."""
+    numbers = [b.known(v) for v in (start, limit, delta)]
+    if any(n is None or n.size != 1 for n in numbers):
+        return b.nn("range", *(b.reshape(v) for v in (start, limit, delta)))
+    first, end, step = (n.ravel()[0] for n in numbers if n is not None)
+    if step == 0 or not np.isfinite([first, end, step]).all() or (end - first) / step > 1 << 24:
+        raise Error("E0402", f"a range from {first} to {end} in steps of {step}")
+    count = max(int(np.ceil((end - first) / step)), 0)
+    return b.constant((first + step * np.arange(count)).astype(b.dtype(start)))
+
+
+def broadcast_args(b: Builder, s0: SSAValue, s1: SSAValue) -> SSAValue:
+    """The shape that two shapes broadcast to."""
+    try:
+        found = np.broadcast_shapes(b.ints(s0, "s0"), b.ints(s1, "s1"))
+    except ValueError as error:
+        raise Error("E0401", f"shapes do not broadcast: {error}") from None
+    return b.constant(np.array(found, b.dtype(s0)))
+
+
+def linspace(b: Builder, start: SSAValue, stop: SSAValue, num: SSAValue) -> SSAValue:
+    count = int(b.number(num, "num"))
+    if not 1 <= count <= 1 << 24:
+        raise Error("E0402", f"{count} numbers")
+    return b.constant(np.linspace(b.number(start, "start"), b.number(stop, "stop"), count).astype(b.dtype(start)))
+
+
+ROWS: Rows = {
+    "Reshape": reshape,
+    "Squeeze": squeeze,
+    "ExpandDims": expand_dims,
+    "Transpose": transpose,
+    "ConcatV2": concat,
+    "Concat": concat_old,
+    "Split": split,
+    "SplitV": split_v,
+    "Pack": pack,
+    "Unpack": unpack,
+    "Tile": tile,
+    "BroadcastTo": broadcast_to,
+    "Shape": shape_of,
+    "ShapeN": shape_n,
+    "Size": size,
+    "Rank": rank,
+    "Fill": fill,
+    "ZerosLike": zeros_like,
+    "OnesLike": ones_like,
+    "Range": range_,
+    "BroadcastArgs": broadcast_args,
+    "LinSpace": linspace,
+}

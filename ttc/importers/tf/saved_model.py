@@ -1,0 +1,216 @@
+"""SavedModel folders, read without TensorFlow: the graph of `saved_model.pb`, and where its variables lie in the checkpoint."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ttc.dialects.core.errors import Error
+from ttc.dialects.core.weights import Weight
+from ttc.importers.common.beneath import map_beneath
+from ttc.importers.common.inputs import OpenInput
+from ttc.importers.tf.checkpoint import Checkpoint
+from ttc.importers.tf.messages import Call, Dims, Function, Graph, Node, Span, Tensor, entries, graph_of, repeated, shape_of
+from ttc.importers.tf.structure import check_graph, source_of
+from ttc.importers.tf.tensors import dtype_of, texts_of
+from ttc.importers.tf.values import Model
+
+FILE = "saved_model.pb"
+DEFAULT = "serving_default"
+HANDLES = frozenset(["VarHandleOp", "VariableV2", "Variable"])
+"""Ops that give a variable: its handle, or, in TensorFlow 1, its value."""
+
+
+@dataclass(frozen=True)
+class TensorInfo:
+    """A tensor of a signature."""
+
+    name: str
+    dtype: int
+    dims: Dims
+
+
+@dataclass(frozen=True)
+class Signature:
+    """Inputs and outputs by name, sorted."""
+
+    inputs: Mapping[str, TensorInfo]
+    outputs: Mapping[str, TensorInfo]
+
+
+@dataclass(frozen=True)
+class MetaGraph:
+    """A graph with its signatures.  restore: the op that gives variables their values, or empty."""
+
+    tags: frozenset[str]
+    graph: Span | None
+    signatures: Mapping[str, Signature]
+    restore: str
+
+
+def read_saved_model(folder: Path, signature: str | None = None) -> Model:
+    """The model of a folder.
+
+    Args:    folder: with `saved_model.pb` and `variables/`.
+             signature: its name; None: `serving_default`, else the only one.
+    Raises:  E0102, E0201 to E0204.
+    """
+    try:
+        data = map_beneath(folder, (FILE,), FILE)
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise Error("E0201", f"not a SavedModel: {FILE} cannot be read: {reason}") from error
+    meta = _chosen(list(repeated(Span(data, 0, len(data)), 2, _meta_graph)))
+    chosen = _signature(meta, signature)
+    if meta.graph is None:
+        raise Error("E0201", "the SavedModel has no graph")
+    graph = graph_of(meta.graph)
+    check_graph(graph)
+    nodes = {node.name: node for node in graph.nodes}
+    variables = _variables(folder, graph, nodes, meta.restore)
+    inputs = {name: _input(name, info) for name, info in chosen.inputs.items()}
+    places = {name: _place(info.name, nodes, f"input '{name}'") for name, info in chosen.inputs.items()}
+    for name, info in chosen.outputs.items():
+        _place(info.name, nodes, f"output '{name}'")
+    outputs = tuple((name, info.name) for name, info in chosen.outputs.items())
+    return Model(graph, tuple(inputs.values()), places, outputs, variables)
+
+
+# ---- signatures ------------------------------------------------------------------------------------------------------------------------
+
+
+def _meta_graph(span: Span) -> MetaGraph:
+    tags: frozenset[str] = frozenset()
+    graph, restore = None, ""
+    signatures: dict[str, Signature] = {}
+    for item in span:
+        if item.number not in (1, 2, 3, 5):
+            continue
+        inner = span.inside(item)
+        if item.number == 1:
+            tags = frozenset(repeated(inner, 4, Span.text))
+        elif item.number == 2:
+            graph = inner
+        elif item.number == 3:
+            restore = next(repeated(inner, 3, Span.text), "")
+        else:
+            name, value = entries(inner)
+            if value is not None:
+                signatures[name] = _signature_of(value)
+    return MetaGraph(tags, graph, signatures, restore)
+
+
+def _signature_of(span: Span) -> Signature:
+    sides: dict[int, dict[str, TensorInfo]] = {1: {}, 2: {}}
+    for item in span:
+        if item.number in sides:
+            name, value = entries(span.inside(item))
+            sides[item.number][name] = _tensor_info(value, name)
+    return Signature(dict(sorted(sides[1].items())), dict(sorted(sides[2].items())))
+
+
+def _tensor_info(span: Span | None, what: str) -> TensorInfo:
+    name, dtype, dims = "", 0, ()
+    for item in span or ():
+        assert span is not None
+        if item.number == 1:
+            name = span.inside(item).text()
+        elif item.number == 2:
+            dtype = span.number(item)
+        elif item.number == 3:
+            dims = shape_of(span.inside(item))
+    if not name:
+        raise Error("E0202", f"'{what}' of a signature is no dense tensor, which is not supported")
+    return TensorInfo(name, dtype, dims)
+
+
+def _chosen(found: Sequence[MetaGraph]) -> MetaGraph:
+    """The graph for serving, else the only one.  Raises E0201."""
+    serving = [meta for meta in found if "serve" in meta.tags] or found
+    if len(serving) != 1:
+        listed = "; ".join(", ".join(sorted(meta.tags)) or "no tags" for meta in found[:8])
+        raise Error("E0201", f"not a SavedModel, or one without a graph for serving: {len(found)} graphs{f' ({listed})' if listed else ''}")
+    return serving[0]
+
+
+def _signature(meta: MetaGraph, name: str | None) -> Signature:
+    """Raises E0201 if there is none of that name, or none that is chosen by rule."""
+    usable = {key: s for key, s in meta.signatures.items() if not key.startswith("__")}
+    if name is None and DEFAULT not in usable and len(usable) == 1:
+        return next(iter(usable.values()))
+    found = usable.get(name or DEFAULT)
+    if found is not None:
+        return found
+    listed = ", ".join(sorted(usable)[:20])
+    hint = f"it has: {listed}" if usable else "save it with tf.saved_model.save(..., signatures=...), or model.export"
+    raise Error("E0201", f"the SavedModel has no signature '{name or DEFAULT}'", hint=hint)
+
+
+def _input(name: str, info: TensorInfo) -> OpenInput:
+    what = f"input '{name}'"
+    if info.dims is None:
+        raise Error("E0205", f"{what} has no shape, not even a rank", hint="export the model with shapes of its inputs")
+    return OpenInput(name, tuple(d if d >= 0 else "" for d in info.dims), dtype_of(info.dtype, what))
+
+
+def _place(reference: str, nodes: Mapping[str, Node], what: str) -> str:
+    name = source_of(reference)
+    if name not in nodes:
+        raise Error("E0203", f"{what} of the signature is '{reference}', which the graph does not have")
+    return name
+
+
+# ---- variables -------------------------------------------------------------------------------------------------------------------------
+
+
+def _variables(folder: Path, graph: Graph, nodes: Mapping[str, Node], restore: str) -> dict[str, Weight]:
+    """Values by the node that gives the variable, as the graph's own way of restoring them says.  Raises E0203, E0204."""
+    if not any(node.op in HANDLES for node in graph.nodes):
+        return {}
+    stored = Checkpoint(folder)
+    found: dict[str, Weight] = {}
+    for body, arguments in _restoring(graph, nodes, restore):
+        for target, key in _assigned(body):
+            handle = nodes.get(arguments.get(target, target))
+            if handle is not None and handle.op in HANDLES and key in stored:
+                found[handle.name] = stored[key]
+    return found
+
+
+def _restoring(graph: Graph, nodes: Mapping[str, Node], restore: str) -> Iterator[tuple[Sequence[Node], Mapping[str, str]]]:
+    """Bodies that restore variables: nodes, and the graph's nodes that the body's arguments stand for."""
+    yield graph.nodes, {}
+    node = nodes.get(source_of(restore))
+    call = node.attributes.get("f") if node is not None else None
+    function: Function | None = graph.functions.get(call.name) if isinstance(call, Call) else None
+    if node is not None and function is not None:
+        operands = [source_of(r) for r in node.inputs if not r.startswith("^")]
+        yield function.nodes, dict(zip((name for name, _ in function.inputs), operands, strict=False))
+
+
+def _assigned(body: Sequence[Node]) -> Iterator[tuple[str, str]]:
+    """What is assigned in a body, and the key of the stored tensor it gets."""
+    nodes = {node.name: node for node in body}
+    for node in body:
+        if node.op not in ("AssignVariableOp", "Assign") or len(node.inputs) < 2:
+            continue
+        reference = node.inputs[1]
+        for _ in range(4):  # identities on the way
+            source = nodes.get(source_of(reference))
+            if source is None or source.op not in ("Identity", "Cast") or not source.inputs:
+                break
+            reference = source.inputs[0]
+        source = nodes.get(source_of(reference))
+        if source is not None and source.op == "RestoreV2":
+            keys = _keys(nodes, source)
+            index = reference.rpartition(":")[2] if ":" in reference else "0"
+            if index.isdecimal() and len(index) < 8 and int(index) < len(keys):
+                yield source_of(node.inputs[0]), keys[int(index)]
+
+
+def _keys(nodes: Mapping[str, Node], restore: Node) -> list[str]:
+    """Names that a node restores, which are a constant."""
+    names = nodes.get(source_of(restore.inputs[1])) if len(restore.inputs) > 1 else None
+    value = names.attributes.get("value") if names is not None and names.op == "Const" else None
+    return texts_of(value) if isinstance(value, Tensor) else []

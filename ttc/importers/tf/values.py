@@ -1,0 +1,56 @@
+"""What a tensor of a TensorFlow graph stands for at import, and the model that is imported."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+import numpy as np
+from xdsl.ir import SSAValue
+
+from ttc.dialects.core.weights import Weight
+from ttc.importers.common.inputs import OpenInput
+from ttc.importers.common.unsupported import Refused
+from ttc.importers.tf.messages import Graph
+
+
+@dataclass
+class Variable:
+    """A variable, frozen to the value it holds.  leaf: once it was read."""
+
+    name: str
+    weight: Weight
+    leaf: SSAValue | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True)
+class TensorList:
+    """A list of tensors whose length is known at import; None where nothing was stored yet, which reads as zeros of `shape`."""
+
+    items: tuple[SSAValue | None, ...]
+    dtype: np.dtype
+    shape: tuple[int, ...] | None = None
+
+
+Value: TypeAlias = "SSAValue | Variable | TensorList | Refused | None"
+"""None: a tensor that no op of inference looks at, such as the seed of a generator."""
+
+
+@dataclass(frozen=True)
+class Model:
+    """What is imported.
+
+    Args:
+        graph: with the functions it calls.
+        inputs: of the signature, in order; names as the signature calls them.
+        places: the graph's node that each input stands for, by name.
+        outputs: names of the signature, and the graph's tensors.
+        variables: by the node that gives their handle or value.
+    """
+
+    graph: Graph
+    inputs: tuple[OpenInput, ...]
+    places: Mapping[str, str]
+    outputs: tuple[tuple[str, str], ...]
+    variables: Mapping[str, Weight]

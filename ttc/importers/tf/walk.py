@@ -1,0 +1,192 @@
+"""From nodes to dialect nn: what the outputs need, each node by its row, calls by the body of what they call."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from xdsl.utils.exceptions import VerifyException
+
+from ttc.dialects.core.errors import Error
+from ttc.importers.common.builder import Builder
+from ttc.importers.common.unsupported import REFUSED, Refused, Unsupported
+from ttc.importers.tf.control import CONTROL, Site
+from ttc.importers.tf.messages import Graph, Node
+from ttc.importers.tf.structure import MAX_DEPTH, source_of
+from ttc.importers.tf.tables import OUTPUTS, rows
+from ttc.importers.tf.values import Value
+
+MAX_UNROLLED = 1 << 16
+"""Nodes in functions that loops and branches run, each as often as it is mapped."""
+CHANGING = frozenset(
+    [
+        *("AssignVariableOp", "AssignAddVariableOp", "AssignSubVariableOp", "Assign", "AssignAdd", "AssignSub"),
+        *("ResourceScatterUpdate", "ResourceScatterAdd", "ResourceScatterNdUpdate", "ResourceScatterNdAdd", "ScatterUpdate", "ScatterAdd"),
+        *("LookupTableInsertV2", "LookupTableImportV2", "StatefulUniformFullInt"),
+    ]
+)
+"""Ops that change what the next call gives."""
+
+
+@dataclass
+class Scope:
+    """A body that is being mapped.
+
+    Args:
+        nodes: by name.
+        values: of arguments and of nodes that are mapped, by name: one entry an output.
+        caller: put before the nodes' names, or empty.
+        depth: calls around it.
+        repeated: whether a loop or branch is around it, so that its nodes count.
+    """
+
+    nodes: Mapping[str, Node]
+    values: dict[str, tuple[Value, ...]]
+    caller: str = ""
+    depth: int = 0
+    repeated: bool = False
+    constants: dict[str, tuple[Value, ...]] = field(default_factory=dict)
+
+    def named(self, node: Node) -> str:
+        """The node's name in locations and messages."""
+        return f"{self.caller}/{node.name}" if self.caller else node.name
+
+
+class Walker:
+    """Maps the nodes that outputs need; refused ones go to the misses of the builder.
+
+    Args:
+        builder: of the function.
+        graph: checked by `structure`.
+        seeds: values of nodes of the graph that are not computed: inputs and variables.
+    """
+
+    def __init__(self, builder: Builder, graph: Graph, seeds: Mapping[str, Value]) -> None:
+        self.builder = builder
+        self.functions = graph.functions
+        self._main = Scope({node.name: node for node in graph.nodes}, {name: (value,) for name, value in seeds.items()})
+        self._constants: dict[int, tuple[Value, ...]] = {}
+        self._unrolled = 0
+
+    def outputs(self, references: Sequence[str]) -> list[Value]:
+        """Tensors of the graph.  Raises E0203, E04xx at the node."""
+        return self._run(self._main, references, references)
+
+    def call(self, name: str, operands: Sequence[Value], caller: str, depth: int, *, repeated: bool) -> list[Value]:
+        """The results of a function on these operands.  Raises E0203, Unsupported for too many nodes in loops."""
+        function = self.functions.get(name)
+        if function is None:
+            raise Error("E0203", f"there is no function '{name}'", where=caller)
+        if depth > MAX_DEPTH:
+            raise Error("E0203", f"functions call each other more than {MAX_DEPTH} deep, at '{name}'")
+        if len(operands) != len(function.inputs):
+            raise Error("E0203", f"function '{name}' takes {len(function.inputs)} inputs, not {len(operands)}", where=caller)
+        values: dict[str, tuple[Value, ...]] = {key: (x,) for (key, _), x in zip(function.inputs, operands, strict=True)}
+        scope = Scope({node.name: node for node in function.nodes}, values, caller, depth, repeated)
+        references = [function.results[output] for output in function.outputs]
+        return self._run(scope, references, (*references, *function.effects))
+
+    def _run(self, scope: Scope, references: Sequence[str], roots: Sequence[str]) -> list[Value]:
+        """Map what the references need, in an order that follows from them; an explicit stack, as chains of nodes may be long."""
+        self._refuse_changes(scope, roots)
+        stack = [source_of(r) for r in reversed(references)]
+        while stack:
+            name = stack[-1]
+            if name in scope.values:
+                stack.pop()
+                continue
+            node = scope.nodes[name]
+            waiting = [source_of(r) for r in node.inputs if not r.startswith("^") and source_of(r) not in scope.values]
+            if waiting:
+                stack.extend(reversed(waiting))
+                continue
+            scope.values[name] = self._node(node, scope)
+            stack.pop()
+        return [self._value(reference, scope, "the outputs") for reference in references]
+
+    def _refuse_changes(self, scope: Scope, roots: Sequence[str]) -> None:
+        """A node that changes a variable runs whether or not an output needs it."""
+        for node in reachable(scope.nodes, roots):
+            if node.op in CHANGING:
+                self.builder.misses.add(node.op, "TensorFlow", "changes a variable", scope.named(node))
+
+    def _value(self, reference: str, scope: Scope, what: str) -> Value:
+        """The tensor `node`, `node:index` or, in a function, `node:output:index`.  Raises E0203."""
+        name, *place = reference.split(":")
+        found = scope.values[name]
+        index = 0
+        if place:
+            if not place[-1].isdecimal() or len(place) > 2 or len(place[-1]) > 9:
+                raise Error("E0203", f"'{reference}' is no tensor", where=what)
+            index = int(place[-1])
+        if len(place) == 2:
+            names = OUTPUTS.get(scope.nodes[name].op, ()) if name in scope.nodes else ()
+            index += names.index(place[0]) if place[0] in names else 0
+        if index < len(found):
+            return found[index]
+        return self._extra(scope.nodes.get(name), index, scope)
+
+    def _extra(self, node: Node | None, index: int, scope: Scope) -> Value:
+        """An output that the row does not give."""
+        if node is None:
+            raise Error("E0203", f"an argument has no output {index}")
+        if REFUSED not in scope.values[node.name]:
+            self._miss(node, scope, f"its output {index} is not supported")
+        return REFUSED
+
+    def _miss(self, node: Node, scope: Scope, why: str) -> tuple[Value, ...]:
+        self.builder.misses.add(node.op, "TensorFlow", why, scope.named(node))
+        return (REFUSED,)
+
+    def _node(self, node: Node, scope: Scope) -> tuple[Value, ...]:
+        name = scope.named(node)
+        if scope.repeated:
+            self._unrolled += 1
+            if self._unrolled > MAX_UNROLLED:
+                raise Unsupported(f"more than {MAX_UNROLLED} nodes once loops are unrolled")
+        operands = [self._value(r, scope, name) for r in node.inputs if not r.startswith("^")]
+        try:
+            return self._mapped(node, operands, scope, name)
+        except Unsupported as reason:
+            return self._miss(node, scope, str(reason))
+        except Error as error:
+            raise error.at(name) from None
+        except (VerifyException, OverflowError) as error:
+            raise Error("E0203", f"a number of {node.op} is out of range: {error}", where=name) from error
+
+    def _mapped(self, node: Node, operands: list[Value], scope: Scope, name: str) -> tuple[Value, ...]:
+        control = CONTROL.get(node.op)
+        if node.op in self.functions:
+            return tuple(self.call(node.op, operands, name, scope.depth + 1, repeated=scope.repeated))
+        if control is not None:
+            return tuple(control(Site(self, node, operands, name, scope.caller, scope.depth, scope.repeated)))
+        row = rows().get(node.op)
+        if row is None:
+            raise Unsupported("no mapping")
+        if any(isinstance(x, Refused) for x in operands):
+            return (REFUSED,)
+        if node.op == "Const":
+            return self._constant(node, name)
+        self.builder.enter(name, (node.name,))
+        return row(self.builder, node, operands)
+
+    def _constant(self, node: Node, name: str) -> tuple[Value, ...]:
+        """A constant, made once however often its body is mapped."""
+        key = id(node)
+        if key not in self._constants:
+            self.builder.enter(name, (node.name,))
+            self._constants[key] = rows()["Const"](self.builder, node, ())
+        return self._constants[key]
+
+
+def reachable(nodes: Mapping[str, Node], roots: Sequence[str]) -> Iterator[Node]:
+    """Nodes that run when the roots do, those that only order ties to them included."""
+    seen: set[str] = set()
+    stack = [source_of(r) for r in roots]
+    while stack:
+        name = stack.pop()
+        if name in seen or name not in nodes:
+            continue
+        seen.add(name)
+        yield nodes[name]
+        stack.extend(source_of(r) for r in nodes[name].inputs)
