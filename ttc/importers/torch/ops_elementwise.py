@@ -198,8 +198,16 @@ ROWS = {
     **{f"aten.{op}.default": unary(op) for op in "acos acosh asin asinh atan atanh cos cosh erf exp log sin sinh sqrt rsqrt".split()},
     **{f"aten.{op}.default": unary(op) for op in "reciprocal sigmoid tanh".split()},
     **{f"aten.{op}.default": whole(op) for op in "ceil floor round".split()},
-    **{f"aten.{op}.{kind}": binary(nn) for op, nn in (("lt", "less"), ("le", "less_equal"), ("gt", "greater")) for kind in ("Tensor", "Scalar")},
-    **{f"aten.{op}.{kind}": binary(nn) for op, nn in (("ge", "greater_equal"), ("eq", "equal"), ("ne", "not_equal")) for kind in ("Tensor", "Scalar")},
+    **{
+        f"aten.{op}.{kind}": binary(nn)
+        for op, nn in (("lt", "less"), ("le", "less_equal"), ("gt", "greater"))
+        for kind in ("Tensor", "Scalar")
+    },
+    **{
+        f"aten.{op}.{kind}": binary(nn)
+        for op, nn in (("ge", "greater_equal"), ("eq", "equal"), ("ne", "not_equal"))
+        for kind in ("Tensor", "Scalar")
+    },
     **{f"aten.logical_{op}.default": logical(op) for op in ("and", "or", "xor")},
     "aten.maximum.default": binary("maximum", "or"),
     "aten.minimum.default": binary("minimum", "and"),

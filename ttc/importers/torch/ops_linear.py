@@ -1,16 +1,79 @@
-"""Products of matrices."""
+"""Products of matrices and vectors."""
 
 from __future__ import annotations
 
 from xdsl.ir import SSAValue
 
+from ttc.importers.common.einsum import einsum as joined
+from ttc.importers.common.products import matmul
 from ttc.importers.torch.builder import TorchBuilder
+from ttc.importers.torch.elements import times
 from ttc.importers.torch.tables import Rows
 
 
+def product(b: TorchBuilder, x: SSAValue, y: SSAValue) -> SSAValue:
+    """x @ y, of any ranks."""
+    return matmul(b, x, y)
+
+
 def linear(b: TorchBuilder, x: SSAValue, weight: SSAValue, bias: SSAValue | None) -> SSAValue:
-    """x[..., i] with weight[o, i] and bias[o]."""
+    """x[..., i] with weight[o, i] and bias[o]; a weight of rank 1 is a row whose dimension the result lacks."""
+    if len(b.shape(weight)) == 1:
+        found = matmul(b, x, weight)
+        return found if bias is None else b.nn("add", found, bias)
+    if len(b.shape(x)) == 1:
+        found = b.nn("matmul", b.reshape(x, 1, *b.shape(x)), weight, bias, transpose_a=False, transpose_b=True)
+        return b.reshape(found, b.shape(weight)[0])
     return b.nn("matmul", x, weight, bias, transpose_a=False, transpose_b=True)
 
 
-ROWS: Rows = {"aten.linear.default": linear}
+def _added(b: TorchBuilder, x: SSAValue, found: SSAValue, beta: float, alpha: float) -> SSAValue:
+    """beta x + alpha found; x is not seen where beta is 0."""
+    found = times(b, found, alpha)
+    if beta == 0:
+        return found
+    return b.nn("add", times(b, b.cast(x, b.dtype(found)), beta), found)
+
+
+def addmm(b: TorchBuilder, x: SSAValue, left: SSAValue, right: SSAValue, *, beta: float, alpha: float) -> SSAValue:
+    """beta x + alpha left @ right; a row as x is the product's bias."""
+    bias = (b.shape(right)[-1],)
+    if beta == alpha == 1 and b.shape(x) in (bias, (1, *bias)) and b.dtype(x).kind in "fV":
+        return b.nn("matmul", left, right, b.reshape(x, *bias), transpose_a=False, transpose_b=False)
+    return _added(b, x, matmul(b, left, right), beta, alpha)
+
+
+def add_product(b: TorchBuilder, x: SSAValue, left: SSAValue, right: SSAValue, *, beta: float, alpha: float) -> SSAValue:
+    """beta x + alpha left @ right, of batches or with a vector."""
+    return _added(b, x, matmul(b, left, right), beta, alpha)
+
+
+def addbmm(b: TorchBuilder, x: SSAValue, left: SSAValue, right: SSAValue, *, beta: float, alpha: float) -> SSAValue:
+    """beta x + alpha times the sum of the batch's products."""
+    return _added(b, x, b.nn("reduce_sum", matmul(b, left, right), axes=(0,), keepdims=False), beta, alpha)
+
+
+def addr(b: TorchBuilder, x: SSAValue, left: SSAValue, right: SSAValue, *, beta: float, alpha: float) -> SSAValue:
+    return _added(b, x, outer(b, left, right), beta, alpha)
+
+
+def outer(b: TorchBuilder, left: SSAValue, right: SSAValue) -> SSAValue:
+    return b.nn("mul", b.reshape(left, b.spec(left).elements, 1), right)
+
+
+def einsum(b: TorchBuilder, equation: str, tensors: tuple[SSAValue, ...], *, path: tuple[int, ...] | None) -> SSAValue:
+    """In the order of the operands, whatever the path."""
+    return joined(b, tensors, equation)
+
+
+ROWS: Rows = {
+    **{f"aten.{op}.default": product for op in ("matmul", "mm", "bmm", "mv", "dot", "vdot")},
+    "aten.linear.default": linear,
+    "aten.addmm.default": addmm,
+    "aten.baddbmm.default": add_product,
+    "aten.addmv.default": add_product,
+    "aten.addbmm.default": addbmm,
+    "aten.addr.default": addr,
+    "aten.outer.default": outer,
+    "aten.einsum.default": einsum,
+}

@@ -2,27 +2,193 @@
 
 from __future__ import annotations
 
+from math import prod
+from typing import Any
+
+import ml_dtypes
+import numpy as np
 from xdsl.ir import SSAValue
 
+from ttc.importers.common.unsupported import Unsupported
 from ttc.importers.torch.builder import TorchBuilder
+from ttc.importers.torch.elements import plus, times
 from ttc.importers.torch.tables import Rows
+
+Maybe = SSAValue | None
+
+
+def _by_channel(b: TorchBuilder, x: SSAValue, weight: Maybe, bias: Maybe) -> SSAValue:
+    """x[n, c, ...] scaled and moved by channel."""
+    column = (b.shape(x)[1], *(1,) * (len(b.shape(x)) - 2))
+    x = x if weight is None else b.nn("mul", x, b.reshape(weight, *column))
+    return x if bias is None else b.nn("add", x, b.reshape(bias, *column))
+
+
+def _with_statistics(b: TorchBuilder, x: SSAValue, weight: Maybe, bias: Maybe, mean: SSAValue, var: SSAValue, eps: float) -> SSAValue:
+    """By given statistics: those of a trained network as nn's op, computed ones step by step."""
+    wide = b.dtype(x)
+    mean, var = b.cast(mean, wide), b.cast(var, wide)
+    weight, bias = (None if v is None else b.cast(v, wide) for v in (weight, bias))
+    channels = b.shape(mean)
+    if any(b.known(v) is None for v in (mean, var, weight, bias) if v is not None):
+        column = (channels[0], *(1,) * (len(b.shape(x)) - 2))
+        centred = b.nn("sub", x, b.reshape(mean, *column))
+        return _by_channel(b, b.nn("mul", centred, b.reshape(b.nn("rsqrt", plus(b, var, eps)), *column)), weight, bias)
+    scale = b.nn("expand", b.scalar(1, x), shape=channels) if weight is None else weight
+    shift = b.nn("expand", b.scalar(0, x), shape=channels) if bias is None else bias
+    return b.nn("batch_norm", x, scale, shift, mean, var, eps=eps, axis=1)
 
 
 def batch_norm_inference(
+    b: TorchBuilder, x: SSAValue, weight: Maybe, bias: Maybe, mean: SSAValue, var: SSAValue, momentum: float, eps: float
+) -> tuple[Maybe, ...]:
+    """Per channel, the dimension 1, by running statistics; what it saves for training is empty."""
+    empty = b.constant(np.zeros(0, np.float32)) if any(b.outputs[1:]) else None
+    return _with_statistics(b, x, weight, bias, mean, var, eps), empty, empty
+
+
+def batch_statistics(b: TorchBuilder, x: SSAValue) -> tuple[SSAValue, SSAValue]:
+    """Mean and variance (over n) of each channel."""
+    axes = (0, *range(2, len(b.shape(x))))
+    mean = b.nn("reduce_mean", x, axes=axes, keepdims=True)
+    centred = b.nn("sub", x, mean)
+    var = b.nn("reduce_mean", b.nn("mul", centred, centred), axes=axes, keepdims=False)
+    return b.reshape(mean, b.shape(x)[1]), var
+
+
+def _trained(b: TorchBuilder, x: SSAValue, weight: Maybe, bias: Maybe, eps: float) -> tuple[SSAValue, SSAValue, SSAValue, SSAValue]:
+    """By the batch's own statistics: result, mean, 1 / deviation, variance."""
+    mean, var = batch_statistics(b, x)
+    inverse = b.nn("rsqrt", plus(b, var, eps))
+    column = (b.shape(x)[1], *(1,) * (len(b.shape(x)) - 2))
+    centred = b.nn("sub", x, b.reshape(mean, *column))
+    y = _by_channel(b, b.nn("mul", centred, b.reshape(inverse, *column)), weight, bias)
+    return y, mean, inverse, var
+
+
+def _moved(b: TorchBuilder, old: SSAValue, new: SSAValue, momentum: float) -> SSAValue:
+    return b.nn("add", times(b, old, 1 - momentum), times(b, b.cast(new, b.dtype(old)), momentum))
+
+
+def batch_norm_no_stats(
+    b: TorchBuilder, x: SSAValue, weight: Maybe, bias: Maybe, training: bool, momentum: float, eps: float
+) -> tuple[Maybe, ...]:
+    return _trained(b, x, weight, bias, eps)[:3]
+
+
+def batch_norm_functional(
     b: TorchBuilder,
     x: SSAValue,
-    weight: SSAValue | None,
-    bias: SSAValue | None,
+    weight: Maybe,
+    bias: Maybe,
     mean: SSAValue,
     var: SSAValue,
+    training: bool,
     momentum: float,
     eps: float,
-) -> tuple[SSAValue | None, ...]:
-    """Per channel, the dimension 1, by running statistics; what it saves for training is empty."""
-    channels = b.shape(mean)
-    ones = b.nn("expand", b.scalar(1, x), shape=channels) if weight is None else weight
-    zeros = b.nn("expand", b.scalar(0, x), shape=channels) if bias is None else bias
-    return b.nn("batch_norm", x, ones, zeros, mean, var, eps=eps, axis=1), None, None
+) -> tuple[Maybe, ...]:
+    """With the new running statistics; the variance of these is that of a sample."""
+    if not training:
+        return *batch_norm_inference(b, x, weight, bias, mean, var, momentum, eps), mean, var
+    y, now, inverse, spread = _trained(b, x, weight, bias, eps)
+    count = b.spec(x).elements // max(b.shape(x)[1], 1)
+    sample = times(b, spread, count / max(count - 1, 1))
+    return y, now, inverse, _moved(b, mean, now, momentum), _moved(b, var, sample, momentum)
 
 
-ROWS: Rows = {"aten._native_batch_norm_legit_no_training.default": batch_norm_inference}
+def batch_norm_with_update(
+    b: TorchBuilder, x: SSAValue, weight: Maybe, bias: Maybe, mean: SSAValue, var: SSAValue, momentum: float, eps: float
+) -> tuple[Maybe, ...]:
+    """As the last, with an empty reserve."""
+    y, now, inverse, mean_out, var_out = batch_norm_functional(b, x, weight, bias, mean, var, True, momentum, eps)
+    return y, now, inverse, b.constant(np.zeros(0, np.uint8)), mean_out, var_out
+
+
+def layer_norm(
+    b: TorchBuilder, x: SSAValue, normalized: tuple[int, ...], weight: Maybe, bias: Maybe, eps: float, cudnn_enable: bool = True
+) -> SSAValue:
+    """Over the last dimensions."""
+    wide = b.dtype(x)
+    weight, bias = (None if v is None else b.cast(v, wide) for v in (weight, bias))
+    return b.nn("layer_norm", x, weight, bias, axis=len(b.shape(x)) - len(normalized), eps=float(eps))
+
+
+def native_layer_norm(
+    b: TorchBuilder, x: SSAValue, normalized: tuple[int, ...], weight: Maybe, bias: Maybe, eps: float
+) -> tuple[SSAValue, ...]:
+    """With mean and 1 / deviation, if they are read."""
+    y = layer_norm(b, x, normalized, weight, bias, eps)
+    axes = tuple(range(len(b.shape(x)) - len(normalized), len(b.shape(x))))
+    return y, *(_statistics(b, x, axes, eps) if any(b.outputs[1:]) else (None, None))
+
+
+def _statistics(b: TorchBuilder, x: SSAValue, axes: tuple[int, ...], eps: float) -> tuple[SSAValue, SSAValue]:
+    mean = b.nn("reduce_mean", x, axes=axes, keepdims=True)
+    centred = b.nn("sub", x, mean)
+    var = b.nn("reduce_mean", b.nn("mul", centred, centred), axes=axes, keepdims=True)
+    return mean, b.nn("rsqrt", plus(b, var, eps))
+
+
+def group_norm(b: TorchBuilder, x: SSAValue, groups: int, weight: Maybe, bias: Maybe, eps: float, cudnn_enabled: bool = True) -> SSAValue:
+    """x[n, c, ...] normalised over c / groups channels at a time, then scaled by channel."""
+    shape = b.shape(x)
+    grouped = b.reshape(x, shape[0], groups, prod(shape[1:]) // groups)
+    return _by_channel(b, b.reshape(b.nn("layer_norm", grouped, None, None, axis=2, eps=float(eps)), *shape), weight, bias)
+
+
+def native_group_norm(
+    b: TorchBuilder, x: SSAValue, weight: Maybe, bias: Maybe, n: int, c: int, size: int, groups: int, eps: float
+) -> tuple[Any, ...]:
+    y = group_norm(b, x, groups, weight, bias, eps)
+    if not any(b.outputs[1:]):
+        return y, None, None
+    mean, inverse = _statistics(b, b.reshape(x, n, groups, c // groups * size), (2,), eps)
+    return y, b.reshape(mean, n, groups), b.reshape(inverse, n, groups)
+
+
+def instance_norm(
+    b: TorchBuilder,
+    x: SSAValue,
+    weight: Maybe,
+    bias: Maybe,
+    mean: Maybe,
+    var: Maybe,
+    use_input_stats: bool,
+    momentum: float,
+    eps: float,
+    cudnn_enabled: bool,
+) -> SSAValue:
+    """x[n, c, ...] normalised over all but n and c, then scaled by channel."""
+    if not use_input_stats and mean is not None and var is not None:
+        return _with_statistics(b, x, weight, bias, mean, var, eps)
+    if mean is not None and use_input_stats:
+        raise Unsupported("running statistics that it changes")
+    return _by_channel(b, b.nn("layer_norm", x, None, None, axis=2, eps=float(eps)), weight, bias)
+
+
+def rms_norm(b: TorchBuilder, x: SSAValue, normalized: tuple[int, ...], weight: Maybe, eps: float | None) -> SSAValue:
+    """Over the last dimensions; without an eps by the smallest step of the dtype."""
+    small = float(ml_dtypes.finfo(b.dtype(x)).eps) if eps is None else float(eps)
+    scale = b.nn("expand", b.scalar(1, x), shape=tuple(normalized)) if weight is None else b.cast(weight, b.dtype(x))
+    return b.nn("rms_norm", x, scale, axis=len(b.shape(x)) - len(normalized), eps=small)
+
+
+def fused_rms_norm(b: TorchBuilder, x: SSAValue, normalized: tuple[int, ...], weight: Maybe, eps: float | None) -> tuple[Any, ...]:
+    if any(b.outputs[1:]):
+        raise Unsupported("its statistics are used")
+    return rms_norm(b, x, normalized, weight, eps), None
+
+
+ROWS: Rows = {
+    "aten._native_batch_norm_legit_no_training.default": batch_norm_inference,
+    "aten._native_batch_norm_legit.no_stats": batch_norm_no_stats,
+    "aten._native_batch_norm_legit_functional.default": batch_norm_functional,
+    "aten._batch_norm_with_update_functional.default": batch_norm_with_update,
+    "aten.layer_norm.default": layer_norm,
+    "aten.native_layer_norm.default": native_layer_norm,
+    "aten.group_norm.default": group_norm,
+    "aten.native_group_norm.default": native_group_norm,
+    "aten.instance_norm.default": instance_norm,
+    "aten.rms_norm.default": rms_norm,
+    "aten._fused_rms_norm.default": fused_rms_norm,
+}

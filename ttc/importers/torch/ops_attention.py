@@ -1,0 +1,98 @@
+"""Scaled dot-product attention, and what backends compute beside it."""
+
+from __future__ import annotations
+
+from math import sqrt
+
+import numpy as np
+from xdsl.ir import SSAValue
+
+from ttc.importers.common.unsupported import Unsupported
+from ttc.importers.torch.builder import TorchBuilder
+from ttc.importers.torch.elements import BOOL
+from ttc.importers.torch.tables import Rows
+
+
+def attention(
+    b: TorchBuilder,
+    query: SSAValue,
+    key: SSAValue,
+    value: SSAValue,
+    mask: SSAValue | None,
+    dropout: float,
+    is_causal: bool,
+    *,
+    scale: float | None,
+    enable_gqa: bool = False,
+) -> SSAValue:
+    """softmax(q k^T scale + mask) v; a mask of truth values keeps where it is true; causal: keys up to the query's own place."""
+    if dropout:
+        raise Unsupported("random numbers (dropout)")
+    if enable_gqa:
+        key, value = (_heads(b, x, b.shape(query)[-3]) for x in (key, value))
+    if is_causal:
+        mask = _causal(b, query, key)
+    elif mask is not None:
+        mask = additive(b, mask, b.dtype(query))
+    factor = 1 / sqrt(b.shape(query)[-1]) if scale is None else scale
+    return b.nn("attention", query, key, value, mask, scale=float(factor), zero_masked=True)
+
+
+def _heads(b: TorchBuilder, x: SSAValue, heads: int) -> SSAValue:
+    """[..., h, t, d] -> [..., heads, t, d]: each head as often as query heads share it."""
+    *lead, have, positions, width = b.shape(x)
+    times = heads // have
+    if times == 1:
+        return x
+    wide = b.nn("expand", b.reshape(x, *lead, have, 1, positions, width), shape=(*lead, have, times, positions, width))
+    return b.reshape(wide, *lead, heads, positions, width)
+
+
+def _causal(b: TorchBuilder, query: SSAValue, key: SSAValue) -> SSAValue:
+    rows, columns = b.shape(query)[-2], b.shape(key)[-2]
+    hidden = np.triu(np.full((rows, columns), -np.inf, np.float32), 1)
+    return b.constant(hidden.astype(b.dtype(query)))
+
+
+def additive(b: TorchBuilder, mask: SSAValue, dtype: np.dtype) -> SSAValue:
+    """A mask as a term of the scores."""
+    if b.dtype(mask) != BOOL:
+        return b.cast(mask, dtype)
+    zero, hidden = b.constant(np.zeros((), dtype)), b.constant(np.array(-np.inf).astype(dtype))
+    return b.nn("where", mask, zero, hidden)
+
+
+def flash(
+    b: TorchBuilder,
+    query: SSAValue,
+    key: SSAValue,
+    value: SSAValue,
+    dropout: float,
+    is_causal: bool,
+    *,
+    attn_mask: SSAValue | None,
+    scale: float | None,
+) -> tuple[SSAValue, None]:
+    return attention(b, query, key, value, attn_mask, dropout, is_causal, scale=scale), None
+
+
+def efficient(
+    b: TorchBuilder,
+    query: SSAValue,
+    key: SSAValue,
+    value: SSAValue,
+    bias: SSAValue | None,
+    compute_log_sumexp: bool,
+    dropout: float,
+    is_causal: bool,
+    *,
+    scale: float | None,
+) -> tuple[SSAValue | None, ...]:
+    return attention(b, query, key, value, bias, dropout, is_causal, scale=scale), None, None, None
+
+
+ROWS: Rows = {
+    "aten.scaled_dot_product_attention.default": attention,
+    "aten._scaled_dot_product_flash_attention_for_cpu.default": flash,
+    "aten._scaled_dot_product_efficient_attention.default": efficient,
+}
