@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+import time
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, Protocol, TypeVar
 
@@ -42,11 +44,23 @@ class Remark:
 
 @dataclass
 class Report:
-    """What one run of a pass did: how often each named rewrite was applied, and its remarks."""
+    """What one run of a pass did.
+
+    Args:
+        rewrites: how often each named rewrite was applied.
+        remarks: in order.
+        seconds: that it took.
+        parts: seconds of its named parts.
+        changed: whether it changed the module; None if nobody asked.
+        numerics: errors against the module before it, by output, as an instrument measured them.
+    """
 
     rewrites: Counter[str] = field(default_factory=Counter)
     remarks: list[Remark] = field(default_factory=list)
     seconds: float = 0.0
+    parts: dict[str, float] = field(default_factory=dict)
+    changed: bool | None = None
+    numerics: Mapping[str, object] | None = None
 
 
 @dataclass
@@ -59,7 +73,12 @@ class Unit:
 
 
 class Instrument(Protocol):
-    """Watches the pipeline.  `rewrite` is asked before every named rewrite and may refuse it."""
+    """Watches the pipeline.  `rewrite` is asked before every named rewrite and may refuse it.
+
+    compares: whether `after` needs to know if the pass changed anything.
+    """
+
+    compares: ClassVar[bool]
 
     def on_stage(self, stage: str, unit: Unit) -> None: ...
     def before(self, pass_: Pass, unit: Unit) -> None: ...
@@ -72,6 +91,8 @@ class Instrument(Protocol):
 
 class Watcher:
     """An Instrument that does nothing; subclass it and override what you need."""
+
+    compares: ClassVar[bool] = False
 
     def on_stage(self, stage: str, unit: Unit) -> None: ...
     def before(self, pass_: Pass, unit: Unit) -> None: ...
@@ -147,6 +168,15 @@ class Rewriter:
             handler = handlers.get(type(op))
             if handler is not None and op.parent is not None:
                 handler(op)
+
+    @contextmanager
+    def part(self, name: str) -> Iterator[None]:
+        """Time what is done inside as a part of the pass."""
+        start = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.report.parts[name] = self.report.parts.get(name, 0.0) + time.perf_counter() - start
 
     def applied(self, op: Operation, message: str, **data: object) -> None:
         """Remark that something was done."""

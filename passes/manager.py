@@ -6,19 +6,32 @@ import time
 from collections.abc import Sequence
 
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.functions import set_module_attr
+from ttc.dialects.core.functions import module_attr, set_module_attr
 from ttc.dialects.core.ir import verify
+from ttc.dialects.core.snapshot import Snapshot
 from ttc.passes.base import Instrument, Pass, Report, Rewriter, Unit
 
 
 def run_passes(passes: Sequence[Pass], unit: Unit, instruments: Sequence[Instrument] = ()) -> list[Report]:
     """Run passes in order; one report each.  An error that names no place gets the pass's name."""
-    return [run_pass(pass_, unit, instruments) for pass_ in passes]
+    compared = any(instrument.compares for instrument in instruments)
+    seen = Snapshot(unit.module) if compared else None
+    reports: list[Report] = []
+    for pass_ in passes:
+        report, seen = _run_pass(pass_, unit, instruments, seen)
+        reports.append(report)
+    return reports
 
 
 def run_pass(pass_: Pass, unit: Unit, instruments: Sequence[Instrument] = ()) -> Report:
     """Run one pass."""
+    (report,) = run_passes([pass_], unit, instruments)
+    return report
+
+
+def _run_pass(pass_: Pass, unit: Unit, instruments: Sequence[Instrument], seen: Snapshot | None) -> tuple[Report, Snapshot | None]:
     rewriter = Rewriter(pass_.name, instruments)
+    report = rewriter.report
     for instrument in instruments:
         instrument.before(pass_, unit)
     start = time.perf_counter()
@@ -30,16 +43,33 @@ def run_pass(pass_: Pass, unit: Unit, instruments: Sequence[Instrument] = ()) ->
         if isinstance(error, Error):
             raise error.at(f"pass {pass_.name}") from error
         raise
-    rewriter.report.seconds = time.perf_counter() - start
+    report.seconds = time.perf_counter() - start
+    if seen is not None:
+        before, seen = seen, Snapshot(unit.module)
+        report.changed = seen != before
     for instrument in instruments:
-        instrument.after(pass_, unit, rewriter.report)
-    return rewriter.report
+        instrument.after(pass_, unit, report)
+    return report, seen
 
 
-def run_stage(stage: str, passes: Sequence[Pass], unit: Unit, instruments: Sequence[Instrument] = ()) -> list[Report]:
-    """Run the passes of a stage, verify the module at its end, name the stage in it, and tell the instruments."""
-    reports = run_passes(passes, unit, instruments)
+def run_stage(
+    stage: str, passes: Sequence[Pass], unit: Unit, instruments: Sequence[Instrument] = (), end: int | None = None
+) -> list[Report]:
+    """Run the passes of a stage, verify the module at its end, name the stage in it, and tell the instruments.
+
+    end: stop after so many of its passes; the module then says so (`ttc.passes_done`), and the next run of the stage goes on from there.
+    """
+    done = int(module_attr(unit.module, "passes_done") or 0)
+    stops = end is not None and end < len(passes)
+    if not done <= (len(passes) if end is None else end):
+        raise Error("E0305", f"{done} passes of stage '{stage}' are behind this IR, which is past where to stop")
+    unit.module.attributes.pop("ttc.passes_done", None)
+    reports = run_passes(passes[done:end], unit, instruments)
+    if stops:
+        set_module_attr(unit.module, "passes_done", end)
     verify(unit.module)
+    if stops:
+        return reports
     set_module_attr(unit.module, "stage", stage)
     for instrument in instruments:
         instrument.on_stage(stage, unit)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
@@ -18,9 +19,10 @@ from numpy.typing import NDArray
 
 from ttc.dialects.core.errors import Error
 from ttc.machine import require_supported
-from ttc.options import CompileOptions, RunOptions, resolve
+from ttc.options import CompileOptions, DebugOptions, RunOptions, resolve, settings
 
 if TYPE_CHECKING:
+    from ttc.passes.base import Instrument
     from ttc.runtime.executor import Executor
     from ttc.runtime.program import Program
 
@@ -45,21 +47,23 @@ def compile(
             it is exported with: a tuple of positional or a mapping of keyword arguments.
         dynamic_shapes: of a PyTorch module, as torch.export takes them.
         options: all options; without it those not given as keywords come from TTC_* variables.
-        option_fields: fields of CompileOptions, such as target="host", format="Float16_b", shape={"x": (1, 3, 224, 224)}.
+        option_fields: fields of CompileOptions, such as target="host", format="Float16_b", shape={"x": (1, 3, 224, 224)}, and of
+            DebugOptions, such as dump="folder", print_after="fuse-*".
     Raises: ttc.Error.
     """
     require_supported()
+    fields = dict(option_fields)
+    watchers = _watchers(fields)
     if is_torch(path_or_module):
-        return _compile_torch(path_or_module, example_inputs, dynamic_shapes, _for_programs(options, option_fields))
+        return _compile_torch(path_or_module, example_inputs, dynamic_shapes, _for_programs(options, fields), watchers)
     if dynamic_shapes is not None:
         raise Error("E0101", "dynamic_shapes goes with a PyTorch module")
     path = _path_of(path_or_module)
-    fields = dict(option_fields)
     if example_inputs is not None:
         fields = {**_examples(example_inputs), **fields}
     from ttc.driver import compile_path
 
-    return compile_path(path, _for_programs(options, fields)).program()
+    return compile_path(path, _for_programs(options, fields), watchers).program()
 
 
 def load(path: str | os.PathLike[str], threads: int | None = None, *, options: RunOptions | None = None, **option_fields: Any) -> Executor:
@@ -100,18 +104,28 @@ def _for_programs(options: CompileOptions | None, fields: Mapping[str, Any]) -> 
     return found
 
 
+def _watchers(fields: dict[str, Any]) -> list[Instrument]:
+    """The instruments that keywords ask for, which are taken out of the fields."""
+    asked = {item.name: fields.pop(item.name) for item, _ in settings(DebugOptions) if item.name in fields}
+    if not asked:
+        return []
+    from ttc.instruments.chosen import chosen_instruments
+
+    return chosen_instruments(resolve(DebugOptions, asked), lambda text: print(text, file=sys.stderr))
+
+
 def is_torch(model: object) -> bool:
     """Whether it is a module or program of PyTorch, which need not be loaded to tell."""
     return any(base.__module__.partition(".")[0] == "torch" for base in type(model).__mro__)
 
 
-def _compile_torch(model: object, example_inputs: Any, dynamic_shapes: Any, options: CompileOptions) -> Program:
+def _compile_torch(model: object, example_inputs: Any, dynamic_shapes: Any, options: CompileOptions, watchers: list[Instrument]) -> Program:
     from ttc.driver import compile_source
     from ttc.importers.torch import import_object
     from ttc.source import Source
 
     module, weights = import_object(model, example_inputs, dynamic_shapes, shapes=dict(options.shape), batch=options.batch)
-    return compile_source(Source(module, weights, "import"), options).program()
+    return compile_source(Source(module, weights, "import"), options, watchers).program()
 
 
 def _path_of(model: object) -> Path:

@@ -9,13 +9,11 @@ from pathlib import Path
 from xdsl.dialects.builtin import ModuleOp
 
 from ttc import __version__
-from ttc.dialects.core.errors import Error
+from ttc.dialects.core.errors import Error, nearest
 from ttc.dialects.core.functions import module_attr, set_module_attr
 from ttc.dialects.core.ir import print_op, verify
 from ttc.dialects.core.numerics import DRAM_PLACEMENTS
 from ttc.dialects.core.targets import Target, described, harvest, is_target_file, load_target, parse_rows, target_of
-from ttc.files import require_folder
-from ttc.instruments.dump import Dump
 from ttc.instruments.timing import StageTime, Timing
 from ttc.options import STAGES, UNSET, CompileOptions, flag_of, settings
 from ttc.passes.base import Instrument, Pass, Unit
@@ -59,13 +57,11 @@ class Result:
         return build_program(self.package.netlist, self.package.description, self.package.tensors)
 
 
-def compile_path(path: Path, options: CompileOptions, instruments: Sequence[Instrument] = ()) -> Result:
-    """Compile a model file or IR text.  Raises Error."""
-    if options.dump is not None:
-        require_folder(options.dump)
+def compile_path(path: Path, options: CompileOptions, instruments: Sequence[Instrument] = (), *, count_ops: bool = False) -> Result:
+    """Compile a model file or IR text.  count_ops: count the ops around every pass, too.  Raises Error."""
     if "target" in options.given:
         used_chips(configured(load_target(options.target), options), options)
-    timing = Timing()
+    timing = Timing(count_ops)
     source = open_source(path, options)
     return compile_source(source, options, instruments, timing)
 
@@ -75,7 +71,7 @@ def compile_source(source: Source, options: CompileOptions, instruments: Sequenc
 
     Raises E0305 if that stage lies behind it, E0101 if an option contradicts what the IR was compiled with, and what passes raise.
     """
-    if STAGES.index(options.to) < STAGES.index(source.stage):
+    if STAGES.index(options.stop[0]) < STAGES.index(source.stage) or options.stop[0] == source.stage and options.stop[1]:
         raise Error("E0305", f"the IR is at the end of stage '{source.stage}', past '{options.to}'")
     asked = options.target if "target" in options.given else None
     options = with_recorded(source.module, options)
@@ -83,18 +79,15 @@ def compile_source(source: Source, options: CompileOptions, instruments: Sequenc
     set_module_attr(unit.module, "options", options.recorded())
     timing = timing or Timing()
     watchers: list[Instrument] = [*instruments, timing]
-    if options.dump is not None:
-        dump = Dump(options.dump, following(source.stage))
-        dump.source(source.stage, unit)
-        watchers.append(dump)
     _begin(source, unit, watchers)
     _run(unit, source.stage, options, watchers)
-    package = emit(unit, __version__) if options.to == "tti" else None
+    stopped = options.stop[0]
+    package = emit(unit, __version__) if stopped == "tti" else None
     if package is not None:
         _end_stage("tti", unit, watchers)
     for watcher in watchers:
         watcher.finish()
-    return Result(unit, options.to, options, package, tuple(timing.stages))
+    return Result(unit, stopped, options, package, tuple(timing.stages))
 
 
 def configured(target: Target, options: CompileOptions) -> Target:
@@ -141,11 +134,6 @@ def _machine(module: ModuleOp, asked: str | None, name: str) -> Target:
     return target
 
 
-def following(stage: str) -> str:
-    """The stage after one."""
-    return STAGES[min(STAGES.index(stage) + 1, len(STAGES) - 1)]
-
-
 def _begin(source: Source, unit: Unit, watchers: Sequence[Instrument]) -> None:
     if source.stage == "import":
         set_module_attr(unit.module, "stage", "import")
@@ -163,12 +151,26 @@ def _run(unit: Unit, done: str, options: CompileOptions, watchers: Sequence[Inst
         return stages(unit.target, *formats, channels, options.placement_file, chips, effort, samples)
 
     passes = pipeline(None)
+    last, name = options.stop
     for stage in ("nn", "tile", "netlist"):
-        if STAGES.index(done) < STAGES.index(stage) <= STAGES.index(options.to):
-            if stage == "tile" and effort >= TRIES and not unit.target.is_host:
-                passes = pipeline(best_microbatch(unit, lambda samples: pipeline(samples, 1)))
-            run_stage(stage, passes[stage], unit, watchers)
-            set_module_attr(unit.module, "stage", stage)
+        if not STAGES.index(done) < STAGES.index(stage) <= STAGES.index(last):
+            continue
+        if stage == "tile" and effort >= TRIES and not unit.target.is_host:
+            passes = pipeline(best_microbatch(unit, lambda samples: pipeline(samples, 1)))
+        end = _place_of(name, passes[stage], stage) if stage == last and name is not None else None
+        run_stage(stage, passes[stage], unit, watchers, end)
+
+
+def _place_of(name: str, passes: Sequence[Pass], stage: str) -> int:
+    """How many passes of a stage run up to the one named: `canonicalize` is its first run, `canonicalize@2` its second.  Raises E0101."""
+    stem, _, number = name.partition("@")
+    places = [index for index, pass_ in enumerate(passes, 1) if pass_.name == stem]
+    if not places:
+        raise Error("E0101", f"stage '{stage}' has no pass '{stem[:80]}'", hint=nearest(stem, [p.name for p in passes]))
+    times = int(number) if number.isdecimal() else 1 if not number else 0
+    if not 1 <= times <= len(places):
+        raise Error("E0101", f"there is no run '{name[:80]}' in stage '{stage}': the pass runs {len(places)} times in it")
+    return places[times - 1]
 
 
 def _end_stage(stage: str, unit: Unit, watchers: Sequence[Instrument]) -> None:

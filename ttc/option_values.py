@@ -27,6 +27,19 @@ def word(choices: tuple[str, ...]) -> Callable[[Any], str]:
     return read
 
 
+def stop(stages: tuple[str, ...]) -> Callable[[Any], str]:
+    """A stage, or `STAGE:PASS`, `STAGE:PASS@2`."""
+    stage_of = word(stages)
+
+    def read(raw: Any) -> str:
+        stage, colon, name = str(raw).partition(":")
+        if colon and (not name or stage_of(stage) in (stages[0], stages[-1])):
+            raise ValueError(f"it takes a pass of a stage: {':PASS, '.join(stages[1:-1])}:PASS")
+        return f"{stage_of(stage)}:{name}" if name else stage_of(stage)
+
+    return read
+
+
 def truth(raw: Any) -> bool:
     """True or false."""
     found = {"1": True, "true": True, "0": False, "false": False}.get(str(raw).lower())
@@ -80,6 +93,11 @@ def words(raw: Any) -> tuple[str, ...]:
     if not all(isinstance(item, str) and item for item in items):
         raise ValueError("it takes names with commas between them")
     return tuple(dict.fromkeys(items))
+
+
+def patterns(raw: Any) -> tuple[str, ...]:
+    """Patterns, each once, with commas between them, in a list, or both."""
+    return words([part for item in ([raw] if isinstance(raw, str) else raw) for part in words(item if isinstance(item, str) else [item])])
 
 
 def rows(raw: Any) -> str:

@@ -55,7 +55,7 @@ class Setting:
         repeated: whether the flag may be given several times.
         switch: whether the flag takes no value, and giving it means true.
         in_result: whether the value changes the archive; such options are recorded in it.
-        flags: long and short names of the flag.
+        bare: what the flag stands for where it is given without a value.
     """
 
     help: str
@@ -65,7 +65,7 @@ class Setting:
     repeated: bool = False
     switch: bool = False
     in_result: bool = False
-    flags: tuple[str, ...] = ()
+    bare: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -171,12 +171,22 @@ class CompileOptions(Options):
     values: tuple[InputValue, ...] = option(
         (), "Value of an integer input that shapes follow from (repeatable).", takes.input_values, "NAME=FILE.npy", repeated=True
     )
-    to: str = choice("tti", "Stop at the end of this stage and write its IR as text.", STAGES)
+    to: str = option(
+        "tti",
+        "Stop at the end of this stage, or after this pass of it (tile:fuse-eltwise), and write the IR as text.",
+        takes.stop(STAGES),
+        "STAGE[:PASS]",
+    )
     from_: str | None = option(
         None, "The input is IR text at the end of this stage.", takes.word(STAGES[:-1]), "STAGE", choices=STAGES[:-1]
     )
     weights: Path | None = option(None, "Archive or model that holds the weights of IR text.", takes.path, "FILE")
-    dump: Path | None = option(None, "Write the IR after every pass to this folder.", takes.path, "DIR")
+
+    @property
+    def stop(self) -> tuple[str, str | None]:
+        """The stage to stop in, and the pass after which; None: at the stage's end."""
+        stage, _, name = self.to.partition(":")
+        return stage, name or None
 
     def recorded(self) -> dict[str, Any]:
         """Options that change the result; a descriptor file by its stem, so that no path is recorded."""
@@ -198,6 +208,37 @@ class CompileOptions(Options):
 
         asked = () if self.fidelity is None else (Rule(fidelity=self.fidelity),)
         return (*AMP[self.amp], *asked, *self.precision_file)
+
+
+@dataclass(frozen=True, kw_only=True)
+class DebugOptions(Options):
+    """What of the pipeline is shown, kept and checked, for every command that runs it.  None of it changes a result but `rewrite_limit`."""
+
+    TABLE: ClassVar[str] = "debug"
+
+    print_before: tuple[str, ...] = option(
+        (),
+        "Print the IR before these passes: a shell pattern, a stage, or canonicalize@3 for its third run.",
+        takes.patterns,
+        "PAT",
+        repeated=True,
+    )
+    print_after: tuple[str, ...] = option((), "Print the IR after these passes if they changed it.", takes.patterns, "PAT", repeated=True)
+    print_unchanged: bool = option(False, "Print after passes that changed nothing, too.", takes.truth, "true|false", switch=True)
+    print_locations: bool = option(False, "Print the source names of ops with the IR.", takes.truth, "true|false", switch=True)
+    dump: Path | None = option(None, "Write the IR after every pass, and index.json, to this folder.", takes.path, "DIR")
+    timing: str | None = option(
+        None,
+        "Print a tree of times of stages, passes and their parts; with =FILE.json write a trace for Perfetto.",
+        takes.text,
+        "FILE.json",
+        bare="-",
+    )
+    stats: bool = option(False, "Print how often each rewrite of each pass happened.", takes.truth, "true|false", switch=True)
+    remarks: tuple[str, ...] = option(
+        (), "Print what these passes did, did not do, and why: a pattern.", takes.patterns, "PAT", repeated=True
+    )
+    rewrite_limit: int | None = option(None, "Refuse all rewrites of the pipeline after the first N.", takes.integer(0), "N")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -236,7 +277,7 @@ class TuneOptions(Options):
     seed: int = option(0, "Of random inputs.", takes.integer(0), "N")
 
 
-KINDS: tuple[type[Options], ...] = (CompileOptions, RunOptions, TuneOptions)
+KINDS: tuple[type[Options], ...] = (CompileOptions, DebugOptions, RunOptions, TuneOptions)
 
 
 def settings(cls: type[Options]) -> Iterator[tuple[dataclasses.Field[Any], Setting]]:

@@ -109,6 +109,9 @@ def check_recorded(module: ModuleOp, name: str) -> None:
 
     name: of the file, for messages.
     """
+    done = module_attr(module, "passes_done")
+    if done is not None and not (type(done) is int and 0 <= done < 1000):
+        raise Error("E0302", "ttc.passes_done is no number of passes", where=name)
     for key in ("options", "target"):
         if not isinstance(module_attr(module, key) or {}, dict):
             raise Error("E0302", f"ttc.{key} is not a dictionary", where=name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,8 +11,9 @@ import click
 
 from ttc.cli.console import Console, size_text, time_text
 from ttc.cli.options import FILE, flags_of, options_from, verbosity
+from ttc.cli.watching import instruments, report
 from ttc.dialects.core.errors import Error
-from ttc.options import CompileOptions
+from ttc.options import CompileOptions, DebugOptions
 
 if TYPE_CHECKING:
     from ttc.driver import Result
@@ -24,7 +26,7 @@ if TYPE_CHECKING:
 @click.option("-o", "--output", type=FILE, required=True, metavar="OUT", help="Archive to write (.tti), or IR text with --to.")
 @click.option("--emit-netlist", "yaml", type=FILE, metavar="FILE.yaml", help="Write the netlist in the Buda format, too (--kernels buda).")
 @click.option("--emit-values", "bundle", type=FILE, metavar="FILE.npz", help="Write what the host puts into its rams, with --emit-netlist.")
-@flags_of(CompileOptions)
+@flags_of(CompileOptions, DebugOptions)
 @verbosity
 @click.pass_obj
 def command(console: Console, model: Path, output: Path, yaml: Path | None, bundle: Path | None, config: Path | None, **raw: Any) -> int:
@@ -37,9 +39,13 @@ def command(console: Console, model: Path, output: Path, yaml: Path | None, bund
     require_model(model)
     output = require_output(output, model)
     emission = _emission(options, model, yaml, bundle)
-    result = _compile(console, model, output, options, emission)
+    debug = options_from(DebugOptions, raw, config)
+    with console.progress() as progress:
+        watchers = instruments(console, debug, progress.show)
+        result = _compile(progress.show, model, output, options, emission, watchers, debug)
     if not console.quiet:
         _print_summary(console, result, output)
+    report(console, debug, watchers, result.times)
     return 0
 
 
@@ -64,18 +70,25 @@ def _emission(options: CompileOptions, model: Path, yaml: Path | None, bundle: P
     return Emission(require_output(yaml, model), None if bundle is None else require_output(bundle, model))
 
 
-def _compile(console: Console, model: Path, output: Path, options: CompileOptions, emission: Emission | None) -> Result:
+def _compile(
+    show: Callable[[str], None],
+    model: Path,
+    output: Path,
+    options: CompileOptions,
+    emission: Emission | None,
+    watchers: Sequence[Instrument],
+    debug: DebugOptions,
+) -> Result:
     from ttc.driver import compile_path
     from ttc.files import write_bytes
 
-    with console.progress() as progress:
-        progress.show(f"reading {model.name}")
-        result = compile_path(model, options, _instruments(console, progress.show))
-        progress.show(f"writing {output.name}")
-        if result.package is None:
-            write_bytes(output, result.text().encode())
-        else:
-            _save(result.program(), output, emission)
+    show(f"reading {model.name}")
+    result = compile_path(model, options, watchers, count_ops=debug.timing is not None)
+    show(f"writing {output.name}")
+    if result.package is None:
+        write_bytes(output, result.text().encode())
+    else:
+        _save(result.program(), output, emission)
     return result
 
 
@@ -96,13 +109,6 @@ def _save(program: Program, output: Path, emission: Emission | None) -> None:
     write_bytes(emission.yaml, text)
     if emission.bundle is not None and values is not None:
         write_bytes(emission.bundle, values)
-
-
-def _instruments(console: Console, show: Any) -> list[Instrument]:
-    from ttc.instruments.progress import PassProgress
-    from ttc.instruments.remarks import Remarks, Warnings
-
-    return [PassProgress(show), Remarks(console.note) if console.verbose else Warnings(console.note)]
 
 
 def _print_summary(console: Console, result: Result, output: Path) -> None:

@@ -10,26 +10,29 @@ from typing import Any, TypeVar
 import click
 
 from ttc.cli.console import Console
-from ttc.options import Options, OptionsT, flag_of, key_of, resolve, settings, variable_of
+from ttc.options import Options, OptionsT, Setting, flag_of, key_of, resolve, settings, variable_of
 
 CommandT = TypeVar("CommandT", bound=Callable[..., Any])
 FILE = click.Path(path_type=Path)
 
 
-def flags_of(cls: type[Options]) -> Callable[[CommandT], CommandT]:
-    """One flag for each field of an option class, and --config; the command gets raw values by field name, None where not given."""
+def flags_of(*classes: type[Options]) -> Callable[[CommandT], CommandT]:
+    """One flag for each field of option classes, and --config; the command gets raw values by field name, None where not given."""
 
     def decorate(command: CommandT) -> CommandT:
         declared = [
             click.option(
                 flag_of(item.name),
                 item.name,
-                **({"is_flag": True, "default": None} if setting.switch else {"metavar": setting.metavar, "multiple": setting.repeated}),
+                **_form(setting),
                 help=f"{setting.help}{_default_text(item.default)}  [{variable_of(item.name)}; {cls.TABLE}.{key_of(item.name)}]",
             )
+            for cls in classes
             for item, setting in settings(cls)
         ]
-        declared.append(click.option("--config", type=FILE, metavar="FILE", help=f"TOML file; this command reads its table [{cls.TABLE}]."))
+        tables = " and ".join(f"[{cls.TABLE}]" for cls in classes)
+        read = f"its tables {tables}" if len(classes) > 1 else f"its table {tables}"
+        declared.append(click.option("--config", type=FILE, metavar="FILE", help=f"TOML file; this command reads {read}."))
         for option in reversed(declared):
             command = option(command)
         return command
@@ -37,15 +40,27 @@ def flags_of(cls: type[Options]) -> Callable[[CommandT], CommandT]:
     return decorate
 
 
+def _form(setting: Setting) -> dict[str, Any]:
+    """How click reads the flag."""
+    if setting.switch:
+        return {"is_flag": True, "default": None}
+    bare = {} if setting.bare is None else {"is_flag": False, "flag_value": setting.bare}
+    return {"metavar": setting.metavar, "multiple": setting.repeated, **bare}
+
+
 def _default_text(default: object) -> str:
     return "" if default in (None, (), False) else f"  Default: {default}."
 
 
 def options_from(cls: type[OptionsT], raw: dict[str, Any], config: Path | None) -> OptionsT:
-    """The options that flags, the process's variables and the TOML file amount to.  Raises E0101, E0102."""
+    """The options that flags, the process's variables and the TOML file amount to; flags of other classes are passed over.
+
+    Raises: E0101, E0102.
+    """
     from ttc.files import read_config
 
-    explicit = {name: value for name, value in raw.items() if value not in (None, ())}
+    names = {item.name for item, _ in settings(cls)}
+    explicit = {name: value for name, value in raw.items() if name in names and value not in (None, ())}
     return resolve(cls, explicit, os.environ, read_config(config) if config is not None else None)
 
 

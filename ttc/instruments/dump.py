@@ -1,56 +1,109 @@
-"""Writes the IR after every pass to a folder."""
+"""Writes the IR after every pass to a folder, and an index of what the passes did."""
 
 from __future__ import annotations
 
+import json
+from collections import Counter
 from pathlib import Path
+from typing import Any, ClassVar
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.ir import print_op
+from ttc.instruments.base import PassWatcher
 from ttc.options import STAGES
-from ttc.passes.base import Pass, Report, Unit, Watcher
+from ttc.passes.base import Pass, Remark, Report, Unit
+from ttc.passes.pipeline_text import pass_text
+
+INDEX = "index.json"
 
 
-class Dump(Watcher):
+class Dump(PassWatcher):
     """`DIR/02.tile/003.fuse-eltwise.mlir`: one file a pass, numbered in the order of execution; weights are named, never written.
 
     A pass that changed nothing leaves a link to the file before it, so that a folder of links shows at once where work was done.
-    Names do not depend on anything but the pipeline: `diff -r` of two folders compares two compilations.
+    Names do not depend on anything but the pipeline: `diff -r` of two folders compares two compilations.  `DIR/index.json` is a list
+    with a row a file: stage, number, pass with its options, ms, ops by kind before and after, whether it changed anything, named
+    rewrites, remarks, and the numeric check if there was one.
     """
 
-    def __init__(self, folder: Path, first: str) -> None:
-        """folder: made if it is missing.  first: the stage whose passes run first."""
+    compares: ClassVar[bool] = True
+
+    def __init__(self, folder: Path) -> None:
+        """folder: made if it is missing."""
+        super().__init__()
         self.folder = folder
-        self.stage = first
-        self._number = 0
-        self._last: tuple[str, Path] | None = None
-
-    def source(self, stage: str, unit: Unit) -> None:
-        """Write the IR that compilation starts from, at the end of that stage."""
-        self._write(self._folder_of(stage) / "000.source.mlir", print_op(unit.module))
-
-    def after(self, pass_: Pass, unit: Unit, report: Report) -> None:
-        self._number += 1
-        self._write(self._folder_of(self.stage) / f"{self._number:03}.{pass_.name}.mlir", print_op(unit.module))
-
-    def failed(self, pass_: Pass, unit: Unit, error: BaseException) -> None:
-        self._number += 1
-        self._write(self._folder_of(self.stage) / f"{self._number:03}.{pass_.name}.failed.mlir", print_op(unit.module))
+        self._rows: list[dict[str, Any]] = []
+        self._ops: dict[str, int] = {}
+        self._last: Path | None = None
 
     def on_stage(self, stage: str, unit: Unit) -> None:
-        self.stage = STAGES[min(STAGES.index(stage) + 1, len(STAGES) - 1)]
-        self._number = 0
+        if self._last is None:
+            self._ops = op_kinds(unit)
+            self._write(self._path(stage, self.number, "source"), print_op(unit.module))
+        super().on_stage(stage, unit)
 
-    def _folder_of(self, stage: str) -> Path:
-        return self.folder / f"{STAGES.index(stage):02}.{stage}"
+    def after(self, pass_: Pass, unit: Unit, report: Report) -> None:
+        path = self._path(self.stage, self.number, pass_.name)
+        if report.changed or self._last is None:
+            self._write(path, print_op(unit.module))
+        else:
+            self._link(path)
+        self._row(pass_, path, unit, report)
+
+    def failed(self, pass_: Pass, unit: Unit, error: BaseException) -> None:
+        path = self._path(self.stage, self.number, f"{pass_.name}.failed")
+        self._write(path, print_op(unit.module))
+        self._row(pass_, path, unit, Report(changed=True), str(error))
+
+    def finish(self) -> None:
+        self._write(self.folder / INDEX, json.dumps(self._rows, indent=1) + "\n")
+
+    def _row(self, pass_: Pass, path: Path, unit: Unit, report: Report, error: str | None = None) -> None:
+        before, self._ops = self._ops, op_kinds(unit) if report.changed else self._ops
+        row = {
+            "stage": self.stage,
+            "number": self.number,
+            "pass": pass_text(pass_),
+            "file": f"{path.parent.name}/{path.name}",
+            "ms": round(report.seconds * 1e3, 3),
+            "ops_before": before,
+            "ops_after": self._ops,
+            "changed": bool(report.changed),
+            "rewrites": dict(report.rewrites),
+            "remarks": [_remark(r) for r in report.remarks],
+            "numerics": report.numerics,
+            "error": error,
+        }
+        self._rows.append({key: value for key, value in row.items() if value is not None})
+        if error is not None:
+            self.finish()
+
+    def _path(self, stage: str, number: int, name: str) -> Path:
+        return self.folder / f"{STAGES.index(stage):02}.{stage}" / f"{number:03}.{name}.mlir"
 
     def _write(self, path: Path, text: str) -> None:
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.unlink(missing_ok=True)
-            if self._last is not None and self._last[0] == text:
-                path.symlink_to(Path("..") / self._last[1].parent.name / self._last[1].name)
-                return
             path.write_text(text, encoding="utf-8")
         except OSError as error:
             raise Error("E0103", f"cannot write {path}: {error.strerror}") from None
-        self._last = (text, path)
+        self._last = path
+
+    def _link(self, path: Path) -> None:
+        assert self._last is not None
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.unlink(missing_ok=True)
+            path.symlink_to(Path("..") / self._last.parent.name / self._last.name)
+        except OSError as error:
+            raise Error("E0103", f"cannot write {path}: {error.strerror}") from None
+
+
+def op_kinds(unit: Unit) -> dict[str, int]:
+    """How many ops of each name the module holds, by name."""
+    return dict(sorted(Counter(op.name for op in unit.module.walk()).items()))
+
+
+def _remark(remark: Remark) -> dict[str, object]:
+    return {"kind": remark.kind, "location": remark.location, "message": remark.message, "data": dict(remark.data)}

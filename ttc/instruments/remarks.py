@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
+from ttc.instruments.base import PassPattern, PassWatcher
 from ttc.passes.base import Remark, Watcher
 
 
-class Remarks(Watcher):
-    """Calls `say` with `remark: NODE: PASS: missed: why` for every remark, in order."""
+class Remarks(PassWatcher):
+    """Calls `say` with `remark: NODE: PASS: missed: why` for every remark, in order.
 
-    def __init__(self, say: Callable[[str], None]) -> None:
+    patterns: of the passes whose remarks count; none: of all.
+    """
+
+    def __init__(self, say: Callable[[str], None], patterns: Sequence[PassPattern] = ()) -> None:
+        super().__init__()
         self.say = say
+        self.patterns = patterns
 
     def remark(self, remark: Remark) -> None:
-        self.say(remark_text(remark))
+        if not self.patterns or any(p.matches(remark.pass_name, self.stage, self.times_run) for p in self.patterns):
+            self.say(remark_text(remark))
 
 
 class Warnings(Watcher):

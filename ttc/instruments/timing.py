@@ -1,8 +1,10 @@
-"""Measures stages and passes, and counts ops and rewrites."""
+"""Measures stages, passes and their parts, and counts ops and rewrites."""
 
 from __future__ import annotations
 
+import json
 import time
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from ttc.dialects.core.functions import entry_functions
@@ -11,21 +13,35 @@ from ttc.passes.base import Pass, Report, Unit, Watcher
 
 @dataclass(frozen=True)
 class PassTime:
-    """One run of a pass.  rewrites: how often each named rewrite was applied."""
+    """One run of a pass.
+
+    Args:
+        name: of the pass.
+        start: seconds since the compilation began.
+        seconds: that it took.
+        rewrites: how often each named rewrite was applied.
+        parts: seconds of its named parts.
+        ops_before, ops_after: ops that compute something; 0 if they were not counted.
+    """
 
     name: str
+    start: float
     seconds: float
     rewrites: dict[str, int]
+    parts: dict[str, float]
+    ops_before: int
+    ops_after: int
 
 
 @dataclass(frozen=True)
 class StageTime:
-    """One stage.  ops: in the module at its end; seconds: wall clock, verification and watching included."""
+    """One stage.  ops: in the module at its end; start, seconds: wall clock, verification and watching included."""
 
     stage: str
     ops: int
     seconds: float
     passes: tuple[PassTime, ...] = ()
+    start: float = 0.0
 
     @property
     def microseconds_per_op(self) -> float:
@@ -34,19 +50,83 @@ class StageTime:
 
 @dataclass
 class Timing(Watcher):
-    """Times of all stages, in order.  The clock of a stage starts where the one before it ended."""
+    """Times of all stages, in order.  The clock of a stage starts where the one before it ended.
 
+    count_ops: count ops around every pass, which takes time itself.
+    """
+
+    count_ops: bool = False
     stages: list[StageTime] = field(default_factory=list)
     _passes: list[PassTime] = field(default_factory=list)
-    _start: float = field(default_factory=time.perf_counter)
+    _began: float = field(default_factory=time.perf_counter)
+    _start: float = 0.0
+    _pass_start: float = 0.0
+    _ops: int = 0
+
+    def before(self, pass_: Pass, unit: Unit) -> None:
+        if self.count_ops and not self._passes:
+            self._ops = op_count(unit)
+        self._pass_start = time.perf_counter() - self._began
 
     def after(self, pass_: Pass, unit: Unit, report: Report) -> None:
-        self._passes.append(PassTime(pass_.name, report.seconds, dict(report.rewrites)))
+        before, self._ops = self._ops, op_count(unit) if self.count_ops else 0
+        figures = dict(report.rewrites), dict(report.parts), before, self._ops
+        self._passes.append(PassTime(pass_.name, self._pass_start, report.seconds, *figures))
 
     def on_stage(self, stage: str, unit: Unit) -> None:
-        self.stages.append(StageTime(stage, op_count(unit), time.perf_counter() - self._start, tuple(self._passes)))
+        now = time.perf_counter() - self._began
+        self.stages.append(StageTime(stage, op_count(unit), now - self._start, tuple(self._passes), self._start))
         self._passes = []
-        self._start = time.perf_counter()
+        self._start = now
+
+
+@dataclass(frozen=True)
+class TimeRow:
+    """A line of the tree of times: a stage (depth 0), a pass (1) or a part of one (2); seconds: its own, and with what lies below it."""
+
+    depth: int
+    name: str
+    self_seconds: float
+    total_seconds: float
+    ops_before: int | None = None
+    ops_after: int | None = None
+
+    @property
+    def microseconds_per_op(self) -> float | None:
+        """Of the total, by the ops that went in."""
+        return None if self.ops_before is None else self.total_seconds * 1e6 / max(self.ops_before, 1)
+
+
+def time_tree(stages: Sequence[StageTime]) -> Iterator[TimeRow]:
+    """Stages, below them their passes and the time between these (verification, watching), below passes their parts."""
+    for stage in stages:
+        passes = sum(p.seconds for p in stage.passes)
+        came_in = stage.passes[0].ops_before if stage.passes else stage.ops
+        yield TimeRow(0, stage.stage, max(stage.seconds - passes, 0.0), stage.seconds, came_in, stage.ops)
+        for run in stage.passes:
+            yield TimeRow(1, run.name, max(run.seconds - sum(run.parts.values()), 0.0), run.seconds, run.ops_before, run.ops_after)
+            for name, seconds in run.parts.items():
+                yield TimeRow(2, name, seconds, seconds)
+
+
+def trace_text(stages: Sequence[StageTime]) -> str:
+    """The times as Chrome trace events, which Perfetto opens; microseconds since the compilation began."""
+    events: list[dict[str, object]] = []
+    for stage in stages:
+        events.append(_event(stage.stage, "stage", stage.start, stage.seconds, {"ops": stage.ops}))
+        for run in stage.passes:
+            figures = {"ops_before": run.ops_before, "ops_after": run.ops_after, **run.rewrites}
+            events.append(_event(run.name, "pass", run.start, run.seconds, figures))
+            at = run.start
+            for name, seconds in run.parts.items():
+                events.append(_event(name, "part", at, seconds, {}))
+                at += seconds
+    return json.dumps({"traceEvents": events, "displayTimeUnit": "ms"}, indent=1) + "\n"
+
+
+def _event(name: str, category: str, start: float, seconds: float, figures: dict[str, int]) -> dict[str, object]:
+    times = {"ts": round(start * 1e6, 1), "dur": round(seconds * 1e6, 1)}
+    return {"name": name, "cat": category, "ph": "X", "pid": 1, "tid": 1, **times, "args": figures}
 
 
 def op_count(unit: Unit) -> int:

@@ -1,0 +1,204 @@
+"""Gradients of convolutions, pools and resizes: ops of backward graphs that PyTorch takes no further apart."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+
+import numpy as np
+import torch
+from xdsl.ir import SSAValue
+
+from ttc.importers.common.convolution import convolution, transposed_convolution
+from ttc.importers.common.parts import padded
+from ttc.importers.common.products import matmul
+from ttc.importers.common.windows import Window
+from ttc.importers.torch.builder import TorchBuilder
+from ttc.importers.torch.tables import Row, Rows
+
+Ints = tuple[int, ...]
+
+
+# ---- convolutions ---------------------------------------------------------------------------------------------------------------
+
+
+def convolution_backward(
+    b: TorchBuilder,
+    grad_output: SSAValue,
+    x: SSAValue,
+    weight: SSAValue,
+    bias_sizes: Ints | None,
+    stride: Ints,
+    padding: Ints,
+    dilation: Ints,
+    transposed: bool,
+    output_padding: Ints,
+    groups: int,
+    output_mask: tuple[bool, bool, bool],
+) -> tuple[SSAValue | None, ...]:
+    """Gradients of x[n, c, spatial...], weight[o, c / groups, kernel...] (transposed: [c, o / groups, kernel...]) and of the bias."""
+    rank = len(b.shape(x)) - 2
+    stride, padding, dilation = (v * (rank if len(v) == 1 else 1) for v in (stride, padding, dilation))
+    win = Window(b.shape(weight)[2:], stride, dilation, (*padding, *padding))
+    of_x = of_weight = of_bias = None
+    if output_mask[0] and transposed:
+        of_x = _cut(b, convolution(b, grad_output, weight, None, win, groups), b.shape(x))
+    elif output_mask[0]:
+        of_x = _gradient_of_images(b, grad_output, weight, win, b.shape(x)[2:], groups)
+    if output_mask[1]:
+        images, filters = (grad_output, x) if transposed else (x, grad_output)
+        of_weight = _gradient_of_weight(b, images, filters, win, groups)
+    if output_mask[2]:
+        axes = (0, *range(2, rank + 2))
+        of_bias = b.nn("reduce_sum", grad_output, axes=axes, keepdims=False)
+    return of_x, of_weight, of_bias
+
+
+def _gradient_of_images(b: TorchBuilder, grad: SSAValue, weight: SSAValue, win: Window, sizes: Ints, groups: int) -> SSAValue:
+    """The transposed convolution, with zeros where no window of the convolution came to lie."""
+    rank = len(sizes)
+    full = [(n - 1) * s + r for n, s, r in zip(b.shape(grad)[2:], win.strides, win.reach(), strict=True)]
+    lacking = tuple(max(size + 2 * pad - have, 0) for size, pad, have in zip(sizes, win.pads, full, strict=False))
+    y = transposed_convolution(b, grad, weight, None, win, lacking, groups)
+    return _cut(b, y, (*b.shape(y)[: len(b.shape(y)) - rank], *sizes))
+
+
+def _gradient_of_weight(b: TorchBuilder, images: SSAValue, filters: SSAValue, win: Window, groups: int) -> SSAValue:
+    """dw[o, c, k...] = sum over n and i of images[n, c, i * stride + k * dilation - pad] filters[n, o, i]: a convolution in which samples
+    are the channels, and steps between taps and between windows change places."""
+    n, channels, *sizes = b.shape(images)
+    depth = channels // groups
+    turned = b.nn("transpose", b.reshape(images, n, groups, depth, prod(sizes)), perm=(2, 1, 0, 3))
+    turned = b.reshape(turned, depth, groups * n, *sizes)
+    order = (1, 0, *range(2, len(sizes) + 2))
+    swapped = Window(b.shape(filters)[2:], win.dilations, win.strides, win.pads)
+    found = convolution(b, turned, b.nn("transpose", filters, perm=order), None, swapped, groups)
+    return b.nn("transpose", _cut(b, found, (*b.shape(found)[:2], *win.kernel)), perm=order)
+
+
+def _cut(b: TorchBuilder, x: SSAValue, shape: Ints) -> SSAValue:
+    """The beginning of x of that shape."""
+    return padded(b, x, (0,) * len(shape), tuple(want - have for want, have in zip(shape, b.shape(x), strict=True)))
+
+
+# ---- pools ----------------------------------------------------------------------------------------------------------------------
+
+
+def max_pool_backward(
+    b: TorchBuilder,
+    grad_output: SSAValue,
+    x: SSAValue,
+    kernel_size: Ints,
+    stride: Ints,
+    padding: Ints,
+    dilation: Ints,
+    ceil_mode: bool,
+    indices: SSAValue,
+) -> SSAValue:
+    """Each gradient is added where its maximum was."""
+    return adaptive_max_pool_backward(b, grad_output, x, indices, len(kernel_size))
+
+
+def adaptive_max_pool_backward(b: TorchBuilder, grad_output: SSAValue, x: SSAValue, indices: SSAValue, rank: int = 2) -> SSAValue:
+    """indices: places in the flattened image."""
+    shape, pooled = b.shape(x), b.shape(grad_output)
+    images = prod(shape[:-rank])
+    zeros = b.nn("expand", b.scalar(0, grad_output), shape=(images, prod(shape[-rank:])))
+    places, updates = (b.reshape(v, images, prod(pooled[-rank:])) for v in (indices, grad_output))
+    return b.reshape(b.nn("scatter_elements", zeros, places, updates, axis=1, reduction="add"), *shape)
+
+
+def avg_pool_backward(
+    b: TorchBuilder,
+    grad_output: SSAValue,
+    x: SSAValue,
+    kernel_size: Ints,
+    stride: Ints,
+    padding: Ints,
+    ceil_mode: bool,
+    count_include_pad: bool,
+    divisor_override: int | None,
+) -> SSAValue:
+    """Each gradient, divided by the elements of its window, is added to all of them: along one dimension after the other."""
+    rank = len(kernel_size)
+    padding = padding * (rank if len(padding) == 1 else 1)
+    stride = stride * (rank if len(stride) == 1 else 1) or kernel_size
+    sizes, counts = b.shape(x)[-rank:], b.shape(grad_output)[-rank:]
+    matrices = []
+    for size, count, kernel, step, pad in zip(sizes, counts, kernel_size, stride, padding, strict=True):
+        first = np.arange(count)[:, None] * step - pad
+        inside = (np.arange(size) >= first) & (np.arange(size) < first + kernel)
+        length = np.minimum(first + kernel, size + pad) - first if count_include_pad else inside.sum(1, keepdims=True)
+        matrices.append(inside / (1 if divisor_override else np.maximum(length, 1)))
+    y = _along_axes(b, grad_output, matrices)
+    return y if not divisor_override else b.nn("div", y, b.scalar(divisor_override, y))
+
+
+def adaptive_avg_pool_backward(b: TorchBuilder, grad_output: SSAValue, x: SSAValue, rank: int = 2) -> SSAValue:
+    """As `avg_pool_backward`; window i of n covers elements floor(i size / n) to ceil((i + 1) size / n)."""
+    matrices = []
+    for size, count in zip(b.shape(x)[-rank:], b.shape(grad_output)[-rank:], strict=True):
+        at = np.arange(count)[:, None]
+        inside = (np.arange(size) >= at * size // count) & (np.arange(size) < -(-(at + 1) * size // count))
+        matrices.append(inside / np.maximum(inside.sum(1, keepdims=True), 1))
+    return _along_axes(b, grad_output, matrices)
+
+
+def _along_axes(b: TorchBuilder, x: SSAValue, matrices: list[np.ndarray]) -> SSAValue:
+    """The product of each of the last dimensions with its matrix [old size, new size]."""
+    rank = len(b.shape(x))
+    for axis, matrix in enumerate(matrices, rank - len(matrices)):
+        constant = b.constant(matrix.astype(b.dtype(x)))
+        if axis == rank - 1:
+            x = matmul(b, x, constant)
+        else:
+            order = (*(a for a in range(rank) if a != axis), axis)
+            back = tuple(int(a) for a in np.argsort(order))
+            x = b.nn("transpose", matmul(b, b.nn("transpose", x, perm=order), constant), perm=back)
+    return x
+
+
+# ---- resizing -------------------------------------------------------------------------------------------------------------------
+
+
+def resize_backward(forward: str) -> Row:
+    """Of that op of aten, which treats one dimension after the other: what it makes of unit vectors is its matrix along each.
+
+    The row's arguments are the gradient, the sizes after and before, `align_corners` if the op has it, and a scale a dimension or None.
+    """
+
+    def row(b: TorchBuilder, grad_output: SSAValue, output_size: Ints, input_size: Ints, *settings: bool | float | None) -> SSAValue:
+        rank = len(output_size)
+        corners, scales = settings[: len(settings) - rank], settings[len(settings) - rank :]
+        op = getattr(torch.ops.aten, forward).default
+        matrices = []
+        for axis, (old, new) in enumerate(zip(input_size[-rank:], output_size, strict=True)):
+            line = [old if i == axis else 1 for i in range(rank)]
+            made = op(torch.eye(old).reshape(1, old, *line), [new if i == axis else 1 for i in range(rank)], *corners, *_only(scales, axis))
+            matrices.append(made.reshape(old, new).numpy().T)
+        return _along_axes(b, grad_output, matrices)
+
+    return row
+
+
+def _only(scales: Sequence[bool | float | None], axis: int) -> list[bool | float | None]:
+    return [scale if i == axis else None for i, scale in enumerate(scales)]
+
+
+_RESIZED = (
+    *(f"upsample_nearest{n}d" for n in (1, 2, 3)),
+    *(f"_upsample_nearest_exact{n}d" for n in (1, 2, 3)),
+    *("upsample_linear1d", "upsample_bilinear2d", "upsample_trilinear3d", "upsample_bicubic2d"),
+    *("_upsample_bilinear2d_aa", "_upsample_bicubic2d_aa"),
+)
+
+ROWS: Rows = {
+    "aten.convolution_backward.default": convolution_backward,
+    "aten.max_pool2d_with_indices_backward.default": max_pool_backward,
+    "aten.max_pool3d_with_indices_backward.default": max_pool_backward,
+    "aten.adaptive_max_pool2d_backward.default": adaptive_max_pool_backward,
+    "aten.avg_pool2d_backward.default": avg_pool_backward,
+    "aten.avg_pool3d_backward.default": avg_pool_backward,
+    "aten._adaptive_avg_pool2d_backward.default": adaptive_avg_pool_backward,
+    **{f"aten.{op}_backward.default": resize_backward(op) for op in _RESIZED},
+}

@@ -1,0 +1,94 @@
+"""Attention as PyTorch's kernel for the CPU has it: beside the result the logarithm of each row's sum, which its gradient needs."""
+
+from __future__ import annotations
+
+from math import sqrt
+
+import numpy as np
+from xdsl.ir import SSAValue
+
+from ttc.importers.common.products import matmul
+from ttc.importers.common.unsupported import Unsupported
+from ttc.importers.torch.builder import TorchBuilder
+from ttc.importers.torch.elements import FLOAT32, times
+from ttc.importers.torch.ops_attention import additive, attention
+from ttc.importers.torch.tables import Rows
+
+
+def flash(
+    b: TorchBuilder,
+    query: SSAValue,
+    key: SSAValue,
+    value: SSAValue,
+    dropout: float,
+    is_causal: bool,
+    *,
+    attn_mask: SSAValue | None,
+    scale: float | None,
+) -> tuple[SSAValue, SSAValue | None]:
+    """The result, and log sum exp of each row of scores [n, h, s]; 0 for a row that is hidden whole."""
+    result = attention(b, query, key, value, attn_mask, dropout, is_causal, scale=scale)
+    if not b.outputs[1]:
+        return result, None
+    scored = _scores(b, query, key, attn_mask, is_causal, scale)
+    largest = b.nn("reduce_max", scored, axes=(3,), keepdims=True)
+    total = b.nn("reduce_sum", b.nn("exp", b.nn("sub", scored, largest)), axes=(3,), keepdims=True)
+    found = b.nn("add", largest, b.nn("log", total))
+    hidden = b.nn("equal", largest, b.scalar(-np.inf, largest))
+    found = b.nn("where", hidden, b.scalar(0, found), found)
+    return result, b.reshape(found, *b.shape(found)[:3])
+
+
+def flash_backward(
+    b: TorchBuilder,
+    grad_out: SSAValue,
+    query: SSAValue,
+    key: SSAValue,
+    value: SSAValue,
+    out: SSAValue,
+    logsumexp: SSAValue,
+    dropout_p: float,
+    is_causal: bool,
+    *,
+    attn_mask: SSAValue | None,
+    scale: float | None,
+) -> tuple[SSAValue, ...]:
+    """Gradients of query, key and value[n, h, t, d], from the result and what `flash` gives beside it."""
+    if dropout_p:
+        raise Unsupported("random numbers (dropout)")
+    grad, q, k, v, y = (b.cast(x, b.dtype(logsumexp)) for x in (grad_out, query, key, value, out))
+    scored = _scores(b, query, key, attn_mask, is_causal, scale)
+    weights = b.nn("exp", b.nn("sub", scored, b.reshape(logsumexp, *b.shape(logsumexp), 1)))
+    common = b.nn("reduce_sum", b.nn("mul", grad, y), axes=(3,), keepdims=True)
+    of_scores = b.nn("mul", weights, b.nn("sub", matmul(b, grad, _turned(b, v)), common))
+    of_scores = times(b, of_scores, _factor(b, query, scale))
+    found = matmul(b, of_scores, k), matmul(b, _turned(b, of_scores), q), matmul(b, _turned(b, weights), grad)
+    return tuple(b.cast(x, b.dtype(query)) for x in found)
+
+
+def _scores(b: TorchBuilder, query: SSAValue, key: SSAValue, mask: SSAValue | None, is_causal: bool, scale: float | None) -> SSAValue:
+    """q k^T scale + mask[n, h, s, t] in float32 or float64."""
+    if b.shape(query)[1] != b.shape(key)[1]:
+        raise Unsupported("heads that share keys")
+    dtype = max(FLOAT32, b.dtype(query), key=lambda d: d.itemsize)
+    q, k = (b.cast(x, dtype) for x in (query, key))
+    scored = times(b, matmul(b, q, _turned(b, k)), _factor(b, query, scale))
+    if is_causal:
+        rows, columns = b.shape(query)[-2], b.shape(key)[-2]
+        scored = b.nn("add", scored, b.constant(np.triu(np.full((rows, columns), -np.inf, dtype), 1)))
+    return scored if mask is None else b.nn("add", scored, additive(b, mask, dtype))
+
+
+def _factor(b: TorchBuilder, query: SSAValue, scale: float | None) -> float:
+    return 1 / sqrt(b.shape(query)[-1]) if scale is None else scale
+
+
+def _turned(b: TorchBuilder, x: SSAValue) -> SSAValue:
+    """x[n, h, a, b] -> [n, h, b, a]."""
+    return b.nn("transpose", x, perm=(0, 1, 3, 2))
+
+
+ROWS: Rows = {
+    "aten._scaled_dot_product_flash_attention_for_cpu.default": flash,
+    "aten._scaled_dot_product_flash_attention_for_cpu_backward.default": flash_backward,
+}

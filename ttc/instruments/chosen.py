@@ -1,0 +1,46 @@
+"""The instruments that options ask for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from ttc.files import require_folder, require_output
+from ttc.instruments.base import PassPattern
+from ttc.instruments.dump import Dump
+from ttc.instruments.limit import RewriteLimit
+from ttc.instruments.printing import Printing
+from ttc.instruments.remarks import Remarks
+from ttc.instruments.statistics import Statistics
+from ttc.options import DebugOptions
+from ttc.passes.base import Instrument
+
+
+def chosen_instruments(options: DebugOptions, say: Callable[[str], None]) -> list[Instrument]:
+    """Instruments in the order in which they must watch: what refuses rewrites first, what writes reports last.
+
+    Args:
+        say: takes texts of any number of lines.
+    Raises: E0101 for patterns that no pass matches, E0103 for places that cannot be written.
+    """
+    found: list[Instrument] = []
+    if options.rewrite_limit is not None:
+        found.append(RewriteLimit(options.rewrite_limit, say))
+    if options.print_before or options.print_after:
+        before, after = patterns(options.print_before), patterns(options.print_after)
+        found.append(Printing(say, before, after, unchanged=options.print_unchanged, locations=options.print_locations))
+    if options.remarks:
+        found.append(Remarks(say, patterns(options.remarks)))
+    if options.stats:
+        found.append(Statistics())
+    if options.timing is not None and options.timing != "-":
+        require_output(Path(options.timing))
+    if options.dump is not None:
+        require_folder(options.dump)
+        found.append(Dump(options.dump))
+    return found
+
+
+def patterns(texts: Sequence[str]) -> list[PassPattern]:
+    """The patterns of these texts, each of which a pass or stage matches.  Raises E0101."""
+    return [PassPattern(text).require_known() for text in texts]

@@ -1,0 +1,43 @@
+"""Stops rewriting after so many named rewrites."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from xdsl.ir import Operation
+
+from ttc.dialects.core.ir import excerpt
+from ttc.dialects.core.locations import where
+from ttc.instruments.base import PassWatcher
+
+
+class RewriteLimit(PassWatcher):
+    """Refuses every named rewrite after the first `limit` ones of the whole pipeline, and says which one was the last.
+
+    It must be the first of the instruments that may refuse, so that what it counts is what happens.
+
+    Attributes: count: rewrites asked for; last: the last one that it let happen, None before the first.
+    """
+
+    def __init__(self, limit: int | None = None, say: Callable[[str], None] | None = None) -> None:
+        """limit: None only counts.  say: told at the end which rewrite was the last."""
+        super().__init__()
+        self.limit, self.say = limit, say
+        self.count = 0
+        self.last: str | None = None
+
+    def rewrite(self, name: str, op: Operation) -> bool:
+        self.count += 1
+        if self.limit is not None and self.count > self.limit:
+            return False
+        if self.count == self.limit:
+            self.last = f"rewrite {self.count}: {self.run} (stage {self.stage}): {name} at {where(op)}: {excerpt(op)}"
+        return True
+
+    def finish(self) -> None:
+        if self.say is None:
+            return
+        if self.last is not None:
+            self.say(f"last {self.last}")
+        else:
+            self.say("no rewrite happened" if self.limit == 0 else f"all {self.count} rewrites happened")
