@@ -21,6 +21,7 @@ from ttc.dialects.core.ir import verify
 from ttc.dialects.core.leaves import LeafOp
 from ttc.dialects.core.parsing import parse_module
 from ttc.dialects.core.plain import Work
+from ttc.dialects.core.seeds import seeded_weights
 from ttc.dialects.core.spec import Spec
 from ttc.dialects.core.to_plain import plain_block, plain_type
 from ttc.dialects.core.weights import Weight, WeightStore
@@ -70,7 +71,7 @@ def _import(path: Path, options: CompileOptions) -> tuple[ModuleOp, WeightStore]
 
 
 def _open_text(path: Path, options: CompileOptions) -> Source:
-    module = parse_module(_read_text(path), path.name, _dialects())
+    module = parse_module(read_text(path), path.name, dialects())
     stage = module_attr(module, "stage")
     if stage not in STAGES[:-1]:
         raise Error(
@@ -85,7 +86,8 @@ def _open_text(path: Path, options: CompileOptions) -> Source:
     return Source(module, text_weights(module, options.weights), stage)
 
 
-def _read_text(path: Path) -> str:
+def read_text(path: Path) -> str:
+    """IR text of a file.  Raises E0102, E0301."""
     if path.stat().st_size > MAX_TEXT_BYTES:
         raise Error("E0301", f"{path} is larger than {MAX_TEXT_BYTES >> 20} MB")
     try:
@@ -96,7 +98,8 @@ def _read_text(path: Path) -> str:
         raise Error("E0301", f"not text: {error}", where=str(path)) from None
 
 
-def _dialects() -> list[Any]:
+def dialects() -> list[Any]:
+    """Our dialects, as `parse_module` takes them."""
     from ttc.dialects.netlist.ops import dialect as netlist
     from ttc.dialects.nn.base import dialect as nn
     from ttc.dialects.tile.base import dialect as tile
@@ -109,6 +112,9 @@ def check_recorded(module: ModuleOp, name: str) -> None:
 
     name: of the file, for messages.
     """
+    seed = module_attr(module, "seed")
+    if seed is not None and not (type(seed) is int and seed >= 0):
+        raise Error("E0302", "ttc.seed is no seed of random weights", where=name)
     done = module_attr(module, "passes_done")
     if done is not None and not (type(done) is int and 0 <= done < 1000):
         raise Error("E0302", "ttc.passes_done is no number of passes", where=name)
@@ -156,9 +162,13 @@ def named_weights(module: ModuleOp) -> dict[str, Spec]:
 def text_weights(module: ModuleOp, file: Path | None) -> WeightStore:
     """The weights that a module names: from an archive or a model, or computed from those by their expressions in the module.
 
-    Without a file the store is empty; with one, reading a weight that it does not give raises E0304.
+    With a file, reading a weight that it does not give raises E0304.  Without one the store is empty, unless the module names a seed
+    (`ttc.seed`): then weights are random, and the same whenever they are asked for.
     """
     wanted = named_weights(module)
+    seed = module_attr(module, "seed")
+    if file is None and isinstance(seed, int):
+        return seeded_weights(wanted, seed)
     if file is None:
         return WeightStore()
     stored = _loaders(require_model(file), module)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Callable, Iterable
+from typing import Literal, TypeAlias
 
 from xdsl.context import Context
 from xdsl.dialects import builtin, func
-from xdsl.ir import Dialect
+from xdsl.ir import Dialect, Operation
 from xdsl.parser import Parser
 from xdsl.parser.generic_parser import ParserState
 from xdsl.utils.exceptions import ParseError, VerifyException
@@ -37,10 +39,26 @@ class _Lexer(MLIRLexer):
         return MLIRToken(MLIRTokenKind.STRING_LIT, token.span)
 
 
+Locate: TypeAlias = Literal["none", "missing", "all"]
+"""Which ops get the line of text they stand in as location: none, those without one, or all of them."""
+
+
 class _Parser(Parser):
-    def __init__(self, ctx: Context, text: str, name: str) -> None:
+    def __init__(self, ctx: Context, text: str, name: str, locate: Locate) -> None:
         super().__init__(ctx, "", name)
         self._parser_state = ParserState(_Lexer(Input(text, name)))
+        self._name = name
+        self._locate = locate
+        self._starts = [0, *(match.end() for match in re.finditer("\n", text))] if locate != "none" else []
+
+    def parse_operation(self) -> Operation:
+        start = self._current_token.span.start
+        op = super().parse_operation()
+        if self._locate == "all" or (self._locate == "missing" and isinstance(op.location, builtin.UnknownLoc)):
+            line = bisect_right(self._starts, start)
+            place = builtin.IntAttr(line), builtin.IntAttr(start - self._starts[line - 1] + 1)
+            op.location = builtin.FileLineColLoc(builtin.StringAttr(self._name), *place)
+        return op
 
 
 def context(dialects: Iterable[Callable[[], Dialect]] = ()) -> Context:
@@ -53,10 +71,10 @@ def context(dialects: Iterable[Callable[[], Dialect]] = ()) -> Context:
     return ctx
 
 
-def parse_module(text: str, name: str, dialects: Iterable[Callable[[], Dialect]] = ()) -> builtin.ModuleOp:
-    """Parse IR text.  name: of the file, for messages.  Raises E0301."""
+def parse_module(text: str, name: str, dialects: Iterable[Callable[[], Dialect]] = (), *, locate: Locate = "none") -> builtin.ModuleOp:
+    """Parse IR text.  name: of the file, for messages and locations.  Raises E0301."""
     try:
-        return _Parser(context(dialects), text, name).parse_module()
+        return _Parser(context(dialects), text, name, locate).parse_module()
     except ParseError as error:
         before = text[: error.span.start]
         line, column = before.count("\n") + 1, len(before) - before.rfind("\n")

@@ -8,6 +8,7 @@ import pytest
 
 from ttc.dialects.core.errors import Error
 from ttc.driver import compile_path
+from ttc.instruments.dump import Dump
 from ttc.options import STAGES, CompileOptions, resolve
 
 STOPS = STAGES[:-1]
@@ -75,13 +76,31 @@ def test_without_weights_nothing_is_emitted(small_onnx: Path, tmp_path: Path) ->
 
 def test_bad_options_fail_before_work(small_onnx: Path, tmp_path: Path) -> None:
     assert code(small_onnx, target="n151") == "E0101"
-    assert code(small_onnx, dump=tmp_path / "a" / "b") == "E0103"
     assert code(small_onnx) == "E0205"
 
 
+@pytest.mark.parametrize("stop", ["nn:canonicalize@2", "tile:assign-formats", "netlist:balance", "netlist:allocate-memory"])
+def test_stopping_after_a_pass_and_going_on(stop: str, small_onnx: Path, tmp_path: Path) -> None:
+    whole = compiled(small_onnx, tmp_path / "a.tti", batch=2)
+    text = tmp_path / "part.mlir"
+    compiled(small_onnx, text, batch=2, to=stop)
+    assert compiled(text, tmp_path / "b.tti", weights=small_onnx) == whole
+
+
+def test_passes_to_stop_after_that_do_not_run(small_onnx: Path, tmp_path: Path) -> None:
+    assert code(small_onnx, batch=2, to="tile:balance") == "E0101"
+    assert code(small_onnx, batch=2, to="nn:canonicalize@99") == "E0101"
+    text = tmp_path / "part.mlir"
+    compiled(small_onnx, text, batch=2, to="tile:cancel-tms")
+    assert code(text, to="tile:assign-formats", weights=small_onnx) == "E0305"
+    assert code(text, to="nn:canonicalize", weights=small_onnx) == "E0305"
+    with pytest.raises(Error):
+        resolve(CompileOptions, {"to": "import:x"})
+
+
 def test_dump(small_onnx: Path, tmp_path: Path) -> None:
-    compile_path(small_onnx, resolve(CompileOptions, {"batch": 2, "dump": tmp_path / "d", "to": "nn"}))
-    assert sorted(path.name for path in (tmp_path / "d").iterdir()) == ["00.import", "01.nn"]
+    compile_path(small_onnx, resolve(CompileOptions, {"batch": 2, "to": "nn"}), [Dump(tmp_path / "d")])
+    assert sorted(path.name for path in (tmp_path / "d").iterdir()) == ["00.import", "01.nn", "index.json"]
     names = sorted(path.name for path in (tmp_path / "d" / "01.nn").iterdir())
     assert names[0].startswith("001.")
     assert names[0].endswith(".mlir")

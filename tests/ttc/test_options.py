@@ -74,7 +74,7 @@ def test_a_name_with_an_equals_sign() -> None:
 
 
 def test_recorded_are_those_that_change_the_result() -> None:
-    options = CompileOptions(target="host", shape={"x": (2, 3)}, dump=Path("d"), to="nn")  # pyright: ignore[reportArgumentType]
+    options = CompileOptions(target="host", shape={"x": (2, 3)}, weights=Path("w"), to="nn")  # pyright: ignore[reportArgumentType]
     assert options.recorded() == {"target": "host", "format": "source", "precision": "float32", "shape": "x=2x3"}
 
 

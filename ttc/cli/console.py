@@ -48,14 +48,15 @@ class Console:
         """The result as JSON; numbers that are not finite become null."""
         _write(json.dumps(_finite(value), indent=2, allow_nan=False) + "\n")
 
-    def table(self, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
-        """Rows under headings; columns of numbers are flush right."""
+    def table(self, columns: Sequence[str], rows: Sequence[Sequence[object]], *, note: bool = False) -> None:
+        """Rows under headings; columns of numbers are flush right.  note: to stderr, where the result is something else."""
         from rich import box
         from rich.console import Console as Rich
         from rich.table import Table
         from rich.text import Text
 
-        terminal = sys.stdout.isatty()
+        stream = sys.stderr if note else sys.stdout
+        terminal = stream.isatty()
         table = Table(box=box.SIMPLE_HEAD if terminal else None, pad_edge=False, header_style="bold")
         for index, column in enumerate(columns):
             numeric = all(isinstance(row[index], int | float) for row in rows) and bool(rows)
@@ -63,11 +64,12 @@ class Console:
         for row in rows:
             table.add_row(*[Text(clean(_cell(x))) for x in row])
         if terminal:
-            Rich(file=sys.stdout, highlight=False).print(table)
+            Rich(file=stream, highlight=False).print(table)
             return
         text = StringIO()
         Rich(file=text, width=WIDE, highlight=False).print(table)
-        _write("".join(line.rstrip() + "\n" for line in text.getvalue().splitlines()))
+        lines = "".join(line.rstrip() + "\n" for line in text.getvalue().splitlines())
+        sys.stderr.write(lines) if note else _write(lines)
 
     def flush(self) -> None:
         """Write out what is buffered of the result.  Raises E0103 if the file behind stdout takes no more."""

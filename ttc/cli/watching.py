@@ -24,8 +24,10 @@ def instruments(console: Console, options: DebugOptions, show: Callable[[str], N
     return [PassProgress(show), remarks, *chosen_instruments(options, console.note)]
 
 
-def report(console: Console, options: DebugOptions, watchers: Sequence[Instrument], stages: Sequence[StageTime]) -> None:
-    """Tables of times and statistics, or the trace, as far as they were asked for.  Raises E0103."""
+def report(
+    console: Console, options: DebugOptions, watchers: Sequence[Instrument], stages: Sequence[StageTime], *, note: bool = False
+) -> None:
+    """Tables of times and statistics, or the trace, as far as they were asked for.  note: to stderr.  Raises E0103."""
     from ttc.files import write_bytes
     from ttc.instruments.statistics import Statistics
     from ttc.instruments.timing import time_tree, trace_text
@@ -41,9 +43,9 @@ def report(console: Console, options: DebugOptions, watchers: Sequence[Instrumen
             ]
             for row in time_tree(stages)
         ]
-        console.table(["stage, pass, part", "self", "total", "ops in", "ops out", "us/op"], rows)
+        console.table(["stage, pass, part", "self", "total", "ops in", "ops out", "us/op"], rows, note=note)
     elif options.timing is not None:
         write_bytes(Path(options.timing), trace_text(stages).encode())
     for watcher in watchers:
         if isinstance(watcher, Statistics):
-            console.table(["stage", "pass", "rewrite", "times"], watcher.rows())
+            console.table(["stage", "pass", "rewrite", "times"], watcher.rows(), note=note)

@@ -1,0 +1,82 @@
+"""Diagnostics that IR text announces in its comments: `// expected-error @+1 {{axis 7 is outside rank 2}}`.
+
+A comment names the line on which an error is to be: its own, `@+N` and `@-N` from there, `@above`, `@below`, or `@unknown` for one that
+names no line.  Braces hold a part of the message, or of its code; with `expected-error-re` what stands in `{{` and `}}` inside is a
+regular expression.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ttc.dialects.core.errors import Error
+
+_COMMENT = re.compile(r"//\s*expected-(\w+)(-re)?\s*(?:@\s*(\+\d{1,6}|-\d{1,6}|above|below|unknown))?\s*\{\{(.*)\}\}\s*$")
+_START = re.compile(r"//\s*expected-")
+_SHIFTS = {"above": -1, "below": 1}
+
+
+@dataclass(frozen=True)
+class Expected:
+    """An error that is to come.  line: None for one that names no line; pattern: found in its text."""
+
+    line: int | None
+    pattern: re.Pattern[str]
+    text: str
+
+
+def expected_errors(text: str, name: str) -> list[Expected]:
+    """What the comments of a text announce.  Raises E0301 for a comment that cannot be read."""
+    found: list[Expected] = []
+    for number, line in enumerate(text.split("\n"), 1):
+        if _START.search(line) is None:
+            continue
+        match = _COMMENT.search(line)
+        if match is None:
+            raise Error("E0301", "the comment announces nothing", where=f"{name}:{number}", hint="// expected-error @+1 {{words}}")
+        kind, regular, shift, words = match.groups()
+        if kind != "error":
+            raise Error(
+                "E0301", f"expected-{kind} is not known", where=f"{name}:{number}", hint="errors alone are announced: expected-error"
+            )
+        at = None if shift == "unknown" else number + (_SHIFTS[shift] if shift in _SHIFTS else int(shift or 0))
+        found.append(Expected(at, _pattern(words, bool(regular), f"{name}:{number}"), words))
+    return found
+
+
+def _pattern(words: str, regular: bool, where: str) -> re.Pattern[str]:
+    if not regular:
+        return re.compile(re.escape(words))
+    parts = re.split(r"\{\{(.*?)\}\}", words)
+    try:
+        return re.compile("".join(part if index % 2 else re.escape(part) for index, part in enumerate(parts)))
+    except re.error as error:
+        raise Error("E0301", f"the regular expression cannot be read: {error}", where=where) from None
+
+
+def mismatches(expected: Sequence[Expected], errors: Sequence[Error], name: str) -> list[Error]:
+    """What was announced and did not come, and what came unannounced.
+
+    errors: that the text gave; the places of those in it start with `NAME:LINE`.
+    """
+    open_ = list(expected)
+    found: list[Error] = []
+    for error in errors:
+        line = line_of(error, name)
+        match = next((e for e in open_ if e.line == line and e.pattern.search(str(error))), None)
+        if match is None:
+            found.append(Error(error.code, f"unexpected error: {error.message}", error.where, error.hint, error.excerpt))
+        else:
+            open_.remove(match)
+    for item in open_:
+        where = name if item.line is None else f"{name}:{item.line}"
+        found.append(Error("E0301", f'expected error "{item.text}" did not come', where=where))
+    return found
+
+
+def line_of(error: Error, name: str) -> int | None:
+    """The line of the text that an error is about."""
+    match = re.match(rf"(?:.* )?{re.escape(name)}:(\d+)", error.where or "")
+    return int(match[1]) if match else None
