@@ -12,7 +12,7 @@ import pytest
 
 from ttc.cli import main
 from ttc.importers.onnx.tables import mappings
-from ttc.options import CompileOptions, RunOptions, flag_of, settings
+from ttc.options import CompileOptions, DebugOptions, RunOptions, flag_of, settings
 
 README = (Path(__file__).resolve().parent.parent / "README.md").read_text()
 
@@ -47,11 +47,11 @@ def test_python(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out == "{'probabilities': (2, 4)}\n"
 
 
-@pytest.mark.parametrize("kind", [CompileOptions, RunOptions])
+@pytest.mark.parametrize("kind", [CompileOptions, DebugOptions, RunOptions])
 def test_every_option_is_listed(kind: type) -> None:
     tables = README.partition("| `ttc tune-precision` |")[0]
     for item, setting in settings(kind):
-        (row,) = re.findall(rf"^\| `{flag_of(item.name)}[` ].*$", tables, re.MULTILINE)
+        (row,) = re.findall(rf"^\| `{flag_of(item.name)}[`\[ ].*$", tables, re.MULTILINE)
         words = [choice for choice in setting.choices if f"`{choice}`" not in row]
         assert not words or item.name == "from_", row
 

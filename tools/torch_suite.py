@@ -38,6 +38,7 @@ import ttc.runtime.loader
 from suite import Outcome, by_op, category_rows, died, limit_memory, outcome_of, reasons
 from ttc.dialects.core.errors import Error
 from ttc.driver import compile_source
+
 from ttc.importers.torch.decompositions import decompositions
 from ttc.importers.torch.exported import import_exported
 from ttc.options import CompileOptions, resolve

@@ -12,7 +12,7 @@ from torch.utils import _pytree as pytree
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.spec import Spec
-from ttc.importers.common.inputs import OpenInput, input_specs
+from ttc.importers.common.inputs import Dims, OpenInput, input_specs
 from ttc.importers.common.unsupported import Unsupported
 from ttc.importers.torch.dtypes import dtype_of
 
