@@ -18,17 +18,28 @@ def evaluate(
     where: str,
     execute: interpret.Execute = interpret.run_work,
 ) -> NDArray:
-    """The one output of a function.
+    """The one output of a function: the first of `evaluate_all`."""
+    return evaluate_all(function, inputs, resolve, where, execute)[0]
+
+
+def evaluate_all(
+    function: Function,
+    inputs: Sequence[NDArray],
+    resolve: interpret.Resolver | None,
+    where: str,
+    execute: interpret.Execute = interpret.run_work,
+) -> list[NDArray]:
+    """The outputs of a function.
 
     Args:    where: the place named by errors that do not know theirs; execute: runs one op.
     Raises:  E0609 if its ops cannot take their operands or attributes, E0104 if memory does not suffice, and what its ops raise.
     """
     try:
-        return interpret.run(function, inputs, resolve, execute)[0]
+        return interpret.run(function, inputs, resolve, execute)
     except Error as error:
         raise error.at(where) from None
     except MemoryError:
-        raise Error("E0104", "there is not enough memory for its result", where) from None
+        raise Error("E0104", "there is not enough memory for its results", where) from None
     except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
         # Kernels trust the compiler that their operands fit; an archive may be made by others.
         raise Error("E0609", f"it cannot be computed: {type(error).__name__}: {str(error)[:200]}", where) from error

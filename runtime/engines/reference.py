@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from numpy.typing import NDArray
 
@@ -11,9 +11,9 @@ from ttc.dialects.core.errors import Error
 from ttc.dialects.core.formats import format_named
 from ttc.dialects.core.interpret import Resolver, run_unrounded, run_work
 from ttc.dialects.core.plain import Work
-from ttc.dialects.netlist.model import Graph, Netlist, Op
+from ttc.dialects.netlist.model import Graph, Host, Netlist, Op
 from ttc.runtime.engines.base import HELD
-from ttc.runtime.evaluate import evaluate
+from ttc.runtime.evaluate import evaluate, evaluate_all
 from ttc.runtime.tensors import Constants
 
 
@@ -35,19 +35,23 @@ class ReferencePlan:
     Args:
         held: constant queues and the keys of their values.
         dying: for each op, the values that nothing reads after it.
+        kin: by the first of them, ops of the host that are the results of one op of dialect nn: it is computed once.
     """
 
     graph: Graph
     held: Mapping[str, str]
     dying: tuple[tuple[str, ...], ...]
     constants: Constants
+    kin: Mapping[str, tuple[Op, ...]]
 
     def run(self, entries: Mapping[str, NDArray]) -> dict[str, NDArray]:
         """One microbatch; see `Plan.run`."""
         values = dict(entries)
         for op, dying in zip(self.graph.ops, self.dying, strict=False):
-            inputs = [self._value(name, values) for name in op.inputs]
-            values[op.name] = self.compute(op, inputs)
+            if op.name in self.kin:
+                values.update(compute_kin(self.kin[op.name], [self._value(name, values) for name in op.inputs], self.constant))
+            elif op.name not in values:
+                values[op.name] = self.compute(op, [self._value(name, values) for name in op.inputs])
             for name in dying:
                 values.pop(name, None)
         return {queue: values[op] for op, queue in self.graph.writes}
@@ -74,6 +78,15 @@ def compute(op: Op, inputs: Sequence[NDArray], resolve: Resolver | None) -> NDAr
     return evaluate(op.work, inputs, resolve, " + ".join(op.location) or op.name, execute)
 
 
+def compute_kin(ops: Sequence[Op], inputs: Sequence[NDArray], resolve: Resolver | None) -> dict[str, NDArray]:
+    """The results, by name, of ops whose works differ in their output alone."""
+    first = ops[0]
+    whole = replace(first.work, outputs=tuple(op.work.outputs[0] for op in ops))
+    execute = run_unrounded if first.rounding == "none" else run_work
+    found = evaluate_all(whole, inputs, resolve, " + ".join(first.location) or first.name, execute)
+    return {op.name: value for op, value in zip(ops, found, strict=True)}
+
+
 def plan_of(graph: Graph, netlist: Netlist, constants: Constants) -> ReferencePlan:
     """Resolve names and find out when each value is needed last.  Raises E0601, E0609."""
     _check_order(graph, netlist)
@@ -83,7 +96,23 @@ def plan_of(graph: Graph, netlist: Netlist, constants: Constants) -> ReferencePl
     dying: list[list[str]] = [[] for _ in range(len(graph.ops) + 1)]
     for name, index in last_use.items():
         dying[index].append(name)
-    return ReferencePlan(graph, held, tuple(map(tuple, dying)), constants)
+    return ReferencePlan(graph, held, tuple(map(tuple, dying)), constants, _kin(graph.ops))
+
+
+def _kin(ops: Sequence[Op]) -> dict[str, tuple[Op, ...]]:
+    """Neighbouring ops of the host that compute the same, of which each gives another result."""
+    found: list[list[Op]] = []
+    for op in ops:
+        several = isinstance(op.place, Host) and bool(op.work.works) and len(op.work.works[-1].results) > 1
+        if several and found and _is_kin(found[-1][-1], op):
+            found[-1].append(op)
+        elif several:
+            found.append([op])
+    return {family[0].name: tuple(family) for family in found if len(family) > 1}
+
+
+def _is_kin(a: Op, b: Op) -> bool:
+    return a.inputs == b.inputs and a.rounding == b.rounding and (a.work.inputs, a.work.works) == (b.work.inputs, b.work.works)
 
 
 def _check_order(graph: Graph, netlist: Netlist) -> None:

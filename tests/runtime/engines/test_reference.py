@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from ttc.dialects.core.errors import Error
+from ttc.dialects.core.interpret import kernels
 from ttc.dialects.core.plain import Function, TensorType, Work
 from ttc.dialects.netlist.model import Graph, Host, Netlist, Op
 from ttc.runtime.engines.base import bound_queues, held_keys
@@ -71,3 +75,29 @@ def test_errors_name_the_source(counter):
     with pytest.raises(Error) as failure:
         plan.run({"x": np.zeros(2, np.float32), "y": np.array(2)})
     assert (failure.value.code, failure.value.where) == ("E0802", "embedding")
+
+
+def test_an_op_of_several_results_is_computed_once(counter, monkeypatch: pytest.MonkeyPatch) -> None:
+    x, count = TensorType((4,), "Float32"), TensorType((-1,), "Int64")
+    unique = Work("nn.unique", (0,), {"sorted": True}, (TensorType((-1,), "Float32"), count, TensorType((4,), "Int64"), count))
+    ops = tuple(Op(f"u{i}", "unique", ("x",), Host(), None, Function((x,), (unique,), (1 + i,))) for i in range(4))
+    other = Op(
+        "other",
+        "unique",
+        ("u0",),
+        Host(),
+        None,
+        Function((unique.results[0],), (Work("nn.unique", (0,), {"sorted": True}, unique.results),), (4,)),
+    )
+    netlist: Netlist = counter[0]
+    queue = replace(next(iter(netlist.queues.values())), name="x", kind="input", tensor=x)
+    graph = Graph("g", 0, 1, (*ops, other), ())
+    calls: list[NDArray] = []
+    original = kernels("nn")["unique"]
+    monkeypatch.setitem(kernels("nn"), "unique", lambda x, **attrs: calls.append(x) or original(x, **attrs))
+    plan = ReferenceEngine().prepare(graph, replace(netlist, queues={"x": queue}), Constants({}))
+    run = replace(plan, graph=replace(graph, writes=tuple((op.name, op.name) for op in graph.ops)), dying=((),) * 5)
+    found = run.run({"x": np.array([3, 1, 3, 2], np.float32)})
+    assert [found[f"u{i}"].tolist() for i in range(4)] == [[1, 2, 3], [1, 3, 0], [2, 0, 2, 1], [1, 1, 2]]
+    assert found["other"].tolist() == [1, 1, 1]
+    assert len(calls) == 2
