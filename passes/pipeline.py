@@ -25,6 +25,7 @@ from ttc.passes.nn.fuse_bias import FuseBias
 from ttc.passes.nn.group_heads import GroupHeads
 from ttc.passes.nn.keep_sources import KeepSources
 from ttc.passes.nn.lower_pool import LowerPool
+from ttc.passes.nn.lower_recurrent import LowerRecurrent
 from ttc.passes.nn.lower_resize import LowerResize
 from ttc.passes.nn.recognize_attention import RecognizeAttention
 from ttc.passes.nn.recognize_gelu import RecognizeGelu
@@ -103,6 +104,7 @@ def _nn_stage() -> list[Pass]:
         FoldShapes(),
         FoldTranspose(),
         FoldQdq(),
+        LowerRecurrent(),
         Consteval(),
         Canonicalize(),
         FoldQdq(),
