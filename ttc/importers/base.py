@@ -22,6 +22,8 @@ NO_VALUES: Mapping[str, Any] = MappingProxyType({})
 KINDS: Mapping[str, tuple[str, str]] = MappingProxyType(
     {
         ".onnx": ("ttc.importers.onnx", "import_onnx"),
+        **{suffix: ("ttc.importers.torch.archives", "import_archive") for suffix in (".pt2", ".pt", ".pth")},
+        ".tflite": ("ttc.importers.tflite", "import_tflite"),
         "/": ("ttc.importers.tf", "import_saved_model"),
     }
 )
@@ -54,7 +56,7 @@ def import_model(
 
 
 def describe_model(path: Path) -> Facts | None:
-    """What a model's file says of itself, without an import; None for kinds that say nothing so.  Raises as the importer of its kind does."""
+    """What a model's file says of itself, without an import; None for kinds that say nothing so.  Raises as their importers do."""
     module, _ = KINDS.get("/" if path.is_dir() else path.suffix.lower(), ("", ""))
     describe = getattr(import_module(module), "describe", None) if module and path.exists() else None
     return None if describe is None else describe(path)

@@ -104,6 +104,11 @@ class Builder:
             self._node, self._location, self.outputs, self.opset = node
 
     @property
+    def made(self) -> tuple[NNOp, ...]:
+        """Ops of the function so far, in order."""
+        return tuple(self._body)
+
+    @property
     def location(self) -> Attribute:
         """Of the current node."""
         return self._location

@@ -34,6 +34,13 @@ class OpenInput:
     dtype: np.dtype
 
 
+@dataclass
+class OpenDimensions(Error):
+    """E0205 for dimensions that nobody fixed.  inputs: all of the model's, in order."""
+
+    inputs: tuple[OpenInput, ...] = ()
+
+
 def input_specs(inputs: Sequence[OpenInput], shapes: Mapping[str, tuple[int, ...]], batch: int | None) -> dict[str, Spec]:
     """The static type of every input by name.
 
@@ -54,7 +61,7 @@ def input_specs(inputs: Sequence[OpenInput], shapes: Mapping[str, tuple[int, ...
     for item in inputs:
         with_batch = _with_batch(item.dims, batch, batch_names)
         fixed[item.name] = _with_shape(item.name, item.dims, shapes[item.name]) if item.name in shapes else with_batch
-    _require_static(fixed)
+    _require_static(fixed, inputs)
     return {i.name: Spec(tuple(d for d in fixed[i.name] if isinstance(d, int)), i.dtype) for i in inputs}
 
 
@@ -92,7 +99,7 @@ def _with_shape(name: str, dims: Dims, shape: tuple[int, ...]) -> tuple[int, ...
     return shape
 
 
-def _require_static(fixed: Mapping[str, Dims]) -> None:
+def _require_static(fixed: Mapping[str, Dims], inputs: Sequence[OpenInput]) -> None:
     still_open = {name: dims for name, dims in fixed.items() if any(isinstance(d, str) for d in dims)}
     if not still_open:
         return
@@ -100,7 +107,7 @@ def _require_static(fixed: Mapping[str, Dims]) -> None:
     only_batch = all(not any(isinstance(d, str) for d in dims[1:]) for dims in still_open.values())
     hint = " ".join(flags) + (" (or --batch 1)" if only_batch else "")
     listed = ", ".join(f"'{name}' {_text(dims)}" for name, dims in still_open.items())
-    raise Error("E0205", f"inputs with dynamic dimensions: {listed}", hint=f"fix them: {hint}")
+    raise OpenDimensions("E0205", f"inputs with dynamic dimensions: {listed}", None, f"fix them: {hint}", None, tuple(inputs))
 
 
 def _text(dims: Sequence[int | str]) -> str:

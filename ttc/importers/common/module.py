@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import astuple
+from functools import partial
 
 from numpy.typing import NDArray
 from xdsl.dialects import func
@@ -45,7 +46,8 @@ def finished(
     block = function.body.block
     named = list(zip([port.name for port in ports(function)[0]], block.args, strict=True))
     if builder.misses.rows:
-        raise builder.misses.report([name for name, argument in named if argument in builder.wanted])
+        wanted = [name for name, argument in named if argument in builder.wanted]
+        raise builder.misses.report(wanted, partial(_rest, model, function, builder) if builder.made else None)
     weights = builder.finish(block, {value for _, value in results})
     finish_function(function, results)
     module = ModuleOp([function])
@@ -56,6 +58,13 @@ def finished(
     _set_rows(module, "item_inputs", [(name, spec.shape, str(spec.dtype)) for name, spec in specs.items()])
     _set_rows(module, "absent_inputs", absent)
     return module, weights
+
+
+def _rest(model: str, function: func.FuncOp, builder: Builder) -> tuple[ModuleOp, WeightStore]:
+    """The module of what was made before the import was given up."""
+    unread = [result for op in builder.made for result in op.results if not result.uses]
+    builder.misses.rows.clear()
+    return finished(model, function, builder, [(Port(str(index)), result) for index, result in enumerate(unread)])
 
 
 def _fixed(name: str, value: NDArray, spec: Spec) -> tuple[Plain, ...]:

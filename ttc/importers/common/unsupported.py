@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ttc.dialects.core.errors import Error
+
+if TYPE_CHECKING:
+    from xdsl.dialects.builtin import ModuleOp
+
+    from ttc.dialects.core.weights import WeightStore
 
 MAX_ROWS = 40
 
@@ -28,6 +33,33 @@ class _Row(NamedTuple):
     why: str
 
 
+class Refusal(NamedTuple):
+    """Nodes of one op that were refused for one reason.
+
+    domain: what defines the op, with the version if there are several: `ai.onnx 17`.
+    """
+
+    op: str
+    domain: str
+    why: str
+    nodes: tuple[str, ...]
+
+
+@dataclass
+class UnsupportedOps(Error):
+    """E0202 for nodes that cannot be imported.
+
+    Args:
+        refusals: all of them, those with the most nodes first.
+        wanted: inputs of integers or booleans whose values would make what nodes need known.
+        rest: makes the module of what could be imported, whose results are what nothing in it reads, and its weights; None for nothing.
+    """
+
+    refusals: tuple[Refusal, ...] = ()
+    wanted: tuple[str, ...] = ()
+    rest: Callable[[], tuple[ModuleOp, WeightStore]] | None = None
+
+
 @dataclass
 class Misses:
     """Nodes that were refused, by op and reason."""
@@ -38,25 +70,24 @@ class Misses:
         """A node that was refused; domain: what defines its op, with the version if there are several: `ai.onnx 17`."""
         self.rows.setdefault(_Row(op, domain, why), []).append(node)
 
-    def report(self, wanted: Sequence[str] = ()) -> Error:
-        """E0202 with the table: op, domain, count, first nodes, why.
-
-        wanted: inputs of integers or booleans whose values would help.
-        """
+    def report(self, wanted: Sequence[str] = (), rest: Callable[[], tuple[ModuleOp, WeightStore]] | None = None) -> UnsupportedOps:
+        """The error with the table: op, domain, count, first nodes, why.  wanted, rest: as in `UnsupportedOps`."""
+        refusals = [Refusal(*row, tuple(nodes)) for row, nodes in self.rows.items()]
+        refusals.sort(key=lambda refusal: (-len(refusal.nodes), refusal))
         lines = [("op", "domain", "count", "nodes", "why")]
-        for row, nodes in sorted(self.rows.items(), key=lambda item: (-len(item[1]), item[0])):
-            shown = ", ".join(_short(name) for name in nodes[:3]) + (", ..." if len(nodes) > 3 else "")
-            lines.append((row.op, row.domain, str(len(nodes)), shown, row.why))
+        for row in refusals:
+            shown = ", ".join(_short(name) for name in row.nodes[:3]) + (", ..." if len(row.nodes) > 3 else "")
+            lines.append((row.op, row.domain, str(len(row.nodes)), shown, row.why))
         widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
         text = ["  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines[: MAX_ROWS + 1]]
         if len(lines) > MAX_ROWS + 1:
             text.append(f"... and {len(lines) - MAX_ROWS - 1} more")
-        count = sum(map(len, self.rows.values()))
-        ops = len({row[:2] for row in self.rows})
+        count = sum(len(row.nodes) for row in refusals)
+        ops = len({row[:2] for row in refusals})
         message = f"{count} node{'s' * (count != 1)} of {ops} op{'s' * (ops != 1)} cannot be imported"
         flags = " ".join(f"--values {name}=FILE.npy" for name in wanted)
         hint = f"the model can be compiled for one value of {', '.join(wanted)}: {flags}" if wanted else None
-        return Error("E0202", message, hint=hint, excerpt="\n".join(text))
+        return UnsupportedOps("E0202", message, None, hint, "\n".join(text), tuple(refusals), tuple(wanted), rest)
 
 
 def _short(name: str) -> str:

@@ -24,11 +24,14 @@ from ttc.importers.common.builder import Builder
 from ttc.importers.common.inputs import given_values, input_specs
 from ttc.importers.common.module import finished, naming
 from ttc.importers.onnx.containers import arguments_of, items_of, ports_of, tensors_of
+from ttc.importers.onnx.facts import describe
 from ttc.importers.onnx.inputs import open_input
 from ttc.importers.onnx.opsets import opsets
 from ttc.importers.onnx.source import Source, read
 from ttc.importers.onnx.structure import check_model, domain_of
 from ttc.importers.onnx.walk import Scope, Walker, names_read
+
+__all__ = ["describe", "import_onnx"]
 
 
 def import_onnx(

@@ -1,0 +1,247 @@
+"""What `ttc check` tells: whether a model compiles, what stands in its way, and what of it would run where."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from math import prod
+from pathlib import Path
+
+from xdsl.dialects.builtin import ModuleOp
+
+from ttc.dialects.core.errors import Error
+from ttc.dialects.core.functions import entry_functions
+from ttc.dialects.core.locations import source_names
+from ttc.dialects.nn.base import NNOp
+from ttc.flops import flops_of
+from ttc.importers.base import describe_model
+from ttc.importers.common.facts import Facts
+from ttc.importers.common.inputs import OpenDimensions, OpenInput
+from ttc.importers.common.unsupported import Refusal, UnsupportedOps
+from ttc.options import CompileOptions
+from ttc.passes.base import Remark, Unit, Watcher
+from ttc.source import Source, open_source
+
+LAST_STAGE = "netlist"
+"""How far a model is compiled: placed, but its tensors not computed nor written."""
+MAX_FILES = 10_000
+"""Files of a model that is a folder, of which the size is told."""
+
+
+@dataclass(frozen=True)
+class HostOp:
+    """Ops of one kind that run in host segments.
+
+    Args:
+        op: their mnemonic in dialect nn.
+        nodes: of the model that they come from.
+        flops: of all of them.
+        why: the device does not run them; each reason once.
+    """
+
+    op: str
+    nodes: tuple[str, ...]
+    flops: int
+    why: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Findings:
+    """What was found out about a model.
+
+    Args:
+        facts: of its file.
+        file_bytes: of the file, or of all files of a folder.
+        assumed: shapes of inputs with open dimensions, which were taken so that the rest could be checked.
+        refusals: nodes that cannot be imported; then what follows is about the others.
+        wanted: integer inputs whose values would help.
+        error: why it does not compile; None if it does.
+        stage: the last that was reached.
+        flops: of the model, once simplified; None where it was not reached.
+        host: ops in host segments, those with the most arithmetic first.
+    """
+
+    facts: Facts
+    file_bytes: int
+    assumed: Mapping[str, tuple[int, ...]]
+    refusals: tuple[Refusal, ...]
+    wanted: tuple[str, ...]
+    error: Error | None
+    stage: str | None
+    flops: int | None
+    host: tuple[HostOp, ...]
+
+    @property
+    def compiles(self) -> bool:
+        """Whether `ttc compile` with the same options does."""
+        return self.error is None
+
+    @property
+    def flags(self) -> tuple[str, ...]:
+        """Flags that would help, with examples of values."""
+        shapes = [f"--shape {name}={'x'.join(map(str, shape))}" for name, shape in self.assumed.items()]
+        return (*shapes, *(f"--values {name}=FILE.npy" for name in self.wanted))
+
+    @property
+    def compiles_with_flags(self) -> bool:
+        """Whether open dimensions are all that is in the way."""
+        return isinstance(self.error, OpenDimensions)
+
+    @property
+    def host_flops(self) -> int:
+        """Of all ops in host segments."""
+        return sum(entry.flops for entry in self.host)
+
+
+def check(path: Path, options: CompileOptions) -> Findings:
+    """Compile a model as far as that tells whether it compiles, and gather what there is to know of it.
+
+    Raises: E0102 if there is no such file, E0201 to E0204 if it is no model at all.
+    """
+    if not path.exists():
+        raise Error("E0102", f"there is no file '{path}'")
+    facts = describe_model(path)
+    opened = _open(path, options)
+    survey = Survey()
+    known = facts or _facts_of(path, opened.source)
+    found = None if opened.source is None else _compile(opened.source, opened.options, survey)
+    error = opened.error or found
+    return Findings(
+        known, _file_bytes(path), opened.assumed, opened.refusals, opened.wanted, error, survey.stage, survey.flops, survey.host()
+    )
+
+
+@dataclass
+class _Opened:
+    """A model as far as it could be imported.
+
+    Args:
+        options: to go on with.
+        source: None if nothing could be.
+        error, assumed, refusals, wanted: as in `Findings`.
+    """
+
+    options: CompileOptions
+    source: Source | None = None
+    error: Error | None = None
+    assumed: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    refusals: tuple[Refusal, ...] = ()
+    wanted: tuple[str, ...] = ()
+
+
+def _open(path: Path, options: CompileOptions) -> _Opened:
+    found = _Opened(options)
+    try:
+        try:
+            found.source = open_source(path, options)
+        except OpenDimensions as error:
+            found.error, found.assumed = error, assumed_shapes(error.inputs, options)
+            found.options = replace(options, shape=tuple(sorted((dict(options.shape) | found.assumed).items())))
+            found.source = open_source(path, found.options)
+    except UnsupportedOps as error:
+        found.error, found.refusals, found.wanted = error, error.refusals, error.wanted
+        found.source = Source(*error.rest(), "import") if error.rest is not None else None
+    except Error as error:
+        found.error = error
+    return found
+
+
+def assumed_shapes(inputs: Sequence[OpenInput], options: CompileOptions) -> dict[str, tuple[int, ...]]:
+    """Shapes for inputs with open dimensions: those given, else a batch of 1, images of 224 by 224, sequences of 128.
+
+    Dimensions of one name get one size.
+    """
+    given = dict(options.shape)
+    sizes: dict[str, int] = {}
+    for item in inputs:
+        for size, dim in zip(given.get(item.name, ()), item.dims, strict=False):
+            sizes.update({dim: size} if isinstance(dim, str) and dim else {})
+    found: dict[str, tuple[int, ...]] = {}
+    for item in inputs:
+        shape: list[int] = []
+        for axis, dim in enumerate(item.dims):
+            size = dim if isinstance(dim, int) else sizes.get(dim, _assumed(axis, len(item.dims), options.batch))
+            sizes.update({dim: size} if isinstance(dim, str) and dim else {})
+            shape.append(size)
+        if item.name in given or tuple(shape) != item.dims:
+            found[item.name] = given.get(item.name, tuple(shape))
+    return found
+
+
+def _assumed(axis: int, rank: int, batch: int | None) -> int:
+    if axis == 0:
+        return batch or 1
+    return 224 if rank >= 4 and axis >= 2 else 128
+
+
+def _compile(source: Source, options: CompileOptions, survey: Survey) -> Error | None:
+    """Why the rest of the compilation fails; None if it does not."""
+    from ttc.driver import compile_source
+
+    try:
+        compile_source(source, replace(options, to=LAST_STAGE, from_=None), [survey])
+    except Error as error:
+        return error
+    return None
+
+
+def _facts_of(path: Path, source: Source | None) -> Facts:
+    """Facts of a kind of model that tells none without an import."""
+    if source is None:
+        return Facts(path.suffix.lstrip("."))
+    weights = [source.weights[key] for key in source.weights]
+    ops = Counter(op.name.removeprefix("nn.") for op in nn_ops(source.module))
+    elements = [prod(weight.shape) for weight in weights]
+    size_bytes = sum(count * weight.dtype.itemsize for count, weight in zip(elements, weights, strict=True))
+    return Facts(path.suffix.lstrip(".") or "folder", {}, dict(ops.most_common()), len(weights), sum(elements), size_bytes)
+
+
+def nn_ops(module: ModuleOp) -> list[NNOp]:
+    """Ops of dialect nn in entry functions, those in regions included."""
+    return [op for function in entry_functions(module) for op in function.walk() if isinstance(op, NNOp)]
+
+
+def _file_bytes(path: Path) -> int:
+    if not path.is_dir():
+        return path.stat().st_size
+    files = [file for file, _ in zip(path.rglob("*"), range(MAX_FILES), strict=False)]
+    return sum(file.stat().st_size for file in files if file.is_file() and not file.is_symlink())
+
+
+@dataclass
+class Survey(Watcher):
+    """Counts arithmetic at the end of stage nn, and of what is left to the host at the end of stage tile."""
+
+    stage: str | None = None
+    flops: int | None = None
+    _left: list[tuple[str, tuple[str, ...], int]] = field(default_factory=list)
+    _whys: dict[tuple[str, tuple[str, ...]], str] = field(default_factory=dict)
+
+    def on_stage(self, stage: str, unit: Unit) -> None:
+        self.stage = stage
+        if stage in ("import", "nn"):
+            self.flops = sum(map(flops_of, nn_ops(unit.module)))
+        if stage == "tile":
+            self._left = [(op.name.removeprefix("nn."), source_names(op.location), flops_of(op)) for op in nn_ops(unit.module)]
+
+    def remark(self, remark: Remark) -> None:
+        if remark.kind == "missed" and remark.message.startswith("nn."):
+            op, _, why = remark.message.removeprefix("nn.").partition(" runs on the host: ")
+            self._whys[op, remark.location] = why
+
+    def host(self) -> tuple[HostOp, ...]:
+        """Ops that run in host segments."""
+        rows: dict[str, list[tuple[tuple[str, ...], int]]] = {}
+        for op, names, flops in self._left:
+            rows.setdefault(op, []).append((names, flops))
+        found = [
+            HostOp(
+                op,
+                tuple(dict.fromkeys(names[0] if names else "?" for names, _ in entries)),
+                sum(flops for _, flops in entries),
+                tuple(dict.fromkeys(why for names, _ in entries if (why := self._whys.get((op, names))))),
+            )
+            for op, entries in rows.items()
+        ]
+        return tuple(sorted(found, key=lambda entry: (-entry.flops, entry.op)))
