@@ -1,0 +1,105 @@
+"""The TFLite importer: maps, never optimises, and needs no TensorFlow.
+
+The file is mapped and read by a bounded reader of flatbuffers (flatbuffer, schema, model), inputs get static shapes, and each operator is
+mapped to dialect nn by its row (walk, tables, the ops_* modules); control runs graphs.  Weights stay in the file until they are read.
+Integers that stand for real numbers stay integers between operators: each dequantizes its operands and quantizes its results.
+"""
+
+from __future__ import annotations
+
+import mmap
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import SSAValue
+
+from ttc.dialects.core.errors import Error
+from ttc.dialects.core.functions import Port, make_function
+from ttc.dialects.core.spec import tensor_type
+from ttc.dialects.core.weights import WeightStore
+from ttc.importers.base import NO_SHAPES, NO_VALUES
+from ttc.importers.common.inputs import OpenInput, given_values, input_specs
+from ttc.importers.common.module import finished, naming
+from ttc.importers.common.unsupported import Unsupported
+from ttc.importers.tflite.building import TfliteBuilder
+from ttc.importers.tflite.model import Graph, Model, Signature, parse
+from ttc.importers.tflite.walk import Walker
+from ttc.importers.tflite.weights import dtype_of
+
+
+def import_tflite(
+    path: Path,
+    *,
+    shapes: Mapping[str, tuple[int, ...]] = NO_SHAPES,
+    batch: int | None = None,
+    values: Mapping[str, Any] = NO_VALUES,
+) -> tuple[ModuleOp, WeightStore]:
+    """Import a TFLite model: a module with the entry function `forward`, and its weights, which stay in the file until they are read.
+
+    Args:
+        path: of the model.
+        shapes: full shapes by input name, for inputs with dynamic dimensions.
+        batch: the size of dynamic batch dimensions.
+        values: arrays by input name.  Where an op needs the value of an operand (a shape, axes), and that follows from integer or boolean
+            inputs, these are taken; the module then holds for them alone, and its attribute `fixed_inputs` names them.
+    Raises: E0102, E0201 to E0206, and E04xx where a node's operands do not fit; all name the file, and the node if there is one.
+    """
+    with naming(path.name), np.errstate(all="ignore"):
+        return _import(parse(_map(path)), path.stem, shapes, batch, values)
+
+
+def _import(
+    model: Model, name: str, shapes: Mapping[str, tuple[int, ...]], batch: int | None, values: Mapping[str, Any]
+) -> tuple[ModuleOp, WeightStore]:
+    graph = model.graphs[0]
+    signature = next((s for s in model.signatures if s.graph == 0), Signature("", 0, {}, {}))
+    names = _names(graph, graph.inputs, signature.inputs, "inputs")
+    specs = input_specs([_open_input(graph, i, n) for i, n in zip(graph.inputs, names, strict=True)], shapes, batch)
+    function = make_function("forward", [(Port(n), tensor_type(spec)) for n, spec in specs.items()])
+    arguments = dict(zip(specs, function.body.block.args, strict=True))
+    builder = TfliteBuilder(frozenset(t.name for g in model.graphs for t in g.tensors), given_values(arguments, values))
+    walker = Walker(model, builder)
+    found = walker.walk(0, list(arguments.values()))
+    results: list[tuple[Port, SSAValue]] = []
+    if not builder.misses.rows:
+        ports = _names(graph, graph.outputs, signature.outputs, "outputs")
+        results = [(Port(n), _tensor(v, n)) for n, v in zip(ports, found, strict=True)]
+        results += walker.variables.updates()
+    return finished(name, function, builder, results)
+
+
+def _names(graph: Graph, indices: tuple[int, ...], given: Mapping[int, str], what: str) -> list[str]:
+    """Names of inputs or outputs: the signature's, else the tensors'.  Raises E0203 for one that two have."""
+    names = [given.get(i) or graph.tensors[i].name for i in indices]
+    if len(set(names)) != len(names) and what == "outputs":
+        names = [graph.tensors[i].name if names.count(n) > 1 else n for i, n in zip(indices, names, strict=True)]
+    if len(set(names)) != len(names):
+        raise Error("E0203", f"two {what} of the model have one name")
+    return names
+
+
+def _open_input(graph: Graph, index: int, name: str) -> OpenInput:
+    tensor = graph.tensors[index]
+    try:
+        return OpenInput(name, tuple("" if d < 0 else d for d in tensor.shape), dtype_of(tensor))
+    except Unsupported as reason:
+        raise Error("E0202", f"input '{name}': {reason} are not supported") from None
+
+
+def _tensor(value: object, name: str) -> SSAValue:
+    if not isinstance(value, SSAValue):
+        raise Error("E0202", f"output '{name}' is no tensor")
+    return value
+
+
+def _map(path: Path) -> mmap.mmap:
+    try:
+        with path.open("rb") as file:
+            return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    except ValueError:
+        raise Error("E0201", "not a TFLite model: the file is empty") from None
+    except OSError as error:
+        raise Error("E0102", f"cannot read '{path}': {error.strerror}") from error

@@ -1,0 +1,253 @@
+"""Convolutions, fully connected layers, pools and other ops on windows of images, channels last."""
+
+from __future__ import annotations
+
+from math import prod
+
+from xdsl.ir import SSAValue
+
+from ttc.dialects.core.errors import Error
+from ttc.importers.common import images
+from ttc.importers.common.builder import Builder
+from ttc.importers.common.convolution import convolution, transposed_convolution
+from ttc.importers.common.unsupported import Unsupported
+from ttc.importers.common.windows import Window, same_totals, split_pads
+from ttc.importers.tflite.building import TfliteBuilder
+from ttc.importers.tflite.fused import fused
+from ttc.importers.tflite.tables import Rows
+
+
+def conv_2d(
+    b: TfliteBuilder,
+    x: SSAValue,
+    w: SSAValue,
+    bias: SSAValue | None = None,
+    *,
+    padding: str,
+    stride_w: int,
+    stride_h: int,
+    dilation_w_factor: int,
+    dilation_h_factor: int,
+) -> SSAValue:
+    """w: [out, height, width, in / groups]."""
+    _require_rank(b, w, 4)
+    w = b.moved(w, (1, 2, 3, 0))
+    strides, dilations = (stride_h, stride_w), (dilation_h_factor, dilation_w_factor)
+    pads = images.image_pads(b, x, b.shape(w)[:2], strides, dilations, padding)
+    return images.conv(b, x, w, bias, strides, dilations, pads)
+
+
+def depthwise_conv_2d(
+    b: TfliteBuilder,
+    x: SSAValue,
+    w: SSAValue,
+    bias: SSAValue | None = None,
+    *,
+    padding: str,
+    stride_w: int,
+    stride_h: int,
+    depth_multiplier: int,
+    dilation_w_factor: int,
+    dilation_h_factor: int,
+) -> SSAValue:
+    """w: [1, height, width, in * multiplier]; the multiplier follows from it."""
+    _require_rank(b, w, 4)
+    if b.shape(w)[0] != 1:
+        raise Error("E0401", f"a depthwise filter is [1, height, width, c], not {b.spec(w)}")
+    w = b.moved(w, (1, 2, 0, 3))
+    strides, dilations = (stride_h, stride_w), (dilation_h_factor, dilation_w_factor)
+    pads = images.image_pads(b, x, b.shape(w)[:2], strides, dilations, padding)
+    return images.conv(b, x, w, bias, strides, dilations, pads)
+
+
+def transpose_conv(
+    b: TfliteBuilder,
+    output_shape: SSAValue,
+    w: SSAValue,
+    x: SSAValue,
+    bias: SSAValue | None = None,
+    *,
+    padding: str,
+    stride_w: int,
+    stride_h: int,
+) -> SSAValue:
+    """w: [out, height, width, in]."""
+    _require_rank(b, w, 4)
+    sizes = b.ints(output_shape, "output shape")
+    if len(sizes) != 4:
+        raise Error("E0401", f"an output shape of {len(sizes)} sizes for images")
+    return images.conv_transpose(b, x, b.moved(w, (1, 2, 0, 3)), bias, sizes[1:3], (stride_h, stride_w), (1, 1), padding)
+
+
+def conv_3d(
+    b: TfliteBuilder,
+    x: SSAValue,
+    w: SSAValue,
+    bias: SSAValue | None = None,
+    *,
+    padding: str,
+    stride_d: int,
+    stride_w: int,
+    stride_h: int,
+    dilation_d_factor: int,
+    dilation_w_factor: int,
+    dilation_h_factor: int,
+) -> SSAValue:
+    """x: [n, depth, height, width, c]; w: [depth, height, width, in / groups, out]."""
+    _require_rank(b, x, 5)
+    _require_rank(b, w, 5)
+    window = _volume(b.shape(w)[:3], (stride_d, stride_h, stride_w), (dilation_d_factor, dilation_h_factor, dilation_w_factor))
+    window = _padded(window, b.shape(x)[1:4], padding)
+    channels, depth = b.shape(x)[4], b.shape(w)[3]
+    if depth < 1 or channels % depth:
+        raise Error("E0401", f"{channels} channels do not fall into groups of {depth}")
+    y = convolution(b, _first(b, x), b.moved(w, (4, 3, 0, 1, 2)), bias, window, channels // depth)
+    return b.nn("transpose", y, perm=(0, 2, 3, 4, 1))
+
+
+def conv_3d_transpose(
+    b: TfliteBuilder,
+    output_shape: SSAValue,
+    w: SSAValue,
+    x: SSAValue,
+    bias: SSAValue | None = None,
+    *,
+    padding: str,
+    stride_d: int,
+    stride_w: int,
+    stride_h: int,
+    dilation_d_factor: int,
+    dilation_w_factor: int,
+    dilation_h_factor: int,
+) -> SSAValue:
+    """x: [n, depth, height, width, c]; w: [depth, height, width, out, in]."""
+    _require_rank(b, x, 5)
+    _require_rank(b, w, 5)
+    sizes = b.ints(output_shape, "output shape")[1:4]
+    window = _volume(b.shape(w)[:3], (stride_d, stride_h, stride_w), (dilation_d_factor, dilation_h_factor, dilation_w_factor))
+    if len(sizes) != 3 or min(sizes) < 1:
+        raise Error("E0401", f"an output of {list(sizes)} is no volume")
+    window = _padded(window, sizes, padding)
+    steps = zip(b.shape(x)[1:4], window.strides, window.reach(), strict=True)
+    whole = [(d - 1) * s + reach for d, s, reach in steps]
+    extra = tuple(size - r + low + high for size, r, low, high in zip(sizes, whole, window.pads[:3], window.pads[3:], strict=True))
+    if any(not 0 <= e < s for e, s in zip(extra, window.strides, strict=True)):
+        raise Error("E0401", f"a transposed convolution of {b.spec(x)} does not give {list(sizes)}")
+    y = transposed_convolution(b, _first(b, x), b.moved(w, (4, 3, 0, 1, 2)), bias, window, extra, 1)
+    return b.nn("transpose", y, perm=(0, 2, 3, 4, 1))
+
+
+def _first(b: Builder, x: SSAValue) -> SSAValue:
+    """Volumes with channels first."""
+    return b.nn("transpose", x, perm=(0, 4, 1, 2, 3))
+
+
+def _volume(kernel: tuple[int, ...], strides: tuple[int, ...], dilations: tuple[int, ...]) -> Window:
+    for what, values in (("kernel", kernel), ("strides", strides), ("dilations", dilations)):
+        images.require_steps(what, values)
+    return Window(kernel, strides, dilations, (0,) * 6)
+
+
+def _padded(w: Window, sizes: tuple[int, ...], padding: str) -> Window:
+    totals = same_totals(sizes, w.kernel, w.strides, w.dilations) if padding == "SAME" else [0, 0, 0]
+    return Window(w.kernel, w.strides, w.dilations, split_pads(totals, upper=True))
+
+
+def fully_connected(
+    b: TfliteBuilder, x: SSAValue, w: SSAValue, bias: SSAValue | None = None, *, weights_format: str, keep_num_dims: bool
+) -> SSAValue:
+    """w: [out, in]; x is cut into rows of `in` elements, which keep_num_dims puts back into its leading dimensions."""
+    if weights_format != "DEFAULT":
+        raise Unsupported(f"weights in format {weights_format}")
+    _require_rank(b, w, 2)
+    outputs, inputs = b.shape(w)
+    shape, count = b.shape(x), prod(b.shape(x))
+    if inputs < 1 or count % inputs or (keep_num_dims and (not shape or shape[-1] != inputs)):
+        raise Error("E0401", f"{b.spec(x)} does not fall into rows of {inputs} elements")
+    if len(shape) < 2 or shape[-1] != inputs or not keep_num_dims:
+        x = b.reshape(x, count // inputs, inputs)
+    y = b.nn("matmul", x, w, None if bias is None else b.reshape(bias, b.spec(bias).elements), transpose_a=False, transpose_b=True)
+    return b.reshape(y, *shape[:-1], outputs) if keep_num_dims else y
+
+
+def average_pool_2d(
+    b: Builder, x: SSAValue, *, padding: str, stride_w: int, stride_h: int, filter_width: int, filter_height: int
+) -> SSAValue:
+    return _pool(b, "avg_pool2d", x, padding, (stride_h, stride_w), (filter_height, filter_width))
+
+
+def max_pool_2d(b: Builder, x: SSAValue, *, padding: str, stride_w: int, stride_h: int, filter_width: int, filter_height: int) -> SSAValue:
+    return _pool(b, "max_pool2d", x, padding, (stride_h, stride_w), (filter_height, filter_width))
+
+
+def l2_pool_2d(b: Builder, x: SSAValue, *, padding: str, stride_w: int, stride_h: int, filter_width: int, filter_height: int) -> SSAValue:
+    """The root of the mean of squares."""
+    return b.nn("sqrt", _pool(b, "avg_pool2d", b.nn("mul", x, x), padding, (stride_h, stride_w), (filter_height, filter_width)))
+
+
+def _pool(b: Builder, op: str, x: SSAValue, padding: str, strides: tuple[int, int], kernel: tuple[int, int]) -> SSAValue:
+    return images.pool(b, op, x, kernel, strides, images.image_pads(b, x, kernel, strides, (1, 1), padding))
+
+
+def _require_rank(b: Builder, x: SSAValue, rank: int) -> None:
+    if len(b.shape(x)) != rank:
+        raise Error("E0401", f"needs rank {rank}, not {b.spec(x)}")
+
+
+def resize_bilinear(
+    b: Builder, x: SSAValue, size: SSAValue, *, new_height: int, new_width: int, align_corners: bool, half_pixel_centers: bool
+) -> SSAValue:
+    """new_height and new_width are of a version that had no operand for them."""
+    return images.resize(b, x, b.ints(size, "size"), "linear", align_corners=align_corners, half_pixel=half_pixel_centers)
+
+
+def resize_nearest_neighbor(b: Builder, x: SSAValue, size: SSAValue, *, align_corners: bool, half_pixel_centers: bool) -> SSAValue:
+    return images.resize(b, x, b.ints(size, "size"), "nearest", align_corners=align_corners, half_pixel=half_pixel_centers)
+
+
+def depth_to_space(b: Builder, x: SSAValue, *, block_size: int) -> SSAValue:
+    return images.depth_to_space(b, x, block_size)
+
+
+def space_to_depth(b: Builder, x: SSAValue, *, block_size: int) -> SSAValue:
+    return images.space_to_depth(b, x, block_size)
+
+
+def space_to_batch_nd(b: TfliteBuilder, x: SSAValue, block_shape: SSAValue, paddings: SSAValue) -> SSAValue:
+    return images.space_to_batch(b, x, b.ints(block_shape, "block shape"), _margins(b, paddings, "paddings"), float(b.zero))
+
+
+def batch_to_space_nd(b: Builder, x: SSAValue, block_shape: SSAValue, crops: SSAValue) -> SSAValue:
+    return images.batch_to_space(b, x, b.ints(block_shape, "block shape"), _margins(b, crops, "crops"))
+
+
+def _margins(b: Builder, value: SSAValue, what: str) -> list[tuple[int, int]]:
+    found = b.need(value, what)
+    if found.ndim != 2 or found.shape[1] != 2 or found.dtype.kind not in "iu":
+        raise Error("E0203", f"{what} must be pairs of integers, not {found.dtype}{list(found.shape)}")
+    return [(int(low), int(high)) for low, high in found.tolist()]
+
+
+def local_response_normalization(b: Builder, x: SSAValue, *, radius: int, bias: float, alpha: float, beta: float) -> SSAValue:
+    return images.local_response_norm(b, x, radius, bias, alpha, beta)
+
+
+ROWS: Rows = {
+    "CONV_2D": fused(conv_2d),
+    "DEPTHWISE_CONV_2D": fused(depthwise_conv_2d),
+    "TRANSPOSE_CONV": fused(transpose_conv),
+    "CONV_3D": fused(conv_3d),
+    "CONV_3D_TRANSPOSE": fused(conv_3d_transpose),
+    "FULLY_CONNECTED": fused(fully_connected),
+    "AVERAGE_POOL_2D": fused(average_pool_2d),
+    "MAX_POOL_2D": fused(max_pool_2d),
+    "L2_POOL_2D": fused(l2_pool_2d),
+    "RESIZE_BILINEAR": resize_bilinear,
+    "RESIZE_NEAREST_NEIGHBOR": resize_nearest_neighbor,
+    "DEPTH_TO_SPACE": depth_to_space,
+    "SPACE_TO_DEPTH": space_to_depth,
+    "SPACE_TO_BATCH_ND": space_to_batch_nd,
+    "BATCH_TO_SPACE_ND": batch_to_space_nd,
+    "LOCAL_RESPONSE_NORMALIZATION": local_response_normalization,
+}
+CODES = frozenset({"MAX_POOL_2D", "RESIZE_NEAREST_NEIGHBOR", "DEPTH_TO_SPACE", "SPACE_TO_DEPTH", "SPACE_TO_BATCH_ND", "BATCH_TO_SPACE_ND"})

@@ -1,0 +1,84 @@
+"""Variables: tensors and resources that keep their values from run to run.  They become states."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import numpy as np
+from xdsl.ir import SSAValue
+
+from ttc.dialects.core.errors import Error
+from ttc.dialects.core.functions import Port
+from ttc.dialects.core.spec import Spec
+from ttc.dialects.core.weights import Weight
+from ttc.importers.common.unsupported import Unsupported
+from ttc.importers.tflite.building import TfliteBuilder
+from ttc.importers.tflite.model import Tensor
+from ttc.importers.tflite.weights import dtype_of
+
+
+class Variables:
+    """The variables of a model by name, and what they hold at this place of the program."""
+
+    def __init__(self, builder: TfliteBuilder) -> None:
+        self._builder = builder
+        self._first: dict[str, Weight] = {}
+        self._leaves: dict[str, SSAValue] = {}
+        self._current: dict[str, SSAValue] = {}
+        self._tensors: dict[tuple[int, int], str] = {}
+        self._held = 0
+
+    def tensor(self, key: tuple[int, int], tensor: Tensor) -> SSAValue:
+        """What a variable tensor holds; at first zeros, or the number that stands for 0.  key: its graph and index."""
+        if key not in self._tensors:
+            dtype, zero = dtype_of(tensor), 0 if tensor.quantization is None else tensor.quantization.zeros[0]
+            if -1 in tensor.shape:
+                raise Error("E0203", f"variable '{tensor.name}' has an open dimension")
+            self._tensors[key] = self._builder.free_name(tensor.name)
+            shape = tensor.shape
+            self._first[self._tensors[key]] = Weight(shape, dtype, lambda: np.full(shape, zero, dtype))
+        return self.read(self._tensors[key])
+
+    def name(self, key: tuple[int, int]) -> str | None:
+        """The variable that is this tensor."""
+        return self._tensors.get(key)
+
+    def start(self, name: str, first: Weight) -> None:
+        """What a resource holds before the first run."""
+        self._first[name] = first
+
+    def read(self, name: str) -> SSAValue:
+        """Raises E0203 for a variable that nothing has set."""
+        if name not in self._current:
+            if name not in self._first:
+                raise Error("E0203", f"variable '{name}' is read before it is set")
+            self._leaves[name] = self._builder.state(name, self._first[name])
+            self._current[name] = self._leaves[name]
+        return self._current[name]
+
+    def assign(self, name: str, value: SSAValue) -> None:
+        """Raises Unsupported for a variable that changes its type, or is set in a branch or loop that data decides."""
+        if self._held:
+            raise Unsupported("a variable that is set in a branch or loop")
+        if name not in self._first:
+            raise Unsupported("a variable without a value to start with")
+        first = self._first[name]
+        if self._builder.spec(value) != Spec(first.shape, first.dtype):
+            raise Unsupported(f"a variable that changes from {Spec(first.shape, first.dtype)} to {self._builder.spec(value)}")
+        self.read(name)
+        self._current[name] = value
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Inside, variables cannot be set."""
+        self._held += 1
+        try:
+            yield
+        finally:
+            self._held -= 1
+
+    def updates(self) -> list[tuple[Port, SSAValue]]:
+        """Results for the variables that have new values."""
+        changed = [(n, v) for n, v in self._current.items() if v is not self._leaves[n]]
+        return [(Port(f"{name}/next", updates=name), value) for name, value in changed]
