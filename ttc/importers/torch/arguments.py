@@ -15,13 +15,13 @@ from ttc.importers.torch.values import Value
 
 
 def bind(
-    op: torch._ops.OpOverload, args: tuple[Value, ...], kwargs: Mapping[str, Value], static: Callable[[Value], Value]
+    op: torch._ops.OpOverload, args: tuple[Value, ...], kwargs: Mapping[str, Value], static: Callable[[Value, str], Value]
 ) -> tuple[tuple[Value, ...], dict[str, Value]]:
     """Positional arguments in order, and keyword-only ones by name.
 
     Args:
         args, kwargs: of the node.
-        static: gives the number that an nn value is known to hold, else the value.
+        static: gives the number that an nn value is known to hold; if that has a name it must be known.
     Raises: Unsupported where a number or a list of numbers depends on data.
     """
     positional: list[Value] = []
@@ -45,13 +45,13 @@ def _default(argument: Any) -> Value:
     return tuple(found) if isinstance(found, list) else found
 
 
-def _resolved(value: Value, kind: str, name: str, static: Callable[[Value], Value]) -> Value:
+def _resolved(value: Value, kind: str, name: str, static: Callable[[Value, str], Value]) -> Value:
     """Numbers where the schema has numbers; a scalar (type `number`) may depend on data."""
     if "Tensor" in kind:
         return value
     if isinstance(value, tuple):
         return tuple(_resolved(v, kind, name, static) for v in value)
-    value = static(value)
-    if isinstance(value, SSAValue) and "number" not in kind:
-        raise Unsupported(f"{name} depends on data")
-    return value
+    found = static(value, "" if "number" in kind else name)
+    if isinstance(found, SSAValue) and "number" not in kind:
+        raise Unsupported(f"{name} is a tensor of {found.type}")
+    return found

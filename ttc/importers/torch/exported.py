@@ -16,7 +16,7 @@ from xdsl.dialects.builtin import ModuleOp
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.spec import Spec
 from ttc.dialects.core.weights import WeightStore
-from ttc.importers.base import NO_SHAPES
+from ttc.importers.base import NO_SHAPES, NO_VALUES
 from ttc.importers.torch.decompositions import decompositions
 from ttc.importers.torch.graphs import Binding, Fixed, Held, Input, Result, import_graph
 from ttc.importers.torch.sizes import static_specs
@@ -46,7 +46,22 @@ def import_module(
     except Exception as error:
         first = str(error).strip().splitlines() or [type(error).__name__]
         raise Error("E0202", f"torch.export cannot export {type(module).__name__}: {first[0]}") from error
-    return import_exported(program, name or type(module).__name__, shapes=shapes, batch=batch, examples=program.example_inputs)
+    return import_exported(
+        program,
+        name or type(module).__name__,
+        shapes=shapes,
+        batch=batch,
+        values=example_values(program),
+        examples=program.example_inputs,
+    )
+
+
+def example_values(program: ExportedProgram) -> dict[str, Any]:
+    """The integer and boolean tensors among the examples that a program was exported with, by input name."""
+    leaves = pytree.tree_leaves(program.example_inputs)
+    names = [s.arg.name for s in program.graph_signature.input_specs if s.kind == InputKind.USER_INPUT]
+    found = zip(names, leaves, strict=True) if len(names) == len(leaves) else ()
+    return {n: x.detach().numpy() for n, x in found if isinstance(x, torch.Tensor) and not (x.is_floating_point() or x.is_complex())}
 
 
 def arguments_of(example_inputs: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
@@ -63,6 +78,7 @@ def import_exported(
     *,
     shapes: Mapping[str, tuple[int, ...]] = NO_SHAPES,
     batch: int | None = None,
+    values: Mapping[str, Any] = NO_VALUES,
     examples: Any = None,
 ) -> tuple[ModuleOp, WeightStore]:
     """The module of an exported program, and its weights, which share memory with its tensors.
@@ -72,6 +88,7 @@ def import_exported(
 
     Args:
         shapes, batch: sizes of dynamic dimensions.
+        values: arrays by input name: where an op needs to know what an integer or boolean input holds, the program is made for these.
         examples: positional and keyword arguments whose sizes hold where these leave one open.
     Raises: E0202, E0203, E0205, E0206, and E04xx at the node.
     """
@@ -83,7 +100,7 @@ def import_exported(
     bindings = [_binding(flat, spec, specs, changed) for spec in signature.input_specs]
     user = iter(names)
     results = [_result(spec, user) for spec in signature.output_specs]
-    return import_graph(flat.graph_module, name, bindings, results)
+    return import_graph(flat.graph_module, name, bindings, results, values)
 
 
 def decomposed(program: ExportedProgram) -> ExportedProgram:

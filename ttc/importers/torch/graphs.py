@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -16,6 +16,8 @@ from ttc.dialects.core.errors import Error
 from ttc.dialects.core.functions import Port, make_function
 from ttc.dialects.core.spec import Spec, tensor_type
 from ttc.dialects.core.weights import WeightStore
+from ttc.importers.base import NO_VALUES
+from ttc.importers.common.inputs import given_values
 from ttc.importers.common.module import finished
 from ttc.importers.common.unsupported import Unsupported
 from ttc.importers.torch.builder import TorchBuilder
@@ -72,7 +74,11 @@ class Result:
 
 
 def import_graph(
-    graph: fx.GraphModule, name: str, bindings: Sequence[Binding], results: Sequence[Result | None]
+    graph: fx.GraphModule,
+    name: str,
+    bindings: Sequence[Binding],
+    results: Sequence[Result | None],
+    values: Mapping[str, Any] = NO_VALUES,
 ) -> tuple[ModuleOp, WeightStore]:
     """The module of a functional graph of aten ops (of torch.export after decompositions, or of AOTAutograd).
 
@@ -81,16 +87,18 @@ def import_graph(
         name: of the model.
         bindings: for each placeholder in order.  The same memory under two names becomes one leaf.
         results: for each output in order, lists flattened; None: it is not wanted.  Outputs that are None are left out.
+        values: arrays by input name, as in `import_exported`.
     Raises: E0202 with the table of what was refused, E0203, E04xx at the node.
     """
     inputs = [b for b in bindings if isinstance(b, Input)]
     function = make_function("forward", [(Port(i.name), tensor_type(i.spec)) for i in inputs])
     arguments = iter(function.body.block.args)
-    builder = TorchBuilder(frozenset(b.name for b in bindings if isinstance(b, Held)))
+    given = given_values(dict(zip((i.name for i in inputs), function.body.block.args, strict=True)), values)
+    builder = TorchBuilder(frozenset(b.name for b in bindings if isinstance(b, Held)), given)
     leaves: dict[tuple[object, ...], SSAValue] = {}
-    values = [next(arguments) if isinstance(b, Input) else _leaf(builder, leaves, b) for b in bindings]
+    operands = [next(arguments) if isinstance(b, Input) else _leaf(builder, leaves, b) for b in bindings]
     with np.errstate(all="ignore"):
-        found = Walker(builder).walk(graph, values)
+        found = Walker(builder).walk(graph, operands)
     outputs = flat(found)
     if len(outputs) != len(results):
         raise Error("E0203", f"the graph has {len(outputs)} outputs, not {len(results)}")

@@ -30,7 +30,7 @@ _PLAIN_MODULES = ("_operator", "math")
 _SYMBOLIC = frozenset(
     getattr(torch, f"sym_{name}") for name in ("float", "int", "ite", "max", "min", "not", "sum", "sqrt") if hasattr(torch, f"sym_{name}")
 )
-_SIZES: Mapping[str, Callable[..., Any]] = {
+SIZES: Mapping[str, Callable[..., Any]] = {
     "aten.sym_size.int": lambda shape, dim: shape[dim],
     "aten.sym_size.default": lambda shape: shape,
     "aten.sym_numel.default": math.prod,
@@ -38,13 +38,17 @@ _SIZES: Mapping[str, Callable[..., Any]] = {
     "aten.sym_stride.default": lambda shape: tuple(math.prod(shape[i + 1 :]) for i in range(len(shape))),
     "aten.sym_storage_offset.default": lambda shape: 0,
 }
-_CHECKS = frozenset(
+CHECKS = frozenset(
     (
         *("aten._assert_scalar.default", "aten._assert_tensor_metadata.default", "aten._assert_async.msg", "aten._assert_async.default"),
         *("aten.sym_constrain_range_for_size.default", "aten.sym_constrain_range.default", "aten._check_is_size.default"),
     )
 )
 """Ops that check what tracing assumed, and compute nothing."""
+
+
+_SCALARS = frozenset(("aten.item.default", "aten._local_scalar_dense.default"))
+"""Ops that make a number of a tensor: the number where it is known, else the tensor without dimensions."""
 
 
 class Walker:
@@ -104,7 +108,7 @@ class Walker:
             return self._item(node, args, name)
         if holds_refused(args) or holds_refused(tuple(kwargs.values())):
             apply = rows().get(overload_name(node.target))
-            known = apply is not None or not isinstance(node.target, torch._ops.OpOverload) or str(node.target) in _CHECKS | _SIZES.keys()
+            known = apply is not None or not isinstance(node.target, torch._ops.OpOverload) or str(node.target) in CHECKS | SIZES.keys()
             return REFUSED if known else self._miss(node, "no mapping", name)
         if isinstance(node.target, torch._ops.OpOverload | torch._ops.HigherOrderOperator):
             return self._op(node, args, kwargs, name)
@@ -148,16 +152,24 @@ class Walker:
         except (ArithmeticError, ValueError, TypeError) as error:
             raise Unsupported(str(error)) from None
 
-    def _static(self, value: Value) -> Value:
-        known = self.builder.known(value) if isinstance(value, SSAValue) else None
-        return value if known is None or known.size != 1 else known.ravel()[0].item()
+    def _static(self, value: Value, needed: str = "") -> Value:
+        """The number that an nn value is known to hold.
+
+        needed: what it is, if it must be known; else the value itself is given where it is not.
+        """
+        if not isinstance(value, SSAValue) or self.builder.spec(value).elements != 1:
+            return value
+        known = self.builder.need(value, needed) if needed else self.builder.known(value)
+        return value if known is None else known.ravel()[0].item()
 
     def _op(self, node: fx.Node, args: tuple[Value, ...], kwargs: Mapping[str, Value], name: str) -> Value:
         overload = overload_name(node.target)
-        if overload in _CHECKS:
+        if overload in CHECKS:
             return None
-        if overload in _SIZES:
-            return _SIZES[overload](self.builder.shape(args[0]), *args[1:])
+        if overload in SIZES:
+            return SIZES[overload](self.builder.shape(args[0]), *args[1:])
+        if overload in _SCALARS:
+            return self._static(self.builder.reshape(args[0]))
         apply = rows().get(overload)
         if apply is None:
             raise Unsupported("no mapping")
