@@ -62,20 +62,6 @@ def additive(b: TorchBuilder, mask: SSAValue, dtype: np.dtype) -> SSAValue:
     return b.nn("where", mask, zero, hidden)
 
 
-def flash(
-    b: TorchBuilder,
-    query: SSAValue,
-    key: SSAValue,
-    value: SSAValue,
-    dropout: float,
-    is_causal: bool,
-    *,
-    attn_mask: SSAValue | None,
-    scale: float | None,
-) -> tuple[SSAValue, None]:
-    return attention(b, query, key, value, attn_mask, dropout, is_causal, scale=scale), None
-
-
 def efficient(
     b: TorchBuilder,
     query: SSAValue,
@@ -93,6 +79,5 @@ def efficient(
 
 ROWS: Rows = {
     "aten.scaled_dot_product_attention.default": attention,
-    "aten._scaled_dot_product_flash_attention_for_cpu.default": flash,
     "aten._scaled_dot_product_efficient_attention.default": efficient,
 }

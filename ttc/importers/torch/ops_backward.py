@@ -173,9 +173,12 @@ def resize_backward(forward: str) -> Row:
         op = getattr(torch.ops.aten, forward).default
         matrices = []
         for axis, (old, new) in enumerate(zip(input_size[-rank:], output_size, strict=True)):
-            line = [old if i == axis else 1 for i in range(rank)]
-            made = op(torch.eye(old).reshape(1, old, *line), [new if i == axis else 1 for i in range(rank)], *corners, *_only(scales, axis))
-            matrices.append(made.reshape(old, new).numpy().T)
+            units = torch.eye(old).reshape(1, old, *(old if i == axis else 1 for i in range(rank)))
+            # all other sizes 2, and kept: PyTorch's antialiasing errs for images one pixel wide
+            units = units.expand(1, old, *(old if i == axis else 2 for i in range(rank))).contiguous()
+            made = op(units, [new if i == axis else 2 for i in range(rank)], *corners, *_only(scales, axis))
+            line = made[(0, slice(None), *(slice(None) if i == axis else 0 for i in range(rank)))]
+            matrices.append(line.numpy().T)
         return _along_axes(b, grad_output, matrices)
 
     return row

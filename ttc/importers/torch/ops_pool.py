@@ -58,25 +58,6 @@ def max_pool_with_indices(rank: int) -> Row:
     return row
 
 
-def max_pool_backward(
-    b: TorchBuilder,
-    grad: SSAValue,
-    x: SSAValue,
-    kernel: Ints,
-    stride: Ints,
-    padding: Ints,
-    dilation: Ints,
-    ceil: bool,
-    places: SSAValue,
-) -> SSAValue:
-    """Each element of grad is added at its maximum's place."""
-    *lead, height, width = b.shape(x)
-    images = prod(lead)
-    zeros = b.nn("expand", b.scalar(0, grad), shape=(images, height * width))
-    flat = (b.reshape(v, images, b.spec(v).elements // max(images, 1)) for v in (places, grad))
-    return b.reshape(b.nn("scatter_elements", zeros, *flat, axis=1, reduction="add"), *b.shape(x))
-
-
 def avg_pool(rank: int) -> Row:
     """Means, or sums over a divisor: windows that ceil_mode lets reach out have as many elements as the others then."""
 
@@ -187,5 +168,4 @@ ROWS: Rows = {
     **{f"aten.adaptive_avg_pool{n}d.default": adaptive_avg_pool(n) for n in (1, 2, 3)},
     **{f"aten._adaptive_avg_pool{n}d.default": adaptive_avg_pool(n) for n in (2, 3)},
     **{f"aten.adaptive_max_pool{n}d.default": adaptive_max_pool(n) for n in (1, 2, 3)},
-    "aten.max_pool2d_with_indices_backward.default": max_pool_backward,
 }

@@ -1,0 +1,46 @@
+"""One op of PyTorch, imported, compiled for the host and compared with PyTorch's own kernel."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from torch.fx.experimental.proxy_tensor import make_fx
+from torch.utils import _pytree as pytree
+
+from ttc.driver import compile_source
+from ttc.importers.torch.graphs import Fixed, Input, Result, graph_inputs, import_graph
+from ttc.options import CompileOptions
+from ttc.runtime.executor import Executor
+from ttc.source import Source
+
+
+def check(op: Any, *args: Any, tolerance: float = 2e-6, **kwargs: Any) -> None:
+    """An op gives what PyTorch gives, all results that are tensors wanted."""
+    leaves, tree = pytree.tree_flatten((args, kwargs))
+    tensors = [leaf for leaf in leaves if isinstance(leaf, torch.Tensor)]
+
+    def call(*given: Any) -> list[Any]:
+        rest = iter(given)
+        positional, named = pytree.tree_unflatten([next(rest) if isinstance(leaf, torch.Tensor) else leaf for leaf in leaves], tree)
+        found = op(*positional, **named)
+        return [r for r in (found if isinstance(found, tuple) else (found,)) if isinstance(r, torch.Tensor)]
+
+    graph = make_fx(call, tracing_mode="fake")(*tensors)
+    inputs = graph_inputs(graph)
+    assert not any(isinstance(i, Fixed) for i in inputs)
+    expected = call(*tensors)
+    module, weights = import_graph(graph, "op", inputs, [Result(f"y{i}") for i in range(len(expected))])
+    program = compile_source(Source(module, weights, "import"), CompileOptions(target="host")).program()
+    names = [i.name for i in inputs if isinstance(i, Input)]
+    found = Executor(program).run({name: t.numpy() for name, t in zip(names, tensors, strict=True)})
+    for ours, theirs in zip(found.values(), expected, strict=True):
+        assert ours.dtype == theirs.numpy().dtype
+        np.testing.assert_allclose(
+            ours, theirs.numpy(), rtol=0, atol=tolerance * max(1, float(theirs.abs().max()) if theirs.numel() else 1)
+        )
+
+
+def randn(*shape: int) -> Any:
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(sum(shape)))
