@@ -115,7 +115,7 @@ def layer_norm(
 
 def native_layer_norm(
     b: TorchBuilder, x: SSAValue, normalized: tuple[int, ...], weight: Maybe, bias: Maybe, eps: float
-) -> tuple[SSAValue, ...]:
+) -> tuple[Maybe, ...]:
     """With mean and 1 / deviation, if they are read."""
     y = layer_norm(b, x, normalized, weight, bias, eps)
     axes = tuple(range(len(b.shape(x)) - len(normalized), len(b.shape(x))))

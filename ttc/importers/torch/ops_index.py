@@ -1,0 +1,268 @@
+"""Parts of tensors: slices, diagonals, gathers; and tensors with parts replaced."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import TypeAlias
+
+import numpy as np
+from xdsl.ir import SSAValue
+
+from ttc.dialects.nn.base import axis_in, broadcast_shapes
+from ttc.importers.common.parts import element, part
+from ttc.importers.common.tracking import MAX_ELEMENTS
+from ttc.importers.common.unsupported import Unsupported
+from ttc.importers.torch.builder import TorchBuilder
+from ttc.importers.torch.elements import BOOL, INT64
+from ttc.importers.torch.tables import Rows
+
+Ints: TypeAlias = tuple[int, ...]
+Indices: TypeAlias = tuple[SSAValue | None, ...]
+
+
+def slice_(b: TorchBuilder, x: SSAValue, dim: int, start: int | None, end: int | None, step: int) -> SSAValue:
+    """Python's slice of one dimension."""
+    size = b.shape(x)[dim]
+    taken = range(size)[slice(start, end, step)]
+    return part(b, x, axis_in(dim, len(b.shape(x))), taken.start if len(taken) else 0, len(taken), step)
+
+
+def select(b: TorchBuilder, x: SSAValue, dim: int, index: int) -> SSAValue:
+    at = axis_in(dim, len(b.shape(x)))
+    return element(b, x, at, index % b.shape(x)[at])
+
+
+def narrow(b: TorchBuilder, x: SSAValue, dim: int, start: int, length: int) -> SSAValue:
+    size = b.shape(x)[dim]
+    return part(b, x, axis_in(dim, len(b.shape(x))), start + size if start < 0 else start, length)
+
+
+def select_scatter(b: TorchBuilder, x: SSAValue, source: SSAValue, dim: int, index: int) -> SSAValue:
+    """x with one place of a dimension replaced."""
+    shape = b.shape(x)
+    at = axis_in(dim, len(shape))
+    start = index % shape[at]
+    source = b.reshape(b.cast(source, b.dtype(x)), *shape[:at], 1, *shape[at + 1 :])
+    return _replaced(b, x, source, at, start, start + 1)
+
+
+def slice_scatter(b: TorchBuilder, x: SSAValue, source: SSAValue, dim: int, start: int | None, end: int | None, step: int) -> SSAValue:
+    """x with a slice replaced: by what lies before and after it, or by places where there are steps."""
+    shape = b.shape(x)
+    at = axis_in(dim, len(shape))
+    taken = range(shape[at])[slice(start, end, step)]
+    wanted = tuple(len(taken) if i == at else d for i, d in enumerate(shape))
+    source = b.cast(source, b.dtype(x))
+    source = source if b.shape(source) == wanted else b.nn("expand", source, shape=wanted)
+    if not len(taken):
+        return x
+    if step == 1:
+        return _replaced(b, x, source, at, taken.start, taken.stop)
+    places = b.constant(np.array(taken, np.int64).reshape(-1, *(1,) * (len(shape) - 1 - at)))
+    return b.nn("scatter_elements", x, b.nn("expand", places, shape=wanted), source, axis=at, reduction="none")
+
+
+def _replaced(b: TorchBuilder, x: SSAValue, source: SSAValue, axis: int, start: int, stop: int) -> SSAValue:
+    size = b.shape(x)[axis]
+    before = [part(b, x, axis, 0, start)] if start else []
+    after = [part(b, x, axis, stop, size - stop)] if stop < size else []
+    pieces = [*before, source, *after]
+    return source if len(pieces) == 1 else b.nn("concat", *pieces, axis=axis)
+
+
+def as_strided(b: TorchBuilder, x: SSAValue, size: Ints, stride: Ints, offset: int | None) -> SSAValue:
+    """Elements of the flattened x, which is contiguous, at the places that the strides say."""
+    places = _strided_places(b, x, size, stride, offset or 0)
+    return b.nn("gather", b.reshape(x, b.spec(x).elements), b.constant(places), axis=0)
+
+
+def as_strided_scatter(b: TorchBuilder, x: SSAValue, source: SSAValue, size: Ints, stride: Ints, offset: int | None) -> SSAValue:
+    places = _strided_places(b, x, size, stride, offset or 0)
+    flat = b.reshape(x, b.spec(x).elements)
+    updates = b.reshape(b.cast(source, b.dtype(x)), places.size)
+    return b.reshape(b.nn("scatter_nd", flat, b.constant(places.reshape(-1, 1)), updates, reduction="none"), *b.shape(x))
+
+
+def _strided_places(b: TorchBuilder, x: SSAValue, size: Ints, stride: Ints, offset: int) -> np.ndarray:
+    if prod(size) > MAX_ELEMENTS:
+        raise Unsupported(f"a view of {prod(size)} elements")
+    places = np.full((), offset, np.int64)
+    for length, step in zip(size, stride, strict=True):
+        places = places[..., None] + np.arange(length) * step
+    if places.size and not 0 <= places.min() <= places.max() < b.spec(x).elements:
+        raise Unsupported("memory outside the tensor")
+    return places.reshape(size)
+
+
+def unfold(b: TorchBuilder, x: SSAValue, dim: int, size: int, step: int) -> SSAValue:
+    """Windows along a dimension, their elements last."""
+    shape = b.shape(x)
+    if not shape:
+        return b.reshape(x, size)
+    at = axis_in(dim, len(shape))
+    places = np.arange(0, shape[at] - size + 1, step)[:, None] + np.arange(size)
+    if places.size > MAX_ELEMENTS:
+        raise Unsupported("too many windows")
+    found = b.nn("gather", x, b.constant(places.astype(np.int64)), axis=at)
+    return b.nn("transpose", found, perm=(*range(at + 1), *range(at + 2, len(shape) + 1), at + 1))
+
+
+def _diagonal_places(rows: int, columns: int, offset: int) -> np.ndarray:
+    """[d, 2]: row and column of each element of a diagonal."""
+    count = max(min(rows + min(offset, 0), columns - max(offset, 0)), 0)
+    steps = np.arange(count, dtype=np.int64)
+    return np.stack([steps - min(offset, 0), steps + max(offset, 0)], -1)
+
+
+def _matrices(b: TorchBuilder, x: SSAValue, dim1: int, dim2: int) -> tuple[SSAValue, Ints]:
+    """x with the two dimensions first, and the permutation that was used."""
+    rank = len(b.shape(x))
+    first, second = axis_in(dim1, rank), axis_in(dim2, rank)
+    perm = (first, second, *(i for i in range(rank) if i not in (first, second)))
+    return (x if perm == tuple(range(rank)) else b.nn("transpose", x, perm=perm)), perm
+
+
+def diagonal(b: TorchBuilder, x: SSAValue, offset: int, dim1: int, dim2: int) -> SSAValue:
+    """Of the matrices of two dimensions, its elements last."""
+    matrices, _ = _matrices(b, x, dim1, dim2)
+    rows, columns, *rest = b.shape(matrices)
+    places = _diagonal_places(rows, columns, offset)
+    if not len(places):
+        return b.nn("expand", b.scalar(0, x), shape=(*rest, 0))
+    flat = b.reshape(matrices, rows * columns, *rest)
+    found = b.nn("gather", flat, b.constant(places @ np.array([columns, 1])), axis=0)
+    return b.nn("transpose", found, perm=(*range(1, len(rest) + 1), 0))
+
+
+def diagonal_scatter(b: TorchBuilder, x: SSAValue, source: SSAValue, offset: int, dim1: int, dim2: int) -> SSAValue:
+    """x with a diagonal replaced."""
+    matrices, perm = _matrices(b, x, dim1, dim2)
+    rows, columns, *rest = b.shape(matrices)
+    places = _diagonal_places(rows, columns, offset)
+    if not len(places):
+        return x
+    updates = b.nn("transpose", b.cast(source, b.dtype(x)), perm=(len(rest), *range(len(rest))))
+    found = b.nn("scatter_nd", matrices, b.constant(places), updates, reduction="none")
+    return b.nn("transpose", found, perm=tuple(int(i) for i in np.argsort(perm)))
+
+
+def gather(b: TorchBuilder, x: SSAValue, dim: int, index: SSAValue, *, sparse_grad: bool = False) -> SSAValue:
+    """One element for each of index."""
+    if not b.shape(x) or not b.shape(index):
+        found = b.nn("gather", b.reshape(x, b.spec(x).elements), b.reshape(index, b.spec(index).elements), axis=0)
+        return b.reshape(found, *b.shape(index))
+    return b.nn("gather_elements", x, index, axis=axis_in(dim, len(b.shape(x))))
+
+
+def index_select(b: TorchBuilder, x: SSAValue, dim: int, index: SSAValue) -> SSAValue:
+    if not b.shape(x):
+        return x
+    return b.nn("gather", x, b.reshape(index, b.spec(index).elements), axis=axis_in(dim, len(b.shape(x))))
+
+
+def embedding(b: TorchBuilder, weight: SSAValue, indices: SSAValue, *_options: object) -> SSAValue:
+    return b.nn("gather", weight, indices, axis=0)
+
+
+def take(b: TorchBuilder, x: SSAValue, index: SSAValue) -> SSAValue:
+    """Of the flattened x."""
+    return b.nn("gather", b.reshape(x, b.spec(x).elements), index, axis=0)
+
+
+def placed(b: TorchBuilder, indices: Indices) -> Indices:
+    """Indices as integers, a mask that is known as the places of what is true in it.  Raises Unsupported."""
+    found: list[SSAValue | None] = []
+    for index in indices:
+        if index is None or b.dtype(index) not in (BOOL, np.dtype(np.uint8)):
+            found.append(index)
+            continue
+        known = b.known(index)
+        if known is None:
+            raise Unsupported("a mask as an index")
+        found += [b.constant(np.asarray(p, np.int64)) for p in np.nonzero(known)]
+    return tuple(b.cast(i, INT64) if i is not None and b.dtype(i).kind != "i" else i for i in found)
+
+
+def index(b: TorchBuilder, x: SSAValue, indices: Indices) -> SSAValue:
+    """numpy's: indexed dimensions are replaced by those of the indices, where the first of them is, or in front if they are apart."""
+    if len(indices) == 1 and indices[0] is not None and b.dtype(indices[0]) == BOOL and b.known(indices[0]) is None:
+        return masked(b, x, indices[0])
+    places = placed(b, indices)
+    used = [i for i, v in enumerate(places) if v is not None]
+    if not used:
+        return x
+    values = [v for v in places if v is not None]
+    if len(values) == 1:
+        return b.nn("gather", x, values[0], axis=used[0])
+    tuples = joined_indices(b, values)
+    rank = len(b.shape(x))
+    order = (*used, *(i for i in range(rank) if i not in used))
+    front = x if order == tuple(range(rank)) else b.nn("transpose", x, perm=order)
+    found = b.nn("gather_nd", front, tuples, batch_dims=0)
+    lead = len(b.shape(tuples)) - 1
+    together = used == list(range(used[0], used[0] + len(used)))
+    if not together or used[0] == 0:
+        return found
+    before = range(lead, lead + used[0])
+    return b.nn("transpose", found, perm=(*before, *range(lead), *range(lead + used[0], len(b.shape(found)))))
+
+
+def joined_indices(b: TorchBuilder, values: list[SSAValue]) -> SSAValue:
+    """[..., k]: the indices broadcast to one shape, side by side."""
+    shape = broadcast_shapes(*(b.shape(v) for v in values))
+    wide = [v if b.shape(v) == shape else b.nn("expand", v, shape=shape) for v in values]
+    return b.nn("concat", *(b.reshape(b.cast(v, INT64), *shape, 1) for v in wide), axis=len(shape))
+
+
+def masked(b: TorchBuilder, x: SSAValue, mask: SSAValue) -> SSAValue:
+    """Slices of x, which the mask's dimensions lead, where it is true: as many as the data decides."""
+    shape, lead = b.shape(x), b.shape(mask)
+    flat = b.reshape(x, prod(lead), *shape[len(lead) :])
+    return b.nn("compress", flat, b.reshape(mask, prod(lead)), axis=0)
+
+
+def masked_select(b: TorchBuilder, x: SSAValue, mask: SSAValue) -> SSAValue:
+    shape = broadcast_shapes(b.shape(x), b.shape(mask))
+    wide = [v if b.shape(v) == shape else b.nn("expand", v, shape=shape) for v in (x, mask)]
+    return masked(b, *wide)
+
+
+def nonzero(b: TorchBuilder, x: SSAValue) -> SSAValue:
+    """[count, rank]."""
+    return b.nn("transpose", b.nn("non_zero", x), perm=(1, 0))
+
+
+def trace(b: TorchBuilder, x: SSAValue) -> SSAValue:
+    found = diagonal(b, x, 0, 0, 1)
+    found = found if b.dtype(found).kind in "fV" else b.cast(found, INT64)
+    return b.nn("reduce_sum", found, axes=(0,), keepdims=False)
+
+
+ROWS: Rows = {
+    "aten.slice.Tensor": slice_,
+    "aten.slice_copy.Tensor": slice_,
+    "aten.select.int": select,
+    "aten.select_copy.int": select,
+    "aten.narrow.default": narrow,
+    "aten.narrow_copy.default": narrow,
+    "aten.select_scatter.default": select_scatter,
+    "aten.slice_scatter.default": slice_scatter,
+    "aten.as_strided.default": as_strided,
+    "aten.as_strided_copy.default": as_strided,
+    "aten.as_strided_scatter.default": as_strided_scatter,
+    "aten.unfold.default": unfold,
+    "aten.unfold_copy.default": unfold,
+    "aten.diagonal.default": diagonal,
+    "aten.diagonal_copy.default": diagonal,
+    "aten.diagonal_scatter.default": diagonal_scatter,
+    "aten.gather.default": gather,
+    "aten.index_select.default": index_select,
+    "aten.embedding.default": embedding,
+    "aten.take.default": take,
+    "aten.index.Tensor": index,
+    "aten._unsafe_index.Tensor": index,
+    "aten.masked_select.default": masked_select,
+    "aten.nonzero.default": nonzero,
+    "aten.argwhere.default": nonzero,
+    "aten.trace.default": trace,
+}
