@@ -22,6 +22,7 @@ class Outcome:
     Args:
         op: that it tests: the plain test's for an expanded one; empty for whole models.
         ordinary: whether all its tensors are of common types.
+        floating: whether any of its tensors is of floating point.
         status: pass, fail or unsupported; suites may have further ones.
         reason: code and message if it did not pass.
         host_ops: nn ops that ran in host segments.
@@ -36,6 +37,7 @@ class Outcome:
     reason: str = ""
     host_ops: tuple[str, ...] = ()
     seconds: float = 0.0
+    floating: bool = False
 
 
 def in_child(outcome: Outcome, run: Callable[[], Outcome], seconds: int) -> Outcome:

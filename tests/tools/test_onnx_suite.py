@@ -93,3 +93,33 @@ def test_the_report(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixtu
     assert [row["status"] for row in json.loads(capsys.readouterr().out)] == ["pass"]
     monkeypatch.setattr(onnx_suite, "cases", lambda _pattern: [case_of(lambda _: None), case_of(lambda _: 1 / 0)])
     assert onnx_suite.main() == 1
+
+
+def test_the_share_without_host_segments(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    good = Outcome("test_a", "node", "Add", ordinary=True, floating=True)
+    outcomes = [
+        good,
+        Outcome("test_b", "node", "NonZero", ordinary=True, floating=True, host_ops=("nn.non_zero",)),
+        Outcome("test_c", "node", "Add", ordinary=True, floating=True, status="fail"),
+        Outcome("test_d", "node", "Not", ordinary=True, host_ops=("nn.not",)),
+        Outcome("test_e", "node expanded", "Add", ordinary=True, floating=True, host_ops=("nn.add",)),
+    ]
+    assert "without host segments: 1 of the 3 plain node cases of floating point (33.3 %)" in tables(outcomes, verbose=False)
+
+    def status(*options: str, found: list[Outcome]) -> int:
+        monkeypatch.setattr(onnx_suite, "cases", lambda _pattern: found)
+        monkeypatch.setattr(onnx_suite, "forked", lambda outcome, _seconds: outcome)
+        monkeypatch.setattr("sys.argv", ["onnx_suite.py", "--json", *options])
+        return onnx_suite.main()
+
+    assert status("--device-bar", "0.3", found=outcomes) == 0
+    assert status("--device-bar", "0.4", found=outcomes) == 1
+    stray = Outcome("test_f", "node expanded", "Gemm", ordinary=True, host_ops=("nn.matmul",))
+    assert status(found=[good, stray]) == 1
+    assert capsys.readouterr().err == "test_f: nn.matmul ran in a host segment\n"
+
+
+def test_types_of_cases(suite: list[Case]) -> None:
+    found = {case.outcome.name.removeprefix("test_"): case.outcome for case in suite}
+    assert [found[name].floating for name in ("argmax_default_axis_random", "sequence_insert_at_back", "and2d")] == [True, False, False]
+    assert not found["sequence_insert_at_back"].ordinary
