@@ -107,3 +107,14 @@ def test_mirrored_margins(target: str, expected: list[str]) -> None:
 def test_numbers_of_copies(fragment: str, target: str) -> None:
     text, _ = ONE_OP[fragment]
     check_numbers(parse(text, target), apply(LowerToTile(), text, target).unit)
+
+
+@pytest.mark.parametrize("stored", ["i4", "ui2", "f8E4M3FN", "f4E2M1FN"])
+def test_rows_hold_what_models_only_store(stored: str) -> None:
+    fragment = f"""(%x: f32[4])
+        %0 = nn.cast(%x) {{dtype = {stored}}} : (f32[4]) -> tensor<4x{stored}>
+        %1 = nn.cast(%0) {{dtype = f32}} : (tensor<4x{stored}>) -> f32[4]
+        return %1 : f32[4]"""
+    outcome = apply(LowerToTile(), fragment, "host")
+    assert outcome.names() == ["tile.cast", "tile.cast"]
+    check_numbers(parse(fragment, "host"), outcome.unit)
