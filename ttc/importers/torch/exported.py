@@ -111,18 +111,18 @@ def decomposed(program: ExportedProgram) -> ExportedProgram:
     graph = deepcopy(program.graph)
     for node in graph.find_nodes(op="call_function", target=torch.ops.aten.view.default):
         node.target = torch.ops.aten.reshape.default
-    copied = ExportedProgram(
-        program.graph_module,
-        graph,
-        program.graph_signature,
-        program.state_dict,
-        program.range_constraints,
-        deepcopy(program.module_call_graph),
-        constants=program.constants,
-        verifiers=program.verifiers,
-    )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FutureWarning)  # of torch's own copies
+        copied = ExportedProgram(
+            program.graph_module,
+            graph,
+            program.graph_signature,
+            program.state_dict,
+            program.range_constraints,
+            deepcopy(program.module_call_graph),
+            constants=program.constants,
+            verifiers=program.verifiers,
+        )
         return copied.run_decompositions(decompositions())
 
 
