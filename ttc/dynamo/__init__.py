@@ -25,8 +25,8 @@ def backend(
     Args:
         graph: of torch calls, its parameters among its placeholders.
         example_inputs: a value for each placeholder.
-        options: `target`, `format`, `precision`, ... as `ttc.compile` takes them, `engine`, `exact`, `threads` as `ttc.load` does; and
-            `fallback`: whether a graph that cannot be compiled runs in PyTorch, with a warning (the default), or raises.
+        options: `target`, `format`, `precision`, `dump`, ... as `ttc.compile` takes them, `engine`, `exact`, `threads` as `ttc.load` does;
+            and `fallback`: whether a graph that cannot be compiled runs in PyTorch, with a warning (the default), or raises.
         mode: torch.compile's, of which there is none here.
     Raises: E0101 for options, E0104 for a machine on which ttc does not run.
     """

@@ -138,10 +138,7 @@ def _compiled(job: Job, placed: Sequence[Placed], outputs: Sequence[Any], settin
         results.append(Result(output.name) if new else None)
         wanted.update({output.name: None} if new else {})
     module, weights = import_graph(job.graph, job.name, placed, results)
-    options = settings.compile
-    if options.dump is not None:
-        options = replace(options, dump=options.dump / job.name)
-    package = compile_source(Source(module, weights, "import"), options).package
+    package = compile_source(Source(module, weights, "import"), settings.compile, settings.instruments(job.name)).package
     if package is None:
         raise Error("E0901", "compiling stopped before the end")
     parameters = {p.name for p in placed if isinstance(p, Held)}

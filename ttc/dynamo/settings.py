@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
-from collections.abc import Mapping
+import sys
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from ttc.dialects.core.errors import Error, nearest
+from ttc.files import require_folder
 from ttc.machine import require_supported
 from ttc.option_values import truth
-from ttc.options import CompileOptions, RunOptions, resolve, settings
+from ttc.options import CompileOptions, DebugOptions, Options, RunOptions, resolve, settings
+from ttc.passes.base import Instrument
 
 _OF_FILES = frozenset(("to", "from_", "weights", "shape", "batch", "values"))
 """Options of compiling that go with a model file: a graph's sizes are those of its inputs."""
-_OF_RUNS = ("engine", "exact", "stochastic_rounding", "threads")
+_OF_COMMANDS = frozenset(("timing", "stats"))
+"""Options of debugging that are reported when a command ends."""
+_OF_RUNS = frozenset(("engine", "exact", "stochastic_rounding", "threads"))
 """Options of running that go with a program in memory."""
 _FALLBACK = "fallback"
 
@@ -24,13 +30,24 @@ class Settings:
     """How graphs are compiled and run.
 
     Args:
-        compile, run: with the variables TTC_* where an option was not given.
+        compile, debug, run: with the variables TTC_* where an option was not given.
         fallback: whether a graph that cannot be compiled runs in PyTorch.
     """
 
     compile: CompileOptions
+    debug: DebugOptions
     run: RunOptions
     fallback: bool = True
+
+    def instruments(self, graph: str) -> list[Instrument]:
+        """What watches the compilation of the graph of that name; dumps go to a folder of that name.  Raises E0101, E0103."""
+        from ttc.instruments.chosen import chosen_instruments
+
+        debug = self.debug
+        if debug.dump is not None:
+            require_folder(debug.dump).mkdir(exist_ok=True)
+            debug = dataclasses.replace(debug, dump=debug.dump / graph)
+        return chosen_instruments(debug, lambda text: print(text, file=sys.stderr))
 
 
 def read_settings(given: Mapping[str, Any] | None, mode: str | None = None) -> Settings:
@@ -38,17 +55,30 @@ def read_settings(given: Mapping[str, Any] | None, mode: str | None = None) -> S
     require_supported()
     if mode is not None:
         raise Error("E0101", f"the backend has no mode '{mode}'", hint="see its options: format, precision, effort")
-    of_compiling = {item.name for item, _ in settings(CompileOptions)} - _OF_FILES
-    known = {*of_compiling, *_OF_RUNS, _FALLBACK}
+    of_compiling = _names(CompileOptions) - _OF_FILES
+    of_debugging = _names(DebugOptions) - _OF_COMMANDS
+    known = {*of_compiling, *of_debugging, *_OF_RUNS, _FALLBACK}
     given = dict(given or {})
     for name in given:
         if name not in known:
             raise Error("E0101", f"the backend has no option '{name}'", hint=nearest(str(name), known))
-    compile_options = resolve(CompileOptions, {name: value for name, value in given.items() if name in of_compiling}, os.environ)
-    run_options = resolve(RunOptions, {name: value for name, value in given.items() if name in _OF_RUNS}, os.environ)
-    if run_options.stochastic_rounding is not None and not run_options.exact:
+
+    def part(names: Collection[str]) -> dict[str, Any]:
+        return {name: value for name, value in given.items() if name in names}
+
+    running = resolve(RunOptions, part(_OF_RUNS), os.environ)
+    if running.stochastic_rounding is not None and not running.exact:
         raise Error("E0101", "option 'stochastic_rounding' is arithmetic of the device", hint="add exact=True")
+    compiling = resolve(CompileOptions, part(of_compiling), os.environ)
+    return Settings(compiling, resolve(DebugOptions, part(of_debugging), os.environ), running, _truth(given.get(_FALLBACK, True)))
+
+
+def _truth(value: Any) -> bool:
     try:
-        return Settings(compile_options, run_options, truth(given.get(_FALLBACK, True)))
+        return truth(value)
     except ValueError as error:
-        raise Error("E0101", f"option '{_FALLBACK}' cannot be {given[_FALLBACK]!r}", hint=str(error)) from None
+        raise Error("E0101", f"option '{_FALLBACK}' cannot be {value!r}", hint=str(error)) from None
+
+
+def _names(kind: type[Options]) -> set[str]:
+    return {item.name for item, _ in settings(kind)}
