@@ -24,6 +24,7 @@ KINDS: Mapping[str, tuple[str, str]] = MappingProxyType(
         ".onnx": ("ttc.importers.onnx", "import_onnx"),
         **{suffix: ("ttc.importers.torch.archives", "import_archive") for suffix in (".pt2", ".pt", ".pth")},
         ".tflite": ("ttc.importers.tflite", "import_tflite"),
+        ".keras": ("ttc.importers.tf.keras", "import_keras"),
         "/": ("ttc.importers.tf", "import_saved_model"),
     }
 )

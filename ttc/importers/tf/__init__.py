@@ -26,7 +26,7 @@ from ttc.importers.common.inputs import given_values, input_specs
 from ttc.importers.common.module import finished, naming
 from ttc.importers.common.unsupported import Refused
 from ttc.importers.tf.saved_model import read_saved_model
-from ttc.importers.tf.values import Model, Value, Variable
+from ttc.importers.tf.values import Model, Stored, Value, Variable
 from ttc.importers.tf.walk import Walker
 
 
@@ -53,14 +53,18 @@ def mapped(
     specs = input_specs(model.inputs, shapes, batch)
     function = make_function("forward", [(Port(item), tensor_type(spec)) for item, spec in specs.items()])
     arguments = dict(zip(specs, function.body.block.args, strict=True))
-    builder = Builder(frozenset(model.variables), given_values(arguments, values))
-    seeds: dict[str, Value] = {node: Variable(node, weight) for node, weight in model.variables.items()}
+    builder = Builder(frozenset(item.name for item in model.stored.values()), given_values(arguments, values))
+    seeds: dict[str, Value] = {node: _seed(builder, item) for node, item in model.stored.items()}
     seeds.update({model.places[item]: argument for item, argument in arguments.items()})
     walker = Walker(builder, model.graph, seeds)
     with np.errstate(all="ignore"):
         results = walker.outputs([reference for _, reference in model.outputs])
     ports = [] if builder.misses.rows else [(Port(item), _tensor(item, x)) for (item, _), x in zip(model.outputs, results, strict=True)]
     return finished(name, function, builder, ports)
+
+
+def _seed(b: Builder, stored: Stored) -> Value:
+    return Variable(stored.name, stored.weight) if stored.is_handle else b.initializer(stored.name, stored.weight)
 
 
 def _tensor(name: str, value: Value) -> SSAValue:

@@ -7,14 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.weights import Weight
 from ttc.importers.common.beneath import map_beneath
 from ttc.importers.common.inputs import OpenInput
 from ttc.importers.tf.checkpoint import Checkpoint
 from ttc.importers.tf.messages import Call, Dims, Function, Graph, Node, Span, Tensor, entries, graph_of, repeated, shape_of
 from ttc.importers.tf.structure import check_graph, source_of
 from ttc.importers.tf.tensors import dtype_of, texts_of
-from ttc.importers.tf.values import Model
+from ttc.importers.tf.values import Model, Stored
 
 FILE = "saved_model.pb"
 DEFAULT = "serving_default"
@@ -164,17 +163,17 @@ def _place(reference: str, nodes: Mapping[str, Node], what: str) -> str:
 # ---- variables -------------------------------------------------------------------------------------------------------------------------
 
 
-def _variables(folder: Path, graph: Graph, nodes: Mapping[str, Node], restore: str) -> dict[str, Weight]:
+def _variables(folder: Path, graph: Graph, nodes: Mapping[str, Node], restore: str) -> dict[str, Stored]:
     """Values by the node that gives the variable, as the graph's own way of restoring them says.  Raises E0203, E0204."""
     if not any(node.op in HANDLES for node in graph.nodes):
         return {}
     stored = Checkpoint(folder)
-    found: dict[str, Weight] = {}
+    found: dict[str, Stored] = {}
     for body, arguments in _restoring(graph, nodes, restore):
         for target, key in _assigned(body):
             handle = nodes.get(arguments.get(target, target))
             if handle is not None and handle.op in HANDLES and key in stored:
-                found[handle.name] = stored[key]
+                found[handle.name] = Stored(handle.name, stored[key], handle.op == "VarHandleOp")
     return found
 
 

@@ -38,6 +38,15 @@ Value: TypeAlias = "SSAValue | Variable | TensorList | Refused | None"
 
 
 @dataclass(frozen=True)
+class Stored:
+    """What a node of the graph stands for that is not computed: a variable's handle, or a value.  name: of the weight."""
+
+    name: str
+    weight: Weight
+    is_handle: bool = True
+
+
+@dataclass(frozen=True)
 class Model:
     """What is imported.
 
@@ -46,11 +55,11 @@ class Model:
         inputs: of the signature, in order; names as the signature calls them.
         places: the graph's node that each input stands for, by name.
         outputs: names of the signature, and the graph's tensors.
-        variables: by the node that gives their handle or value.
+        stored: variables and captured values, by node.
     """
 
     graph: Graph
     inputs: tuple[OpenInput, ...]
     places: Mapping[str, str]
     outputs: tuple[tuple[str, str], ...]
-    variables: Mapping[str, Weight]
+    stored: Mapping[str, Stored]

@@ -1,0 +1,82 @@
+"""The child process in which TensorFlow loads and traces a Keras file.
+
+    python -m ttc.importers.tf.child FOLDER
+
+FOLDER holds `model.keras`, whose config was checked; its weights are checked here.  Written there are the graph, the weights and their
+description (traced), or `failure.json`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import sys
+import zipfile
+from pathlib import Path
+from typing import Any
+
+from ttc.dialects.core.errors import Error
+from ttc.importers.tf.traced import FAILURE, write_traced
+
+BARRED = (
+    *("os.system", "os.exec", "os.posix_spawn", "os.spawn", "os.startfile", "os.fork", "os.forkpty", "pty.spawn", "subprocess.Popen"),
+    *("socket.connect", "socket.bind", "socket.sendto", "socket.getaddrinfo", "urllib.Request", "ftplib.connect", "http.client.connect"),
+    *("webbrowser.open", "ctypes.dlopen", "pickle.find_class"),
+)
+"""What loading a model never needs; audit events of Python."""
+
+
+def main(folder: Path) -> int:
+    """Exit status 0 if the model was traced, else 1, with the reason in the folder."""
+    _limit()
+    try:
+        _trace(folder)
+    except Error as error:
+        _fail(folder, error)
+        return 1
+    except Exception as error:  # noqa: BLE001 - whatever Keras raises says that it cannot load the file
+        lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+        reason = f"{type(error).__name__}: {' '.join(lines)[:600]}"
+        _fail(folder, Error("E0201", f"Keras cannot load the model: {reason}"))
+        return 1
+    return 0
+
+
+def _limit() -> None:
+    """Memory, processor time, and no core dumps."""
+    size, seconds = int(os.environ["TTC_CHILD_BYTES"]), int(os.environ["TTC_CHILD_SECONDS"])
+    resource.setrlimit(resource.RLIMIT_AS, (size, size))
+    resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+def _trace(folder: Path) -> None:
+    from ttc.importers.tf.weights_file import check_weights
+
+    path = folder / "model.keras"
+    with zipfile.ZipFile(path) as archive, archive.open("model.weights.h5") as file:
+        check_weights(file)
+    import keras
+    import tensorflow as tf
+
+    from ttc.importers.tf.live import trace
+
+    tf.config.set_visible_devices([], "GPU")
+    sys.addaudithook(_bar)
+    model: Any = keras.saving.load_model(path, compile=False, safe_mode=True)
+    write_traced(*trace(model), folder)
+
+
+def _bar(event: str, _: tuple[Any, ...]) -> None:
+    if event in BARRED:
+        raise Error("E0202", f"the model would do '{event}' when it is loaded, which is not allowed")
+
+
+def _fail(folder: Path, error: Error) -> None:
+    (folder / FAILURE).write_text(json.dumps({"code": error.code, "message": error.message, "hint": error.hint}))
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[1])))
