@@ -1,0 +1,72 @@
+"""ONNX's own suite, all of it: what does not pass is listed with its reason, and what is listed does not pass."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import onnx
+import pytest
+
+from onnx_misses import FILE, differences, read, run_limited, text_of
+from onnx_suite import NEVER_ON_HOST, Case, Outcome, cases
+
+SHARDS = 40
+"""Parts in which the suite runs: each takes a few seconds."""
+VERSION, KNOWN = read(FILE.read_text(encoding="utf-8"))
+BAR = 0.92
+"""Share that passes of the suite of another version of onnx than the list is about."""
+
+
+@pytest.fixture(scope="session")
+def suite() -> list[Case]:
+    return cases("")
+
+
+@pytest.mark.parametrize("shard", range(SHARDS))
+def test_the_suite(shard: int, suite: list[Case], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ONNX_MODELS", str(tmp_path))  # where it would put the data of whole models
+    outcomes = [run_limited(case) for case in suite[shard::SHARDS]]
+    assert len(outcomes) == len(range(shard, len(suite), SHARDS)) > 0
+    assert {item.name: item.host_ops for item in outcomes if NEVER_ON_HOST & set(item.host_ops)} == {}
+    if onnx.__version__ != VERSION:
+        assert sum(item.status == "pass" for item in outcomes) >= BAR * len(outcomes)
+        return
+    assert differences(outcomes, KNOWN) == [], "run tools/onnx_misses.py if this is as it should be"
+
+
+def test_the_list_names_cases_of_the_suite(suite: list[Case]) -> None:
+    names = {case.outcome.name for case in suite}
+    if onnx.__version__ == VERSION:
+        assert KNOWN.keys() <= names
+    assert len(KNOWN) <= (1 - BAR) * len(suite)
+
+
+def test_the_list_and_its_text() -> None:
+    outcomes = [
+        Outcome("test_a", "node", "Add", ordinary=True),
+        Outcome("test_b", "node", "Draw", ordinary=True, status="unsupported", reason="E0202 Draw\nno mapping"),
+        Outcome("test_c", "node", "Add", ordinary=True, status="fail", reason="took more than 1 s"),
+    ]
+    version, known = read(text_of(outcomes))
+    assert version == onnx.__version__
+    assert known == {"test_b": ("unsupported", "E0202"), "test_c": ("fail", "took")}
+    assert differences(outcomes, known) == []
+    del known["test_b"]
+    known["test_a"] = ("fail", "E0401")
+    assert differences(outcomes, known) == [
+        "test_a: pass; the list has fail E0401",
+        "test_b: unsupported E0202 Draw\nno mapping; the list has pass",
+    ]
+
+
+def test_a_case_that_does_not_end() -> None:
+    def hang(_: object) -> None:
+        while True:
+            try:
+                time.sleep(0.01)
+            except Exception:  # noqa: BLE001, S112 - as careless code would
+                continue
+
+    found = run_limited(Case(Outcome("test_made", "node", "Made", ordinary=True), hang), 0.2)
+    assert (found.status, found.reason) == ("fail", "took more than 0.2 s")
