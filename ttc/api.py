@@ -40,7 +40,8 @@ def compile(
     """Compile a model.
 
     Args:
-        path_or_module: a model file, IR text (.mlir), a `torch.nn.Module` or a `torch.export.ExportedProgram`.
+        path_or_module: a model file, IR text (.mlir), a `torch.nn.Module`, a `torch.export.ExportedProgram`, a
+            `keras.Model`, a `tf.function` or a concrete function of TensorFlow.
         example_inputs: arrays by input name; they fix dynamic dimensions.  Where an op needs to know what an integer or boolean input
             holds (a shape, axes), the program is made for the values here, and running it with others raises E0806.  What floating-point
             inputs hold is never used.  A list stands for a sequence, None for an optional without an element.  For a PyTorch module what
@@ -56,6 +57,8 @@ def compile(
     watchers = _watchers(fields)
     if is_torch(path_or_module):
         return _compile_torch(path_or_module, example_inputs, dynamic_shapes, _for_programs(options, fields), watchers)
+    if is_tensorflow(path_or_module):
+        return _compile_tensorflow(path_or_module, example_inputs, _for_programs(options, fields), watchers)
     if dynamic_shapes is not None:
         raise Error("E0101", "dynamic_shapes goes with a PyTorch module")
     path = _path_of(path_or_module)
@@ -128,10 +131,24 @@ def _compile_torch(model: object, example_inputs: Any, dynamic_shapes: Any, opti
     return compile_source(Source(module, weights, "import"), options, watchers).program()
 
 
+def is_tensorflow(model: object) -> bool:
+    """Whether it is a model or function of TensorFlow or Keras, which need not be loaded to tell."""
+    return any(base.__module__.partition(".")[0] in ("tensorflow", "keras") for base in type(model).__mro__)
+
+
+def _compile_tensorflow(model: object, example_inputs: Any, options: CompileOptions, watchers: list[Instrument]) -> Program:
+    from ttc.driver import compile_source
+    from ttc.importers.tf import import_object
+    from ttc.source import Source
+
+    module, weights = import_object(model, example_inputs, shapes=dict(options.shape), batch=options.batch)
+    return compile_source(Source(module, weights, "import"), options, watchers).program()
+
+
 def _path_of(model: object) -> Path:
     if isinstance(model, str | os.PathLike):
         return Path(os.fspath(model))
-    raise Error("E0201", f"cannot compile a {type(model).__name__}", hint="give the path of a model, or a PyTorch module")
+    raise Error("E0201", f"cannot compile a {type(model).__name__}", hint="give the path of a model, or a module of PyTorch or Keras")
 
 
 def _examples(examples: Examples) -> dict[str, Any]:

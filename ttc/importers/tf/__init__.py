@@ -8,6 +8,7 @@ a child process, once they were checked (keras); models that are at hand are tra
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -46,6 +47,36 @@ def import_saved_model(
         return mapped(read_saved_model(path), path.stem, shapes, batch, values)
 
 
+def import_object(
+    model: Any, examples: Any = None, *, shapes: Mapping[str, tuple[int, ...]] = NO_SHAPES, batch: int | None = None
+) -> tuple[ModuleOp, WeightStore]:
+    """Import a model that is at hand: its weights are read from it when they are asked for.
+
+    Args:
+        model: a `keras.Model`, a `tf.function`, a concrete function of one, or what `tf.saved_model.load` gave.
+        examples: arrays, in order or by input name: they fix dynamic dimensions, and what integer and boolean inputs hold where an op needs
+            to know it.
+        shapes: full shapes by input name, before those of examples.
+        batch: the size of dynamic batch dimensions.
+    Raises: E0101, E0201 to E0206, and E04xx where a node's operands do not fit.
+    """
+    from ttc.importers.tf.live import model_of
+
+    traced = model_of(model, examples)
+    names = [item.name for item in traced.inputs]
+    given = examples if isinstance(examples, Mapping) else dict(zip(names, examples or (), strict=False))
+    values = {name: np.asarray(value) for name, value in given.items()}
+    found = {**{name: value.shape for name, value in values.items()}, **shapes}
+    return mapped(traced, _name_of(model), found, batch, values)
+
+
+def _name_of(model: Any) -> str:
+    """As its maker calls it: without what TensorFlow puts around the names of functions, which counts them."""
+    name = getattr(model, "__name__", None) or getattr(model, "name", None) or type(model).__name__
+    text = name.decode(errors="replace") if isinstance(name, bytes) else str(name)
+    return re.sub(r"^__inference_|_\d+$", "", text) or "model"
+
+
 def mapped(
     model: Model, name: str, shapes: Mapping[str, tuple[int, ...]], batch: int | None, values: Mapping[str, Any]
 ) -> tuple[ModuleOp, WeightStore]:
@@ -64,7 +95,7 @@ def mapped(
 
 
 def _seed(b: Builder, stored: Stored) -> Value:
-    return Variable(stored.name, stored.weight) if stored.is_handle else b.initializer(stored.name, stored.weight)
+    return Variable(stored.name, stored.weight) if stored.is_handle else b.initializer(stored.name, stored.weight, trainable=False)
 
 
 def _tensor(name: str, value: Value) -> SSAValue:
