@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from copy import deepcopy
 from typing import Any
 
 import torch
@@ -106,24 +105,19 @@ def import_exported(
 def decomposed(program: ExportedProgram) -> ExportedProgram:
     """The program in ops that have a mapping, as far as PyTorch can take it apart; functional.
 
-    Decompositions may give results with other strides than the ops did, so that views that traced well would fail: they become reshapes.
+    Decompositions may give results with other strides than the ops did, so that views that traced well would fail: meanwhile views are
+    reshapes.
     """
-    graph = deepcopy(program.graph)
-    for node in graph.find_nodes(op="call_function", target=torch.ops.aten.view.default):
-        node.target = torch.ops.aten.reshape.default
+    views = program.graph.find_nodes(op="call_function", target=torch.ops.aten.view.default)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FutureWarning)  # of torch's own copies
-        copied = ExportedProgram(
-            program.graph_module,
-            graph,
-            program.graph_signature,
-            program.state_dict,
-            program.range_constraints,
-            deepcopy(program.module_call_graph),
-            constants=program.constants,
-            verifiers=program.verifiers,
-        )
-        return copied.run_decompositions(decompositions())
+        try:
+            for node in views:
+                node.target = torch.ops.aten.reshape.default
+            return program.run_decompositions(decompositions())
+        finally:
+            for node in views:
+                node.target = torch.ops.aten.view.default
 
 
 def _binding(program: ExportedProgram, item: InputSpec, specs: Mapping[str, Spec], changed: set[str | None]) -> Binding:
