@@ -71,7 +71,10 @@ def take_out(graph: fx.GraphModule) -> tuple[Draw, ...]:
 def _is_random(node: fx.Node) -> bool:
     if not isinstance(node.target, torch._ops.OpOverload) or torch.Tag.nondeterministic_seeded not in node.target.tags:
         return False
-    return node.target is not aten.native_dropout.default or bool(_argument(node, 2, "train", True))
+    if node.target is aten.native_dropout.default:
+        return bool(_argument(node, 2, "train", True))
+    names = [argument.name for argument in node.target._schema.arguments]
+    return "dropout_p" not in names or _argument(node, names.index("dropout_p"), "dropout_p", 0.0) != 0
 
 
 def _taken_out(graph: fx.Graph, node: fx.Node) -> Draw:
@@ -104,7 +107,7 @@ def _dropout(graph: fx.Graph, node: fx.Node, mask: fx.Node) -> Draw:
         graph.erase_node(item)
     graph.erase_node(node)
     like = _like(x)
-    return Draw(aten.bernoulli.p, (Like(like.shape, like.stride, torch.bool), 1 - p), {})
+    return Draw(aten.bernoulli_.float, (Like(like.shape, like.stride, torch.bool), 1 - p), {})
 
 
 def _argument(node: fx.Node, index: int, name: str, default: Any) -> Any:

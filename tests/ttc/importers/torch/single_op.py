@@ -38,3 +38,8 @@ def check(op: Any, *args: Any, tolerance: float = 2e-6, **kwargs: Any) -> None:
     for ours, wanted in zip(found.values(), (t.numpy() for t in expected), strict=True):
         assert ours.dtype == wanted.dtype
         np.testing.assert_allclose(ours, wanted, rtol=0, atol=tolerance * max(1, float(abs(wanted).max(initial=0))))
+
+
+def randn(*shape: int) -> torch.Tensor:
+    """Normal numbers, the same for each shape."""
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(sum(shape)))
