@@ -29,7 +29,7 @@ def attention(
     if dropout:
         raise Unsupported("random numbers (dropout)")
     if enable_gqa:
-        key, value = (_heads(b, x, b.shape(query)[-3]) for x in (key, value))
+        key, value = (shared_heads(b, x, b.shape(query)[-3]) for x in (key, value))
     if is_causal:
         mask = _causal(b, query, key)
     elif mask is not None:
@@ -38,7 +38,7 @@ def attention(
     return b.nn("attention", query, key, value, mask, scale=float(factor), zero_masked=True)
 
 
-def _heads(b: TorchBuilder, x: SSAValue, heads: int) -> SSAValue:
+def shared_heads(b: TorchBuilder, x: SSAValue, heads: int) -> SSAValue:
     """[..., h, t, d] -> [..., heads, t, d]: each head as often as query heads share it."""
     *lead, have, positions, width = b.shape(x)
     times = heads // have

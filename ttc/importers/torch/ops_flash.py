@@ -11,7 +11,7 @@ from ttc.importers.common.products import matmul
 from ttc.importers.common.unsupported import Unsupported
 from ttc.importers.torch.builder import TorchBuilder
 from ttc.importers.torch.elements import FLOAT32, times
-from ttc.importers.torch.ops_attention import additive, attention
+from ttc.importers.torch.ops_attention import additive, attention, shared_heads
 from ttc.importers.torch.tables import Rows
 
 
@@ -26,8 +26,8 @@ def flash(
     attn_mask: SSAValue | None,
     scale: float | None,
 ) -> tuple[SSAValue, SSAValue | None]:
-    """The result, and log sum exp of each row of scores [n, h, s]; 0 for a row that is hidden whole."""
-    result = attention(b, query, key, value, attn_mask, dropout, is_causal, scale=scale)
+    """The result, and log sum exp of each row of scores [n, h, s]; 0 for a row that is hidden whole.  Heads may share keys and values."""
+    result = attention(b, query, key, value, attn_mask, dropout, is_causal, scale=scale, enable_gqa=True)
     if not b.outputs[1]:
         return result, None
     scored = _scores(b, query, key, attn_mask, is_causal, scale)
@@ -56,20 +56,28 @@ def flash_backward(
     """Gradients of query, key and value[n, h, t, d], from the result and what `flash` gives beside it."""
     if dropout_p:
         raise Unsupported("random numbers (dropout)")
-    grad, q, k, v, y = (b.cast(x, b.dtype(logsumexp)) for x in (grad_out, query, key, value, out))
+    wide_key, wide_value = (shared_heads(b, x, b.shape(query)[1]) for x in (key, value))
+    grad, q, k, v, y = (b.cast(x, b.dtype(logsumexp)) for x in (grad_out, query, wide_key, wide_value, out))
     scored = _scores(b, query, key, attn_mask, is_causal, scale)
     weights = b.nn("exp", b.nn("sub", scored, b.reshape(logsumexp, *b.shape(logsumexp), 1)))
     common = b.nn("reduce_sum", b.nn("mul", grad, y), axes=(3,), keepdims=True)
     of_scores = b.nn("mul", weights, b.nn("sub", matmul(b, grad, _turned(b, v)), common))
     of_scores = times(b, of_scores, _factor(b, query, scale))
     found = matmul(b, of_scores, k), matmul(b, _turned(b, of_scores), q), matmul(b, _turned(b, weights), grad)
-    return tuple(b.cast(x, b.dtype(query)) for x in found)
+    return tuple(b.cast(_summed(b, x, b.shape(of)[1]), b.dtype(of)) for x, of in zip(found, (query, key, value), strict=True))
+
+
+def _summed(b: TorchBuilder, x: SSAValue, heads: int) -> SSAValue:
+    """x[n, h, t, d] summed over the heads that share one: [n, heads, t, d]."""
+    n, have, *rest = b.shape(x)
+    if have == heads:
+        return x
+    return b.nn("reduce_sum", b.reshape(x, n, heads, have // heads, *rest), axes=(2,), keepdims=False)
 
 
 def _scores(b: TorchBuilder, query: SSAValue, key: SSAValue, mask: SSAValue | None, is_causal: bool, scale: float | None) -> SSAValue:
     """q k^T scale + mask[n, h, s, t] in float32 or float64."""
-    if b.shape(query)[1] != b.shape(key)[1]:
-        raise Unsupported("heads that share keys")
+    key = shared_heads(b, key, b.shape(query)[1])
     dtype = max(FLOAT32, b.dtype(query), key=lambda d: d.itemsize)
     q, k = (b.cast(x, dtype) for x in (query, key))
     scored = times(b, matmul(b, q, _turned(b, k)), _factor(b, query, scale))

@@ -35,3 +35,10 @@ def test_of_doubles() -> None:
     q, k = randn(1, 2, 3, 4).double(), randn(1, 2, 5, 4).double()
     y, total = attend(q, k, k)
     check(gradient, torch.ones_like(y), q, k, k, y, total, 0.0, False, tolerance=1e-12)
+
+
+def test_heads_that_share_keys() -> None:
+    q, k, v = randn(2, 4, 5, 8), randn(2, 2, 6, 8), randn(2, 2, 6, 8) + 1
+    y, total = attend(q, k, v)
+    check(attend, q, k, v)
+    check(gradient, randn(*y.shape), q, k, v, y, total, 0.0, False, tolerance=4e-5)
