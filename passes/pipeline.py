@@ -122,6 +122,7 @@ def _nn_stage() -> list[Pass]:
         FuseBias(),
         FoldScale(),
         ChannelsLast(),
+        RecognizeLayerNorm(),
         LowerResize(),
         Canonicalize(),
         FoldTranspose(),

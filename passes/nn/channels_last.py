@@ -14,15 +14,27 @@ from ttc.dialects.core.functions import entry_functions
 from ttc.dialects.core.ir import TtcOp
 from ttc.dialects.nn.base import NNOp
 from ttc.dialects.nn.conv import Conv2dOp, ConvTranspose2dOp
+from ttc.dialects.nn.index import GatherOp
 from ttc.dialects.nn.linear import MatmulOp
-from ttc.dialects.nn.norm import BatchNormOp
+from ttc.dialects.nn.norm import BatchNormOp, LayerNormOp
 from ttc.dialects.nn.pieces import ConcatOp, PadOp, SliceOp, SplitOp
 from ttc.dialects.nn.pool import AvgPool2dOp, MaxPool2dOp
-from ttc.dialects.nn.reduce import ReduceMaxOp, ReduceMeanOp, ReduceMinOp, ReduceProdOp, ReduceSumOp
+from ttc.dialects.nn.reduce import (
+    ArgMaxOp,
+    ArgMinOp,
+    CumprodOp,
+    CumsumOp,
+    ReduceMaxOp,
+    ReduceMeanOp,
+    ReduceMinOp,
+    ReduceProdOp,
+    ReduceSumOp,
+)
 from ttc.dialects.nn.resize import ResizeOp
-from ttc.dialects.nn.shape import ReshapeOp, TransposeOp
+from ttc.dialects.nn.shape import RepeatOp, ReshapeOp, TransposeOp
 from ttc.dialects.nn.softmax import LogSoftmaxOp, SoftmaxOp
 from ttc.passes.base import Pass, Rewriter, Unit
+from ttc.passes.nn.group_norms import GroupNorm, group_norm, normalized
 from ttc.passes.nn.match import (
     attr,
     composed,
@@ -212,16 +224,18 @@ def _elementwise(layout: _Layout, op: NNOp) -> bool:
 
 
 def _along_axis(layout: _Layout, op: NNOp) -> bool:
-    """Ops with one axis: concat, split, softmax, batch_norm (whose first operand alone has channels)."""
+    """Ops with one axis: concat, split, softmax, sums up to each place, batch_norm and gather (whose first operand alone has channels)."""
     rank = len(shape_of(op.results[0]))
     axis = channels_last(rank).index(attr(op, "axis") % rank)
-    count = 1 if isinstance(op, BatchNormOp) else len(op.operands)
+    if isinstance(op, GatherOp) and len(shape_of(op.operands[1])) != 1:
+        return False
+    count = 1 if isinstance(op, BatchNormOp | GatherOp) else len(op.operands)
     operands = [layout.twin(x, op, rank) if i < count else layout.plain_value(x, op) for i, x in enumerate(op.operands)]
     return layout.carried(op, rebuilt(layout.rewriter, op, op, operands, (op,), axis=axis).results)
 
 
 def _by_dimension(layout: _Layout, op: NNOp) -> bool:
-    """Ops with numbers a dimension: pad, slice."""
+    """Ops with numbers a dimension: pad, slice, repeat."""
     perm = channels_last(len(shape_of(op.results[0])))
     changed = {name: composed(value, perm) for name, value in op.plain_attrs().items() if isinstance(value, tuple)}
     new = rebuilt(layout.rewriter, op, op, (layout.twin(op.operands[0], op, len(perm)),), (op,), **changed)
@@ -238,15 +252,18 @@ def _resize(layout: _Layout, op: ResizeOp) -> bool:
 
 
 def _reduce(layout: _Layout, op: NNOp) -> bool:
+    """Ops that bring dimensions to one element: reductions over axes, places along an axis."""
     rank = len(shape_of(op.operands[0]))
     perm = channels_last(rank)
-    axes = {a % rank for a in attr(op, "axes")}
+    one = attr(op, "axis")
+    axes = {a % rank for a in (attr(op, "axes") if one is None else (one,))}
     kept = [i for i in perm if attr(op, "keepdims") or i not in axes]
     in_order = kept == sorted(kept)
     if not in_order and kept != [sorted(kept)[i] for i in channels_last(len(kept))]:
         return False
     twin_axes = tuple(sorted(perm.index(a) for a in axes))
-    new = rebuilt(layout.rewriter, op, op, (layout.twin(op.operands[0], op, rank),), (op,), axes=twin_axes)
+    changed = {"axes": twin_axes} if one is None else {"axis": twin_axes[0]}
+    new = rebuilt(layout.rewriter, op, op, (layout.twin(op.operands[0], op, rank),), (op,), **changed)
     return layout.settled(op, new.results[0]) if in_order else layout.carried(op, new.results)
 
 
@@ -263,6 +280,9 @@ def _reshape(layout: _Layout, op: ReshapeOp) -> bool:
     if min((*shape, *wanted), default=1) < 0:
         return False
     twin = layout.twins[x]
+    norm = group_norm(op)
+    if norm is not None:
+        return _group_norm(layout, norm, twin)
     pixels = _count(shape[2:])
     if pixels == 1 or shape[1] == 1:
         return layout.settled(op, reshaped(layout.rewriter, op, twin, wanted))
@@ -272,6 +292,19 @@ def _reshape(layout: _Layout, op: ReshapeOp) -> bool:
     if wanted == (shape[0], shape[1] * pixels):
         return _flatten(layout, op, twin, shape)
     return False
+
+
+def _layer_norm(layout: _Layout, op: LayerNormOp) -> bool:
+    """A normalization of the pixels of every channel."""
+    norm = group_norm(op)
+    return norm is not None and _group_norm(layout, norm, layout.twins[op.operands[0]])
+
+
+def _group_norm(layout: _Layout, norm: GroupNorm, twin: SSAValue) -> bool:
+    """The result of a normalization, of which the ops on the way stand for nothing."""
+    *inner, last = norm.ops
+    layout.replaced += inner
+    return layout.carried(last, [normalized(layout.rewriter, norm, twin)])
 
 
 def _flatten(layout: _Layout, op: ReshapeOp, twin: SSAValue, shape: Sequence[int]) -> bool:
@@ -325,9 +358,10 @@ def _handlers() -> dict[type[Operation], Callable[[_Layout, Any], bool]]:
         **dict.fromkeys(elementwise(), _elementwise),
         **dict.fromkeys((Conv2dOp, ConvTranspose2dOp), _convolution),
         **dict.fromkeys((MaxPool2dOp, AvgPool2dOp), _pool),
-        **dict.fromkeys((ConcatOp, SplitOp, SoftmaxOp, LogSoftmaxOp, BatchNormOp), _along_axis),
-        **dict.fromkeys((PadOp, SliceOp), _by_dimension),
-        **dict.fromkeys((ReduceSumOp, ReduceMeanOp, ReduceMaxOp, ReduceMinOp, ReduceProdOp), _reduce),
+        **dict.fromkeys((ConcatOp, SplitOp, SoftmaxOp, LogSoftmaxOp, BatchNormOp, CumsumOp, CumprodOp, GatherOp), _along_axis),
+        **dict.fromkeys((PadOp, SliceOp, RepeatOp), _by_dimension),
+        **dict.fromkeys((ReduceSumOp, ReduceMeanOp, ReduceMaxOp, ReduceMinOp, ReduceProdOp, ArgMaxOp, ArgMinOp), _reduce),
+        LayerNormOp: _layer_norm,
         ResizeOp: _resize,
         TransposeOp: _transpose,
         ReshapeOp: _reshape,

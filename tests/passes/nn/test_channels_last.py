@@ -108,7 +108,7 @@ def test_ends_that_need_no_transpose(harness: Harness, tail: str) -> None:
         f"%r = nn.reshape(%y) {{shape = [2, 144]}} : ({Y}) -> tensor<2x144xf32>\nreturn %r : tensor<2x144xf32>",
         f"%r = nn.reduce_sum(%y) {{axes = [0], keepdims = false}} : ({Y}) -> tensor<4x6x6xf32>\nreturn %r : tensor<4x6x6xf32>",
         f"%p = nn.reshape(%y) {{shape = [8, 6, 6]}} : ({Y}) -> tensor<8x6x6xf32>\n"
-        f"%r = nn.layer_norm(%y, _, _) {{axis = 2, eps = 0.5}} : ({Y}) -> {Y}\nreturn %p, %r : tensor<8x6x6xf32>, {Y}",
+        f"%r = nn.layer_norm(%y, _, _) {{axis = 3, eps = 0.5}} : ({Y}) -> {Y}\nreturn %p, %r : tensor<8x6x6xf32>, {Y}",
     ],
 )
 def test_other_ops_read_one_transpose_back(harness: Harness, tail: str) -> None:
