@@ -1,0 +1,143 @@
+"""Whether a model compiles, and what can be told of it if it does not."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from onnx import NodeProto, helper, numpy_helper
+
+from tests.ttc.importers.onnx.cases import ints, model_of, normal
+from ttc.check import Findings, assumed_shapes, check
+from ttc.dialects.core.errors import Error
+from ttc.driver import compile_path
+from ttc.importers.common.inputs import OpenDimensions, OpenInput
+from ttc.options import CompileOptions, resolve
+
+X = normal(4, 64)
+
+
+def checked(model: onnx.ModelProto, folder: Path, **options: object) -> Findings:
+    onnx.save(model, folder / "m.onnx")
+    return check(folder / "m.onnx", resolve(CompileOptions, options))
+
+
+def node(op: str, inputs: str, outputs: str, **attrs: object) -> NodeProto:
+    return helper.make_node(op, inputs.split(), outputs.split(), name=f"/{op}", **attrs)
+
+
+def test_a_model_that_compiles(tmp_path: Path) -> None:
+    model = model_of([node("MatMul", "x w", "p"), node("Relu", "p", "y")], {"x": X}, ["y"], {"w": normal(64, 32)})
+    found = checked(model, tmp_path, target="n150")
+    assert (found.compiles, found.error, found.stage, found.refusals, found.flags) == (True, None, "netlist", (), ())
+    assert found.host == ()
+    assert found.flops == 2 * 4 * 64 * 32, "an activation that is fused counts with its product"
+    assert found.file_bytes == (tmp_path / "m.onnx").stat().st_size
+
+
+@pytest.mark.parametrize("target", ["n150", "host"])
+def test_ops_in_host_segments(target: str, tmp_path: Path) -> None:
+    model = model_of([node("Unique", "x", "u"), node("MatMul", "x x", "p")], {"x": normal(8, 8)}, ["u", "p"])
+    found = checked(model, tmp_path, target=target)
+    assert found.compiles
+    (entry,) = found.host
+    assert (entry.op, entry.nodes, len(entry.why)) == ("unique", ("/Unique",), 1)
+    assert (found.host_flops, found.flops) == (64, 64 + 2 * 8**3)
+
+
+def test_open_dimensions_are_told_and_the_rest_is_checked(small_onnx: Path) -> None:
+    found = check(small_onnx, CompileOptions())
+    assert isinstance(found.error, OpenDimensions)
+    assert (found.compiles, found.compiles_with_flags, found.stage) == (False, True, "netlist")
+    assert found.flags == ("--shape x=1x8",)
+    assert found.flops is not None
+    fixed = check(small_onnx, resolve(CompileOptions, {"shape": ["x=3x8"]}))
+    assert (fixed.compiles, fixed.flags) == (True, ())
+    assert fixed.flops == 3 * found.flops
+
+
+def test_shapes_that_are_assumed() -> None:
+    kind = np.dtype(np.float32)
+    inputs = [
+        OpenInput("image", ("n", 3, "h", "w"), kind),
+        OpenInput("ids", ("n", "length"), kind),
+        OpenInput("mask", ("n", "", "length", "length"), kind),
+        OpenInput("fixed", (2, 3), kind),
+    ]
+    assert assumed_shapes(inputs, CompileOptions()) == {"image": (1, 3, 224, 224), "ids": (1, 128), "mask": (1, 128, 128, 128)}
+    given = resolve(CompileOptions, {"shape": ["ids=4x77"]})
+    assert assumed_shapes(inputs, given) == {"image": (4, 3, 224, 224), "ids": (4, 77), "mask": (4, 128, 77, 77)}
+    assert assumed_shapes(inputs[:1], CompileOptions(batch=2)) == {"image": (2, 3, 224, 224)}
+
+
+def test_all_that_is_not_supported_is_listed_with_the_rest(tmp_path: Path) -> None:
+    nodes = [
+        node("MatMul", "x w", "p"),
+        node("Mystery", "p", "m", domain="nobody"),
+        helper.make_node("Reshape", ["p", "sizes"], ["r"], name="first"),
+        helper.make_node("Reshape", ["p", "sizes"], ["s"], name="second"),
+        node("Unheard", "m", "u"),
+    ]
+    found = checked(model_of(nodes, {"x": X, "sizes": ints(1)}, ["u", "r", "s"], {"w": normal(64, 32)}), tmp_path)
+    assert not found.compiles
+    assert found.error is not None
+    assert found.error.code == "E0202"
+    assert {row.op: (row.why, row.nodes) for row in found.refusals} == {
+        "Reshape": ("needs a constant shape", ("first", "second")),
+        "Mystery": ("its domain is not imported", ("/Mystery",)),
+        "Unheard": ("no such op in this opset", ("/Unheard",)),
+    }
+    assert (found.wanted, found.flags) == (("sizes",), ("--values sizes=FILE.npy",))
+    assert found.facts.ops == {"Reshape": 2, "MatMul": 1, "Unheard": 1, "nobody.Mystery": 1}
+    assert (found.flops, found.stage) == (2 * 4 * 64 * 32, "netlist"), "of what could be imported"
+
+
+def test_nothing_can_be_imported(tmp_path: Path) -> None:
+    found = checked(model_of([node("Mystery", "x", "y", domain="nobody")], {"x": X}, ["y"]), tmp_path)
+    assert (found.compiles, found.stage, found.flops, len(found.refusals)) == (False, None, None, 1)
+
+
+def test_what_fails_later_is_told_with_its_stage(tmp_path: Path) -> None:
+    model = model_of([node("Gemm", "x w", "y")], {"x": X}, ["y"], {"w": normal(3, 3)})
+    found = checked(model, tmp_path)
+    assert (found.compiles, found.stage) == (False, None)
+    assert (found.error or Error("", "")).code == "E0401"
+    assert found.facts.ops == {"Gemm": 1}
+
+
+def test_text_can_be_checked(small_onnx: Path, tmp_path: Path) -> None:
+    text = tmp_path / "m.mlir"
+    text.write_text(compile_path(small_onnx, resolve(CompileOptions, {"batch": 2, "to": "nn"})).text())
+    found = check(text, CompileOptions())
+    assert (found.compiles, found.facts.kind, found.stage) == (True, "mlir", "netlist")
+    assert found.facts.ops["softmax"] == 1
+
+
+def test_no_such_file(tmp_path: Path) -> None:
+    with pytest.raises(Error) as caught:
+        check(tmp_path / "m.onnx", CompileOptions())
+    assert caught.value.code == "E0102"
+
+
+def test_a_thousand_nodes(tmp_path: Path) -> None:
+    """Under ten seconds, on a machine that does nothing else: five are allowed here for each of two stages that wait for a core."""
+    nodes, weights, value = [], {}, "x"
+    for index in range(250):
+        weights[f"w{index}"] = normal(64, 64)
+        nodes += [
+            helper.make_node("MatMul", [value, f"w{index}"], [f"p{index}"]),
+            helper.make_node("Softmax", [f"p{index}"], [f"s{index}"], axis=-1),
+            helper.make_node("Add", [f"s{index}", value], [f"a{index}"]),
+            helper.make_node("Tanh", [f"a{index}"], [f"t{index}"]),
+        ]
+        value = f"t{index}"
+    model = model_of(nodes, {"x": X}, [value], weights)
+    onnx.save(model, tmp_path / "m.onnx")
+    start = time.process_time()
+    found = check(tmp_path / "m.onnx", CompileOptions())
+    assert time.process_time() - start < 10
+    assert (found.compiles, sum(found.facts.ops.values())) == (True, 1000)
+    assert numpy_helper.to_array(model.graph.initializer[0]).nbytes * 250 == found.facts.weight_bytes
