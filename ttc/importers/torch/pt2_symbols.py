@@ -28,13 +28,13 @@ def check_expression(text: str) -> None:
 
     Sympy writes it with operators (`2*s0 + 1`), or as the calls that make it (`Add(Mul(Integer(2), Symbol('s0', integer=True)), ...)`).
     """
-    tree = None
+    fits = False
     if len(text) <= MAX_LENGTH and text.isascii():
         try:
-            tree = ast.parse(text.strip(), mode="eval")
+            fits = _allowed(ast.parse(text.strip(), mode="eval").body)
         except (SyntaxError, ValueError, RecursionError, MemoryError):
-            tree = None
-    if tree is None or not _allowed(tree.body):
+            fits = False
+    if not fits:
         raise Error("E0203", f"'{text[:80]}' is no expression of sizes")
 
 
