@@ -11,21 +11,35 @@ import numpy as np
 from xdsl.ir import SSAValue
 
 from ttc.dialects.core.errors import Error
+from ttc.importers.common import control
 from ttc.importers.common.builder import Builder
+from ttc.importers.common.control import Step
 from ttc.importers.common.unsupported import REFUSED, Refused, Unsupported
-from ttc.importers.tf.messages import Call, Node
+from ttc.importers.tf.messages import Call, Function, Node
+from ttc.importers.tf.structure import CALLERS
 from ttc.importers.tf.values import Value
 
 MAX_TRIPS = 4096
 """Iterations of one loop."""
+MAX_SELECTED = 24
+"""Nodes of a branch that is computed whether or not it is chosen."""
+FAILING = frozenset(
+    ["GatherV2", "Gather", "GatherNd", "ResourceGather", "ScatterNd", "TensorScatterUpdate", "TensorScatterAdd", "Range", "StridedSlice"]
+) | frozenset(CALLERS)
+"""Ops that may fail, or run other functions."""
 _CALLS = ("PartitionedCall", "StatefulPartitionedCall")
 BOOL = np.dtype(np.bool_)
+
+
+class TooMany(Unsupported):
+    """Loops have more nodes than are mapped."""
 
 
 class Caller(Protocol):
     """What maps functions: the walker."""
 
     builder: Builder
+    functions: Mapping[str, Function]
 
     def call(self, name: str, operands: Sequence[Value], caller: str, depth: int, *, repeated: bool) -> list[Value]: ...
 
@@ -82,27 +96,51 @@ def call(site: Site) -> list[Value]:
 
 
 def if_(site: Site) -> list[Value]:
-    """The branch that a known condition chooses; else both, selected by the condition where they give tensors of the same types."""
+    """The branch that a known condition chooses; else both, selected by value if they are short, or a branch of dialect nn."""
     condition, *operands = site.operands
-    if isinstance(condition, Refused):
+    if any(isinstance(x, Refused) for x in site.operands):
         return [REFUSED]
     chosen = site.truth(condition)
+    names = [site.function(f"{label}_branch") for label in ("then", "else")]
     if chosen is not None:
-        return site.run(site.function("then_branch" if chosen else "else_branch"), operands)
-    branches = [site.run(site.function(f"{label}_branch"), operands, label) for label in ("then", "else")]
-    return selected(site, condition, *branches)
+        return site.run(names[0 if chosen else 1], operands)
+    assert isinstance(condition, SSAValue)
+    if all(_is_short(site.walker.functions.get(name)) for name in names):
+        found = selected(site, condition, *(site.run(name, operands, label) for name, label in zip(names, ("then", "else"), strict=True)))
+        if found is not None:
+            return found
+    return _branched(site, site.b.cast(condition, BOOL), names, operands)
 
 
-def selected(site: Site, condition: Value, first: Sequence[Value], second: Sequence[Value]) -> list[Value]:
-    """Results of both branches, selected by value.  Raises Unsupported unless they are tensors of the same types."""
+def _is_short(function: Function | None) -> bool:
+    """Whether a branch is a few nodes that cannot fail."""
+    return function is not None and len(function.nodes) <= MAX_SELECTED and not any(node.op in FAILING for node in function.nodes)
+
+
+def selected(site: Site, condition: SSAValue, first: Sequence[Value], second: Sequence[Value]) -> list[Value] | None:
+    """Results of both branches, selected by value; None unless they are tensors of the same static types."""
     found: list[Value] = []
     for x, y in zip(first, second, strict=False):
         if isinstance(x, Refused) or isinstance(y, Refused):
             found.append(REFUSED)
-        elif isinstance(condition, SSAValue) and isinstance(x, SSAValue) and isinstance(y, SSAValue) and x.type == y.type:
+        elif isinstance(x, SSAValue) and isinstance(y, SSAValue) and x.type == y.type and site.b.spec(x).is_static:
             found.append(site.b.nn("where", site.b.reshape(site.b.cast(condition, BOOL)), x, y))
         else:
-            raise Unsupported("its branches give different types, and its condition depends on data")
+            return None
+    return found
+
+
+def _branched(site: Site, which: SSAValue, names: Sequence[str], operands: Sequence[Value]) -> list[Value]:
+    """A branch of dialect nn: only the chosen function runs.  Raises Unsupported for results that are no tensors."""
+    bodies = [lambda name=name, i=i: _tensors(site.run(name, operands, str(i)), "a branch") for i, name in enumerate(names)]
+    return list(control.branch(site.b, which, bodies))
+
+
+def _tensors(values: Sequence[Value], what: str) -> list[SSAValue]:
+    found = [x for x in values if isinstance(x, SSAValue)]
+    if len(found) != len(values):
+        refused = any(isinstance(x, Refused) for x in values)
+        raise Unsupported(f"{what} holds what cannot be imported" if refused else f"{what} that data decides gives lists of tensors")
     return found
 
 
@@ -116,29 +154,64 @@ def case(site: Site) -> list[Value]:
         raise Unsupported("its index is no tensor")
     known = site.b.known(index)
     if known is None or known.size != 1:
-        raise Unsupported("its index depends on data")
+        return _branched(site, index, [item.name for item in branches], operands)
     at = int(known.ravel()[0])
     return site.run(branches[at if 0 <= at < len(branches) else -1].name, operands)
 
 
 def while_(site: Site) -> list[Value]:
-    """Iterations while the condition holds, which must be known at import.  Raises Unsupported."""
+    """Iterations unrolled while it is known at import that the condition holds; from where it is not known, a loop of dialect nn."""
     state: Sequence[Value] = site.operands
-    for at in range(MAX_TRIPS + 1):
-        if any(isinstance(x, Refused) for x in state):
-            return [REFUSED]
-        (condition,) = site.run(site.function("cond"), state, str(at))[:1] or (None,)
-        if isinstance(condition, Refused):
-            return [REFUSED]
-        going = site.truth(condition)
-        if going is None:
-            raise Unsupported("how often it runs depends on data")
-        if not going:
-            return list(state)
-        state = site.run(site.function("body"), state, str(at))
-        if len(state) != len(site.operands):
-            raise Error("E0203", "its body gives another number of values than it takes", where=site.name)
-    raise Unsupported(f"more than {MAX_TRIPS} iterations")
+    if any(isinstance(x, Refused) for x in state):
+        return [REFUSED]
+    try:
+        for at in range(MAX_TRIPS):
+            going = site.truth(_condition(site, state, str(at)))
+            if going is None:
+                return _looped(site, state)
+            if not going:
+                return list(state)
+            state = _iteration(site, state, str(at))
+            if any(isinstance(x, Refused) for x in state):
+                return [REFUSED]
+    except TooMany:
+        pass
+    return _looped(site, site.operands)
+
+
+def _condition(site: Site, state: Sequence[Value], label: str) -> Value:
+    return next(iter(site.run(site.function("cond"), state, label)), None)
+
+
+def _iteration(site: Site, state: Sequence[Value], label: str) -> list[Value]:
+    found = site.run(site.function("body"), state, label)
+    if len(found) != len(state):
+        raise Error("E0203", "its body gives another number of values than it takes", where=site.name)
+    return found
+
+
+def _looped(site: Site, state: Sequence[Value]) -> list[Value]:
+    """A loop of dialect nn over the tensors; all else, such as variables, every iteration must leave as it is."""
+    carried = [x for x in state if isinstance(x, SSAValue)]
+
+    def whole(tensors: Sequence[SSAValue]) -> list[Value]:
+        given = iter(tensors)
+        return [next(given) if isinstance(x, SSAValue) else x for x in state]
+
+    def condition(values: Sequence[Value]) -> SSAValue:
+        found = _condition(site, values, "i")
+        return site.b.cast(_tensors([found], "a condition")[0], BOOL)
+
+    def step(_: SSAValue, tensors: Sequence[SSAValue]) -> Step:
+        values = _iteration(site, whole(tensors), "i")
+        changed = any(x is not y for x, y in zip(state, values, strict=True) if not isinstance(x, SSAValue))
+        if changed:
+            raise Unsupported("how often it runs depends on data, and it changes lists of tensors")
+        new = _tensors([y for x, y in zip(state, values, strict=True) if isinstance(x, SSAValue)], "an iteration")
+        return Step(new, going=condition(whole(new)))
+
+    results, _ = control.loop(site.b, step, carried, condition=condition(state))
+    return whole(results)
 
 
 CONTROL: Mapping[str, Callable[[Site], list[Value]]] = MappingProxyType(

@@ -13,6 +13,7 @@ from ttc.importers.common import masked
 from ttc.importers.common.builder import Builder
 from ttc.importers.common.masked import Masks
 from ttc.importers.common.parts import padded, triangle
+from ttc.importers.common.unsupported import Unsupported
 from ttc.importers.tf.tables import Rows
 
 Ints: TypeAlias = tuple[int, ...]
@@ -81,21 +82,31 @@ def gather_old(b: Builder, params: SSAValue, indices: SSAValue) -> SSAValue:
     return masked.gather(b, params, indices, 0, 0)
 
 
-def gather_nd(b: Builder, params: SSAValue, indices: SSAValue) -> SSAValue:
+def gather_nd(b: Builder, params: SSAValue, indices: SSAValue, *, bad_indices_policy: str = "") -> SSAValue:
+    _refuse_bad(bad_indices_policy)
     return b.nn("gather_nd", params, indices, batch_dims=0)
 
 
-def scatter_nd(b: Builder, indices: SSAValue, updates: SSAValue, shape: SSAValue) -> SSAValue:
+def _refuse_bad(policy: str) -> None:
+    """An index out of range is an error when the program runs."""
+    if policy not in ("", "DEFAULT", "ERROR"):
+        raise Unsupported(f"bad_indices_policy {policy[:20]}")
+
+
+def scatter_nd(b: Builder, indices: SSAValue, updates: SSAValue, shape: SSAValue, *, bad_indices_policy: str = "") -> SSAValue:
     """Zeros to which updates are added."""
+    _refuse_bad(bad_indices_policy)
     zeros = b.nn("expand", b.scalar(0, updates), shape=b.ints(shape, "shape"))
     return b.nn("scatter_nd", zeros, b.cast(indices, INT64), updates, reduction="add")
 
 
-def tensor_scatter(b: Builder, tensor: SSAValue, indices: SSAValue, updates: SSAValue) -> SSAValue:
+def tensor_scatter(b: Builder, tensor: SSAValue, indices: SSAValue, updates: SSAValue, *, bad_indices_policy: str = "") -> SSAValue:
+    _refuse_bad(bad_indices_policy)
     return b.nn("scatter_nd", tensor, b.cast(indices, INT64), updates, reduction="none")
 
 
-def tensor_scatter_add(b: Builder, tensor: SSAValue, indices: SSAValue, updates: SSAValue) -> SSAValue:
+def tensor_scatter_add(b: Builder, tensor: SSAValue, indices: SSAValue, updates: SSAValue, *, bad_indices_policy: str = "") -> SSAValue:
+    _refuse_bad(bad_indices_policy)
     return b.nn("scatter_nd", tensor, b.cast(indices, INT64), updates, reduction="add")
 
 

@@ -10,8 +10,8 @@ from xdsl.utils.exceptions import VerifyException
 from ttc.dialects.core.errors import Error
 from ttc.importers.common.builder import Builder
 from ttc.importers.common.unsupported import REFUSED, Refused, Unsupported
-from ttc.importers.tf.control import CONTROL, Site
-from ttc.importers.tf.messages import Graph, Node
+from ttc.importers.tf.control import CONTROL, Site, TooMany
+from ttc.importers.tf.messages import Function, Graph, Node
 from ttc.importers.tf.structure import MAX_DEPTH, source_of
 from ttc.importers.tf.tables import OUTPUTS, rows
 from ttc.importers.tf.values import Value
@@ -63,7 +63,7 @@ class Walker:
 
     def __init__(self, builder: Builder, graph: Graph, seeds: Mapping[str, Value]) -> None:
         self.builder = builder
-        self.functions = graph.functions
+        self.functions: Mapping[str, Function] = graph.functions
         self._main = Scope({node.name: node for node in graph.nodes}, {name: (value,) for name, value in seeds.items()})
         self._constants: dict[int, tuple[Value, ...]] = {}
         self._unrolled = 0
@@ -143,7 +143,7 @@ class Walker:
         if scope.repeated:
             self._unrolled += 1
             if self._unrolled > MAX_UNROLLED:
-                raise Unsupported(f"more than {MAX_UNROLLED} nodes once loops are unrolled")
+                raise TooMany(f"more than {MAX_UNROLLED} nodes once loops are unrolled")
         operands = [self._value(r, scope, name) for r in node.inputs if not r.startswith("^")]
         try:
             return self._mapped(node, operands, scope, name)
