@@ -25,6 +25,7 @@ from ttc.importers.torch.decompositions import decompositions
 _LIFTED = frozenset((torch.ops.aten.lift_fresh.default, torch.ops.aten.lift_fresh_copy.default, torch.ops.aten.lift.default))
 """Ops by which tracing knows constants of the program."""
 _ARGUMENT = re.compile(r"L\['(\w+)'\]")
+_MEMBER = re.compile(r"\._(?:modules|parameters|buffers)\['([^']*)'\]")
 
 
 @dataclass
@@ -80,17 +81,13 @@ def _decompositions() -> dict[Any, Callable[..., Any]]:
 
 def _sources(graph: fx.GraphModule, example_inputs: Sequence[Any]) -> tuple[Placeholder, ...]:
     """The parameters and buffers of the model among the placeholders by their paths, all others by the names that the program has."""
-    paths: dict[str, str] = graph.meta.get("dynamo_flat_name_to_original_fqn", {})
-    taken: dict[str, int] = {}
     found: list[Placeholder] = []
     for node, value in zip(graph.graph.find_nodes(op="placeholder"), example_inputs, strict=False):
         held = isinstance(value, torch.nn.Parameter) or getattr(value, "_dynamo_static_input_type", None) is not None
-        source = str(getattr(getattr(node, "_dynamo_source", None), "name", ""))
-        name = paths.get(str(node.target), "") if held else _ARGUMENT.sub(r"\1", source)
-        name = name or str(node.target)
-        taken[name] = taken.get(name, 0) + 1
-        found.append(Placeholder(name if taken[name] == 1 else f"{name}.{taken[name]}", held))
-    return tuple(found)
+        source = _ARGUMENT.sub(r"\1", str(getattr(getattr(node, "_dynamo_source", None), "name", "")))
+        path = _MEMBER.sub(r".\1", source).partition(".")[2] if held else source
+        found.append(Placeholder(path or source or str(node.target), held))
+    return _distinct(found)
 
 
 def _placeholders(aten: fx.GraphModule, names: _Names, kind: str) -> tuple[Placeholder, ...]:
@@ -104,7 +101,19 @@ def _placeholders(aten: fx.GraphModule, names: _Names, kind: str) -> tuple[Place
         if kind == "forward":
             names.forward[node.name] = what
         found.append(what)
-    return tuple(found)
+    return _distinct(found)
+
+
+def _distinct(placeholders: Sequence[Placeholder]) -> tuple[Placeholder, ...]:
+    """The placeholders under names that none of them shares."""
+    found: dict[str, Placeholder] = {}
+    for placeholder in placeholders:
+        name, number = placeholder.name, 1
+        while name in found:
+            number += 1
+            name = f"{placeholder.name}.{number}"
+        found[name] = Placeholder(name, placeholder.held)
+    return tuple(found.values())
 
 
 def _placeholder(origin: Any, name: str, sources: Sequence[Placeholder]) -> Placeholder:
