@@ -39,10 +39,10 @@ from suite import Outcome, by_op, category_rows, died, limit_memory, outcome_of,
 from ttc.dialects.core.errors import Error
 from ttc.driver import compile_source
 
-from ttc.importers.torch.decompositions import decompositions
 from ttc.importers.torch.exported import import_exported
 from ttc.options import CompileOptions, resolve
 from ttc.runtime.arguments import inputs_of
+from ttc.runtime.program import Program
 from ttc.source import Source
 
 SAMPLES = 20
@@ -144,10 +144,15 @@ def is_random(again: Any, expected: Any) -> bool:
     return any(not torch.equal(torch.nan_to_num(a), torch.nan_to_num(b)) for a, b in pairs if a.shape == b.shape and not a.is_quantized)
 
 
+def compiled(program: torch.export.ExportedProgram, tensors: Sequence[torch.Tensor]) -> Program:
+    """The program for this machine."""
+    module, weights = import_exported(program, examples=(tensors, {}))
+    return compile_source(Source(module, weights, "import"), resolve(CompileOptions, {"target": "host"})).program()
+
+
 def through(program: torch.export.ExportedProgram, tensors: Sequence[torch.Tensor]) -> tuple[list[np.ndarray], tuple[str, ...]]:
     """The results of an exported program that went the whole way, and the nn ops that ran in host segments."""
-    module, weights = import_exported(program, examples=(tensors, {}))
-    made = compile_source(Source(module, weights, "import"), resolve(CompileOptions, {"target": "host"})).program()
+    made = compiled(program, tensors)
     with tempfile.TemporaryDirectory(prefix="torch-suite-") as folder:
         path = Path(folder) / "model.tti"
         made.save(path)
@@ -269,6 +274,12 @@ def run_all(ops: Sequence[Any], count: int, seconds: int, jobs: int) -> list[Out
     return [outcome for outcomes in found.values() for outcome in outcomes]
 
 
+def warm_up() -> None:
+    """Load what compiling needs, so that children have it."""
+    x = torch.ones(2, 3)
+    compiled(torch.export.export(Call(torch.nn.functional.relu, *pytree.tree_flatten(((x,), {}))), (x,)), (x,))
+
+
 def tables(outcomes: list[Outcome], *, verbose: bool) -> Iterator[str]:
     """Lines of the report."""
     yield from category_rows(outcomes, STATUSES)
@@ -303,7 +314,7 @@ def main() -> int:
     options = parser.parse_args()
     torch.set_num_threads(1)
     logging.disable(logging.CRITICAL)
-    decompositions()
+    warm_up()
     outcomes = run_all(operators(options.pattern), options.samples, options.time_limit, options.jobs)
     exported, right = _counts(outcomes)
     if options.json:
