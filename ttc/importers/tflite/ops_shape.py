@@ -173,6 +173,11 @@ def matrix_set_diag(b: Builder, x: SSAValue, diagonal: SSAValue) -> SSAValue:
     return b.nn("where", keep, rows, x)
 
 
+def densify(b: Builder, x: SSAValue) -> SSAValue:
+    """Sparse constants are spread out when they are read."""
+    return x
+
+
 def _diagonal_size(b: Builder, diagonal: SSAValue) -> int:
     shape = b.shape(diagonal)
     if not shape or shape[-1] > 1 << 12:
@@ -200,12 +205,13 @@ ROWS: Rows = {
     "FILL": fill,
     "RANGE": range_,
     "EMBEDDING_LOOKUP": embedding_lookup,
+    "DENSIFY": densify,
     "MATRIX_DIAG": matrix_diag,
     "MATRIX_SET_DIAG": matrix_set_diag,
 }
 CODES = frozenset(
     {
         *("RESHAPE", "SQUEEZE", "EXPAND_DIMS", "TRANSPOSE", "CONCATENATION", "SPLIT", "SPLIT_V", "PACK", "UNPACK", "TILE"),
-        *("BROADCAST_TO", "REVERSE_V2", "FILL", "EMBEDDING_LOOKUP"),
+        *("BROADCAST_TO", "REVERSE_V2", "FILL", "EMBEDDING_LOOKUP", "DENSIFY"),
     }
 )

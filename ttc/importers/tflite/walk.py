@@ -15,7 +15,7 @@ from ttc.importers.common.unsupported import REFUSED, Refused, Unsupported
 from ttc.importers.tflite.building import TfliteBuilder
 from ttc.importers.tflite.control import CONTROL
 from ttc.importers.tflite.model import ABSENT, Graph, Model, Operator, Tensor
-from ttc.importers.tflite.tables import Row, rows
+from ttc.importers.tflite.tables import MAX_OPERANDS, Row, rows
 from ttc.importers.tflite.values import Value
 from ttc.importers.tflite.variables import Variables
 from ttc.importers.tflite.weights import dtype_of, weight_of
@@ -133,16 +133,29 @@ class Walker:
             return control(self, operator, operands, scope, name)
         assert row is not None
         inputs = [None if i == ABSENT else scope.graph.tensors[i] for i in operator.inputs]
-        return self._mapped(row, operator, operands, inputs, outputs)
+        results = self._mapped(row, operator, operands, inputs, outputs)
+        for place, value in zip(row.variables, results[len(outputs) :], strict=False):
+            self._set(operator.inputs[place], value, scope)
+        return results
+
+    def _set(self, index: int, value: SSAValue, scope: Scope) -> None:
+        """A variable tensor gets a new value; one that is not declared so does not keep it."""
+        name = self.variables.name((scope.calls[-1], index))
+        if name is None:
+            raise Unsupported("a state that is no variable")
+        self.variables.assign(name, value)
+        scope.values[index] = value
 
     def _mapped(
         self, row: Row, operator: Operator, operands: Sequence[Value], inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]
-    ) -> Sequence[Value]:
+    ) -> list[SSAValue]:
+        """The results, and the new values of the variables that the op sets."""
         b = self.builder
         values = [x for x in operands if isinstance(x, SSAValue) or x is None]
+        resources = len(values) < len(operands)
         while values and values[-1] is None:
             values.pop()
-        if not row.least <= len(values) <= row.most or None in values[: row.least] or len(values) < len(operands) - operands.count(None):
+        if resources or not row.least <= len(values) <= row.most or None in (values[: row.least] if row.gaps else values):
             raise Error("E0203", f"{operator.op} takes {_count(row)} operands, not {len(values) - values.count(None)}")
         b.declared = tuple(dtype_of(t) for t in outputs)
         plain = operator.options.get("fused_activation_function", "NONE") == "NONE"
@@ -152,7 +165,8 @@ class Walker:
             values = [self._real(x, t) for x, t in zip(values, inputs, strict=False)]
         results = row.function(b, *values, **operator.options)
         results = results if isinstance(results, tuple) else (results,)
-        return [self._declared(r, t, d, coded=on_codes) for r, t, d in zip(results, outputs, b.declared, strict=False)]
+        variables = [t for t in (inputs[i] for i in row.variables if i < len(inputs)) if t is not None]
+        return [self._declared(r, t, dtype_of(t), coded=on_codes) for r, t in zip(results, (*outputs, *variables), strict=False)]
 
     def _real(self, value: SSAValue | None, tensor: Tensor | None) -> SSAValue | None:
         if value is None or tensor is None or tensor.quantization is None:
@@ -174,7 +188,9 @@ class Walker:
 
 
 def _count(row: Row) -> str:
-    return str(row.least) if row.least == row.most else f"{row.least} to {row.most}" if row.most < 1 << 16 else f"at least {row.least}"
+    if row.most == MAX_OPERANDS:
+        return f"at least {row.least}"
+    return str(row.least) if row.least == row.most else f"{row.least} to {row.most}"
 
 
 def _one_step(tensors: Sequence[Tensor]) -> bool:

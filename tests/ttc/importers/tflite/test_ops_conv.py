@@ -37,9 +37,9 @@ def test_conv_2d_in_groups(tmp_path: Path) -> None:
     check_op(tmp_path, "CONV_2D", IMAGE, const(normal(6, 3, 3, 2)), const(normal(6)), atol=1e-4, **with_options())
 
 
-def test_conv_2d_with_activation_and_without_bias(tmp_path: Path) -> None:
+def test_conv_2d_with_activation(tmp_path: Path) -> None:
     options = with_options(fused_activation_function="RELU6")
-    check_op(tmp_path, "CONV_2D", IMAGE, const(normal(5, 3, 3, 4)), atol=1e-4, **options)
+    check_op(tmp_path, "CONV_2D", IMAGE, const(normal(5, 3, 3, 4)), const(normal(5)), atol=1e-4, **options)
 
 
 @pytest.mark.parametrize("options", STRIDES)
