@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from ttc.importers.torch.dtypes import TORCH_DTYPES
+from ttc.importers.torch.dtypes import EXTENSIONS, TORCH_DTYPES
 
 _SAME_WIDTH = {1: np.uint8, 2: np.int16}
 
@@ -20,8 +20,9 @@ def tensor_of(array: NDArray, stride: Sequence[int] | None = None) -> torch.Tens
         array: C-contiguous, and nobody else's.
         stride: elements from one index to the next by dimension, if the tensor must be laid out otherwise: then it is a copy.
     """
-    plain = torch.from_numpy(array.view(_SAME_WIDTH[array.dtype.itemsize]) if _is_extension(array.dtype) else array)
-    made = plain.view(TORCH_DTYPES[array.dtype]) if _is_extension(array.dtype) else plain
+    extension = array.dtype in EXTENSIONS
+    plain = torch.from_numpy(array.view(_SAME_WIDTH[array.dtype.itemsize]) if extension else array)
+    made = plain.view(TORCH_DTYPES[array.dtype]) if extension else plain
     if stride is None:
         return made
     return torch.empty_strided(made.shape, tuple(stride), dtype=made.dtype).copy_(made)
@@ -33,7 +34,3 @@ def unusual_stride(like: torch.Tensor) -> tuple[int, ...] | None:
         return None
     return tuple(like.stride())
 
-
-def _is_extension(dtype: np.dtype) -> bool:
-    """Whether only ml_dtypes, and not numpy, knows the dtype."""
-    return dtype.kind == "V" or dtype.name.startswith("float8")

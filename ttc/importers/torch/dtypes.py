@@ -27,6 +27,8 @@ DTYPES: Mapping[torch.dtype, np.dtype] = MappingProxyType(
     }
 )
 TORCH_DTYPES: Mapping[np.dtype, torch.dtype] = MappingProxyType({ours: theirs for theirs, ours in DTYPES.items()})
+EXTENSIONS = frozenset(d for d in DTYPES.values() if d.kind == "V" or d.name.startswith("float8"))
+"""Those that numpy knows through ml_dtypes alone, and PyTorch gives no arrays of."""
 
 
 def dtype_of(dtype: torch.dtype) -> np.dtype:

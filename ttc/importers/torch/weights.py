@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.weights import Weight
 from ttc.importers.common.unsupported import Unsupported
-from ttc.importers.torch.dtypes import dtype_of
+from ttc.importers.torch.dtypes import EXTENSIONS, dtype_of
 
 _SAME_WIDTH = {1: torch.uint8, 2: torch.int16}
 
@@ -31,7 +31,7 @@ def weight_of(tensor: torch.Tensor, name: str) -> Weight:
 def array_of(tensor: torch.Tensor, dtype: np.dtype) -> NDArray:
     """The tensor's memory as an array of that dtype; a copy if it is not contiguous."""
     plain = tensor.detach().resolve_neg().contiguous()
-    if dtype.kind == "V" or dtype.name.startswith("float8"):
+    if dtype in EXTENSIONS:
         return plain.view(_SAME_WIDTH[dtype.itemsize]).numpy().view(dtype)
     return plain.numpy()[...]
 
