@@ -26,6 +26,8 @@ from ttc.passes.nn.scaled_weights import scaled_weights
 class FoldBatchNorm(Pass):
     """Fold a batch_norm of constant statistics into the weights of the op before it; where it stands alone, make it mul and add.
 
+    Computed statistics are subtracted before that.
+
     The arithmetic on weights is nn ops on constants, which consteval evaluates.
 
     Before:
@@ -67,7 +69,9 @@ class FoldBatchNorm(Pass):
 def _fold(norm: BatchNormOp, rewriter: Rewriter) -> None:
     x, scale, bias, mean, variance = norm.operands
     if not all(is_constant(v) for v in (scale, bias, mean, variance)):
-        rewriter.missed(norm, "the statistics are not constant")
+        if rewriter.allow("fold-batch-norm", norm):
+            rewriter.missed(norm, "the statistics are not constant, so the batch_norm becomes sub, mul and add")
+            rewriter.replace(norm, _computed(norm, _factor(norm, rewriter), rewriter).results[0])
         return
     op = owner(x, Conv2dOp, ConvTranspose2dOp, MatmulOp)
     reason = None if op is None else _obstacle(norm, op)
@@ -118,10 +122,23 @@ def _alone(norm: BatchNormOp, factor: SSAValue, rewriter: Rewriter) -> NNOp:
     """x * factor + (bias - mean * factor), channels along the norm's axis."""
     x, _, bias, mean, _ = norm.operands
     shift = rewriter.build(norm, SubOp, bias, rewriter.build(norm, MulOp, mean, factor).results[0]).results[0]
-    rank, axis = len(shape_of(x)), attr(norm, "axis") % len(shape_of(x))
-    shape = tuple(shape_of(factor)[0] if i == axis else 1 for i in range(rank))
-    product = rewriter.build(norm, MulOp, x, reshaped(rewriter, norm, factor, shape))
-    return rewriter.build(norm, AddOp, product.results[0], reshaped(rewriter, norm, shift, shape))
+    product = rewriter.build(norm, MulOp, x, _along_channels(norm, factor, rewriter))
+    return rewriter.build(norm, AddOp, product.results[0], _along_channels(norm, shift, rewriter))
+
+
+def _computed(norm: BatchNormOp, factor: SSAValue, rewriter: Rewriter) -> NNOp:
+    """(x - mean) * factor + bias: what the mean cancels is cancelled first."""
+    x, _, bias, mean, _ = norm.operands
+    centred = rewriter.build(norm, SubOp, x, _along_channels(norm, mean, rewriter))
+    product = rewriter.build(norm, MulOp, centred.results[0], _along_channels(norm, factor, rewriter))
+    return rewriter.build(norm, AddOp, product.results[0], _along_channels(norm, bias, rewriter))
+
+
+def _along_channels(norm: BatchNormOp, value: SSAValue, rewriter: Rewriter) -> SSAValue:
+    """One number a channel, along the norm's axis."""
+    rank = len(shape_of(norm.results[0]))
+    axis = attr(norm, "axis") % rank
+    return reshaped(rewriter, norm, value, tuple(shape_of(value)[0] if i == axis else 1 for i in range(rank)))
 
 
 def _folded(norm: BatchNormOp, op: NNOp, factor: SSAValue, rewriter: Rewriter) -> NNOp:

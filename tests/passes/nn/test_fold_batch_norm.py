@@ -94,12 +94,14 @@ def test_missed(harness: Harness, more: str, axis: int, computed: bool, end: str
     assert outcome.count("batch_norm") == 0
 
 
-def test_computed_statistics_stay(harness: Harness) -> None:
-    outcome = harness.unchanged(
+def test_computed_statistics_are_subtracted_first(harness: Harness) -> None:
+    outcome = harness.numbers(
         FoldBatchNorm(),
-        """(%x: tensor<2x3xf32>, %s: tensor<3xf32>)
-        %1 = nn.batch_norm(%x, %s, %s, %s, %s) {axis = 1, eps = 4.0}
-            : (tensor<2x3xf32>, tensor<3xf32>, tensor<3xf32>, tensor<3xf32>, tensor<3xf32>) -> tensor<2x3xf32>
-        return %1 : tensor<2x3xf32>""",
+        """(%x: tensor<2x3x4xf32>, %s: tensor<3xf32>)
+        %v = nn.abs(%s) : (tensor<3xf32>) -> tensor<3xf32>
+        %1 = nn.batch_norm(%x, %s, %s, %s, %v) {axis = 1, eps = 4.0}
+            : (tensor<2x3x4xf32>, tensor<3xf32>, tensor<3xf32>, tensor<3xf32>, tensor<3xf32>) -> tensor<2x3x4xf32>
+        return %1 : tensor<2x3x4xf32>""",
     )
-    assert outcome.missed() == ["the statistics are not constant"]
+    assert [outcome.count(name) for name in ("batch_norm", "sub", "mul")] == [0, 1, 1]
+    assert outcome.missed() == ["the statistics are not constant, so the batch_norm becomes sub, mul and add"]
