@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from ttc.runtime.executor import Executor
     from ttc.runtime.program import Program
 
-Examples: TypeAlias = "Mapping[str, NDArray[Any] | Sequence[NDArray[Any]] | None] | Sequence[NDArray[Any]]"
+Examples: TypeAlias = "Mapping[str, Any] | Sequence[Any]"
 
 
 def compile(

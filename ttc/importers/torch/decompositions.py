@@ -25,8 +25,9 @@ def decompositions() -> dict[Any, Callable[..., Any]]:
     Core ops are never taken apart further: one without a mapping is reported by its own name.
     """
     import torch._refs  # registers decompositions
+    from torch._decomp import global_decomposition_table
 
-    table = {op: how for op, how in torch._decomp.global_decomposition_table["post_autograd"].items() if _is_wanted(op)}
+    table = {op: how for op, how in global_decomposition_table["post_autograd"].items() if _is_wanted(op)}
     table.update(torch.export.default_decompositions().items())
     return {op: how for op, how in table.items() if overload_name(op) not in rows()}
 

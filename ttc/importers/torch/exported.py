@@ -124,22 +124,23 @@ def _binding(program: ExportedProgram, item: InputSpec, specs: Mapping[str, Spec
     if item.kind == InputKind.USER_INPUT:
         if isinstance(item.arg, ConstantArgument):
             return Fixed(item.arg.value)
+        if item.arg.name not in specs:
+            raise Error("E0202", f"input '{item.arg.name}' is a number that changes from call to call", hint="export it with a fixed one")
         return Input(item.arg.name, specs[item.arg.name])
     target = str(item.target)
+    tensor = program.state_dict.get(target, program.constants.get(target))
+    if not isinstance(tensor, torch.Tensor):
+        what = item.kind.name.lower().replace("_", " ")
+        raise Error("E0202", f"input '{item.arg.name}' is a {what} without a tensor, which is not supported")
     if item.kind == InputKind.PARAMETER:
-        return Held(target, program.state_dict[target])
-    if item.kind == InputKind.BUFFER:
-        tensor = program.state_dict[target] if item.persistent else program.constants[target]
-        return Held(target, tensor, "state" if target in changed else "constant")
-    if item.kind == InputKind.CONSTANT_TENSOR:
-        return Held(target, program.constants[target], "constant")
-    raise Error("E0202", f"input '{item.arg.name}' is a {item.kind.name.lower().replace('_', ' ')}, which is not supported")
+        return Held(target, tensor)
+    return Held(target, tensor, "state" if item.kind == InputKind.BUFFER and target in changed else "constant")
 
 
 def _result(item: OutputSpec, names: Any) -> Result | None:
     if item.kind == OutputKind.USER_OUTPUT:
         return next(names)
-    if item.kind == OutputKind.BUFFER_MUTATION:
+    if item.kind in (OutputKind.BUFFER_MUTATION, OutputKind.PARAMETER_MUTATION):
         return Result(str(item.target), updates=str(item.target))
     if item.kind == OutputKind.USER_INPUT_MUTATION:
         return Result(f"{item.target}.mutated")
@@ -156,10 +157,9 @@ def output_names(program: ExportedProgram) -> list[Result | None]:
 
 
 def _named(item: OutputSpec, key: str) -> Result | None:
-    constant = isinstance(item.arg, ConstantArgument)
-    if constant and not isinstance(item.arg.value, bool | int | float):
-        return None
-    return Result(key or (f"output_{item.arg.name}" if constant else item.arg.name))
+    if not isinstance(item.arg, ConstantArgument):
+        return Result(key or item.arg.name)
+    return Result(key or f"output_{item.arg.name}") if isinstance(item.arg.value, bool | int | float) else None
 
 
 def _key(path: Sequence[Any]) -> str:

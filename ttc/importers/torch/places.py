@@ -10,7 +10,7 @@ from torch import fx
 
 import ttc
 
-_NOT_PROGRAMS = tuple(PurePath(package.__file__).parent for package in (torch, ttc))
+_NOT_PROGRAMS = tuple(PurePath(package.__path__[0]) for package in (torch, ttc))
 _FRAME = re.compile(r'File "([^"\n]+)", line (\d+)')
 
 

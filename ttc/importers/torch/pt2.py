@@ -14,6 +14,7 @@ from typing import Any
 
 from torch._export.serde import schema
 from torch._export.serde.serialize import ExportedProgramDeserializer
+from torch._export.serde.union import _Union
 from torch.export import ExportedProgram
 
 from ttc.dialects.core.errors import Error
@@ -112,7 +113,7 @@ def _input_name(spec: schema.InputSpec) -> str:
     if str(spec.type) == "constant_input":
         return spec.constant_input.name
     value = spec.user_input.arg.value
-    found = value.value if isinstance(value, schema._Union) else getattr(value, "name", None)
+    found = value.value if isinstance(value, _Union) else getattr(value, "name", None)
     if not isinstance(found, str):
         raise Error("E0203", "an input of the program has no name")
     check_name(found)

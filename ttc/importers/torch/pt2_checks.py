@@ -14,6 +14,7 @@ from typing import Any
 
 import torch
 from torch._export.serde import schema
+from torch._export.serde.union import _Union
 
 from ttc.dialects.core.errors import Error
 from ttc.importers.common.builder import MAX_ELEMENTS, MAX_RANK
@@ -176,7 +177,7 @@ def _names(value: Any) -> Iterator[str]:
             yield from _names(item)
     elif isinstance(value, schema.TensorArgument):
         yield value.name
-    elif isinstance(value, schema._Union):
+    elif isinstance(value, _Union):
         yield from _names(value.value) if str(value.type) != "as_name" else (value.value,)
 
 

@@ -60,5 +60,6 @@ def _keys(kind: Any, context: Any, named: dict[str, list[str]]) -> list[Any] | N
     found = parsed(context.encode(), "a key of inputs or outputs")
     if isinstance(found, str):
         found = named.get(found)
-    plain = isinstance(found, list) and all(isinstance(k, str) and len(k) < 1024 or type(k) is int for k in found)
-    return found if plain and len(set(map(str, found))) == len(found) else None
+    if not isinstance(found, list) or not all((isinstance(k, str) and len(k) < 1024) or type(k) is int for k in found):
+        return None
+    return found if len(set(map(str, found))) == len(found) else None

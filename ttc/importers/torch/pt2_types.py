@@ -11,6 +11,7 @@ from functools import cache
 from typing import Any
 
 from torch._export.serde import schema
+from torch._export.serde.union import _Union
 
 from ttc.dialects.core.errors import Error
 
@@ -63,7 +64,7 @@ def typed(cls: Any, data: Any, what: str, depth: int = 0) -> Any:
 
 def _record(cls: Any, data: dict[str, Any], what: str, depth: int) -> Any:
     hints = _hints(cls)
-    if issubclass(cls, schema._Union):
+    if issubclass(cls, _Union):
         if len(data) != 1 or next(iter(data)) not in hints:
             raise Error("E0203", f"{what} is none of {', '.join(sorted(hints))}")
         ((key, value),) = data.items()
@@ -81,7 +82,7 @@ def _has_no_default(field: dataclasses.Field[Any]) -> bool:
 
 @cache
 def _hints(cls: Any) -> dict[str, Any]:
-    hints = typing.get_type_hints(cls, globalns=vars(schema), include_extras=True)
+    hints = typing.get_type_hints(cls, globalns=dict(vars(schema)), include_extras=True)
     return {f.name: hints[f.name] for f in dataclasses.fields(cls)}
 
 

@@ -12,7 +12,7 @@ from torch.utils import _pytree as pytree
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.spec import Spec
-from ttc.importers.common.inputs import Dims, OpenInput, input_specs
+from ttc.importers.common.inputs import OpenInput, input_specs
 from ttc.importers.common.unsupported import Unsupported
 from ttc.importers.torch.dtypes import dtype_of
 
@@ -82,7 +82,8 @@ def _settled(dim: int | str, name: str, fake: torch.Tensor, axis: int, sizes: Ma
     """A dimension whose symbols all have sizes as a number.  Raises E0206 where an expression gets another size than was given."""
     if isinstance(dim, int):
         return dim
-    expression = fake.shape[axis].node.expr
+    symbolic: Any = fake.shape[axis]
+    expression = symbolic.node.expr
     value = expression.subs({s: sizes[str(s)] for s in expression.free_symbols if str(s) in sizes})
     if not value.is_Integer:
         return sizes.get(dim, dim)

@@ -16,6 +16,7 @@ import pytest
 torch = pytest.importorskip("torch", reason="PyTorch has no wheel for this Python")
 
 import ttc  # noqa: E402
+from ttc.dialects.core.ir import print_op  # noqa: E402
 from ttc.importers.base import import_model  # noqa: E402
 
 nn = torch.nn
@@ -96,15 +97,9 @@ def test_weights_stay_in_the_file(saved: Path) -> None:
 
 def test_locations_and_dynamic_dimensions(saved: Path) -> None:
     module, _ = import_model(saved, shapes={"x": (2, 4)})
-    assert 'loc(fused["linear", "first", "test_pt2.py:' in str_of(module)
+    assert 'loc(fused["linear", "first", "test_pt2.py:' in print_op(module)
     assert code_of(saved) == "E0205"
     assert code_of(saved, batch=17) == "E0206"
-
-
-def str_of(module: Any) -> str:
-    from ttc.dialects.core.ir import print_op
-
-    return print_op(module)
 
 
 def test_nothing_is_unpickled(saved: Path, tmp_path: Path) -> None:

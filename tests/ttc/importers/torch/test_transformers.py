@@ -12,6 +12,9 @@ pytest.importorskip("transformers", reason="transformers is installed where PyTo
 
 import ttc  # noqa: E402
 from tests.ttc.importers.torch.networks import NETWORKS  # noqa: E402
+from ttc.dialects.core.functions import entry_functions  # noqa: E402
+from ttc.dialects.core.locations import source_names  # noqa: E402
+from ttc.importers.torch import import_module  # noqa: E402
 
 BOUND = 1e-4
 """Of max |a - b| <= BOUND * max(1, max |b|)."""
@@ -43,10 +46,6 @@ def test_agrees_on_a_device(name: str) -> None:
 
 
 def test_lifted_names_and_places_are_those_of_the_library() -> None:
-    from ttc.dialects.core.functions import entry_functions
-    from ttc.dialects.core.locations import source_names
-    from ttc.importers.torch import import_module
-
     network, inputs = NETWORKS["bert"]()
     module, weights = import_module(network, inputs)
     own = {name for name, _ in network.named_parameters()}
