@@ -15,8 +15,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
-from numpy.typing import NDArray
-
 from ttc.dialects.core.errors import Error
 from ttc.machine import require_supported
 from ttc.options import CompileOptions, DebugOptions, RunOptions, resolve, settings
