@@ -101,10 +101,11 @@ class ResizeByOp(NNOp):
 
     Args:    x: tensor[d..], numbers; floating point unless mode is nearest.  scales: tensor[k], floating point: y's over x's, of the axes.
              roi: tensor[2 k], floating point: starts, then ends, of the window along the axes; absent: 0 and 1.
-             axes: distinct, counted from the front.  sizes: of y along the axes; absent: they follow from the scales.
+             axes: distinct, counted from the front.
+             sizes: of y along the axes, which the scales must come to, to within one element; absent: they follow from the scales.
              mode, coordinates, rounding, cubic, exclude_outside, antialias, fill: as nn.resize has them.
-    Returns: y: tensor[..., ? for each of the axes, or its size, ...], x's dtype.  Scales that are not positive,
-             an empty x, and a result of more than 256 M elements are E0802 when the op runs.
+    Returns: y: tensor[..., ? for each of the axes, or its size, ...], x's dtype.  Scales that are not positive
+             or do not come to sizes, an empty x, and a result of more than 256 M elements are E0802 when the op runs.
     Raises:  E0401 if scales or roi do not fit the axes, E0402 for an attribute out of range, E0403 for another dtype.
     Source:  ONNX Resize-19, with scales as an input; torch.nn.functional.interpolate.
     """

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def, traits_def
+from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, prop_def, result_def, traits_def
 from xdsl.traits import Pure
 
 from ttc.dialects.core.attributes import BOOL, FLOAT, FLOATS, INTS, STR
@@ -39,3 +39,22 @@ class ResizeOp(_Resize):
     sizes = prop_def(INTS)
     scales = prop_def(FLOATS)
     window = prop_def(FLOATS)
+
+
+@irdl_op_definition
+class ResizeByOp(_Resize):
+    """`tile.resize` by scales that are computed, to sizes that are known.
+
+    Args:    x: tile[d..].  scales: tile[k]: y's over x's, of the axes, which must come to sizes, to within one element.
+             roi: tile[2 k]: starts, then ends, of the window along the axes; absent: 0 and 1.  axes: distinct, counted from the front.
+             sizes: of y along the axes.  mode, coordinates, rounding, cubic, exclude_outside, antialias, fill: as tile.resize has them.
+    Returns: y: tile of the shape of x but along the axes.
+    Raises:  E0401 if scales or roi do not fit the axes, E0402 for an attribute out of range.  E0802 at run time for other scales.
+    """
+
+    name = "tile.resize_by"
+    x = operand_def(TILE)
+    scales = operand_def(TILE)
+    roi = opt_operand_def(TILE)
+    axes = prop_def(INTS)
+    sizes = prop_def(INTS)

@@ -52,6 +52,8 @@ def resize_by(
         factor = float(scales[i])
         if not 1 / _MAX_SCALE < factor < _MAX_SCALE or x.size == 0:
             raise Error("E0802", f"a tensor of shape {list(x.shape)} cannot be resized by {factor}")
+        if sizes is not None and abs(x.shape[axis] * factor - sizes[i]) > 1:
+            raise Error("E0802", f"a scale of {factor} does not make {x.shape[axis]} elements {sizes[i]}, as is declared")
         factors[axis], shape[axis] = factor, floor(x.shape[axis] * factor) if sizes is None else sizes[i]
         if roi is not None:
             window[axis], window[x.ndim + axis] = float(roi[i]), float(roi[len(axes) + i])

@@ -51,6 +51,11 @@ IN_ROWS = {
         %0 = nn.deform_conv(%x, %w, %o, _) {strides = [1, 1], dilations = [1, 1], pads = [0, 0, 0, 0], groups = 1, offset_groups = 1}
           : (f32[1, 2, 3, 3], f32[4, 2, 1, 1], f32[1, 2, 3, 3]) -> f32[1, 4, 3, 3]
         return %0 : f32[1, 4, 3, 3]""",
+    "resize_by": """(%x: f32[1, 3], %s: f32[1])
+        %f = ttc.constant() {value = #ttc.literal<[1.75], f32[1]>} : () -> f32[1]
+        %0 = nn.resize_by(%x, %f, _) {axes = [1], sizes = [5], mode = "linear", coordinates = "half_pixel", rounding = "floor",
+          cubic = -0.75, exclude_outside = false, antialias = false, fill = 0.0} : (f32[1, 3], f32[1]) -> f32[1, 5]
+        return %0 : f32[1, 5]""",
     "resize": """(%x: f32[1, 3])
         %0 = nn.resize(%x) {sizes = [1, 5], scales = [1.0, 1.5], window = [0.0, 0.0, 1.0, 1.0], mode = "linear", coordinates = "half_pixel",
           rounding = "floor", cubic = -0.75, exclude_outside = false, antialias = false, fill = 0.0} : (f32[1, 3]) -> f32[1, 5]
