@@ -32,7 +32,11 @@ def emit(unit: Unit, version: str) -> Package:
 
     Raises E06xx if the netlist breaks a rule, E0304 for a weight without a value.
     """
-    netlist = verify_netlist(unit.module)
+    return package_of(unit, verify_netlist(unit.module), version)
+
+
+def package_of(unit: Unit, netlist: Netlist, version: str) -> Package:
+    """A netlist with the tensors that it and the module name, and what the module says of itself.  Raises E0304."""
     held = {q.key: q.tensor.format for q in netlist.queues.values() if q.key is not None}
     description = Description(
         model=str(module_attr(unit.module, "model") or "model"),

@@ -12,7 +12,7 @@ ROOT = Path(__file__).resolve().parent.parent
 FILES = sorted(path for floor in ("ttc", "dialects", "passes", "runtime") for path in (ROOT / floor).rglob("*.py"))
 MAX_FUNCTION_LINES = 60
 MAX_FILE_LINES = 400
-ROWS = ("ttc/importers/onnx/ops_", "passes/nn_to_tile/", "passes/tile/expand/functions")
+ROWS = (*(f"ttc/importers/{kind}/ops_" for kind in ("onnx", "torch", "tf", "tflite")), "passes/nn_to_tile/", "passes/tile/expand/functions")
 """Files whose functions are rows of a table, one an op: name and signature are those of the op, and its documentation stands there."""
 
 

@@ -21,6 +21,7 @@ from ttc.passes.emit import Package, emit
 from ttc.passes.manager import run_stage
 from ttc.passes.microbatch import best_microbatch
 from ttc.passes.pipeline import stages
+from ttc.probes import add_probes
 from ttc.runtime.program import Program, build_program
 from ttc.source import Source, open_source
 
@@ -79,6 +80,8 @@ def compile_source(source: Source, options: CompileOptions, instruments: Sequenc
     set_module_attr(unit.module, "options", options.recorded())
     timing = timing or Timing()
     watchers: list[Instrument] = [*instruments, timing]
+    if source.stage == "import" and options.probe:
+        add_probes(unit.module, options.probe)
     _begin(source, unit, watchers)
     _run(unit, source.stage, options, watchers)
     stopped = options.stop[0]

@@ -92,7 +92,7 @@ class Options:
 
 
 def _plain(value: Any) -> Any:
-    if not isinstance(value, tuple):
+    if not isinstance(value, tuple) or isinstance(value[0], str):
         return value
     return tuple(item.text for item in value) if hasattr(value[0], "text") else shapes_text(value)
 
@@ -171,6 +171,9 @@ class CompileOptions(Options):
     values: tuple[InputValue, ...] = option(
         (), "Value of an integer input that shapes follow from (repeatable).", takes.input_values, "NAME=FILE.npy", repeated=True
     )
+    probe: tuple[str, ...] = option(
+        (), "Make the value of a node an output, under the node's name (repeatable).", takes.words, "NAME", repeated=True, in_result=True
+    )
     to: str = option(
         "tti",
         "Stop at the end of this stage, or after this pass of it (tile:fuse-eltwise), and write the IR as text.",
@@ -237,6 +240,13 @@ class DebugOptions(Options):
     stats: bool = option(False, "Print how often each rewrite of each pass happened.", takes.truth, "true|false", switch=True)
     remarks: tuple[str, ...] = option(
         (), "Print what these passes did, did not do, and why: a pattern.", takes.patterns, "PAT", repeated=True
+    )
+    check_numerics: str | None = option(
+        None,
+        "Evaluate the module after every pass, and stop at the first that breaks the numbers; inputs are random, or of a file.",
+        takes.text,
+        "FILE.npz",
+        bare="-",
     )
     rewrite_limit: int | None = option(None, "Refuse all rewrites of the pipeline after the first N.", takes.integer(0), "N")
 

@@ -36,6 +36,7 @@ CODES: dict[str, str] = {
     "E0502": "an op needs more of a core's memory than the target has",
     "E0503": "the target cannot hold or compute this",
     "E0504": "what a rule asks of the placement cannot hold",
+    "E0505": "a pass changed the numbers by more than it may",
     "E0601": "a netlist names a queue, graph, op or program that does not exist, or twice",
     "E0602": "shapes or blocks of a netlist op or queue do not fit",
     "E0603": "a core is off the grid or used twice in an epoch",

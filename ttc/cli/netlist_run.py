@@ -164,9 +164,9 @@ def _session(netlist: Netlist, config: HostConfig, calls: Sequence[Call], given:
 
 def _bundles(paths: Sequence[Path], netlist: Netlist) -> dict[str, NDArray]:
     """Entries of queues, checked against their types.  Raises E0102, E0801."""
-    from ttc.cli.inputs import read_bundle
     from ttc.dialects.core.formats import format_named
     from ttc.dialects.netlist.model import Argument
+    from ttc.npy_files import read_bundle
     from ttc.runtime.golden.roles import host_owned
 
     known = {

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from ttc.files import require_folder, require_output
+from ttc.files import require_folder, require_input, require_output
 from ttc.instruments.base import PassPattern
 from ttc.instruments.dump import Dump
 from ttc.instruments.limit import RewriteLimit
+from ttc.instruments.numerics import NumericCheck
 from ttc.instruments.printing import Printing
 from ttc.instruments.remarks import Remarks
 from ttc.instruments.statistics import Statistics
@@ -31,6 +32,8 @@ def chosen_instruments(options: DebugOptions, say: Callable[[str], None]) -> lis
         found.append(Printing(say, before, after, unchanged=options.print_unchanged, locations=options.print_locations))
     if options.remarks:
         found.append(Remarks(say, patterns(options.remarks)))
+    if options.check_numerics is not None:
+        found.append(NumericCheck(None if options.check_numerics == "-" else require_input(Path(options.check_numerics))))
     if options.stats:
         found.append(Statistics())
     if options.timing is not None and options.timing != "-":

@@ -1,0 +1,46 @@
+"""Checks of numbers after passes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.ttc.planted import plant
+from ttc.dialects.core.errors import Error
+from ttc.driver import compile_path
+from ttc.instruments.dump import Dump
+from ttc.instruments.numerics import Bound, NumericCheck, widened
+from ttc.options import CompileOptions, resolve
+from ttc.passes.nn.fuse_bias import FuseBias
+from ttc.passes.tile.assign_formats import AssignFormats
+
+
+def test_figures_go_into_the_dump(small_onnx: Path, tmp_path: Path) -> None:
+    compile_path(small_onnx, resolve(CompileOptions, {"batch": 2, "format": "Bfp8_b"}), [NumericCheck(), Dump(tmp_path)])
+    rows = {row["pass"].partition("{")[0]: row for row in json.loads((tmp_path / "index.json").read_text())}
+    (figures,) = rows["assign-formats"]["numerics"].values()
+    assert figures["pass"]["coarse"]
+    assert 1e-4 < figures["pass"]["relative_l2"] < 0.1
+    assert figures["model"] == figures["pass"]
+    assert "numerics" not in rows["keep-sources"] or rows["keep-sources"]["changed"]
+
+
+@pytest.mark.parametrize(("kind", "format_"), [(FuseBias, "source"), (AssignFormats, "Bfp8_b")])
+def test_the_pass_is_named(kind: type, format_: str, small_onnx: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    plant(monkeypatch, kind)
+    with pytest.raises(Error) as caught:
+        compile_path(small_onnx, resolve(CompileOptions, {"batch": 2, "format": format_}), [NumericCheck()])
+    assert (caught.value.code, caught.value.hint) == ("E0505", "ttc bisect finds the rewrite")
+    assert f"pass {kind.name}@1" in caught.value.message
+
+
+def test_bounds_widen_with_formats(small_onnx: Path) -> None:
+    def bound(format_: str) -> Bound:
+        unit = compile_path(small_onnx, resolve(CompileOptions, {"batch": 2, "format": format_, "to": "tile"})).unit
+        return widened(Bound(), unit.module)
+
+    assert bound("source") == Bound()
+    assert bound("Float16_b") == Bound(low_precision=True)
+    assert bound("Bfp8_b") == Bound(low_precision=True, coarse=True)

@@ -1,0 +1,67 @@
+"""Checks that a bisection asks of a module: its numbers, or a script of the user."""
+
+from __future__ import annotations
+
+import subprocess
+import tempfile
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ttc.dialects.core.errors import Error
+from ttc.dialects.core.ir import print_op
+from ttc.evaluation import Arrays, drawn_inputs, evaluate
+from ttc.instruments.numerics import Bound, comparisons, widened
+from ttc.passes.base import Unit
+
+SCRIPT_SECONDS = 600
+"""That a script may take."""
+
+
+@dataclass
+class NumbersKept:
+    """Whether a module computes what the first one did.
+
+    Args:
+        bundle: an .npz file of inputs by name; the others are random.
+        seed: of these.
+        rtol: relative L2 error allowed; None: what the formats allow.
+    """
+
+    bundle: Path | None
+    seed: int = 0
+    rtol: float | None = None
+    _inputs: dict[str, Arrays] | None = field(default=None, init=False)
+    _first: dict[str, Arrays] = field(default_factory=dict, init=False)
+
+    def __call__(self, unit: Unit) -> str | None:
+        """The first output that differs, with figures.  Raises what ops raise."""
+        if self._inputs is None:
+            self._inputs = drawn_inputs(unit.module, self.seed, self.bundle)
+            self._first = evaluate(unit, self._inputs)
+        bound = widened(Bound(rtol=self.rtol), unit.module)
+        for name, found in comparisons(evaluate(unit, self._inputs), self._first, bound):
+            if not bound.keeps(found):
+                return f"output '{name}': max abs {found.max_abs:.3g}, relative L2 {found.relative_l2:.3g}, PCC {found.pcc:.6f}"
+        return None
+
+
+@dataclass(frozen=True)
+class ScriptPasses:
+    """Whether a program, run with the path of a file of IR, ends with status 0."""
+
+    script: Path
+
+    def __call__(self, unit: Unit) -> str | None:
+        """The status, if it is another.  Raises E0104 if the script cannot be run, or does not end."""
+        with tempfile.TemporaryDirectory(prefix="ttc-bisect-") as folder:
+            file = Path(folder) / "module.mlir"
+            file.write_text(print_op(unit.module) + "\n", encoding="utf-8")
+            try:
+                ended = subprocess.run(
+                    [str(self.script.resolve()), str(file)], check=False, timeout=SCRIPT_SECONDS, stdin=subprocess.DEVNULL
+                )
+            except OSError as error:
+                raise Error("E0104", f"{self.script} cannot be run: {error.strerror}", hint="it must be executable") from None
+            except subprocess.TimeoutExpired:
+                raise Error("E0104", f"{self.script} does not end within {SCRIPT_SECONDS} s") from None
+        return None if ended.returncode == 0 else f"{self.script.name} ends with status {ended.returncode}"

@@ -1,0 +1,97 @@
+"""`ttc bisect`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ttc.cli.console import Console
+from ttc.cli.options import FILE, flags_of, options_from, verbosity
+from ttc.dialects.core.errors import Error
+from ttc.options import CompileOptions
+
+if TYPE_CHECKING:
+    from ttc.bisect import Check, Culprit
+
+EXIT_KEPT, EXIT_BROKEN = 0, 1
+
+
+@click.command("bisect")
+@click.argument("model", type=FILE)
+@click.option("--check", "script", type=FILE, metavar="SCRIPT", help="Program that is run with a file of IR; exit status 0: good.")
+@click.option("--rtol", type=float, metavar="X", help="Relative L2 error allowed; default: what the formats allow.")
+@click.option("--inputs", "bundle", type=FILE, metavar="FILE.npz", help="Inputs by name; the others are random.")
+@click.option("--seed", type=click.IntRange(0), default=0, metavar="N", help="Of random inputs.  Default: 0.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON only.")
+@flags_of(CompileOptions)
+@verbosity
+@click.pass_obj
+def command(
+    console: Console,
+    model: Path,
+    script: Path | None,
+    rtol: float | None,
+    bundle: Path | None,
+    seed: int,
+    as_json: bool,
+    config: Path | None,
+    **raw: Any,
+) -> int:
+    """Find the first pass, and in it the first rewrite, that breaks MODEL.
+
+    After every pass the module is evaluated and compared with the imported one, or given to a script.  Status: 0 if all passes keep
+    it, 1 if one does not.
+    """
+    from ttc.bisect import bisect
+    from ttc.files import require_input
+    from ttc.instruments.progress import PassProgress
+
+    options = options_from(CompileOptions, raw, config)
+    if script is not None and (rtol is not None or bundle is not None):
+        raise Error("E0101", "--check decides by itself: --rtol and --inputs do not go with it")
+    if rtol is not None and not 0 <= rtol < float("inf"):
+        raise Error("E0101", f"--rtol cannot be {rtol}", hint="it takes a relative error, such as 1e-3")
+    check = _by_numbers(bundle, seed, rtol) if script is None else _by_script(require_input(script))
+    with console.progress() as progress:
+        culprit = bisect(require_input(model), options, check, [PassProgress(progress.show)])
+    if as_json:
+        console.json({"kept": culprit is None, "culprit": None if culprit is None else _plain(culprit)})
+    else:
+        _print(console, culprit)
+    return EXIT_KEPT if culprit is None else EXIT_BROKEN
+
+
+def _by_numbers(bundle: Path | None, seed: int, rtol: float | None) -> Check:
+    from ttc.checks import NumbersKept
+
+    return NumbersKept(bundle, seed, rtol)
+
+
+def _by_script(script: Path) -> Check:
+    from ttc.checks import ScriptPasses
+
+    return ScriptPasses(script)
+
+
+def _plain(culprit: Culprit) -> dict[str, Any]:
+    number, name = culprit.rewrite or (None, None)
+    found = {"stage": culprit.stage, "run": culprit.run, "pass": culprit.text, "problem": culprit.problem}
+    return {**found, "rewrite": number, "at": name, "before": culprit.before, "after": culprit.after}
+
+
+def _print(console: Console, culprit: Culprit | None) -> None:
+    if culprit is None:
+        console.say("every pass keeps it")
+        return
+    console.say(f"stage {culprit.stage}, pass {culprit.run}: {culprit.problem}")
+    if culprit.rewrite is None:
+        console.say("the pass does it outside of its named rewrites")
+    else:
+        number, name = culprit.rewrite
+        console.say(f"rewrite {number} of the pass: {name}")
+    for heading, lines in (("before", culprit.before), ("after", culprit.after)):
+        console.say(f"\n{heading}:")
+        for line in lines:
+            console.say(f"  {line}")

@@ -1,0 +1,108 @@
+"""Checks that passes keep the numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import ClassVar
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import SSAValue
+
+from ttc.compare import Comparison, compare
+from ttc.dialects.core.errors import Error
+from ttc.dialects.core.formats import FORMATS
+from ttc.dialects.core.functions import entry_functions
+from ttc.dialects.core.to_plain import plain_type
+from ttc.evaluation import Arrays, drawn_inputs, evaluate
+from ttc.instruments.base import PassWatcher
+from ttc.passes.base import Pass, Report, Unit
+
+
+@dataclass(frozen=True)
+class Bound:
+    """What errors are allowed.
+
+    Args:
+        low_precision, coarse: whether values are kept in 16 bits, in 8 bits or less.
+        rtol: of relative L2, instead of the usual bounds; None: these.
+    """
+
+    low_precision: bool = False
+    coarse: bool = False
+    rtol: float | None = None
+
+    def keeps(self, found: Comparison) -> bool:
+        """Whether the figures are within it."""
+        return found.within if self.rtol is None else found.relative_l2 <= self.rtol
+
+
+class NumericCheck(PassWatcher):
+    """Evaluates the module after every pass that changed it; compares with the module before the pass, and with the imported one.
+
+    Inputs are random, or given by name.  The first pass that breaks the bound ends the compilation with E0505, which names it.  A pass
+    that narrows formats is held to what the formats allow.
+    """
+
+    compares: ClassVar[bool] = True
+
+    def __init__(self, bundle: Path | None = None, seed: int = 0) -> None:
+        """bundle: an .npz file of inputs by name; the others are random.  seed: of these."""
+        super().__init__()
+        self._bundle, self._seed = bundle, seed
+        self._bound = Bound()
+        self._inputs: dict[str, Arrays] | None = None
+        self._first: dict[str, Arrays] = {}
+        self._last: dict[str, Arrays] = {}
+
+    def on_stage(self, stage: str, unit: Unit) -> None:
+        super().on_stage(stage, unit)
+        if self._inputs is None and stage != "tti":
+            self._inputs = drawn_inputs(unit.module, self._seed, self._bundle)
+            self._first = self._last = evaluate(unit, self._inputs)
+
+    def after(self, pass_: Pass, unit: Unit, report: Report) -> None:
+        if not report.changed or self._inputs is None:
+            return
+        now = evaluate(unit, self._inputs)
+        bound = self._bound = widened(self._bound, unit.module)
+        steps = dict(comparisons(now, self._last, bound))
+        whole = dict(comparisons(now, self._first, bound))
+        report.numerics = {name: {"pass": steps[name].figures(), "model": whole[name].figures()} for name in steps}
+        self._last = now
+        for found, than in ((steps, "the module before it"), (whole, "the imported model")):
+            for name, figures in found.items():
+                if not bound.keeps(figures):
+                    raise self._broken(name, figures, than)
+
+    def _broken(self, name: str, found: Comparison, than: str) -> Error:
+        figures = f"max abs {found.max_abs:.3g}, relative L2 {found.relative_l2:.3g}, PCC {found.pcc:.6f}"
+        message = f"pass {self.run} (stage {self.stage}) breaks the numbers: output '{name}' differs from {than}: {figures}"
+        return Error("E0505", message, hint="ttc bisect finds the rewrite")
+
+
+def comparisons(now: Mapping[str, Arrays], then: Mapping[str, Arrays], bound: Bound) -> Iterator[tuple[str, Comparison]]:
+    """Figures of every output that both have, by name; with the program's name if there are several."""
+    for program, outputs in now.items():
+        for name, value in outputs.items():
+            expected = then.get(program, {}).get(name)
+            if expected is None:
+                continue
+            label = name if len(now) == 1 else f"{program}:{name}"
+            value = value.reshape(expected.shape) if value.size == expected.size else value
+            yield label, compare(value, expected, low_precision=bound.low_precision, coarse=bound.coarse)
+
+
+def widened(bound: Bound, module: ModuleOp) -> Bound:
+    """The bound, with what the narrowest floating-point format of the module allows."""
+    bits = min((FORMATS[name].element_bits for name in _formats(module) if FORMATS[name].is_float), default=32)
+    return replace(bound, low_precision=bound.low_precision or bits <= 16, coarse=bound.coarse or bits <= 8)
+
+
+def _formats(module: ModuleOp) -> set[str]:
+    values: set[SSAValue] = {result for function in entry_functions(module) for op in function.walk() for result in op.results}
+    types = {value.type for value in values}
+    if not types:
+        types = {op.properties["tensor"] for op in module.ops if "tensor" in op.properties}
+    return {plain_type(type_).format for type_ in types}
