@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 
 from ttc.dialects.core.errors import Error, nearest
 from ttc.dialects.core.formats import format_named
+from ttc.dialects.core.formats.text import STRING
+from ttc.dialects.core.text import texts
 from ttc.dialects.netlist.model import Argument, Program, Queue
 
 
@@ -57,7 +59,8 @@ def to_entries(argument: Argument, queue: Queue, value: Any) -> list[NDArray]:
     converted = _to_format(argument.name, array, queue.tensor.format)
     if -1 in queue.tensor.shape:
         return [converted]
-    return list(converted.reshape(entries_of(argument, queue), *queue.tensor.shape))
+    entries = converted.reshape(entries_of(argument, queue), *queue.tensor.shape)
+    return [entries[index, ...] for index in range(len(entries))]
 
 
 def from_entries(argument: Argument, entries: Sequence[NDArray]) -> NDArray:
@@ -77,12 +80,18 @@ def check_array(name: str, value: Any, shape: Sequence[int], dtype: str) -> NDAr
     Arrays must have the dtype already; Python numbers take it if they are of its kind.  Raises E0801.
     """
     expected = np.dtype(dtype)
+    if expected == STRING:
+        return _fitting(name, texts(value, f"input '{name}'"), shape)
     array = _from_python(name, value, expected) if isinstance(value, bool | int | float | list | tuple) else np.asarray(value)
     if array.dtype.newbyteorder("=") != expected:
         raise Error("E0801", f"input '{name}' is of type {array.dtype}, not {dtype}", hint=f"convert it: array.astype('{dtype}')")
+    return np.asarray(_fitting(name, array, shape), expected, order="C")
+
+
+def _fitting(name: str, array: NDArray, shape: Sequence[int]) -> NDArray:
     if array.ndim != len(shape) or any(s not in (-1, n) for s, n in zip(shape, array.shape, strict=True)):
         raise Error("E0801", f"input '{name}' has shape {list(array.shape)}, not {_shape_text(shape)}")
-    return np.asarray(array, expected, order="C")
+    return array
 
 
 def _from_python(name: str, value: Any, dtype: np.dtype) -> NDArray:

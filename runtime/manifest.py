@@ -9,6 +9,7 @@ from typing import Any
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.formats import FORMATS
+from ttc.dialects.core.formats.text import STRING
 from ttc.dialects.core.plain import Function, Plain
 from ttc.dialects.netlist.codec import decode, encode
 from ttc.dialects.netlist.model import Argument, Netlist
@@ -222,11 +223,11 @@ def _check_version(document: Any) -> None:
 def _check_values(manifest: Manifest) -> None:
     """What types alone do not say.  Raises E0703."""
     for key, tensor in manifest.tensors.items():
-        if tensor.format not in FORMATS:
-            raise Error("E0703", f"tensor '{key}' is of unknown format '{tensor.format}'")
+        if tensor.format not in FORMATS or FORMATS[tensor.format].storage == STRING:
+            raise Error("E0703", f"tensor '{key}' is of format '{tensor.format}', in which none is stored")
         _check_shape(key, tensor.shape)
     for name, variable in {**manifest.parameters, **manifest.states}.items():
-        if variable.dtype not in DTYPE_NAMES:
+        if variable.dtype not in DTYPE_NAMES or variable.dtype == str(STRING):
             raise Error("E0703", f"'{name}' is of unknown type '{variable.dtype}'")
         _check_shape(name, variable.shape)
     for derived in manifest.derived:

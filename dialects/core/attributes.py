@@ -16,7 +16,8 @@ from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.spec import _DTYPES, Spec, element_type, spec_of, tensor_type
+from ttc.dialects.core.formats.text import STRING
+from ttc.dialects.core.spec import _DTYPES, Spec, StringType, element_type, spec_of, tensor_type
 
 INT = builtin.IntegerAttr.constr(builtin.i64)
 BOOL = builtin.IntegerAttr.constr(builtin.i1)
@@ -37,6 +38,7 @@ DTYPE = (
     | base(builtin.Float8E5M2FNUZType)
     | base(builtin.Float8E8M0FNUType)
     | base(builtin.Float4E2M1FNType)
+    | base(StringType)
 )
 """Constraints for `prop_def`: an op's attributes are of these kinds, seen as int, bool, float, str, tuples of them, or numpy dtype."""
 
@@ -116,9 +118,9 @@ class WeightAttr(ParametrizedAttribute):
 
 
 class Literal(NamedTuple):
-    """The value of a literal: numbers in row-major order, and the tensor's type."""
+    """The value of a literal: numbers or texts in row-major order, and the tensor's type."""
 
-    values: tuple[int | float | bool, ...]
+    values: tuple[int | float | bool | str, ...]
     spec: Spec
 
 
@@ -128,16 +130,19 @@ class LiteralAttr(Data[Literal]):
 
     name = "ttc.literal"
     MAX_ELEMENTS: ClassVar[int] = 16
+    MAX_TEXTS: ClassVar[int] = 1 << 16
+    """Elements of one of text, which no weight can hold."""
 
     @staticmethod
     def of(array: np.ndarray) -> LiteralAttr:
-        values = array.ravel().tolist() if array.dtype.kind in "iub" else [_shortest(x) for x in array.ravel()]
+        values = array.ravel().tolist() if array.dtype.kind in "iubO" else [_shortest(x) for x in array.ravel()]
         return LiteralAttr(Literal(tuple(values), Spec(array.shape, array.dtype)))
 
     @property
     def array(self) -> np.ndarray:
         """The value, of the literal's dtype and shape."""
-        return np.array(self.data.values).astype(self.data.spec.dtype).reshape(self.data.spec.shape)
+        made = np.array(self.data.values, object if self.data.spec.dtype == STRING else None)
+        return made.astype(self.data.spec.dtype).reshape(self.data.spec.shape)
 
     @property
     def spec(self) -> Spec:
@@ -152,11 +157,16 @@ class LiteralAttr(Data[Literal]):
     @classmethod
     def parse_parameter(cls, parser: AttrParser) -> Literal:
         with parser.in_angle_brackets():
-            values = cast("tuple[int | float | bool, ...]", parse_value(parser))
+            values = cast("tuple[int | float | bool | str, ...]", parse_value(parser))
             parser.parse_punctuation(",")
             spec = spec_of(parser.parse_type())
-        if not isinstance(values, tuple) or len(values) != spec.elements or len(values) > cls.MAX_ELEMENTS:
-            parser.raise_error(f"a literal of {spec} takes {spec.elements} values, at most {cls.MAX_ELEMENTS}")
+        most = cls.MAX_TEXTS if spec.dtype == STRING else cls.MAX_ELEMENTS
+        if not isinstance(values, tuple) or len(values) != spec.elements or len(values) > most:
+            parser.raise_error(f"a literal of {spec} takes {spec.elements} values, at most {most}")
+        if any(isinstance(v, str) != (spec.dtype == STRING) for v in values):
+            parser.raise_error(f"a literal of {spec} takes {'texts' if spec.dtype == STRING else 'numbers'}")
+        if spec.dtype == STRING:
+            return Literal(values, spec)
         convert = {"f": float, "V": float, "b": bool}.get(spec.dtype.kind, int)
         return Literal(tuple(convert(v) for v in values), spec)
 

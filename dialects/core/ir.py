@@ -27,7 +27,7 @@ from xdsl.printer import Printer
 from xdsl.traits import IsolatedFromAbove
 from xdsl.utils.exceptions import VerifyException
 
-from ttc.dialects.core.attributes import FLOAT, FLOATS, attribute, parse_value, plain, value_text
+from ttc.dialects.core.attributes import FLOAT, FLOATS, STRS, attribute, parse_value, plain, value_text
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.locations import where
 
@@ -41,6 +41,7 @@ class _Layout(NamedTuple):
     sized: bool
     floats: frozenset[str]
     float_lists: frozenset[str]
+    lists: frozenset[str]
 
 
 @cache
@@ -52,8 +53,9 @@ def _layout(cls: type[TtcOp]) -> _Layout:
         kinds.append((name, kind))
     floats = frozenset(name for name, p in definition.properties.items() if p.constr is FLOAT)
     float_lists = frozenset(name for name, p in definition.properties.items() if p.constr is FLOATS)
+    lists = frozenset(name for name, p in definition.properties.items() if p.constr is STRS)
     sized = any(isinstance(option, AttrSizedOperandSegments) for option in definition.options)
-    return _Layout(tuple(kinds), sized, floats, float_lists)
+    return _Layout(tuple(kinds), sized, floats, float_lists, lists)
 
 
 class TtcOp(IRDLOperation):
@@ -94,6 +96,8 @@ class TtcOp(IRDLOperation):
                 value = float(value)
             elif name in layout.float_lists:
                 value = builtin.DenseArrayBase.from_list(builtin.f64, [float(x) for x in value])
+            elif name in layout.lists and isinstance(value, tuple | list) and not value:
+                value = builtin.ArrayAttr(())
             properties[name] = attribute(value)
         if layout.sized:
             properties["operandSegmentSizes"] = builtin.DenseArrayBase.from_list(builtin.i32, _segments(cls, layout, operands))

@@ -15,6 +15,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from ttc.dialects.core.attributes import STR, LiteralAttr, WeightAttr
 from ttc.dialects.core.ir import TtcOp
+from ttc.dialects.core.spec import StringType
 
 
 class LeafOp(TtcOp):
@@ -61,4 +62,4 @@ class StateOp(LeafOp):
     sym = prop_def(STR)
 
 
-CORE = Dialect("ttc", [ConstantOp, ParamOp, StateOp], [WeightAttr, LiteralAttr])
+CORE = Dialect("ttc", [ConstantOp, ParamOp, StateOp], [WeightAttr, LiteralAttr, StringType])

@@ -8,12 +8,21 @@ from typing import NamedTuple
 import ml_dtypes
 import numpy as np
 from xdsl.dialects import builtin
-from xdsl.ir import Attribute
+from xdsl.ir import Attribute, ParametrizedAttribute, TypeAttribute
+from xdsl.irdl import irdl_attr_definition
 
 from ttc.dialects.core.errors import Error
+from ttc.dialects.core.formats.text import STRING
 
 DYNAMIC = -1
 """A dimension whose size depends on data; printed `?`."""
+
+
+@irdl_attr_definition
+class StringType(ParametrizedAttribute, TypeAttribute):
+    """`!ttc.string`: the element type of tensors of text."""
+
+    name = "ttc.string"
 
 
 class Spec(NamedTuple):
@@ -42,7 +51,8 @@ class Spec(NamedTuple):
         return f"{self.dtype}[{', '.join('?' if d == DYNAMIC else str(d) for d in self.shape)}]"
 
 
-_ELEMENT_TYPES: dict[np.dtype, builtin.AnyFloat | builtin.IntegerType] = {
+_ELEMENT_TYPES: dict[np.dtype, builtin.AnyFloat | builtin.IntegerType | StringType] = {
+    STRING: StringType(),
     np.dtype(np.float32): builtin.f32,
     np.dtype(np.float64): builtin.f64,
     np.dtype(np.float16): builtin.f16,
@@ -66,7 +76,7 @@ STORED_ONLY = frozenset(dtype for dtype in _ELEMENT_TYPES if dtype.itemsize == 1
 _DTYPES: dict[Attribute, np.dtype] = {type_: dtype for dtype, type_ in _ELEMENT_TYPES.items()}
 
 
-def element_type(dtype: np.dtype) -> builtin.AnyFloat | builtin.IntegerType:
+def element_type(dtype: np.dtype) -> builtin.AnyFloat | builtin.IntegerType | StringType:
     """The IR element type of a numpy dtype.  Raises E0403."""
     found = _ELEMENT_TYPES.get(np.dtype(dtype))
     if found is None:

@@ -88,8 +88,10 @@ def _check_literal(work: Work, where: str, found: Findings) -> None:
     if not found.require(literal, "E0609", where, f"{work.op} is not a literal", hint="weights come in through queues"):
         return
     elements = work.results[0].elements
-    fits = isinstance(values, tuple) and len(values) == elements and all(isinstance(v, bool | int | float) for v in values)
-    found.require(fits, "E0602", where, f"a literal of {elements} elements needs as many numbers")
+    text = work.results[0].format == "String"
+    kinds = str if text else bool | int | float
+    fits = isinstance(values, tuple) and len(values) == elements and all(isinstance(v, kinds) for v in values)
+    found.require(fits, "E0602", where, f"a literal of {elements} elements needs as many {'texts' if text else 'numbers'}")
 
 
 def _check_body(work: Work, body: Function, operands: list[TensorType], where: str, found: Findings, bodies: int) -> None:

@@ -12,6 +12,7 @@ from xdsl.ir import Attribute, Block, Region, SSAValue
 from ttc.dialects.core.attributes import DTYPE, Literal, LiteralAttr, WeightAttr
 from ttc.dialects.core.errors import Error, nearest
 from ttc.dialects.core.formats import format_named
+from ttc.dialects.core.formats.text import STRING
 from ttc.dialects.core.ir import TtcOp
 from ttc.dialects.core.leaves import CORE
 from ttc.dialects.core.locations import location_of
@@ -132,6 +133,8 @@ def _leaf(work: Work) -> dict[str, Any]:
     spec = Spec(type_.shape, format_named(type_.format).compute)
     values = work.attrs.get("values")
     if isinstance(values, tuple):
+        if spec.dtype == STRING:
+            return {"value": LiteralAttr(Literal(tuple(map(str, values)), spec)), **rest}
         convert = {"f": float, "V": float, "b": bool}.get(spec.dtype.kind, int)
         numbers = tuple([convert(v) for v in values if isinstance(v, bool | int | float)])
         return {"value": LiteralAttr(Literal(numbers, spec)), **rest}

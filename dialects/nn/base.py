@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache
-from typing import Any, Self, cast
+from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,7 @@ from xdsl.utils.exceptions import VerifyException
 
 import ttc.dialects.nn as package
 from ttc.dialects.core.errors import Error
+from ttc.dialects.core.formats.text import STRING
 from ttc.dialects.core.interpret import kernel
 from ttc.dialects.core.ir import TtcOp, collect_ops
 from ttc.dialects.core.locations import source_names
@@ -28,6 +29,9 @@ class NNOp(TtcOp):
 
     A subclass gives fields, `infer` and documentation; its numpy kernel is the function of its mnemonic in `nn/kernels/`.
     """
+
+    STRINGS: ClassVar[bool] = False
+    """Whether it takes tensors of text, too."""
 
     def verify_(self) -> None:
         try:
@@ -65,7 +69,10 @@ class NNOp(TtcOp):
 
     @classmethod
     def _infer(cls, types: Sequence[Attribute | None], attrs: dict[str, Any]) -> tuple[Spec, ...]:
-        found = cls.infer(*[None if t is None else spec_of(t) for t in types], **attrs)
+        specs = [None if t is None else spec_of(t) for t in types]
+        if not cls.STRINGS and any(s is not None and s.dtype == STRING for s in specs):
+            raise Error("E0403", "does not take text")
+        found = cls.infer(*specs, **attrs)
         return (found,) if isinstance(found, Spec) else found
 
     @classmethod

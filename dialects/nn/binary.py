@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def
 
 from ttc.dialects.core.attributes import BOOL
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.spec import Spec
 from ttc.dialects.nn.base import TENSOR, broadcast_shapes, same_dtype
-from ttc.dialects.nn.elementwise import BOOL_TYPE, NUMERIC, BinaryOp, CompareOp, ElementwiseOp, LogicOp, require_kind
+from ttc.dialects.nn.elementwise import BOOL_TYPE, NUMERIC, WITH_TEXT, BinaryOp, CompareOp, ElementwiseOp, LogicOp, require_kind
 
 
 @irdl_op_definition
@@ -127,13 +129,15 @@ class ModOp(BinaryOp):
 class EqualOp(CompareOp):
     """Whether a = b.
 
-    Args:    a, b: tensor[...], any dtype, the same; broadcast as numpy does.
+    Args:    a, b: tensor[...], any dtype or text, the same; broadcast as numpy does.
     Returns: y: the broadcast shape, bool.
     Raises:  E0401 if the shapes do not broadcast, E0403 for different dtypes.
     Source:  ONNX Equal-13; torch.eq.
     """
 
     name = "nn.equal"
+    STRINGS: ClassVar[bool] = True
+    KINDS: ClassVar[str] = WITH_TEXT
 
 
 @irdl_op_definition
@@ -147,6 +151,8 @@ class NotEqualOp(CompareOp):
     """
 
     name = "nn.not_equal"
+    STRINGS: ClassVar[bool] = True
+    KINDS: ClassVar[str] = WITH_TEXT
 
 
 @irdl_op_definition
@@ -251,6 +257,7 @@ class WhereOp(ElementwiseOp):
     """
 
     name = "nn.where"
+    STRINGS: ClassVar[bool] = True
     c = operand_def(TENSOR)
     a = operand_def(TENSOR)
     b = operand_def(TENSOR)

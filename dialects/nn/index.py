@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def, traits_def
 from xdsl.traits import Pure
@@ -42,6 +42,7 @@ class GatherOp(GatherBase):
     """
 
     name = "nn.gather"
+    STRINGS: ClassVar[bool] = True
     axis = prop_def(INT)
 
     @classmethod
@@ -71,6 +72,7 @@ class GatherElementsOp(GatherBase):
     """
 
     name = "nn.gather_elements"
+    STRINGS: ClassVar[bool] = True
     axis = prop_def(INT)
 
     @classmethod
@@ -104,6 +106,7 @@ class GatherNdOp(GatherBase):
     """
 
     name = "nn.gather_nd"
+    STRINGS: ClassVar[bool] = True
     batch_dims = prop_def(INT)
 
     @classmethod

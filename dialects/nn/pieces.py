@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import isfinite
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def, traits_def, var_operand_def, var_result_def
@@ -29,6 +29,7 @@ class SliceOp(ShapeOp):
     """
 
     name = "nn.slice"
+    STRINGS: ClassVar[bool] = True
     starts = prop_def(INTS)
     sizes = prop_def(INTS)
     steps = prop_def(INTS)
@@ -75,6 +76,7 @@ class ConcatOp(NNOp):
     """
 
     name = "nn.concat"
+    STRINGS: ClassVar[bool] = True
     xs = var_operand_def(TENSOR)
     axis = prop_def(INT)
     y = result_def(TENSOR)
@@ -117,6 +119,7 @@ class SplitOp(NNOp):
     """
 
     name = "nn.split"
+    STRINGS: ClassVar[bool] = True
     x = operand_def(TENSOR)
     axis = prop_def(INT)
     sizes = prop_def(INTS)

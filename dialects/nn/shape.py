@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def, traits_def
@@ -51,6 +51,7 @@ class ReshapeOp(ShapeOp):
     """
 
     name = "nn.reshape"
+    STRINGS: ClassVar[bool] = True
     shape = prop_def(INTS)
 
     @classmethod
@@ -83,6 +84,7 @@ class TransposeOp(ShapeOp):
     """
 
     name = "nn.transpose"
+    STRINGS: ClassVar[bool] = True
     perm = prop_def(INTS)
 
     @classmethod
@@ -107,6 +109,7 @@ class ExpandOp(ShapeOp):
     """
 
     name = "nn.expand"
+    STRINGS: ClassVar[bool] = True
     shape = prop_def(INTS)
 
     @classmethod
@@ -138,6 +141,7 @@ class RepeatOp(ShapeOp):
     """
 
     name = "nn.repeat"
+    STRINGS: ClassVar[bool] = True
     repeats = prop_def(INTS)
 
     @classmethod
@@ -161,6 +165,7 @@ class ShapeOfOp(NNOp):
     """
 
     name = "nn.shape"
+    STRINGS: ClassVar[bool] = True
     x = operand_def(TENSOR)
     y = result_def(TENSOR)
     traits = traits_def(Pure())

@@ -10,7 +10,7 @@ from xdsl.irdl import irdl_op_definition, prop_def
 from ttc.dialects.core.attributes import DTYPE
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.spec import Spec, element_type
-from ttc.dialects.nn.elementwise import ANY, NUMERIC, SIGNED, PredicateOp, UnaryOp
+from ttc.dialects.nn.elementwise import NUMERIC, SIGNED, WITH_TEXT, PredicateOp, UnaryOp
 
 
 @irdl_op_definition
@@ -222,7 +222,8 @@ class IdentityOp(UnaryOp):
     """
 
     name = "nn.identity"
-    KINDS: ClassVar[str] = ANY
+    STRINGS: ClassVar[bool] = True
+    KINDS: ClassVar[str] = WITH_TEXT
 
 
 @irdl_op_definition
@@ -253,15 +254,17 @@ class IsInfOp(PredicateOp):
 
 @irdl_op_definition
 class CastOp(UnaryOp):
-    """Conversion: y = x as another dtype; to integers toward zero, to bool whether x is not 0.
+    """Conversion: y = x as another dtype; to integers toward zero, to bool whether x is not 0; numbers as text, and text as numbers.
 
-    Args:    x: tensor[...], any dtype.  dtype: of the result.
-    Returns: y: shape of x; a float beyond the range of an integer dtype gives a value that is not specified.
+    Args:    x: tensor[...], any dtype or text.  dtype: of the result, or that of text.
+    Returns: y: shape of x; a float beyond the range of an integer dtype gives a value that is not specified.  As text a float has the
+             fewest digits that tell it from others, or reads NaN, INF or -INF; text that is no number is E0802 when the op runs.
     Raises:  E0403 if tensors of the dtype do not exist.
     Source:  ONNX Cast-13; torch.Tensor.to.
     """
 
     name = "nn.cast"
+    STRINGS: ClassVar[bool] = True
     dtype = prop_def(DTYPE)
 
     @classmethod

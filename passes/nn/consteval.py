@@ -16,6 +16,7 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 from ttc.dialects.core.attributes import LiteralAttr, WeightAttr, plain
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.formats import format_of
+from ttc.dialects.core.formats.text import STRING
 from ttc.dialects.core.functions import derived_functions, entry_functions, ports
 from ttc.dialects.core.interpret import run
 from ttc.dialects.core.leaves import ConstantOp, ParamOp
@@ -150,6 +151,8 @@ class _Outliner:
 
     def _is_worthwhile(self, op: Operation, expression: list[Operation]) -> bool:
         result = spec_of(op.results[0].type)
+        if result.dtype == STRING:
+            return False
         if not result.is_static:
             self.rewriter.missed(op, f"the shape of the constant {result} depends on data")
             return False

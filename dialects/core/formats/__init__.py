@@ -5,6 +5,7 @@
     Int32 Int8 UInt8 UInt16 RawUInt8 RawUInt16 RawUInt32  integers
     Half Float64 Int64 Int16 UInt64 Bool                  on the host alone
     Float8E4M3FN ... Float4E2M1 Int4 UInt4 Int2 UInt2     on the host alone, a byte an element: what models store, to be moved and cast
+    String                                                text, between ops of the host alone; archives hold it in literals
 
 Float16 and the 8-bit floats are the device's: without infinities, NaN and denormals.  Half is IEEE's.
 """
@@ -20,6 +21,7 @@ from ttc.dialects.core.errors import Error, nearest
 from ttc.dialects.core.formats.base import Format, Rounding
 from ttc.dialects.core.formats.block import BlockFormat
 from ttc.dialects.core.formats.native import BFloat16Format, NativeFormat, SignMagnitudeFormat
+from ttc.dialects.core.formats.text import STRING, StringFormat
 from ttc.dialects.core.formats.words import NarrowFloatFormat, Tf32Format
 
 __all__ = ["FORMATS", "Format", "Rounding", "format_named", "format_of"]
@@ -81,6 +83,7 @@ FORMATS: dict[str, Format] = {
         _native("UInt64", np.uint64, device=False),
         _native("Bool", np.bool_, device=False),
         *(_native(name, dtype, np.float32, device=False) for name, dtype in _STORED_FLOATS.items()),
+        StringFormat("String", STRING, STRING, device=False),
         *(_native(name, dtype, np.int8 if name.startswith("I") else np.uint8, device=False) for name, dtype in _STORED_INTEGERS.items()),
     )
 }

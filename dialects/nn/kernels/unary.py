@@ -5,6 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from ttc.dialects.core import text
+from ttc.dialects.core.formats.text import STRING
+
 
 def identity(x: NDArray) -> NDArray:
     """x."""
@@ -12,7 +15,9 @@ def identity(x: NDArray) -> NDArray:
 
 
 def cast(x: NDArray, *, dtype: DTypeLike) -> NDArray:
-    """x as another dtype."""
+    """x as another dtype; numbers as text, and text as numbers."""
+    if np.dtype(dtype) == STRING or x.dtype == STRING:
+        return text.cast(x, np.dtype(dtype))
     return x.astype(dtype, copy=False)
 
 

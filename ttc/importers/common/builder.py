@@ -13,6 +13,7 @@ from xdsl.ir import Attribute, Block, SSAValue
 
 from ttc.dialects.core.attributes import LiteralAttr, WeightAttr
 from ttc.dialects.core.errors import Error
+from ttc.dialects.core.formats.text import STRING
 from ttc.dialects.core.leaves import ConstantOp, LeafOp, ParamOp, StateOp
 from ttc.dialects.core.locations import location_of, named_location
 from ttc.dialects.core.spec import Spec, spec_of, tensor_type
@@ -139,6 +140,8 @@ class Builder:
         dimension count as parameters.
         """
         spec = Spec(weight.shape, weight.dtype)
+        if weight.dtype == STRING:
+            return self._texts(weight.value(), name)
         if trainable or (trainable is None and _is_float(weight.dtype) and weight.shape):
             self._weights[name] = weight
             return self._leaf(ParamOp, {"sym": name, "value": WeightAttr.of(name, spec)}, spec, name)
@@ -157,6 +160,8 @@ class Builder:
         """A constant of the current node: written out if it is small, else made once, as loops repeat their bodies' constants."""
         array = np.asarray(value, dtype)
         spec = Spec(array.shape, array.dtype)
+        if array.dtype == STRING:
+            return self._texts(array, self._node)
         if spec.elements <= LiteralAttr.MAX_ELEMENTS:
             return self._leaf(ConstantOp, {"value": LiteralAttr.of(array)}, spec, self._node)
         content = spec, sha256(np.ascontiguousarray(array).tobytes()).digest()
@@ -165,6 +170,12 @@ class Builder:
             self._weights[key] = Weight(array.shape, array.dtype, lambda: array)
             self._large[content] = self._leaf(ConstantOp, {"value": WeightAttr.of(key, spec)}, spec, self._node)
         return self._large[content]
+
+    def _texts(self, array: NDArray, name: str) -> SSAValue:
+        """Text is always written out: weights are numbers."""
+        if array.size > LiteralAttr.MAX_TEXTS:
+            raise Unsupported(f"a constant of {array.size} texts; at most {LiteralAttr.MAX_TEXTS} are possible")
+        return self._leaf(ConstantOp, {"value": LiteralAttr.of(array)}, Spec(array.shape, STRING), name)
 
     def scalar(self, value: float, like: SSAValue) -> SSAValue:
         """A constant of rank 0 in the dtype of another value."""

@@ -32,7 +32,7 @@ def tf_idf_vectorizer_9(
     TF: counts;  IDF: the n-gram's weight where it is found;  TFIDF: counts times weights.
     """
     if pool_strings:
-        raise Unsupported("n-grams of strings")
+        x, pool_int64s = _numbered(b, x, pool_strings)
     if mode not in ("TF", "IDF", "TFIDF") or len(b.shape(x)) not in (1, 2) or not 0 <= max_skip_count < 1 << 10:
         raise Error("E0402", f"mode '{mode[:20]}', {max_skip_count} skips or {b.spec(x)} cannot be used")
     grams = _grams(pool_int64s, ngram_counts)
@@ -57,6 +57,13 @@ def tf_idf_vectorizer_9(
     scale = b.constant(values[places].astype(np.float32))
     present = b.cast(b.nn("greater", y, b.scalar(0, y)), FLOAT32) if mode == "IDF" else y
     return b.nn("mul", present, scale)
+
+
+def _numbered(b: Builder, x: SSAValue, pool: tuple[str, ...]) -> tuple[SSAValue, tuple[int, ...]]:
+    """Words as numbers, those of x and those of the pool; words that are not in the pool have one of their own."""
+    words = tuple(dict.fromkeys(pool))
+    numbers = {word: number for number, word in enumerate(words)}
+    return b.nn("string_index", x, words=words), tuple(numbers[word] for word in pool)
 
 
 def _grams(pool: tuple[int, ...], starts: tuple[int, ...]) -> list[np.ndarray]:

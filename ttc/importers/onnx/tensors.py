@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from onnx import TensorProto
 
 from ttc.dialects.core.errors import Error
+from ttc.dialects.core.formats.text import STRING
 from ttc.dialects.core.spec import STORED_ONLY
 from ttc.dialects.core.weights import Weight
 from ttc.importers.common.builder import MAX_ELEMENTS, MAX_RANK
@@ -53,6 +54,7 @@ DTYPES: dict[int, np.dtype] = {
     TensorProto.UINT16: np.dtype(np.uint16),
     TensorProto.UINT32: np.dtype(np.uint32),
     TensorProto.UINT64: np.dtype(np.uint64),
+    TensorProto.STRING: STRING,
     TensorProto.FLOAT8E4M3FN: np.dtype(ml_dtypes.float8_e4m3fn),
     TensorProto.FLOAT8E4M3FNUZ: np.dtype(ml_dtypes.float8_e4m3fnuz),
     TensorProto.FLOAT8E5M2: np.dtype(ml_dtypes.float8_e5m2),
@@ -125,6 +127,8 @@ def weight_of(tensor: TensorProto, raw: Raw | None, what: str) -> Weight:
     shape = shape_of(tuple(tensor.dims), what)
     count = int(np.prod(shape, dtype=object)) if shape else 1
     typed = [name for name in _ALL_FIELDS if len(getattr(tensor, name))]
+    if dtype == STRING:
+        return _text_weight(tensor, shape, count, what)
     if raw is None and tensor.HasField("raw_data"):
         data = tensor.raw_data
         raw = Raw(len(data), lambda d: np.frombuffer(data, d))
@@ -133,6 +137,16 @@ def weight_of(tensor: TensorProto, raw: Raw | None, what: str) -> Weight:
             raise Error("E0203", f"{what} has its data twice, as raw_data and as {typed[0]}")
         return _raw_weight(raw, dtype, shape, count, what)
     return _typed_weight(tensor, dtype, shape, count, what, typed)
+
+
+def _text_weight(tensor: TensorProto, shape: tuple[int, ...], count: int, what: str) -> Weight:
+    if len(tensor.string_data) != count or tensor.HasField("raw_data"):
+        raise Error("E0203", f"{what} is text of shape {list(shape)}, which takes {count} strings, but has {len(tensor.string_data)}")
+    try:
+        made = np.array([text.decode() for text in tensor.string_data], STRING).reshape(shape)
+    except UnicodeDecodeError:
+        raise Error("E0203", f"{what} holds text that is not UTF-8") from None
+    return Weight(shape, STRING, lambda: made)
 
 
 def array_of(tensor: TensorProto, what: str) -> NDArray:

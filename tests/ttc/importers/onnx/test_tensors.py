@@ -55,4 +55,4 @@ def test_bytes_that_do_not_suffice() -> None:
 
 def test_every_type_is_one_that_the_dialects_have() -> None:
     assert DTYPES[TensorProto.FLOAT8E5M2] == ml_dtypes.float8_e5m2
-    assert len(set(DTYPES.values())) == len(DTYPES) == 23
+    assert len(set(DTYPES.values())) == len(DTYPES) == 24

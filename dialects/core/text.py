@@ -1,0 +1,88 @@
+"""Tensors of text: arrays of `str`, what users may give for them, and conversions from and to numbers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ttc.dialects.core.errors import Error
+from ttc.dialects.core.formats.text import STRING
+
+MAX_CHARACTERS = 1 << 28
+"""Of all elements of one tensor together."""
+_WORDS = {"nan": math.nan, "inf": math.inf, "+inf": math.inf, "-inf": -math.inf}
+
+
+def texts(value: Any, what: str) -> NDArray:
+    """An array of text from what a user has: arrays of numpy's text types or of `str`, nested lists, one `str`.  Raises E0801."""
+    try:
+        array = value if isinstance(value, np.ndarray) else np.array(value, object)
+        array = array if array.dtype == STRING else _widened(array, what)
+    except ValueError as error:
+        raise Error("E0801", f"{what} does not make an array of text: {error}") from None
+    if not all(isinstance(x, str) for x in array.flat):
+        raise Error("E0801", f"{what} holds something else than text")
+    return bounded(array, "E0801", what)
+
+
+def _widened(array: NDArray, what: str) -> NDArray:
+    if array.dtype.kind not in "UT":
+        raise Error("E0801", f"{what} is of type {array.dtype}, not text")
+    return array.astype(object)
+
+
+def bounded(array: NDArray, code: str = "E0805", what: str = "a tensor of text") -> NDArray:
+    """The array.  Raises the code if its elements have more than MAX_CHARACTERS together."""
+    if sum(map(len, array.flat)) > MAX_CHARACTERS:
+        raise Error(code, f"{what} has more than {MAX_CHARACTERS} characters")
+    return array
+
+
+def mapped(function: Callable[..., Any], *arrays: NDArray, dtype: Any = STRING) -> NDArray:
+    """The function of elements at the same place of arrays that broadcast."""
+    given = np.broadcast_arrays(*arrays)
+    made = np.empty(given[0].shape, dtype)
+    for place in np.ndindex(made.shape):
+        made[place] = function(*(x[place] for x in given))
+    return bounded(made) if made.dtype == STRING else made
+
+
+def cast(x: NDArray, dtype: np.dtype) -> NDArray:
+    """Numbers as text and text as numbers.  Raises E0802 for text that is none."""
+    if x.dtype == dtype:
+        return x
+    if dtype == STRING:
+        return mapped(_text, x)
+    return mapped(_integer if dtype.kind in "iu" else _float, x, dtype=np.int64 if dtype.kind in "iu" else np.float64).astype(dtype)
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, np.bool_):
+        return "1" if value else "0"
+    if isinstance(value, np.integer):
+        return str(int(value))
+    if not np.isfinite(value):
+        return "NaN" if np.isnan(value) else "INF" if value > 0 else "-INF"
+    return str(value.item()) if value.dtype == np.float64 else np.format_float_positional(value, unique=True, trim="-")
+
+
+def _float(text: str) -> float:
+    word = text.strip().lower()
+    try:
+        return _WORDS[word] if word in _WORDS else float(word)
+    except ValueError:
+        raise Error("E0802", f"'{text[:40]}' is no number") from None
+
+
+def _integer(text: str) -> int:
+    try:
+        number = int(text[:40])
+    except ValueError:
+        raise Error("E0802", f"'{text[:40]}' is no integer") from None
+    if len(text) > 40 or not -(1 << 63) <= number < 1 << 63:
+        raise Error("E0802", f"'{text[:40]}' is no integer of 64 bits")
+    return number

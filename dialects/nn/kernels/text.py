@@ -1,0 +1,50 @@
+"""Numpy semantics of the ops on text."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ttc.dialects.core.errors import Error
+from ttc.dialects.core.formats.text import STRING
+from ttc.dialects.core.regular import compiled
+from ttc.dialects.core.text import mapped
+
+_MAX_PIECES = 1 << 24
+
+
+def string_concat(a: NDArray, b: NDArray) -> NDArray:
+    """a followed by b."""
+    return mapped(lambda x, y: x + y, a, b)
+
+
+def string_split(x: NDArray, *, delimiter: str | None = None, maxsplit: int | None = None) -> tuple[NDArray, NDArray]:
+    """Pieces, filled up with empty ones; and how many there are."""
+    pieces = [text.split(delimiter, -1 if maxsplit is None else maxsplit) for text in x.flat]
+    counts = np.array([len(p) for p in pieces], np.int64)
+    widest = int(counts.max(initial=0))
+    if widest * len(pieces) > _MAX_PIECES:
+        raise Error("E0805", f"{len(pieces)} texts of up to {widest} pieces are too many")
+    found = np.full((len(pieces), widest), "", STRING)
+    for row, items in zip(found, pieces, strict=True):
+        row[: len(items)] = items
+    return found.reshape(*x.shape, widest), counts.reshape(x.shape)
+
+
+def string_normalize(x: NDArray, *, case: str, stopwords: tuple[str, ...], case_sensitive: bool) -> NDArray:
+    """Words that are not in the list, in the case asked for."""
+    gone = set(stopwords) if case_sensitive else {word.lower() for word in stopwords}
+    left = [word for word in x.flat if (word if case_sensitive else word.lower()) not in gone]
+    changed = [word.lower() if case == "lower" else word.upper() if case == "upper" else word for word in left] or [""]
+    return np.array(changed, STRING).reshape(*x.shape[:-1], -1)
+
+
+def regex_full_match(x: NDArray, *, pattern: str) -> NDArray:
+    """Whether the pattern describes each text as a whole."""
+    return mapped(compiled(pattern).matches, x, dtype=np.bool_)
+
+
+def string_index(x: NDArray, *, words: tuple[str, ...]) -> NDArray:
+    """The place of each text among the words; their number for others."""
+    places = {word: place for place, word in reversed(list(enumerate(words)))}
+    return mapped(lambda text: places.get(text, len(words)), x, dtype=np.int64)

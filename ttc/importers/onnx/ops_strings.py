@@ -1,0 +1,33 @@
+"""Text: joined, cut, normalized, matched."""
+
+from __future__ import annotations
+
+from xdsl.ir import SSAValue
+
+from ttc.importers.common.builder import Builder
+
+
+def string_concat_20(b: Builder, x: SSAValue, y: SSAValue) -> SSAValue:
+    return b.nn("string_concat", x, y)
+
+
+def string_split_20(b: Builder, x: SSAValue, *, delimiter: str = "", maxsplit: int | None = None) -> tuple[SSAValue, ...]:
+    """An empty delimiter means white space."""
+    return b.nn_all("string_split", x, delimiter=delimiter or None, maxsplit=maxsplit)
+
+
+def string_normalizer_10(
+    b: Builder,
+    x: SSAValue,
+    *,
+    case_change_action: str = "NONE",
+    is_case_sensitive: int = 0,
+    locale: str = "",
+    stopwords: tuple[str, ...] = (),
+) -> SSAValue:
+    """Letters change their case as Unicode has it, whatever the locale."""
+    return b.nn("string_normalize", x, case=case_change_action.lower(), stopwords=stopwords, case_sensitive=bool(is_case_sensitive))
+
+
+def regex_full_match_20(b: Builder, x: SSAValue, *, pattern: str = "") -> SSAValue:
+    return b.nn("regex_full_match", x, pattern=pattern)
