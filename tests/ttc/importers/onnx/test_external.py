@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -104,3 +106,43 @@ def test_external_data_in_a_node_is_refused(folder: Path) -> None:
     tensor.external_data.add(key="location", value="w.bin")
     model = model_of([helper.make_node("Constant", [], ["y"], value=tensor)], {}, ["y"])
     assert code(save(model, folder)) == "E0204"
+
+
+LARGE_BYTES = 4 << 30
+READS = """
+import resource, sys, time
+from pathlib import Path
+import numpy as np
+from ttc.driver import compile_path
+from ttc.options import CompileOptions
+import ttc.importers.onnx
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+started = time.process_time()
+result = compile_path(Path(sys.argv[1]), CompileOptions(target="host", to="netlist"))
+taken = time.process_time() - started
+grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+value = result.unit.weights["w"].value()
+print(taken, grown, value.shape, int(value.ravel()[-1]))
+"""
+
+
+def test_four_gigabytes_are_not_read(tmp_path: Path) -> None:
+    """A sparse file stands for them: import and compilation touch none of its bytes, and what is read then is what is asked for."""
+    count = LARGE_BYTES // 4
+    model = model_of([helper.make_node("Add", ["x", "w"], ["y"])], {"x": np.zeros((1, 1), np.float32)}, ["y"], {"w": W})
+    tensor = model.graph.initializer[0]
+    tensor.ClearField("raw_data")
+    tensor.dims[:] = [1 << 15, count >> 15]
+    tensor.data_location = TensorProto.EXTERNAL
+    tensor.external_data.add(key="location", value="large.bin")
+    path = save(model, tmp_path)
+    with (tmp_path / "large.bin").open("wb") as file:
+        file.truncate(LARGE_BYTES - 4)
+        file.seek(0, os.SEEK_END)
+        file.write(np.float32(7).tobytes())
+    assert (tmp_path / "large.bin").stat().st_blocks * 512 < 1 << 20
+    done = subprocess.run([sys.executable, "-c", READS, path], capture_output=True, text=True, timeout=60, check=True)
+    seconds, grown_kb, *value = done.stdout.split(maxsplit=2)
+    assert value == [f"({1 << 15}, {count >> 15}) 7\n"]
+    assert float(seconds) < 5
+    assert int(grown_kb) < 100_000
