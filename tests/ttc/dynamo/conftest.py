@@ -1,0 +1,49 @@
+"""What tests of the backend share: PyTorch on one thread, and nothing compiled before."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+
+@pytest.fixture(autouse=True)
+def fresh() -> Iterator[None]:
+    torch = pytest.importorskip("torch", reason="PyTorch has no wheel for this Python")
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    torch._dynamo.reset()
+    torch.manual_seed(0)
+    yield
+    torch._dynamo.reset()
+    torch.set_num_threads(threads)
+
+
+@pytest.fixture
+def compiled() -> Callable[..., Any]:
+    """Compile for the host; a graph that cannot be compiled raises unless `fallback=True`."""
+    import torch
+
+    from ttc.dynamo import backend
+
+    def compile_(function: Any, *, dynamic: bool | None = None, **options: Any) -> Any:
+        return torch.compile(function, backend=backend, dynamic=dynamic, options={"target": "host", "fallback": False, **options})
+
+    return compile_
+
+
+@pytest.fixture
+def graphs(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Names of the graphs that were compiled, in order."""
+    from ttc.dynamo import graph
+    from ttc.dynamo.session import Job, Session
+
+    names: list[str] = []
+
+    def counted(job: Job, *args: Any) -> Session:
+        names.append(job.name.partition("_")[0])
+        return Session(job, *args)
+
+    monkeypatch.setattr(graph, "Session", counted)
+    return names
