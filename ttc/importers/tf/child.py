@@ -35,6 +35,9 @@ def main(folder: Path) -> int:
     except Error as error:
         _fail(folder, error)
         return 1
+    except MemoryError:
+        _fail(folder, Error("E0201", "Keras needs more memory to load the model than its file accounts for"))
+        return 1
     except Exception as error:  # noqa: BLE001 - whatever Keras raises says that it cannot load the file
         lines = [line.strip() for line in str(error).splitlines() if line.strip()]
         reason = f"{type(error).__name__}: {' '.join(lines)[:600]}"
