@@ -1,10 +1,9 @@
-"""`tools/onnx_suite.py`, on a sample of ONNX's own backend tests that their names choose."""
+"""`tools/onnx_suite.py`: which cases there are, how each is run, and the report."""
 
 from __future__ import annotations
 
 import json
 from collections import Counter
-from hashlib import sha256
 
 import numpy as np
 import pytest
@@ -13,9 +12,6 @@ from onnx import helper
 import onnx_suite
 from onnx_suite import Case, Outcome, Watched, cases, forked, run_case, tables
 from ttc.dialects.core.errors import Error
-
-SHARE = 64
-"""One case of so many is in the sample."""
 
 
 @pytest.fixture(scope="module")
@@ -34,14 +30,6 @@ def test_the_suite_is_whole(suite: list[Case]) -> None:
     assert set(counts) == {"node", "node expanded", "simple", "pytorch-converted", "pytorch-operator", "real"}
     assert counts["node"] > 1000
     assert counts["real"] == 9
-
-
-def test_a_sample_of_common_types_passes(suite: list[Case]) -> None:
-    chosen = [c for c in suite if c.outcome.ordinary and c.outcome.category != "real"]
-    chosen = [c for c in chosen if int(sha256(c.outcome.name.encode()).hexdigest(), 16) % SHARE == 0]
-    outcomes = [run_case(case) for case in chosen]
-    assert len(outcomes) > 15
-    assert {o.name: o.reason for o in outcomes if o.status != "pass"} == {}
 
 
 def test_limits_end_a_child() -> None:
