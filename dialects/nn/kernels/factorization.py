@@ -1,0 +1,69 @@
+"""Numpy semantics of the ops that solve equations and factor matrices."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ttc.dialects.core.errors import Error
+
+
+@contextmanager
+def _solvable() -> Iterator[None]:
+    """Turns numpy's refusals of a matrix into E0802."""
+    try:
+        yield
+    except np.linalg.LinAlgError as error:
+        raise Error("E0802", f"the matrix has no such factors: {error}") from None
+
+
+def solve(a: NDArray, x: NDArray) -> NDArray:
+    """y with a y = x."""
+    with _solvable():
+        return np.asarray(np.linalg.solve(a, x))
+
+
+def cholesky(x: NDArray) -> NDArray:
+    """The lower triangular factor."""
+    with _solvable():
+        return np.asarray(np.linalg.cholesky(x))
+
+
+def qr(x: NDArray, *, complete: bool) -> tuple[NDArray, ...]:
+    """Orthonormal columns and the upper triangle."""
+    found = np.linalg.qr(x, mode="complete" if complete else "reduced")
+    return np.asarray(found[0]), np.asarray(found[1])
+
+
+def lu(x: NDArray) -> tuple[NDArray, ...]:
+    """Both triangles in one matrix, and the rows that were exchanged, counted from 1."""
+    m, n = x.shape[-2:]
+    count = min(m, n)
+    y = x.reshape(int(np.prod(x.shape[:-2])), m, n).copy()
+    samples = np.arange(len(y))
+    pivots = np.zeros((len(y), count), np.int32)
+    for i in range(count):
+        rows = i + np.argmax(np.abs(y[:, i:, i]), axis=1)
+        pivots[:, i] = rows + 1
+        y[samples, rows], y[:, i] = y[:, i].copy(), y[samples, rows].copy()
+        divisor = y[:, i, i, None]
+        y[:, i + 1 :, i] /= np.where(divisor == 0, 1, divisor)
+        y[:, i + 1 :, i + 1 :] -= y[:, i + 1 :, i, None] * y[:, i, None, i + 1 :]
+    return y.reshape(x.shape), pivots.reshape(*x.shape[:-2], count)
+
+
+def svd(x: NDArray, *, full: bool) -> tuple[NDArray, ...]:
+    """Columns, singular values, rows."""
+    with _solvable():
+        found = np.linalg.svd(x, full_matrices=full)
+    return np.asarray(found[0]), np.asarray(found[1]), np.asarray(found[2])
+
+
+def eigh(x: NDArray) -> tuple[NDArray, ...]:
+    """Eigenvalues in rising order, and eigenvectors as columns."""
+    with _solvable():
+        found = np.linalg.eigh(x)
+    return np.asarray(found[0]), np.asarray(found[1])
