@@ -11,8 +11,9 @@ from pathlib import Path
 from xdsl.dialects.builtin import ModuleOp
 
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.functions import entry_functions
+from ttc.dialects.core.functions import entry_functions, ports
 from ttc.dialects.core.locations import source_names
+from ttc.dialects.core.spec import spec_of
 from ttc.dialects.nn.base import NNOp
 from ttc.flops import flops_of
 from ttc.importers.base import describe_model
@@ -25,6 +26,11 @@ from ttc.source import Source, open_source
 
 LAST_STAGE = "netlist"
 """How far a model is compiled: placed, but its tensors not computed nor written."""
+KIND_NAMES = {
+    **dict.fromkeys((".pt2", ".pt", ".pth"), "PyTorch"),
+    **{".tflite": "TensorFlow Lite", ".keras": "Keras", "/": "TensorFlow SavedModel", ".mlir": "IR text"},
+}
+"""By suffix, `/` for a folder."""
 MAX_FILES = 10_000
 """Files of a model that is a folder, of which the size is told."""
 
@@ -105,6 +111,7 @@ def check(path: Path, options: CompileOptions) -> Findings:
     opened = _open(path, options)
     survey = Survey()
     known = facts or _facts_of(path, opened.source)
+    known = known if known.inputs is not None else replace(known, inputs=opened.inputs or _inputs(opened.source))
     found = None if opened.source is None else _compile(opened.source, opened.options, survey)
     error = opened.error or found
     return Findings(
@@ -120,6 +127,7 @@ class _Opened:
         options: to go on with.
         source: None if nothing could be.
         error, assumed, refusals, wanted: as in `Findings`.
+        inputs: with their open dimensions, if there are any.
     """
 
     options: CompileOptions
@@ -128,6 +136,7 @@ class _Opened:
     assumed: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     refusals: tuple[Refusal, ...] = ()
     wanted: tuple[str, ...] = ()
+    inputs: tuple[OpenInput, ...] | None = None
 
 
 def _open(path: Path, options: CompileOptions) -> _Opened:
@@ -136,7 +145,7 @@ def _open(path: Path, options: CompileOptions) -> _Opened:
         try:
             found.source = open_source(path, options)
         except OpenDimensions as error:
-            found.error, found.assumed = error, assumed_shapes(error.inputs, options)
+            found.error, found.inputs, found.assumed = error, error.inputs, assumed_shapes(error.inputs, options)
             found.options = replace(options, shape=tuple(sorted((dict(options.shape) | found.assumed).items())))
             found.source = open_source(path, found.options)
     except UnsupportedOps as error:
@@ -186,15 +195,25 @@ def _compile(source: Source, options: CompileOptions, survey: Survey) -> Error |
     return None
 
 
+def _inputs(source: Source | None) -> tuple[OpenInput, ...] | None:
+    """Inputs of a module, their dimensions fixed; None for one past stage nn, whose types are those of the target."""
+    if source is None or source.stage not in ("import", "nn"):
+        return None
+    function = entry_functions(source.module)[0]
+    specs = [spec_of(argument.type) for argument in function.body.block.args]
+    return tuple(OpenInput(port.name, spec.shape, spec.dtype) for port, spec in zip(ports(function)[0], specs, strict=True))
+
+
 def _facts_of(path: Path, source: Source | None) -> Facts:
     """Facts of a kind of model that tells none without an import."""
+    kind = KIND_NAMES.get("/" if path.is_dir() else path.suffix.lower(), path.suffix.lstrip("."))
     if source is None:
-        return Facts(path.suffix.lstrip("."))
+        return Facts(kind)
     weights = [source.weights[key] for key in source.weights]
     ops = Counter(op.name.removeprefix("nn.") for op in nn_ops(source.module))
     elements = [prod(weight.shape) for weight in weights]
     size_bytes = sum(count * weight.dtype.itemsize for count, weight in zip(elements, weights, strict=True))
-    return Facts(path.suffix.lstrip(".") or "folder", {}, dict(ops.most_common()), len(weights), sum(elements), size_bytes)
+    return Facts(kind, {}, dict(ops.most_common()), len(weights), sum(elements), size_bytes)
 
 
 def nn_ops(module: ModuleOp) -> list[NNOp]:

@@ -112,7 +112,7 @@ def test_text_can_be_checked(small_onnx: Path, tmp_path: Path) -> None:
     text = tmp_path / "m.mlir"
     text.write_text(compile_path(small_onnx, resolve(CompileOptions, {"batch": 2, "to": "nn"})).text())
     found = check(text, CompileOptions())
-    assert (found.compiles, found.facts.kind, found.stage) == (True, "mlir", "netlist")
+    assert (found.compiles, found.facts.kind, found.stage) == (True, "IR text", "netlist")
     assert found.facts.ops["softmax"] == 1
 
 

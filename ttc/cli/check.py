@@ -105,6 +105,7 @@ def needed(row: Refusal, wanted: tuple[str, ...]) -> str:
 def _print(console: Console, model: Path, options: CompileOptions, found: Findings) -> None:
     if not console.quiet:
         _print_facts(console, model, found)
+        _print_inputs(console, found)
         _print_unsupported(console, found)
         _print_shares(console, found)
     target = options.recorded()["target"]
@@ -124,12 +125,17 @@ def _print_facts(console: Console, model: Path, found: Findings) -> None:
     facts = found.facts
     opsets = ", ".join(f"{domain} {version}" for domain, version in facts.opsets.items())
     console.say(f"{model.name}: {facts.kind}{f', opset {opsets}' if opsets else ''}, {size_text(found.file_bytes)}")
+    if not facts.ops:
+        return
     nodes = sum(facts.ops.values())
     often = ", ".join(f"{op} {count}" for op, count in list(facts.ops.items())[: None if console.verbose else 2 * SHOWN])
     more = ", ..." if not console.verbose and len(facts.ops) > 2 * SHOWN else ""
     console.say(f"{nodes} nodes of {len(facts.ops)} ops: {often}{more}")
     console.say(f"{facts.weights} weights: {facts.weight_elements} numbers, {size_text(facts.weight_bytes)}")
-    for item in facts.inputs or ():
+
+
+def _print_inputs(console: Console, found: Findings) -> None:
+    for item in found.facts.inputs or ():
         dims = ", ".join(str(dim) if dim != "" else "?" for dim in item.dims)
         assumed = found.assumed.get(item.name)
         taken = f", dynamic; taken as {list(assumed)}" if assumed is not None else ""
