@@ -246,8 +246,16 @@ class _Parser:
     def _sequence(self) -> _Node:
         parts: list[_Node] = []
         while self._peek() not in ("", "|", ")"):
-            parts.append(self._counted(self._part()))
+            *quoted, last = self._quoted() if self._takes("\\Q") else [self._part()]
+            parts += [*quoted, self._counted(last)]
         return _All(tuple(parts))
+
+    def _quoted(self) -> list[_Node]:
+        """Characters that stand for themselves, up to \\E."""
+        end = self._text.find("\\E", self._at)
+        quoted = self._text[self._at : end if end >= 0 else len(self._text)]
+        self._at += len(quoted) + (2 if end >= 0 else 0)
+        return [self._literal(c) for c in quoted] or [_All(())]
 
     def _part(self) -> _Node:
         character = self._next()
@@ -319,11 +327,6 @@ class _Parser:
 
     def _escape(self) -> _Node:
         character = self._next()
-        if character == "Q":
-            end = self._text.find("\\E", self._at)
-            quoted = self._text[self._at : end if end >= 0 else len(self._text)]
-            self._at += len(quoted) + (2 if end >= 0 else 0)
-            return _All(tuple(self._literal(c) for c in quoted))
         if character in "bB":
             return character
         if character in "Az":

@@ -118,7 +118,7 @@ class BranchOp(ControlOp):
     Args:    which: tensor[], bool: the first region runs if it is true, else the second; or int64: the region of that number, from 0,
              runs; the last one where there is none of it.  values: what the regions take, each all of them.
              branches: the regions; two for a bool, else one or more.  They yield as many tensors, alike in rank and dtype.
-    Returns: results: what the region yields; dimensions in which regions differ are dynamic.
+    Returns: ys: what the region yields; dimensions in which regions differ are dynamic.
     Raises:  E0401, E0403 where regions differ in what they yield, or which is of another type.
     Source:  ONNX If-21; torch.cond; TensorFlow If, Case.
     """
@@ -127,7 +127,7 @@ class BranchOp(ControlOp):
     which = operand_def(TENSOR)
     values = var_operand_def(TENSOR)
     branches = var_region_def("single_block")
-    results_ = var_result_def(TENSOR)
+    ys = var_result_def(TENSOR)
     traits = traits_def(IsolatedFromAbove())
 
     @classmethod
@@ -162,7 +162,7 @@ class LoopOp(ControlOp):
              iteration goes on.  values: first the carried ones, then those that stay.  carried: how many are.
              length: iterations that run in any case, which excludes count and condition; absent: data decides.
              body: the region.
-    Returns: results: the carried values after the last iteration, of the types of the region's arguments, then the stacks: tensor[?, ...],
+    Returns: ys: the carried values after the last iteration, of the types of the region's arguments, then the stacks: tensor[?, ...],
              or tensor[length, ...].  A loop that holds more than 4 GB, or that takes more than 2^26 iterations, is E0805 when it runs;
              iterations that give values of different shapes to stack are E0802.
     Raises:  E0401, E0402, E0403 if what the region takes or yields does not fit.
@@ -176,7 +176,7 @@ class LoopOp(ControlOp):
     carried = prop_def(INT)
     length = opt_prop_def(INT)
     body = region_def("single_block")
-    results_ = var_result_def(TENSOR)
+    ys = var_result_def(TENSOR)
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
     traits = traits_def(IsolatedFromAbove())
 
