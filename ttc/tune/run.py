@@ -19,6 +19,7 @@ from ttc.options import CompileOptions, TuneOptions
 from ttc.passes.precision import assign, chosen
 from ttc.passes.tile_to_netlist.lower_to_netlist import usual_fidelity
 from ttc.runtime.arguments import inputs_of
+from ttc.runtime.contract import known_values
 from ttc.runtime.executor import Executor
 from ttc.runtime.program import build_program
 from ttc.tune.cost import Cost
@@ -64,16 +65,19 @@ def tune(path: Path, options: TuneOptions, gather: Gather, show: Show) -> Outcom
     """Find the cheapest precision that keeps `options.pcc`.  Raises E0503 if none does.
 
     Args:
-        gather: gives the values of a program's inputs.
+        gather: gives the values of a program's inputs, but of those that can have one value alone.
         show: told what goes on.
     """
     show(f"compiling {path.name}")
-    subject = open_subject(path, CompileOptions(target=options.target, shape=options.shape, batch=options.batch), options.program)
+    made = CompileOptions(target=options.target, shape=options.shape, batch=options.batch, values=options.values)
+    subject = open_subject(path, made, options.program)
     candidates = candidates_for(subject.unit.target, options.candidates)
     state = State(knobs_of(subject, candidates))
     before = subject.compile(())
     netlist = before.package.netlist
-    inputs = gather(inputs_of(netlist.programs[subject.function.sym_name.data]))
+    fixed = known_values(before.package.description.fixed_inputs)
+    arguments = inputs_of(netlist.programs[subject.function.sym_name.data])
+    inputs = {**fixed, **gather([argument for argument in arguments if argument.name not in fixed])}
     show("evaluating in Float32")
     trials = Trials(subject, microbatches(netlist, options.program, inputs))
     search = Search(trials, Cost(subject, before.sites), options.pcc, options.effort, show)
