@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from hashlib import sha256
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,7 @@ from ttc.importers.common.unsupported import Misses, Unsupported
 MAX_ELEMENTS = 1 << 40
 """More elements than any tensor of a model may have."""
 MAX_RANK = 32
+NOTHING_DECLARED: Mapping[str, tuple[int, ...]] = MappingProxyType({})
 
 
 class Builder:
@@ -46,12 +48,21 @@ class Builder:
         self._location: Attribute = named_location("")
         self._node = ""
         self.outputs: tuple[str, ...] = ()
+        self.declared = NOTHING_DECLARED
         self.opset = 0
         self.misses = Misses()
         self.wanted: set[SSAValue] = set()
         """Arguments of integers and booleans whose values would have made what was needed known."""
 
-    def enter(self, node: str, outputs: tuple[str, ...] = (), opset: int = 0, *, sources: tuple[str, ...] = ()) -> None:
+    def enter(
+        self,
+        node: str,
+        outputs: tuple[str, ...] = (),
+        opset: int = 0,
+        *,
+        sources: tuple[str, ...] = (),
+        declared: Mapping[str, tuple[int, ...]] = NOTHING_DECLARED,
+    ) -> None:
         """From here on ops belong to this node of the source.
 
         Args:
@@ -59,8 +70,9 @@ class Builder:
             outputs: its output names, empty where it does not want one.
             opset: version of its op's meaning, where the format has such.
             sources: further names of where it came from: a module's path, `file:line`.
+            declared: static shapes that the source says its outputs have, by name; what runs must check them where they follow from data.
         """
-        self._node, self.outputs, self.opset = node, outputs, opset
+        self._node, self.outputs, self.opset, self.declared = node, outputs, opset, declared
         self._location = location_of((node, *sources))
 
     @property
@@ -96,13 +108,13 @@ class Builder:
 
         The node is the one from before when it ends.
         """
-        outer, node = self._body, (self._node, self._location, self.outputs, self.opset)
+        outer, node = self._body, (self._node, self._location, self.outputs, self.opset, self.declared)
         self._body = []
         try:
             yield self._body
         finally:
             self._body = outer
-            self._node, self._location, self.outputs, self.opset = node
+            self._node, self._location, self.outputs, self.opset, self.declared = node
 
     @property
     def made(self) -> tuple[NNOp, ...]:

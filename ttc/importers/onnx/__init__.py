@@ -25,7 +25,7 @@ from ttc.importers.common.inputs import given_values, input_specs
 from ttc.importers.common.module import finished, naming
 from ttc.importers.onnx.containers import arguments_of, items_of, ports_of, tensors_of
 from ttc.importers.onnx.facts import describe
-from ttc.importers.onnx.inputs import open_input
+from ttc.importers.onnx.inputs import declared_shapes, open_input
 from ttc.importers.onnx.opsets import opsets
 from ttc.importers.onnx.source import Source, read
 from ttc.importers.onnx.structure import check_model, domain_of
@@ -79,6 +79,7 @@ def _import(
         versions,
         names_read(graph.node, outputs),
         leaf=lambda name: _initializer(builder, source, name),
+        declared=declared_shapes((*graph.value_info, *graph.output)),
     )
     walker = Walker(builder, functions)
     with np.errstate(all="ignore"):

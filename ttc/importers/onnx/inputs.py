@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from onnx import TypeProto, ValueInfoProto
 
 from ttc.dialects.core.errors import Error
@@ -31,6 +33,16 @@ def open_input(value: ValueInfoProto) -> OpenInput:
         dims.append(dim.dim_value if static else dim.dim_param)
     shape_of(tuple(d for d in dims if isinstance(d, int)), what)
     return OpenInput(value.name, tuple(dims), dtype)
+
+
+def declared_shapes(values: Iterable[ValueInfoProto]) -> dict[str, tuple[int, ...]]:
+    """Static shapes that a model declares for its values, by name."""
+    found: dict[str, tuple[int, ...]] = {}
+    for value in values:
+        shape = value.type.tensor_type.shape if value.type.HasField("tensor_type") else None
+        if shape is not None and value.type.tensor_type.HasField("shape") and all(dim.dim_value > 0 for dim in shape.dim):
+            found[value.name] = tuple(dim.dim_value for dim in shape.dim)
+    return found
 
 
 def type_proto(spec: Spec, code: int) -> TypeProto:

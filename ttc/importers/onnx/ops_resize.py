@@ -23,7 +23,7 @@ def upsample_7(b: Builder, x: SSAValue, *, scales: Floats, mode: str = "nearest"
 
 def upsample_9(b: Builder, x: SSAValue, scales: SSAValue, *, mode: str = "nearest") -> SSAValue:
     if b.known(scales) is None:
-        return _resize_by(b, x, scales, None, mode, coordinates="asymmetric", rounding="floor")
+        return _resize_by(b, x, scales, None, mode, sizes=_declared(b, x), coordinates="asymmetric", rounding="floor")
     return _upsample(b, x, _floats(b, scales, "scales"), mode)
 
 
@@ -82,7 +82,7 @@ def resize_11(
     region = roi if coordinate_transformation_mode == "tf_crop_and_resize" else None
     crops = region is not None and b.known(region) is None
     if scales is not None and b.spec(scales).elements and (crops or b.known(scales) is None):
-        return _resize_by(b, x, scales, region, mode, axes=at, **options)
+        return _resize_by(b, x, scales, region, mode, axes=at, sizes=_declared(b, x, at), **options)
     given = () if sizes is None else b.ints(sizes, "sizes")
     factors = _floats(b, scales, "scales") if scales is not None and not given else ()
     part = tuple(shape[a] for a in at)
@@ -137,6 +137,15 @@ def _resize_by(
         antialias=antialias,
         fill=fill,
     )
+
+
+def _declared(b: Builder, x: SSAValue, axes: Ints | None = None) -> Ints | None:
+    """The sizes of the axes (None: all) that the model declares for the result, if it does, and only these differ from x."""
+    shape, found = b.shape(x), b.declared.get(b.outputs[0], ())
+    along = range(len(shape)) if axes is None else axes
+    if len(found) != len(shape) or any(found[i] != size for i, size in enumerate(shape) if i not in along):
+        return None
+    return tuple(found[axis] for axis in along)
 
 
 def _floats(b: Builder, value: SSAValue, what: str) -> Floats:

@@ -43,6 +43,7 @@ class Scope:
         caller: names of the calling nodes, before the body's own, or empty.
         depth: calls and subgraphs around it.
         repeated: whether a loop may be around it, so that its nodes count.
+        declared: static shapes that the model says values have, by name.
     """
 
     values: dict[str, Value]
@@ -54,6 +55,7 @@ class Scope:
     caller: str = ""
     depth: int = 0
     repeated: bool = False
+    declared: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
 
     def get(self, name: str) -> Value:
         if not name:
@@ -133,16 +135,16 @@ class Walker:
             if control is not None:
                 body = partial(self._subgraph, scope=scope, name=name)
                 return control(Call(self.builder, self.budget, body, node, operands, name, opset))
-            return self._mapped(cast("Mapped", apply), node, operands, opset, name)
+            return self._mapped(cast("Mapped", apply), node, operands, opset, name, scope)
         except RefusedInside:
             return (REFUSED,) * len(node.output)
         except Unsupported as reason:
             return self._miss(node, scope, str(reason), name)
 
-    def _mapped(self, apply: Mapped, node: NodeProto, operands: Sequence[Value], opset: int, name: str) -> Sequence[Value]:
+    def _mapped(self, apply: Mapped, node: NodeProto, operands: Sequence[Value], opset: int, name: str, scope: Scope) -> Sequence[Value]:
         if any(isinstance(x, Listed) for x in operands) and apply.__module__ != ops_sequence.__name__:
             raise Unsupported("takes no sequences")
-        self.builder.enter(name, tuple(node.output), opset)
+        self.builder.enter(name, tuple(node.output), opset, declared=scope.declared)
         results = apply(self.builder, *operands, **_attributes(node))
         return results if isinstance(results, tuple) else (results,)
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from onnx import TensorProto, helper
 
 from tests.ttc.importers.onnx.cases import check, check_node, imported, ints, node_model, normal
 from ttc.dialects.core.errors import Error
@@ -116,3 +117,16 @@ def test_version_10_shrinks_to_the_sample_above(factors: tuple[float, float], wa
     x = np.arange(1, 9, dtype=np.float32).reshape(1, 1, 2, 4)
     model, feeds = node_model("Resize", x, floats(1, 1, *factors), constant=(1,), opset=10, mode="nearest")
     check(model, feeds, tmp_path, wanted=[np.array(wanted, np.float32)[None, None]])
+
+
+@pytest.mark.parametrize(("axes", "factors"), [(None, (1, 1, 2, 2)), ([3, 2], (2, 2))])
+def test_sizes_that_the_model_declares(axes: list[int] | None, factors: tuple[int, ...], tmp_path: Path) -> None:
+    attrs = {} if axes is None else {"axes": axes}
+    model, feeds = node_model("Resize", X, None, floats(*factors), opset=19, **attrs)
+    shape = [X.shape[0], X.shape[1], 2 * X.shape[2], 2 * X.shape[3]]
+    model.graph.output[0].CopyFrom(helper.make_tensor_value_info(model.graph.output[0].name, TensorProto.FLOAT, shape))
+    check(model, feeds, tmp_path, wanted=[X.repeat(2, axis=2).repeat(2, axis=3)])
+    (name,) = [name for name in feeds if feeds[name].ndim == 1]
+    with pytest.raises(Error) as caught:
+        imported(model, feeds | {name: feeds[name] * 2}, tmp_path)
+    assert caught.value.code == "E0802"
