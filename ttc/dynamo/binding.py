@@ -88,14 +88,29 @@ def _stamps(tensors: Sequence[torch.Tensor]) -> list[object]:
         return [object() if t.is_inference() else (t.data_ptr(), t._version) for t in tensors]
 
 
-def _peers(description: Description) -> Mapping[str, set[str]]:
-    """For each parameter those that something is derived from together with it, and itself."""
-    found: dict[str, set[str]] = {name: {name} for name in description.parameters}
-    for derived in description.derived:
-        names = {str(work.attrs["sym"]) for work in derived.function.works if work.op == "ttc.param"}
-        for name in names:
-            found.setdefault(name, {name}).update(names)
-    return found
+def _peers(description: Description) -> Mapping[str, frozenset[str]]:
+    """For each parameter those that are needed to compute anew what it goes into: parameters of one expression, of the next, and so on."""
+    functions = {derived.key: derived.function for derived in description.derived}
+    owners = {variable.key: name for name, variable in description.parameters.items()}
+
+    def leaves(key: str, path: tuple[str, ...]) -> set[str]:
+        found: set[str] = set()
+        for work in functions[key].works:
+            leaf = str(work.attrs.get("key", ""))
+            if work.op == "ttc.param":
+                found.add(str(work.attrs["sym"]))
+            elif leaf in owners:
+                found.add(owners[leaf])
+            elif leaf in functions and leaf not in path:
+                found |= leaves(leaf, (*path, leaf))
+        return found
+
+    peers = {name: frozenset((name,)) for name in description.parameters}
+    for key in functions:
+        names = leaves(key, (key,))
+        joined = frozenset(names).union(*(peers[name] for name in names if name in peers))
+        peers.update(dict.fromkeys(joined, joined))
+    return peers
 
 
 def _with_values(program: Program, tensors: Mapping[str, torch.Tensor]) -> Program:

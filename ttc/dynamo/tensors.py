@@ -20,6 +20,8 @@ def tensor_of(array: NDArray, stride: Sequence[int] | None = None) -> torch.Tens
         array: C-contiguous, and nobody else's.
         stride: elements from one index to the next by dimension, if the tensor must be laid out otherwise: then it is a copy.
     """
+    if not array.size:  # numpy has strides of its own for these
+        return torch.empty(array.shape, dtype=TORCH_DTYPES[array.dtype])
     extension = array.dtype in EXTENSIONS
     plain = torch.from_numpy(array.view(_SAME_WIDTH[array.dtype.itemsize]) if extension else array)
     made = plain.view(TORCH_DTYPES[array.dtype]) if extension else plain
@@ -33,4 +35,3 @@ def unusual_stride(like: torch.Tensor) -> tuple[int, ...] | None:
     if like.is_contiguous() or any(s == 0 for s in like.stride()):
         return None
     return tuple(like.stride())
-

@@ -85,9 +85,8 @@ def test_what_cannot_be_compiled_runs_in_pytorch_and_is_named_once(compiled: Com
     def function(x: Any) -> Any:
         return torch.view_as_real(torch.fft.fft(x)) + 1
 
-    x = torch.randn(8)
+    run, x = compiled(function, fallback=True), torch.randn(8)
     with pytest.warns(UserWarning, match=r"PyTorch runs the graph .*\n.*\n  _fft_r2c\.default .*\n  view_as_real\.default"):
-        run = compiled(function, fallback=True)
         same(run(x), function(x))
     with warnings.catch_warnings():
         warnings.simplefilter("error")

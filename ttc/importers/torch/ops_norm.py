@@ -9,6 +9,8 @@ import ml_dtypes
 import numpy as np
 from xdsl.ir import SSAValue
 
+from ttc.dialects.core.leaves import LeafOp
+from ttc.dialects.nn.unary import CastOp
 from ttc.importers.common.unsupported import Unsupported
 from ttc.importers.torch.builder import TorchBuilder
 from ttc.importers.torch.elements import plus, times
@@ -24,13 +26,19 @@ def _by_channel(b: TorchBuilder, x: SSAValue, weight: Maybe, bias: Maybe) -> SSA
     return x if bias is None else b.nn("add", x, b.reshape(bias, *column))
 
 
+def _is_held(value: SSAValue) -> bool:
+    """Whether a value is one that the model holds, maybe in another type; what it is does not matter, and may change."""
+    owner = value.owner
+    return isinstance(owner, LeafOp) or (isinstance(owner, CastOp) and _is_held(owner.operands[0]))
+
+
 def _with_statistics(b: TorchBuilder, x: SSAValue, weight: Maybe, bias: Maybe, mean: SSAValue, var: SSAValue, eps: float) -> SSAValue:
     """By given statistics: those of a trained network as nn's op, computed ones step by step."""
     wide = b.dtype(x)
     mean, var = b.cast(mean, wide), b.cast(var, wide)
     weight, bias = (None if v is None else b.cast(v, wide) for v in (weight, bias))
     channels = b.shape(mean)
-    if any(b.known(v) is None for v in (mean, var, weight, bias) if v is not None):
+    if not all(_is_held(v) for v in (mean, var, weight, bias) if v is not None):
         column = (channels[0], *(1,) * (len(b.shape(x)) - 2))
         centred = b.nn("sub", x, b.reshape(mean, *column))
         return _by_channel(b, b.nn("mul", centred, b.reshape(b.nn("rsqrt", plus(b, var, eps)), *column)), weight, bias)

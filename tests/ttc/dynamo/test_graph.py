@@ -1,0 +1,183 @@
+"""Graphs of aten ops: sizes that change, kinds of tensors, memory that is shared or written to, threads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="PyTorch has no wheel for this Python")
+
+from torch import nn  # noqa: E402
+from torch.nn import functional as F  # noqa: E402
+
+from ttc.dynamo import graph as module  # noqa: E402
+
+Compile = Callable[..., Any]
+
+
+def same(run: Any, function: Any, *inputs: Any) -> None:
+    """Outputs, which are fresh, and inputs as the call leaves them are equal: values, dtypes and strides."""
+    ours, theirs = [x.clone() for x in inputs], [x.clone() for x in inputs]
+    found, expected = run(*ours), function(*theirs)
+    pairs = zip(torch.utils._pytree.tree_leaves((found, ours)), torch.utils._pytree.tree_leaves((expected, theirs)), strict=True)
+    for a, b in pairs:
+        torch.testing.assert_close(a, b)
+        assert a.stride() == b.stride()
+
+
+# ---- sizes ----------------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dynamic", [None, True, False])
+def test_three_batches(compiled: Compile, graphs: list[str], dynamic: bool | None) -> None:
+    model = nn.Sequential(nn.Conv2d(1, 2, 3), nn.Flatten(), nn.Linear(8, 2))
+    run = compiled(model, dynamic=dynamic)
+    with torch.no_grad():
+        for batch in (2, 3, 5, 3, 2):
+            x = torch.randn(batch, 1, 4, 4)
+            torch.testing.assert_close(run(x), model(x))
+    assert graphs == ["inference"] * (4 if dynamic is None else 3)  # None: static at first, then another graph for all sizes
+
+
+def test_sizes_in_results_and_training(compiled: Compile, graphs: list[str]) -> None:
+    def function(x: Any, w: Any) -> Any:
+        y = F.dropout(x @ w, 0.5).reshape(x.shape[0] * 2, -1)
+        return y * x.shape[0], x.shape[0] + 1
+
+    run = compiled(function, dynamic=True)
+    for rows in (2, 3, 2):
+        inputs = torch.randn(rows, 4), torch.randn(4, 6, requires_grad=True)
+        gradients = []
+        for call in (run, function):
+            torch.manual_seed(rows)
+            y, size = call(*inputs)
+            gradients.append((y.detach(), *torch.autograd.grad(y.square().sum(), inputs[1])))
+            assert size == rows + 1
+        torch.testing.assert_close(*gradients)
+    assert sorted(graphs) == ["backward"] * 2 + ["forward"] * 2
+
+
+def test_only_so_many_sets_of_sizes_are_kept(compiled: Compile, graphs: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MAX_SIZES", 2)
+    run = compiled(lambda x: x * x.shape[0], dynamic=True)
+    for rows in (2, 3, 4, 3, 2):
+        torch.testing.assert_close(run(torch.ones(rows)), torch.full((rows,), float(rows)))
+    assert len(graphs) == 4  # that of 2 rows is made twice
+
+
+# ---- kinds of tensors -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16", "float64"])
+def test_floating_point(compiled: Compile, dtype: str) -> None:
+    x, w = (torch.randn(*shape).to(getattr(torch, dtype)) for shape in ((3, 4), (5, 4)))
+    same(compiled(lambda x, w: (F.linear(x, w).relu(), x.float(), x.t())), lambda x, w: (F.linear(x, w).relu(), x.float(), x.t()), x, w)
+
+
+@pytest.mark.parametrize("dtype", ["int64", "int32", "int16", "uint8", "bool"])
+def test_integers(compiled: Compile, dtype: str) -> None:
+    def function(x: Any) -> Any:
+        return x + 1, x * 3, x > 1, x.to(torch.float32), x.sum()
+
+    same(compiled(function), function, torch.arange(5).to(getattr(torch, dtype)))
+
+
+def test_empty_tensors_and_scalars(compiled: Compile) -> None:
+    def function(x: Any, s: Any) -> Any:
+        return x + s, x.sum(), x @ torch.ones(4, 2), torch.cat([x, torch.ones(1, 4)]), s * 2
+
+    same(compiled(function), function, torch.zeros(0, 4), torch.tensor(3.0))
+
+
+def test_strides_are_those_of_pytorch(compiled: Compile) -> None:
+    def function(x: Any, w: Any) -> Any:
+        return F.conv2d(x, w), x.transpose(1, 3) * 2, x[:, ::2, 1:] + 1
+
+    x = torch.randn(2, 3, 5, 5).to(memory_format=torch.channels_last)
+    same(compiled(function), function, x, torch.randn(4, 3, 3, 3))
+    y = torch.randn(6, 8)[::2, 1::2].t()
+    torch.testing.assert_close(compiled(lambda y: y.exp())(y), y.exp())
+
+
+@pytest.mark.parametrize("make", [lambda: torch.ones(3, dtype=torch.complex64), lambda: torch.ones(3, device="meta")])
+def test_tensors_of_other_kinds_stay_in_pytorch(compiled: Compile, make: Callable[[], Any]) -> None:
+    x = make()
+    with pytest.warns(UserWarning, match="complex64 are not supported|on device meta; only strided tensors on the CPU"):
+        assert compiled(lambda x: x * 2, fallback=True)(x).device == x.device
+
+
+# ---- memory -----------------------------------------------------------------------------------------------------------------------
+
+
+def test_writing_to_inputs_and_views_of_them(compiled: Compile) -> None:
+    def function(x: Any, y: Any) -> Any:
+        x.add_(1)
+        x[0] = 5
+        y[1:].mul_(2)
+        return x * 2, y.view(-1), x
+
+    same(compiled(function), function, torch.ones(3), torch.ones(3))
+
+
+def test_results_that_are_views_share_memory_as_in_pytorch(compiled: Compile) -> None:
+    x = torch.randn(2, 3)
+    view, base, part = compiled(lambda x: (x.view(-1), x, (x + 1)[0]))(x)
+    assert view.data_ptr() == x.data_ptr() == base.data_ptr()
+    first = part.clone()
+    x.zero_()
+    torch.testing.assert_close(part, first)
+
+
+def test_results_outlive_the_call(compiled: Compile) -> None:
+    run = compiled(lambda x: x + 1)
+    results = [run(torch.full((64,), float(i))) for i in range(4)]
+    for i, y in enumerate(results):
+        torch.testing.assert_close(y, torch.full((64,), i + 1.0))
+    results[0].zero_()
+    assert float(results[1][0]) == 2
+
+
+def test_constants_of_the_program(compiled: Compile) -> None:
+    def function(x: Any) -> Any:
+        return x + torch.tensor([1.0, 2.0, 3.0]), torch.arange(3) * 2
+
+    same(compiled(function), function, torch.randn(3))
+
+
+def test_names_may_meet(compiled: Compile) -> None:
+    class Named(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.relu = nn.Parameter(torch.randn(3))
+
+        def forward(self, relu: Any, add: Any) -> Any:
+            return torch.relu(relu) * self.relu + add
+
+    model, inputs = Named(), (torch.randn(3), torch.randn(3))
+    run = compiled(model)
+    torch.testing.assert_close(run(*inputs), model(*inputs))
+    run(*inputs).sum().backward()
+    torch.testing.assert_close(model.relu.grad, inputs[0].relu())
+
+
+# ---- threads ----------------------------------------------------------------------------------------------------------------------
+
+
+def test_threads_share_what_is_compiled(compiled: Compile, graphs: list[str]) -> None:
+    model = nn.Sequential(nn.Linear(8, 8), nn.ReLU(), nn.Linear(8, 4)).eval()
+    inputs = [torch.randn(4, 8) for _ in range(8)]
+    run = compiled(model)
+
+    def call(x: Any) -> Any:
+        with torch.no_grad():
+            return [run(x) for _ in range(5)][-1]
+
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(call, inputs))
+    with torch.no_grad():
+        for ours, x in zip(found, inputs, strict=True):
+            torch.testing.assert_close(ours, model(x))
+    assert set(graphs) == {"inference"}
