@@ -191,6 +191,7 @@ def _restoring(graph: Graph, nodes: Mapping[str, Node], restore: str) -> Iterato
 def _assigned(body: Sequence[Node]) -> Iterator[tuple[str, str]]:
     """What is assigned in a body, and the key of the stored tensor it gets."""
     nodes = {node.name: node for node in body}
+    keys: dict[str, list[str]] = {}
     for node in body:
         if node.op not in ("AssignVariableOp", "Assign") or len(node.inputs) < 2:
             continue
@@ -202,10 +203,11 @@ def _assigned(body: Sequence[Node]) -> Iterator[tuple[str, str]]:
             reference = source.inputs[0]
         source = nodes.get(source_of(reference))
         if source is not None and source.op == "RestoreV2":
-            keys = _keys(nodes, source)
+            if source.name not in keys:
+                keys[source.name] = _keys(nodes, source)
             index = reference.rpartition(":")[2] if ":" in reference else "0"
-            if index.isdecimal() and len(index) < 8 and int(index) < len(keys):
-                yield source_of(node.inputs[0]), keys[int(index)]
+            if index.isdecimal() and len(index) < 8 and int(index) < len(keys[source.name]):
+                yield source_of(node.inputs[0]), keys[source.name][int(index)]
 
 
 def _keys(nodes: Mapping[str, Node], restore: Node) -> list[str]:
