@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -19,6 +18,7 @@ from ttc.importers.base import NO_SHAPES, NO_VALUES
 from ttc.importers.torch.decompositions import decompositions
 from ttc.importers.torch.graphs import Binding, Fixed, Held, Input, Result, import_graph
 from ttc.importers.torch.sizes import static_specs
+from ttc.importers.torch.tracing import tracing
 
 
 def import_module(
@@ -40,11 +40,8 @@ def import_module(
     Raises: E0202 where torch.export cannot export it, and what `import_exported` raises.
     """
     args, kwargs = arguments_of(example_inputs)
-    try:
+    with tracing("E0202", f"torch.export cannot export {type(module).__name__}"):
         program = torch.export.export(module, args, kwargs, dynamic_shapes=dynamic_shapes, strict=False)
-    except Exception as error:
-        first = str(error).strip().splitlines() or [type(error).__name__]
-        raise Error("E0202", f"torch.export cannot export {type(module).__name__}: {first[0]}") from error
     return import_exported(
         program,
         name or type(module).__name__,
@@ -109,8 +106,7 @@ def decomposed(program: ExportedProgram) -> ExportedProgram:
     reshapes.
     """
     views = program.graph.find_nodes(op="call_function", target=torch.ops.aten.view.default)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", FutureWarning)  # of torch's own copies
+    with tracing("E0203", "PyTorch cannot take the program apart"):
         try:
             for node in views:
                 node.target = torch.ops.aten.reshape.default

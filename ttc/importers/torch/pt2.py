@@ -7,9 +7,7 @@ deserializer gets these records, with tensors over the mapped file (pt2_weights)
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from typing import Any
 
 from torch._export.serde import schema
@@ -25,6 +23,7 @@ from ttc.importers.torch.pt2_symbols import check_symbol
 from ttc.importers.torch.pt2_trees import flat_tree, plain_tree
 from ttc.importers.torch.pt2_types import MAX_JSON_BYTES, parsed, typed
 from ttc.importers.torch.pt2_weights import tensors_of
+from ttc.importers.torch.tracing import tracing
 
 _VERIFIERS = ("TRAINING", "ATEN")
 
@@ -44,25 +43,8 @@ def read_program(archive: Zipped, root: str) -> ExportedProgram:
     _clean(record)
     model = models[0].removesuffix(".json")
     weights, constants = (tensors_of(archive, root, kind, model) for kind in ("weights", "constants"))
-    with _damage():
+    with tracing("E0203", "PyTorch cannot read the program"):
         return ExportedProgramDeserializer().deserialize(record, weights, constants, None)
-
-
-@contextmanager
-def _damage() -> Iterator[None]:
-    """What PyTorch raises on records that contradict each other is an error of the model; its log stays silent."""
-    log = logging.getLogger("torch._export.serde.serialize")
-    level = log.level
-    log.setLevel(logging.CRITICAL)
-    try:
-        yield
-    except Error:
-        raise
-    except Exception as error:
-        lines = [line for line in str(error).splitlines() if line.strip()] or [""]
-        raise Error("E0203", f"PyTorch cannot read the program: {type(error).__name__}: {lines[-1].strip()[:300]}") from error
-    finally:
-        log.setLevel(level)
 
 
 def _clean(record: schema.ExportedProgram) -> None:

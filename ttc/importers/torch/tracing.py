@@ -1,0 +1,36 @@
+"""PyTorch at work on a program: what it raises becomes one error, and its warnings and logs stay inside."""
+
+from __future__ import annotations
+
+import logging
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from ttc.dialects.core.errors import Error
+
+
+@contextmanager
+def tracing(code: str, failed: str) -> Iterator[None]:
+    """Raises Error with the code where PyTorch raises anything inside.
+
+    failed: what could not be done, for the message: `torch.export cannot export Net`.
+    """
+    disabled = logging.root.manager.disable
+    logging.disable(logging.CRITICAL)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    except Error:
+        raise
+    except Exception as error:
+        raise Error(code, f"{failed}: {_reason(error)}") from error
+    finally:
+        logging.disable(disabled)
+
+
+def _reason(error: Exception) -> str:
+    """The first line of what an exception says; for PyTorch's own reports of a traceback, the last one."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()] or [""]
+    return f"{type(error).__name__}: {lines[-1] if 'Traceback' in str(error) else lines[0]}"[:400]
