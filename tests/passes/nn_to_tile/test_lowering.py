@@ -51,6 +51,20 @@ IN_ROWS = {
         %0 = nn.deform_conv(%x, %w, %o, _) {strides = [1, 1], dilations = [1, 1], pads = [0, 0, 0, 0], groups = 1, offset_groups = 1}
           : (f32[1, 2, 3, 3], f32[4, 2, 1, 1], f32[1, 2, 3, 3]) -> f32[1, 4, 3, 3]
         return %0 : f32[1, 4, 3, 3]""",
+    "gru": """(%x: f32[3, 2, 4], %w: f32[1, 15, 4], %r: f32[1, 15, 5])
+        %0, %1 = nn.gru(%x, %w, %r, _, _, _) {activations = ["sigmoid", "tanh"], alphas = [0.0, 0.0], betas = [0.0, 0.0], clip = inf,
+          direction = "reverse", linear_before_reset = true} : (f32[3, 2, 4], f32[1, 15, 4], f32[1, 15, 5])
+          -> (f32[3, 1, 2, 5], f32[1, 2, 5])
+        return %0, %1 : f32[3, 1, 2, 5], f32[1, 2, 5]""",
+    "lstm": """(%x: f32[3, 2, 4], %w: f32[1, 20, 4], %r: f32[1, 20, 5])
+        %0, %1, %2 = nn.lstm(%x, %w, %r, _, _, _, _, _) {activations = ["sigmoid", "tanh", "tanh"], alphas = [0.0, 0.0, 0.0],
+          betas = [0.0, 0.0, 0.0], clip = inf, direction = "forward", input_forget = false}
+          : (f32[3, 2, 4], f32[1, 20, 4], f32[1, 20, 5]) -> (f32[3, 1, 2, 5], f32[1, 2, 5], f32[1, 2, 5])
+        return %1, %2 : f32[1, 2, 5], f32[1, 2, 5]""",
+    "rnn": """(%x: f32[3, 2, 4], %w: f32[1, 5, 4], %r: f32[1, 5, 5], %n: i32[2])
+        %0, %1 = nn.rnn(%x, %w, %r, _, %n, _) {activations = ["tanh"], alphas = [0.0], betas = [0.0], clip = 1.0, direction = "forward"}
+          : (f32[3, 2, 4], f32[1, 5, 4], f32[1, 5, 5], i32[2]) -> (f32[3, 1, 2, 5], f32[1, 2, 5])
+        return %0, %1 : f32[3, 1, 2, 5], f32[1, 2, 5]""",
     "resize_by": """(%x: f32[1, 3], %s: f32[1])
         %f = ttc.constant() {value = #ttc.literal<[1.75], f32[1]>} : () -> f32[1]
         %0 = nn.resize_by(%x, %f, _) {axes = [1], sizes = [5], mode = "linear", coordinates = "half_pixel", rounding = "floor",
