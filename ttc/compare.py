@@ -63,6 +63,8 @@ def compare(a: NDArray, b: NDArray, *, low_precision: bool = False, coarse: bool
     """Compare an array with a reference of the same shape.  Raises E0801 if shapes differ."""
     if a.shape != b.shape:
         raise Error("E0801", f"shapes to compare differ: {list(a.shape)} and {list(b.shape)}")
+    if a.dtype.kind == "O":  # text is the same or not
+        a, b = np.asarray(a != b), np.zeros(b.shape, bool)
     left, right = a.astype(np.float64).ravel(), b.astype(np.float64).ravel()
     finite = np.isfinite(left) & np.isfinite(right)
     strange = ~finite

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ttc.dialects.core.errors import Error, nearest
+from ttc.dialects.core.formats.text import STRING
 from ttc.dialects.netlist.model import Argument
 from ttc.files import require_input
 
@@ -95,13 +96,19 @@ def _read_stream(stream: IO[bytes], argument: Argument, where: str, size_bytes: 
     wanted = dtype_of(argument)
     if dtype == np.dtype("V2") and argument.dtype == "bfloat16":
         dtype = wanted  # numpy's files have no name for bfloat16
-    if not fits(shape, argument.shape) or dtype.newbyteorder("=") != wanted:
+    alike = dtype.kind == "U" if wanted == STRING else dtype.newbyteorder("=") == wanted
+    if not fits(shape, argument.shape) or not alike:
         message = f"input '{argument.name}' takes {argument.dtype}{list(argument.shape)}, not {dtype}{list(shape)}"
         raise Error("E0801", message, where=where)
     count = prod(shape)
+    if dtype.itemsize == 0:  # numpy's files have texts of no characters
+        return np.full(shape, "", wanted)
     if size_bytes < count * dtype.itemsize:
         raise Error("E0801", "the file is cut short", where=where)
     data = stream.read(count * dtype.itemsize)
     if len(data) != count * dtype.itemsize:
         raise Error("E0801", "the file is cut short", where=where)
-    return np.frombuffer(data, dtype).reshape(shape, order="F" if fortran else "C").astype(wanted)
+    try:
+        return np.frombuffer(data, dtype).reshape(shape, order="F" if fortran else "C").astype(wanted)
+    except ValueError as error:  # text whose numbers are no characters
+        raise Error("E0801", f"not readable: {error}", where=where) from None

@@ -62,12 +62,13 @@ def gather(
 
 
 def draw(argument: Argument, generator: np.random.Generator) -> NDArray:
-    """Standard normal numbers; zeros and ones for integers, so that indices of any table and masks are both in range."""
+    """Standard normal numbers; zeros and ones for integers, so that indices of any table and masks are both in range; or as text."""
     if -1 in argument.shape:
         raise Error("E0801", f"the shape of input '{argument.name}' depends on data: it must be given")
     dtype = dtype_of(argument)
-    if dtype.kind in "iub":
-        return generator.integers(0, 2, argument.shape).astype(dtype)
+    if dtype.kind in "iubO":
+        numbers = generator.integers(0, 2, argument.shape)
+        return numbers.astype(str).astype(object) if dtype.kind == "O" else numbers.astype(dtype)
     return generator.standard_normal(argument.shape, np.float32).astype(dtype)
 
 

@@ -16,6 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ttc.dialects.core.errors import Error
+from ttc.dialects.core.formats.text import STRING
+from ttc.dialects.core.text import MAX_CHARACTERS
 from ttc.files import require_folder, write_bytes
 
 INDEX = "outputs.json"
@@ -42,7 +44,8 @@ def write_outputs(folder: Path, outputs: Mapping[str, NDArray], notes: Mapping[s
     """Write NAME.npy for each output, and outputs.json with real names, in order; returns the file names.  Raises E0103.
 
     notes: what else outputs.json says of an output.
-    bfloat16 values are stored as two raw bytes an element, as numpy's files have no name for it; outputs.json says so.
+    Text is stored in numpy's type of fixed width, bfloat16 as two raw bytes an element, as its files have no name for it; outputs.json
+    says so.
     """
     require_folder(folder)
     with _filling(folder) as place:
@@ -53,7 +56,7 @@ def _write(folder: Path, outputs: Mapping[str, NDArray], notes: Mapping[str, Map
     files = file_names(list(outputs))
     for file, array in zip(files, outputs.values(), strict=True):
         stream = BytesIO()
-        np.save(stream, array, allow_pickle=False)
+        np.save(stream, _fixed_width(array) if array.dtype == STRING else array, allow_pickle=False)
         write_bytes(folder / file, stream.getvalue())
     entries = [
         {"name": name, "file": file, "dtype": str(array.dtype), "shape": list(array.shape), **notes.get(name, {})}
@@ -61,6 +64,14 @@ def _write(folder: Path, outputs: Mapping[str, NDArray], notes: Mapping[str, Map
     ]
     write_bytes(folder / INDEX, json.dumps({"outputs": entries}, indent=2).encode())
     return files
+
+
+def _fixed_width(words: NDArray) -> NDArray:
+    """Text as numpy's files hold it: every element as long as the longest.  Raises E0103 if that is too much."""
+    longest = max((len(word) for word in words.flat), default=0)
+    if longest * words.size > MAX_CHARACTERS:
+        raise Error("E0103", f"{words.size} texts of up to {longest} characters are too many for a .npy file")
+    return words.astype(f"U{max(longest, 1)}")
 
 
 @contextmanager

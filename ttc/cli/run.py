@@ -135,10 +135,10 @@ def _check(outcome: Outcome, executor: Executor, model: Path, *, exact: bool) ->
 
 
 def _figures(array: NDArray) -> dict[str, Any]:
-    """Type, shape, and smallest, mean and largest value of an output; None where it is empty or complex."""
+    """Type, shape, and smallest, mean and largest value of an output; None where it is empty, complex or text."""
     import numpy as np
 
-    numbers = array.astype(np.float64) if array.size else None
+    numbers = array.astype(np.float64) if array.size and array.dtype.kind != "O" else None
     stated = {} if numbers is None else {"min": float(numbers.min()), "mean": float(numbers.mean()), "max": float(numbers.max())}
     return {"dtype": str(array.dtype), "shape": list(array.shape), "min": None, "mean": None, "max": None} | stated
 
