@@ -8,6 +8,7 @@ import numpy as np
 from xdsl.ir import SSAValue
 
 from ttc.importers.common.builder import Builder
+from ttc.importers.common.unsupported import Unsupported
 from ttc.importers.torch.dtypes import promoted_dtype
 
 Operand: TypeAlias = "SSAValue | bool | int | float"
@@ -24,6 +25,12 @@ class TorchBuilder(Builder):
         """The dtype of the current node's first result."""
         found = self.dtypes[0] if self.dtypes else None
         return np.dtype(np.float32) if found is None else found
+
+    def cast(self, value: SSAValue, dtype: np.dtype) -> SSAValue:
+        """The value in another dtype.  Raises Unsupported for complex ones."""
+        if dtype.kind == "c":
+            raise Unsupported("complex numbers")
+        return super().cast(value, dtype)
 
     def operand(self, value: Operand, dtype: np.dtype) -> SSAValue:
         """The value, or a constant of rank 0 for a number, in that dtype."""

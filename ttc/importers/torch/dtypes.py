@@ -26,6 +26,10 @@ DTYPES: Mapping[torch.dtype, np.dtype] = MappingProxyType(
         torch.float8_e8m0fnu: np.dtype(ml_dtypes.float8_e8m0fnu),
     }
 )
+COMPLEX_DTYPES: Mapping[torch.dtype, np.dtype] = MappingProxyType(
+    {torch.complex64: np.dtype(np.complex64), torch.complex128: np.dtype(np.complex128)}
+)
+"""Of tensors that only live at import, as pairs."""
 TORCH_DTYPES: Mapping[np.dtype, torch.dtype] = MappingProxyType({ours: theirs for theirs, ours in DTYPES.items()})
 EXTENSIONS = frozenset(d for d in DTYPES.values() if d.kind == "V" or d.name.startswith("float8"))
 """Those that numpy knows through ml_dtypes alone, and PyTorch gives no arrays of."""

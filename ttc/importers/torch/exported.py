@@ -123,6 +123,8 @@ def _binding(program: ExportedProgram, item: InputSpec, specs: Mapping[str, Spec
         if item.arg.name not in specs:
             raise Error("E0202", f"input '{item.arg.name}' is a number that changes from call to call", hint="export it with a fixed one")
         return Input(item.arg.name, specs[item.arg.name])
+    if item.kind == InputKind.TOKEN:  # of checks, which keep their order by it
+        return Fixed(0)
     target = str(item.target)
     tensor = program.state_dict.get(target, program.constants.get(target))
     if not isinstance(tensor, torch.Tensor):
@@ -136,6 +138,8 @@ def _binding(program: ExportedProgram, item: InputSpec, specs: Mapping[str, Spec
 def _result(item: OutputSpec, names: Any) -> Result | None:
     if item.kind == OutputKind.USER_OUTPUT:
         return next(names)
+    if item.kind == OutputKind.TOKEN:
+        return None
     if item.kind in (OutputKind.BUFFER_MUTATION, OutputKind.PARAMETER_MUTATION):
         return Result(str(item.target), updates=str(item.target))
     if item.kind == OutputKind.USER_INPUT_MUTATION:

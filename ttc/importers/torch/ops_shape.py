@@ -13,6 +13,7 @@ from ttc.dialects.nn.base import axes_in, axis_in, broadcast_shapes
 from ttc.importers.common.parts import part, stacked
 from ttc.importers.common.unsupported import Unsupported
 from ttc.importers.torch.builder import TorchBuilder
+from ttc.importers.torch.complexes import Complex, as_complex
 from ttc.importers.torch.elements import BOOL
 from ttc.importers.torch.tables import Rows
 
@@ -24,8 +25,10 @@ def same(b: TorchBuilder, x: SSAValue, *_arguments: Any, **_options: Any) -> SSA
     return x
 
 
-def converted(b: TorchBuilder, x: SSAValue, dtype: np.dtype | None, *_arguments: Any, **_options: Any) -> SSAValue:
-    """In another dtype."""
+def converted(b: TorchBuilder, x: SSAValue, dtype: np.dtype | None, *_arguments: Any, **_options: Any) -> SSAValue | Complex:
+    """In another dtype, which may be complex."""
+    if dtype is not None and dtype.kind == "c":
+        return as_complex(b, b.cast(x, np.dtype(f"f{dtype.itemsize // 2}")))
     return x if dtype is None else cast(b, x, dtype)
 
 
@@ -36,15 +39,15 @@ def cast(b: TorchBuilder, x: SSAValue, dtype: np.dtype) -> SSAValue:
     return b.cast(x, dtype)
 
 
-def to_copy(b: TorchBuilder, x: SSAValue, *, dtype: np.dtype | None, **_options: Any) -> SSAValue:
+def to_copy(b: TorchBuilder, x: SSAValue, *, dtype: np.dtype | None, **_options: Any) -> SSAValue | Complex:
     return converted(b, x, dtype)
 
 
-def to_device(b: TorchBuilder, x: SSAValue, device: Any, dtype: np.dtype | None, *_arguments: Any) -> SSAValue:
+def to_device(b: TorchBuilder, x: SSAValue, device: Any, dtype: np.dtype | None, *_arguments: Any) -> SSAValue | Complex:
     return converted(b, x, dtype)
 
 
-def to_other(b: TorchBuilder, x: SSAValue, other: SSAValue, *_arguments: Any) -> SSAValue:
+def to_other(b: TorchBuilder, x: SSAValue, other: SSAValue, *_arguments: Any) -> SSAValue | Complex:
     return converted(b, x, b.dtype(other))
 
 

@@ -17,8 +17,9 @@ from ttc.dialects.core.errors import Error
 from ttc.importers.common.unsupported import Unsupported
 from ttc.importers.torch.arguments import bind
 from ttc.importers.torch.builder import TorchBuilder
+from ttc.importers.torch.complexes import Complex, complex_row, holds_complex
 from ttc.importers.torch.decompositions import overload_name
-from ttc.importers.torch.dtypes import DTYPES, dtype_of
+from ttc.importers.torch.dtypes import COMPLEX_DTYPES, DTYPES, dtype_of
 from ttc.importers.torch.places import sources_of
 from ttc.importers.torch.tables import rows
 from ttc.importers.torch.values import REFUSED, Refused, Value, holds_refused
@@ -96,7 +97,9 @@ class Walker:
             return {key: self._plain(a, values) for key, a in argument.items()}
         if isinstance(argument, slice):
             return slice(*(self._plain(a, values) for a in (argument.start, argument.stop, argument.step)))
-        return dtype_of(argument) if isinstance(argument, torch.dtype) else argument
+        if isinstance(argument, torch.dtype):
+            return COMPLEX_DTYPES[argument] if argument in COMPLEX_DTYPES else dtype_of(argument)
+        return argument
 
     def _node(self, node: fx.Node, values: Mapping[fx.Node, Value], module: fx.GraphModule, name: str, depth: int) -> Value:
         if node.op == "get_attr":
@@ -167,10 +170,10 @@ class Walker:
         if overload in CHECKS:
             return None
         if overload in SIZES:
-            return SIZES[overload](self.builder.shape(args[0]), *args[1:])
+            return SIZES[overload](self.builder.shape(args[0].real if isinstance(args[0], Complex) else args[0]), *args[1:])
         if overload in _SCALARS:
             return self._static(self.builder.reshape(args[0]))
-        apply = rows().get(overload)
+        apply = complex_row(overload) if holds_complex((*args, *kwargs.values())) else rows().get(overload)
         if apply is None:
             raise Unsupported("no mapping")
         expected = _results(node)
