@@ -90,7 +90,7 @@ def in_process(network: str, formats: Sequence[str], target: str) -> Iterator[Ou
     """The outcomes of one network, in a child process: TensorFlow keeps memory and threads."""
     command = [sys.executable, __file__, "--network", network, "--formats", ",".join(formats), "--target", target]
     try:
-        child = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=TIME_LIMIT_SECONDS, check=False)
+        child = subprocess.run(command, capture_output=True, timeout=TIME_LIMIT_SECONDS, check=False)
         lines, why = child.stdout.decode().splitlines(), f"its process ended with status {child.returncode}"
         why += f": {child.stderr.decode(errors='replace').strip()[-300:]}"
     except subprocess.TimeoutExpired as expired:
