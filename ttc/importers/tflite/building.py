@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import NamedTuple
 
@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from xdsl.ir import SSAValue
 
-from ttc.dialects.nn.base import NNOp
+from ttc.dialects.core.errors import Error
 from ttc.dialects.nn.quantization import CODES
 from ttc.importers.common.builder import Builder
 from ttc.importers.common.tracking import NO_INPUTS
@@ -64,7 +64,7 @@ class TfliteBuilder(Builder):
         """The float32 numbers that integers stand for, made once."""
         key = codes, quantization
         if key not in self._real:
-            scale, zero = self._step(quantization, len(self.shape(codes)), self.dtype(codes))
+            scale, zero = self._step(quantization, self.shape(codes), self.dtype(codes))
             if str(self.dtype(codes)) in CODES:
                 value = self.nn("dequantize", codes, scale, zero)
             else:
@@ -75,8 +75,26 @@ class TfliteBuilder(Builder):
 
     def codes(self, value: SSAValue, quantization: Quantization, dtype: np.dtype) -> SSAValue:
         """The integers that stand for real numbers."""
-        scale, zero = self._step(quantization, len(self.shape(value)), dtype)
+        scale, zero = self._step(quantization, self.shape(value), dtype)
         return self.nn("quantize", value, scale, zero)
+
+    def forget_unused(self, values: Iterable[SSAValue | None], kept: Container[SSAValue]) -> None:
+        """Drop real numbers that the current node did not use after all; kept: those that it gives."""
+        for value in values:
+            coded = None if value is None else self._coded.get(value)
+            if value is None or coded is None or value.uses or value in kept:
+                continue
+            place = next((i for i in range(len(self._body) - 1, -1, -1) if self._body[i] is value.owner), None)
+            if place is not None:
+                self._body.pop(place).drop_all_references()
+                del self._real[coded], self._coded[value]
+
+    def whole(self, value: SSAValue, what: str) -> int:
+        """The known integer of an operand with one element.  Raises Unsupported, E0203."""
+        found = self.ints(value, what)
+        if len(found) != 1:
+            raise Error("E0203", f"{what} must be one integer, not {len(found)}", where=self.node)
+        return found[0]
 
     def moved(self, value: SSAValue, perm: tuple[int, ...]) -> SSAValue:
         """The transpose of weights.  Of quantized ones the integers are transposed, so that they still meet the op that reads them."""
@@ -84,17 +102,16 @@ class TfliteBuilder(Builder):
         if coded is None:
             return self.nn("transpose", value, perm=perm)
         codes, q = coded
-        if not value.uses and isinstance(value.owner, NNOp) and value.owner in self._body:
-            self._body.remove(value.owner)
-            del self._real[codes, q], self._coded[value]
-            value.owner.drop_all_references()
         return self.real(self.nn("transpose", codes, perm=perm), Quantization(q.scales, q.zeros, perm.index(q.axis)))
 
-    def _step(self, q: Quantization, rank: int, dtype: np.dtype) -> tuple[SSAValue, SSAValue]:
-        """Scale and zero as operands, shaped to broadcast; the same values for the same steps, by which passes tell them."""
-        key = Quantization(q.scales, q.zeros, q.axis), rank if len(q.scales) > 1 else 0, dtype
+    def _step(self, q: Quantization, of: tuple[int, ...], dtype: np.dtype) -> tuple[SSAValue, SSAValue]:
+        """Scale and zero as operands, shaped to broadcast; the same values for the same steps, by which passes tell them.  Raises E0401."""
+        several, rank = len(q.scales) > 1, len(of)
+        if several and (q.axis >= rank or of[q.axis] != len(q.scales)):
+            raise Error("E0401", f"{len(q.scales)} scales along axis {q.axis} of {list(of)}")
+        key = q, rank if several else 0, dtype
         if key not in self._steps:
-            shape = tuple(len(q.scales) if i == q.axis else 1 for i in range(rank)) if len(q.scales) > 1 else ()
+            shape = tuple(len(q.scales) if i == q.axis else 1 for i in range(rank)) if several else ()
             scale = self.constant(np.array(q.scales, np.float32).reshape(shape))
             zeros = np.array(q.zeros, np.int64).astype(dtype)
             zero = self.constant(zeros[0] if len(set(q.zeros)) == 1 else zeros.reshape(shape))

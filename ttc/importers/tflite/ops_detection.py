@@ -8,6 +8,7 @@ from xdsl.ir import SSAValue
 from ttc.dialects.core.errors import Error
 from ttc.importers.common.builder import Builder
 from ttc.importers.common.unsupported import Unsupported
+from ttc.importers.tflite.building import TfliteBuilder
 from ttc.importers.tflite.tables import Rows
 
 INT64 = np.dtype(np.int64)
@@ -15,7 +16,7 @@ MAX_BOXES = 1 << 16
 
 
 def non_max_suppression_v4(
-    b: Builder, boxes: SSAValue, scores: SSAValue, most: SSAValue, overlap: SSAValue, least: SSAValue
+    b: TfliteBuilder, boxes: SSAValue, scores: SSAValue, most: SSAValue, overlap: SSAValue, least: SSAValue
 ) -> tuple[SSAValue, ...]:
     """Indices of the chosen boxes, then zeros; and how many there are."""
     found, places, count = _chosen(b, boxes, scores, most, overlap, least)
@@ -23,7 +24,7 @@ def non_max_suppression_v4(
 
 
 def non_max_suppression_v5(
-    b: Builder, boxes: SSAValue, scores: SSAValue, most: SSAValue, overlap: SSAValue, least: SSAValue, sigma: SSAValue
+    b: TfliteBuilder, boxes: SSAValue, scores: SSAValue, most: SSAValue, overlap: SSAValue, least: SSAValue, sigma: SSAValue
 ) -> tuple[SSAValue, ...]:
     """With their scores, which overlaps do not lower."""
     if b.number(sigma, "sigma") != 0:
@@ -34,10 +35,10 @@ def non_max_suppression_v5(
 
 
 def _chosen(
-    b: Builder, boxes: SSAValue, scores: SSAValue, most: SSAValue, overlap: SSAValue, least: SSAValue
+    b: TfliteBuilder, boxes: SSAValue, scores: SSAValue, most: SSAValue, overlap: SSAValue, least: SSAValue
 ) -> tuple[SSAValue, SSAValue, int]:
     """Indices [?] of the chosen boxes, places [?, 1] for them, and how many there may be."""
-    count = int(b.number(most, "number of boxes"))
+    count = b.whole(most, "number of boxes")
     if not 1 <= count <= MAX_BOXES or len(b.shape(boxes)) != 2 or len(b.shape(scores)) != 1:
         raise Error("E0401", f"{count} of boxes {b.spec(boxes)} with scores {b.spec(scores)}")
     limits = [b.constant(np.array(count, np.int64)), b.reshape(overlap), b.reshape(least)]

@@ -84,9 +84,9 @@ def _wide(b: Builder, indices: SSAValue) -> SSAValue:
     return indices if b.dtype(indices).itemsize >= 4 else b.cast(indices, INT64)
 
 
-def one_hot(b: Builder, indices: SSAValue, depth: SSAValue, on: SSAValue, off: SSAValue, *, axis: int) -> SSAValue:
+def one_hot(b: TfliteBuilder, indices: SSAValue, depth: SSAValue, on: SSAValue, off: SSAValue, *, axis: int) -> SSAValue:
     """`on` where a new axis of that depth counts to the index, `off` elsewhere."""
-    size, shape = int(b.number(depth, "depth")), b.shape(indices)
+    size, shape = b.whole(depth, "depth"), b.shape(indices)
     at = len(shape) if axis == -1 else axis_in(axis, len(shape) + 1)
     if not 0 <= size <= 1 << 20:
         raise Error("E0402", f"a depth of {size}")
@@ -95,8 +95,8 @@ def one_hot(b: Builder, indices: SSAValue, depth: SSAValue, on: SSAValue, off: S
     return b.nn("where", b.nn("equal", wide, steps), b.reshape(on), b.reshape(off))
 
 
-def topk_v2(b: Builder, x: SSAValue, k: SSAValue) -> tuple[SSAValue, ...]:
-    return b.nn_all("topk", x, k=int(b.number(k, "k")), axis=len(b.shape(x)) - 1, largest=True)
+def topk_v2(b: TfliteBuilder, x: SSAValue, k: SSAValue) -> tuple[SSAValue, ...]:
+    return b.nn_all("topk", x, k=b.whole(k, "k"), axis=len(b.shape(x)) - 1, largest=True)
 
 
 def reverse_sequence(b: Builder, x: SSAValue, lengths: SSAValue, *, seq_dim: int, batch_dim: int) -> SSAValue:
@@ -156,20 +156,20 @@ def segment_sum(b: Builder, x: SSAValue, segments: SSAValue) -> SSAValue:
     return _by_segment(b, x, segments, max(found, default=-1) + 1, "add")
 
 
-def unsorted_segment_sum(b: Builder, x: SSAValue, segments: SSAValue, count: SSAValue) -> SSAValue:
-    return _by_segment(b, x, segments, int(b.number(count, "number of segments")), "add")
+def unsorted_segment_sum(b: TfliteBuilder, x: SSAValue, segments: SSAValue, count: SSAValue) -> SSAValue:
+    return _by_segment(b, x, segments, b.whole(count, "number of segments"), "add")
 
 
-def unsorted_segment_prod(b: Builder, x: SSAValue, segments: SSAValue, count: SSAValue) -> SSAValue:
-    return _by_segment(b, x, segments, int(b.number(count, "number of segments")), "mul")
+def unsorted_segment_prod(b: TfliteBuilder, x: SSAValue, segments: SSAValue, count: SSAValue) -> SSAValue:
+    return _by_segment(b, x, segments, b.whole(count, "number of segments"), "mul")
 
 
-def unsorted_segment_max(b: Builder, x: SSAValue, segments: SSAValue, count: SSAValue) -> SSAValue:
-    return _by_segment(b, x, segments, int(b.number(count, "number of segments")), "max")
+def unsorted_segment_max(b: TfliteBuilder, x: SSAValue, segments: SSAValue, count: SSAValue) -> SSAValue:
+    return _by_segment(b, x, segments, b.whole(count, "number of segments"), "max")
 
 
-def unsorted_segment_min(b: Builder, x: SSAValue, segments: SSAValue, count: SSAValue) -> SSAValue:
-    return _by_segment(b, x, segments, int(b.number(count, "number of segments")), "min")
+def unsorted_segment_min(b: TfliteBuilder, x: SSAValue, segments: SSAValue, count: SSAValue) -> SSAValue:
+    return _by_segment(b, x, segments, b.whole(count, "number of segments"), "min")
 
 
 def _by_segment(b: Builder, x: SSAValue, segments: SSAValue, count: int, reduction: str) -> SSAValue:

@@ -9,6 +9,7 @@ from xdsl.ir import SSAValue
 from ttc.dialects.core.errors import Error
 from ttc.dialects.nn.base import axis_in
 from ttc.importers.common.builder import Builder
+from ttc.importers.tflite.building import TfliteBuilder
 from ttc.importers.tflite.fused import fused
 from ttc.importers.tflite.tables import Rows
 
@@ -27,14 +28,14 @@ def reduction(op: str) -> Callable[..., SSAValue]:
 def extreme(op: str) -> Callable[..., SSAValue]:
     """The place of the first extreme along an axis."""
 
-    def apply(b: Builder, x: SSAValue, axis: SSAValue, *, output_type: str) -> SSAValue:
-        return b.nn(op, x, axis=int(b.number(axis, "axis")), keepdims=False, select_last=False)
+    def apply(b: TfliteBuilder, x: SSAValue, axis: SSAValue, *, output_type: str) -> SSAValue:
+        return b.nn(op, x, axis=b.whole(axis, "axis"), keepdims=False, select_last=False)
 
     return apply
 
 
-def cumsum(b: Builder, x: SSAValue, axis: SSAValue, *, exclusive: bool, reverse: bool) -> SSAValue:
-    return b.nn("cumsum", x, axis=int(b.number(axis, "axis")), exclusive=exclusive, reverse=reverse)
+def cumsum(b: TfliteBuilder, x: SSAValue, axis: SSAValue, *, exclusive: bool, reverse: bool) -> SSAValue:
+    return b.nn("cumsum", x, axis=b.whole(axis, "axis"), exclusive=exclusive, reverse=reverse)
 
 
 def softmax(b: Builder, x: SSAValue, *, beta: float) -> SSAValue:

@@ -47,9 +47,9 @@ def squeeze(b: Builder, x: SSAValue, *, squeeze_dims: tuple[int, ...] | None) ->
     return b.reshape(x, *(d for i, d in enumerate(shape) if i not in dropped))
 
 
-def expand_dims(b: Builder, x: SSAValue, axis: SSAValue) -> SSAValue:
+def expand_dims(b: TfliteBuilder, x: SSAValue, axis: SSAValue) -> SSAValue:
     shape = b.shape(x)
-    at = axis_in(int(b.number(axis, "axis")), len(shape) + 1)
+    at = axis_in(b.whole(axis, "axis"), len(shape) + 1)
     return b.reshape(x, *shape[:at], 1, *shape[at:])
 
 
@@ -62,17 +62,17 @@ def concatenation(b: Builder, x: SSAValue, *xs: SSAValue, axis: int) -> SSAValue
     return b.nn("concat", x, *xs, axis=at) if xs else x
 
 
-def split(b: Builder, axis: SSAValue, x: SSAValue, *, num_splits: int) -> tuple[SSAValue, ...]:
-    at = axis_in(int(b.number(axis, "axis")), len(b.shape(x)))
+def split(b: TfliteBuilder, axis: SSAValue, x: SSAValue, *, num_splits: int) -> tuple[SSAValue, ...]:
+    at = axis_in(b.whole(axis, "axis"), len(b.shape(x)))
     size = b.shape(x)[at]
     if num_splits != len(b.outputs) or num_splits < 1 or size % num_splits:
         raise Error("E0401", f"{size} elements in {num_splits} parts for {len(b.outputs)} results")
     return b.nn_all("split", x, axis=at, sizes=(size // num_splits,) * num_splits)
 
 
-def split_v(b: Builder, x: SSAValue, size_splits: SSAValue, axis: SSAValue, *, num_splits: int) -> tuple[SSAValue, ...]:
+def split_v(b: TfliteBuilder, x: SSAValue, size_splits: SSAValue, axis: SSAValue, *, num_splits: int) -> tuple[SSAValue, ...]:
     """One size may be -1: what is left."""
-    at = axis_in(int(b.number(axis, "axis")), len(b.shape(x)))
+    at = axis_in(b.whole(axis, "axis"), len(b.shape(x)))
     sizes = b.ints(size_splits, "sizes")
     if len(sizes) != len(b.outputs) or sizes.count(-1) > 1:
         raise Error("E0401", f"sizes {list(sizes)[:40]} for {len(b.outputs)} results")

@@ -151,6 +151,8 @@ class Walker:
     ) -> list[SSAValue]:
         """The results, and the new values of the variables that the op sets."""
         b = self.builder
+        if not outputs:
+            raise Error("E0203", f"{operator.op} has no results")
         values = [x for x in operands if isinstance(x, SSAValue) or x is None]
         resources = len(values) < len(operands)
         while values and values[-1] is None:
@@ -165,6 +167,7 @@ class Walker:
             values = [self._real(x, t) for x, t in zip(values, inputs, strict=False)]
         results = row.function(b, *values, **operator.options)
         results = results if isinstance(results, tuple) else (results,)
+        b.forget_unused(values, results)
         variables = [t for t in (inputs[i] for i in row.variables if i < len(inputs)) if t is not None]
         return [self._declared(r, t, dtype_of(t), coded=on_codes) for r, t in zip(results, (*outputs, *variables), strict=False)]
 

@@ -1,0 +1,76 @@
+"""Every row takes its op's options, and refuses operands that do not fit it with an error."""
+
+from __future__ import annotations
+
+import random
+from inspect import Parameter, signature
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.ttc.importers.tflite.cases import Given, Operand, Result, op_model
+from ttc.dialects.core.errors import Error
+from ttc.importers.tflite import import_tflite
+from ttc.importers.tflite.control import CONTROL
+from ttc.importers.tflite.schema import ENUMS, HINTS, OPERATORS, Field, options_of
+from ttc.importers.tflite.tables import rows
+
+ROUNDS = 6
+KINDS = ["float32", "float32", "int32", "int8", "bool", "int64"]
+
+
+@pytest.mark.parametrize("op", sorted(rows()))
+def test_rows_take_the_options_of_the_schema(op: str) -> None:
+    assert op in OPERATORS
+    named = {n for n, p in signature(rows()[op].function, follow_wrapped=True).parameters.items() if p.kind is Parameter.KEYWORD_ONLY}
+    options = options_of(op)
+    wanted = {f.name for f in options.fields} - HINTS if options is not None else set()
+    assert named in (wanted, wanted - {"fused_activation_function"})
+
+
+def test_ops_are_mapped_once() -> None:
+    assert not set(rows()) & set(CONTROL)
+    assert len(rows()) + len(CONTROL) > 125
+
+
+def option(rng: random.Random, field: Field) -> Any:
+    """Any value of an option."""
+    if field.kind in ENUMS:
+        return rng.choice(ENUMS[field.kind])
+    if field.kind.startswith("["):
+        return [rng.randrange(-2, 4) for _ in range(rng.randrange(4))]
+    if field.kind == "b1":
+        return rng.random() < 0.3
+    return rng.choice([0, 1, 1, 2, 3, -1, 1 << 30]) if field.kind[0] in "iu" else rng.choice([0.0, 1.0, -2.0, float("nan")])
+
+
+def operand(rng: random.Random) -> Operand:
+    """Any operand: absent, an input or a constant, plain or quantized."""
+    if rng.random() < 0.05:
+        return None
+    rank = rng.choice([0, 1, 1, 2, 3, 4, 4, 5])
+    dtype = np.dtype(rng.choice(KINDS))
+    shape = tuple(rng.choice([0, 1, 2, 2, 3, 4]) for _ in range(rank))
+    value = (np.random.default_rng(rng.randrange(1 << 30)).standard_normal(shape) * 2).astype(dtype)
+    coded = dtype == np.int8 and rng.random() < 0.7
+    return Given(value, constant=rng.random() < 0.6, scale=(0.05,) if coded else (), zero=(3,) if coded else ())
+
+
+@pytest.mark.parametrize("op", sorted(rows()))
+def test_any_operands(op: str, tmp_path: Path) -> None:
+    """Whatever they are, the model is imported or refused: nothing else is raised."""
+    row, rng, path = rows()[op], random.Random(op), tmp_path / "model.tflite"
+    options, codes = options_of(op), set[str]()
+    for _ in range(ROUNDS):
+        most = min(row.most, row.least + 3)
+        operands = [operand(rng) for _ in range(rng.randint(max(row.least - 1, 0), most + (rng.random() < 0.1)))]
+        results = [Result(rng.choice(["FLOAT32", "FLOAT32", "INT32", "INT8", "BOOL"])) for _ in range(rng.choice([1, 1, 1, 2, 3, 0]))]
+        given = {f.name: option(rng, f) for f in options.fields if rng.random() < 0.8} if options is not None else {}
+        path.write_bytes(op_model(op, operands, results, given)[0])
+        try:
+            import_tflite(path)[0].verify()
+        except Error as error:
+            codes.add(error.code)
+    assert codes <= {"E0202", "E0203", "E0401", "E0402", "E0403", "E0412"}
