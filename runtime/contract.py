@@ -62,7 +62,9 @@ class FixedInput:
             raise Error("E0703", f"the value of input '{self.name}' does not hold {prod(self.shape)} integers")
         if any(not limits[0] <= number <= limits[1] for number in numbers):
             raise Error("E0703", f"the value of input '{self.name}' holds numbers that {self.dtype} cannot hold")
-        return np.array(numbers, self.dtype).reshape(self.shape)
+        value = np.array(numbers, self.dtype).reshape(self.shape)
+        value.flags.writeable = False
+        return value
 
 
 def fixed_inputs(rows: Any) -> tuple[FixedInput, ...]:

@@ -5,6 +5,7 @@ python tools/onnx_misses.py    runs the whole suite in this process, and writes 
 
 from __future__ import annotations
 
+import argparse
 import os
 import signal
 import sys
@@ -57,17 +58,21 @@ def run_limited(case: Case, seconds: float = TIME_LIMIT_SECONDS) -> Outcome:
         return replace(case.outcome, status="fail", reason=f"took more than {seconds:g} s")
 
 
-def text_of(outcomes: Iterable[Outcome]) -> str:
-    """The list of those that do not pass, as text."""
-    rows = sorted(f"{item.name}  {item.status}  {item.reason}" for item in outcomes if item.status != "pass")
-    return f"{HEADING}onnx {onnx.__version__}\n" + "".join(f"{' '.join(row.splitlines())}\n" for row in rows)
+def text_of(outcomes: Iterable[Outcome], kept: Iterable[str] = ()) -> str:
+    """The list of those that do not pass, as text.  kept: lines about other cases."""
+    rows = [f"{item.name}  {item.status}  {item.reason}" for item in outcomes if item.status != "pass"]
+    return f"{HEADING}onnx {onnx.__version__}\n" + "".join(f"{' '.join(row.splitlines())}\n" for row in sorted([*rows, *kept]))
 
 
 def read(text: str) -> tuple[str, dict[str, tuple[str, str]]]:
     """The version of onnx whose suite the list is about, and (status, code of the reason) by name."""
-    lines = [line for line in text.splitlines() if line and not line.startswith("#")]
-    rows = [line.split(maxsplit=3) for line in lines[1:]]
-    return lines[0].removeprefix("onnx "), {name: (status, code) for name, status, code, *_ in rows}
+    version, *rows = _lines(text)
+    found = [row.split(maxsplit=3) for row in rows]
+    return version.removeprefix("onnx "), {name: (status, code) for name, status, code, *_ in found}
+
+
+def _lines(text: str) -> list[str]:
+    return [line for line in text.splitlines() if line and not line.startswith("#")]
 
 
 def differences(outcomes: Iterable[Outcome], known: dict[str, tuple[str, str]]) -> list[str]:
@@ -82,11 +87,20 @@ def differences(outcomes: Iterable[Outcome], known: dict[str, tuple[str, str]]) 
 
 
 def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("-k", dest="pattern", default="", help="regular expression for names of cases")
+    parser.add_argument("--listed", action="store_true", help="run the cases that are listed, and no others")
+    options = parser.parse_args()
+    text = FILE.read_text(encoding="utf-8")
+    known = read(text)[1]
     mappings()
+    chosen = [case for case in cases(options.pattern) if case.outcome.name in known or not options.listed]
     with tempfile.TemporaryDirectory(prefix="onnx-suite-") as folder:
         os.environ["ONNX_MODELS"] = folder
-        outcomes = [run_limited(case) for case in cases("")]
-    FILE.write_text(text_of(outcomes), encoding="utf-8")
+        outcomes = [run_limited(case) for case in chosen]
+    ran = {item.name for item in outcomes}
+    kept = [line for line in _lines(text)[1:] if line.split()[0] not in ran] if options.pattern or options.listed else []
+    FILE.write_text(text_of(outcomes, kept), encoding="utf-8")
     print(f"{sum(item.status != 'pass' for item in outcomes)} of {len(outcomes)} cases do not pass: {FILE}")
     return 0
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import onnx
 import pytest
 
+import onnx_misses
 from onnx_misses import FILE, differences, read, run_limited, text_of
 from onnx_suite import NEVER_ON_HOST, Case, Outcome, cases
 
@@ -70,3 +71,22 @@ def test_a_case_that_does_not_end() -> None:
 
     found = run_limited(Case(Outcome("test_made", "node", "Made", ordinary=True), hang), 0.2)
     assert (found.status, found.reason) == ("fail", "took more than 0.2 s")
+
+
+def test_the_list_is_written_anew_in_part(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    def case(name: str, run: object) -> Case:
+        return Case(Outcome(name, "node", "Made", ordinary=True), run)  # pyright: ignore[reportArgumentType]
+
+    made = {"test_a": lambda _: None, "test_b": lambda _: 1 / 0, "test_c": lambda _: 1 / 0}
+    file = tmp_path / "misses.txt"
+    file.write_text(text_of(Outcome(name, "node", "Made", ordinary=True, status="fail", reason="before") for name in ("test_a", "test_b")))
+    monkeypatch.setattr(onnx_misses, "FILE", file)
+    monkeypatch.setattr(onnx_misses, "cases", lambda pattern: [case(name, run) for name, run in made.items() if pattern in name])
+    found = []
+    for options in (["-k", "test_a"], ["--listed"], []):
+        monkeypatch.setattr("sys.argv", ["onnx_misses.py", *options])
+        assert onnx_misses.main() == 0
+        found.append(read(file.read_text())[1])
+    failed = ("fail", "ZeroDivisionError:")
+    assert found == [{"test_b": ("fail", "before")}, {"test_b": failed}, {"test_b": failed, "test_c": failed}]
+    assert capsys.readouterr().out.splitlines()[-1] == f"2 of 3 cases do not pass: {file}"
