@@ -46,13 +46,8 @@ def weights() -> Weights:
         return (draw.standard_normal(shape) / np.sqrt(np.prod(shape[1:]))).astype(np.float32)
 
     def norm(size: int) -> tuple[NDArray, ...]:
-        scale, variance = draw.random(size) + 0.5, draw.random(size)
+        scale, variance = draw.random(size) + 0.5, draw.random(size) + 0.5
         offset, mean = draw.standard_normal(size), draw.standard_normal(size)
-            draw.random(size) + 0.5,
-            draw.standard_normal(size),
-            draw.standard_normal(size),
-            draw.random(size) + 0.5,
-        )
         return tuple(x.astype(np.float32) for x in (scale, offset, mean, variance))
 
     convs = {name: normal(o, i, k, k) for name, (o, i, k) in SHAPES.items()}
