@@ -22,7 +22,7 @@ from ttc.importers.common.module import finished
 from ttc.importers.common.unsupported import Unsupported
 from ttc.importers.torch.builder import TorchBuilder
 from ttc.importers.torch.dtypes import dtype_of
-from ttc.importers.torch.values import Value
+from ttc.importers.torch.values import Value, flat
 from ttc.importers.torch.walk import Walker
 from ttc.importers.torch.weights import identity, weight_of
 
@@ -140,13 +140,6 @@ def _leaf(builder: TorchBuilder, leaves: dict[tuple[object, ...], SSAValue], bin
             else builder.initializer(binding.name, weight, trainable=binding.kind == "parameter")
         )
     return leaves[key]
-
-
-def flat(value: Value) -> list[Value]:
-    """A graph's outputs without their nesting."""
-    if isinstance(value, tuple | list):
-        return [leaf for part in value for leaf in flat(part)]
-    return [leaf for part in value.values() for leaf in flat(part)] if isinstance(value, dict) else [value]
 
 
 def _ports(b: TorchBuilder, outputs: Sequence[Value], results: Sequence[Result | None]) -> list[tuple[Port, SSAValue]]:
