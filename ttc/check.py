@@ -217,8 +217,8 @@ def _facts_of(path: Path, source: Source | None) -> Facts:
 
 
 def nn_ops(module: ModuleOp) -> list[NNOp]:
-    """Ops of dialect nn in entry functions, those in regions included."""
-    return [op for function in entry_functions(module) for op in function.walk() if isinstance(op, NNOp)]
+    """Ops of dialect nn in entry functions; those in regions belong to the ops that have these."""
+    return [op for function in entry_functions(module) for op in function.body.block.ops if isinstance(op, NNOp)]
 
 
 def _file_bytes(path: Path) -> int:

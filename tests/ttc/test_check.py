@@ -141,3 +141,16 @@ def test_a_thousand_nodes(tmp_path: Path) -> None:
     assert time.process_time() - start < 10
     assert (found.compiles, sum(found.facts.ops.values())) == (True, 1000)
     assert numpy_helper.to_array(model.graph.initializer[0]).nbytes * 250 == found.facts.weight_bytes
+
+
+def test_what_stands_in_branches_counts_where_they_run(tmp_path: Path) -> None:
+    def branch(op: str) -> onnx.GraphProto:
+        nodes = [helper.make_node("MatMul", ["x", "x"], ["m"]), helper.make_node(op, ["m"], ["o"])]
+        return helper.make_graph(nodes, "b", [], [onnx.ValueInfoProto(name="o")])
+
+    chosen = node("If", "c", "y", then_branch=branch("Exp"), else_branch=branch("ReduceSum"))
+    model = model_of([node("MatMul", "x x", "p"), chosen], {"x": normal(8, 8), "c": np.array(True)}, ["y", "p"])
+    found = checked(model, tmp_path)
+    (entry,) = found.host
+    assert (entry.op, entry.nodes, entry.flops) == ("branch", ("/If",), 2 * (2 * 8**3 + 64))
+    assert found.flops == entry.flops + 2 * 8**3
