@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from ttc.compare import Comparison, compare
 from ttc.dialects.core.errors import Error, nearest
-from ttc.files import require_input
+from ttc.files import require_model
 
 NOTHING_ABSENT: Mapping[str, str] = MappingProxyType({})
 
@@ -29,7 +29,7 @@ def reference_outputs(
         absent: inputs that are left out, with the reason: one of `ttc.runtime.contract.ABSENT`.
     Raises: E0102, E02xx, E0801.
     """
-    require_input(model)
+    require_model(model)
     native = all(array.dtype.isbuiltin == 1 for array in inputs.values())
     if native and importlib.util.find_spec("onnxruntime") is not None:
         found = _onnxruntime(model, inputs, absent)

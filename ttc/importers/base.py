@@ -22,7 +22,7 @@ NO_VALUES: Mapping[str, Any] = MappingProxyType({})
 KINDS: Mapping[str, tuple[str, str]] = MappingProxyType(
     {
         ".onnx": ("ttc.importers.onnx", "import_onnx"),
-        **{suffix: ("ttc.importers.torch.archives", "import_archive") for suffix in (".pt2", ".pt", ".pth")},
+        **dict.fromkeys((".pt2", ".pt", ".pth"), ("ttc.importers.torch.archives", "import_archive")),
         ".tflite": ("ttc.importers.tflite", "import_tflite"),
         ".keras": ("ttc.importers.tf.keras", "import_keras"),
         "/": ("ttc.importers.tf", "import_saved_model"),
@@ -31,13 +31,16 @@ KINDS: Mapping[str, tuple[str, str]] = MappingProxyType(
 """By suffix, `/` for a folder: the module that imports such files, loaded when one is met, and its function."""
 
 
+SUPPORTED = "supported: ONNX (.onnx), PyTorch (.pt2), TensorFlow (.tflite, .keras, folders of SavedModels)"
+
+
 def import_model(
     path: Path, *, shapes: Mapping[str, tuple[int, ...]] = NO_SHAPES, batch: int | None = None, values: Mapping[str, Any] = NO_VALUES
 ) -> tuple[ModuleOp, WeightStore]:
     """The module of a model file with one entry function `forward`, and its weights.
 
     Args:
-        path: a file whose suffix names its kind: `.onnx`.
+        path: a file whose suffix names its kind, or the folder of a SavedModel.
         shapes: full shapes of inputs, by name, for models with dynamic dimensions.
         batch: the size of every dynamic batch dimension.
         values: arrays by input name: where an op needs to know what an integer or boolean input holds, the model is made for these.
@@ -50,7 +53,7 @@ def import_model(
     if kind is None and not path.is_file():
         raise Error("E0102", f"'{path}' is not a regular file")
     if kind is None:
-        raise Error("E0201", f"'{path.name}' is of no model kind that can be imported", hint="supported: ONNX models (.onnx)")
+        raise Error("E0201", f"'{path.name}' is of no model kind that can be imported", hint=SUPPORTED)
     module, function = kind
     shapes = {**{name: value.shape for name, value in values.items() if hasattr(value, "shape")}, **shapes}
     return getattr(import_module(module), function)(path, shapes=shapes, batch=batch, values=values)

@@ -8,7 +8,7 @@ import pytest
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.functions import module_attr
-from ttc.importers.base import import_model
+from ttc.importers.base import SUPPORTED, import_model
 
 
 def test_by_suffix(small_onnx: Path) -> None:
@@ -22,7 +22,7 @@ def test_other_suffixes(tmp_path: Path) -> None:
     path.write_bytes(b"x")
     with pytest.raises(Error) as caught:
         import_model(path)
-    assert (caught.value.code, caught.value.hint) == ("E0201", "supported: ONNX models (.onnx)")
+    assert (caught.value.code, caught.value.hint) == ("E0201", SUPPORTED)
 
 
 @pytest.mark.parametrize("name", ["none.onnx", "."])

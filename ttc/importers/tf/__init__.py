@@ -26,9 +26,12 @@ from ttc.importers.common.builder import Builder
 from ttc.importers.common.inputs import given_values, input_specs
 from ttc.importers.common.module import finished, naming
 from ttc.importers.common.unsupported import Refused
+from ttc.importers.tf.facts import describe
 from ttc.importers.tf.saved_model import read_saved_model
 from ttc.importers.tf.values import Model, Stored, Value, Variable
 from ttc.importers.tf.walk import Walker
+
+__all__ = ["describe", "import_object", "import_saved_model", "mapped"]
 
 
 def import_saved_model(

@@ -17,7 +17,8 @@ from ttc.importers.common.unsupported import Unsupported
 from ttc.importers.tf.tables import Rows
 
 Ints: TypeAlias = tuple[int, ...]
-INT64 = np.dtype(np.int64)
+Floats: TypeAlias = tuple[float, ...]
+INT32, INT64 = np.dtype(np.int32), np.dtype(np.int64)
 
 
 def slice_(b: Builder, input: SSAValue, begin: SSAValue, size: SSAValue) -> SSAValue:
@@ -155,6 +156,37 @@ def where(b: Builder, condition: SSAValue) -> SSAValue:
     return b.nn("transpose", b.nn("non_zero", condition), perm=(1, 0))
 
 
+def bucketize(b: Builder, input: SSAValue, *, boundaries: Floats) -> SSAValue:
+    """How many of the boundaries, which rise, are not above each element."""
+    if len(boundaries) > 1 << 12 or list(boundaries) != sorted(boundaries):
+        raise Error("E0402", "boundaries that do not rise, or too many")
+    real = b.cast(input, np.dtype(np.float64))
+    limits = b.constant(np.array(boundaries, np.float64))
+    reached = b.cast(b.nn("greater_equal", b.reshape(real, *b.shape(real), 1), limits), INT32)
+    return b.nn("reduce_sum", reached, axes=(len(b.shape(real)),), keepdims=False)
+
+
+def dense_bincount(b: Builder, input: SSAValue, size: SSAValue, weights: SSAValue, *, binary_output: bool = False) -> SSAValue:
+    """How often each number below the size occurs, in all or in each row, or the sum of the weights there; or whether it occurs."""
+    count, rank = int(b.number(size, "size")), len(b.shape(input))
+    if not 0 <= count <= 1 << 16 or rank not in (1, 2) or b.spec(weights).elements not in (0, b.spec(input).elements):
+        raise Error("E0402", f"{count} counts of {b.spec(input)} with weights {b.spec(weights)}")
+    places = b.constant(np.arange(count, dtype=b.dtype(input)))
+    hits = b.cast(b.nn("equal", b.reshape(input, *b.shape(input), 1), places), b.dtype(weights))
+    if binary_output:
+        return b.nn("reduce_max", hits, axes=(rank - 1,), keepdims=False)
+    if b.spec(weights).elements:
+        hits = b.nn("mul", hits, b.reshape(weights, *b.shape(weights), 1))
+    return b.nn("reduce_sum", hits, axes=(rank - 1,), keepdims=False)
+
+
+def invert_permutation(b: Builder, x: SSAValue) -> SSAValue:
+    order = b.ints(x, "permutation")
+    if sorted(order) != list(range(len(order))):
+        raise Error("E0402", f"{list(order)[:8]} is no permutation")
+    return b.constant(np.argsort(order).astype(b.dtype(x)))
+
+
 ROWS: Rows = {
     "Slice": slice_,
     "StridedSlice": strided_slice,
@@ -173,4 +205,7 @@ ROWS: Rows = {
     "ReverseSequence": reverse_sequence,
     "Roll": roll,
     "Where": where,
+    "Bucketize": bucketize,
+    "DenseBincount": dense_bincount,
+    "InvertPermutation": invert_permutation,
 }

@@ -59,7 +59,7 @@ def read_saved_model(folder: Path, signature: str | None = None) -> Model:
         data = map_beneath(folder, (FILE,), FILE)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
-        raise Error("E0201", f"not a SavedModel: {FILE} cannot be read: {reason}") from error
+        raise Error("E0102", f"the folder is no SavedModel: {FILE} cannot be read: {reason}") from error
     meta = _chosen(list(repeated(Span(data, 0, len(data)), 2, _meta_graph)))
     chosen = _signature(meta, signature)
     if meta.graph is None:

@@ -22,12 +22,12 @@ from ttc.importers.common.builder import Builder
 from ttc.importers.common.unsupported import Unsupported
 from ttc.importers.tf.messages import Call, Node, Shape, Tensor, Type
 from ttc.importers.tf.tensors import dtype_of
-from ttc.importers.tf.values import TensorList, Value, Variable
+from ttc.importers.tf.values import Complex, TensorList, Value, Variable
 
 Rows: TypeAlias = Mapping[str, Callable[..., Any]]
 IMPLIED = frozenset(["N", "num_split", "num", "use_cudnn_on_gpu", "validate_indices", "validate_shape", "parallel_iterations"])
 """Attributes that say what operands say, or how to compute and not what."""
-_KINDS: dict[str, type] = {"SSAValue": SSAValue, "Variable": Variable, "TensorList": TensorList}
+_KINDS: dict[str, type] = {"SSAValue": SSAValue, "Variable": Variable, "TensorList": TensorList, "Complex": Complex}
 
 
 @dataclass(frozen=True)

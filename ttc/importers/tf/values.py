@@ -33,7 +33,15 @@ class TensorList:
     shape: tuple[int, ...] | None = None
 
 
-Value: TypeAlias = "SSAValue | Variable | TensorList | Refused | None"
+@dataclass(frozen=True)
+class Complex:
+    """A tensor of complex numbers: real and imaginary parts."""
+
+    real: SSAValue
+    imaginary: SSAValue
+
+
+Value: TypeAlias = "SSAValue | Variable | TensorList | Complex | Refused | None"
 """None: a tensor that no op of inference looks at, such as the seed of a generator."""
 
 

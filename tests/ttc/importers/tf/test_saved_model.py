@@ -252,7 +252,7 @@ def test_signatures_of_what_is_not_there(tmp_path: Path) -> None:
 def test_files_that_are_no_saved_model(tmp_path: Path) -> None:
     empty = tmp_path / "m"
     empty.mkdir()
-    refused(empty, "E0201", "not a SavedModel: saved_model.pb cannot be read")
+    refused(empty, "E0102", "saved_model.pb cannot be read")
     for content in (b"", b"hello, world", b"\x12\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff", b"PK\3\4" + b"\0" * 40):
         (empty / "saved_model.pb").write_bytes(content)
         with pytest.raises(Error) as caught:
