@@ -35,6 +35,8 @@ def _resized(
         output = tuple(floor(d * (f or 1.0)) for d, f in zip(sizes, factors, strict=True))
     if min(sizes) < 1 or len(output) != len(sizes):
         raise Unsupported(f"output_size {output} of {b.spec(x)}")
+    if coordinates == "align_corners":  # corners decide where samples lie
+        factors = (None,) * len(sizes)
     scales = tuple(f if f else o / d for o, d, f in zip(output, sizes, (*factors, *(None,) * len(sizes)), strict=False))
     rank = len(b.shape(x))
     return b.nn(
