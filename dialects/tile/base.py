@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from functools import cache
 from math import prod
-from typing import Any, NamedTuple, Self, cast
+from typing import Any, ClassVar, NamedTuple, Self, cast
 
 from numpy.typing import NDArray
 from xdsl.ir import Attribute, Data, Dialect, Region, SSAValue, TypeAttribute
@@ -126,7 +126,11 @@ class TileOp(TtcOp):
     """An op of dialect tile.  Its shapes follow from `infer`; format and layout of results are chosen by passes.
 
     The numpy kernel is the function of its mnemonic in `tile/kernels/`, or the nn kernel of the same name.
+
+    ROWS_ONLY: only targets in row layout have a kernel for it.
     """
+
+    ROWS_ONLY: ClassVar[bool] = False
 
     def verify_(self) -> None:
         tiles = [None if v is None else tile_of(v) for v in self.named_operands()]
@@ -183,6 +187,8 @@ class SharedOp(TileOp):
 
     Its shapes are static: the nn op gives none that data decide.
     """
+
+    ROWS_ONLY: ClassVar[bool] = True
 
     @classmethod
     def infer(cls, *operands: Tile | None, **attrs: Any) -> tuple[int, ...] | list[tuple[int, ...]]:

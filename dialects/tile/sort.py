@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def, traits_def
 from xdsl.traits import Pure
 
@@ -20,6 +22,7 @@ class OrderOp(TileOp):
     Raises:  E0412 if axis is outside the rank, E0402 if k does not suit it.
     """
 
+    ROWS_ONLY: ClassVar[bool] = True
     name = "tile.order"
     x = operand_def(TILE)
     k = prop_def(INT)

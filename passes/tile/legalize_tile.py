@@ -60,6 +60,8 @@ class LegalizeTile(Pass):
         for function in entry_functions(unit.module):
             for op in list(function.body.block.ops):
                 _check_formats(op, unit.target)
+                if isinstance(op, TileOp) and op.ROWS_ONLY and unit.target.tile is not None:
+                    raise Error("E0503", f"{unit.target.name} has no kernel for {op.name}", where=where(op))
                 if unit.target.tile is not None and _rank(op) > MAX_RANK:
                     _lower_rank(op, unit.target, rewriter)
 

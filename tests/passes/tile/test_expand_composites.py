@@ -55,7 +55,7 @@ def test_docstring() -> None:
 
 def test_every_tile_op_is_in_the_vocabulary_or_has_a_rule() -> None:
     views = {name for name, kind in ops().items() if issubclass(kind, ViewOp)}
-    composites = set(ops()) - set(OPS)
+    composites = {name for name, kind in ops().items() if not kind.ROWS_ONLY} - set(OPS)
     assert composites - {"map"} <= rules(package.__name__, "expand_").keys()
     assert views <= rules(package.__name__, "expand_").keys()
     assert {"map", "cast", "matmul", "concat", "reduce"} <= rules(package.__name__, "expand_").keys()

@@ -93,6 +93,7 @@ def test_rows_have_any_rank(case: str) -> None:
 
 ILLEGAL = {
     "a format": '(%x: Float64[2])\n%0 = tile.map(%x) {fn = "relu"} : (Float64[2]) -> Float64[2]\nreturn %0 : Float64[2]',
+    "no kernel on tiles": "(%x: Float32[2, 2])\n%0 = tile.det(%x) : (Float32[2, 2]) -> Float32[]\nreturn %0 : Float32[]",
     "every other dimension repeats": f"""(%x: {FIVE}, %z: Float32[1, 3, 1, 5, 1])
         %0 = tile.map(%x, %z) {{fn = "add"}} : ({FIVE}, Float32[1, 3, 1, 5, 1]) -> {FIVE}
         return %0 : {FIVE}""",
