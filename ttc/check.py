@@ -110,7 +110,7 @@ def check(path: Path, options: CompileOptions) -> Findings:
     facts = describe_model(path)
     opened = _open(path, options)
     survey = Survey()
-    known = facts or _facts_of(path, opened.source)
+    known = facts or _facts_of(path, opened)
     known = known if known.inputs is not None else replace(known, inputs=opened.inputs or _inputs(opened.source))
     found = None if opened.source is None else _compile(opened.source, opened.options, survey)
     error = opened.error or found
@@ -170,7 +170,7 @@ def assumed_shapes(inputs: Sequence[OpenInput], options: CompileOptions) -> dict
     for item in inputs:
         shape: list[int] = []
         for axis, dim in enumerate(item.dims):
-            size = dim if isinstance(dim, int) else sizes.get(dim, _assumed(axis, len(item.dims), options.batch))
+            size = dim if isinstance(dim, int) else sizes.get(dim, item.nearest_size(dim, _assumed(axis, len(item.dims), options.batch)))
             sizes.update({dim: size} if isinstance(dim, str) and dim else {})
             shape.append(size)
         if item.name in given or tuple(shape) != item.dims:
@@ -204,13 +204,15 @@ def _inputs(source: Source | None) -> tuple[OpenInput, ...] | None:
     return tuple(OpenInput(port.name, spec.shape, spec.dtype) for port, spec in zip(ports(function)[0], specs, strict=True))
 
 
-def _facts_of(path: Path, source: Source | None) -> Facts:
-    """Facts of a kind of model that tells none without an import."""
+def _facts_of(path: Path, opened: _Opened) -> Facts:
+    """Facts of a kind of model that tells none without an import: of what it was mapped to, and what was refused."""
+    source = opened.source
     kind = KIND_NAMES.get("/" if path.is_dir() else path.suffix.lower(), path.suffix.lstrip("."))
+    refused = Counter({row.op: len(row.nodes) for row in opened.refusals})
     if source is None:
-        return Facts(kind)
+        return Facts(kind, {}, dict(refused.most_common()))
     weights = [source.weights[key] for key in source.weights]
-    ops = Counter(op.name.removeprefix("nn.") for op in nn_ops(source.module))
+    ops = refused + Counter(op.name.removeprefix("nn.") for op in nn_ops(source.module))
     elements = [prod(weight.shape) for weight in weights]
     size_bytes = sum(count * weight.dtype.itemsize for count, weight in zip(elements, weights, strict=True))
     return Facts(kind, {}, dict(ops.most_common()), len(weights), sum(elements), size_bytes)

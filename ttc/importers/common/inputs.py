@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -27,11 +27,18 @@ class OpenInput:
         name: as the framework calls it.
         dims: sizes, and names of dynamic dimensions.
         dtype: of the elements.
+        limits: least and largest sizes of dynamic dimensions by name, where the model has such.
     """
 
     name: str
     dims: Dims
     dtype: np.dtype
+    limits: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+
+    def nearest_size(self, dim: str, size: int) -> int:
+        """The size that a dynamic dimension can have nearest to one."""
+        least, largest = self.limits.get(dim, (size, size))
+        return min(max(size, least), largest)
 
 
 @dataclass
@@ -103,9 +110,10 @@ def _require_static(fixed: Mapping[str, Dims], inputs: Sequence[OpenInput]) -> N
     still_open = {name: dims for name, dims in fixed.items() if any(isinstance(d, str) for d in dims)}
     if not still_open:
         return
-    flags = [f"--shape {name}={'x'.join(str(d) if isinstance(d, int) else '1' for d in dims)}" for name, dims in still_open.items()]
+    example = {i.name: [d if isinstance(d, int) else i.nearest_size(d, 1) for d in fixed[i.name]] for i in inputs}
+    flags = [f"--shape {name}={'x'.join(map(str, example[name]))}" for name in still_open]
     only_batch = all(not any(isinstance(d, str) for d in dims[1:]) for dims in still_open.values())
-    hint = " ".join(flags) + (" (or --batch 1)" if only_batch else "")
+    hint = " ".join(flags) + (f" (or --batch {max(example[name][0] for name in still_open)})" if only_batch else "")
     listed = ", ".join(f"'{name}' {_text(dims)}" for name, dims in still_open.items())
     raise OpenDimensions("E0205", f"inputs with dynamic dimensions: {listed}", None, f"fix them: {hint}", None, tuple(inputs))
 

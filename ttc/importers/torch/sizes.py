@@ -16,6 +16,9 @@ from ttc.importers.common.inputs import OpenInput, input_specs
 from ttc.importers.common.unsupported import Unsupported
 from ttc.importers.torch.dtypes import dtype_of
 
+MAX_SIZE = 1 << 40
+"""A size without an upper limit."""
+
 
 def static_specs(program: ExportedProgram, shapes: Mapping[str, tuple[int, ...]], batch: int | None, examples: Any) -> dict[str, Spec]:
     """The type of each of the program's tensor inputs by name.
@@ -28,9 +31,13 @@ def static_specs(program: ExportedProgram, shapes: Mapping[str, tuple[int, ...]]
     fakes = _fakes(program)
     inputs = [_open(name, fake) for name, fake in fakes.items()]
     sizes = _given(inputs, shapes, batch, _example_shapes(program, examples))
-    fixed = [OpenInput(i.name, tuple(_settled(d, i.name, fakes[i.name], n, sizes) for n, d in enumerate(i.dims)), i.dtype) for i in inputs]
+    limits = _limits(program)
+    fixed = [
+        OpenInput(i.name, tuple(_settled(d, i.name, fakes[i.name], n, sizes) for n, d in enumerate(i.dims)), i.dtype, limits)
+        for i in inputs
+    ]
     specs = input_specs(fixed, shapes, batch)
-    _require_in_range(program, sizes)
+    _require_in_range(limits, sizes)
     return specs
 
 
@@ -92,8 +99,18 @@ def _settled(dim: int | str, name: str, fake: torch.Tensor, axis: int, sizes: Ma
     return int(value)
 
 
-def _require_in_range(program: ExportedProgram, sizes: Mapping[str, int]) -> None:
-    for symbol, allowed in program.range_constraints.items():
-        size = sizes.get(str(symbol))
-        if size is not None and not (allowed.lower <= size <= allowed.upper):
-            raise Error("E0206", f"the model was exported for sizes {allowed.lower} to {allowed.upper} of {symbol}, not {size}")
+def _limits(program: ExportedProgram) -> dict[str, tuple[int, int]]:
+    """The sizes that each symbol may stand for."""
+    found = program.range_constraints.items()
+    return {str(symbol): (_bounded(allowed.lower), _bounded(allowed.upper)) for symbol, allowed in found}
+
+
+def _bounded(limit: Any) -> int:
+    return int(limit) if getattr(limit, "is_Integer", False) else MAX_SIZE
+
+
+def _require_in_range(limits: Mapping[str, tuple[int, int]], sizes: Mapping[str, int]) -> None:
+    for symbol, (least, largest) in limits.items():
+        size = sizes.get(symbol, least)
+        if not least <= size <= largest:
+            raise Error("E0206", f"the model was exported for sizes {least} to {largest} of {symbol}, not {size}")

@@ -98,7 +98,9 @@ def test_weights_stay_in_the_file(saved: Path) -> None:
 def test_locations_and_dynamic_dimensions(saved: Path) -> None:
     module, _ = import_model(saved, shapes={"x": (2, 4)})
     assert 'loc(fused["linear", "first", "test_pt2.py:' in print_op(module)
-    assert code_of(saved) == "E0205"
+    with pytest.raises(ttc.Error, match="dynamic dimensions") as caught:
+        import_model(saved)
+    assert (caught.value.code, caught.value.hint) == ("E0205", "fix them: --shape x=2x4 (or --batch 2)")
     assert code_of(saved, batch=17) == "E0206"
 
 
