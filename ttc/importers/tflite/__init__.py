@@ -8,7 +8,9 @@ Integers that stand for real numbers stay integers between operators: each dequa
 from __future__ import annotations
 
 import mmap
+from collections import Counter
 from collections.abc import Mapping
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +23,7 @@ from ttc.dialects.core.functions import Port, make_function
 from ttc.dialects.core.spec import tensor_type
 from ttc.dialects.core.weights import WeightStore
 from ttc.importers.base import NO_SHAPES, NO_VALUES
+from ttc.importers.common.facts import Facts
 from ttc.importers.common.inputs import OpenInput, given_values, input_specs
 from ttc.importers.common.module import finished, naming
 from ttc.importers.common.unsupported import Unsupported
@@ -49,6 +52,26 @@ def import_tflite(
     """
     with naming(path.name), np.errstate(all="ignore"):
         return _import(parse(_map(path)), path.stem, shapes, batch, values)
+
+
+def describe(path: Path) -> Facts:
+    """Operators of all graphs, tensors that the file holds, and inputs of a model.  Raises E0102, E0201 to E0203."""
+    with naming(path.name):
+        model = parse(_map(path))
+        graph = model.graphs[0]
+        signature = next((s for s in model.signatures if s.graph == 0), Signature("", 0, {}, {}))
+        ops = Counter(o.custom or o.op for g in model.graphs for o in g.operators)
+        held = {t.data: prod(t.shape) for g in model.graphs for t in g.tensors if t.data is not None}
+        names = _names(graph, graph.inputs, signature.inputs, "inputs")
+        return Facts(
+            "TensorFlow Lite",
+            {},
+            dict(sorted(ops.items(), key=lambda entry: (-entry[1], entry[0]))),
+            len(held),
+            sum(held.values()),
+            sum(span.size for span in held),
+            tuple(_open_input(graph, index, name) for index, name in zip(graph.inputs, names, strict=True)),
+        )
 
 
 def _import(
