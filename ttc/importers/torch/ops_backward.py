@@ -1,4 +1,4 @@
-"""Gradients of convolutions, pools and resizes: ops of backward graphs that PyTorch takes no further apart."""
+"""Gradients of convolutions, pools, resizes and weights of a given norm: ops of backward graphs that PyTorch takes no further apart."""
 
 from __future__ import annotations
 
@@ -195,6 +195,20 @@ _RESIZED = (
     *("_upsample_bilinear2d_aa", "_upsample_bicubic2d_aa"),
 )
 
+# ---- weights --------------------------------------------------------------------------------------------------------------------
+
+
+def weight_norm_backward(
+    b: TorchBuilder, grad: SSAValue, direction: SSAValue, size: SSAValue, norms: SSAValue, dim: int
+) -> tuple[SSAValue, SSAValue]:
+    """Gradients of direction and size, of which the weight is direction * size / norms; norms are over all dimensions but one."""
+    rank = len(b.shape(direction))
+    axes = tuple(axis for axis in range(rank) if axis != dim % rank)
+    along = b.nn("div", b.nn("reduce_sum", b.nn("mul", grad, direction), axes=axes, keepdims=True), norms)
+    turned = b.nn("sub", grad, b.nn("mul", direction, b.nn("div", along, norms)))
+    return b.nn("mul", turned, b.nn("div", size, norms)), along
+
+
 ROWS: Rows = {
     "aten.convolution_backward.default": convolution_backward,
     "aten.max_pool2d_with_indices_backward.default": max_pool_backward,
@@ -203,5 +217,6 @@ ROWS: Rows = {
     "aten.avg_pool2d_backward.default": avg_pool_backward,
     "aten.avg_pool3d_backward.default": avg_pool_backward,
     "aten._adaptive_avg_pool2d_backward.default": adaptive_avg_pool_backward,
+    "aten._weight_norm_interface_backward.default": weight_norm_backward,
     **{f"aten.{op}_backward.default": resize_backward(op) for op in _RESIZED},
 }

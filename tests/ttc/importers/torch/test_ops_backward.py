@@ -94,3 +94,11 @@ RESIZES = [
 def test_resize(case: tuple[Any, ...]) -> None:
     name, shape, sizes, settings = case
     check(getattr(aten, f"{name}_backward").default, randn(*shape[:2], *sizes), list(sizes), list(shape), *settings)
+
+
+@pytest.mark.parametrize("dim", [0, 2])
+def test_weight_norm(dim: int) -> None:
+    v = randn(4, 3, 5)
+    size = randn(*(n if axis == dim else 1 for axis, n in enumerate(v.shape))).abs() + 0.5
+    w, norms = aten._weight_norm_interface(v, size, dim)
+    check(aten._weight_norm_interface_backward.default, randn(*w.shape), v, size, norms, dim, tolerance=1e-5)
