@@ -10,6 +10,7 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
+import tflite_networks
 from numpy.typing import NDArray
 
 SAMPLES = 2
@@ -108,4 +109,22 @@ def save_keras(model: Any, images: NDArray, path: Path) -> None:
     model.save(path)
 
 
-FORMATS: Mapping[str, Format] = MappingProxyType({"SavedModel": Format("saved", save_folder), "keras": Format("model.keras", save_keras)})
+def save_tflite(model: Any, images: NDArray, path: Path) -> Expected:
+    """As a TFLite file, against TensorFlow's interpreter of these."""
+    return Expected(*tflite_networks.save_real(model, images, path))
+
+
+def save_tflite_int8(model: Any, images: NDArray, path: Path) -> Expected:
+    """As a TFLite file that computes on integers, whose outputs may differ by two of their steps."""
+    return Expected(*tflite_networks.save_integers(model, images, path))
+
+
+_MOBILE = ("ResNet50", "MobileNetV2", "MobileNetV3Small", "EfficientNetB0")
+FORMATS: Mapping[str, Format] = MappingProxyType(
+    {
+        "SavedModel": Format("saved", save_folder),
+        "keras": Format("model.keras", save_keras),
+        "tflite": Format("model.tflite", save_tflite, _MOBILE),
+        "tflite-int8": Format("model.tflite", save_tflite_int8, _MOBILE),
+    }
+)

@@ -3,40 +3,78 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from types import MappingProxyType
-from typing import TYPE_CHECKING, TypeAlias
+from typing import Protocol, TypeAlias
 
 from xdsl.ir import SSAValue
 
 from ttc.dialects.core.errors import Error
 from ttc.importers.common.control import Step, branch, loop
 from ttc.importers.common.unsupported import REFUSED, Unsupported
-from ttc.importers.tflite.model import Operator
+from ttc.importers.tflite.building import TfliteBuilder
+from ttc.importers.tflite.model import Model, Operator
 from ttc.importers.tflite.values import Resource, Value
+from ttc.importers.tflite.variables import Variables
 from ttc.importers.tflite.weights import weight_of
 
-if TYPE_CHECKING:
-    from ttc.importers.tflite.walk import Scope, Walker
-
-Control: TypeAlias = "Callable[[Walker, Operator, Sequence[Value], Scope, str], Sequence[Value]]"
 MAX_UNROLLED = 1 << 12
 """Operators of a loop, once its iterations are written out."""
+
+
+class Walks(Protocol):
+    """What maps the operators of graphs."""
+
+    model: Model
+    builder: TfliteBuilder
+    variables: Variables
+
+    def walk(self, number: int, inputs: Sequence[Value], calls: tuple[int, ...] = (), prefix: str = "") -> list[Value]: ...
+
+
+@dataclass(frozen=True)
+class Site:
+    """An operator that runs graphs or is about variables, on its operands.
+
+    Args:
+        calls: numbers of the graphs around it.
+        name: of the operator in messages and locations.
+    """
+
+    walker: Walks
+    operator: Operator
+    operands: Sequence[Value]
+    calls: tuple[int, ...]
+    name: str
+
+    def graph(self, option: str) -> int:
+        """The graph that an option names."""
+        return self.operator.options[option]
+
+    def run(self, number: int, values: Sequence[Value], label: str = "") -> list[Value]:
+        """The results of a graph, which may run several times, told apart by labels."""
+        return self.walker.walk(number, values, self.calls, f"{self.name}{label}/")
+
+    def refused(self) -> Sequence[Value]:
+        return (REFUSED,) * len(self.operator.outputs)
+
+
+Control: TypeAlias = Callable[[Site], Sequence[Value]]
 
 
 class _Passed(Exception):
     """A body holds an operator that was refused: its loop or branch is passed over."""
 
 
-def call(walker: Walker, operator: Operator, operands: Sequence[Value], scope: Scope, name: str) -> Sequence[Value]:
+def call(site: Site) -> Sequence[Value]:
     """A graph in the op's place."""
-    number = operator.options["subgraph" if operator.op == "CALL" else "decomposition_subgraph_index"]
-    return walker.walk(number, operands, scope.calls, f"{name}/")
+    return site.run(site.graph("subgraph" if site.operator.op == "CALL" else "decomposition_subgraph_index"), site.operands)
 
 
-def call_once(walker: Walker, operator: Operator, operands: Sequence[Value], scope: Scope, name: str) -> Sequence[Value]:
+def call_once(site: Site) -> Sequence[Value]:
     """A graph that gives variables their first values, which must be constants of the model."""
-    number = operator.options["init_subgraph_index"]
-    if not 0 <= number < len(walker.model.graphs) or number in scope.calls:
+    walker, number = site.walker, site.graph("init_subgraph_index")
+    if not 0 <= number < len(walker.model.graphs) or number in site.calls:
         raise Error("E0203", f"there is no graph {number} to start with")
     graph = walker.model.graphs[number]
     handles: dict[int, str] = {}
@@ -58,18 +96,19 @@ def _handle(operator: Operator) -> str:
     return f"{container}/{name}" if container else name or "variable"
 
 
-def var_handle(walker: Walker, operator: Operator, operands: Sequence[Value], scope: Scope, name: str) -> Sequence[Value]:
-    return [Resource(_handle(operator))]
+def var_handle(site: Site) -> Sequence[Value]:
+    return [Resource(_handle(site.operator))]
 
 
-def read_variable(walker: Walker, operator: Operator, operands: Sequence[Value], scope: Scope, name: str) -> Sequence[Value]:
-    return [walker.variables.read(_resource(operands))]
+def read_variable(site: Site) -> Sequence[Value]:
+    return [site.walker.variables.read(_resource(site.operands))]
 
 
-def assign_variable(walker: Walker, operator: Operator, operands: Sequence[Value], scope: Scope, name: str) -> Sequence[Value]:
-    if len(operands) != 2 or not isinstance(operands[1], SSAValue):
+def assign_variable(site: Site) -> Sequence[Value]:
+    value = site.operands[-1] if len(site.operands) == 2 else None
+    if not isinstance(value, SSAValue):
         raise Error("E0203", "a variable is set to nothing")
-    walker.variables.assign(_resource(operands), operands[1])
+    site.walker.variables.assign(_resource(site.operands), value)
     return []
 
 
@@ -82,84 +121,77 @@ def _resource(operands: Sequence[Value]) -> str:
 # ---- branches and loops ----------------------------------------------------------------------------------------------------------
 
 
-def if_(walker: Walker, operator: Operator, operands: Sequence[Value], scope: Scope, name: str) -> Sequence[Value]:
+def if_(site: Site) -> Sequence[Value]:
     """The branch that is taken, if that is known."""
-    if not operands or not isinstance(operands[0], SSAValue):
+    condition = site.operands[0] if site.operands else None
+    if not isinstance(condition, SSAValue):
         raise Error("E0203", "a branch without a condition")
-    graphs = [operator.options["then_subgraph_index"], operator.options["else_subgraph_index"]]
-    b, values = walker.builder, operands[1:]
-    known = b.known(operands[0])
+    graphs, b, values = [site.graph("then_subgraph_index"), site.graph("else_subgraph_index")], site.walker.builder, site.operands[1:]
+    known = b.known(condition)
     if known is not None and known.size == 1:
-        return walker.walk(graphs[0 if known.ravel()[0] else 1], values, scope.calls, f"{name}/")
-    bodies = [lambda number=number: _inside(walker, number, values, scope, name) for number in graphs]
+        return site.run(graphs[0 if known.ravel()[0] else 1], values)
     try:
-        return branch(b, operands[0], bodies)
+        return branch(b, condition, [lambda number=number: _inside(site, number, values) for number in graphs])
     except _Passed:
-        return (REFUSED,) * len(operator.outputs)
+        return site.refused()
 
 
-def while_(walker: Walker, operator: Operator, operands: Sequence[Value], scope: Scope, name: str) -> Sequence[Value]:
+def while_(site: Site) -> Sequence[Value]:
     """Iterations are written out as long as the condition is known, and they are few; the rest is a loop."""
-    condition, body = operator.options["cond_subgraph_index"], operator.options["body_subgraph_index"]
-    values, b = list(operands), walker.builder
+    condition, body = site.graph("cond_subgraph_index"), site.graph("body_subgraph_index")
+    walker, values = site.walker, list(site.operands)
     if not 0 <= body < len(walker.model.graphs):
         raise Error("E0203", f"there is no graph {body}")
     cost = len(walker.model.graphs[body].operators) + 1
     for turn in range(MAX_UNROLLED // cost + 1):
-        going = _truth(walker.walk(condition, values, scope.calls, f"{name}[{turn}]/"))
-        known = b.known(going) if isinstance(going, SSAValue) else None
-        if known is None:
+        found = site.run(condition, values, f"[{turn}]")
+        if len(found) != 1:
+            raise Error("E0203", "a condition is not one truth value")
+        known = walker.builder.known(found[0]) if isinstance(found[0], SSAValue) else None
+        if known is None or known.size != 1:
             break
         if not known.ravel()[0]:
             return values
-        values = walker.walk(body, values, scope.calls, f"{name}[{turn}]/")
-    b.enter(name, b.outputs, operator.version)
-    return _loop(walker, operator, values, scope, name)
+        values = site.run(body, values, f"[{turn}]")
+    return _loop(site, values)
 
 
-def _loop(walker: Walker, operator: Operator, values: Sequence[Value], scope: Scope, name: str) -> Sequence[Value]:
-    condition, body = operator.options["cond_subgraph_index"], operator.options["body_subgraph_index"]
-    refused = (REFUSED,) * len(operator.outputs)
+def _loop(site: Site, values: Sequence[Value]) -> Sequence[Value]:
+    condition, body = site.graph("cond_subgraph_index"), site.graph("body_subgraph_index")
     carried = [v for v in values if isinstance(v, SSAValue)]
     if any(v is REFUSED for v in values):
-        return refused
+        return site.refused()
     if len(carried) != len(values):
         raise Unsupported("a loop that carries variables")
 
     def step(number: SSAValue, inner: Sequence[SSAValue]) -> Step:
-        made = _inside(walker, body, inner, scope, name)
-        return Step(made, going=_one(walker, _inside(walker, condition, made, scope, name)))
+        made = _inside(site, body, inner)
+        return Step(made, going=_truth(site, _inside(site, condition, made)))
 
     try:
-        first = _one(walker, _inside(walker, condition, carried, scope, name, region=False))
-        found, _ = loop(walker.builder, step, carried, condition=first)
+        first = _truth(site, _tensors(site.run(condition, carried)))
+        site.walker.builder.enter(site.name, site.walker.builder.outputs, site.operator.version)
+        return loop(site.walker.builder, step, carried, condition=first)[0]
     except _Passed:
-        return refused
-    return found
+        return site.refused()
 
 
-def _inside(walker: Walker, number: int, values: Sequence[Value], scope: Scope, name: str, *, region: bool = True) -> list[SSAValue]:
-    """The results of a graph in a region."""
-    if not region:
-        found = walker.walk(number, values, scope.calls, f"{name}/")
-    else:
-        with walker.variables.held(), walker.builder.apart():
-            found = walker.walk(number, values, scope.calls, f"{name}/")
-    made = [v for v in found if isinstance(v, SSAValue)]
-    if len(made) != len(found):
+def _inside(site: Site, number: int, values: Sequence[Value]) -> list[SSAValue]:
+    """The results of a graph in a region, where variables cannot be set."""
+    with site.walker.variables.held(), site.walker.builder.apart():
+        return _tensors(site.run(number, values))
+
+
+def _tensors(found: Sequence[Value]) -> list[SSAValue]:
+    values = [v for v in found if isinstance(v, SSAValue)]
+    if len(values) != len(found):
         raise _Passed
-    return made
+    return values
 
 
-def _truth(found: Sequence[Value]) -> Value:
+def _truth(site: Site, found: Sequence[SSAValue]) -> SSAValue:
     """The one result of a condition.  Raises E0203."""
-    if len(found) != 1:
-        raise Error("E0203", "a condition is not one truth value")
-    return found[0]
-
-
-def _one(walker: Walker, found: Sequence[SSAValue]) -> SSAValue:
-    if len(found) != 1 or walker.builder.spec(found[0]).elements != 1:
+    if len(found) != 1 or site.walker.builder.spec(found[0]).elements != 1:
         raise Error("E0203", "a condition is not one truth value")
     return found[0]
 
@@ -176,4 +208,4 @@ CONTROL: Mapping[str, Control] = MappingProxyType(
         "WHILE": while_,
     }
 )
-"""By op: how it is mapped.  A function of the walker, the operator, its operands, the values around it and its name."""
+"""By op: how it is mapped."""

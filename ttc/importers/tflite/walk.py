@@ -13,7 +13,7 @@ from xdsl.utils.exceptions import VerifyException
 from ttc.dialects.core.errors import Error
 from ttc.importers.common.unsupported import REFUSED, Refused, Unsupported
 from ttc.importers.tflite.building import TfliteBuilder
-from ttc.importers.tflite.control import CONTROL
+from ttc.importers.tflite.control import CONTROL, Site
 from ttc.importers.tflite.model import ABSENT, Graph, Model, Operator, Tensor
 from ttc.importers.tflite.tables import MAX_OPERANDS, Row, rows
 from ttc.importers.tflite.values import Value
@@ -130,7 +130,7 @@ class Walker:
         outputs = [scope.graph.tensors[i] for i in operator.outputs]
         self.builder.enter(name, tuple(t.name for t in outputs), operator.version)
         if control is not None:
-            return control(self, operator, operands, scope, name)
+            return control(Site(self, operator, operands, scope.calls, name))
         assert row is not None
         inputs = [None if i == ABSENT else scope.graph.tensors[i] for i in operator.inputs]
         results = self._mapped(row, operator, operands, inputs, outputs)
