@@ -19,6 +19,7 @@ from ttc.dialects.core.errors import Error
 from ttc.importers.common.unsupported import Misses
 from ttc.importers.common.zipped import Zipped
 from ttc.importers.torch.pt2_checks import check_name, check_path, clean_graph
+from ttc.importers.torch.pt2_splits import check_splits
 from ttc.importers.torch.pt2_symbols import check_symbol
 from ttc.importers.torch.pt2_trees import flat_tree, plain_tree
 from ttc.importers.torch.pt2_types import MAX_JSON_BYTES, parsed, typed
@@ -44,7 +45,9 @@ def read_program(archive: Zipped, root: str) -> ExportedProgram:
     model = models[0].removesuffix(".json")
     weights, constants = (tensors_of(archive, root, kind, model) for kind in ("weights", "constants"))
     with tracing("E0203", "PyTorch cannot read the program"):
-        return ExportedProgramDeserializer().deserialize(record, weights, constants, None)
+        program = ExportedProgramDeserializer().deserialize(record, weights, constants, None)
+        check_splits(program)
+    return program
 
 
 def _clean(record: schema.ExportedProgram) -> None:
