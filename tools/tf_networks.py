@@ -10,8 +10,9 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
-import tflite_networks
 from numpy.typing import NDArray
+
+import tflite_networks
 
 SAMPLES = 2
 
