@@ -76,7 +76,7 @@ def compile_source(source: Source, options: CompileOptions, instruments: Sequenc
         raise Error("E0305", f"the IR is at the end of stage '{source.stage}', past '{options.to}'")
     asked = options.target if "target" in options.given else None
     options = with_recorded(source.module, options)
-    unit = Unit(source.module, source.weights, configured(_machine(source.module, asked, options.target), options))
+    unit = Unit(source.module, source.weights, configured(machine_for(source.module, asked, options.target), options))
     set_module_attr(unit.module, "options", options.recorded())
     timing = timing or Timing()
     watchers: list[Instrument] = [*instruments, timing]
@@ -116,7 +116,7 @@ def used_chips(target: Target, options: CompileOptions) -> tuple[int, ...]:
     return chips_in_a_row(target, options.chips or len(cluster.chips), cluster.mmio, cluster.chips)
 
 
-def _machine(module: ModuleOp, asked: str | None, name: str) -> Target:
+def machine_for(module: ModuleOp, asked: str | None, name: str) -> Target:
     """The machine compiled for; one that a file describes is recorded in the module, so that IR can be resumed without the file.
 
     asked: what the option names, None if it was not given; name: of the machine, as far as the module records one.
@@ -165,7 +165,12 @@ def _run(unit: Unit, done: str, options: CompileOptions, watchers: Sequence[Inst
 
 
 def _place_of(name: str, passes: Sequence[Pass], stage: str) -> int:
-    """How many passes of a stage run up to the one named: `canonicalize` is its first run, `canonicalize@2` its second.  Raises E0101."""
+    """How many passes of a stage run up to the one named.
+
+    name: `canonicalize` (its first run), `canonicalize@2` (its second), or `7` (the seventh pass).  Raises E0101.
+    """
+    if name.isdecimal() and 0 < int(name) <= len(passes):
+        return int(name)
     stem, _, number = name.partition("@")
     places = [index for index, pass_ in enumerate(passes, 1) if pass_.name == stem]
     if not places:

@@ -94,8 +94,8 @@ def read_bundle(path: Path, known: Mapping[str, Argument]) -> dict[str, NDArray]
 def _read_stream(stream: IO[bytes], argument: Argument, where: str, size_bytes: int) -> NDArray:
     shape, fortran, dtype = read_header(stream, where)
     wanted = dtype_of(argument)
-    if dtype == np.dtype("V2") and argument.dtype == "bfloat16":
-        dtype = wanted  # numpy's files have no name for bfloat16
+    if dtype.kind == "V" and wanted.kind == "V" and dtype.itemsize == wanted.itemsize:
+        dtype = wanted  # numpy's files have no name for bfloat16 and its like
     alike = dtype.kind == "U" if wanted == STRING else dtype.newbyteorder("=") == wanted
     if not fits(shape, argument.shape) or not alike:
         message = f"input '{argument.name}' takes {argument.dtype}{list(argument.shape)}, not {dtype}{list(shape)}"

@@ -11,8 +11,7 @@ from ttc.dialects.core.errors import Error
 from ttc.dialects.core.functions import module_attr
 from ttc.dialects.core.ir import print_op, verify
 from ttc.dialects.core.parsing import parse_module
-from ttc.dialects.core.targets import load_target
-from ttc.driver import configured, with_recorded
+from ttc.driver import configured, machine_for, with_recorded
 from ttc.expectations import expected_errors, mismatches
 from ttc.options import CompileOptions
 from ttc.passes.base import Instrument, Pass, Unit
@@ -87,7 +86,8 @@ def _run(text: str, name: str, job: Job, watchers: Sequence[Instrument]) -> str:
     check_recorded(module, name)
     verify(module)
     options = with_recorded(module, job.options)
-    target = configured(load_target(options.target), options)
+    asked = job.options.target if "target" in job.options.given else None
+    target = configured(machine_for(module, asked, options.target), options)
     unit = Unit(module, text_weights(module, job.weights), target)
     stage = str(module_attr(module, "stage") or "import")
     for watcher in watchers:

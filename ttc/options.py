@@ -248,6 +248,14 @@ class DebugOptions(Options):
         "FILE.npz",
         bare="-",
     )
+    reproduce: bool = option(
+        False,
+        "Leave a folder for `ttc repro` where a pass reports an error, too, not only where it crashes.",
+        takes.truth,
+        "true|false",
+        switch=True,
+    )
+    with_weights: bool = option(False, "Keep the weights in that folder, instead of their shapes.", takes.truth, "true|false", switch=True)
     rewrite_limit: int | None = option(None, "Refuse all rewrites of the pipeline after the first N.", takes.integer(0), "N")
 
 

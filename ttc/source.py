@@ -25,9 +25,11 @@ from ttc.dialects.core.seeds import seeded_weights
 from ttc.dialects.core.spec import Spec
 from ttc.dialects.core.to_plain import plain_block, plain_type
 from ttc.dialects.core.weights import Weight, WeightStore
+from ttc.dialects.netlist.model import Argument
 from ttc.dialects.netlist.ops import queues_of
 from ttc.files import require_model
 from ttc.input_values import recorded_values, values_of
+from ttc.npy_files import read_bundle
 from ttc.options import STAGES, CompileOptions
 from ttc.runtime.manifest import DTYPE_NAMES
 
@@ -201,6 +203,9 @@ def _derive(function: Any, store: WeightStore, spec: Spec) -> NDArray:
 
 def _loaders(path: Path, module: ModuleOp) -> dict[str, Callable[[], NDArray]]:
     """Loaders of the weights that a file holds, by key.  module: the IR, which records the options and values it was made with."""
+    if path.suffix.lower() == ".npz":
+        known = {key: Argument(key, "input", "", spec.shape, str(spec.dtype)) for key, spec in named_weights(module).items()}
+        return {key: partial(np.asarray, value) for key, value in read_bundle(path, known).items()}
     if path.suffix.lower() != ".tti":
         from ttc.importers.base import import_model
 

@@ -11,7 +11,7 @@ import click
 
 from ttc.cli.console import Console, size_text, time_text
 from ttc.cli.options import FILE, flags_of, options_from, verbosity
-from ttc.cli.watching import instruments, report
+from ttc.cli.watching import instruments, report, reproducing
 from ttc.dialects.core.errors import Error
 from ttc.options import CompileOptions, DebugOptions
 
@@ -40,8 +40,8 @@ def command(console: Console, model: Path, output: Path, yaml: Path | None, bund
     output = require_output(output, model)
     emission = _emission(options, model, yaml, bundle)
     debug = options_from(DebugOptions, raw, config)
-    with console.progress() as progress:
-        watchers = instruments(console, debug, progress.show)
+    with console.progress() as progress, reproducing(console, model, options, debug) as watch:
+        watchers = [watch, *instruments(console, debug, progress.show)]
         result = _compile(progress.show, model, output, options, emission, watchers, debug)
     if not console.quiet:
         _print_summary(console, result, output)

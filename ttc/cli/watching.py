@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ttc.cli.console import Console, time_text
-from ttc.options import DebugOptions
+from ttc.dialects.core.errors import Error
+from ttc.options import CompileOptions, DebugOptions
 
 if TYPE_CHECKING:
+    from ttc.crash import CrashWatch
     from ttc.instruments.timing import StageTime
     from ttc.passes.base import Instrument
 
@@ -22,6 +26,23 @@ def instruments(console: Console, options: DebugOptions, show: Callable[[str], N
 
     remarks = Remarks(console.note) if console.verbose and not options.remarks else Warnings(console.note)
     return [PassProgress(show), remarks, *chosen_instruments(options, console.note)]
+
+
+@contextmanager
+def reproducing(console: Console, model: Path, options: CompileOptions, debug: DebugOptions) -> Iterator[CrashWatch]:
+    """Leave a folder in the current one if a pass crashes inside; the watcher must be among the instruments of the compilation."""
+    from ttc.crash import CrashWatch, write_crash
+
+    watch = CrashWatch()
+    try:
+        yield watch
+    except Exception as error:
+        if not isinstance(error, Error) or error.code == "E0901" or debug.reproduce:
+            command = ["ttc", *sys.argv[1:]]
+            folder = write_crash(Path(), model, options, watch, command, with_weights=debug.with_weights)
+            if folder is not None:
+                console.note(f"note: to run pass {watch.run} again: ttc repro {folder}; to make its input smaller: ttc reduce {folder}")
+        raise
 
 
 def report(

@@ -21,7 +21,21 @@ def test_without_arguments_help_is_printed(capsys: pytest.CaptureFixture[str]) -
     assert main([]) == 0
     out = capsys.readouterr().out
     commands = [line.split()[0] for line in out.partition("Commands:\n")[2].splitlines() if line.startswith("  ") and line[2] != " "]
-    assert commands == ["compile", "run", "check", "bisect", "info", "targets", "opt", "passes", "tune-precision", "netlist", "perf"]
+    assert commands == [
+        "compile",
+        "run",
+        "check",
+        "bisect",
+        "info",
+        "targets",
+        "opt",
+        "repro",
+        "reduce",
+        "passes",
+        "tune-precision",
+        "netlist",
+        "perf",
+    ]
 
 
 def test_version(capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,0 +1,1 @@
+../../../ttc/reduce.py
