@@ -140,3 +140,34 @@ def test_a_loop_can_be_interrupted(tmp_path: Path) -> None:
     timer.start()
     with pytest.raises(KeyboardInterrupt):
         session.run({"x": np.array([0, 0], np.float32), "limit": np.array(1, np.float32)})
+
+
+PEAKS = """
+<ir_version: 8, opset_import: ["" : 18]>
+peaks (float[4,6] x, float limit) => (float[k,1] y, float[a,b] part, int64[n,2] places, float[m,3] spread, int64 count) {
+   over = Greater(x, limit)
+   found = NonZero(over)
+   places = Transpose(found)
+   values = GatherND(x, places)
+   zero = Constant<value_ints: ints = [0]>()
+   axes = Constant<value_ints: ints = [1]>()
+   three = Constant<value_ints: ints = [3]>()
+   y = Unsqueeze(values, axes)
+   size = Shape(values)
+   count = Size(values)
+   two = Constant<value_ints: ints = [2]>()
+   half = Div(size, two)
+   part = Slice(x, zero, half, axes)
+   target = Concat<axis: int = 0>(size, three)
+   spread = Expand(y, target)
+}
+"""
+
+
+@pytest.mark.parametrize("target", ["host", "n150"])
+def test_shapes_that_are_computed(target: str, tmp_path: Path) -> None:
+    model = parser.parse_model(PEAKS)
+    session = compiled(model, tmp_path, target)
+    x = np.arange(24, dtype=np.float32).reshape(4, 6)
+    for limit in (15.0, 22.0, 30.0):
+        check(model, {"x": x, "limit": np.array(limit, np.float32)}, session)

@@ -130,14 +130,22 @@ class Builder:
         return spec_of(value.type)
 
     def shape(self, value: SSAValue) -> tuple[int, ...]:
-        return spec_of(value.type).shape
+        """The sizes of a value's dimensions.  Raises Unsupported if one depends on data: mappings that can do without ask for `spec`."""
+        found = spec_of(value.type)
+        if not found.is_static:
+            raise Unsupported(f"takes no tensor whose shape depends on data: {found}")
+        return found.shape
+
+    def rank(self, value: SSAValue) -> int:
+        """The number of a value's dimensions, which always is known."""
+        return spec_of(value.type).rank
 
     def dtype(self, value: SSAValue) -> np.dtype:
         return spec_of(value.type).dtype
 
     def reshape(self, value: SSAValue, *shape: int) -> SSAValue:
         """The value in another shape; itself if it has that shape."""
-        return value if self.shape(value) == shape else self.nn("reshape", value, shape=shape)
+        return value if self.spec(value).shape == shape else self.nn("reshape", value, shape=shape)
 
     def cast(self, value: SSAValue, dtype: np.dtype) -> SSAValue:
         """The value in another dtype; itself if it has that dtype."""
@@ -219,6 +227,10 @@ class Builder:
             self.wanted |= self._given.missing(value)
             raise Unsupported(f"needs a constant {what}")
         return found
+
+    def is_of_data(self, value: SSAValue) -> bool:
+        """Whether a value follows from data, so that no values of integer inputs would make it known (those are for a contract)."""
+        return self._given.known(value) is None and not self._given.missing(value)
 
     @property
     def fixed(self) -> dict[SSAValue, NDArray]:

@@ -61,7 +61,7 @@ def _parse(b: Builder, operands: tuple[SSAValue, ...], equation: str) -> tuple[l
 def _labelled(b: Builder, x: SSAValue, part: re.Match[str]) -> _Term:
     """The labels of an operand: an ellipsis takes what is left, the last of the hidden labels last."""
     before, dots, after = part.groups()
-    rest = len(b.shape(x)) - len(before) - len(after)
+    rest = b.rank(x) - len(before) - len(after)
     if rest < 0 or (rest and dots is None) or rest > len(_HIDDEN):
         raise Error("E0402", f"{b.spec(x)} does not have the dimensions of '{before}{dots or ''}{after}'")
     return _Term(x, before + _HIDDEN[len(_HIDDEN) - rest :] + after)

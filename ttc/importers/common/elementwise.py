@@ -65,8 +65,8 @@ def atan2(b: Builder, y: SSAValue, x: SSAValue) -> SSAValue:
 
 def select(b: Builder, condition: SSAValue, x: SSAValue, y: SSAValue) -> SSAValue:
     """x where the condition holds, else y; a condition of rank 1 chooses among their first dimension."""
-    rank = len(b.shape(x))
-    if len(b.shape(condition)) == 1 and rank > 1:
+    rank = b.rank(x)
+    if b.rank(condition) == 1 and rank > 1:
         condition = b.reshape(condition, *b.shape(condition), *(1,) * (rank - 1))
     return b.nn("where", condition, x, y)
 

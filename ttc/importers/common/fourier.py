@@ -65,12 +65,12 @@ def _sized(b: Builder, x: SSAValue, axis: int, size: int) -> SSAValue:
 
 def _to_end(b: Builder, x: SSAValue, axis: int) -> SSAValue:
     """The axis last; a row for the product where it is the only one."""
-    rank = len(b.shape(x))
+    rank = b.rank(x)
     if rank == 1:
         return b.reshape(x, 1, *b.shape(x))
     return b.nn("transpose", x, perm=(*(i for i in range(rank) if i != axis), axis)) if axis != rank - 1 else x
 
 
 def _from_end(b: Builder, x: SSAValue, axis: int) -> SSAValue:
-    rank = len(b.shape(x))
+    rank = b.rank(x)
     return b.nn("transpose", x, perm=(*range(axis), rank - 1, *range(axis, rank - 1))) if axis != rank - 1 else x

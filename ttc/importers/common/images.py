@@ -24,7 +24,7 @@ def image_pads(b: Builder, x: SSAValue, kernel: Ints, strides: Ints, dilations: 
     require_steps("kernel", kernel)
     require_steps("strides", strides)
     require_steps("dilations", dilations)
-    if len(b.shape(x)) != 4:
+    if b.rank(x) != 4:
         raise Error("E0401", f"needs an image [n, height, width, c], not {b.spec(x)}")
     if padding == "VALID":
         return (0, 0, 0, 0)
@@ -41,7 +41,7 @@ def require_steps(what: str, values: Sequence[int]) -> None:
 
 def conv(b: Builder, x: SSAValue, w: SSAValue, bias: SSAValue | None, strides: Ints, dilations: Ints, pads: Ints) -> SSAValue:
     """A convolution whose groups follow from the channels of image and filter.  pads: top, left, bottom, right.  Raises E0401."""
-    if len(b.shape(x)) != 4 or len(b.shape(w)) != 4:
+    if b.rank(x) != 4 or b.rank(w) != 4:
         raise Error("E0401", f"a convolution takes an image and a filter of rank 4, not {b.spec(x)} and {b.spec(w)}")
     depth, channels = b.shape(w)[2], b.shape(x)[3]
     if depth < 1 or channels < 1 or channels % depth:
@@ -64,7 +64,7 @@ def conv_transpose(
     """The transposed convolution that gives images of these sizes: height and width.  w: [height, width, out, in].  Raises E0401, E0402."""
     require_steps("strides", strides)
     require_steps("dilations", dilations)
-    if len(b.shape(x)) != 4 or len(b.shape(w)) != 4 or min((*sizes, *b.shape(w))) < 1:
+    if b.rank(x) != 4 or b.rank(w) != 4 or min((*sizes, *b.shape(w))) < 1:
         raise Error("E0401", f"a transposed convolution to {list(sizes)} does not take {b.spec(x)} and {b.spec(w)}")
     kernel, inner = b.shape(w)[:2], b.shape(x)[1:3]
     if padding == "SAME":
@@ -130,7 +130,7 @@ def space_to_depth(b: Builder, x: SSAValue, block: int) -> SSAValue:
 
 def _image(b: Builder, x: SSAValue, block: int) -> Ints:
     require_steps("block size", (block,))
-    if len(b.shape(x)) != 4:
+    if b.rank(x) != 4:
         raise Error("E0401", f"needs an image [n, height, width, c], not {b.spec(x)}")
     return b.shape(x)
 
@@ -138,7 +138,7 @@ def _image(b: Builder, x: SSAValue, block: int) -> Ints:
 def space_to_batch(b: Builder, x: SSAValue, block: Ints, pads: Sequence[tuple[int, int]], value: float = 0.0) -> SSAValue:
     """x[n, spatial.., rest..] padded, with the places inside blocks in front of n.  pads: before and after, a spatial dimension."""
     _require_blocks(b, x, block, pads)
-    rest = len(b.shape(x)) - 1 - len(block)
+    rest = b.rank(x) - 1 - len(block)
     before, after = (0, *(p[0] for p in pads), *(0,) * rest), (0, *(p[1] for p in pads), *(0,) * rest)
     if any(before) or any(after):
         x = b.nn("pad", x, before=before, after=after, value=value, mode="constant")
@@ -179,7 +179,7 @@ def batch_to_space(b: Builder, x: SSAValue, block: Ints, crops: Sequence[tuple[i
 def _require_blocks(b: Builder, x: SSAValue, block: Ints, margins: Sequence[tuple[int, int]]) -> None:
     """Raises E0401, E0402."""
     require_steps("block sizes", block)
-    if not 1 <= len(block) <= len(b.shape(x)) - 1 or len(margins) != len(block):
+    if not 1 <= len(block) <= b.rank(x) - 1 or len(margins) != len(block):
         raise Error("E0401", f"blocks {list(block)} and {len(margins)} margins do not fit {b.spec(x)}")
     if any(min(pair) < 0 for pair in margins):
         raise Error("E0402", f"margins {list(margins)} are negative")

@@ -95,7 +95,7 @@ def _range(size: int, first: int | None, last: int | None, step: int, single: bo
 
 def gather(b: Builder, x: SSAValue, indices: SSAValue, axis: int, batch_dims: int) -> SSAValue:
     """Slices of x along an axis; the leading batch_dims dimensions of x and indices go together.  Raises E0401, E0412."""
-    rank, depth = len(b.shape(x)), len(b.shape(indices))
+    rank, depth = b.rank(x), b.rank(indices)
     axis = axis_in(axis, rank)
     batch = batch_dims + depth if batch_dims < 0 else batch_dims
     if not 0 <= batch <= min(axis, depth) or b.shape(x)[:batch] != b.shape(indices)[:batch]:
@@ -113,7 +113,7 @@ def gather(b: Builder, x: SSAValue, indices: SSAValue, axis: int, batch_dims: in
     return b.nn(
         "transpose",
         y,
-        perm=(*range(batch), *range(depth, depth + moved), *range(batch, depth), *range(depth + moved, len(b.shape(y)))),
+        perm=(*range(batch), *range(depth, depth + moved), *range(batch, depth), *range(depth + moved, b.rank(y))),
     )
 
 
@@ -135,7 +135,7 @@ def mirror_pad(b: Builder, x: SSAValue, before: Ints, after: Ints, *, with_borde
 
 def reverse(b: Builder, x: SSAValue, axes: Ints) -> SSAValue:
     """The elements along the axes in reverse order.  Raises E0412."""
-    for axis in sorted({axis_in(a, len(b.shape(x))) for a in axes}):
+    for axis in sorted({axis_in(a, b.rank(x)) for a in axes}):
         size = b.shape(x)[axis]
         x = part(b, x, axis, size - 1, size, -1) if size > 1 else x
     return x

@@ -73,10 +73,12 @@ class Tracker:
             if top in seen or isinstance(op, LeafOp) or self._known.get(top) is not None:
                 continue
             seen.add(top)
-            if isinstance(op, NNOp) and self._affordable(op):
-                stack.extend(op.operands if op.name != "nn.shape" else ())
-            elif isinstance(op, Operation) or spec_of(top.type).dtype.kind not in "iub":
-                return set()
+            if isinstance(op, NNOp) and op.name == "nn.shape" and spec_of(op.operands[0].type).is_static:
+                continue
+            if isinstance(op, NNOp) and op.name != "nn.shape" and self._affordable(op):
+                stack.extend(op.operands)
+            elif isinstance(op, Operation) or op.parent is None or spec_of(top.type).dtype.kind not in "iub":
+                return set()  # a block without a parent is the body of a loop in the making: what it takes is data
             else:
                 found.add(top)
         return found
@@ -117,7 +119,8 @@ class Tracker:
 
     def _evaluate(self, op: NNOp) -> list[NDArray] | None:
         if op.name == "nn.shape":
-            return [np.array(spec_of(op.operands[0].type).shape, np.int64)]
+            spec = spec_of(op.operands[0].type)
+            return [np.array(spec.shape, np.int64)] if spec.is_static else None
         operands = [self._known.get(x) for x in op.operands]
         if any(x is None for x in operands):
             return None

@@ -18,7 +18,7 @@ MAX_DEPTH_TAPS = 64
 
 def is_volume(b: Builder, x: SSAValue) -> bool:
     """Whether x is [n, c, depth, height, width]."""
-    return len(b.shape(x)) == 5
+    return b.rank(x) == 5
 
 
 def pool_volume(b: Builder, op: str, x: SSAValue, w: Window, ceil_mode: int, **attrs: Any) -> SSAValue:

@@ -32,7 +32,7 @@ class Window:
 
 def spatial_rank(b: Builder, x: SSAValue) -> int:
     """1 or 2.  Raises E0401, Unsupported."""
-    rank = len(b.shape(x)) - 2
+    rank = b.rank(x) - 2
     if rank < 1:
         raise Error("E0401", f"needs a batch, channels and at least one spatial dimension, not {b.spec(x)}")
     if rank > 2:
@@ -76,7 +76,7 @@ def flat_window(
     auto_pad: str,
 ) -> Window:
     """The window over x[n, c, spatial...] in as many dimensions; empty attributes take their defaults.  Raises E0402, Unsupported."""
-    rank = len(b.shape(x)) - 2
+    rank = b.rank(x) - 2
     strides, dilations, pads = strides or (1,) * rank, dilations or (1,) * rank, pads or (0,) * (2 * rank)
     if not (len(kernel) == len(strides) == len(dilations) == rank and len(pads) == 2 * rank):
         raise Error("E0402", f"kernel {kernel}, strides {strides}, dilations {dilations}, pads {pads} do not fit {rank} spatial dimensions")

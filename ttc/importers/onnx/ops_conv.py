@@ -171,7 +171,7 @@ def global_max_pool_1(b: Builder, x: SSAValue) -> SSAValue:
 
 def _global(b: Builder, op: str, x: SSAValue) -> SSAValue:
     """Over all spatial dimensions."""
-    rank = len(b.shape(x))
+    rank = b.rank(x)
     if rank < 3:
         raise Error("E0401", f"needs a spatial dimension, not {b.spec(x)}")
     return b.nn(op, x, axes=tuple(range(2, rank)), keepdims=True)

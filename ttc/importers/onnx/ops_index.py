@@ -23,9 +23,18 @@ def slice_1(b: Builder, x: SSAValue, *, axes: Ints | None = None, ends: Ints, st
 def slice_10(
     b: Builder, x: SSAValue, starts: SSAValue, ends: SSAValue, axes: SSAValue | None = None, steps: SSAValue | None = None
 ) -> SSAValue:
-    along = None if axes is None else b.ints(axes, "axes")
-    by = None if steps is None else b.ints(steps, "steps")
-    return strided(b, x, b.ints(starts, "starts"), b.ints(ends, "ends"), along, by)
+    """Bounds that are computed, or of a dimension that is, are for the run."""
+    along = tuple(range(*b.shape(starts))) if axes is None else b.ints(axes, "axes")
+    try:
+        by = None if steps is None else b.ints(steps, "steps")
+        first, last = b.ints(starts, "starts"), b.ints(ends, "ends")
+        if b.spec(x).is_static:
+            return strided(b, x, first, last, along, by)
+    except Unsupported:
+        if not any(b.is_of_data(v) for v in (starts, ends, steps) if v is not None):
+            raise
+    steps = b.constant(np.ones(len(along), np.int64)) if steps is None else steps
+    return b.nn("dynamic_slice", x, starts, ends, steps, axes=along)
 
 
 def pad_2(b: Builder, x: SSAValue, *, mode: str = "constant", pads: Ints, value: float = 0.0) -> SSAValue:
@@ -52,21 +61,21 @@ def _pad(b: Builder, x: SSAValue, pads: Ints, value: float, axes: Ints | None, m
     """pads: all beginnings, then all ends, of the axes; negative ones crop."""
     if mode not in ("constant", "reflect", "edge", "wrap"):
         raise Unsupported(f"mode {mode[:20]}")
-    at = range(len(b.shape(x))) if axes is None else [axis_in(a, len(b.shape(x))) for a in axes]
+    at = range(b.rank(x)) if axes is None else [axis_in(a, b.rank(x)) for a in axes]
     if len(pads) != 2 * len(at) or len(set(at)) != len(at):
         raise Error("E0402", f"{len(pads)} pads do not fit axes {list(at)}")
-    before, after = [0] * len(b.shape(x)), [0] * len(b.shape(x))
+    before, after = [0] * b.rank(x), [0] * b.rank(x)
     for axis, low, high in zip(at, pads[: len(at)], pads[len(at) :], strict=True):
         before[axis], after[axis] = low, high
     return padded(b, x, before, after, value, mode)
 
 
 def gather_1(b: Builder, x: SSAValue, indices: SSAValue, *, axis: int = 0) -> SSAValue:
-    return b.nn("gather", x, indices, axis=axis_in(axis, len(b.shape(x))))
+    return b.nn("gather", x, indices, axis=axis_in(axis, b.rank(x)))
 
 
 def gather_elements_11(b: Builder, x: SSAValue, indices: SSAValue, *, axis: int = 0) -> SSAValue:
-    return b.nn("gather_elements", x, indices, axis=axis_in(axis, len(b.shape(x))))
+    return b.nn("gather_elements", x, indices, axis=axis_in(axis, b.rank(x)))
 
 
 def gather_nd_11(b: Builder, x: SSAValue, indices: SSAValue, *, batch_dims: int = 0) -> SSAValue:
@@ -78,7 +87,7 @@ def one_hot_9(b: Builder, indices: SSAValue, depth: SSAValue, values: SSAValue, 
     if b.dtype(depth).kind not in "iu" and b.known(depth) is None:
         return b.nn("one_hot", indices, b.reshape(depth), values, axis=axis)
     size = int(b.number(depth, "depth"))
-    rank = len(b.shape(indices)) + 1
+    rank = b.rank(indices) + 1
     at = axis_in(axis, rank)
     if not 0 < size <= 1 << 20 or b.shape(values) != (2,):
         raise Error("E0402", f"depth {size} and values {list(b.shape(values))} do not fit")

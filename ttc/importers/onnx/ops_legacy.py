@@ -31,7 +31,7 @@ def _binary(op: str) -> Callable[..., SSAValue]:
 
 
 def _along(b: Builder, x: SSAValue, y: SSAValue, axis: int | None) -> SSAValue:
-    rank, shape = len(b.shape(x)), b.shape(y)
+    rank, shape = b.rank(x), b.shape(y)
     if not shape or shape == (1,):
         return y
     at = rank - len(shape) if axis is None else axis_in(axis, rank)
@@ -128,7 +128,7 @@ def split_1(
 
 def tile_1(b: Builder, x: SSAValue, tiles: SSAValue, axis: SSAValue) -> SSAValue:
     """So many copies along one axis."""
-    rank = len(b.shape(x))
+    rank = b.rank(x)
     at = axis_in(int(b.number(axis, "axis")), rank)
     count = int(b.number(tiles, "tiles"))
     return b.nn("repeat", x, repeats=tuple(count if i == at else 1 for i in range(rank)))
@@ -136,7 +136,7 @@ def tile_1(b: Builder, x: SSAValue, tiles: SSAValue, axis: SSAValue) -> SSAValue
 
 def upsample_1(b: Builder, x: SSAValue, *, height_scale: float, width_scale: float, mode: str = "nearest") -> SSAValue:
     """Of images x[n, c, h, w]."""
-    if len(b.shape(x)) != 4:
+    if b.rank(x) != 4:
         raise Error("E0401", f"takes rank 4, not {b.spec(x)}")
     scales = (1.0, 1.0, *(float(np.float32(s)) for s in (height_scale, width_scale)))
     return upsample_7(b, x, scales=scales, mode="linear" if mode == "bilinear" else mode)

@@ -26,7 +26,7 @@ def gemm_7(
     transB: int = 0,
 ) -> SSAValue:
     """alpha a' b' + beta bias."""
-    if len(b.shape(a)) != 2 or len(b.shape(c)) != 2:
+    if b.rank(a) != 2 or b.rank(c) != 2:
         raise Error("E0401", f"Gemm takes matrices, not {b.spec(a)} and {b.spec(c)}")
     transposes = {"transpose_a": bool(transA), "transpose_b": bool(transB)}
     if bias is not None and beta != 1.0:

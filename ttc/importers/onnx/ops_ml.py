@@ -22,7 +22,7 @@ def array_feature_extractor_1(b: Builder, x: SSAValue, columns: SSAValue) -> SSA
     """Columns of the last dimension; a row of one dimension becomes a matrix."""
     shape = b.shape(x)
     x = b.reshape(x, 1, *shape) if len(shape) == 1 else x
-    return b.nn("gather", x, b.reshape(columns, b.spec(columns).elements), axis=len(b.shape(x)) - 1)
+    return b.nn("gather", x, b.reshape(columns, b.spec(columns).elements), axis=b.rank(x) - 1)
 
 
 def binarizer_1(b: Builder, x: SSAValue, *, threshold: float = 0.0) -> SSAValue:
@@ -73,7 +73,7 @@ def tree_ensemble_5(
     count = len(nodes_featureids)
     nodes_modes, nodes_splits, leaf_weights = nodes_modes.ravel(), nodes_splits.ravel(), leaf_weights.ravel()
     columns = (nodes_falseleafs, nodes_falsenodeids, nodes_modes, nodes_splits, nodes_trueleafs, nodes_truenodeids)
-    if len(b.shape(x)) != 2 or not count or any(len(column) != count for column in columns):
+    if b.rank(x) != 2 or not count or any(len(column) != count for column in columns):
         raise Error("E0402", f"attributes of {count} nodes do not fit each other or {b.spec(x)}")
     if not 0 <= min(nodes_featureids) <= max(nodes_featureids) < b.shape(x)[1] or not set(nodes_modes.tolist()) <= set(range(len(MODES))):
         raise Error("E0402", f"features or modes of nodes do not fit {b.spec(x)}")

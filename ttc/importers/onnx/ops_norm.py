@@ -38,7 +38,7 @@ def batch_normalization_7(
 
 def _normalized(b: Builder, x: SSAValue, scale: SSAValue, bias: SSAValue, mean: SSAValue, var: SSAValue, epsilon: float) -> SSAValue:
     """By statistics that are computed: nn's op is for those of a trained network."""
-    column = (b.shape(x)[1], *(1,) * (len(b.shape(x)) - 2)) if len(b.shape(x)) > 1 else ()
+    column = (b.shape(x)[1], *(1,) * (b.rank(x) - 2)) if b.rank(x) > 1 else ()
     scale, bias, mean, var = (b.reshape(v, *column) for v in (scale, bias, mean, var))
     steepness = b.nn("mul", scale, b.nn("rsqrt", b.nn("add", var, b.scalar(epsilon, x))))
     return b.nn("add", b.nn("mul", b.nn("sub", x, mean), steepness), bias)
@@ -116,7 +116,7 @@ def _broadcast(b: Builder, value: SSAValue, shape: tuple[int, ...]) -> SSAValue:
 
 def instance_normalization_1(b: Builder, x: SSAValue, scale: SSAValue, bias: SSAValue, *, epsilon: float = 1e-5) -> SSAValue:
     """x[n, c, ...] normalised over all but n and c, then scaled by channel."""
-    if len(b.shape(x)) < 3:
+    if b.rank(x) < 3:
         raise Error("E0401", f"InstanceNormalization takes rank 3 or more, not {b.spec(x)}")
     return _by_channel(b, b.nn("layer_norm", x, None, None, axis=2, eps=epsilon), scale, bias)
 
@@ -161,7 +161,7 @@ def lp_normalization_1(b: Builder, x: SSAValue, *, axis: int = -1, p: int = 2) -
     """x over its norm along the axis, or over 1 where the norm is 0: a NaN, though dropped, spoils a product that selects."""
     if p not in (1, 2):
         raise Unsupported(f"p = {p}")
-    along = (axis_in(axis, len(b.shape(x))),)
+    along = (axis_in(axis, b.rank(x)),)
     parts = b.nn("abs", x) if p == 1 else b.nn("mul", x, x)
     norm = b.nn("reduce_sum", parts, axes=along, keepdims=True)
     norm = norm if p == 1 else b.nn("sqrt", norm)

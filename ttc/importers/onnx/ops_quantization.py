@@ -106,7 +106,7 @@ def _spread(b: Builder, value: SSAValue, shape: tuple[int, ...], axis: int, bloc
 
 def mat_mul_integer_10(b: Builder, x: SSAValue, w: SSAValue, x_zero: SSAValue | None = None, w_zero: SSAValue | None = None) -> SSAValue:
     """(x - x_zero) @ (w - w_zero) in int32; x_zero may be one a row, w_zero one a column."""
-    if x_zero is not None and len(b.shape(x_zero)) == 1:
+    if x_zero is not None and b.rank(x_zero) == 1:
         x_zero = b.reshape(x_zero, *b.shape(x_zero), 1)
     return mat_mul_1(b, _centred(b, x, x_zero, INT32), _centred(b, w, w_zero, INT32))
 
@@ -126,8 +126,8 @@ def conv_integer_10(
     strides: Ints = (),
 ) -> SSAValue:
     """In float64, which holds the sums exactly; w_zero may be one a filter."""
-    if w_zero is not None and len(b.shape(w_zero)) == 1:
-        w_zero = b.reshape(w_zero, b.shape(w_zero)[0], *(1,) * (len(b.shape(w)) - 1))
+    if w_zero is not None and b.rank(w_zero) == 1:
+        w_zero = b.reshape(w_zero, b.shape(w_zero)[0], *(1,) * (b.rank(w) - 1))
     x, w = _centred(b, x, x_zero, FLOAT64), _centred(b, w, w_zero, FLOAT64)
     y = conv_1(b, x, w, auto_pad=auto_pad, dilations=dilations, group=group, kernel_shape=kernel_shape, pads=pads, strides=strides)
     return b.cast(y, INT32)
@@ -153,9 +153,9 @@ def q_linear_mat_mul_10(
     y_zero: SSAValue,
 ) -> SSAValue:
     """Scales of x may be one a row, those of w one a column."""
-    wide_x = dequantize_linear_10(b, x, x_scale, x_zero, axis=-2 if len(b.shape(x)) > 1 else -1)
+    wide_x = dequantize_linear_10(b, x, x_scale, x_zero, axis=-2 if b.rank(x) > 1 else -1)
     wide_w = dequantize_linear_10(b, w, w_scale, w_zero, axis=-1)
-    return quantize_linear_10(b, mat_mul_1(b, wide_x, wide_w), y_scale, y_zero, axis=-2 if len(b.shape(x)) > 1 else -1)
+    return quantize_linear_10(b, mat_mul_1(b, wide_x, wide_w), y_scale, y_zero, axis=-2 if b.rank(x) > 1 else -1)
 
 
 def q_linear_conv_10(

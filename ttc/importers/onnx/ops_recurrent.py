@@ -139,7 +139,7 @@ def _layer(b: Builder, op: str, operands: tuple[SSAValue | None, ...], options: 
 
 def _swapped(b: Builder, value: SSAValue) -> SSAValue:
     """The first two of three dimensions in the other order."""
-    if len(b.shape(value)) != 3:
+    if b.rank(value) != 3:
         raise Error("E0401", f"takes rank 3, not {b.spec(value)}")
     return b.nn("transpose", value, perm=(1, 0, 2))
 

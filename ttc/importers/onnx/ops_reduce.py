@@ -48,7 +48,7 @@ def _log_sum_exp(b: Builder, x: SSAValue, axes: tuple[int, ...], keepdims: bool)
 
 
 def _apply(b: Builder, reduce: Reduce, x: SSAValue, axes: tuple[int, ...], keepdims: bool) -> SSAValue:
-    rank = len(b.shape(x))
+    rank = b.rank(x)
     return reduce(b, x, tuple(axis_in(a, rank) for a in axes) or tuple(range(rank)), keepdims)
 
 

@@ -127,7 +127,7 @@ def _resize_by(
         x,
         scales,
         roi,
-        axes=tuple(range(len(b.shape(x)))) if axes is None else axes,
+        axes=tuple(range(b.rank(x))) if axes is None else axes,
         sizes=sizes,
         mode=mode,
         coordinates=coordinates,

@@ -41,7 +41,7 @@ def rotary_embedding_23(
 def _angles(b: Builder, cache: SSAValue, positions: SSAValue | None, head_axis: int, interleaved: bool) -> SSAValue:
     """One number a feature, with a dimension of 1 for the heads."""
     rows = cache if positions is None else b.nn("gather", cache, positions, axis=0)
-    if len(b.shape(rows)) != 3:
+    if b.rank(rows) != 3:
         raise Error("E0401", f"cos and sin are of rank 3, or of rank 2 with positions, not {b.spec(cache)}")
     n, s, pairs = b.shape(rows)
     if interleaved:

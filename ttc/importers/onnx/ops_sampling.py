@@ -85,7 +85,7 @@ def deform_conv_19(
     strides: tuple[int, ...] = (1, 1),
 ) -> SSAValue:
     """Of images alone."""
-    if len(b.shape(x)) != 4 or len(b.shape(w)) != 4:
+    if b.rank(x) != 4 or b.rank(w) != 4:
         raise Unsupported("other than two spatial dimensions")
     if kernel_shape and kernel_shape != b.shape(w)[2:]:
         raise Error("E0401", f"kernel_shape {kernel_shape} is not that of weight {b.spec(w)}")

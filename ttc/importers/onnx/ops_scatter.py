@@ -16,7 +16,7 @@ def scatter_9(b: Builder, x: SSAValue, indices: SSAValue, updates: SSAValue, *, 
 def scatter_elements_11(
     b: Builder, x: SSAValue, indices: SSAValue, updates: SSAValue, *, axis: int = 0, reduction: str = "none"
 ) -> SSAValue:
-    return b.nn("scatter_elements", x, indices, updates, axis=axis_in(axis, len(b.shape(x))), reduction=reduction)
+    return b.nn("scatter_elements", x, indices, updates, axis=axis_in(axis, b.rank(x)), reduction=reduction)
 
 
 def scatter_nd_11(b: Builder, x: SSAValue, indices: SSAValue, updates: SSAValue, *, reduction: str = "none") -> SSAValue:

@@ -10,11 +10,11 @@ from ttc.importers.common.builder import Builder
 
 
 def compress_9(b: Builder, x: SSAValue, condition: SSAValue, *, axis: int | None = None) -> SSAValue:
-    return b.nn("compress", x, condition, axis=None if axis is None else axis_in(axis, len(b.shape(x))))
+    return b.nn("compress", x, condition, axis=None if axis is None else axis_in(axis, b.rank(x)))
 
 
 def unique_11(b: Builder, x: SSAValue, *, axis: int | None = None, sorted: int = 1) -> tuple[SSAValue, ...]:
-    return b.nn_all("unique", x, sorted=bool(sorted), axis=None if axis is None else axis_in(axis, len(b.shape(x))))
+    return b.nn_all("unique", x, sorted=bool(sorted), axis=None if axis is None else axis_in(axis, b.rank(x)))
 
 
 def non_max_suppression_10(

@@ -10,16 +10,41 @@ from xdsl.ir import SSAValue
 from ttc.dialects.core.errors import Error
 from ttc.dialects.nn.base import axes_in, axis_in, broadcast_shapes
 from ttc.importers.common.builder import MAX_RANK, Builder
+from ttc.importers.common.dynamic import expanded, known_of, reshaped, size_of, with_axes, without_axes
+from ttc.importers.common.parts import part
+from ttc.importers.common.unsupported import Unsupported
 from ttc.importers.onnx.ops_activation import split_product
 
 
 def reshape_5(b: Builder, x: SSAValue, shape: SSAValue, *, allowzero: int = 0) -> SSAValue:
     """0 copies a dimension (unless allowzero), one -1 takes what is left."""
-    return reshape_to(b, x, b.ints(shape, "shape"), copy_zero=not allowzero)
+    try:
+        wanted = b.ints(shape, "shape")
+    except Unsupported:
+        if not b.is_of_data(shape):
+            raise
+        return _reshape_by(b, x, shape, copy_zero=not allowzero)
+    return reshape_to(b, x, wanted, copy_zero=not allowzero)
+
+
+def _reshape_by(b: Builder, x: SSAValue, shape: SSAValue, *, copy_zero: bool) -> SSAValue:
+    """By a shape that is computed."""
+    known, length = list(known_of(b, shape)), b.shape(shape)[0]
+    if copy_zero:
+        sizes = b.nn("shape", x)
+        rest = max(length - b.rank(x), 0)
+        if rest:
+            sizes = b.nn("concat", sizes, b.constant(np.zeros(rest, np.int64)), axis=0)
+        wanted = b.cast(shape, np.dtype(np.int64))
+        shape = b.nn("where", b.nn("equal", wanted, b.scalar(0, wanted)), part(b, sizes, 0, 0, length), wanted)
+        known = [b.spec(x).shape[i] if size == 0 and i < b.rank(x) else size for i, size in enumerate(known)]
+    return b.nn("dynamic_reshape", x, shape, sizes=tuple(known))
 
 
 def reshape_to(b: Builder, x: SSAValue, wanted: tuple[int, ...], *, copy_zero: bool) -> SSAValue:
     """x in a shape in ONNX's notation.  Raises E0401."""
+    if not b.spec(x).is_static:
+        return reshaped(b, x, [size_of(b, x, i) if s == 0 and copy_zero and i < b.rank(x) else s for i, s in enumerate(wanted)])
     return b.nn("reshape", x, shape=_resolved(b.shape(x), wanted, copy_zero=copy_zero))
 
 
@@ -42,6 +67,8 @@ def flatten_1(b: Builder, x: SSAValue, *, axis: int = 1) -> SSAValue:
 
 def squeeze_1(b: Builder, x: SSAValue, *, axes: tuple[int, ...] | None = None) -> SSAValue:
     """Drop dimensions of size 1: those named, or all."""
+    if axes is not None and not b.spec(x).is_static:
+        return without_axes(b, x, axes_in(axes, b.rank(x)))
     shape = b.shape(x)
     dropped = tuple(i for i, d in enumerate(shape) if d == 1) if axes is None else axes_in(axes, len(shape))
     if any(shape[i] != 1 for i in dropped):
@@ -55,9 +82,11 @@ def squeeze_13(b: Builder, x: SSAValue, axes: SSAValue | None = None) -> SSAValu
 
 def unsqueeze_1(b: Builder, x: SSAValue, *, axes: tuple[int, ...]) -> SSAValue:
     """Insert dimensions of size 1 at the axes of the result."""
-    shape = b.shape(x)
     if len(axes) > MAX_RANK:
         raise Error("E0412", f"{len(axes)} axes are too many")
+    if not b.spec(x).is_static:
+        return with_axes(b, x, axes)
+    shape = b.shape(x)
     added = axes_in(axes, len(shape) + len(axes))
     rest = iter(shape)
     return b.nn("reshape", x, shape=tuple(1 if i in added else next(rest) for i in range(len(shape) + len(axes))))
@@ -68,7 +97,7 @@ def unsqueeze_13(b: Builder, x: SSAValue, axes: SSAValue) -> SSAValue:
 
 
 def transpose_1(b: Builder, x: SSAValue, *, perm: tuple[int, ...] | None = None) -> SSAValue:
-    rank = len(b.shape(x))
+    rank = b.rank(x)
     return b.nn("transpose", x, perm=tuple(reversed(range(rank))) if perm is None else tuple(axis_in(p, rank) for p in perm))
 
 
@@ -78,22 +107,31 @@ def shape_1(b: Builder, x: SSAValue) -> SSAValue:
 
 def shape_15(b: Builder, x: SSAValue, *, start: int = 0, end: int | None = None) -> SSAValue:
     """Dimensions start to end, both clamped."""
-    first, last, _ = slice(start, end).indices(len(b.shape(x)))
+    first, last, _ = slice(start, end).indices(b.rank(x))
     whole = b.nn("shape", x)
-    if (first, last) == (0, len(b.shape(x))):
+    if (first, last) == (0, b.rank(x)):
         return whole
     return b.nn("slice", whole, starts=(first if last > first else 0,), sizes=(max(last - first, 0),), steps=(1,))
 
 
 def size_1(b: Builder, x: SSAValue) -> SSAValue:
-    return b.constant(np.array(b.spec(x).elements, np.int64))
+    if b.spec(x).is_static:
+        return b.constant(np.array(b.spec(x).elements, np.int64))
+    return b.nn("reduce_prod", b.nn("shape", x), axes=(0,), keepdims=False)
 
 
 def expand_8(b: Builder, x: SSAValue, shape: SSAValue) -> SSAValue:
     """Both ways: a 1 in the wanted shape keeps the operand's dimension."""
-    wanted = b.ints(shape, "shape")
+    try:
+        wanted = b.ints(shape, "shape")
+    except Unsupported:
+        if not b.is_of_data(shape):
+            raise
+        return expanded(b, x, shape, known_of(b, shape))
     if min(wanted, default=0) < 0:
         raise Error("E0402", f"{list(wanted)} is not a shape")
+    if not b.spec(x).is_static:
+        return expanded(b, x, shape, wanted)
     return b.nn("expand", x, shape=broadcast_shapes(b.shape(x), wanted))
 
 
@@ -102,12 +140,12 @@ def tile_6(b: Builder, x: SSAValue, repeats: SSAValue) -> SSAValue:
 
 
 def concat_4(b: Builder, *inputs: SSAValue, axis: int) -> SSAValue:
-    return b.nn("concat", *inputs, axis=axis_in(axis, len(b.shape(inputs[0]))))
+    return b.nn("concat", *inputs, axis=axis_in(axis, b.rank(inputs[0])))
 
 
 def split_2(b: Builder, x: SSAValue, *, axis: int = 0, split: tuple[int, ...] | None = None) -> tuple[SSAValue, ...]:
     """Into the sizes given, or evenly into as many parts as the node has outputs."""
-    at = axis_in(axis, len(b.shape(x)))
+    at = axis_in(axis, b.rank(x))
     sizes = _even(b.shape(x)[at], len(b.outputs)) if split is None else split
     if len(sizes) != len(b.outputs):
         raise Error("E0203", f"Split has {len(b.outputs)} outputs but {len(sizes)} sizes")
@@ -159,6 +197,6 @@ def space_to_depth_1(b: Builder, x: SSAValue, *, blocksize: int, mode: str = "DC
 
 
 def _blocks(b: Builder, x: SSAValue, blocksize: int) -> tuple[int, ...]:
-    if len(b.shape(x)) != 4 or not 1 <= blocksize < 1 << 16:
+    if b.rank(x) != 4 or not 1 <= blocksize < 1 << 16:
         raise Error("E0402", f"takes rank 4 and a positive blocksize, not {b.spec(x)} and {blocksize}")
     return b.shape(x)

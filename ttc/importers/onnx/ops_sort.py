@@ -14,12 +14,12 @@ from ttc.importers.onnx.ops_activation import split_product
 
 
 def top_k_1(b: Builder, x: SSAValue, *, k: int, axis: int = -1) -> tuple[SSAValue, ...]:
-    return b.nn_all("topk", x, k=k, axis=axis_in(axis, len(b.shape(x))), largest=True)
+    return b.nn_all("topk", x, k=k, axis=axis_in(axis, b.rank(x)), largest=True)
 
 
 def top_k_10(b: Builder, x: SSAValue, k: SSAValue, *, axis: int = -1, largest: int = 1, sorted: int = 1) -> tuple[SSAValue, ...]:
     """Unsorted results may have any order: they are sorted too."""
-    return b.nn_all("topk", x, k=int(b.number(k, "k")), axis=axis_in(axis, len(b.shape(x))), largest=bool(largest))
+    return b.nn_all("topk", x, k=int(b.number(k, "k")), axis=axis_in(axis, b.rank(x)), largest=bool(largest))
 
 
 def hardmax_1(b: Builder, x: SSAValue, *, axis: int = 1) -> SSAValue:

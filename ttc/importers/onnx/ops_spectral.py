@@ -27,7 +27,7 @@ def dft_20(
 
 def _dft(b: Builder, x: SSAValue, length: SSAValue | None, axis: int, inverse: bool, onesided: bool) -> SSAValue:
     """x[..., 1 or 2]: real numbers, or real and imaginary parts.  Inverse and one-sided: from half a spectrum to real numbers."""
-    rank = len(b.shape(x))
+    rank = b.rank(x)
     at = axis_in(axis, rank)
     if at == rank - 1 or b.shape(x)[-1] not in (1, 2):
         raise Error("E0401", f"{b.spec(x)} does not end in real and imaginary parts beside axis {axis}")
@@ -42,7 +42,7 @@ def stft_17(
     b: Builder, signal: SSAValue, step: SSAValue, window: SSAValue | None = None, length: SSAValue | None = None, *, onesided: int = 1
 ) -> SSAValue:
     """signal[n, time, 1 or 2] -> [n, frames, bins, 2]: transforms of frames that begin every `step` elements, times the window."""
-    if len(b.shape(signal)) != 3 or (window is None and length is None):
+    if b.rank(signal) != 3 or (window is None and length is None):
         raise Error("E0401", f"takes rank 3 and a window or a frame_length, not {b.spec(signal)}")
     size = int(b.number(length, "frame_length")) if length is not None else b.spec(window).elements if window is not None else 0
     by = int(b.number(step, "frame_step"))

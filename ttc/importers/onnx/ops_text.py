@@ -33,7 +33,7 @@ def tf_idf_vectorizer_9(
     """
     if pool_strings:
         x, pool_int64s = _numbered(b, x, pool_strings)
-    if mode not in ("TF", "IDF", "TFIDF") or len(b.shape(x)) not in (1, 2) or not 0 <= max_skip_count < 1 << 10:
+    if mode not in ("TF", "IDF", "TFIDF") or b.rank(x) not in (1, 2) or not 0 <= max_skip_count < 1 << 10:
         raise Error("E0402", f"mode '{mode[:20]}', {max_skip_count} skips or {b.spec(x)} cannot be used")
     grams = _grams(pool_int64s, ngram_counts)
     if sum(map(len, grams)) != len(ngram_indexes) or min(ngram_indexes, default=-1) < 0 or max(ngram_indexes) > MAX_ELEMENTS:
@@ -44,11 +44,11 @@ def tf_idf_vectorizer_9(
         for length, rows in enumerate(grams, 1)
         if len(rows)
     ]
-    counts = b.nn("concat", *found, axis=len(b.shape(x)) - 1) if len(found) > 1 else found[0]
+    counts = b.nn("concat", *found, axis=b.rank(x) - 1) if len(found) > 1 else found[0]
     places = np.full(max(ngram_indexes) + 1, len(ngram_indexes))
     places[list(ngram_indexes)] = np.arange(len(ngram_indexes))
     counts = _with_nothing(b, counts)
-    y = b.nn("gather", counts, b.constant(places), axis=len(b.shape(x)) - 1)
+    y = b.nn("gather", counts, b.constant(places), axis=b.rank(x) - 1)
     if mode == "TF":
         return y
     values = np.ones(len(ngram_indexes) + 1) if not weights else np.append(np.array(weights), 0)
@@ -96,5 +96,5 @@ def _counts(b: Builder, words: SSAValue, grams: np.ndarray, skips: int, *, count
 
 def _with_nothing(b: Builder, counts: SSAValue) -> SSAValue:
     """One more column, of 0: for places of the result that no n-gram has."""
-    rank = len(b.shape(counts))
+    rank = b.rank(counts)
     return b.nn("pad", counts, before=(0,) * rank, after=(*(0,) * (rank - 1), 1), value=0.0, mode="constant")

@@ -25,7 +25,7 @@ def col2_im_18(
     """x[n, c * prod(block), windows] -> [n, c, image]: windows are added up where they lie, by a product with a matrix of 0 and 1."""
     sizes, kernel = b.ints(image, "image_shape"), b.ints(block, "block_shape")
     rank = len(sizes)
-    if len(b.shape(x)) != 3 or min(sizes, default=0) < 1 or len(kernel) != rank:
+    if b.rank(x) != 3 or min(sizes, default=0) < 1 or len(kernel) != rank:
         raise Error("E0401", f"image_shape {sizes} and block_shape {kernel} do not fit {b.spec(x)}")
     win = _window(sizes, kernel, strides, dilations, pads)
     return added_windows(b, x, sizes, win)

@@ -1,0 +1,51 @@
+"""Numpy semantics of the views whose sizes are computed."""
+
+from __future__ import annotations
+
+from math import prod
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ttc.dialects.core.errors import Error
+
+_MAX_ELEMENTS = 1 << 28
+
+
+def dynamic_reshape(x: NDArray, shape: NDArray, *, sizes: tuple[int, ...]) -> NDArray:
+    """The elements in row-major order under the shape; -1: what remains."""
+    wanted = shape.tolist()
+    if min(wanted, default=0) < -1:
+        raise Error("E0802", f"{wanted} is no shape")
+    try:
+        return _announced(np.reshape(x, wanted), sizes)
+    except ValueError:
+        raise Error("E0802", f"{x.size} elements do not fill shape {wanted}") from None
+
+
+def dynamic_expand(x: NDArray, shape: NDArray, *, sizes: tuple[int, ...]) -> NDArray:
+    """x broadcast with the shape."""
+    wanted = shape.tolist()
+    try:
+        full = np.broadcast_shapes(x.shape, tuple(wanted))
+    except ValueError:
+        raise Error("E0802", f"a tensor of shape {list(x.shape)} does not broadcast with {wanted}") from None
+    if prod(full) > _MAX_ELEMENTS:
+        raise Error("E0802", f"{prod(full)} elements are too many")
+    return _announced(np.broadcast_to(x, full), sizes)
+
+
+def dynamic_slice(x: NDArray, starts: NDArray, ends: NDArray, steps: NDArray, *, axes: tuple[int, ...]) -> NDArray:
+    """Python's slices of the axes."""
+    parts = [slice(None)] * x.ndim
+    for axis, start, end, step in zip(axes, starts.tolist(), ends.tolist(), steps.tolist(), strict=True):
+        if step == 0:
+            raise Error("E0802", "a slice has steps of 0")
+        parts[axis] = slice(start, end, step)
+    return x[tuple(parts)]
+
+
+def _announced(y: NDArray, sizes: tuple[int, ...]) -> NDArray:
+    if y.ndim != len(sizes) or any(s not in (-1, n) for s, n in zip(sizes, y.shape, strict=True)):
+        raise Error("E0802", f"a result has shape {list(y.shape)} where {list(sizes)} is announced")
+    return y
