@@ -98,6 +98,7 @@ def recurrent_network() -> bytes:
         [
             x,
             sparse()[0],
+            Tensor("dense", (3, 4)),
             Tensor("r", (3, 3), data=weights(3, 3)),
             Tensor("b", (3,), data=weights(3)),
             state,
@@ -114,7 +115,8 @@ def recurrent_network() -> bytes:
         ["x"],
         ["y"],
         [
-            Op("RNN", ["x", "w", "r", "b", "h"], ["step"], {"fused_activation_function": "TANH"}),
+            Op("DENSIFY", ["w"], ["dense"]),
+            Op("RNN", ["x", "dense", "r", "b", "h"], ["step"], {"fused_activation_function": "TANH"}),
             Op("WHILE", ["i", "step"], ["n", "out"], {"cond_subgraph_index": 1, "body_subgraph_index": 2}),
             Op("SUM", ["out", "axes"], ["sum"]),
             Op("LESS", ["sum", "zero"], ["c"]),
