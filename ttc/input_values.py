@@ -83,7 +83,10 @@ def recorded_values(module: ModuleOp) -> dict[str, NDArray | None]:
     items = module_attr(module, "item_inputs") or ()
     if not isinstance(items, tuple) or any(tuple(map(type, row)) != (str, tuple, str) for row in items):
         raise Error("E0302", 'ttc.item_inputs does not hold rows like ["s[0]", array<i64: 3>, "float32"]')
-    found: dict[str, NDArray | None] = {name: np.broadcast_to(np.zeros((), dtype), shape) for name, shape, dtype in items}
+    try:
+        found: dict[str, NDArray | None] = {name: np.broadcast_to(np.zeros((), dtype), shape) for name, shape, dtype in items}
+    except (ValueError, TypeError) as error:
+        raise Error("E0302", f"ttc.item_inputs holds a type that no tensor has: {error}") from None
     found.update({name: None for name, _ in absent_inputs(module_attr(module, "absent_inputs"))})
     return {**found, **known_values(fixed_inputs(module_attr(module, "fixed_inputs")))}
 

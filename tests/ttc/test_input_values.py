@@ -175,6 +175,16 @@ def test_sequences_and_optionals_resume(choosing: Path, tmp_path: Path) -> None:
     assert (found["has"].tolist(), found["length"].tolist()) == (False, 0)
 
 
+@pytest.mark.parametrize(
+    "rows", ["3", '["s"]', '[["s[0]", 2, "float32"]]', '[["s[0]", array<i64: -2>, "float32"]]', '[["s[0]", array<i64: 2>, "float33"]]']
+)
+def test_text_that_records_nonsense(rows: str, small_onnx: Path, tmp_path: Path) -> None:
+    text = compile_path(small_onnx, CompileOptions(batch=2, to="nn")).text()
+    for name in ("item_inputs", "absent_inputs", "fixed_inputs"):
+        (tmp_path / "m.mlir").write_text(text.replace("ttc.model = ", f"ttc.{name} = {rows}, ttc.model = ", 1))
+        assert code(open_source, tmp_path / "m.mlir", CompileOptions()) == "E0302"
+
+
 def test_values_that_do_not_fit(reshaping: Path) -> None:
     wrong: list[dict[str, Any]] = [{"sizes": np.array([3, 4], np.int32)}, {"sizes": ints(3)}, {"size": ints(3, 4)}, {"t": None}]
     for values in wrong:
@@ -189,11 +199,8 @@ def test_a_refusal_names_the_inputs_that_would_help(reshaping: Path) -> None:
     with pytest.raises(Error) as caught:
         open_source(reshaping, CompileOptions())
     assert (caught.value.code, caught.value.hint) == ("E0202", "the model can be compiled for one value of sizes: --values sizes=FILE.npy")
-    model = model_of(
-        [helper.make_node("Reshape", ["x", "s"], ["y"]), helper.make_node("Cast", ["f"], ["s"], to=7)][::-1],
-        {"x": X, "f": normal(2)},
-        ["y"],
-    )
+    nodes = [helper.make_node("Cast", ["f"], ["axes"], to=7), helper.make_node("ReduceMax", ["x", "axes"], ["y"])]
+    model = model_of(nodes, {"x": X, "f": normal(1)}, ["y"])
     onnx.save(model, reshaping)
     with pytest.raises(Error) as caught:
         open_source(reshaping, CompileOptions(values={"x": X}))  # pyright: ignore[reportArgumentType]
