@@ -35,8 +35,8 @@ MAX_INFLATED_BYTES = 2 << 30
 """Of weights that the zip holds compressed."""
 SECONDS = 900
 """Of processor time and of the clock, that the child may take."""
-SPARE_BYTES = 16 << 30
-"""Address space that TensorFlow takes beside a few copies of the weights: much of it is never touched."""
+SPARE_BYTES, THREAD_BYTES = 4 << 30, 160 << 20
+"""Address space that TensorFlow takes beside a few copies of the weights, and for each processor: most of it is never touched."""
 MAX_TEXT = 1 << 16
 """Bytes of what the child prints that are looked at."""
 
@@ -99,7 +99,7 @@ def _run_child(folder: Path, size: int) -> None:
         "KERAS_BACKEND": "tensorflow",
         "CUDA_VISIBLE_DEVICES": "-1",
         "TF_CPP_MIN_LOG_LEVEL": "3",
-        "TTC_CHILD_BYTES": str(SPARE_BYTES + 8 * size),
+        "TTC_CHILD_BYTES": str(SPARE_BYTES + THREAD_BYTES * (os.cpu_count() or 1) + 8 * size),
         "TTC_CHILD_SECONDS": str(SECONDS),
     }
     command = [sys.executable, "-m", "ttc.importers.tf.child", str(folder)]
