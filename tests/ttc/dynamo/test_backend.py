@@ -122,6 +122,23 @@ def test_nested_results_and_values_that_are_no_tensors(compiled: Compile) -> Non
     same(compiled(function)(x, more, scale=0.5), function(x, more, scale=0.5))
 
 
+def test_graphs_that_hold_their_parameters() -> None:
+    class Wrapped(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.body = nn.Linear(3, 2)
+
+        def forward(self, x: Any) -> Any:
+            return (self.body(x),)
+
+    model, x = Wrapped(), torch.randn(4, 3)
+    run = backend(torch.fx.symbolic_trace(model), [x], options={"target": "host", "fallback": False})
+    with torch.no_grad():
+        same(run(x)[0], model(x)[0])
+        model.body.weight.add_(1)
+        same(run(x)[0], model(x)[0])
+
+
 def test_models_of_transformers(compiled: Compile) -> None:
     transformers = pytest.importorskip("transformers", reason="transformers is not installed")
     config = transformers.BertConfig(

@@ -134,6 +134,19 @@ def test_autocast(compiled: Compile) -> None:
     assert model.weight.grad.dtype == torch.float32
 
 
+def test_a_step_of_an_optimizer(compiled: Compile) -> None:
+    model = nn.Linear(3, 2)
+    twin = copy.deepcopy(model)
+    optimizers = [torch.optim.AdamW(m.parameters(), lr=0.1) for m in (model, twin)]
+    steps = [compiled(optimizers[0].step), optimizers[1].step]
+    for _ in range(3):
+        for m, step in zip((model, twin), steps, strict=True):
+            m.zero_grad()
+            m(torch.ones(2, 3)).square().sum().backward()
+            step()
+    torch.testing.assert_close(model.weight, twin.weight, rtol=1e-5, atol=1e-5)
+
+
 def test_a_backward_that_cannot_be_compiled_runs_in_pytorch(compiled: Compile) -> None:
     def function(x: Any) -> Any:
         return torch.cdist(x, torch.ones(2, 3), p=3.0).sum()

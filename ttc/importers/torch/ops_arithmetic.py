@@ -129,6 +129,38 @@ def sign_bit(b: TorchBuilder, x: SSAValue) -> SSAValue:
     return b.nn("less", bits, b.scalar(0, bits))
 
 
+def next_after(b: TorchBuilder, x: SSAValue, y: SSAValue) -> SSAValue:
+    """The number beside x on the side of y: its bits one more or less."""
+    left, right = b.promoted(x, y)
+    dtype = b.dtype(left)
+    whole = np.dtype(f"int{8 * dtype.itemsize}")
+    bits = b.nn("bitcast", left, source=dtype, dtype=whole)
+    one, zero = b.constant(np.array(1, whole)), b.scalar(0, left)
+    outward = b.nn("equal", b.nn("less", left, right), b.nn("less", zero, left))
+    moved = b.nn("add", bits, b.nn("where", outward, one, b.constant(np.array(-1, whole))))
+    least = b.nn("where", b.nn("less", zero, right), one, b.constant(np.array(np.iinfo(whole).min + 1, whole)))
+    moved = b.nn("where", b.nn("equal", left, zero), least, moved)
+    found = b.nn("bitcast", moved, source=whole, dtype=dtype)
+    found = b.nn("where", b.nn("equal", left, right), right, found)
+    return b.nn("where", b.nn("equal", b.nn("add", left, right), b.nn("add", left, right)), found, b.nn("add", left, right))
+
+
+def fraction_and_exponent(b: TorchBuilder, x: SSAValue) -> tuple[SSAValue, SSAValue]:
+    """x = m 2^e with |m| in [1/2, 1), of float32: bits of small numbers are read 2^32 times as large."""
+    if b.dtype(x) != np.float32:
+        raise Unsupported(f"bits of {b.dtype(x)}")
+    whole = np.dtype(np.int32)
+    small = b.nn("less", b.nn("abs", x), b.scalar(2.0**-100, x))
+    wide = b.nn("where", small, times(b, x, 2.0**32), x)
+    bits = b.nn("bitcast", wide, source=b.dtype(x), dtype=whole)
+    field = b.nn("bitwise_and", b.nn("shift_right", bits, b.scalar(23, bits)), b.scalar(0xFF, bits))
+    half = b.nn("bitwise_or", b.nn("bitwise_and", bits, b.constant(np.array(-0x7F800001, whole))), b.scalar(0x3F000000, bits))
+    exponent = b.nn("sub", field, b.nn("where", small, b.scalar(126 + 32, bits), b.scalar(126, bits)))
+    plain = b.nn("or", b.nn("equal", x, b.scalar(0, x)), b.nn("equal", field, b.scalar(0xFF, bits)))
+    mantissa = b.nn("where", plain, x, b.nn("bitcast", half, source=whole, dtype=b.dtype(x)))
+    return mantissa, b.nn("where", plain, b.scalar(0, bits), exponent)
+
+
 def scaled_by_power(b: TorchBuilder, x: SSAValue, exponent: SSAValue) -> SSAValue:
     """x 2^exponent."""
     left, right = (floating(b, v) for v in b.promoted(x, exponent))
@@ -199,6 +231,7 @@ ROWS = {
     "aten.pow.Scalar": power,
     "aten.atan2.default": atan2,
     "aten.addcmul.default": addcmul,
+    "prims.fma.default": lambda b, x, y, z: addcmul(b, z, x, y, value=1),
     "aten.addcdiv.default": addcdiv,
     "aten.lerp.Scalar": lerp,
     "aten.lerp.Tensor": lerp,
@@ -206,6 +239,8 @@ ROWS = {
     "aten.copysign.Scalar": copysign,
     "aten.signbit.default": sign_bit,
     "aten.ldexp.Tensor": scaled_by_power,
+    "aten.nextafter.default": next_after,
+    "aten.frexp.Tensor": fraction_and_exponent,
     "aten.heaviside.default": heaviside,
     "aten.logaddexp.default": logaddexp,
     "aten.logaddexp2.default": logaddexp2,
