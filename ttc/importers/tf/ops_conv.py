@@ -87,7 +87,7 @@ def _window(b: Builder, x: SSAValue, layout: Layout, kernel: Ints, strides: Ints
 
 
 def _kernel(b: Builder, w: SSAValue, rank: int) -> Ints:
-    if len(b.shape(w)) != rank + 2:
+    if b.rank(w) != rank + 2:
         raise Error("E0401", f"needs a filter of rank {rank + 2}, not {b.spec(w)}")
     return b.shape(w)[:rank]
 
@@ -136,7 +136,7 @@ def depthwise(
     """filter[height, width, in, m]: every channel has m filters of its own."""
     height, width = _kernel(b, filter, 2)
     inputs, factor = b.shape(filter)[2:]
-    channels = b.shape(input)[-1 if layout_of(data_format).last else 1] if len(b.shape(input)) == 4 else None
+    channels = b.shape(input)[-1 if layout_of(data_format).last else 1] if b.rank(input) == 4 else None
     if channels != inputs:
         raise Error("E0401", f"filter {b.spec(filter)} does not fit {b.spec(input)}")
     grouped = b.reshape(filter, height, width, 1, inputs * factor)
@@ -239,7 +239,7 @@ def avg_pool3d(b: Builder, input: SSAValue, *, ksize: Ints, strides: Ints, paddi
 
 def bias_add(b: Builder, value: SSAValue, bias: SSAValue, *, data_format: str = "NHWC") -> SSAValue:
     """One number a channel."""
-    rank = len(b.shape(value))
+    rank = b.rank(value)
     if data_format.startswith("NC") and rank > 2:
         bias = b.reshape(bias, b.spec(bias).elements, *(1,) * (rank - 2))
     return b.nn("add", value, bias)

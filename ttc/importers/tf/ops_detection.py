@@ -19,7 +19,7 @@ def non_max_suppression(
     score_threshold: SSAValue | None = None,
 ) -> SSAValue:
     """Indices of the chosen boxes, the best first: as many as there are."""
-    if len(b.shape(boxes)) != 2 or len(b.shape(scores)) != 1:
+    if b.rank(boxes) != 2 or b.rank(scores) != 1:
         raise Error("E0401", f"boxes {b.spec(boxes)} with scores {b.spec(scores)}")
     limits = [b.cast(b.reshape(max_output_size), np.dtype(np.int64)), b.reshape(iou_threshold)]
     least = None if score_threshold is None else b.reshape(score_threshold)

@@ -152,8 +152,8 @@ def approximately_equal(b: Builder, x: SSAValue, y: SSAValue, *, tolerance: floa
 
 def select(b: Builder, condition: SSAValue, t: SSAValue, e: SSAValue) -> SSAValue:
     """A condition of rank 1 chooses among the operands' first dimension."""
-    rank = len(b.shape(t))
-    if len(b.shape(condition)) == 1 and rank > 1:
+    rank = b.rank(t)
+    if b.rank(condition) == 1 and rank > 1:
         condition = b.reshape(condition, *b.shape(condition), *(1,) * (rank - 1))
     return b.nn("where", condition, t, e)
 

@@ -70,7 +70,7 @@ def mirror_pad(b: Builder, input: SSAValue, paddings: SSAValue, *, mode: str) ->
 def _pairs(b: Builder, paddings: SSAValue, x: SSAValue) -> tuple[Ints, Ints]:
     """Margins before and after.  Raises E0402."""
     found = b.need(paddings, "paddings")
-    if found.shape != (len(b.shape(x)), 2) or found.dtype.kind not in "iu" or found.min(initial=0) < 0:
+    if found.shape != (b.rank(x), 2) or found.dtype.kind not in "iu" or found.min(initial=0) < 0:
         raise Error("E0402", f"paddings {list(found.shape)} do not fit {b.spec(x)}")
     return tuple(int(v) for v in found[:, 0]), tuple(int(v) for v in found[:, 1])
 
@@ -135,14 +135,14 @@ def reverse(b: Builder, tensor: SSAValue, axis: SSAValue) -> SSAValue:
 
 
 def reverse_sequence(b: Builder, input: SSAValue, seq_lengths: SSAValue, *, seq_dim: int, batch_dim: int = 0) -> SSAValue:
-    rank = len(b.shape(input))
+    rank = b.rank(input)
     return b.nn("reverse_sequence", input, seq_lengths, time_axis=axis_in(seq_dim, rank), batch_axis=axis_in(batch_dim, rank))
 
 
 def roll(b: Builder, input: SSAValue, shift: SSAValue, axis: SSAValue) -> SSAValue:
     """Elements moved along axes; those past the end come in at the beginning."""
     for by, along in zip(b.ints(shift, "shift"), b.ints(axis, "axis"), strict=False):
-        at = axis_in(along, len(b.shape(input)))
+        at = axis_in(along, b.rank(input))
         size = b.shape(input)[at]
         if size > 1 and by % size:
             cut = size - by % size
@@ -163,12 +163,12 @@ def bucketize(b: Builder, input: SSAValue, *, boundaries: Floats) -> SSAValue:
     real = b.cast(input, np.dtype(np.float64))
     limits = b.constant(np.array(boundaries, np.float64))
     reached = b.cast(b.nn("greater_equal", b.reshape(real, *b.shape(real), 1), limits), INT32)
-    return b.nn("reduce_sum", reached, axes=(len(b.shape(real)),), keepdims=False)
+    return b.nn("reduce_sum", reached, axes=(b.rank(real),), keepdims=False)
 
 
 def dense_bincount(b: Builder, input: SSAValue, size: SSAValue, weights: SSAValue, *, binary_output: bool = False) -> SSAValue:
     """How often each number below the size occurs, in all or in each row, or the sum of the weights there; or whether it occurs."""
-    count, rank = int(b.number(size, "size")), len(b.shape(input))
+    count, rank = int(b.number(size, "size")), b.rank(input)
     if not 0 <= count <= 1 << 16 or rank not in (1, 2) or b.spec(weights).elements not in (0, b.spec(input).elements):
         raise Error("E0402", f"{count} counts of {b.spec(input)} with weights {b.spec(weights)}")
     places = b.constant(np.arange(count, dtype=b.dtype(input)))

@@ -23,7 +23,7 @@ def fused_batch_norm(
     exponential_avg_factor: float = 1.0,
 ) -> SSAValue:
     """By channel, with given statistics.  When it trains it takes the batch's own."""
-    rank = len(b.shape(x))
+    rank = b.rank(x)
     if rank not in (4, 5):
         raise Error("E0401", f"needs rank 4 or 5, not {b.spec(x)}")
     axis = rank - 1 if data_format.endswith("C") else 1
@@ -44,7 +44,7 @@ def _normalized(
     b: Builder, x: SSAValue, scale: SSAValue, offset: SSAValue, mean: SSAValue, variance: SSAValue, epsilon: float, axis: int
 ) -> SSAValue:
     """By statistics that are computed: nn's op is for those of a trained network."""
-    column = (b.shape(x)[axis], *(1,) * (len(b.shape(x)) - 1 - axis))
+    column = (b.shape(x)[axis], *(1,) * (b.rank(x) - 1 - axis))
     scale, offset, mean, variance = (b.reshape(v, *column) for v in (scale, offset, mean, variance))
     steepness = b.nn("mul", scale, b.nn("rsqrt", b.nn("add", variance, b.scalar(epsilon, x))))
     return b.nn("add", b.nn("mul", b.nn("sub", x, mean), steepness), offset)
@@ -61,12 +61,12 @@ def log_softmax(b: Builder, logits: SSAValue) -> SSAValue:
 def _last(b: Builder, x: SSAValue) -> int:
     if not b.shape(x):
         raise Error("E0401", "a softmax takes no scalar")
-    return len(b.shape(x)) - 1
+    return b.rank(x) - 1
 
 
 def l2_loss(b: Builder, t: SSAValue) -> SSAValue:
     """Half the sum of squares."""
-    total = b.nn("reduce_sum", b.nn("mul", t, t), axes=tuple(range(len(b.shape(t)))), keepdims=False)
+    total = b.nn("reduce_sum", b.nn("mul", t, t), axes=tuple(range(b.rank(t))), keepdims=False)
     return b.nn("mul", total, b.scalar(0.5, t))
 
 

@@ -27,7 +27,7 @@ def reduction(op: str) -> Callable[..., SSAValue]:
 
 def _axes(b: Builder, axis: SSAValue, x: SSAValue) -> tuple[int, ...]:
     """Counted from the front.  Raises E0412."""
-    return tuple(axis_in(a, len(b.shape(x))) for a in b.ints(axis, "axis"))
+    return tuple(axis_in(a, b.rank(x)) for a in b.ints(axis, "axis"))
 
 
 def logical(op: str) -> Callable[..., SSAValue]:
@@ -56,7 +56,7 @@ def extreme(op: str) -> Callable[..., SSAValue]:
     """The place of the first largest or smallest element along a constant axis."""
 
     def apply(b: Builder, input: SSAValue, dimension: SSAValue, *, output_type: np.dtype = INT64) -> SSAValue:
-        axis = axis_in(int(b.number(dimension, "dimension")), len(b.shape(input)))
+        axis = axis_in(int(b.number(dimension, "dimension")), b.rank(input))
         return b.cast(b.nn(op, input, axis=axis, keepdims=False, select_last=False), output_type)
 
     return apply
@@ -75,7 +75,7 @@ def cumulative(op: str) -> Callable[..., SSAValue]:
     """A running sum or product along a constant axis."""
 
     def apply(b: Builder, x: SSAValue, axis: SSAValue, *, exclusive: bool = False, reverse: bool = False) -> SSAValue:
-        along = axis_in(int(b.number(axis, "axis")), len(b.shape(x)))
+        along = axis_in(int(b.number(axis, "axis")), b.rank(x))
         return b.nn(op, x, axis=along, exclusive=exclusive, reverse=reverse)
 
     return apply

@@ -52,7 +52,7 @@ def expand_dims(b: Builder, input: SSAValue, dim: SSAValue) -> SSAValue:
 
 
 def transpose(b: Builder, x: SSAValue, perm: SSAValue) -> SSAValue:
-    order = tuple(axis_in(p, len(b.shape(x))) for p in b.ints(perm, "perm"))
+    order = tuple(axis_in(p, b.rank(x)) for p in b.ints(perm, "perm"))
     return b.nn("transpose", x, perm=order)
 
 
@@ -73,13 +73,13 @@ def _lacking() -> NoReturn:
 
 
 def _concat(b: Builder, values: Sequence[SSAValue], axis: SSAValue) -> SSAValue:
-    along = axis_in(int(b.number(axis, "axis")), len(b.shape(values[0]))) if values else _lacking()
+    along = axis_in(int(b.number(axis, "axis")), b.rank(values[0])) if values else _lacking()
     return b.nn("concat", *values, axis=along) if len(values) > 1 else values[0]
 
 
 def split(b: Builder, split_dim: SSAValue, value: SSAValue, *, num_split: int) -> tuple[SSAValue, ...]:
     """Into parts of one size."""
-    axis = axis_in(int(b.number(split_dim, "split_dim")), len(b.shape(value)))
+    axis = axis_in(int(b.number(split_dim, "split_dim")), b.rank(value))
     size = b.shape(value)[axis]
     if num_split < 1 or size % num_split:
         raise Error("E0402", f"{num_split} parts do not divide dimension {axis} of {b.spec(value)}")
@@ -88,7 +88,7 @@ def split(b: Builder, split_dim: SSAValue, value: SSAValue, *, num_split: int) -
 
 def split_v(b: Builder, value: SSAValue, size_splits: SSAValue, split_dim: SSAValue, *, num_split: int) -> tuple[SSAValue, ...]:
     """Into parts of given sizes, one of which may be -1."""
-    axis = axis_in(int(b.number(split_dim, "split_dim")), len(b.shape(value)))
+    axis = axis_in(int(b.number(split_dim, "split_dim")), b.rank(value))
     sizes, size = b.ints(size_splits, "size_splits"), b.shape(value)[axis]
     rest = size - sum(s for s in sizes if s >= 0)
     sizes = tuple(rest if s == -1 else s for s in sizes)
@@ -104,7 +104,7 @@ def pack(b: Builder, *values: SSAValue, axis: int = 0) -> SSAValue:
 
 
 def unpack(b: Builder, value: SSAValue, *, num: int, axis: int = 0) -> tuple[SSAValue, ...]:
-    along = axis_in(axis, len(b.shape(value)))
+    along = axis_in(axis, b.rank(value))
     if b.shape(value)[along] != num:
         raise Error("E0402", f"dimension {along} of {b.spec(value)} is not {num}")
     return tuple(element(b, value, along, i) for i in range(num))
@@ -112,7 +112,7 @@ def unpack(b: Builder, value: SSAValue, *, num: int, axis: int = 0) -> tuple[SSA
 
 def tile(b: Builder, input: SSAValue, multiples: SSAValue) -> SSAValue:
     times = b.ints(multiples, "multiples")
-    if len(times) != len(b.shape(input)) or min(times, default=0) < 0:
+    if len(times) != b.rank(input) or min(times, default=0) < 0:
         raise Error("E0402", f"multiples {list(times)} do not fit {b.spec(input)}")
     return b.nn("repeat", input, repeats=times) if set(times) - {1} else input
 
@@ -135,7 +135,7 @@ def size(b: Builder, input: SSAValue, *, out_type: np.dtype = INT32) -> SSAValue
 
 
 def rank(b: Builder, input: SSAValue) -> SSAValue:
-    return b.constant(np.array(len(b.shape(input)), np.int32))
+    return b.constant(np.array(b.rank(input), np.int32))
 
 
 def fill(b: Builder, dims: SSAValue, value: SSAValue) -> SSAValue:

@@ -53,7 +53,7 @@ def inverse_real_fourier(rank: int) -> Callable[..., SSAValue]:
 
 
 def _last(b: Builder, x: SSAValue, count: int) -> tuple[int, ...]:
-    rank = len(b.shape(x))
+    rank = b.rank(x)
     if rank < count:
         raise Error("E0401", f"needs rank {count} or more, not {b.spec(x)}")
     return tuple(range(rank - count, rank))
