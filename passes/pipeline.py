@@ -121,6 +121,7 @@ def _nn_stage() -> list[Pass]:
         FoldScale(),
         FuseBias(),
         FoldScale(),
+        FuseBias(),
         ChannelsLast(),
         RecognizeLayerNorm(),
         LowerResize(),
