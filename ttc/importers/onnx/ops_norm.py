@@ -11,6 +11,7 @@ from ttc.dialects.core.errors import Error
 from ttc.dialects.nn.base import axis_in
 from ttc.importers.common.builder import Builder
 from ttc.importers.common.unsupported import Unsupported
+from ttc.importers.onnx.ops_random import dropped
 
 
 def batch_normalization_7(
@@ -190,11 +191,11 @@ def dropout_7(b: Builder, x: SSAValue, *, ratio: float = 0.5) -> tuple[SSAValue,
 
 
 def dropout_12(
-    b: Builder, x: SSAValue, ratio: SSAValue | None = None, training_mode: SSAValue | None = None, *, seed: int = 0
+    b: Builder, x: SSAValue, ratio: SSAValue | None = None, training_mode: SSAValue | None = None, *, seed: int | None = None
 ) -> tuple[SSAValue, ...]:
     """Inference, unless training_mode says otherwise."""
     if training_mode is not None and bool(np.any(b.need(training_mode, "training_mode"))):
-        raise Unsupported("training_mode = 1")
+        return dropped(b, x, ratio, seed)
     return _kept(b, x)
 
 

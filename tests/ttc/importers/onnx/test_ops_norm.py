@@ -115,9 +115,3 @@ def test_dropout_is_the_operand(opset: int, attrs: dict[str, float], tmp_path: P
 def test_dropout_s_mask_keeps_everything(tmp_path: Path) -> None:
     model, feeds = node_model("Dropout", X, opset=13, outputs=2)
     check(model, feeds, tmp_path, wanted=[X, np.ones(X.shape, bool)])
-
-
-def test_dropout_in_training_is_refused(tmp_path: Path) -> None:
-    model, feeds = node_model("Dropout", X, np.array(0.5, np.float32), np.array(True), opset=13, constant=(1, 2))
-    with pytest.raises(Error, match="training_mode = 1"):
-        imported(model, feeds, tmp_path)
