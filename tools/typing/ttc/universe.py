@@ -1,0 +1,1 @@
+../../../ttc/universe.py
