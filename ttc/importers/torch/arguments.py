@@ -11,7 +11,7 @@ from xdsl.ir import SSAValue
 from ttc.importers.common.unsupported import Unsupported
 from ttc.importers.torch.dtypes import dtype_of
 from ttc.importers.torch.tables import IGNORED
-from ttc.importers.torch.values import Value
+from ttc.importers.torch.values import DataNumber, Value
 
 
 def bind(
@@ -51,7 +51,7 @@ def _resolved(value: Value, kind: str, name: str, static: Callable[[Value, str],
         return value
     if isinstance(value, tuple):
         return tuple(_resolved(v, kind, name, static) for v in value)
-    found = static(value, "" if "number" in kind else name)
+    found = static(value, "" if "number" in kind and not isinstance(value, DataNumber) else name)
     if isinstance(found, SSAValue) and "number" not in kind:
         raise Unsupported(f"{name} is a tensor of {found.type}")
     return found

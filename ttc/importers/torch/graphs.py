@@ -22,7 +22,7 @@ from ttc.importers.common.module import finished
 from ttc.importers.common.unsupported import Unsupported
 from ttc.importers.torch.builder import TorchBuilder
 from ttc.importers.torch.dtypes import dtype_of
-from ttc.importers.torch.values import Value, flat
+from ttc.importers.torch.values import DataNumber, Value, flat
 from ttc.importers.torch.walk import Walker
 from ttc.importers.torch.weights import identity, weight_of
 
@@ -165,4 +165,5 @@ def _tensor(b: TorchBuilder, value: Value, name: str) -> SSAValue:
         return value
     if isinstance(value, bool | int | float):
         return b.constant(value)
-    raise Error("E0202", f"output '{name}' is a {type(value).__name__}; only tensors and numbers are supported")
+    what = "number that depends on data" if isinstance(value, DataNumber) else type(value).__name__
+    raise Error("E0202", f"output '{name}' is a {what}; only tensors and known numbers are supported")

@@ -231,7 +231,6 @@ ROWS = {
     "aten.pow.Scalar": power,
     "aten.atan2.default": atan2,
     "aten.addcmul.default": addcmul,
-    "prims.fma.default": lambda b, x, y, z: addcmul(b, z, x, y, value=1),
     "aten.addcdiv.default": addcdiv,
     "aten.lerp.Scalar": lerp,
     "aten.lerp.Tensor": lerp,

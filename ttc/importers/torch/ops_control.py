@@ -66,6 +66,8 @@ def _values(b: TorchBuilder, found: Any) -> tuple[SSAValue, ...]:
     values = flat(found)
     if holds_refused(values):
         raise Unsupported("its body cannot be imported")
+    if not all(isinstance(x, SSAValue | bool | int | float) for x in values):
+        raise Unsupported("values that are no tensors or known numbers")
     return tuple(x if isinstance(x, SSAValue) else b.constant(x) for x in values)
 
 

@@ -246,7 +246,7 @@ ROWS: Rows = {
     **{f"aten.{name}.dim": squeeze for name in ("squeeze", "squeeze_copy")},
     **{f"aten.{name}.dims": squeeze for name in ("squeeze", "squeeze_copy")},
     **{f"aten.{name}.default": unsqueeze for name in ("unsqueeze", "unsqueeze_copy")},
-    **{f"aten.{name}.int": transpose for name in ("transpose", "transpose_copy", "swapaxes")},
+    **{f"aten.{name}": transpose for name in ("transpose.int", "transpose_copy.int", "swapaxes.default")},
     **{f"aten.{name}.default": transpose_matrix for name in ("t", "t_copy", "mT", "mH", "matrix_H", "adjoint")},
     **{f"aten.{name}.int": movedim for name in ("movedim", "moveaxis")},
     **{f"aten.{name}.intlist": movedim for name in ("movedim", "moveaxis")},

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
 
@@ -9,9 +11,18 @@ class Refused:
     """The value of a node that cannot be imported; what depends on it is passed over."""
 
 
+@dataclass(frozen=True)
+class DataNumber:
+    """Arithmetic with numbers that depend on data: computed where it must be known, and where that is possible."""
+
+    function: Callable[..., Any]
+    args: tuple[Any, ...]
+
+
 REFUSED: Final = Refused()
 Value: TypeAlias = Any
-"""An nn value, a tuple of values, a plain Python value (numbers, None, text, numpy dtypes), a subgraph as a function, or REFUSED."""
+"""An nn value, a tuple of values, a plain Python value (numbers, None, text, numpy dtypes), a subgraph as a function, a DataNumber, or
+REFUSED."""
 
 
 def holds_refused(value: Value) -> bool:

@@ -22,7 +22,7 @@ from ttc.importers.torch.decompositions import overload_name
 from ttc.importers.torch.dtypes import COMPLEX_DTYPES, DTYPES, dtype_of
 from ttc.importers.torch.places import sources_of
 from ttc.importers.torch.tables import rows
-from ttc.importers.torch.values import REFUSED, Refused, Value, holds_refused
+from ttc.importers.torch.values import REFUSED, DataNumber, Refused, Value, holds_refused
 from ttc.importers.torch.weights import weight_of
 
 MAX_DEPTH = 64
@@ -42,7 +42,7 @@ SIZES: Mapping[str, Callable[..., Any]] = {
 CHECKS = frozenset(
     (
         *("aten._assert_scalar.default", "aten._assert_tensor_metadata.default", "aten._assert_async.msg", "aten._assert_async.default"),
-        *("aten.sym_constrain_range_for_size.default", "aten.sym_constrain_range.default", "aten._check_is_size.default"),
+        *("aten.sym_constrain_range_for_size.default", "aten.sym_constrain_range.default"),
     )
 )
 """Ops that check what tracing assumed, and compute nothing."""
@@ -65,9 +65,13 @@ class Walker:
             raise Error("E0203", f"subgraphs are nested more than {MAX_DEPTH} deep", where=caller)
         values: dict[fx.Node, Value] = {}
         given = iter(arguments)
+        passed_over = _for_checks(module.graph)
         for node in module.graph.nodes:
             if node.op == "output":
                 return self._plain(node.args[0], values)
+            if node in passed_over:
+                values[node] = None
+                continue
             if node.op == "placeholder":
                 values[node] = next(given, REFUSED)
                 continue
@@ -148,18 +152,17 @@ class Walker:
         if getattr(function, "__module__", "") not in _PLAIN_MODULES and function not in _SYMBOLIC:
             raise Unsupported("a function of Python")
         args = tuple(self._static(a) for a in args)
-        if kwargs or not all(isinstance(a, bool | int | float) for a in args):
-            raise Unsupported("arithmetic with numbers that depend on data")
-        try:
-            return function(*args)
-        except (ArithmeticError, ValueError, TypeError) as error:
-            raise Unsupported(str(error)) from None
+        if kwargs or not all(isinstance(a, bool | int | float | SSAValue | DataNumber) for a in args):
+            raise Unsupported("arithmetic of something else than numbers")
+        return DataNumber(function, args) if any(isinstance(a, SSAValue | DataNumber) for a in args) else _computed(function, args)
 
     def _static(self, value: Value, needed: str = "") -> Value:
         """The number that an nn value is known to hold.
 
         needed: what it is, if it must be known; else the value itself is given where it is not.
         """
+        if isinstance(value, DataNumber) and needed:
+            return _computed(value.function, tuple(self._static(a, needed) for a in value.args))
         if not isinstance(value, SSAValue) or self.builder.spec(value).elements != 1:
             return value
         known = self.builder.need(value, needed) if needed else self.builder.known(value)
@@ -185,6 +188,22 @@ class Walker:
         if isinstance(node.target, torch._ops.OpOverload):
             _check(self.builder, found if isinstance(found, tuple) else (found,), expected)
         return found
+
+
+def _computed(function: Callable[..., Any], args: tuple[Any, ...]) -> bool | int | float:
+    try:
+        return function(*args)
+    except (ArithmeticError, ValueError, TypeError) as error:
+        raise Unsupported(str(error)) from None
+
+
+def _for_checks(graph: fx.Graph) -> set[fx.Node]:
+    """Nodes that only checks of what tracing assumed read: sizes, and comparisons of them."""
+    found: set[fx.Node] = set()
+    for node in reversed(graph.nodes):
+        if node.op == "call_function" and node.users and all(str(user.target) in CHECKS or user in found for user in node.users):
+            found.add(node)
+    return found
 
 
 def _meta(node: fx.Node) -> Any:
