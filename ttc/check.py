@@ -25,7 +25,7 @@ from ttc.passes.base import Remark, Unit, Watcher
 from ttc.source import Source, open_source
 
 LAST_STAGE = "netlist"
-"""How far a model is compiled: placed, but its tensors not computed nor written."""
+"""How far a model is compiled unless options say less: placed, but its tensors not computed nor written."""
 KIND_NAMES = {
     **dict.fromkeys((".pt2", ".pt", ".pth"), "PyTorch"),
     **{".tflite": "TensorFlow Lite", ".keras": "Keras", "/": "TensorFlow SavedModel", ".mlir": "IR text"},
@@ -189,7 +189,7 @@ def _compile(source: Source, options: CompileOptions, survey: Survey) -> Error |
     from ttc.driver import compile_source
 
     try:
-        compile_source(source, replace(options, to=LAST_STAGE, from_=None), [survey])
+        compile_source(source, replace(options, to=LAST_STAGE if options.to == "tti" else options.to, from_=None), [survey])
     except Error as error:
         return error
     return None

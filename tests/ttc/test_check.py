@@ -116,6 +116,11 @@ def test_text_can_be_checked(small_onnx: Path, tmp_path: Path) -> None:
     assert found.facts.ops["softmax"] == 1
 
 
+def test_a_stage_that_is_asked_for(small_onnx: Path) -> None:
+    found = check(small_onnx, resolve(CompileOptions, {"batch": 2, "to": "nn"}))
+    assert (found.compiles, found.stage, found.host) == (True, "nn", ())
+
+
 def test_no_such_file(tmp_path: Path) -> None:
     with pytest.raises(Error) as caught:
         check(tmp_path / "m.onnx", CompileOptions())
