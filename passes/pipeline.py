@@ -16,6 +16,7 @@ from ttc.passes.nn.canonicalize import Canonicalize
 from ttc.passes.nn.channels_last import ChannelsLast
 from ttc.passes.nn.consteval import Consteval
 from ttc.passes.nn.fold_batch_norm import FoldBatchNorm
+from ttc.passes.nn.fold_pad import FoldPad
 from ttc.passes.nn.fold_qdq import FoldQdq
 from ttc.passes.nn.fold_scale import FoldScale
 from ttc.passes.nn.fold_shapes import FoldShapes
@@ -117,6 +118,7 @@ def _nn_stage() -> list[Pass]:
         GroupHeads(),
         SimplifyAlgebra(),
         LowerPool(),
+        FoldPad(),
         FoldBatchNorm(),
         FoldScale(),
         FuseBias(),
