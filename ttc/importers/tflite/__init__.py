@@ -90,7 +90,7 @@ def _import(
     if not builder.misses.rows:
         ports = _names(graph, graph.outputs, signature.outputs, "outputs")
         results = [(Port(n), _tensor(v, n)) for n, v in zip(ports, found, strict=True)]
-        results += walker.variables.updates()
+        results += walker.variables.updates(ports)
     return finished(name, function, builder, results)
 
 

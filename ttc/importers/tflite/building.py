@@ -45,7 +45,7 @@ class TfliteBuilder(Builder):
     def free_name(self, name: str) -> str:
         """The name, or with a number if a weight has it already."""
         found, number = name, 0
-        while found in self._taken:
+        while found in self._taken or found in self._weights:
             number += 1
             found = f"{name}.{number}"
         self._taken.add(found)

@@ -13,7 +13,7 @@ from ttc.dialects.core.errors import Error
 from ttc.importers.common.control import Step, branch, loop
 from ttc.importers.common.unsupported import REFUSED, Unsupported
 from ttc.importers.tflite.building import TfliteBuilder
-from ttc.importers.tflite.model import Model, Operator
+from ttc.importers.tflite.model import Graph, Model, Operator
 from ttc.importers.tflite.values import Resource, Value
 from ttc.importers.tflite.variables import Variables
 from ttc.importers.tflite.weights import weight_of
@@ -76,11 +76,19 @@ def call_once(site: Site) -> Sequence[Value]:
     walker, number = site.walker, site.graph("init_subgraph_index")
     if not 0 <= number < len(walker.model.graphs) or number in site.calls:
         raise Error("E0203", f"there is no graph {number} to start with")
-    graph = walker.model.graphs[number]
+    try:
+        _start(walker, walker.model.graphs[number])
+    except Unsupported:
+        walker.variables.refused = True
+        raise
+    return []
+
+
+def _start(walker: Walks, graph: Graph) -> None:
     handles: dict[int, str] = {}
     for inner in graph.operators:
         if inner.op == "VAR_HANDLE" and inner.outputs:
-            handles[inner.outputs[0]] = _handle(inner)
+            handles[inner.outputs[0]] = walker.variables.resource(_handle(inner))
         elif inner.op == "ASSIGN_VARIABLE" and len(inner.inputs) == 2 and inner.inputs[0] in handles and inner.inputs[1] >= 0:
             tensor = graph.tensors[inner.inputs[1]]
             if tensor.data is None and not tensor.is_empty:
@@ -88,7 +96,6 @@ def call_once(site: Site) -> Sequence[Value]:
             walker.variables.start(handles[inner.inputs[0]], weight_of(walker.model.data, tensor))
         else:
             raise Unsupported(f"{inner.op} before the first run")
-    return []
 
 
 def _handle(operator: Operator) -> str:
@@ -97,18 +104,21 @@ def _handle(operator: Operator) -> str:
 
 
 def var_handle(site: Site) -> Sequence[Value]:
-    return [Resource(_handle(site.operator))]
+    return [Resource(site.walker.variables.resource(_handle(site.operator)))]
 
 
 def read_variable(site: Site) -> Sequence[Value]:
-    return [site.walker.variables.read(_resource(site.operands))]
+    name = _resource(site.operands)
+    return site.refused() if site.walker.variables.is_refused(name) else [site.walker.variables.read(name)]
 
 
 def assign_variable(site: Site) -> Sequence[Value]:
     value = site.operands[-1] if len(site.operands) == 2 else None
     if not isinstance(value, SSAValue):
         raise Error("E0203", "a variable is set to nothing")
-    site.walker.variables.assign(_resource(site.operands), value)
+    name = _resource(site.operands)
+    if not site.walker.variables.is_refused(name):
+        site.walker.variables.assign(name, value)
     return []
 
 

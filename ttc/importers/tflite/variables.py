@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from contextlib import contextmanager
 
 import numpy as np
@@ -27,7 +27,14 @@ class Variables:
         self._leaves: dict[str, SSAValue] = {}
         self._current: dict[str, SSAValue] = {}
         self._tensors: dict[tuple[int, int], str] = {}
+        self._resources: dict[str, str] = {}
         self._held = 0
+        self.refused = False
+        """Whether some could not be given the values that they start with."""
+
+    def is_refused(self, name: str) -> bool:
+        """Whether a variable may be one of those."""
+        return self.refused and name not in self._first
 
     def tensor(self, key: tuple[int, int], tensor: Tensor) -> SSAValue:
         """What a variable tensor holds; at first zeros, or the number that stands for 0.  key: its graph and index."""
@@ -44,8 +51,14 @@ class Variables:
         """The variable that is this tensor."""
         return self._tensors.get(key)
 
+    def resource(self, name: str) -> str:
+        """The variable of that name, which a weight may have, too."""
+        if name not in self._resources:
+            self._resources[name] = self._builder.free_name(name)
+        return self._resources[name]
+
     def start(self, name: str, first: Weight) -> None:
-        """What a resource holds before the first run."""
+        """What a variable holds before the first run."""
         self._first[name] = first
 
     def read(self, name: str) -> SSAValue:
@@ -78,7 +91,13 @@ class Variables:
         finally:
             self._held -= 1
 
-    def updates(self) -> list[tuple[Port, SSAValue]]:
-        """Results for the variables that have new values."""
+    def updates(self, taken: Container[str]) -> list[tuple[Port, SSAValue]]:
+        """Results for the variables that have new values.  taken: names of other results."""
         changed = [(n, v) for n, v in self._current.items() if v is not self._leaves[n]]
-        return [(Port(f"{name}/next", updates=name), value) for name, value in changed]
+        found: list[tuple[Port, SSAValue]] = []
+        for name, value in changed:
+            port = f"{name}/next"
+            while port in taken:
+                port += "'"
+            found.append((Port(port, updates=name), value))
+        return found

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
@@ -40,7 +40,6 @@ class Scope:
     values: Values
     prefix: str = ""
     calls: tuple[int, ...] = ()
-    weights: dict[int, Value] = field(default_factory=dict)
 
 
 class Walker:
@@ -122,8 +121,6 @@ class Walker:
 
     def _results(self, operator: Operator, scope: Scope, name: str) -> Sequence[Value]:
         row, control = rows().get(operator.op), CONTROL.get(operator.op)
-        if row is None and control is None:
-            return self._miss(operator, "no mapping", name)
         operands = [None if i == ABSENT else self.value(i, scope) for i in operator.inputs]
         if any(isinstance(x, Refused) for x in operands):
             return (REFUSED,) * len(operator.outputs)
@@ -131,7 +128,8 @@ class Walker:
         self.builder.enter(name, tuple(t.name for t in outputs), operator.version)
         if control is not None:
             return control(Site(self, operator, operands, scope.calls, name))
-        assert row is not None
+        if row is None:
+            raise Unsupported("no mapping")
         inputs = [None if i == ABSENT else scope.graph.tensors[i] for i in operator.inputs]
         results = self._mapped(row, operator, operands, inputs, outputs)
         for place, value in zip(row.variables, results[len(outputs) :], strict=False):
@@ -168,6 +166,8 @@ class Walker:
         results = row.function(b, *values, **operator.options)
         results = results if isinstance(results, tuple) else (results,)
         b.forget_unused(values, results)
+        if row.variables and len(results) != len(outputs) + len(row.variables):
+            raise Error("E0203", f"{operator.op} has {len(results) - len(row.variables)} results, not {len(outputs)}")
         variables = [t for t in (inputs[i] for i in row.variables if i < len(inputs)) if t is not None]
         return [self._declared(r, t, dtype_of(t), coded=on_codes) for r, t in zip(results, (*outputs, *variables), strict=False)]
 

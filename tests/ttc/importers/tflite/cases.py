@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -147,7 +147,3 @@ def check(
 def with_options(**options: Any) -> dict[str, Any]:
     """Options of a window over an image, and others."""
     return {"padding": "SAME", "stride_h": 1, "stride_w": 1, "fused_activation_function": "NONE", **options}
-
-
-def renamed(tensors: Sequence[Tensor], prefix: str) -> list[Tensor]:
-    return [replace(t, name=prefix + t.name) for t in tensors]
