@@ -86,7 +86,11 @@ def absolute(b: TorchBuilder, x: SSAValue) -> SSAValue:
 
 
 def sign(b: TorchBuilder, x: SSAValue) -> SSAValue:
-    return x if b.dtype(x) == BOOL else b.nn("sign", x)
+    """0 for NaN, unlike nn's."""
+    if b.dtype(x) == BOOL:
+        return x
+    found = b.nn("sign", x)
+    return b.nn("where", b.nn("is_nan", x), b.scalar(0, x), found) if is_float(b, x) else found
 
 
 def sinc(b: TorchBuilder, x: SSAValue) -> SSAValue:

@@ -66,6 +66,25 @@ def einsum(b: TorchBuilder, equation: str, tensors: tuple[SSAValue, ...], *, pat
     return joined(b, tensors, equation)
 
 
+def trilinear(
+    b: TorchBuilder,
+    x: SSAValue,
+    y: SSAValue,
+    z: SSAValue,
+    expand1: tuple[int, ...],
+    expand2: tuple[int, ...],
+    expand3: tuple[int, ...],
+    sums: tuple[int, ...],
+    unroll_dim: int,
+) -> SSAValue:
+    """The product of three tensors with dimensions of 1 put in, summed over some: as einsum of letters for the others."""
+    rank = len(b.shape(x)) + len(expand1)
+    letters = "abcdefghijklmnop"[:rank]
+    terms = ["".join(c for i, c in enumerate(letters) if i not in added) for added in (expand1, expand2, expand3)]
+    result = "".join(c for i, c in enumerate(letters) if i not in sums)
+    return joined(b, (x, y, z), f"{','.join(terms)}->{result}")
+
+
 ROWS: Rows = {
     **{f"aten.{op}.default": product for op in ("matmul", "mm", "bmm", "mv", "dot", "vdot")},
     "aten.linear.default": linear,
@@ -76,4 +95,5 @@ ROWS: Rows = {
     "aten.addr.default": addr,
     "aten.outer.default": outer,
     "aten.einsum.default": einsum,
+    "aten._trilinear.default": trilinear,
 }

@@ -1,0 +1,34 @@
+"""Pools of PyTorch over one to three dimensions."""
+
+from __future__ import annotations
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="PyTorch has no wheel for this Python")
+
+from torch.nn import functional as F  # noqa: E402
+
+from tests.ttc.importers.torch.many import agree, randn  # noqa: E402
+
+
+def test_pools() -> None:
+    functions = {
+        "max": lambda x: F.max_pool2d(x, 3, 2, 1),
+        "max_ceil": lambda x: F.max_pool2d(x, 2, 2, ceil_mode=True),
+        "max_places": lambda x: F.max_pool2d(x, (2, 3), return_indices=True),
+        "max_1d": lambda x: F.max_pool1d(x[0], 3, dilation=2),
+        "max_3d": lambda x: F.max_pool3d(x[:, :, None], (1, 2, 2)),
+        "avg": lambda x: F.avg_pool2d(x, 3, 2, 1),
+        "avg_inside": lambda x: F.avg_pool2d(x, 3, 2, 1, count_include_pad=False),
+        "avg_ceil": lambda x: F.avg_pool2d(x, 3, 2, ceil_mode=True),
+        "avg_divisor": lambda x: F.avg_pool2d(x, 2, ceil_mode=True, divisor_override=3),
+        "avg_one_image": lambda x: F.avg_pool2d(x[0], 2),
+        "adaptive_even": lambda x: F.adaptive_avg_pool2d(x, (3, 2)),
+        "adaptive_uneven": lambda x: F.adaptive_avg_pool2d(x, (4, 3)),
+        "adaptive_one": lambda x: F.adaptive_avg_pool2d(x, 1),
+        "adaptive_1d": lambda x: F.adaptive_avg_pool1d(x[0], 5),
+        "adaptive_max": lambda x: F.adaptive_max_pool2d(x, (4, 3), return_indices=True),
+        "adaptive_max_even": lambda x: F.adaptive_max_pool2d(x, (3, 2)),
+        "lp": lambda x: F.lp_pool2d(x.abs(), 2, 2),
+    }
+    agree(functions, randn(2, 3, 9, 8))

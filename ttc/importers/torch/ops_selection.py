@@ -1,0 +1,138 @@
+"""Ops whose result has as many elements as the data decides, counts in bins, and bags of embeddings."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from xdsl.ir import SSAValue
+
+from ttc.importers.common.parts import part
+from ttc.importers.common.tracking import MAX_ELEMENTS
+from ttc.importers.common.unsupported import Unsupported
+from ttc.importers.torch.builder import TorchBuilder
+from ttc.importers.torch.elements import INT64
+from ttc.importers.torch.tables import Rows
+
+
+def _maybe(b: TorchBuilder, value: SSAValue, wanted: bool) -> SSAValue:
+    """The value, or nothing where it is not asked for."""
+    return value if wanted else b.constant(np.zeros(0, np.int64))
+
+
+def unique(b: TorchBuilder, x: SSAValue, ordered: bool, inverse: bool, counts: bool) -> tuple[SSAValue, ...]:
+    """Different elements in rising order; for each of x its number; how often each appears."""
+    values, _, places, often = b.nn_all("unique", b.reshape(x, b.spec(x).elements), sorted=True, axis=None)
+    return values, _maybe(b, b.reshape(places, *b.shape(x)), inverse), _maybe(b, often, counts)
+
+
+def unique_dim(b: TorchBuilder, x: SSAValue, dim: int, ordered: bool, inverse: bool, counts: bool) -> tuple[SSAValue, ...]:
+    """Of slices along a dimension."""
+    values, _, places, often = b.nn_all("unique", x, sorted=True, axis=dim % len(b.shape(x)))
+    return values, _maybe(b, places, inverse), _maybe(b, often, counts)
+
+
+def unique_consecutive(b: TorchBuilder, x: SSAValue, inverse: bool, counts: bool, dim: int | None) -> tuple[SSAValue, ...]:
+    """Slices that differ from the one before: their numbers count the changes up to each."""
+    shape = b.shape(x)
+    line = b.reshape(x, b.spec(x).elements) if dim is None else x
+    at = 0 if dim is None else dim % len(shape)
+    size = b.shape(line)[at]
+    if size == 0:
+        raise Unsupported("no elements")
+    rest = tuple(i for i in range(len(b.shape(line))) if i != at)
+    moved = b.nn("not_equal", part(b, line, at, 1, size - 1), part(b, line, at, 0, size - 1))
+    moved = b.nn("reduce_max", moved, axes=rest, keepdims=False) if rest else moved
+    first = b.nn("concat", b.constant(np.array([True])), moved, axis=0)
+    number = b.nn("cumsum", b.cast(first, INT64), axis=0, exclusive=False, reverse=False)
+    number = b.nn("sub", number, b.constant(np.array(1)))
+    often = b.nn_all("unique", number, sorted=True, axis=None)[3]
+    places = b.reshape(number, *shape) if dim is None else number
+    return b.nn("compress", line, first, axis=at), _maybe(b, places, inverse), _maybe(b, often, counts)
+
+
+def nonzero_static(b: TorchBuilder, x: SSAValue, *, size: int, fill_value: int) -> SSAValue:
+    """[size, rank]: places of what is not 0, the first ones; filled up where there are fewer: each by its rank among the others."""
+    count, rank = b.spec(x).elements, len(b.shape(x))
+    if not count or not rank:
+        return b.constant(np.full((size, rank), fill_value, np.int64))
+    if count * max(size, 1) > MAX_ELEMENTS:
+        raise Unsupported(f"{size} places of {b.spec(x)}")
+    flat = b.reshape(x, count)
+    hit = b.nn("not_equal", flat, b.scalar(0, flat)) if b.dtype(x) != np.bool_ else flat
+    number = b.nn("cumsum", b.cast(hit, INT64), axis=0, exclusive=True, reverse=False)
+    mine = b.nn("and", b.nn("equal", b.constant(np.arange(size)[:, None]), number), hit)
+    coordinates = np.stack(np.unravel_index(np.arange(count), b.shape(x)), -1).astype(np.int64)
+    found = b.nn("matmul", b.cast(mine, INT64), b.constant(coordinates), None, transpose_a=False, transpose_b=False)
+    some = b.nn("reduce_max", mine, axes=(1,), keepdims=True)
+    return b.nn("where", some, found, b.constant(np.array(fill_value)))
+
+
+def histogram(b: TorchBuilder, x: SSAValue, bins: int, low: float, high: float) -> SSAValue:
+    """How many elements lie in each of equal bins, the last of which has its end; without limits from the least to the largest."""
+    count = b.spec(x).elements
+    if count * bins > MAX_ELEMENTS:
+        raise Unsupported(f"{bins} bins of {count} elements")
+    flat = b.reshape(x, count)
+    start, end = b.scalar(low, flat), b.scalar(high, flat)
+    if low == high and count:
+        start, end = (b.nn(op, flat, axes=(0,), keepdims=False) for op in ("reduce_min", "reduce_max"))
+        same = b.nn("equal", start, end)
+        one = b.scalar(1, flat)
+        start, end = b.nn("where", same, b.nn("sub", start, one), start), b.nn("where", same, b.nn("add", end, one), end)
+    width = b.nn("sub", end, start)
+    place = b.nn("floor", b.nn("div", b.nn("mul", b.nn("sub", flat, start), b.scalar(bins, flat)), width))
+    place = b.nn("minimum", place, b.scalar(bins - 1, flat))
+    inside = b.nn("and", b.nn("greater_equal", flat, start), b.nn("less_equal", flat, end))
+    hit = b.nn("and", b.nn("equal", place, b.constant(np.arange(bins)[:, None].astype(b.dtype(x)))), inside)
+    return b.nn("reduce_sum", b.cast(hit, b.dtype(x)), axes=(1,), keepdims=False)
+
+
+def embedding_bag(
+    b: TorchBuilder,
+    weight: SSAValue,
+    indices: SSAValue,
+    offsets: SSAValue,
+    scale_grad: bool,
+    mode: int,
+    sparse: bool,
+    weights: SSAValue | None,
+    include_last: bool,
+    padding_idx: int,
+) -> tuple[Any, ...]:
+    """Sums, means or maxima of the rows between offsets: of which bag each index is says how many offsets are not above its place."""
+    bags = b.spec(offsets).elements - int(include_last)
+    count, width = b.spec(indices).elements, b.shape(weight)[-1]
+    if bags * count * (width if mode == 2 else 1) > MAX_ELEMENTS or any(b.outputs[1:]) or not count:
+        raise Unsupported("bags of this size, or what their gradient needs")
+    starts = b.cast(part(b, offsets, 0, 0, bags), INT64)
+    above = b.nn("less_equal", b.reshape(starts, bags, 1), b.constant(np.arange(count)))
+    bag = b.nn("sub", b.nn("reduce_sum", b.cast(above, INT64), axes=(0,), keepdims=False), b.constant(np.array(1)))
+    member = b.nn("equal", b.constant(np.arange(bags)[:, None]), bag)
+    if include_last:
+        end = b.cast(part(b, offsets, 0, bags, 1), INT64)
+        member = b.nn("and", member, b.nn("less", b.constant(np.arange(count)), end))
+    if padding_idx >= 0:
+        member = b.nn("and", member, b.nn("not_equal", indices, b.scalar(padding_idx, indices)))
+    rows = b.nn("gather", weight, indices, axis=0)
+    if weights is not None:
+        rows = b.nn("mul", rows, b.reshape(weights, count, 1))
+    shares = b.cast(member, b.dtype(weight))
+    size = b.nn("reduce_sum", shares, axes=(1,), keepdims=True)
+    if mode == 2:
+        table = b.nn("where", b.reshape(member, bags, count, 1), rows, b.scalar(-np.inf, rows))
+        found = b.nn("reduce_max", table, axes=(1,), keepdims=False)
+        return b.nn("where", b.nn("equal", size, b.scalar(0, size)), b.scalar(0, size), found), None, None, None
+    found = b.nn("matmul", shares, rows, None, transpose_a=False, transpose_b=False)
+    return (b.nn("div", found, b.nn("maximum", size, b.scalar(1, size))) if mode == 1 else found), None, None, None
+
+
+ROWS: Rows = {
+    "aten._unique2.default": unique,
+    "aten.unique_dim.default": unique_dim,
+    "aten.unique_consecutive.default": unique_consecutive,
+    "aten.nonzero_static.default": nonzero_static,
+    "aten.histc.default": histogram,
+    "aten._embedding_bag_forward_only.default": embedding_bag,
+    "aten._embedding_bag.default": embedding_bag,
+}
