@@ -106,12 +106,14 @@ class _Layout:
         twins: value -> the same with dimension 1 moved to the end.
         plain: value with a twin -> the value made from it where the original layout is needed.
         replaced: ops that stand no longer for anything, in program order.
+        turned: values that a transpose of the model makes of their twins: reading the twin instead may save it.
     """
 
     rewriter: Rewriter
     twins: dict[SSAValue, SSAValue] = field(default_factory=dict)
     plain: dict[SSAValue, SSAValue] = field(default_factory=dict)
     replaced: list[Operation] = field(default_factory=list)
+    turned: set[SSAValue] = field(default_factory=set)
 
     def carry_through(self, function: FuncOp) -> None:
         """Sweep a function, then erase what was replaced."""
@@ -124,12 +126,24 @@ class _Layout:
             op.erase()
 
     def _visit(self, op: Operation) -> None:
+        if isinstance(op, TransposeOp) and self._turns(op):
+            return
         anchored = type(op) in _ANCHORS and attr(op, "layout") == "nchw"
-        if not anchored and not any(x in self.twins and self.plain.get(x) is not x for x in op.operands):
+        if not anchored and not any(x in self.turned or (x in self.twins and self.plain.get(x) is not x) for x in op.operands):
             return
         handler = _handlers().get(type(op))
         if handler is None or not self.rewriter.allow("channels-last", op) or not handler(self, op):
             self._read_plain(op)
+
+    def _turns(self, op: TransposeOp) -> bool:
+        """Whether the op moves the last dimension of maps to place 1, so that what it reads is the twin of what it gives."""
+        x, y = op.operands[0], op.results[0]
+        rank = len(shape_of(x))
+        if rank < 4 or x in self.twins or perm_of(op) != inverse(channels_last(rank)):
+            return False
+        self.twins[y], self.plain[y] = x, y
+        self.turned.add(y)
+        return True
 
     # ---- values ------------------------------------------------------------------------------------------------------------------
 

@@ -180,13 +180,25 @@ def block_of_both(net: Network) -> SSAValue:
     return net.conv_first(net.op("add", x, net.turn(y, *FIRST)), 4)
 
 
+def normed_between(net: Network) -> SSAValue:
+    """A sum of what was normalized with channels last and turned back, read with channels last again."""
+    x = net.turn(net.conv_first(net.x, 8), *LAST)
+    x = net.turn(net.op("layer_norm", x, net.weight(8), None, axis=-1, eps=1e-6), *FIRST)
+    y = net.turn(net.dense(net.turn(net.conv_first(x, 8, groups=8), *LAST), 8), *FIRST)
+    x = net.turn(net.op("add", x, net.op("mul", y, net.weight(8, 1, 1))), *LAST)
+    x = net.turn(net.op("layer_norm", x, net.weight(8), None, axis=-1, eps=1e-6), *FIRST)
+    return net.conv_first(net.op("relu", x), 4)
+
+
 def places(net: Network) -> SSAValue:
     x = net.op("repeat", net.conv_first(net.x, 8), repeats=(1, 1, 2, 1))
     x = net.conv_first(net.op("cumsum", x, axis=1, exclusive=False, reverse=False), 4)
     return net.op("argmax", x, axis=1, keepdims=False, select_last=False)
 
 
-@pytest.mark.parametrize("network", [group_norm, instance_norm, norm_of_channels, block_of_both, places], ids=lambda f: f.__name__)
+@pytest.mark.parametrize(
+    "network", [group_norm, instance_norm, norm_of_channels, block_of_both, normed_between, places], ids=lambda f: f.__name__
+)
 def test_transposes_stand_at_the_ends_alone(network: Callable[[Network], SSAValue]) -> None:
     left = transposes(network, (2, 4, 8, 8))
     assert left[:1] == [LAST]
