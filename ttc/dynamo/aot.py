@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import cache
 from typing import Any
 
 import torch
@@ -74,9 +73,10 @@ def _boxed(graph: AtenGraph) -> Callable[[list[Any]], list[Any]]:
     return run
 
 
-@cache
 def _decompositions() -> dict[Any, Callable[..., Any]]:
-    return {op: how for op, how in decompositions().items() if op not in REWRITTEN | _LIFTED}
+    table = {op: how for op, how in decompositions().items() if op not in REWRITTEN | _LIFTED}
+    fused = getattr(torch.ops.prims, "fma", None)  # TorchDynamo makes these of addcmul and addcdiv, and defines the op then
+    return table if fused is None else {**table, fused.default: lambda x, y, z: x * y + z}
 
 
 def _sources(graph: fx.GraphModule, example_inputs: Sequence[Any]) -> tuple[Placeholder, ...]:

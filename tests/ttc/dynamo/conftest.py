@@ -47,3 +47,16 @@ def graphs(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
     monkeypatch.setattr(graph, "Session", counted)
     return names
+
+
+@pytest.fixture(scope="session")
+def strange() -> Any:
+    """An op that no importer knows: it halves."""
+    import torch
+
+    @torch.library.custom_op("ttc_tests::strange", mutates_args=(), schema="(Tensor x) -> Tensor")
+    def strange(x: torch.Tensor) -> torch.Tensor:
+        return x / 2
+
+    strange.register_fake(torch.empty_like)
+    return strange
