@@ -29,6 +29,7 @@ def test_without_arguments_help_is_printed(capsys: pytest.CaptureFixture[str]) -
         "info",
         "targets",
         "opt",
+        "diff",
         "repro",
         "reduce",
         "passes",
