@@ -41,6 +41,7 @@ from ttc.passes.nn.match import (
     elementwise,
     inverse,
     is_constant,
+    owner,
     perm_of,
     rebuilt,
     reshaped,
@@ -126,7 +127,7 @@ class _Layout:
             op.erase()
 
     def _visit(self, op: Operation) -> None:
-        if isinstance(op, TransposeOp) and self._turns(op):
+        if (isinstance(op, TransposeOp) and self._turns(op)) or (isinstance(op, ReshapeOp) and self._unflattens(op)):
             return
         anchored = type(op) in _ANCHORS and attr(op, "layout") == "nchw"
         if not anchored and not any(x in self.turned or (x in self.twins and self.plain.get(x) is not x) for x in op.operands):
@@ -141,8 +142,22 @@ class _Layout:
         rank = len(shape_of(x))
         if rank < 4 or x in self.twins or perm_of(op) != inverse(channels_last(rank)):
             return False
-        self.twins[y], self.plain[y] = x, y
-        self.turned.add(y)
+        return self._is_turned(y, x)
+
+    def _unflattens(self, op: ReshapeOp) -> bool:
+        """Whether the op makes maps [n, c, h, w] of transposed tokens [n, h * w, c], which are the twin but for shape."""
+        turn, wanted = owner(op.operands[0], TransposeOp), shape_of(op.results[0])
+        if turn is None or perm_of(turn) != (0, 2, 1) or op.operands[0] in self.twins or len(wanted) < 4:
+            return False
+        tokens = turn.operands[0]
+        if wanted[:2] != (shape_of(tokens)[0], shape_of(tokens)[2]):
+            return False
+        return self._is_turned(op.results[0], reshaped(self.rewriter, op, tokens, (wanted[0], *wanted[2:], wanted[1])))
+
+    def _is_turned(self, value: SSAValue, twin: SSAValue) -> bool:
+        """The model makes a value of its twin."""
+        self.twins[value], self.plain[value] = twin, value
+        self.turned.add(value)
         return True
 
     # ---- values ------------------------------------------------------------------------------------------------------------------

@@ -190,6 +190,14 @@ def normed_between(net: Network) -> SSAValue:
     return net.conv_first(net.op("relu", x), 4)
 
 
+def tokens_beside_maps(net: Network) -> SSAValue:
+    """Tokens become a map beside another one, as in decoders of segmentation."""
+    x = net.conv_first(net.x, 8)
+    tokens = net.dense(net.turn(net.shaped(x, 2, 8, 64), 0, 2, 1), 8)
+    y = net.shaped(net.turn(tokens, 0, 2, 1), 2, 8, 8, 8)
+    return net.conv_first(net.op("concat", x, y, axis=1), 4)
+
+
 def places(net: Network) -> SSAValue:
     x = net.op("repeat", net.conv_first(net.x, 8), repeats=(1, 1, 2, 1))
     x = net.conv_first(net.op("cumsum", x, axis=1, exclusive=False, reverse=False), 4)
