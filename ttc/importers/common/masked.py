@@ -1,8 +1,9 @@
-"""Parts of tensors as TensorFlow and TFLite ask for them: slices under masks, gathers with batches, mirrored margins, reversed axes."""
+"""Parts of tensors as TensorFlow and TFLite ask for them: slices under masks, gathers with batches, mirrored margins, shapes left open."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import prod
 from typing import TypeAlias
 
 import numpy as np
@@ -139,3 +140,25 @@ def reverse(b: Builder, x: SSAValue, axes: Ints) -> SSAValue:
         size = b.shape(x)[axis]
         x = part(b, x, axis, size - 1, size, -1) if size > 1 else x
     return x
+
+
+def one_hot(b: Builder, indices: SSAValue, depth: int, on: SSAValue, off: SSAValue, axis: int) -> SSAValue:
+    """`on` where a new axis of that depth counts to the index, `off` elsewhere; indices outside mark nothing.  Raises E0402, E0412."""
+    shape, wide = b.shape(indices), np.dtype(np.int64)
+    at = axis_in(axis, len(shape) + 1)
+    if not 0 <= depth <= 1 << 20:
+        raise Error("E0402", f"a depth of {depth}")
+    steps = b.constant(np.arange(depth, dtype=np.int64).reshape(depth, *(1,) * (len(shape) - at)))
+    places = b.reshape(b.cast(indices, wide), *shape[:at], 1, *shape[at:])
+    return b.nn("where", b.nn("equal", places, steps), b.reshape(on), b.reshape(off))
+
+
+def resolved(old: Ints, wanted: Ints) -> Ints:
+    """A shape for as many elements as another's, its one -1 filled in.  Raises E0401, E0402."""
+    if min(wanted, default=0) < -1 or wanted.count(-1) > 1 or len(wanted) > MAX_RANK:
+        raise Error("E0402", f"{list(wanted[:MAX_RANK])} is not a shape")
+    known = prod(size for size in wanted if size != -1)
+    found = tuple(prod(old) // max(known, 1) if size == -1 else size for size in wanted)
+    if prod(found) != prod(old) or (-1 in wanted and not known):
+        raise Error("E0401", f"{list(old)} cannot be reshaped to {list(wanted)}")
+    return found

@@ -2,44 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import reduce
 
 import numpy as np
 from xdsl.ir import SSAValue
 
 from ttc.importers.common.builder import Builder
+from ttc.importers.common.elementwise import atan2, binary, floor_div, floor_mod, select, square, squared_difference, unary
 from ttc.importers.common.unsupported import Unsupported
 from ttc.importers.tf.tables import Rows
-
-Unary = Callable[[Builder, SSAValue], SSAValue]
-Binary = Callable[[Builder, SSAValue, SSAValue], SSAValue]
-
-
-def unary(op: str) -> Unary:
-    """The nn op of that name."""
-
-    def apply(b: Builder, x: SSAValue) -> SSAValue:
-        return b.nn(op, x)
-
-    return apply
-
-
-def binary(op: str) -> Binary:
-    """The nn op of that name; operands broadcast as numpy does."""
-
-    def apply(b: Builder, x: SSAValue, y: SSAValue) -> SSAValue:
-        return b.nn(op, x, y)
-
-    return apply
-
-
-def square(b: Builder, x: SSAValue) -> SSAValue:
-    return b.nn("mul", x, x)
-
-
-def squared_difference(b: Builder, x: SSAValue, y: SSAValue) -> SSAValue:
-    return square(b, b.nn("sub", x, y))
 
 
 def tan(b: Builder, x: SSAValue) -> SSAValue:
@@ -103,33 +74,9 @@ def mul_no_nan(b: Builder, x: SSAValue, y: SSAValue) -> SSAValue:
     return b.nn("where", zero, b.scalar(0, y), b.nn("mul", x, y))
 
 
-def floor_div(b: Builder, x: SSAValue, y: SSAValue) -> SSAValue:
-    """Rounded toward minus infinity."""
-    if b.dtype(x).kind not in "iu":
-        return b.nn("floor", b.nn("div", x, y))
-    rest = b.nn("mod", x, y, fmod=False)
-    return b.nn("div", b.nn("sub", x, rest), y)
-
-
-def floor_mod(b: Builder, x: SSAValue, y: SSAValue) -> SSAValue:
-    """The remainder has the sign of y."""
-    return b.nn("mod", x, y, fmod=False)
-
-
 def truncate_mod(b: Builder, x: SSAValue, y: SSAValue) -> SSAValue:
     """The remainder has the sign of x."""
     return b.nn("mod", x, y, fmod=True)
-
-
-def atan2(b: Builder, y: SSAValue, x: SSAValue) -> SSAValue:
-    """atan(y / x), moved by pi to the half plane of x."""
-    zero, pi = b.scalar(0, x), b.scalar(np.pi, x)
-    flat = b.nn("equal", x, zero)
-    angle = b.nn("atan", b.nn("div", y, b.nn("where", flat, b.scalar(1, x), x)))
-    turn = b.nn("where", b.nn("less", y, zero), b.nn("neg", pi), pi)
-    behind = b.nn("where", b.nn("less", x, zero), b.nn("add", angle, turn), angle)
-    upright = b.nn("mul", b.nn("sign", y), b.scalar(np.pi / 2, x))
-    return b.nn("where", flat, upright, behind)
 
 
 def xlogy(b: Builder, x: SSAValue, y: SSAValue) -> SSAValue:
@@ -148,14 +95,6 @@ def not_equal(b: Builder, x: SSAValue, y: SSAValue, *, incompatible_shape_error:
 
 def approximately_equal(b: Builder, x: SSAValue, y: SSAValue, *, tolerance: float = 1e-5) -> SSAValue:
     return b.nn("less", b.nn("abs", b.nn("sub", x, y)), b.scalar(tolerance, x))
-
-
-def select(b: Builder, condition: SSAValue, t: SSAValue, e: SSAValue) -> SSAValue:
-    """A condition of rank 1 chooses among the operands' first dimension."""
-    rank = b.rank(t)
-    if b.rank(condition) == 1 and rank > 1:
-        condition = b.reshape(condition, *b.shape(condition), *(1,) * (rank - 1))
-    return b.nn("where", condition, t, e)
 
 
 def select_v2(b: Builder, condition: SSAValue, t: SSAValue, e: SSAValue) -> SSAValue:

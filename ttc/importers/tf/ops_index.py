@@ -112,14 +112,7 @@ def tensor_scatter_add(b: Builder, tensor: SSAValue, indices: SSAValue, updates:
 
 
 def one_hot(b: Builder, indices: SSAValue, depth: SSAValue, on_value: SSAValue, off_value: SSAValue, *, axis: int = -1) -> SSAValue:
-    """on_value where a new axis counts to the index, off_value elsewhere; indices outside mark nothing."""
-    size, shape = int(b.number(depth, "depth")), b.shape(indices)
-    at = axis_in(axis, len(shape) + 1)
-    if not 0 <= size <= 1 << 20:
-        raise Error("E0402", f"a depth of {size}")
-    wide = b.reshape(b.cast(indices, INT64), *shape[:at], 1, *shape[at:])
-    steps = b.constant(np.arange(size, dtype=np.int64).reshape(size, *(1,) * (len(shape) - at)))
-    return b.nn("where", b.nn("equal", wide, steps), on_value, off_value)
+    return masked.one_hot(b, indices, int(b.number(depth, "depth")), on_value, off_value, axis)
 
 
 def band_part(b: Builder, input: SSAValue, num_lower: SSAValue, num_upper: SSAValue) -> SSAValue:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import prod
 from typing import NoReturn, TypeAlias
 
 import numpy as np
@@ -12,6 +11,7 @@ from xdsl.ir import SSAValue
 from ttc.dialects.core.errors import Error
 from ttc.dialects.nn.base import axis_in
 from ttc.importers.common.builder import Builder
+from ttc.importers.common.masked import resolved
 from ttc.importers.common.parts import element, stacked
 from ttc.importers.tf.tables import Rows
 
@@ -21,19 +21,7 @@ INT32 = np.dtype(np.int32)
 
 def reshape(b: Builder, tensor: SSAValue, shape: SSAValue) -> SSAValue:
     """One size may be -1, which then follows from the others."""
-    return b.nn("reshape", tensor, shape=resolved(b, tensor, b.ints(shape, "shape")))
-
-
-def resolved(b: Builder, x: SSAValue, sizes: Ints) -> Ints:
-    """Sizes with the open one filled in.  Raises E0401, E0402."""
-    if min(sizes, default=0) < -1 or sizes.count(-1) > 1:
-        raise Error("E0402", f"{b.spec(x)} cannot be reshaped to {list(sizes)}")
-    elements, rest = b.spec(x).elements, prod(s for s in sizes if s >= 0)
-    if -1 not in sizes:
-        return sizes
-    if rest == 0 or elements % rest:
-        raise Error("E0401", f"{b.spec(x)} cannot be reshaped to {list(sizes)}")
-    return tuple(elements // rest if s == -1 else s for s in sizes)
+    return b.nn("reshape", tensor, shape=resolved(b.shape(tensor), b.ints(shape, "shape")))
 
 
 def squeeze(b: Builder, input: SSAValue, *, squeeze_dims: Ints = ()) -> SSAValue:

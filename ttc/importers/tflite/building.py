@@ -64,7 +64,7 @@ class TfliteBuilder(Builder):
         """The float32 numbers that integers stand for, made once."""
         key = codes, quantization
         if key not in self._real:
-            scale, zero = self._step(quantization, self.shape(codes), self.dtype(codes))
+            scale, zero = self._step(quantization, self.spec(codes).shape, self.dtype(codes))
             if str(self.dtype(codes)) in CODES:
                 value = self.nn("dequantize", codes, scale, zero)
             else:
@@ -75,7 +75,7 @@ class TfliteBuilder(Builder):
 
     def codes(self, value: SSAValue, quantization: Quantization, dtype: np.dtype) -> SSAValue:
         """The integers that stand for real numbers."""
-        scale, zero = self._step(quantization, self.shape(value), dtype)
+        scale, zero = self._step(quantization, self.spec(value).shape, dtype)
         return self.nn("quantize", value, scale, zero)
 
     def forget_unused(self, values: Iterable[SSAValue | None], kept: Container[SSAValue]) -> None:

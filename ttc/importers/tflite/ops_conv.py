@@ -190,7 +190,7 @@ def _pool(b: Builder, op: str, x: SSAValue, padding: str, strides: tuple[int, in
 
 
 def _require_rank(b: Builder, x: SSAValue, rank: int) -> None:
-    if len(b.shape(x)) != rank:
+    if b.rank(x) != rank:
         raise Error("E0401", f"needs rank {rank}, not {b.spec(x)}")
 
 

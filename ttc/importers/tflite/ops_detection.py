@@ -39,7 +39,7 @@ def _chosen(
 ) -> tuple[SSAValue, SSAValue, int]:
     """Indices [?] of the chosen boxes, places [?, 1] for them, and how many there may be."""
     count = b.whole(most, "number of boxes")
-    if not 1 <= count <= MAX_BOXES or len(b.shape(boxes)) != 2 or len(b.shape(scores)) != 1:
+    if not 1 <= count <= MAX_BOXES or b.rank(boxes) != 2 or b.rank(scores) != 1:
         raise Error("E0401", f"{count} of boxes {b.spec(boxes)} with scores {b.spec(scores)}")
     limits = [b.constant(np.array(count, np.int64)), b.reshape(overlap), b.reshape(least)]
     scored = b.reshape(scores, 1, 1, *b.shape(scores))

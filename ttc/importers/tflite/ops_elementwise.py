@@ -102,7 +102,7 @@ def bucketize(b: Builder, x: SSAValue, *, boundaries: tuple[float, ...] | None) 
     limits = b.constant(np.array(boundaries or (), np.float32))
     wide = b.reshape(b.cast(x, np.dtype(np.float32)), *b.shape(x), 1)
     above = b.cast(b.nn("greater_equal", wide, limits), INT64)
-    return b.nn("reduce_sum", above, axes=(len(b.shape(x)),), keepdims=False)
+    return b.nn("reduce_sum", above, axes=(b.rank(x),), keepdims=False)
 
 
 _UNARY = {

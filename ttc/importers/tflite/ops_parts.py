@@ -6,7 +6,6 @@ import numpy as np
 from xdsl.ir import SSAValue
 
 from ttc.dialects.core.errors import Error
-from ttc.dialects.nn.base import axis_in
 from ttc.importers.common import masked
 from ttc.importers.common.builder import Builder
 from ttc.importers.common.masked import Masks
@@ -67,7 +66,7 @@ def mirror_pad(b: Builder, x: SSAValue, paddings: SSAValue, *, mode: str) -> SSA
 def _margins(b: Builder, x: SSAValue, paddings: SSAValue) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Elements before and after each dimension.  Raises E0402."""
     found = b.need(paddings, "paddings")
-    if found.dtype.kind not in "iu" or found.shape != (len(b.shape(x)), 2) or found.min(initial=0) < 0:
+    if found.dtype.kind not in "iu" or found.shape != (b.rank(x), 2) or found.min(initial=0) < 0:
         raise Error("E0402", f"paddings {found.dtype}{list(found.shape)} do not fit {b.spec(x)}")
     return tuple(found[:, 0].tolist()), tuple(found[:, 1].tolist())
 
@@ -85,18 +84,11 @@ def _wide(b: Builder, indices: SSAValue) -> SSAValue:
 
 
 def one_hot(b: TfliteBuilder, indices: SSAValue, depth: SSAValue, on: SSAValue, off: SSAValue, *, axis: int) -> SSAValue:
-    """`on` where a new axis of that depth counts to the index, `off` elsewhere."""
-    size, shape = b.whole(depth, "depth"), b.shape(indices)
-    at = len(shape) if axis == -1 else axis_in(axis, len(shape) + 1)
-    if not 0 <= size <= 1 << 20:
-        raise Error("E0402", f"a depth of {size}")
-    steps = b.constant(np.arange(size, dtype=np.int64).reshape(size, *(1,) * (len(shape) - at)))
-    wide = b.reshape(b.cast(indices, INT64), *shape[:at], 1, *shape[at:])
-    return b.nn("where", b.nn("equal", wide, steps), b.reshape(on), b.reshape(off))
+    return masked.one_hot(b, indices, b.whole(depth, "depth"), on, off, axis)
 
 
 def topk_v2(b: TfliteBuilder, x: SSAValue, k: SSAValue) -> tuple[SSAValue, ...]:
-    return b.nn_all("topk", x, k=b.whole(k, "k"), axis=len(b.shape(x)) - 1, largest=True)
+    return b.nn_all("topk", x, k=b.whole(k, "k"), axis=b.rank(x) - 1, largest=True)
 
 
 def reverse_sequence(b: Builder, x: SSAValue, lengths: SSAValue, *, seq_dim: int, batch_dim: int) -> SSAValue:
@@ -141,7 +133,7 @@ def scatter_nd(b: Builder, indices: SSAValue, updates: SSAValue, shape: SSAValue
 
 def sparse_to_dense(b: Builder, indices: SSAValue, shape: SSAValue, values: SSAValue, default: SSAValue) -> SSAValue:
     """A tensor of the default with values at index tuples."""
-    wanted, rank = b.ints(shape, "shape"), len(b.shape(indices))
+    wanted, rank = b.ints(shape, "shape"), b.rank(indices)
     if min(wanted, default=0) < 0 or rank > 2:
         raise Error("E0402", f"{list(wanted)} is not a shape, or {b.spec(indices)} are no tuples")
     count = b.shape(indices)[0] if rank else 1

@@ -169,7 +169,7 @@ def svdf(
 
 
 def _require_rank(b: Builder, x: SSAValue, rank: int) -> None:
-    if len(b.shape(x)) != rank:
+    if b.rank(x) != rank:
         raise Error("E0401", f"needs rank {rank}, not {b.spec(x)}")
 
 

@@ -18,7 +18,7 @@ def reduction(op: str) -> Callable[..., SSAValue]:
     """The nn op of that name over axes that are an operand; one named twice counts once."""
 
     def apply(b: Builder, x: SSAValue, axes: SSAValue, *, keep_dims: bool) -> SSAValue:
-        rank = len(b.shape(x))
+        rank = b.rank(x)
         along = sorted({axis_in(a, rank) for a in b.ints(axes, "axes")})
         return b.nn(op, x, axes=tuple(along), keepdims=keep_dims)
 
@@ -41,21 +41,21 @@ def cumsum(b: TfliteBuilder, x: SSAValue, axis: SSAValue, *, exclusive: bool, re
 def softmax(b: Builder, x: SSAValue, *, beta: float) -> SSAValue:
     """Of beta * x, along the last axis."""
     scaled = x if beta == 1 else b.nn("mul", x, b.scalar(beta, x))
-    return b.nn("softmax", scaled, axis=len(b.shape(x)) - 1)
+    return b.nn("softmax", scaled, axis=b.rank(x) - 1)
 
 
 def log_softmax(b: Builder, x: SSAValue) -> SSAValue:
-    return b.nn("log_softmax", x, axis=len(b.shape(x)) - 1)
+    return b.nn("log_softmax", x, axis=b.rank(x) - 1)
 
 
 def l2_normalization(b: Builder, x: SSAValue) -> SSAValue:
     """x over its norm along the last axis, which is at least 1e-6."""
-    total = b.nn("reduce_sum", b.nn("mul", x, x), axes=(len(b.shape(x)) - 1,), keepdims=True)
+    total = b.nn("reduce_sum", b.nn("mul", x, x), axes=(b.rank(x) - 1,), keepdims=True)
     return b.nn("div", x, b.nn("maximum", b.nn("sqrt", total), b.scalar(1e-6, x)))
 
 
 def batch_matmul(b: Builder, x: SSAValue, y: SSAValue, *, adj_x: bool, adj_y: bool) -> SSAValue:
-    if min(len(b.shape(x)), len(b.shape(y))) < 2:
+    if min(b.rank(x), b.rank(y)) < 2:
         raise Error("E0401", f"takes matrices, not {b.spec(x)} and {b.spec(y)}")
     return b.nn("matmul", x, y, None, transpose_a=adj_x, transpose_b=adj_y)
 

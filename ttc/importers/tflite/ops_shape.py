@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from math import prod
-
 import numpy as np
 from xdsl.ir import SSAValue
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.nn.base import axes_in, axis_in, broadcast_shapes
 from ttc.importers.common.builder import MAX_RANK, Builder
-from ttc.importers.common.masked import reverse
+from ttc.importers.common.masked import resolved, reverse
 from ttc.importers.common.parts import stacked
 from ttc.importers.common.unsupported import Unsupported
 from ttc.importers.tflite.building import TfliteBuilder
@@ -24,18 +22,6 @@ def reshape(b: Builder, x: SSAValue, shape: SSAValue | None = None, *, new_shape
         raise Error("E0203", "a reshape without a shape")
     wanted = b.ints(shape, "shape") if shape is not None else new_shape or ()
     return b.nn("reshape", x, shape=resolved(b.shape(x), wanted))
-
-
-def resolved(old: tuple[int, ...], wanted: tuple[int, ...]) -> tuple[int, ...]:
-    """The shape with its -1 replaced.  Raises E0401."""
-    known = prod(size for size in wanted if size != -1)
-    fits = min(wanted, default=0) >= -1 and wanted.count(-1) <= 1 and len(wanted) <= MAX_RANK
-    if not fits or (-1 in wanted and (not known or prod(old) % known)):
-        raise Error("E0401", f"{list(old)} cannot be reshaped to {list(wanted[:MAX_RANK])}")
-    found = tuple(prod(old) // known if size == -1 else size for size in wanted)
-    if prod(found) != prod(old):
-        raise Error("E0401", f"{list(old)} cannot be reshaped to {list(wanted)}")
-    return found
 
 
 def squeeze(b: Builder, x: SSAValue, *, squeeze_dims: tuple[int, ...] | None) -> SSAValue:
@@ -54,16 +40,16 @@ def expand_dims(b: TfliteBuilder, x: SSAValue, axis: SSAValue) -> SSAValue:
 
 
 def transpose(b: Builder, x: SSAValue, perm: SSAValue) -> SSAValue:
-    return b.nn("transpose", x, perm=tuple(axis_in(p, len(b.shape(x))) for p in b.ints(perm, "perm")))
+    return b.nn("transpose", x, perm=tuple(axis_in(p, b.rank(x)) for p in b.ints(perm, "perm")))
 
 
 def concatenation(b: Builder, x: SSAValue, *xs: SSAValue, axis: int) -> SSAValue:
-    at = axis_in(axis, len(b.shape(x)))
+    at = axis_in(axis, b.rank(x))
     return b.nn("concat", x, *xs, axis=at) if xs else x
 
 
 def split(b: TfliteBuilder, axis: SSAValue, x: SSAValue, *, num_splits: int) -> tuple[SSAValue, ...]:
-    at = axis_in(b.whole(axis, "axis"), len(b.shape(x)))
+    at = axis_in(b.whole(axis, "axis"), b.rank(x))
     size = b.shape(x)[at]
     if num_splits != len(b.outputs) or num_splits < 1 or size % num_splits:
         raise Error("E0401", f"{size} elements in {num_splits} parts for {len(b.outputs)} results")
@@ -72,7 +58,7 @@ def split(b: TfliteBuilder, axis: SSAValue, x: SSAValue, *, num_splits: int) -> 
 
 def split_v(b: TfliteBuilder, x: SSAValue, size_splits: SSAValue, axis: SSAValue, *, num_splits: int) -> tuple[SSAValue, ...]:
     """One size may be -1: what is left."""
-    at = axis_in(b.whole(axis, "axis"), len(b.shape(x)))
+    at = axis_in(b.whole(axis, "axis"), b.rank(x))
     sizes = b.ints(size_splits, "sizes")
     if len(sizes) != len(b.outputs) or sizes.count(-1) > 1:
         raise Error("E0401", f"sizes {list(sizes)[:40]} for {len(b.outputs)} results")
@@ -125,7 +111,7 @@ def shape(b: TfliteBuilder, x: SSAValue, *, out_type: str) -> SSAValue:
 
 
 def rank(b: TfliteBuilder, x: SSAValue) -> SSAValue:
-    return b.constant(np.array(len(b.shape(x)), b.declared[0]))
+    return b.constant(np.array(b.rank(x), b.declared[0]))
 
 
 def zeros_like(b: Builder, x: SSAValue) -> SSAValue:
