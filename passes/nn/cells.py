@@ -29,7 +29,7 @@ Values = Sequence[SSAValue]
 
 @dataclass
 class Ops:
-    """Makes nn ops before one op, located at it.  dtype: of that op's first operand."""
+    """Makes nn ops before one op, located at it."""
 
     op: NNOp
     unit: Unit
@@ -37,9 +37,11 @@ class Ops:
 
     @property
     def dtype(self) -> np.dtype:
+        """That of the op's first operand."""
         return spec(self.op.operands[0]).dtype
 
     def make(self, kind: type[NNOp], *operands: SSAValue | None, **attrs: Any) -> SSAValue:
+        """The first result of a new op.  Raises E04xx at its place."""
         return self.rewriter.build(self.op, kind, *operands, **attrs).results[0]
 
     def constant(self, array: NDArray) -> SSAValue:
@@ -59,9 +61,11 @@ class Ops:
         return self.constant(np.array(value).astype(self.dtype))
 
     def zeros(self, shape: tuple[int, ...]) -> SSAValue:
+        """Zeros of the dtype."""
         return self.make(ExpandOp, self.number(0.0), shape=shape)
 
     def reshape(self, value: SSAValue, shape: tuple[int, ...]) -> SSAValue:
+        """The value in another shape."""
         return reshaped(self.rewriter, self.op, value, shape)
 
     def rows(self, value: SSAValue, index: int) -> SSAValue:
@@ -88,9 +92,11 @@ class Ops:
         return self.make(MatmulOp, state, weight, bias, transpose_a=False, transpose_b=True)
 
     def add(self, a: SSAValue, b: SSAValue) -> SSAValue:
+        """a + b."""
         return self.make(AddOp, a, b)
 
     def mul(self, a: SSAValue, b: SSAValue) -> SSAValue:
+        """a * b."""
         return self.make(MulOp, a, b)
 
     def rest(self, a: SSAValue) -> SSAValue:
@@ -136,6 +142,7 @@ class Cell:
 
     @property
     def size(self) -> int:
+        """Elements of a state."""
         return shape_of(self.r)[1]
 
     def input_bias(self) -> SSAValue | None:
