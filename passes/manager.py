@@ -7,18 +7,18 @@ from collections.abc import Sequence
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.functions import module_attr, set_module_attr
-from ttc.dialects.core.ir import verify
+from ttc.dialects.core.ir import surroundings, verify
 from ttc.dialects.core.snapshot import Snapshot
 from ttc.passes.base import Instrument, Pass, Report, Rewriter, Unit
 
 
-def run_passes(passes: Sequence[Pass], unit: Unit, instruments: Sequence[Instrument] = ()) -> list[Report]:
-    """Run passes in order; one report each.  An error that names no place gets the pass's name."""
+def run_passes(passes: Sequence[Pass], unit: Unit, instruments: Sequence[Instrument] = (), stage: str | None = None) -> list[Report]:
+    """Run passes in order; one report each.  An error tells the pass, the stage if it is given, and the IR around the op it names."""
     compared = any(instrument.compares for instrument in instruments)
     seen = Snapshot(unit.module) if compared else None
     reports: list[Report] = []
     for pass_ in passes:
-        report, seen = _run_pass(pass_, unit, instruments, seen)
+        report, seen = _run_pass(pass_, unit, instruments, seen, stage)
         reports.append(report)
     return reports
 
@@ -29,7 +29,9 @@ def run_pass(pass_: Pass, unit: Unit, instruments: Sequence[Instrument] = ()) ->
     return report
 
 
-def _run_pass(pass_: Pass, unit: Unit, instruments: Sequence[Instrument], seen: Snapshot | None) -> tuple[Report, Snapshot | None]:
+def _run_pass(
+    pass_: Pass, unit: Unit, instruments: Sequence[Instrument], seen: Snapshot | None, stage: str | None
+) -> tuple[Report, Snapshot | None]:
     rewriter = Rewriter(pass_.name, instruments)
     report = rewriter.report
     for instrument in instruments:
@@ -41,7 +43,7 @@ def _run_pass(pass_: Pass, unit: Unit, instruments: Sequence[Instrument], seen: 
         for instrument in instruments:
             instrument.failed(pass_, unit, error)
         if isinstance(error, Error):
-            raise error.at(f"pass {pass_.name}") from error
+            raise _in_context(error, pass_, unit, stage) from error
         raise
     report.seconds = time.perf_counter() - start
     if seen is not None:
@@ -50,6 +52,15 @@ def _run_pass(pass_: Pass, unit: Unit, instruments: Sequence[Instrument], seen: 
     for instrument in instruments:
         instrument.after(pass_, unit, report)
     return report, seen
+
+
+def _in_context(error: Error, pass_: Pass, unit: Unit, stage: str | None) -> Error:
+    """The error with what was being done, and where."""
+    if error.context is None:
+        error.context = f"pass {pass_.name}" + (f" (stage {stage})" if stage is not None else "")
+    if error.excerpt is None and error.where is not None:
+        error.excerpt = surroundings(unit.module, error.where)
+    return error
 
 
 def run_stage(
@@ -64,7 +75,7 @@ def run_stage(
     if not done <= (len(passes) if end is None else end):
         raise Error("E0305", f"{done} passes of stage '{stage}' are behind this IR, which is past where to stop")
     unit.module.attributes.pop("ttc.passes_done", None)
-    reports = run_passes(passes[done:end], unit, instruments)
+    reports = run_passes(passes[done:end], unit, instruments, stage)
     if stops:
         set_module_attr(unit.module, "passes_done", end)
     verify(unit.module)

@@ -112,6 +112,7 @@ class Error(Exception):
         where: the source location: file, node, op, queue, pass.
         hint: what would help.
         excerpt: a few lines of IR or text around the place.
+        context: what was being done: `pass lower-to-tile (stage tile)`.
     """
 
     code: str
@@ -119,12 +120,15 @@ class Error(Exception):
     where: str | None = None
     hint: str | None = None
     excerpt: str | None = None
+    context: str | None = None
 
     def __str__(self) -> str:
         place = f"{self.where}: " if self.where else ""
         lines = [f"error[{self.code}]: {place}{self.message}"]
         if self.excerpt:
             lines += ["  " + line for line in self.excerpt.splitlines()]
+        if self.context:
+            lines.append(f"  in {self.context}")
         if self.hint:
             lines.append(f"hint: {self.hint}")
         return "\n".join(_cut(line) for text in lines for line in text.split("\n"))

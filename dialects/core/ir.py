@@ -248,6 +248,30 @@ def excerpt(op: Operation, limit: int = 160) -> str:
     return line if len(line) <= limit else line[: limit - 3] + "..."
 
 
+def surroundings(module: Operation, place: str, limit: int = 120) -> str | None:
+    """The op that `where` names so as text, with a caret below it, between the ops before and after it; None if there is no such op.
+
+    limit: of characters of a line.
+    """
+    op = next((op for op in module.walk() if isinstance(op, TtcOp) and where(op) == place), None)
+    if op is None:
+        return None
+    stream = StringIO()
+    printer = _Printer(stream)
+    lines: list[str] = []
+    for neighbour in (op.prev_op, op, op.next_op):
+        if neighbour is None:
+            continue
+        stream.seek(0)
+        stream.truncate()
+        printer.print_op(neighbour)
+        line = stream.getvalue().splitlines()[0].strip()
+        lines.append(line if len(line) <= limit else line[: limit - 3] + "...")
+        if neighbour is op:
+            lines.append(" " * max(line.find(op.name), 0) + "^" * len(op.name))
+    return "\n".join(lines)
+
+
 def check_dominance(module: Operation) -> None:
     """Every operand is defined before it is used, in the same block or an enclosing one that the op may see.  Raises E0303."""
     for region in module.regions:
