@@ -33,10 +33,12 @@ def binary(op: str) -> Binary:
 
 
 def square(b: Builder, x: SSAValue) -> SSAValue:
+    """x^2."""
     return b.nn("mul", x, x)
 
 
 def squared_difference(b: Builder, x: SSAValue, y: SSAValue) -> SSAValue:
+    """(x - y)^2."""
     return square(b, b.nn("sub", x, y))
 
 

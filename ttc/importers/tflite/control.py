@@ -104,15 +104,18 @@ def _handle(operator: Operator) -> str:
 
 
 def var_handle(site: Site) -> Sequence[Value]:
+    """The variable that the options name."""
     return [Resource(site.walker.variables.resource(_handle(site.operator)))]
 
 
 def read_variable(site: Site) -> Sequence[Value]:
+    """What a variable holds at this place."""
     name = _resource(site.operands)
     return site.refused() if site.walker.variables.is_refused(name) else [site.walker.variables.read(name)]
 
 
 def assign_variable(site: Site) -> Sequence[Value]:
+    """A variable holds another value from here on."""
     value = site.operands[-1] if len(site.operands) == 2 else None
     if not isinstance(value, SSAValue):
         raise Error("E0203", "a variable is set to nothing")

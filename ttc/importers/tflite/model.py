@@ -92,6 +92,8 @@ class Operator:
 
 @dataclass(frozen=True)
 class Graph:
+    """inputs, outputs: indices of tensors; operators: in the order in which they run."""
+
     name: str
     tensors: tuple[Tensor, ...]
     inputs: Ints
@@ -111,6 +113,8 @@ class Signature:
 
 @dataclass(frozen=True)
 class Model:
+    """data: the whole file; graphs: the first is the one that runs, which calls the others."""
+
     data: Buffer
     graphs: tuple[Graph, ...]
     signatures: tuple[Signature, ...]
