@@ -19,7 +19,7 @@ from ttc.importers.tf.messages import Call, Function, Node
 from ttc.importers.tf.structure import CALLERS
 from ttc.importers.tf.values import Value
 
-MAX_TRIPS = 4096
+MAX_TRIPS = 2048
 """Iterations of one loop."""
 MAX_SELECTED = 24
 """Nodes of a branch that is computed whether or not it is chosen."""
@@ -161,22 +161,33 @@ def case(site: Site) -> list[Value]:
 
 def while_(site: Site) -> list[Value]:
     """Iterations unrolled while it is known at import that the condition holds; from where it is not known, a loop of dialect nn."""
-    state: Sequence[Value] = site.operands
-    if any(isinstance(x, Refused) for x in state):
+    if any(isinstance(x, Refused) for x in site.operands):
         return [REFUSED]
-    try:
-        for at in range(MAX_TRIPS):
-            going = site.truth(_condition(site, state, str(at)))
-            if going is None:
-                return _looped(site, state)
-            if not going:
-                return list(state)
-            state = _iteration(site, state, str(at))
-            if any(isinstance(x, Refused) for x in state):
-                return [REFUSED]
-    except TooMany:
-        pass
-    return _looped(site, site.operands)
+    with site.walker.builder.collected() as ops:
+        try:
+            found = _unrolled(site)
+        except TooMany:
+            control.erase(ops)
+            ops.clear()
+            found = None
+    for op in ops:
+        site.walker.builder.place(op)
+    return _looped(site, site.operands) if found is None else found
+
+
+def _unrolled(site: Site) -> list[Value]:
+    """Raises TooMany, Unsupported."""
+    state: Sequence[Value] = site.operands
+    for at in range(MAX_TRIPS):
+        going = site.truth(_condition(site, state, str(at)))
+        if going is None:
+            return _looped(site, state)
+        if not going:
+            return list(state)
+        state = _iteration(site, state, str(at))
+        if any(isinstance(x, Refused) for x in state):
+            return [REFUSED]
+    raise TooMany(f"more than {MAX_TRIPS} iterations")
 
 
 def _condition(site: Site, state: Sequence[Value], label: str) -> Value:

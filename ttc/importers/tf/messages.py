@@ -228,6 +228,7 @@ class Node:
 
 
 def node_of(span: Span) -> Node:
+    """Raises E0201, E0203 for one without a name or op."""
     name, op = "", ""
     inputs: list[str] = []
     spans: list[Span] = []

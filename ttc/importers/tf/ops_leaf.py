@@ -69,7 +69,7 @@ def with_default(b: Builder, input: SSAValue, *, shape: Shape) -> SSAValue:
 
 ROWS: Rows = {
     "Const": const,
-    **dict.fromkeys(["Identity", "StopGradient", "PreventGradient", "Snapshot", "EnsureShape", "OptionalGetValue"], identity),
+    **dict.fromkeys(["Identity", "StopGradient", "PreventGradient", "Snapshot", "EnsureShape"], identity),
     "IdentityN": identity_n,
     "ReadVariableOp": read_variable,
     "ResourceGather": resource_gather,

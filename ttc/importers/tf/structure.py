@@ -18,7 +18,7 @@ REACHING: Mapping[str, str] = {
     **dict.fromkeys(["ReadFile", "MatchingFiles", "ImmutableConst", "WholeFileReaderV2", "TextLineReaderV2"], "reads files"),
     **dict.fromkeys(["TFRecordReaderV2", "FixedLengthRecordReaderV2", "LMDBReader", "TextLineDataset", "TFRecordDataset"], "reads files"),
     **dict.fromkeys(["WriteFile", "CreateSummaryFileWriter", "CreateSummaryDbWriter", "DatasetToTFRecord"], "writes files"),
-    **dict.fromkeys(["RemoteCall", "SymbolicGradient", "Send", "Recv", "_Send", "_Recv"], "runs elsewhere"),
+    **dict.fromkeys(["RemoteCall", "Send", "Recv", "_Send", "_Recv"], "runs elsewhere"),
     **dict.fromkeys(["CollectiveReduceV2", "CollectiveGatherV2", "DataServiceDataset", "RpcCall"], "speaks with other machines"),
 }
 """Ops that no model may hold, wherever they stand, and why."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from xdsl.utils.exceptions import VerifyException
 
@@ -16,7 +16,7 @@ from ttc.importers.tf.structure import MAX_DEPTH, source_of
 from ttc.importers.tf.tables import OUTPUTS, rows
 from ttc.importers.tf.values import Value
 
-MAX_UNROLLED = 1 << 16
+MAX_UNROLLED = 1 << 15
 """Nodes in functions that loops and branches run, each as often as it is mapped."""
 CHANGING = frozenset(
     [
@@ -45,7 +45,6 @@ class Scope:
     caller: str = ""
     depth: int = 0
     repeated: bool = False
-    constants: dict[str, tuple[Value, ...]] = field(default_factory=dict)
 
     def named(self, node: Node) -> str:
         """The node's name in locations and messages."""

@@ -254,3 +254,29 @@ def test_variables_and_constants(tmp_path: Path) -> None:
         return {"rows": rows, "scaled": rows * scale, "large": tf.gather(tf.constant(large), i), "shape": tf.shape(table) + 0}
 
     check(function, np.array([1, 9, 0], np.int32), folder=tmp_path)
+
+
+def test_loops_too_long_to_unroll(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ttc.importers.tf.control.MAX_TRIPS", 3)
+
+    def function(x: Any) -> dict[str, Any]:
+        return {"while": tf.while_loop(lambda i, _: i < 9, lambda i, y: (i + 1, y * 0.5 + 1), [0, x])[1]}
+
+    check(function, normal(3), folder=tmp_path)
+
+
+def test_fourier_transforms_boxes_and_counts(tmp_path: Path) -> None:
+    def function(x: Any, i: Any) -> dict[str, Any]:
+        half = tf.signal.rfft(x, [10])
+        whole = tf.signal.fft2d(tf.complex(x, -x))
+        spectra = {"real": tf.math.real(half), "abs": tf.abs(half), "back": tf.signal.irfft(half, [10]), "2d": tf.math.imag(whole)}
+        spectra["inverse"] = tf.math.real(tf.signal.ifft(tf.math.conj(whole)))
+        boxes = tf.constant([[0.0, 0, 1, 1], [0, 0, 1, 1.05], [2, 2, 3, 3]])
+        chosen = tf.image.non_max_suppression(boxes, x[:3, 0], 3, 0.5)
+        counts = {
+            "counts": tf.math.bincount(i, minlength=5, maxlength=5, axis=-1),
+            "buckets": RAW.Bucketize(input=x, boundaries=[-0.5, 0.5]),
+        }
+        return {**spectra, **counts, "boxes": chosen, "inverted": tf.math.invert_permutation([2, 0, 1]) + i[0, 0]}
+
+    check(function, normal(3, 8), np.array([[1, 2, 2], [4, 0, 1]], np.int32), folder=tmp_path)
