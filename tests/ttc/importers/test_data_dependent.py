@@ -171,3 +171,51 @@ def test_shapes_that_are_computed(target: str, tmp_path: Path) -> None:
     x = np.arange(24, dtype=np.float32).reshape(4, 6)
     for limit in (15.0, 22.0, 30.0):
         check(model, {"x": x, "limit": np.array(limit, np.float32)}, session)
+
+
+LISTS = """
+<ir_version: 8, opset_import: ["" : 18]>
+lists (float[6] x, float limit) => (float[a] joined, float[b,2] rows, int64 count, float[c] first, seq(float[2]) parts) {
+   empty = SequenceEmpty<dtype: int = 1>()
+   yes = Constant<value = bool {1}>()
+   one = Constant<value_int: int = 1>()
+   zero = Constant<value_int: int = 0>()
+   start = Constant<value_ints: ints = [0]>()
+   two = Constant<value_ints: ints = [2]>()
+   top = Constant<value = float {0.0}>()
+   made, pairs, last = Loop("", yes, empty, empty, top)<body: graph = body
+     (int64 i, bool go, seq(float[n]) s, seq(float[2]) p, float t) => (bool more, seq(float[m]) s2, seq(float[2]) p2, float u) {
+       next = Add(i, one)
+       end = Unsqueeze(next, start)
+       part = Slice(x, start, end)
+       s2 = SequenceInsert(s, part)
+       pair = Slice(x, start, two)
+       p2 = SequenceInsert(p, pair, zero)
+       each = SequenceAt(s2, i)
+       total = ReduceSum<keepdims: int = 0>(each)
+       u = Add(t, total)
+       more = Less(u, limit)
+     }>
+   joined = ConcatFromSequence<axis: int = 0>(made)
+   rows = ConcatFromSequence<axis: int = 0, new_axis: int = 1>(pairs)
+   count = SequenceLength(made)
+   first = SequenceAt(made, zero)
+   parts = SequenceErase(pairs, zero)
+}
+"""
+
+
+@pytest.mark.parametrize("target", ["host", "n150"])
+def test_sequences_that_grow_as_data_decides(target: str, tmp_path: Path) -> None:
+    model = parser.parse_model(LISTS)
+    session = compiled(model, tmp_path, target)
+    x = np.arange(1, 7, dtype=np.float32)
+    for limit in (0.5, 4.0, 15.0):
+        feeds = {"x": x, "limit": np.array(limit, np.float32)}
+        *tensors, parts = InferenceSession(model.SerializeToString()).run(None, feeds)
+        found = session.run(feeds)
+        for name, want in zip(("joined", "rows", "count", "first"), tensors, strict=True):
+            assert (found[name].shape, found[name].dtype) == (want.shape, want.dtype)
+            np.testing.assert_array_equal(found[name], want)
+        assert found["parts.sizes"].tolist() == [list(part.shape) for part in parts]
+        assert found["parts.flat"].tolist() == [v for part in parts for v in part]

@@ -21,7 +21,7 @@ from onnx.backend.base import BackendRep, namedtupledict
 
 from ttc.dialects.core.errors import Error
 from ttc.importers.onnx import import_onnx
-from ttc.importers.onnx.containers import is_sequence, item_name
+from ttc.importers.onnx.containers import is_sequence, item_name, packed_names
 from ttc.runtime.arguments import inputs_of
 
 if TYPE_CHECKING:
@@ -151,6 +151,10 @@ def _gathered(output: ValueInfoProto, found: Mapping[str, NDArray]) -> Any:
     """An output of the model from the program's: an array, a list of them for a sequence, None for an optional without an element."""
     if not is_sequence(output.type):
         return found.get(output.name)
+    flat, sizes = packed_names(output.name)
+    if flat in found:
+        ends = np.cumsum([np.prod(row, dtype=np.int64) for row in found[sizes]])
+        return [part.reshape(row) for part, row in zip(np.split(found[flat], ends[:-1]), found[sizes], strict=False)] if len(ends) else []
     names = (item_name(output.name, i) for i in itertools.count())
     return [found[name] for name in itertools.takewhile(lambda name: name in found, names)]
 

@@ -15,12 +15,17 @@ from ttc.dialects.core.functions import Port
 from ttc.dialects.core.spec import Spec
 from ttc.importers.onnx.inputs import type_proto
 from ttc.importers.onnx.tensors import CODES
-from ttc.importers.onnx.values import Listed, Value
+from ttc.importers.onnx.values import Listed, Packed, Value
 
 
 def item_name(name: str, index: int) -> str:
     """What an element of a sequence is called among the inputs and outputs of a program."""
     return f"{name}[{index}]"
+
+
+def packed_names(name: str) -> tuple[str, str]:
+    """Names among the outputs of a sequence whose length data decides: of its tensors' elements, and of a row of sizes each."""
+    return f"{name}.flat", f"{name}.sizes"
 
 
 def tensors_of(inputs: Sequence[ValueInfoProto], values: Mapping[str, Any]) -> tuple[list[ValueInfoProto], dict[str, list[str] | None]]:
@@ -84,6 +89,8 @@ def ports_of(outputs: Sequence[str], get: Callable[[str], Value]) -> list[tuple[
         value = get(name)
         if isinstance(value, Listed):
             found.extend((Port(item_name(name, i)), item) for i, item in enumerate(value.items))
+        elif isinstance(value, Packed):
+            found += [(Port(port), part) for port, part in zip(packed_names(name), (value.flat, value.sizes), strict=True)]
         elif isinstance(value, SSAValue):
             found.append((Port(name), value))
     if not found:

@@ -18,10 +18,11 @@ from ttc.importers.common import control
 from ttc.importers.common.control import Step
 from ttc.importers.common.unsupported import Unsupported
 from ttc.importers.onnx.calls import MAX_TRIPS, Call, declared, nodes_in, stack
+from ttc.importers.onnx.packed import element, packed
 from ttc.importers.onnx.scan import scan
 from ttc.importers.onnx.structure import domain_of
 from ttc.importers.onnx.tensors import array_of
-from ttc.importers.onnx.values import Value, flattened, like, refusable
+from ttc.importers.onnx.values import Listed, Packed, Value, flattened, like, refusable
 
 _FAILING = frozenset(
     f"nn.{name}"
@@ -140,9 +141,45 @@ def _unrolled(call: Call) -> list[Value]:
 
 
 def _looped(call: Call, count: int | None) -> list[Value]:
-    """As a loop of dialect nn.  count: iterations at most, if that is known."""
+    """As a loop of dialect nn.  count: iterations at most, if that is known.
+
+    Sequences that turn out to change their length are carried in the form for the run.
+    """
+    state = list(call.operands[2:])
+    while True:
+        try:
+            return _loop_of(call, count, state)
+        except _Grows as grown:
+            for index, (dtype, rank) in grown.sequences.items():
+                state[index] = packed(call.b, state[index], dtype, rank)
+
+
+class _Grows(Exception):  # noqa: N818 - not an error: there is another way
+    """Sequences among the carried values change their length.  sequences: by index, dtype and rank of their tensors."""
+
+    def __init__(self, sequences: dict[int, tuple[np.dtype, int]]) -> None:
+        super().__init__()
+        self.sequences = sequences
+
+
+def _carried(call: Call, before: Sequence[Value], after: Sequence[Value]) -> list[Value]:
+    """The carried values after an iteration, sequences in the form that they had before.  Raises _Grows."""
+    grown: dict[int, tuple[np.dtype, int]] = {}
+    found = list(after)
+    for index, (old, new) in enumerate(zip(before, after, strict=True)):
+        known = element(new, call.builder) or element(old, call.builder)
+        if known is not None and isinstance(old, Packed):
+            found[index] = packed(call.b, new, *known)
+        elif known is not None and isinstance(old, Listed) and (isinstance(new, Packed) or len(flattened([new])) != len(old.items)):
+            grown[index] = known
+    if grown:
+        raise _Grows(grown)
+    return found
+
+
+def _loop_of(call: Call, count: int | None, state: list[Value]) -> list[Value]:
     graph = call.graph("body")
-    trips, condition, *state = call.operands
+    trips, condition = call.operands[:2]
     endless = _always_goes_on(graph) and (condition is None or _is_true(call, condition))
     shapes: list[Sequence[Value]] = [state]
     if endless and not isinstance(trips, SSAValue):
@@ -151,7 +188,7 @@ def _looped(call: Call, count: int | None) -> list[Value]:
     def step(number: SSAValue, values: Sequence[SSAValue]) -> Step:
         truth = call.b.constant(np.array(True))
         ahead, *results = refusable(call.run(graph, (number, truth, *like([state], values)), "i"))
-        shapes.append(results[: len(state)])
+        shapes.append(_carried(call, state, results[: len(state)]))
         if not isinstance(ahead, SSAValue):
             raise Unsupported("an iteration does not say whether to go on")
         like(shapes, flattened(shapes[-1]))

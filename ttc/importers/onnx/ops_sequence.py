@@ -12,9 +12,11 @@ from ttc.dialects.nn.base import axis_in
 from ttc.importers.common.builder import Builder
 from ttc.importers.common.parts import stacked
 from ttc.importers.common.unsupported import Unsupported
-from ttc.importers.onnx.values import Listed
+from ttc.importers.onnx import packed
+from ttc.importers.onnx.values import Listed, Packed
 
-Item = SSAValue | Listed | None
+Item = SSAValue | Listed | Packed | None
+Many = Listed | Packed
 
 
 def identity_1(b: Builder, x: Item) -> Item:
@@ -30,24 +32,35 @@ def sequence_construct_11(b: Builder, *items: SSAValue) -> Listed:
 
 
 def sequence_length_11(b: Builder, items: Item) -> SSAValue:
-    return b.constant(np.array(len(_listed(items).items), np.int64))
+    found = _listed(items)
+    return packed.length(b, found) if isinstance(found, Packed) else b.constant(np.array(len(found.items), np.int64))
 
 
 def sequence_at_11(b: Builder, items: Item, position: SSAValue) -> SSAValue:
-    found = _listed(items).items
-    return found[_place(b, position, len(found))]
+    found = _listed(items)
+    if isinstance(found, Packed):
+        return packed.at(b, found, position)
+    if b.is_of_data(position):
+        return packed.chosen(b, found, position)
+    return found.items[_place(b, position, len(found.items))]
 
 
-def sequence_insert_11(b: Builder, items: Item, x: SSAValue, position: SSAValue | None = None) -> Listed:
+def sequence_insert_11(b: Builder, items: Item, x: SSAValue, position: SSAValue | None = None) -> Many:
     """Before the element at the position; at the end without one."""
-    found = _listed(items).items
+    whole = _by_data(b, _listed(items), position, x)
+    if isinstance(whole, Packed):
+        return packed.insert(b, whole, x, position)
+    found = whole.items
     at = len(found) if position is None else _place(b, position, len(found), ends=1)
     return Listed((*found[:at], x, *found[at:]))
 
 
-def sequence_erase_11(b: Builder, items: Item, position: SSAValue | None = None) -> Listed:
+def sequence_erase_11(b: Builder, items: Item, position: SSAValue | None = None) -> Many:
     """The last element without a position."""
-    found = _listed(items).items
+    whole = _by_data(b, _listed(items), position)
+    if isinstance(whole, Packed):
+        return packed.erase(b, whole, position)
+    found = whole.items
     at = len(found) - 1 if position is None else _place(b, position, len(found))
     if not found:
         raise Error("E0402", "an empty sequence has no element to erase")
@@ -56,7 +69,10 @@ def sequence_erase_11(b: Builder, items: Item, position: SSAValue | None = None)
 
 def concat_from_sequence_11(b: Builder, items: Item, *, axis: int, new_axis: int = 0) -> SSAValue:
     """Along an axis, or with new_axis along a new one."""
-    found = _listed(items).items
+    whole = _listed(items)
+    if isinstance(whole, Packed):
+        return packed.join(b, whole, axis, new=bool(new_axis))
+    found = whole.items
     if not found:
         raise Error("E0402", "an empty sequence cannot be joined")
     if new_axis:
@@ -98,10 +114,20 @@ def optional_get_element_15(b: Builder, x: Item) -> Item:
     return x
 
 
-def _listed(items: Item) -> Listed:
-    if not isinstance(items, Listed):
+def _listed(items: Item) -> Many:
+    if not isinstance(items, Listed | Packed):
         raise Error("E0401", "the operand is not a sequence")
     return items
+
+
+def _by_data(b: Builder, items: Many, position: SSAValue | None, x: SSAValue | None = None) -> Many:
+    """The sequence, in the form for the run if data decides which place in it is meant."""
+    if isinstance(items, Packed) or position is None or not b.is_of_data(position):
+        return items
+    known = packed.element(items, b) or (None if x is None else (b.dtype(x), b.rank(x)))
+    if known is None:
+        raise Error("E0402", "an empty sequence has no element to erase")
+    return packed.packed(b, items, *known)
 
 
 def _place(b: Builder, position: SSAValue, length: int, ends: int = 0) -> int:

@@ -22,8 +22,16 @@ class Listed:
     items: tuple[SSAValue, ...]
 
 
+@dataclass(frozen=True)
+class Packed:
+    """A sequence whose length data decides: its tensors' elements one after the other, and the shape of each (`nn.sequence_at`)."""
+
+    flat: SSAValue
+    sizes: SSAValue
+
+
 REFUSED: Final = Refused()
-Value: TypeAlias = "SSAValue | Listed | Refused | None"
+Value: TypeAlias = "SSAValue | Listed | Packed | Refused | None"
 """None: an optional input that is absent, or an optional without an element."""
 
 
@@ -44,6 +52,8 @@ def flattened(values: Sequence[Value]) -> list[SSAValue]:
     for value in values:
         if isinstance(value, Listed):
             found.extend(value.items)
+        elif isinstance(value, Packed):
+            found += [value.flat, value.sizes]
         elif isinstance(value, SSAValue):
             found.append(value)
     return found
@@ -51,14 +61,23 @@ def flattened(values: Sequence[Value]) -> list[SSAValue]:
 
 def like(shapes: Sequence[Sequence[Value]], tensors: Sequence[SSAValue]) -> list[Value]:
     """Tensors put together as values of `shapes` are, which must all be alike: the inverse of `flattened`.  Raises Unsupported."""
-    first, *others = [[len(x.items) if isinstance(x, Listed) else x is None for x in values] for values in shapes]
+    first, *others = [[_form(x) for x in values] for values in shapes]
     if any(other != first for other in others):
         raise Unsupported("a sequence of different lengths, or an optional with and without an element, as data decides")
     left = iter(tensors)
     return [_like(value, left) for value in shapes[0]]
 
 
+def _form(value: Value) -> tuple[str, int]:
+    """What sort of value it is, and of how many tensors."""
+    if isinstance(value, Listed):
+        return "sequence", len(value.items)
+    return ("packed", 2) if isinstance(value, Packed) else ("none", 0) if value is None else ("tensor", 1)
+
+
 def _like(value: Value, left: Iterator[SSAValue]) -> Value:
+    if isinstance(value, Packed):
+        return Packed(next(left), next(left))
     if isinstance(value, Listed):
         return Listed(tuple(next(left) for _ in value.items))
     return None if value is None else next(left)

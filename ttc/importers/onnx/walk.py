@@ -22,7 +22,7 @@ from ttc.importers.onnx.opsets import Schema, bind, check_node, opsets, schema_f
 from ttc.importers.onnx.structure import MAX_DEPTH, FunctionKey, domain_of, key_of, node_name
 from ttc.importers.onnx.tables import mapping
 from ttc.importers.onnx.tensors import CODES, array_of
-from ttc.importers.onnx.values import REFUSED, Listed, Refused, RefusedInside, Value
+from ttc.importers.onnx.values import REFUSED, Listed, Packed, Refused, RefusedInside, Value
 
 _HINTS = ("consumed_inputs",)
 """Attributes without a meaning: which operands' memory an op up to opset 5 might reuse."""
@@ -142,7 +142,7 @@ class Walker:
             return self._miss(node, scope, str(reason), name)
 
     def _mapped(self, apply: Mapped, node: NodeProto, operands: Sequence[Value], opset: int, name: str, scope: Scope) -> Sequence[Value]:
-        if any(isinstance(x, Listed) for x in operands) and apply.__module__ != ops_sequence.__name__:
+        if any(isinstance(x, Listed | Packed) for x in operands) and apply.__module__ != ops_sequence.__name__:
             raise Unsupported("takes no sequences")
         self.builder.enter(name, tuple(node.output), opset, declared=scope.declared)
         results = apply(self.builder, *operands, **_attributes(node))

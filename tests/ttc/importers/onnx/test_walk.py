@@ -34,7 +34,7 @@ def test_all_refused_nodes_are_in_one_table(tmp_path: Path) -> None:
         *[node("ImageDecoder", ["x"], [f"n{i}"], f"image{i}") for i in range(5)],
         node("Relu", ["n0"], ["r"], "after"),
         node("Unknown", ["r"], ["u"], "what"),
-        node("Multinomial", ["u"], ["d"], "draw"),
+        node("Undrawn", ["u"], ["d"], "draw"),
         node("Reshape", ["x", "s"], ["z"], "dynamic"),
         node("Fancy", ["x"], ["f"], "fancy", domain="com.example"),
     ]
@@ -47,7 +47,7 @@ def test_all_refused_nodes_are_in_one_table(tmp_path: Path) -> None:
     assert rows[1] == ["ImageDecoder", "ai.onnx", "20", "5", "image0,", "image1,", "image2,", "...", "no", "mapping"]
     assert {(row[0], row[4]) for row in rows[2:]} == {
         ("Unknown", "what"),
-        ("Multinomial", "draw"),
+        ("Undrawn", "draw"),
         ("Reshape", "dynamic"),
         ("Fancy", "fancy"),
     }
