@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 @verbosity
 @click.pass_obj
 def command(console: Console, model: Path, output: Path, yaml: Path | None, bundle: Path | None, config: Path | None, **raw: Any) -> int:
-    """Compile MODEL (.onnx, or IR text .mlir) into an archive."""
+    """Compile MODEL (.onnx, .pt2, .tflite, .keras, the folder of a SavedModel, or IR text .mlir) into an archive."""
     from ttc.files import require_model, require_output
     from ttc.machine import require_supported
 
