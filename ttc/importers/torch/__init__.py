@@ -55,14 +55,20 @@ def import_object(
     shapes: Mapping[str, tuple[int, ...]] = NO_SHAPES,
     batch: int | None = None,
 ) -> tuple[ModuleOp, WeightStore]:
-    """Import a module, or a program of torch.export.  Raises E0101 if example inputs are missing, E0201 for another object, and E02xx."""
+    """Import a module, or a program of torch.export, which takes examples for sizes and values.
+
+    Raises: E0101 if a module's example inputs are missing, E0201 for another object, and E02xx.
+    """
     require_torch()
     import torch
 
     if isinstance(model, torch.export.ExportedProgram):
         if dynamic_shapes is not None:
             raise Error("E0101", "dynamic_shapes goes with a module; an exported program has its own")
-        return import_exported(model, shapes=shapes, batch=batch)
+        from ttc.importers.torch.exported import import_exported, matching
+
+        examples = None if example_inputs is None else matching(model, example_inputs)
+        return import_exported(model, shapes=shapes, batch=batch, examples=examples)
     if not isinstance(model, torch.nn.Module):
         raise Error("E0201", f"cannot compile a {type(model).__name__}", hint="give a torch.nn.Module or a torch.export.ExportedProgram")
     if example_inputs is None:

@@ -17,7 +17,7 @@ from ttc.dialects.core.weights import WeightStore
 from ttc.importers.base import NO_SHAPES, NO_VALUES
 from ttc.importers.torch.decompositions import decompositions
 from ttc.importers.torch.graphs import Binding, Fixed, Held, Input, Result, import_graph
-from ttc.importers.torch.sizes import static_specs
+from ttc.importers.torch.sizes import static_specs, user_inputs
 from ttc.importers.torch.tracing import tracing
 
 
@@ -42,22 +42,27 @@ def import_module(
     args, kwargs = arguments_of(example_inputs)
     with tracing("E0202", f"torch.export cannot export {type(module).__name__}"):
         program = torch.export.export(module, args, kwargs, dynamic_shapes=dynamic_shapes, strict=False)
-    return import_exported(
-        program,
-        name or type(module).__name__,
-        shapes=shapes,
-        batch=batch,
-        values=example_values(program),
-        examples=program.example_inputs,
-    )
+    return import_exported(program, name or type(module).__name__, shapes=shapes, batch=batch, examples=program.example_inputs)
 
 
-def example_values(program: ExportedProgram) -> dict[str, Any]:
-    """The integer and boolean tensors among the examples that a program was exported with, by input name."""
-    leaves = pytree.tree_leaves(program.example_inputs)
-    names = [s.arg.name for s in program.graph_signature.input_specs if s.kind == InputKind.USER_INPUT]
-    found = zip(names, leaves, strict=True) if len(names) == len(leaves) else ()
+def example_values(program: ExportedProgram, examples: Any) -> dict[str, Any]:
+    """The integer and boolean tensors among examples, by input name.
+
+    examples: positional and keyword arguments as the program takes them.
+    """
+    found = zip(user_inputs(program), pytree.tree_leaves(examples), strict=True)
     return {n: x.detach().numpy() for n, x in found if isinstance(x, torch.Tensor) and not (x.is_floating_point() or x.is_complex())}
+
+
+def matching(program: ExportedProgram, example_inputs: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Examples as positional and keyword arguments in the order of the program's.  Raises E0206 where they do not nest as those do."""
+    args, kwargs = arguments_of(example_inputs)
+    wanted = program.call_spec.in_spec
+    names = wanted.child(1).context if wanted is not None and wanted.num_children == 2 else []
+    ordered = args, {name: kwargs[name] for name in names if name in kwargs} | kwargs
+    if pytree.tree_structure(ordered) != wanted:
+        raise Error("E0206", f"the example inputs do not nest as the program's do: {wanted}")
+    return ordered
 
 
 def arguments_of(example_inputs: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
@@ -85,11 +90,12 @@ def import_exported(
     Args:
         shapes, batch: sizes of dynamic dimensions.
         values: arrays by input name: where an op needs to know what an integer or boolean input holds, the program is made for these.
-        examples: positional and keyword arguments whose sizes hold where these leave one open.
+        examples: positional and keyword arguments: their sizes hold where these leave one open, and integers and booleans are values.
     Raises: E0202, E0203, E0205, E0206, and E04xx at the node.
     """
     names = output_names(program)
     specs = static_specs(program, shapes, batch, examples)
+    values = values if examples is None else {**example_values(program, examples), **values}
     flat = decomposed(program)
     signature = flat.graph_signature
     changed = {s.target for s in signature.output_specs if s.kind == OutputKind.BUFFER_MUTATION}

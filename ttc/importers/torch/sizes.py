@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 from torch.export import ExportedProgram
-from torch.export.graph_signature import TensorArgument
+from torch.export.graph_signature import InputKind, TensorArgument
 from torch.utils import _pytree as pytree
 
 from ttc.dialects.core.errors import Error
@@ -43,7 +43,9 @@ def static_specs(program: ExportedProgram, shapes: Mapping[str, tuple[int, ...]]
 
 def _fakes(program: ExportedProgram) -> dict[str, torch.Tensor]:
     """What tracing knew of each of the user's inputs that is a tensor."""
-    wanted = {s.arg.name for s in program.graph_signature.input_specs if s.kind.name == "USER_INPUT" and isinstance(s.arg, TensorArgument)}
+    wanted = {
+        s.arg.name for s in program.graph_signature.input_specs if s.kind == InputKind.USER_INPUT and isinstance(s.arg, TensorArgument)
+    }
     return {n.name: n.meta["val"] for n in program.graph.nodes if n.op == "placeholder" and n.name in wanted}
 
 
@@ -55,14 +57,16 @@ def _open(name: str, fake: torch.Tensor) -> OpenInput:
     return OpenInput(name, tuple(d if type(d) is int else str(d) for d in fake.shape), dtype)
 
 
+def user_inputs(program: ExportedProgram) -> list[str]:
+    """Names of the user's inputs in order, plain values included."""
+    return [s.arg.name for s in program.graph_signature.input_specs if s.kind == InputKind.USER_INPUT]
+
+
 def _example_shapes(program: ExportedProgram, examples: Any) -> dict[str, tuple[int, ...]]:
     if examples is None:
         return {}
-    leaves = pytree.tree_leaves(examples)
-    names = [s.arg.name for s in program.graph_signature.input_specs if s.kind.name == "USER_INPUT"]
-    if len(leaves) != len(names):
-        return {}
-    return {name: tuple(x.shape) for name, x in zip(names, leaves, strict=True) if isinstance(x, torch.Tensor)}
+    named = zip(user_inputs(program), pytree.tree_leaves(examples), strict=True)
+    return {name: tuple(x.shape) for name, x in named if isinstance(x, torch.Tensor)}
 
 
 def _given(

@@ -57,7 +57,6 @@ class Walker:
 
     def __init__(self, builder: TorchBuilder) -> None:
         self.builder = builder
-        self._constants: dict[str, SSAValue] = {}
 
     def walk(self, module: fx.GraphModule, arguments: Sequence[Value], caller: str = "", depth: int = 0) -> Value:
         """What the graph returns, as it nests its outputs.  Raises E0203, E04xx at the node."""
@@ -130,9 +129,8 @@ class Walker:
             return lambda *operands: self.walk(found, operands, name, depth + 1)
         if not isinstance(found, torch.Tensor):
             raise Unsupported(f"an attribute of type {type(found).__name__}")
-        if target not in self._constants:
-            self._constants[target] = self.builder.initializer(target, weight_of(found, target), trainable=False)
-        return self._constants[target]
+        self.builder.enter(name)
+        return self.builder.constant(weight_of(found, target).value())
 
     def _item(self, node: fx.Node, args: tuple[Value, ...], name: str) -> Value:
         container, index = args
@@ -140,7 +138,11 @@ class Walker:
             return REFUSED
         if isinstance(container, SSAValue) and index == 0:
             return container
-        found = container[index] if isinstance(container, tuple | list | dict) else REFUSED
+        if isinstance(container, dict):
+            return container.get(index)
+        if not isinstance(container, tuple) or type(index) is not int:
+            raise Unsupported(f"an element of a {type(container).__name__}")
+        found = container[index] if index < len(container) else None
         source = node.args[0]
         if found is None and isinstance(source, fx.Node) and _meta(node) is not None:
             return self._miss(source, f"its output {index} is not supported", name)

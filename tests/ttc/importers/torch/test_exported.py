@@ -245,6 +245,10 @@ def test_dynamic_dimensions_are_fixed_by_shapes_batch_or_examples() -> None:
     assert code_of(first, shapes={"image": (2, 4, 8, 8)}) == "E0206"
     program = torch.export.export(Network().eval(), (), args, **settings)
     assert code_of(import_exported, program) == "E0205"
+    swapped = {"scale": torch.ones(1, 4), "image": torch.ones(9, 3, 8, 8)}
+    module, _ = import_object(program, swapped)
+    assert entry_functions(module)[0].function_type.inputs.data[0].get_shape() == (9, 3, 8, 8)
+    assert code_of(import_object, program, (X,)) == "E0206"
 
 
 def test_sizes_that_follow_from_each_other() -> None:
