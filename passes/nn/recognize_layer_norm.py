@@ -4,22 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import prod
 from typing import ClassVar, NamedTuple
 
 from xdsl.ir import Operation, SSAValue
 
 from ttc.dialects.core.weights import WeightStore
-from ttc.dialects.nn.binary import AddOp, DivOp, MulOp, SubOp
+from ttc.dialects.nn.binary import AddOp, DivOp, MulOp, PowOp, SubOp
 from ttc.dialects.nn.norm import LayerNormOp
 from ttc.dialects.nn.reduce import ReduceMeanOp
+from ttc.dialects.nn.unary import NegOp
 from ttc.passes.base import Pass, Rewriter, Unit
-from ttc.passes.nn.match import attr, constant_scalar, either_way, owner, reshaped, shape_of, sweep_entries
+from ttc.passes.nn.match import attr, constant_scalar, either_way, is_constant, owner, reshaped, shape_of, sweep_entries
 from ttc.passes.nn.normalization import applied_after, is_square, under_root
 
 
 @dataclass(frozen=True)
 class RecognizeLayerNorm(Pass):
     """Find (x - mean) / sqrt(variance + eps) * scale + bias over the last dimensions.
+
+    Found is x * f + (bias - mean * f), too, where f = scale / sqrt(variance + eps), as Keras has it.
 
     Before:
         (%x: tensor<2x8xf32>)
@@ -53,7 +57,10 @@ class RecognizeLayerNorm(Pass):
         def recognize(op: DivOp | MulOp) -> None:
             _recognize(op, unit.weights, rewriter)
 
-        sweep_entries(unit, rewriter, {DivOp: recognize, MulOp: recognize})
+        def recognize_moved(op: AddOp) -> None:
+            _recognize_moved(op, unit.weights, rewriter)
+
+        sweep_entries(unit, rewriter, {DivOp: recognize, MulOp: recognize, AddOp: recognize_moved})
 
 
 class _Norm(NamedTuple):
@@ -126,3 +133,74 @@ def _last_axes(mean: ReduceMeanOp, variance: ReduceMeanOp) -> int | None:
     same = axes == sorted(a % rank for a in attr(variance, "axes"))
     kept = attr(mean, "keepdims") and attr(variance, "keepdims")
     return axes[0] if same and kept and axes and axes == list(range(axes[0], rank)) else None
+
+
+# ---- as Keras has it -------------------------------------------------------------------------------------------------------------------
+
+
+def _recognize_moved(add: AddOp, weights: WeightStore, rewriter: Rewriter) -> None:
+    """x * f + (bias - mean * f), in any order."""
+    for product, shift in either_way(add):
+        scaled = owner(product, MulOp)
+        for x, factor in either_way(scaled) if scaled is not None else ():
+            found = _root_and_scale(factor)
+            moved = None if found is None else _mean_and_bias(shift, factor)
+            if found is None or moved is None:
+                continue
+            centred = _centred_of(found[0])
+            norm = None if centred is None else _centred(add, centred.results[0], found[0], weights, rewriter)
+            if centred is None or norm is None or norm.x is not x or centred.operands[1] is not moved[0]:
+                continue
+            _replace(add, norm, found[1], moved[1], rewriter)
+            return
+
+
+def _root_and_scale(factor: SSAValue) -> tuple[SSAValue, SSAValue] | None:
+    """r and s of s / sqrt(r), where s is constant."""
+    op = owner(factor, MulOp)
+    for inverse, scale in either_way(op) if op is not None else ():
+        root = under_root(inverse, divided=False)
+        if root is not None and is_constant(scale):
+            return root, scale
+    return None
+
+
+def _mean_and_bias(shift: SSAValue, factor: SSAValue) -> tuple[SSAValue, SSAValue] | None:
+    """m and b of b - m * factor, where b is constant."""
+    op = owner(shift, AddOp, SubOp)
+    if op is None:
+        return None
+    for product, bias in [tuple(reversed(op.operands))] if isinstance(op, SubOp) else either_way(op):
+        scaled = owner(product, MulOp)
+        for mean, other in either_way(scaled) if scaled is not None and is_constant(bias) else ():
+            negative = owner(mean, NegOp)
+            if other is factor and isinstance(op, SubOp) == (negative is None):
+                return (mean if negative is None else negative.operands[0]), bias
+    return None
+
+
+def _centred_of(root: SSAValue) -> SubOp | None:
+    """x - mean of the variance whose root is taken."""
+    op = owner(root, AddOp)
+    for variance, _ in either_way(op) if op is not None else ():
+        reduce = owner(variance, ReduceMeanOp)
+        square = None if reduce is None else owner(reduce.operands[0], MulOp, PowOp)
+        if square is not None:
+            return owner(square.operands[0], SubOp)
+    return None
+
+
+def _replace(add: AddOp, norm: _Norm, scale: SSAValue, bias: SSAValue, rewriter: Rewriter) -> None:
+    size = shape_of(norm.x)[norm.axis :]
+    alike = all(shape_of(v)[-len(size) :] == size and prod(shape_of(v)) == prod(size) for v in (scale, bias))
+    if not alike or add.results[0].type != norm.x.type:
+        rewriter.missed(add, "scale and bias are not one number an element that is normalized")
+    elif rewriter.allow("recognize-layer-norm", add):
+        affine = [reshaped(rewriter, add, v, size) for v in (scale, bias)]
+        new = rewriter.build(add, LayerNormOp, norm.x, *affine, axis=norm.axis, eps=norm.eps)
+        rewriter.applied(new, f"layer_norm recognized over the last {len(size)} dimensions")
+        feeding = [v.owner for v in add.operands]
+        rewriter.replace(add, new.results[0])
+        for op in feeding:
+            if isinstance(op, Operation):
+                rewriter.erase_dead(op)

@@ -55,3 +55,32 @@ def test_other_axes_are_missed(harness: Harness) -> None:
 def test_a_sum_of_something_else_is_no_variance(harness: Harness) -> None:
     text = f"{HEAD}{RSQRT}return %7 : tensor<2x3x8xf32>".replace("nn.mul(%1, %1)", "nn.mul(%1, %x)")
     assert harness.unchanged(RecognizeLayerNorm(), text).count("layer_norm") == 0
+
+
+FACTOR = """%5 = nn.rsqrt(%4) : (tensor<2x1x1xf32>) -> tensor<2x1x1xf32>
+    %b = ttc.constant() {value = #ttc.weight<"b", tensor<1x3x8xf32>>} : () -> tensor<1x3x8xf32>
+    %6 = nn.mul(%5, %s) : (tensor<2x1x1xf32>, tensor<3x8xf32>) -> tensor<2x3x8xf32>
+    %7 = nn.mul(%x, %6) : (tensor<2x3x8xf32>, tensor<2x3x8xf32>) -> tensor<2x3x8xf32>
+    """
+NEGATED = """%8 = nn.neg(%0) : (tensor<2x1x1xf32>) -> tensor<2x1x1xf32>
+    %9 = nn.mul(%8, %6) : (tensor<2x1x1xf32>, tensor<2x3x8xf32>) -> tensor<2x3x8xf32>
+    %10 = nn.add(%9, %b) : (tensor<2x3x8xf32>, tensor<1x3x8xf32>) -> tensor<2x3x8xf32>
+    """
+SUBTRACTED = """%9 = nn.mul(%0, %6) : (tensor<2x1x1xf32>, tensor<2x3x8xf32>) -> tensor<2x3x8xf32>
+    %10 = nn.sub(%b, %9) : (tensor<1x3x8xf32>, tensor<2x3x8xf32>) -> tensor<2x3x8xf32>
+    """
+MOVED = "%11 = nn.add(%10, %7) : (tensor<2x3x8xf32>, tensor<2x3x8xf32>) -> tensor<2x3x8xf32>\n    return %11 : tensor<2x3x8xf32>"
+
+
+@pytest.mark.parametrize("shift", [NEGATED, SUBTRACTED])
+def test_scale_and_bias_put_together_first(harness: Harness, shift: str) -> None:
+    outcome = harness.numbers(RecognizeLayerNorm(), f"{HEAD}{FACTOR}{shift}{MOVED}")
+    assert (outcome.count("layer_norm"), outcome.count("reduce_mean"), outcome.count("mul")) == (1, 0, 0)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"), [("nn.mul(%x, %6)", "nn.mul(%1, %6)"), ("nn.mul(%8, %6)", "nn.mul(%8, %7)"), ("nn.neg(%0)", "nn.neg(%3)")]
+)
+def test_what_is_put_together_of_other_values_stays(harness: Harness, old: str, new: str) -> None:
+    text = f"{HEAD}{FACTOR}{NEGATED}{MOVED}".replace(old, new)
+    assert harness.unchanged(RecognizeLayerNorm(), text).count("layer_norm") == 0
