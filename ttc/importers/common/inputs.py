@@ -115,7 +115,7 @@ def _require_static(fixed: Mapping[str, Dims], inputs: Sequence[OpenInput]) -> N
     only_batch = all(not any(isinstance(d, str) for d in dims[1:]) for dims in still_open.values())
     hint = " ".join(flags) + (f" (or --batch {max(example[name][0] for name in still_open)})" if only_batch else "")
     listed = ", ".join(f"'{name}' {_text(dims)}" for name, dims in still_open.items())
-    raise OpenDimensions("E0205", f"inputs with dynamic dimensions: {listed}", None, f"fix them: {hint}", None, tuple(inputs))
+    raise OpenDimensions("E0205", f"inputs with dynamic dimensions: {listed}", hint=f"fix them: {hint}", inputs=tuple(inputs))
 
 
 def _text(dims: Sequence[int | str]) -> str:
