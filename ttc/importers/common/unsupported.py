@@ -87,7 +87,9 @@ class Misses:
         message = f"{count} node{'s' * (count != 1)} of {ops} op{'s' * (ops != 1)} cannot be imported"
         flags = " ".join(f"--values {name}=FILE.npy" for name in wanted)
         hint = f"the model can be compiled for one value of {', '.join(wanted)}: {flags}" if wanted else None
-        return UnsupportedOps("E0202", message, None, hint, "\n".join(text), tuple(refusals), tuple(wanted), rest)
+        return UnsupportedOps(
+            "E0202", message, hint=hint, excerpt="\n".join(text), refusals=tuple(refusals), wanted=tuple(wanted), rest=rest
+        )
 
 
 def _short(name: str) -> str:
