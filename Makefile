@@ -6,7 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 WORKERS ?= 2
 
-.PHONY: help demo test lint type bench conformance-networks conformance-buda conformance-onnx fit-costs cost-error perf-dram perf-gemms perf-published perf-reference clean
+.PHONY: help demo test lint type bench bench-passes docs conformance-networks conformance-buda conformance-onnx fit-costs cost-error perf-dram perf-gemms perf-published perf-reference clean
 .DEFAULT_GOAL := help
 
 help:  ## list the targets
@@ -51,6 +51,12 @@ perf-reference: $(VENV)/.test  ## compare our netlists with the reference compil
 
 conformance-buda: $(VENV)/.test  ## write eight networks as Buda netlists, read them back, run them, compare
 	$(BIN)/python tools/emission.py
+
+docs: $(VENV)/.test  ## write the pages of docs/ that are made from the code
+	$(BIN)/python tools/docs.py
+
+bench-passes: $(VENV)/.test  ## microseconds an op of every pass at 1,000, 4,000 and 10,000 ops
+	$(BIN)/python tools/bench_passes.py
 
 conformance-onnx: $(VENV)/.test  ## run ONNX's own backend tests and say why what does not pass does not
 	$(BIN)/python tools/onnx_suite.py --bar 0.96

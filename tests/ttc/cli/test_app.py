@@ -32,6 +32,7 @@ def test_without_arguments_help_is_printed(capsys: pytest.CaptureFixture[str]) -
         "diff",
         "repro",
         "reduce",
+        "explain",
         "passes",
         "tune-precision",
         "netlist",
