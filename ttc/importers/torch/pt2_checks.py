@@ -39,6 +39,8 @@ _ARITHMETIC = frozenset(
         *("torch._sym_sqrt", "torch.sym_sum", "math.trunc", "math.ceil", "math.floor"),
     )
 )
+_WRAPPERS = ("wrap_with_set_grad_enabled", "wrap_with_autocast")
+"""Higher-order ops that decompositions dissolve."""
 _CPU = schema.Device("cpu", None)
 _STRIDED = int(schema.Layout.Strided)
 
@@ -130,7 +132,7 @@ def _check_target(node: schema.Node, misses: Misses) -> None:
 def _is_known(domain: str, op: str, overload: str | None) -> bool:
     """Whether the op has a mapping, or PyTorch takes it apart, or is one of these that writes into its operand."""
     if domain == "higher_order":
-        return f"higher_order.{op}" in rows()
+        return f"higher_order.{op}" in rows() or op in _WRAPPERS
     packet = getattr(getattr(torch.ops, domain), op, None)
     found = getattr(packet, overload or "default", None)
     if not isinstance(found, torch._ops.OpOverload):

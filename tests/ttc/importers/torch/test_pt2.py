@@ -104,6 +104,33 @@ def test_locations_and_dynamic_dimensions(saved: Path) -> None:
     assert code_of(saved, batch=17) == "E0206"
 
 
+def test_subgraphs_constants_and_inputs_that_are_no_tensors(tmp_path: Path) -> None:
+    class Mixed(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layer = nn.Linear(3, 3)
+
+        def forward(self, x: Any, mask: Any, count: int, pair: Any) -> Any:
+            with torch.no_grad():
+                y = self.layer(x) * count
+            with torch.autocast("cpu", torch.bfloat16):
+                z = self.layer(x)
+            return {"y": y, "z": z, "w": [torch.cond(x.sum() > 0, lambda x: x + 1, lambda x: x - 1, (x,)), mask, pair[0] + pair[1]]}
+
+    module, path = Mixed(), tmp_path / "mixed.pt2"
+    pair = (torch.ones(2), torch.rand(2))
+    torch.export.save(torch.export.export(module, (torch.ones(2, 3), None, 4), {"pair": pair}), path)
+    executor = ttc.Executor(ttc.compile(path, target="host"))
+    for x in (torch.rand(2, 3), -torch.rand(2, 3)):
+        found = executor.run({"x": x.numpy(), "pair_0": pair[0].numpy(), "pair_1": pair[1].numpy()})
+        expected = module(x, None, 4, pair)
+        assert list(found) == ["y", "z", "w.0", "w.2"]
+        np.testing.assert_allclose(found["y"], expected["y"].detach(), atol=1e-6)
+        np.testing.assert_allclose(found["z"].astype(np.float32), expected["z"].detach().float(), rtol=1e-2, atol=1e-2)
+        np.testing.assert_allclose(found["w.0"], expected["w"][0])
+        np.testing.assert_allclose(found["w.2"], expected["w"][2])
+
+
 def test_nothing_is_unpickled(saved: Path, tmp_path: Path) -> None:
     class Bomb:
         def __reduce__(self) -> Any:
