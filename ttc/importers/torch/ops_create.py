@@ -143,7 +143,8 @@ def pad(b: TorchBuilder, x: SSAValue, pads: Ints, mode: str, value: float | None
     before, after = [0] * rank, [0] * rank
     for i in range(len(pads) // 2):
         before[rank - 1 - i], after[rank - 1 - i] = pads[2 * i], pads[2 * i + 1]
-    return padded(b, x, before, after, float(value or 0.0), PAD_MODES[mode])
+    wider = padded(b, x, [max(p, 0) for p in before], [max(p, 0) for p in after], float(value or 0.0), PAD_MODES[mode])
+    return padded(b, wider, [min(p, 0) for p in before], [min(p, 0) for p in after])
 
 
 def constant_pad(b: TorchBuilder, x: SSAValue, pads: Ints, value: float) -> SSAValue:

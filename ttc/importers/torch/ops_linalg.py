@@ -200,7 +200,9 @@ def eigh(b: TorchBuilder, x: SSAValue, uplo: str, compute_v: bool) -> tuple[Any,
 
 
 def pinv(b: TorchBuilder, x: SSAValue, *, atol: SSAValue | float | None, rtol: SSAValue | float | None, hermitian: bool) -> SSAValue:
-    """V diag(1 / s) U^T without singular values up to the tolerances."""
+    """V diag(1 / s) U^T without singular values up to the tolerances.  Hermitian: of what the lower triangle says."""
+    if hermitian:
+        x = b.nn("add", triangle(b, x, 0, upper=False), transpose_matrix(b, triangle(b, x, -1, upper=False)))
     u, s, v = b.nn_all("svd", x, full=False)
     rank = len(b.shape(s))
     top = part(b, s, rank - 1, 0, 1)

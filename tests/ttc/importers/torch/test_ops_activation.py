@@ -11,8 +11,7 @@ from torch.nn import functional as F  # noqa: E402
 from tests.ttc.importers.torch.many import agree, randn  # noqa: E402
 
 NAMES = (
-    "relu relu6 silu mish gelu hardswish hardsigmoid hardtanh elu "
-    "selu celu leaky_relu softplus logsigmoid softsign tanhshrink hardshrink"
+    "relu relu6 silu mish gelu hardswish hardsigmoid hardtanh elu selu celu leaky_relu softplus logsigmoid softsign tanhshrink hardshrink"
 )
 
 

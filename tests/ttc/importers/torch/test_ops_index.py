@@ -1,0 +1,84 @@
+"""Parts of tensors and writes at computed places, of PyTorch."""
+
+from __future__ import annotations
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="PyTorch has no wheel for this Python")
+
+from torch.nn import functional as F  # noqa: E402
+
+from tests.ttc.importers.torch.many import agree, randn  # noqa: E402
+
+AT = torch.tensor([2, 0, 2])
+PLACES = torch.tensor([[0, 2, 1, 0], [1, 1, 0, 2]])
+SOURCE = torch.arange(8.0).reshape(2, 4)
+
+
+def test_parts() -> None:
+    functions = {
+        "slices": lambda x: (x[1:, ::2], x[:, -2:], x[..., 1:-1], x.narrow(1, 1, 2), x[:, 5:]),
+        "selects": lambda x: (x[0], x[:, -1], x.select(2, 1), x[1, 2, 3]),
+        "gathers": lambda x: (x[AT], x[:, AT], x.index_select(1, AT), x[0].gather(0, PLACES), x.take(AT), x[0].take_along_dim(PLACES, 0)),
+        "indices": lambda x: (x[AT, AT], x[:, AT, AT], x[AT, :, AT], x[:, AT[:, None], AT], x[0, AT, None, 1]),
+        "known_mask": lambda x: x[torch.tensor([True, False, True])],
+        "diagonals": lambda x: (x.diagonal(), x.diagonal(1, 1, 2), x[0].trace(), torch.diag(x[0, 0]), torch.diag_embed(x[0, 0], 1)),
+        "windows": lambda x: (x.unfold(2, 2, 1), x.as_strided((2, 3), (4, 2), 1), F.unfold(x[None], 2)),
+        "embedding": lambda x: (F.embedding(PLACES, x[0]), F.one_hot(AT, 4)),
+        "search": lambda x: (torch.bucketize(x, torch.tensor([-1.0, 0, 1])), torch.searchsorted(x.sort(-1)[0], x, right=True)),
+        "isin": lambda x: torch.isin(AT, torch.tensor([0, 1])),
+    }
+    agree(functions, randn(3, 3, 4))
+
+
+def test_writes() -> None:
+    functions = {
+        "views": lambda x: (
+            torch.select_scatter(x, SOURCE[0], 0, 1),
+            torch.slice_scatter(x, SOURCE, 0, 1),
+            torch.slice_scatter(x, SOURCE.reshape(4, 2)[:3], 1, 0, 4, 2),
+        ),
+        "diagonal": lambda x: (torch.diagonal_scatter(x, SOURCE[0, :3]), torch.as_strided_scatter(x, SOURCE[0, :2], (2,), (3,), 1)),
+        "index_put": lambda x: (
+            x.index_put((AT,), SOURCE[0]),
+            x.index_put((AT, AT), SOURCE[0, :3], accumulate=True),
+            x.index_put((AT[:1],), SOURCE[0]),
+        ),
+        "scatter": lambda x: (x.scatter(0, PLACES, SOURCE), x.scatter(0, PLACES[:, :2], 7.0), x.scatter_add(0, PLACES, SOURCE)),
+        "reduce": lambda x: tuple(x.scatter_reduce(0, PLACES, SOURCE, how) for how in ("sum", "prod", "mean", "amax", "amin")),
+        "reduce_alone": lambda x: tuple(x.scatter_reduce(0, PLACES, SOURCE, how, include_self=False) for how in ("sum", "mean", "amax")),
+        "index_add": lambda x: (x.index_add(0, AT[:2], SOURCE, alpha=2), x.index_copy(0, AT[:2], SOURCE), x.index_fill(1, AT, 9.0)),
+        "index_reduce": lambda x: torch.index_reduce(x, 0, AT[:2], SOURCE, "amax"),
+        "put": lambda x: (x.put(AT[:2], SOURCE[0, :2]), x.put(AT, SOURCE[0, :3], accumulate=True)),
+        "masked": lambda x: (x.masked_scatter(x > 0, torch.arange(12.0)), x.index_put((x > 0,), torch.tensor(5.0))),
+        "in_place": lambda x: assigned(x.clone()),
+    }
+    agree(functions, randn(3, 4))
+
+
+def assigned(x: torch.Tensor) -> torch.Tensor:
+    x[1:, ::2] = 3.0
+    x[:, AT] = SOURCE[0, :3]
+    x[0] += 1
+    x[:, 1].mul_(2)
+    return x
+
+
+def test_as_many_as_the_data_decides() -> None:
+    functions = {
+        "nonzero": lambda x: torch.nonzero(x),
+        "masked_select": lambda x: x.masked_select(x > 0),
+        "mask": lambda x: x[x > 1],
+        "unique": lambda x: torch.unique(x, return_inverse=True, return_counts=True),
+        "consecutive": lambda x: torch.unique_consecutive(x.flatten(), return_counts=True),
+        "static": lambda x: torch.nonzero_static(x, size=9, fill_value=-2),
+    }
+    agree(functions, torch.tensor([[2, 0, 0, 1], [1, 2, 0, 3]]))
+
+
+def test_bags() -> None:
+    offsets = torch.tensor([0, 2, 2])
+    functions = {
+        mode: lambda w, mode=mode: F.embedding_bag(torch.tensor([1, 3, 0, 2, 1]), w, offsets, mode=mode) for mode in ("sum", "mean", "max")
+    }
+    agree(functions, randn(4, 3))
