@@ -11,6 +11,7 @@ from ttc.importers.common.beneath import map_beneath
 from ttc.importers.common.inputs import OpenInput
 from ttc.importers.tf.checkpoint import Checkpoint
 from ttc.importers.tf.messages import Call, Dims, Function, Graph, Node, Span, Tensor, entries, graph_of, repeated, shape_of
+from ttc.importers.tf.objects import handles
 from ttc.importers.tf.structure import check_graph, source_of
 from ttc.importers.tf.tensors import dtype_of, texts_of
 from ttc.importers.tf.values import Model, Stored
@@ -40,12 +41,13 @@ class Signature:
 
 @dataclass(frozen=True)
 class MetaGraph:
-    """A graph with its signatures.  restore: the op that gives variables their values, or empty."""
+    """A graph with its signatures.  restore: the op that gives variables their values, or empty; objects: a SavedObjectGraph."""
 
     tags: frozenset[str]
     graph: Span | None
     signatures: Mapping[str, Signature]
     restore: str
+    objects: Span | None
 
 
 def read_saved_model(folder: Path, signature: str | None = None) -> Model:
@@ -67,7 +69,7 @@ def read_saved_model(folder: Path, signature: str | None = None) -> Model:
     graph = graph_of(meta.graph)
     check_graph(graph)
     nodes = {node.name: node for node in graph.nodes}
-    variables = _variables(folder, graph, nodes, meta.restore)
+    variables = _variables(folder, graph, nodes, meta)
     inputs = {name: _input(name, info) for name, info in chosen.inputs.items()}
     places = {name: _place(info.name, nodes, f"input '{name}'") for name, info in chosen.inputs.items()}
     for name, info in chosen.outputs.items():
@@ -81,10 +83,10 @@ def read_saved_model(folder: Path, signature: str | None = None) -> Model:
 
 def _meta_graph(span: Span) -> MetaGraph:
     tags: frozenset[str] = frozenset()
-    graph, restore = None, ""
+    graph, objects, restore = None, None, ""
     signatures: dict[str, Signature] = {}
     for item in span:
-        if item.number not in (1, 2, 3, 5):
+        if item.number not in (1, 2, 3, 5, 7):
             continue
         inner = span.inside(item)
         if item.number == 1:
@@ -93,11 +95,13 @@ def _meta_graph(span: Span) -> MetaGraph:
             graph = inner
         elif item.number == 3:
             restore = next(repeated(inner, 3, Span.text), "")
+        elif item.number == 7:
+            objects = inner
         else:
             name, value = entries(inner)
             if value is not None:
                 signatures[name] = _signature_of(value)
-    return MetaGraph(tags, graph, signatures, restore)
+    return MetaGraph(tags, graph, signatures, restore, objects)
 
 
 def _signature_of(span: Span) -> Signature:
@@ -142,7 +146,11 @@ def _signature(meta: MetaGraph, name: str | None) -> Signature:
     if found is not None:
         return found
     listed = ", ".join(sorted(usable)[:20])
-    hint = f"it has: {listed}" if usable else "save it with tf.saved_model.save(..., signatures=...), or model.export"
+    hint = (
+        f"it has: {listed}; ttc.compile takes one that TensorFlow loaded"
+        if usable
+        else "save it with tf.saved_model.save(..., signatures=...), or model.export"
+    )
     raise Error("E0201", f"the SavedModel has no signature '{name or DEFAULT}'", hint=hint)
 
 
@@ -163,17 +171,23 @@ def _place(reference: str, nodes: Mapping[str, Node], what: str) -> str:
 # ---- variables -------------------------------------------------------------------------------------------------------------------------
 
 
-def _variables(folder: Path, graph: Graph, nodes: Mapping[str, Node], restore: str) -> dict[str, Stored]:
-    """Values by the node that gives the variable, as the graph's own way of restoring them says.  Raises E0203, E0204."""
+def _variables(folder: Path, graph: Graph, nodes: Mapping[str, Node], meta: MetaGraph) -> dict[str, Stored]:
+    """Values by the node that gives the variable, as the graph's own way of restoring them says, or its objects.
+
+    Raises E0203, E0204.
+    """
     if not any(node.op in HANDLES for node in graph.nodes):
         return {}
     stored = Checkpoint(folder)
     found: dict[str, Stored] = {}
-    for body, arguments in _restoring(graph, nodes, restore):
+    for body, arguments in _restoring(graph, nodes, meta.restore):
         for target, key in _assigned(body):
             handle = nodes.get(arguments.get(target, target))
             if handle is not None and handle.op in HANDLES and key in stored:
                 found[handle.name] = Stored(handle.name, stored[key], handle.op == "VarHandleOp")
+    for name, key in handles(meta.objects, graph.nodes, stored) if meta.objects is not None else ():
+        if name in nodes and nodes[name].op in HANDLES:
+            found.setdefault(name, Stored(name, stored[key], nodes[name].op == "VarHandleOp"))
     return found
 
 

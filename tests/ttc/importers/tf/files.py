@@ -77,6 +77,12 @@ def signature(inputs: Mapping[str, tuple[str, Sequence[int]]], outputs: Mapping[
     return found + b"".join(part(2, part(1, key) + part(2, part(1, t) + number(2, 1))) for key, t in outputs.items())
 
 
+def object_graph(children: Sequence[Mapping[str, int]], bound: Mapping[str, Sequence[int]]) -> bytes:
+    """A SavedObjectGraph.  children: numbers of what each object holds, by name; bound: objects that functions were traced with."""
+    held = b"".join(part(1, b"".join(part(1, number(1, child) + part(2, name)) for name, child in c.items())) for c in children)
+    return held + b"".join(part(2, part(1, name) + part(2, b"".join(number(2, i) for i in ids))) for name, ids in bound.items())
+
+
 def save(
     folder: Path,
     nodes: Sequence[bytes],
@@ -86,13 +92,14 @@ def save(
     sizes: Sequence[int] = (2, 4),
     signatures: Mapping[str, bytes] | None = None,
     restore: str = "",
+    objects: bytes = b"",
 ) -> Path:
     """A SavedModel with the input `x` and the output `y`, whose placeholder `x` is added."""
     folder.mkdir(exist_ok=True)
     graph = b"".join(part(1, n) for n in (node("x", "Placeholder"), *nodes)) + part(2, b"".join(part(1, f) for f in functions))
     signatures = {"serving_default": signature({"x": ("x:0", sizes)}, {"y": output})} if signatures is None else signatures
     chosen = b"".join(part(5, part(1, key) + part(2, value)) for key, value in signatures.items())
-    meta = part(1, part(4, "serve")) + part(2, graph) + part(3, part(3, restore)) + chosen
+    meta = part(1, part(4, "serve")) + part(2, graph) + part(3, part(3, restore)) + chosen + part(7, objects)
     (folder / "saved_model.pb").write_bytes(number(1, 1) + part(2, meta))
     return folder
 

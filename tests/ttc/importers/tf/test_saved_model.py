@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.ttc.importers.tf.files import function, node, part, save, save_variables, signature, tensor
+from tests.ttc.importers.tf.files import function, node, object_graph, part, save, save_variables, signature, tensor
 from ttc.dialects.core.errors import Error
 from ttc.importers.base import import_model
 from ttc.importers.tf import import_saved_model
@@ -47,6 +47,21 @@ def test_variables_and_calls(tmp_path: Path) -> None:
     assert 'ttc.name = "x"' in str(module)
     assert 'ttc.name = "y"' in str(module)
     np.testing.assert_array_equal(weights["w"].value(), WEIGHTS)
+
+
+def test_variables_that_objects_tell(tmp_path: Path) -> None:
+    """Nothing in the graph restores the variable: it is the one that the function was traced with, under its path in the checkpoint."""
+    kinds, body = {"a": "float32", "v": "resource"}, [node("r", "ReadVariableOp", "v"), node("y", "MatMul", "a", "r")]
+    inner = function("inner", kinds, {"out": "y:product:0"}, body)
+    objects = object_graph([{"a.b": 1}, {"w": 2, "root": 0}, {}], {"inner": [2]})
+    nodes = [VARIABLE[0], node("call", "PartitionedCall", "x", "w", f="@inner")]
+    save(tmp_path / "m", nodes, "call:0", [inner], objects=objects)
+    save_variables(tmp_path / "m", {"a..b/w/.ATTRIBUTES/VARIABLE_VALUE": WEIGHTS, "w/.ATTRIBUTES/VARIABLE_VALUE": WEIGHTS + 1})
+    np.testing.assert_array_equal(import_saved_model(tmp_path / "m")[1]["w"].value(), WEIGHTS)
+    for wrong in (object_graph([{"a": 9}, {"w": 2}], {"inner": [2]}), object_graph([], {"inner": [-1] * 9}), b"\x0a\x05"):
+        with pytest.raises(Error) as caught:
+            import_saved_model(save(tmp_path / "m", nodes, "call:0", [inner], objects=wrong))
+        assert caught.value.code in ("E0201", "E0202")
 
 
 def test_open_sizes_follow_the_contract(tmp_path: Path) -> None:
