@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import weakref
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from threading import Lock
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import torch
+from numpy.typing import NDArray
 
+from ttc.dialects.core.errors import Error
 from ttc.importers.torch.dtypes import dtype_of
 from ttc.importers.torch.weights import array_of
 from ttc.runtime.derive import Derivation
 from ttc.runtime.executor import Executor
 from ttc.runtime.manifest import Description
 from ttc.runtime.program import Program
+from ttc.runtime.tensors import TensorSource
+
+Build: TypeAlias = Callable[[Mapping[str, TensorSource]], Program]
+MAX_MODELS = 64
+"""Models that one graph is kept bound to: modules of one class share what is compiled for it."""
 
 
 class Parameter(NamedTuple):
@@ -30,53 +38,79 @@ class Outdated(Exception):
 
 @dataclass(frozen=True)
 class _Bound:
-    """A session, and the tensors it holds the values of.  That they are held keeps other tensors from taking their addresses."""
+    """A session, and the memory it reads, which others cannot take while it is held.
+
+    Args:
+        stamps: of the tensors that it holds the values of.
+        watches: end the session with the model.
+    """
 
     executor: Executor
     stamps: list[object]
-    tensors: list[torch.Tensor]
+    memory: list[torch.Tensor]
+    watches: list[weakref.ref[torch.Tensor]]
 
 
 class Binding:
-    """Gives the session for the parameters as they are now.  Thread-safe.
+    """Gives the session for a model's tensors as they are now.  Thread-safe.
 
     A tensor counts as changed when it lies elsewhere or PyTorch's version of it is another: `p.add_(1)` and `optimizer.step()` are seen,
     writing through `p.data` or an array of its memory is not.  Tensors made in inference mode have no versions: they change at each call.
 
     Args:
-        program: compiled with the values of `given`.
+        build: makes the program of stored tensors.
+        sources: of them, with the values of `given`.
         parameters: of the program.
         given: values of the placeholders.
         baked: names of those whose values went into the program itself.
     """
 
-    def __init__(self, program: Program, parameters: Sequence[Parameter], given: Sequence[Any], baked: frozenset[str]) -> None:
-        known = {*program.description.parameters, *baked}
-        self._parameters = [p for p in parameters if p.name in known]
-        self._positions = [p.position for p in self._parameters]
-        self._baked = baked
-        self._peers = _peers(program.description)
+    def __init__(
+        self,
+        build: Build,
+        sources: Mapping[str, TensorSource],
+        description: Description,
+        parameters: Sequence[Parameter],
+        given: Sequence[Any],
+        baked: frozenset[str],
+    ) -> None:
+        known = {*description.parameters, *baked}
+        held = [p for p in parameters if p.name in known]
+        held.sort(key=lambda p: not isinstance(given[p.position], torch.nn.Parameter))
+        self._names = [p.name for p in held]
+        self._positions = [p.position for p in held]
+        self._owned = sum(isinstance(given[i], torch.nn.Parameter) for i in self._positions)
+        self._peers = _peers(description)
         self._lock = Lock()
-        tensors = [given[i] for i in self._positions]
-        self._bound = _Bound(Executor(program), _stamps(tensors), tensors)
+        self._bounds: dict[tuple[int, ...], _Bound] = {}
+        values = {p.name: given[p.position] for p in held}
+        self._baked = {name: values[name].detach().clone() for name in baked}
+        self.unbound = _without_values(build, sources, values)
 
     def executor(self, given: Sequence[Any]) -> Executor:
         """The session for these values of the placeholders.  Raises Outdated if the graph has to be compiled again."""
         tensors = [given[i] for i in self._positions]
         stamps = _stamps(tensors)
-        bound = self._bound
-        return bound.executor if bound.stamps == stamps else self._rebound(tensors, stamps)
+        model = tuple([id(t) for t in tensors[: self._owned]])
+        bound = self._bounds.get(model)
+        return bound.executor if bound is not None and bound.stamps == stamps else self._rebound(model, tensors, stamps)
 
-    def _rebound(self, tensors: list[torch.Tensor], stamps: list[object]) -> Executor:
+    def _rebound(self, model: tuple[int, ...], tensors: list[torch.Tensor], stamps: list[object]) -> Executor:
         with self._lock:
-            bound = self._bound
-            changed = [p.name for p, old, new in zip(self._parameters, bound.stamps, stamps, strict=True) if old != new]
-            if not self._baked.isdisjoint(changed):
+            bound = self._bounds.get(model)
+            old = [None] * len(stamps) if bound is None else bound.stamps
+            changed = [name for name, was, now in zip(self._names, old, stamps, strict=True) if was != now]
+            values = dict(zip(self._names, tensors, strict=True))
+            if any(name in self._baked and not torch.equal(values[name], self._baked[name]) for name in changed):
                 raise Outdated
-            values = {p.name: tensor for p, tensor in zip(self._parameters, tensors, strict=True)}
-            needed = {name for each in changed for name in self._peers.get(each, (each,))}
-            executor = Executor(_with_values(bound.executor.program, {name: values[name] for name in sorted(needed)}))
-            self._bound = _Bound(executor, stamps, tensors)
+            needed = set(changed).union(*(self._peers[name] for name in changed if name in self._peers))
+            program = self.unbound if bound is None else bound.executor.program
+            executor = Executor(_with_values(program, {name: values[name] for name in sorted(needed)}))
+            while len(self._bounds) >= MAX_MODELS:
+                self._bounds.pop(next(iter(self._bounds)), None)
+            bounds = self._bounds
+            watches = [weakref.ref(t, lambda _: bounds.pop(model, None)) for t in tensors[: self._owned]]
+            bounds[model] = _Bound(executor, stamps, [t.detach() for t in tensors], watches)
             return executor
 
 
@@ -115,7 +149,22 @@ def _peers(description: Description) -> Mapping[str, frozenset[str]]:
 
 def _with_values(program: Program, tensors: Mapping[str, torch.Tensor]) -> Program:
     """As `Program.with_parameters`, but the values stay the tensors' own memory, and what depends on none of them is kept."""
-    values = {name: array_of(tensor, dtype_of(tensor.dtype)) for name, tensor in tensors.items()}
-    changes = Derivation(program.description, program.constants, values).changes()
+    changes = _changes(program, tensors)
     constants = program.constants.replaced(changes)
     return replace(program, constants=constants, plans=program.plans.with_constants(constants, changes))
+
+
+def _changes(program: Program, tensors: Mapping[str, torch.Tensor]) -> dict[str, TensorSource]:
+    values = {name: array_of(tensor, dtype_of(tensor.dtype)) for name, tensor in tensors.items() if name in program.description.parameters}
+    return Derivation(program.description, program.constants, values).changes()
+
+
+def _without_values(build: Build, sources: Mapping[str, TensorSource], tensors: Mapping[str, torch.Tensor]) -> Program:
+    """The program without the tensors of the model that it was compiled for, and all that depends on them."""
+    dependent = _changes(build(sources), tensors)
+    kept = {key: TensorSource.of_array(source.load(), source.format) for key, source in sources.items() if key not in dependent}
+    return build(kept | {key: TensorSource(sources[key].shape, sources[key].format, _absent) for key in dependent})
+
+
+def _absent() -> NDArray:
+    raise Error("E0901", "a tensor is read before the program is bound to a model")

@@ -12,15 +12,16 @@ from torch import fx
 
 from ttc.dialects.core.errors import Error
 from ttc.driver import compile_source
-from ttc.dynamo.binding import Binding, Parameter
+from ttc.dynamo.binding import Binding, Build, Parameter
 from ttc.dynamo.settings import Settings
 from ttc.dynamo.tensors import tensor_of, unusual_stride
 from ttc.importers.torch.graphs import Binding as Placed
 from ttc.importers.torch.graphs import Fixed, Held, Input, Result, import_graph, spec_of_tensor
 from ttc.importers.torch.weights import array_of, identity
+from ttc.passes.emit import Package
 from ttc.runtime.arguments import inputs_of
 from ttc.runtime.engines.table import Exact
-from ttc.runtime.program import Program, build_program
+from ttc.runtime.program import build_program
 from ttc.source import Source
 
 
@@ -84,10 +85,10 @@ class Session:
         if not any(isinstance(output, _Made) for output in self._outputs):
             return
         placed = _placed(job, given)
-        program, baked = _compiled(job, placed, self._outputs, settings)
+        package, baked = _compiled(job, placed, self._outputs, settings)
         held = [Parameter(p.name, i) for i, p in enumerate(placed) if isinstance(p, Held)]
-        self._binding = Binding(program, held, given, baked)
-        wanted = {argument.name for argument in inputs_of(program.entry("forward"))}
+        self._binding = Binding(_builder(package, settings), package.tensors, package.description, held, given, baked)
+        wanted = {argument.name for argument in inputs_of(self._binding.unbound.entry("forward"))}
         self._inputs = [(p.name, i, p.spec.dtype) for i, p in enumerate(placed) if isinstance(p, Input) and p.name in wanted]
 
     def __call__(self, given: Sequence[Any]) -> list[Any]:
@@ -129,8 +130,8 @@ def _placed(job: Job, given: Sequence[Any]) -> list[Placed]:
     return found
 
 
-def _compiled(job: Job, placed: Sequence[Placed], outputs: Sequence[Any], settings: Settings) -> tuple[Program, frozenset[str]]:
-    """The program, and the names of parameters whose values went into it."""
+def _compiled(job: Job, placed: Sequence[Placed], outputs: Sequence[Any], settings: Settings) -> tuple[Package, frozenset[str]]:
+    """The netlist with its tensors, and the names of parameters whose values went into it."""
     wanted: dict[str, None] = {}
     results: list[Result | None] = []
     for output in outputs:
@@ -143,7 +144,11 @@ def _compiled(job: Job, placed: Sequence[Placed], outputs: Sequence[Any], settin
         raise Error("E0901", "compiling stopped before the end")
     parameters = {p.name for p in placed if isinstance(p, Held)}
     baked = frozenset(name for name in parameters if name in weights and weights[name].is_loaded)
-    run = settings.run
+    return package, baked
+
+
+def _builder(package: Package, settings: Settings) -> Build:
+    """Makes the program, with other values of its tensors too."""
+    netlist, description, run = package.netlist, package.description, settings.run
     exact = Exact(run.stochastic_rounding) if run.exact else None
-    program = build_program(package.netlist, package.description, package.tensors, engine=run.engine, threads=run.threads, exact=exact)
-    return program, baked
+    return lambda tensors: build_program(netlist, description, tensors, engine=run.engine, threads=run.threads, exact=exact)

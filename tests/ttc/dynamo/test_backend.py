@@ -86,9 +86,7 @@ def test_what_cannot_be_compiled_runs_in_pytorch_and_is_named_once(compiled: Com
         return strange(strange(x) + 1)
 
     run, x = compiled(function, fallback=True), torch.randn(8)
-    with pytest.warns(
-        UserWarning, match=r"PyTorch runs the graph inference_0_0, .*\n.*\n  strange\.default +ttc_tests +2 .* no mapping"
-    ):
+    with pytest.warns(UserWarning, match=r"PyTorch runs the graph inference_0_0, .*\n.*\n  strange\.default +ttc_tests +2 .* no mapping"):
         same(run(x), function(x))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
