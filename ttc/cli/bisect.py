@@ -45,7 +45,7 @@ def command(
     it, 1 if one does not.
     """
     from ttc.bisect import bisect
-    from ttc.files import require_input
+    from ttc.files import require_input, require_model
     from ttc.instruments.progress import PassProgress
 
     options = options_from(CompileOptions, raw, config)
@@ -55,7 +55,7 @@ def command(
         raise Error("E0101", f"--rtol cannot be {rtol}", hint="it takes a relative error, such as 1e-3")
     check = _by_numbers(bundle, seed, rtol) if script is None else _by_script(require_input(script))
     with console.progress() as progress:
-        culprit = bisect(require_input(model), options, check, [PassProgress(progress.show)])
+        culprit = bisect(require_model(model), options, check, [PassProgress(progress.show)])
     if as_json:
         console.json({"kept": culprit is None, "culprit": None if culprit is None else _plain(culprit)})
     else:

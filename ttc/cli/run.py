@@ -57,13 +57,13 @@ def command(
     console: Console, archive: Path, config: Path | None, folder: Path | None, check: Path | None, as_json: bool, **raw: Any
 ) -> int:
     """Run the program in ARCHIVE (.tti)."""
-    from ttc.files import require_folder, require_input
+    from ttc.files import require_folder, require_input, require_model
 
     source = {name: raw.pop(name) for name in ("files", "bundle", "random")}
     options = options_from(RunOptions, raw, config)
     require_input(archive)
     if check is not None:
-        require_input(check)
+        require_model(check)
     if folder is not None:
         require_folder(folder)
     limit_threads(options.threads)

@@ -40,13 +40,13 @@ def command(
     of the kinds that would break the bound.  Cost is stored bytes and estimated cycles, each relative to the model as it is.  On a device
     target evaluations compute as the device does (`ttc run --exact`); what is found is then compiled and run once more as a whole.
     """
-    from ttc.files import require_input, require_output, write_bytes
+    from ttc.files import require_model, require_output, write_bytes
     from ttc.machine import require_supported
     from ttc.tune.document import document
 
     require_supported()
     options = options_from(TuneOptions, raw, config)
-    require_input(model)
+    require_model(model)
     output = require_output(output, model) if output is not None else None
     outcome = _tune(console, model, options, files, bundle)
     if output is not None:
