@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import gc
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -82,8 +84,9 @@ def compile_source(source: Source, options: CompileOptions, instruments: Sequenc
     watchers: list[Instrument] = [*instruments, timing]
     if source.stage == "import" and options.probe:
         add_probes(unit.module, options.probe)
-    _begin(source, unit, watchers)
-    _run(unit, source.stage, options, watchers)
+    with uncollected():
+        _begin(source, unit, watchers)
+        _run(unit, source.stage, options, watchers)
     stopped = options.stop[0]
     package = emit(unit, __version__) if stopped == "tti" else None
     if package is not None:
@@ -91,6 +94,18 @@ def compile_source(source: Source, options: CompileOptions, instruments: Sequenc
     for watcher in watchers:
         watcher.finish()
     return Result(unit, stopped, options, package, tuple(timing.stages))
+
+
+@contextmanager
+def uncollected() -> Iterator[None]:
+    """Without Python's collector of cycles, which would walk the whole module again and again: IR is one large cycle that lives on."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
 
 
 def configured(target: Target, options: CompileOptions) -> Target:

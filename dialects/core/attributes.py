@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from functools import cache
+from collections.abc import Callable
+from functools import lru_cache
 from typing import Any, ClassVar, NamedTuple, cast
 
 import numpy as np
@@ -43,13 +44,29 @@ DTYPE = (
 """Constraints for `prop_def`: an op's attributes are of these kinds, seen as int, bool, float, str, tuples of them, or numpy dtype."""
 
 
-@cache
-def _int_attr(value: int) -> Attribute:
-    return builtin.IntegerAttr(value, builtin.i64)
-
-
 def attribute(value: object) -> Attribute:
-    """The attribute that holds a plain value.  Raises E0302."""
+    """The attribute that holds a plain value; one object a value, as far as values are small.  Raises E0302."""
+    kind = type(value)
+    if kind is tuple or kind is list:
+        items = tuple(cast("tuple[Any, ...]", value))
+        kinds = tuple(map(type, items))
+        return _cached(kinds, items) if len(items) <= MAX_CACHED and _CACHED.issuperset(kinds) else _made(items)
+    return _cached((kind,), value) if kind in _CACHED else _made(value)
+
+
+_CACHED = frozenset((bool, int, str))
+"""Floats are none of them: 0.0 and -0.0 are equal."""
+MAX_CACHED = 32
+"""Items of lists that are kept."""
+
+
+@lru_cache(maxsize=1 << 16)
+def _cached(kinds: tuple[type, ...], value: object) -> Attribute:
+    """kinds: of the value or its items, since 1, 1.0 and True are equal."""
+    return _made(value)
+
+
+def _made(value: object) -> Attribute:
     match value:
         case Attribute():
             return value
@@ -58,7 +75,7 @@ def attribute(value: object) -> Attribute:
         case bool():
             return builtin.IntegerAttr.from_bool(value)
         case int() | np.integer():
-            return _int_attr(int(value))
+            return builtin.IntegerAttr(int(value), builtin.i64)
         case float() | np.floating():
             return builtin.FloatAttr(float(value), builtin.f64)
         case str():
@@ -81,23 +98,25 @@ def _sequence_attribute(items: list[Any]) -> Attribute:
 
 def plain(value: Attribute) -> Any:
     """The plain value of an attribute: None, int, bool, float, str, tuple, numpy dtype; other attributes as they are."""
-    match value:
-        case builtin.NoneAttr() | builtin.NoneType():  # attributes of modules print the one and parse as the other
-            return None
-        case builtin.IntegerAttr():
-            return bool(value.value.data) if value.type == builtin.i1 else value.value.data
-        case builtin.FloatAttr():
-            return value.value.data
-        case builtin.StringAttr():
-            return value.data
-        case builtin.DenseArrayBase():
-            return tuple(cast("Any", value).get_values())
-        case builtin.ArrayAttr():
-            return tuple(plain(x) for x in value.data)
-        case builtin.DictionaryAttr():
-            return {k: plain(v) for k, v in value.data.items()}
-        case _:
-            return _DTYPES.get(value, value)
+    read = _READERS.get(type(value))
+    return _DTYPES.get(value, value) if read is None else read(value)
+
+
+def _plain_integer(value: Any) -> int | bool:
+    number = value.value.data
+    return number if value.type is builtin.i64 or value.type != builtin.i1 else bool(number)
+
+
+_READERS: dict[type, Callable[[Any], Any]] = {
+    builtin.NoneAttr: lambda value: None,  # attributes of modules print this one and parse as the next
+    builtin.NoneType: lambda value: None,
+    builtin.IntegerAttr: _plain_integer,
+    builtin.FloatAttr: lambda value: value.value.data,
+    builtin.StringAttr: lambda value: value.data,
+    builtin.DenseArrayBase: lambda value: tuple(value.get_values()),
+    builtin.ArrayAttr: lambda value: tuple(map(plain, value.data)),
+    builtin.DictionaryAttr: lambda value: {k: plain(v) for k, v in value.data.items()},
+}
 
 
 @irdl_attr_definition

@@ -87,12 +87,23 @@ def element_type(dtype: np.dtype) -> builtin.AnyFloat | builtin.IntegerType | St
 @cache
 def tensor_type(spec: Spec) -> builtin.TensorType:
     """The builtin tensor type of a spec; one object a spec."""
-    return builtin.TensorType(element_type(spec.dtype), [builtin.DYNAMIC_INDEX if d == DYNAMIC else d for d in spec.shape])
+    made = builtin.TensorType(element_type(spec.dtype), [builtin.DYNAMIC_INDEX if d == DYNAMIC else d for d in spec.shape])
+    _MADE[id(made)] = made, spec
+    return made
+
+
+_MADE: dict[int, tuple[Attribute, Spec]] = {}
+"""Types made here with their specs, by identity: hashing a type takes longer than all else that is done with it."""
+
+
+def spec_of(type_: Attribute) -> Spec:
+    """The spec of a builtin tensor type.  Raises E0302."""
+    made = _MADE.get(id(type_))
+    return made[1] if made is not None else _read_spec(type_)
 
 
 @cache
-def spec_of(type_: Attribute) -> Spec:
-    """The spec of a builtin tensor type.  Raises E0302."""
+def _read_spec(type_: Attribute) -> Spec:
     if isinstance(type_, builtin.TensorType):
         dtype = _DTYPES.get(type_.element_type)
         if dtype is not None:
