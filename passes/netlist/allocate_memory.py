@@ -54,9 +54,14 @@ class AllocateMemory(Pass):
 
     def apply(self, unit: Unit, rewriter: Rewriter) -> None:
         queues = list(queues_of(unit.module).values())
-        for queue, span in zip(queues, lifetimes(unit.module, static_ports=self.static_ports).values(), strict=True):
-            queue.lifetime = span
-        allocator = _Allocator(unit, self.rules, rewriter)
+        with rewriter.part("lifetimes"):
+            for queue, span in zip(queues, lifetimes(unit.module, static_ports=self.static_ports).values(), strict=True):
+                queue.lifetime = span
+        with rewriter.part("addresses"):
+            self._place(queues, _Allocator(unit, self.rules, rewriter))
+        rewriter.report.rewrites["allocate-queue"] += len(queues)
+
+    def _place(self, queues: list[QueueOp], allocator: _Allocator) -> None:
         chips = sorted({queue.chip or 0 for queue in queues if queue.space == "dram"})
         for chip in chips:
             members = [q for q in queues if q.space == "dram" and (q.chip or 0) == chip]
@@ -64,7 +69,6 @@ class AllocateMemory(Pass):
         on_host = [q for q in queues if q.space != "dram"]
         allocator.host([q for q in on_host if allocator.is_reached(q)])
         allocator.private([q for q in on_host if not allocator.is_reached(q)])
-        rewriter.report.rewrites["allocate-queue"] += len(queues)
 
 
 class _Allocator:

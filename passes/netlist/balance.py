@@ -80,18 +80,22 @@ class Balance(Pass):
                 continue
             limits = {i: builders[-1].overrides.limits(op) for i, op in enumerate(graph.ops)} if self.rules else {}
             trial = Trial(unit, graph, graph.ops, queues_of(unit.module), limits)
-            found = [self.solved(builder, graph, trial) for builder in builders]
+            found = [self.solved(builder, graph, trial, rewriter) for builder in builders]
             problem, epochs = min(found, key=lambda solution: sum(epoch.cycles for epoch in solution[1]))
-            _assign(graph.ops, problem, epochs, rewriter)
+            with rewriter.part("assign"):
+                _assign(graph.ops, problem, epochs, rewriter)
             if len(epochs) > 1 and rewriter.allow("cut-epochs", graph):
-                Splitter(unit.module, graph).split([len(e.ops) for e in epochs])
+                with rewriter.part("cut"):
+                    Splitter(unit.module, graph).split([len(e.ops) for e in epochs])
         if not unit.target.is_host:
             builders[-1].overrides.require_matched()
 
-    def solved(self, builder: Builder, graph: GraphOp, trial: Trial) -> tuple[Problem, list[Epoch]]:
+    def solved(self, builder: Builder, graph: GraphOp, trial: Trial, rewriter: Rewriter) -> tuple[Problem, list[Epoch]]:
         """A graph's problem and the epochs found for it."""
-        problem = builder.problem(graph)
-        return problem, cut(problem, EFFORTS[builder.overrides.effort], trial.judge)
+        with rewriter.part("candidates"):
+            problem = builder.problem(graph)
+        with rewriter.part("epochs"):
+            return problem, cut(problem, EFFORTS[builder.overrides.effort], trial.judge)
 
 
 def _is_host(graph: GraphOp) -> bool:

@@ -65,10 +65,12 @@ class Consteval(Pass):
 
     def apply(self, unit: Unit, rewriter: Rewriter) -> None:
         outliner = _Outliner(unit, rewriter)
-        for function in entry_functions(unit.module):
-            for block in function.body.blocks:
-                outliner.evaluate_block(block)
-        outliner.drop_unused_functions()
+        with rewriter.part("expressions"):
+            for function in entry_functions(unit.module):
+                for block in function.body.blocks:
+                    outliner.evaluate_block(block)
+        with rewriter.part("unused"):
+            outliner.drop_unused_functions()
 
 
 @dataclass

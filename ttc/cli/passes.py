@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
@@ -15,39 +15,72 @@ from ttc.options import CompileOptions
 if TYPE_CHECKING:
     from ttc.passes.base import Pass
 
+BORDERS = {
+    "nn": ("import", "nn"),
+    "nn_to_tile": ("nn", "tile"),
+    "tile": ("tile", "tile"),
+    "tile_to_netlist": ("tile", "netlist"),
+    "netlist": ("netlist", "netlist"),
+}
+"""By the folder of a pass: the stages whose IR it takes and gives."""
+
 
 @click.command("passes")
+@click.argument("names", nargs=-1, metavar="[PASS]...")
+@click.option("--all", "every", is_flag=True, help="List every pass by name, with its options, their types and defaults.")
+@click.option("--pipeline", "as_text", is_flag=True, help="Print the pipeline as one text, which `ttc opt -p` takes.")
 @click.option("--target", metavar="NAME", help="Machine whose pipeline is listed.  Default: n150.")
 @click.option("--format", metavar="FORMAT", help="As for `ttc compile`.")
 @click.option("--kernels", metavar="KERNELS", help="As for `ttc compile`.")
 @click.option("--precision", metavar="PRECISION", help="As for `ttc compile`.")
 @verbosity
 @click.pass_obj
-def command(console: Console, **raw: str | None) -> int:
-    """List the passes of each stage in the order in which they run, with their options."""
+def command(console: Console, names: tuple[str, ...], every: bool, as_text: bool, **raw: str | None) -> int:
+    """List the passes of each stage in the order in which they run; or say all about the PASSes named."""
     from ttc.dialects.core.targets import load_target
     from ttc.driver import configured
     from ttc.passes.pipeline import stages
+    from ttc.passes.pipeline_text import all_passes, make_pass, pass_text, pipeline_text
 
+    if names:
+        for name in names:
+            make_pass(name, {})
+            _describe(console, all_passes()[name])
+        return 0
+    if every:
+        rows = [[name, *_borders(kind), _declared(kind), _summary(kind)] for name, kind in all_passes().items()]
+        console.table(["pass", "takes", "gives", "options", "what it does"], rows)
+        return 0
     options = options_from(CompileOptions, raw, None)
     target = configured(load_target(options.target), options)
     pipeline = stages(target, options.storage_format, options.precision, options.rules)
-    rows = [[stage, index, p.name, _options(p), _summary(p)] for stage, passes in pipeline.items() for index, p in enumerate(passes, 1)]
-    console.table(["stage", "nr", "pass", "options", "what it does"], rows)
+    if as_text:
+        console.say(pipeline_text([p for passes in pipeline.values() for p in passes]))
+        return 0
+    rows = [[stage, index, pass_text(p), _summary(type(p))] for stage, passes in pipeline.items() for index, p in enumerate(passes, 1)]
+    console.table(["stage", "nr", "pass", "what it does"], rows)
     return 0
 
 
-def _options(pass_: Pass) -> str:
-    if not dataclasses.is_dataclass(pass_):
-        return ""
-    return " ".join(f"{f.name}={_value(getattr(pass_, f.name))}" for f in dataclasses.fields(pass_))
+def _describe(console: Console, kind: type[Pass]) -> None:
+    taken, given = _borders(kind)
+    console.say(f"{kind.name}: takes IR of stage {taken}, gives IR of stage {given}")
+    console.say(f"options: {_declared(kind) or 'none'}\n")
+    console.say(f"{inspect.getdoc(kind)}\n")
 
 
-def _value(value: object) -> str:
-    """A short text of an option; a machine by its name."""
-    return str(getattr(value, "name", value))
+def _borders(kind: type[Pass]) -> tuple[str, str]:
+    return BORDERS[kind.__module__.split(".")[2]]
 
 
-def _summary(pass_: Pass) -> str:
+def _declared(kind: type[Pass]) -> str:
+    """Options with their types and defaults."""
+    from ttc.passes.pipeline_text import option_text, pass_options, type_text
+
+    defaults = {item.name: item.default for item in dataclasses.fields(cast("Any", kind))} if dataclasses.is_dataclass(kind) else {}
+    return "; ".join(f"{name}: {type_text(type_)} = {option_text(defaults[name])}" for name, type_ in pass_options(kind).items())
+
+
+def _summary(kind: type[Pass]) -> str:
     """The first line of the docstring."""
-    return (inspect.getdoc(type(pass_)) or "").split("\n", 1)[0]
+    return (inspect.getdoc(kind) or "").split("\n", 1)[0]
