@@ -6,7 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 WORKERS ?= 2
 
-.PHONY: help demo test lint type bench bench-passes docs conformance-networks conformance-buda conformance-onnx fit-costs cost-error perf-dram perf-gemms perf-published perf-reference clean
+.PHONY: help demo test lint type bench bench-passes docs conformance-networks conformance-buda conformance-onnx conformance-torch conformance-tf onnx-misses fit-costs cost-error perf-dram perf-gemms perf-published perf-reference clean
 .DEFAULT_GOAL := help
 
 help:  ## list the targets
@@ -59,7 +59,16 @@ bench-passes: $(VENV)/.test  ## microseconds an op of every pass at 1,000, 4,000
 	$(BIN)/python tools/bench_passes.py
 
 conformance-onnx: $(VENV)/.test  ## run ONNX's own backend tests and say why what does not pass does not
-	$(BIN)/python tools/onnx_suite.py --bar 0.96
+	$(BIN)/python tools/onnx_suite.py --bar 0.98 --device-bar 0.95
+
+conformance-torch: $(VENV)/.test  ## run samples of PyTorch's own operator database
+	$(BIN)/python tools/torch_suite.py --bar 0.85
+
+conformance-tf: $(VENV)/.test  ## compare keras.applications with TensorFlow as SavedModel, .keras and .tflite
+	$(BIN)/python tools/tf_suite.py --bar 1
+
+onnx-misses: $(VENV)/.test  ## renew the list of ONNX's cases that do not pass
+	$(BIN)/python tools/onnx_misses.py
 
 clean:  ## delete the environment and everything built
 	rm -rf $(VENV) build dist demo *.egg-info
