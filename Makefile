@@ -6,7 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 WORKERS ?= 2
 
-.PHONY: help demo test lint type bench bench-passes docs conformance-networks conformance-buda conformance-onnx conformance-torch conformance-tf onnx-misses fit-costs cost-error perf-dram perf-gemms perf-published perf-reference clean
+.PHONY: help demo test lint type bench bench-passes docs conformance-networks conformance-buda conformance-onnx conformance-torch conformance-tf onnx-misses fit-costs cost-error perf-dram perf-gemms perf-published perf-reference fuzz clean
 .DEFAULT_GOAL := help
 
 help:  ## list the targets
@@ -69,6 +69,9 @@ conformance-tf: $(VENV)/.test  ## compare keras.applications with TensorFlow as 
 
 onnx-misses: $(VENV)/.test  ## renew the list of ONNX's cases that do not pass
 	$(BIN)/python tools/onnx_misses.py
+
+fuzz: $(VENV)/.test  ## damage small files of every format, COUNT of each (1000), and see that each ends in success or one error
+	$(BIN)/python tools/fuzz.py --count $(or $(COUNT),1000) --seconds 100000 --findings fuzz-findings
 
 clean:  ## delete the environment and everything built
 	rm -rf $(VENV) build dist demo *.egg-info

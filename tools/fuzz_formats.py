@@ -1,0 +1,195 @@
+"""What a format of files is to `tools/fuzz.py`: how ttc reads one, and how members become a file."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import os
+import resource
+import zipfile
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from random import Random
+from typing import Any, TypeAlias
+
+import checkout  # noqa: F401 - finds ttc where it is not installed
+from ttc.dialects.core.errors import Error
+
+Files: TypeAlias = "dict[str, bytes]"
+"""By path in a folder; members by name of what a format packs."""
+CHILD_SECONDS = 10
+"""Of processor time for the weights of a Keras file."""
+
+
+@dataclass(frozen=True)
+class Format:
+    """A format of files that ttc reads.
+
+    Args:
+        name: for options and reports.
+        path: of the file in its folder; the folder itself if it is empty.
+        seeds: valid inputs; the folder may be written to.
+        run: reads the file as a command of ttc does.
+        pack: makes one file of members.
+        needs: packages.
+    """
+
+    name: str
+    path: str
+    seeds: Callable[[Path], list[Files]]
+    run: Callable[[Path], None]
+    pack: Callable[[Files, Random], bytes] | None = None
+    needs: tuple[str, ...] = ()
+
+    def missing(self) -> str | None:
+        """A package that it needs and that is not installed."""
+        return next((name for name in self.needs if find_spec(name) is None), None)
+
+
+# ---- how they are read ------------------------------------------------------------------------------------------------------------
+
+
+def compile_to_nn(path: Path) -> None:
+    """As `ttc compile --to nn` does, with open batch dimensions set."""
+    from ttc.driver import compile_path
+    from ttc.options import CompileOptions, resolve
+
+    compile_path(path, resolve(CompileOptions, {"to": "nn", "target": "host", "batch": 1}))
+
+
+def resume(path: Path) -> None:
+    """Compile IR text from the stage that it says it is at to the next one, or read it only if there is none."""
+    from ttc.driver import compile_source
+    from ttc.options import STAGES, CompileOptions, resolve
+    from ttc.source import open_source
+
+    source = open_source(path, CompileOptions())
+    following = STAGES[min(STAGES.index(source.stage) + 1, STAGES.index("netlist"))]
+    compile_source(source, resolve(CompileOptions, {"to": following}))
+
+
+def open_program(path: Path) -> None:
+    """As `ttc run` does before it takes inputs."""
+    import ttc
+
+    with ttc.load(path, threads=1) as executor:
+        executor.program.prepare()
+
+
+def read_buda(path: Path) -> None:
+    """As `ttc netlist check` and `ttc netlist fmt` do."""
+    from ttc.dialects.netlist.buda.reader import read_form
+    from ttc.dialects.netlist.buda.rules.check import check_form
+    from ttc.netlist_format import formatted
+
+    form, found = read_form(path)
+    found = found + check_form(form, None, found)
+    if found:
+        raise Error(found[0].code, found[0].message)
+    formatted(form)
+
+
+def read_target(path: Path) -> None:
+    from ttc.dialects.core.targets import load_target
+
+    load_target(str(path))
+
+
+def read_options(path: Path) -> None:
+    """As every command with `--config` does."""
+    from ttc.files import read_config
+    from ttc.options import KINDS, resolve
+
+    config = read_config(path)
+    for kind in KINDS:
+        resolve(kind, {}, {}, config)
+
+
+def read_keras(path: Path) -> None:
+    """All but TensorFlow's part: what our own checks let through counts as read."""
+    from ttc.importers.base import import_model
+    from ttc.importers.tf import keras
+
+    keras._run_child = _check_keras_weights
+    try:
+        import_model(path)
+    except _Passed:
+        pass
+
+
+class _Passed(Exception):
+    """A Keras file passed the checks before TensorFlow."""
+
+
+def _check_keras_weights(folder: Path, _: int) -> None:
+    """What the child process does before it loads TensorFlow, in a process of its own, too: the library of HDF5 may die of its file."""
+    from ttc.importers.tf.weights_file import check_weights
+
+    child = os.fork()
+    if child == 0:
+        try:
+            resource.setrlimit(resource.RLIMIT_CPU, (CHILD_SECONDS, CHILD_SECONDS))
+            with zipfile.ZipFile(folder / "model.keras") as archive, archive.open("model.weights.h5") as file:
+                check_weights(file)
+            os._exit(0)
+        except Error:
+            os._exit(1)
+        finally:
+            os._exit(2)
+    status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    if status in (-24, -9):  # SIGXCPU, SIGKILL
+        raise TimeoutError(f"checking the weights took more than {CHILD_SECONDS} s")
+    if status != 0:
+        raise Error("E0201", "the weights are refused")
+    raise _Passed
+
+
+# ---- containers -------------------------------------------------------------------------------------------------------------------
+
+
+def zipped(members: Files, rng: Random) -> bytes:
+    """A zip of members, stored as the frameworks store them, or now and then compressed."""
+    method = zipfile.ZIP_DEFLATED if rng.random() < 0.1 else zipfile.ZIP_STORED
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", method) as archive:
+        for name, data in members.items():
+            archive.writestr(zipfile.ZipInfo(name), data, method)
+    return out.getvalue()
+
+
+def sealed(members: Files, _: Random) -> bytes:
+    """An archive of members whose sums are right, so that what they hold is looked at."""
+    from ttc.runtime.zip_writer import ZipWriter
+
+    manifest = _with_sums(members)
+    descriptor = os.memfd_create("archive")
+    try:
+        with ThreadPoolExecutor(1) as pool:
+            writer = ZipWriter(descriptor, pool)
+            for name, data in {**members, "manifest.json": manifest}.items():
+                writer.add(name, len(data), [memoryview(data)])
+            writer.finish(lambda directory: f"ttc archive sha256 {hashlib.sha256(manifest + directory).hexdigest()}".encode())
+        return os.pread(descriptor, os.fstat(descriptor).st_size, 0)
+    finally:
+        os.close(descriptor)
+
+
+def _with_sums(members: Files) -> bytes:
+    """The manifest with sizes and sums of the other members, as far as it can be read."""
+    text = members.pop("manifest.json", b"")
+    try:
+        manifest: Any = json.loads(text)
+        for name, data in members.items():
+            manifest["members"][name].update(size=len(data), sha256=hashlib.sha256(data).hexdigest())
+        return json.dumps(manifest, sort_keys=True, separators=(",", ":")).encode()
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
+        return text
+
+
+def unzipped(data: bytes) -> Files:
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        return {item.filename: archive.read(item) for item in archive.infolist()}
