@@ -34,6 +34,6 @@ def _product(a: NDArray, b: NDArray) -> NDArray:
     """One call of BLAS where all of `a` meets the same matrix, else one a matrix; integers go through float64 where that is exact."""
     if a.dtype.kind in "iu" and sums_are_exact(a, b, a.shape[-1]):
         return _product(a.astype(np.float64), b.astype(np.float64)).astype(np.int64).astype(a.dtype)
-    if b.ndim != 2 or a.ndim == 2 or not a.flags.c_contiguous:
+    if b.ndim != 2 or a.ndim == 2 or not a.flags.c_contiguous or not a.size:
         return np.matmul(a, b)
     return np.matmul(a.reshape(-1, a.shape[-1]), b).reshape(*a.shape[:-1], b.shape[1])

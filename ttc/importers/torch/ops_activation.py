@@ -95,6 +95,8 @@ def _soft(op: str) -> Row:
 
     def row(b: TorchBuilder, x: SSAValue, dim: int, dtype: Any = None) -> SSAValue:
         x = floating(b, x) if dtype is None else b.cast(x, dtype)
+        if not b.spec(x).elements:
+            return x
         if not b.shape(x):
             return b.reshape(b.nn(op, b.reshape(x, 1), axis=0))
         return b.nn(op, x, axis=dim % len(b.shape(x)))

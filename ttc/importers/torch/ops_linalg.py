@@ -216,6 +216,36 @@ def pinv(b: TorchBuilder, x: SSAValue, *, atol: SSAValue | float | None, rtol: S
     return matmul(b, transpose_matrix(b, v), b.nn("mul", b.reshape(inverted, *b.shape(s), 1), transpose_matrix(b, u)))
 
 
+def _reflected(b: TorchBuilder, vectors: SSAValue, tau: SSAValue, x: SSAValue, *, transpose: bool) -> SSAValue:
+    """Q x, or Q^T x, for Q the product of reflections 1 - tau v v^T; v are the columns below the diagonal, with 1 on it."""
+    count, rank = b.shape(tau)[-1], len(b.shape(vectors))
+    if count > 256:
+        raise Unsupported(f"{count} reflections")
+    rows = b.shape(vectors)[-2]
+    columns = part(b, vectors, rank - 1, 0, count)
+    low = b.nn("add", triangle(b, columns, -1, upper=False), b.constant(np.eye(rows, count, dtype=b.dtype(x))))
+    for i in range(count) if transpose else reversed(range(count)):
+        v = part(b, low, rank - 1, i, 1)
+        factor = b.reshape(part(b, tau, len(b.shape(tau)) - 1, i, 1), *b.shape(tau)[:-1], 1, 1)
+        x = b.nn("sub", x, b.nn("mul", factor, matmul(b, v, matmul(b, transpose_matrix(b, v), x))))
+    return x
+
+
+def householder_product(b: TorchBuilder, vectors: SSAValue, tau: SSAValue) -> SSAValue:
+    """The first columns of the product of the reflections."""
+    m, n = b.shape(vectors)[-2:]
+    eye = b.constant(np.eye(m, n, dtype=b.dtype(vectors)))
+    lead = b.shape(vectors)[:-2]
+    return _reflected(b, vectors, tau, b.nn("expand", eye, shape=(*lead, m, n)) if lead else eye, transpose=False)
+
+
+def ormqr(b: TorchBuilder, vectors: SSAValue, tau: SSAValue, x: SSAValue, left: bool, transpose: bool) -> SSAValue:
+    """Q x or x Q, for Q the product of the reflections, or its transpose."""
+    if left:
+        return _reflected(b, vectors, tau, x, transpose=transpose)
+    return transpose_matrix(b, _reflected(b, vectors, tau, transpose_matrix(b, x), transpose=not transpose))
+
+
 HALVINGS = 10
 TERMS = 9
 
@@ -248,6 +278,8 @@ ROWS: Rows = {
     "aten._linalg_det.default": det,
     "aten._linalg_slogdet.default": slogdet,
     "aten.linalg_qr.default": qr,
+    "aten.linalg_householder_product.default": householder_product,
+    "aten.ormqr.default": ormqr,
     "aten._linalg_svd.default": svd,
     "aten._linalg_eigh.default": eigh,
     "aten.linalg_pinv.atol_rtol_tensor": pinv,

@@ -58,6 +58,8 @@ def _resized(
 def _smooth(mode: str, *, antialias: bool = False, vec: bool) -> Row:
     def row(b: TorchBuilder, x: SSAValue, output: Ints | None, align_corners: bool, *scales: float | Floats | None) -> SSAValue:
         factors = _factors(b, x, scales, vec=vec)
+        if antialias and align_corners:
+            raise Unsupported("antialias between corners")
         coordinates = "align_corners" if align_corners else "half_pixel"
         return _resized(b, x, output, factors, mode, coordinates, antialias=antialias)
 
@@ -84,6 +86,8 @@ def _factors(b: TorchBuilder, x: SSAValue, scales: tuple[float | Floats | None, 
 
 
 def grid_sampler(b: TorchBuilder, x: SSAValue, grid: SSAValue, mode: int, padding: int, align_corners: bool) -> SSAValue:
+    if (MODES[mode], PADDINGS[padding]) == ("cubic", "border"):  # nn moves positions inside first, PyTorch their neighbours alone
+        raise Unsupported("bicubic samples beyond a repeated border")
     return b.nn("grid_sample", x, grid, mode=MODES[mode], padding=PADDINGS[padding], align_corners=align_corners)
 
 

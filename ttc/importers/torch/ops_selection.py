@@ -48,7 +48,11 @@ def unique_consecutive(b: TorchBuilder, x: SSAValue, inverse: bool, counts: bool
     number = b.nn("sub", number, b.constant(np.array(1)))
     often = b.nn_all("unique", number, sorted=True, axis=None)[3]
     places = b.reshape(number, *shape) if dim is None else number
-    return b.nn("compress", line, first, axis=at), _maybe(b, places, inverse), _maybe(b, often, counts)
+    return (
+        b.nn("compress", line, first, axis=at),
+        _maybe(b, places, inverse or dim is not None),
+        _maybe(b, often, counts or dim is not None),
+    )
 
 
 def nonzero_static(b: TorchBuilder, x: SSAValue, *, size: int, fill_value: int) -> SSAValue:
@@ -86,6 +90,54 @@ def histogram(b: TorchBuilder, x: SSAValue, bins: int, low: float, high: float) 
     inside = b.nn("and", b.nn("greater_equal", flat, start), b.nn("less_equal", flat, end))
     hit = b.nn("and", b.nn("equal", place, b.constant(np.arange(bins)[:, None].astype(b.dtype(x)))), inside)
     return b.nn("reduce_sum", b.cast(hit, b.dtype(x)), axes=(1,), keepdims=False)
+
+
+NEUTRAL = {"max": -np.inf, "min": np.inf, "sum": 0.0, "mean": 0.0, "prod": 1.0}
+REDUCTIONS = {"max": "reduce_max", "min": "reduce_min", "sum": "reduce_sum", "mean": "reduce_sum", "prod": "reduce_prod"}
+
+
+def segment_reduce(
+    b: TorchBuilder,
+    x: SSAValue,
+    reduce: str,
+    *,
+    lengths: SSAValue | None,
+    indices: SSAValue | None,
+    offsets: SSAValue | None,
+    axis: int,
+    unsafe: bool,
+    initial: float | None,
+) -> SSAValue:
+    """Pieces along a dimension, of given lengths or between offsets, each combined with the initial value: means divide that too."""
+    lead, (size, *rest) = b.shape(x)[:axis], b.shape(x)[axis:]
+    ends = lengths if lengths is not None else offsets
+    if ends is None or indices is not None or reduce not in NEUTRAL or b.shape(ends)[:-1] != lead:
+        raise Unsupported("segments by indices, or of other dimensions")
+    ends, last = b.cast(ends, INT64), len(b.shape(ends)) - 1
+    if lengths is not None:
+        starts = b.nn("cumsum", ends, axis=last, exclusive=True, reverse=False)
+        ends = b.nn("add", starts, ends)
+    else:
+        count = b.shape(ends)[-1] - 1
+        starts, ends = part(b, ends, last, 0, count), part(b, ends, last, 1, count)
+    count = b.shape(starts)[-1]
+    if b.spec(x).elements * count > MAX_ELEMENTS:
+        raise Unsupported(f"{count} segments of {b.spec(x)}")
+    starts, ends = (b.reshape(v, *lead, count, 1) for v in (starts, ends))
+    steps = b.constant(np.arange(size))
+    member = b.nn("and", b.nn("less_equal", starts, steps), b.nn("less", steps, ends))
+    member = b.reshape(member, *lead, count, size, *(1,) * len(rest))
+    table = b.nn("where", member, b.reshape(x, *lead, 1, size, *rest), b.scalar(NEUTRAL[reduce], x))
+    found = b.nn(REDUCTIONS[reduce], table, axes=(len(lead) + 1,), keepdims=False)
+    if initial is not None:
+        op = {"max": "maximum", "min": "minimum", "prod": "mul"}.get(reduce, "add")
+        found = b.nn(op, found, b.scalar(initial, x))
+    if reduce != "mean":
+        return found
+    sizes = b.reshape(b.cast(b.nn("sub", ends, starts), b.dtype(x)), *lead, count, *(1,) * len(rest))
+    none = b.nn("equal", sizes, b.scalar(0, x))
+    means = b.nn("div", found, b.nn("where", none, b.scalar(1, x), sizes))
+    return means if initial is not None else b.nn("where", none, b.scalar(np.nan, x), means)
 
 
 def embedding_bag(
@@ -133,6 +185,7 @@ ROWS: Rows = {
     "aten.unique_consecutive.default": unique_consecutive,
     "aten.nonzero_static.default": nonzero_static,
     "aten.histc.default": histogram,
+    "aten.segment_reduce.default": segment_reduce,
     "aten._embedding_bag_forward_only.default": embedding_bag,
     "aten._embedding_bag.default": embedding_bag,
 }

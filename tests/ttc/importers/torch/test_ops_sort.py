@@ -34,6 +34,10 @@ def test_running() -> None:
         "sums": lambda x: (x.cumsum(1), x.cumprod(0), x.int().cumsum(1), x.logcumsumexp(1), torch.cumulative_trapezoid(x)),
         "extremes": lambda x: (x.cummax(1), x.cummin(0), x.round().cummax(1)),
         "counts": lambda x: (torch.histc(x, 4, -1, 1), torch.histc(x, 3)),
+        "segments": lambda x: (
+            torch.segment_reduce(x, "mean", lengths=torch.tensor([1, 0, 2])),
+            torch.segment_reduce(x, "max", offsets=torch.tensor([0, 2, 3]), initial=0.5),
+        ),
         "differences": lambda x: (x.diff(), torch.gradient(x, dim=1)),
     }
     agree(functions, randn(3, 5))

@@ -70,6 +70,7 @@ def test_linear_algebra() -> None:
         "lu": lambda a, x: (*torch.linalg.lu(a), torch.linalg.lu_solve(*torch.linalg.lu_factor(a), x)),
         "det": lambda a, x: (torch.linalg.det(a), *torch.linalg.slogdet(a), torch.logdet(a @ a.T)),
         "qr": lambda a, x: torch.linalg.qr(x),
+        "reflections": lambda a, x: (torch.linalg.householder_product(x, x[0]), torch.ormqr(x, x[0], a, transpose=True)),
         "values": lambda a, x: (torch.linalg.svdvals(x), torch.linalg.eigvalsh(a @ a.T), torch.linalg.matrix_norm(x, 2)),
         "pinv": lambda a, x: (torch.linalg.pinv(x), torch.linalg.matrix_rank(x), torch.linalg.cond(x)),
         "power": lambda a, x: (torch.linalg.matrix_power(a, 3), torch.linalg.matrix_exp(a)),
