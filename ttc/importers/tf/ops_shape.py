@@ -12,7 +12,8 @@ from ttc.dialects.core.errors import Error
 from ttc.dialects.nn.base import axis_in
 from ttc.importers.common.builder import Builder
 from ttc.importers.common.masked import resolved
-from ttc.importers.common.parts import element, stacked
+from ttc.importers.common.parts import stacked
+from ttc.importers.common.shapes import broadcast_args, elements, equal_parts, expanded, range_, sized_parts, squeezed
 from ttc.importers.tf.tables import Rows
 
 Ints: TypeAlias = tuple[int, ...]
@@ -25,18 +26,11 @@ def reshape(b: Builder, tensor: SSAValue, shape: SSAValue) -> SSAValue:
 
 
 def squeeze(b: Builder, input: SSAValue, *, squeeze_dims: Ints = ()) -> SSAValue:
-    """Without the dimensions named, or without all of size 1."""
-    shape = b.shape(input)
-    at = {axis_in(a, len(shape)) for a in squeeze_dims} or {i for i, d in enumerate(shape) if d == 1}
-    if any(shape[i] != 1 for i in at):
-        raise Error("E0401", f"dimensions {sorted(at)} of {b.spec(input)} are not all 1")
-    return b.reshape(input, *(d for i, d in enumerate(shape) if i not in at))
+    return squeezed(b, input, tuple(set(squeeze_dims)))
 
 
 def expand_dims(b: Builder, input: SSAValue, dim: SSAValue) -> SSAValue:
-    shape = b.shape(input)
-    at = axis_in(int(b.number(dim, "dim")), len(shape) + 1)
-    return b.reshape(input, *shape[:at], 1, *shape[at:])
+    return expanded(b, input, int(b.number(dim, "dim")))
 
 
 def transpose(b: Builder, x: SSAValue, perm: SSAValue) -> SSAValue:
@@ -67,22 +61,15 @@ def _concat(b: Builder, values: Sequence[SSAValue], axis: SSAValue) -> SSAValue:
 
 def split(b: Builder, split_dim: SSAValue, value: SSAValue, *, num_split: int) -> tuple[SSAValue, ...]:
     """Into parts of one size."""
-    axis = axis_in(int(b.number(split_dim, "split_dim")), b.rank(value))
-    size = b.shape(value)[axis]
-    if num_split < 1 or size % num_split:
-        raise Error("E0402", f"{num_split} parts do not divide dimension {axis} of {b.spec(value)}")
-    return b.nn_all("split", value, axis=axis, sizes=(size // num_split,) * num_split)
+    return equal_parts(b, value, int(b.number(split_dim, "split_dim")), num_split)
 
 
 def split_v(b: Builder, value: SSAValue, size_splits: SSAValue, split_dim: SSAValue, *, num_split: int) -> tuple[SSAValue, ...]:
     """Into parts of given sizes, one of which may be -1."""
-    axis = axis_in(int(b.number(split_dim, "split_dim")), b.rank(value))
-    sizes, size = b.ints(size_splits, "size_splits"), b.shape(value)[axis]
-    rest = size - sum(s for s in sizes if s >= 0)
-    sizes = tuple(rest if s == -1 else s for s in sizes)
-    if len(sizes) != num_split or min(sizes, default=0) < 0 or sum(sizes) != size:
-        raise Error("E0402", f"parts of {list(sizes)} do not make up dimension {axis} of {b.spec(value)}")
-    return b.nn_all("split", value, axis=axis, sizes=sizes)
+    sizes = b.ints(size_splits, "size_splits")
+    if len(sizes) != num_split:
+        raise Error("E0402", f"{len(sizes)} sizes for {num_split} parts")
+    return sized_parts(b, value, int(b.number(split_dim, "split_dim")), sizes)
 
 
 def pack(b: Builder, *values: SSAValue, axis: int = 0) -> SSAValue:
@@ -92,10 +79,7 @@ def pack(b: Builder, *values: SSAValue, axis: int = 0) -> SSAValue:
 
 
 def unpack(b: Builder, value: SSAValue, *, num: int, axis: int = 0) -> tuple[SSAValue, ...]:
-    along = axis_in(axis, b.rank(value))
-    if b.shape(value)[along] != num:
-        raise Error("E0402", f"dimension {along} of {b.spec(value)} is not {num}")
-    return tuple(element(b, value, along, i) for i in range(num))
+    return elements(b, value, axis, num)
 
 
 def tile(b: Builder, input: SSAValue, multiples: SSAValue) -> SSAValue:
@@ -141,27 +125,6 @@ def ones_like(b: Builder, x: SSAValue) -> SSAValue:
 
 def _filled(b: Builder, x: SSAValue, value: int) -> SSAValue:
     return b.nn("expand", b.scalar(value, x), shape=b.shape(x)) if b.shape(x) else b.scalar(value, x)
-
-
-def range_(b: Builder, start: SSAValue, limit: SSAValue, delta: SSAValue) -> SSAValue:
-    """Computed at import where the numbers are known."""
-    numbers = [b.known(v) for v in (start, limit, delta)]
-    if any(n is None or n.size != 1 for n in numbers):
-        return b.nn("range", *(b.reshape(v) for v in (start, limit, delta)))
-    first, end, step = (n.ravel()[0] for n in numbers if n is not None)
-    if step == 0 or not np.isfinite([first, end, step]).all() or (end - first) / step > 1 << 24:
-        raise Error("E0402", f"a range from {first} to {end} in steps of {step}")
-    count = max(int(np.ceil((end - first) / step)), 0)
-    return b.constant((first + step * np.arange(count)).astype(b.dtype(start)))
-
-
-def broadcast_args(b: Builder, s0: SSAValue, s1: SSAValue) -> SSAValue:
-    """The shape that two shapes broadcast to."""
-    try:
-        found = np.broadcast_shapes(b.ints(s0, "s0"), b.ints(s1, "s1"))
-    except ValueError as error:
-        raise Error("E0401", f"shapes do not broadcast: {error}") from None
-    return b.constant(np.array(found, b.dtype(s0)))
 
 
 def linspace(b: Builder, start: SSAValue, stop: SSAValue, num: SSAValue) -> SSAValue:

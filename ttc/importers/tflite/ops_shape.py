@@ -6,10 +6,11 @@ import numpy as np
 from xdsl.ir import SSAValue
 
 from ttc.dialects.core.errors import Error
-from ttc.dialects.nn.base import axes_in, axis_in, broadcast_shapes
-from ttc.importers.common.builder import MAX_RANK, Builder
+from ttc.dialects.nn.base import axis_in, broadcast_shapes
+from ttc.importers.common.builder import Builder
 from ttc.importers.common.masked import resolved, reverse
 from ttc.importers.common.parts import stacked
+from ttc.importers.common.shapes import broadcast_args, elements, equal_parts, expanded, range_, sized_parts, sizes, squeezed
 from ttc.importers.common.unsupported import Unsupported
 from ttc.importers.tflite.building import TfliteBuilder
 from ttc.importers.tflite.fused import fused
@@ -25,18 +26,11 @@ def reshape(b: Builder, x: SSAValue, shape: SSAValue | None = None, *, new_shape
 
 
 def squeeze(b: Builder, x: SSAValue, *, squeeze_dims: tuple[int, ...] | None) -> SSAValue:
-    """Drop dimensions of size 1: those named, or all."""
-    shape = b.shape(x)
-    dropped = axes_in(squeeze_dims, len(shape)) if squeeze_dims else tuple(i for i, d in enumerate(shape) if d == 1)
-    if any(shape[i] != 1 for i in dropped):
-        raise Error("E0401", f"dimensions {list(dropped)} of {list(shape)} are not all 1")
-    return b.reshape(x, *(d for i, d in enumerate(shape) if i not in dropped))
+    return squeezed(b, x, squeeze_dims or ())
 
 
 def expand_dims(b: TfliteBuilder, x: SSAValue, axis: SSAValue) -> SSAValue:
-    shape = b.shape(x)
-    at = axis_in(b.whole(axis, "axis"), len(shape) + 1)
-    return b.reshape(x, *shape[:at], 1, *shape[at:])
+    return expanded(b, x, b.whole(axis, "axis"))
 
 
 def transpose(b: Builder, x: SSAValue, perm: SSAValue) -> SSAValue:
@@ -49,21 +43,15 @@ def concatenation(b: Builder, x: SSAValue, *xs: SSAValue, axis: int) -> SSAValue
 
 
 def split(b: TfliteBuilder, axis: SSAValue, x: SSAValue, *, num_splits: int) -> tuple[SSAValue, ...]:
-    at = axis_in(b.whole(axis, "axis"), b.rank(x))
-    size = b.shape(x)[at]
-    if num_splits != len(b.outputs) or num_splits < 1 or size % num_splits:
-        raise Error("E0401", f"{size} elements in {num_splits} parts for {len(b.outputs)} results")
-    return b.nn_all("split", x, axis=at, sizes=(size // num_splits,) * num_splits)
+    _require_results(b, num_splits)
+    return equal_parts(b, x, b.whole(axis, "axis"), num_splits)
 
 
 def split_v(b: TfliteBuilder, x: SSAValue, size_splits: SSAValue, axis: SSAValue, *, num_splits: int) -> tuple[SSAValue, ...]:
     """One size may be -1: what is left."""
-    at = axis_in(b.whole(axis, "axis"), b.rank(x))
-    sizes = b.ints(size_splits, "sizes")
-    if len(sizes) != len(b.outputs) or sizes.count(-1) > 1:
-        raise Error("E0401", f"sizes {list(sizes)[:40]} for {len(b.outputs)} results")
-    rest = b.shape(x)[at] - sum(s for s in sizes if s != -1)
-    return b.nn_all("split", x, axis=at, sizes=tuple(rest if s == -1 else s for s in sizes))
+    given = b.ints(size_splits, "sizes")
+    _require_results(b, len(given))
+    return sized_parts(b, x, b.whole(axis, "axis"), given)
 
 
 def pack(b: Builder, x: SSAValue, *xs: SSAValue, values_count: int, axis: int) -> SSAValue:
@@ -71,12 +59,13 @@ def pack(b: Builder, x: SSAValue, *xs: SSAValue, values_count: int, axis: int) -
 
 
 def unpack(b: Builder, x: SSAValue, *, num: int, axis: int) -> tuple[SSAValue, ...]:
-    shape = b.shape(x)
-    at = axis_in(axis, len(shape))
-    if not num == shape[at] == len(b.outputs):
-        raise Error("E0401", f"{shape[at]} elements for {len(b.outputs)} results")
-    parts = b.nn_all("split", x, axis=at, sizes=(1,) * num) if num > 1 else (x,)
-    return tuple(b.reshape(p, *shape[:at], *shape[at + 1 :]) for p in parts)
+    _require_results(b, num)
+    return elements(b, x, axis, num)
+
+
+def _require_results(b: Builder, parts: int) -> None:
+    if parts != len(b.outputs):
+        raise Error("E0401", f"{parts} parts for {len(b.outputs)} results")
 
 
 def tile(b: Builder, x: SSAValue, multiples: SSAValue) -> SSAValue:
@@ -84,22 +73,10 @@ def tile(b: Builder, x: SSAValue, multiples: SSAValue) -> SSAValue:
 
 
 def broadcast_to(b: Builder, x: SSAValue, shape: SSAValue) -> SSAValue:
-    wanted = _sizes(b.ints(shape, "shape"))
+    wanted = sizes(b.ints(shape, "shape"))
     if broadcast_shapes(b.shape(x), wanted) != wanted:
         raise Error("E0401", f"{b.spec(x)} does not broadcast to {list(wanted)}")
     return b.nn("expand", x, shape=wanted)
-
-
-def broadcast_args(b: Builder, x: SSAValue, y: SSAValue) -> SSAValue:
-    """The shape that two shapes broadcast to."""
-    first, second = (_sizes(b.ints(v, "shape")) for v in (x, y))
-    return b.constant(np.array(broadcast_shapes(first, second), b.dtype(x)))
-
-
-def _sizes(values: tuple[int, ...]) -> tuple[int, ...]:
-    if len(values) > MAX_RANK or min(values, default=0) < 0:
-        raise Error("E0402", f"{list(values[:MAX_RANK])} is not a shape")
-    return values
 
 
 def reverse_v2(b: Builder, x: SSAValue, axes: SSAValue) -> SSAValue:
@@ -119,18 +96,7 @@ def zeros_like(b: Builder, x: SSAValue) -> SSAValue:
 
 
 def fill(b: Builder, dims: SSAValue, value: SSAValue) -> SSAValue:
-    return b.nn("expand", b.reshape(value), shape=_sizes(b.ints(dims, "dims")))
-
-
-def range_(b: Builder, start: SSAValue, limit: SSAValue, delta: SSAValue) -> SSAValue:
-    operands = [b.reshape(v) for v in (start, limit, delta)]
-    known = [k.item() for k in map(b.known, operands) if k is not None]
-    if len(known) < len(operands):
-        return b.nn("range", *operands)
-    first, last, step = known
-    if not np.isfinite(known).all() or step == 0 or abs((last - first) / step) > 1 << 24:
-        raise Error("E0402", f"a range from {first} to {last} in steps of {step}")
-    return b.constant(np.arange(first, last, step).astype(b.dtype(start)))
+    return b.nn("expand", b.reshape(value), shape=sizes(b.ints(dims, "dims")))
 
 
 def embedding_lookup(b: Builder, ids: SSAValue, table: SSAValue) -> SSAValue:

@@ -95,7 +95,6 @@ def test_an_input_without_a_shape(tmp_path: Path) -> None:
     "value",
     [
         helper.make_tensor_value_info("a", TensorProto.COMPLEX64, [1]),
-        helper.make_tensor_value_info("a", TensorProto.COMPLEX64, [1]),
         helper.make_tensor_sequence_value_info("a", TensorProto.FLOAT, [1]),
         helper.make_value_info("a", helper.make_optional_type_proto(helper.make_tensor_type_proto(TensorProto.FLOAT, [1]))),
         helper.make_value_info("a", helper.make_map_type_proto(TensorProto.INT64, helper.make_tensor_type_proto(TensorProto.FLOAT, [1]))),

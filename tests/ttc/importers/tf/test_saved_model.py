@@ -179,6 +179,9 @@ def image(op: str, **attributes: object) -> list[bytes]:
     return [node("f", "Const", value=np.ones((2, 2, 3, 4), np.float32)), node("y", op, "x", "f", **attributes)]
 
 
+EMPTY = [node("a", "Const", value=np.array(0, np.int32)), node("none", "Const", value=np.zeros(0, np.float32))]
+
+
 @pytest.mark.parametrize(
     ("nodes", "code"),
     [
@@ -191,6 +194,8 @@ def image(op: str, **attributes: object) -> list[bytes]:
         ([node("y", "SpaceToDepth", "x", block_size=0)], "E0402"),
         ([node("a", "Const", value=np.array(7, np.int32)), node("y", "Sum", "x", "a")], "E0412"),
         ([node("a", "Const", value=np.array(3, np.int32)), node("y", "Split", "a", "x", num_split=2)], "E0402"),
+        ([*EMPTY, node("y", "Split", "a", "none", num_split=1 << 40)], "E0402"),
+        ([*EMPTY, node("y", "Unpack", "none", num=1 << 40, axis=0)], "E0402"),
         ([node("a", "Const", value=np.array([5, -1, -1], np.int32)), node("y", "Reshape", "x", "a")], "E0402"),
         ([node("a", "Const", value=np.array([1 << 62, 2], np.int64)), node("y", "Fill", "a", "x")], "E0401"),
         ([node("a", "Const", value=np.array([1 << 62, 1, 1, 1], np.int64)), node("y", "Tile", "x", "a")], "E0203"),
