@@ -15,7 +15,7 @@ from types import ModuleType
 from typing import Any, NamedTuple, TypeVar, cast
 
 from xdsl.dialects import builtin
-from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue, TypeAttribute
 from xdsl.irdl import (
     AttrSizedOperandSegments,
     IRDLOperation,
@@ -220,6 +220,41 @@ class _Printer(Printer):
 
     def print_string_literal(self, string: str) -> None:
         self.print_string(value_text(string))
+
+    def print_string(self, text: str, *, indent: int | None = None) -> None:
+        if "\n" in text:
+            super().print_string(text, indent=indent)
+        else:
+            print(text, end="", file=self.stream)
+
+    def print_attribute(self, attribute: Attribute) -> None:
+        """Types and locations, which come up again and again in one module and the next, from the text they had before."""
+        if self.printing_location or not isinstance(attribute, _KEPT):
+            super().print_attribute(attribute)
+            return
+        known = _TEXTS.get(id(attribute))
+        if known is None:
+            known = attribute, self._attribute_text(attribute)
+            if len(known[1]) <= MAX_KEPT_TEXT:
+                if len(_TEXTS) >= MAX_KEPT_TEXTS:
+                    _TEXTS.clear()
+                _TEXTS[id(attribute)] = known
+        print(known[1], end="", file=self.stream)
+
+    def _attribute_text(self, attribute: Attribute) -> str:
+        outer, inner = self.stream, StringIO()
+        self.stream = inner
+        try:
+            super().print_attribute(attribute)
+        finally:
+            self.stream = outer
+        return inner.getvalue()
+
+
+_KEPT = (TypeAttribute, builtin.NameLoc, builtin.FusedLoc, builtin.FileLineColLoc, builtin.UnknownLoc)
+MAX_KEPT_TEXT, MAX_KEPT_TEXTS = 512, 1 << 16
+_TEXTS: dict[int, tuple[Attribute, str]] = {}
+"""Attributes by identity (which they keep as long as they are here), with their texts."""
 
 
 def print_op(op: Operation, *, locations: bool = True) -> str:

@@ -85,7 +85,9 @@ def _lower_op(op: NNOp, low: Lowering, rewriter: Rewriter) -> None:
         rewriter.missed(op, f"{op.name} runs on the host: {declined}")
         _keep_on_host(op, low)
         return
-    rewriter.report.rewrites[op.name] += 1
+    if not rewriter.allow(f"lower-{op.name.removeprefix('nn.')}", op):
+        _keep_on_host(op, low)
+        return
     for value, tile in zip(op.results, [results] if isinstance(results, SSAValue) else results, strict=True):
         low.add_tile(value, tile)
 

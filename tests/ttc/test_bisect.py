@@ -7,18 +7,23 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from xdsl.ir import SSAValue
 
 from tests.ttc.planted import REWRITE, plant
 from ttc.bisect import bisect
 from ttc.checks import NumbersKept, ScriptPasses
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.targets import load_target
+from ttc.dialects.nn.base import NNOp
+from ttc.dialects.tile.eltwise import MapOp
 from ttc.driver import compile_path
 from ttc.instruments.numerics import NumericCheck
 from ttc.options import CompileOptions, resolve
 from ttc.passes.nn.canonicalize import Canonicalize
+from ttc.passes.nn_to_tile.lowering import Lowering, Rule
 from ttc.passes.pipeline import stages
 from ttc.passes.pipeline_text import all_passes
+from ttc.passes.rule_tables import rules
 
 PIPELINE = list(dict.fromkeys(p.name for passes in stages(load_target("n150")).values() for p in passes))
 BUDA = ["expand-composites", "clean-padding", "copy-transposed"]
@@ -42,6 +47,23 @@ def test_a_wrong_rewrite_in_any_pass_is_named(name: str, small_onnx: Path, monke
     assert culprit.rewrite is not None
     assert culprit.rewrite[1].startswith(f"{REWRITE} at ")
     assert any("neg" in line for line in culprit.after)
+
+
+def test_a_wrong_lowering_of_one_op_is_named(small_onnx: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    known = rules("ttc.passes.nn_to_tile", "lower_")
+    right: Rule = known["matmul"]
+
+    def wrong(op: NNOp, low: Lowering) -> SSAValue:
+        made = right(op, low)
+        assert isinstance(made, SSAValue)
+        return low.emit(MapOp, made, fn="neg")
+
+    monkeypatch.setitem(known, "matmul", wrong)
+    culprit = bisect(small_onnx, options(), NumbersKept(None))
+    assert culprit is not None
+    assert culprit.run == "lower-to-tile@1"
+    assert culprit.rewrite is not None
+    assert culprit.rewrite[1].startswith("lower-matmul at /fc/MatMul")
 
 
 def test_a_model_that_every_pass_keeps(small_onnx: Path, tmp_path: Path) -> None:

@@ -8,6 +8,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from ttc.dialects.core.functions import entry_functions
+from ttc.dialects.netlist.ops import NetlistOp, queues_of
+from ttc.dialects.nn.base import NNOp
+from ttc.dialects.tile.base import TileOp
 from ttc.passes.base import Pass, Report, Unit, Watcher
 
 
@@ -69,7 +72,9 @@ class Timing(Watcher):
         self._pass_start = time.perf_counter() - self._began
 
     def after(self, pass_: Pass, unit: Unit, report: Report) -> None:
-        before, self._ops = self._ops, op_count(unit) if self.count_ops else 0
+        before = self._ops
+        if report.changed is not False:
+            self._ops = op_count(unit) if self.count_ops else 0
         figures = dict(report.rewrites), dict(report.parts), before, self._ops
         self._passes.append(PassTime(pass_.name, self._pass_start, report.seconds, *figures))
 
@@ -131,5 +136,6 @@ def _event(name: str, category: str, start: float, seconds: float, figures: dict
 
 def op_count(unit: Unit) -> int:
     """Ops that compute something: those of the netlist once there are any, before that those of nn and tile in entry functions."""
-    placed = sum(1 for op in unit.module.walk() if op.name == "netlist.op")
-    return placed or sum(op.name.startswith(("nn.", "tile.")) for function in entry_functions(unit.module) for op in function.walk())
+    if queues_of(unit.module):
+        return sum(isinstance(op, NetlistOp) for op in unit.module.walk())
+    return sum(isinstance(op, NNOp | TileOp) for function in entry_functions(unit.module) for op in function.walk())
