@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import numpy as np
 from xdsl.ir import SSAValue
 
 from ttc.importers.common.einsum import einsum as joined
+from ttc.importers.common.parts import part
 from ttc.importers.common.products import matmul
+from ttc.importers.common.tracking import MAX_ELEMENTS
+from ttc.importers.common.unsupported import Unsupported
 from ttc.importers.torch.builder import TorchBuilder
-from ttc.importers.torch.elements import times
+from ttc.importers.torch.elements import INT64, times
 from ttc.importers.torch.tables import Rows
 
 
@@ -85,6 +89,28 @@ def trilinear(
     return joined(b, (x, y, z), f"{','.join(terms)}->{result}")
 
 
+def grouped_product(
+    b: TorchBuilder, x: SSAValue, y: SSAValue, ends: SSAValue | None, bias: SSAValue | None = None, out_dtype: np.dtype | None = None
+) -> SSAValue:
+    """x[r, i] @ y[g, i, o] with the matrix g of the group that row r lies in; rows after the last end are 0.  ends: [g], rising."""
+    if ends is None and b.rank(x) == b.rank(y) == 3 and bias is None:
+        found = matmul(b, x, y)
+        return found if out_dtype is None else b.cast(found, out_dtype)
+    if ends is None or bias is not None or (b.rank(x), b.rank(y)) != (2, 3):
+        raise Unsupported("groups other than of the left operand's rows")
+    rows, (groups, _, columns) = b.shape(x)[0], b.shape(y)
+    if groups * rows * columns > MAX_ELEMENTS:
+        raise Unsupported(f"{groups} groups of {rows} rows")
+    ends = b.cast(ends, INT64)
+    before = b.nn("less", b.constant(np.arange(rows)), b.reshape(ends, groups, 1))
+    earlier = b.nn("concat", b.constant(np.zeros((1, rows), np.bool_)), part(b, before, 0, 0, groups - 1), axis=0) if groups > 1 else None
+    mine = before if earlier is None else b.nn("and", before, b.nn("not", earlier))
+    products = matmul(b, x, y)
+    kept = b.nn("where", b.reshape(mine, groups, rows, 1), products, b.scalar(0, products))
+    found = b.nn("reduce_sum", kept, axes=(0,), keepdims=False)
+    return found if out_dtype is None else b.cast(found, out_dtype)
+
+
 ROWS: Rows = {
     **{f"aten.{op}.default": product for op in ("matmul", "mm", "bmm", "mv", "dot", "vdot")},
     "aten.linear.default": linear,
@@ -96,4 +122,6 @@ ROWS: Rows = {
     "aten.outer.default": outer,
     "aten.einsum.default": einsum,
     "aten._trilinear.default": trilinear,
+    "aten._grouped_mm.default": grouped_product,
+    "transformers.grouped_mm_fallback.default": grouped_product,
 }

@@ -6,6 +6,7 @@ small grammar here.  Places of the program become plain text, devices the CPU.
 
 from __future__ import annotations
 
+import importlib
 import keyword
 import re
 from collections.abc import Callable, Iterator
@@ -28,7 +29,7 @@ MAX_NAME = 1024
 MAX_SUBGRAPHS = 16
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _PATH = re.compile(r"[A-Za-z0-9_.]*")
-_OP = re.compile(r"torch\.ops\.(aten|prims|higher_order)\.([A-Za-z0-9_]+)(?:\.([A-Za-z0-9_]+))?")
+_OP = re.compile(r"torch\.ops\.([A-Za-z0-9_]+)\.([A-Za-z0-9_]+)(?:\.([A-Za-z0-9_]+))?")
 _FRAME = re.compile(r'File "([^"\n\\]{1,400})", line ([0-9]{1,7}), in ([A-Za-z0-9_<>.]{1,100})')
 _MODULE = re.compile(r"[A-Za-z0-9_.@\[\]'\"]*,[A-Za-z0-9_.@\[\]'\"]*,[A-Za-z0-9_.]*")
 _ARITHMETIC = frozenset(
@@ -128,11 +129,19 @@ def _check_target(node: schema.Node, misses: Misses) -> None:
         misses.add(f"{op}.{overload}" if overload else op, domain, "no mapping", node.name or "")
 
 
+_LATER = {"quantized_decomposed": "torch.ao.quantization.fx._decomposed"}
+"""Ops of PyTorch's own that a module of it defines, which `import torch` leaves out."""
+
+
 @cache
 def _is_known(domain: str, op: str, overload: str | None) -> bool:
     """Whether the op has a mapping, or PyTorch takes it apart, or is one of these that writes into its operand."""
     if domain == "higher_order":
         return f"higher_order.{op}" in rows() or op in _WRAPPERS
+    if domain not in ("aten", "prims") and f"{domain}.{op}.{overload or 'default'}" not in rows():
+        return False
+    if domain in _LATER:
+        importlib.import_module(_LATER[domain])
     packet = getattr(getattr(torch.ops, domain), op, None)
     found = getattr(packet, overload or "default", None)
     if not isinstance(found, torch._ops.OpOverload):

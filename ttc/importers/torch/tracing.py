@@ -1,11 +1,12 @@
-"""PyTorch at work on a program: what it raises becomes one error, and its warnings and logs stay inside."""
+"""PyTorch at work on a program: what it raises becomes one error, and its warnings, logs and printouts stay inside."""
 
 from __future__ import annotations
 
+import io
 import logging
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stderr
 
 from ttc.dialects.core.errors import Error
 
@@ -19,7 +20,7 @@ def tracing(code: str, failed: str) -> Iterator[None]:
     disabled = logging.root.manager.disable
     logging.disable(logging.CRITICAL)
     try:
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), redirect_stderr(io.StringIO()):  # torch.export prints the whole graph where it fails
             warnings.simplefilter("ignore")
             yield
     except Error:

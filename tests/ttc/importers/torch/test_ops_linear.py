@@ -43,6 +43,15 @@ def test_integer_products_of_matrices_are_exact() -> None:
     agree({"product": lambda x: x @ x.T}, x)
 
 
+def test_products_of_groups_of_rows() -> None:
+    functions = {
+        "groups": lambda x, w, ends: F.grouped_mm(x.bfloat16(), w.bfloat16(), offs=ends).float(),
+        "one_group": lambda x, w, ends: F.grouped_mm(x.bfloat16(), w[:1].bfloat16(), offs=ends[2:]).float(),
+        "batch": lambda x, w, ends: F.grouped_mm(w.bfloat16(), w.bfloat16()).float(),
+    }
+    agree(functions, randn(8, 8), randn(3, 8, 8, seed=1), torch.tensor([2, 2, 8], dtype=torch.int32), tolerance=1e-2)
+
+
 def test_attention() -> None:
     hidden = torch.tensor([[True, False, True, True, False]] * 3)
     functions = {
