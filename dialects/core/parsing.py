@@ -44,6 +44,10 @@ Locate: TypeAlias = Literal["none", "missing", "all"]
 
 
 class _Parser(Parser):
+    """Of integer types of at most 64 bits, which is all we have: xDSL computes the range of any width."""
+
+    _builtin_integer_type_regex = re.compile(r"^[su]?i([1-9]|[1-5][0-9]|6[0-4])$")
+
     def __init__(self, ctx: Context, text: str, name: str, locate: Locate) -> None:
         super().__init__(ctx, "", name)
         self._parser_state = ParserState(_Lexer(Input(text, name)))
@@ -79,7 +83,7 @@ def parse_module(text: str, name: str, dialects: Iterable[Callable[[], Dialect]]
         before = text[: error.span.start]
         line, column = before.count("\n") + 1, len(before) - before.rfind("\n")
         raise Error("E0301", error.msg, where=f"{name}:{line}:{column}", excerpt=text.split("\n")[line - 1][:160]) from error
-    except (VerifyException, ValueError, KeyError, AttributeError, IndexError, OverflowError, TypeError) as error:
+    except (VerifyException, ValueError, KeyError, AttributeError, IndexError, OverflowError, TypeError, NotImplementedError) as error:
         raise Error("E0301", f"{type(error).__name__}: {error}", where=name) from error
     except RecursionError:
         raise Error("E0301", "the IR nests too deeply", where=name) from None

@@ -38,3 +38,14 @@ def test_places(text: str, where: str) -> None:
 
 def test_deep_nesting() -> None:
     assert error("builtin.module {" * 20_000).code == "E0301"
+
+
+@pytest.mark.parametrize("value", ["0 : i99999999999", "0 : i65", "0 : i0", "array<i100>", "dense<1> : tensor<2xsi1048576>"])
+def test_integers_of_other_widths(value: str) -> None:
+    """xDSL computes the range of any width, and has no bytes for most."""
+    assert error(f"builtin.module attributes {{a = {value}}} {{}}").code == "E0301"
+
+
+def test_the_widest_integers() -> None:
+    module = parse_module("builtin.module attributes {a = 18446744073709551615 : ui64, b = array<i64: -1>, c = true} {}", "m.mlir")
+    assert list(module.attributes) == ["a", "b", "c"]
