@@ -325,16 +325,22 @@ def save_findings(tally: Tally, seed: int, keep: Path) -> None:
 # ---- the report ------------------------------------------------------------------------------------------------------------------------
 
 
-def rows(tallies: Sequence[Tally]) -> Iterator[str]:
-    yield f"{'format':12}{'inputs':>9}{'accepted':>10}{'refused':>9}{'findings':>10}{'slowest s':>11}{'MB':>7}{'seconds':>9}"
-    for tally in tallies:
-        refused = sum(tally.codes.values())
-        found = sum(finding.count for finding in tally.findings.values())
-        figures = f"{tally.inputs:9}{tally.accepted:10}{refused:9}{found:10}{tally.slowest_seconds:11.1f}{tally.memory_mb:7}"
-        yield f"{tally.format:12}{tally.skipped}" if tally.skipped else f"{tally.format:12}{figures}{tally.seconds:9.0f}"
-    for tally in tallies:
-        for finding in tally.findings.values():
-            yield f"{finding.format} {finding.index} ({finding.count} times): {finding.what} at {finding.where}"
+HEADING = f"{'format':12}{'inputs':>9}{'accepted':>10}{'refused':>9}{'findings':>10}{'slowest s':>11}{'MB':>7}{'seconds':>9}"
+
+
+def row(tally: Tally) -> str:
+    """Its figures."""
+    if tally.skipped:
+        return f"{tally.format:12}{tally.skipped}"
+    found = sum(finding.count for finding in tally.findings.values())
+    counts = f"{tally.inputs:9}{tally.accepted:10}{sum(tally.codes.values()):9}{found:10}"
+    return f"{tally.format:12}{counts}{tally.slowest_seconds:11.1f}{tally.memory_mb:7}{tally.seconds:9.0f}"
+
+
+def findings(tally: Tally) -> Iterator[str]:
+    """One line each."""
+    for finding in tally.findings.values():
+        yield f"  {finding.format} {finding.index} ({finding.count} times): {finding.what} at {finding.where}"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -350,15 +356,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = parser.parse_args(arguments)
     tallies: list[Tally] = []
     start, names = time.monotonic(), given.format or list(FORMATS)
+    if not given.json:
+        print(HEADING, flush=True)
     for number, name in enumerate(names):
         share = (given.seconds - (time.monotonic() - start)) / (len(names) - number)
-        tallies.append(fuzz(FORMATS[name], given.seed, range(given.first, given.first + given.count), share))
+        tally = fuzz(FORMATS[name], given.seed, range(given.first, given.first + given.count), share)
+        tallies.append(tally)
         if given.findings is not None:
-            save_findings(tallies[-1], given.seed, given.findings)
+            save_findings(tally, given.seed, given.findings)
+        if not given.json:
+            print("\n".join((row(tally), *findings(tally))), flush=True)
     if given.json:
         print(json.dumps([{**asdict(t), "findings": [asdict(f) for f in t.findings.values()]} for t in tallies], indent=1))
-    else:
-        print("\n".join(rows(tallies)))
     return int(any(tally.findings for tally in tallies))
 
 

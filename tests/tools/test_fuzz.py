@@ -120,7 +120,7 @@ def test_findings_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     (folder,) = tmp_path.iterdir()
     assert len((folder / "m.bin").read_bytes()) % 3 == 0
     assert "AttributeError" in (folder / "finding.txt").read_text()
-    assert any("AttributeError" in row for row in fuzz.rows([tally]))
+    assert any("AttributeError" in line for line in fuzz.findings(tally))
 
 
 def test_all_formats() -> None:
