@@ -54,15 +54,41 @@ def floor_mod(b: Builder, x: SSAValue, y: SSAValue) -> SSAValue:
     return b.nn("mod", x, y, fmod=False)
 
 
+def tan(b: Builder, x: SSAValue) -> SSAValue:
+    """sin x / cos x."""
+    return b.nn("div", b.nn("sin", x), b.nn("cos", x))
+
+
+def erfc(b: Builder, x: SSAValue) -> SSAValue:
+    """1 - erf x."""
+    return b.nn("sub", b.scalar(1, x), b.nn("erf", x))
+
+
+def expm1(b: Builder, x: SSAValue) -> SSAValue:
+    """e^x - 1 = tanh(x / 2) (e^x + 1), which loses nothing near 0."""
+    power, one = b.nn("exp", x), b.scalar(1, x)
+    near = b.nn("mul", b.nn("tanh", b.nn("mul", x, b.scalar(0.5, x))), b.nn("add", power, one))
+    return b.nn("where", b.nn("greater", b.nn("abs", x), one), b.nn("sub", power, one), near)
+
+
+def log1p(b: Builder, x: SSAValue) -> SSAValue:
+    """ln(1 + x) = 2 atanh(x / (2 + x)), which loses nothing near 0."""
+    two = b.scalar(2, x)
+    near = b.nn("mul", b.nn("atanh", b.nn("div", x, b.nn("add", x, two))), two)
+    return b.nn("where", b.nn("less", b.nn("abs", x), b.scalar(0.25, x)), near, b.nn("log", b.nn("add", x, b.scalar(1, x))))
+
+
 def atan2(b: Builder, y: SSAValue, x: SSAValue) -> SSAValue:
-    """atan(y / x), moved by pi to the half plane of x."""
-    zero, pi = b.scalar(0, x), b.scalar(np.pi, x)
-    flat = b.nn("equal", x, zero)
-    angle = b.nn("atan", b.nn("div", y, b.nn("where", flat, b.scalar(1, x), x)))
-    turn = b.nn("where", b.nn("less", y, zero), b.nn("neg", pi), pi)
-    behind = b.nn("where", b.nn("less", x, zero), b.nn("add", angle, turn), angle)
-    upright = b.nn("mul", b.nn("sign", y), b.scalar(np.pi / 2, x))
-    return b.nn("where", flat, upright, behind)
+    """The angle of (x, y): that of y / x, moved by pi where x is negative; the sign of a zero y is not seen."""
+    zero, pi = b.scalar(0, y), b.scalar(np.pi, y)
+    angle = b.nn("atan", b.nn("div", y, x))
+    turned = b.nn("add", angle, b.nn("where", b.nn("less", y, zero), b.nn("neg", pi), pi))
+    behind = b.nn("less", x, zero)
+    angle = b.nn("where", behind, turned, angle)
+    sign = b.nn("sign", y)
+    angle = b.nn("where", b.nn("equal", x, zero), b.nn("mul", sign, b.scalar(np.pi / 2, y)), angle)
+    corner = b.nn("mul", b.nn("where", behind, b.scalar(3, y), b.scalar(1, y)), b.scalar(np.pi / 4, y))
+    return b.nn("where", b.nn("and", b.nn("is_inf", y), b.nn("is_inf", x)), b.nn("mul", sign, corner), angle)
 
 
 def select(b: Builder, condition: SSAValue, x: SSAValue, y: SSAValue) -> SSAValue:

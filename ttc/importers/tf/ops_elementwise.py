@@ -8,29 +8,22 @@ import numpy as np
 from xdsl.ir import SSAValue
 
 from ttc.importers.common.builder import Builder
-from ttc.importers.common.elementwise import atan2, binary, floor_div, floor_mod, select, square, squared_difference, unary
+from ttc.importers.common.elementwise import (
+    atan2,
+    binary,
+    erfc,
+    expm1,
+    floor_div,
+    floor_mod,
+    log1p,
+    select,
+    square,
+    squared_difference,
+    tan,
+    unary,
+)
 from ttc.importers.common.unsupported import Unsupported
 from ttc.importers.tf.tables import Rows
-
-
-def tan(b: Builder, x: SSAValue) -> SSAValue:
-    return b.nn("div", b.nn("sin", x), b.nn("cos", x))
-
-
-def log1p(b: Builder, x: SSAValue) -> SSAValue:
-    return b.nn("log", b.nn("add", x, b.scalar(1, x)))
-
-
-def expm1(b: Builder, x: SSAValue) -> SSAValue:
-    """2 tanh(x / 2) / (1 - tanh(x / 2)), which keeps the digits of a small x; exp(x) - 1 where that is large."""
-    t = b.nn("tanh", b.nn("mul", x, b.scalar(0.5, x)))
-    near = b.nn("div", b.nn("mul", t, b.scalar(2, x)), b.nn("sub", b.scalar(1, x), t))
-    far = b.nn("sub", b.nn("exp", x), b.scalar(1, x))
-    return b.nn("where", b.nn("less", b.nn("abs", x), b.scalar(0.5, x)), near, far)
-
-
-def erfc(b: Builder, x: SSAValue) -> SSAValue:
-    return b.nn("sub", b.scalar(1, x), b.nn("erf", x))
 
 
 def relu6(b: Builder, features: SSAValue) -> SSAValue:

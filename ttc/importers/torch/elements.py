@@ -8,6 +8,7 @@ from typing import TypeAlias
 import numpy as np
 from xdsl.ir import SSAValue
 
+from ttc.importers.common.builder import Builder
 from ttc.importers.torch.builder import Operand, TorchBuilder
 
 FLOAT32 = np.dtype(np.float32)
@@ -46,6 +47,11 @@ def plus(b: TorchBuilder, x: SSAValue, term: float) -> SSAValue:
 def unary(op: str) -> Unary:
     """The nn op of that name over floating point."""
     return lambda b, x: b.nn(op, floating(b, x))
+
+
+def of_floating(function: Callable[[Builder, SSAValue], SSAValue]) -> Unary:
+    """The function over floating point."""
+    return lambda b, x: function(b, floating(b, x))
 
 
 def unary_number(op: str) -> Unary:

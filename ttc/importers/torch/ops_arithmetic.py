@@ -7,6 +7,7 @@ import math
 import numpy as np
 from xdsl.ir import SSAValue
 
+from ttc.importers.common import elementwise
 from ttc.importers.common.unsupported import Unsupported
 from ttc.importers.torch.builder import Operand, TorchBuilder
 from ttc.importers.torch.elements import BOOL, binary, binary_floating, floating, is_float, times
@@ -80,18 +81,8 @@ power = binary("pow")
 
 
 def atan2(b: TorchBuilder, y: Operand, x: Operand) -> SSAValue:
-    """The angle of (x, y): that of y / x, moved by pi where x is negative; the sign of a zero y is not seen."""
     up, right = (floating(b, v) for v in b.promoted(y, x))
-    zero, pi = b.scalar(0, up), b.scalar(math.pi, up)
-    below = b.nn("less", up, zero)
-    angle = b.nn("atan", b.nn("div", up, right))
-    turned = b.nn("add", angle, b.nn("where", below, b.nn("neg", pi), pi))
-    angle = b.nn("where", b.nn("less", right, zero), turned, angle)
-    half = times(b, b.nn("sign", up), math.pi / 2)
-    angle = b.nn("where", b.nn("equal", right, zero), half, angle)
-    both = b.nn("and", b.nn("is_inf", up), b.nn("is_inf", right))
-    corner = times(b, b.nn("where", b.nn("less", right, zero), b.scalar(3, up), b.scalar(1, up)), math.pi / 4)
-    return b.nn("where", both, b.nn("mul", b.nn("sign", up), corner), angle)
+    return elementwise.atan2(b, up, right)
 
 
 def addcmul(b: TorchBuilder, x: Operand, y: Operand, z: Operand, *, value: float) -> SSAValue:

@@ -7,6 +7,7 @@ import math
 import numpy as np
 from xdsl.ir import SSAValue
 
+from ttc.importers.common import elementwise
 from ttc.importers.torch.builder import Operand, TorchBuilder
 from ttc.importers.torch.elements import (
     BOOL,
@@ -15,6 +16,7 @@ from ttc.importers.torch.elements import (
     floating,
     is_float,
     logical,
+    of_floating,
     plus,
     times,
     truth,
@@ -30,36 +32,12 @@ def exp2(b: TorchBuilder, x: SSAValue) -> SSAValue:
     return b.nn("pow", b.scalar(2, x), x)
 
 
-def expm1(b: TorchBuilder, x: SSAValue) -> SSAValue:
-    """e^x - 1 = tanh(x / 2) (e^x + 1), which loses nothing near 0."""
-    x = floating(b, x)
-    found = b.nn("mul", b.nn("tanh", times(b, x, 0.5)), plus(b, b.nn("exp", x), 1))
-    return b.nn("where", b.nn("greater", b.nn("abs", x), b.scalar(1, x)), plus(b, b.nn("exp", x), -1), found)
-
-
-def log1p(b: TorchBuilder, x: SSAValue) -> SSAValue:
-    """ln(1 + x) = 2 atanh(x / (2 + x)), which loses nothing near 0."""
-    x = floating(b, x)
-    near = times(b, b.nn("atanh", b.nn("div", x, plus(b, x, 2))), 2)
-    return b.nn("where", b.nn("less", b.nn("abs", x), b.scalar(0.25, x)), near, b.nn("log", plus(b, x, 1)))
-
-
 def log2(b: TorchBuilder, x: SSAValue) -> SSAValue:
     return times(b, b.nn("log", floating(b, x)), 1 / math.log(2))
 
 
 def log10(b: TorchBuilder, x: SSAValue) -> SSAValue:
     return times(b, b.nn("log", floating(b, x)), 1 / math.log(10))
-
-
-def tan(b: TorchBuilder, x: SSAValue) -> SSAValue:
-    x = floating(b, x)
-    return b.nn("div", b.nn("sin", x), b.nn("cos", x))
-
-
-def erfc(b: TorchBuilder, x: SSAValue) -> SSAValue:
-    x = floating(b, x)
-    return b.nn("sub", b.scalar(1, x), b.nn("erf", x))
 
 
 def rounded(b: TorchBuilder, x: SSAValue, *, decimals: int) -> SSAValue:
@@ -223,12 +201,12 @@ ROWS = {
     "aten.frac.default": fraction,
     "aten.square.default": square,
     "aten.exp2.default": exp2,
-    "aten.expm1.default": expm1,
-    "aten.log1p.default": log1p,
+    "aten.expm1.default": of_floating(elementwise.expm1),
+    "aten.log1p.default": of_floating(elementwise.log1p),
     "aten.log2.default": log2,
     "aten.log10.default": log10,
-    "aten.tan.default": tan,
-    "aten.erfc.default": erfc,
+    "aten.tan.default": of_floating(elementwise.tan),
+    "aten.erfc.default": of_floating(elementwise.erfc),
     "aten.round.decimals": rounded,
     "aten.sinc.default": sinc,
     "aten.isnan.default": is_nan,
