@@ -7,7 +7,10 @@ from collections import Counter
 from pathlib import Path
 from typing import Any, ClassVar
 
+from xdsl.dialects.builtin import ModuleOp
+
 from ttc.dialects.core.errors import Error
+from ttc.dialects.core.functions import set_module_attr
 from ttc.dialects.core.ir import print_op
 from ttc.instruments.base import PassWatcher
 from ttc.options import STAGES
@@ -20,10 +23,11 @@ INDEX = "index.json"
 class Dump(PassWatcher):
     """`DIR/02.tile/003.fuse-eltwise.mlir`: one file a pass, numbered in the order of execution; weights are named, never written.
 
-    A pass that changed nothing leaves a link to the file before it, so that a folder of links shows at once where work was done.
-    Names do not depend on anything but the pipeline: `diff -r` of two folders compares two compilations.  `DIR/index.json` is a list
-    with a row a file: stage, number, pass with its options, ms, ops by kind before and after, whether it changed anything, named
-    rewrites, remarks, and the numeric check if there was one.
+    Compilation can go on from every file, except that of a pass that failed (`003.fuse-eltwise.failed.mlir`).  A pass that changed
+    nothing leaves a link to the file before it, so that a folder of links shows at once where work was done.  What an earlier dump left
+    in the folder goes.  Names do not depend on anything but the pipeline: `diff -r` of two folders compares two compilations.
+    `DIR/index.json` is a list with a row a file: stage, number, pass with its options, ms, ops by kind before and after, whether it
+    changed anything, named rewrites, remarks, and the numeric check if there was one.
     """
 
     compares: ClassVar[bool] = True
@@ -38,21 +42,22 @@ class Dump(PassWatcher):
 
     def on_stage(self, stage: str, unit: Unit) -> None:
         if self._last is None:
+            self._clear()
             self._ops = op_kinds(unit)
-            self._write(self._path(stage, self.number, "source"), print_op(unit.module))
+            self._write(self._path(stage, self.number, "source"), print_op(unit.module) + "\n")
         super().on_stage(stage, unit)
 
     def after(self, pass_: Pass, unit: Unit, report: Report) -> None:
         path = self._path(self.stage, self.number, pass_.name)
         if report.changed or self._last is None:
-            self._write(path, print_op(unit.module))
+            self._write(path, self._text(unit.module))
         else:
             self._link(path)
         self._row(pass_, path, unit, report)
 
     def failed(self, pass_: Pass, unit: Unit, error: BaseException) -> None:
         path = self._path(self.stage, self.number, f"{pass_.name}.failed")
-        self._write(path, print_op(unit.module))
+        self._write(path, print_op(unit.module) + "\n")
         self._row(pass_, path, unit, Report(changed=True), str(error))
 
     def finish(self) -> None:
@@ -77,6 +82,22 @@ class Dump(PassWatcher):
         self._rows.append({key: value for key, value in row.items() if value is not None})
         if error is not None:
             self.finish()
+
+    def _clear(self) -> None:
+        """Take away what an earlier compilation left, whose pipeline may have been another."""
+        try:
+            for number, stage in enumerate(STAGES):
+                for path in (self.folder / f"{number:02}.{stage}").glob("[0-9][0-9][0-9].*.mlir"):
+                    path.unlink()
+        except OSError as error:
+            raise Error("E0103", f"cannot write {self.folder}: {error.strerror}") from None
+
+    def _text(self, module: ModuleOp) -> str:
+        """The module, with how many passes of the stage are behind it, so that a compilation can go on from the file."""
+        set_module_attr(module, "passes_done", self.number)
+        text = print_op(module)
+        module.attributes.pop("ttc.passes_done")
+        return text + "\n"
 
     def _path(self, stage: str, number: int, name: str) -> Path:
         return self.folder / f"{STAGES.index(stage):02}.{stage}" / f"{number:03}.{name}.mlir"

@@ -11,7 +11,9 @@ from ttc.dialects.core.errors import Error
 from ttc.dialects.core.ir import print_op
 from ttc.dialects.core.parsing import parse_module
 from ttc.dialects.nn.base import dialect
+from ttc.driver import compile_path
 from ttc.instruments.dump import Dump
+from ttc.options import CompileOptions, resolve
 from ttc.passes.base import Pass, Unit
 from ttc.passes.manager import run_passes, run_stage
 
@@ -26,7 +28,26 @@ def test_one_file_a_pass(unit: Unit, passes: dict[str, Pass], tmp_path: Path) ->
     links = {name: (tmp_path / "d" / name).is_symlink() for name in files}
     assert links == dict(zip(files, [False, True, False, True], strict=True))
     last = (tmp_path / "d" / files[2]).read_text()
-    assert print_op(parse_module(last, "dump", [dialect])) == last
+    assert print_op(parse_module(last, "dump", [dialect])) + "\n" == last
+
+
+def test_compilation_goes_on_from_every_file(small_onnx: Path, tmp_path: Path) -> None:
+    options = resolve(CompileOptions, {"batch": 2, "target": "n150", "kernels": "buda"})
+    whole = compile_path(small_onnx, options, [Dump(tmp_path)])
+    files = [path for path in sorted(tmp_path.rglob("*.mlir")) if not path.is_symlink()]
+    assert len(files) > 8
+    for path in files:
+        again = compile_path(path, resolve(CompileOptions, {"weights": small_onnx}))
+        assert again.text() == whole.text(), path.name
+
+
+def test_a_dump_takes_the_place_of_an_earlier_one(small_onnx: Path, tmp_path: Path) -> None:
+    buda = resolve(CompileOptions, {"batch": 2, "target": "n150", "kernels": "buda"})
+    compile_path(small_onnx, buda, [Dump(tmp_path / "d")])
+    for folder in ("d", "fresh"):
+        compile_path(small_onnx, resolve(CompileOptions, {"batch": 2}), [Dump(tmp_path / folder)])
+    names = [sorted(str(p.relative_to(tmp_path / d)) for p in (tmp_path / d).rglob("*.*")) for d in ("d", "fresh")]
+    assert names[0] == names[1]
 
 
 def test_the_index_says_what_each_pass_did(unit: Unit, passes: dict[str, Pass], tmp_path: Path) -> None:
