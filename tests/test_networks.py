@@ -21,13 +21,17 @@ import ttc
 from ttc.compare import compare
 from ttc.dialects.core.attributes import plain
 from ttc.dialects.core.functions import entry_functions
+from ttc.dialects.core.ir import print_op
 from ttc.dialects.core.numerics import FIDELITIES
+from ttc.dialects.core.parsing import parse_module
 from ttc.dialects.netlist.occupancy import occupancy
 from ttc.driver import compile_path
 from ttc.options import CompileOptions
+from ttc.passes.base import Unit, Watcher
 from ttc.runtime.engines.table import Exact
 from ttc.runtime.executor import Executor
 from ttc.runtime.program import Program, build_program
+from ttc.source import dialects
 
 MODELS = Path(__file__).parent / "data" / "models" / "models.py"
 NETWORKS = ["cnn", "mlp", "resnet50", "bert", "mobilenetv2", "unet", "vit", "gpt2"]
@@ -80,6 +84,39 @@ def test_results_agree_with_onnxruntime(exported: Any, tmp_path: Path, name: str
         difference = compare(found[key], reference, low_precision=format_ is not None)
         assert difference.within, difference
         assert difference.pcc >= 0.999, difference
+
+
+class Texts(Watcher):
+    """The module as text at the end of every stage."""
+
+    def __init__(self) -> None:
+        self.found: dict[str, str] = {}
+
+    def on_stage(self, stage: str, unit: Unit) -> None:
+        if stage != "tti":
+            self.found[stage] = print_op(unit.module) + "\n"
+
+
+RESUMED = ["cnn", "mlp", "unet", "resnet50"]
+"""The others resume to the same archives, too; parsing all their stages takes minutes."""
+
+
+@pytest.mark.parametrize("name", [pytest.param(n, marks=pytest.mark.xdist_group(n)) for n in RESUMED])
+def test_every_stage_resumes_to_the_same_archive(exported: Any, tmp_path: Path, name: str) -> None:
+    """Weights are the same objects in both, so netlist, names and expressions are compared, without writing hundreds of megabytes."""
+    path, _, _ = exported(name)
+    texts = Texts()
+    whole = compile_path(path, CompileOptions(), [texts]).package
+    assert whole is not None
+    for stage, text in texts.found.items():
+        module = parse_module(text, stage, dialects())
+        assert print_op(module) + "\n" == text
+        file = tmp_path / f"{stage}.mlir"
+        file.write_text(text)
+        package = compile_path(file, CompileOptions(weights=path)).package
+        assert package is not None
+        assert (package.netlist, package.description) == (whole.netlist, whole.description), stage
+        assert {k: (t.shape, t.format) for k, t in package.tensors.items()} == {k: (t.shape, t.format) for k, t in whole.tensors.items()}
 
 
 PATTERNS = {
