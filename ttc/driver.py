@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import gc
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from xdsl.dialects.builtin import ModuleOp
 
 from ttc import __version__
+from ttc.dialects.core.collection import uncollected
 from ttc.dialects.core.errors import Error, nearest
 from ttc.dialects.core.functions import module_attr, set_module_attr
 from ttc.dialects.core.ir import print_op, verify
@@ -94,18 +93,6 @@ def compile_source(source: Source, options: CompileOptions, instruments: Sequenc
     for watcher in watchers:
         watcher.finish()
     return Result(unit, stopped, options, package, tuple(timing.stages))
-
-
-@contextmanager
-def uncollected() -> Iterator[None]:
-    """Without Python's collector of cycles, which would walk the whole module again and again: IR is one large cycle that lives on."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
 
 
 def configured(target: Target, options: CompileOptions) -> Target:

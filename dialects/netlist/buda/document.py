@@ -7,13 +7,12 @@ a second one is left out and noted in `twice`.
 
 from __future__ import annotations
 
-import gc
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias, final
 
+from ttc.dialects.core.collection import uncollected
 from ttc.dialects.core.errors import Error
 
 MAX_BYTES = 64 << 20
@@ -80,7 +79,7 @@ def read_document(source: Path | bytes, name: str | None = None) -> Document:
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise Error("E0611", f"not text in UTF-8: byte 0x{data[error.start]:02x}", where=f"{name}:{line}") from None
-    with paused_collection():
+    with uncollected():
         return _composed(text, name)
 
 
@@ -92,18 +91,6 @@ def _bytes_of(path: Path) -> bytes:
             return file.read(MAX_BYTES + 1)
     except (OSError, ValueError) as error:
         raise Error("E0102", f"cannot read {path}: {getattr(error, 'strerror', None) or error}") from None
-
-
-@contextmanager
-def paused_collection() -> Iterator[None]:
-    """No search for cyclic garbage meanwhile: reading makes many objects and no cycles, and the search takes as long as the reading."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
 
 
 def _composed(text: str, name: str) -> Document:

@@ -10,8 +10,9 @@ import re
 from pathlib import Path
 from typing import Any
 
+from ttc.dialects.core.collection import uncollected
 from ttc.dialects.core.errors import Error
-from ttc.dialects.netlist.buda.document import SECTIONS, Items, Node, Table, paused_collection, read_document
+from ttc.dialects.netlist.buda.document import SECTIONS, Items, Node, Table, read_document
 from ttc.dialects.netlist.buda.form import BudaGraph, BudaNetlist, BudaOp, BudaProgram, BudaQueue, FusedOp, SubOp
 from ttc.dialects.netlist.buda.reader_base import FieldReader
 from ttc.dialects.netlist.buda.reader_fields import FUSED, GRAPH, OP, QUEUE, SUB_OP, Fields
@@ -38,7 +39,7 @@ def read_netlist(source: Path | bytes, name: str | None = None) -> BudaNetlist:
 
 def read_form(source: Path | bytes, name: str | None = None) -> tuple[BudaNetlist, list[Violation]]:
     """As much of a netlist as can be read, and what is wrong with its form.  Raises E0102 and E0611 as `read_document` does."""
-    with paused_collection():
+    with uncollected():
         return Reader(read_document(source, name)).read()
 
 

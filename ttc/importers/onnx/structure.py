@@ -8,11 +8,7 @@ from typing import TypeAlias
 from onnx import FunctionProto, ModelProto, NodeProto
 
 from ttc.dialects.core.errors import Error
-
-MAX_DEPTH = 64
-"""How deep functions may call functions."""
-MAX_NODES = 1_000_000
-"""Nodes a model may have once its functions are expanded."""
+from ttc.importers.common.calls import Body, check_calls
 
 FunctionKey: TypeAlias = tuple[str, str, str]
 """Domain, name, overload."""
@@ -50,7 +46,7 @@ def check_model(model: ModelProto, weights: Iterable[str]) -> dict[FunctionKey, 
             raise Error("E0203", f"{what} is defined twice")
         functions[key] = function
         check_body(function.node, function.input, function.output, what)
-    check_calls(graph.node, functions)
+    _check_calls(graph.node, functions)
     return functions
 
 
@@ -71,33 +67,11 @@ def check_body(nodes: Sequence[NodeProto], inputs: Iterable[str], outputs: Itera
         raise Error("E0203", f"{what}: nothing defines the output '{missing[0]}'")
 
 
-def check_calls(nodes: Sequence[NodeProto], functions: Mapping[FunctionKey, FunctionProto]) -> None:
-    """No function calls itself, directly or not, and the expanded model is of bounded depth and size.  Raises E0203."""
-    found: dict[FunctionKey, tuple[int, int]] = {}  # nodes when expanded, levels of calls
-    active: set[FunctionKey] = set()
+def _check_calls(nodes: Sequence[NodeProto], functions: Mapping[FunctionKey, FunctionProto]) -> None:
+    def body(name: str, nodes: Sequence[NodeProto]) -> Body[FunctionKey]:
+        return Body(name, len(nodes), [key for key in map(key_of, nodes) if key in functions])
 
-    def expanded(body: Sequence[NodeProto]) -> tuple[int, int]:
-        inner = [called(key_of(node)) for node in body]
-        return len(body) + sum(count for count, _ in inner), max((levels for _, levels in inner), default=0)
-
-    def called(key: FunctionKey) -> tuple[int, int]:
-        if key not in functions:
-            return 0, 0
-        if key in active:
-            raise Error("E0203", f"function '{key[1]}' calls itself")
-        if key not in found:
-            active.add(key)
-            too_deep = len(active) > MAX_DEPTH
-            count, levels = (0, MAX_DEPTH) if too_deep else expanded(functions[key].node)
-            active.remove(key)
-            if levels >= MAX_DEPTH:
-                raise Error("E0203", f"functions call each other more than {MAX_DEPTH} deep, at '{key[1]}'")
-            found[key] = count, levels + 1
-        return found[key]
-
-    total, _ = expanded(nodes)
-    if total > MAX_NODES:
-        raise Error("E0203", f"the model has {total} nodes once its functions are expanded; at most {MAX_NODES} are taken")
+    check_calls(body("", nodes), {key: body(key[1], function.node) for key, function in functions.items()})
 
 
 def _define(name: str, defined: set[str], what: str) -> None:

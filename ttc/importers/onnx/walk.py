@@ -13,13 +13,14 @@ from xdsl.utils.exceptions import VerifyException
 
 from ttc.dialects.core.errors import Error
 from ttc.importers.common.builder import Builder
+from ttc.importers.common.calls import MAX_DEPTH
 from ttc.importers.common.unsupported import Unsupported
 from ttc.importers.onnx import ops_sequence
 from ttc.importers.onnx.calls import Budget, Call
 from ttc.importers.onnx.control import CONTROL
 from ttc.importers.onnx.inputs import type_proto
 from ttc.importers.onnx.opsets import Schema, bind, check_node, opsets, schema_function, schema_of
-from ttc.importers.onnx.structure import MAX_DEPTH, FunctionKey, domain_of, key_of, node_name
+from ttc.importers.onnx.structure import FunctionKey, domain_of, key_of, node_name
 from ttc.importers.onnx.tables import mapping
 from ttc.importers.onnx.tensors import CODES, array_of
 from ttc.importers.onnx.values import REFUSED, Listed, Packed, Refused, RefusedInside, Value

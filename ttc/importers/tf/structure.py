@@ -5,12 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from ttc.dialects.core.errors import Error
+from ttc.importers.common.calls import Body, check_calls
 from ttc.importers.tf.messages import Function, Graph, Node
 
-MAX_DEPTH = 64
-"""How deep functions may call functions."""
-MAX_CALLED = 1_000_000
-"""Nodes a model may have once its functions are inlined."""
 CALLERS = frozenset(["PartitionedCall", "StatefulPartitionedCall", "While", "StatelessWhile", "If", "StatelessIf", "Case", "StatelessCase"])
 """Ops that run the functions their attributes name.  A node whose op is a function's name runs it, too."""
 REACHING: Mapping[str, str] = {
@@ -39,7 +36,7 @@ def check_graph(graph: Graph) -> None:
         for reference in (*function.results.values(), *function.effects):
             if source_of(reference) not in known:
                 raise Error("E0203", f"{what}: nothing gives '{reference}', which it returns")
-    check_calls(graph)
+    _check_calls(graph)
 
 
 def check_body(nodes: Sequence[Node], inputs: Iterable[str], what: str) -> None:
@@ -96,30 +93,8 @@ def called(node: Node, functions: Mapping[str, Function]) -> Iterator[str]:
             yield name
 
 
-def check_calls(graph: Graph) -> None:
-    """No function calls itself, directly or not, and the inlined model is of bounded depth and size.  Raises E0203."""
-    found: dict[str, tuple[int, int]] = {}  # nodes when inlined, levels of calls
-    active: set[str] = set()
+def _check_calls(graph: Graph) -> None:
+    def body(name: str, nodes: Sequence[Node]) -> Body[str]:
+        return Body(name, len(nodes), [key for node in nodes for key in called(node, graph.functions)])
 
-    def inlined(nodes: Sequence[Node]) -> tuple[int, int]:
-        inner = [visit(name) for node in nodes for name in called(node, graph.functions)]
-        return len(nodes) + sum(count for count, _ in inner), max((levels for _, levels in inner), default=0)
-
-    def visit(name: str) -> tuple[int, int]:
-        if name in active:
-            raise Error("E0203", f"function '{name}' calls itself")
-        if name not in found:
-            active.add(name)
-            too_deep = len(active) > MAX_DEPTH
-            count, levels = (0, MAX_DEPTH) if too_deep else inlined(graph.functions[name].nodes)
-            active.remove(name)
-            if levels >= MAX_DEPTH:
-                raise Error("E0203", f"functions call each other more than {MAX_DEPTH} deep, at '{name}'")
-            found[name] = count, levels + 1
-        return found[name]
-
-    total, _ = inlined(graph.nodes)
-    for name in graph.functions:
-        visit(name)
-    if total > MAX_CALLED:
-        raise Error("E0203", f"the model has {total} nodes once its functions are inlined; at most {MAX_CALLED} are taken")
+    check_calls(body("", graph.nodes), {name: body(name, function.nodes) for name, function in graph.functions.items()})

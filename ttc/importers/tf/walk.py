@@ -9,10 +9,11 @@ from xdsl.utils.exceptions import VerifyException
 
 from ttc.dialects.core.errors import Error
 from ttc.importers.common.builder import Builder
+from ttc.importers.common.calls import MAX_DEPTH
 from ttc.importers.common.unsupported import REFUSED, Refused, Unsupported
 from ttc.importers.tf.control import CONTROL, Site, TooMany
 from ttc.importers.tf.messages import Function, Graph, Node
-from ttc.importers.tf.structure import MAX_DEPTH, source_of
+from ttc.importers.tf.structure import source_of
 from ttc.importers.tf.tables import OUTPUTS, rows
 from ttc.importers.tf.values import Value
 

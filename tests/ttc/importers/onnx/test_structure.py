@@ -87,7 +87,7 @@ def test_functions_that_expand_without_end(tmp_path: Path) -> None:
         functions.append(function_proto(f"f{level}", ["x"], ["v100"], nodes))
     error = failure(model_of([call("f9")], X, ["y"], functions=functions, domains={"local": 1}), tmp_path)
     assert error.code == "E0203"
-    assert "once its functions are expanded" in error.message
+    assert "once its functions are inlined" in error.message
 
 
 def test_functions_defined_twice(tmp_path: Path) -> None:

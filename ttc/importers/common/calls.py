@@ -1,0 +1,53 @@
+"""Functions that call functions: none itself, not too deep, and not too many nodes once each call is replaced by what it calls."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from ttc.dialects.core.errors import Error
+
+MAX_DEPTH = 64
+"""How deep functions may call functions."""
+MAX_NODES = 1_000_000
+"""Nodes a model may have once calls are replaced."""
+Key = TypeVar("Key", bound=Hashable)
+
+
+@dataclass(frozen=True)
+class Body(Generic[Key]):
+    """How many nodes a graph or function has, and what they call; `name` is for messages."""
+
+    name: str
+    nodes: int
+    calls: Sequence[Key]
+
+
+def check_calls(main: Body[Key], functions: Mapping[Key, Body[Key]]) -> None:
+    """No function calls itself, directly or not, and the model without calls is of bounded depth and size.  Raises E0203."""
+    found: dict[Key, tuple[int, int]] = {}  # nodes without calls, levels of calls
+    active: set[Key] = set()
+
+    def inlined(body: Body[Key]) -> tuple[int, int]:
+        inner = [called(key) for key in body.calls]
+        return body.nodes + sum(count for count, _ in inner), max((levels for _, levels in inner), default=0)
+
+    def called(key: Key) -> tuple[int, int]:
+        body = functions[key]
+        if key in active:
+            raise Error("E0203", f"function '{body.name}' calls itself")
+        if key not in found:
+            active.add(key)
+            count, levels = (0, MAX_DEPTH) if len(active) > MAX_DEPTH else inlined(body)
+            active.remove(key)
+            if levels >= MAX_DEPTH:
+                raise Error("E0203", f"functions call each other more than {MAX_DEPTH} deep, at '{body.name}'")
+            found[key] = count, levels + 1
+        return found[key]
+
+    total, _ = inlined(main)
+    for key in functions:
+        called(key)
+    if total > MAX_NODES:
+        raise Error("E0203", f"the model has {total} nodes once its functions are inlined; at most {MAX_NODES} are taken")
