@@ -20,6 +20,9 @@ def transform(b: Builder, parts: list[SSAValue], axis: int, size: int, *, invers
     """
     if not 0 < size <= MAX_LENGTH:
         raise Unsupported(f"a transform of {size} elements")
+    if b.rank(parts[0]) == 1:  # products take rows
+        rows = [b.reshape(x, 1, *b.shape(x)) for x in parts]
+        return [b.reshape(x, *b.shape(x)[1:]) for x in transform(b, rows, 1, size, inverse=inverse, onesided=onesided)]
     from_half = inverse and onesided
     lines = [_to_end(b, _sized(b, x, axis, size // 2 + 1 if from_half else size), axis) for x in parts]
     bins = size // 2 + 1 if onesided and not inverse else size
@@ -64,10 +67,8 @@ def _sized(b: Builder, x: SSAValue, axis: int, size: int) -> SSAValue:
 
 
 def _to_end(b: Builder, x: SSAValue, axis: int) -> SSAValue:
-    """The axis last; a row for the product where it is the only one."""
+    """The axis last."""
     rank = b.rank(x)
-    if rank == 1:
-        return b.reshape(x, 1, *b.shape(x))
     return b.nn("transpose", x, perm=(*(i for i in range(rank) if i != axis), axis)) if axis != rank - 1 else x
 
 

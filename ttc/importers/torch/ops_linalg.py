@@ -203,6 +203,8 @@ def pinv(b: TorchBuilder, x: SSAValue, *, atol: SSAValue | float | None, rtol: S
     """V diag(1 / s) U^T without singular values up to the tolerances.  Hermitian: of what the lower triangle says."""
     if hermitian:
         x = b.nn("add", triangle(b, x, 0, upper=False), transpose_matrix(b, triangle(b, x, -1, upper=False)))
+    if not b.spec(x).elements:
+        return transpose_matrix(b, x)
     u, s, v = b.nn_all("svd", x, full=False)
     rank = len(b.shape(s))
     top = part(b, s, rank - 1, 0, 1)

@@ -207,8 +207,11 @@ def chunk(b: TorchBuilder, x: SSAValue, chunks: int, dim: int) -> tuple[SSAValue
 
 
 def unbind(b: TorchBuilder, x: SSAValue, dim: int) -> tuple[SSAValue, ...]:
+    spec = b.spec(x)
+    at = axis_in(dim, spec.rank)
+    if not spec.is_static and spec.shape[at] >= 0:  # one by one: a reshape would need the other sizes
+        return tuple(b.nn("gather", x, b.constant(np.array(i)), axis=at) for i in range(spec.shape[at]))
     shape = b.shape(x)
-    at = axis_in(dim, len(shape))
     parts = _split(b, x, (1,) * shape[at], at)
     return tuple(b.reshape(p, *shape[:at], *shape[at + 1 :]) for p in parts)
 

@@ -66,7 +66,7 @@ def assigned(x: torch.Tensor) -> torch.Tensor:
 
 def test_as_many_as_the_data_decides() -> None:
     functions = {
-        "nonzero": lambda x: torch.nonzero(x),
+        "nonzero": lambda x: (torch.nonzero(x), *torch.nonzero(x, as_tuple=True)),
         "masked_select": lambda x: x.masked_select(x > 0),
         "mask": lambda x: x[x > 1],
         "unique": lambda x: torch.unique(x, return_inverse=True, return_counts=True),
