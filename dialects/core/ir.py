@@ -14,7 +14,7 @@ from io import StringIO
 from types import ModuleType
 from typing import Any, NamedTuple, TypeVar, cast
 
-from xdsl.dialects import builtin
+from xdsl.dialects import builtin, func
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue, TypeAttribute
 from xdsl.irdl import (
     AttrSizedOperandSegments,
@@ -307,13 +307,23 @@ def surroundings(module: Operation, place: str, limit: int = 120) -> str | None:
     return "\n".join(lines)
 
 
+_BODIES = builtin.ModuleOp, func.FuncOp
+"""Ops whose region is never empty."""
+
+
 def check_dominance(module: Operation) -> None:
-    """Every operand is defined before it is used, in the same block or an enclosing one that the op may see.  Raises E0303."""
+    """Every operand is defined before it is used, in the same block or an enclosing one that the op may see.
+
+    Raises E0303; E0302 for a region of several blocks, which nothing here branches between, and a module or function without any.
+    """
     for region in module.regions:
         _check_region(region, set())
 
 
 def _check_region(region: Region, outer: set[SSAValue]) -> None:
+    parent = region.parent_op()
+    if parent is not None and (region.first_block is not region.last_block or (isinstance(parent, _BODIES) and region.first_block is None)):
+        raise Error("E0302", f"{parent.name} has a region of {len(region.blocks)} blocks, not of one", where=where(parent))
     for block in region.blocks:
         seen = set(outer) if region.blocks else outer
         seen.update(block.args)

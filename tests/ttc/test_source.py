@@ -119,3 +119,14 @@ def test_options_that_do_not_go_with_the_source(text: Path, small_onnx: Path, tm
     compiled.write_text("")
     assert code(compiled) == "E0201"
     assert code(tmp_path / "none.onnx") == "E0102"
+
+
+@pytest.mark.parametrize(
+    "body",
+    ['"func.func"() ({}) {sym_name = "f", function_type = () -> ()} : () -> ()', "func.func private @f() -> ()", "^one:\n^two:"],
+)
+def test_regions_have_one_block(body: str, tmp_path: Path) -> None:
+    """No branches, and no declarations: passes take the block of a region for granted."""
+    path = tmp_path / "m.mlir"
+    path.write_text(f'"builtin.module"() ({{\n{body}\n}}) {{ttc.stage = "nn"}} : () -> ()')
+    assert code(path) == "E0302"
