@@ -37,6 +37,8 @@ from ttc.dialects.core.errors import Error
 
 SECONDS = 10
 """Of processor time, an input."""
+LEAST = 10
+"""Inputs of a format that are run however little time there is."""
 DEAD_SECONDS = 90
 """Of the clock without a sign of life, on a machine that has other work, until the worker is ended."""
 SPARE_BYTES = 2 << 30
@@ -160,7 +162,7 @@ def work(format_: Format, seed: int, indices: range, folder: Path, until: float,
     watch = Watch(folder)
     _limit()
     for index in indices:
-        if time.monotonic() > until:
+        if time.monotonic() > until and index >= indices.start + LEAST:
             break
         write_input(place, input_of(format_, seeds, seed, index))
         found = run_input(format_, place / format_.path, watch)
@@ -367,7 +369,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if not given.json:
             print("\n".join((row(tally), *findings(tally))), flush=True)
     if given.json:
-        print(json.dumps([{**asdict(t), "findings": [asdict(f) for f in t.findings.values()]} for t in tallies], indent=1))
+        print(json.dumps([{**vars(t), "findings": [asdict(f) for f in t.findings.values()]} for t in tallies], indent=1))
     return int(any(tally.findings for tally in tallies))
 
 

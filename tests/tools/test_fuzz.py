@@ -125,12 +125,12 @@ def test_findings_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_all_formats() -> None:
     """No finding in the first inputs of each format; as many as time allows."""
-    command = [sys.executable, str(ROOT / "tools" / "fuzz.py"), "--count", "400", "--seconds", "35", "--json"]
+    command = [sys.executable, str(ROOT / "tools" / "fuzz.py"), "--count", "250", "--seconds", "30", "--json"]
     done = subprocess.run(command, capture_output=True, text=True, check=False, env={**os.environ, "PYTHONPATH": str(ROOT)})
     assert done.stdout, done.stderr
     tallies = json.loads(done.stdout)
     assert [tally["format"] for tally in tallies] == list(FORMATS)
     assert not [finding for tally in tallies for finding in tally["findings"]], done.stdout
     for tally in tallies:
-        assert tally["skipped"] or tally["inputs"] > 0
+        assert tally["skipped"] or tally["inputs"] >= fuzz.LEAST
     assert done.returncode == 0
