@@ -8,7 +8,7 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="PyTorch has no wheel for this Python")
 
-import torch.ao.quantization.fx._decomposed  # noqa: E402  # defines quantized_decomposed
+from torch.ao.quantization.fx import _decomposed  # noqa: E402, F401  # defines quantized_decomposed
 
 import ttc  # noqa: E402
 from tests.ttc.importers.torch.many import agree, randn  # noqa: E402
