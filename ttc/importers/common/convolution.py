@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from xdsl.ir import SSAValue
 
+from ttc.dialects.core.errors import Error
 from ttc.importers.common.builder import Builder
 from ttc.importers.common.volumes import conv_transpose_volume, conv_volume, is_volume, pool_volume
 from ttc.importers.common.windows import Window, lift, lower, pool_attrs, spatial_rank, two_dimensional
@@ -50,6 +52,26 @@ def transposed_convolution(
         layout="nchw",
     )
     return lower(b, y, rank)
+
+
+def lacking(b: Builder, x: SSAValue, inner: Sequence[int], sizes: Sequence[int], flat: Window) -> tuple[int, ...]:
+    """Elements at the end beyond the windows, by dimension, where a transposed convolution of x is to give these sizes.
+
+    inner: x's own sizes.  Raises E0401 if windows do not reach them, or reach beyond them.
+    """
+    rank = len(flat.kernel)
+    rows = zip(sizes, inner, flat.strides, flat.reach(), flat.pads[:rank], flat.pads[rank:], strict=True)
+    found = tuple(size - ((count - 1) * step + reach - low - high) for size, count, step, reach, low, high in rows)
+    if any(not 0 <= extra < step for extra, step in zip(found, flat.strides, strict=True)):
+        raise Error("E0401", f"a transposed convolution of {b.spec(x)} with strides {list(flat.strides)} does not give {list(sizes)}")
+    return found
+
+
+def groups_of(channels: int, depth: int) -> int:
+    """Groups of a convolution whose filters see that many of the channels.  Raises E0401."""
+    if depth < 1 or channels < 1 or channels % depth:
+        raise Error("E0401", f"{channels} channels do not fall into groups of {depth}")
+    return channels // depth
 
 
 def pool(b: Builder, op: str, x: SSAValue, flat: Window, ceil_mode: int, **attrs: Any) -> SSAValue:

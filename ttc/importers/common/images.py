@@ -11,8 +11,9 @@ from xdsl.ir import SSAValue
 
 from ttc.dialects.core.errors import Error
 from ttc.importers.common.builder import Builder
+from ttc.importers.common.convolution import groups_of, lacking
 from ttc.importers.common.unsupported import Unsupported
-from ttc.importers.common.windows import same_totals, split_pads
+from ttc.importers.common.windows import Window, same_totals, split_pads
 
 Ints: TypeAlias = tuple[int, ...]
 MAX_STEP = 1 << 24
@@ -43,10 +44,8 @@ def conv(b: Builder, x: SSAValue, w: SSAValue, bias: SSAValue | None, strides: I
     """A convolution whose groups follow from the channels of image and filter.  pads: top, left, bottom, right.  Raises E0401."""
     if b.rank(x) != 4 or b.rank(w) != 4:
         raise Error("E0401", f"a convolution takes an image and a filter of rank 4, not {b.spec(x)} and {b.spec(w)}")
-    depth, channels = b.shape(w)[2], b.shape(x)[3]
-    if depth < 1 or channels < 1 or channels % depth:
-        raise Error("E0401", f"{channels} channels do not fall into groups of {depth}")
-    attrs: dict[str, Any] = {"strides": strides, "pads": pads, "dilations": dilations, "groups": channels // depth, "layout": "nhwc"}
+    groups = groups_of(b.shape(x)[3], b.shape(w)[2])
+    attrs: dict[str, Any] = {"strides": strides, "pads": pads, "dilations": dilations, "groups": groups, "layout": "nhwc"}
     return b.nn("conv2d", x, w, bias, **attrs)
 
 
@@ -71,12 +70,9 @@ def conv_transpose(
         pads = split_pads(same_totals(sizes, kernel, strides, dilations), upper=True)
     else:
         pads = (0, 0, 0, 0)
-    reach = [(d - 1) * s + (k - 1) * step + 1 for d, s, k, step in zip(inner, strides, kernel, dilations, strict=True)]
-    extra = [size - r + low + high for size, r, low, high in zip(sizes, reach, pads[:2], pads[2:], strict=True)]
-    if any(not 0 <= e < s for e, s in zip(extra, strides, strict=True)):
-        raise Error("E0401", f"a transposed convolution of {b.spec(x)} with strides {list(strides)} does not give {list(sizes)}")
+    extra = lacking(b, x, inner, sizes, Window(kernel, strides, dilations, pads))
     attrs: dict[str, Any] = {"strides": strides, "pads": pads, "dilations": dilations, "groups": 1, "layout": "nhwc"}
-    return b.nn("conv_transpose2d", x, w, bias, output_padding=tuple(extra), **attrs)
+    return b.nn("conv_transpose2d", x, w, bias, output_padding=extra, **attrs)
 
 
 # ---- sampling --------------------------------------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from xdsl.ir import SSAValue
 from ttc.dialects.core.errors import Error
 from ttc.importers.common import images
 from ttc.importers.common.builder import Builder
-from ttc.importers.common.convolution import convolution, pool, transposed_convolution
+from ttc.importers.common.convolution import convolution, groups_of, lacking, pool, transposed_convolution
 from ttc.importers.common.unsupported import Unsupported
 from ttc.importers.common.windows import Window, same_totals, split_pads
 from ttc.importers.tf.tables import Rows
@@ -109,11 +109,8 @@ def conv(
     if layout == _LAYOUTS["NHWC"]:
         return images.conv(b, input, filter, None, win.strides, win.dilations, win.pads)
     x = layout.first(b, input)
-    depth = b.shape(filter)[-2]
-    if depth < 1 or b.shape(x)[1] % depth:
-        raise Error("E0401", f"{b.shape(x)[1]} channels do not fall into groups of {depth}")
     w = b.nn("transpose", filter, perm=(layout.rank + 1, layout.rank, *range(layout.rank)))
-    return layout.back(b, convolution(b, x, w, None, win, b.shape(x)[1] // depth))
+    return layout.back(b, convolution(b, x, w, None, win, groups_of(b.shape(x)[1], b.shape(filter)[-2])))
 
 
 def conv3d(
@@ -178,11 +175,7 @@ def conv_transposed(
     images.require_steps("sizes", sizes)
     flat = Window(flat.kernel, steps, apart, paddings(sizes, flat, padding, explicit_paddings, layout))
     x = layout.first(b, out_backprop)
-    inner = zip(layout.sizes(b, out_backprop), flat.reach(), steps, flat.pads, flat.pads[layout.rank :], strict=False)
-    full = [(size - 1) * step + reach - low - high for size, reach, step, low, high in inner]
-    extra = tuple(size - f for size, f in zip(sizes, full, strict=True))
-    if any(not 0 <= e < s for e, s in zip(extra, steps, strict=True)):
-        raise Error("E0401", f"a transposed convolution of {b.spec(out_backprop)} does not give {list(sizes)}")
+    extra = lacking(b, out_backprop, layout.sizes(b, out_backprop), sizes, flat)
     w = b.nn("transpose", filter, perm=(layout.rank + 1, layout.rank, *range(layout.rank)))
     return layout.back(b, transposed_convolution(b, x, w, None, flat, extra, 1))
 

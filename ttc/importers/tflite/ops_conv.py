@@ -9,7 +9,7 @@ from xdsl.ir import SSAValue
 from ttc.dialects.core.errors import Error
 from ttc.importers.common import images
 from ttc.importers.common.builder import Builder
-from ttc.importers.common.convolution import convolution, transposed_convolution
+from ttc.importers.common.convolution import convolution, groups_of, lacking, transposed_convolution
 from ttc.importers.common.unsupported import Unsupported
 from ttc.importers.common.windows import Window, same_totals, split_pads
 from ttc.importers.tflite.building import TfliteBuilder
@@ -98,10 +98,7 @@ def conv_3d(
     _require_rank(b, w, 5)
     window = _volume(b.shape(w)[:3], (stride_d, stride_h, stride_w), (dilation_d_factor, dilation_h_factor, dilation_w_factor))
     window = _padded(window, b.shape(x)[1:4], padding)
-    channels, depth = b.shape(x)[4], b.shape(w)[3]
-    if depth < 1 or channels % depth:
-        raise Error("E0401", f"{channels} channels do not fall into groups of {depth}")
-    y = convolution(b, _first(b, x), b.moved(w, (4, 3, 0, 1, 2)), bias, window, channels // depth)
+    y = convolution(b, _first(b, x), b.moved(w, (4, 3, 0, 1, 2)), bias, window, groups_of(b.shape(x)[4], b.shape(w)[3]))
     return b.nn("transpose", y, perm=(0, 2, 3, 4, 1))
 
 
@@ -128,11 +125,7 @@ def conv_3d_transpose(
     if len(sizes) != 3 or min(sizes) < 1:
         raise Error("E0401", f"an output of {list(sizes)} is no volume")
     window = _padded(window, sizes, padding)
-    steps = zip(b.shape(x)[1:4], window.strides, window.reach(), strict=True)
-    whole = [(d - 1) * s + reach for d, s, reach in steps]
-    extra = tuple(size - r + low + high for size, r, low, high in zip(sizes, whole, window.pads[:3], window.pads[3:], strict=True))
-    if any(not 0 <= e < s for e, s in zip(extra, window.strides, strict=True)):
-        raise Error("E0401", f"a transposed convolution of {b.spec(x)} does not give {list(sizes)}")
+    extra = lacking(b, x, b.shape(x)[1:4], sizes, window)
     y = transposed_convolution(b, _first(b, x), b.moved(w, (4, 3, 0, 1, 2)), bias, window, extra, 1)
     return b.nn("transpose", y, perm=(0, 2, 3, 4, 1))
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, TypeAlias
 
 from xdsl.ir import SSAValue
 
@@ -19,25 +21,34 @@ def each(values: Ints, rank: int) -> Ints:
     return values * rank if len(values) == 1 else values
 
 
+def batched(row: Callable[..., SSAValue]) -> Callable[..., SSAValue]:
+    """The row for x with or without n, which it need not know."""
+
+    @wraps(row)
+    def apply(b: TorchBuilder, x: SSAValue, weight: SSAValue, *rest: Any) -> SSAValue:
+        if b.rank(x) >= b.rank(weight):
+            return row(b, x, weight, *rest)
+        one = row(b, b.reshape(x, 1, *b.shape(x)), weight, *rest)
+        return b.reshape(one, *b.shape(one)[1:])
+
+    return apply
+
+
+@batched
 def conv(
     b: TorchBuilder, x: SSAValue, weight: SSAValue, bias: SSAValue | None, stride: Ints, padding: Ints, dilation: Ints, groups: int
 ) -> SSAValue:
     """x[n, c, spatial...] or without n, with weight[o, c / groups, kernel...]."""
-    if len(b.shape(x)) < len(b.shape(weight)):
-        one = conv(b, b.reshape(x, 1, *b.shape(x)), weight, bias, stride, padding, dilation, groups)
-        return b.reshape(one, *b.shape(one)[1:])
     rank = len(b.shape(weight)) - 2
     pads = each(padding, rank)
     return convolution(b, x, weight, bias, _window(b, x, weight, stride, (*pads, *pads), dilation), groups)
 
 
+@batched
 def conv_padding(
     b: TorchBuilder, x: SSAValue, weight: SSAValue, bias: SSAValue | None, stride: Ints, padding: str, dilation: Ints, groups: int
 ) -> SSAValue:
     """padding: "valid", or "same": an odd element goes to the end."""
-    if len(b.shape(x)) < len(b.shape(weight)):
-        one = conv_padding(b, b.reshape(x, 1, *b.shape(x)), weight, bias, stride, padding, dilation, groups)
-        return b.reshape(one, *b.shape(one)[1:])
     rank = len(b.shape(weight)) - 2
     pads = (0,) * (2 * rank)
     if padding == "same":
@@ -51,6 +62,7 @@ def _window(b: TorchBuilder, x: SSAValue, weight: SSAValue, stride: Ints, pads: 
     return flat_window(b, x, b.shape(weight)[2:], each(stride, rank), each(dilation, rank), pads, "NOTSET")
 
 
+@batched
 def conv_transpose(
     b: TorchBuilder,
     x: SSAValue,
@@ -63,9 +75,6 @@ def conv_transpose(
     dilation: Ints,
 ) -> SSAValue:
     """x[n, c, spatial...] or without n, with weight[c, o / groups, kernel...]."""
-    if len(b.shape(x)) < len(b.shape(weight)):
-        one = conv_transpose(b, b.reshape(x, 1, *b.shape(x)), weight, bias, stride, padding, output_padding, groups, dilation)
-        return b.reshape(one, *b.shape(one)[1:])
     rank = len(b.shape(weight)) - 2
     pads = each(padding, rank)
     win = _window(b, x, weight, stride, (*pads, *pads), dilation)
