@@ -24,6 +24,7 @@ import traceback
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
+from importlib import import_module
 from pathlib import Path
 from random import Random
 from types import FrameType
@@ -241,7 +242,7 @@ def fuzz(format_: Format, seed: int, indices: range, seconds: float) -> Tally:
     following = indices.start
     with tempfile.TemporaryDirectory(prefix="ttc-fuzz-") as name:
         folder = Path(name)
-        while following < indices.stop and time.monotonic() < start + seconds:
+        while following < indices.stop and (time.monotonic() < start + seconds or following < indices.start + LEAST):
             before = following
             for found in _lines(format_, seed, range(following, indices.stop), folder, start + seconds):
                 following = found.get("index", following) + 1
@@ -356,6 +357,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--findings", type=Path, metavar="FOLDER", help="write what causes findings there")
     parser.add_argument("--json", action="store_true", help="print JSON only")
     given = parser.parse_args(arguments)
+    import_module("ttc.driver")  # once, for all workers
     tallies: list[Tally] = []
     start, names = time.monotonic(), given.format or list(FORMATS)
     if not given.json:

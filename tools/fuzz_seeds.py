@@ -277,7 +277,6 @@ FORMATS = {
     found.name: found
     for found in (
         Format("onnx", "m.onnx", onnx_seeds, compile_to_nn),
-        Format("pt2", "m.pt2", pt2_seeds, compile_to_nn, zipped, ("torch",)),
         Format("saved_model", "", tf_seeds, compile_to_nn),
         Format("keras", "m.keras", keras_seeds, read_keras, zipped, ("tensorflow", "keras", "h5py")),
         Format("tflite", "m.tflite", tflite_seeds, compile_to_nn),
@@ -286,6 +285,7 @@ FORMATS = {
         Format("buda", "m.yaml", buda_seeds, read_buda),
         Format("target", "m.yaml", target_seeds, read_target),
         Format("options", "ttc.toml", options_seeds, read_options),
+        Format("pt2", "m.pt2", pt2_seeds, compile_to_nn, zipped, ("torch",)),
     )
 }
 """By name."""
