@@ -14,6 +14,7 @@ from onnx import ModelProto, TensorProto
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.weights import Weight
+from ttc.importers.common.mapped import map_file
 from ttc.importers.onnx.external import ExternalFiles
 from ttc.importers.onnx.tensors import Raw, weight_of
 from ttc.importers.onnx.text import check_text
@@ -30,7 +31,7 @@ class Source:
 
 def read(path: Path) -> Source:
     """Map and parse a model file.  Raises E0102, E0201, E0202, E0203, E0204."""
-    data = _map(path)
+    data = map_file(path, "an ONNX model")
     found = skeleton(data)
     try:
         model = ModelProto.FromString(found.data)
@@ -63,13 +64,3 @@ def _raw(data: mmap.mmap, tensor: TensorProto, payload: Payload | None, files: E
         return np.frombuffer(data, dtype, payload.size // dtype.itemsize, payload.offset)
 
     return Raw(payload.size, view)
-
-
-def _map(path: Path) -> mmap.mmap:
-    try:
-        with path.open("rb") as file:
-            return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-    except ValueError:
-        raise Error("E0201", "not an ONNX model: the file is empty") from None
-    except OSError as error:
-        raise Error("E0102", f"cannot read '{path}': {error.strerror}") from error

@@ -78,6 +78,12 @@ class Site:
         """The results of a function that may run several times, told apart by labels."""
         return self.walker.call(function, operands, f"{self.name}[{label}]" if label else self.name, self.depth + 1, repeated=True)
 
+    def decision(self) -> tuple[Value, Sequence[Value]]:
+        """What decides between functions, and their operands.  Raises E0203."""
+        if not self.operands:
+            raise Error("E0203", f"{self.node.op} has no operand that decides", where=self.name)
+        return self.operands[0], self.operands[1:]
+
     def truth(self, value: Value) -> bool | None:
         """Whether a condition holds; None if that is not known at import.  Raises Unsupported."""
         if not isinstance(value, SSAValue):
@@ -97,7 +103,7 @@ def call(site: Site) -> list[Value]:
 
 def if_(site: Site) -> list[Value]:
     """The branch that a known condition chooses; else both, selected by value if they are short, or a branch of dialect nn."""
-    condition, *operands = site.operands
+    condition, operands = site.decision()
     if any(isinstance(x, Refused) for x in site.operands):
         return [REFUSED]
     chosen = site.truth(condition)
@@ -146,7 +152,7 @@ def _tensors(values: Sequence[Value], what: str) -> list[SSAValue]:
 
 def case(site: Site) -> list[Value]:
     """The branch of a known index; the last one for an index outside."""
-    index, *operands = site.operands
+    index, operands = site.decision()
     branches = site.node.attributes.get("branches")
     if isinstance(index, Refused):
         return [REFUSED]

@@ -66,6 +66,7 @@ class Walker:
         self.functions: Mapping[str, Function] = graph.functions
         self._main = Scope({node.name: node for node in graph.nodes}, {name: (value,) for name, value in seeds.items()})
         self._constants: dict[int, tuple[Value, ...]] = {}
+        self._bodies: dict[str, dict[str, Node]] = {}
         self._unrolled = 0
 
     def outputs(self, references: Sequence[str]) -> list[Value]:
@@ -81,10 +82,20 @@ class Walker:
             raise Error("E0203", f"functions call each other more than {MAX_DEPTH} deep, at '{name}'")
         if len(operands) != len(function.inputs):
             raise Error("E0203", f"function '{name}' takes {len(function.inputs)} inputs, not {len(operands)}", where=caller)
+        if repeated:
+            self._spend()
+        if name not in self._bodies:
+            self._bodies[name] = {node.name: node for node in function.nodes}
         values: dict[str, tuple[Value, ...]] = {key: (x,) for (key, _), x in zip(function.inputs, operands, strict=True)}
-        scope = Scope({node.name: node for node in function.nodes}, values, caller, depth, repeated)
+        scope = Scope(self._bodies[name], values, caller, depth, repeated)
         references = [function.results[output] for output in function.outputs]
         return self._run(scope, references, (*references, *function.effects))
+
+    def _spend(self) -> None:
+        """Count a node, or a call, that loops repeat.  Raises TooMany."""
+        self._unrolled += 1
+        if self._unrolled > MAX_UNROLLED:
+            raise TooMany(f"more than {MAX_UNROLLED} nodes once loops are unrolled")
 
     def _run(self, scope: Scope, references: Sequence[str], roots: Sequence[str]) -> list[Value]:
         """Map what the references need, in an order that follows from them; an explicit stack, as chains of nodes may be long."""
@@ -141,9 +152,7 @@ class Walker:
     def _node(self, node: Node, scope: Scope) -> tuple[Value, ...]:
         name = scope.named(node)
         if scope.repeated:
-            self._unrolled += 1
-            if self._unrolled > MAX_UNROLLED:
-                raise TooMany(f"more than {MAX_UNROLLED} nodes once loops are unrolled")
+            self._spend()
         operands = [self._value(r, scope, name) for r in node.inputs if not r.startswith("^")]
         try:
             return self._mapped(node, operands, scope, name)

@@ -7,7 +7,6 @@ Integers that stand for real numbers stay integers between operators: each dequa
 
 from __future__ import annotations
 
-import mmap
 from collections import Counter
 from collections.abc import Mapping
 from math import prod
@@ -25,6 +24,7 @@ from ttc.dialects.core.weights import WeightStore
 from ttc.importers.base import NO_SHAPES, NO_VALUES
 from ttc.importers.common.facts import Facts
 from ttc.importers.common.inputs import OpenInput, given_values, input_specs
+from ttc.importers.common.mapped import map_file
 from ttc.importers.common.module import finished, naming
 from ttc.importers.common.unsupported import Unsupported
 from ttc.importers.tflite.building import TfliteBuilder
@@ -51,13 +51,13 @@ def import_tflite(
     Raises: E0102, E0201 to E0206, and E04xx where a node's operands do not fit; all name the file, and the node if there is one.
     """
     with naming(path.name), np.errstate(all="ignore"):
-        return _import(parse(_map(path)), path.stem, shapes, batch, values)
+        return _import(parse(map_file(path, "a TFLite model")), path.stem, shapes, batch, values)
 
 
 def describe(path: Path) -> Facts:
     """Operators of all graphs, tensors that the file holds, and inputs of a model.  Raises E0102, E0201 to E0203."""
     with naming(path.name):
-        model = parse(_map(path))
+        model = parse(map_file(path, "a TFLite model"))
         graph = model.graphs[0]
         signature = next((s for s in model.signatures if s.graph == 0), Signature("", 0, {}, {}))
         ops = Counter(o.custom or o.op for g in model.graphs for o in g.operators)
@@ -116,13 +116,3 @@ def _tensor(value: object, name: str) -> SSAValue:
     if not isinstance(value, SSAValue):
         raise Error("E0202", f"output '{name}' is no tensor")
     return value
-
-
-def _map(path: Path) -> mmap.mmap:
-    try:
-        with path.open("rb") as file:
-            return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-    except ValueError:
-        raise Error("E0201", "not a TFLite model: the file is empty") from None
-    except OSError as error:
-        raise Error("E0102", f"cannot read '{path}': {error.strerror}") from error

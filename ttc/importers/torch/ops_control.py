@@ -22,6 +22,8 @@ MAX_WRITTEN_OUT = 32
 def cond(b: TorchBuilder, predicate: Any, when_true: Body, when_false: Body, operands: Sequence[Any] = ()) -> tuple[SSAValue, ...]:
     """What one of two bodies gives."""
     known = b.known(predicate) if isinstance(predicate, SSAValue) else np.array(predicate)
+    if known is not None and known.size != 1:
+        raise Unsupported(f"a choice by {known.size} values")
     if known is not None:
         return _values(b, (when_true if known.item() else when_false)(*operands))
     return branch(b, predicate, [lambda body=body: _values(b, body(*operands)) for body in (when_true, when_false)])

@@ -27,6 +27,8 @@ from ttc.importers.torch.weights import weight_of
 
 MAX_DEPTH = 64
 """Subgraphs inside each other."""
+MAX_INNER = 1 << 18
+"""Nodes of subgraphs, each as often as it is mapped."""
 _PLAIN_MODULES = ("_operator", "math")
 _SYMBOLIC = frozenset(
     getattr(torch, f"sym_{name}") for name in ("float", "int", "ite", "max", "min", "not", "sum", "sqrt") if hasattr(torch, f"sym_{name}")
@@ -57,11 +59,15 @@ class Walker:
 
     def __init__(self, builder: TorchBuilder) -> None:
         self.builder = builder
+        self._inner = 0
 
     def walk(self, module: fx.GraphModule, arguments: Sequence[Value], caller: str = "", depth: int = 0) -> Value:
         """What the graph returns, as it nests its outputs.  Raises E0203, E04xx at the node."""
         if depth > MAX_DEPTH:
             raise Error("E0203", f"subgraphs are nested more than {MAX_DEPTH} deep", where=caller)
+        self._inner += len(module.graph.nodes) if depth else 0
+        if self._inner > MAX_INNER:
+            raise Error("E0203", f"more than {MAX_INNER} nodes once loops and branches are written out", where=caller)
         values: dict[fx.Node, Value] = {}
         given = iter(arguments)
         passed_over = _for_checks(module.graph)

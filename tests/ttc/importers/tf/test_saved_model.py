@@ -122,6 +122,13 @@ def test_calls_that_multiply(tmp_path: Path) -> None:
     refused(folder, "E0203", "once its functions are inlined")
 
 
+@pytest.mark.parametrize("op", ["If", "StatelessIf", "While", "StatelessWhile", "Case", "PartitionedCall"])
+def test_calls_without_operands(tmp_path: Path, op: str) -> None:
+    nothing = function("f0", {"a": "float32"}, {"o": "a"}, [])
+    calls = {"then_branch": "@f0", "else_branch": "@f0", "cond": "@f0", "body": "@f0", "f": "@f0"}
+    refused(save(tmp_path / "m", [node("y", op, **calls)], "y:0", [nothing]), "E0203", "")
+
+
 def _two(name: str) -> list[bytes]:
     return [node(label, "PartitionedCall", "a", f=f"@{name}") for label in ("c", "d")]
 

@@ -69,6 +69,14 @@ def test_scans_of_few_and_many_steps(length: int) -> None:
     agrees(sums, (torch.rand(length, 3),))
 
 
+def test_steps_that_become_too_many_nodes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ttc.importers.torch.walk.MAX_INNER", 40)
+    module = Called(lambda _, x: scan(lambda total, row: (total + row, total * row), torch.zeros(3), x))
+    with pytest.raises(ttc.Error, match="more than 40 nodes") as caught:
+        ttc.compile(module, (torch.rand(20, 3),), target="host")
+    assert caught.value.code == "E0203"
+
+
 def test_ops_refused_in_a_branch_are_in_the_table(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(rows(), "aten.atan.default")
 
