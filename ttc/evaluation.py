@@ -60,7 +60,8 @@ def input_specs(module: ModuleOp) -> dict[str, dict[str, InputSpec]]:
 def drawn_inputs(module: ModuleOp, seed: int, bundle: Path | None = None) -> dict[str, Arrays]:
     """Inputs of every entry function: those of an .npz file, those the model was made for, and random ones.
 
-    Random floats are standard normal; integers and booleans are 0 or 1, so that indices of any table and masks are both in range.
+    Random floats are standard normal; integers and booleans are 0 or 1, so that indices of any table and masks are both in range, and
+    texts are their digits.
     Raises: E0102 for an unreadable file, E0801 for an array that does not fit or has no input.
     """
     all_specs = input_specs(module)
@@ -76,8 +77,9 @@ def drawn_inputs(module: ModuleOp, seed: int, bundle: Path | None = None) -> dic
 
 
 def _random(spec: InputSpec, generator: np.random.Generator) -> NDArray:
-    if spec.dtype.kind in "iub":
-        return generator.integers(0, 2, spec.shape).astype(spec.dtype)
+    if spec.dtype.kind in "iubO":
+        numbers = generator.integers(0, 2, spec.shape)
+        return numbers.astype(str).astype(object) if spec.dtype.kind == "O" else numbers.astype(spec.dtype)
     return generator.standard_normal(spec.shape, np.float32).astype(spec.dtype)
 
 

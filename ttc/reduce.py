@@ -10,16 +10,19 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
 from xdsl.dialects import builtin, func
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
 
 from ttc.crash import INPUT, Crash, Signature
 from ttc.dialects.core.errors import Error
+from ttc.dialects.core.formats import format_named
 from ttc.dialects.core.functions import Port, entry_functions, finish_function
 from ttc.dialects.core.ir import print_op
 from ttc.dialects.core.leaves import LeafOp
 from ttc.dialects.core.parsing import parse_module
+from ttc.dialects.tile.base import TileType, tile_of
 from ttc.source import dialects
 
 MAX_TRIALS = 4000
@@ -173,7 +176,12 @@ def _close(function: func.FuncOp, results: Sequence[SSAValue]) -> None:
     if isinstance(last, func.ReturnOp):
         last.detach()
         last.erase()
-    finish_function(function, [(Port(f"y{i}"), value) for i, value in enumerate(results)])
+    finish_function(function, [(Port(f"y{i}", dtype=_dtype(value)), value) for i, value in enumerate(results)])
+
+
+def _dtype(value: SSAValue) -> np.dtype | None:
+    """What a user gives or gets for a value; None if its type says so."""
+    return format_named(tile_of(value).format).compute if isinstance(value.type, TileType) else None
 
 
 def _tidy(function: func.FuncOp) -> None:
@@ -188,7 +196,10 @@ def _tidy(function: func.FuncOp) -> None:
             block.erase_arg(block.args[index])
             del known[index : index + 1]
     given = [*known, *(Port("") for _ in block.args[len(known) :])]
-    named = [Port(f"x{i}", dtype=port.dtype, streamed=port.streamed) for i, port in enumerate(given)]
+    named = [
+        Port(f"x{i}", dtype=port.dtype or _dtype(value), streamed=port.streamed)
+        for i, (port, value) in enumerate(zip(given, block.args, strict=True))
+    ]
     function.arg_attrs = builtin.ArrayAttr([port.attribute() for port in named])
     results = function.function_type.outputs.data
     function.function_type = builtin.FunctionType.from_lists([a.type for a in block.args], list(results))

@@ -5,11 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import onnx
 import pytest
 
 from ttc.dialects.core.errors import Error
 from ttc.driver import compile_path
 from ttc.evaluation import drawn_inputs, evaluate
+from ttc.instruments.numerics import NumericCheck
 from ttc.options import CompileOptions, resolve
 
 STOPS = ("import", "nn:canonicalize", "nn", "tile", "netlist:lower-to-netlist", "netlist:balance", "netlist:size-queues", "netlist")
@@ -41,3 +43,17 @@ def test_inputs_are_the_same_for_the_same_seed(small_onnx: Path) -> None:
     with pytest.raises(Error) as caught:
         evaluate(unit, {"forward": {}})
     assert caught.value.code == "E0801"
+
+
+def test_texts_go_through_all_stages(tmp_path: Path) -> None:
+    path = tmp_path / "texts.onnx"
+    nodes = [onnx.helper.make_node("StringConcat", ["s", "s"], ["y"], name="/Concat")]
+    ports = [onnx.helper.make_tensor_value_info(name, onnx.TensorProto.STRING, [4]) for name in ("s", "y")]
+    graph = onnx.helper.make_graph(nodes, "texts", ports[:1], ports[1:])
+    onnx.save(onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 20)], ir_version=10), path)
+    unit = compile_path(path, resolve(CompileOptions, {"to": "import"})).unit
+    inputs = drawn_inputs(unit.module, 0)
+    given = inputs["forward"]["s"].tolist()
+    assert set(given) <= {"0", "1"}
+    assert evaluate(unit, inputs)["forward"]["y"].tolist() == [text + text for text in given]
+    compile_path(path, CompileOptions(), [NumericCheck()])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -83,15 +84,18 @@ class NumericCheck(PassWatcher):
 
 
 def comparisons(now: Mapping[str, Arrays], then: Mapping[str, Arrays], bound: Bound) -> Iterator[tuple[str, Comparison]]:
-    """Figures of every output that both have, by name; with the program's name if there are several."""
-    for program, outputs in now.items():
-        for name, value in outputs.items():
-            expected = then.get(program, {}).get(name)
-            if expected is None:
-                continue
-            label = name if len(now) == 1 else f"{program}:{name}"
-            value = value.reshape(expected.shape) if value.size == expected.size else value
-            yield label, compare(value, expected, low_precision=bound.low_precision, coarse=bound.coarse)
+    """Figures of every output that there was, by name; with the program's name if there are several.
+
+    One that is gone, or has another number of elements, is infinitely far off.
+    """
+    for program, outputs in then.items():
+        for name, expected in outputs.items():
+            value = now.get(program, {}).get(name)
+            label = name if len(then) == 1 else f"{program}:{name}"
+            if value is None or value.size != expected.size:
+                yield label, Comparison(math.inf, math.inf, 0.0, 1.0, bound.low_precision, bound.coarse)
+            else:
+                yield label, compare(value.reshape(expected.shape), expected, low_precision=bound.low_precision, coarse=bound.coarse)
 
 
 def widened(bound: Bound, module: ModuleOp) -> Bound:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from tests.ttc.planted import plant
 from ttc.dialects.core.errors import Error
 from ttc.driver import compile_path
 from ttc.instruments.dump import Dump
-from ttc.instruments.numerics import Bound, NumericCheck, widened
+from ttc.instruments.numerics import Bound, NumericCheck, comparisons, widened
 from ttc.options import CompileOptions, resolve
 from ttc.passes.nn.fuse_bias import FuseBias
 from ttc.passes.tile.assign_formats import AssignFormats
@@ -44,3 +46,11 @@ def test_bounds_widen_with_formats(small_onnx: Path) -> None:
     assert bound("source") == Bound()
     assert bound("Float16_b") == Bound(low_precision=True)
     assert bound("Bfp8_b") == Bound(low_precision=True, coarse=True)
+
+
+def test_an_output_that_is_gone_or_has_another_size_is_infinitely_far_off() -> None:
+    then = {"forward": {"y": np.ones(3), "z": np.ones(4), "new count": np.ones(1)}}
+    now = {"forward": {"y": np.ones((3, 1)), "z": np.ones(5), "extra": np.ones(1)}}
+    found = dict(comparisons(now, then, Bound(rtol=1.0)))
+    assert {name: figures.relative_l2 for name, figures in found.items()} == {"y": 0.0, "z": math.inf, "new count": math.inf}
+    assert [Bound().keeps(figures) for figures in found.values()] == [True, False, False]
