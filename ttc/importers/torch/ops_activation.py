@@ -95,11 +95,11 @@ def _soft(op: str) -> Row:
 
     def row(b: TorchBuilder, x: SSAValue, dim: int, dtype: Any = None) -> SSAValue:
         x = floating(b, x) if dtype is None else b.cast(x, dtype)
-        if not b.spec(x).elements:
+        if 0 in b.spec(x).shape:
             return x
-        if not b.shape(x):
+        if not b.rank(x):
             return b.reshape(b.nn(op, b.reshape(x, 1), axis=0))
-        return b.nn(op, x, axis=dim % len(b.shape(x)))
+        return b.nn(op, x, axis=dim % b.rank(x))
 
     return row
 

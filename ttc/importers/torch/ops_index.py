@@ -8,7 +8,9 @@ from typing import TypeAlias
 import numpy as np
 from xdsl.ir import SSAValue
 
+from ttc.dialects.core.spec import DYNAMIC
 from ttc.dialects.nn.base import axis_in, broadcast_shapes
+from ttc.importers.common.dynamic import with_axes, without_axes
 from ttc.importers.common.parts import element, part
 from ttc.importers.common.tracking import MAX_ELEMENTS
 from ttc.importers.common.unsupported import Unsupported
@@ -28,8 +30,14 @@ def slice_(b: TorchBuilder, x: SSAValue, dim: int, start: int | None, end: int |
 
 
 def select(b: TorchBuilder, x: SSAValue, dim: int, index: int) -> SSAValue:
-    at = axis_in(dim, len(b.shape(x)))
-    return element(b, x, at, index % b.shape(x)[at])
+    at = axis_in(dim, b.rank(x))
+    size = b.spec(x).shape[at]
+    if size == DYNAMIC or b.spec(x).is_static:
+        return element(b, x, at, index % b.shape(x)[at])
+    before = index % size
+    sizes = tuple(s for s in (before, 1, size - before - 1) if s)
+    pieces = b.nn_all("split", x, axis=at, sizes=sizes) if len(sizes) > 1 else (x,)
+    return without_axes(b, pieces[1 if before else 0], (at,))
 
 
 def narrow(b: TorchBuilder, x: SSAValue, dim: int, start: int, length: int) -> SSAValue:
@@ -199,16 +207,19 @@ def index(b: TorchBuilder, x: SSAValue, indices: Indices) -> SSAValue:
     order = (*used, *(i for i in range(rank) if i not in used))
     front = x if order == tuple(range(rank)) else b.nn("transpose", x, perm=order)
     found = b.nn("gather_nd", front, tuples, batch_dims=0)
-    lead = len(b.shape(tuples)) - 1
+    lead = b.rank(tuples) - 1
     together = used == list(range(used[0], used[0] + len(used)))
     if not together or used[0] == 0:
         return found
     before = range(lead, lead + used[0])
-    return b.nn("transpose", found, perm=(*before, *range(lead), *range(lead + used[0], len(b.shape(found)))))
+    return b.nn("transpose", found, perm=(*before, *range(lead), *range(lead + used[0], b.rank(found))))
 
 
 def joined_indices(b: TorchBuilder, values: list[SSAValue]) -> SSAValue:
     """[..., k]: the indices broadcast to one shape, side by side."""
+    if len({b.spec(v).shape for v in values}) == 1:
+        rank = b.rank(values[0])
+        return b.nn("concat", *(with_axes(b, b.cast(v, INT64), (rank,)) for v in values), axis=rank)
     shape = broadcast_shapes(*(b.shape(v) for v in values))
     wide = [v if b.shape(v) == shape else b.nn("expand", v, shape=shape) for v in values]
     return b.nn("concat", *(b.reshape(b.cast(v, INT64), *shape, 1) for v in wide), axis=len(shape))

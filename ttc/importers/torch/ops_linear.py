@@ -22,10 +22,10 @@ def product(b: TorchBuilder, x: SSAValue, y: SSAValue) -> SSAValue:
 
 def linear(b: TorchBuilder, x: SSAValue, weight: SSAValue, bias: SSAValue | None) -> SSAValue:
     """x[..., i] with weight[o, i] and bias[o]; a weight of rank 1 is a row whose dimension the result lacks."""
-    if len(b.shape(weight)) == 1:
+    if b.rank(weight) == 1:
         found = matmul(b, x, weight)
         return found if bias is None else b.nn("add", found, bias)
-    if len(b.shape(x)) == 1:
+    if b.rank(x) == 1:
         found = b.nn("matmul", b.reshape(x, 1, *b.shape(x)), weight, bias, transpose_a=False, transpose_b=True)
         return b.reshape(found, b.shape(weight)[0])
     return b.nn("matmul", x, weight, bias, transpose_a=False, transpose_b=True)

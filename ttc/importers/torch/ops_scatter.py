@@ -8,6 +8,7 @@ import numpy as np
 from xdsl.ir import SSAValue
 
 from ttc.dialects.nn.base import axis_in
+from ttc.importers.common.dynamic import with_axes
 from ttc.importers.common.unsupported import Unsupported
 from ttc.importers.torch.builder import Operand, TorchBuilder
 from ttc.importers.torch.elements import BOOL, INT64, times
@@ -144,6 +145,9 @@ def _slices(b: TorchBuilder, x: SSAValue, dim: int, index: SSAValue, source: SSA
 
 
 def index_add(b: TorchBuilder, x: SSAValue, dim: int, index: SSAValue, source: SSAValue, *, alpha: float) -> SSAValue:
+    if not b.spec(index).is_static and b.rank(x) == b.rank(source) and axis_in(dim, b.rank(x)) == 0:
+        added = times(b, b.cast(source, b.dtype(x)), alpha)
+        return b.nn("scatter_nd", x, with_axes(b, b.cast(index, INT64), (1,)), added, reduction="add")
     line, axis, places, values = _slices(b, x, dim, index, source)
     return b.reshape(_scattered(b, line, axis, places, times(b, b.cast(values, b.dtype(x)), alpha), "add"), *b.shape(x))
 

@@ -9,7 +9,9 @@ from typing import Any, TypeAlias
 import numpy as np
 from xdsl.ir import SSAValue
 
+from ttc.dialects.core.spec import DYNAMIC
 from ttc.dialects.nn.base import axes_in, axis_in, broadcast_shapes
+from ttc.importers.common.dynamic import with_axes
 from ttc.importers.common.parts import part, stacked
 from ttc.importers.common.unsupported import Unsupported
 from ttc.importers.torch.builder import TorchBuilder
@@ -132,9 +134,7 @@ def squeeze(b: TorchBuilder, x: SSAValue, dim: Ints | int | None = None) -> SSAV
 
 
 def unsqueeze(b: TorchBuilder, x: SSAValue, dim: int) -> SSAValue:
-    shape = b.shape(x)
-    at = axis_in(dim, len(shape) + 1)
-    return b.reshape(x, *shape[:at], 1, *shape[at:])
+    return with_axes(b, x, (dim,))
 
 
 def flatten(b: TorchBuilder, x: SSAValue, start: int, end: int) -> SSAValue:
@@ -176,8 +176,8 @@ def repeat_interleave(b: TorchBuilder, x: SSAValue, repeats: int, dim: int | Non
 
 def cat(b: TorchBuilder, tensors: Sequence[SSAValue], dim: int) -> SSAValue:
     """In one promoted dtype; empty tensors of rank 1 are passed over."""
-    parts = [x for x in b.promoted(*tensors) if b.shape(x) != (0,)] or list(b.promoted(*tensors))[:1]
-    return parts[0] if len(parts) == 1 else b.nn("concat", *parts, axis=axis_in(dim, len(b.shape(parts[0]))))
+    parts = [x for x in b.promoted(*tensors) if b.spec(x).shape != (0,)] or list(b.promoted(*tensors))[:1]
+    return parts[0] if len(parts) == 1 else b.nn("concat", *parts, axis=axis_in(dim, b.rank(parts[0])))
 
 
 def stack(b: TorchBuilder, tensors: Sequence[SSAValue], dim: int) -> SSAValue:
@@ -187,12 +187,20 @@ def stack(b: TorchBuilder, tensors: Sequence[SSAValue], dim: int) -> SSAValue:
 def _split(b: TorchBuilder, x: SSAValue, sizes: Sequence[int], dim: int) -> tuple[SSAValue, ...]:
     if len(sizes) == 1:
         return (x,)
-    return tuple(b.nn_all("split", x, axis=axis_in(dim, len(b.shape(x))), sizes=tuple(sizes)))
+    return tuple(b.nn_all("split", x, axis=axis_in(dim, b.rank(x)), sizes=tuple(sizes)))
+
+
+def _size(b: TorchBuilder, x: SSAValue, axis: int) -> int:
+    """Of one dimension; data may decide the others."""
+    size = b.spec(x).shape[axis]
+    if size == DYNAMIC:
+        raise Unsupported(f"takes no dimension whose size depends on data: {b.spec(x)}")
+    return size
 
 
 def split(b: TorchBuilder, x: SSAValue, size: int, dim: int) -> tuple[SSAValue, ...]:
     """Into parts of that size, the last one smaller."""
-    whole = b.shape(x)[dim]
+    whole = _size(b, x, dim)
     count = max(-(-whole // size), 1) if size else 1
     return _split(b, x, [min(size, whole - i * size) if size else 0 for i in range(count)], dim)
 

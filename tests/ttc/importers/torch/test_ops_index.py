@@ -76,6 +76,18 @@ def test_as_many_as_the_data_decides() -> None:
     agree(functions, torch.tensor([[2, 0, 0, 1], [1, 2, 0, 3]]))
 
 
+def test_what_becomes_of_as_many_as_the_data_decides() -> None:
+    functions = {
+        "reduced": lambda x: (x[x > 0].sum(), x[x > 0].mean(), x[x > 0].max(), x[x > 0].norm(), torch.nonzero(x).sum(1)),
+        "places": lambda x: (*torch.where(x > 0), *torch.nonzero(x).split(1, 1), torch.nonzero(x)[:, 0], torch.nonzero(x)[:, -1]),
+        "at_places": lambda x: (x[torch.where(x > 0)], x[torch.where(x[:, 0] > 0)[0]]),
+        "joined": lambda x: (torch.cat([x[x > 0], x[x < 0]]), x[x > 0].unsqueeze(1) * 2),
+        "linear": lambda x: F.linear(x[x[:, 0] > 0], torch.ones(2, 4)).softmax(-1),
+        "added": lambda x: x.index_add(0, torch.where(x[:, 0] > 0)[0], 2 * x[torch.where(x[:, 0] > 0)[0]]),
+    }
+    agree(functions, randn(3, 4))
+
+
 def test_bags() -> None:
     offsets = torch.tensor([0, 2, 2])
     functions = {
