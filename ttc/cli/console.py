@@ -40,6 +40,10 @@ class Console:
         if not self.quiet:
             sys.stderr.write(clean(text) + "\n")
 
+    def asked(self, text: str) -> None:
+        """What an option asked for, on stderr beside the result; -q does not keep it back."""
+        sys.stderr.write(clean(text) + "\n")
+
     def error(self, text: str) -> None:
         """Why it failed."""
         sys.stderr.write(clean(text) + "\n")

@@ -25,7 +25,7 @@ def instruments(console: Console, options: DebugOptions, show: Callable[[str], N
     from ttc.instruments.remarks import Remarks, Warnings
 
     remarks = Remarks(console.note) if console.verbose and not options.remarks else Warnings(console.note)
-    return [PassProgress(show), remarks, *chosen_instruments(options, console.note)]
+    return [PassProgress(show), remarks, *chosen_instruments(options, console.asked)]
 
 
 @contextmanager
@@ -41,7 +41,7 @@ def reproducing(console: Console, model: Path, options: CompileOptions, debug: D
             command = ["ttc", *sys.argv[1:]]
             folder = write_crash(Path(), model, options, watch, command, with_weights=debug.with_weights)
             if folder is not None:
-                console.note(f"note: to run pass {watch.run} again: ttc repro {folder}; to make its input smaller: ttc reduce {folder}")
+                console.asked(f"note: to run pass {watch.run} again: ttc repro {folder}; to make its input smaller: ttc reduce {folder}")
         raise
 
 

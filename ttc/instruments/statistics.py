@@ -23,5 +23,5 @@ class Statistics(PassWatcher):
             self.counts[self.stage, pass_.name, name] += count
 
     def rows(self) -> list[tuple[str, str, str, int]]:
-        """(stage, pass, rewrite, count)."""
-        return [(*key, count) for key, count in self.counts.items()]
+        """(stage, pass, rewrite, count), of rewrites that happened."""
+        return [(*key, count) for key, count in self.counts.items() if count]

@@ -39,6 +39,9 @@ def test_quiet_and_verbose(small_onnx: Path, tmp_path: Path, capsys: Capture) ->
     assert "fuse-bias" in captured.out
     assert all(line.startswith(("remark: ", "    ")) for line in captured.err.splitlines())
 
+    assert compile_(small_onnx, "-o", tmp_path / "s.tti", "--batch", 2, "-q", "--remarks", "fuse-bias") == 0
+    assert capsys.readouterr().err.startswith("remark: "), "-q does not keep back what was asked for"
+
 
 @pytest.mark.parametrize("stage", ["import", "nn", "tile", "netlist"])
 def test_to_a_stage(stage: str, small_onnx: Path, tmp_path: Path, capsys: Capture) -> None:
