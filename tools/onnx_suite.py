@@ -35,7 +35,7 @@ import checkout  # noqa: F401
 import ttc.driver
 import ttc.passes.pipeline
 import ttc.runtime.loader  # noqa: F401
-from suite import Outcome, by_op, category_rows, in_child, reasons, row
+from suite import Outcome, by_op, category_rows, host_ops, in_child, reasons, row
 from ttc.dialects.core.errors import Error
 from ttc.importers.onnx.backend import Backend, Prepared
 from ttc.importers.onnx.tables import mappings
@@ -122,7 +122,7 @@ def run_case(case: Case) -> Outcome:
     started, Watched.prepared = time.perf_counter(), None
     found = _tried(case)
     prepared = Watched.prepared
-    ops = host_ops(prepared) if prepared is not None else ()
+    ops = host_ops(prepared.executor.netlist) if prepared is not None and prepared.executor is not None else ()
     return replace(found, host_ops=ops, seconds=round(time.perf_counter() - started, 3))
 
 
@@ -142,15 +142,6 @@ def _tried(case: Case) -> Outcome:
         lines = [line.strip() for line in str(error).splitlines() if line.strip()]
         return replace(case.outcome, status="fail", reason=f"{type(error).__name__}: {' | '.join(lines)}"[:400])
     return case.outcome
-
-
-def host_ops(prepared: Prepared) -> tuple[str, ...]:
-    """The nn ops that the program runs by their reference semantics."""
-    if prepared.executor is None:
-        return ()
-    graphs = prepared.executor.netlist.graphs.values()
-    works = [work.op for graph in graphs for op in graph.ops for work in op.work.works]
-    return tuple(sorted({op for op in works if op.startswith("nn.")}))
 
 
 def forked(case: Case, seconds: int) -> Outcome:

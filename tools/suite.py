@@ -10,6 +10,10 @@ import signal
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ttc.dialects.netlist.model import Netlist
 
 MEMORY_LIMIT_BYTES = 6 << 30
 STATUSES = ("pass", "fail", "unsupported")
@@ -110,6 +114,12 @@ def row(name: str, items: list[Outcome], statuses: tuple[str, ...] = STATUSES) -
 
 def _width(status: str) -> int:
     return max(7, len(status) + 2)
+
+
+def host_ops(netlist: Netlist) -> tuple[str, ...]:
+    """The nn ops that a program runs in host segments, by their reference semantics."""
+    works = [work.op for graph in netlist.graphs.values() for op in graph.ops for work in op.work.works]
+    return tuple(sorted({op for op in works if op.startswith("nn.")}))
 
 
 def by_op(outcomes: Iterable[Outcome], statuses: tuple[str, ...] = STATUSES, fine: frozenset[str] = frozenset(["pass"])) -> Iterator[str]:

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 import checkout  # noqa: F401
 import ttc
-from suite import Outcome, by_op, category_rows, outcome_of, reasons
+from suite import Outcome, by_op, category_rows, host_ops, outcome_of, reasons
 from tf_networks import FORMATS, NETWORKS, SAMPLES, Expected, build, outputs
 from ttc.dialects.core.errors import Error
 
@@ -71,8 +71,7 @@ def compiled(path: Path, images: NDArray, target: str) -> tuple[list[NDArray], t
     program.save(archive)
     name = next(a.name for a in program.netlist.programs["forward"].arguments if a.kind == "input")
     with ttc.load(archive) as executor:
-        works = [work.op for graph in executor.netlist.graphs.values() for op in graph.ops for work in op.work.works]
-        return list(executor.run({name: images}).values()), tuple(sorted({op for op in works if op.startswith("nn.")}))
+        return list(executor.run({name: images}).values()), host_ops(executor.netlist)
 
 
 def judged(outcome: Outcome, found: Sequence[NDArray], expected: Expected) -> Outcome:

@@ -35,7 +35,7 @@ from torch.utils import _pytree as pytree
 
 import checkout  # noqa: F401
 import ttc.runtime.loader
-from suite import Outcome, by_op, category_rows, died, limit_memory, outcome_of, reasons
+from suite import Outcome, by_op, category_rows, died, host_ops, limit_memory, outcome_of, reasons
 from ttc.dialects.core.errors import Error
 from ttc.driver import compile_source
 from ttc.importers.torch.dtypes import DTYPES, dtype_of
@@ -170,8 +170,7 @@ def through(program: torch.export.ExportedProgram, tensors: Sequence[torch.Tenso
             wanted = {a.name for a in inputs_of(executor.netlist.programs["forward"])}
             found = executor.run({name: x for name, x in feeds.items() if name in wanted})
             found = {name: x for name, x in found.items() if not name.endswith(".mutated")}
-            works = [work.op for graph in executor.netlist.graphs.values() for op in graph.ops for work in op.work.works]
-    return [np.array(x) for x in found.values()], tuple(sorted({op for op in works if op.startswith("nn.")}))
+            return [np.array(x) for x in found.values()], host_ops(executor.netlist)
 
 
 def _tensors(value: Any) -> list[torch.Tensor]:
