@@ -3,7 +3,7 @@
     python tools/torch_suite.py [-k PATTERN] [--samples 20] [--jobs 1] [--json] [--bar 0.85] [--verbose]
 
 `op_db` of torch.testing gives float32 samples of every operator; each is exported as a module of its own, whose tensors are inputs and
-whose other arguments are fixed, and compared with eager PyTorch by the operator's own tolerances, or 1e-4 of the largest element.  Every
+whose other arguments are fixed, and compared with eager PyTorch: shape, dtype, and a difference of at most 1e-4 max(1, largest).  Every
 operator's samples run in a forked child with limits on time and memory.  Printed are, of the samples that torch.export itself exports,
 those imported and right, by operator, with reasons for the others.  Operators that draw random numbers are
 listed as not comparable, by no shapes or dtypes either.  Exit status 1 if a smaller share than `--bar` is right, or none were chosen.
