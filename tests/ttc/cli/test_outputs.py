@@ -40,7 +40,7 @@ def test_files_and_index(tmp_path: Path) -> None:
 
 
 def test_a_new_folder_is_there_whole_or_not_at_all(tmp_path: Path) -> None:
-    outputs = {"a": np.zeros(1), "b": np.array([None])}
+    outputs = {"a": np.zeros(1), "b": np.zeros(1, [("objects", object)])}
     with pytest.raises(ValueError, match="pickle"):
         write_outputs(tmp_path / "new", outputs)
     assert list(tmp_path.iterdir()) == []
