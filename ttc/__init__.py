@@ -1,4 +1,4 @@
-"""ttc: compile ONNX models for tiled dataflow accelerators and the CPU, and run them.
+"""ttc: compile PyTorch, ONNX and TensorFlow models for tiled dataflow accelerators and the CPU, and run them.
 
 compile, load, Program, Executor, CompileOptions, RunOptions, Error: loaded when first asked for, so that `import ttc` is cheap.
 """

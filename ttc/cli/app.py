@@ -45,7 +45,7 @@ class Commands(click.Group):
 @click.group("ttc", cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120})
 @click.version_option(ttc.__version__, "-V", "--version", message="ttc %(version)s")
 def group() -> None:
-    """Compile ONNX models for tiled dataflow accelerators and the CPU, and run them.
+    """Compile PyTorch, ONNX and TensorFlow models for tiled dataflow accelerators and the CPU, and run them.
 
     Options can also be set by variables (TTC_TARGET=host) and by a TOML file (--config FILE).
     """
