@@ -149,7 +149,7 @@ def _text(result: Result, with_weights: bool) -> str:
 
 
 def save(crash: Crash, folder: Path) -> None:
-    """Write what reproduces a crash, without its weights.  Raises E0103."""
+    """Write what reproduces a crash, its weights too if it has a file of them.  Raises E0103."""
     try:
         folder.mkdir(exist_ok=True)
     except OSError as error:
@@ -160,6 +160,8 @@ def save(crash: Crash, folder: Path) -> None:
         record["earlier"] = {"passes": crash.earlier.passes}
         write_bytes(folder / EARLIER, crash.earlier.text.encode())
     write_bytes(folder / CRASH, (json.dumps(record, indent=1) + "\n").encode())
+    if crash.weights is not None:
+        write_bytes(folder / WEIGHTS, crash.weights.read_bytes())
 
 
 def _before(path: Path, options: CompileOptions, stage: str, number: int) -> Result | None:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import dataclasses
 import types
 import typing
-from collections.abc import Callable
 from functools import partial
 from typing import Any, cast
 
@@ -58,14 +57,7 @@ def _is_plain(type_: Any) -> bool:
     return all(part in (int, str, bool, types.NoneType) for part in parts)
 
 
-def _dialect(factory: Callable[[], Any]) -> Any:
-    return factory()
-
-
 UNIVERSE = Universe(
-    all_dialects={
-        "ttc": lambda: CORE,
-        **{name: partial(_dialect, make) for name, make in (("nn", nn), ("tile", tile), ("netlist", netlist))},
-    },
+    all_dialects={"ttc": lambda: CORE, "nn": nn, "tile": tile, "netlist": netlist},
     all_passes={f"{PREFIX}{name}": partial(module_pass, kind) for name, kind in all_passes().items()},
 )

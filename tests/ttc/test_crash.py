@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from ttc.crash import Crash, CrashWatch, Signature, read_crash, write_crash
+from ttc.crash import Crash, CrashWatch, Signature, read_crash, save, write_crash
 from ttc.dialects.core.errors import Error
+from ttc.dialects.core.targets import load_target
 from ttc.driver import compile_path
 from ttc.options import CompileOptions, resolve
 from ttc.passes.base import Pass, Rewriter, Unit
@@ -69,6 +71,10 @@ def test_weights_are_kept_on_request(small_onnx: Path, tmp_path: Path, monkeypat
     assert crash.weights == folder / "weights.npz"
     assert "ttc.seed" not in crash.text
     assert Signature.of(crash.error() or KeyError()) == crash.signature
+    reduction = Reduction(crash, lambda line: None)
+    save(replace(reduction.crash, text=reduction.run()), tmp_path / "small")
+    assert read_crash(tmp_path / "small").weights == tmp_path / "small" / "weights.npz"
+    assert Signature.of(read_crash(tmp_path / "small").error() or KeyError()) == crash.signature
 
 
 @pytest.mark.parametrize("record", ["{", "{}", '{"passes": 3, "error": {"kind": "a", "message": "b"}}', "[" * 5000])
@@ -91,16 +97,10 @@ def test_sizes_change_in_types_and_lists_alone() -> None:
 def test_the_record_says_what_ran(small_onnx: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     break_pass(monkeypatch, Balance, "tile.softmax")
     folder, crash = crashed(small_onnx, tmp_path)
-    names = [p.name for p in stages(_target())["netlist"]]
+    names = [p.name for p in stages(load_target("n150"))["netlist"]]
     record = json.loads((folder / "crash.json").read_text())
     assert record["earlier"]["passes"].split(",") == names[: names.index("balance") + 1]
     assert crash.earlier is not None
     assert "KeyError" in (folder / "traceback.txt").read_text()
     assert "numpy " in (folder / "versions.txt").read_text()
     assert (folder / "command.txt").read_text() == "ttc compile\n"
-
-
-def _target():  # noqa: ANN202
-    from ttc.dialects.core.targets import load_target
-
-    return load_target("n150")

@@ -29,6 +29,6 @@ def command(console: Console, folder: Path, output: Path | None) -> int:
         reduction = Reduction(crash, progress.show)
         before = reduction.ops()
         text = reduction.run()
-    save(replace(reduction.crash, text=text, weights=None), output)
+    save(replace(reduction.crash, text=text), output)
     console.say(f"{output}: {reduction.ops()} ops of {before}, {reduction.trials} trials")
     return 0

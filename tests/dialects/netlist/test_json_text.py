@@ -132,12 +132,12 @@ def test_too_many_bytes() -> None:
     assert str(MAX_BYTES) in error_of(b" " * (MAX_BYTES + 1)).message
 
 
-def test_bodies_nest_at_most_four_deep(netlist: Netlist) -> None:
+def test_bodies_nest_at_most_sixteen_deep(netlist: Netlist) -> None:
     def nested(bodies: int) -> Work:
         tiled = TensorType((1, 64, 128), "Float32", "tiles(32, 32)")
         return Work("tile.fused", (0,), {}, (tiled,), Function((tiled,), (nested(bodies - 1),), (1,)) if bodies else None)
 
-    assert loads(dumps(with_work(netlist, nested(4)))) == with_work(netlist, nested(4))
+    assert loads(dumps(with_work(netlist, nested(16)))) == with_work(netlist, nested(16))
     assert "16 deep" in error_of(dumps(with_work(netlist, nested(17)))).message
 
 
