@@ -23,7 +23,7 @@ from ttc.dialects.netlist import model
 from ttc.dialects.netlist.model import Argument, Host
 from ttc.dialects.netlist.ops import GraphOp, NetlistOp, QueueOp, queues_of
 from ttc.dialects.netlist.to_model import to_model
-from ttc.npy_files import read_bundle
+from ttc.npy_files import draw, read_bundle
 from ttc.passes.base import Unit
 from ttc.passes.emit import package_of
 from ttc.runtime.contract import fixed_inputs, known_values
@@ -71,16 +71,9 @@ def drawn_inputs(module: ModuleOp, seed: int, bundle: Path | None = None) -> dic
     generator = np.random.default_rng(seed)
     found: dict[str, Arrays] = {}
     for program, specs in all_specs.items():
-        drawn = {name: _random(spec, generator) for name, spec in specs.items()}
+        drawn = {name: draw(known[name], generator) for name in specs}
         found[program] = {name: given.get(name, fixed.get(name, value)) for name, value in drawn.items()}
     return found
-
-
-def _random(spec: InputSpec, generator: np.random.Generator) -> NDArray:
-    if spec.dtype.kind in "iubO":
-        numbers = generator.integers(0, 2, spec.shape)
-        return numbers.astype(str).astype(object) if spec.dtype.kind == "O" else numbers.astype(spec.dtype)
-    return generator.standard_normal(spec.shape, np.float32).astype(spec.dtype)
 
 
 def evaluate(unit: Unit, inputs: Mapping[str, Mapping[str, NDArray]]) -> dict[str, Arrays]:

@@ -1,4 +1,4 @@
-"""Arrays from numpy's .npy and .npz files, which are checked before their data is read."""
+"""Arrays from numpy's .npy and .npz files, which are checked before their data is read; and random ones."""
 
 from __future__ import annotations
 
@@ -112,3 +112,14 @@ def _read_stream(stream: IO[bytes], argument: Argument, where: str, size_bytes: 
         return np.frombuffer(data, dtype).reshape(shape, order="F" if fortran else "C").astype(wanted)
     except ValueError as error:  # text whose numbers are no characters
         raise Error("E0801", f"not readable: {error}", where=where) from None
+
+
+def draw(argument: Argument, generator: np.random.Generator) -> NDArray:
+    """Standard normal numbers; zeros and ones for integers, so that indices of any table and masks are both in range; or as text."""
+    if -1 in argument.shape:
+        raise Error("E0801", f"the shape of input '{argument.name}' depends on data: it must be given")
+    dtype = dtype_of(argument)
+    if dtype.kind in "iubO":
+        numbers = generator.integers(0, 2, argument.shape)
+        return numbers.astype(str).astype(object) if dtype.kind == "O" else numbers.astype(dtype)
+    return generator.standard_normal(argument.shape, np.float32).astype(dtype)

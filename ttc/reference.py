@@ -69,27 +69,16 @@ def _parts(name: str, value: Any) -> list[tuple[str, NDArray]]:
 
 
 def _evaluate(model: Path, inputs: Mapping[str, NDArray], absent: Mapping[str, str]) -> dict[str, NDArray]:
-    from ttc.dialects.core import interpret
-    from ttc.dialects.core.formats import format_of
-    from ttc.dialects.core.functions import entry_functions, ports
-    from ttc.dialects.core.plain import Work
-    from ttc.dialects.core.to_plain import plain_block
+    from ttc.dialects.core.functions import entry_functions
+    from ttc.dialects.core.targets import load_target
+    from ttc.evaluation import evaluate
     from ttc.importers.base import import_model
+    from ttc.passes.base import Unit
 
     module, weights = import_model(model, values={**inputs, **dict.fromkeys(absent)})
     (function,) = entry_functions(module)
-    arguments, results = ports(function)
-    missing = [port.name for port in arguments if port.name not in inputs]
-    if missing:
-        raise Error("E0801", f"{model.name} takes an input '{missing[0]}' that the run has not", hint=nearest(missing[0], inputs))
-
-    def resolve(work: Work) -> NDArray:
-        value = weights[str(work.attrs["key"])].value()
-        return format_of(value.dtype).unpack(value)
-
-    arrays = [format_of(inputs[port.name].dtype).unpack(inputs[port.name]) for port in arguments]
-    values = interpret.run(plain_block(function.body.block), arrays, resolve)
-    return {port.name: value for port, value in zip(results, values, strict=True)}
+    name = function.sym_name.data
+    return evaluate(Unit(module, weights, load_target("host")), {name: inputs})[name]
 
 
 def compare_outputs(

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ttc.dialects.core.errors import Error, nearest
 from ttc.dialects.netlist.model import Argument
-from ttc.npy_files import dtype_of, read_array, read_bundle
+from ttc.npy_files import draw, read_array, read_bundle
 
 NOTHING_FIXED: Mapping[str, NDArray[Any]] = MappingProxyType({})
 
@@ -59,17 +59,6 @@ def gather(
     given = {**fixed, **given}
     arrays = {name: given[name] if name in given else draw(argument, generator) for name, argument in known.items()}
     return Inputs(arrays, tuple(missing))
-
-
-def draw(argument: Argument, generator: np.random.Generator) -> NDArray:
-    """Standard normal numbers; zeros and ones for integers, so that indices of any table and masks are both in range; or as text."""
-    if -1 in argument.shape:
-        raise Error("E0801", f"the shape of input '{argument.name}' depends on data: it must be given")
-    dtype = dtype_of(argument)
-    if dtype.kind in "iubO":
-        numbers = generator.integers(0, 2, argument.shape)
-        return numbers.astype(str).astype(object) if dtype.kind == "O" else numbers.astype(dtype)
-    return generator.standard_normal(argument.shape, np.float32).astype(dtype)
 
 
 def _read_files(known: Mapping[str, Argument], files: Sequence[str]) -> dict[str, NDArray]:
