@@ -1,0 +1,11 @@
+"""Images in files."""
+
+from __future__ import annotations
+
+from xdsl.ir import SSAValue
+
+from ttc.importers.common.builder import Builder
+
+
+def image_decoder_20(b: Builder, encoded: SSAValue, *, pixel_format: str = "RGB") -> SSAValue:
+    return b.nn("decode_image", encoded, pixels=pixel_format.lower())
