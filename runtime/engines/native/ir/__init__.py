@@ -1,0 +1,1 @@
+"""The loop-nest builder that kernels are written with."""

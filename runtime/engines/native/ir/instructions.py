@@ -1,0 +1,201 @@
+"""Arithmetic, comparisons and conversions between registers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, cast
+
+from llvmlite import ir
+
+from ttc.runtime.engines.native.ir.dtypes import Dtype, Type, size_bytes
+from ttc.runtime.engines.native.ir.values import Operand, Value
+
+if TYPE_CHECKING:
+    from ttc.runtime.engines.native.ir.writer import Writer
+
+_FLOATING = {"add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv"}
+_SIGNED = {"add": "add", "sub": "sub", "mul": "mul", "div": "sdiv", "rem": "srem", "and": "and_", "or": "or_", "xor": "xor", "shl": "shl"}
+_SIGNED["shr"] = "ashr"
+_UNSIGNED = {**_SIGNED, "div": "udiv", "rem": "urem", "shr": "lshr"}
+
+
+class Instructions:
+    """What a `Writer` can do with values in registers."""
+
+    builder: ir.IRBuilder
+    module: ir.Module
+
+    # ---- arithmetic ----------------------------------------------------------------------------------------------------------------------
+
+    def arithmetic(self, op: str, a: Operand, b: Operand) -> Value:
+        """add, sub, mul, div, rem, and, or, xor, shl, shr of two values of one type."""
+        a, b = self._alike(a, b)
+        table = _FLOATING if a.type.is_float else _SIGNED if a.type.is_signed else _UNSIGNED
+        return self._value(getattr(self.builder, table[op])(a.llvm, b.llvm), a.type)
+
+    def negated(self, a: Value) -> Value:
+        """-a."""
+        return self._value(self.builder.fneg(a.llvm), a.type) if a.type.is_float else self.arithmetic("sub", 0, a)
+
+    def inverted(self, a: Value) -> Value:
+        """All bits of a integer or truth value, flipped."""
+        return self._value(self.builder.not_(a.llvm), a.type)
+
+    def compared(self, op: str, a: Operand, b: Operand) -> Value:
+        """A truth value a lane.  Comparisons with NaN are false, but for `!=`."""
+        a, b = self._alike(a, b)
+        if a.type.is_float:
+            compare = self.builder.fcmp_unordered if op == "!=" else self.builder.fcmp_ordered
+        else:
+            compare = self.builder.icmp_signed if a.type.is_signed else self.builder.icmp_unsigned
+        return self._value(compare(op, a.llvm, b.llvm), a.type.of("i1"))
+
+    def select(self, condition: Value, then: Operand, otherwise: Operand) -> Value:
+        """Lane by lane; a scalar condition chooses whole vectors."""
+        a, b = self._alike(then, otherwise)
+        if condition.type.lanes > 1 and a.type.lanes == 1:
+            a, b = self.spread(a, condition.type.lanes), self.spread(b, condition.type.lanes)
+        return self._value(self.builder.select(condition.llvm, a.llvm, b.llvm), a.type)
+
+    def fma(self, a: Operand, b: Operand, c: Operand) -> Value:
+        """a * b + c, rounded once where the CPU can, else twice."""
+        a, b = self._alike(a, b)
+        b, c = self._alike(b, c)
+        a, c = self._alike(a, c)
+        name = "llvm.fma" if cast("Writer", self).cpu.has("fma") else "llvm.fmuladd"
+        return self.intrinsic(f"{name}.{_suffix(a.type)}", a.type, [a, self.spread_like(b, a), c])
+
+    def minimum(self, a: Operand, b: Operand) -> Value:
+        """The smaller one; NaN if either is."""
+        return self._extreme("<", a, b)
+
+    def maximum(self, a: Operand, b: Operand) -> Value:
+        """The larger one; NaN if either is."""
+        return self._extreme(">", a, b)
+
+    def larger(self, a: Operand, b: Operand) -> Value:
+        """The larger one, in one instruction: b if either is NaN."""
+        a, b = self._alike(a, b)
+        return self.select(self.compared(">", a, b), a, b)
+
+    def smaller(self, a: Operand, b: Operand) -> Value:
+        """The smaller one, in one instruction: b if either is NaN."""
+        a, b = self._alike(a, b)
+        return self.select(self.compared("<", a, b), a, b)
+
+    def unary(self, name: str, a: Value) -> Value:
+        """sqrt, fabs, floor, ceil, trunc, rint (ties to even), of floating-point values."""
+        return self.intrinsic(f"llvm.{name}.{_suffix(a.type)}", a.type, [a])
+
+    def intrinsic(self, name: str, result: Type | None, operands: Sequence[Value], immediates: Sequence[int] = ()) -> Value:
+        """Call an LLVM intrinsic by its full name.  immediates: 32-bit (a bool: 1-bit) constants after the operands."""
+        numbers = [ir.Constant(ir.IntType(1) if isinstance(n, bool) else ir.IntType(32), int(n)) for n in immediates]
+        arguments = [x.llvm for x in operands] + numbers
+        returned = ir.VoidType() if result is None else result.llvm
+        function = self.module.globals.get(name)
+        if function is None:
+            function = ir.Function(self.module, ir.FunctionType(returned, [x.type for x in arguments]), name)
+        return self._value(self.builder.call(function, arguments), result or Type("i1"))
+
+    # ---- lanes -------------------------------------------------------------------------------------------------------------------------
+
+    def spread(self, a: Value, lanes: int) -> Value:
+        """A scalar in every lane of a vector."""
+        if a.type.lanes == lanes:
+            return a
+        vector = Type(a.type.dtype, lanes)
+        first = self.builder.insert_element(ir.Constant(vector.llvm, ir.Undefined), a.llvm, ir.Constant(ir.IntType(32), 0))
+        zeros = ir.Constant(ir.VectorType(ir.IntType(32), lanes), [0] * lanes)
+        return self._value(self.builder.shuffle_vector(first, ir.Constant(vector.llvm, ir.Undefined), zeros), vector)
+
+    def spread_like(self, a: Value, other: Value) -> Value:
+        """A scalar in as many lanes as another value has."""
+        return self.spread(a, other.type.lanes)
+
+    def shuffled(self, a: Value, b: Value, order: Sequence[int]) -> Value:
+        """Lanes of a (0 ...) and b (lanes ...) in that order."""
+        mask = ir.Constant(ir.VectorType(ir.IntType(32), len(order)), list(order))
+        return self._value(self.builder.shuffle_vector(a.llvm, b.llvm, mask), Type(a.type.dtype, len(order)))
+
+    def lane(self, a: Value, index: int) -> Value:
+        """One lane as a scalar."""
+        return self._value(self.builder.extract_element(a.llvm, ir.Constant(ir.IntType(32), index)), Type(a.type.dtype))
+
+    def lane_numbers(self, lanes: int, dtype: Dtype = "i64") -> Value:
+        """0, 1, 2, ..."""
+        return cast("Writer", self).constants(range(lanes), dtype)
+
+    def mask(self, count: Operand, lanes: int) -> Value:
+        """Truth values: the first `count` (an i64) lanes."""
+        number = self.as_type(count, Type("i64"))
+        return self.compared("<", self.lane_numbers(lanes, "i64"), self.spread(number, lanes))
+
+    def folded(self, op: str, a: Value) -> Value:
+        """All lanes of a vector in one scalar, halves joined pairwise; op: add, mul, maximum, minimum, larger, smaller, and, or."""
+        while a.type.lanes > 1:
+            half = a.type.lanes // 2
+            low, high = (self.shuffled(a, a, range(start, start + half)) for start in (0, half))
+            if half == 1:
+                low, high = self.lane(a, 0), self.lane(a, 1)
+            a = getattr(self, op)(low, high) if hasattr(type(self), op) else self.arithmetic(op, low, high)
+        return a
+
+    # ---- conversions -------------------------------------------------------------------------------------------------------------------
+
+    def bits(self, a: Value, dtype: Dtype) -> Value:
+        """The same bits as another type of that size."""
+        type_ = a.type.of(dtype)
+        return a if type_ == a.type else self._value(self.builder.bitcast(a.llvm, type_.llvm), type_)
+
+    def converted(self, a: Value, dtype: Dtype) -> Value:
+        """The number as another type: floats to integers toward zero, saturating (NaN: 0); integers wrap; anything to i1: is it not 0."""
+        source, target = a.type, a.type.of(dtype)
+        if source.dtype == dtype:
+            return a
+        if dtype == "i1":
+            return self.compared("!=", a, 0)
+        if source.is_float and target.is_float:
+            cast_ = self.builder.fpext if dtype == "f64" else self.builder.fptrunc
+        elif source.is_float:
+            name = "fptosi" if target.is_signed else "fptoui"
+            return self.intrinsic(f"llvm.{name}.sat.{_suffix(target)}.{_suffix(source)}", target, [a])
+        elif target.is_float:
+            cast_ = self.builder.sitofp if source.is_signed else self.builder.uitofp
+        elif size_bytes(dtype) == size_bytes(source.dtype) and source.dtype != "i1":
+            return self._value(a.llvm, target)
+        elif size_bytes(dtype) < size_bytes(source.dtype):
+            cast_ = self.builder.trunc
+        else:
+            cast_ = self.builder.sext if source.is_signed else self.builder.zext
+        return self._value(cast_(a.llvm, target.llvm), target)
+
+    def as_type(self, a: Operand, type_: Type) -> Value:
+        """A number as a constant of that type; a scalar of its element type spread."""
+        if isinstance(a, int | float):
+            return cast("Writer", self).constant(a, type_.dtype, type_.lanes)
+        return self.spread(a, type_.lanes)
+
+    # ---- inside ------------------------------------------------------------------------------------------------------------------------
+
+    def _value(self, llvm: object, type_: Type) -> Value:
+        return Value(cast("Writer", self), llvm, type_)
+
+    def _alike(self, a: Operand, b: Operand) -> tuple[Value, Value]:
+        if isinstance(a, int | float):
+            if isinstance(b, int | float):
+                raise TypeError("two numbers have no type of their own")
+            return self.as_type(a, b.type), b
+        if isinstance(b, int | float):
+            return a, self.as_type(b, a.type)
+        lanes = max(a.type.lanes, b.type.lanes)
+        return self.spread(a, lanes), self.spread(b, lanes)
+
+    def _extreme(self, op: str, a: Operand, b: Operand) -> Value:
+        a, b = self._alike(a, b)
+        chosen = self.select(self.compared(op, a, b), a, b)
+        return self.select(self.compared("!=", a, a), a, chosen) if a.type.is_float else chosen
+
+
+def _suffix(type_: Type) -> str:
+    number = {"f32": "f32", "f64": "f64", "f16": "f16"}.get(type_.dtype) or f"i{1 if type_.dtype == 'i1' else 8 * size_bytes(type_.dtype)}"
+    return number if type_.lanes == 1 else f"v{type_.lanes}{number}"

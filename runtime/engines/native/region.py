@@ -1,0 +1,118 @@
+"""Elementwise regions: what is computed of one element of each operand, as data."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from ttc.dialects.core.plain import Function, Plain, TensorType, Work
+from ttc.runtime.engines.native.storage import Storage, storage_of
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One function of values before it.
+
+    Args:
+        fn: mnemonic of the elementwise nn op; `cast` (attrs: `to`, a numpy dtype, if the source casts); or `constant` (attrs: `value`).
+        operands: numbers of values: inputs first, then steps.
+        storage: type that the result is rounded to.
+        attrs: of the op, by name.
+    """
+
+    fn: str
+    operands: tuple[int, ...]
+    storage: Storage
+    attrs: tuple[tuple[str, Plain], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """inputs: storage of each; steps in order; the result is the value numbered `output`."""
+
+    inputs: tuple[Storage, ...]
+    steps: tuple[Step, ...]
+    output: int
+
+    @property
+    def storage(self) -> Storage:
+        """Of the result."""
+        count = len(self.inputs)
+        return self.inputs[self.output] if self.output < count else self.steps[self.output - count].storage
+
+    def after(self, first: Region) -> Region:
+        """This region with its first input computed by another, whose inputs come first: f(g(a...), b...)."""
+        lead, rest = len(first.inputs), len(self.inputs) - 1
+        moved = [replace(s, operands=tuple(i if i < lead else i + rest for i in s.operands)) for s in first.steps]
+        made = first.output if first.output < lead else first.output + rest
+        shift = lead + rest + len(first.steps)
+
+        def place(number: int) -> int:
+            if number == 0:
+                return made
+            return lead + number - 1 if number <= rest else shift + number - 1 - rest
+
+        own = [replace(s, operands=tuple(map(place, s.operands))) for s in self.steps]
+        return Region((*first.inputs, *self.inputs[1:]), (*moved, *own), place(self.output))
+
+
+def identity(storage: Storage) -> Region:
+    """The value itself."""
+    return Region((storage,), (), 0)
+
+
+def unary(fn: str, storage: Storage, **attrs: Plain) -> Region:
+    """One function of one value."""
+    return Region((storage,), (Step(fn, (0,), storage, tuple(sorted(attrs.items()))),), 1)
+
+
+def region_of(work: Work, inputs: Sequence[Storage], unrounded: bool = False) -> Region | None:
+    """The region of a `tile.map`, `tile.cast` or `tile.eltwise`; None if it holds what has no storage.
+
+    unrounded: floating-point results keep their compute type.
+    """
+    if work.body is not None:
+        return _region_of_body(work.body, inputs, unrounded)
+    step = _step(work, tuple(range(len(inputs))), unrounded)
+    return None if step is None else Region(tuple(inputs), (step,), len(inputs))
+
+
+def _region_of_body(body: Function, inputs: Sequence[Storage], unrounded: bool) -> Region | None:
+    steps: list[Step] = []
+    for work in body.works:
+        if any(operand is None for operand in work.operands):
+            return None
+        step = _step(work, tuple(i for i in work.operands if i is not None), unrounded)
+        if step is None:
+            return None
+        steps.append(step)
+    return Region(tuple(inputs), tuple(steps), body.outputs[0])
+
+
+def _step(work: Work, operands: tuple[int, ...], unrounded: bool) -> Step | None:
+    storage = result_storage(work.results[0], unrounded)
+    if storage is None:
+        return None
+    if work.op == "ttc.constant":
+        values = work.attrs.get("values")
+        one = isinstance(values, tuple) and len(values) == 1
+        return Step("constant", (), storage, (("value", values[0]),)) if one else None
+    if work.op == "tile.cast":
+        to = work.attrs.get("to")
+        return Step("cast", operands, storage, () if to is None else (("to", to),))
+    if work.op != "tile.map":
+        return None
+    names, values = work.attrs.get("names") or (), work.attrs.get("values") or ()
+    if not isinstance(names, tuple) or not isinstance(values, tuple):
+        return None
+    attrs = tuple((str(name), value) for name, value in zip(names, values, strict=True))
+    return Step(str(work.attrs["fn"]), operands, storage, attrs)
+
+
+def result_storage(type_: TensorType, unrounded: bool) -> Storage | None:
+    """How a result is held."""
+    from ttc.dialects.core.formats import format_named
+    from ttc.runtime.engines.native.storage import storage_of_dtype
+
+    format_ = format_named(type_.format)
+    return storage_of_dtype(format_.compute) if unrounded and format_.is_float else storage_of(type_.format)

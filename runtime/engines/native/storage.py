@@ -1,0 +1,42 @@
+"""How the engine holds tensors: dense in row-major order, in one of a few element types."""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+import numpy as np
+
+from ttc.dialects.core.formats import format_named
+
+Storage: TypeAlias = Literal["f32", "f64", "f16", "bf16", "i8", "u8", "i16", "u16", "i32", "u32", "i64", "u64", "bool"]
+STORAGE_BYTES: dict[str, int] = {
+    **{"f32": 4, "f64": 8, "f16": 2, "bf16": 2, "bool": 1},
+    **{f"{sign}{bits}": bits // 8 for sign in "iu" for bits in (8, 16, 32, 64)},
+}
+_NARROW = ("Float16_b", "Bfp8_b", "Bfp4_b", "Bfp2_b")
+"""Formats whose every value is a bfloat16."""
+_NUMPY: dict[str, np.dtype] = {
+    **{"f32": np.dtype(np.float32), "f64": np.dtype(np.float64), "f16": np.dtype(np.float16), "bf16": np.dtype(np.uint16)},
+    **{"bool": np.dtype(np.bool_)},
+    **{f"{sign}{bits}": np.dtype(f"{sign}{bits // 8}") for sign in "iu" for bits in (8, 16, 32, 64)},
+}
+
+
+def storage_of(format: str) -> Storage | None:
+    """How values of a data format are held; None for one that only the reference engine holds, such as texts."""
+    if format in _NARROW:
+        return "bf16"
+    return storage_of_dtype(format_named(format).compute)
+
+
+def storage_of_dtype(dtype: np.dtype) -> Storage | None:
+    """The storage whose arrays are of a numpy dtype; None if there is none."""
+    if dtype == np.bool_:
+        return "bool"
+    name = {"f": "f", "i": "i", "u": "u"}.get(dtype.kind, "?") + str(dtype.itemsize * 8)
+    return name if name in STORAGE_BYTES else None  # pyright: ignore[reportReturnType]
+
+
+def array_dtype(storage: Storage) -> np.dtype:
+    """Of arrays that hold what the engine does; bfloat16 as its patterns, in uint16."""
+    return _NUMPY[storage]
