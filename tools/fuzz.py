@@ -46,6 +46,8 @@ SPARE_BYTES = 2 << 30
 """Of memory over what a worker has after it has read the valid files."""
 EXECUTES = ("os.system", "os.exec", "os.posix_spawn", "os.spawn", "subprocess.Popen", "socket.connect", "socket.bind", "pickle.find_class")
 """Audit events that reading a file never causes."""
+MEMORY_FOLDER = Path("/dev/shm")
+"""Where files are in memory: an input is written, read and removed without waiting for a disk."""
 INVALID = "invalid.txt"
 """A worker's file of why it could not begin."""
 CHANGES = ("os.mkdir", "os.rename", "os.remove", "os.rmdir", "os.link", "os.symlink", "os.truncate", "os.chmod", "shutil.rmtree")
@@ -240,7 +242,7 @@ def fuzz(format_: Format, seed: int, indices: range, seconds: float) -> Tally:
         return tally
     start = time.monotonic()
     following = indices.start
-    with tempfile.TemporaryDirectory(prefix="ttc-fuzz-") as name:
+    with tempfile.TemporaryDirectory(prefix="ttc-fuzz-", dir=MEMORY_FOLDER if os.access(MEMORY_FOLDER, os.W_OK) else None) as name:
         folder = Path(name)
         while following < indices.stop and (time.monotonic() < start + seconds or following < indices.start + LEAST):
             before = following
