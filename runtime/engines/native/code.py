@@ -1,31 +1,32 @@
 """From kernels to addresses: what an engine calls.
 
-    code = compiled(kernels, host_cpu(), cache)      # Compiled; cache may be None
-    code.addresses[kernel.key]                       # to call, as long as `code` is referred to
+    code = compiled(kernels, host_cpu(), cache)      # Code; cache may be None
+    code.address(kernel)                             # to call, as long as something refers to `code`
 
-A kernel is any object with `key`, `symbol` and `llvm_ir()` (protocol `Kernel`).  Those that the cache has are neither generated nor
-compiled, and LLVM is not imported; the others are compiled one by one: LLVM's time is that of its code, not of its modules, and so each
-is an entry of the cache of its own.
+Kernels that the cache has are neither generated nor compiled, and LLVM is not imported.  The others are compiled as modules of their own,
+each an entry of the cache: LLVM's time is that of the code in a module, and many modules keep all cores busy.
 """
 
 from __future__ import annotations
 
 import ctypes
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Protocol
 
 from ttc.dialects.core.errors import Error
+from ttc.runtime.cpu import available_cores
 from ttc.runtime.engines.native.features import Cpu
-from ttc.runtime.engines.native.image import Image, map_code
+from ttc.runtime.engines.native.image import map_code
 from ttc.runtime.engines.native.linked_code import LinkedCode
 
 Signature = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p)
 """Of every kernel: (parameters, first task, task behind the last, scratch memory), for calls from Python; the GIL is released."""
 
 
-class Kernel(Protocol):
-    """What can be compiled."""
+class Compilable(Protocol):
+    """What can be compiled: `kernel.Kernel`."""
 
     @property
     def key(self) -> str:
@@ -37,8 +38,8 @@ class Kernel(Protocol):
         """Name of the function in the module."""
         ...
 
-    def llvm_ir(self) -> str:
-        """The module; asked for only if it has to be compiled."""
+    def llvm_ir(self, cpu: Cpu) -> str:
+        """The module for that CPU; asked for only if it has to be compiled."""
         ...
 
 
@@ -54,66 +55,109 @@ class Store(Protocol):
         ...
 
 
+class Memory(Protocol):
+    """Executable memory."""
+
+    def close(self) -> object:
+        """Give it back."""
+        ...
+
+
+class Linker(Protocol):
+    """How an object becomes code in memory."""
+
+    def linked(self, data: bytes) -> bytes:
+        """The form of an object that is kept.  Raises E0901."""
+        ...
+
+    def mapped(self, pieces: Sequence[tuple[str, bytes]]) -> tuple[list[int], Memory]:
+        """Addresses of one function of each piece, which is given by name, and the memory they are in.  Raises E0901, E0104."""
+        ...
+
+
+class OwnLinker:
+    """Code is linked before it is kept, and mapped without LLVM."""
+
+    def linked(self, data: bytes) -> bytes:
+        """See `Linker`."""
+        from ttc.runtime.engines.native.object_file import link
+
+        return link(data).pack()
+
+    def mapped(self, pieces: Sequence[tuple[str, bytes]]) -> tuple[list[int], Memory]:
+        """See `Linker`."""
+        image = map_code([LinkedCode.unpack(data) for _, data in pieces])
+        try:
+            return [known[symbol] for (symbol, _), known in zip(pieces, image.addresses, strict=True)], image
+        except KeyError as error:
+            raise Error("E0901", f"internal error: a piece of code has no function {error}") from None
+
+
 @dataclass(frozen=True)
-class Compiled:
-    """Machine code in memory.
+class Code:
+    """Machine code of kernels, in memory.
 
     Args:
         addresses: of the kernels' functions, by the kernels' keys.
-        image: the memory, which lives as long as this object; `close` gives it back earlier.
+        memory: where they are; it lives as long as this object, and is given back by `close`, or with it.  Native threads that may still
+                be in the code need it as long as they live; the end of the process leaves it to them.
         made: how many kernels had to be compiled.
     """
 
     addresses: Mapping[str, int]
-    image: Image
+    memory: Memory
     made: int = 0
+
+    def address(self, kernel: Compilable) -> int:
+        """Of the kernel's function.  Raises KeyError if it was not among those compiled."""
+        return self.addresses[kernel.key]
 
     def close(self) -> None:
         """No address may be used afterwards."""
-        self.image.close()
+        self.memory.close()
 
 
-def compiled(kernels: Sequence[Kernel], cpu: Cpu, cache: Store | None = None, outside: Mapping[str, int] | None = None) -> Compiled:
+def compiled(kernels: Sequence[Compilable], cpu: Cpu, cache: Store | None = None, linker: Linker | None = None) -> Code:
     """Code of kernels.
 
     Args:
-        kernels: any number; those of one key are compiled once.
+        kernels: at least one; those of one key are compiled once.
         cpu: what they may use.
         cache: where code is looked for and kept.
-        outside: addresses of functions that kernels declare and call; default: none.
-    Raises:  E0901 if a module is not right, or calls what is not given; E0104 if the system gives no executable memory.
+        linker: default: ours where it knows the architecture, else LLVM's.
+    Raises:  E0901 if a module is not right; E0104 if the system gives no executable memory, or llvmlite is not there when it is needed.
     """
+    linker = linker or _linker_for(cpu)
     unique = {kernel.key: kernel for kernel in kernels}
-    pieces: dict[str, LinkedCode] = {}
-    made = 0
-    for key, kernel in unique.items():
-        found = None if cache is None else _kept(cache, kernel, cpu)
-        if found is None:
-            found, made = _made(kernel, cpu), made + 1
-            if cache is not None:
-                cache.put(key, cpu, found.pack())
-        pieces[key] = found
-    image = map_code(list(pieces.values()), outside)
-    addresses = {key: where[unique[key].symbol] for key, where in zip(pieces, image.addresses, strict=True)}
-    return Compiled(addresses, image, made)
+    kept = {} if cache is None else {key: data for key in unique if (data := cache.get(key, cpu)) is not None}
+    missing = [kernel for key, kernel in unique.items() if key not in kept]
+    made = _made(missing, cpu, linker) if missing else {}
+    if cache is not None:
+        for key, data in made.items():
+            cache.put(key, cpu, data)
+    pieces = kept | made
+    addresses, memory = linker.mapped([(kernel.symbol, pieces[key]) for key, kernel in unique.items()])
+    return Code(dict(zip(unique, addresses, strict=True)), memory, len(made))
 
 
-def _kept(cache: Store, kernel: Kernel, cpu: Cpu) -> LinkedCode | None:
-    data = cache.get(kernel.key, cpu)
-    if data is None:
-        return None
+def _linker_for(cpu: Cpu) -> Linker:
+    if cpu.arch == "x86-64":
+        return OwnLinker()
+    from ttc.runtime.engines.native.llvm_linker import LlvmLinker
+
+    return LlvmLinker()
+
+
+def _made(kernels: Sequence[Compilable], cpu: Cpu, linker: Linker) -> dict[str, bytes]:
+    """The kept form of each kernel's code, by key.  Modules are written here while others of them are being compiled."""
     try:
-        code = LinkedCode.unpack(data)
-    except Error:
-        return None
-    return code if kernel.symbol in code.symbols else None
+        from ttc.runtime.engines.native.machine_code import object_code
+    except ImportError:
+        raise Error("E0104", "kernels have to be compiled, and llvmlite is not installed", hint="pip install llvmlite") from None
 
+    def made(text: str) -> bytes:
+        return linker.linked(object_code(text, cpu))
 
-def _made(kernel: Kernel, cpu: Cpu) -> LinkedCode:
-    from ttc.runtime.engines.native.machine_code import object_code
-    from ttc.runtime.engines.native.object_file import link
-
-    code = link(object_code(kernel.llvm_ir(), cpu))
-    if kernel.symbol not in code.symbols:
-        raise Error("E0901", f"internal error: a generated module has no function '{kernel.symbol}'")
-    return code
+    with ThreadPoolExecutor(min(available_cores(), len(kernels)), "ttc-compile") as pool:
+        waiting = {kernel.key: pool.submit(made, kernel.llvm_ir(cpu)) for kernel in kernels}
+        return {key: future.result() for key, future in waiting.items()}

@@ -11,7 +11,7 @@ AArch64Features.td.
 from __future__ import annotations
 
 import ctypes
-import platform
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -148,7 +148,7 @@ def _closed(features: frozenset[str]) -> frozenset[str]:
 @cache
 def host_cpu() -> Cpu:
     """The CPU of this process."""
-    arch = _ARCHITECTURES.get(platform.machine().lower(), platform.machine())
+    arch = _ARCHITECTURES.get(os.uname().machine.lower(), os.uname().machine)
     try:
         with open(_CPUINFO, "rb") as file:
             text = file.read(_CPUINFO_BYTES)

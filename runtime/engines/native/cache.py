@@ -1,0 +1,267 @@
+"""Machine code kept from one process to the next: a folder of the user with one file for each kernel.
+
+    cache = Cache(cache_folder(os.environ))
+    cache.get(key, cpu), cache.put(key, cpu, data)
+
+A folder that cannot be used (missing and not to be made, of another owner, writable by others, read-only, full) is no error: nothing is
+found or kept, and `reason` says why.  Nothing is trusted that is read: an entry's name is a hash of all that determines it, its head holds
+a hash of its content, and one that does not fit is deleted.  Entries are written to a temporary file and renamed, so that readers see all
+or nothing; of two writers of one entry the later wins, with the same content.  The folder holds code, never weights.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+import struct
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from ttc.runtime.engines.native.features import Cpu
+from ttc.runtime.engines.native.generator import generator_version
+
+VARIABLE = "TTC_CACHE_DIR"
+DEFAULT_LIMIT_BYTES = 512 << 20
+MAX_ENTRY_BYTES = 64 << 20
+
+_MAGIC = b"TTCCODE1"
+_HEAD = struct.Struct("<8sQ32s")
+_SUFFIX, _TEMPORARY = ".code", ".tmp"
+_BLOCK_BYTES = 4096
+"""Of a file system: what the smallest entry takes."""
+_TEMPORARY_SECONDS = 3600.0
+"""A temporary file older than this was left by a process that is gone."""
+_TOUCH_SECONDS = 86400.0
+"""How exactly the time of an entry's last use is kept."""
+_KEPT_SHARE = 0.9
+"""Of the limit, after entries have been dropped: the next ones then need no search."""
+_READ = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+_WRITE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC | os.O_NOFOLLOW
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A file of the cache.  used: when it was read last, in seconds since 1970, to a day."""
+
+    name: str
+    size_bytes: int
+    used: float
+
+
+def cache_folder(environ: Mapping[str, str]) -> Path | None:
+    """Where the cache is: TTC_CACHE_DIR, else `ttc` in XDG_CACHE_HOME, else `.cache/ttc` in a home that belongs to the user; or nowhere.
+
+    Source: XDG Base Directory Specification (a path that is not absolute is not valid).
+    """
+    if environ.get(VARIABLE):
+        return Path(environ[VARIABLE])
+    if Path(environ.get("XDG_CACHE_HOME", "")).is_absolute():
+        return Path(environ["XDG_CACHE_HOME"], "ttc")
+    home = Path(environ.get("HOME", ""))
+    try:
+        # a program of root must not make folders that their user cannot use afterwards
+        return home / ".cache" / "ttc" if home.is_absolute() and home.stat().st_uid == os.geteuid() else None
+    except OSError:
+        return None
+
+
+class Cache:
+    """Code by key, in a folder.
+
+    Args:
+        folder: made if it is missing; None: there is no cache.
+        limit_bytes: of all entries; above it, those that were not used for the longest time are dropped.
+    """
+
+    def __init__(self, folder: Path | None, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> None:
+        self.folder = folder
+        self.limit_bytes = limit_bytes
+        self.reason: str | None = None
+        self._fd = -1
+        self._total: int | None = None
+        self._lock = threading.Lock()
+        if folder is None:
+            self.reason = f"neither {VARIABLE} nor a home of the user names a folder"
+            return
+        try:
+            self._open(folder)
+        except (OSError, ValueError) as error:
+            self.reason = f"{folder}: {_text(error)}"
+
+    def close(self) -> None:
+        """Nothing is found or kept afterwards."""
+        with self._lock:
+            if self._fd >= 0:
+                os.close(self._fd)
+            self._fd = -1
+
+    def __del__(self) -> None:
+        self.close()
+
+    def get(self, key: str, cpu: Cpu) -> bytes | None:
+        """What was put under that key for that CPU by this version of the generator."""
+        if self._fd < 0:
+            return None
+        name = _name(key, cpu)
+        try:
+            return self._read(name)
+        except FileNotFoundError:
+            return None
+        except (OSError, ValueError):
+            with suppress(OSError):
+                os.unlink(name, dir_fd=self._fd)
+            return None
+
+    def put(self, key: str, cpu: Cpu, data: bytes) -> None:
+        """Keep an entry, if the folder takes it."""
+        if self._fd < 0 or len(data) > min(MAX_ENTRY_BYTES, self.limit_bytes):
+            return
+        name = _name(key, cpu)
+        try:
+            self._write(name, _HEAD.pack(_MAGIC, len(data), _digest(name, data)) + data)
+            self._account(len(data) + _HEAD.size)
+        except OSError as error:
+            self.reason = f"{self.folder}: {_text(error)}"
+
+    def entries(self) -> Iterator[Entry]:
+        """What there is, of any version and CPU, in no order."""
+        for name, found in self._files(_SUFFIX):
+            yield Entry(name, found.st_size, found.st_mtime)
+
+    def clear(self) -> list[Entry]:
+        """Delete all entries, and what killed writers left; returns the entries that are gone."""
+        gone = []
+        for entry in list(self.entries()):
+            with suppress(OSError):
+                os.unlink(entry.name, dir_fd=self._fd)
+                gone.append(entry)
+        self._drop_temporary(0.0)
+        self._total = None
+        return gone
+
+    # ---- the folder --------------------------------------------------------------------------------------------------------------------
+
+    def _open(self, folder: Path) -> None:
+        with suppress(FileExistsError):
+            folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            folder.mkdir(mode=0o700)
+        fd = os.open(folder, _FOLDER)
+        found = os.fstat(fd)
+        if found.st_uid != os.geteuid() or stat.S_IMODE(found.st_mode) & 0o022:
+            os.close(fd)
+            theirs = found.st_uid != os.geteuid()
+            raise ValueError("it belongs to another user" if theirs else "others may write to it")
+        self._fd = fd
+
+    def _files(self, suffix: str) -> Iterator[tuple[str, os.stat_result]]:
+        """Regular files of that suffix."""
+        if self._fd < 0:
+            return
+        with suppress(OSError), os.scandir(self._fd) as found:
+            for item in found:
+                if item.name.endswith(suffix) and item.is_file(follow_symlinks=False):
+                    with suppress(OSError):
+                        yield item.name, item.stat(follow_symlinks=False)
+
+    # ---- one entry ---------------------------------------------------------------------------------------------------------------------
+
+    def _read(self, name: str) -> bytes:
+        """Raises OSError or ValueError for one that is not right."""
+        fd = os.open(name, _READ, dir_fd=self._fd)
+        try:
+            found = os.fstat(fd)
+            if not stat.S_ISREG(found.st_mode) or found.st_uid != os.geteuid() or found.st_mode & 0o022:
+                raise ValueError("not a file of the user alone")
+            if not _HEAD.size <= found.st_size <= MAX_ENTRY_BYTES + _HEAD.size:
+                raise ValueError("no such size")
+            with suppress(OSError):
+                if abs(time.time() - found.st_mtime) > _TOUCH_SECONDS:
+                    os.utime(fd)
+            content = _all_of(fd, found.st_size)
+        finally:
+            os.close(fd)
+        magic, size, digest = _HEAD.unpack_from(content)
+        data = content[_HEAD.size :]
+        if magic != _MAGIC or size != len(data) or digest != _digest(name, data):
+            raise ValueError("damaged")
+        return data
+
+    def _write(self, name: str, content: bytes) -> None:
+        temporary = f".{name[:16]}-{os.urandom(8).hex()}{_TEMPORARY}"
+        fd = os.open(temporary, _WRITE, 0o600, dir_fd=self._fd)
+        try:
+            with open(fd, "wb", buffering=0) as file:
+                while content:  # a write may take a part only, where the disk becomes full
+                    content = content[file.write(content) :]
+            os.replace(temporary, name, src_dir_fd=self._fd, dst_dir_fd=self._fd)
+        except BaseException:
+            with suppress(OSError):
+                os.unlink(temporary, dir_fd=self._fd)
+            raise
+
+    # ---- its size ----------------------------------------------------------------------------------------------------------------------
+
+    def _account(self, size_bytes: int) -> None:
+        """Drop the oldest entries if this one was too much."""
+        with self._lock:
+            if self._total is None:
+                self._drop_temporary(_TEMPORARY_SECONDS)
+                self._total = sum(_blocks(entry.size_bytes) for entry in self.entries())
+            else:
+                self._total += _blocks(size_bytes)
+            if self._total > self.limit_bytes:
+                self._total = self._shrink(int(self.limit_bytes * _KEPT_SHARE))
+
+    def _shrink(self, goal_bytes: int) -> int:
+        """Drop entries, oldest first, until the rest takes at most so many bytes; returns what it takes."""
+        entries = sorted(self.entries(), key=lambda entry: (entry.used, entry.name))
+        total = sum(_blocks(entry.size_bytes) for entry in entries)
+        for entry in entries:
+            if total <= goal_bytes:
+                break
+            with suppress(OSError):
+                os.unlink(entry.name, dir_fd=self._fd)
+            total -= _blocks(entry.size_bytes)
+        return total
+
+    def _drop_temporary(self, age_seconds: float) -> None:
+        for name, found in list(self._files(_TEMPORARY)):
+            if time.time() - found.st_mtime >= age_seconds:
+                with suppress(OSError):
+                    os.unlink(name, dir_fd=self._fd)
+
+
+def _name(key: str, cpu: Cpu) -> str:
+    """Of the file: a hash of all that determines the code."""
+    parts = (_MAGIC, generator_version(), cpu.key.encode(), key.encode())
+    return hashlib.sha256(b"".join(len(part).to_bytes(8, "little") + part for part in parts)).hexdigest() + _SUFFIX
+
+
+def _digest(name: str, data: bytes) -> bytes:
+    """Of an entry's content, and of where it belongs."""
+    return hashlib.sha256(name.encode() + data).digest()
+
+
+def _all_of(fd: int, size: int) -> bytes:
+    """A file's content; raises ValueError if it is shorter now."""
+    content = os.read(fd, size)
+    while len(content) < size:
+        more = os.read(fd, size - len(content))
+        if not more:
+            raise ValueError("cut off")
+        content += more
+    return content
+
+
+def _blocks(size_bytes: int) -> int:
+    return -(-size_bytes // _BLOCK_BYTES) * _BLOCK_BYTES
+
+
+def _text(error: OSError | ValueError) -> str:
+    return error.strerror if isinstance(error, OSError) and error.strerror else str(error)
