@@ -24,7 +24,13 @@ def _reference(threads: int) -> Engine:
     return ReferenceEngine()
 
 
-ENGINES: Mapping[str, Callable[[int], Engine]] = {"reference": _reference}
+def _native(threads: int) -> Engine:
+    from ttc.runtime.engines.native.engine import NativeEngine
+
+    return NativeEngine(threads)
+
+
+ENGINES: Mapping[str, Callable[[int], Engine]] = {"native": _native, "reference": _reference}
 
 
 def engine_named(name: str, threads: int, exact: Exact | None = None) -> Engine:

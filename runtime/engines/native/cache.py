@@ -106,9 +106,9 @@ class Cache:
 
     def get(self, key: str, cpu: Cpu) -> bytes | None:
         """What was put under that key for that CPU by this version of the generator."""
-        if self._fd < 0:
+        name = self._name(key, cpu)
+        if name is None:
             return None
-        name = _name(key, cpu)
         try:
             return self._read(name)
         except FileNotFoundError:
@@ -120,9 +120,9 @@ class Cache:
 
     def put(self, key: str, cpu: Cpu, data: bytes) -> None:
         """Keep an entry, if the folder takes it."""
-        if self._fd < 0 or len(data) > min(MAX_ENTRY_BYTES, self.limit_bytes):
+        name = self._name(key, cpu)
+        if name is None or len(data) > min(MAX_ENTRY_BYTES, self.limit_bytes):
             return
-        name = _name(key, cpu)
         try:
             self._write(name, _HEAD.pack(_MAGIC, len(data), _digest(name, data)) + data)
             self._account(len(data) + _HEAD.size)
@@ -168,6 +168,17 @@ class Cache:
                 if item.name.endswith(suffix) and item.is_file(follow_symlinks=False):
                     with suppress(OSError):
                         yield item.name, item.stat(follow_symlinks=False)
+
+    def _name(self, key: str, cpu: Cpu) -> str | None:
+        """Of the file of an entry: a hash of all that determines the code.  None: there is no cache."""
+        if self._fd < 0:
+            return None
+        version = generator_version()
+        if version is None:
+            self.reason = "the sources of the native engine have changed since this process began"
+            return None
+        parts = (_MAGIC, version, cpu.key.encode(), key.encode())
+        return hashlib.sha256(b"".join(len(part).to_bytes(8, "little") + part for part in parts)).hexdigest() + _SUFFIX
 
     # ---- one entry ---------------------------------------------------------------------------------------------------------------------
 
@@ -235,12 +246,6 @@ class Cache:
             if time.time() - found.st_mtime >= age_seconds:
                 with suppress(OSError):
                     os.unlink(name, dir_fd=self._fd)
-
-
-def _name(key: str, cpu: Cpu) -> str:
-    """Of the file: a hash of all that determines the code."""
-    parts = (_MAGIC, generator_version(), cpu.key.encode(), key.encode())
-    return hashlib.sha256(b"".join(len(part).to_bytes(8, "little") + part for part in parts)).hexdigest() + _SUFFIX
 
 
 def _digest(name: str, data: bytes) -> bytes:

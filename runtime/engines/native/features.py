@@ -1,7 +1,8 @@
 """What instructions the CPU has, under LLVM's names, without asking LLVM.
 
-    cpu = host_cpu().limited_to("avx2")        # Cpu(arch="x86-64", features=frozenset({"avx2", "fma", ...}))
+    cpu = allowed_cpu(os.environ)              # Cpu(arch="x86-64", features=frozenset({"avx2", "fma", ...}))
     cpu.has("fma"), cpu.vector_bytes, cpu.key
+    host_cpu().limited_to("avx2"), host_cpu().without("avx512bf16")
 
 Code is chosen by feature, never by the name of a CPU: LLVM takes new CPUs for old ones, and guests see a part of what their host has.
 Source: Linux, Documentation/arch/x86/cpuinfo.rst (a flag is listed only where the kernel lets programs use it); LLVM, X86.td and
@@ -19,6 +20,8 @@ from pathlib import Path
 
 from ttc.dialects.core.errors import Error, nearest
 
+VARIABLE = "TTC_CPU"
+"""Names the level that code is limited to."""
 LEVELS: Mapping[str, tuple[str, ...]] = {
     "amx": (),
     "avx512": ("amx-tile",),
@@ -155,6 +158,14 @@ def host_cpu() -> Cpu:
     except OSError:
         text = b""
     return cpu_of(arch, text.decode("ascii", "replace"))
+
+
+def allowed_cpu(environ: Mapping[str, str]) -> Cpu:
+    """The CPU of this process, limited to the level that variable TTC_CPU names, if it is set.  Raises E0101 for another word."""
+    level = environ.get(VARIABLE, "")
+    if level and level not in LEVELS:
+        raise Error("E0101", f"{VARIABLE} cannot be '{level}'", hint=f"it takes one of {', '.join(LEVELS)}")
+    return host_cpu().limited_to(level) if level else host_cpu()
 
 
 def cpu_of(arch: str, cpuinfo: str) -> Cpu:

@@ -13,8 +13,8 @@ STORAGE_BYTES: dict[str, int] = {
     **{"f32": 4, "f64": 8, "f16": 2, "bf16": 2, "bool": 1},
     **{f"{sign}{bits}": bits // 8 for sign in "iu" for bits in (8, 16, 32, 64)},
 }
-_NARROW = ("Float16_b", "Bfp8_b", "Bfp4_b", "Bfp2_b")
-"""Formats whose every value is a bfloat16."""
+_NARROW: dict[str, Storage] = {"Float16_b": "bf16", "Half": "f16"}
+"""Formats whose values are stored as narrow as they are."""
 _NUMPY: dict[str, np.dtype] = {
     **{"f32": np.dtype(np.float32), "f64": np.dtype(np.float64), "f16": np.dtype(np.float16), "bf16": np.dtype(np.uint16)},
     **{"bool": np.dtype(np.bool_)},
@@ -24,9 +24,12 @@ _NUMPY: dict[str, np.dtype] = {
 
 def storage_of(format: str) -> Storage | None:
     """How values of a data format are held; None for one that only the reference engine holds, such as texts."""
-    if format in _NARROW:
-        return "bf16"
-    return storage_of_dtype(format_named(format).compute)
+    return _NARROW.get(format) or storage_of_dtype(format_named(format).compute)
+
+
+def needs_rounding(format: str) -> bool:
+    """Whether the storage holds more numbers than the format has: floating-point formats of devices, in float32."""
+    return format_named(format).is_float and format not in ("Float32", "Float64", *_NARROW)
 
 
 def storage_of_dtype(dtype: np.dtype) -> Storage | None:

@@ -26,6 +26,8 @@ class Place(Enum):
     """The caller: an entry of a queue, different from run to run."""
     WRITTEN = "written"
     """The caller: an array that a run gives away."""
+    STATUS = "status"
+    """One run: where kernels say that data is out of range."""
 
 
 @dataclass(eq=False)
@@ -151,3 +153,7 @@ def dense_strides(shape: Sequence[int]) -> tuple[int, ...]:
 def dense(buffer: Buffer, storage: Storage, shape: Sequence[int]) -> View:
     """A row-major tensor at the start of a buffer."""
     return View(buffer, storage, tuple(shape), dense_strides(shape))
+
+
+STATUS = dense(Buffer(ALIGNMENT, Place.STATUS), "i64", (1,))
+"""See `Lowering.status`."""

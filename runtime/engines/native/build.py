@@ -1,0 +1,210 @@
+"""From a graph to a plan: flatten, fuse, lower, place, compile, and compute what is constant."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ttc.dialects.core.formats import format_named
+from ttc.dialects.core.plain import TensorType
+from ttc.dialects.netlist.model import Graph, Netlist
+from ttc.runtime.engines.base import HELD
+from ttc.runtime.engines.native.arena import plan_arena
+from ttc.runtime.engines.native.features import Cpu
+from ttc.runtime.engines.native.fusion import fuse_regions
+from ttc.runtime.engines.native.copies import round_in_place
+from ttc.runtime.engines.native.lowering import Job, Lowering, NotTaken, lowerings
+from ttc.runtime.engines.native.memory import aligned_bytes
+from ttc.runtime.engines.native.nodes import Flat, Node, flatten
+from ttc.runtime.engines.native.plan import Layout, Segment, Written
+from ttc.runtime.engines.native.python_step import PythonStep
+from ttc.runtime.engines.native.region import result_storage
+from ttc.runtime.engines.native.storage import array_dtype, needs_rounding, storage_of_dtype
+from ttc.runtime.engines.native.tensors import Buffer, Place, View, dense
+from ttc.runtime.tensors import Constants
+
+Step = Job | PythonStep
+
+
+@dataclass
+class Lowered:
+    """A graph as steps in order.
+
+    Args:
+        views: where values lie; None for those that Python holds.
+        refusals: nodes that run in Python, with the reason.
+    """
+
+    flat: Flat
+    steps: list[Step] = field(default_factory=list)
+    views: dict[int, View | None] = field(default_factory=dict)
+    refusals: list[tuple[Node, str]] = field(default_factory=list)
+
+
+def lower_graph(graph: Graph, netlist: Netlist, constants: Constants, cpu: Cpu) -> Lowered:
+    """Jobs and Python steps of a graph.  Raises E0601, E0609."""
+    flat = flatten(graph, netlist)
+    fuse_regions(flat)
+    lowered = Lowered(flat)
+    for name, value in flat.queues.items():
+        queue = netlist.queues[name]
+        held = queue.kind in HELD and queue.key is not None
+        lowered.views[value] = _constant(constants, str(queue.key)) if held else _bound(name, queue.tensor)
+    for node in flat.nodes:
+        _lower(lowered, node, cpu)
+    return lowered
+
+
+def _constant(constants: Constants, key: str) -> View | None:
+    array = constants[key]
+    storage = storage_of_dtype(array.dtype)
+    if storage is None:
+        return None
+    array = np.ascontiguousarray(array)
+    return dense(Buffer(array.nbytes, Place.CONSTANT, key=key, array=array), storage, array.shape)
+
+
+def _bound(name: str, type_: TensorType) -> View | None:
+    dtype = format_named(type_.format).compute
+    storage = storage_of_dtype(dtype)
+    if storage is None or -1 in type_.shape:
+        return None
+    return dense(Buffer(type_.elements * dtype.itemsize, Place.BOUND, queue=name), storage, type_.shape)
+
+
+def _lower(lowered: Lowered, node: Node, cpu: Cpu) -> None:
+    lowering = Lowering(node, lowered.views, lowered.flat.types, cpu)
+    try:
+        _apply(lowering)
+    except NotTaken as reason:
+        if node.parts:
+            for part in node.parts:
+                _lower(lowered, part, cpu)
+            return
+        lowered.refusals.append((node, str(reason)))
+        _in_python(lowered, node)
+        return
+    lowered.steps.extend(lowering.jobs)
+    for index, value in enumerate(node.results):
+        lowered.views[value] = lowering.results[index]
+
+
+def _apply(lowering: Lowering) -> None:
+    """Raises NotTaken."""
+    node = lowering.node
+    dialect, _, mnemonic = node.work.op.partition(".")
+    if dialect != "tile" or mnemonic not in lowerings():
+        raise NotTaken("no lowering")
+    types = [*node.work.results, *(lowering.type_of(i) for i, v in enumerate(node.operands) if v is not None)]
+    if any(-1 in type_.shape for type_ in types):
+        raise NotTaken("sizes that depend on data")
+    if any(type_.elements == 0 for type_ in types):
+        raise NotTaken("no elements")
+    lowerings()[mnemonic](lowering)
+    for index, type_ in enumerate(node.work.results):
+        if lowering.rounds and needs_rounding(type_.format):
+            round_in_place(lowering, lowering.results[index], type_.format)
+
+
+def _in_python(lowered: Lowered, node: Node) -> None:
+    """A step in Python, whose results lie in memory where their size is known."""
+    targets: list[View | None] = []
+    for value, type_ in zip(node.results, node.work.results, strict=True):
+        storage = None if -1 in type_.shape or type_.elements == 0 else result_storage(type_, node.unrounded)
+        lowered.views[value] = None if storage is None else _temporary(type_, storage)
+        targets.append(lowered.views[value])
+    sources = tuple(None if value is None else lowered.views[value] for value in node.operands)
+    lowered.steps.append(PythonStep(node, sources, tuple(targets)))
+
+
+def _temporary(type_: TensorType, storage: str) -> View:
+    return dense(Buffer(type_.elements * array_dtype(storage).itemsize), storage, type_.shape)  # pyright: ignore[reportArgumentType]
+
+
+# ---- from steps to a layout -----------------------------------------------------------------------------------------------------------
+
+
+def split_constant(steps: Sequence[Step]) -> tuple[list[Job], list[Step]]:
+    """Jobs that work on constants alone, and all other steps; results of the former become constants."""
+    variable: set[Buffer] = set()
+    changed = True
+    while changed:
+        changed = False
+        for step in steps:
+            sources, targets = buffers_of(step)
+            free = isinstance(step, PythonStep) or not sources or any(_varies(buffer, variable) for buffer in (*sources, *targets))
+            if free and not variable.issuperset(targets):
+                variable.update(targets)
+                changed = True
+    first = [s for s in steps if isinstance(s, Job) and not variable.intersection(buffers_of(s)[1])]
+    for job in first:
+        for view in job.written:
+            view.buffer.place = Place.CONSTANT
+    chosen = {id(job) for job in first}
+    return first, [step for step in steps if id(step) not in chosen]
+
+
+def _varies(buffer: Buffer, variable: set[Buffer]) -> bool:
+    return buffer in variable or buffer.place in (Place.BOUND, Place.STATUS)
+
+
+def buffers_of(step: Step) -> tuple[list[Buffer], list[Buffer]]:
+    """Buffers that a step reads, and that it writes."""
+    if isinstance(step, PythonStep):
+        return [v.buffer for v in step.sources if v is not None], [v.buffer for v in step.targets if v is not None]
+    return [view.buffer for view in step.read], [view.buffer for view in step.written]
+
+
+def allocate_constants(jobs: Iterable[Job]) -> None:
+    """Memory for the results of constant jobs."""
+    for job in jobs:
+        for view in job.written:
+            if view.buffer.array is None:
+                view.buffer.array = aligned_bytes(view.buffer.size_bytes)
+
+
+def layout_of(lowered: Lowered, steps: Sequence[Step], netlist: Netlist) -> Layout:
+    """Places of all buffers, and segments of native code."""
+    written = _written(lowered, netlist)
+    lifetimes: dict[Buffer, tuple[int, int]] = {}
+    for number, step in enumerate(steps):
+        for buffers in buffers_of(step):
+            for buffer in buffers:
+                if buffer.place is Place.ARENA:
+                    lifetimes[buffer] = (lifetimes.get(buffer, (number, number))[0], number)
+    for item in written:
+        if item.view is not None and item.view.buffer.place is Place.ARENA:
+            first = lifetimes.get(item.view.buffer, (0, 0))[0]
+            lifetimes[item.view.buffer] = (first, len(steps))
+    jobs = [step for step in steps if isinstance(step, Job)]
+    queues = {name: value for name, value in lowered.flat.queues.items() if netlist.queues[name].kind not in HELD}
+    bound = {name: lowered.views[value] for name, value in queues.items()}
+    return Layout(jobs, _segments(steps), bound, written, plan_arena(lifetimes), queues)
+
+
+def _written(lowered: Lowered, netlist: Netlist) -> list[Written]:
+    """How each queue gets its entry: the first that shows a buffer of ours whole may have the buffer itself."""
+    found: list[Written] = []
+    for value, queue in lowered.flat.writes:
+        view = lowered.views[value]
+        dtype = format_named(netlist.queues[queue].tensor.format).compute
+        own = view is not None and view.buffer.place is Place.ARENA and view.is_dense and view.offset == 0
+        in_place = own and view is not None and array_dtype(view.storage) == dtype and view.storage != "bf16"
+        if in_place and view is not None:
+            view.buffer.place, view.buffer.queue = Place.WRITTEN, queue
+        found.append(Written(queue, value, view, in_place, dtype))
+    return found
+
+
+def _segments(steps: Sequence[Step]) -> list[Segment]:
+    segments: list[Segment] = []
+    first = count = 0
+    for step in steps:
+        if isinstance(step, PythonStep):
+            segments.append(Segment(first, count, step))
+            first = count
+        else:
+            count += 1
+    return [*segments, Segment(first, count, None)] if count > first else segments

@@ -1,0 +1,61 @@
+"""The native engine: graphs as machine code that is made for them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ttc.dialects.netlist.model import Graph, Netlist
+from ttc.runtime.engines.base import Plan
+from ttc.runtime.engines.native.arena import Arena
+from ttc.runtime.engines.native.build import allocate_constants, layout_of, lower_graph, split_constant
+from ttc.runtime.engines.native.cache import Cache, cache_folder
+from ttc.runtime.engines.native.code import Code, compiled
+from ttc.runtime.engines.native.features import Cpu, host_cpu
+from ttc.runtime.engines.native.instance import Instance, template_of
+from ttc.runtime.engines.native.lowering import Job
+from ttc.runtime.engines.native.plan import NativePlan
+from ttc.runtime.engines.native.pool import KERNELS, Pool, pool_of
+from ttc.runtime.engines.reference import plan_of
+from ttc.runtime.tensors import Constants
+
+
+@dataclass(frozen=True)
+class NativeEngine:
+    """Generates, compiles and keeps kernels for this CPU, and runs them on threads of its own.
+
+    Args:
+        threads: that compute one run, the caller's among them.
+        cpu: what code may use; None: all that this machine has.
+    """
+
+    threads: int = 1
+    cpu: Cpu | None = None
+    name: str = "native"
+
+    def prepare(self, graph: Graph, netlist: Netlist, constants: Constants) -> Plan:
+        """A plan; graphs of which no op has a kernel run on the reference engine.  Weights are packed now."""
+        cpu = self.cpu or host_cpu()
+        lowered = lower_graph(graph, netlist, constants, cpu)
+        if not any(isinstance(step, Job) for step in lowered.steps):
+            return plan_of(graph, netlist, constants)
+        first, steps = split_constant(lowered.steps)
+        layout = layout_of(lowered, steps, netlist)
+        code = compiled([*KERNELS, *(job.kernel for job in (*first, *layout.jobs))], cpu, Cache(cache_folder(os.environ)))
+        pool = pool_of(self.threads, code)
+        _compute_constants(first, code, pool)
+        borders = frozenset(segment.last - 1 for segment in layout.segments)
+        template = template_of(layout.jobs, code.addresses, pool.threads, borders)
+        return NativePlan(graph, netlist, constants, layout, template, pool, code)
+
+
+def _compute_constants(jobs: Sequence[Job], code: Code, pool: Pool) -> None:
+    """Run jobs on constants, whose results are constants."""
+    if not jobs:
+        return
+    allocate_constants(jobs)
+    template = template_of(jobs, code.addresses, pool.threads, frozenset())
+    instance = Instance(template, Arena({}, 0), pool.threads)
+    run = instance.segment(0, len(jobs))
+    pool.run(run.ctypes.data)

@@ -1,0 +1,122 @@
+"""What one run at a time needs of a plan: its memory, with all addresses filled in."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ttc.runtime.engines.native import threads_code
+from ttc.runtime.engines.native.arena import Arena
+from ttc.runtime.engines.native.lowering import Job
+from ttc.runtime.engines.native.memory import aligned_bytes, aligned_words
+from ttc.runtime.engines.native.tensors import ALIGNMENT, Buffer, Place, View
+
+
+@dataclass(frozen=True)
+class Patch:
+    """Words that hold addresses in a buffer: their positions, and offsets in bytes."""
+
+    positions: NDArray[np.int64]
+    offsets: NDArray[np.int64]
+
+    def apply(self, words: NDArray[np.int64], base: int) -> None:
+        """Fill them in for a buffer at an address."""
+        words[self.positions] = self.offsets + base
+
+
+@dataclass(frozen=True)
+class Template:
+    """The job list of a plan, its addresses open.
+
+    Args:
+        words: all jobs' words, one job after the other.
+        table: `threads_code.JOB_WORDS` words a job; the address of a job's words is their position.
+        patches: by buffer.
+        scratch_bytes: a thread.
+    """
+
+    words: NDArray[np.int64]
+    table: NDArray[np.int64]
+    patches: Mapping[Buffer, Patch]
+    scratch_bytes: int
+
+
+def template_of(jobs: Sequence[Job], addresses: Mapping[str, int], threads: int, borders: frozenset[int]) -> Template:
+    """The list of jobs.  borders: numbers of jobs after which native code ends (before a step in Python, and the last)."""
+    words: list[int] = []
+    table = np.zeros((len(jobs), threads_code.JOB_WORDS), np.int64)
+    places: dict[Buffer, list[tuple[int, int]]] = {}
+    for number, job in enumerate(jobs):
+        alone = job.tasks == 1 or threads == 1
+        more = number + 1 < len(jobs) and number not in borders
+        together = alone and more and jobs[number + 1].tasks == 1
+        flags = (threads_code.ALONE if alone else 0) | (0 if together else threads_code.BARRIER)
+        chunk = job.chunk or max(job.tasks // (threads * 8), 1)
+        table[number, :5] = addresses[job.kernel.key], len(words), job.tasks, chunk, flags
+        for word in job.words:
+            if isinstance(word, View):
+                places.setdefault(word.buffer, []).append((len(words), word.offset * word.item_bytes))
+            words.append(_bits(word))
+    patches = {buffer: Patch(*(np.array(column, np.int64) for column in zip(*found, strict=True))) for buffer, found in places.items()}
+    scratch = max((job.scratch for job in jobs), default=0)
+    return Template(np.array(words or [0], np.int64), table, patches, -(-scratch // ALIGNMENT) * ALIGNMENT)
+
+
+def _bits(word: int | float | View) -> int:
+    if isinstance(word, View):
+        return 0
+    return int(np.float32(word).view(np.uint32)) if isinstance(word, float) else int(word)
+
+
+class Instance:
+    """Memory of one run at a time: arena, scratch, and the job list with addresses of its own."""
+
+    def __init__(self, template: Template, arena: Arena, threads: int) -> None:
+        self._template = template
+        self.memory = aligned_bytes(max(arena.size_bytes, ALIGNMENT))
+        self.status = aligned_words(ALIGNMENT // 8)
+        self._scratch = aligned_bytes(max(template.scratch_bytes, ALIGNMENT) * threads)
+        self._words = aligned_words(len(template.words))
+        self._words[:] = template.words
+        self._table = aligned_words(template.table.size).reshape(template.table.shape)
+        self._table[:] = template.table
+        self._table[:, 1] = self._table[:, 1] * 8 + self._words.ctypes.data
+        self._counters = aligned_words(len(template.table))
+        self._offsets = arena.offsets
+        for buffer, patch in template.patches.items():
+            if buffer.place in (Place.ARENA, Place.CONSTANT, Place.STATUS):
+                patch.apply(self._words, self.base(buffer))
+
+    def base(self, buffer: Buffer) -> int:
+        """Address of a buffer that is not the caller's."""
+        if buffer.place is Place.STATUS:
+            return self.status.ctypes.data
+        if buffer.place is Place.CONSTANT:
+            return 0 if buffer.array is None else buffer.array.ctypes.data
+        return self.memory.ctypes.data + self._offsets[buffer]
+
+    def bind(self, buffer: Buffer, address: int) -> None:
+        """Put a buffer of the caller in its place."""
+        patch = self._template.patches.get(buffer)
+        if patch is not None:
+            patch.apply(self._words, address)
+
+    def segment(self, first: int, last: int) -> NDArray[np.int64]:
+        """Memory of a run of jobs [first, last)."""
+        run = aligned_words(threads_code.RUN_WORDS)
+        run[:5] = (
+            self._table.ctypes.data + first * threads_code.JOB_WORDS * 8,
+            last - first,
+            self._counters.ctypes.data + first * 8,
+            self._scratch.ctypes.data,
+            self._template.scratch_bytes,
+        )
+        return run
+
+    def rewind(self) -> None:
+        """Ready for another run."""
+        self._counters[:] = 0
+        self.status[0] = 0

@@ -1,0 +1,1 @@
+"""Kernels by family; see `ttc.runtime.engines.native.kernel`."""

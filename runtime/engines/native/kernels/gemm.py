@@ -1,0 +1,167 @@
+"""Matrix products and convolutions: rows of a times packed panels of b, an elementwise region, rows of c.
+
+One family does both: a convolution is a product whose rows consist of several runs of channels (`gemm_rows`), multiplied without ever being
+gathered in memory.  The inner loops are those of `gemm_block`; each block of sums is put down in the first-level cache and taken through the
+region from there, vector by vector: the region's code exists once a kernel, whatever the block.
+
+Rows are cut into blocks of equal size, give or take one, so that no block is nearly empty: 49 rows are 9 blocks of 5 or 6.  A task is a
+range of blocks times a range of panels.  In a task either loop is the outer one: blocks, where the right operand stays in the second-level cache; panels,
+where it does not, so that it comes from memory once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ttc.runtime.engines.native.kernel import Kernel
+from ttc.runtime.engines.native.kernels.gemm_block import Block, Multiplier, Operands, emit_block
+from ttc.runtime.engines.native.kernels.gemm_rows import POINTER_BYTES, Rows, Table
+from ttc.runtime.engines.native.kernels.words import Words
+from ttc.runtime.engines.native.region import Region
+from ttc.runtime.engines.native.tensors import ALIGNMENT
+
+if TYPE_CHECKING:
+    from ttc.runtime.engines.native.ir.values import Value
+    from ttc.runtime.engines.native.ir.writer import Writer
+
+_SIZES = ("rows", "columns", "depth", "taps", "row_blocks", "panels", "row_chunks", "panel_chunks", "panels_outside", "table_taps")
+
+
+@dataclass(frozen=True)
+class Gemm(Kernel):
+    """c = region(a b, others...), for every element of a batch of matrices.
+
+    Args:
+        block: of sums in registers.
+        rows: how rows are found.
+        region: input 0 is the sum, in float32; the others are elements of further tensors, as wide as the result.
+        spread: for each further input, whether a row of it is but one element, for all columns.
+        batch: dimensions of the batch.
+        multiplier: how elements are multiplied; a and b are float32, or bfloat16 in pairs of channels.
+
+    Tasks: (element of the batch, range of panels, range of row blocks), the last one fastest.  Words: `names`; strides are in bytes.
+    Scratch: `scratch_bytes`.
+    """
+
+    block: Block
+    rows: Rows
+    region: Region
+    spread: tuple[bool, ...] = ()
+    batch: int = 0
+    multiplier: Multiplier = "f32"
+
+    @property
+    def others(self) -> tuple[str, ...]:
+        """Names of the region's further tensors."""
+        return tuple(f"other{i}" for i in range(len(self.spread)))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of the words of a job: sizes (`depth`: channels of a tap, in pairs with multiplier bf16; `table_taps`: taps of a row with places in
+        memory), addresses, strides of rows and panels, sizes and strides of the batch."""
+        tensors = ("a", "b", "c", *self.others)
+        batch = (f"{name}_batch{i}" for i in range(self.batch) for name in ("size", *tensors))
+        return (*_SIZES, *tensors, *self.rows.names(("a", "c", *self.others)), *batch)
+
+    def scratch_bytes(self, depth: int, table_taps: int) -> int:
+        """That a thread needs, given the words of these names."""
+        pointers = self.block.rows * POINTER_BYTES
+        return self.block.bytes + _zeros_bytes(depth) + pointers * (1 + len(self.spread) + table_taps) + ALIGNMENT
+
+    def emit(self, f: Writer) -> None:
+        words = Words(f, self.names)
+        depth = words["depth"]
+        tile, zeros = f.scratch, f.at(f.scratch, self.block.bytes, "i8")
+        if self.rows.has_borders:
+            with f.loop(0, depth) as k:
+                f.store(f.constant(0.0, "f32"), f.at(zeros, k, "f32"))
+        pointers = f.at(zeros, depth * 4 + ALIGNMENT, "i8")
+        tensors = {name: f.at(pointers, i * self.block.rows, "ptr") for i, name in enumerate(("c", *self.others))}
+        table = Table(tensors, f.at(pointers, len(tensors) * self.block.rows, "ptr"), zeros, self.block.rows)
+        with f.loop(f.begin, f.end) as task:
+            self._task(f, words, task, tile, table)
+
+    def _task(self, f: Writer, words: Words, task: Value, tile: Value, table: Table) -> None:
+        row_chunks, panel_chunks = words["row_chunks"], words["panel_chunks"]
+        rest = task // row_chunks
+        first_block, last_block = _share(task % row_chunks, words["row_blocks"], row_chunks)
+        first_panel, last_panel = _share(rest % panel_chunks, words["panels"], panel_chunks)
+        bases = self._bases(f, words, rest // panel_chunks)
+        panels_outside = words["panels_outside"].differs(0)
+        spans = [last_block - first_block, last_panel - first_panel]
+        outer = f.select(panels_outside, spans[1], spans[0])
+        inner = f.select(panels_outside, spans[0], spans[1])
+        with f.loop(0, outer) as i, f.loop(0, inner) as j:
+            block = first_block + f.select(panels_outside, j, i)
+            panel = first_panel + f.select(panels_outside, i, j)
+            first, end = _share(block, words["rows"], words["row_blocks"])
+            with f.when(panels_outside | j.equals(0)):
+                self.rows.emit(f, words, bases, (first, end - first), table)
+            self._block(f, words, (bases, table), (first, end - first), panel, tile)
+
+    def _bases(self, f: Writer, words: Words, element: Value) -> dict[str, Value]:
+        """Addresses of the matrices of one element of the batch."""
+        tensors = ("a", "b", "c", *self.others)
+        bases = {name: words.pointer(name) for name in tensors}
+        for i in reversed(range(self.batch)):
+            size = words[f"size_batch{i}"]
+            index, element = element % size, element // size
+            bases = {name: f.at(base, index * words[f"{name}_batch{i}"], "i8") for name, base in bases.items()}
+        return bases
+
+    def _block(
+        self, f: Writer, words: Words, where: tuple[dict[str, Value], Table], span: tuple[Value, Value], panel: Value, tile: Value
+    ) -> None:
+        """One block of c: sums, then the region."""
+        (bases, table), (first, count) = where, span
+        depth, taps = words["depth"], words["taps"]
+        right = f.at(bases["b"], panel * taps * depth * self.block.columns, "f32")
+        for rows in self.block.counts:
+            with f.when(count.equals(rows)):
+                operands = Operands(
+                    lambda tap, rows=rows: self.rows.left(f, words, bases["a"], first, rows, table, tap), right, taps, depth
+                )
+                for r, row in enumerate(emit_block(f, self.block, rows, operands, self.multiplier)):
+                    for v, total in enumerate(row):
+                        f.store(total, f.at(tile, r * self.block.columns + v * self.block.lanes, "f32"))
+        self._finish(f, words, table, count, panel, tile)
+
+    def _finish(self, f: Writer, words: Words, table: Table, count: Value, panel: Value, tile: Value) -> None:
+        """Take the sums in `tile` through the region, and store them."""
+        lanes = self.block.lanes
+        start = panel * self.block.columns
+        width = f.smaller(words["columns"] - start, self.block.columns)
+        with f.loop(0, count) as r:
+            rows = {name: f.load(f.at(address, r, "ptr"), "ptr") for name, address in table.tensors.items()}
+            sums = f.at(tile, r * self.block.columns, "f32")
+            with f.loop(0, width, lanes) as v:
+                left = width - v
+                with f.choice(left >= lanes) as (whole, part):
+                    with whole:
+                        self._store(f, f.at(sums, v, "f32"), rows, start + v, None)
+                    with part:
+                        self._store(f, f.at(sums, v, "f32"), rows, start + v, f.mask(left, lanes))
+
+    def _store(self, f: Writer, sums: Value, rows: dict[str, Value], column: Value, mask: Value | None) -> None:
+        """One vector of c."""
+        from ttc.runtime.engines.native.kernels.regions import emit_region
+
+        lanes = self.block.lanes
+        values = [f.load(sums, "f32", lanes)]
+        for name, storage, spread in zip(self.others, self.region.inputs[1:], self.spread, strict=True):
+            if spread:
+                values.append(f.spread(f.read(rows[name], storage), lanes))
+            else:
+                values.append(f.read(f.at(rows[name], column, storage), storage, lanes, mask))
+        found = emit_region(f, self.region, values)
+        f.write(found, f.at(rows["c"], column, self.region.storage), self.region.storage, mask)
+
+
+def _zeros_bytes(depth: int) -> int:
+    return depth * 4 + ALIGNMENT
+
+
+def _share(index: Value, count: Value, parts: Value) -> tuple[Value, Value]:
+    """The part number `index` of range(count) cut into equal parts, give or take one: first, and last but one."""
+    return index * count // parts, (index + 1) * count // parts

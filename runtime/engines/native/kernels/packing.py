@@ -1,0 +1,159 @@
+"""Packs right operands of matrix products: from rows or columns of a matrix to panels.
+
+A panel holds `columns` columns: for each channel k one row of them, the last panel filled up with zeros; with multiplier `bf16`, for each
+pair of channels a row of pairs.  Weights are packed once, at load, activations at each run.  Both orders of the source are read at the
+speed of memory: rows in blocks of `ROWS` of them, panel by panel, so that each store of a block is one run; columns by transposing square
+tiles in registers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ttc.runtime.engines.native.kernel import Kernel
+from ttc.runtime.engines.native.kernels.gemm_block import Multiplier
+from ttc.runtime.engines.native.kernels.words import Words
+from ttc.runtime.engines.native.storage import STORAGE_BYTES, Storage
+
+if TYPE_CHECKING:
+    from ttc.runtime.engines.native.ir.values import Value
+    from ttc.runtime.engines.native.ir.writer import Writer
+
+ROWS = 32
+"""Channels of a task of `PackRows`: of as many rows, one page each, at least one run of a panel is read."""
+
+
+@dataclass(frozen=True)
+class Packing(Kernel):
+    """What both orders have in common.
+
+    Args:
+        columns: of a panel; a multiple of `lanes`.
+        lanes: float32 of a vector.
+        source: element type: f32, bf16 or f16.
+        multiplier: what the panels are for; bf16 needs an even number of channels.
+        batch: dimensions of the batch.
+
+    Words: `names`; strides in bytes.  `line`: from one row (PackRows) or column (PackColumns) of the source to the next, whose elements
+    lie one after the other.
+    """
+
+    columns: int
+    lanes: int
+    source: Storage
+    multiplier: Multiplier = "f32"
+    batch: int = 0
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of the words of a job."""
+        batch = (f"{name}_batch{i}" for i in range(self.batch) for name in ("size", "source", "target"))
+        return ("source", "target", "depth", "columns", "line", "tasks", *batch)
+
+    def emit(self, f: Writer) -> None:
+        words = Words(f, self.names)
+        with f.loop(f.begin, f.end) as task:
+            per_element = words["tasks"]
+            element = task // per_element
+            source, target = words.pointer("source"), words.pointer("target")
+            for i in reversed(range(self.batch)):
+                size = words[f"size_batch{i}"]
+                index, element = element % size, element // size
+                source = f.at(source, index * words[f"source_batch{i}"], "i8")
+                target = f.at(target, index * words[f"target_batch{i}"], "i8")
+            self.emit_task(f, words, task % per_element, source, target)
+
+    def emit_task(self, f: Writer, words: Words, task: Value, source: Value, target: Value) -> None:
+        """One task of one element of the batch."""
+        raise NotImplementedError
+
+    def store(self, f: Writer, rows: list[Value], target: Value, first: Value) -> None:
+        """Vectors of neighbouring channels, from channel `first` on.  target: address of the panel's vector for channel 0."""
+        if self.multiplier == "f32":
+            for r, row in enumerate(rows):
+                f.store(row, f.at(target, (first + r) * self.columns, "f32"))
+            return
+        halves = [f.converted(f.bits(f.narrowed(row, "bf16"), "u16"), "u32") for row in rows]
+        for r in range(0, len(rows), 2):
+            pair = halves[r] | (halves[r + 1] << 16)
+            f.store(pair, f.at(target, (first + r) // 2 * self.columns, "u32"))
+
+    @property
+    def step(self) -> int:
+        """Channels that are stored together at least."""
+        return 1 if self.multiplier == "f32" else 2
+
+
+@dataclass(frozen=True)
+class PackRows(Packing):
+    """From rows: b[k, n] with n running fastest.  A task: `ROWS` channels, all panels."""
+
+    def emit_task(self, f: Writer, words: Words, task: Value, source: Value, target: Value) -> None:
+        depth, columns, line = (words[name] for name in ("depth", "columns", "line"))
+        first = task * ROWS
+        last = f.smaller(first + ROWS, depth)
+        with f.loop(0, columns, self.columns) as start:
+            panel = f.at(target, start * depth * (4 // self.step), "i8")
+            with f.loop(first, last, self.step) as k, f.loop(0, self.columns, self.lanes) as v:
+                left = columns - start - v
+                place = f.at(panel, v, "f32")
+                rows = [f.at(source, (k + r) * line + (start + v) * STORAGE_BYTES[self.source], "i8") for r in range(self.step)]
+                with f.choice(left >= self.lanes) as (whole, part):
+                    with whole:
+                        self.store(f, [f.read(row, self.source, self.lanes) for row in rows], place, k)
+                    with part:
+                        mask = f.mask(left, self.lanes)
+                        self.store(f, [f.read(row, self.source, self.lanes, mask) for row in rows], place, k)
+
+
+@dataclass(frozen=True)
+class PackColumns(Packing):
+    """From columns: b[k, n] with k running fastest.  A task: a panel."""
+
+    def emit_task(self, f: Writer, words: Words, task: Value, source: Value, target: Value) -> None:
+        depth, columns, line = (words[name] for name in ("depth", "columns", "line"))
+        panel = f.at(target, task * self.columns * depth * (4 // self.step), "i8")
+        whole_depth = depth // self.lanes * self.lanes
+        with f.loop(0, self.columns, self.lanes) as v:
+            start = task * self.columns + v
+            place, left = f.at(panel, v, "f32"), columns - start
+            tile = f.at(source, start * line, "i8")
+            with f.choice(left >= self.lanes) as (whole, part):
+                with whole:
+                    with f.loop(0, whole_depth, self.lanes) as k:
+                        rows = [
+                            f.read(f.at(f.at(tile, line * r, "i8"), k, self.source), self.source, self.lanes) for r in range(self.lanes)
+                        ]
+                        self.store(f, transposed(f, rows), place, k)
+                    self._edge(f, tile, (line, left), (whole_depth, depth), place)
+                with part:
+                    self._edge(f, tile, (line, left), (f.constant(0, "i64"), depth), place)
+
+    def _edge(self, f: Writer, tile: Value, shape: tuple[Value, Value], span: tuple[Value, Value], place: Value) -> None:
+        """A tile of fewer columns or channels, one vector of channels of each column at a time."""
+        (line, left), (first, last) = shape, span
+        never = f.constant(0, "i64")
+        with f.loop(first, last, self.lanes) as k:
+            count = f.smaller(last - k, self.lanes)
+            rows: list[Value] = []
+            for r in range(self.lanes):
+                inside = f.select(left > r, count, never)
+                address = f.at(f.at(tile, line * r, "i8"), k, self.source)
+                rows.append(f.read(address, self.source, self.lanes, f.mask(inside, self.lanes)))
+            found = transposed(f, rows)
+            for r in range(0, self.lanes, self.step):
+                with f.when(count > r):
+                    self.store(f, found[r : r + self.step], place, k + r)
+
+
+def transposed(f: Writer, rows: list[Value]) -> list[Value]:
+    """A square of vectors, transposed: log2 rounds, in each of which halves of the list are interleaved."""
+    lanes = len(rows)
+    half = lanes // 2
+    low = [i // 2 + (i % 2) * lanes for i in range(lanes)]
+    high = [i + half for i in low]
+    for _ in range(lanes.bit_length() - 1):
+        pairs = [(rows[i], rows[i + half]) for i in range(half)]
+        rows = [f.shuffled(a, b, order) for a, b in pairs for order in (low, high)]
+    return rows

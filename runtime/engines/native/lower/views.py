@@ -1,0 +1,63 @@
+"""Ops that only name the elements of their operand anew: no work where the elements may stay where they lie."""
+
+from __future__ import annotations
+
+from ttc.runtime.engines.native.lowering import Lowering, NotTaken
+from ttc.runtime.engines.native.tensors import View
+
+
+def reshape(n: Lowering) -> None:
+    """The same elements in row-major order."""
+    x, shape = n.operand(0), n.result_shape()
+    found = x.reshaped(shape) or n.densified(x).reshaped(shape)
+    if found is None:
+        raise NotTaken("no elements")
+    n.alias(found)
+
+
+def transpose(n: Lowering) -> None:
+    """Dimensions in another order, as a view; whoever needs rows copies it."""
+    n.only("perm")
+    order = n.attr("perm")
+    if not isinstance(order, tuple):
+        raise NotTaken("no order")
+    n.alias(n.operand(0).permuted([int(i) for i in order if isinstance(i, int)]))
+
+
+def hslice(n: Lowering) -> None:
+    """[..., s, n * d] -> [..., n, s, d]."""
+    n.only("n")
+    x, (*lead, heads, rows, columns) = n.operand(0), n.result_shape()
+    split = _split(n, x, (*lead[: len(x.shape) - 2], rows, heads, columns))
+    n.alias(split.permuted([*range(len(lead)), len(lead) + 1, len(lead), len(lead) + 2]))
+
+
+def hstack(n: Lowering) -> None:
+    """[..., n, s, d] -> [..., s, n * d]."""
+    n.only("n")
+    x = n.operand(0)
+    lead = len(x.shape) - 3
+    moved = x.permuted([*range(lead), lead + 1, lead, lead + 2])
+    n.alias(_split(n, moved, n.result_shape()))
+
+
+def slice_(n: Lowering) -> None:
+    """Every so many elements of dimensions, as a view."""
+    n.only("starts", "ends", "steps", "axes", "sizes")
+    x = n.operand(0)
+    starts, steps, shape = n.attr("starts"), n.attr("steps"), n.result_shape()
+    if not isinstance(starts, tuple) or len(starts) != len(shape) or len(shape) != len(x.shape):
+        raise NotTaken("bounds of another kind")
+    steps = steps if isinstance(steps, tuple) else (1,) * len(shape)
+    for axis, (start, step, size) in enumerate(zip(starts, steps, shape, strict=True)):
+        if not isinstance(start, int) or not isinstance(step, int):
+            raise NotTaken("bounds of another kind")
+        x = x.sliced(axis, start, size, step)
+    n.alias(x)
+
+
+def _split(n: Lowering, x: View, shape: tuple[int, ...]) -> View:
+    found = x.reshaped(shape) or n.densified(x).reshaped(shape)
+    if found is None:
+        raise NotTaken("no elements")
+    return found

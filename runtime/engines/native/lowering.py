@@ -1,0 +1,249 @@
+"""What a lowering works with: it turns one node into jobs.
+
+Lowerings are the public functions of the modules in `ttc.runtime.engines.native.lower`, named by the mnemonic of the tile op (a trailing
+underscore is dropped), and take a `Lowering`.  What they do not take they refuse with `NotTaken`; the node then runs through its reference
+kernel, between native jobs.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import pkgutil
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
+
+from ttc.dialects.core.plain import Plain, TensorType
+from ttc.runtime.engines.native.kernel import Kernel
+from ttc.runtime.engines.native.nodes import Node
+from ttc.runtime.engines.native.region import Region, identity, result_storage
+from ttc.runtime.engines.native.storage import STORAGE_BYTES, Storage, needs_rounding
+from ttc.runtime.engines.native.tensors import ALIGNMENT, STATUS, Buffer, View, dense
+
+if TYPE_CHECKING:
+    from ttc.runtime.engines.native.features import Cpu
+
+Word: TypeAlias = "int | float | View"
+"""What a job tells its kernel: an integer, a float32, or the address of a view's first element."""
+Lower: TypeAlias = "Callable[[Lowering], None]"
+_LowerT = TypeVar("_LowerT", bound="Callable[[Lowering], None]")
+
+
+class NotTaken(Exception):
+    """A node that a lowering does not take; the message says why, in few words."""
+
+
+@dataclass(eq=False)
+class Job:
+    """A kernel's work in a run.
+
+    Args:
+        words: see `Word`.
+        tasks: numbered from 0; threads take them in chunks.
+        chunk: tasks that a thread takes at a time; 0: chosen by their number.
+        written: views that it writes; all other views among the words are read.
+        scratch: bytes of memory that a thread needs.
+        flops, moved_bytes: what it does, for reports.
+    """
+
+    kernel: Kernel
+    words: tuple[Word, ...]
+    tasks: int
+    written: tuple[View, ...]
+    node: Node
+    chunk: int = 0
+    scratch: int = 0
+    flops: int = 0
+    moved_bytes: int = 0
+    depends: tuple[View, ...] = field(default=(), repr=False)
+
+    @property
+    def read(self) -> list[View]:
+        """Views that it reads."""
+        written = {id(view.buffer) for view in self.written}
+        return [w for w in (*self.words, *self.depends) if isinstance(w, View) and id(w.buffer) not in written]
+
+
+@cache
+def lowerings() -> dict[str, Lower]:
+    """All lowerings by mnemonic."""
+    package = importlib.import_module("ttc.runtime.engines.native.lower")
+    found: dict[str, Lower] = {}
+    for info in pkgutil.iter_modules(package.__path__):
+        module = importlib.import_module(f"{package.__name__}.{info.name}")
+        for name, function in vars(module).items():
+            if not name.startswith("_") and inspect.isfunction(function) and function.__module__ == module.__name__:
+                found[name.rstrip("_")] = function
+    return found
+
+
+_REGIONS: set[str] = set()
+
+
+def takes_region(lower: _LowerT) -> _LowerT:
+    """Marks a lowering whose kernels compute `Lowering.region` of each element of the result before they store it."""
+    _REGIONS.add(lower.__name__.rstrip("_"))
+    return lower
+
+
+def can_take_region(op: str) -> bool:
+    """Whether the lowering of an op, by its full name, takes regions."""
+    mnemonic = op.removeprefix("tile.")
+    return op.startswith("tile.") and mnemonic in lowerings() and mnemonic in _REGIONS
+
+
+class Lowering:
+    """One node being lowered.
+
+    Args:
+        node: the op.
+        views: of all values so far, by number; None for those that Python holds.
+        types: of all values.
+        wanted: strided layouts that consumers of values would like, by number.
+    """
+
+    def __init__(
+        self, node: Node, views: dict[int, View | None], types: Sequence[TensorType], cpu: Cpu, wanted: dict[int, View] | None = None
+    ) -> None:
+        self.node = node
+        self.work = node.work
+        self.cpu = cpu
+        self.jobs: list[Job] = []
+        self.results: dict[int, View] = {}
+        self._views = views
+        self._types = types
+        self._wanted = wanted or {}
+
+    # ---- what the node is --------------------------------------------------------------------------------------------------------------
+
+    def attr(self, name: str, default: Plain = None) -> Plain:
+        """An attribute; absent ones and None give the default."""
+        found = self.work.attrs.get(name)
+        return default if found is None else found
+
+    def only(self, *names: str) -> None:
+        """Raises NotTaken if there are other attributes than these."""
+        others = [name for name, value in self.work.attrs.items() if name not in names and value is not None and value is not False]
+        if others:
+            raise NotTaken(f"attribute {others[0]}")
+
+    def has(self, index: int) -> bool:
+        """Whether that operand is there."""
+        return index < len(self.node.operands) and self.node.operands[index] is not None
+
+    def operand(self, index: int) -> View:
+        """An operand as it lies, perhaps strided.  Raises NotTaken if it is absent or held by Python."""
+        value = self.node.operands[index] if index < len(self.node.operands) else None
+        view = None if value is None else self._views[value]
+        if view is None:
+            raise NotTaken(f"operand {index} is not in memory")
+        return view
+
+    def dense(self, index: int) -> View:
+        """An operand in row-major order: copied if it lies otherwise."""
+        return self.densified(self.operand(index))
+
+    def type_of(self, index: int) -> TensorType:
+        """Type of an operand."""
+        value = self.node.operands[index]
+        if value is None:
+            raise NotTaken(f"operand {index} is absent")
+        return self._types[value]
+
+    @property
+    def region(self) -> Region:
+        """What is computed of each element of the result before it is stored: input 0 is the element as the op rounds it, the others
+        are elements of `extras`; the identity where nothing was fused."""
+        return self.node.region or identity(self._own_storage(0))
+
+    @property
+    def extras(self) -> list[View]:
+        """Further operands of the region, broadcast to the shape of the result."""
+        found = [self._views[value] for value in self.node.extras]
+        if any(view is None for view in found):
+            raise NotTaken("an operand of the region is not in memory")
+        return [view.expanded(self.result_shape()) for view in found if view is not None]
+
+    def result_shape(self, index: int = 0) -> tuple[int, ...]:
+        """Shape of a result."""
+        return self.work.results[index].shape
+
+    def result_storage(self, index: int = 0) -> Storage:
+        """How a result is held, after the region."""
+        return self.region.storage if index == 0 else self._own_storage(index)
+
+    @property
+    def rounds(self) -> bool:
+        """Whether floating-point results are rounded to their formats."""
+        return not self.node.unrounded
+
+    # ---- memory ------------------------------------------------------------------------------------------------------------------------
+
+    def result(self, index: int = 0, *, strided: bool = False) -> View:
+        """Memory of a result.  strided: the kernel writes rows (the last dimension is dense) at any strides."""
+        value = self.node.results[index]
+        wanted = self._wanted.get(value) if strided else None
+        view = wanted or self.temp(self.result_shape(index), self.result_storage(index))
+        self.results[index] = view
+        return view
+
+    def alias(self, view: View, index: int = 0) -> None:
+        """A result that is a view of what is there already.  Raises NotTaken where its format would change the values."""
+        if self.rounds and needs_rounding(self.work.results[index].format):
+            raise NotTaken("a view in a format that rounds")
+        if view.storage != self.result_storage(index) and STORAGE_BYTES[self.result_storage(index)] < STORAGE_BYTES[view.storage]:
+            raise NotTaken("a view in a narrower format")
+        self.results[index] = view
+
+    def temp(self, shape: Sequence[int], storage: Storage) -> View:
+        """Row-major memory that lives as long as jobs name it."""
+        count = 1
+        for size in shape:
+            count *= size
+        size_bytes = -(-max(count, 1) * STORAGE_BYTES[storage] // ALIGNMENT) * ALIGNMENT
+        return dense(Buffer(size_bytes), storage, shape)
+
+    def densified(self, view: View) -> View:
+        """The same elements in row-major order: copied if they lie otherwise."""
+        if view.is_dense:
+            return view
+        from ttc.runtime.engines.native.copies import copied
+
+        return copied(self, view)
+
+    @property
+    def status(self) -> View:
+        """An i64 that kernels set to another value than 0 where data is out of range: the run then raises what the reference engine does."""
+        return STATUS
+
+    # ---- work --------------------------------------------------------------------------------------------------------------------------
+
+    def job(
+        self,
+        kernel: Kernel,
+        words: Sequence[Word],
+        *,
+        tasks: int,
+        written: Sequence[View],
+        chunk: int = 0,
+        scratch: int = 0,
+        flops: int = 0,
+        moved_bytes: int = 0,
+        depends: Sequence[View] = (),
+    ) -> None:
+        """Add a job after those there are.  depends: views that it reads beside those among the words.
+
+        What is made of constants alone is made once, when the plan is, and is a constant itself: weights are packed so.
+        """
+        if tasks > 0:
+            self.jobs.append(
+                Job(kernel, tuple(words), tasks, tuple(written), self.node, chunk, scratch, flops, moved_bytes, tuple(depends))
+            )
+
+    def _own_storage(self, index: int) -> Storage:
+        found = result_storage(self.work.results[index], self.node.unrounded)
+        if found is None:
+            raise NotTaken(f"results in {self.work.results[index].format}")
+        return found

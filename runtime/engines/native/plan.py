@@ -1,0 +1,133 @@
+"""Plans of the native engine: a graph as jobs over planned memory, with steps in Python between them where there is no kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from threading import Lock
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ttc.dialects.core.interpret import Resolver
+from ttc.dialects.netlist.model import Graph, Netlist
+from ttc.runtime.engines.native.arena import Arena
+from ttc.runtime.engines.native.code import Code
+from ttc.runtime.engines.native.instance import Instance, Template
+from ttc.runtime.engines.native.lowering import Job
+from ttc.runtime.engines.native.pool import Pool
+from ttc.runtime.engines.native.python_step import Memory, PythonStep
+from ttc.runtime.engines.native.tensors import View
+from ttc.runtime.engines.reference import plan_of
+from ttc.runtime.tensors import Constants
+
+
+@dataclass(frozen=True)
+class Segment:
+    """Jobs [first, last) of the list, then a step in Python if there is one."""
+
+    first: int
+    last: int
+    step: PythonStep | None
+
+
+@dataclass(frozen=True)
+class Written:
+    """A queue that the graph writes.
+
+    Args:
+        view: where the value lies; None where Python holds it.
+        in_place: whether the view's buffer is the entry; else it is copied.
+        dtype: of the entry.
+    """
+
+    queue: str
+    value: int
+    view: View | None
+    in_place: bool
+    dtype: np.dtype
+
+
+@dataclass(frozen=True)
+class Layout:
+    """All that a plan is made of, but for code and constants.
+
+    Args:
+        jobs: of all segments.
+        bound: queues that change from run to run, and how their entries lie; None for those that Python holds.
+        values: numbers of the values of these queues.
+    """
+
+    jobs: Sequence[Job]
+    segments: Sequence[Segment]
+    bound: Mapping[str, View | None]
+    written: Sequence[Written]
+    arena: Arena
+    values: Mapping[str, int]
+
+
+class NativePlan:
+    """A graph, ready to run; immutable but for the instances that wait for the next runs.  Several threads may run it at a time."""
+
+    def __init__(
+        self, graph: Graph, netlist: Netlist, constants: Constants, layout: Layout, template: Template, pool: Pool, code: Code
+    ) -> None:
+        self._graph, self._netlist, self._constants = graph, netlist, constants
+        self.layout = layout
+        self._template = template
+        self._pool = pool
+        self._code = code
+        self._free: list[_Lease] = []
+        self._lock = Lock()
+
+    def run(self, entries: Mapping[str, NDArray]) -> dict[str, NDArray]:
+        """One microbatch; see `Plan.run`."""
+        with self._lock:
+            lease = self._free.pop() if self._free else None
+        lease = lease or _Lease(self.layout, self._template, self._pool.threads)
+        try:
+            found = self._compute(lease, entries)
+        finally:
+            with self._lock:
+                self._free.append(lease)
+        return plan_of(self._graph, self._netlist, self._constants).run(entries) if found is None else found
+
+    def _compute(self, lease: _Lease, entries: Mapping[str, NDArray]) -> dict[str, NDArray] | None:
+        """None if data is out of range: then the reference engine says what is wrong."""
+        instance, layout = lease.instance, self.layout
+        instance.rewind()
+        given = {queue: _bind(instance, view, entries[queue]) for queue, view in layout.bound.items()}
+        outputs = {w.queue: np.empty(w.view.shape, w.dtype) for w in layout.written if w.view is not None and w.in_place}
+        for written in layout.written:
+            if written.view is not None and written.in_place:
+                instance.bind(written.view.buffer, outputs[written.queue].ctypes.data)
+        memory = Memory(instance, {**given, **outputs}, {layout.values[queue]: entry for queue, entry in given.items()})
+        for segment, run in zip(layout.segments, lease.runs, strict=True):
+            if segment.last > segment.first:
+                self._pool.run(run.ctypes.data)
+            if instance.status[0]:
+                return None
+            if segment.step is not None:
+                segment.step.run(memory, self._resolver)
+        return {w.queue: outputs[w.queue] if w.in_place else memory.entry(w.value, w.view, w.dtype) for w in layout.written}
+
+    @property
+    def _resolver(self) -> Resolver:
+        return plan_of(self._graph, self._netlist, self._constants).constant
+
+
+class _Lease:
+    """An instance with the runs of a plan's segments."""
+
+    def __init__(self, layout: Layout, template: Template, threads: int) -> None:
+        self.instance = Instance(template, layout.arena, threads)
+        self.runs = [self.instance.segment(s.first, s.last) for s in layout.segments]
+
+
+def _bind(instance: Instance, view: View | None, entry: NDArray) -> NDArray:
+    """Put an entry in its place; gives the array whose memory is used."""
+    if view is None:
+        return entry
+    entry = np.ascontiguousarray(entry)
+    instance.bind(view.buffer, entry.ctypes.data)
+    return entry

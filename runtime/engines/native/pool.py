@@ -1,0 +1,106 @@
+"""Native threads: parked in native code between runs, started by one call."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import platform
+from threading import Lock
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ttc.dialects.core.errors import Error
+from ttc.runtime.engines.native import threads_code as words
+from ttc.runtime.engines.native.code import Code
+from ttc.runtime.engines.native.memory import aligned_words
+
+_FUTEX = {"x86_64": 202, "amd64": 202, "aarch64": 98, "arm64": 98}
+_STACK_BYTES = 1 << 20
+KERNELS = (words.Run(), words.Worker())
+"""What a pool needs compiled."""
+
+
+class Pool:
+    """Threads that compute runs together with the thread that asks; one run at a time.
+
+    A run that finds them busy is computed by its own thread alone, with the same results.  After a fork the child has no workers yet:
+    they are started anew with its first run.
+
+    Args:
+        threads: that compute a run, the caller's among them.
+        code: compiled `KERNELS`.
+    """
+
+    def __init__(self, threads: int, code: Code) -> None:
+        self.threads = threads
+        self._code = code
+        self._libc = ctypes.CDLL(None, use_errno=True)
+        self._run = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p)(code.addresses[KERNELS[0].key])
+        self._lock = Lock()
+        self._pid = 0
+        self._memory = aligned_words(words.POOL_WORDS)
+
+    def run(self, run: int) -> None:
+        """Compute the run whose memory is at that address (see `threads_code`); its counters are 0."""
+        if self._lock.acquire(blocking=False):
+            try:
+                if self._pid != os.getpid():
+                    self._start()
+                self._run(self._memory.ctypes.data, run, 0, None)
+            finally:
+                self._lock.release()
+        else:
+            alone = self._new_memory(1)
+            self._run(alone.ctypes.data, run, 0, None)
+
+    def _new_memory(self, threads: int) -> NDArray[np.int64]:
+        memory = aligned_words(words.POOL_WORDS)
+        memory[words.THREADS] = threads
+        memory[words.SYSCALL] = self._address("syscall")
+        memory[words.YIELD] = self._address("sched_yield")
+        memory[words.FUTEX] = _FUTEX.get(platform.machine().lower(), -1)
+        return memory
+
+    def _address(self, name: str) -> int:
+        return ctypes.cast(getattr(self._libc, name), ctypes.c_void_p).value or 0
+
+    def _start(self) -> None:
+        """Start the workers of this process.  Raises E0104 if there can be no more threads."""
+        memory = self._new_memory(self.threads)
+        starts = aligned_words(4 * self.threads)
+        attributes = (ctypes.c_char * 128)()
+        self._libc.pthread_attr_init(attributes)
+        self._libc.pthread_attr_setdetachstate(attributes, 1)
+        self._libc.pthread_attr_setstacksize(attributes, ctypes.c_size_t(_STACK_BYTES))
+        worker = ctypes.c_void_p(self._code.addresses[KERNELS[1].key])
+        for number in range(1, self.threads):
+            starts[4 * number : 4 * number + 3] = memory.ctypes.data, number, 0
+            handle = ctypes.c_void_p()
+            argument = ctypes.c_void_p(starts.ctypes.data + 32 * number)
+            if self._libc.pthread_create(ctypes.byref(handle), attributes, worker, argument):
+                raise Error("E0104", f"no thread can be started beside {number}", hint="use fewer: --threads")
+        _KEPT.append((memory, starts, self._code))
+        self._memory, self._pid = memory, os.getpid()
+
+
+_KEPT: list[object] = []
+"""Memory and code of threads, which live as long as the process."""
+_POOLS: dict[int, Pool] = {}
+_POOLS_LOCK = Lock()
+
+
+def pool_of(threads: int, code: Code) -> Pool:
+    """The pool of so many threads: sessions of a process share it."""
+    with _POOLS_LOCK:
+        return _POOLS.setdefault(threads, Pool(threads, code))
+
+
+def _after_fork() -> None:
+    """In a child: locks may have been held by threads that are not there."""
+    global _POOLS_LOCK
+    _POOLS_LOCK = Lock()
+    _POOLS.clear()
+
+
+os.register_at_fork(after_in_child=_after_fork)

@@ -1,0 +1,106 @@
+"""Steps of a plan in Python: nodes without a native kernel run through their reference kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ttc.dialects.core.interpret import Resolver, run_unrounded, run_work
+from ttc.dialects.core.plain import Function, Work
+from ttc.runtime.engines.native.instance import Instance
+from ttc.runtime.engines.native.nodes import Node
+from ttc.runtime.engines.native.storage import Storage, array_dtype
+from ttc.runtime.engines.native.tensors import Place, View
+from ttc.runtime.evaluate import evaluate_all
+
+
+class Memory:
+    """The values of one run, as arrays.
+
+    Args:
+        arrays: entries of queues, given and to be written, by queue.
+        objects: values that Python holds, by number.
+    """
+
+    def __init__(self, instance: Instance, arrays: Mapping[str, NDArray], objects: dict[int, NDArray]) -> None:
+        self._instance = instance
+        self._arrays = arrays
+        self.objects = objects
+
+    def array(self, view: View) -> NDArray:
+        """A view as an array of its storage type."""
+        dtype, buffer = array_dtype(view.storage), view.buffer
+        if buffer.place in (Place.BOUND, Place.WRITTEN):
+            whole = self._arrays[str(buffer.queue)]
+        elif buffer.place is Place.CONSTANT and buffer.array is not None:
+            whole = buffer.array
+        else:
+            start = self._instance.base(buffer) - self._instance.memory.ctypes.data
+            whole = self._instance.memory[start : start + buffer.size_bytes]
+        flat = whole.reshape(-1)
+        flat = flat if flat.dtype == dtype else flat.view(np.uint8).view(dtype)
+        return np.lib.stride_tricks.as_strided(flat[view.offset :], view.shape, [s * dtype.itemsize for s in view.strides])
+
+    def value(self, number: int, view: View | None) -> NDArray:
+        """A value in the compute dtype of its format."""
+        return self.objects[number] if view is None else _computed(self.array(view), view.storage)
+
+    def set(self, number: int, view: View | None, value: NDArray) -> None:
+        """Put a result in its place."""
+        if view is None:
+            self.objects[number] = value
+        else:
+            self.array(view)[...] = _stored(value, view.storage)
+
+    def entry(self, number: int, view: View | None, dtype: np.dtype) -> NDArray:
+        """A copy of a value for a queue; what Python holds as it is."""
+        value = self.value(number, view)
+        return value if view is None else np.array(value, dtype, order="C", copy=True)
+
+
+@dataclass(frozen=True, eq=False)
+class PythonStep:
+    """A node without a native kernel.
+
+    Args:
+        sources, targets: views of its operands and results; None for those that are absent, or that Python holds.
+    """
+
+    node: Node
+    sources: tuple[View | None, ...]
+    targets: tuple[View | None, ...]
+
+    def run(self, memory: Memory, resolve: Resolver) -> None:
+        """Compute it.  Raises what its reference kernel does."""
+        node = self.node
+        present = [(value, view) for value, view in zip(node.operands, self.sources, strict=True) if value is not None]
+        operands = iter(range(len(present)))
+        work = node.work
+        numbered = tuple(None if value is None else next(operands) for value in node.operands)
+        outputs = tuple(range(len(present), len(present) + len(work.results)))
+        function = Function((), (_renumbered(work, numbered),), outputs)
+        execute = run_unrounded if node.unrounded else run_work
+        results = evaluate_all(function, [memory.value(*pair) for pair in present], resolve, node.where, execute)
+        for value, view, result in zip(node.results, self.targets, results, strict=True):
+            memory.set(value, view, result)
+
+
+def _renumbered(work: Work, operands: tuple[int | None, ...]) -> Work:
+    return replace(work, operands=operands)
+
+
+def _computed(stored: NDArray, storage: Storage) -> NDArray:
+    """What the engine holds as numbers in the compute dtype."""
+    if storage == "bf16":
+        return (stored.astype(np.uint32) << 16).view(np.float32)
+    return stored.astype(np.float32) if storage == "f16" else stored
+
+
+def _stored(value: NDArray, storage: Storage) -> NDArray:
+    """Numbers that are rounded already as the engine holds them."""
+    if storage == "bf16":
+        return (np.ascontiguousarray(value, np.float32).view(np.uint32) >> 16).astype(np.uint16)
+    return value
