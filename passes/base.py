@@ -153,7 +153,7 @@ class Rewriter:
         pending = [op]
         while pending:
             dead = pending.pop()
-            if dead.parent is None or any(r.uses for r in dead.results) or not isinstance(dead, TtcOp):
+            if dead.parent is None or any(r.first_use is not None for r in dead.results) or not isinstance(dead, TtcOp):
                 continue
             pending.extend(v.owner for v in dead.operands if isinstance(v.owner, Operation))
             dead.detach()

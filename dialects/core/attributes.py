@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache
+from struct import pack, unpack
 from typing import Any, ClassVar, NamedTuple, cast
 
 import numpy as np
@@ -51,11 +52,13 @@ def attribute(value: object) -> Attribute:
         items = tuple(cast("tuple[Any, ...]", value))
         kinds = tuple(map(type, items))
         return _cached(kinds, items) if len(items) <= MAX_CACHED and _CACHED.issuperset(kinds) else _made(items)
+    if kind is float:
+        return _float(pack("<d", value))
     return _cached((kind,), value) if kind in _CACHED else _made(value)
 
 
 _CACHED = frozenset((bool, int, str))
-"""Floats are none of them: 0.0 and -0.0 are equal."""
+"""Floats are none of them, as 0.0 and -0.0 are equal: they are kept by their bytes."""
 MAX_CACHED = 32
 """Items of lists that are kept."""
 
@@ -64,6 +67,11 @@ MAX_CACHED = 32
 def _cached(kinds: tuple[type, ...], value: object) -> Attribute:
     """kinds: of the value or its items, since 1, 1.0 and True are equal."""
     return _made(value)
+
+
+@lru_cache(maxsize=1 << 12)
+def _float(value: bytes) -> Attribute:
+    return builtin.FloatAttr(*unpack("<d", value), builtin.f64)
 
 
 def _made(value: object) -> Attribute:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, ClassVar, Self, cast
 
 import numpy as np
@@ -101,6 +101,7 @@ def dialect() -> Dialect:
 # ---- rules that many infer functions share -----------------------------------------------------------------------------------------
 
 
+@lru_cache(maxsize=1 << 14)
 def broadcast_shapes(*shapes: tuple[int, ...]) -> tuple[int, ...]:
     """The numpy broadcast of shapes; a dynamic dimension stays dynamic unless another is larger than 1.  Raises E0401."""
     rank = max((len(s) for s in shapes), default=0)

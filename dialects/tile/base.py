@@ -68,8 +68,7 @@ class Tile(NamedTuple):
 
     def shaped(self, shape: tuple[int, ...]) -> Tile:
         """The type with another shape, and the nearest fold that it can have: 1 in row layout."""
-        fold = 1 if self.tile is None else max(1, min(self.fold, len(shape) - 1))
-        return self._replace(shape=shape, fold=fold)
+        return Tile(shape, self.format, self.tile, 1 if self.tile is None else max(1, min(self.fold, len(shape) - 1)))
 
     def with_(self, **changes: Any) -> Tile:
         """A copy with some fields changed."""
@@ -113,8 +112,8 @@ def tile_type(tile: Tile) -> TileType:
 
 def tile_of(value: SSAValue | Attribute) -> Tile:
     """The tile of a value or type.  Raises E0302."""
-    type_ = value.type if isinstance(value, SSAValue) else value
-    if not isinstance(type_, TileType):
+    type_ = getattr(value, "type", value)
+    if type(type_) is not TileType:
         raise Error("E0302", f"{type_} is not a type of dialect tile")
     return type_.data
 
@@ -178,7 +177,7 @@ class TileOp(TtcOp):
         except Error as error:
             raise error.at(" + ".join(source_names(location)) or cls.name) from None
         first = next(t for t in tiles if t is not None)
-        like = first.with_(format=format or first.format, fold=first.fold if fold is None else fold)
+        like = Tile(first.shape, format or first.format, first.tile, first.fold if fold is None else fold)
         return cast("Self", cls.make(operands, given, [tile_type(like.shaped(s)) for s in shapes], location, regions))
 
 

@@ -11,11 +11,11 @@ from ttc.passes.nn_to_tile.lowering import Lowering
 
 def wants_attention(op: AttentionOp) -> dict[SSAValue, int]:
     """A matrix each for every leading dimension."""
-    return {op.q: 1, op.k: 1, op.v: 1} | ({} if op.mask is None else {op.mask: 1})
+    return dict.fromkeys(op.operands, 1)
 
 
 def lower_attention(op: AttentionOp, low: Lowering) -> SSAValue:
     """tile.attention of the same attributes."""
-    mask = None if op.mask is None else low.tile(op.mask, 1)
-    operands = (low.tile(op.q, 1), low.tile(op.k, 1), low.tile(op.v, 1), mask)
-    return low.emit(tile.AttentionOp, *operands, like=op.y, fold=1, **op.plain_attrs())
+    q, k, v, *rest = op.operands
+    mask = [low.tile(x, 1) for x in rest] or [None]
+    return low.emit(tile.AttentionOp, low.tile(q, 1), low.tile(k, 1), low.tile(v, 1), *mask, like=op.results[0], fold=1, **op.plain_attrs())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from xdsl.ir import SSAValue
 
+from ttc.dialects.core.attributes import plain
 from ttc.dialects.core.spec import spec_of
 from ttc.dialects.nn.linear import DetOp, MatmulOp
 from ttc.dialects.tile import linear as tile
@@ -12,19 +13,19 @@ from ttc.passes.nn_to_tile.lowering import Lowering, in_rows, natural_fold, tile
 
 def wants_matmul(op: MatmulOp) -> dict[SSAValue, int]:
     """With one matrix for all of a, its leading dimensions are rows; with a matrix each, they are not."""
-    if not _has_one_matrix(op):
-        return {op.a: 1, op.b: 1}
-    return {op.a: natural_fold(spec_of(op.a.type).shape)}
+    a, b, *_ = op.operands
+    if not _has_one_matrix(op, b):
+        return {a: 1, b: 1}
+    return {a: natural_fold(spec_of(a.type).shape)}
 
 
 def lower_matmul(op: MatmulOp, low: Lowering) -> SSAValue:
     """tile.matmul of the same attributes, a in the fold of fewest tiles."""
-    fold = _fold(op, low)
-    shape = spec_of(op.y.type).shape
-    bias = op.bias
-    tile_of_bias = None if bias is None else low.tile(bias, fold if spec_of(bias.type).shape == shape else None)
-    operands = (low.tile(op.a, fold), low.tile(op.b, 1), tile_of_bias)
-    return low.emit(tile.MatmulOp, *operands, like=op.y, fold=fold, **op.plain_attrs())
+    a, b, *rest = op.operands
+    y = op.results[0]
+    fold = _fold(op, a, b, low)
+    bias = [low.tile(x, fold if spec_of(x.type).shape == spec_of(y.type).shape else None) for x in rest]
+    return low.emit(tile.MatmulOp, low.tile(a, fold), low.tile(b, 1), *(bias or [None]), like=y, fold=fold, **op.plain_attrs())
 
 
 def lower_det(op: DetOp, low: Lowering) -> SSAValue:
@@ -32,13 +33,13 @@ def lower_det(op: DetOp, low: Lowering) -> SSAValue:
     return in_rows(op, tile.DetOp, low)
 
 
-def _has_one_matrix(op: MatmulOp) -> bool:
-    attrs = op.plain_attrs()
-    return spec_of(op.b.type).rank == 2 and not attrs["transpose_a"]
+def _has_one_matrix(op: MatmulOp, b: SSAValue) -> bool:
+    return spec_of(b.type).rank == 2 and not plain(op.transpose_a)
 
 
-def _fold(op: MatmulOp, low: Lowering) -> int:
-    if not _has_one_matrix(op):
+def _fold(op: MatmulOp, a: SSAValue, b: SSAValue, low: Lowering) -> int:
+    if not _has_one_matrix(op, b):
         return 1
-    shape = spec_of(op.a.type).shape
-    return min((low.fold(op.a), natural_fold(shape)), key=lambda fold: tiles_of(shape, fold))
+    shape = spec_of(a.type).shape
+    held, natural = low.fold(a), natural_fold(shape)
+    return natural if tiles_of(shape, natural) < tiles_of(shape, held) else held

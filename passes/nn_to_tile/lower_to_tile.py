@@ -13,7 +13,7 @@ from xdsl.ir import Operation, SSAValue
 import ttc.passes.nn_to_tile as package
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.functions import Port, entry_functions, ports
-from ttc.dialects.core.ir import TtcOp, set_type
+from ttc.dialects.core.ir import set_type
 from ttc.dialects.core.leaves import LeafOp
 from ttc.dialects.core.locations import where
 from ttc.dialects.core.spec import spec_of
@@ -51,17 +51,18 @@ class LowerToTile(Pass):
 
 def _lower_function(function: func.FuncOp, unit: Unit, rewriter: Rewriter) -> None:
     old = function.body.block
-    low = Lowering(unit, old.ops)
+    ops = list(old.ops)
+    low = Lowering(unit, ops)
     for argument in old.args:
         low.add_argument(argument)
     returned: Sequence[SSAValue] = ()
-    for op in old.ops:
-        if isinstance(op, func.ReturnOp):
-            returned = op.operands
-        elif isinstance(op, LeafOp):
-            low.add_leaf(op.result, op)
-        elif isinstance(op, NNOp):
+    for op in ops:
+        if isinstance(op, NNOp):
             _lower_op(op, low, rewriter)
+        elif isinstance(op, LeafOp):
+            low.add_leaf(op.results[0], op)
+        elif isinstance(op, func.ReturnOp):
+            returned = op.operands
         else:
             raise Error("E0305", f"{op.name} does not belong to stage nn", where=where(op))
     dtypes = [spec_of(v.type).dtype for v in old.args], [spec_of(v.type).dtype for v in returned]
@@ -71,9 +72,8 @@ def _lower_function(function: func.FuncOp, unit: Unit, rewriter: Rewriter) -> No
             low.tile(argument)
     low.block.add_op(func.ReturnOp(*results))
     _drop_unused(low, rewriter)
-    function.body.detach_block(old)
+    function.body.detach_block(old)  # as nothing but its own ops uses its values, it need not be taken apart
     function.body.add_block(low.block)
-    old.erase()
     _retype(function, dtypes)
 
 
@@ -128,7 +128,7 @@ def _lower_result(value: SSAValue, low: Lowering) -> SSAValue:
 def _drop_unused(low: Lowering, rewriter: Rewriter) -> None:
     """Drop what nothing reads, and leave on the host the arguments that only the host reads."""
     for op in reversed(list(low.block.ops)):
-        if isinstance(op, TtcOp):
+        if all(result.first_use is None for result in op.results):
             rewriter.erase_dead(op)
     for argument in low.block.args:
         readers = [use.operation for use in argument.uses]

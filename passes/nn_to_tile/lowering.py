@@ -7,7 +7,8 @@ optional `wants_<mnemonic>(op)` beside it says in which fold it reads its operan
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -21,7 +22,7 @@ from ttc.dialects.core.leaves import LeafOp
 from ttc.dialects.core.plain import fold_to_tiles
 from ttc.dialects.core.spec import Spec, spec_of, tensor_type
 from ttc.dialects.nn.base import NNOp
-from ttc.dialects.tile.base import Tile, TileOp, tile_of, tile_type
+from ttc.dialects.tile.base import Tile, TileOp, TileType, tile_of, tile_type
 from ttc.dialects.tile.host import FromHostOp, ToHostOp
 from ttc.dialects.tile.shape import RelayoutOp
 from ttc.passes.base import Unit
@@ -37,12 +38,14 @@ MAX_RANK = 4
 """Of tensors in tiles."""
 
 
+@cache
 def tiles_of(shape: tuple[int, ...], fold: int) -> int:
     """Number of 32 x 32 tiles that a tensor takes."""
     t, rows, columns = fold_to_tiles(shape, (32, 32), fold)
     return t * rows * columns
 
 
+@cache
 def natural_fold(shape: tuple[int, ...]) -> int:
     """All leading dimensions fold into rows where that takes fewer tiles than one."""
     folds = (1, max(len(shape) - 1, 1))
@@ -55,7 +58,7 @@ class Lowering:
     A value lives as a tile (in one or more folds), on the host, or both; leaves and arguments take the fold of their first reader.
     """
 
-    def __init__(self, unit: Unit, ops: Iterable[Operation]) -> None:
+    def __init__(self, unit: Unit, ops: Sequence[Operation]) -> None:
         self.unit = unit
         self.block = Block()
         self.location: Attribute | None = None
@@ -63,41 +66,59 @@ class Lowering:
         self._hosts: dict[SSAValue, SSAValue] = {}
         self._leaves: dict[SSAValue, LeafOp] = {}
         self._arguments: dict[SSAValue, BlockArgument] = {}
+        self._refusals: dict[int, tuple[Attribute, Spec, str | None]] = {}
+        self._types: dict[tuple[int, int], tuple[Attribute, TileType]] = {}
+        self._formats: dict[np.dtype, str | None] = {}
         self._wishes = _wishes(ops)
 
     # ---- types -------------------------------------------------------------------------------------------------------------------
 
     def format(self, dtype: np.dtype) -> str | None:
         """The target's format for values of a dtype; None if they stay on the host."""
-        name = format_of(dtype).name
-        formats = self.unit.target.formats
-        name = name if name in formats else NARROWER.get(name, "")
-        return name if name in formats else None
+        if dtype not in self._formats:
+            name, formats = format_of(dtype).name, self.unit.target.formats
+            held = next((found for found in (name, NARROWER.get(name)) if found in formats), None)
+            self._formats[dtype] = held
+        return self._formats[dtype]
 
     def fold_in(self, shape: tuple[int, ...], fold: int) -> int:
         """The fold nearest to one asked for that a shape can have; 1 in row layout."""
-        return Tile((), "", self.unit.target.tile, fold).shaped(shape).fold
+        return 1 if self.unit.target.tile is None else max(1, min(fold, len(shape) - 1))
 
     def tile_for(self, spec: Spec, fold: int) -> Tile | None:
         """The type of a value as a tile; None if the target does not hold it."""
         name = self.format(spec.dtype)
         if name is None or not spec.is_static:
             return None
-        return Tile((), name, self.unit.target.tile, fold).shaped(spec.shape)
+        return Tile(spec.shape, name, self.unit.target.tile, self.fold_in(spec.shape, fold))
 
     def refusal(self, value: SSAValue) -> str | None:
         """Why the target cannot hold a value; None if it can."""
-        spec = spec_of(value.type)
+        known = self._refusals.get(id(value.type))  # by identity: types are shared, and hashing one takes longer than all else here
+        if known is None:
+            spec = spec_of(value.type)
+            known = self._refusals[id(value.type)] = value.type, spec, self._refusal_of_type(spec)
+        _, spec, refusal = known
+        if refusal is None and spec.dtype.kind in "iu" and value in self._leaves:
+            return self._refusal_of_values(self._leaves[value], spec)
+        return refusal
+
+    def _refusal_of_type(self, spec: Spec) -> str | None:
         tile = self.tile_for(spec, 1)
         if tile is None:
             return f"{self.unit.target.name} does not hold {spec}"
         if tile.tile is not None and not tile.elements:
             return f"{spec} has no elements: it takes no tiles"
-        if value in self._leaves and FORMATS[tile.format].storage != spec.dtype and spec.dtype.kind in "iu":
-            array = self._leaf_array(self._leaves[value])
-            limits = np.iinfo(FORMATS[tile.format].storage)
-            if array.size and not limits.min <= array.min() <= array.max() <= limits.max:
-                return f"a constant exceeds {tile.format}"
+        return None
+
+    def _refusal_of_values(self, leaf: LeafOp, spec: Spec) -> str | None:
+        format_ = self.format(spec.dtype)
+        if format_ is None or FORMATS[format_].storage == spec.dtype:
+            return None
+        array = self._leaf_array(leaf)
+        limits = np.iinfo(FORMATS[format_].storage)
+        if array.size and not limits.min <= array.min() <= array.max() <= limits.max:
+            return f"a constant exceeds {format_}"
         return None
 
     def _leaf_array(self, leaf: LeafOp) -> np.ndarray:
@@ -130,7 +151,8 @@ class Lowering:
 
     def add_tile(self, value: SSAValue, tile: SSAValue) -> None:
         """A tile holds the value."""
-        tile.name_hint = tile.name_hint or value.name_hint
+        if tile.name_hint is None and value.name_hint is not None:
+            tile.name_hint = value.name_hint
         self._tiles.setdefault(value, {})[tile_of(tile).fold] = tile
 
     def add_host(self, value: SSAValue, tensor: SSAValue) -> None:
@@ -169,9 +191,11 @@ class Lowering:
 
     def tile(self, value: SSAValue, fold: int | None = None) -> SSAValue:
         """The value as a tile; in a given fold, or as it lives."""
-        held = self._tiles.get(value) or {}
+        held = self._tiles.get(value)
+        if held and fold is None:
+            return next(iter(held.values()))
         wanted = self.fold(value) if fold is None else self.fold_in(spec_of(value.type).shape, fold)
-        if wanted in held:
+        if held and wanted in held:
             return held[wanted]
         if held:
             made = self.add(RelayoutOp.build(next(iter(held.values())), location=self._at(), fold=wanted)).y
@@ -179,10 +203,9 @@ class Lowering:
             made = self._grow(self._leaves[value], wanted)
         elif value in self._arguments:
             made = self._arguments[value]
-            set_type(made, tile_type(self._tile(value, wanted)))
+            set_type(made, self._type(value, wanted))
         else:
-            type_ = tile_type(self._tile(value, wanted))
-            made = self.add(FromHostOp.make((self._hosts[value],), {}, (type_,), self._at())).y
+            made = self.add(FromHostOp.make((self._hosts[value],), {}, (self._type(value, wanted),), self._at())).y
         self.add_tile(value, made)
         return made
 
@@ -198,15 +221,19 @@ class Lowering:
             self.add_host(value, made)
         return self._hosts[value]
 
-    def _tile(self, value: SSAValue, fold: int) -> Tile:
-        tile = self.tile_for(spec_of(value.type), fold)
-        if tile is None:
-            raise Declined(self.refusal(value))
-        return tile
+    def _type(self, value: SSAValue, fold: int) -> TileType:
+        """The type of a value as a tile.  Raises Declined."""
+        known = self._types.get((id(value.type), fold))
+        if known is None:
+            tile = self.tile_for(spec_of(value.type), fold)
+            if tile is None:
+                raise Declined(self.refusal(value))
+            known = self._types[id(value.type), fold] = value.type, tile_type(tile)
+        return known[1]
 
     def _grow(self, leaf: LeafOp, fold: int) -> SSAValue:
-        new = type(leaf).make((), leaf.plain_attrs(), (tile_type(self._tile(leaf.result, fold)),), leaf.location)
-        return self.add(new).result
+        types = (self._type(leaf.results[0], fold),)
+        return self.add(type(leaf).create(result_types=types, properties=leaf.properties, location=leaf.location)).results[0]
 
     # ---- ops ---------------------------------------------------------------------------------------------------------------------
 
@@ -240,14 +267,17 @@ def in_rows(op: NNOp, kind: type[TileOp], low: Lowering) -> SSAValue:
     return low.emit(kind, *operands, like=op.results[0], **op.plain_attrs())
 
 
-def _wishes(ops: Iterable[Operation]) -> dict[SSAValue, int]:
+def _wishes(ops: Sequence[Operation]) -> dict[SSAValue, int]:
     """The fold that the first reader of each value wants; elementwise ops pass on what their readers want."""
     found: dict[SSAValue, int] = {}
     wishes: dict[str, Wishes] = rules(package.__name__, "wants_")
-    for op in reversed(list(ops)):
-        if not isinstance(op, NNOp):
-            continue
-        wants = wishes.get(op.name.removeprefix("nn.")) or (_pass_on(found) if getattr(op, "ELEMENTWISE", False) else None)
+    by_kind: dict[type[Operation], Wishes | None] = {}
+    for op in reversed(ops):
+        kind = type(op)
+        if kind not in by_kind:
+            passes_on = issubclass(kind, NNOp) and getattr(kind, "ELEMENTWISE", False)
+            by_kind[kind] = wishes.get(op.name.removeprefix("nn.")) or (_pass_on(found) if passes_on else None)
+        wants = by_kind[kind]
         if wants is not None:
             found.update(wants(op))
     return found

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from math import prod
-from typing import Any
 
 from xdsl.ir import SSAValue
 
@@ -19,23 +18,25 @@ from ttc.passes.rule_tables import Declined
 
 def lower_layer_norm(op: LayerNormOp, low: Lowering) -> SSAValue:
     """tile.layer_norm; several normalized dimensions are reshaped into one."""
-    return _along_last(op, (op.scale, op.bias), low, tile.LayerNormOp)
+    return _along_last(op, low, tile.LayerNormOp)
 
 
 def lower_rms_norm(op: RmsNormOp, low: Lowering) -> SSAValue:
     """tile.rms_norm; several normalized dimensions are reshaped into one."""
-    return _along_last(op, (op.scale,), low, tile.RmsNormOp)
+    return _along_last(op, low, tile.RmsNormOp)
 
 
-def _along_last(op: LayerNormOp | RmsNormOp, weights: tuple[SSAValue | None, ...], low: Lowering, kind: type[TileOp]) -> SSAValue:
-    shape = spec_of(op.x.type).shape
-    axis = axis_in(op.plain_attrs()["axis"], len(shape))
-    attrs: dict[str, Any] = {"axis": -1, "eps": op.plain_attrs()["eps"]}
+def _along_last(op: LayerNormOp | RmsNormOp, low: Lowering, kind: type[TileOp]) -> SSAValue:
+    x, weights = op.operands[0], op.named_operands()[1:]
+    shape = spec_of(x.type).shape
+    attrs = op.plain_attrs()
+    axis = axis_in(attrs["axis"], len(shape))
+    attrs["axis"] = -1
     if axis == len(shape) - 1:
-        return low.emit(kind, low.tile(op.x), *(None if w is None else low.tile(w) for w in weights), **attrs)
+        return low.emit(kind, low.tile(x), *(None if w is None else low.tile(w) for w in weights), **attrs)
     if any(w is not None and spec_of(w.type).shape != shape[axis:] for w in weights):
         raise Declined("scale or bias does not have the shape of what is normalized")
     size = prod(shape[axis:])
-    x = low.emit(ReshapeOp, low.tile(op.x), shape=(*shape[:axis], size))
+    rows = low.emit(ReshapeOp, low.tile(x), shape=(*shape[:axis], size))
     flat = [None if w is None else low.emit(ReshapeOp, low.tile(w), shape=(size,)) for w in weights]
-    return low.emit(ReshapeOp, low.emit(kind, x, *flat, **attrs), shape=shape, fold=low.fold(op.y))
+    return low.emit(ReshapeOp, low.emit(kind, rows, *flat, **attrs), shape=shape, fold=low.fold(op.y))
