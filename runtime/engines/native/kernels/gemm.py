@@ -1,12 +1,12 @@
 """Matrix products and convolutions: rows of a times packed panels of b, an elementwise region, rows of c.
 
-One family does both: a convolution is a product whose rows consist of several runs of channels (`gemm_rows`), multiplied without ever being
-gathered in memory.  The inner loops are those of `gemm_block`; each block of sums is put down in the first-level cache and taken through the
-region from there, vector by vector: the region's code exists once a kernel, whatever the block.
+One family does both: a convolution is a product whose rows consist of several runs of channels (`gemm_rows`), multiplied without ever
+being gathered in memory.  The inner loops are those of `gemm_block`; each block of sums is put down in the first-level cache and taken
+through the region from there, vector by vector: the region's code exists once a kernel, whatever the block.
 
 Rows are cut into blocks of equal size, give or take one, so that no block is nearly empty: 49 rows are 9 blocks of 5 or 6.  A task is a
-range of blocks times a range of panels.  In a task either loop is the outer one: blocks, where the right operand stays in the second-level cache; panels,
-where it does not, so that it comes from memory once.
+range of blocks times a range of panels.  In a task either loop is the outer one: blocks, where the right operand stays in the second-level
+cache; panels, where it does not, so that it comes from memory once.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ttc.runtime.engines.native.ir.values import Value
     from ttc.runtime.engines.native.ir.writer import Writer
 
-_SIZES = ("rows", "columns", "depth", "taps", "row_blocks", "panels", "row_chunks", "panel_chunks", "panels_outside", "table_taps")
+_SIZES = ("rows", "columns", "depth", "taps", "row_blocks", "panels", "row_chunks", "panel_chunks", "panels_outside")
 
 
 @dataclass(frozen=True)
@@ -58,16 +58,16 @@ class Gemm(Kernel):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Of the words of a job: sizes (`depth`: channels of a tap, in pairs with multiplier bf16; `table_taps`: taps of a row with places in
-        memory), addresses, strides of rows and panels, sizes and strides of the batch."""
+        """Of the words of a job: sizes (`depth`: channels of a tap, in pairs with multiplier bf16), addresses, strides of rows, sizes and
+        strides of the batch."""
         tensors = ("a", "b", "c", *self.others)
         batch = (f"{name}_batch{i}" for i in range(self.batch) for name in ("size", *tensors))
         return (*_SIZES, *tensors, *self.rows.names(("a", "c", *self.others)), *batch)
 
-    def scratch_bytes(self, depth: int, table_taps: int) -> int:
+    def scratch_bytes(self, depth: int, taps: int) -> int:
         """That a thread needs, given the words of these names."""
         pointers = self.block.rows * POINTER_BYTES
-        return self.block.bytes + _zeros_bytes(depth) + pointers * (1 + len(self.spread) + table_taps) + ALIGNMENT
+        return self.block.bytes + depth * 4 + ALIGNMENT + pointers * (1 + len(self.spread) + taps)
 
     def emit(self, f: Writer) -> None:
         words = Words(f, self.names)
@@ -145,7 +145,7 @@ class Gemm(Kernel):
 
     def _store(self, f: Writer, sums: Value, rows: dict[str, Value], column: Value, mask: Value | None) -> None:
         """One vector of c."""
-        from ttc.runtime.engines.native.kernels.regions import emit_region
+        from ttc.runtime.engines.native.ir.regions import emit_region
 
         lanes = self.block.lanes
         values = [f.load(sums, "f32", lanes)]
@@ -156,10 +156,6 @@ class Gemm(Kernel):
                 values.append(f.read(f.at(rows[name], column, storage), storage, lanes, mask))
         found = emit_region(f, self.region, values)
         f.write(found, f.at(rows["c"], column, self.region.storage), self.region.storage, mask)
-
-
-def _zeros_bytes(depth: int) -> int:
-    return depth * 4 + ALIGNMENT
 
 
 def _share(index: Value, count: Value, parts: Value) -> tuple[Value, Value]:

@@ -1,8 +1,8 @@
 """Register blocks: the inner loops of all matrix products.
 
 A block of `rows` x `vectors` accumulators stays in registers while it runs over taps and channels: for each channel it loads `vectors`
-vectors of the packed right operand, and spreads one element of each row of the left one.  Measured on a core of AMD Zen 4 at 3.68 GHz (118 GFLOP/s of
-float32 FMA; vectors of 16), in percent of that peak, with right operands from main memory:
+vectors of the packed right operand, and spreads one element of each row of the left one.  Measured on a core of AMD Zen 4 at 3.68 GHz
+(118 GFLOP/s of float32 FMA; vectors of 16), in percent of that peak, with right operands from main memory:
 
     rows x columns      M128 K768 N768    M128 K3072 N768    3x3 56x56x64    3x3 14x14x256    1x1 56x56x64    1x1 14x14x1024-256
     6 x 64                   97                 94                97              98               91                98
@@ -30,7 +30,7 @@ Multiplier: TypeAlias = Literal["f32", "bf16"]
 """f32: fused multiply-add of float32.  bf16: sums of two products of bfloat16, in float32 (vdpbf16ps: denormals count as zero)."""
 
 _ROWS = {32: {1: 14, 2: 12, 3: 8, 4: 6}, 16: {1: 8, 2: 6, 3: 4}}
-"""By number of vector registers and vectors of a row: rows, so that accumulators, one row of the right operand and one spread element fit."""
+"""By number of vector registers and vectors of a row: rows, so that sums, one row of the right operand and one spread element fit."""
 _COST = {1: 1.2, 2: 1.03, 3: 1.02, 4: 1.0}
 """Time per column of a block that many vectors wide, against the widest."""
 

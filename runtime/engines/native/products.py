@@ -1,0 +1,224 @@
+"""From views to jobs of matrix products: packing of right operands, joining of dimensions, cutting into tasks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from math import prod
+from typing import TYPE_CHECKING
+
+from ttc.dialects.core.epilogue import activation_attrs
+from ttc.runtime.engines.native.copies import copy
+from ttc.runtime.engines.native.kernels.gemm import Gemm
+from ttc.runtime.engines.native.kernels.gemm_block import Block, Multiplier, block_for
+from ttc.runtime.engines.native.kernels.gemm_rows import DenseRows
+from ttc.runtime.engines.native.kernels.packing import ROWS, PackColumns, PackRows
+from ttc.runtime.engines.native.kernels.words import words_of
+from ttc.runtime.engines.native.lowering import Lowering, NotTaken
+from ttc.runtime.engines.native.region import Region, Step
+from ttc.runtime.engines.native.tensors import View, dense_strides
+
+if TYPE_CHECKING:
+    from ttc.runtime.engines.native.lowering import Word
+
+FLOATS = ("f32", "bf16", "f16")
+"""Storages of operands; all are computed in float32."""
+TASK_FLOPS = 1_500_000
+"""Of a task at least, if there are several: 10 to 20 microseconds."""
+TASKS = 48
+"""Of a product at most, but for batches and large panels: enough for 16 threads."""
+_NEAR_BYTES = 256 << 10
+"""Of a right operand that stays in the second-level cache beside the rows that meet it."""
+_BATCH_DIMENSIONS = 4
+_ELEMENT_BYTES: dict[Multiplier, int] = {"f32": 4, "bf16": 2}
+
+
+@dataclass(frozen=True)
+class Panels:
+    """A packed right operand.
+
+    Args:
+        view: [batch..., bytes of the panels of one element], of panels of `block.columns` columns.
+        depth: channels, all taps together.
+    """
+
+    view: View
+    block: Block
+    depth: int
+    columns: int
+
+    @property
+    def element_bytes(self) -> int:
+        """Of one element of the batch."""
+        return self.view.shape[-1] * self.view.item_bytes
+
+
+@dataclass(frozen=True)
+class Split:
+    """How a product is cut into tasks."""
+
+    row_chunks: int
+    panel_chunks: int
+    panels_outside: bool
+
+
+def multiplier_of(n: Lowering, depth: int) -> Multiplier:
+    """How the CPU multiplies at the precision of the op.  depth: channels of a tap: only whole pairs can be multiplied as bfloat16."""
+    narrow = n.node.op.precision == "bfloat16" and n.cpu.has("avx512bf16") and n.cpu.vector_bytes == 64
+    return "bf16" if narrow and depth % 2 == 0 else "f32"
+
+
+def left_operand(n: Lowering, a: View, multiplier: Multiplier) -> View:
+    """a in the type that is multiplied, its last dimension dense."""
+    if a.storage not in FLOATS:
+        raise NotTaken(f"operands in {a.storage}")
+    if a.storage == multiplier and (a.strides[-1] == 1 or a.shape[-1] == 1):
+        return a
+    target = n.temp(a.shape, multiplier)
+    copy(n, a, target)
+    return target
+
+
+def packed(n: Lowering, b: View, block: Block, multiplier: Multiplier) -> Panels:
+    """b[batch..., depth, columns] in panels; equal elements of the batch once."""
+    if b.storage not in FLOATS:
+        raise NotTaken(f"operands in {b.storage}")
+    for axis, stride in enumerate(b.strides[:-2]):
+        b = b.sliced(axis, 0, 1) if stride == 0 else b
+    by_rows = b.strides[-1] == 1 or b.shape[-1] == 1
+    if not by_rows and b.strides[-2] != 1 and b.shape[-2] != 1:
+        b, by_rows = n.densified(b), True
+    *batch, depth, columns = b.shape
+    panels = block.panels(columns)
+    target = n.temp((*batch, panels * depth * block.columns), multiplier)
+    dims = [(size, from_ * b.item_bytes, to * target.item_bytes) for size, from_, to in zip(batch, b.strides, target.strides, strict=False)]
+    dims = joined(dims)
+    kernel = (PackRows if by_rows else PackColumns)(block.columns, block.lanes, b.storage, multiplier, len(dims))
+    tasks = -(-depth // ROWS) if by_rows else panels
+    line = (b.strides[-2] if by_rows else b.strides[-1]) * b.item_bytes
+    words: dict[str, Word] = {"source": b, "target": target, "depth": depth, "columns": columns, "line": line, "tasks": tasks}
+    for i, dim in enumerate(dims):
+        words |= dict(zip((f"size_batch{i}", f"source_batch{i}", f"target_batch{i}"), dim, strict=True))
+    moved = b.elements * b.item_bytes + target.elements * target.item_bytes
+    total = tasks * prod(size for size, *_ in dims)
+    n.job(kernel, words_of(kernel.names, words), tasks=total, written=[target], moved_bytes=moved)
+    return Panels(target, block, depth, columns)
+
+
+def first_region(n: Lowering, bias: bool) -> Region:
+    """What the op itself does with a sum: bias, activation, rounding to what it stores.  Raises NotTaken for an unknown activation."""
+    own = (n.node.region or n.region).inputs[0]
+    steps: list[Step] = []
+    if bias:
+        steps.append(Step("add", (0, 1), "f32"))
+    activation = n.attr("activation")
+    inputs = 2 if bias else 1
+    if activation is not None:
+        args = n.attr("activation_args", ())
+        numbers = tuple(float(x) for x in args if isinstance(x, int | float)) if isinstance(args, tuple) else ()
+        attrs = activation_attrs(str(activation), numbers)
+        steps.append(Step(str(activation), (inputs if bias else 0,), "f32", tuple(sorted(attrs.items()))))
+    if own != "f32":
+        steps.append(Step("cast", (inputs + len(steps) - 1 if steps else 0,), own))
+    storages = ("f32", "f32") if bias else ("f32",)
+    return Region(storages, tuple(steps), inputs + len(steps) - 1 if steps else 0)
+
+
+def whole_region(n: Lowering, bias: View | None) -> tuple[Region, list[View]]:
+    """The region from the sum to what is stored, and its further operands in the shape of the result."""
+    first = first_region(n, bias is not None)
+    others = [] if bias is None else [bias.expanded(n.result_shape())]
+    if bias is not None:
+        first = replace(first, inputs=("f32", bias.storage))
+    return n.region.after(first), [*others, *n.extras]
+
+
+def readable(n: Lowering, other: View) -> tuple[View, bool]:
+    """An operand of the region as the kernel reads it, and whether all columns of a row are the same element."""
+    if other.shape[-1] == 1 or other.strides[-1] == 1:
+        return other, False
+    if other.strides[-1] == 0:
+        return other, True
+    return n.densified(other), False
+
+
+def multiply(n: Lowering, a: View, b: Panels, bias: View | None, multiplier: Multiplier) -> None:
+    """The result of the node as the product of a[batch..., rows, depth] and panels, through the region."""
+    shape = n.result_shape()
+    region, views = whole_region(n, bias)
+    others = [readable(n, view) for view in views]
+    c = n.result(strided=True)
+    lead = shape[:-1]
+    right = _over_rows(b.view, lead)
+    tensors = [a.expanded((*lead, a.shape[-1])), right, c, *(view for view, _ in others)]
+    dims = joined([(size, *(t.strides[i] * t.item_bytes for t in tensors)) for i, size in enumerate(lead) if size != 1])
+    if not dims or dims[-1][2] != 0:
+        dims.append((1, *[0] * len(tensors)))
+    *batch, (rows, *strides) = dims
+    if len(batch) > _BATCH_DIMENSIONS:
+        raise NotTaken(f"a batch of {len(batch)} dimensions")
+    kernel = Gemm(b.block, DenseRows(), region, tuple(spread for _, spread in others), len(batch), multiplier)
+    words: dict[str, Word] = {"a": a, "b": b.view, "c": c, **{f"other{i}": view for i, (view, _) in enumerate(others)}}
+    names = ("a", "b", "c", *kernel.others)
+    words |= {f"{name}_row": stride for name, stride in zip(names, strides, strict=True) if name != "b"}
+    for i, (size, *steps) in enumerate(batch):
+        words |= {f"size_batch{i}": size, **{f"{name}_batch{i}": step for name, step in zip(names, steps, strict=True)}}
+    submit(n, kernel, words, rows=rows, taps=1, panels=b, written=c, count=prod(size for size, *_ in batch))
+
+
+def submit(n: Lowering, kernel: Gemm, words: dict[str, Word], *, rows: int, taps: int, panels: Panels, written: View, count: int) -> None:
+    """Add the job of a product, given the words that tell where its operands lie.  count: elements of the batch."""
+    pair = 2 if kernel.multiplier == "bf16" else 1
+    depth = panels.depth // taps // pair
+    row_blocks, panel_count = -(-rows // kernel.block.rows), kernel.block.panels(panels.columns)
+    flops = 2 * rows * panels.columns * panels.depth
+    split = _split(row_blocks, panel_count, flops, panels.element_bytes, count)
+    words |= {"rows": rows, "columns": panels.columns, "depth": depth, "taps": taps, "row_blocks": row_blocks, "panels": panel_count}
+    words |= {"row_chunks": split.row_chunks, "panel_chunks": split.panel_chunks, "panels_outside": int(split.panels_outside)}
+    tasks = count * split.row_chunks * split.panel_chunks
+    moved = panels.element_bytes * count + sum(
+        w.elements * w.item_bytes for name, w in words.items() if isinstance(w, View) and name != "b"
+    )
+    n.job(
+        kernel,
+        words_of(kernel.names, words),
+        tasks=tasks,
+        written=[written],
+        chunk=1,
+        scratch=kernel.scratch_bytes(depth, taps),
+        flops=flops * count,
+        moved_bytes=moved,
+    )
+
+
+def joined(dims: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
+    """Dimensions (size, stride of each tensor), neighbours joined where all tensors walk both in one stride."""
+    found: list[tuple[int, ...]] = []
+    for size, *strides in dims:
+        if found and found[-1][1:] == tuple(stride * size for stride in strides):
+            found[-1] = (found[-1][0] * size, *strides)
+        else:
+            found.append((size, *strides))
+    return found
+
+
+def _over_rows(panels: View, lead: tuple[int, ...]) -> View:
+    """Panels as a tensor of [batch..., rows]: the same for all rows."""
+    batch = panels.shape[:-1]
+    own = replace(panels, shape=(*batch, 1), strides=(*dense_strides((*batch, panels.shape[-1]))[:-1], 0))
+    return own.expanded(lead)
+
+
+def _split(row_blocks: int, panels: int, flops: int, right_bytes: int, count: int) -> Split:
+    """Tasks of one element of the batch: few enough to be worth their while, enough to keep threads equally busy."""
+    wanted = max(1, min(flops // TASK_FLOPS, -(-TASKS // count)))
+    if right_bytes <= _NEAR_BYTES:
+        row_chunks = min(row_blocks, wanted)
+        return Split(row_chunks, min(panels, -(-wanted // row_chunks)), False)
+    panel_chunks = min(panels, wanted)
+    return Split(min(row_blocks, -(-wanted // panel_chunks)), panel_chunks, True)
+
+
+def block_of(n: Lowering, rows: int, columns: int) -> Block:
+    """The register block for so many rows (of one element of a batch) and columns."""
+    return block_for(n.cpu, rows, columns)
