@@ -37,6 +37,9 @@ TARGET_HELP = "Machine to compile for: one that `ttc targets` lists, or a descri
 UNSET = (None, (), 0)
 """Defaults that are not recorded: an option that IR or an archive does not name had this value."""
 
+ENGINE_VARIABLES = ("TTC_CACHE_DIR", "TTC_CPU")
+"""Variables that the native engine reads itself: the folder of its kernels, and the level of instructions that they may use."""
+
 RULE_FILES = {RULES_KEY: "precision_file", PLACEMENT_KEY: "placement_file"}
 """Arrays of tables in TOML files beside the tables of commands, and the options that they set."""
 
@@ -361,7 +364,7 @@ def _check_names(names: Mapping[str, Any], known: Mapping[str, Any], what: str) 
 
 def _from_environment(cls: type[Options], environ: Mapping[str, str]) -> dict[str, Any]:
     ours = {name: text for name, text in environ.items() if name.startswith("TTC_")}
-    everywhere = {variable_of(item.name): None for kind in KINDS for item, _ in settings(kind)}
+    everywhere = dict.fromkeys((*ENGINE_VARIABLES, *(variable_of(item.name) for kind in KINDS for item, _ in settings(kind))))
     _check_names(ours, everywhere, "variable")
     return {
         item.name: _read(item.name, setting, ours[variable_of(item.name)], variable_of(item.name))

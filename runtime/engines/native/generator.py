@@ -12,8 +12,8 @@ from pathlib import Path
 
 _SOURCES = Path(__file__).parent
 _PROCESS = Path("/proc/self/stat")
-_START_FIELD = 21
-"""Of a process in that file: when it began, in clock ticks since the system did (proc_pid_stat(5), where it is number 22)."""
+_START_FIELD = 19
+"""Behind the name of the process in that file: when it began, in clock ticks since the system did (proc_pid_stat(5), field 22)."""
 
 
 @cache
@@ -44,7 +44,7 @@ def _process_start() -> float:
     now = time.time()
     try:
         fields = _PROCESS.read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
-        ticks = int(fields[_START_FIELD - 2])
+        ticks = int(fields[_START_FIELD])
         return now - time.clock_gettime(time.CLOCK_BOOTTIME) + ticks / os.sysconf("SC_CLK_TCK")
     except (OSError, ValueError, IndexError):
         return now
