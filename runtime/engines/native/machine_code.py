@@ -53,16 +53,17 @@ def target_machine(cpu: Cpu) -> llvm.TargetMachine:
 
 
 def _compiled(llvm_ir: str, cpu: Cpu, *, as_object: bool) -> bytes:
+    """A module must be gone before its context is, whatever happens."""
+    text = _DEFINITION.sub(_MARKED, llvm_ir)
     with target_machine(cpu) as machine, llvm.create_context() as context:
         try:
-            module = llvm.parse_assembly(_DEFINITION.sub(_MARKED, llvm_ir), context)
-            module.triple, module.data_layout = machine.triple, str(machine.target_data)
-            module.verify()
+            with llvm.parse_assembly(text, context) as module:
+                module.triple, module.data_layout = machine.triple, str(machine.target_data)
+                module.verify()
+                _simplify(module, machine)
+                return _emit(module, machine, as_object)
         except RuntimeError as error:
-            raise Error("E0901", f"internal error: generated code does not verify: {error}") from None
-        with module:
-            _simplify(module, machine)
-            return _emit(module, machine, as_object)
+            raise Error("E0901", f"internal error: LLVM does not take generated code: {error}") from None
 
 
 def _simplify(module: llvm.ModuleRef, machine: llvm.TargetMachine) -> None:
