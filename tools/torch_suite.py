@@ -178,6 +178,17 @@ def _tensors(value: Any) -> list[torch.Tensor]:
     return [_tensor(x) for x in pytree.tree_leaves(value) if isinstance(x, _COMPARED)]
 
 
+def _in_parts(value: Any) -> Any:
+    """Complex tensors as ttc gives them: real and imaginary parts along a last dimension."""
+    return torch.view_as_real(value.resolve_conj()) if isinstance(value, torch.Tensor) and value.is_complex() else value
+
+
+def _like(theirs: Any, ours: np.ndarray) -> torch.Tensor:
+    """Our result as PyTorch gives it."""
+    found = torch.from_numpy(ours)
+    return torch.view_as_complex(found) if isinstance(theirs, torch.Tensor) and theirs.is_complex() else found
+
+
 def _tensor(value: Any, dtype: np.dtype | None = None) -> torch.Tensor:
     """A tensor, or a number as one: of the dtype that stands for it."""
     if isinstance(value, torch.Tensor):
@@ -195,7 +206,7 @@ def _difference(found: Sequence[np.ndarray], expected: Any, comparable: Callable
     comparable: what the database makes of a result that is not unique (signs of eigenvectors) before it is compared.
     """
     leaves, tree = pytree.tree_flatten(expected)
-    wanted = [x for x in leaves if isinstance(x, _COMPARED)]
+    wanted = [_in_parts(x) for x in leaves if isinstance(x, _COMPARED)]
     if len(found) != len(wanted):
         return f"{len(found)} results, not {len(wanted)}"
     plain = (_wrong(ours, _tensor(theirs, ours.dtype)) for ours, theirs in zip(found, wanted, strict=True))
@@ -203,9 +214,9 @@ def _difference(found: Sequence[np.ndarray], expected: Any, comparable: Callable
     if not worst or worst.startswith(_OF_TYPE):
         return worst
     ours = iter(found)
-    again = pytree.tree_unflatten([torch.from_numpy(next(ours)) if isinstance(x, _COMPARED) else x for x in leaves], tree)
+    again = pytree.tree_unflatten([_like(x, next(ours)) if isinstance(x, _COMPARED) else x for x in leaves], tree)
     pairs = zip(_tensors(comparable(again)), _tensors(comparable(expected)), strict=True)
-    return next(filter(None, (_wrong(mine.numpy(), theirs) for mine, theirs in pairs)), "")
+    return next(filter(None, (_wrong(_in_parts(mine).numpy(), _in_parts(theirs)) for mine, theirs in pairs)), "")
 
 
 def _wrong(ours: np.ndarray, theirs: torch.Tensor) -> str:

@@ -12,6 +12,8 @@ from ttc.dialects.core.errors import Error
 from ttc.importers.onnx.structure import domain_of
 
 OLDEST = 1
+MAX_VERSION = (1 << 31) - 1
+"""Of any domain: the onnx package takes no larger ones."""
 Schema: TypeAlias = Any
 """onnx.defs.OpSchema, most of which onnx's own type stubs leave out."""
 
@@ -26,13 +28,15 @@ def opsets(imports: Iterable[OperatorSetIdProto], what: str, *, needed: bool = T
 
     Args:
         needed: whether ONNX's own domain must be among them.
-    Raises: E0202 if its version is missing or not supported, E0203 if a domain is imported twice.
+    Raises: E0202 if its version is missing or not supported, or another's is none at all, E0203 if a domain is imported twice.
     """
     found: dict[str, int] = {}
     for entry in imports:
         domain = domain_of(entry.domain)
         if found.setdefault(domain, entry.version) != entry.version:
             raise Error("E0203", f"{what} imports domain '{domain}' in two versions")
+        if domain and not 0 <= entry.version <= MAX_VERSION:
+            raise Error("E0202", f"{what} imports domain '{domain}' in version {entry.version}, which none has")
     version = found.get("")
     supported = f"opsets {OLDEST} to {newest()} are supported"
     if version is None and needed:

@@ -85,7 +85,7 @@ def import_exported(
     """The module of an exported program, and its weights, which share memory with its tensors.
 
     Inputs are named as torch.export names them.  Outputs too, but those that stand in mappings or fields of the user's output have their
-    keys: `logits`, `past_key_values.0`.  Parameters become parameters, buffers constants, and those that the program changes states.
+    keys: `logits`, `past_key_values.0`.  Complex ones have real and imaginary parts along a last dimension.  Parameters become parameters, buffers constants, and those that the program changes states.
 
     Args:
         shapes, batch: sizes of dynamic dimensions.
@@ -164,7 +164,7 @@ def output_names(program: ExportedProgram) -> list[Result | None]:
 
 def _named(item: OutputSpec, key: str) -> Result | None:
     if not isinstance(item.arg, ConstantArgument):
-        return Result(key or item.arg.name)
+        return Result(key or item.arg.name, parts=True)
     return Result(key or f"output_{item.arg.name}") if isinstance(item.arg.value, bool | int | float) else None
 
 

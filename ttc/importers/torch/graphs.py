@@ -19,8 +19,10 @@ from ttc.dialects.core.weights import WeightStore
 from ttc.importers.base import NO_VALUES
 from ttc.importers.common.inputs import given_values
 from ttc.importers.common.module import finished
+from ttc.importers.common.parts import stacked
 from ttc.importers.common.unsupported import Unsupported
 from ttc.importers.torch.builder import TorchBuilder
+from ttc.importers.torch.complexes import Complex
 from ttc.importers.torch.dtypes import dtype_of
 from ttc.importers.torch.values import DataNumber, Value, flat
 from ttc.importers.torch.walk import Walker
@@ -67,10 +69,13 @@ class Result:
     Args:
         name: of the result.
         updates: the state whose new value it is.
+        parts: whether complex numbers are given as real and imaginary parts along a last dimension, as torch.view_as_real does;
+            else they are refused.
     """
 
     name: str
     updates: str | None = None
+    parts: bool = False
 
 
 def import_graph(
@@ -155,14 +160,16 @@ def _ports(b: TorchBuilder, outputs: Sequence[Value], results: Sequence[Result |
     found: list[tuple[Port, SSAValue]] = []
     for index, (value, result) in enumerate(wanted):
         b.enter(names[index])
-        found.append((Port(names[index], updates=result.updates), _tensor(b, value, names[index])))
+        found.append((Port(names[index], updates=result.updates), _tensor(b, value, names[index], parts=result.parts)))
     return found
 
 
-def _tensor(b: TorchBuilder, value: Value, name: str) -> SSAValue:
+def _tensor(b: TorchBuilder, value: Value, name: str, *, parts: bool) -> SSAValue:
     """An output as a tensor: numbers as int64, float64 or bool of rank 0."""
     if isinstance(value, SSAValue):
         return value
+    if isinstance(value, Complex) and parts:
+        return stacked(b, [value.real, value.imaginary], -1)
     if isinstance(value, bool | int | float):
         return b.constant(value)
     what = "number that depends on data" if isinstance(value, DataNumber) else type(value).__name__

@@ -135,6 +135,14 @@ def test_opsets(opset: int, tmp_path: Path, capsys: Capture) -> None:
     assert f"opset {opset}" in said
 
 
+@pytest.mark.parametrize("version", [-1, 1 << 31, HUGE])
+def test_versions_of_other_domains(version: int, tmp_path: Path, capsys: Capture) -> None:
+    model = model_of([helper.make_node("Relu", ["x"], ["y"], domain="own")], {"x": GRID}, ["y"], domains={"own": version})
+    said = refused(model, tmp_path, capsys)
+    assert "error[E0202]" in said
+    assert str(version) in said
+
+
 def chain(depth: int, back: bool = False) -> onnx.ModelProto:
     """Functions each of which calls the next; the last one the first, or an op."""
     imports = [helper.make_opsetid("", 18), helper.make_opsetid("own", 1)]

@@ -289,3 +289,33 @@ def test_errors_of_calls() -> None:
     assert code_of(import_object, program, None, {}) == "E0101"
     assert code_of(ttc.compile, "model.onnx", dynamic_shapes={}) == "E0101"
     assert code_of(import_module, nn.Linear(2, 2).to(torch.complex64), (torch.ones(1, 2, dtype=torch.complex64),)) == "E0202"
+
+
+def test_complex_results_have_their_parts_last() -> None:
+    class Spectrum(nn.Module):
+        def forward(self, x: Any) -> Any:
+            return torch.fft.rfft(x), x + 1
+
+    x = torch.randn(3, 8)
+    with ttc.Executor(ttc.compile(Spectrum(), (x,), target="host")) as executor:
+        found = executor.run({"x": x.numpy()})
+    assert list(found) == ["fft_rfft", "add"]
+    assert found["fft_rfft"].dtype == np.float32
+    assert np.abs(found["fft_rfft"] - torch.view_as_real(torch.fft.rfft(x)).numpy()).max() < 1e-5
+
+
+def test_losses_that_are_computed_in_chunks() -> None:
+    if not hasattr(nn.functional, "linear_cross_entropy"):
+        pytest.skip("this PyTorch has none")
+    target, options = torch.tensor([1, -100, 4]), nn.LinearCrossEntropyOptions(batch_chunk_size=2)
+
+    class Loss(nn.Module):
+        def forward(self, x: Any, w: Any) -> Any:
+            losses = [nn.functional.linear_cross_entropy(x, w, target, options=options, reduction=r) for r in ("mean", "none")]
+            return tuple(losses)
+
+    x, w = torch.randn(3, 4), torch.randn(5, 4)
+    with torch.no_grad(), ttc.Executor(ttc.compile(Loss(), (x, w), target="host")) as executor:
+        found = executor.run({"x": x.numpy(), "w": w.numpy()})
+        wanted = Loss()(x, w)
+    assert all(np.abs(ours - theirs.numpy()).max() < 1e-5 for ours, theirs in zip(found.values(), wanted, strict=True))
