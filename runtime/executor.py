@@ -123,7 +123,7 @@ class Executor:
         return {key: self._initial.constants[key] for key in keys}
 
     def _is_stateful(self, entry: model.Program) -> bool:
-        netlist = self._program.netlist
+        netlist = self._program.executed
         graphs = [netlist.graphs[name] for name in executed_graphs(entry)]
         names = {name for graph in graphs for op in graph.ops for name in op.inputs}
         names |= {queue for graph in graphs for _, queue in graph.writes} | {r.queue for r in entry.results}
@@ -134,7 +134,7 @@ class Executor:
         self, entry: model.Program, program: Program, inputs: Mapping[str, Any], states: dict[str, NDArray]
     ) -> tuple[dict[str, NDArray], dict[str, NDArray]]:
         """Run on leased queues.  states: by key, changed in place.  Returns outputs by name, and new values by what they update."""
-        netlist = program.netlist
+        netlist = program.executed
         with self._lease(entry, program) as queues:
             queues.start(states)
             for argument in inputs_of(entry):
@@ -165,7 +165,7 @@ class Executor:
         with self._pool_lock:
             free = self._pool.setdefault(entry.name, [])
             queues = free.pop() if free else None
-        queues = queues or QueueSet(program.netlist, entry)
+        queues = queues or QueueSet(program.executed, entry)
         try:
             yield queues
         finally:
@@ -183,7 +183,7 @@ class _GraphRunner:
         self._microbatches = 0
 
     def __call__(self, name: str) -> None:
-        graph = self._program.netlist.graphs[name]
+        graph = self._program.executed.graphs[name]
         plan = self._program.plans[name]
         bound = self._queues.bound(name)
         self._microbatches += graph.input_count

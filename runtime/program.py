@@ -17,6 +17,7 @@ from ttc.runtime.cpu import available_cores
 from ttc.runtime.derive import Derivation, check_parameters
 from ttc.runtime.engines.base import Engine, Plan, held_keys
 from ttc.runtime.engines.table import Exact, engine_named
+from ttc.runtime.joined import joined
 from ttc.runtime.manifest import Description
 from ttc.runtime.program_checks import check_program
 from ttc.runtime.tensors import Constants, TensorSource
@@ -54,6 +55,7 @@ class Program:
 
     Args:
         parameters: values given by `with_parameters` since it was compiled.
+        running: the netlist as the engine executes it; by default as it is.
     """
 
     netlist: Netlist
@@ -61,17 +63,23 @@ class Program:
     constants: Constants
     plans: Plans
     parameters: Mapping[str, NDArray] = field(default_factory=dict)
+    running: Netlist | None = None
+
+    @property
+    def executed(self) -> Netlist:
+        """The netlist whose graphs `plans` has."""
+        return self.running or self.netlist
 
     def entry(self, name: str) -> model.Program:
         """The entry program of that name.  Raises E0803."""
-        found = self.netlist.programs.get(name)
+        found = self.executed.programs.get(name)
         if found is None:
             raise Error("E0803", f"there is no program '{name}'", hint=nearest(name, self.netlist.programs))
         return found
 
     def prepare(self) -> None:
         """Make the plans of all graphs now."""
-        for graph in self.netlist.graphs:
+        for graph in self.executed.graphs:
             self.plans[graph]
 
     def with_parameters(self, values: Mapping[str, NDArray]) -> Program:
@@ -109,4 +117,5 @@ def build_program(
     chosen = engine_named(engine, threads or available_cores(), exact)
     check_program(netlist, description, tensors)
     constants = Constants(tensors)
-    return Program(netlist, description, constants, Plans(chosen, netlist, constants))
+    running = joined(netlist) if chosen.joins_graphs else netlist
+    return Program(netlist, description, constants, Plans(chosen, running, constants), running=running)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Protocol
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
 
 from numpy.typing import NDArray
 
@@ -27,12 +28,50 @@ class Plan(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class Timed:
+    """One job of a plan, as it ran once.
+
+    Args:
+        job: its name; an op may take several.
+        op: name of the netlist's op.
+        location: source names of the op.
+        kernel: what computed it.
+        start_ns, end_ns: on the clock of `time.perf_counter_ns`.
+        flops: operations of arithmetic; a multiplication and the addition of its product are two.
+        bytes: that it must read and write at least: each operand and each result once.
+    """
+
+    job: str
+    op: str
+    location: tuple[str, ...]
+    kernel: str
+    start_ns: int
+    end_ns: int
+    flops: int
+    bytes: int
+
+
+@runtime_checkable
+class ProfiledPlan(Plan, Protocol):
+    """A plan that can tell where its time goes."""
+
+    def profile(self, entries: Mapping[str, NDArray]) -> list[Timed]:
+        """Compute one microbatch as `run` does, and time every job, in the order in which they began.  Raises as `run` does."""
+        ...
+
+
 class Engine(Protocol):
     """A way to execute graphs."""
 
     @property
     def name(self) -> str:
         """As users choose it."""
+        ...
+
+    @property
+    def joins_graphs(self) -> bool:
+        """Whether it would rather have the graphs of a program as one; see `ttc.runtime.joined`."""
         ...
 
     def prepare(self, graph: Graph, netlist: Netlist, constants: Constants) -> Plan:

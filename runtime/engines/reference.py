@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from numpy.typing import NDArray
@@ -12,7 +13,8 @@ from ttc.dialects.core.formats import format_named
 from ttc.dialects.core.interpret import Resolver, run_unrounded, run_work
 from ttc.dialects.core.plain import Work
 from ttc.dialects.netlist.model import Graph, Host, Netlist, Op
-from ttc.runtime.engines.base import HELD
+from ttc.runtime.engines.arithmetic import flops_of
+from ttc.runtime.engines.base import HELD, Timed
 from ttc.runtime.evaluate import evaluate, evaluate_all
 from ttc.runtime.tensors import Constants
 
@@ -22,6 +24,7 @@ class ReferenceEngine:
     """Runs each op's work through the interpreter of plain functions.  Threads are numpy's own, if its BLAS has any."""
 
     name: str = "reference"
+    joins_graphs: bool = False
 
     def prepare(self, graph: Graph, netlist: Netlist, constants: Constants) -> ReferencePlan:
         """See `plan_of`."""
@@ -46,15 +49,37 @@ class ReferencePlan:
 
     def run(self, entries: Mapping[str, NDArray]) -> dict[str, NDArray]:
         """One microbatch; see `Plan.run`."""
+        return self._run(entries, self._step)
+
+    def profile(self, entries: Mapping[str, NDArray]) -> list[Timed]:
+        """One job an op; see `ProfiledPlan.profile`."""
+        found: list[Timed] = []
+
+        def step(op: Op, inputs: Sequence[NDArray]) -> dict[str, NDArray]:
+            start = time.perf_counter_ns()
+            results = self._step(op, inputs)
+            end = time.perf_counter_ns()
+            size_bytes = sum(array.nbytes for array in (*inputs, *results.values()))
+            kernel = op.work.works[-1].op if op.work.works else "nop"
+            found.append(Timed(op.name, op.name, op.location, f"numpy {kernel}", start, end, flops_of(op.work), size_bytes))
+            return results
+
+        self._run(entries, step)
+        return found
+
+    def _run(self, entries: Mapping[str, NDArray], step: Callable[[Op, Sequence[NDArray]], Mapping[str, NDArray]]) -> dict[str, NDArray]:
+        """Op after op.  step: what an op gives, with its kin if it is the first of them, by name."""
         values = dict(entries)
         for op, dying in zip(self.graph.ops, self.dying, strict=False):
-            if op.name in self.kin:
-                values.update(compute_kin(self.kin[op.name], [self._value(name, values) for name in op.inputs], self.constant))
-            elif op.name not in values:
-                values[op.name] = self.compute(op, [self._value(name, values) for name in op.inputs])
+            if op.name not in values:
+                values.update(step(op, [self._value(name, values) for name in op.inputs]))
             for name in dying:
                 values.pop(name, None)
         return {queue: values[op] for op, queue in self.graph.writes}
+
+    def _step(self, op: Op, inputs: Sequence[NDArray]) -> dict[str, NDArray]:
+        kin = self.kin.get(op.name)
+        return {op.name: self.compute(op, inputs)} if kin is None else compute_kin(kin, inputs, self.constant)
 
     def compute(self, op: Op, inputs: Sequence[NDArray]) -> NDArray:
         """The result of one op."""

@@ -31,6 +31,7 @@ class ExactEngine:
 
     seed: int | None = None
     name: str = "reference"
+    joins_graphs: bool = False
 
     def prepare(self, graph: Graph, netlist: Netlist, constants: Constants) -> ExactPlan:
         """As the reference engine does.  Raises E0601, E0609."""

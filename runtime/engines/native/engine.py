@@ -33,6 +33,7 @@ class NativeEngine:
     threads: int = 1
     cpu: Cpu | None = None
     name: str = "native"
+    joins_graphs: bool = True
 
     def prepare(self, graph: Graph, netlist: Netlist, constants: Constants) -> Plan:
         """A plan; graphs of which no op has a kernel run on the reference engine.  Weights are packed now."""
