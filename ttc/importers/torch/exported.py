@@ -85,7 +85,8 @@ def import_exported(
     """The module of an exported program, and its weights, which share memory with its tensors.
 
     Inputs are named as torch.export names them.  Outputs too, but those that stand in mappings or fields of the user's output have their
-    keys: `logits`, `past_key_values.0`.  Complex ones have real and imaginary parts along a last dimension.  Parameters become parameters, buffers constants, and those that the program changes states.
+    keys: `logits`, `past_key_values.0`.  Complex ones have real and imaginary parts along a last dimension.  Parameters become
+    parameters, buffers constants, and those that the program changes states.
 
     Args:
         shapes, batch: sizes of dynamic dimensions.
