@@ -12,9 +12,9 @@ from ttc.dialects.core.plain import TensorType
 from ttc.dialects.netlist.model import Graph, Netlist
 from ttc.runtime.engines.base import HELD
 from ttc.runtime.engines.native.arena import plan_arena
+from ttc.runtime.engines.native.copies import round_in_place
 from ttc.runtime.engines.native.features import Cpu
 from ttc.runtime.engines.native.fusion import fuse_regions
-from ttc.runtime.engines.native.copies import round_in_place
 from ttc.runtime.engines.native.lowering import Job, Lowering, NotTaken, lowerings
 from ttc.runtime.engines.native.memory import aligned_bytes
 from ttc.runtime.engines.native.nodes import Flat, Node, flatten

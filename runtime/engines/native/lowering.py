@@ -13,7 +13,7 @@ import pkgutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from typing import TYPE_CHECKING, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
 from ttc.dialects.core.plain import Plain, TensorType
 from ttc.runtime.engines.native.kernel import Kernel
@@ -211,11 +211,11 @@ class Lowering:
             return view
         from ttc.runtime.engines.native.copies import copied
 
-        return copied(self, view)
+        return copied(cast(Any, self), view)
 
     @property
     def status(self) -> View:
-        """An i64 that kernels set to another value than 0 where data is out of range: the run then raises what the reference engine does."""
+        """An i64 that kernels set to another value than 0 where data is out of range: the run then ends as one of the reference engine."""
         return STATUS
 
     # ---- work --------------------------------------------------------------------------------------------------------------------------

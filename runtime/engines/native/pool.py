@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ttc.dialects.core.errors import Error
 from ttc.runtime.engines.native import threads_code as words
-from ttc.runtime.engines.native.code import Code
+from ttc.runtime.engines.native.code import Code, Signature
 from ttc.runtime.engines.native.memory import aligned_words
 
 _FUTEX = {"x86_64": 202, "amd64": 202, "aarch64": 98, "arm64": 98}
@@ -36,7 +36,9 @@ class Pool:
         self.threads = threads
         self._code = code
         self._libc = ctypes.CDLL(None, use_errno=True)
-        self._run = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p)(code.addresses[KERNELS[0].key])
+        self._run = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p)(
+            code.addresses[KERNELS[0].key]
+        )
         self._lock = Lock()
         self._pid = 0
         self._memory = aligned_words(words.POOL_WORDS)

@@ -95,8 +95,7 @@ def _step(work: Work, operands: tuple[int, ...], unrounded: bool) -> Step | None
         return None
     if work.op == "ttc.constant":
         values = work.attrs.get("values")
-        one = isinstance(values, tuple) and len(values) == 1
-        return Step("constant", (), storage, (("value", values[0]),)) if one else None
+        return Step("constant", (), storage, (("value", values[0]),)) if isinstance(values, tuple) and len(values) == 1 else None
     if work.op == "tile.cast":
         to = work.attrs.get("to")
         return Step("cast", operands, storage, () if to is None else (("to", to),))

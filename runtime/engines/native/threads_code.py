@@ -91,7 +91,8 @@ def _futex(f: Writer, pool: Value, operation: int, value: Value) -> None:
 def _walk(f: Writer, pool: Value, run: Value, thread: Value) -> None:
     """All jobs of a run, as one of its threads."""
     threads = f.atomic_load(f.at(pool, THREADS, "i64"))
-    jobs, count, counters = (f.load(f.at(run, i, "i64"), t) for i, t in ((0, "ptr"), (1, "i64"), (2, "ptr")))
+    jobs, counters = f.load(run, "ptr"), f.load(f.at(run, 2, "i64"), "ptr")
+    count = f.load(f.at(run, 1, "i64"), "i64")
     scratch = f.at(f.load(f.at(run, 3, "i64"), "ptr"), f.load(f.at(run, 4, "i64"), "i64") * thread, "i8")
     target = f.variable(f.atomic_load(f.at(pool, BASE, "i64")))
     with f.loop(0, count) as number:

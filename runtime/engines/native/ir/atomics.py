@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from llvmlite import ir
 
@@ -53,7 +53,7 @@ class Atomics:
 class _Callee:
     """An address with the type of the function there: llvmlite knows that of functions it has declared alone."""
 
-    def __init__(self, address: ir.Value, signature: ir.FunctionType) -> None:
+    def __init__(self, address: Any, signature: ir.FunctionType) -> None:
         self.type = address.type
         self.function_type = signature
         self.get_reference = address.get_reference

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from llvmlite import ir
 
@@ -104,7 +104,7 @@ def _name(type_: Type) -> str:
     return f"v{type_.lanes}{element}"
 
 
-def _masked(f: Writer, name: str, returned: ir.Type, arguments: list[ir.Value], type_: Type) -> Value:
+def _masked(f: Writer, name: str, returned: ir.Type, arguments: list[Any], type_: Type) -> Value:
     function = f.module.globals.get(name)
     if function is None:
         function = ir.Function(f.module, ir.FunctionType(returned, [x.type for x in arguments]), name)

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 from llvmlite import ir
 
 from ttc.runtime.engines.native.ir.dtypes import Type
-
-if TYPE_CHECKING:
-    from ttc.runtime.engines.native.ir.writer import Writer
 
 Operand: TypeAlias = "Value | int | float"
 """A value, or a Python number that takes the type of the value beside it."""
@@ -18,9 +15,12 @@ Operand: TypeAlias = "Value | int | float"
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """The result of an instruction.  Operators work lane by lane; a scalar beside a vector is spread over its lanes."""
+    """The result of an instruction.  Operators work lane by lane; a scalar beside a vector is spread over its lanes.
 
-    f: Writer
+    f: the `Writer` that it belongs to (which imports this module).
+    """
+
+    f: Any
     llvm: Any
     type: Type
 
@@ -101,7 +101,7 @@ class Value:
 class Variable:
     """A place for values of one type that loops and branches change; it lives in a register."""
 
-    f: Writer
+    f: Any
     slot: ir.Value
     type: Type
 

@@ -170,7 +170,7 @@ class Writer(Instructions, Memory, Atomics, Mathematics):
     def static_array(self, dtype: Dtype, count: int) -> Value:
         """The address of memory in the frame, of so many elements, 64-byte aligned; for small tables only."""
         slot = self._slots.alloca(ir.ArrayType(ir.IntType(8), count * size_bytes(dtype)))
-        slot.align = 64
+        slot.align = 64  # pyright: ignore[reportAttributeAccessIssue]
         return Value(self, slot, _POINTER)
 
 
