@@ -1,6 +1,7 @@
 """Code in memory by LLVM's own linker: for architectures whose objects ours does not know.
 
-What is kept is the object as it is; llvmlite has to be imported to map it.
+What is kept is the object as it is; llvmlite has to be imported to map it.  LLVM believes what an object says: nothing may be given to it
+that a cache has not found to be as it was written.
 """
 
 from __future__ import annotations
@@ -39,16 +40,9 @@ class LlvmLinker:
         for symbol, data in pieces:
             engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), target_machine(host_cpu()))
             engines.append(engine)
-            engine.add_object_file(_object(data))
+            engine.add_object_file(llvm.ObjectFileRef.from_data(data))
             engine.finalize_object()
             addresses.append(engine.get_function_address(symbol))
             if not addresses[-1]:
                 raise Error("E0901", f"internal error: a piece of code has no function '{symbol}'")
         return addresses, LlvmMemory(engines)
-
-
-def _object(data: bytes) -> llvm.ObjectFileRef:
-    try:
-        return llvm.ObjectFileRef.from_data(data)
-    except RuntimeError as error:
-        raise Error("E0901", f"internal error: this is no object of machine code: {error}") from None

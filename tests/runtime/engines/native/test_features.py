@@ -16,7 +16,9 @@ AMX = f"{AVX512} avx512_fp16 amx_tile amx_bf16 amx_int8"
 
 
 def x86(flags: str) -> Cpu:
-    return cpu_of("x86-64", f"processor\t: 0\nmodel name\t: a CPU: fast\nflags\t\t: fpu {flags} sha_ni\nbugs\t\t: spectre\n\nprocessor\t: 1\n")
+    return cpu_of(
+        "x86-64", f"processor\t: 0\nmodel name\t: a CPU: fast\nflags\t\t: fpu {flags} sha_ni\nbugs\t\t: spectre\n\nprocessor\t: 1\n"
+    )
 
 
 @pytest.mark.parametrize(("flags", "width"), [("", 16), ("pni ssse3", 16), (AVX2, 32), (AVX512, 64), (AMX, 64)])
