@@ -87,6 +87,14 @@ def correlation(raw: Any) -> float:
     return number
 
 
+def seconds(raw: Any) -> float:
+    """A number above 0, of at most a day."""
+    number = float(raw) if isinstance(raw, str | int | float) and not isinstance(raw, bool) else 0.0
+    if not 0 < number <= 86400:
+        raise ValueError("it takes a number of seconds, above 0 and at most 86400")
+    return number
+
+
 def words(raw: Any) -> tuple[str, ...]:
     """Names, each once, with commas between them or in a list."""
     items = raw.split(",") if isinstance(raw, str) else list(raw)

@@ -278,6 +278,21 @@ class RunOptions(Options):
 
 
 @dataclass(frozen=True, kw_only=True)
+class BenchOptions(Options):
+    """What `ttc bench` takes."""
+
+    TABLE: ClassVar[str] = "bench"
+
+    program: str = option("forward", "Which program of the archive to run.", takes.text, "NAME")
+    engine: str = choice("reference", "What executes the netlist.", ENGINES)
+    threads: int | None = option(None, "CPU threads; default: all that this process may use.", takes.integer(1), "N")
+    seed: int = option(0, "Of random inputs.", takes.integer(0), "N")
+    seconds: float = option(2.0, "Run for so long.", takes.seconds, "X")
+    runs: int | None = option(None, "Run so often instead.", takes.integer(1), "N")
+    warm_up: int | None = option(None, "Uncounted runs before; default: for a tenth of the time.", takes.integer(0), "N")
+
+
+@dataclass(frozen=True, kw_only=True)
 class TuneOptions(Options):
     """What `ttc tune-precision` takes."""
 
@@ -298,7 +313,7 @@ class TuneOptions(Options):
     seed: int = option(0, "Of random inputs.", takes.integer(0), "N")
 
 
-KINDS: tuple[type[Options], ...] = (CompileOptions, DebugOptions, RunOptions, TuneOptions)
+KINDS: tuple[type[Options], ...] = (CompileOptions, DebugOptions, RunOptions, BenchOptions, TuneOptions)
 
 
 def settings(cls: type[Options]) -> Iterator[tuple[dataclasses.Field[Any], Setting]]:

@@ -19,7 +19,7 @@ from ttc.cli.console import Console
 from ttc.dialects.core.errors import Error, nearest
 
 COMMANDS = (
-    *("compile", "run", "check", "bisect", "info", "targets", "opt", "diff", "repro", "reduce", "explain", "passes"),
+    *("compile", "run", "bench", "check", "bisect", "info", "targets", "opt", "diff", "repro", "reduce", "explain", "passes"),
     *("tune-precision", "netlist", "perf", "cache"),
 )
 EXIT_COMPARISON, EXIT_INPUT, EXIT_BUG, EXIT_INTERRUPTED, EXIT_PIPE = 1, 2, 3, 130, 141

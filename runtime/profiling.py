@@ -1,0 +1,75 @@
+"""Where the time of a run goes, job by job."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from numpy.typing import NDArray
+
+from ttc.dialects.core.errors import Error
+from ttc.runtime.engines.base import Plan, ProfiledPlan, Timed
+from ttc.runtime.executor import FORWARD, Executor
+from ttc.runtime.program import Plans, Program
+from ttc.runtime.tensors import Constants
+
+
+@dataclass
+class Profile:
+    """One run: for each microbatch of each graph, in order, the graph's name and its jobs."""
+
+    graphs: list[tuple[str, list[Timed]]] = field(default_factory=list)
+
+    @property
+    def jobs(self) -> list[Timed]:
+        """Of all graphs."""
+        return [job for _, jobs in self.graphs for job in jobs]
+
+
+def profile(program: Program, inputs: Mapping[str, Any], entry: str = FORWARD, *, runs: int = 1) -> list[Profile]:
+    """Run an entry program so many times, from its initial states, and time its jobs.
+
+    Each microbatch is computed twice, once timed, and once for its results.  Raises E0803 for an engine that cannot tell, and as
+    `Executor.run` does.
+    """
+    found: list[Profile] = []
+    recorder = _Recorder(program.plans)
+    with Executor(replace(program, plans=recorder)) as session:
+        for _ in range(runs):
+            recorder.profile = Profile()
+            session.run(inputs, entry)
+            found.append(recorder.profile)
+    return found
+
+
+class _Recorder(Plans):
+    """Plans that note the jobs of each run of theirs in `profile`."""
+
+    def __init__(self, plans: Plans) -> None:
+        self._plans = plans
+        self.profile = Profile()
+
+    def __getitem__(self, graph: str) -> Plan:
+        plan = self._plans[graph]
+        if not isinstance(plan, ProfiledPlan):
+            raise Error("E0803", "this engine does not tell where its time goes", hint="another one may: --engine")
+        return _RecordedPlan(graph, plan, self)
+
+    def with_constants(self, constants: Constants, changed: Iterable[str]) -> Plans:
+        """Of another program, whose jobs are noted as well."""
+        again = _Recorder(self._plans.with_constants(constants, changed))
+        again.profile = self.profile
+        return again
+
+
+@dataclass(frozen=True)
+class _RecordedPlan:
+    graph: str
+    plan: ProfiledPlan
+    recorder: _Recorder
+
+    def run(self, entries: Mapping[str, NDArray]) -> dict[str, NDArray]:
+        """See `Plan.run`."""
+        self.recorder.profile.graphs.append((self.graph, self.plan.profile(entries)))
+        return self.plan.run(entries)

@@ -1,0 +1,165 @@
+"""How fast a loaded program runs: latencies, and where the time of a run goes."""
+
+from __future__ import annotations
+
+import math
+import statistics
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ttc.runtime.engines.base import Timed
+from ttc.runtime.executor import Executor
+from ttc.runtime.profiling import Profile
+
+if TYPE_CHECKING:
+    from ttc.runtime.roofline import Roofline
+
+MOST_RUNS = 1_000_000
+"""Latencies that are kept."""
+WARM_UP_SHARE = 0.1
+"""Of the time, for runs before those that count."""
+MOST_PROFILES, PROFILE_SHARE = 20, 0.2
+"""Runs that are profiled: as many as this part of the time allows."""
+JOBS = 1
+"""Thread of a trace on which jobs stand, below that of graphs."""
+
+
+@dataclass(frozen=True)
+class Latencies:
+    """seconds: of each run, in order; warm_up: runs before them that do not count; total: seconds from the first to the end of the last."""
+
+    seconds: tuple[float, ...]
+    warm_up: int
+    total: float
+
+    @property
+    def figures(self) -> dict[str, float]:
+        """Least, percentiles (nearest rank), most, and mean, in seconds."""
+        ordered = sorted(self.seconds)
+        ranks = {f"p{p}": ordered[max(math.ceil(p / 100 * len(ordered)) - 1, 0)] for p in (50, 90, 99)}
+        return {"min": ordered[0], **ranks, "max": ordered[-1], "mean": statistics.fmean(ordered)}
+
+    @property
+    def runs_per_second(self) -> float:
+        """One after the other."""
+        return len(self.seconds) / self.total
+
+
+@dataclass(frozen=True)
+class OpTime:
+    """What an op of the netlist takes: the median over runs of the sum of its jobs.
+
+    Args:
+        op: its name.  source: names in the model.  kernels: what computes it.
+        seconds: of one run, all microbatches.  flops, bytes: likewise.
+    """
+
+    op: str
+    source: tuple[str, ...]
+    kernels: tuple[str, ...]
+    seconds: float
+    flops: int
+    bytes: int
+
+    def roof(self, machine: Roofline) -> float:
+        """The least time that its arithmetic and its bytes take, by the time that it takes; over 1 where caches hold its operands."""
+        return machine.seconds(self.flops, self.bytes) / self.seconds if self.seconds else 0.0
+
+    def figures(self, total: float, machine: Roofline) -> dict[str, Any]:
+        """As plain data; total: seconds of all ops."""
+        return {
+            "op": self.op,
+            "source": list(self.source),
+            "kernels": list(self.kernels),
+            "seconds": self.seconds,
+            "share": self.seconds / total if total else 0.0,
+            "flops": self.flops,
+            "bytes": self.bytes,
+            "roofline": self.roof(machine),
+        }
+
+
+# ---- measuring ------------------------------------------------------------------------------------------------------------------
+
+
+def latencies(
+    executor: Executor, inputs: Mapping[str, Any], program: str, *, seconds: float, runs: int | None = None, warm_up: int | None = None
+) -> Latencies:
+    """Run for so long, or so often.
+
+    Args:
+        seconds: that the runs take together, at least one run; without effect if `runs` are given.
+        runs: that count.  warm_up: before these; default: for a tenth of `seconds`, at least one.
+    Raises: as `Executor.run` does.
+    """
+    before = _times(executor, inputs, program, seconds * WARM_UP_SHARE, warm_up)
+    start = time.perf_counter()
+    found = _times(executor, inputs, program, seconds, runs)
+    return Latencies(tuple(found), len(before), time.perf_counter() - start)
+
+
+def _times(executor: Executor, inputs: Mapping[str, Any], program: str, seconds: float, runs: int | None) -> list[float]:
+    found: list[float] = []
+    begin = time.perf_counter()
+    while len(found) < MOST_RUNS if runs is None else len(found) < runs:
+        start = time.perf_counter()
+        if runs is None and found and start - begin >= seconds:
+            break
+        executor.run(inputs, program=program)
+        found.append(time.perf_counter() - start)
+    return found
+
+
+def profiles_within(seconds: float, latency: float) -> int:
+    """How many runs to profile; each takes about twice its latency."""
+    return max(1, min(MOST_PROFILES, int(seconds * PROFILE_SHARE / max(2 * latency, 1e-9))))
+
+
+# ---- what a profile says --------------------------------------------------------------------------------------------------------
+
+
+def op_times(profiles: Sequence[Profile]) -> list[OpTime]:
+    """Of each op, the slowest first.  profiles: of runs of one program, at least one."""
+    spent: dict[str, list[float]] = {}
+    jobs: dict[str, list[Timed]] = {}
+    for profile in profiles:
+        sums: dict[str, int] = {}
+        for job in profile.jobs:
+            sums[job.op] = sums.get(job.op, 0) + job.end_ns - job.start_ns
+        for op, nanoseconds in sums.items():
+            spent.setdefault(op, []).append(nanoseconds / 1e9)
+    for job in profiles[0].jobs:
+        jobs.setdefault(job.op, []).append(job)
+    found = [_op_time(jobs[op], statistics.median(seconds)) for op, seconds in spent.items() if op in jobs]
+    return sorted(found, key=lambda item: -item.seconds)
+
+
+def _op_time(jobs: Sequence[Timed], seconds: float) -> OpTime:
+    kernels = tuple(dict.fromkeys(job.kernel for job in jobs))
+    return OpTime(jobs[0].op, jobs[0].location, kernels, seconds, sum(job.flops for job in jobs), sum(job.bytes for job in jobs))
+
+
+def as_trace(profile: Profile, name: str, engine: str) -> dict[str, Any]:
+    """The run in the JSON object form of the Trace Event Format, which Perfetto opens: times in microseconds since it began."""
+    origin = min((job.start_ns for job in profile.jobs), default=0)
+    threads = {0: "graphs", JOBS: f"jobs of engine {engine}"}
+    named = [{"ph": "M", "name": "process_name", "pid": 0, "tid": 0, "args": {"name": name}}]
+    named += [{"ph": "M", "name": "thread_name", "pid": 0, "tid": tid, "args": {"name": text}} for tid, text in threads.items()]
+    return {"traceEvents": [*named, *_events(profile, origin)], "displayTimeUnit": "ms"}
+
+
+def _events(profile: Profile, origin: int) -> Iterator[dict[str, Any]]:
+    for graph, jobs in profile.graphs:
+        if jobs:
+            yield _event(graph, 0, jobs[0].start_ns - origin, max(job.end_ns for job in jobs) - jobs[0].start_ns, {"jobs": len(jobs)})
+        for job in jobs:
+            nanoseconds = job.end_ns - job.start_ns
+            rates = {"GFLOP/s": round(job.flops / nanoseconds, 3), "GB/s": round(job.bytes / nanoseconds, 3)} if nanoseconds > 0 else {}
+            told = {"op": job.op, "job": job.job, "kernel": job.kernel, "flops": job.flops, "bytes": job.bytes, **rates}
+            yield _event(" + ".join(job.location) or job.op, JOBS, job.start_ns - origin, nanoseconds, told)
+
+
+def _event(name: str, tid: int, start_ns: int, duration_ns: int, args: dict[str, Any]) -> dict[str, Any]:
+    return {"ph": "X", "name": name, "pid": 0, "tid": tid, "ts": start_ns / 1e3, "dur": duration_ns / 1e3, "args": args}

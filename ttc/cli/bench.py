@@ -1,0 +1,137 @@
+"""`ttc bench`."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ttc.cli.console import Console, time_text
+from ttc.cli.options import FILE, flags_of, options_from, verbosity
+from ttc.cli.run import limit_threads
+from ttc.options import BenchOptions
+
+if TYPE_CHECKING:
+    from ttc.bench import Latencies, OpTime
+    from ttc.runtime.profiling import Profile
+    from ttc.runtime.roofline import Roofline
+
+COLUMNS = ("op", "source", "kernel", "ms", "share", "GFLOP/s", "GB/s", "roofline")
+SHOWN_OPS = 30
+"""Rows of the table of ops, unless -v asks for all."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """What was measured: latencies, the machine, the ops, the first profile; inputs that were drawn; threads that were used."""
+
+    latencies: Latencies
+    machine: Roofline
+    ops: list[OpTime]
+    profile: Profile
+    drawn: tuple[str, ...]
+
+
+@click.command("bench")
+@click.argument("archive", type=FILE)
+@click.option("--input", "files", multiple=True, metavar="NAME=FILE.npy", help="Value of an input (repeatable).")
+@click.option("--inputs", "bundle", type=FILE, metavar="FILE.npz", help="Values of inputs, by name.")
+@click.option("--random", is_flag=True, help="Draw the inputs that are not given; without any given, all are drawn.")
+@click.option("--trace", type=FILE, metavar="FILE.json", help="Write a trace of one run, which Perfetto opens.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON only.")
+@flags_of(BenchOptions)
+@verbosity
+@click.pass_obj
+def command(console: Console, archive: Path, config: Path | None, trace: Path | None, as_json: bool, **raw: Any) -> int:
+    """Measure how fast the program in ARCHIVE (.tti) runs: latencies, throughput, and the time of each op."""
+    from ttc.bench import as_trace
+    from ttc.files import require_input, require_output, write_bytes
+
+    source = {name: raw.pop(name) for name in ("files", "bundle", "random")}
+    options = options_from(BenchOptions, raw, config)
+    require_input(archive)
+    if trace is not None:
+        require_output(trace, archive)
+    limit_threads(options.threads)
+    found = _measure(console, archive, options, source)
+    if trace is not None:
+        events = as_trace(found.profile, archive.name, options.engine)
+        write_bytes(trace, json.dumps(events, separators=(",", ":"), allow_nan=False).encode())
+    _print_json(console, found, options) if as_json else _print(console, found)
+    return 0
+
+
+def _measure(console: Console, archive: Path, options: BenchOptions, source: dict[str, Any]) -> Found:
+    from ttc.api import load
+    from ttc.bench import latencies, op_times, profiles_within
+    from ttc.cli.inputs import gather
+    from ttc.runtime.arguments import inputs_of
+    from ttc.runtime.cpu import available_cores
+    from ttc.runtime.profiling import profile
+    from ttc.runtime.roofline import measured_roofline
+
+    with console.progress() as progress:
+        progress.show(f"loading {archive.name}")
+        with load(archive, options.threads, engine=options.engine, program=options.program) as executor:
+            signature = inputs_of(executor.program.entry(options.program))
+            names = {argument.name for argument in signature}
+            fixed = {name: value for name, value in executor.fixed_inputs.items() if name in names}
+            inputs = gather(signature, **source, seed=options.seed, fixed=fixed)
+            if inputs.drawn:
+                console.note(f"note: random values for {', '.join(inputs.drawn)} (seed {options.seed})")
+            progress.show("running")
+            limits = {"seconds": options.seconds, "runs": options.runs, "warm_up": options.warm_up}
+            spent = latencies(executor, inputs.arrays, options.program, **limits)
+            progress.show("profiling")
+            runs = profiles_within(options.seconds, spent.figures["p50"])
+            profiles = profile(executor.program, inputs.arrays, options.program, runs=runs)
+        machine = measured_roofline(options.threads or available_cores())
+    return Found(spent, machine, op_times(profiles), profiles[0], inputs.drawn)
+
+
+# ---- printing -------------------------------------------------------------------------------------------------------------------
+
+
+def _print_json(console: Console, found: Found, options: BenchOptions) -> None:
+    total = sum(op.seconds for op in found.ops)
+    console.json(
+        {
+            "program": options.program,
+            "engine": options.engine,
+            "threads": found.machine.threads,
+            "random_inputs": list(found.drawn),
+            "seed": options.seed,
+            "runs": len(found.latencies.seconds),
+            "warm_up": found.latencies.warm_up,
+            "seconds": found.latencies.figures,
+            "runs_per_second": found.latencies.runs_per_second,
+            "machine": {"flops_per_second": found.machine.flops_per_second, "bytes_per_second": found.machine.bytes_per_second},
+            "ops": [op.figures(total, found.machine) for op in found.ops],
+        }
+    )
+
+
+def _print(console: Console, found: Found) -> None:
+    shown = found.ops if console.verbose else found.ops[:SHOWN_OPS]
+    total = sum(op.seconds for op in found.ops)
+    console.table(
+        ["op", "source", "kernel", "ms", "share", "GFLOP/s", "GB/s", "roofline"], [_row(op, total, found.machine) for op in shown]
+    )
+    if len(shown) < len(found.ops):
+        console.say(f"... and {len(found.ops) - len(shown):,} ops more (-v shows all)")
+    figures, machine = found.latencies.figures, found.machine
+    times = ", ".join(f"{name} {time_text(figures[name])}" for name in ("min", "p50", "p90", "p99", "max"))
+    console.say(f"latency: {times}")
+    runs = f"{len(found.latencies.seconds):,} runs after {found.latencies.warm_up:,} to warm up"
+    console.say(f"throughput: {found.latencies.runs_per_second:.4g} runs/s ({runs}); ops: {time_text(total)} of a run")
+    rates = f"{machine.flops_per_second / 1e9:.4g} GFLOP/s of float32 multiply-adds, {machine.bytes_per_second / 1e9:.3g} GB/s of copying"
+    console.say(f"roofline: {rates} on {machine.threads} threads; over 100% where caches hold an op's operands")
+
+
+def _row(op: OpTime, total: float, machine: Roofline) -> list[object]:
+    rates = [f"{value / op.seconds / 1e9:.1f}" if op.seconds else "-" for value in (op.flops, op.bytes)]
+    shares = [f"{op.seconds / total:.1%}" if total else "-", *rates, f"{op.roof(machine):.0%}"]
+    return [op.op, " + ".join(op.source), ", ".join(op.kernels), f"{op.seconds * 1e3:.3f}", *shares]
