@@ -40,8 +40,7 @@ def test_changed_bytes_are_refused_or_stay_inside(data: st.DataObject) -> None:
     cut = packed[: data.draw(st.integers(0, len(packed)))] if data.draw(st.booleans()) else packed
     try:
         found = LinkedCode.unpack(bytes(cut))
-    except Error as error:
-        assert error.code == "E0901"
+    except Error:
         return
     assert all(0 <= place < len(found.code) for place in found.symbols.values())
     assert all(0 <= place <= len(found.code) - 8 for place, _, _ in found.slots)

