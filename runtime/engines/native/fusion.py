@@ -51,7 +51,7 @@ def _producer(flat: Flat, node: Node, kept: list[Node], made: dict[int, int]) ->
 
 def _joined(flat: Flat, producer: Node, node: Node) -> Node | None:
     """One node for both; None if one of them has no region."""
-    storages = [result_storage(flat.types[value], node.unrounded) for value in node.operands if value is not None]
+    storages: list[Storage | None] = [result_storage(flat.types[value], node.unrounded) for value in node.operands if value is not None]
     present: list[Storage] = [storage for storage in storages if storage is not None]
     region = region_of(node.work, present, node.unrounded)
     first = producer.region or _own(producer)

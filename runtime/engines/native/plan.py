@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from threading import Lock
+from time import perf_counter_ns
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ttc.dialects.core.interpret import Resolver
 from ttc.dialects.netlist.model import Graph, Netlist
+from ttc.runtime.engines.base import Timed
 from ttc.runtime.engines.native.arena import Arena
 from ttc.runtime.engines.native.code import Code
 from ttc.runtime.engines.native.instance import Instance, Template
 from ttc.runtime.engines.native.lowering import Job
+from ttc.runtime.engines.native.nodes import Node
 from ttc.runtime.engines.native.pool import Pool
 from ttc.runtime.engines.native.python_step import Memory, PythonStep
 from ttc.runtime.engines.native.tensors import View
@@ -82,17 +86,38 @@ class NativePlan:
 
     def run(self, entries: Mapping[str, NDArray]) -> dict[str, NDArray]:
         """One microbatch; see `Plan.run`."""
+        return self._leased(entries, self._native)
+
+    def profile(self, entries: Mapping[str, NDArray]) -> list[Timed]:
+        """One microbatch, job by job; see `ProfiledPlan.profile`.  Each job is timed with its start and the wait for all threads."""
+        times: list[Timed] = []
+
+        def timed(lease: _Lease, segment: Segment, memory: Memory) -> None:
+            for number in range(segment.first, segment.last):
+                run, job = lease.instance.segment(number, number + 1), self.layout.jobs[number]
+                start = perf_counter_ns()
+                self._pool.run(run.ctypes.data)
+                times.append(_timed(job.node, type(job.kernel).__name__, start, (job.flops, job.moved_bytes), number))
+            if segment.step is not None:
+                start = perf_counter_ns()
+                segment.step.run(memory, self._resolver)
+                times.append(_timed(segment.step.node, "python", start, (0, 0), len(times)))
+
+        self._leased(entries, timed)
+        return times
+
+    def _leased(self, entries: Mapping[str, NDArray], compute: _Compute) -> dict[str, NDArray]:
         with self._lock:
             lease = self._free.pop() if self._free else None
         lease = lease or _Lease(self.layout, self._template, self._pool.threads)
         try:
-            found = self._compute(lease, entries)
+            found = self._computed(lease, entries, compute)
         finally:
             with self._lock:
                 self._free.append(lease)
         return plan_of(self._graph, self._netlist, self._constants).run(entries) if found is None else found
 
-    def _compute(self, lease: _Lease, entries: Mapping[str, NDArray]) -> dict[str, NDArray] | None:
+    def _computed(self, lease: _Lease, entries: Mapping[str, NDArray], compute: _Compute) -> dict[str, NDArray] | None:
         """None if data is out of range: then the reference engine says what is wrong."""
         instance, layout = lease.instance, self.layout
         instance.rewind()
@@ -102,14 +127,17 @@ class NativePlan:
             if written.view is not None and written.in_place:
                 instance.bind(written.view.buffer, outputs[written.queue].ctypes.data)
         memory = Memory(instance, {**given, **outputs}, {layout.values[queue]: entry for queue, entry in given.items()})
-        for segment, run in zip(layout.segments, lease.runs, strict=True):
-            if segment.last > segment.first:
-                self._pool.run(run.ctypes.data)
+        for segment in layout.segments:
+            compute(lease, segment, memory)
             if instance.status[0]:
                 return None
-            if segment.step is not None:
-                segment.step.run(memory, self._resolver)
         return {w.queue: outputs[w.queue] if w.in_place else memory.entry(w.value, w.view, w.dtype) for w in layout.written}
+
+    def _native(self, lease: _Lease, segment: Segment, memory: Memory) -> None:
+        if segment.last > segment.first:
+            self._pool.run(lease.runs[segment].ctypes.data)
+        if segment.step is not None and not lease.instance.status[0]:
+            segment.step.run(memory, self._resolver)
 
     @property
     def _resolver(self) -> Resolver:
@@ -121,7 +149,11 @@ class _Lease:
 
     def __init__(self, layout: Layout, template: Template, threads: int) -> None:
         self.instance = Instance(template, layout.arena, threads)
-        self.runs = [self.instance.segment(s.first, s.last) for s in layout.segments]
+        self.runs = {s: self.instance.segment(s.first, s.last) for s in layout.segments}
+
+
+_Compute: TypeAlias = "Callable[[_Lease, Segment, Memory], None]"
+"""What computes one segment of a run."""
 
 
 def _bind(instance: Instance, view: View | None, entry: NDArray) -> NDArray:
@@ -131,3 +163,10 @@ def _bind(instance: Instance, view: View | None, entry: NDArray) -> NDArray:
     entry = np.ascontiguousarray(entry)
     instance.bind(view.buffer, entry.ctypes.data)
     return entry
+
+
+def _timed(node: Node, kernel: str, start_ns: int, work: tuple[int, int], number: int) -> Timed:
+    ops = [node.op, *(part.op for part in node.parts[1:])]
+    location = tuple(dict.fromkeys(name for op in ops for name in op.location))
+    name = " + ".join(dict.fromkeys(op.name for op in ops))
+    return Timed(f"{number}", name, location, kernel, start_ns, perf_counter_ns(), *work)
