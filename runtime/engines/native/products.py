@@ -25,6 +25,8 @@ FLOATS = ("f32", "bf16", "f16")
 """Storages of operands; all are computed in float32."""
 TASK_FLOPS = 1_500_000
 """Of a task at least, if there are several: 10 to 20 microseconds."""
+TASK_BYTES = 256 << 10
+"""Of the right operand of a task at least: as long, where memory is what takes time."""
 TASKS = 48
 """Of a product at most, but for batches and large panels: enough for 16 threads."""
 _NEAR_BYTES = 256 << 10
@@ -211,7 +213,7 @@ def _over_rows(panels: View, lead: tuple[int, ...]) -> View:
 
 def _split(row_blocks: int, panels: int, flops: int, right_bytes: int, count: int) -> Split:
     """Tasks of one element of the batch: few enough to be worth their while, enough to keep threads equally busy."""
-    wanted = max(1, min(flops // TASK_FLOPS, -(-TASKS // count)))
+    wanted = max(1, min(max(flops // TASK_FLOPS, right_bytes // TASK_BYTES), -(-TASKS // count)))
     if right_bytes <= _NEAR_BYTES:
         row_chunks = min(row_blocks, wanted)
         return Split(row_chunks, min(panels, -(-wanted // row_chunks)), False)

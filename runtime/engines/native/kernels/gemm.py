@@ -19,6 +19,7 @@ from ttc.runtime.engines.native.kernels.gemm_block import Block, Multiplier, Ope
 from ttc.runtime.engines.native.kernels.gemm_rows import POINTER_BYTES, Rows, Table
 from ttc.runtime.engines.native.kernels.words import Words
 from ttc.runtime.engines.native.region import Region
+from ttc.runtime.engines.native.storage import STORAGE_BYTES
 from ttc.runtime.engines.native.tensors import ALIGNMENT
 
 if TYPE_CHECKING:
@@ -117,6 +118,7 @@ class Gemm(Kernel):
         (bases, table), (first, count) = where, span
         depth, taps = words["depth"], words["taps"]
         right = f.at(bases["b"], panel * taps * depth * self.block.columns, "f32")
+        self._fetch(f, table, count, panel)
         for rows in self.block.counts:
             with f.when(count.equals(rows)):
                 operands = Operands(
@@ -126,6 +128,17 @@ class Gemm(Kernel):
                     for v, total in enumerate(row):
                         f.store(total, f.at(tile, r * self.block.columns + v * self.block.lanes, "f32"))
         self._finish(f, words, table, count, panel, tile)
+
+    def _fetch(self, f: Writer, table: Table, count: Value, panel: Value) -> None:
+        """Bring near what the region will read and write, while the sums are computed."""
+        storages = dict(zip(("c", *self.others), (self.region.storage, *self.region.inputs[1:]), strict=True))
+        wide = [name for name, spread in zip(("c", *self.others), (False, *self.spread), strict=True) if not spread]
+        with f.loop(0, count) as r:
+            for name in wide:
+                item = STORAGE_BYTES[storages[name]]
+                row = f.at(f.load(f.at(table.tensors[name], r, "ptr"), "ptr"), panel * (self.block.columns * item), "i8")
+                for line in range(0, self.block.columns * item, ALIGNMENT):
+                    f.prefetch(f.at(row, line, "i8"))
 
     def _finish(self, f: Writer, words: Words, table: Table, count: Value, panel: Value, tile: Value) -> None:
         """Take the sums in `tile` through the region, and store them."""

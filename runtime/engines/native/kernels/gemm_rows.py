@@ -85,10 +85,11 @@ class WindowRows(Rows):
     """Rows are windows of images, numbered image by image and row by row."""
 
     has_borders: ClassVar[bool] = True
+    SIZES: ClassVar[tuple[str, ...]] = ("size", "windows", "taps", "stride", "dilation", "before")
 
     def names(self, tensors: Sequence[str]) -> tuple[str, ...]:
         strides = (f"{tensor}_{axis}" for tensor in tensors for axis in ("image", "y", "x"))
-        sizes = (f"{axis}_{what}" for axis in ("y", "x") for what in ("size", "windows", "taps", "stride", "dilation", "before"))
+        sizes = (f"{axis}_{what}" for axis in ("y", "x") for what in self.SIZES)
         return (*strides, *sizes)
 
     def emit(self, f: Writer, words: Words, bases: dict[str, Value], span: tuple[Value, Value], table: Table) -> None:
