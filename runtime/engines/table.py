@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
@@ -25,9 +26,11 @@ def _reference(threads: int) -> Engine:
 
 
 def _native(threads: int) -> Engine:
+    """With the instructions that variable TTC_CPU allows it; raises E0101 if that names none."""
     from ttc.runtime.engines.native.engine import NativeEngine
+    from ttc.runtime.engines.native.features import allowed_cpu
 
-    return NativeEngine(threads)
+    return NativeEngine(threads, allowed_cpu(os.environ))
 
 
 ENGINES: Mapping[str, Callable[[int], Engine]] = {"native": _native, "reference": _reference}
