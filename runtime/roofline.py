@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import os
 import struct
 import threading
 import time
@@ -11,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ttc.runtime.engines.native.cache import Cache, cache_folder
 from ttc.runtime.engines.native.code import Signature, compiled
 from ttc.runtime.engines.native.features import host_cpu
 from ttc.runtime.engines.native.probe import MultiplyAdd
@@ -43,8 +45,8 @@ def measured_roofline(threads: int) -> Roofline:
 
 def _flops(threads: int) -> float:
     cpu, kernel = host_cpu(), MultiplyAdd()
-    code = compiled([kernel], cpu)
-    call = Signature(code.addresses[kernel.key])
+    code = compiled([kernel], cpu, Cache(cache_folder(os.environ)))
+    call = Signature(code.address(kernel))
     lanes = max(cpu.vector_bytes // 4, 4)
     sums = np.zeros((threads, 64), np.float32)  # a cache line or more for each
     texts = [struct.pack("<fxxxxfxxxxq", 0.5, 1.0, sums[index].ctypes.data) for index in range(threads)]

@@ -1,0 +1,212 @@
+"""What `bench_peers.py` found, as tables of ratios, and what it must show."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from bench_engines import OURS
+
+FLOAT32_PEERS = ("onnxruntime", "openvino", "torch-compile")
+"""Of which the fastest counts."""
+LARGE_BYTES = 10_000_000
+"""Models from this size on are held to a ratio of memory, others to a difference."""
+MEGABYTE = 1e6
+
+
+@dataclass(frozen=True)
+class Latency:
+    """Seconds of one engine with one model: the median of the turns' medians, and the fastest run of all."""
+
+    median: float
+    fastest: float
+    turns: int
+
+    @classmethod
+    def of(cls, turns: Sequence[Sequence[float]]) -> Latency:
+        """Of the seconds of each run, turn by turn."""
+        return cls(statistics.median(map(statistics.median, turns)), min(map(min, turns)), len(turns))
+
+
+@dataclass
+class Found:
+    """All of one model: by engine seconds and errors; `failed`: what an engine said that gave none."""
+
+    model: str
+    model_bytes: int
+    latency: dict[str, Latency] = field(default_factory=dict)
+    errors: dict[str, dict[str, Any]] = field(default_factory=dict)
+    load: dict[str, float] = field(default_factory=dict)
+    imports: dict[str, float] = field(default_factory=dict)
+    process: dict[str, float] = field(default_factory=dict)
+    compile: dict[str, float] = field(default_factory=dict)
+    memory: dict[str, int] = field(default_factory=dict)
+    failed: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Bar:
+    """A figure that is to be at most `bar`, better `aim`; `worst` names the model that decides it, or how many were counted."""
+
+    name: str
+    value: float
+    bar: float
+    aim: float
+    worst: str
+    unit: str = ""
+
+    @property
+    def met(self) -> bool:
+        return self.value <= self.bar
+
+    @property
+    def text(self) -> str:
+        """One line."""
+        verdict = "met, aim met" if self.value <= self.aim else "met" if self.met else "NOT MET"
+        return f"{self.name:68} {self.value:8.3g}{self.unit:3} bar {self.bar:5g}  aim {self.aim:5g}  {verdict:12}  {self.worst}"
+
+
+# ---- bars -----------------------------------------------------------------------------------------------------------------------
+
+
+def geometric_mean(values: Sequence[float]) -> float:
+    """Of positive numbers; NaN of none."""
+    return math.exp(statistics.fmean(map(math.log, values))) if values else math.nan
+
+
+def bars(found: Sequence[Found], *, fastest: bool) -> list[Bar]:
+    """Those that the measurements allow.  fastest: compare fastest runs, not medians."""
+    return [
+        bar for section in (_latency_bars(found, fastest), _fresh_bars(found), _memory_bars(found), _error_bars(found)) for bar in section
+    ]
+
+
+def seconds_of(item: Found, engine: str, *, fastest: bool) -> float | None:
+    """An engine's latency, None where it has none."""
+    latency = item.latency.get(engine)
+    return None if latency is None else latency.fastest if fastest else latency.median
+
+
+def best_peer(item: Found, *, fastest: bool) -> float | None:
+    """The least latency of the float32 peers."""
+    known = [s for name in FLOAT32_PEERS if (s := seconds_of(item, name, fastest=fastest)) is not None]
+    return min(known, default=None)
+
+
+def _ratios(found: Sequence[Found], upper: Callable[[Found], float | None], lower: Callable[[Found], float | None]) -> dict[str, float]:
+    pairs = {item.model: (upper(item), lower(item)) for item in found}
+    return {model: a / b for model, (a, b) in pairs.items() if a is not None and b}
+
+
+def _mean_bar(name: str, ratios: Mapping[str, float], bar: float, aim: float) -> Iterator[Bar]:
+    if ratios:
+        worst = max(ratios, key=lambda model: ratios[model])
+        yield Bar(f"{name}: geometric mean", geometric_mean(list(ratios.values())), bar, aim, f"worst {worst} {ratios[worst]:.3g}")
+
+
+def _worst_bar(name: str, values: Mapping[str, float], bar: float, aim: float, unit: str = "") -> Iterator[Bar]:
+    if values:
+        worst = max(values, key=lambda model: values[model])
+        yield Bar(name, values[worst], bar, aim, worst, unit)
+
+
+def _latency_bars(found: Sequence[Found], fastest: bool) -> Iterator[Bar]:
+    def of(engine: str) -> Callable[[Found], float | None]:
+        return lambda item: seconds_of(item, engine, fastest=fastest)
+
+    def best(item: Found) -> float | None:
+        return best_peer(item, fastest=fastest)
+
+    plain = _ratios(found, of("ours"), best)
+    yield from _mean_bar("float32: ours / fastest float32 peer", plain, 1.0, 0.85)
+    yield from _worst_bar("float32: ours / fastest float32 peer: worst model", plain, 1.2, 1.0)
+    yield from _mean_bar("high: ours / fastest float32 peer", _ratios(found, of("ours-high"), best), 0.75, 0.55)
+    yield from _mean_bar("bfloat16: ours / OpenVINO bf16", _ratios(found, of("ours-bf16"), of("openvino-bf16")), 1.15, 0.95)
+    yield from _mean_bar("n150 archive at Float32 / host archive", _ratios(found, of("ours-n150"), of("ours")), 1.25, 1.05)
+
+
+def _fresh_bars(found: Sequence[Found]) -> Iterator[Bar]:
+    load = _ratios(found, lambda item: item.load.get("ours"), lambda item: item.load.get("onnxruntime"))
+    yield from _mean_bar("load, archive to first output / onnxruntime from ONNX", load, 1.0, 0.5)
+    seconds = {item.model: item.compile["ours"] for item in found if "ours" in item.compile}
+    large = {model: s for model, s in seconds.items() if model in ("bert", "gpt2")}
+    yield from _worst_bar("compile, whole process: bert, gpt2", large, 6, 3, " s")
+    yield from _worst_bar("compile, whole process: cnn", {m: s for m, s in seconds.items() if m == "cnn"}, 0.8, 0.5, " s")
+
+
+def _memory_bars(found: Sequence[Found]) -> Iterator[Bar]:
+    both = [item for item in found if {"ours", "onnxruntime"} <= item.memory.keys()]
+    pairs = {item.model: (item.memory["ours"], item.memory["onnxruntime"], item.model_bytes >= LARGE_BYTES) for item in both}
+    ratios = {model: a / b for model, (a, b, large) in pairs.items() if large}
+    more = {model: (a - b) / MEGABYTE for model, (a, b, large) in pairs.items() if not large}
+    yield from _worst_bar("peak memory of ttc run / onnxruntime's, over 10 MB of weights: worst", ratios, 1.0, 0.7)
+    yield from _worst_bar("peak memory of ttc run - onnxruntime's, others: worst", more, 60, 60, " MB")
+
+
+def _error_bars(found: Sequence[Found]) -> Iterator[Bar]:
+    def of(engine: str) -> Callable[[Found], float | None]:
+        return lambda item: item.errors[engine]["max_abs"] if engine in item.errors else None
+
+    yield from _worst_bar("float32 error, max abs: ours / onnxruntime's: worst", _ratios(found, of("ours"), of("onnxruntime")), 2.0, 1.0)
+
+
+# ---- tables ---------------------------------------------------------------------------------------------------------------------
+
+
+def report(found: Sequence[Found], *, fastest: bool) -> str:
+    """All tables, and the bars."""
+    how = "fastest run" if fastest else "median"
+    sections = [
+        (f"latency, ms ({how})", {f.model: {e: 1e3 * (v.fastest if fastest else v.median) for e, v in f.latency.items()} for f in found}),
+        ("latency / that of the fastest float32 peer", {f.model: _to_best(f, fastest) for f in found}),
+        ("largest difference from the reference", {f.model: {e: v["max_abs"] for e, v in f.errors.items()} for f in found}),
+        ("relative L2 error", {f.model: {e: v["relative_l2"] for e, v in f.errors.items()} for f in found}),
+        ("1 - PCC", {f.model: {e: 1 - v["pcc"] for e, v in f.errors.items()} for f in found}),
+        ("load to first output, fresh process, without imports, ms", {f.model: _scaled(f.load, 1e3) for f in found}),
+        ("imports, ms", {f.model: _scaled(f.imports, 1e3) for f in found}),
+        ("whole process from start over first output to end, ms", {f.model: _scaled(f.process, 1e3) for f in found}),
+        ("compile, whole process, s", {f.model: dict(f.compile) for f in found}),
+        ("peak memory of a process that runs once, MB", {f.model: _scaled(f.memory, 1 / MEGABYTE) for f in found}),
+    ]
+    lines = [line for title, rows in sections for line in _table(title, rows)]
+    lines += [f"{f.model}: {engine} failed: {why}" for f in found for engine, why in f.failed.items()]
+    return "\n".join([*lines, "what it must show", *(bar.text for bar in bars(found, fastest=fastest))])
+
+
+def _to_best(item: Found, fastest: bool) -> dict[str, float]:
+    best = best_peer(item, fastest=fastest)
+    return {engine: s / best for engine in item.latency if best and (s := seconds_of(item, engine, fastest=fastest)) is not None}
+
+
+def _scaled(values: Mapping[str, float], scale: float) -> dict[str, float]:
+    return {engine: value * scale for engine, value in values.items()}
+
+
+def _table(title: str, rows: Mapping[str, Mapping[str, float]]) -> list[str]:
+    """Models down, engines across, and a line of geometric means where all are ratios."""
+    engines = list(dict.fromkeys(engine for row in rows.values() for engine in row))
+    if not engines:
+        return []
+    cells = {model: [f"{row[e]:.4g}" if e in row else "-" for e in engines] for model, row in rows.items()}
+    if "/" in title:
+        columns = [[row[e] for row in rows.values() if e in row] for e in engines]
+        cells["geometric mean"] = [f"{geometric_mean(column):.4g}" for column in columns]
+    widths = [max(len(e), *(len(row[i]) for row in cells.values())) for i, e in enumerate(engines)]
+    head = " ".join(f"{e:>{w}}" for e, w in zip(engines, widths, strict=True))
+    body = [f"{model:14} " + " ".join(f"{c:>{w}}" for c, w in zip(row, widths, strict=True)) for model, row in cells.items()]
+    return [title, f"{'':14} {head}", *body, ""]
+
+
+def document(found: Sequence[Found], machine: Mapping[str, Any], *, fastest: bool) -> dict[str, Any]:
+    """All of it as plain data."""
+    judged = [{**asdict(bar), "met": bar.met} for bar in bars(found, fastest=fastest)]
+    return {"machine": dict(machine), "models": [asdict(item) for item in found], "bars": judged}
+
+
+def wrong(found: Sequence[Found]) -> list[str]:
+    """Engines of ours that failed or are out of their bound, with their model."""
+    failed = [f"{item.model}: {engine}" for item in found for engine in item.failed if engine in OURS]
+    return failed + [f"{f.model}: {engine}" for f in found for engine, e in f.errors.items() if engine in OURS and not e["within"]]
