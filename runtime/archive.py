@@ -43,6 +43,7 @@ from ttc.runtime.zip_writer import ZipWriter
 MANIFEST = "manifest.json"
 NETLIST = "netlist.json"
 MAX_JSON_BYTES = 1 << 26
+_CHUNK_BYTES = 1 << 23
 _SEAL = "ttc archive sha256 "
 
 
@@ -140,7 +141,12 @@ class Archive:
         return {name.removeprefix("debug/"): bytes(self.member(name)).decode("utf-8", "replace") for name in names}
 
     def _source(self, stored: StoredTensor) -> TensorSource:
-        return TensorSource(stored.shape, stored.format, lambda: self._packed(stored))
+        entry = self.entries[stored.member]
+
+        def release() -> None:
+            _give_back(self._data, entry.data_offset, entry.end)
+
+        return TensorSource(stored.shape, stored.format, lambda: self._packed(stored), release)
 
     def _packed(self, stored: StoredTensor) -> NDArray:
         """A tensor as its format packs it: a view of the mapping."""
@@ -235,10 +241,22 @@ def _check_hashes(data: memoryview, members: Mapping[str, Member], entries: Mapp
     """Raises E0704 for the first member whose bytes do not match their hash."""
 
     def matches(item: tuple[str, Member]) -> bool:
-        entry = entries[item[0]]
-        return hashlib.sha256(data[entry.data_offset : entry.end]).hexdigest() == item[1].sha256
+        entry, digest = entries[item[0]], hashlib.sha256()
+        for start in range(entry.data_offset, entry.end, _CHUNK_BYTES):
+            end = min(start + _CHUNK_BYTES, entry.end)
+            digest.update(data[start:end])
+            _give_back(data, start, end)
+        return digest.hexdigest() == item[1].sha256
 
     with ThreadPoolExecutor(threads) as pool:
         for (name, _), good in zip(members.items(), pool.map(matches, members.items()), strict=True):
             if not good:
                 raise Error("E0704", f"the bytes of member '{name}' do not match their hash", hint="fetch or compile the archive again")
+
+
+def _give_back(data: memoryview, start: int, end: int) -> None:
+    """Let the system take back the whole pages between two offsets: they come again from the file when they are read."""
+    pages, first = data.obj, -(-start // mmap.PAGESIZE) * mmap.PAGESIZE
+    length = end // mmap.PAGESIZE * mmap.PAGESIZE - first
+    if isinstance(pages, mmap.mmap) and length > 0 and hasattr(mmap, "MADV_DONTNEED"):
+        pages.madvise(mmap.MADV_DONTNEED, first, length)

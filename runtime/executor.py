@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
+from copy import deepcopy
 from threading import Lock, RLock
 from types import TracebackType
 from typing import Any, Self
@@ -84,6 +87,27 @@ class Executor:
             outputs, updates = self._run(entry, self._program, inputs, states)
             self._commit(states, updates)
             return outputs
+
+    def run_many(self, many: Iterable[Mapping[str, Any]], program: str = FORWARD) -> Iterator[dict[str, NDArray]]:
+        """Run an entry program on one set of inputs after another; gives the outputs of each, in order.
+
+        While one set is computed, the next is fetched, checked and copied.  Inputs are copied before the next are asked for, so that
+        whoever makes them may use the same arrays again.  At most two sets are held beside the one being computed.
+        Raises: as `run` does, when the outputs of the set are asked for.
+        """
+        copies = ({name: deepcopy(value) for name, value in inputs.items()} for inputs in many)
+        with ThreadPoolExecutor(1, "ttc-stream") as worker:
+            waiting: deque[Future[dict[str, NDArray]]] = deque()
+            try:
+                for inputs in copies:
+                    waiting.append(worker.submit(self.run, inputs, program))
+                    if len(waiting) > 2:
+                        yield waiting.popleft().result()
+                while waiting:
+                    yield waiting.popleft().result()
+            finally:
+                for future in waiting:
+                    future.cancel()
 
     def __call__(self, *arrays: Any, program: str = FORWARD) -> tuple[NDArray, ...]:
         """Run with inputs in the order of the program's arguments; gives its outputs in order.  Raises as `run` does."""

@@ -103,6 +103,20 @@ class Constants:
                 found = self._values[key] = self._source(key).value()
             return found
 
+    def narrow(self, key: str) -> NDArray:
+        """A value in the dtype it is stored in where numpy computes with that, such as bfloat16: a view of the archive; else as `[key]`."""
+        format_ = format_named(self._source(key).format)
+        if not format_.is_float or format_.storage.names is not None or format_.storage == format_.compute:
+            return self[key]
+        stored = self._source(key).load()
+        return stored if stored.dtype == format_.storage else self[key]
+
+    def release(self, key: str) -> None:
+        """Forget a value that will not be needed soon: it is loaded again if it is."""
+        with self._lock:
+            self._values.pop(key, None)
+        self._source(key).release()
+
     def replaced(self, changes: Mapping[str, TensorSource]) -> Constants:
         """These constants with some of them changed; the values of all others are shared."""
         with self._lock:

@@ -21,7 +21,7 @@ from ttc.runtime.engines.native.nodes import Flat, Node, flatten
 from ttc.runtime.engines.native.plan import Layout, Segment, Written
 from ttc.runtime.engines.native.python_step import PythonStep
 from ttc.runtime.engines.native.region import result_storage
-from ttc.runtime.engines.native.storage import array_dtype, needs_rounding, storage_of_dtype
+from ttc.runtime.engines.native.storage import Storage, array_dtype, needs_rounding, storage_of_dtype
 from ttc.runtime.engines.native.tensors import Buffer, Place, View, dense
 from ttc.runtime.tensors import Constants
 
@@ -58,11 +58,12 @@ def lower_graph(graph: Graph, netlist: Netlist, constants: Constants, cpu: Cpu) 
 
 
 def _constant(constants: Constants, key: str) -> View | None:
-    array = constants[key]
-    storage = storage_of_dtype(array.dtype)
+    array = np.ascontiguousarray(constants.narrow(key))
+    narrow = array.dtype.name == "bfloat16"
+    storage: Storage | None = "bf16" if narrow else storage_of_dtype(array.dtype)
     if storage is None:
         return None
-    array = np.ascontiguousarray(array)
+    array = array.view(np.uint16) if narrow else array
     return dense(Buffer(array.nbytes, Place.CONSTANT, key=key, array=array), storage, array.shape)
 
 
@@ -119,8 +120,8 @@ def _in_python(lowered: Lowered, node: Node) -> None:
     lowered.steps.append(PythonStep(node, sources, tuple(targets)))
 
 
-def _temporary(type_: TensorType, storage: str) -> View:
-    return dense(Buffer(type_.elements * array_dtype(storage).itemsize), storage, type_.shape)  # pyright: ignore[reportArgumentType]
+def _temporary(type_: TensorType, storage: Storage) -> View:
+    return dense(Buffer(type_.elements * array_dtype(storage).itemsize), storage, type_.shape)
 
 
 # ---- from steps to a layout -----------------------------------------------------------------------------------------------------------

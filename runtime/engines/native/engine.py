@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from ttc.dialects.netlist.model import Graph, Netlist
 from ttc.runtime.engines.base import Plan
 from ttc.runtime.engines.native.arena import Arena
-from ttc.runtime.engines.native.build import allocate_constants, layout_of, lower_graph, split_constant
+from ttc.runtime.engines.native.build import allocate_constants, buffers_of, layout_of, lower_graph, split_constant
 from ttc.runtime.engines.native.cache import Cache, cache_folder
 from ttc.runtime.engines.native.code import Code, compiled
 from ttc.runtime.engines.native.features import Cpu, host_cpu
@@ -45,18 +45,27 @@ class NativeEngine:
         layout = layout_of(lowered, steps, netlist)
         code = compiled([*KERNELS, *(job.kernel for job in (*first, *layout.jobs))], cpu, Cache(cache_folder(os.environ)))
         pool = pool_of(self.threads, code)
-        _compute_constants(first, code, pool)
+        _compute_constants(first, {id(b) for step in steps for buffers in buffers_of(step) for b in buffers}, code, pool, constants)
         borders = frozenset(segment.last - 1 for segment in layout.segments)
         template = template_of(layout.jobs, code.addresses, pool.threads, borders)
         return NativePlan(graph, netlist, constants, layout, template, pool, code)
 
 
-def _compute_constants(jobs: Sequence[Job], code: Code, pool: Pool) -> None:
-    """Run jobs on constants, whose results are constants."""
+def _compute_constants(jobs: Sequence[Job], needed: set[int], code: Code, pool: Pool, constants: Constants) -> None:
+    """Run jobs on constants, whose results are constants.  Tensors that nobody needs in place are given back after the last that reads them.
+
+    needed: constants that are read later, by identity.
+    """
     if not jobs:
         return
-    allocate_constants(jobs)
-    template = template_of(jobs, code.addresses, pool.threads, frozenset())
-    instance = Instance(template, Arena({}, 0), pool.threads)
-    run = instance.segment(0, len(jobs))
-    pool.run(run.ctypes.data)
+    last = {id(view.buffer): number for number, job in enumerate(jobs) for view in job.read}
+    template = template_of(jobs, code.addresses, pool.threads, frozenset(range(len(jobs))))
+    for number, job in enumerate(jobs):
+        allocate_constants([job])
+        run = Instance(template, Arena({}, 0), pool.threads).segment(number, number + 1)
+        pool.run(run.ctypes.data)
+        for buffer in dict.fromkeys(view.buffer for view in job.read):
+            if last[id(buffer)] == number and id(buffer) not in needed:
+                buffer.array = None
+                if buffer.key is not None:
+                    constants.release(buffer.key)
