@@ -8,6 +8,7 @@ tiles in registers.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -64,7 +65,7 @@ class Packing(Kernel):
                 target = f.at(target, index * words[f"target_batch{i}"], "i8")
             self.emit_task(f, words, task % per_element, source, target)
 
-    def emit_task(self, f: Writer, words: Words, task: Value, source: Value, target: Value) -> None:
+    def emit_task(self, f: Writer, words: Mapping[str, Value] | Words, task: Value, source: Value, target: Value) -> None:
         """One task of one element of the batch."""
         raise NotImplementedError
 
@@ -89,7 +90,7 @@ class Packing(Kernel):
 class PackRows(Packing):
     """From rows: b[k, n] with n running fastest.  A task: `ROWS` channels, all panels."""
 
-    def emit_task(self, f: Writer, words: Words, task: Value, source: Value, target: Value) -> None:
+    def emit_task(self, f: Writer, words: Mapping[str, Value] | Words, task: Value, source: Value, target: Value) -> None:
         depth, columns, line = (words[name] for name in ("depth", "columns", "line"))
         first = task * ROWS
         last = f.smaller(first + ROWS, depth)
@@ -111,7 +112,7 @@ class PackRows(Packing):
 class PackColumns(Packing):
     """From columns: b[k, n] with k running fastest.  A task: a panel."""
 
-    def emit_task(self, f: Writer, words: Words, task: Value, source: Value, target: Value) -> None:
+    def emit_task(self, f: Writer, words: Mapping[str, Value] | Words, task: Value, source: Value, target: Value) -> None:
         depth, columns, line = (words[name] for name in ("depth", "columns", "line"))
         panel = f.at(target, task * self.columns * depth * (4 // self.step), "i8")
         whole_depth = depth // self.lanes * self.lanes
