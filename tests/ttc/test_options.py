@@ -62,6 +62,7 @@ def test_unknown_names_and_values(explicit: dict, environ: dict, config: dict, h
 def test_variables_of_another_command_are_known() -> None:
     assert resolve(CompileOptions, {}, {"TTC_THREADS": "2"}) == CompileOptions()
     assert resolve(RunOptions, {}, {"TTC_THREADS": "2", "HOME": "/"}).threads == 2
+    assert resolve(RunOptions, {}, {"TTC_CACHE_DIR": "/x", "TTC_CPU": "avx2"}) == RunOptions()
 
 
 @pytest.mark.parametrize("raw", ["x=1x3,y=", ("y=", "x=1x3"), {"x": [1, 3], "y": ()}, {"x": "1x3", "y": ""}, (("x", (1, 3)), ("y", ()))])
