@@ -89,7 +89,7 @@ def loop(
     """
     number = None if count is None else b.cast(b.reshape(count), COUNT_TYPE)
     first = None if condition is None else b.reshape(condition)
-    types = [b.spec(x) for x in carried]
+    types = _remembered(b, [b.spec(x) for x in carried])
     while True:
         region = _Region.of(b, (Spec((), COUNT_TYPE), *types), lambda block: _outputs(b, step, block, condition is not None))
         found = [spec_of(v.type) for v in region.results[first is not None :][: len(carried)]]
@@ -102,11 +102,20 @@ def loop(
             break
         _drop([region])
         types = wider
+        b.widened[b.node] = tuple(types)
     captured = _captures([region])
     attrs = {"carried": len(carried), "length": length}
     block = region.block_with(captured)
     results = b.place(LoopOp.build_with(number, first, *carried, *captured, location=b.location, blocks=[block], **attrs))
     return results[: len(carried)], results[len(carried) :]
+
+
+def _remembered(b: Builder, types: list[Spec]) -> list[Spec]:
+    """The types that the carried values of this node turned out to need before: without these, loops inside each other would be mapped
+    twice as often with every level."""
+    before = b.widened.get(b.node, ())
+    fits = [(s.rank, s.dtype) for s in types] == [(s.rank, s.dtype) for s in before]
+    return [joined(a, b_) for a, b_ in zip(types, before, strict=True)] if fits else types
 
 
 def _outputs(b: Builder, step: Callable[..., Step], block: Block, conditional: bool) -> list[SSAValue]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -26,18 +27,33 @@ MAX_MAPPED = 1 << 16
 """Nodes in branches and loops, each as often as it is mapped."""
 
 
+_LABELS = re.compile(r"\[[^\[\]]*\]")
+"""In names of nodes: of branches and iterations."""
+
+
 class Budget:
     """Counts nodes of subgraphs as they are mapped."""
 
     def __init__(self) -> None:
         self._used = 0
         self._limit = MAX_MAPPED
+        self._kept: dict[str, str] = {}
+        self.grown: dict[str, dict[int, tuple[np.dtype, int]]] = {}
+        """By node: sequences among the carried values of its loop that change their length, by index: dtype and rank of their tensors."""
 
     def spend(self) -> None:
         """Count one node, or one repetition.  Raises Unsupported once there were too many."""
         self._used += 1
         if self._used > self._limit:
             raise Unsupported(f"more than {MAX_MAPPED} nodes once loops are unrolled")
+
+    def why_not(self, node: str) -> str:
+        """Why a loop could not be unrolled when it was tried before, perhaps in another iteration around it; empty if it was not."""
+        return self._kept.get(_LABELS.sub("", node), "")
+
+    def keep(self, node: str, why: str) -> None:
+        """Remember why: without that, loops inside each other would be mapped twice as often with every level."""
+        self._kept[_LABELS.sub("", node)] = why
 
     def has(self, nodes: int) -> bool:
         """Whether that many more may be mapped in an attempt."""

@@ -106,13 +106,15 @@ def loop(call: Call) -> list[Value]:
     trips = call.operands[0]
     known = call.builder.known(trips) if isinstance(trips, SSAValue) else None
     count = int(known.item()) if known is not None and known.size == 1 else None
-    why = f"more than {MAX_TRIPS} iterations, or too many nodes in them"
-    if count is None or (count <= MAX_TRIPS and call.budget.has(count * nodes_in(call.graph("body")))):
+    why = call.budget.why_not(call.name)
+    if not why and (count is None or (count <= MAX_TRIPS and call.budget.has(count * nodes_in(call.graph("body"))))):
         try:
             with call.attempt():
                 return _unrolled(call)
         except Unsupported as reason:
             why = str(reason)
+            call.budget.keep(call.name, why)
+    why = why or f"more than {MAX_TRIPS} iterations, or too many nodes in them"
     try:
         return _looped(call, count)
     except Unsupported as reason:
@@ -146,12 +148,14 @@ def _looped(call: Call, count: int | None) -> list[Value]:
     Sequences that turn out to change their length are carried in the form for the run.
     """
     state = list(call.operands[2:])
+    grown = call.budget.grown.setdefault(call.name, {})
     while True:
+        for index, (dtype, rank) in grown.items():
+            state[index] = packed(call.b, state[index], dtype, rank)
         try:
             return _loop_of(call, count, state)
-        except _Grows as grown:
-            for index, (dtype, rank) in grown.sequences.items():
-                state[index] = packed(call.b, state[index], dtype, rank)
+        except _Grows as found:
+            grown.update(found.sequences)
 
 
 class _Grows(Exception):  # noqa: N818 - not an error: there is another way

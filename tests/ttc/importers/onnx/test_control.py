@@ -216,3 +216,23 @@ def test_constants_of_a_body_are_made_once(tmp_path: Path) -> None:
     check(model, X, tmp_path, wanted=[X["x"] + table[:3].sum(axis=0)])
     _, weights = import_onnx(save(model, tmp_path))
     assert len(list(weights)) == 1
+
+
+def nested(depth: int, *, growing: bool) -> list[NodeProto]:
+    """Loops inside each other, of 5 iterations while a condition that data decides holds, or whose values grow by what the inner gives."""
+    if not depth:
+        return [node("Exp", ["x"], ["r0"])]
+    combine = (
+        node("Concat", ["a", f"r{depth - 1}"], [f"o{depth}"], axis=0) if growing else node("Add", ["a", f"r{depth - 1}"], [f"o{depth}"])
+    )
+    ahead = [node("ReduceMax", [f"r{depth - 1}"], ["largest"], keepdims=0), node("Cast", ["largest"], ["more"], to=TensorProto.BOOL)]
+    graph = body([*nested(depth - 1, growing=growing), combine, *ahead], ["i", "go", "a"], ["more", f"o{depth}"])
+    return [node("Loop", ["trips", "", "x"], [f"r{depth}"], body=graph)]
+
+
+@pytest.mark.parametrize(("growing", "most"), [(False, 2_000), (True, 40_000)])
+def test_loops_in_loops_are_mapped_a_few_times_each(growing: bool, most: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(calls, "MAX_MAPPED", most)
+    depth = 12
+    model = model_of(nested(depth, growing=growing), X, [f"r{depth}"], {"trips": np.array(5, np.int64)})
+    assert ops_of(model, tmp_path).count("nn.loop") == 1
