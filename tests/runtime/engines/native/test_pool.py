@@ -1,0 +1,102 @@
+"""Threads: every task once, alone or together, after a fork, and when many ask at a time."""
+
+from __future__ import annotations
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from ttc.dialects.core.plain import TensorType, Work
+from ttc.dialects.netlist.model import Host, Op
+from ttc.runtime.engines.native.arena import Arena
+from ttc.runtime.engines.native.code import compiled
+from ttc.runtime.engines.native.features import host_cpu
+from ttc.runtime.engines.native.instance import Instance, template_of
+from ttc.runtime.engines.native.kernel import Kernel
+from ttc.runtime.engines.native.lowering import Job
+from ttc.runtime.engines.native.memory import aligned_words
+from ttc.runtime.engines.native.nodes import Node
+from ttc.runtime.engines.native.pool import KERNELS, Pool
+from ttc.runtime.engines.native.tensors import Buffer, Place, View, dense
+
+if TYPE_CHECKING:
+    from ttc.runtime.engines.native.ir.writer import Writer
+
+NODE = Node(Work("tile.test", (), {}, (TensorType((1,), "Float32"),)), Op("op", "test", (), Host(), None, None), (), (0,))  # pyright: ignore
+
+
+@dataclass(frozen=True)
+class Count(Kernel):
+    """Adds to each task's element twice what the element of the job before is, and 1."""
+
+    def emit(self, f: Writer) -> None:
+        before, own = f.pointer(0), f.pointer(1)
+        with f.loop(f.begin, f.end) as task:
+            place = f.at(own, task, "i64")
+            f.store(f.load(place, "i64") + f.load(f.at(before, task, "i64"), "i64") * 2 + 1, place)
+
+
+class Chain:
+    """A chain of jobs, each of which needs all of the one before."""
+
+    def __init__(self, threads: int, jobs: int, tasks: int) -> None:
+        self.code = code = compiled([*KERNELS, Count()], host_cpu())
+        self.pool = Pool(threads, code)
+        self.rows = [aligned_words(tasks) for _ in range(jobs + 1)]
+        views = [self._view(row) for row in self.rows]
+        listed = [Job(Count(), (a, b), tasks, (b,), NODE) for a, b in zip(views, views[1:], strict=False)]
+        template = template_of(listed, code.addresses, threads, frozenset({jobs - 1}))
+        self.instance = Instance(template, Arena({}, 0), threads)
+        self.segment = self.instance.segment(0, jobs)
+
+    def _view(self, row: NDArray) -> View:
+        return dense(Buffer(row.nbytes, Place.CONSTANT, array=row), "i64", row.shape)
+
+    def run(self) -> bool:
+        """Whether every task of every job was computed once, after all of the job before."""
+        for row in self.rows:
+            row[:] = 0
+        self.instance.rewind()
+        self.pool.run(self.segment.ctypes.data)
+        return all((row == 2**number - 1).all() for number, row in enumerate(self.rows))
+
+
+@pytest.mark.parametrize("threads", [1, 2, 5])
+@pytest.mark.parametrize("tasks", [1, 3, 1000])
+def test_jobs_wait_for_the_job_before(threads: int, tasks: int):
+    chain = Chain(threads, 20, tasks)
+    assert all(chain.run() for _ in range(50))
+
+
+def test_workers_that_sleep_wake_up():
+    import time
+
+    chain = Chain(3, 5, 100)
+    assert chain.run()
+    time.sleep(0.05)
+    assert chain.run()
+
+
+def test_runs_at_the_same_time_are_right():
+    chains = [Chain(2, 10, 50) for _ in range(4)]
+    for chain in chains:
+        chain.pool = chains[0].pool
+    with ThreadPoolExecutor(4) as callers:
+        for _ in range(50):
+            assert all(callers.map(Chain.run, chains))
+
+
+def test_a_child_process_has_workers_of_its_own():
+    chain = Chain(2, 10, 200)
+    assert chain.run()
+    child = os.fork()
+    if child == 0:
+        os._exit(0 if chain.run() and chain.run() else 1)
+    assert os.waitpid(child, 0)[1] == 0
+    assert np.array_equal(chain.rows[0], np.zeros(200, np.int64))
+    assert chain.run()
