@@ -34,42 +34,38 @@ def profile(program: Program, inputs: Mapping[str, Any], entry: str = FORWARD, *
     `Executor.run` does.
     """
     found: list[Profile] = []
-    recorder = _Recorder(program.plans)
-    with Executor(replace(program, plans=recorder)) as session:
+    with Executor(replace(program, plans=_Recorder(program.plans, found))) as session:
         for _ in range(runs):
-            recorder.profile = Profile()
+            found.append(Profile())
             session.run(inputs, entry)
-            found.append(recorder.profile)
     return found
 
 
 class _Recorder(Plans):
-    """Plans that note the jobs of each run of theirs in `profile`."""
+    """Plans that note the jobs of each run of theirs in the last of the profiles."""
 
-    def __init__(self, plans: Plans) -> None:
+    def __init__(self, plans: Plans, profiles: list[Profile]) -> None:
         self._plans = plans
-        self.profile = Profile()
+        self._profiles = profiles
 
     def __getitem__(self, graph: str) -> Plan:
         plan = self._plans[graph]
         if not isinstance(plan, ProfiledPlan):
             raise Error("E0803", "this engine does not tell where its time goes", hint="another one may: --engine")
-        return _RecordedPlan(graph, plan, self)
+        return _RecordedPlan(graph, plan, self._profiles)
 
     def with_constants(self, constants: Constants, changed: Iterable[str]) -> Plans:
         """Of another program, whose jobs are noted as well."""
-        again = _Recorder(self._plans.with_constants(constants, changed))
-        again.profile = self.profile
-        return again
+        return _Recorder(self._plans.with_constants(constants, changed), self._profiles)
 
 
 @dataclass(frozen=True)
 class _RecordedPlan:
     graph: str
     plan: ProfiledPlan
-    recorder: _Recorder
+    profiles: list[Profile]
 
     def run(self, entries: Mapping[str, NDArray]) -> dict[str, NDArray]:
         """See `Plan.run`."""
-        self.recorder.profile.graphs.append((self.graph, self.plan.profile(entries)))
+        self.profiles[-1].graphs.append((self.graph, self.plan.profile(entries)))
         return self.plan.run(entries)
