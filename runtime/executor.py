@@ -19,6 +19,7 @@ from ttc.dialects.core.formats import format_named
 from ttc.dialects.netlist import model
 from ttc.runtime.arguments import check_names, from_entries, inputs_of, outputs_of, to_entries
 from ttc.runtime.contract import check_values, known_values
+from ttc.runtime.direct import direct_entry
 from ttc.runtime.instructions import MAX_STEPS, run_instructions
 from ttc.runtime.manifest import Description
 from ttc.runtime.program import Program
@@ -41,6 +42,9 @@ class Executor:
         self._initial = program
         self._states = self._initial_states()
         self._fixed = known_values(program.description.fixed_inputs)
+        entries = program.executed.programs.items()
+        self._direct = {name: direct_entry(entry, program.executed) for name, entry in entries}
+        self._stateful_entries = frozenset(name for name, entry in entries if self._is_stateful(entry))
         self._stateful = RLock()
         self._pool_lock = Lock()
         self._pool: dict[str, list[QueueSet]] = {}
@@ -80,7 +84,11 @@ class Executor:
         entry = self._program.entry(program)
         check_names(entry, inputs)
         check_values(entry, inputs, self._fixed)
-        if not self._is_stateful(entry):
+        direct = self._direct.get(program)
+        if direct is not None:
+            entries = direct.entries(inputs)
+            return direct.results(self._program.plans[direct.graph].run(entries), entries)
+        if program not in self._stateful_entries:
             return self._run(entry, self._program, inputs, dict(self._states))[0]
         with self._stateful:
             states = dict(self._states)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -138,3 +139,30 @@ def test_a_parameter_of_another_size_than_its_tensor_is_an_error(affine):
 def reordered(case):
     netlist, tensors, description = case
     return netlist, description, tensors
+
+
+def test_a_stream_gives_results_in_order_and_may_reuse_its_arrays(loaded: Executor):
+    shared = np.zeros(4, np.float32)
+
+    def inputs() -> Iterator[dict[str, np.ndarray]]:
+        for number in range(20):
+            shared[:] = number
+            yield {"x": shared}
+
+    assert [int(outputs["z"][0]) for outputs in loaded.run_many(inputs(), "double")] == [2 * n for n in range(20)]
+    assert [int(outputs["y"][0]) for outputs in loaded.run_many(inputs(), "step")] == [2 * n for n in range(20)]
+
+
+def test_a_stream_fails_where_its_inputs_do(loaded: Executor):
+    stream = loaded.run_many([{"x": X}, {"x": X[:2]}, {"x": X}], "double")
+    assert np.array_equal(next(stream)["z"], 2 * X)
+    with pytest.raises(Error) as failure:
+        next(stream)
+    assert failure.value.code == "E0801"
+
+
+def test_outputs_belong_to_the_caller(loaded: Executor):
+    first = loaded.run({"x": X}, "double")["z"]
+    kept = first.copy()
+    loaded.run({"x": X + 1}, "double")["z"][:] = 0
+    assert np.array_equal(first, kept)

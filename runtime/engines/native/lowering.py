@@ -237,10 +237,11 @@ class Lowering:
 
         What is made of constants alone is made once, when the plan is, and is a constant itself: weights are packed so.
         """
-        if tasks > 0:
-            self.jobs.append(
-                Job(kernel, tuple(words), tasks, tuple(written), self.node, chunk, scratch, flops, moved_bytes, tuple(depends))
-            )
+        if tasks <= 0:
+            return
+        if not all(view.is_inside for view in (*words, *written, *depends) if isinstance(view, View)):
+            raise NotTaken("a view outside its memory")
+        self.jobs.append(Job(kernel, tuple(words), tasks, tuple(written), self.node, chunk, scratch, flops, moved_bytes, tuple(depends)))
 
     def _own_storage(self, index: int) -> Storage:
         found = result_storage(self.work.results[index], self.node.unrounded)

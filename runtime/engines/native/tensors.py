@@ -78,6 +78,14 @@ class View:
         return self.buffer.place is Place.CONSTANT
 
     @property
+    def is_inside(self) -> bool:
+        """Whether all elements lie in the buffer."""
+        steps = [(size - 1) * stride for size, stride in zip(self.shape, self.strides, strict=True)]
+        low = self.offset + sum(min(step, 0) for step in steps)
+        high = self.offset + sum(max(step, 0) for step in steps)
+        return 0 in self.shape or (low >= 0 and (high + 1) * self.item_bytes <= self.buffer.size_bytes)
+
+    @property
     def is_dense(self) -> bool:
         """Whether the elements lie one after the other in row-major order."""
         return self.rows_from(0)
