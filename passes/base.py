@@ -76,9 +76,11 @@ class Instrument(Protocol):
     """Watches the pipeline.  `rewrite` is asked before every named rewrite and may refuse it.
 
     compares: whether `after` needs to know if the pass changed anything.
+    partial: whether it may refuse rewrites that later passes count on, too; the module is then good for looking at alone.
     """
 
     compares: ClassVar[bool]
+    partial: bool
 
     def on_stage(self, stage: str, unit: Unit) -> None: ...
     def before(self, pass_: Pass, unit: Unit) -> None: ...
@@ -93,6 +95,7 @@ class Watcher:
     """An Instrument that does nothing; subclass it and override what you need."""
 
     compares: ClassVar[bool] = False
+    partial: bool = False
 
     def on_stage(self, stage: str, unit: Unit) -> None: ...
     def before(self, pass_: Pass, unit: Unit) -> None: ...
@@ -114,10 +117,13 @@ class Rewriter:
         self.instruments = instruments
         self.report = Report()
 
-    def allow(self, name: str, op: Operation) -> bool:
-        """Whether the rewrite of that name may happen at the op; counts it if so.  Call once it is sure to apply."""
+    def allow(self, name: str, op: Operation, *, required: bool = False) -> bool:
+        """Whether the rewrite of that name may happen at the op; counts it if so.  Call once it is sure to apply.
+
+        required: later passes count on it.  Refused, it still leaves a module that is legal after this pass, and that can be evaluated.
+        """
         for instrument in self.instruments:
-            if not instrument.rewrite(name, op):
+            if (instrument.partial or not required) and not instrument.rewrite(name, op):
                 return False
         self.report.rewrites[name] += 1
         return True

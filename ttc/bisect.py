@@ -34,7 +34,7 @@ class Culprit:
 
     Args:
         stage, run, text: the stage, the run of the pass (`fuse-bias@1`), and the pass with its options.
-        problem: what the check says.
+        problem: what the check says, or what is wrong with IR that no check can look at.
         rewrite: number of the rewrite among those of the pass, and how it is called; None if the pass fails outside of named rewrites.
         before, after: lines of IR that differ, without what is alike.
     """
@@ -49,10 +49,10 @@ class Culprit:
 
 
 class _Found(Exception):
-    """A pass after which the check fails."""
+    """A pass after which the IR is not legal, or the check fails; unit: before the pass."""
 
-    def __init__(self, pass_: Pass, unit: Unit, problem: str) -> None:
-        self.pass_, self.unit, self.problem = pass_, unit, problem
+    def __init__(self, pass_: Pass, unit: Unit, problem: str, *, illegal: bool) -> None:
+        self.pass_, self.unit, self.problem, self.illegal = pass_, unit, problem, illegal
 
 
 class _Search(PassWatcher):
@@ -81,10 +81,13 @@ class _Search(PassWatcher):
 
     def after(self, pass_: Pass, unit: Unit, report: Report) -> None:
         assert self._kept is not None
-        problem = self._check(unit) if report.changed else None
+        if not report.changed:
+            return
+        illegal = _illegality(unit.module)
+        problem = illegal or self._check(unit)
         if problem is not None:
             module, weights = self._kept
-            raise _Found(pass_, Unit(module, weights, unit.target), problem)
+            raise _Found(pass_, Unit(module, weights, unit.target), problem, illegal=illegal is not None)
 
 
 def bisect(path: Path, options: CompileOptions, check: Check, instruments: Sequence[Instrument] = ()) -> Culprit | None:
@@ -101,7 +104,7 @@ def bisect(path: Path, options: CompileOptions, check: Check, instruments: Seque
 
 
 def _narrowed(found: _Found, search: _Search, check: Check) -> Culprit:
-    count = RewriteLimit()
+    count = RewriteLimit(partial=True)
     whole, _ = _rerun(found, [count])
     good, bad = 0, count.count
     if bad == 0 or _fails(found, 0, check) is not False:
@@ -112,9 +115,9 @@ def _narrowed(found: _Found, search: _Search, check: Check) -> Culprit:
         if middle is None:
             break
         good, bad = (good, middle) if failed else (middle, bad)
-    last = RewriteLimit(bad)
+    last = RewriteLimit(bad, partial=True)
     after_module, _ = _rerun(found, [last])
-    before_module, _ = _rerun(found, [RewriteLimit(bad - 1)])
+    before_module, _ = _rerun(found, [RewriteLimit(bad - 1, partial=True)])
     before, after = _difference(before_module, after_module)
     named = re.sub(r"^rewrite \d+: \S+ \(stage \w+\): ", "", last.last or "")
     return Culprit(search.stage, search.run, pass_text(found.pass_), found.problem, (bad, named), before, after)
@@ -133,11 +136,22 @@ def _probe(found: _Found, good: int, bad: int, check: Check) -> tuple[int | None
 def _fails(found: _Found, limit: int, check: Check) -> bool | None:
     """Whether the check fails after so many rewrites of the pass; None if the pass cannot stop there."""
     try:
-        module, weights = _rerun(found, [RewriteLimit(limit)])
-        verify(module)
+        module, weights = _rerun(found, [RewriteLimit(limit, partial=True)])
+        illegal = _illegality(module)
+        if illegal is not None:
+            return True if found.illegal else None
         return check(Unit(module, weights, found.unit.target)) is not None
     except Error:
         return None
+
+
+def _illegality(module: ModuleOp) -> str | None:
+    """What is wrong with IR that breaks the rules of its ops, which no check can say anything of."""
+    try:
+        verify(module)
+    except Error as error:
+        return f"the IR is not legal: {str(error).splitlines()[0]}"
+    return None
 
 
 def _rerun(found: _Found, instruments: Sequence[Watcher]) -> tuple[ModuleOp, WeightStore]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.ir import print_op
 from ttc.evaluation import Arrays, drawn_inputs, evaluate
-from ttc.instruments.numerics import Bound, comparisons, widened
+from ttc.instruments.numerics import Bound, comparisons, evaluated, widened
 from ttc.passes.base import Unit
 
 SCRIPT_SECONDS = 600
@@ -34,12 +34,16 @@ class NumbersKept:
     _first: dict[str, Arrays] = field(default_factory=dict, init=False)
 
     def __call__(self, unit: Unit) -> str | None:
-        """The first output that differs, with figures.  Raises what ops raise."""
+        """The first output that differs, with figures, or why it cannot be evaluated.  Raises what the first module does."""
         if self._inputs is None:
             self._inputs = drawn_inputs(unit.module, self.seed, self.bundle)
             self._first = evaluate(unit, self._inputs)
+            return None
+        now = evaluated(unit, self._inputs)
+        if isinstance(now, str):
+            return now
         bound = widened(Bound(rtol=self.rtol), unit.module)
-        for name, found in comparisons(evaluate(unit, self._inputs), self._first, bound):
+        for name, found in comparisons(now, self._first, bound):
             if not bound.keeps(found):
                 return f"output '{name}': max abs {found.max_abs:.3g}, relative L2 {found.relative_l2:.3g}, PCC {found.pcc:.6f}"
         return None

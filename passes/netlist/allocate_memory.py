@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -15,9 +15,11 @@ from ttc.dialects.netlist.ops import QueueOp, graphs_of, programs_of, queues_of
 from ttc.passes.base import Pass, Rewriter, Unit
 from ttc.passes.netlist.arrange import Arrangement, Memory, arrange
 from ttc.passes.netlist.demands import Demands, uses_of
-from ttc.passes.netlist.lifetimes import epochs_of, horizon, lifetimes
+from ttc.passes.netlist.lifetimes import Span, epochs_of, horizon, lifetimes
 from ttc.passes.netlist.shortage import shortage
 
+Places = tuple[tuple[int, int], ...]
+"""Channel and address of each buffer of a queue."""
 PRIVATE_BYTES = 1 << 48
 """Of the memory of the program alone: more than it can have."""
 
@@ -53,15 +55,17 @@ class AllocateMemory(Pass):
     static_ports: bool = False
 
     def apply(self, unit: Unit, rewriter: Rewriter) -> None:
-        queues = list(queues_of(unit.module).values())
+        queues = queues_of(unit.module)
         with rewriter.part("lifetimes"):
-            for queue, span in zip(queues, lifetimes(unit.module, static_ports=self.static_ports).values(), strict=True):
-                queue.lifetime = span
+            spans = lifetimes(unit.module, static_ports=self.static_ports)
         with rewriter.part("addresses"):
-            self._place(queues, _Allocator(unit, self.rules, rewriter))
-        rewriter.report.rewrites["allocate-queue"] += len(queues)
+            places = self._places(list(queues.values()), _Allocator(unit, self.rules, rewriter, spans))
+        for name, queue in queues.items():
+            if rewriter.allow("allocate-queue", queue, required=True):
+                queue.lifetime, queue.buffers = spans[name], places[name]
 
-    def _place(self, queues: list[QueueOp], allocator: _Allocator) -> None:
+    def _places(self, queues: list[QueueOp], allocator: _Allocator) -> dict[str, Places]:
+        """Channel and address of every buffer, by queue."""
         chips = sorted({queue.chip or 0 for queue in queues if queue.space == "dram"})
         for chip in chips:
             members = [q for q in queues if q.space == "dram" and (q.chip or 0) == chip]
@@ -69,19 +73,21 @@ class AllocateMemory(Pass):
         on_host = [q for q in queues if q.space != "dram"]
         allocator.host([q for q in on_host if allocator.is_reached(q)])
         allocator.private([q for q in on_host if not allocator.is_reached(q)])
+        return allocator.found
 
 
 class _Allocator:
-    """Places the queues of one memory after another."""
+    """Finds places for the queues of one memory after another."""
 
-    def __init__(self, unit: Unit, rules: tuple[QueueRule, ...], rewriter: Rewriter) -> None:
+    def __init__(self, unit: Unit, rules: tuple[QueueRule, ...], rewriter: Rewriter, spans: Mapping[str, Span | None]) -> None:
         self.unit = unit
         self.rules = rules
         self.rewriter = rewriter
+        self.spans = spans
+        self.found: dict[str, Places] = {}
         self.uses = uses_of(unit.module)
-        spans = [q.lifetime for q in queues_of(unit.module).values()]
         executed = [epoch for epochs in epochs_of(unit.module).values() for epoch in epochs]
-        self.demands = Demands(unit.target, self.uses, max(horizon(spans), max(executed, default=0) + 1))
+        self.demands = Demands(unit.target, self.uses, max(horizon(list(spans.values())), max(executed, default=0) + 1))
 
     def is_reached(self, queue: QueueOp) -> bool:
         """Whether cores read or write a queue."""
@@ -112,15 +118,14 @@ class _Allocator:
         self._place(queues, memory, "memory of the program", 1)
 
     def _place(self, queues: Sequence[QueueOp], memory: Memory, place: str, chips: int) -> Arrangement:
-        demands = [self.demands.of(q, q.lifetime, _channel(q, self.rules, memory, self.unit.target)) for q in queues]
+        demands = [self.demands.of(q, self.spans[q.sym], _channel(q, self.rules, memory, self.unit.target)) for q in queues]
         found = arrange(demands, memory, self.demands.horizon)
         if found.failed:  # where memory is short, room alone counts
             found = arrange(demands, replace(memory, policy="greatest_capacity"), self.demands.horizon)
         if found.failed:
             room = [limit - base for base, limit in zip(memory.bases, memory.limits, strict=True)]
             raise shortage(queues, found.failed, room, place, self.unit.target, chips)
-        for queue in queues:
-            queue.buffers = found.places[queue.sym]
+        self.found |= found.places
         return found
 
     def _remark(self, use: MemoryUse) -> None:

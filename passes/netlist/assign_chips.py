@@ -102,7 +102,7 @@ class AssignChips(Pass):
         for program in programs_of(unit.module).values():
             _Assigner(unit, self, rewriter, program).assign()
         if len(self.chips) > 1:
-            rewriter.report.rewrites["part-queue"] += ChipQueues(unit.module).part()
+            ChipQueues(unit.module).part(rewriter)
 
 
 @dataclass
@@ -141,6 +141,8 @@ class _Assigner:
         if len(sizes) < len(chips):
             idle, ops = len(chips) - len(sizes), f"{len(self.ops)} op{'' if len(self.ops) == 1 else 's'}"
             self.rewriter.missed(self.program, f"{idle} of {len(chips)} chips would not make the slowest stage of its {ops} shorter")
+        if not self.rewriter.allow("spread-program", self.program):
+            return
         self.cut(sizes)
         self.stream(found, times.fixed(sizes))
         self.remark(sizes, found)

@@ -76,7 +76,8 @@ class Balance(Pass):
         for graph in list(graphs_of(unit.module).values()):
             if unit.target.grid is None or _is_host(graph):
                 for op in graph.ops:
-                    op.place = Host()
+                    if rewriter.allow("place-op", op, required=True):
+                        op.place = Host()
                 continue
             limits = {i: builders[-1].overrides.limits(op) for i, op in enumerate(graph.ops)} if self.rules else {}
             trial = Trial(unit, graph, graph.ops, queues_of(unit.module), limits)
@@ -84,7 +85,7 @@ class Balance(Pass):
             problem, epochs = min(found, key=lambda solution: sum(epoch.cycles for epoch in solution[1]))
             with rewriter.part("assign"):
                 _assign(graph.ops, problem, epochs, rewriter)
-            if len(epochs) > 1 and rewriter.allow("cut-epochs", graph):
+            if len(epochs) > 1 and rewriter.allow("cut-epochs", graph, required=True):
                 with rewriter.part("cut"):
                     Splitter(unit.module, graph).split([len(e.ops) for e in epochs])
         if not unit.target.is_host:
@@ -108,6 +109,8 @@ def _assign(ops: list[NetlistOp], problem: Problem, epochs: list[Epoch], rewrite
     for number, epoch in enumerate(epochs):
         for op, node, entry in zip(ops[epoch.begin :], problem.nodes[epoch.begin :], epoch.ops, strict=False):
             candidate = entry.candidate
+            if not rewriter.allow("place-op", op, required=True):
+                continue
             op.place = entry.place
             op.blocking = candidate.blocking
             op.buffers = entry.buffers

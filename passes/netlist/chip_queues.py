@@ -10,6 +10,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from ttc.dialects.core.to_plain import plain_type
 from ttc.dialects.netlist.ops import GraphOp, NetlistOp, QueueOp, ReadOp, WriteOp, YieldOp, graphs_of, queues_of
 from ttc.dialects.tile.eltwise import MapOp
+from ttc.passes.base import Rewriter
 from ttc.passes.netlist.split_graph import free_name
 from ttc.passes.netlist.view import main_op
 from ttc.passes.tile_to_netlist.grouping import is_tile_compute
@@ -35,13 +36,14 @@ class ChipQueues:
 
     module: ModuleOp
 
-    def part(self) -> int:
-        """Part the queues that graphs of several chips read; returns how many queues were added."""
-        made = 0
+    def part(self, rewriter: Rewriter) -> None:
+        """Part the queues that graphs of several chips read."""
         every = self.readers()
         for queue in list(queues_of(self.module).values()):
             readers = every.get(queue.sym, {})
             if len(readers) < 2 or plain_type(queue.tensor).layout == "rows":  # rows lie in the host's memory, which all chips reach
+                continue
+            if not rewriter.allow("part-queue", queue, required=True):
                 continue
             first, *others = readers
             value = None if queue.kind in COPIED else self.value(queue, readers[first][0])
@@ -49,8 +51,6 @@ class ChipQueues:
                 copy = self.copy(queue, chip, value)
                 for read in readers[chip]:
                     read.set("queue", copy.sym)
-            made += len(others)
-        return made
 
     def readers(self) -> dict[str, dict[int, list[ReadOp]]]:
         """Reads of each queue by device graphs of each chip, in order of the graphs."""

@@ -55,6 +55,8 @@ class SizeQueues(Pass):
         queues = queues_of(unit.module)
         _check_rules(self.rules, queues)
         for name, queue in queues.items():
+            if not rewriter.allow("size-queue", queue, required=True):
+                continue
             tensor = plain_type(queue.tensor)
             writer = writers.get(name)
             asked = settle(self.rules, _names(queue))
@@ -63,7 +65,6 @@ class SizeQueues(Pass):
             _lay_out(queue, tensor, writer if isinstance(writer, NetlistOp) else None, unit.target, asked.location)
             _check_asked(queue, asked, name in homes)
             queue.buffer_bytes = queue_buffer_bytes(tensor, queue.entries, queue.blocking, machine)
-            rewriter.report.rewrites["size-queue"] += 1
 
 
 def _counts(module: ModuleOp) -> dict[str, int]:

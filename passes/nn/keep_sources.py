@@ -41,20 +41,20 @@ class KeepSources(Pass):
     def apply(self, unit: Unit, rewriter: Rewriter) -> None:
         if module_attr(unit.module, "sources") is not None:
             return
-        found: dict[str, WeightAttr] = {}
+        found: dict[str, tuple[WeightAttr, ConstantOp]] = {}
         for op in unit.module.walk():
             if isinstance(op, ConstantOp) and isinstance(op.value, WeightAttr):
-                found.setdefault(op.value.key.data, op.value)
+                found.setdefault(op.value.key.data, (op.value, op))
         room = TOTAL_BYTES
         kept: list[tuple[str, tuple[int, ...], str]] = []
-        for key, value in sorted(found.items(), key=lambda item: (size_bytes(item[1]), item[0])):
+        for key, (value, op) in sorted(found.items(), key=lambda item: (size_bytes(item[1][0]), item[0])):
             room -= size_bytes(value)
             if size_bytes(value) > LARGEST_BYTES or room < 0:
                 break
-            kept.append((key, value.spec.shape, str(value.spec.dtype)))
+            if rewriter.allow("keep-source", op):
+                kept.append((key, value.spec.shape, str(value.spec.dtype)))
         if kept:
             set_module_attr(unit.module, "sources", tuple(kept))
-        rewriter.report.rewrites["keep-source"] += len(kept)
 
 
 def size_bytes(value: WeightAttr) -> int:

@@ -86,7 +86,7 @@ class LowerToNetlist(Pass):
             set_module_attr(unit.module, kind, _variables(unit.module, op))
         builder = _Builder(unit, self.precision, self.rules, rewriter)
         for function in entry_functions(unit.module):
-            if rewriter.allow("lower-to-netlist", function):
+            if rewriter.allow("lower-to-netlist", function, required=True):
                 builder.lower(function)
 
 

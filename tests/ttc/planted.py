@@ -31,6 +31,28 @@ def plant(monkeypatch: pytest.MonkeyPatch, kind: type[Pass]) -> None:
     monkeypatch.setattr(kind, "apply", apply)
 
 
+def plant_with(monkeypatch: pytest.MonkeyPatch, kind: type[Pass], name: str, number: int) -> None:
+    """Let the so many-th rewrite of that name in a pass, counted from 1, negate the program's first result, too."""
+    original: Any = kind.apply
+
+    def apply(self: Pass, unit: Unit, rewriter: Rewriter) -> None:
+        allow, asked = rewriter.allow, 0
+
+        def damaging(rewrite: str, op: Operation, **how: bool) -> bool:
+            nonlocal asked
+            asked += rewrite == name
+            allowed = allow(rewrite, op, **how)
+            if allowed and (rewrite, asked) == (name, number):
+                end, value = _result(unit)
+                end.operands = [_negated(rewriter, end, value), *end.operands[1:]]
+            return allowed
+
+        rewriter.allow = damaging  # pyright: ignore[reportAttributeAccessIssue]
+        original(self, unit, rewriter)
+
+    monkeypatch.setattr(kind, "apply", apply)
+
+
 def _result(unit: Unit) -> tuple[Operation, SSAValue]:
     """Where the first result of the last computation is given, and the value."""
     placed = [op for op in unit.module.walk() if isinstance(op, NetlistOp)]

@@ -6,19 +6,24 @@ import stat
 from pathlib import Path
 
 import numpy as np
+import onnx
 import pytest
 from xdsl.ir import SSAValue
 
-from tests.ttc.planted import REWRITE, plant
+from tests.ttc.planted import REWRITE, plant, plant_with
+from tests.ttc.residual import residual_model
 from ttc.bisect import bisect
 from ttc.checks import NumbersKept, ScriptPasses
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.targets import load_target
+from ttc.dialects.netlist.ops import NetlistOp, queues_of
 from ttc.dialects.nn.base import NNOp
 from ttc.dialects.tile.eltwise import MapOp
 from ttc.driver import compile_path
 from ttc.instruments.numerics import NumericCheck
 from ttc.options import CompileOptions, resolve
+from ttc.passes.base import Rewriter, Unit
+from ttc.passes.netlist.size_queues import SizeQueues
 from ttc.passes.nn.canonicalize import Canonicalize
 from ttc.passes.nn_to_tile.lowering import Lowering, Rule
 from ttc.passes.pipeline import stages
@@ -47,6 +52,61 @@ def test_a_wrong_rewrite_in_any_pass_is_named(name: str, small_onnx: Path, monke
     assert culprit.rewrite is not None
     assert culprit.rewrite[1].startswith(f"{REWRITE} at ")
     assert any("neg" in line for line in culprit.after)
+
+
+@pytest.mark.parametrize(
+    ("name", "rewrite", "number", "fields"),
+    [
+        ("keep-sources", "keep-source", 1, {}),
+        ("balance", "place-op", 3, {}),
+        ("size-queues", "size-queue", 2, {}),
+        ("allocate-memory", "allocate-queue", 4, {}),
+        ("balance", "place-op", 1, {"target": "host"}),
+        ("assign-chips", "spread-program", 1, {"target": "n300", "chips": 2}),
+        ("assign-chips", "part-queue", 1, {"target": "n300", "chips": 2}),
+    ],
+)
+def test_a_rewrite_that_does_more_than_it_should_is_named(
+    name: str, rewrite: str, number: int, fields: dict[str, object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    onnx.save(residual_model(), tmp_path / "residual.onnx")
+    plant_with(monkeypatch, all_passes()[name], rewrite, number)
+    culprit = bisect(tmp_path / "residual.onnx", resolve(CompileOptions, fields), NumbersKept(None))
+    assert culprit is not None
+    assert culprit.run == f"{name}@1"
+    assert culprit.rewrite is not None
+    assert culprit.rewrite[1].startswith(f"{rewrite} at ")
+    assert any("neg" in line for line in culprit.after)
+    assert not any("neg" in line for line in culprit.before)
+
+
+@pytest.mark.parametrize(
+    ("operand", "problem"),
+    [(1, "the IR is not legal: error[E0303]"), (0, "it cannot be evaluated: error[E0304]: there is no weight 'nowhere'")],
+)
+def test_ir_that_no_check_can_look_at(operand: int, problem: str, small_onnx: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A rewrite that uses a value before its definition, or a weight that there is not."""
+    original = SizeQueues.apply
+
+    def apply(self: SizeQueues, unit: Unit, rewriter: Rewriter) -> None:
+        original(self, unit, rewriter)
+        reader = next(op for op in unit.module.walk() if isinstance(op, NetlistOp))
+        if rewriter.allow("planted", reader, required=True):
+            if operand:
+                reader.operands = [*list(reader.operands)[:-1], reader.results[0]]
+            else:
+                next(queue for queue in queues_of(unit.module).values() if queue.key is not None).set("key", "nowhere")
+
+    monkeypatch.setattr(SizeQueues, "apply", apply)
+    culprit = bisect(small_onnx, options(), NumbersKept(None))
+    assert culprit is not None
+    assert (culprit.run, culprit.problem[: len(problem)]) == ("size-queues@1", problem)
+    assert culprit.rewrite is not None
+    assert culprit.rewrite[1].startswith("planted at ")
+    with pytest.raises(Error) as caught:
+        compile_path(small_onnx, options(), [NumericCheck()])
+    assert caught.value.code == "E0505"
+    assert caught.value.message.startswith("pass size-queues@1 (stage netlist) breaks the module: it cannot be evaluated: ")
 
 
 def test_a_wrong_lowering_of_one_op_is_named(small_onnx: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -62,7 +62,7 @@ def command(
     job = Job(_pipeline(pipeline, toml), options_from(CompileOptions, raw, config), weights, debug.print_locations, announced)
     text, name = _read(file)
     timing = Timing(count_ops=debug.timing is not None)
-    watchers = [*instruments(console, debug, lambda line: None), timing]
+    watchers = [*instruments(console, debug, lambda line: None, partial=True), timing]
     results = [optimized(part, name, job, watchers) for part in (parts_of(text) if split else [text])]
     result = "// -----\n".join(results)
     if output is not None:

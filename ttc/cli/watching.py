@@ -18,14 +18,17 @@ if TYPE_CHECKING:
     from ttc.passes.base import Instrument
 
 
-def instruments(console: Console, options: DebugOptions, show: Callable[[str], None]) -> list[Instrument]:
-    """Those that the options ask for, the line of progress, and remarks: all of them with -v, else warnings alone."""
+def instruments(console: Console, options: DebugOptions, show: Callable[[str], None], *, partial: bool = False) -> list[Instrument]:
+    """Those that the options ask for, the line of progress, and remarks: all of them with -v, else warnings alone.
+
+    partial: as for the chosen instruments.
+    """
     from ttc.instruments.chosen import chosen_instruments
     from ttc.instruments.progress import PassProgress
     from ttc.instruments.remarks import Remarks, Warnings
 
     remarks = Remarks(console.note) if console.verbose and not options.remarks else Warnings(console.note)
-    return [PassProgress(show), remarks, *chosen_instruments(options, console.asked)]
+    return [PassProgress(show), remarks, *chosen_instruments(options, console.asked, partial=partial)]
 
 
 @contextmanager

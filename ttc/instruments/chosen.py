@@ -17,16 +17,17 @@ from ttc.options import DebugOptions
 from ttc.passes.base import Instrument
 
 
-def chosen_instruments(options: DebugOptions, say: Callable[[str], None]) -> list[Instrument]:
+def chosen_instruments(options: DebugOptions, say: Callable[[str], None], *, partial: bool = False) -> list[Instrument]:
     """Instruments in the order in which they must watch: what refuses rewrites first, what writes reports last.
 
     Args:
         say: takes texts of any number of lines.
+        partial: a limit of rewrites counts those, too, that later passes count on.
     Raises: E0101 for patterns that no pass matches, E0103 for places that cannot be written.
     """
     found: list[Instrument] = []
     if options.rewrite_limit is not None:
-        found.append(RewriteLimit(options.rewrite_limit, say))
+        found.append(RewriteLimit(options.rewrite_limit, say, partial=partial))
     if options.print_before or options.print_after:
         before, after = patterns(options.print_before), patterns(options.print_after)
         found.append(Printing(say, before, after, unchanged=options.print_unchanged, locations=options.print_locations))

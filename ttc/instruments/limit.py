@@ -19,10 +19,13 @@ class RewriteLimit(PassWatcher):
     Attributes: count: rewrites asked for; last: the last one that it let happen, None before the first.
     """
 
-    def __init__(self, limit: int | None = None, say: Callable[[str], None] | None = None) -> None:
-        """limit: None only counts.  say: told at the end which rewrite was the last."""
+    def __init__(self, limit: int | None = None, say: Callable[[str], None] | None = None, *, partial: bool = False) -> None:
+        """limit: None only counts.  say: told at the end which rewrite was the last.
+
+        partial: count and refuse those, too, that later passes count on, such as giving an op its cores.
+        """
         super().__init__()
-        self.limit, self.say = limit, say
+        self.limit, self.say, self.partial = limit, say, partial
         self.count = 0
         self.last: str | None = None
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar
 
+from numpy.typing import NDArray
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
 
@@ -66,7 +67,9 @@ class NumericCheck(PassWatcher):
     def after(self, pass_: Pass, unit: Unit, report: Report) -> None:
         if not report.changed or self._inputs is None:
             return
-        now = evaluate(unit, self._inputs)
+        now = evaluated(unit, self._inputs)
+        if isinstance(now, str):
+            raise Error("E0505", f"pass {self.run} (stage {self.stage}) breaks the module: {now}", hint="ttc bisect finds the rewrite")
         bound = self._bound = widened(self._bound, unit.module)
         steps = dict(comparisons(now, self._last, bound))
         whole = dict(comparisons(now, self._first, bound))
@@ -81,6 +84,17 @@ class NumericCheck(PassWatcher):
         figures = f"max abs {found.max_abs:.3g}, relative L2 {found.relative_l2:.3g}, PCC {found.pcc:.6f}"
         message = f"pass {self.run} (stage {self.stage}) breaks the numbers: output '{name}' differs from {than}: {figures}"
         return Error("E0505", message, hint="ttc bisect finds the rewrite")
+
+
+def evaluated(unit: Unit, inputs: Mapping[str, Mapping[str, NDArray]]) -> dict[str, Arrays] | str:
+    """What a module computes; why it cannot be evaluated, if a pass has left it so."""
+    try:
+        return evaluate(unit, inputs)
+    except MemoryError:
+        raise
+    except Exception as error:  # what a wrong rewrite leaves behind can fail anywhere, and in any way
+        said = str(error).splitlines()[0] if isinstance(error, Error) else f"{type(error).__name__}: {error}"
+        return f"it cannot be evaluated: {said}"
 
 
 def comparisons(now: Mapping[str, Arrays], then: Mapping[str, Arrays], bound: Bound) -> Iterator[tuple[str, Comparison]]:

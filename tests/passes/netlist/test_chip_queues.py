@@ -6,6 +6,7 @@ from tests.passes.module_pairs import parse_unit
 from tests.passes.netlist.three_graphs import QUEUES, RUN, graph, program, queue
 from ttc.dialects.core.ir import verify
 from ttc.dialects.netlist.ops import GraphOp, graphs_of, queues_of
+from ttc.passes.base import Rewriter
 from ttc.passes.netlist.chip_queues import ChipQueues, on_host
 
 LINES = ["x", "w", "a", "b", "y"]
@@ -14,9 +15,11 @@ LINES = ["x", "w", "a", "b", "y"]
 def parted(*lines: str) -> tuple[dict[str, GraphOp], dict[str, str], int]:
     """Graphs and kinds of queues after parting, and how many were added."""
     unit = parse_unit("\n".join(lines), "n300")
-    made = ChipQueues(unit.module).part()
+    given = len(queues_of(unit.module))
+    ChipQueues(unit.module).part(Rewriter("assign-chips"))
     verify(unit.module)
-    return graphs_of(unit.module), {name: q.kind for name, q in queues_of(unit.module).items()}, made
+    queues = queues_of(unit.module)
+    return graphs_of(unit.module), {name: q.kind for name, q in queues.items()}, len(queues) - given
 
 
 def reads(op: GraphOp) -> list[str]:

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import onnx
 import pytest
 
+from tests.ttc.residual import residual_model
+from ttc.checks import NumbersKept
+from ttc.driver import compile_path
 from ttc.instruments.limit import RewriteLimit
+from ttc.options import CompileOptions, resolve
 from ttc.passes.base import Pass, Unit
-from ttc.passes.manager import run_stage
+from ttc.passes.manager import run_pass, run_stage
+from ttc.passes.netlist.size_queues import SizeQueues
 
 
 @pytest.mark.parametrize(
@@ -25,3 +33,25 @@ def test_rewrites_after_the_limit_are_refused(unit: Unit, passes: dict[str, Pass
     assert sum(report.rewrites["mark"] for report in reports) == marks
     assert watcher.count == 3
     assert [line[: len(said)] for line in lines] == [said]
+
+
+def test_what_later_passes_count_on_is_refused_only_if_asked(small_onnx: Path) -> None:
+    unit = compile_path(small_onnx, resolve(CompileOptions, {"batch": 2, "to": "netlist:balance"})).unit
+    for watcher, sized in ((RewriteLimit(2), 4), (RewriteLimit(2, partial=True), 2)):
+        again = Unit(unit.module.clone(), unit.weights, unit.target)
+        assert run_pass(SizeQueues(), again, [watcher]).rewrites["size-queue"] == sized
+
+
+@pytest.mark.parametrize("fields", [{"target": "host"}, {"target": "n300", "chips": 2}, {"kernels": "buda", "format": "Bfp8_b"}])
+def test_any_number_of_rewrites_gives_an_archive_that_computes_the_same(fields: dict[str, object], tmp_path: Path) -> None:
+    path = tmp_path / "residual.onnx"
+    onnx.save(residual_model(), path)
+    kept = NumbersKept(None)
+    assert kept(compile_path(path, resolve(CompileOptions, {"to": "import"})).unit) is None
+    every = RewriteLimit()
+    compile_path(path, resolve(CompileOptions, fields), [every])
+    for limit in range(every.count + 1):
+        found = compile_path(path, resolve(CompileOptions, fields), [RewriteLimit(limit)])
+        assert found.package is not None
+        assert list(found.package.netlist.programs) == ["forward"]
+        assert kept(found.unit) is None
