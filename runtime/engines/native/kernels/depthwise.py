@@ -1,0 +1,50 @@
+"""Depthwise convolutions: each channel of an image with a filter of its own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from ttc.runtime.engines.native.kernels.windows import WindowKernel
+from ttc.runtime.engines.native.kernels.words import Words
+
+if TYPE_CHECKING:
+    from ttc.runtime.engines.native.ir.values import Value
+    from ttc.runtime.engines.native.ir.writer import Writer
+
+_UNROLLED = 64
+"""Elements of a block up to which the loop over the height of a window is unrolled."""
+
+
+@dataclass(frozen=True)
+class Depthwise(WindowKernel):
+    """The sum over taps i, j of x * filter[i, j, c].  The filter is float32, and dense."""
+
+    OWN: ClassVar[tuple[str, ...]] = ("filter",)
+
+    def neutral(self, f: Writer) -> Value:
+        return f.constant(0, self.source)
+
+    def values(self, f: Writer, words: Words, table: Value, channel: Value) -> list[Value]:
+        """Every element is read once, and multiplied for all windows that meet it."""
+        block = self.block
+        high, wide = block.taps
+        channels, filter_ = words["channels"], f.at(words.pointer("filter"), channel, "f32")
+        sums = [f.variable(f.constant(0.0, "f32", block.lanes)) for _ in range(block.windows)]
+
+        def row(i: Value) -> None:
+            taps = [f.load(f.at(filter_, (i * wide + j) * channels, "f32"), "f32", block.lanes) for j in range(wide)]
+            entries = f.at(table, i * len(block.columns), "ptr")
+            for k, column in enumerate(block.columns):
+                pixel = f.load(f.at(entries, k, "ptr"), "ptr")
+                value = f.read(f.at(pixel, channel, self.source), self.source, block.lanes)
+                for window, tap in block.meets(column):
+                    sums[window].set(f.fma(value, taps[tap], sums[window].get()))
+
+        if block.elements <= _UNROLLED:
+            for i in range(high):
+                row(f.constant(i, "i64"))
+        else:
+            with f.loop(0, high) as i:
+                row(i)
+        return [total.get() for total in sums]

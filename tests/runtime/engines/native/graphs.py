@@ -1,0 +1,110 @@
+"""Small graphs on the native engine and on the reference engine, side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tests.runtime.conftest import Builder
+from ttc.dialects.core.plain import Function, TensorType, Work
+from ttc.dialects.netlist.model import Host, Op
+from ttc.runtime.engines.native.build import lower_graph
+from ttc.runtime.engines.native.engine import NativeEngine
+from ttc.runtime.engines.native.features import host_cpu
+from ttc.runtime.engines.native.lowering import Job
+from ttc.runtime.engines.reference import plan_of
+from ttc.runtime.tensors import Constants, TensorSource
+
+RNG = np.random.default_rng(7)
+
+
+@dataclass(frozen=True)
+class Given:
+    """An operand.
+
+    Args:
+        format: of it; a format that is held narrower than it is computed is stored as such by an op before.
+        constant: whether the program holds it.
+    """
+
+    array: NDArray
+    format: str = "Float32"
+    constant: bool = False
+
+    @property
+    def type(self) -> TensorType:
+        return TensorType(self.array.shape, self.format)
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What both engines found, and what the native one did.
+
+    Args:
+        refusals: (op, reason) of what it left to Python.
+        kernels: names of the kernels it ran, in order.
+    """
+
+    native: NDArray
+    reference: NDArray
+    refusals: tuple[tuple[str, str], ...]
+    kernels: tuple[str, ...]
+
+
+def ran(
+    works: Sequence[Work],
+    given: Sequence[Given],
+    *,
+    level: str = "amx",
+    threads: int = 2,
+    rounding: str = "rne",
+    precision: str = "float32",
+) -> Ran:
+    """Run works over given operands, whose numbers come first; the result is that of the last work."""
+    b = Builder()
+    arrays: dict[str, NDArray] = {}
+    sources: dict[str, TensorSource] = {}
+    for i, operand in enumerate(given):
+        name = f"x{i}"
+        b.queue(name, "constant" if operand.constant else "input", operand.type, key=name if operand.constant else None)
+        source = TensorSource.of_array(operand.array, operand.format)
+        if operand.constant:
+            sources[name] = source
+        else:
+            arrays[name] = source.value()
+    ops = _ops(works, given, rounding, precision)
+    (result,) = works[-1].results
+    b.queue("y", "output", result, source=ops[-1].name)
+    b.graph("g", ops, [(ops[-1].name, "y")])
+    netlist, constants = b.netlist(), Constants(sources)
+    graph = netlist.graphs["g"]
+    cpu = host_cpu().limited_to(level)
+    lowered = lower_graph(graph, netlist, constants, cpu)
+    refusals = tuple((node.work.op, reason) for node, reason in lowered.refusals if node.work.op != "tile.cast")
+    kernels = tuple(type(step.kernel).__name__ for step in lowered.steps if isinstance(step, Job))
+    native = NativeEngine(threads, cpu).prepare(graph, netlist, constants).run(arrays)["y"]
+    return Ran(native, plan_of(graph, netlist, constants).run(arrays)["y"], refusals, kernels)
+
+
+def _ops(works: Sequence[Work], given: Sequence[Given], rounding: str, precision: str) -> list[Op]:
+    """The op of the works, after ops that store operands in narrow formats."""
+    ops: list[Op] = []
+    names = [f"x{i}" for i in range(len(given))]
+    for i, operand in enumerate(given):
+        if operand.format in ("Float16_b", "Half") and not operand.constant:
+            stored = Function((operand.type,), (Work("tile.cast", (0,), {}, (operand.type,)),), (1,))
+            ops.append(Op(f"stored{i}", "cast", (names[i],), Host(), None, stored))
+            names[i] = f"stored{i}"
+    types = tuple(operand.type for operand in given)
+    last = len(given) + sum(len(work.results) for work in works) - 1
+    work = Function(types, tuple(works), (last,))
+    assert rounding in ("rne", "none")
+    return [*ops, Op("op", "op", tuple(names), Host(), None, work, precision=precision, rounding=rounding)]  # pyright: ignore[reportArgumentType]
+
+
+def normal(*shape: int, dtype: str = "float32") -> NDArray:
+    """Numbers around 0."""
+    return RNG.standard_normal(shape).astype(dtype)
