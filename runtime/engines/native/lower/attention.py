@@ -1,0 +1,94 @@
+"""Scaled dot-product attention as one job."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import TYPE_CHECKING
+
+from ttc.runtime.engines.native.kernels.attention import Attention
+from ttc.runtime.engines.native.kernels.gemm_block import block_for
+from ttc.runtime.engines.native.kernels.words import words_of
+from ttc.runtime.engines.native.lowering import Lowering, NotTaken
+from ttc.runtime.engines.native.products import FLOATS, joined, multiplier_of
+from ttc.runtime.engines.native.tensors import View
+
+if TYPE_CHECKING:
+    from ttc.runtime.engines.native.lowering import Word
+
+_KEY_BLOCK = 256
+"""Keys of a block, at most: they and their values lie in the second-level cache."""
+_TASK_ROWS = (48, 192)
+"""Query rows of a task: for fewer it is not worth while to pack keys and values, with more threads would wait for each other."""
+_TASKS = 12
+_BATCH_DIMENSIONS = 4
+
+
+def attention(n: Lowering) -> None:
+    """softmax(q k^T * scale + mask) v."""
+    n.only("scale", "zero_masked")
+    scale = n.attr("scale")
+    if not isinstance(scale, int | float):
+        raise NotTaken("no scale")
+    q, k, v = (_rows(n, n.operand(i)) for i in range(3))
+    rows, keys, depth, columns = q.shape[-2], k.shape[-2], q.shape[-1], v.shape[-1]
+    lead = n.result_shape()[:-2]
+    mask = n.operand(3).expanded((*lead, rows, keys)) if n.has(3) else None
+    tensors = [x.expanded((*lead, *x.shape[-2:])) for x in (q, k, v)]
+    mask = None if mask is None else _rows(n, mask)
+    if n.result_storage() not in FLOATS:
+        raise NotTaken(f"results in {n.result_storage()}")
+    chunks = _chunks(rows, prod(lead))
+    multiplier = multiplier_of(n, depth) if keys % 2 == 0 else "f32"
+    scores = block_for(n.cpu, rows, min(keys, _KEY_BLOCK))
+    y = n.result(strided=True)
+    tensors = [*tensors, y, *([] if mask is None else [mask])]
+    dims = joined([(size, *(t.strides[i] * t.item_bytes for t in tensors)) for i, size in enumerate(lead) if size != 1])
+    if len(dims) > _BATCH_DIMENSIONS:
+        raise NotTaken(f"a batch of {len(dims)} dimensions")
+    storages = (q.storage, k.storage, v.storage, y.storage, None if mask is None else mask.storage)
+    group = Attention(scores, scores, *storages).group
+    kernel = Attention(
+        scores,
+        block_for(n.cpu, min(rows, group), columns),
+        *storages,
+        zero_masked=n.attr("zero_masked") is True,
+        batch=len(dims),
+        multiplier=multiplier,
+    )
+    key_block = _key_block(keys, scores.columns)
+    places, scratch = kernel.places(depth, columns, key_block, -(-rows // chunks))
+    words: dict[str, Word] = {"rows": rows, "keys": keys, "depth": depth, "columns": columns, "chunks": chunks}
+    words |= {"key_block": key_block, "scale": float(scale), **places}
+    for name, tensor in zip(kernel.tensors, tensors, strict=True):
+        words |= {name: tensor, f"{name}_row": tensor.strides[-2] * tensor.item_bytes}
+    for i, (size, *steps) in enumerate(dims):
+        words |= {f"size_batch{i}": size, **{f"{name}_batch{i}": step for name, step in zip(kernel.tensors, steps, strict=True)}}
+    n.job(
+        kernel,
+        words_of(kernel.names, words),
+        tasks=prod(lead) * chunks,
+        written=[y],
+        chunk=1,
+        scratch=scratch,
+        flops=2 * prod(lead) * rows * keys * (depth + columns),
+        moved_bytes=sum(t.elements * t.item_bytes for t in tensors),
+    )
+
+
+def _rows(n: Lowering, view: View) -> View:
+    """A tensor that the kernel reads: numbers, each row dense."""
+    if view.storage not in FLOATS:
+        raise NotTaken(f"operands in {view.storage}")
+    return view if view.strides[-1] == 1 or (view.shape[-1] == 1 and view.strides[-1] != 0) else n.densified(view)
+
+
+def _chunks(rows: int, matrices: int) -> int:
+    """Tasks of one element of the batch."""
+    few, many = _TASK_ROWS
+    return max(-(-rows // many), min(-(-rows // few), -(-_TASKS // matrices)))
+
+
+def _key_block(keys: int, columns: int) -> int:
+    """Keys of a block: all alike, of whole panels."""
+    blocks = -(-keys // _KEY_BLOCK)
+    return -(-keys // blocks // columns) * columns
