@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -23,6 +23,7 @@ from ttc.runtime.engines.native.python_step import PythonStep
 from ttc.runtime.engines.native.region import result_storage
 from ttc.runtime.engines.native.storage import Storage, array_dtype, needs_rounding, storage_of_dtype
 from ttc.runtime.engines.native.tensors import Buffer, Place, View, dense
+from ttc.runtime.engines.native.wanted import wanted_layouts
 from ttc.runtime.tensors import Constants
 
 Step = Job | PythonStep
@@ -35,9 +36,11 @@ class Lowered:
     Args:
         views: where values lie; None for those that Python holds.
         refusals: nodes that run in Python, with the reason.
+        wanted: places that results would best be written to.
     """
 
     flat: Flat
+    wanted: Mapping[int, View] = field(default_factory=dict)
     steps: list[Step] = field(default_factory=list)
     views: dict[int, View | None] = field(default_factory=dict)
     refusals: list[tuple[Node, str]] = field(default_factory=list)
@@ -47,7 +50,7 @@ def lower_graph(graph: Graph, netlist: Netlist, constants: Constants, cpu: Cpu) 
     """Jobs and Python steps of a graph.  Raises E0601, E0609."""
     flat = flatten(graph, netlist)
     fuse_regions(flat)
-    lowered = Lowered(flat)
+    lowered = Lowered(flat, wanted_layouts(flat))
     for name, value in flat.queues.items():
         queue = netlist.queues[name]
         held = queue.kind in HELD and queue.key is not None
@@ -76,7 +79,7 @@ def _bound(name: str, type_: TensorType) -> View | None:
 
 
 def _lower(lowered: Lowered, node: Node, cpu: Cpu) -> None:
-    lowering = Lowering(node, lowered.views, lowered.flat.types, cpu)
+    lowering = Lowering(node, lowered.views, lowered.flat.types, cpu, lowered.wanted)
     try:
         _apply(lowering)
     except NotTaken as reason:
@@ -191,7 +194,7 @@ def _written(lowered: Lowered, netlist: Netlist) -> list[Written]:
     for value, queue in lowered.flat.writes:
         view = lowered.views[value]
         dtype = format_named(netlist.queues[queue].tensor.format).compute
-        own = view is not None and view.buffer.place is Place.ARENA and view.is_dense and view.offset == 0
+        own = view is not None and view.buffer.place is Place.ARENA and view.is_whole
         in_place = own and view is not None and array_dtype(view.storage) == dtype and view.storage != "bf16"
         if in_place and view is not None:
             view.buffer.place, view.buffer.queue = Place.WRITTEN, queue

@@ -10,7 +10,7 @@ from __future__ import annotations
 import importlib
 import inspect
 import pkgutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
@@ -20,7 +20,7 @@ from ttc.runtime.engines.native.kernel import Kernel
 from ttc.runtime.engines.native.nodes import Node
 from ttc.runtime.engines.native.region import Region, identity, result_storage
 from ttc.runtime.engines.native.storage import STORAGE_BYTES, Storage, needs_rounding
-from ttc.runtime.engines.native.tensors import ALIGNMENT, STATUS, Buffer, View, dense
+from ttc.runtime.engines.native.tensors import STATUS, Buffer, View, dense
 
 if TYPE_CHECKING:
     from ttc.runtime.engines.native.features import Cpu
@@ -105,7 +105,7 @@ class Lowering:
     """
 
     def __init__(
-        self, node: Node, views: dict[int, View | None], types: Sequence[TensorType], cpu: Cpu, wanted: dict[int, View] | None = None
+        self, node: Node, views: dict[int, View | None], types: Sequence[TensorType], cpu: Cpu, wanted: Mapping[int, View] | None = None
     ) -> None:
         self.node = node
         self.work = node.work
@@ -185,7 +185,9 @@ class Lowering:
         """Memory of a result.  strided: the kernel writes rows (the last dimension is dense) at any strides."""
         value = self.node.results[index]
         wanted = self._wanted.get(value) if strided else None
-        view = wanted or self.temp(self.result_shape(index), self.result_storage(index))
+        shape, storage = self.result_shape(index), self.result_storage(index)
+        fits = wanted is not None and (wanted.shape, wanted.storage) == (shape, storage)
+        view = wanted if wanted is not None and fits else self.temp(shape, storage)
         self.results[index] = view
         return view
 
@@ -202,8 +204,7 @@ class Lowering:
         count = 1
         for size in shape:
             count *= size
-        size_bytes = -(-max(count, 1) * STORAGE_BYTES[storage] // ALIGNMENT) * ALIGNMENT
-        return dense(Buffer(size_bytes), storage, shape)
+        return dense(Buffer(count * STORAGE_BYTES[storage]), storage, shape)
 
     def densified(self, view: View) -> View:
         """The same elements in row-major order: copied if they lie otherwise."""

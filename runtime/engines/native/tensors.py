@@ -90,6 +90,11 @@ class View:
         """Whether the elements lie one after the other in row-major order."""
         return self.rows_from(0)
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether the elements are all that the buffer holds, in row-major order."""
+        return self.is_dense and self.offset == 0 and self.elements * self.item_bytes == self.buffer.size_bytes
+
     def rows_from(self, axis: int) -> bool:
         """Whether the dimensions from `axis` on lie one after the other in row-major order."""
         step = 1
