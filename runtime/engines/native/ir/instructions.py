@@ -63,7 +63,7 @@ class Instructions:
         b, c = self._alike(b, c)
         a, c = self._alike(a, c)
         name = "llvm.fma" if cast("Writer", self).cpu.has("fma") else "llvm.fmuladd"
-        return self.intrinsic(f"{name}.{_suffix(a.type)}", a.type, [a, self.spread_like(b, a), c])
+        return self.intrinsic(f"{name}.{suffix(a.type)}", a.type, [a, self.spread_like(b, a), c])
 
     def minimum(self, a: Operand, b: Operand) -> Value:
         """The smaller one; NaN if either is."""
@@ -85,7 +85,7 @@ class Instructions:
 
     def unary(self, name: str, a: Value) -> Value:
         """sqrt, fabs, floor, ceil, trunc, rint (ties to even), of floating-point values."""
-        return self.intrinsic(f"llvm.{name}.{_suffix(a.type)}", a.type, [a])
+        return self.intrinsic(f"llvm.{name}.{suffix(a.type)}", a.type, [a])
 
     def intrinsic(self, name: str, result: Type | None, operands: Sequence[Value], immediates: Sequence[int] = ()) -> Value:
         """Call an LLVM intrinsic by its full name.  immediates: 32-bit (a bool: 1-bit) constants after the operands."""
@@ -158,7 +158,7 @@ class Instructions:
             cast_ = self.builder.fpext if dtype == "f64" else self.builder.fptrunc
         elif source.is_float:
             name = "fptosi" if target.is_signed else "fptoui"
-            return self.intrinsic(f"llvm.{name}.sat.{_suffix(target)}.{_suffix(source)}", target, [a])
+            return self.intrinsic(f"llvm.{name}.sat.{suffix(target)}.{suffix(source)}", target, [a])
         elif target.is_float:
             cast_ = self.builder.sitofp if source.is_signed else self.builder.uitofp
         elif size_bytes(dtype) == size_bytes(source.dtype) and source.dtype != "i1":
@@ -196,6 +196,7 @@ class Instructions:
         return self.select(self.compared("!=", a, a), a, chosen) if a.type.is_float else chosen
 
 
-def _suffix(type_: Type) -> str:
+def suffix(type_: Type) -> str:
+    """Of the names of LLVM's intrinsics on values of a type."""
     number = {"f32": "f32", "f64": "f64", "f16": "f16"}.get(type_.dtype) or f"i{1 if type_.dtype == 'i1' else 8 * size_bytes(type_.dtype)}"
     return number if type_.lanes == 1 else f"v{type_.lanes}{number}"

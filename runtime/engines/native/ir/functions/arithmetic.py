@@ -1,0 +1,155 @@
+"""Arithmetic, rounding to whole numbers, minima and maxima, powers of small whole exponents."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ttc.runtime.engines.native.ir.elementwise import ANY, FLOATS, INTEGERS, NUMBERS, elementwise
+
+if TYPE_CHECKING:
+    from ttc.runtime.engines.native.ir.values import Value
+    from ttc.runtime.engines.native.ir.writer import Writer
+
+SIGNED = NUMBERS - {"u8", "u16", "u32", "u64"}
+
+
+@elementwise(ANY)
+def identity(f: Writer, x: Value) -> Value:
+    """x."""
+    return x
+
+
+@elementwise(NUMBERS)
+def add(f: Writer, a: Value, b: Value) -> Value:
+    """a + b."""
+    return a + b
+
+
+@elementwise(NUMBERS)
+def sub(f: Writer, a: Value, b: Value) -> Value:
+    """a - b."""
+    return a - b
+
+
+@elementwise(NUMBERS)
+def mul(f: Writer, a: Value, b: Value) -> Value:
+    """a * b."""
+    return a * b
+
+
+@elementwise(NUMBERS)
+def div(f: Writer, a: Value, b: Value) -> Value:
+    """a / b; of integers toward zero, and 0 where b is 0."""
+    return a / b if a.type.is_float else f.select(b.equals(0), 0, _quotient(f, a, b))
+
+
+@elementwise(NUMBERS - {"f64"})
+def mod(f: Writer, a: Value, b: Value, *, fmod: bool) -> Value:
+    """Remainder of a / b with the sign of b, or of a; of integers 0 where b is 0."""
+    if a.type.is_float:
+        from ttc.runtime.engines.native.ir.powers import remainder
+
+        rest = remainder(f, a, b)
+        if fmod:
+            return rest
+        moved = f.select((rest < 0.0) ^ (b < 0.0), rest + b, rest)
+        return f.select(rest.equals(0.0), f.with_sign(f.constant(0.0, a.type.dtype), b), moved)
+    rest = f.select(b.equals(0), 0, a - _quotient(f, a, b) * b)
+    if fmod or not a.type.is_signed:
+        return rest
+    return f.select(rest.differs(0) & ((rest ^ b) < 0), rest + b, rest)
+
+
+@elementwise(NUMBERS)
+def minimum(f: Writer, a: Value, b: Value) -> Value:
+    """The smaller; NaN if either is."""
+    return f.minimum(a, b)
+
+
+@elementwise(NUMBERS)
+def maximum(f: Writer, a: Value, b: Value) -> Value:
+    """The larger; NaN if either is."""
+    return f.maximum(a, b)
+
+
+@elementwise(NUMBERS)
+def abs_(f: Writer, x: Value) -> Value:
+    """|x|."""
+    if x.type.is_float:
+        return f.unary("fabs", x)
+    return f.select(x < 0, -x, x) if x.type.is_signed else x
+
+
+@elementwise(SIGNED)
+def neg(f: Writer, x: Value) -> Value:
+    """-x."""
+    return -x
+
+
+@elementwise(NUMBERS)
+def sign(f: Writer, x: Value) -> Value:
+    """-1, 0 or 1; NaN for NaN."""
+    positive = f.select(x > 0, f.constant(1, x.type.dtype, x.type.lanes), f.select(x.equals(0), 0, x))
+    return f.select(x < 0, -1, positive) if x.type.is_float or x.type.is_signed else positive
+
+
+@elementwise(FLOATS)
+def sqrt(f: Writer, x: Value) -> Value:
+    """x^(1/2)."""
+    return f.unary("sqrt", x)
+
+
+@elementwise(FLOATS)
+def rsqrt(f: Writer, x: Value) -> Value:
+    """x^(-1/2)."""
+    return 1.0 / f.unary("sqrt", x)
+
+
+@elementwise(FLOATS)
+def reciprocal(f: Writer, x: Value) -> Value:
+    """1 / x."""
+    return 1.0 / x
+
+
+@elementwise(FLOATS)
+def floor(f: Writer, x: Value) -> Value:
+    """The largest whole number not above x."""
+    return f.whole("floor", x)
+
+
+@elementwise(FLOATS)
+def ceil(f: Writer, x: Value) -> Value:
+    """The smallest whole number not below x."""
+    return f.whole("ceil", x)
+
+
+@elementwise(FLOATS)
+def round_(f: Writer, x: Value) -> Value:
+    """The nearest whole number, halves to even."""
+    return f.whole("rint", x)
+
+
+@elementwise(INTEGERS)
+def bitwise_and(f: Writer, a: Value, b: Value) -> Value:
+    """Bits that both have."""
+    return a & b
+
+
+@elementwise(INTEGERS)
+def bitwise_or(f: Writer, a: Value, b: Value) -> Value:
+    """Bits that either has."""
+    return a | b
+
+
+@elementwise(INTEGERS)
+def bitwise_xor(f: Writer, a: Value, b: Value) -> Value:
+    """Bits that exactly one has."""
+    return a ^ b
+
+
+def _quotient(f: Writer, a: Value, b: Value) -> Value:
+    """a / b toward zero; a where b is 0.  No division that the CPU would stop at is made."""
+    if not a.type.is_signed:
+        return a // f.select(b.equals(0), 1, b)
+    negated = b.equals(-1)
+    return f.select(negated, -a, a // f.select(negated | b.equals(0), 1, b))

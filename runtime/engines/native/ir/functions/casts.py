@@ -1,0 +1,74 @@
+"""Casts, bits of other types, and the steps between real numbers and integers that stand for them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ttc.runtime.engines.native.ir.elementwise import ANY, INTEGERS, NUMBERS, elementwise, numpy_type, value_type
+
+if TYPE_CHECKING:
+    from ttc.dialects.core.plain import Plain
+    from ttc.runtime.engines.native.ir.dtypes import Dtype
+    from ttc.runtime.engines.native.ir.values import Value
+    from ttc.runtime.engines.native.ir.writer import Writer
+    from ttc.runtime.engines.native.storage import Storage
+
+NARROW: Mapping[str, Storage] = {"float16": "f16", "bfloat16": "bf16"}
+NUMPY_NAMES = frozenset(["bool", "float32", "float64", *NARROW, *(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64))])
+"""Dtypes that values are cast to."""
+
+
+def _known_name(operands: Sequence[Dtype], attrs: Mapping[str, Plain]) -> str | None:
+    name = attrs.get("to")
+    return None if name is None or name in NUMPY_NAMES else f"cast to {name}"
+
+
+def _same_bits(operands: Sequence[Dtype], attrs: Mapping[str, Plain]) -> str | None:
+    """Values are of the type whose bits are meant, which numpy has as they are."""
+    source, target = attrs.get("source"), attrs.get("dtype")
+    names = NUMPY_NAMES - {"bool", *NARROW}
+    if source not in names or target not in names or value_type(np.dtype(str(source))) != operands[0]:
+        return f"bits of {source} as {target}"
+    return None if np.dtype(str(source)).itemsize == np.dtype(str(target)).itemsize else "another size"
+
+
+@elementwise(ANY, check=_known_name)
+def cast(f: Writer, x: Value, *, to: str | None = None) -> Value:
+    """x as the source's dtype of that name; floats to integers toward zero."""
+    if to is None:
+        return x
+    narrow = NARROW.get(to)
+    if narrow is not None:
+        return f.rounded(f.converted(x, "f32"), narrow)
+    dtype = value_type(np.dtype(to))
+    return x if dtype is None else f.converted(x, dtype)
+
+
+@elementwise(NUMBERS, check=_same_bits)
+def bitcast(f: Writer, x: Value, *, source: str, dtype: str) -> Value:
+    """The bits of x, as of type source, as another type."""
+    return f.bits(x, value_type(np.dtype(dtype)) or x.type.dtype)
+
+
+@elementwise(INTEGERS)
+def shift_left(f: Writer, a: Value, b: Value) -> Value:
+    """a * 2^b, without the bits that leave; 0 for a b outside the width."""
+    inside, count = _count(f, a, b)
+    return f.select(inside, a << count, 0)
+
+
+@elementwise(INTEGERS)
+def shift_right(f: Writer, a: Value, b: Value) -> Value:
+    """a / 2^b, rounded down; only copies of the sign for a b outside the width."""
+    inside, count = _count(f, a, b)
+    return f.select(inside, a >> count, f.select(a < 0, -1, f.constant(0, a.type.dtype, a.type.lanes)) if a.type.is_signed else 0)
+
+
+def _count(f: Writer, a: Value, b: Value) -> tuple[Value, Value]:
+    """Whether b is inside the width of a, and b if it is."""
+    width = numpy_type(a.type.dtype).itemsize * 8
+    inside = (b >= 0) & (b < width)
+    return inside, f.select(inside, b, 0)

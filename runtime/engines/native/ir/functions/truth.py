@@ -1,0 +1,90 @@
+"""Comparisons, truth values, choices."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ttc.runtime.engines.native.ir.elementwise import ANY, FLOATS, elementwise, joined
+
+if TYPE_CHECKING:
+    from ttc.runtime.engines.native.ir.values import Value
+    from ttc.runtime.engines.native.ir.writer import Writer
+
+
+@elementwise(ANY)
+def equal(f: Writer, a: Value, b: Value) -> Value:
+    """a = b."""
+    return a.equals(b)
+
+
+@elementwise(ANY)
+def not_equal(f: Writer, a: Value, b: Value) -> Value:
+    """a != b."""
+    return a.differs(b)
+
+
+@elementwise(ANY)
+def less(f: Writer, a: Value, b: Value) -> Value:
+    """a < b."""
+    return a < b
+
+
+@elementwise(ANY)
+def less_equal(f: Writer, a: Value, b: Value) -> Value:
+    """a <= b."""
+    return a <= b
+
+
+@elementwise(ANY)
+def greater(f: Writer, a: Value, b: Value) -> Value:
+    """a > b."""
+    return a > b
+
+
+@elementwise(ANY)
+def greater_equal(f: Writer, a: Value, b: Value) -> Value:
+    """a >= b."""
+    return a >= b
+
+
+@elementwise(ANY, joined=False)
+def and_(f: Writer, a: Value, b: Value) -> Value:
+    """a and b."""
+    return f.converted(a, "i1") & f.converted(b, "i1")
+
+
+@elementwise(ANY, joined=False)
+def or_(f: Writer, a: Value, b: Value) -> Value:
+    """a or b."""
+    return f.converted(a, "i1") | f.converted(b, "i1")
+
+
+@elementwise(ANY, joined=False)
+def xor(f: Writer, a: Value, b: Value) -> Value:
+    """a or b, but not both."""
+    return f.converted(a, "i1") ^ f.converted(b, "i1")
+
+
+@elementwise(ANY)
+def not_(f: Writer, x: Value) -> Value:
+    """not x."""
+    return f.inverted(f.converted(x, "i1"))
+
+
+@elementwise(FLOATS)
+def is_nan(f: Writer, x: Value) -> Value:
+    """Whether x is NaN."""
+    return x.differs(x)
+
+
+@elementwise(FLOATS)
+def is_inf(f: Writer, x: Value) -> Value:
+    """Whether x is infinite."""
+    return f.unary("fabs", x).equals(float("inf"))
+
+
+@elementwise(ANY, joined=False)
+def where(f: Writer, c: Value, a: Value, b: Value) -> Value:
+    """a where c holds, b elsewhere."""
+    a, b = joined([a, b])
+    return f.select(f.converted(c, "i1"), a, b)
