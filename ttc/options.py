@@ -32,7 +32,7 @@ FORMATS = (
     *("Bfp8", "Bfp4", "Bfp2", "Bfp8_b", "Bfp4_b", "Bfp2_b", "Lf8", "Fp8_e4m3"),
 )
 """Storage at op borders; `source` keeps the model's own types."""
-ENGINES = ("reference",)
+ENGINES = ("native", "reference")
 TARGET_HELP = "Machine to compile for: one that `ttc targets` lists, or a descriptor file."
 UNSET = (None, (), 0)
 """Defaults that are not recorded: an option that IR or an archive does not name had this value."""
@@ -284,7 +284,7 @@ class BenchOptions(Options):
     TABLE: ClassVar[str] = "bench"
 
     program: str = option("forward", "Which program of the archive to run.", takes.text, "NAME")
-    engine: str = choice("reference", "What executes the netlist.", ENGINES)
+    engine: str = choice(RunOptions.engine, "What executes the netlist.", ENGINES)
     threads: int | None = option(None, "CPU threads; default: all that this process may use.", takes.integer(1), "N")
     seed: int = option(0, "Of random inputs.", takes.integer(0), "N")
     seconds: float = option(2.0, "Run for so long.", takes.seconds, "X")
