@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 from llvmlite import ir
 
 from ttc.runtime.engines.native.ir.dtypes import Dtype, Type, size_bytes
+from ttc.runtime.engines.native.ir.half import converts_half, narrowed_half, widened_half
 from ttc.runtime.engines.native.ir.values import Operand, Value
 
 if TYPE_CHECKING:
@@ -67,6 +68,8 @@ class Memory:
             wide = self.builder.zext(a.llvm, a.type.of("u32").llvm)
             return f.bits(Value(f, wide, a.type.of("u32")) << 16, "f32")
         if a.type.dtype == "f16":
+            if not converts_half(f):
+                return widened_half(f, f.bits(a, "u16"))
             return Value(f, self.builder.fpext(a.llvm, a.type.of("f32").llvm), a.type.of("f32"))
         return f.compared("!=", Value(f, a.llvm, a.type.of("u8")), 0) if a.type.dtype == "bool" else a
 
@@ -81,6 +84,8 @@ class Memory:
         if storage in ("bf16", "f16"):
             a = a if a.type.dtype == "f32" else f.converted(a, "f32")
         if storage == "f16":
+            if not converts_half(f):
+                return f.bits(narrowed_half(f, a), "f16")
             return Value(f, self.builder.fptrunc(a.llvm, a.type.of("f16").llvm), a.type.of("f16"))
         if storage != "bf16":
             return f.converted(a, storage)
