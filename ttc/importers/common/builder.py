@@ -53,6 +53,10 @@ class Builder:
         self.misses = Misses()
         self.wanted: set[SSAValue] = set()
         """Arguments of integers and booleans whose values would have made what was needed known."""
+        self.depth = 0
+        """Of bodies around what is built."""
+        self.spent = 0
+        """Ops of all bodies so far."""
         self.widened: dict[str, tuple[Spec, ...]] = {}
         """By node: types that the carried values of its loop turned out to need, which a loop around it asks for again."""
 

@@ -25,11 +25,17 @@ from dataclasses import dataclass
 from xdsl.dialects.builtin import UnknownLoc
 from xdsl.ir import Block, Operation, SSAValue
 
+from ttc.dialects.core.errors import Error
 from ttc.dialects.core.spec import Spec, spec_of, tensor_type
+from ttc.dialects.netlist.check_work import MAX_BODIES
 from ttc.dialects.nn.base import NNOp
 from ttc.dialects.nn.control import COUNT_TYPE, TRUTH_TYPE, BranchOp, LoopOp, YieldOp, is_written_out, joined
 from ttc.importers.common.builder import Builder
 from ttc.importers.common.unsupported import Unsupported
+
+
+MAX_OPS = 1 << 15
+"""Of all bodies, each as often as it is made."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +59,7 @@ def branch(b: Builder, which: SSAValue, bodies: Sequence[Callable[[], Sequence[S
     Args:
         which: one bool (true: the first of two bodies) or one integer (its number; the last body where there is none of it), of any shape.
         bodies: each gives as many values, alike in rank and dtype.
-    Raises: Unsupported for values that differ in these, and what bodies raise.
+    Raises: Unsupported for values that differ in these, E0203 for bodies nested too deep or too large in all, and what bodies raise.
     """
     chosen = b.reshape(which) if b.dtype(which) == TRUTH_TYPE else b.cast(b.reshape(which), COUNT_TYPE)
     regions: list[_Region] = []
@@ -85,7 +91,7 @@ def loop(
         carried: what the first iteration takes.
         count: iterations at most, one integer; condition: whether there is a first one, one bool; both may be absent.
         length: iterations that there are in any case, if that is known; the first dimension of the stacks then is, too.
-    Raises: Unsupported for a carried value that changes its rank or dtype, and what `step` raises.
+    Raises: Unsupported for a carried value that changes its rank or dtype, E0203 as `branch` does, and what `step` raises.
     """
     number = None if count is None else b.cast(b.reshape(count), COUNT_TYPE)
     first = None if condition is None else b.reshape(condition)
@@ -152,12 +158,20 @@ class _Region:
     @staticmethod
     def of(b: Builder, takes: Iterable[Spec], body: Callable[[Block], Sequence[SSAValue]]) -> _Region:
         block = Block(arg_types=[tensor_type(spec) for spec in takes])
+        if b.depth >= MAX_BODIES:
+            raise Error("E0203", f"branches and loops that data decides nest more than {MAX_BODIES} deep")
+        b.depth += 1
         with b.collected() as ops:
             try:
                 results = list(body(block))
             except BaseException:
                 erase(ops)
                 raise
+            finally:
+                b.depth -= 1
+        b.spent += len(ops) + 1
+        if b.spent > MAX_OPS:
+            raise Error("E0203", f"branches and loops that data decides hold more than {MAX_OPS} ops once all are written out")
         return _Region(block, ops, results)
 
     def outside(self) -> list[SSAValue]:

@@ -22,8 +22,8 @@ from ttc.importers.tflite.weights import dtype_of, weight_of
 
 MAX_DEPTH = 32
 """How deep graphs may call graphs."""
-MAX_NODES = 1 << 20
-"""Operators, each as often as its graph is called."""
+MAX_REPEATED = 1 << 15
+"""Operators, each as often as its graph is called, over twice those of the file."""
 Values: TypeAlias = dict[int, Value]
 
 
@@ -49,7 +49,7 @@ class Walker:
         self.model = model
         self.builder = builder
         self.variables = Variables(builder)
-        self._spent = 0
+        self._left = MAX_REPEATED + 2 * sum(len(graph.operators) for graph in model.graphs)
         self._constants: dict[tuple[int, int], Value] = {}
 
     def walk(self, number: int, inputs: Sequence[Value], calls: tuple[int, ...] = (), prefix: str = "") -> list[Value]:
@@ -63,9 +63,9 @@ class Walker:
             raise Error("E0203", f"graph {number} takes {len(graph.inputs)} inputs, not {len(inputs)}")
         scope = Scope(graph, dict(zip(graph.inputs, inputs, strict=True)), prefix, (*calls, number))
         for operator in graph.operators:
-            self._spent += 1
-            if self._spent > MAX_NODES:
-                raise Error("E0203", f"more than {MAX_NODES} operators")
+            self._left -= 1
+            if self._left < 0:
+                raise Error("E0203", f"more than {MAX_REPEATED} operators once calls, branches and loops are written out")
             self._operator(operator, scope)
         return [self.value(i, scope) for i in graph.outputs]
 

@@ -204,7 +204,7 @@ def test_functions_that_call_themselves_in_branches_end(tmp_path: Path) -> None:
     largest = [helper.make_node("ReduceMax", ["v"], ["m"], keepdims=0), helper.make_node("Cast", ["m"], ["c"], to=TensorProto.BOOL)]
     function = function_proto("again", ["v"], ["r"], [*largest, choice])
     model = model_of([helper.make_node("again", ["x"], ["y"], domain="local")], X, ["y"], functions=[function], domains={"local": 1})
-    assert "64 deep" in refusal(model, tmp_path, "E0203")
+    assert "16 deep" in refusal(model, tmp_path, "E0203")
 
 
 def test_constants_of_a_body_are_made_once(tmp_path: Path) -> None:

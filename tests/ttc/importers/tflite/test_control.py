@@ -12,6 +12,7 @@ import ttc
 from tests.ttc.importers.tflite.cases import imported, interpreted, normal
 from tests.ttc.importers.tflite.writer import Graph, Op, Tensor, model
 from ttc.dialects.core.errors import Error
+from ttc.importers.common import control
 from ttc.importers.tflite import import_tflite
 
 X = normal(2, 3)
@@ -157,4 +158,36 @@ def test_a_variable_that_is_only_read(tmp_path: Path) -> None:
 def test_a_variable_that_nothing_sets(tmp_path: Path) -> None:
     with pytest.raises(Error, match="before it is set") as caught:
         imported(counter(started=False), {"x": X}, tmp_path)
+    assert caught.value.code == "E0203"
+
+
+def doubling(depth: int) -> bytes:
+    """Graphs each of which branches to the next one either way, by data."""
+    tensors = [Tensor("a", X.shape), Tensor("zero", data=np.zeros((), np.float32)), Tensor("sum"), Tensor("c", kind="BOOL")]
+    tensors += [Tensor("axes", (2,), "INT32", np.arange(2, dtype=np.int32)), Tensor("b", X.shape)]
+    test = [Op("SUM", ["a", "axes"], ["sum"]), Op("GREATER", ["sum", "zero"], ["c"])]
+    branches = [Op("IF", ["c", "a"], ["b"], {"then_subgraph_index": k, "else_subgraph_index": k}) for k in range(1, depth + 1)]
+    return model(*(Graph(tensors, ["a"], ["b"], [*test, op]) for op in branches), Graph(tensors, ["a"], ["b"], [Op("EXP", ["a"], ["b"])]))
+
+
+@pytest.mark.parametrize(("depth", "most", "why"), [(17, 1 << 15, "nest more than 16 deep"), (8, 500, "more than 500 ops")])
+def test_branches_in_branches_are_bounded(depth: int, most: int, why: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(control, "MAX_OPS", most)
+    (tmp_path / "model.tflite").write_bytes(doubling(depth))
+    with pytest.raises(Error, match=why) as caught:
+        import_tflite(tmp_path / "model.tflite")
+    assert caught.value.code == "E0203"
+
+
+def test_calls_that_double_are_bounded(tmp_path: Path) -> None:
+    data = doubling(5)
+    (tmp_path / "model.tflite").write_bytes(data)
+    module, _ = import_tflite(tmp_path / "model.tflite")
+    assert str(module).count("nn.branch") == 31
+    calls = [Op("CALL", ["a"], ["b"], {"subgraph": k}) for k in range(1, 31)]
+    tensors = [Tensor("a", X.shape), Tensor("b", X.shape), Tensor("c", X.shape)]
+    graphs = [Graph(tensors, ["a"], ["c"], [op, Op("CALL", ["b"], ["c"], op.options)]) for op in calls]
+    (tmp_path / "model.tflite").write_bytes(model(*graphs, unary("EXP")))
+    with pytest.raises(Error, match="more than 32768 operators") as caught:
+        import_tflite(tmp_path / "model.tflite")
     assert caught.value.code == "E0203"
