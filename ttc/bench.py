@@ -7,6 +7,7 @@ import statistics
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
 from ttc.runtime.engines.base import Timed
@@ -22,6 +23,8 @@ WARM_UP_SHARE = 0.1
 """Of the time, for runs before those that count."""
 MOST_PROFILES, PROFILE_SHARE = 20, 0.2
 """Runs that are profiled: as many as this part of the time allows."""
+STREAM_SHARE = 0.5
+"""Of the time, for runs as a stream."""
 JOBS = 1
 """Thread of a trace on which jobs stand, below that of graphs."""
 
@@ -110,6 +113,14 @@ def _times(executor: Executor, inputs: Mapping[str, Any], program: str, seconds:
         executor.run(inputs, program=program)
         found.append(time.perf_counter() - start)
     return found
+
+
+def streamed(executor: Executor, inputs: Mapping[str, Any], program: str, *, latency: float, seconds: float) -> float:
+    """Runs a second of `Executor.run_many`, over about half of the time.  latency: of a run, in seconds.  Raises as `run` does."""
+    runs = max(3, min(MOST_RUNS, int(seconds * STREAM_SHARE / max(latency, 1e-9))))
+    start = time.perf_counter()
+    found = sum(1 for _ in executor.run_many(repeat(inputs, runs), program))
+    return found / (time.perf_counter() - start)
 
 
 def profiles_within(seconds: float, latency: float) -> int:

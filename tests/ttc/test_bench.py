@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
 import pytest
 
-from ttc.bench import Latencies, OpTime, as_trace, latencies, op_times, profiles_within
+from ttc.bench import Latencies, OpTime, as_trace, latencies, op_times, profiles_within, streamed
 from ttc.runtime.engines.base import Timed
 from ttc.runtime.profiling import Profile
 from ttc.runtime.roofline import Roofline
@@ -36,6 +37,9 @@ class Session:
         assert (inputs, program) == ({}, "step")
         self.runs += 1
 
+    def run_many(self, many: Iterable[Any], program: str) -> Iterator[None]:
+        return (self.run(inputs, program) for inputs in many)
+
 
 @pytest.mark.parametrize(("runs", "warm_up"), [(1, 0), (7, 2)])
 def test_so_many_runs(runs: int, warm_up: int) -> None:
@@ -52,6 +56,13 @@ def test_so_long() -> None:
     found = latencies(Session(), {}, "step", seconds=0.02)  # pyright: ignore[reportArgumentType]
     assert found.total >= 0.02
     assert len(found.seconds) > 10
+
+
+@pytest.mark.parametrize(("latency", "runs"), [(1.0, 3), (0.01, 50)])
+def test_a_stream_takes_half_of_the_time(latency: float, runs: int) -> None:
+    session = Session()
+    assert streamed(session, {}, "step", latency=latency, seconds=1.0) > runs  # pyright: ignore[reportArgumentType]
+    assert session.runs == runs
 
 
 def test_profiles_take_a_fifth_of_the_time() -> None:

@@ -26,9 +26,10 @@ SHOWN_OPS = 30
 
 @dataclass(frozen=True)
 class Found:
-    """What was measured: latencies, the machine, the ops, the first profile; inputs that were drawn; threads that were used."""
+    """What was measured: latencies, runs a second as a stream, the machine, the ops, the first profile; and inputs that were drawn."""
 
     latencies: Latencies
+    streamed: float
     machine: Roofline
     ops: list[OpTime]
     profile: Profile
@@ -66,7 +67,7 @@ def command(console: Console, archive: Path, config: Path | None, trace: Path | 
 
 def _measure(console: Console, archive: Path, options: BenchOptions, source: dict[str, Any]) -> Found:
     from ttc.api import load
-    from ttc.bench import latencies, op_times, profiles_within
+    from ttc.bench import latencies, op_times, profiles_within, streamed
     from ttc.cli.inputs import gather
     from ttc.runtime.arguments import inputs_of
     from ttc.runtime.cpu import available_cores
@@ -85,11 +86,14 @@ def _measure(console: Console, archive: Path, options: BenchOptions, source: dic
             progress.show("running")
             limits = {"seconds": options.seconds, "runs": options.runs, "warm_up": options.warm_up}
             spent = latencies(executor, inputs.arrays, options.program, **limits)
+            middle = spent.figures["p50"]
+            total = options.seconds if options.runs is None else options.runs * middle
+            stream = streamed(executor, inputs.arrays, options.program, latency=middle, seconds=total)
             progress.show("profiling")
-            runs = profiles_within(options.seconds, spent.figures["p50"])
+            runs = profiles_within(options.seconds, middle)
             profiles = profile(executor.program, inputs.arrays, options.program, runs=runs)
         machine = measured_roofline(options.threads or available_cores())
-    return Found(spent, machine, op_times(profiles), profiles[0], inputs.drawn)
+    return Found(spent, stream, machine, op_times(profiles), profiles[0], inputs.drawn)
 
 
 # ---- printing -------------------------------------------------------------------------------------------------------------------
@@ -108,6 +112,7 @@ def _print_json(console: Console, found: Found, options: BenchOptions) -> None:
             "warm_up": found.latencies.warm_up,
             "seconds": found.latencies.figures,
             "runs_per_second": found.latencies.runs_per_second,
+            "streamed_runs_per_second": found.streamed,
             "machine": {"flops_per_second": found.machine.flops_per_second, "bytes_per_second": found.machine.bytes_per_second},
             "ops": [op.figures(total, found.machine) for op in found.ops],
         }
@@ -126,7 +131,8 @@ def _print(console: Console, found: Found) -> None:
     times = ", ".join(f"{name} {time_text(figures[name])}" for name in ("min", "p50", "p90", "p99", "max"))
     console.say(f"latency: {times}")
     runs = f"{len(found.latencies.seconds):,} runs after {found.latencies.warm_up:,} to warm up"
-    console.say(f"throughput: {found.latencies.runs_per_second:.4g} runs/s ({runs}); ops: {time_text(total)} of a run")
+    rate = f"{found.latencies.runs_per_second:.4g} runs/s one after the other, {found.streamed:.4g} as a stream"
+    console.say(f"throughput: {rate} ({runs}); ops: {time_text(total)} of a run")
     rates = f"{machine.flops_per_second / 1e9:.4g} GFLOP/s of float32 multiply-adds, {machine.bytes_per_second / 1e9:.3g} GB/s of copying"
     console.say(f"roofline: {rates} on {machine.threads} threads; over 100% where caches hold an op's operands")
 

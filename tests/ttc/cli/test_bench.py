@@ -36,7 +36,7 @@ def test_table(archive: Path, capsys: Capture) -> None:
     assert shares == sorted(shares, reverse=True)
     assert sum(shares) == pytest.approx(100, abs=0.5)
     assert re.match(r"latency: min .*, p50 .*, p90 .*, p99 .*, max ", lines[-3])
-    assert "runs/s (3 runs after 2 to warm up)" in lines[-2]
+    assert re.match(r"throughput: .* runs/s one after the other, .* as a stream \(3 runs after 2 to warm up\); ops: ", lines[-2])
     assert re.match(r"roofline: .* GFLOP/s .* GB/s of copying on 1 threads", lines[-1])
 
 
@@ -51,6 +51,7 @@ def test_json_and_trace(archive: Path, tmp_path: Path, capsys: Capture) -> None:
     times = found["seconds"]
     assert 0 < times["min"] <= times["p50"] <= times["p90"] <= times["p99"] <= times["max"]
     assert found["runs"] >= 1
+    assert found["runs_per_second"] > 0 < found["streamed_runs_per_second"]
     assert sum(op["share"] for op in found["ops"]) == pytest.approx(1)
     jobs = [event for event in json.loads(trace.read_text())["traceEvents"] if event["ph"] == "X" and event["tid"] == 1]
     assert {event["args"]["op"] for event in jobs} == {op["op"] for op in found["ops"]}
