@@ -16,7 +16,6 @@ from ttc.runtime.engines.native.copies import round_in_place
 from ttc.runtime.engines.native.features import Cpu
 from ttc.runtime.engines.native.fusion import fuse_regions
 from ttc.runtime.engines.native.lowering import Job, Lowering, NotTaken, lowerings
-from ttc.runtime.engines.native.memory import aligned_bytes
 from ttc.runtime.engines.native.nodes import Flat, Node, flatten
 from ttc.runtime.engines.native.plan import Layout, Segment, Written
 from ttc.runtime.engines.native.python_step import PythonStep
@@ -159,14 +158,6 @@ def buffers_of(step: Step) -> tuple[list[Buffer], list[Buffer]]:
     if isinstance(step, PythonStep):
         return [v.buffer for v in step.sources if v is not None], [v.buffer for v in step.targets if v is not None]
     return [view.buffer for view in step.read], [view.buffer for view in step.written]
-
-
-def allocate_constants(jobs: Iterable[Job]) -> None:
-    """Memory for the results of constant jobs."""
-    for job in jobs:
-        for view in job.written:
-            if view.buffer.array is None:
-                view.buffer.array = aligned_bytes(view.buffer.size_bytes)
 
 
 def layout_of(lowered: Lowered, steps: Sequence[Step], netlist: Netlist) -> Layout:

@@ -9,12 +9,13 @@ from dataclasses import dataclass
 from ttc.dialects.netlist.model import Graph, Netlist
 from ttc.runtime.engines.base import Plan
 from ttc.runtime.engines.native.arena import Arena
-from ttc.runtime.engines.native.build import allocate_constants, buffers_of, layout_of, lower_graph, split_constant
+from ttc.runtime.engines.native.build import buffers_of, layout_of, lower_graph, split_constant
 from ttc.runtime.engines.native.cache import Cache, cache_folder
 from ttc.runtime.engines.native.code import Code, compiled
 from ttc.runtime.engines.native.features import Cpu, host_cpu
 from ttc.runtime.engines.native.instance import Instance, template_of
 from ttc.runtime.engines.native.lowering import Job
+from ttc.runtime.engines.native.memory import aligned_bytes
 from ttc.runtime.engines.native.plan import NativePlan
 from ttc.runtime.engines.native.pool import KERNELS, Pool, pool_of
 from ttc.runtime.engines.reference import plan_of
@@ -60,9 +61,13 @@ def _compute_constants(jobs: Sequence[Job], needed: set[int], code: Code, pool: 
         return
     last = {id(view.buffer): number for number, job in enumerate(jobs) for view in job.read}
     template = template_of(jobs, code.addresses, pool.threads, frozenset(range(len(jobs))))
+    instance = Instance(template, Arena({}, 0), pool.threads)
     for number, job in enumerate(jobs):
-        allocate_constants([job])
-        run = Instance(template, Arena({}, 0), pool.threads).segment(number, number + 1)
+        for view in job.written:
+            if view.buffer.array is None:
+                view.buffer.array = aligned_bytes(view.buffer.size_bytes)
+                instance.bind(view.buffer, view.buffer.array.ctypes.data)
+        run = instance.segment(number, number + 1)
         pool.run(run.ctypes.data)
         for buffer in dict.fromkeys(view.buffer for view in job.read):
             if last[id(buffer)] == number and id(buffer) not in needed:
