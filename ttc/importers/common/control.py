@@ -33,7 +33,6 @@ from ttc.dialects.nn.control import COUNT_TYPE, TRUTH_TYPE, BranchOp, LoopOp, Yi
 from ttc.importers.common.builder import Builder
 from ttc.importers.common.unsupported import Unsupported
 
-
 MAX_OPS = 1 << 15
 """Of all bodies, each as often as it is made."""
 
