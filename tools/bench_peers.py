@@ -239,13 +239,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     sections = tuple(name for name in SECTIONS if name not in options.skip)
     options.folder.mkdir(parents=True, exist_ok=True)
     found: list[Found] = []
-    with tempfile.TemporaryDirectory() as built:
-        asked = Asked(options.engines, sections, options.rounds, options.threads, options.our_engine, Path(built))
-        for name in options.models.split(","):
-            print(f"{name} ...", file=sys.stderr, flush=True)
-            folder = asked.built / name
-            folder.mkdir()
-            found.append(Bench(export(name, options.folder), replace(asked, built=folder)).measure())
+    asked = Asked(options.engines, sections, options.rounds, options.threads, options.our_engine, options.folder)
+    for name in options.models.split(","):
+        print(f"{name} ...", file=sys.stderr, flush=True)
+        with tempfile.TemporaryDirectory() as built:
+            found.append(Bench(export(name, options.folder), replace(asked, built=Path(built))).measure())
     shown = document(found, machine(asked), fastest=options.fastest)
     print(json.dumps(shown, indent=1) if options.json else report(found, fastest=options.fastest))
     for line in wrong(found):

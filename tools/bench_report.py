@@ -15,6 +15,12 @@ FLOAT32_PEERS = ("onnxruntime", "openvino", "torch-compile")
 LARGE_BYTES = 10_000_000
 """Models from this size on are held to a ratio of memory, others to a difference."""
 MEGABYTE = 1e6
+ERRORS: Mapping[str, Callable[[Mapping[str, Any]], float]] = {
+    "largest difference from the reference": lambda figures: figures["max_abs"],
+    "relative L2 error": lambda figures: figures["relative_l2"],
+    "1 - PCC": lambda figures: 1 - figures["pcc"],
+}
+"""Tables of errors, and what stands in them."""
 
 
 @dataclass(frozen=True)
@@ -159,17 +165,21 @@ def _error_bars(found: Sequence[Found]) -> Iterator[Bar]:
 def report(found: Sequence[Found], *, fastest: bool) -> str:
     """All tables, and the bars."""
     how = "fastest run" if fastest else "median"
+    load, starts = {f.model: f.load for f in found}, {f.model: f.imports for f in found}
+    processes, memory = {f.model: f.process for f in found}, {f.model: f.memory for f in found}
     sections = [
         (f"latency, ms ({how})", {f.model: {e: 1e3 * (v.fastest if fastest else v.median) for e, v in f.latency.items()} for f in found}),
         ("latency / that of the fastest float32 peer", {f.model: _to_best(f, fastest) for f in found}),
-        ("largest difference from the reference", {f.model: {e: v["max_abs"] for e, v in f.errors.items()} for f in found}),
-        ("relative L2 error", {f.model: {e: v["relative_l2"] for e, v in f.errors.items()} for f in found}),
-        ("1 - PCC", {f.model: {e: 1 - v["pcc"] for e, v in f.errors.items()} for f in found}),
-        ("load to first output, fresh process, without imports, ms", {f.model: _scaled(f.load, 1e3) for f in found}),
-        ("imports, ms", {f.model: _scaled(f.imports, 1e3) for f in found}),
-        ("whole process from start over first output to end, ms", {f.model: _scaled(f.process, 1e3) for f in found}),
-        ("compile, whole process, s", {f.model: dict(f.compile) for f in found}),
-        ("peak memory of a process that runs once, MB", {f.model: _scaled(f.memory, 1 / MEGABYTE) for f in found}),
+        *((title, {f.model: {e: value(v) for e, v in f.errors.items()} for f in found}) for title, value in ERRORS.items()),
+        ("load to first output in a fresh process, imports not counted, ms", _scaled(load, 1e3)),
+        ("load / onnxruntime's from ONNX", _to_onnxruntime(load)),
+        ("process start: imports, ms", _scaled(starts, 1e3)),
+        ("process start / onnxruntime's", _to_onnxruntime(starts)),
+        ("whole process: start, load, first output, end, ms", _scaled(processes, 1e3)),
+        ("whole process / onnxruntime's", _to_onnxruntime(processes)),
+        ("compile, whole process, s", {f.model: f.compile for f in found}),
+        ("peak memory of a process that runs once, MB", _scaled(memory, 1 / MEGABYTE)),
+        ("peak memory / onnxruntime's", _to_onnxruntime(memory)),
     ]
     lines = [line for title, rows in sections for line in _table(title, rows)]
     lines += [f"{f.model}: {engine} failed: {why}" for f in found for engine, why in f.failed.items()]
@@ -181,8 +191,13 @@ def _to_best(item: Found, fastest: bool) -> dict[str, float]:
     return {engine: s / best for engine in item.latency if best and (s := seconds_of(item, engine, fastest=fastest)) is not None}
 
 
-def _scaled(values: Mapping[str, float], scale: float) -> dict[str, float]:
-    return {engine: value * scale for engine, value in values.items()}
+def _scaled(rows: Mapping[str, Mapping[str, float]], scale: float) -> dict[str, dict[str, float]]:
+    return {model: {engine: value * scale for engine, value in row.items()} for model, row in rows.items()}
+
+
+def _to_onnxruntime(rows: Mapping[str, Mapping[str, float]]) -> dict[str, dict[str, float]]:
+    known = {model: row for model, row in rows.items() if row.get("onnxruntime")}
+    return {model: {engine: value / row["onnxruntime"] for engine, value in row.items()} for model, row in known.items()}
 
 
 def _table(title: str, rows: Mapping[str, Mapping[str, float]]) -> list[str]:
@@ -191,7 +206,7 @@ def _table(title: str, rows: Mapping[str, Mapping[str, float]]) -> list[str]:
     if not engines:
         return []
     cells = {model: [f"{row[e]:.4g}" if e in row else "-" for e in engines] for model, row in rows.items()}
-    if "/" in title:
+    if " / " in title:
         columns = [[row[e] for row in rows.values() if e in row] for e in engines]
         cells["geometric mean"] = [f"{geometric_mean(column):.4g}" for column in columns]
     widths = [max(len(e), *(len(row[i]) for row in cells.values())) for i, e in enumerate(engines)]
