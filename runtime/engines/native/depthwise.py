@@ -21,8 +21,12 @@ if TYPE_CHECKING:
     from ttc.runtime.engines.native.lowering import Word
 
 FLOATS = ("f32", "bf16", "f16")
-_WIDEST = 16
+_WIDEST = 64
 """Taps along the width of the widest window that is taken: code grows with them."""
+_MOST_TAPS = 1 << 12
+"""Of a window: a thread holds as many addresses."""
+_MOST_STEPS = 128
+"""Taps along the width of all windows of a block."""
 _TASKS = 12
 """Fewer rows of a result than this are divided further, by channels."""
 _PART_BYTES = 2048
@@ -66,8 +70,8 @@ def _filter(n: Lowering, w: View) -> View:
 def moves_of(n: Lowering, kernel: Sequence[int]) -> tuple[Window, Window]:
     """How windows move, by the attributes of the op.  Raises NotTaken for very wide ones."""
     strides, pads, dilations = (_numbers(n, name) for name in ("strides", "pads", "dilations"))
-    if kernel[1] > _WIDEST:
-        raise NotTaken(f"windows of {kernel[1]} columns")
+    if kernel[1] > _WIDEST or kernel[0] * kernel[1] > _MOST_TAPS:
+        raise NotTaken(f"windows of {kernel[0]} x {kernel[1]} elements")
     return windows(kernel, strides, pads, dilations, bool(n.attr("ceil_mode", False)))
 
 
@@ -90,6 +94,7 @@ def block_for(n: Lowering, moves: tuple[Window, Window], lanes: int, across: int
     """The block for rows of so many windows: as many sums as registers hold, and few of them computed twice."""
     rows, columns = moves
     most = (16 if n.cpu.vector_bytes == 64 else 8) - min(columns.kernel // 2, 4)
+    most = min(most, max(_MOST_STEPS // columns.kernel, 1))
     count = min(range(1, min(most, across) + 1), key=lambda count: (-(-across // count) * (count + 1), -count))
     return Block(count, lanes, (rows.kernel, columns.kernel), columns.stride, columns.dilation)
 

@@ -5,15 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from ttc.runtime.engines.native.kernels.windows import WindowKernel
+from ttc.runtime.engines.native.kernels.windows import Visit, WindowKernel, emit_elements
 from ttc.runtime.engines.native.kernels.words import Words
 
 if TYPE_CHECKING:
     from ttc.runtime.engines.native.ir.values import Value
     from ttc.runtime.engines.native.ir.writer import Writer
-
-_UNROLLED = 64
-"""Elements of a block up to which the loop over the height of a window is unrolled."""
 
 
 @dataclass(frozen=True)
@@ -28,23 +25,13 @@ class Depthwise(WindowKernel):
     def values(self, f: Writer, words: Words, table: Value, channel: Value) -> list[Value]:
         """Every element is read once, and multiplied for all windows that meet it."""
         block = self.block
-        high, wide = block.taps
         channels, filter_ = words["channels"], f.at(words.pointer("filter"), channel, "f32")
         sums = [f.variable(f.constant(0.0, "f32", block.lanes)) for _ in range(block.windows)]
 
-        def row(i: Value) -> None:
+        def row(i: Value) -> Visit:
+            wide = block.taps[1]
             taps = [f.load(f.at(filter_, (i * wide + j) * channels, "f32"), "f32", block.lanes) for j in range(wide)]
-            entries = f.at(table, i * len(block.columns), "ptr")
-            for k, column in enumerate(block.columns):
-                pixel = f.load(f.at(entries, k, "ptr"), "ptr")
-                value = f.read(f.at(pixel, channel, self.source), self.source, block.lanes)
-                for window, tap in block.meets(column):
-                    sums[window].set(f.fma(value, taps[tap], sums[window].get()))
+            return lambda window, tap, value: sums[window].set(f.fma(value, taps[tap], sums[window].get()))
 
-        if block.elements <= _UNROLLED:
-            for i in range(high):
-                row(f.constant(i, "i64"))
-        else:
-            with f.loop(0, high) as i:
-                row(i)
+        emit_elements(f, block, self.source, table, channel, row)
         return [total.get() for total in sums]

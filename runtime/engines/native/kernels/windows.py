@@ -9,10 +9,10 @@ block lies over the one before, and computes the same again.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
 from ttc.runtime.engines.native.kernel import Kernel
 from ttc.runtime.engines.native.kernels.pixels import Pixels
@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from ttc.runtime.engines.native.ir.writer import Writer
 
 POINTER_BYTES = 8
+_UNROLLED = 64
+"""Elements of a block up to which the loop over the height of a window is unrolled."""
+Visit: TypeAlias = "Callable[[int, int, Value], None]"
 AXIS = ("size", "windows", "stride", "dilation", "before")
 """Of the words that tell how windows move along a dimension; see `dialects.core.windows.Window`."""
 
@@ -188,6 +191,29 @@ def emit_table(f: Writer, words: Words, block: Block, bases: tuple[Value, Value]
                 for k, column in enumerate(columns):
                     known = row_inside & _inside(left + column, width)
                     f.store(f.select(known, f.at(line, step * column, "i8"), neutral), f.at(entries, k, "ptr"))
+
+
+def emit_elements(f: Writer, block: Block, source: Storage, table: Value, channel: Value, row: Callable[[Value], Visit]) -> None:
+    """Read every element of a block once, and hand it over.
+
+    row: called with the number of each tap of the height; gives what is called with (window, tap of the width, vector of channels).
+    """
+
+    def emit_row(i: Value) -> None:
+        visit = row(i)
+        entries = f.at(table, i * len(block.columns), "ptr")
+        for k, column in enumerate(block.columns):
+            pixel = f.load(f.at(entries, k, "ptr"), "ptr")
+            value = f.read(f.at(pixel, channel, source), source, block.lanes)
+            for window, tap in block.meets(column):
+                visit(window, tap, value)
+
+    if block.elements <= _UNROLLED:
+        for i in range(block.taps[0]):
+            emit_row(f.constant(i, "i64"))
+    else:
+        with f.loop(0, block.taps[0]) as i:
+            emit_row(i)
 
 
 def _inside(index: Value, size: Value) -> Value:
