@@ -53,7 +53,7 @@ class NativeEngine:
 
 
 def _compute_constants(jobs: Sequence[Job], needed: set[int], code: Code, pool: Pool, constants: Constants) -> None:
-    """Run jobs on constants, whose results are constants.  Tensors that nobody needs in place are given back after the last that reads them.
+    """Run jobs on constants, whose results are constants.  Tensors that are not needed in place are given back after their last reader.
 
     needed: constants that are read later, by identity.
     """
