@@ -1,8 +1,8 @@
-"""Diagnostics that IR text announces in its comments: `// expected-error @+1 {{axis 7 is outside rank 2}}`.
+"""Diagnostics that IR text announces in its comments: `// expected-error @+1 2 {{axis 7 is outside rank 2}}`.
 
 A comment names the line on which an error is to be: its own, `@+N` and `@-N` from there, `@above`, `@below`, or `@unknown` for one that
-names no line.  Braces hold a part of the message, or of its code; with `expected-error-re` what stands in `{{` and `}}` inside is a
-regular expression.
+names no line; then how many of the kind there are to be, if not one.  Braces hold a part of the message, or of its code; with
+`expected-error-re` what stands in `{{` and `}}` inside is a regular expression.  A comment may announce several, one after another.
 """
 
 from __future__ import annotations
@@ -13,8 +13,13 @@ from dataclasses import dataclass
 
 from ttc.dialects.core.errors import Error
 
-_COMMENT = re.compile(r"//\s*expected-(\w+)(-re)?\s*(?:@\s*(\+\d{1,6}|-\d{1,6}|above|below|unknown))?\s*\{\{(.*)\}\}\s*$")
-_START = re.compile(r"//\s*expected-")
+_START = re.compile(r"//\s*+expected-")
+_ITEM = re.compile(
+    r"(?://)?\s*+expected-(\w++)(-re)?+\s*+"
+    r"(?:@\s*+(\+\d{1,6}|-\d{1,6}|above|below|unknown)\s*+)?+(?:([1-9]\d{0,3})\s*+)?+"
+    r"\{\{(.*?)\}\}(?!\})\s*+(?=$|(?://\s*+)?expected-)"
+)
+MAX_ANNOUNCED = 10_000
 _SHIFTS = {"above": -1, "below": 1}
 
 
@@ -31,19 +36,25 @@ def expected_errors(text: str, name: str) -> list[Expected]:
     """What the comments of a text announce.  Raises E0301 for a comment that cannot be read."""
     found: list[Expected] = []
     for number, line in enumerate(text.split("\n"), 1):
-        if _START.search(line) is None:
-            continue
-        match = _COMMENT.search(line)
-        if match is None:
-            raise Error("E0301", "the comment announces nothing", where=f"{name}:{number}", hint="// expected-error @+1 {{words}}")
-        kind, regular, shift, words = match.groups()
-        if kind != "error":
-            raise Error(
-                "E0301", f"expected-{kind} is not known", where=f"{name}:{number}", hint="errors alone are announced: expected-error"
-            )
-        at = None if shift == "unknown" else number + (_SHIFTS[shift] if shift in _SHIFTS else int(shift or 0))
-        found.append(Expected(at, _pattern(words, bool(regular), f"{name}:{number}"), words))
+        start = _START.search(line)
+        position = len(line) if start is None else start.start()
+        while position < len(line):
+            match = _ITEM.match(line, position)
+            if match is None:
+                raise Error("E0301", "the comment announces nothing", where=f"{name}:{number}", hint="// expected-error @+1 {{words}}")
+            found += _announced(match, number, f"{name}:{number}")
+            position = match.end()
+        if len(found) > MAX_ANNOUNCED:
+            raise Error("E0301", f"more than {MAX_ANNOUNCED:,} errors are announced", where=f"{name}:{number}")
     return found
+
+
+def _announced(match: re.Match[str], number: int, where: str) -> list[Expected]:
+    kind, regular, shift, count, words = match.groups()
+    if kind != "error":
+        raise Error("E0301", f"expected-{kind} is not known", where=where, hint="errors alone are announced: expected-error")
+    at = None if shift == "unknown" else number + (_SHIFTS[shift] if shift in _SHIFTS else int(shift or 0))
+    return [Expected(at, _pattern(words, bool(regular), where), words)] * int(count or 1)
 
 
 def _pattern(words: str, regular: bool, where: str) -> re.Pattern[str]:

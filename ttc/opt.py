@@ -7,9 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from xdsl.dialects.builtin import ModuleOp
+
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.functions import module_attr
-from ttc.dialects.core.ir import print_op, verify
+from ttc.dialects.core.ir import print_op, problems, verify
 from ttc.dialects.core.parsing import parse_module
 from ttc.driver import configured, machine_for, with_recorded
 from ttc.expectations import expected_errors, mismatches
@@ -66,11 +68,15 @@ def optimized(text: str, name: str, job: Job, watchers: Sequence[Instrument]) ->
     Raises: Error; with `job.announced` only for errors that were not announced, and announced ones that did not come.
     """
     if not job.announced:
-        return _run(text, name, job, watchers)
+        module = _parsed(text, name, announced=False)
+        verify(module)
+        return _run(module, job, watchers)
     expected = expected_errors(text, name)
     result, errors = "", []
     try:
-        result = _run(text, name, job, watchers)
+        module = _parsed(text, name, announced=True)
+        errors += problems(module)
+        result = "" if errors else _run(module, job, watchers)
     except Error as error:
         errors.append(error)
     wrong = mismatches(expected, errors, name)
@@ -81,10 +87,13 @@ def optimized(text: str, name: str, job: Job, watchers: Sequence[Instrument]) ->
     return result
 
 
-def _run(text: str, name: str, job: Job, watchers: Sequence[Instrument]) -> str:
-    module = parse_module(text, name, dialects(), locate="all" if job.announced else "missing")
+def _parsed(text: str, name: str, *, announced: bool) -> ModuleOp:
+    module = parse_module(text, name, dialects(), locate="all" if announced else "missing")
     check_recorded(module, name)
-    verify(module)
+    return module
+
+
+def _run(module: ModuleOp, job: Job, watchers: Sequence[Instrument]) -> str:
     options = with_recorded(module, job.options)
     asked = job.options.target if "target" in job.options.given else None
     target = configured(machine_for(module, asked, options.target), options)

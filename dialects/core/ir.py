@@ -181,14 +181,15 @@ class TtcOp(IRDLOperation):
         if unknown:
             parser.raise_error(f"{cls.name} has no attribute '{min(unknown)}'")
         parser.parse_punctuation(":")
+        start = parser.pos
         types = parser.parse_comma_separated_list(parser.Delimiter.PAREN, parser.parse_type)
+        present = [x for x in unresolved if x is not None]
+        if len(present) != len(types):
+            parser.raise_error(f"{len(present)} operands but {len(types)} operand types", start)
         parser.parse_punctuation("->")
         results = parser.parse_optional_comma_separated_list(parser.Delimiter.PAREN, parser.parse_type)
         if results is None:
             results = [parser.parse_type()]
-        present = [x for x in unresolved if x is not None]
-        if len(present) != len(types):
-            parser.raise_error(f"{len(present)} operands but {len(types)} operand types")
         resolved = iter([parser.resolve_operand(x, t) for x, t in zip(present, types, strict=True)])
         operands = [None if x is None else next(resolved) for x in unresolved]
         regions: list[Region] = []
@@ -284,15 +285,26 @@ def print_op(op: Operation, *, locations: bool = True) -> str:
 
 def verify(module: Operation) -> None:
     """Check structure, types, attributes and dominance.  Raises E0302, E0303, or the code of the op's own rule."""
-    check_dominance(module)
+    for problem in problems(module):
+        raise problem
+
+
+def problems(module: Operation) -> Iterator[Error]:
+    """What `verify` finds, op by op; nothing beyond a value that is used before its definition."""
+    try:
+        check_dominance(module)
+    except Error as error:
+        yield error
+        return
     for op in module.walk():
         try:
             op.verify(verify_nested_ops=False)
         except VerifyException as error:
             cause = error.__cause__
             if isinstance(cause, Error):
-                raise cause.at(where(op)) from None
-            raise Error("E0302", str(error).splitlines()[0], where=where(op), excerpt=excerpt(op)) from None
+                yield cause.at(where(op))
+            else:
+                yield Error("E0302", str(error).splitlines()[0], where=where(op), excerpt=excerpt(op))
 
 
 def excerpt(op: Operation, limit: int = 160) -> str:

@@ -5,15 +5,15 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterable
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, TypeVar
 
 from xdsl.context import Context
 from xdsl.dialects import builtin, func
-from xdsl.ir import Dialect, Operation
-from xdsl.parser import Parser
+from xdsl.ir import Attribute, Dialect, Operation, SSAValue
+from xdsl.parser import Parser, UnresolvedOperand
 from xdsl.parser.generic_parser import ParserState
 from xdsl.utils.exceptions import ParseError, VerifyException
-from xdsl.utils.lexer import Input
+from xdsl.utils.lexer import Input, Span
 from xdsl.utils.mlir_lexer import MLIRLexer, MLIRToken, MLIRTokenKind
 
 from ttc.dialects.core.errors import Error
@@ -39,6 +39,7 @@ class _Lexer(MLIRLexer):
         return MLIRToken(MLIRTokenKind.STRING_LIT, token.span)
 
 
+AttributeT = TypeVar("AttributeT", bound=Attribute)
 Locate: TypeAlias = Literal["none", "missing", "all"]
 """Which ops get the line of text they stand in as location: none, those without one, or all of them."""
 
@@ -53,7 +54,24 @@ class _Parser(Parser):
         self._parser_state = ParserState(_Lexer(Input(text, name)))
         self._name = name
         self._locate = locate
+        self._awaited: dict[str, Span] = {}
         self._starts = [0, *(match.end() for match in re.finditer("\n", text))] if locate != "none" else []
+
+    def resolve_operand(self, operand: UnresolvedOperand, type: AttributeT) -> SSAValue[AttributeT]:
+        """Remembers where a value was first used that is not defined yet."""
+        if operand.operand_name not in self.ssa_values:
+            self._awaited.setdefault(operand.operand_name, operand.span)
+        return super().resolve_operand(operand, type)
+
+    def parse_module(self, allow_implicit_module: bool = True) -> builtin.ModuleOp:
+        """Of values that are nowhere defined the first is named, where it is used."""
+        try:
+            return super().parse_module(allow_implicit_module)
+        except ParseError as error:
+            name = next(iter(self.forward_ssa_references), None)
+            if name is None or name not in self._awaited or not error.msg.startswith("values used but not defined"):
+                raise
+            raise ParseError(self._awaited[name], f"%{name} is used but nowhere defined") from error
 
     def parse_operation(self) -> Operation:
         start = self._current_token.span.start

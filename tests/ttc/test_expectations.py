@@ -21,7 +21,34 @@ def test_lines_and_patterns() -> None:
     assert not found[3].pattern.search("axis x of (2)")
 
 
-@pytest.mark.parametrize("comment", ["// expected-error {{axis", "// expected-warning {{x}}", "// expected-error-re {{a {{(}} b}}"])
+def test_counts_and_several_in_a_comment() -> None:
+    line = "x // expected-error @+1 2 {{a {b}}} expected-error-re {{c {{.*}} d}} // expected-error@above {{e}} f}}"
+    found = expected_errors(line, "t.mlir")
+    assert [(item.line, item.text) for item in found] == [(2, "a {b}"), (2, "a {b}"), (1, "c {{.*}} d"), (0, "e}} f")]
+    twice = [Error("E0412", "a {b}", "t.mlir:2")] * 2
+    assert mismatches(found[:2], twice, "t.mlir") == []
+    (missing,) = mismatches(found[:2], twice[:1], "t.mlir")
+    assert missing.message == 'expected error "a {b}" did not come'
+    with pytest.raises(Error) as caught:
+        expected_errors("\n".join(["// expected-error 9999 {{x}}"] * 2), "t.mlir")
+    assert caught.value.code == "E0301"
+
+
+def test_a_comment_of_blanks_is_read_at_once() -> None:
+    with pytest.raises(Error):
+        expected_errors("// expected-error" + " " * 200_000 + "@" + " " * 200_000, "t.mlir")
+
+
+@pytest.mark.parametrize(
+    "comment",
+    [
+        "// expected-error 0 {{axis}}",
+        "// expected-error {{axis}} x",
+        "// expected-error {{axis",
+        "// expected-warning {{x}}",
+        "// expected-error-re {{a {{(}} b}}",
+    ],
+)
 def test_comments_that_cannot_be_read(comment: str) -> None:
     with pytest.raises(Error) as caught:
         expected_errors(f"\n{comment}", "t.mlir")

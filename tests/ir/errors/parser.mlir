@@ -23,3 +23,13 @@ func.func @forward(%0: tensor<2xf32> {ttc.name = "x"}) -> (tensor<2xf32> {ttc.na
   %1 = nn.softmax(%0) {axis = 0, axis = 0} : (tensor<2xf32>) -> tensor<2xf32> // expected-error {{'axis' is given twice}}
   func.return %1 : tensor<2xf32>
 }
+// -----
+func.func @forward(%0: tensor<2xf32> {ttc.name = "x"}) -> (tensor<2xf32> {ttc.name = "y"}) {
+  %1 = nn.add(%0, %0) : (tensor<2xf32>) -> tensor<2xf32> // expected-error {{2 operands but 1 operand types}}
+  func.return %1 : tensor<2xf32>
+}
+// -----
+func.func @forward(%0: tensor<2xf32> {ttc.name = "x"}) -> (tensor<2xf32> {ttc.name = "y"}) {
+  %1 = nn.relu(%2) : (tensor<2xf32>) -> tensor<2xf32> // expected-error {{%2 is used but nowhere defined}}
+  func.return %1 : tensor<2xf32>
+}

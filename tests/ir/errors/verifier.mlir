@@ -25,3 +25,10 @@ func.func @forward(%0: tensor<2x3xf32> {ttc.name = "x"}) -> (tensor<2x3xf32> {tt
   %2 = nn.relu(%0) : (tensor<2x3xf32>) -> tensor<2x3xf32>
   func.return %1 : tensor<2x3xf32>
 }
+// -----
+func.func @forward(%0: tensor<2x3xf32> {ttc.name = "x"}) -> (tensor<2x3xf32> {ttc.name = "y"}) {
+  // expected-error @+1 {{axis 7}} expected-error @+2 {{axis 8}}
+  %1 = nn.softmax(%0) {axis = 7} : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  %2 = nn.softmax(%1) {axis = 8} : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  func.return %2 : tensor<2x3xf32>
+}
