@@ -77,6 +77,8 @@ class Findings:
     stage: str | None
     flops: int | None
     host: tuple[HostOp, ...]
+    fixed: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    """Shapes of inputs with open dimensions, as the options give them."""
 
     @property
     def compiles(self) -> bool:
@@ -111,12 +113,21 @@ def check(path: Path, options: CompileOptions) -> Findings:
     opened = _open(path, options)
     survey = Survey()
     known = facts or _facts_of(path, opened)
-    known = known if known.inputs is not None else replace(known, inputs=opened.inputs or _inputs(opened.source))
+    taken = _inputs(opened.source)
+    fixed = {} if opened.assumed else _fixed(known.inputs or (), taken or ())
+    known = known if known.inputs is not None else replace(known, inputs=opened.inputs or taken)
     found = None if opened.source is None else _compile(opened.source, opened.options, survey)
     error = opened.error or found
     return Findings(
-        known, _file_bytes(path), opened.assumed, opened.refusals, opened.wanted, error, survey.stage, survey.flops, survey.host()
+        known, _file_bytes(path), opened.assumed, opened.refusals, opened.wanted, error, survey.stage, survey.flops, survey.host(), fixed
     )
+
+
+def _fixed(inputs: Sequence[OpenInput], taken: Sequence[OpenInput]) -> dict[str, tuple[int, ...]]:
+    """Shapes that inputs with open dimensions were given.  taken: the inputs of the module."""
+    shapes = {item.name: item.dims for item in taken}
+    found = {item.name: shapes.get(item.name, ()) for item in inputs if not all(isinstance(d, int) for d in item.dims)}
+    return {name: tuple(d for d in dims if isinstance(d, int)) for name, dims in found.items() if dims}
 
 
 @dataclass

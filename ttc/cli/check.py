@@ -62,6 +62,7 @@ def document(name: str, options: CompileOptions, found: Findings) -> dict[str, A
         "weights": {"tensors": facts.weights, "elements": facts.weight_elements, "bytes": facts.weight_bytes},
         "file_bytes": found.file_bytes,
         "inputs": [{"name": i.name, "dtype": str(i.dtype), "dims": list(i.dims)} for i in facts.inputs or ()],
+        "fixed_shapes": {input_name: list(shape) for input_name, shape in found.fixed.items()},
         "assumed_shapes": {input_name: list(shape) for input_name, shape in found.assumed.items()},
         "unsupported": [{**row._asdict(), "nodes": list(row.nodes), "needed": needed(row, found.wanted)} for row in found.refusals],
         "flops": _flops(found),
@@ -139,6 +140,7 @@ def _print_inputs(console: Console, found: Findings) -> None:
         dims = ", ".join(str(dim) if dim != "" else "?" for dim in item.dims)
         assumed = found.assumed.get(item.name)
         taken = f", dynamic; taken as {list(assumed)}" if assumed is not None else ""
+        taken = f", fixed to {list(found.fixed[item.name])}" if item.name in found.fixed else taken
         console.say(f"input {item.name}: {item.dtype}[{dims}]{taken}")
 
 

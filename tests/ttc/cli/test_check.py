@@ -39,7 +39,7 @@ def test_text_of_a_model_that_compiles(small_onnx: Path, capsys: Capture) -> Non
     assert lines[1:4] == [
         "4 nodes of 4 ops: Add 1, MatMul 1, Relu 1, Softmax 1",
         "2 weights: 36 numbers, 144 B",
-        "input x: float32[batch, 8]",
+        "input x: float32[batch, 8], fixed to [2, 8]",
     ]
     assert lines[4].endswith("100.00 % on the device, 0.00 % in host segments")
     assert lines[-1] == "compiles for host"
