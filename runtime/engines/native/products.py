@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from ttc.dialects.core.epilogue import activation_attrs
 from ttc.runtime.engines.native.copies import copy
+from ttc.runtime.engines.native.ir.regions import supported
 from ttc.runtime.engines.native.kernels.gemm import Gemm
 from ttc.runtime.engines.native.kernels.gemm_block import Block, Multiplier, block_for
 from ttc.runtime.engines.native.kernels.gemm_rows import DenseRows
@@ -127,12 +128,18 @@ def first_region(n: Lowering, bias: bool) -> Region:
 
 
 def whole_region(n: Lowering, bias: View | None) -> tuple[Region, list[View]]:
-    """The region from the sum to what is stored, and its further operands in the shape of the result."""
+    """The region from the sum to what is stored, and its further operands in the shape of the result.
+
+    Raises NotTaken for what regions cannot do."""
     first = first_region(n, bias is not None)
     others = [] if bias is None else [bias.expanded(n.result_shape())]
     if bias is not None:
         first = replace(first, inputs=("f32", bias.storage))
-    return n.region.after(first), [*others, *n.extras]
+    region = n.region.after(first)
+    reason = supported(region)
+    if reason is not None:
+        raise NotTaken(reason)
+    return region, [*others, *n.extras]
 
 
 def readable(n: Lowering, other: View) -> tuple[View, bool]:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from ttc.runtime.engines.native.kernel import Kernel
 from ttc.runtime.engines.native.kernels.gemm_block import Block, Multiplier, Operands, emit_block
+from ttc.runtime.engines.native.kernels.gemm_finish import Finish, emit_row
 from ttc.runtime.engines.native.kernels.gemm_rows import POINTER_BYTES, Rows, Table
 from ttc.runtime.engines.native.kernels.words import Words
 from ttc.runtime.engines.native.region import Region
@@ -53,9 +54,14 @@ class Gemm(Kernel):
     multiplier: Multiplier = "f32"
 
     @property
+    def finish(self) -> Finish:
+        """What becomes of sums."""
+        return Finish(self.region, self.spread, self.block.columns, self.block.lanes)
+
+    @property
     def others(self) -> tuple[str, ...]:
         """Names of the region's further tensors."""
-        return tuple(f"other{i}" for i in range(len(self.spread)))
+        return self.finish.others
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -142,33 +148,11 @@ class Gemm(Kernel):
 
     def _finish(self, f: Writer, words: Words, table: Table, count: Value, panel: Value, tile: Value) -> None:
         """Take the sums in `tile` through the region, and store them."""
-        lanes = self.block.lanes
         start = panel * self.block.columns
-        width = f.smaller(words["columns"] - start, self.block.columns)
         with f.loop(0, count) as r:
             rows = {name: f.load(f.at(address, r, "ptr"), "ptr") for name, address in table.tensors.items()}
             sums = f.at(tile, r * self.block.columns, "f32")
-            with f.loop(0, width, lanes) as v:
-                left = width - v
-                with f.choice(left >= lanes) as (whole, part):
-                    with whole:
-                        self._store(f, f.at(sums, v, "f32"), rows, start + v, None)
-                    with part:
-                        self._store(f, f.at(sums, v, "f32"), rows, start + v, f.mask(left, lanes))
-
-    def _store(self, f: Writer, sums: Value, rows: dict[str, Value], column: Value, mask: Value | None) -> None:
-        """One vector of c."""
-        from ttc.runtime.engines.native.ir.regions import emit_region
-
-        lanes = self.block.lanes
-        values = [f.load(sums, "f32", lanes)]
-        for name, storage, spread in zip(self.others, self.region.inputs[1:], self.spread, strict=True):
-            if spread:
-                values.append(f.spread(f.read(rows[name], storage), lanes))
-            else:
-                values.append(f.read(f.at(rows[name], column, storage), storage, lanes, mask))
-        found = emit_region(f, self.region, values)
-        f.write(found, f.at(rows["c"], column, self.region.storage), self.region.storage, mask)
+            emit_row(f, self.finish, sums, rows, (start, words["columns"]))
 
 
 def _share(index: Value, count: Value, parts: Value) -> tuple[Value, Value]:

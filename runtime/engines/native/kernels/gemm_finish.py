@@ -1,0 +1,62 @@
+"""From sums of products to elements of the result: a row of sums through an elementwise region."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ttc.runtime.engines.native.region import Region
+
+if TYPE_CHECKING:
+    from ttc.runtime.engines.native.ir.values import Value
+    from ttc.runtime.engines.native.ir.writer import Writer
+
+
+@dataclass(frozen=True)
+class Finish:
+    """What becomes of sums.
+
+    Args:
+        region: input 0 is the sum, in float32; the others are elements of further tensors, as wide as the result.
+        spread: for each further input, whether a row of it is but one element, for all columns.
+        columns: of a panel, and so of a row of sums.
+        lanes: float32 of a vector.
+    """
+
+    region: Region
+    spread: tuple[bool, ...]
+    columns: int
+    lanes: int
+
+    @property
+    def others(self) -> tuple[str, ...]:
+        """Names of the region's further tensors."""
+        return tuple(f"other{i}" for i in range(len(self.spread)))
+
+
+def emit_row(f: Writer, finish: Finish, sums: Value, rows: Mapping[str, Value], span: tuple[Value, Value]) -> None:
+    """One row of a panel.  rows: addresses of column 0 of `c` and of further tensors.  span: the panel's first column, all columns."""
+    start, end = span
+    width = f.smaller(end - start, finish.columns)
+    with f.loop(0, width, finish.lanes) as v:
+        left = width - v
+        with f.choice(left >= finish.lanes) as (whole, part):
+            with whole:
+                _emit_vector(f, finish, f.at(sums, v, "f32"), rows, start + v, None)
+            with part:
+                _emit_vector(f, finish, f.at(sums, v, "f32"), rows, start + v, f.mask(left, finish.lanes))
+
+
+def _emit_vector(f: Writer, finish: Finish, sums: Value, rows: Mapping[str, Value], column: Value, mask: Value | None) -> None:
+    from ttc.runtime.engines.native.ir.regions import emit_region
+
+    lanes = finish.lanes
+    values = [f.load(sums, "f32", lanes)]
+    for name, storage, spread in zip(finish.others, finish.region.inputs[1:], finish.spread, strict=True):
+        if spread:
+            values.append(f.spread(f.read(rows[name], storage), lanes))
+        else:
+            values.append(f.read(f.at(rows[name], column, storage), storage, lanes, mask))
+    found = emit_region(f, finish.region, values)
+    f.write(found, f.at(rows["c"], column, finish.region.storage), finish.region.storage, mask)

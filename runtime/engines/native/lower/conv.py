@@ -1,0 +1,110 @@
+"""Lowering of convolutions."""
+
+from __future__ import annotations
+
+from ttc.runtime.engines.native.convolutions import Axis, Images, axes_of, convolve, framed, in_runs, pad, result_of
+from ttc.runtime.engines.native.depthwise import depthwise
+from ttc.runtime.engines.native.kernels.gemm_block import Multiplier
+from ttc.runtime.engines.native.lowering import Lowering, NotTaken, takes_region
+from ttc.runtime.engines.native.products import FLOATS, block_of, left_operand, multiplier_of, multiply, packed, whole_region
+from ttc.runtime.engines.native.tensors import View
+from ttc.runtime.engines.native.winograd import convolve_tiles, tiling_of
+
+FEW_CHANNELS = 8
+"""Images of at most so many channels are put in a frame of zeros, so that each row of a window is one run of channels."""
+
+
+@takes_region
+def conv2d(n: Lowering) -> None:
+    """x[n, h, w, c] convolved with w[kh, kw, c / groups, o]; the filter is packed, at load if it is constant."""
+    n.only("strides", "pads", "dilations", "groups", "activation", "activation_args")
+    x, w, groups = n.operand(0), n.dense(1), _groups(n)
+    if groups == x.shape[3] == w.shape[3] > 1:
+        depthwise(n)
+        return
+    bias = n.operand(2) if n.has(2) else None
+    height, width, outputs = n.result_shape()[1:]
+    axes = axes_of(n, x.shape[1:3], w.shape[:2], (height, width))
+    block = block_of(n, x.shape[0] * height * width, outputs // groups)
+    if groups == 1 and all((axis.taps, axis.stride, axis.before, axis.windows) == (1, 1, 0, axis.size) for axis in axes):
+        multiplier = multiplier_of(n, x.shape[3])
+        panels = packed(n, _matrices(w, 1), block, multiplier)
+        multiply(n, left_operand(n, x, multiplier), panels, bias, multiplier)
+        return
+    multiplier = multiplier_of(n, x.shape[3])
+    tiling = tiling_of(n, x, w, axes) if groups == 1 and multiplier == "f32" else None
+    if tiling is not None:
+        convolve_tiles(n, left_operand(n, x, "f32"), w, axes, tiling, result_of(n, *whole_region(n, bias)))
+        return
+    images, w, multiplier = _images(n, x, w, axes)
+    panels = packed(n, _matrices(w, groups), block, multiplier)
+    convolve(n, images, panels, result_of(n, *whole_region(n, bias)), groups, multiplier)
+
+
+@takes_region
+def conv_transpose2d(n: Lowering) -> None:
+    """x[n, h, w, i] through the transpose of a convolution with w[kh, kw, o, i]: one convolution for each phase of the strides."""
+    n.only("strides", "pads", "dilations", "groups", "output_padding")
+    x, w = n.operand(0), n.operand(1)
+    if _groups(n) != 1 or w.storage not in FLOATS:
+        raise NotTaken("groups")
+    count, height, width, outputs = n.result_shape()
+    axes = axes_of(n, x.shape[1:3], w.shape[:2], (height, width))
+    if any(axis.dilation != 1 or axis.taps < axis.stride for axis in axes):
+        raise NotTaken("taps further apart than elements")
+    bias = n.operand(2) if n.has(2) else None
+    multiplier = multiplier_of(n, x.shape[3])
+    view = left_operand(n, x, multiplier)
+    whole = result_of(n, *whole_region(n, bias))
+    for row, y in _phases(axes[0]):
+        for column, x_ in _phases(axes[1]):
+            filters = w.sliced(0, row, y.taps, axes[0].stride).sliced(1, column, x_.taps, axes[1].stride).permuted((0, 1, 3, 2))
+            starts = [(r - axis.before) % axis.stride for r, axis in zip((row, column), axes, strict=True)]
+            part = whole.every(1, starts[0], y.windows, axes[0].stride).every(2, starts[1], x_.windows, axes[1].stride)
+            panels = packed(n, _matrices(n.densified(filters), 1), block_of(n, count * y.windows * x_.windows, outputs), multiplier)
+            convolve(n, Images(view, y, x_, x.shape[3]), panels, part, 1, multiplier)
+
+
+def _groups(n: Lowering) -> int:
+    groups = n.attr("groups", 1)
+    if not isinstance(groups, int):
+        raise NotTaken("groups of another kind")
+    return groups
+
+
+def _matrices(w: View, groups: int) -> View:
+    """A dense filter as a matrix [taps and channels, outputs], or as one such a group."""
+    *taps, outputs = w.shape
+    depth = taps[0] * taps[1] * taps[2]
+    shape = (depth, outputs) if groups == 1 else (depth, groups, outputs // groups)
+    found = w.reshaped(shape)
+    if found is None:
+        raise NotTaken("no elements")
+    return found if groups == 1 else found.permuted((1, 0, 2))
+
+
+def _images(n: Lowering, x: View, w: View, axes: tuple[Axis, Axis]) -> tuple[Images, View, Multiplier]:
+    """What the windows see, the filter that fits it, and how they are multiplied."""
+    channels, depth = x.shape[3], w.shape[2]
+    multiplier = multiplier_of(n, 2)
+    if depth == channels <= FEW_CHANNELS and axes[1].taps > 1 and axes[1].dilation == 1:
+        images = framed(n, x, axes, multiplier)
+        if images.view.shape[3] == channels:
+            return images, w, multiplier
+        wide = n.temp((*w.shape[:2], images.view.shape[3], w.shape[3]), multiplier)
+        pad(n, w, wide, (0, 0))
+        return images, wide, multiplier
+    multiplier = multiplier_of(n, depth)
+    return in_runs(Images(left_operand(n, x, multiplier), *axes, depth)), w, multiplier
+
+
+def _phases(axis: Axis) -> list[tuple[int, Axis]]:
+    """The windows of a transposed convolution that meet the same taps r, r + stride, ...; as (r, windows over the input)."""
+    found: list[tuple[int, Axis]] = []
+    for r in range(axis.stride):
+        start = (r - axis.before) % axis.stride
+        taps, windows = len(range(r, axis.taps, axis.stride)), len(range(start, axis.windows, axis.stride))
+        first = (start + axis.before - r) // axis.stride
+        if windows:
+            found.append((r, Axis(axis.size, windows, taps, 1, -1, -first)))
+    return found

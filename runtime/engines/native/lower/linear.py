@@ -1,0 +1,41 @@
+"""Lowering of matrix products."""
+
+from __future__ import annotations
+
+from ttc.runtime.engines.native.lowering import Lowering, NotTaken, takes_region
+from ttc.runtime.engines.native.products import block_of, left_operand, multiplier_of, multiply, packed
+from ttc.runtime.engines.native.tensors import View
+
+
+@takes_region
+def matmul(n: Lowering) -> None:
+    """activation(a @ b + bias), batches broadcast; b is packed, at load if it is constant."""
+    n.only("transpose_a", "transpose_b", "activation", "activation_args")
+    a, b = (_matrix(n, i, f"transpose_{name}") for i, name in enumerate("ab"))
+    shape = n.result_shape()
+    if 0 in (*shape, a.shape[-1]):
+        raise NotTaken("no elements")
+    multiplier = multiplier_of(n, a.shape[-1])
+    block = block_of(n, _rows(a, b), shape[-1])
+    bias = n.operand(2) if n.has(2) else None
+    multiply(n, left_operand(n, a, multiplier), packed(n, b, block, multiplier), bias, multiplier)
+
+
+def _matrix(n: Lowering, index: int, flag: str) -> View:
+    """An operand [batch..., rows, columns] as it is multiplied."""
+    view = n.operand(index)
+    if len(view.shape) < 2:
+        raise NotTaken("an operand that is no matrix")
+    if not n.attr(flag, False):
+        return view
+    *batch, rows, columns = range(len(view.shape))
+    return view.permuted([*batch, columns, rows])
+
+
+def _rows(a: View, b: View) -> int:
+    """Rows that meet the same right operand: those of a batch too, if b has none."""
+    rows = a.shape[-2]
+    if all(size == 1 for size in b.shape[:-2]):
+        for size in a.shape[:-2]:
+            rows *= size
+    return rows

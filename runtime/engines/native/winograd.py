@@ -1,0 +1,115 @@
+"""Convolutions by Winograd's way: when it pays, and its jobs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ttc.runtime.engines.native.convolutions import Axis, Result
+from ttc.runtime.engines.native.kernels.gemm_block import Block, block_for
+from ttc.runtime.engines.native.kernels.winograd import LIMIT_EXPONENT, Winograd, WinogradFilter
+from ttc.runtime.engines.native.kernels.winograd_matrices import TAPS
+from ttc.runtime.engines.native.kernels.words import words_of
+from ttc.runtime.engines.native.lowering import Lowering
+from ttc.runtime.engines.native.tensors import View
+
+if TYPE_CHECKING:
+    from ttc.runtime.engines.native.lowering import Word
+
+_LEAST_CHANNELS = 16
+_LEAST_GAIN = 1.5
+"""Multiplications saved, edges of tiles counted, below which the transforms eat up what is won."""
+_CHUNK_BYTES = 640 << 10
+"""Of patches and sums of a chunk of tiles: they stay in the second-level cache with the filter's panel at one point."""
+_TASKS = 24
+
+
+@dataclass(frozen=True)
+class Tiling:
+    """outputs: m, pixels along each side of a tile.  rows, columns: tiles of an image."""
+
+    outputs: int
+    rows: int
+    columns: int
+
+    def gain(self, axes: tuple[Axis, Axis]) -> float:
+        """Multiplications of direct sums for each of this way's."""
+        direct = axes[0].windows * axes[1].windows * TAPS**2
+        return direct / (self.rows * self.columns * (self.outputs + TAPS - 1) ** 2)
+
+
+def tiling_of(n: Lowering, x: View, w: View, axes: tuple[Axis, Axis]) -> Tiling | None:
+    """How the result is tiled; None where direct sums are as good, or the filter is not known to be harmless."""
+    fits = all((axis.taps, axis.stride, axis.dilation) == (TAPS, 1, 1) for axis in axes)
+    lanes = max(n.cpu.vector_bytes // 4, 4)
+    channels, outputs = w.shape[2:]
+    if not fits or x.shape[3] != channels or channels % lanes or min(channels, outputs) < _LEAST_CHANNELS or not n.cpu.has("fma"):
+        return None
+    m = 4 if n.node.op.precision == "high" else 2
+    found = [Tiling(m, -(-axes[0].windows // m), -(-axes[1].windows // m)) for m in {2, m}]
+    best = max(found, key=lambda tiling: tiling.gain(axes))
+    return best if best.gain(axes) >= _LEAST_GAIN and _is_tame(w) else None
+
+
+def _is_tame(w: View) -> bool:
+    """Whether a filter is a constant in float32 whose elements are small enough to be added up in any way."""
+    array = w.buffer.array
+    if not w.is_constant or array is None or w.storage != "f32" or not array.size:
+        return False
+    values = array.view(np.float32) if array.dtype != np.float32 else array
+    return bool(max(float(values.max()), -float(values.min())) < 2.0**LIMIT_EXPONENT)
+
+
+def convolve_tiles(n: Lowering, x: View, w: View, axes: tuple[Axis, Axis], tiling: Tiling, result: Result) -> None:
+    """x[n, h, w, c], dense in channels, convolved with the dense filter w[3, 3, c, o]."""
+    channels, columns = w.shape[2:]
+    tiles = x.shape[0] * tiling.rows * tiling.columns
+    points = (tiling.outputs + TAPS - 1) ** 2
+    wide = block_for(n.cpu, tiles, columns)
+    most = _most_tiles(tiles, channels, points, wide)
+    chunks = -(-tiles // most)
+    most = -(-tiles // chunks)
+    block = block_for(n.cpu, most, columns)
+    panels = block.panels(columns)
+    panel_chunks = min(panels, max(1, -(-_TASKS // chunks)))
+    u = _filter(n, w, tiling, block)
+    kernel = Winograd(tiling.outputs, block, result.region, result.spread)
+    tensors = {"a": x, "c": result.view, **dict(zip(kernel.finish.others, result.others, strict=True))}
+    words: dict[str, Word] = {"u": u, "w": w, **tensors}
+    words |= {"channels": channels, "columns": columns, "tiles": tiles, "y_tiles": tiling.rows, "x_tiles": tiling.columns}
+    words |= {"chunks": chunks, "panels": panels, "panel_chunks": panel_chunks, "row_blocks": -(-most // block.rows), "most_tiles": most}
+    for name, axis in zip("yx", axes, strict=True):
+        words |= {f"{name}_size": axis.size, f"{name}_windows": axis.windows, f"{name}_before": axis.before}
+    for name, view in tensors.items():
+        strides = (stride * view.item_bytes for stride in view.strides[:3])
+        words |= dict(zip((f"{name}_image", f"{name}_y", f"{name}_x"), strides, strict=True))
+    n.job(
+        kernel,
+        words_of(kernel.names, words),
+        tasks=chunks * panel_chunks,
+        written=[result.view],
+        chunk=1,
+        scratch=kernel.scratch_bytes(channels, most),
+        flops=2 * result.view.elements * channels * TAPS**2,
+        moved_bytes=sum(view.elements * view.item_bytes for view in (u, *tensors.values())),
+    )
+
+
+def _most_tiles(tiles: int, channels: int, points: int, block: Block) -> int:
+    """Tiles of a chunk: as many as stay near, in whole register blocks, and no more than give every thread some chunks."""
+    near = _CHUNK_BYTES // (points * 4 * (channels + block.columns))
+    whole = max(near // block.rows, 1) * block.rows
+    even = -(-tiles // _TASKS // block.rows) * block.rows
+    return max(min(whole, max(even, 2 * block.rows)), block.rows)
+
+
+def _filter(n: Lowering, w: View, tiling: Tiling, block: Block) -> View:
+    channels, columns = w.shape[2:]
+    points = (tiling.outputs + TAPS - 1) ** 2
+    u = n.temp((block.panels(columns), points, channels, block.columns), "f32")
+    kernel = WinogradFilter(tiling.outputs, block.columns, block.lanes, w.storage)
+    words = words_of(kernel.names, {"w": w, "u": u, "channels": channels, "columns": columns})
+    n.job(kernel, words, tasks=channels, written=[u], moved_bytes=w.elements * w.item_bytes + u.elements * u.item_bytes)
+    return u
