@@ -74,7 +74,8 @@ class Mathematics:
     def with_sign(self, size: Value, sign: Value) -> Value:
         """The size of one number and the sign of another."""
         f = _writer(self)
-        size, sign = f.spread_like(size, sign), f.spread_like(sign, size)
+        lanes = max(size.type.lanes, sign.type.lanes)
+        size, sign = f.spread(size, lanes), f.spread(sign, lanes)
         return f.intrinsic(f"llvm.copysign.{suffix(size.type)}", size.type, [size, sign])
 
     def scaled(self, x: Value, power: Value) -> Value:

@@ -28,7 +28,8 @@ def power(f: Writer, a: Value, b: Value) -> Value:
     exponent = _constant(b)
     if exponent in (1.0, 2.0, 3.0):
         return a if exponent == 1.0 else a * a if exponent == 2.0 else a * a * a
-    a, b = f.spread_like(a, b), f.spread_like(b, a)
+    lanes = max(a.type.lanes, b.type.lanes)
+    a, b = f.spread(a, lanes), f.spread(b, lanes)
     size, wide = f.unary("fabs", a), f.converted(b, "f64")
     logarithm = f.select(size.equals(0.0), -_INFINITY, f.select(size < _INFINITY, _log2(f, f.converted(size, "f64")), _INFINITY))
     product = f.select(size.equals(1.0), 0.0, logarithm * wide)  # 1 to an infinite power is 1
@@ -49,7 +50,8 @@ def remainder(f: Writer, a: Value, b: Value) -> Value:
     Long division: each step finds so many bits of n that its product with b is exact.
     """
     bits = 48 if f.cpu.has("fma") else 24
-    rest, divisor = (f.unary("fabs", f.converted(x, "f64")) for x in (a, b))
+    lanes = max(a.type.lanes, b.type.lanes)
+    rest, divisor = (f.unary("fabs", f.converted(f.spread(x, lanes), "f64")) for x in (a, b))
     for shift in range(-(-_SPAN // bits) * bits, -1, -bits):
         step = divisor * 2.0**shift
         rest = f.fma(-f.whole("trunc", rest / step), step, rest)

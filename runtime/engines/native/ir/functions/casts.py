@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 NARROW: Mapping[str, Storage] = {"float16": "f16", "bfloat16": "bf16"}
 NUMPY_NAMES = frozenset(["bool", "float32", "float64", *NARROW, *(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64))])
 """Dtypes that values are cast to."""
+_CODES = INTEGERS - {"u32", "i64", "u64"}
+_BEYOND_CODES = float(1 << 20)
+"""Further from 0 than the distance of any two integers of 16 bits; sums with those are exact in float32."""
 
 
 def _known_name(operands: Sequence[Dtype], attrs: Mapping[str, Plain]) -> str | None:
@@ -33,6 +36,16 @@ def _same_bits(operands: Sequence[Dtype], attrs: Mapping[str, Plain]) -> str | N
     if source not in names or target not in names or value_type(np.dtype(str(source))) != operands[0]:
         return f"bits of {source} as {target}"
     return None if np.dtype(str(source)).itemsize == np.dtype(str(target)).itemsize else "another size"
+
+
+def _to_codes(operands: Sequence[Dtype], attrs: Mapping[str, Plain]) -> str | None:
+    x, scale, zero = operands
+    return None if x == scale == "f32" and zero in _CODES else f"{x} over {scale} as {zero}"
+
+
+def _from_codes(operands: Sequence[Dtype], attrs: Mapping[str, Plain]) -> str | None:
+    x, scale, zero = operands
+    return None if scale == "f32" and x in _CODES and zero in _CODES else f"{x} less {zero} in {scale}"
 
 
 @elementwise(ANY, check=_known_name)
@@ -65,6 +78,23 @@ def shift_right(f: Writer, a: Value, b: Value) -> Value:
     """a / 2^b, rounded down; only copies of the sign for a b outside the width."""
     inside, count = _count(f, a, b)
     return f.select(inside, a >> count, f.select(a < 0, -1, f.constant(0, a.type.dtype, a.type.lanes)) if a.type.is_signed else 0)
+
+
+@elementwise(NUMBERS, joined=False, check=_to_codes)
+def quantize(f: Writer, x: Value, scale: Value, zero: Value) -> Value:
+    """x / scale rounded, halves to even, plus zero, brought into zero's range; NaN gives 0."""
+    nearest = f.whole("rint", f.converted(x, "f32") / scale)
+    if zero.type.dtype == "i32":
+        return f.converted(f.converted(nearest, "f64") + f.converted(zero, "f64"), "i32")
+    inside = f.smaller(_BEYOND_CODES, f.larger(-_BEYOND_CODES, nearest))
+    return f.converted(inside + f.converted(zero, "f32"), zero.type.dtype)
+
+
+@elementwise(NUMBERS, joined=False, check=_from_codes)
+def dequantize(f: Writer, x: Value, scale: Value, zero: Value) -> Value:
+    """(x - zero) * scale."""
+    wide = "i64" if "i32" in (x.type.dtype, zero.type.dtype) else "i32"
+    return f.converted(f.converted(x, wide) - f.converted(zero, wide), "f32") * scale
 
 
 def _count(f: Writer, a: Value, b: Value) -> tuple[Value, Value]:
