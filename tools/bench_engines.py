@@ -55,7 +55,10 @@ class Ours:
     def __init__(self, job: Job) -> None:
         import checkout  # noqa: F401  # pyright: ignore[reportUnusedImport]
         import ttc
+        import ttc.runtime.loader
+        from ttc.runtime.engines.table import engine_named
 
+        engine_named(job.ours, job.threads)  # `import ttc` alone loads next to nothing
         self._ttc, self._job, self._given = ttc, job, job.inputs()
 
     def open(self) -> None:

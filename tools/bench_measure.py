@@ -30,10 +30,11 @@ class Failed(RuntimeError):
 
 
 def environment(threads: int) -> dict[str, str]:
-    """Of measured processes: thread counts for libraries that ask the environment, and this checkout."""
+    """Of measured processes: thread counts for libraries that ask the environment, this checkout, and compiled Python as usual."""
     counts = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), str(threads))
     paths = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
-    return {**os.environ, **counts, "PYTHONPATH": os.pathsep.join(paths)}
+    kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    return {**kept, **counts, "PYTHONPATH": os.pathsep.join(paths)}
 
 
 def worker(engine: str, job: Job, outputs: Path | None = None) -> list[str]:
@@ -112,9 +113,10 @@ class Resident:
 
 
 def last_line(text: str) -> str:
-    """What an error says at its end."""
+    """The last that tells of an error, or the last of all."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
-    return lines[-1][:200] if lines else ""
+    told = [line for line in lines if "error" in line.lower()] or lines
+    return told[-1][:200] if told else ""
 
 
 # ---- fresh processes ------------------------------------------------------------------------------------------------------------
