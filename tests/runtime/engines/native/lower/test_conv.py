@@ -1,0 +1,163 @@
+"""Convolutions against their numpy kernels in float64."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from tests.runtime.engines.native.graphs import Given, Ran, normal, ran
+from ttc.dialects.core.interpret import kernel
+from ttc.dialects.core.plain import TensorType, Work
+
+LEVELS = ("amx", "avx2", "generic")
+
+
+def convolved(x: NDArray, w: NDArray, *others: Given, op: str = "conv2d", constant: bool = True, **rest: Any) -> tuple[Ran, NDArray]:
+    """One convolution of x[n, h, w, c], and what it is in float64."""
+    options = {name: rest.pop(name) for name in ("level", "precision", "threads") if name in rest}
+    format = rest.pop("format", "Float32")
+    after = rest.pop("after", None)
+    attrs = {"strides": (1, 1), "pads": (0, 0, 0, 0), "dilations": (1, 1), "groups": 1, **rest}
+    wide = (array.astype(np.float64) for array in (x, w, *(other.array for other in others)))
+    expected = np.asarray(kernel(f"tile.{op}")(*wide, **attrs))
+    type_ = TensorType(expected.shape, format)
+    works = [Work(f"tile.{op}", tuple(range(2 + len(others))), attrs, (type_,))]
+    if after is not None:
+        works.append(Work("tile.map", (2 + len(others),), {"fn": after}, (type_,)))
+    return ran(works, [Given(x, format), Given(w, format, constant), *others], **options), expected
+
+
+def close(found: Ran, expected: NDArray, depth: int, *kernels: str, error: float = 2e-6) -> None:
+    assert not found.refusals
+    for name in kernels:
+        assert name in found.kernels
+    np.testing.assert_allclose(found.native, expected, rtol=1e-5, atol=error * max(depth, 4) ** 0.5)
+
+
+@settings(max_examples=16, deadline=None)
+@given(
+    size=st.tuples(*[st.sampled_from((1, 2, 3, 15, 17))] * 2),
+    channels=st.tuples(*[st.sampled_from((1, 3, 16, 33))] * 2),
+    taps=st.tuples(*[st.integers(1, 3)] * 2),
+    pads=st.tuples(*[st.integers(0, 2)] * 4),
+    moves=st.tuples(*[st.integers(1, 2)] * 4),
+)
+def test_odd_shapes(
+    size: tuple[int, int],
+    channels: tuple[int, int],
+    taps: tuple[int, int],
+    pads: tuple[int, int, int, int],
+    moves: tuple[int, int, int, int],
+) -> None:
+    strides, dilations = moves[:2], moves[2:]
+    reach = [(k - 1) * d + 1 for k, d in zip(taps, dilations, strict=True)]
+    size = (max(size[0], reach[0]), max(size[1], reach[1]))
+    x, w = normal(2, *size, channels[0]), normal(*taps, *channels)
+    found, expected = convolved(x, w, strides=strides, pads=pads, dilations=dilations)
+    close(found, expected, taps[0] * taps[1] * channels[0])
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize(("channels", "taps", "stride"), [(3, 7, 2), (33, 1, 1), (20, 1, 2), (18, 3, 2), (1, 3, 1)])
+def test_instruction_sets(level: str, channels: int, taps: int, stride: int) -> None:
+    x, w, bias = normal(1, 17, 15, channels), normal(taps, taps, channels, 35), normal(35)
+    pad = taps // 2
+    found, expected = convolved(x, w, Given(bias, constant=True), level=level, strides=(stride, stride), pads=(pad,) * 4, activation="relu")
+    close(found, expected, taps * taps * channels, "Gemm")
+
+
+@pytest.mark.parametrize("groups", [2, 3])
+def test_groups(groups: int) -> None:
+    x, w = normal(2, 9, 8, 6 * groups), normal(3, 3, 6, 17 * groups)
+    found, expected = convolved(x, w, Given(normal(17 * groups), constant=True), groups=groups, pads=(1, 1, 1, 1))
+    close(found, expected, 54, "Gemm")
+
+
+def test_one_channel_a_group_is_no_product() -> None:
+    x, w = normal(1, 9, 9, 20), normal(3, 3, 1, 20)
+    found, expected = convolved(x, w, groups=20, pads=(1, 1, 1, 1))
+    assert "Gemm" not in found.kernels
+    close(found, expected, 9)
+
+
+@pytest.mark.parametrize("constant", [False, True])
+def test_a_filter_that_is_computed_is_packed_at_each_run(constant: bool) -> None:
+    x, w = normal(1, 12, 12, 16), normal(3, 3, 16, 16)
+    found, expected = convolved(x, w, constant=constant)
+    close(found, expected, 144, "Winograd" if constant else "PackRows")
+
+
+# ---- Winograd's way -----------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("level", ["amx", "avx2"])
+@pytest.mark.parametrize(("size", "channels", "outputs"), [((8, 8), 16, 16), ((15, 17), 32, 33), ((31, 9), 48, 130)])
+@pytest.mark.parametrize("pads", [(1, 1, 1, 1), (0, 2, 1, 0)])
+def test_tiles(level: str, size: tuple[int, int], channels: int, outputs: int, pads: tuple[int, ...]) -> None:
+    x, w, bias = normal(2, *size, channels), normal(3, 3, channels, outputs), normal(outputs)
+    found, expected = convolved(x, w, Given(bias, constant=True), level=level, pads=pads, after="relu")
+    close(found, np.maximum(expected, 0), 9 * channels, "Winograd", error=4e-6)
+
+
+def test_precision_high_takes_larger_tiles() -> None:
+    x, w = normal(1, 33, 32, 32), normal(3, 3, 32, 20)
+    high, expected = convolved(x, w, pads=(1, 1, 1, 1), precision="high")
+    close(high, expected, 288, "Winograd", error=2e-5)
+    usual = convolved(x, w, pads=(1, 1, 1, 1))[0]
+    assert np.abs(usual.native - expected).max() < np.abs(high.native - expected).max()
+
+
+@pytest.mark.parametrize("value", [np.inf, -np.inf, np.nan, 3e38])
+def test_wild_numbers_reach_what_their_windows_reach(value: float) -> None:
+    x, w = normal(1, 14, 14, 16), normal(3, 3, 16, 16)
+    x[0, 5, 6, 3], x[0, 0, 0, 0] = value, -value
+    found, expected = convolved(x, w, pads=(1, 1, 1, 1))
+    assert "Winograd" in found.kernels
+    with np.errstate(over="ignore", invalid="ignore"):
+        expected = expected.astype(np.float32)
+    np.testing.assert_array_equal(np.isnan(found.native), np.isnan(expected))
+    calm = np.abs(expected) < 1e30
+    np.testing.assert_allclose(found.native[calm], expected[calm], rtol=1e-4, atol=1e-4)
+    assert calm.sum() >= expected.size - 2 * 9 * 16
+
+
+def test_a_filter_with_wild_numbers_is_summed_directly() -> None:
+    x, w = normal(1, 14, 14, 16), normal(3, 3, 16, 16)
+    w[1, 1, 2, 3] = np.inf
+    found = convolved(x, w)[0]
+    assert "Winograd" not in found.kernels
+    assert np.isinf(found.native[..., 3]).all()
+    assert np.isfinite(np.delete(found.native, 3, 3)).all()
+
+
+# ---- transposed convolutions --------------------------------------------------------------------------------------------------------
+
+
+@settings(max_examples=12, deadline=None)
+@given(
+    size=st.tuples(*[st.sampled_from((1, 2, 7))] * 2),
+    channels=st.tuples(*[st.sampled_from((1, 5, 17))] * 2),
+    strides=st.tuples(*[st.integers(1, 3)] * 2),
+    extra=st.tuples(*[st.integers(0, 2)] * 2),
+    pads=st.tuples(*[st.integers(0, 1)] * 4),
+)
+def test_transposed(
+    size: tuple[int, int], channels: tuple[int, int], strides: tuple[int, int], extra: tuple[int, int], pads: tuple[int, int, int, int]
+) -> None:
+    taps = tuple(s + e for s, e in zip(strides, extra, strict=True))
+    pads = pads if min(size) > 1 else (0, 0, 0, 0)
+    x, w = normal(2, *size, channels[0]), normal(*taps, channels[1], channels[0])
+    bias = Given(normal(channels[1]), constant=True)
+    found, expected = convolved(x, w, bias, op="conv_transpose2d", strides=strides, pads=pads, output_padding=(0, 0))
+    close(found, expected, taps[0] * taps[1] * channels[0], "Gemm")
+
+
+def test_transposed_with_output_padding_and_an_op_after_it() -> None:
+    x, w = normal(1, 5, 6, 16), normal(3, 3, 9, 16)
+    found, expected = convolved(x, w, op="conv_transpose2d", strides=(2, 2), pads=(1, 1, 1, 1), output_padding=(1, 1), after="relu")
+    close(found, np.maximum(expected, 0), 144, "Gemm")
