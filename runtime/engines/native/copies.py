@@ -1,10 +1,37 @@
-"""Copies, and rounding to formats that storage alone does not give."""
+"""Copies of views, constants, and rounding to formats that storage alone does not give."""
 
 from __future__ import annotations
 
-from ttc.runtime.engines.native.kernels.movement import CopyRows
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ttc.runtime.engines.native.kernels import movement
+from ttc.runtime.engines.native.kernels.words import words_of
 from ttc.runtime.engines.native.lowering import Lowering, NotTaken
-from ttc.runtime.engines.native.tensors import View
+from ttc.runtime.engines.native.storage import STORAGE_BYTES, Storage, array_dtype
+from ttc.runtime.engines.native.tensors import Buffer, Place, View, dense
+
+if TYPE_CHECKING:
+    from ttc.runtime.engines.native.lowering import Word
+
+_PART_BYTES = 16 << 10
+"""Of both tensors that a task moves at least: it takes as long as threads need to share it out."""
+_FEW = 8
+"""Rows or columns of a matrix up to which it is interleaved in registers, if they are too few for squares."""
+
+
+@dataclass(frozen=True)
+class Dim:
+    """A dimension: elements, and the strides of source and target."""
+
+    size: int
+    source: int
+    target: int
 
 
 def copied(n: Lowering, view: View) -> View:
@@ -14,17 +41,33 @@ def copied(n: Lowering, view: View) -> View:
     return target
 
 
+def constant(values: NDArray, storage: Storage) -> View:
+    """Numbers that are known now; bfloat16 as patterns."""
+    array = np.ascontiguousarray(values, array_dtype(storage))
+    return dense(Buffer(array.nbytes, Place.CONSTANT, array=array), storage, np.shape(values))
+
+
+def fill(n: Lowering, target: View, value: float) -> None:
+    """The same number in all elements of a view, rounded to its storage."""
+    given: Storage = "f64" if target.storage == "f64" else "f32" if target.storage in ("f16", "bf16") else target.storage
+    copy(n, constant(np.asarray(value).astype(array_dtype(given)), given).expanded(target.shape), target)
+
+
 def copy(n: Lowering, source: View, target: View) -> None:
-    """Write the elements of one view into another of its shape."""
-    dims = _common([(s, a, b) for s, a, b in zip(source.shape, source.strides, target.strides, strict=True) if s != 1])
-    *outer, (length, a, b) = dims or [(1, 1, 1)]
-    tasks = 1
-    for size, _, _ in outer:
-        tasks *= size
-    words = [source, target, length, a, b, *(number for dim in outer for number in dim)]
-    moved = source.elements * (source.item_bytes + target.item_bytes)
-    kernel = CopyRows(source.storage, target.storage, len(outer), (a, b) == (1, 1))
-    n.job(kernel, words, tasks=tasks, written=[target], moved_bytes=moved)
+    """Write the elements of one view into another of its shape, whose elements lie apart from each other."""
+    rows, columns, batch = _matrices(source, target)
+    kernel = _kernel(n, rows, columns, batch, (source.storage, target.storage))
+    row_parts, column_parts = _parts(kernel, rows, columns, source.item_bytes + target.item_bytes)
+    words: dict[str, Word] = {"source": source, "target": target, "row_parts": row_parts, "column_parts": column_parts}
+    for name, dim in (("row", rows), ("column", columns), *((f"batch{i}", dim) for i, dim in enumerate(batch))):
+        words |= {name: dim.size, f"{name}_source": dim.source, f"{name}_target": dim.target}
+    n.job(
+        kernel,
+        words_of(kernel.names, words),
+        tasks=prod(dim.size for dim in batch) * row_parts * column_parts,
+        written=[target],
+        moved_bytes=source.elements * source.item_bytes + target.elements * target.item_bytes,
+    )
 
 
 def round_in_place(n: Lowering, view: View, format: str) -> None:
@@ -32,12 +75,62 @@ def round_in_place(n: Lowering, view: View, format: str) -> None:
     raise NotTaken(f"rounding to {format}")
 
 
-def _common(dims: list[tuple[int, int, int]]) -> list[tuple[int, int, int]]:
-    """Neighbouring dimensions joined where both tensors walk them in one stride."""
-    found: list[tuple[int, int, int]] = []
-    for size, a, b in dims:
-        if found and found[-1][1] == a * size and found[-1][2] == b * size:
-            found[-1] = (found[-1][0] * size, a, b)
+def _matrices(source: View, target: View) -> tuple[Dim, Dim, list[Dim]]:
+    """Rows, columns and the batch.
+
+    Columns are the dimension along which the target lies most closely; rows that of the source, if it is another one, else the longest.
+    """
+    dims = [Dim(*d) for d in zip(source.shape, source.strides, target.strides, strict=True) if d[0] != 1]
+    dims = joined(sorted(dims, key=lambda dim: -abs(dim.target)))
+    one = Dim(1, 0, 0)
+    if not dims:
+        return one, Dim(1, 1, 1), []
+    columns = dims.pop()
+    if not dims:
+        return one, columns, []
+    near = [i for i, dim in enumerate(dims) if dim.source == 1 and columns.source != 1]
+    rows = dims.pop(near[0] if near else max(range(len(dims)), key=lambda i: (dims[i].size, i)))
+    return rows, columns, dims
+
+
+def joined(dims: Sequence[Dim]) -> list[Dim]:
+    """Neighbouring dimensions, the slowest first, joined where both tensors walk them in one stride."""
+    found: list[Dim] = []
+    for dim in dims:
+        if found and found[-1].source == dim.source * dim.size and found[-1].target == dim.target * dim.size:
+            found[-1] = Dim(found[-1].size * dim.size, dim.source, dim.target)
         else:
-            found.append((size, a, b))
+            found.append(dim)
     return found
+
+
+def _kernel(n: Lowering, rows: Dim, columns: Dim, batch: Sequence[Dim], storages: tuple[Storage, Storage]) -> movement.Movement:
+    widest = max(n.cpu.vector_bytes // max(STORAGE_BYTES[s] for s in storages), 2)
+    shape = (*storages, len(batch))
+    if columns.target == 1 and columns.source in (0, 1):
+        kind = movement.CopyRows if columns.source == 1 else movement.Repeat
+        return kind(*shape, _lanes(widest, columns.size))
+    if columns.target == 1 and rows.source == 1:
+        square = min(widest, 16)
+        if min(rows.size, columns.size) >= square:
+            return movement.Transpose(*shape, square)
+        if columns.size <= _FEW and rows.target == columns.size and rows.size >= square:
+            return movement.Interleave(*shape, square, columns.size)
+        if rows.size <= _FEW and columns.source == rows.size and columns.size >= square:
+            return movement.Separate(*shape, square, rows.size)
+    return movement.CopyElements(*shape, 1)
+
+
+def _lanes(widest: int, size: int) -> int:
+    while widest > size:
+        widest //= 2
+    return widest
+
+
+def _parts(kernel: movement.Movement, rows: Dim, columns: Dim, element_bytes: int) -> tuple[int, int]:
+    """Into how many parts rows and columns are divided: vectors lie in one of them, and few rows are not divided at all."""
+    wanted = max(rows.size * columns.size * element_bytes // _PART_BYTES, 1)
+    in_rows, in_columns = isinstance(kernel, movement.Transpose | movement.Interleave), not isinstance(kernel, movement.Interleave)
+    row_parts = 1 if isinstance(kernel, movement.Separate) else min(wanted, max(rows.size // (kernel.lanes if in_rows else 1), 1))
+    most = max(columns.size // kernel.lanes, 1) if in_columns else 1
+    return row_parts, min(-(-wanted // row_parts), most)

@@ -1,56 +1,218 @@
-"""Kernels that move elements."""
+"""Kernels that move elements of one strided tensor into another.
+
+All walk a batch of matrices.  What differs is how the columns of a matrix lie: `CopyRows`, one after the other in both tensors; `Repeat`,
+the same element again and again; `Transpose`, rows one after the other in the source and columns in the target; `Interleave`, `Separate`,
+the same with few rows or columns, all of them next to each other; `CopyElements`, anyhow.  Where the end of a row is no whole vector, a
+last one lies over the one before.
+"""
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from ttc.runtime.engines.native.kernel import Kernel
-from ttc.runtime.engines.native.storage import Storage
+from ttc.runtime.engines.native.kernels.packing import transposed
+from ttc.runtime.engines.native.kernels.words import Words
+from ttc.runtime.engines.native.storage import STORAGE_BYTES, Storage
 
 if TYPE_CHECKING:
     from ttc.runtime.engines.native.ir.values import Value
     from ttc.runtime.engines.native.ir.writer import Writer
 
+DIMENSION = ("", "_source", "_target")
+"""Of the words of a dimension: its size, and strides in elements."""
+
 
 @dataclass(frozen=True)
-class CopyRows(Kernel):
-    """Copies a strided tensor into another: row by row, a task a row.
+class Matrix:
+    """A part of a matrix: addresses in both tensors, sizes, and strides in elements."""
 
-    Words: source, target, elements of a row, source stride in a row, target stride in a row, then (size, source stride, target stride)
-    of each of the `outer` dimensions, the slowest first; strides in elements.
+    source: Value
+    target: Value
+    rows: Value
+    columns: Value
+    steps: tuple[Value, Value]
+    """Of the source: from row to row, from column to column."""
+    places: tuple[Value, Value]
+    """The same of the target."""
+
+
+@dataclass(frozen=True)
+class Movement(Kernel):
+    """y[i..., r, c] = x[i..., r, c].
+
+    Args:
+        source, target: element types; a number is converted, or moved as it is where they are the same.
+        batch: dimensions of the batch, the slowest first.
+        lanes: elements of a vector; at most as many as the dimensions that vectors lie along, in each part of them, hold.
+
+    Tasks: (element of the batch, part of the rows, part of the columns), the last one fastest.  Words: `names`.
     """
 
     source: Storage
     target: Storage
-    outer: int
-    dense: bool
-    """Whether rows are dense in both."""
+    batch: int
+    lanes: int
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of the words of a job."""
+        dims = ("row", "column", *(f"batch{i}" for i in range(self.batch)))
+        return ("source", "target", "row_parts", "column_parts", *(f"{dim}{what}" for dim in dims for what in DIMENSION))
 
     def emit(self, f: Writer) -> None:
-        source, target, length = f.pointer(0), f.pointer(1), f.word(2)
+        """See `Kernel.emit`."""
+        words = Words(f, self.names)
         with f.loop(f.begin, f.end) as task:
-            x, y = self._row(f, task, source, target)
-            if self.dense:
-                self._vectors(f, x, y, length)
-            else:
-                from_stride, to_stride = f.word(3), f.word(4)
-                with f.loop(0, length) as i:
-                    value = f.read(f.at(x, i * from_stride, self.source), self.source)
-                    f.write(value, f.at(y, i * to_stride, self.target), self.target)
+            part, rest = task % words["column_parts"], task // words["column_parts"]
+            row, rest = rest % words["row_parts"], rest // words["row_parts"]
+            first, last = _share(words, "row", row)
+            start, end = _share(words, "column", part)
+            source = words.pointer("source")
+            target = words.pointer("target")
+            offsets = [first * words[f"row_{tensor}"] + start * words[f"column_{tensor}"] for tensor in ("source", "target")]
+            for i in reversed(range(self.batch)):
+                size = words[f"batch{i}"]
+                index, rest = rest % size, rest // size
+                offsets = [offset + index * words[f"batch{i}_{t}"] for offset, t in zip(offsets, ("source", "target"), strict=True)]
+            self.emit_part(f, Matrix(
+                f.at(source, offsets[0], self.source), f.at(target, offsets[1], self.target), last - first, end - start,
+                (words["row_source"], words["column_source"]), (words["row_target"], words["column_target"]),
+            ))  # fmt: skip
 
-    def _row(self, f: Writer, task: Value, source: Value, target: Value) -> tuple[Value, Value]:
-        rest, x, y = task, source, target
-        for number in reversed(range(self.outer)):
-            size, from_stride, to_stride = (f.word(5 + 3 * number + i) for i in range(3))
-            index = rest % size
-            rest = rest // size
-            x, y = f.at(x, index * from_stride, self.source), f.at(y, index * to_stride, self.target)
-        return x, y
+    @abstractmethod
+    def emit_part(self, f: Writer, m: Matrix) -> None:
+        """Move a part of a matrix."""
 
-    def _vectors(self, f: Writer, x: Value, y: Value, length: Value) -> None:
-        whole = length - length % f.lanes
-        with f.loop(0, whole, f.lanes) as i:
-            f.write(f.read(f.at(x, i, self.source), self.source, f.lanes), f.at(y, i, self.target), self.target)
-        with f.loop(whole, length) as i:
-            f.write(f.read(f.at(x, i, self.source), self.source), f.at(y, i, self.target), self.target)
+    @property
+    def raw(self) -> bool:
+        """Whether elements stay as they are."""
+        return self.source == self.target
+
+    def get(self, f: Writer, pointer: Value, lanes: int = 1) -> Value:
+        """Elements of the source."""
+        return f.load(pointer, _word(self.source), lanes) if self.raw else f.read(pointer, self.source, lanes)
+
+    def put(self, f: Writer, value: Value, pointer: Value) -> None:
+        """Elements of the target."""
+        if self.raw:
+            f.store(value, pointer)
+        else:
+            f.write(value, pointer, self.target)
+
+
+@dataclass(frozen=True)
+class CopyRows(Movement):
+    """Columns one after the other in both."""
+
+    UNROLLED: ClassVar[int] = 4
+
+    def emit_part(self, f: Writer, m: Matrix) -> None:
+        step = self.UNROLLED * self.lanes
+        whole = m.columns - m.columns % step
+        with f.loop(0, m.rows) as r:
+            x, y = f.at(m.source, r * m.steps[0], self.source), f.at(m.target, r * m.places[0], self.target)
+            with f.loop(0, whole, step) as c:
+                values = [self.get(f, f.at(x, c + i * self.lanes, self.source), self.lanes) for i in range(self.UNROLLED)]
+                for i, value in enumerate(values):
+                    self.put(f, value, f.at(y, c + i * self.lanes, self.target))
+            with f.loop(whole, m.columns, self.lanes) as start:
+                c = f.smaller(start, m.columns - self.lanes)
+                self.put(f, self.get(f, f.at(x, c, self.source), self.lanes), f.at(y, c, self.target))
+
+
+@dataclass(frozen=True)
+class Repeat(Movement):
+    """Columns the same element in the source, one after the other in the target."""
+
+    def emit_part(self, f: Writer, m: Matrix) -> None:
+        with f.loop(0, m.rows) as r:
+            y = f.at(m.target, r * m.places[0], self.target)
+            value = f.spread(self.get(f, f.at(m.source, r * m.steps[0], self.source)), self.lanes)
+            with f.loop(0, m.columns, self.lanes) as start:
+                self.put(f, value, f.at(y, f.smaller(start, m.columns - self.lanes), self.target))
+
+
+@dataclass(frozen=True)
+class Transpose(Movement):
+    """Rows one after the other in the source, columns one after the other in the target: squares of `lanes`, in registers."""
+
+    def emit_part(self, f: Writer, m: Matrix) -> None:
+        lanes = self.lanes
+        with f.loop(0, m.rows, lanes) as row, f.loop(0, m.columns, lanes) as column:
+            r, c = f.smaller(row, m.rows - lanes), f.smaller(column, m.columns - lanes)
+            x = f.at(m.source, c * m.steps[1] + r, self.source)
+            y = f.at(m.target, r * m.places[0] + c, self.target)
+            found = [self.get(f, f.at(x, m.steps[1] * i, self.source), lanes) for i in range(lanes)]
+            for i, value in enumerate(transposed(f, found)):
+                self.put(f, value, f.at(y, m.places[0] * i, self.target))
+
+
+@dataclass(frozen=True)
+class Interleave(Movement):
+    """`few` columns, one after the other in the target, and so are the rows, in both tensors.
+
+    The order of elements: pixels with few channels from planes.
+    """
+
+    few: int
+
+    def emit_part(self, f: Writer, m: Matrix) -> None:
+        lanes, few = self.lanes, self.few
+        with f.loop(0, m.rows, lanes) as start:
+            r = f.smaller(start, m.rows - lanes)
+            planes = [self.get(f, f.at(m.source, m.steps[1] * i + r, self.source), lanes) for i in range(few)]
+            for j in range(few):
+                wanted = [divmod(j * lanes + lane, few) for lane in range(lanes)]
+                value = _gathered(f, planes, [(channel, pixel) for pixel, channel in wanted])
+                self.put(f, value, f.at(m.target, r * few + j * lanes, self.target))
+
+
+@dataclass(frozen=True)
+class Separate(Movement):
+    """`few` rows, one after the other in the source, and so are the columns, in both tensors: planes from pixels with few channels."""
+
+    few: int
+
+    def emit_part(self, f: Writer, m: Matrix) -> None:
+        lanes, few = self.lanes, self.few
+        with f.loop(0, m.columns, lanes) as start:
+            c = f.smaller(start, m.columns - lanes)
+            found = [self.get(f, f.at(m.source, c * few + i * lanes, self.source), lanes) for i in range(few)]
+            for j in range(few):
+                value = _gathered(f, found, [divmod(pixel * few + j, lanes) for pixel in range(lanes)])
+                self.put(f, value, f.at(m.target, m.places[0] * j + c, self.target))
+
+
+@dataclass(frozen=True)
+class CopyElements(Movement):
+    """Columns at any strides."""
+
+    def emit_part(self, f: Writer, m: Matrix) -> None:
+        with f.loop(0, m.rows) as r:
+            x, y = f.at(m.source, r * m.steps[0], self.source), f.at(m.target, r * m.places[0], self.target)
+            with f.loop(0, m.columns) as c:
+                self.put(f, self.get(f, f.at(x, c * m.steps[1], self.source)), f.at(y, c * m.places[1], self.target))
+
+
+def _share(words: Words, dim: str, part: Value) -> tuple[Value, Value]:
+    size, parts = words[dim], words[f"{dim}_parts"]
+    return part * size // parts, (part + 1) * size // parts
+
+
+def _word(storage: Storage) -> Storage:
+    """An unsigned integer of the size of an element: any pattern moves unchanged."""
+    found: dict[int, Storage] = {1: "u8", 2: "u16", 4: "u32", 8: "u64"}
+    return found[STORAGE_BYTES[storage]]
+
+
+def _gathered(f: Writer, vectors: list[Value], wanted: list[tuple[int, int]]) -> Value:
+    """The lanes (number of the vector, lane) in their order."""
+    lanes = len(wanted)
+    found = vectors[0]
+    for number, vector in enumerate(vectors):
+        order = [lane + lanes if n == number else i for i, (n, lane) in enumerate(wanted)]
+        found = f.shuffled(found, vector, order)
+    return found
