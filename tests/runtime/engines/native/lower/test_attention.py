@@ -1,0 +1,177 @@
+"""Attention against its formula in float64."""
+
+from __future__ import annotations
+
+import ctypes
+import mmap
+from dataclasses import dataclass, field
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from tests.runtime.engines.native.graphs import Given, Ran, normal, ran
+from ttc.dialects.core.interpret import kernel
+from ttc.dialects.core.plain import TensorType, Work
+
+LEVELS = ("amx", "avx2", "generic")
+SIZES = (1, 2, 5, 15, 17, 33, 67)
+LOWEST = np.finfo(np.float32).min
+
+
+@dataclass(frozen=True)
+class Case:
+    """Operands and attributes of an attention."""
+
+    q: NDArray
+    k: NDArray
+    v: NDArray
+    mask: NDArray | None = None
+    scale: float = 0.5
+    zero_masked: bool = False
+    format: str = "Float32"
+    options: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def operands(self) -> list[NDArray]:
+        return [x for x in (self.q, self.k, self.v, self.mask) if x is not None]
+
+    def expected(self) -> NDArray:
+        with np.errstate(all="ignore"):
+            wide = [x.astype(np.float64) for x in self.operands]
+            found = kernel("tile.attention")(*wide, scale=self.scale, zero_masked=self.zero_masked)
+        assert isinstance(found, np.ndarray)
+        return found
+
+    def run(self) -> Ran:
+        lead = np.broadcast_shapes(*(x.shape[:-2] for x in (self.q, self.k, self.v)))
+        type_ = TensorType((*lead, self.q.shape[-2], self.v.shape[-1]), self.format)
+        attrs = {"scale": self.scale, "zero_masked": self.zero_masked}
+        work = Work("tile.attention", (0, 1, 2, None if self.mask is None else 3), attrs, (type_,))
+        found = ran([work], [Given(x, self.format) for x in self.operands], **self.options)  # pyright: ignore[reportArgumentType]
+        assert not found.refusals
+        assert found.kernels[-1] == "Attention"
+        return found
+
+    def check(self) -> None:
+        np.testing.assert_allclose(self.run().native, self.expected(), rtol=2e-5, atol=1e-5)
+
+
+def case(lead: tuple[int, ...], rows: int, keys: int, depth: int, columns: int, **options: object) -> Case:
+    return Case(normal(*lead, rows, depth), normal(*lead, keys, depth), normal(*lead, keys, columns), **options)  # pyright: ignore[reportArgumentType]
+
+
+@settings(max_examples=12, deadline=None)
+@given(rows=st.sampled_from(SIZES), keys=st.sampled_from(SIZES), depth=st.sampled_from(SIZES), columns=st.sampled_from(SIZES))
+def test_odd_shapes(rows: int, keys: int, depth: int, columns: int) -> None:
+    case((2,), rows, keys, depth, columns).check()
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("shape", [(1, 17, 5, 70), (67, 33, 16, 7), (53, 401, 24, 33)])
+def test_instruction_sets(level: str, shape: tuple[int, int, int, int]) -> None:
+    rows, keys, _, _ = shape
+    mask = normal(rows, keys)
+    case((3,), *shape, mask=mask, options={"level": level}).check()
+
+
+@pytest.mark.parametrize("rows", [1, 500])
+def test_many_keys_come_in_blocks_and_many_rows_in_tasks(rows: int) -> None:
+    found = case((2,), rows, 1031, 8, 16, scale=3.0)
+    found.check()
+
+
+MASKS = [(1, 1, 1, 37), (1, 1, 21, 37), (2, 3, 21, 37), (2, 1, 1, 37), (3, 21, 1), (37,), (), (1, 3, 1, 1)]
+
+
+@pytest.mark.parametrize("shape", MASKS, ids=str)
+def test_masks_are_broadcast(shape: tuple[int, ...]) -> None:
+    case((2, 3), 21, 37, 8, 16, mask=normal(*shape)).check()
+
+
+@pytest.mark.parametrize("zero_masked", [False, True])
+@pytest.mark.parametrize("keys", [37, 700])
+def test_masked_scores(zero_masked: bool, keys: int) -> None:
+    """Rows of which some keys, none, all, or a whole block are masked, by -inf or by the lowest number."""
+    mask = np.zeros((9, keys), np.float32)
+    mask[1] = -np.inf
+    mask[2] = LOWEST
+    mask[3, ::2] = -np.inf
+    mask[4, : keys // 2 + 1] = -np.inf
+    mask[5, keys // 2 :] = -np.inf
+    mask[6, 1:] = LOWEST
+    mask[7, : keys - 1] = -np.inf
+    found = case((2,), 9, keys, 8, 16, mask=mask, zero_masked=zero_masked)
+    found.check()
+    rows = found.run().native[:, 1]
+    assert (rows == 0).all() if zero_masked else np.isnan(rows).all()
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("operand", range(4))
+def test_special_values_come_out_as_from_the_formula(value: float, operand: int) -> None:
+    """Of one element of one operand, in the second block of keys."""
+    found = case((2,), 19, 600, 4, 5, mask=normal(19, 600), zero_masked=True)
+    found.operands[operand][..., 7 if operand in (0, 3) else 590, 2] = value
+    reference = found.run()
+    np.testing.assert_array_equal(np.isnan(reference.native), np.isnan(reference.reference))
+    np.testing.assert_allclose(reference.native, reference.reference, rtol=2e-5, atol=1e-5)
+
+
+def test_scores_that_overflow_when_they_are_not_scaled() -> None:
+    found = Case(np.full((1, 2), 1e20, np.float32), np.full((3, 2), 1e20, np.float32), normal(3, 4), scale=1e-39)
+    found.check()
+
+
+def test_heads_that_share_keys() -> None:
+    q, k, v = normal(2, 4, 3, 13, 8), normal(2, 4, 1, 29, 8), normal(2, 4, 1, 29, 6)
+    Case(q, k, v, normal(29)).check()
+    Case(normal(13, 8), k, v).check()
+    Case(q, k, normal(1, 1, 29, 6)).check()
+
+
+def test_heads_side_by_side_are_read_and_written_where_they_lie() -> None:
+    types = [TensorType((2, 4, 21, 8), "Float32")] * 4
+    cut = [Work("tile.hslice", (i,), {"n": 4}, (types[i],)) for i in range(3)]
+    work = Work("tile.attention", (3, 4, 5, None), {"scale": 0.25, "zero_masked": False}, (types[3],))
+    joined = Work("tile.hstack", (6,), {"n": 4}, (TensorType((2, 21, 32), "Float32"),))
+    operands = [normal(2, 21, 32) for _ in range(3)]
+    found = ran([*cut, work, joined], [Given(x) for x in operands])
+    assert found.kernels == ("Attention",)
+    assert not found.refusals
+    q, k, v = (x.reshape(2, 21, 4, 8).swapaxes(1, 2) for x in operands)
+    expected = Case(q, k, v, scale=0.25).expected().swapaxes(1, 2).reshape(2, 21, 32)
+    np.testing.assert_allclose(found.native, expected, rtol=2e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
+@pytest.mark.parametrize("shape", [(33, 64, 16, 20), (33, 700, 16, 20), (5, 29, 7, 3)])
+def test_narrow_formats(precision: str, shape: tuple[int, int, int, int]) -> None:
+    """Where keys or depth do not come in pairs, products are those of float32, whatever the precision."""
+    rows, keys, _, _ = shape
+    operands = case((2,), *shape, mask=normal(rows, keys), format="Float16_b", options={"precision": precision})
+    found = operands.run()
+    difference = found.native - found.reference
+    assert np.linalg.norm(difference) < 5e-3 * np.linalg.norm(found.reference)
+
+
+def fenced(x: NDArray) -> NDArray:
+    """A copy that ends where readable memory does."""
+    pages = -(-x.nbytes // mmap.PAGESIZE)
+    memory = mmap.mmap(-1, (pages + 1) * mmap.PAGESIZE)
+    whole = np.frombuffer(memory, np.uint8)
+    assert ctypes.CDLL(None).mprotect(ctypes.c_void_p(whole.ctypes.data + pages * mmap.PAGESIZE), ctypes.c_size_t(mmap.PAGESIZE), 0) == 0
+    found = whole[pages * mmap.PAGESIZE - x.nbytes : pages * mmap.PAGESIZE].view(x.dtype).reshape(x.shape)
+    found[...] = x
+    return found
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("shape", [(13, 35, 9, 21), (13, 300, 16, 16)])
+def test_nothing_is_read_behind_operands(level: str, shape: tuple[int, int, int, int]) -> None:
+    rows, keys, _, _ = shape
+    found = case((2,), *shape, mask=normal(rows, keys))
+    q, k, v, mask = (fenced(x) for x in found.operands)
+    Case(q, k, v, mask, options={"level": level}).check()
