@@ -9,7 +9,7 @@ a child process, once they were checked (keras); models that are at hand are tra
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -93,12 +93,26 @@ def mapped(
     walker = Walker(builder, model.graph, seeds)
     with np.errstate(all="ignore"):
         results = walker.outputs([reference for _, reference in model.outputs])
-    ports = [] if builder.misses.rows else [(Port(item), _tensor(item, x)) for (item, _), x in zip(model.outputs, results, strict=True)]
+    ports: list[tuple[Port, SSAValue]] = []
+    if not builder.misses.rows:
+        ports = [(Port(item), _tensor(item, x)) for (item, _), x in zip(model.outputs, results, strict=True)]
+        ports += _updates([x for x in seeds.values() if isinstance(x, Variable)], {item for item, _ in model.outputs})
     return finished(name, function, builder, ports)
 
 
 def _seed(b: Builder, stored: Stored) -> Value:
     return Variable(stored.name, stored.weight) if stored.is_handle else b.initializer(stored.name, stored.weight, trainable=False)
+
+
+def _updates(variables: Iterable[Variable], taken: set[str]) -> Iterator[tuple[Port, SSAValue]]:
+    """Results for the variables that have new values.  taken: names of other results."""
+    for variable in variables:
+        if variable.current is not None and variable.current is not variable.leaf:
+            port = f"{variable.name}/next"
+            while port in taken:
+                port += "'"
+            taken.add(port)
+            yield Port(port, updates=variable.name), variable.current
 
 
 def _tensor(name: str, value: Value) -> SSAValue:

@@ -35,12 +35,35 @@ def identity_n(b: Builder, *input: Value) -> tuple[Value, ...]:
 
 
 def read_variable(b: Builder, resource: Value) -> Value:
-    """The value of a variable, made once.  A variable of TensorFlow 1 is read by what takes it."""
+    """What a variable holds at this place.  A variable of TensorFlow 1 is read by what takes it."""
+    return _read(b, resource)
+
+
+def _read(b: Builder, resource: Value) -> SSAValue:
     if not isinstance(resource, Variable):
         raise Unsupported("reads what is no variable")
     if resource.leaf is None:
-        resource.leaf = b.initializer(resource.name, resource.weight)
-    return resource.leaf
+        make = b.state if resource.is_set else b.initializer
+        resource.leaf = resource.current = make(resource.name, resource.weight)
+    assert resource.current is not None
+    return resource.current
+
+
+def assign(b: Builder, resource: Value, value: SSAValue, *, validate_shape: bool = False) -> None:
+    """The variable holds another value from here on.  The walker maps such ops in the order in which they run."""
+    old = b.spec(_read(b, resource))
+    assert isinstance(resource, Variable)
+    if b.spec(value) != old:
+        raise Unsupported(f"a variable that changes from {old} to {b.spec(value)}")
+    resource.current = value
+
+
+def assign_add(b: Builder, resource: Value, value: SSAValue) -> None:
+    assign(b, resource, b.nn("add", _read(b, resource), value))
+
+
+def assign_sub(b: Builder, resource: Value, value: SSAValue) -> None:
+    assign(b, resource, b.nn("sub", _read(b, resource), value))
 
 
 def resource_gather(b: Builder, resource: Value, indices: SSAValue, *, batch_dims: int = 0) -> SSAValue:
@@ -72,6 +95,9 @@ ROWS: Rows = {
     **dict.fromkeys(["Identity", "StopGradient", "PreventGradient", "Snapshot", "EnsureShape"], identity),
     "IdentityN": identity_n,
     "ReadVariableOp": read_variable,
+    "AssignVariableOp": assign,
+    "AssignAddVariableOp": assign_add,
+    "AssignSubVariableOp": assign_sub,
     "ResourceGather": resource_gather,
     "VariableShape": variable_shape,
     "CheckNumerics": check_numerics,

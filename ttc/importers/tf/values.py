@@ -17,11 +17,19 @@ from ttc.importers.tf.messages import Graph
 
 @dataclass
 class Variable:
-    """A variable, frozen to the value it holds.  leaf: once it was read."""
+    """A variable: frozen to the value it holds, or a state if the model sets it.
+
+    Args:
+        leaf: what it holds at first, once it was read.
+        current: what it holds at this place of the program.
+        is_set: whether the model sets it.
+    """
 
     name: str
     weight: Weight
     leaf: SSAValue | None = field(default=None, compare=False)
+    current: SSAValue | None = field(default=None, compare=False)
+    is_set: bool = field(default=False, compare=False)
 
 
 @dataclass(frozen=True)

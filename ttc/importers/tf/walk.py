@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from xdsl.utils.exceptions import VerifyException
@@ -13,6 +13,7 @@ from ttc.importers.common.calls import MAX_DEPTH
 from ttc.importers.common.unsupported import REFUSED, Refused, Unsupported
 from ttc.importers.tf.control import CONTROL, Site, TooMany
 from ttc.importers.tf.messages import Function, Graph, Node
+from ttc.importers.tf.setting import SETTING, Setting, reachable
 from ttc.importers.tf.structure import source_of
 from ttc.importers.tf.tables import OUTPUTS, rows
 from ttc.importers.tf.values import Value
@@ -21,12 +22,12 @@ MAX_UNROLLED = 1 << 15
 """Nodes in functions that loops and branches run, each as often as it is mapped."""
 CHANGING = frozenset(
     [
-        *("AssignVariableOp", "AssignAddVariableOp", "AssignSubVariableOp", "Assign", "AssignAdd", "AssignSub"),
+        *("Assign", "AssignAdd", "AssignSub"),
         *("ResourceScatterUpdate", "ResourceScatterAdd", "ResourceScatterNdUpdate", "ResourceScatterNdAdd", "ScatterUpdate", "ScatterAdd"),
         *("LookupTableInsertV2", "LookupTableImportV2", "StatefulUniformFullInt"),
     ]
 )
-"""Ops that change what the next call gives."""
+"""Ops that change what the next call gives, and are refused."""
 
 
 @dataclass
@@ -68,9 +69,11 @@ class Walker:
         self._constants: dict[int, tuple[Value, ...]] = {}
         self._bodies: dict[str, dict[str, Node]] = {}
         self._unrolled = 0
+        self._setting = Setting(graph)
 
     def outputs(self, references: Sequence[str]) -> list[Value]:
         """Tensors of the graph.  Raises E0203, E04xx at the node."""
+        self._setting.mark(self._main.nodes, references, self._main.values)
         return self._run(self._main, references, references)
 
     def call(self, name: str, operands: Sequence[Value], caller: str, depth: int, *, repeated: bool) -> list[Value]:
@@ -98,16 +101,20 @@ class Walker:
             raise TooMany(f"more than {MAX_UNROLLED} nodes once loops are unrolled")
 
     def _run(self, scope: Scope, references: Sequence[str], roots: Sequence[str]) -> list[Value]:
-        """Map what the references need, in an order that follows from them; an explicit stack, as chains of nodes may be long."""
+        """Map what the references need, in an order that follows from them; an explicit stack, as chains of nodes may be long.
+
+        In a body that sets variables everything that runs is mapped, in an order that the graph allows.
+        """
         self._refuse_changes(scope, roots)
-        stack = [source_of(r) for r in reversed(references)]
+        ordered = self._setting.sets(scope.nodes, roots)
+        stack = [source_of(r) for r in reversed(roots if ordered else references)]
         while stack:
             name = stack[-1]
             if name in scope.values:
                 stack.pop()
                 continue
             node = scope.nodes[name]
-            waiting = [source_of(r) for r in node.inputs if not r.startswith("^") and source_of(r) not in scope.values]
+            waiting = [source_of(r) for r in node.inputs if (ordered or r[:1] != "^") and source_of(r) not in scope.values]
             if waiting:
                 stack.extend(reversed(waiting))
                 continue
@@ -118,8 +125,10 @@ class Walker:
     def _refuse_changes(self, scope: Scope, roots: Sequence[str]) -> None:
         """A node that changes a variable runs whether or not an output needs it."""
         for node in reachable(scope.nodes, roots):
-            if node.op in CHANGING:
-                self.builder.misses.add(node.op, "TensorFlow", "changes a variable", scope.named(node))
+            if node.op in CHANGING or (scope.repeated and node.op in SETTING):
+                self.builder.misses.add(
+                    node.op, "TensorFlow", "changes a variable" + " in a branch or loop" * (node.op in SETTING), scope.named(node)
+                )
 
     def _value(self, reference: str, scope: Scope, what: str) -> Value:
         """The tensor `node`, `node:index` or, in a function, `node:output:index`.  Raises E0203."""
@@ -186,16 +195,3 @@ class Walker:
             self.builder.enter(name, (node.name,))
             self._constants[key] = rows()["Const"](self.builder, node, ())
         return self._constants[key]
-
-
-def reachable(nodes: Mapping[str, Node], roots: Sequence[str]) -> Iterator[Node]:
-    """Nodes that run when the roots do, those that only order ties to them included."""
-    seen: set[str] = set()
-    stack = [source_of(r) for r in roots]
-    while stack:
-        name = stack.pop()
-        if name in seen or name not in nodes:
-            continue
-        seen.add(name)
-        yield nodes[name]
-        stack.extend(source_of(r) for r in nodes[name].inputs)

@@ -149,9 +149,14 @@ def _two(name: str) -> list[bytes]:
         ([node("y", "Const")], "E0203", "Const has no attribute 'value'"),
         ([node("y", "PartitionedCall", "x")], "E0203", "has no function 'f'"),
         (
-            [node("v", "VarHandleOp"), node("s", "AssignAddVariableOp", "v", "x"), node("y", "Relu", "x", "^s")],
+            [node("v", "VarHandleOp"), node("s", "ResourceScatterAdd", "v", "x", "x"), node("y", "Relu", "x", "^s")],
             "E0202",
             "changes a variable",
+        ),
+        (
+            [node("v", "VarHandleOp"), node("s", "AssignAddVariableOp", "v", "x"), node("y", "Relu", "x", "^s")],
+            "E0202",
+            "VarHandleOp",
         ),
     ],
 )

@@ -1,0 +1,113 @@
+"""Variables that a model sets while it runs: they become states."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+tf = pytest.importorskip("tensorflow", reason="TensorFlow is not installed")
+
+import ttc  # noqa: E402
+from ttc.dialects.core.errors import Error  # noqa: E402
+from ttc.dialects.core.functions import entry_functions  # noqa: E402
+from ttc.dialects.core.leaves import LeafOp  # noqa: E402
+from ttc.importers.tf import import_saved_model  # noqa: E402
+
+X = np.arange(6, dtype=np.float32).reshape(2, 3)
+
+
+class Counter(tf.Module):
+    """Reads a variable before and after it is set, in a function that another calls."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.total = tf.Variable(tf.ones((2, 3)), name="total")
+        self.steps = tf.Variable(0, name="steps")
+        self.scale = tf.Variable(2.0, name="scale")
+
+    @tf.function
+    def step(self, x: Any) -> Any:
+        before = self.total.read_value()
+        self.total.assign_add(x * self.scale)
+        self.total.assign(self.total / 2)
+        self.steps.assign_sub(3)
+        return before, self.total.read_value()
+
+    @tf.function(input_signature=[tf.TensorSpec((2, 3), name="x")])
+    def serve(self, x: Any) -> Any:
+        before, after = self.step(x)
+        self.step(x)
+        return {"before": before, "after": after, "steps": self.steps + 0}
+
+
+def saved(folder: Path) -> Path:
+    module = Counter()
+    tf.saved_model.save(module, str(folder / "m"), signatures=module.serve)
+    return folder / "m"
+
+
+def leaves(module: Any) -> dict[str, str]:
+    """Kinds of the model's weights by name."""
+    ops = entry_functions(module)[0].body.block.ops
+    return {op.properties["sym"].data: op.name for op in ops if isinstance(op, LeafOp) and "sym" in op.properties}
+
+
+def test_runs_follow_each_other(tmp_path: Path) -> None:
+    path, model = saved(tmp_path), Counter()
+    with ttc.Executor(ttc.compile(path, target="host")) as executor:
+        for factor in (1, -2, 5):
+            x = X * factor
+            wanted, found = model.serve(tf.constant(x)), executor.run({"x": x})
+            for name, value in wanted.items():
+                np.testing.assert_allclose(found[name], value.numpy(), rtol=1e-6)
+
+
+def test_what_is_not_set_is_a_constant(tmp_path: Path) -> None:
+    found = leaves(import_saved_model(saved(tmp_path))[0])
+    assert found == {"total": "ttc.state", "steps": "ttc.state"}
+
+
+def test_functions_at_hand(tmp_path: Path) -> None:
+    model = Counter()
+    program = ttc.compile(model.serve.get_concrete_function(), target="host")
+    with ttc.Executor(program) as executor:
+        found = [executor.run({"x": X})["after"] for _ in range(2)]
+    wanted = [model.serve(tf.constant(X))["after"].numpy() for _ in range(2)]
+    np.testing.assert_allclose(found, wanted, rtol=1e-6)
+
+
+def test_keras_layers_that_keep_their_state() -> None:
+    import keras
+
+    model = keras.Sequential([keras.Input((4, 3), batch_size=2, name="x"), keras.layers.LSTM(5, stateful=True), keras.layers.Dense(2)])
+    x = np.random.default_rng(0).standard_normal((2, 4, 3)).astype(np.float32)
+    with ttc.Executor(ttc.compile(model, target="host")) as executor:
+        found = [next(iter(executor.run({"x": x}).values())) for _ in range(3)]
+    wanted = [model(x, training=False).numpy() for _ in range(3)]
+    assert np.abs(wanted[1] - wanted[0]).max() > 1e-3
+    np.testing.assert_allclose(found, wanted, atol=1e-5)
+
+
+def refusal(function: Any, folder: Path) -> str:
+    module = tf.Module()
+    module.v = tf.Variable(tf.zeros((2, 3)))
+    module.f = tf.function(lambda x: function(module.v, x), input_signature=[tf.TensorSpec((2, 3), name="x")])
+    tf.saved_model.save(module, str(folder / "m"), signatures=module.f)
+    with pytest.raises(Error) as caught:
+        import_saved_model(folder / "m")
+    assert caught.value.code == "E0202"
+    return str(caught.value.excerpt)
+
+
+def test_branches_that_set_variables(tmp_path: Path) -> None:
+    def choose(v: Any, x: Any) -> Any:
+        return tf.cond(tf.reduce_sum(x) > 0, lambda: v.assign(x) + 0, lambda: x * 2)
+
+    assert "changes a variable in a branch or loop" in refusal(choose, tmp_path)
+
+
+def test_parts_of_variables(tmp_path: Path) -> None:
+    assert "ResourceScatterUpdate" in refusal(lambda v, x: v.scatter_update(tf.IndexedSlices(x[0], 1)) + x, tmp_path)
