@@ -10,6 +10,9 @@ from ttc.dialects.core import interpret
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.plain import Function
 
+MALFORMED = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
+"""What code raises that trusts the compiler, where an archive was made by others."""
+
 
 def evaluate(
     function: Function,
@@ -40,6 +43,5 @@ def evaluate_all(
         raise error.at(where) from None
     except MemoryError:
         raise Error("E0104", "there is not enough memory for its results", where) from None
-    except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
-        # Kernels trust the compiler that their operands fit; an archive may be made by others.
+    except MALFORMED as error:
         raise Error("E0609", f"it cannot be computed: {type(error).__name__}: {str(error)[:200]}", where) from error

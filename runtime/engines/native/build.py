@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from ttc.dialects.core.errors import Error
 from ttc.dialects.core.formats import format_named
 from ttc.dialects.core.plain import TensorType
 from ttc.dialects.netlist.model import Graph, Netlist
@@ -20,9 +21,11 @@ from ttc.runtime.engines.native.nodes import Flat, Node, flatten
 from ttc.runtime.engines.native.plan import Layout, Segment, Written
 from ttc.runtime.engines.native.python_step import PythonStep
 from ttc.runtime.engines.native.region import result_storage
+from ttc.runtime.engines.native.shape_rules import has_rule, is_sound
 from ttc.runtime.engines.native.storage import Storage, array_dtype, needs_rounding, storage_of_dtype
 from ttc.runtime.engines.native.tensors import Buffer, Place, View, dense
 from ttc.runtime.engines.native.wanted import wanted_layouts
+from ttc.runtime.evaluate import MALFORMED
 from ttc.runtime.tensors import Constants
 
 Step = Job | PythonStep
@@ -46,8 +49,11 @@ class Lowered:
 
 
 def lower_graph(graph: Graph, netlist: Netlist, constants: Constants, cpu: Cpu) -> Lowered:
-    """Jobs and Python steps of a graph.  Raises E0601, E0609."""
+    """Jobs and Python steps of a graph; none if an op lies about the shapes of its results.  Raises E0601, E0609."""
     flat = flatten(graph, netlist)
+    unsound = [node for node in flat.nodes if not is_sound(node.work, [None if i is None else flat.types[i] for i in node.operands])]
+    if unsound:
+        return Lowered(flat, refusals=[(node, "results of other shapes than it says") for node in unsound])
     fuse_regions(flat)
     lowered = Lowered(flat, wanted_layouts(flat))
     for name, value in flat.queues.items():
@@ -81,12 +87,12 @@ def _lower(lowered: Lowered, node: Node, cpu: Cpu) -> None:
     lowering = Lowering(node, lowered.views, lowered.flat.types, cpu, lowered.wanted)
     try:
         _apply(lowering)
-    except NotTaken as reason:
+    except (NotTaken, Error, *MALFORMED) as reason:
         if node.parts:
             for part in node.parts:
                 _lower(lowered, part, cpu)
             return
-        lowered.refusals.append((node, str(reason)))
+        lowered.refusals.append((node, str(reason) if isinstance(reason, NotTaken) else f"{type(reason).__name__}: {reason}"))
         _in_python(lowered, node)
         return
     lowered.steps.extend(lowering.jobs)
@@ -100,6 +106,8 @@ def _apply(lowering: Lowering) -> None:
     dialect, _, mnemonic = node.work.op.partition(".")
     if dialect != "tile" or mnemonic not in lowerings():
         raise NotTaken("no lowering")
+    if not has_rule(node.work.op):
+        raise NotTaken("no rule in native/shapes says what shape its result has")
     types = [*node.work.results, *(lowering.type_of(i) for i, v in enumerate(node.operands) if v is not None)]
     if any(-1 in type_.shape for type_ in types):
         raise NotTaken("sizes that depend on data")

@@ -38,6 +38,12 @@ class NativeEngine:
 
     def prepare(self, graph: Graph, netlist: Netlist, constants: Constants) -> Plan:
         """A plan; graphs of which no op has a kernel run on the reference engine.  Weights are packed now."""
+        try:
+            return self._planned(graph, netlist, constants)
+        except (MemoryError, OverflowError):  # sizes that only a netlist made by others has: the reference engine says what is wrong
+            return plan_of(graph, netlist, constants)
+
+    def _planned(self, graph: Graph, netlist: Netlist, constants: Constants) -> Plan:
         cpu = self.cpu or host_cpu()
         lowered = lower_graph(graph, netlist, constants, cpu)
         if not any(isinstance(step, Job) for step in lowered.steps):

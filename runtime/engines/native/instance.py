@@ -68,7 +68,8 @@ def template_of(jobs: Sequence[Job], addresses: Mapping[str, int], threads: int,
 def _bits(word: int | float | View) -> int:
     if isinstance(word, View):
         return 0
-    return int(np.float32(word).view(np.uint32)) if isinstance(word, float) else int(word)
+    with np.errstate(over="ignore"):
+        return int(np.float32(word).view(np.uint32)) if isinstance(word, float) else int(word)
 
 
 class Instance:
@@ -97,6 +98,11 @@ class Instance:
         if buffer.place is Place.CONSTANT:
             return 0 if buffer.array is None else buffer.array.ctypes.data
         return self.memory.ctypes.data + self._offsets[buffer]
+
+    def bytes_of(self, buffer: Buffer) -> NDArray[np.uint8]:
+        """Memory of a buffer of the arena."""
+        start = self._offsets[buffer]
+        return self.memory[start : start + buffer.size_bytes]
 
     def bind(self, buffer: Buffer, address: int) -> None:
         """Put a buffer of the caller in its place."""

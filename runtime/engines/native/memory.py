@@ -18,9 +18,12 @@ def aligned_words(count: int) -> NDArray[np.int64]:
 
 
 def aligned_bytes(count: int) -> NDArray[np.uint8]:
-    """Zeroed memory, aligned to a cache line; large pieces are pages of their own, given back when the array dies."""
+    """Zeroed memory, aligned to a cache line; large pieces are pages of their own, given back when the array dies.  Raises MemoryError."""
     if count >= _HUGE_BYTES:
-        pages = mmap.mmap(-1, count)
+        try:
+            pages = mmap.mmap(-1, count)
+        except (OSError, OverflowError) as error:
+            raise MemoryError(f"{count} bytes: {error}") from None
         if hasattr(mmap, "MADV_HUGEPAGE"):
             pages.madvise(mmap.MADV_HUGEPAGE)
         return np.frombuffer(pages, np.uint8)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from threading import Lock
 from time import perf_counter_ns
 from typing import TypeAlias
 
@@ -20,7 +20,8 @@ from ttc.runtime.engines.native.instance import Instance, Template
 from ttc.runtime.engines.native.lowering import Job
 from ttc.runtime.engines.native.nodes import Node
 from ttc.runtime.engines.native.pool import Pool
-from ttc.runtime.engines.native.python_step import Memory, PythonStep
+from ttc.runtime.engines.native.python_step import Memory, Mismatch, PythonStep
+from ttc.runtime.engines.native.storage import array_dtype
 from ttc.runtime.engines.native.tensors import View
 from ttc.runtime.engines.reference import plan_of
 from ttc.runtime.tensors import Constants
@@ -81,8 +82,7 @@ class NativePlan:
         self._template = template
         self._pool = pool
         self._code = code
-        self._free: list[_Lease] = []
-        self._lock = Lock()
+        self._free: deque[_Lease] = deque()  # no lock: a child process may be forked while one is held
 
     def run(self, entries: Mapping[str, NDArray]) -> dict[str, NDArray]:
         """One microbatch; see `Plan.run`."""
@@ -107,18 +107,25 @@ class NativePlan:
         return times
 
     def _leased(self, entries: Mapping[str, NDArray], compute: _Compute) -> dict[str, NDArray]:
-        with self._lock:
-            lease = self._free.pop() if self._free else None
-        lease = lease or _Lease(self.layout, self._template, self._pool.threads)
+        """By the reference engine where data is out of range or not as announced, or memory does not suffice: it says what is wrong."""
         try:
-            found = self._computed(lease, entries, compute)
-        finally:
-            with self._lock:
+            lease = self._lease()
+            try:
+                found = self._computed(lease, entries, compute)
+            finally:
                 self._free.append(lease)
+        except (Mismatch, MemoryError):
+            found = None
         return plan_of(self._graph, self._netlist, self._constants).run(entries) if found is None else found
 
+    def _lease(self) -> _Lease:
+        try:
+            return self._free.pop()
+        except IndexError:
+            return _Lease(self.layout, self._template, self._pool.threads)
+
     def _computed(self, lease: _Lease, entries: Mapping[str, NDArray], compute: _Compute) -> dict[str, NDArray] | None:
-        """None if data is out of range: then the reference engine says what is wrong."""
+        """None if data is out of range.  Raises Mismatch."""
         instance, layout = lease.instance, self.layout
         instance.rewind()
         given = {queue: _bind(instance, view, entries[queue]) for queue, view in layout.bound.items()}
@@ -157,9 +164,11 @@ _Compute: TypeAlias = "Callable[[_Lease, Segment, Memory], None]"
 
 
 def _bind(instance: Instance, view: View | None, entry: NDArray) -> NDArray:
-    """Put an entry in its place; gives the array whose memory is used."""
+    """Put an entry in its place; gives the array whose memory is used.  Raises Mismatch."""
     if view is None:
         return entry
+    if entry.shape != view.shape or entry.dtype != array_dtype(view.storage):
+        raise Mismatch(str(view.buffer.queue))
     entry = np.ascontiguousarray(entry)
     instance.bind(view.buffer, entry.ctypes.data)
     return entry

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ttc.dialects.core.errors import Error
 from ttc.runtime.engines.native import threads_code as words
-from ttc.runtime.engines.native.code import Code, Signature
+from ttc.runtime.engines.native.code import Code
 from ttc.runtime.engines.native.memory import aligned_words
 
 _FUTEX = {"x86_64": 202, "amd64": 202, "aarch64": 98, "arm64": 98}
@@ -56,6 +56,10 @@ class Pool:
             alone = self._new_memory(1)
             self._run(alone.ctypes.data, run, 0, None)
 
+    def renew(self) -> None:
+        """In a forked process: without workers, and without the lock of a thread that is not there."""
+        self._lock, self._pid = Lock(), 0
+
     def _new_memory(self, threads: int) -> NDArray[np.int64]:
         memory = aligned_words(words.POOL_WORDS)
         memory[words.THREADS] = threads
@@ -82,12 +86,11 @@ class Pool:
             argument = ctypes.c_void_p(starts.ctypes.data + 32 * number)
             if self._libc.pthread_create(ctypes.byref(handle), attributes, worker, argument):
                 raise Error("E0104", f"no thread can be started beside {number}", hint="use fewer: --threads")
-        _KEPT.append((memory, starts, self._code))
+        for kept in (memory, starts, self._code):
+            ctypes.pythonapi.Py_IncRef(ctypes.py_object(kept))  # threads use them for as long as the process lives
         self._memory, self._pid = memory, os.getpid()
 
 
-_KEPT: list[object] = []
-"""Memory and code of threads, which live as long as the process."""
 _POOLS: dict[int, Pool] = {}
 _POOLS_LOCK = Lock()
 
@@ -102,7 +105,8 @@ def _after_fork() -> None:
     """In a child: locks may have been held by threads that are not there."""
     global _POOLS_LOCK
     _POOLS_LOCK = Lock()
-    _POOLS.clear()
+    for pool in _POOLS.values():
+        pool.renew()
 
 
 os.register_at_fork(after_in_child=_after_fork)

@@ -17,6 +17,10 @@ from ttc.runtime.engines.native.tensors import Place, View
 from ttc.runtime.evaluate import evaluate_all
 
 
+class Mismatch(Exception):
+    """An array of another shape or type than was announced: an archive may lie about what its ops give."""
+
+
 class Memory:
     """The values of one run, as arrays.
 
@@ -38,8 +42,7 @@ class Memory:
         elif buffer.place is Place.CONSTANT and buffer.array is not None:
             whole = buffer.array
         else:
-            start = self._instance.base(buffer) - self._instance.memory.ctypes.data
-            whole = self._instance.memory[start : start + buffer.size_bytes]
+            whole = self._instance.bytes_of(buffer)
         flat = whole.reshape(-1)
         flat = flat if flat.dtype == dtype else flat.view(np.uint8).view(dtype)
         return np.lib.stride_tricks.as_strided(flat[view.offset :], view.shape, [s * dtype.itemsize for s in view.strides])
@@ -74,7 +77,7 @@ class PythonStep:
     targets: tuple[View | None, ...]
 
     def run(self, memory: Memory, resolve: Resolver) -> None:
-        """Compute it.  Raises what its reference kernel does."""
+        """Compute it.  Raises what its reference kernel does, and Mismatch."""
         node = self.node
         present = [(value, view) for value, view in zip(node.operands, self.sources, strict=True) if value is not None]
         operands = iter(range(len(present)))
@@ -84,7 +87,11 @@ class PythonStep:
         function = Function((), (_renumbered(work, numbered),), outputs)
         execute = run_unrounded if node.unrounded else run_work
         results = evaluate_all(function, [memory.value(*pair) for pair in present], resolve, node.where, execute)
-        for value, view, result in zip(node.results, self.targets, results, strict=True):
+        if len(results) != len(node.results):
+            raise Mismatch(node.where)
+        for value, view, result, type_ in zip(node.results, self.targets, results, work.results, strict=True):
+            if len(type_.shape) != result.ndim or any(d not in (-1, n) for d, n in zip(type_.shape, result.shape, strict=True)):
+                raise Mismatch(node.where)
             memory.set(value, view, result)
 
 

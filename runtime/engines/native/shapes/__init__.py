@@ -1,0 +1,1 @@
+"""Shape rules of tile ops as plain functions, by family; see `ttc.runtime.engines.native.shape_rules`."""
