@@ -137,7 +137,9 @@ def _print(console: Console, found: Found) -> None:
     console.say(f"roofline: {rates} on {machine.threads} threads; over 100% where caches hold an op's operands")
 
 
-def _row(op: OpTime, total: float, machine: Roofline) -> list[object]:
+def _row(op: OpTime, total: float, machine: Roofline, verbose: bool) -> list[object]:
+    others = len(op.source) - 1
+    source = " + ".join(op.source) if verbose or others < 1 else f"{op.source[0]} (+{others})"
     rates = [f"{value / op.seconds / 1e9:.1f}" if op.seconds else "-" for value in (op.flops, op.bytes)]
     shares = [f"{op.seconds / total:.1%}" if total else "-", *rates, f"{op.roof(machine):.0%}"]
-    return [op.op, " + ".join(op.source), ", ".join(op.kernels), f"{op.seconds * 1e3:.3f}", *shares]
+    return [op.op, source, ", ".join(op.kernels), f"{op.seconds * 1e3:.3f}", *shares]
