@@ -43,32 +43,42 @@ class _Places:
 
     def found(self) -> dict[int, View]:
         for node in reversed(self._flat.nodes):
-            if node.work.op == _CONCAT and node.region is None:
+            if _joins(node) and node.region is None:
                 self._concat(node)
-            elif node.work.op in _REORDERED and not self._goes_on(node.results[0]):
+            elif _reorders(node) and not self._goes_on(node.results[0]):
                 self._reordered(node)
         return self._places
 
     def _goes_on(self, value: int) -> bool:
         """Whether the only use of a value is to be reordered or joined: its place is looked for from there."""
         users = self._users.get(value, [])
-        return len(users) == 1 and value not in self._written and users[0].work.op in (*_REORDERED, _CONCAT)
+        return len(users) == 1 and value not in self._written and (_reorders(users[0]) or _joins(users[0]))
 
     def _concat(self, node: Node) -> None:
-        (value,) = node.results
-        axis, storage = node.work.attrs.get("axis"), self._storage(value)
-        if not isinstance(axis, int) or storage is None:
+        value = node.results[0]
+        shape, storage = self._types[value].shape, self._storage(value)
+        axis, sizes = self._parts(node)
+        if storage is None or not sizes:
             return
-        place = self._places.get(value) or _new(self._types[value].shape, storage)
-        axis, start = axis % len(place.shape), 0
-        for operand in node.operands:
-            if operand is None:
-                return
-            size = self._types[operand].shape[axis]
-            if node.operands.count(operand) == 1:
+        place = self._places.get(value) or _new(shape, storage)
+        start = 0
+        for operand, size in zip(node.operands, sizes, strict=True):
+            if operand is not None and node.operands.count(operand) == 1:
                 self._place(node, operand, place.sliced(axis, start, size))
             start += size
         self._places[value] = place
+
+    def _parts(self, node: Node) -> tuple[int, list[int]]:
+        """The axis of a concatenation and the operands' sizes along it; none if they do not make up the result."""
+        shape = self._types[node.results[0]].shape
+        axis = node.work.attrs.get("axis")
+        if not isinstance(axis, int) or not -len(shape) <= axis < len(shape):
+            return 0, []
+        axis %= len(shape)
+        parts = [self._types[i].shape for i in node.operands if i is not None]
+        fit = all(len(part) == len(shape) and (*part[:axis], shape[axis], *part[axis + 1 :]) == shape for part in parts)
+        sizes = [part[axis] for part in parts] if fit and len(parts) == len(node.operands) else []
+        return axis, sizes if sum(sizes) == shape[axis] and min(sizes, default=0) > 0 else []
 
     def _place(self, user: Node, value: int, place: View) -> None:
         """Have a value, or what it is reordered from, written to a place."""
@@ -87,7 +97,7 @@ class _Places:
 
     def _origin(self, user: Node | None, value: int, place: View) -> tuple[int, View] | None:
         """The value that one is reordered from, and where it lies if this one lies at a place; None if there is no such layout."""
-        while self._made.get(value) is not None and self._made[value][0].work.op in _REORDERED:
+        while value in self._made and _reorders(self._made[value][0]):
             node = self._made[value][0]
             alone = user is None or (self._users[value] == [user] and value not in self._written)
             source = node.operands[0]
@@ -131,43 +141,50 @@ def _new(shape: tuple[int, ...], storage: Storage) -> View:
     return found
 
 
+def _joins(node: Node) -> bool:
+    return node.work.op == _CONCAT and len(node.results) == 1
+
+
+def _reorders(node: Node) -> bool:
+    return node.work.op in _REORDERED and (len(node.operands), len(node.results)) == (1, 1)
+
+
 def _after(node: Node, x: View, shape: tuple[int, ...]) -> View | None:
-    """The result of a reordering as a view of its operand; None if it needs a copy."""
-    match node.work.op:
-        case "tile.transpose":
-            return x.permuted(_order(node))
-        case "tile.hslice":
-            *lead, heads, rows, columns = shape
-            split = x.reshaped((*lead, rows, heads, columns))
-            return None if split is None else _heads_moved(split)
-        case "tile.hstack":
-            return _heads_moved(x).reshaped(shape)
-        case _:
-            return x.reshaped(shape)
+    """The result of a reordering, of a shape, as a view of its operand; None if it needs a copy."""
+    order = _order(node, len(x.shape))
+    if node.work.op == "tile.transpose":
+        found = None if order is None else x.permuted(order)
+    elif node.work.op == "tile.hslice":
+        *lead, heads, rows, columns = (1, 1, *shape)
+        split = x.reshaped((*lead[2:], rows, heads, columns))
+        found = None if split is None else _heads_moved(split)
+    else:
+        found = (_heads_moved(x) if node.work.op == "tile.hstack" else x).reshaped(shape)
+    return found if found is not None and found.shape == shape else None
 
 
 def _before(node: Node, y: View, shape: tuple[int, ...]) -> View | None:
-    """The operand of a reordering, of a shape, as a view of its result."""
-    match node.work.op:
-        case "tile.transpose":
-            order = _order(node)
-            return y.permuted([order.index(i) for i in range(len(order))])
-        case "tile.hslice":
-            return _heads_moved(y).reshaped(shape)
-        case "tile.hstack":
-            *lead, heads, rows, columns = shape
-            split = y.reshaped((*lead, rows, heads, columns))
-            return None if split is None else _heads_moved(split)
-        case _:
-            return y.reshaped(shape)
+    """The operand of a reordering, of a shape, as a view of its result; None if there is no such layout."""
+    order = _order(node, len(y.shape))
+    if node.work.op == "tile.transpose":
+        found = None if order is None else y.permuted([order.index(i) for i in range(len(order))])
+    elif node.work.op == "tile.hstack":
+        *lead, heads, rows, columns = (1, 1, *shape)
+        split = y.reshaped((*lead[2:], rows, heads, columns)) if y.shape[-2:] == (rows, heads * columns) else None
+        found = None if split is None else _heads_moved(split)
+    else:
+        found = (_heads_moved(y) if node.work.op == "tile.hslice" else y).reshaped(shape)
+    return found if found is not None and found.shape == shape else None
 
 
-def _order(node: Node) -> list[int]:
+def _order(node: Node, rank: int) -> list[int] | None:
+    """Of the dimensions of a transposed tensor; None if it is none."""
     order = node.work.attrs.get("perm")
-    return [int(i) for i in order if isinstance(i, int)] if isinstance(order, tuple) else []
+    found = [i for i in order if isinstance(i, int)] if isinstance(order, tuple) else []
+    return found if sorted(found) == list(range(rank)) else None
 
 
 def _heads_moved(x: View) -> View:
-    """The second and third dimensions from the end in each other's place."""
+    """The second and third dimensions from the end in each other's place, if there are so many."""
     last = len(x.shape) - 1
-    return x.permuted([*range(last - 2), last - 1, last - 2, last])
+    return x.permuted([*range(last - 2), last - 1, last - 2, last]) if last >= 2 else x
