@@ -123,7 +123,8 @@ def _print(console: Console, found: Found) -> None:
     shown = found.ops if console.verbose else found.ops[:SHOWN_OPS]
     total = sum(op.seconds for op in found.ops)
     console.table(
-        ["op", "source", "kernel", "ms", "share", "GFLOP/s", "GB/s", "roofline"], [_row(op, total, found.machine) for op in shown]
+        ["op", "source", "kernel", "ms", "share", "GFLOP/s", "GB/s", "roofline"],
+        [_row(op, total, found.machine, console.verbose) for op in shown],
     )
     if len(shown) < len(found.ops):
         console.say(f"... and {len(found.ops) - len(shown):,} ops more (-v shows all)")
