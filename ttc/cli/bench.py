@@ -122,10 +122,7 @@ def _print_json(console: Console, found: Found, options: BenchOptions) -> None:
 def _print(console: Console, found: Found) -> None:
     shown = found.ops if console.verbose else found.ops[:SHOWN_OPS]
     total = sum(op.seconds for op in found.ops)
-    console.table(
-        ["op", "source", "kernel", "ms", "share", "GFLOP/s", "GB/s", "roofline"],
-        [_row(op, total, found.machine, console.verbose) for op in shown],
-    )
+    console.table(COLUMNS, [_row(op, total, found.machine, console.verbose) for op in shown])
     if len(shown) < len(found.ops):
         console.say(f"... and {len(found.ops) - len(shown):,} ops more (-v shows all)")
     figures, machine = found.latencies.figures, found.machine
