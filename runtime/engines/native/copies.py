@@ -54,7 +54,12 @@ def fill(n: Lowering, target: View, value: float) -> None:
 
 
 def copy(n: Lowering, source: View, target: View) -> None:
-    """Write the elements of one view into another of its shape, whose elements lie apart from each other."""
+    """Write the elements of one view into another of its shape, whose elements lie apart from each other.
+
+    Raises NotTaken if the shapes differ.
+    """
+    if source.shape != target.shape:
+        raise NotTaken(f"{list(source.shape)} in the place of {list(target.shape)}")
     rows, columns, batch = _matrices(source, target)
     kernel = _kernel(n, rows, columns, batch, (source.storage, target.storage))
     row_parts, column_parts = _parts(kernel, rows, columns, source.item_bytes + target.item_bytes)

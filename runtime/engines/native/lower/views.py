@@ -56,6 +56,18 @@ def slice_(n: Lowering) -> None:
     n.alias(x)
 
 
+def broadcast(n: Lowering) -> None:
+    """Dimensions of size 1 repeated, as a view that does not move along them."""
+    n.only("shape")
+    n.alias(n.operand(0).expanded(n.result_shape()))
+
+
+def relayout(n: Lowering) -> None:
+    """The same elements in the same order."""
+    n.only()
+    n.alias(n.operand(0))
+
+
 def _split(n: Lowering, x: View, shape: tuple[int, ...]) -> View:
     found = x.reshaped(shape) or n.densified(x).reshaped(shape)
     if found is None:

@@ -1,0 +1,116 @@
+"""Kernels that read where indices say.  An index outside its dimension sets the status; what is read then does not matter."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ttc.runtime.engines.native.kernel import Kernel
+from ttc.runtime.engines.native.kernels.words import Words
+from ttc.runtime.engines.native.storage import Storage
+
+if TYPE_CHECKING:
+    from ttc.runtime.engines.native.ir.values import Value
+    from ttc.runtime.engines.native.ir.writer import Writer
+
+
+@dataclass(frozen=True)
+class Gather(Kernel):
+    """y[n, i, :] = x[n, indices[n, i, 0], ..., indices[n, i, keys - 1], :].
+
+    Args:
+        source, target, index: element types.
+        keys: indices that name a row.
+        lanes: elements of a vector; at most those of a row.
+
+    A task is a row.  Words: `names`; strides in elements; rows lie one after the other in y, and so do their elements, those of x and the
+    indices of a row.  `rows`: i, `source_batch`, `index_batch`: strides along n.
+    """
+
+    source: Storage
+    target: Storage
+    index: Storage
+    keys: int
+    lanes: int
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of the words of a job."""
+        keys = (f"{what}{i}" for i in range(self.keys) for what in ("size", "stride"))
+        return ("source", "indices", "target", "status", "rows", "columns", "source_batch", "index_batch", *keys)
+
+    def emit(self, f: Writer) -> None:
+        """See `Kernel.emit`."""
+        words = Words(f, self.names)
+        source, columns, status = words.pointer("source"), words["columns"], words.pointer("status")
+        with f.loop(f.begin, f.end) as task:
+            batch, row = task // words["rows"], task % words["rows"]
+            entry = f.at(words.pointer("indices"), batch * words["index_batch"] + row * self.keys, self.index)
+            offset = batch * words["source_batch"]
+            for i in range(self.keys):
+                index = checked(f, f.load(f.at(entry, i, self.index), self.index), words[f"size{i}"], status)
+                offset = offset + index * words[f"stride{i}"]
+            x, y = f.at(source, offset, self.source), f.at(words.pointer("target"), task * columns, self.target)
+            with f.loop(0, columns, self.lanes) as start:
+                c = f.smaller(start, columns - self.lanes)
+                f.write(f.read(f.at(x, c, self.source), self.source, self.lanes), f.at(y, c, self.target), self.target)
+
+
+@dataclass(frozen=True)
+class GatherElements(Kernel):
+    """y[i..., c] = x[i..., c] but for one dimension of x, whose place is indices[i..., c].
+
+    Args:
+        source, target, index: element types.
+        batch: dimensions i.
+
+    A task is a row c.  Words: `names`; strides of x in elements, 0 along the dimension of `size` elements and of stride `along` that the
+    indices are about; y and the indices are dense.
+    """
+
+    source: Storage
+    target: Storage
+    index: Storage
+    batch: int
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of the words of a job."""
+        dims = (f"batch{i}{what}" for i in range(self.batch) for what in ("", "_source"))
+        return ("source", "indices", "target", "status", "size", "along", "columns", "column_source", *dims)
+
+    def emit(self, f: Writer) -> None:
+        """See `Kernel.emit`."""
+        words = Words(f, self.names)
+        columns, status = words["columns"], words.pointer("status")
+        with f.loop(f.begin, f.end) as task:
+            x, rest = words.pointer("source"), task
+            for i in reversed(range(self.batch)):
+                size = words[f"batch{i}"]
+                x, rest = f.at(x, rest % size * words[f"batch{i}_source"], self.source), rest // size
+            entries = f.at(words.pointer("indices"), task * columns, self.index)
+            y = f.at(words.pointer("target"), task * columns, self.target)
+            with f.loop(0, columns) as c:
+                index = checked(f, f.load(f.at(entries, c, self.index), self.index), words["size"], status)
+                value = f.read(f.at(x, c * words["column_source"] + index * words["along"], self.source), self.source)
+                f.write(value, f.at(y, c, self.target), self.target)
+
+
+def checked(f: Writer, index: Value, size: Value, status: Value) -> Value:
+    """An index as an i64 in [0, size): negative ones count from the end; 0, and the status is set, for one outside."""
+    wide = f.converted(index, "i64" if index.type.is_signed else "u64")
+    if index.type.is_signed:
+        wide = wide + f.select(wide < 0, size, f.constant(0, "i64"))
+    inside = f.converted(wide, "u64") < f.converted(size, "u64")
+    with f.when(f.inverted(inside)):
+        f.store(f.constant(1, "i64"), status)
+    return f.select(inside, f.converted(wide, "i64"), f.constant(0, "i64"))
+
+
+def key_words(sizes: Sequence[int], strides: Sequence[int]) -> dict[str, int]:
+    """Words of the dimensions that keys are about."""
+    found: dict[str, int] = {}
+    for i, (size, stride) in enumerate(zip(sizes, strides, strict=True)):
+        found |= {f"size{i}": size, f"stride{i}": stride}
+    return found
