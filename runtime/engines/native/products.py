@@ -24,12 +24,12 @@ if TYPE_CHECKING:
 
 FLOATS = ("f32", "bf16", "f16")
 """Storages of operands; all are computed in float32."""
-TASK_FLOPS = 1_500_000
-"""Of a task at least, if there are several: 10 to 20 microseconds."""
-TASK_BYTES = 256 << 10
-"""Of the right operand of a task at least: as long, where memory is what takes time."""
-TASKS = 48
-"""Of a product at most, but for batches and large panels: enough for 16 threads."""
+TASK_FLOPS = 400_000
+"""Of a task at least, if there are several: 3 to 5 microseconds."""
+TASK_BYTES = 64 << 10
+"""Of all operands of a task at least: as long, where memory is what takes time."""
+TASKS = 96
+"""Of a product at most, but for batches: enough for 16 threads."""
 _NEAR_BYTES = 256 << 10
 """Of a right operand that stays in the second-level cache beside the rows that meet it."""
 _BATCH_DIMENSIONS = 4
@@ -181,23 +181,28 @@ def submit(n: Lowering, kernel: Gemm, words: dict[str, Word], *, rows: int, taps
     depth = panels.depth // taps // pair
     row_blocks, panel_count = -(-rows // kernel.block.rows), kernel.block.panels(panels.columns)
     flops = 2 * rows * panels.columns * panels.depth
-    split = _split(row_blocks, panel_count, flops, panels.element_bytes, count)
+    tensors = (w for name, w in words.items() if isinstance(w, View) and name != "b")
+    moved = panels.element_bytes * count + sum(map(_bytes, tensors))
+    wanted = max(1, min(max(flops // TASK_FLOPS, moved // count // TASK_BYTES), -(-TASKS // count)))
+    split = _split(row_blocks, panel_count, wanted, panels.element_bytes)
     words |= {"rows": rows, "columns": panels.columns, "depth": depth, "taps": taps, "row_blocks": row_blocks, "panels": panel_count}
     words |= {"row_chunks": split.row_chunks, "panel_chunks": split.panel_chunks, "panels_outside": int(split.panels_outside)}
     tasks = count * split.row_chunks * split.panel_chunks
-    moved = panels.element_bytes * count + sum(
-        w.elements * w.item_bytes for name, w in words.items() if isinstance(w, View) and name != "b"
-    )
     n.job(
         kernel,
         words_of(kernel.names, words),
         tasks=tasks,
         written=[written],
-        chunk=1,
+        chunk=max(tasks // (4 * TASKS), 1),
         scratch=kernel.scratch_bytes(depth, taps),
         flops=flops * count,
         moved_bytes=moved,
     )
+
+
+def _bytes(view: View) -> int:
+    """Of the elements of a view, repeated ones once."""
+    return prod(size for size, stride in zip(view.shape, view.strides, strict=True) if stride) * view.item_bytes
 
 
 def joined(dims: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
@@ -218,9 +223,8 @@ def _over_rows(panels: View, lead: tuple[int, ...]) -> View:
     return own.expanded(lead)
 
 
-def _split(row_blocks: int, panels: int, flops: int, right_bytes: int, count: int) -> Split:
-    """Tasks of one element of the batch: few enough to be worth their while, enough to keep threads equally busy."""
-    wanted = max(1, min(max(flops // TASK_FLOPS, right_bytes // TASK_BYTES), -(-TASKS // count)))
+def _split(row_blocks: int, panels: int, wanted: int, right_bytes: int) -> Split:
+    """So many tasks of one element of the batch: of neighbouring rows or of neighbouring panels, whichever are better read once."""
     if right_bytes <= _NEAR_BYTES:
         row_chunks = min(row_blocks, wanted)
         return Split(row_chunks, min(panels, -(-wanted // row_chunks)), False)

@@ -23,6 +23,8 @@ _LEAST_GAIN = 1.5
 """Multiplications saved, edges of tiles counted, below which the transforms eat up what is won."""
 _CHUNK_BYTES = 640 << 10
 """Of patches and sums of a chunk of tiles: they stay in the second-level cache with the filter's panel at one point."""
+_NEAR_BYTES = 512 << 10
+"""Of a filter's panel that stays in the second-level cache from chunk to chunk."""
 _TASKS = 24
 
 
@@ -98,11 +100,12 @@ def convolve_tiles(n: Lowering, x: View, w: View, axes: tuple[Axis, Axis], tilin
 
 
 def _most_tiles(tiles: int, channels: int, points: int, block: Block) -> int:
-    """Tiles of a chunk: as many as stay near, in whole register blocks, and no more than give every thread some chunks."""
+    """Tiles of a chunk: few enough to give every thread some chunks, enough to be worth it to read the filter, no more than stay near."""
     near = _CHUNK_BYTES // (points * 4 * (channels + block.columns))
-    whole = max(near // block.rows, 1) * block.rows
-    even = -(-tiles // _TASKS // block.rows) * block.rows
-    return max(min(whole, max(even, 2 * block.rows)), block.rows)
+    even = -(-tiles // _TASKS)
+    least = 4 if channels * block.columns * points * 4 > _NEAR_BYTES else 2
+    blocks = min(max(-(-even // block.rows), least), max(near // block.rows, 1))
+    return blocks * block.rows
 
 
 def _filter(n: Lowering, w: View, tiling: Tiling, block: Block) -> View:

@@ -18,6 +18,7 @@ from ttc.runtime.engines.native.kernel import Kernel
 from ttc.runtime.engines.native.kernels.gemm_block import Block, Multiplier, Operands, emit_block
 from ttc.runtime.engines.native.kernels.gemm_finish import Finish, emit_row
 from ttc.runtime.engines.native.kernels.gemm_rows import POINTER_BYTES, Rows, Table
+from ttc.runtime.engines.native.kernels.shares import shares_of
 from ttc.runtime.engines.native.kernels.words import Words
 from ttc.runtime.engines.native.region import Region
 from ttc.runtime.engines.native.storage import STORAGE_BYTES
@@ -92,8 +93,9 @@ class Gemm(Kernel):
     def _task(self, f: Writer, words: Words, task: Value, tile: Value, table: Table) -> None:
         row_chunks, panel_chunks = words["row_chunks"], words["panel_chunks"]
         rest = task // row_chunks
-        first_block, last_block = _share(task % row_chunks, words["row_blocks"], row_chunks)
-        first_panel, last_panel = _share(rest % panel_chunks, words["panels"], panel_chunks)
+        first_block, last_block = shares_of(words["row_blocks"], row_chunks).span(task % row_chunks)
+        first_panel, last_panel = shares_of(words["panels"], panel_chunks).span(rest % panel_chunks)
+        blocks = shares_of(words["rows"], words["row_blocks"])
         bases = self._bases(f, words, rest // panel_chunks)
         panels_outside = words["panels_outside"].differs(0)
         spans = [last_block - first_block, last_panel - first_panel]
@@ -102,7 +104,7 @@ class Gemm(Kernel):
         with f.loop(0, outer) as i, f.loop(0, inner) as j:
             block = first_block + f.select(panels_outside, j, i)
             panel = first_panel + f.select(panels_outside, i, j)
-            first, end = _share(block, words["rows"], words["row_blocks"])
+            first, end = blocks.span(block)
             with f.when(panels_outside | j.equals(0)):
                 self.rows.emit(f, words, bases, (first, end - first), table)
             self._block(f, words, (bases, table), (first, end - first), panel, tile)
@@ -153,8 +155,3 @@ class Gemm(Kernel):
             rows = {name: f.load(f.at(address, r, "ptr"), "ptr") for name, address in table.tensors.items()}
             sums = f.at(tile, r * self.block.columns, "f32")
             emit_row(f, self.finish, sums, rows, (start, words["columns"]))
-
-
-def _share(index: Value, count: Value, parts: Value) -> tuple[Value, Value]:
-    """The part number `index` of range(count) cut into equal parts, give or take one: first, and last but one."""
-    return index * count // parts, (index + 1) * count // parts

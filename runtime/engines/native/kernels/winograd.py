@@ -10,6 +10,7 @@ directly, from the filter as it is.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
@@ -17,6 +18,7 @@ from ttc.runtime.engines.native.kernel import Kernel
 from ttc.runtime.engines.native.kernels.gemm_block import Block, Operands, emit_block
 from ttc.runtime.engines.native.kernels.gemm_finish import Finish, emit_row
 from ttc.runtime.engines.native.kernels.gemm_rows import POINTER_BYTES
+from ttc.runtime.engines.native.kernels.shares import shares_of
 from ttc.runtime.engines.native.kernels.winograd_matrices import TAPS, combined, matrices
 from ttc.runtime.engines.native.kernels.words import Words
 from ttc.runtime.engines.native.region import Region
@@ -84,8 +86,8 @@ class Winograd(Kernel):
             f.store(f.constant(0.0, "f32"), f.at(memory.zeros, c, "f32"))
         with f.loop(f.begin, f.end) as task:
             chunks = words["chunks"]
-            tiles = _share(task % chunks, words["tiles"], chunks)
-            panels = _share(task // chunks, words["panels"], words["panel_chunks"])
+            tiles = shares_of(words["tiles"], chunks).span(task % chunks)
+            panels = shares_of(words["panels"], words["panel_chunks"]).span(task // chunks)
             largest = f.variable(f.constant(0, "i32", self.block.lanes))
             with f.loop(*tiles) as tile:
                 self._patch(f, words, memory, tile, tiles, largest)
@@ -118,30 +120,51 @@ class Winograd(Kernel):
         """The patch of a tile, transformed: patches[point, tile, channel]."""
         place, size = self._place(words, tile), self.patch
         image = f.at(words.pointer("a"), place["image"] * words["a_image"], "i8")
-        with f.loop(0, size) as i, f.loop(0, size) as j:
-            f.store(_pixel(f, words, memory, image, place, (i, j)), f.at(memory.pixels, i * size + j, "ptr"))
-        channels, first = words["channels"], tile - tiles[0]
+        first, corner = tile - tiles[0], {axis: place[axis] - words[f"{axis}_before"] for axis in ("y", "x")}
+        target = f.at(memory.patches, first * words["channels"], "f32")
+        inside = [_inside(corner[axis], words[f"{axis}_size"] - (size - 1)) for axis in ("y", "x")]
+        down, across = words["a_y"], words["a_x"]
+        with f.choice(inside[0] & inside[1]) as (inner, border):
+            with inner:
+                start = f.at(image, corner["y"] * down + corner["x"] * across, "i8")
+                lines = [f.at(start, down * i, "i8") for i in range(size)]
+                self._transform(f, words, target, tiles, largest, lambda i, j: f.at(lines[i], across * j, "i8"))
+            with border:
+                with f.loop(0, size) as i, f.loop(0, size) as j:
+                    f.store(_pixel(f, words, memory, image, place, (i, j)), f.at(memory.pixels, i * size + j, "ptr"))
+                self._transform(f, words, target, tiles, largest, lambda i, j: f.load(f.at(memory.pixels, i * size + j, "ptr"), "ptr"))
+
+    def _transform(
+        self,
+        f: Writer,
+        words: Words,
+        target: Value,
+        tiles: tuple[Value, Value],
+        largest: Variable,
+        pixel: Callable[[int, int], Value],
+    ) -> None:
+        """The pixels of a patch, given their addresses, to the same channel at all points, `target` being that of the first."""
+        channels, lanes, size = words["channels"], self.block.lanes, self.patch
         step = (tiles[1] - tiles[0]) * channels
         matrix = matrices(self.outputs).bt
-        with f.loop(0, channels, self.block.lanes) as c:
+        with f.loop(0, channels, lanes) as c:
             columns: list[list[Value]] = []
             for j in range(size):
-                column: list[Value] = []
-                for i in range(size):
-                    pixel = f.load(f.at(f.load(f.at(memory.pixels, i * size + j, "ptr"), "ptr"), c, "f32"), "f32", self.block.lanes)
-                    largest.set(f.larger(largest.get(), f.bits(pixel, "i32") & _MAGNITUDE))
-                    column.append(pixel)
+                column = [f.load(f.at(pixel(i, j), c, "f32"), "f32", lanes) for i in range(size)]
+                for value in column:
+                    largest.set(f.larger(largest.get(), f.bits(value, "i32") & _MAGNITUDE))
                 columns.append(combined(f, matrix, column))
             for i in range(size):
                 for j, value in enumerate(combined(f, matrix, [column[i] for column in columns])):
-                    f.store(value, f.at(memory.patches, step * (i * size + j) + first * channels + c, "f32"))
+                    f.store(value, f.at(target, step * (i * size + j) + c, "f32"))
 
     def _products(self, f: Writer, words: Words, memory: _Memory, tiles: tuple[Value, Value], panel: Value) -> None:
         """sums[point, tile, column] of a panel."""
         channels, block = words["channels"], self.block
         count, blocks = tiles[1] - tiles[0], words["row_blocks"]
+        spans = shares_of(count, blocks)
         with f.loop(0, self.patch**2) as point, f.loop(0, blocks) as number:
-            first, last = _share(number, count, blocks)
+            first, last = spans.span(number)
             left = f.at(memory.patches, (point * count + first) * channels, "f32")
             right = f.at(words.pointer("u"), (panel * self.patch**2 + point) * channels * block.columns, "f32")
             target = f.at(memory.sums, (point * count + first) * block.columns, "f32")
@@ -263,11 +286,6 @@ def _pixel(f: Writer, words: Words, memory: _Memory, image: Value, place: dict[s
 def _inside(index: Value, size: Value) -> Value:
     f = index.f
     return f.converted(index, "u64") < f.converted(size, "u64")
-
-
-def _share(index: Value, count: Value, parts: Value) -> tuple[Value, Value]:
-    """The part number `index` of range(count) cut into equal parts, give or take one: first, and behind the last."""
-    return index * count // parts, (index + 1) * count // parts
 
 
 def _aligned(size_bytes: int) -> int:

@@ -1,0 +1,28 @@
+"""Cutting a range into equal parts, give or take one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ttc.runtime.engines.native.ir.values import Value
+
+
+@dataclass(frozen=True)
+class Shares:
+    """Parts of range(count): the first `longer` of them have `least` + 1 elements, the others `least`."""
+
+    least: Value
+    longer: Value
+
+    def span(self, index: Value) -> tuple[Value, Value]:
+        """Part number `index`: first element, and behind the last."""
+        f = index.f
+        return tuple(i * self.least + f.smaller(i, self.longer) for i in (index, index + 1))  # pyright: ignore[reportReturnType]
+
+
+def shares_of(count: Value, parts: Value) -> Shares:
+    """One division, for all of the parts."""
+    least = count // parts
+    return Shares(least, count - least * parts)
