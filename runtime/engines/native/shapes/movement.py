@@ -101,6 +101,30 @@ def retile(x: Shape, *, source: Ints, kept: Ints, target: Ints) -> Shape:
     return (*lead, rows * target[0], columns * target[1])
 
 
+def splice(
+    *xs: Shape,
+    pieces: Ints,
+    units: int,
+    granularity: str,
+    grid: Ints = (1, 1),
+    mblock: Ints = (1, 1),
+    block: Ints = (1, 1),
+    order: str = "r",
+) -> Shape:
+    """Matrices, or blocks of every core's share of them, in turn."""
+    require(xs and all(len(x) == 3 for x in xs) and len(pieces) == 3 * len(xs) and order in ("r", "c"), "operands")
+    specs = [pieces[3 * i : 3 * i + 3] for i in range(len(xs))]
+    require(all(index >= 0 and 0 < length <= stride for index, length, stride in specs), "pieces")
+    if granularity == "t":
+        require(len({x[1:] for x in xs}) == 1, "matrices of several shapes")
+        return (units, *xs[0][1:])
+    require(granularity == "ublock" and len(grid) == len(mblock) == len(block) == 2, "another granularity")
+    require(min((*grid, *mblock, *block)) >= 1 and units == prod(mblock), "blocks")
+    share = (grid[0] * block[0], grid[1] * block[1])
+    require(all(x[0] == xs[0][0] and x[1] % share[0] == x[2] % share[1] == 0 for x in xs), "parts of blocks")
+    return (xs[0][0], share[0] * mblock[0], share[1] * mblock[1])
+
+
 def _tiles(x: Shape, tile: Ints) -> tuple[int, int]:
     *_, rows, columns = x
     require(len(tile) == 2 and min(tile) >= 1, "sides of tiles")

@@ -24,6 +24,15 @@ def moved(op: str, shapes: list[tuple[int, ...]], format: str = "Float32", **att
     return found
 
 
+BLOCKS: dict[str, Any] = {
+    "pieces": (0, 2, 2, 0, 1, 1),
+    "units": 12,
+    "granularity": "ublock",
+    "grid": (2, 2),
+    "mblock": (2, 6),
+    "block": (16, 16),
+}
+
 CASES: dict[str, tuple[str, list[tuple[int, ...]], dict[str, Any]]] = {
     "channels joined": ("concat", [(1, 5, 7, 16), (1, 5, 7, 33), (1, 5, 7, 3)], {"axis": 3}),
     "rows joined": ("concat", [(1, 5, 7), (1, 1, 7)], {"axis": -2}),
@@ -37,6 +46,9 @@ CASES: dict[str, tuple[str, list[tuple[int, ...]], dict[str, Any]]] = {
     "element of a tile": ("tile_broadcast", [(64, 32)], {"dim": "rc", "tile": (16, 32)}),
     "smaller tiles": ("retile", [(2, 64, 96)], {"source": (32, 32), "kept": (16, 5), "target": (16, 16)}),
     "larger tiles": ("retile", [(2, 64, 96)], {"source": (16, 32), "kept": (16, 32), "target": (32, 32)}),
+    "matrices in turn": ("splice", [(6, 4, 5), (4, 4, 5)], {"pieces": (1, 2, 2, 0, 2, 2), "units": 8, "granularity": "t"}),
+    "blocks in turn": ("splice", [(2, 64, 128), (2, 64, 64)], BLOCKS | {"order": "r"}),
+    "blocks in turn, columns first": ("splice", [(2, 128, 64), (2, 64, 64)], BLOCKS | {"order": "c", "mblock": (6, 2)}),
     "broadcast": ("broadcast", [(3, 1, 7)], {"shape": (2, 3, 5, 7)}),
     "same layout": ("relayout", [(3, 1, 7)], {}),
 }
