@@ -353,7 +353,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--count", type=int, default=1000, metavar="N", help="inputs of each format (default: 1000)")
     parser.add_argument("--seconds", type=float, default=600, metavar="S", help="that all formats may take together (default: 600)")
-    parser.add_argument("--format", action="append", choices=tuple(FORMATS), help="only these")
+    parser.add_argument("--format", action="append", choices=tuple(FORMATS), help="only these (default: all but keras_tf)")
     parser.add_argument("--seed", type=int, default=0, help="of the mutations (default: 0)")
     parser.add_argument("--first", type=int, default=0, metavar="N", help="number of the first input: that of a finding, with --count 1")
     parser.add_argument("--findings", type=Path, metavar="FOLDER", help="write what causes findings there")
@@ -361,7 +361,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = parser.parse_args(arguments)
     import_module("ttc.driver")  # once, for all workers
     tallies: list[Tally] = []
-    start, names = time.monotonic(), given.format or list(FORMATS)
+    start, names = time.monotonic(), given.format or [name for name, format_ in FORMATS.items() if not format_.slow]
     if not given.json:
         print(HEADING, flush=True)
     for number, name in enumerate(names):

@@ -7,6 +7,8 @@ import io
 import json
 import os
 import resource
+import signal
+import time
 import zipfile
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -22,7 +24,10 @@ from ttc.dialects.core.errors import Error
 Files: TypeAlias = "dict[str, bytes]"
 """By path in a folder; members by name of what a format packs."""
 CHILD_SECONDS = 10
-"""Of processor time for the weights of a Keras file."""
+"""Of processor time for what TensorFlow's process does with a Keras file."""
+_OVERTIME = (-signal.SIGXCPU, -signal.SIGKILL)
+_ESCAPED = 70
+"""Exit status of a process whose function raises what it should not."""
 
 
 @dataclass(frozen=True)
@@ -36,6 +41,7 @@ class Format:
         run: reads the file as a command of ttc does.
         pack: makes one file of members.
         needs: packages.
+        slow: whether it is run only where it is named.
     """
 
     name: str
@@ -44,6 +50,7 @@ class Format:
     run: Callable[[Path], None]
     pack: Callable[[Files, Random], bytes] | None = None
     needs: tuple[str, ...] = ()
+    slow: bool = False
 
     def missing(self) -> str | None:
         """A package that it needs and that is not installed."""
@@ -121,6 +128,53 @@ def read_keras(path: Path) -> None:
         pass
 
 
+def trace_keras(path: Path) -> None:
+    """All of it, TensorFlow's part in forked processes, as loading TensorFlow for each would take most of the time."""
+    import keras as loaded  # noqa: F401
+    import tensorflow  # noqa: F401
+
+    from ttc.importers.base import import_model
+    from ttc.importers.tf import keras
+
+    keras._run_child = _trace_forked
+    import_model(path)
+
+
+def _trace_forked(folder: Path, size: int) -> None:
+    """As the child process does, in a copy of this one."""
+    from ttc.importers.tf import child, keras
+
+    pid = os.fork()
+    if pid == 0:
+        try:
+            os.environ.update(keras.environment_of(folder, size), TTC_CHILD_SECONDS=str(CHILD_SECONDS))
+            limits = int(os.environ["TTC_CHILD_BYTES"]), resource.getrlimit(resource.RLIMIT_AS)[1]
+            os.environ["TTC_CHILD_BYTES"] = str(min(limit for limit in limits if limit != resource.RLIM_INFINITY))
+            with (folder / "output.txt").open("wb") as output:
+                os.dup2(output.fileno(), 1)
+                os.dup2(output.fileno(), 2)
+            os._exit(child.main(folder))
+        except BaseException as error:  # noqa: BLE001 - told by the parent
+            (folder / "escaped.txt").write_text(f"{type(error).__name__}: {error}")
+        finally:
+            os._exit(_ESCAPED)
+    end = time.monotonic() + 6 * CHILD_SECONDS
+    found, status = os.waitpid(pid, os.WNOHANG)
+    while not found and time.monotonic() < end:
+        time.sleep(0.01)
+        found, status = os.waitpid(pid, os.WNOHANG)
+    if not found:
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+        raise TimeoutError(f"TensorFlow took more than {6 * CHILD_SECONDS} s of the clock")
+    code = os.waitstatus_to_exitcode(status)
+    if code in _OVERTIME:
+        raise TimeoutError(f"TensorFlow took more than {CHILD_SECONDS} s")
+    if code == _ESCAPED:
+        raise ChildProcessError((folder / "escaped.txt").read_text())
+    keras.check_ended(folder, code)
+
+
 class _Passed(Exception):
     """A Keras file passed the checks before TensorFlow."""
 
@@ -141,7 +195,7 @@ def _check_keras_weights(folder: Path, _: int) -> None:
         finally:
             os._exit(2)
     status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-    if status in (-24, -9):  # SIGXCPU, SIGKILL
+    if status in _OVERTIME:
         raise TimeoutError(f"checking the weights took more than {CHILD_SECONDS} s")
     if status != 0:
         raise Error("E0201", "the weights are refused")

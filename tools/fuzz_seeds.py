@@ -20,6 +20,7 @@ from fuzz_formats import (
     read_target,
     resume,
     sealed,
+    trace_keras,
     unzipped,
     zipped,
 )
@@ -214,7 +215,8 @@ def keras_seeds(_: Path) -> list[Files]:
     inside = layer("Sequential", "keras", name="inside", layers=[start, dense])
     metadata = b'{"keras_version": "3.15.0"}'
     found: list[Files] = []
-    for model, place in ((layer("Sequential", "keras", name="s", layers=[start, dense]), ""), (inside, "layers/sequential/")):
+    outside = layer("Sequential", "keras", name="outside", layers=[start, inside])
+    for model, place in ((layer("Sequential", "keras", name="s", layers=[start, dense]), ""), (outside, "layers/sequential/")):
         out = io.BytesIO()
         with h5py.File(out, "w") as file:
             file[f"{place}layers/dense/vars/0"] = np.ones((4, 3), np.float32)
@@ -285,6 +287,7 @@ FORMATS = {
         Format("buda", "m.yaml", buda_seeds, read_buda),
         Format("target", "m.yaml", target_seeds, read_target),
         Format("options", "ttc.toml", options_seeds, read_options),
+        Format("keras_tf", "m.keras", keras_seeds, trace_keras, zipped, ("tensorflow", "keras", "h5py"), slow=True),
         Format("pt2", "m.pt2", pt2_seeds, compile_to_nn, zipped, ("torch",)),
     )
 }

@@ -90,18 +90,7 @@ def _copy(archive: Zipped, config: bytes, path: Path) -> int:
 
 def _run_child(folder: Path, size: int) -> None:
     """Run the child on the copy.  Raises what it reports, and E0201 if it does not end well."""
-    environment = {
-        **{name: value for name, value in os.environ.items() if name in ("PATH", "LANG", "LD_LIBRARY_PATH", "TZ", "VIRTUAL_ENV")},
-        "PYTHONPATH": os.pathsep.join(entry for entry in sys.path if entry),
-        "HOME": str(folder),
-        "KERAS_HOME": str(folder),
-        "TMPDIR": str(folder),
-        "KERAS_BACKEND": "tensorflow",
-        "CUDA_VISIBLE_DEVICES": "-1",
-        "TF_CPP_MIN_LOG_LEVEL": "3",
-        "TTC_CHILD_BYTES": str(SPARE_BYTES + THREAD_BYTES * (os.cpu_count() or 1) + 8 * size),
-        "TTC_CHILD_SECONDS": str(SECONDS),
-    }
+    environment = environment_of(folder, size)
     command = [sys.executable, "-m", "ttc.importers.tf.child", str(folder)]
     with (folder / "output.txt").open("wb") as output:
         child = subprocess.Popen(
@@ -115,6 +104,27 @@ def _run_child(folder: Path, size: int) -> None:
             if child.poll() is None:
                 child.kill()
                 child.wait()
+    check_ended(folder, status)
+
+
+def environment_of(folder: Path, size: int) -> dict[str, str]:
+    """Of the child: where it may write, and its limits.  size: bytes of the weights."""
+    return {
+        **{name: value for name, value in os.environ.items() if name in ("PATH", "LANG", "LD_LIBRARY_PATH", "TZ", "VIRTUAL_ENV")},
+        "PYTHONPATH": os.pathsep.join(entry for entry in sys.path if entry),
+        "HOME": str(folder),
+        "KERAS_HOME": str(folder),
+        "TMPDIR": str(folder),
+        "KERAS_BACKEND": "tensorflow",
+        "CUDA_VISIBLE_DEVICES": "-1",
+        "TF_CPP_MIN_LOG_LEVEL": "3",
+        "TTC_CHILD_BYTES": str(SPARE_BYTES + THREAD_BYTES * (os.cpu_count() or 1) + 8 * size),
+        "TTC_CHILD_SECONDS": str(SECONDS),
+    }
+
+
+def check_ended(folder: Path, status: int) -> None:
+    """Raises what the child reported in the folder, or E0201 if it ended with another exit status than 0."""
     failure = folder / FAILURE
     if failure.is_file():
         _report(failure)
