@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 from ttc.runtime.engines.native.kernel import Kernel
+from ttc.runtime.engines.native.kernels.lines import bases_at, lead_names, over_columns
 from ttc.runtime.engines.native.kernels.words import Words
 from ttc.runtime.engines.native.region import Region
 from ttc.runtime.engines.native.storage import Storage
@@ -15,8 +16,6 @@ if TYPE_CHECKING:
     from ttc.runtime.engines.native.ir.values import Value
     from ttc.runtime.engines.native.ir.writer import Writer
 
-Vector: TypeAlias = "Callable[[Value, int, Value | None], None]"
-"""Computes what begins at a column: (column, lanes, mask of the lanes that are there, None for all)."""
 _SIZES = ("rows", "columns", "row_blocks", "rows_of_block", "pieces", "piece")
 
 
@@ -44,8 +43,7 @@ class Eltwise(Kernel):
     @property
     def names(self) -> tuple[str, ...]:
         """Of the words of a job: sizes, addresses, strides of rows, sizes and strides of the leading dimensions."""
-        lead = (f"{name}_lead{i}" for i in range(self.lead) for name in ("size", *self.tensors))
-        return (*_SIZES, *self.tensors, *(f"{name}_row" for name in self.tensors), *lead)
+        return (*_SIZES, *self.tensors, *(f"{name}_row" for name in self.tensors), *lead_names(self.tensors, self.lead))
 
     @property
     def storages(self) -> tuple[Storage, ...]:
@@ -56,7 +54,7 @@ class Eltwise(Kernel):
         words = Words(f, self.names)
         row_blocks, pieces = words["row_blocks"], words["pieces"]
         with f.loop(f.begin, f.end) as task:
-            bases = self._bases(f, words, task // pieces // row_blocks)
+            bases = bases_at(f, words, self.tensors, self.lead, task // pieces // row_blocks)
             rows_of_block, piece = words["rows_of_block"], words["piece"]
             first_row, first = task // pieces % row_blocks * rows_of_block, task % pieces * piece
             last_row = f.smaller(first_row + rows_of_block, words["rows"])
@@ -64,15 +62,6 @@ class Eltwise(Kernel):
             with f.loop(first_row, last_row) as row:
                 lines = [f.at(base, row * words[f"{name}_row"], "i8") for base, name in zip(bases, self.tensors, strict=True)]
                 self._row(f, lines, first, last)
-
-    def _bases(self, f: Writer, words: Words, place: Value) -> list[Value]:
-        """Addresses of the tensors at a place in the leading dimensions."""
-        bases = [words.pointer(name) for name in self.tensors]
-        for i in reversed(range(self.lead)):
-            size = words[f"size_lead{i}"]
-            index, place = place % size, place // size
-            bases = [f.at(base, index * words[f"{name}_lead{i}"], "i8") for base, name in zip(bases, self.tensors, strict=True)]
-        return bases
 
     def _row(self, f: Writer, lines: Sequence[Value], first: Value, last: Value) -> None:
         """Columns [first, last) of a row."""
@@ -89,16 +78,3 @@ class Eltwise(Kernel):
             f.write(emit_region(f, self.region, values), f.at(y, column, self.region.storage), self.region.storage, mask)
 
         over_columns(f, first, last, vector)
-
-
-def over_columns(f: Writer, first: Value, last: Value, vector: Vector) -> None:
-    """Cover columns [first, last): whole vectors, then a masked one, or single elements where masks are slow."""
-    whole = first + (last - first) // f.lanes * f.lanes
-    with f.loop(first, whole, f.lanes) as column:
-        vector(column, f.lanes, None)
-    if f.cpu.vector_bytes == 64:
-        with f.when(whole < last):
-            vector(whole, f.lanes, f.mask(last - whole, f.lanes))
-    else:
-        with f.loop(whole, last) as column:
-            vector(column, 1, None)

@@ -1,0 +1,102 @@
+"""How lowerings find lines in strided tensors: dimensions ordered and joined, for kernels along rows or over columns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import TYPE_CHECKING
+
+from ttc.runtime.engines.native.kernels.lines import LineKernel
+from ttc.runtime.engines.native.kernels.words import words_of
+from ttc.runtime.engines.native.lowering import Lowering, NotTaken
+from ttc.runtime.engines.native.products import joined
+from ttc.runtime.engines.native.tensors import View
+
+if TYPE_CHECKING:
+    from ttc.runtime.engines.native.lowering import Word
+
+TASK_BYTES = 32 << 10
+"""That tasks over lines read and write, about: they stay in the first- or second-level cache, and take microseconds."""
+
+
+@dataclass(frozen=True)
+class Axis:
+    """A dimension of several tensors: its size, and the stride of each in bytes."""
+
+    size: int
+    strides: tuple[int, ...]
+
+
+def axes_of(shape: Sequence[int], views: Sequence[View], only: Sequence[int]) -> list[Axis]:
+    """Some dimensions, in order, neighbours joined where all tensors walk both in one stride; none of size 1."""
+    dims = [(shape[i], *(view.strides[i] * view.item_bytes for view in views)) for i in only if shape[i] != 1]
+    return [Axis(size, tuple(strides)) for size, *strides in joined(dims)]
+
+
+def lead_words(axes: Sequence[Axis], tensors: Sequence[str]) -> dict[str, Word]:
+    """Words that `kernels.lines.lead_names` names."""
+    words: dict[str, Word] = {}
+    for i, axis in enumerate(axes):
+        words[f"size_lead{i}"] = axis.size
+        words |= {f"{name}_lead{i}": stride for name, stride in zip(tensors, axis.strides, strict=True)}
+    return words
+
+
+def fold_words(axes: Sequence[Axis]) -> dict[str, Word]:
+    """Words that `kernels.lines.fold_names` names, of the first tensor's strides."""
+    words: dict[str, Word] = {}
+    for i, axis in enumerate(axes):
+        words |= {f"size_fold{i}": axis.size, f"step_fold{i}": axis.strides[0]}
+    return words
+
+
+def chunk_of(bytes_of_task: int) -> int:
+    """Tasks that a thread takes at a time."""
+    return max(TASK_BYTES // max(bytes_of_task, 1), 1)
+
+
+@dataclass(frozen=True)
+class Lines:
+    """Lines along one axis of two tensors.
+
+    Args:
+        lead: dimensions of the places where lines, or rows of neighbouring lines, begin.
+        length: elements of a line.
+        steps: from one to the next, in bytes, of each tensor.
+        columns: neighbouring lines that are dense in memory; 0: lines are dense themselves.
+    """
+
+    lead: tuple[Axis, ...]
+    length: int
+    steps: tuple[int, ...]
+    columns: int
+
+
+def along(n: Lowering, x: View, y: View, axis: int) -> tuple[View, Lines]:
+    """Lines of x, copied if it lies in another way than dense, and of the dense y of its shape (its stride along the axis may be 0)."""
+    lead = axes_of(x.shape, (x, y), range(axis))
+    inner = axes_of(x.shape, (x, y), range(axis + 1, len(x.shape)))
+    steps = (x.strides[axis] * x.item_bytes, y.strides[axis] * y.item_bytes)
+    if not inner and (steps[0] == x.item_bytes or x.shape[axis] == 1):
+        return x, Lines(tuple(lead), x.shape[axis], steps, 0)
+    if inner and inner[-1].strides == (x.item_bytes, y.item_bytes):
+        return x, Lines((*lead, *inner[:-1]), x.shape[axis], steps, inner[-1].size)
+    if x.is_dense:
+        raise NotTaken("no dense dimension")
+    return along(n, n.densified(x), y, axis)
+
+
+def submit_lines(n: Lowering, kernel: LineKernel, lines: Lines, tensors: tuple[View, View], flops: int, scratch: int = 0) -> None:
+    """Add the job of a kernel over lines."""
+    x, y = tensors
+    columns = max(lines.columns, 1)
+    line_bytes = lines.length * (x.item_bytes + (y.item_bytes if lines.steps[1] else 0))
+    piece = min(columns, max(TASK_BYTES // line_bytes // kernel.COLUMNS * kernel.COLUMNS, kernel.COLUMNS))
+    pieces = -(-columns // piece)
+    words: dict[str, Word] = {"x": x, "y": y, "length": lines.length, "x_step": lines.steps[0], "y_step": lines.steps[1]}
+    words |= {"columns": columns, "pieces": pieces, "piece": piece, **lead_words(lines.lead, ("x", "y"))}
+    tasks = pieces * prod(axis.size for axis in lines.lead)
+    moved = x.elements * x.item_bytes + y.elements * y.item_bytes
+    chunk = chunk_of(line_bytes * piece)
+    n.job(kernel, words_of(kernel.names, words), tasks=tasks, written=[y], chunk=chunk, scratch=scratch, flops=flops, moved_bytes=moved)

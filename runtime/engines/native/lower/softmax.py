@@ -1,0 +1,36 @@
+"""Softmax and its logarithm."""
+
+from __future__ import annotations
+
+from ttc.runtime.engines.native.kernels.softmax import Softmax
+from ttc.runtime.engines.native.lines import along, submit_lines
+from ttc.runtime.engines.native.lowering import Lowering, NotTaken
+from ttc.runtime.engines.native.storage import Storage
+
+_FLOATS: tuple[Storage, ...] = ("f32", "bf16", "f16")
+_EXP_FLOPS = 20
+"""Of an element: an exponential, and what is around it."""
+
+
+def softmax(n: Lowering) -> None:
+    """exp(x - max x) / sum exp(x - max x) along an axis."""
+    _softmax(n, logarithm=False)
+
+
+def log_softmax(n: Lowering) -> None:
+    """x - max x - ln sum exp(x - max x) along an axis."""
+    _softmax(n, logarithm=True)
+
+
+def _softmax(n: Lowering, *, logarithm: bool) -> None:
+    n.only("axis")
+    x, axis = n.operand(0), n.attr("axis")
+    if x.storage not in _FLOATS or n.result_storage() not in _FLOATS:
+        raise NotTaken(f"softmax of {x.storage}")
+    if not isinstance(axis, int) or not x.shape:
+        raise NotTaken("no axis")
+    y = n.result(strided=True)
+    x, lines = along(n, x, y, axis % len(x.shape))
+    kernel = Softmax(x.storage, y.storage, len(lines.lead), lines.columns > 0, logarithm)
+    lanes = max(n.cpu.vector_bytes // 4, 4)
+    submit_lines(n, kernel, lines, (x, y), _EXP_FLOPS * x.elements, kernel.scratch_bytes(lines.length, lanes))
