@@ -166,6 +166,7 @@ def multiply(n: Lowering, a: View, b: Panels, bias: View | None, multiplier: Mul
     *batch, (rows, *strides) = dims
     if len(batch) > _BATCH_DIMENSIONS:
         raise NotTaken(f"a batch of {len(batch)} dimensions")
+    b = replace(b, block=b.block.fitted(rows))
     kernel = Gemm(b.block, DenseRows(), region, tuple(spread for _, spread in others), len(batch), multiplier)
     words: dict[str, Word] = {"a": a, "b": b.view, "c": c, **{f"other{i}": view for i, (view, _) in enumerate(others)}}
     names = ("a", "b", "c", *kernel.others)

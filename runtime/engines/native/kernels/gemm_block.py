@@ -58,6 +58,10 @@ class Block:
         """Of the accumulators."""
         return self.rows * self.columns * 4
 
+    def fitted(self, rows: int) -> Block:
+        """The block as wide, and so high that equal parts of so many rows are of `counts`."""
+        return replace(self, rows=-(-rows // -(-rows // self.rows)))
+
     def panels(self, columns: int) -> int:
         """That hold so many columns."""
         return -(-columns // self.columns)
@@ -69,7 +73,7 @@ def block_for(cpu: Cpu, rows: int, columns: int) -> Block:
     wide = cpu.vector_bytes == 64 or cpu.arch == "aarch64"
     blocks = [Block(rows, vectors, lanes) for vectors, rows in _ROWS[32 if wide else 16].items()]
     best = min(reversed(blocks), key=lambda block: block.panels(columns) * block.columns * _COST[block.vectors])
-    return replace(best, rows=-(-rows // -(-rows // best.rows)))
+    return best.fitted(rows)
 
 
 @dataclass(frozen=True)
