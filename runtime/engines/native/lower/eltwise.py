@@ -7,6 +7,7 @@ from math import prod
 from typing import TYPE_CHECKING
 
 from ttc.dialects.core.formats import format_named
+from ttc.runtime.engines.native.copies import copy
 from ttc.runtime.engines.native.ir.regions import supported
 from ttc.runtime.engines.native.kernels.eltwise import Eltwise
 from ttc.runtime.engines.native.kernels.words import words_of
@@ -52,8 +53,16 @@ def _eltwise(n: Lowering) -> None:
     if reason is not None:
         raise NotTaken(reason)
     shape = n.result_shape()
+    if _keeps_elements(region):
+        copy(n, xs[0].expanded(shape), n.result(strided=True))
+        return
     operands = [_readable(n, x.expanded(shape)) for x in (*xs, *n.extras)]
     _submit(n, region, operands)
+
+
+def _keeps_elements(region: Region) -> bool:
+    """Whether the region does nothing: what it reads in columns need not be copied to rows first."""
+    return len(region.inputs) == 1 and all(step.fn == "identity" and step.storage == region.inputs[0] for step in region.steps)
 
 
 def _submit(n: Lowering, region: Region, operands: list[View]) -> None:
