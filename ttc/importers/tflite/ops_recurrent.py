@@ -47,8 +47,67 @@ def lstm(
     return b.reshape(y, *b.shape(y)[1:]), h, c
 
 
+def bidirectional_sequence_lstm(
+    b: Builder,
+    x: SSAValue,
+    *operands: Maybe,
+    fused_activation_function: str,
+    cell_clip: float,
+    proj_clip: float,
+    merge_outputs: bool,
+    time_major: bool,
+) -> tuple[SSAValue, ...]:
+    """Two layers over x, the second from its end on, whose results are joined or stand side by side.
+
+    Operands: weights and biases of the first as `_lstm` takes them, then those of the second, then the states of both.
+    """
+    given: list[Maybe] = [*operands, *(None,) * (47 - len(operands))]
+    if any(v is not None for v in given[38:]):
+        raise Unsupported("an auxiliary input")
+    _require_rank(b, x, 3)
+    steps = x if time_major else b.nn("transpose", x, perm=(1, 0, 2))
+    layers = [
+        _lstm(b, steps, (*given[at : at + 17], *given[states : states + 2]), fused_activation_function, cell_clip, proj_clip, direction)
+        for at, states, direction in ((0, 34, "forward"), (17, 36, "reverse"))
+    ]
+    results = _both(b, [y for y, _, _ in layers], merge_outputs, time_major)
+    return (*results, *(state for _, h, c in layers for state in (h, c)))
+
+
+def bidirectional_sequence_rnn(
+    b: Builder, x: SSAValue, *operands: Maybe, time_major: bool, fused_activation_function: str, merge_outputs: bool
+) -> tuple[SSAValue, ...]:
+    """Two layers over x, the second from its end on.  Operands: weights of x and of h, bias and state of each."""
+    given = operands[:8]
+    if any(v is not None for v in operands[8:]):
+        raise Unsupported("an auxiliary input")
+    if len(given) < 8:
+        raise Error("E0203", f"two layers have 8 weights and states, not {len(given)}")
+    _require_rank(b, x, 3)
+    steps = x if time_major else b.nn("transpose", x, perm=(1, 0, 2))
+    layers: list[tuple[SSAValue, SSAValue]] = []
+    for at, direction in ((0, "forward"), (4, "reverse")):
+        present = [v for v in given[at : at + 4] if v is not None]
+        if len(present) < 4:
+            raise Error("E0203", "a layer lacks an operand")
+        layers.append(_rnn(b, steps, *present, fused_activation_function, direction))
+    return (*_both(b, [y for y, _ in layers], merge_outputs, time_major), *(last for _, last in layers))
+
+
+def _both(b: Builder, results: list[SSAValue], merged: bool, time_major: bool) -> list[SSAValue]:
+    """[t, n, k] of two layers, joined along the last dimension or not, as the model wants them."""
+    found = [b.nn("concat", *results, axis=2)] if merged else results
+    return found if time_major else [b.nn("transpose", y, perm=(1, 0, 2)) for y in found]
+
+
 def _lstm(
-    b: Builder, x: SSAValue, operands: tuple[Maybe, ...], activation: str, cell_clip: float, proj_clip: float
+    b: Builder,
+    x: SSAValue,
+    operands: tuple[Maybe, ...],
+    activation: str,
+    cell_clip: float,
+    proj_clip: float,
+    direction: str = "forward",
 ) -> tuple[SSAValue, SSAValue, SSAValue]:
     """x[t, n, i] -> y[t, n, k], and the states h, c [n, k].  Operands, by gate in the order input, forget, cell, output: weights of x,
     weights of h, peepholes (without cell), biases; then the projection's weights and bias, the states h and c, and coefficients of a
@@ -75,7 +134,7 @@ def _lstm(
         _state(b, h),
         _state(b, c),
         None if peep[2] is None else _joined(b, [peep[0], peep[2], peep[1]]),
-        direction="forward",
+        direction=direction,
         activations=("sigmoid", _ACTIVATIONS[activation], _ACTIVATIONS[activation]),
         alphas=(0.0,) * 3,
         betas=(0.0,) * 3,
@@ -137,14 +196,16 @@ def rnn(
     return b.reshape(y, *b.shape(y)[1:]), last
 
 
-def _rnn(b: Builder, x: SSAValue, w: SSAValue, r: SSAValue, bias: SSAValue, h: SSAValue, activation: str) -> tuple[SSAValue, SSAValue]:
+def _rnn(
+    b: Builder, x: SSAValue, w: SSAValue, r: SSAValue, bias: SSAValue, h: SSAValue, activation: str, direction: str = "forward"
+) -> tuple[SSAValue, SSAValue]:
     if activation not in _ACTIVATIONS:
         raise Unsupported(f"activation {activation}")
     _require_rank(b, w, 2)
     _require_rank(b, r, 2)
     flat = b.nn("concat", bias, b.nn("expand", b.scalar(0, bias), shape=b.shape(bias)), axis=0)
     weights = (b.reshape(w, 1, *b.shape(w)), b.reshape(r, 1, *b.shape(r)), b.reshape(flat, 1, *b.shape(flat)))
-    options = {"direction": "forward", "activations": (_ACTIVATIONS[activation],), "alphas": (0.0,), "betas": (0.0,), "clip": NO_CLIP}
+    options = {"direction": direction, "activations": (_ACTIVATIONS[activation],), "alphas": (0.0,), "betas": (0.0,), "clip": NO_CLIP}
     y, last = b.nn_all("rnn", x, *weights, None, _state(b, h), **options)
     t, _, n, k = b.shape(y)
     return b.reshape(y, t, n, k), b.reshape(last, n, k)
@@ -175,9 +236,19 @@ def _require_rank(b: Builder, x: SSAValue, rank: int) -> None:
 
 ROWS: Rows = {
     "UNIDIRECTIONAL_SEQUENCE_LSTM": unidirectional_sequence_lstm,
+    "BIDIRECTIONAL_SEQUENCE_LSTM": bidirectional_sequence_lstm,
     "LSTM": lstm,
     "UNIDIRECTIONAL_SEQUENCE_RNN": unidirectional_sequence_rnn,
+    "BIDIRECTIONAL_SEQUENCE_RNN": bidirectional_sequence_rnn,
     "RNN": rnn,
     "SVDF": svdf,
 }
-VARIABLES = {"UNIDIRECTIONAL_SEQUENCE_LSTM": (18, 19), "LSTM": (18, 19), "UNIDIRECTIONAL_SEQUENCE_RNN": (4,), "RNN": (4,), "SVDF": (4,)}
+VARIABLES = {
+    "UNIDIRECTIONAL_SEQUENCE_LSTM": (18, 19),
+    "BIDIRECTIONAL_SEQUENCE_LSTM": (35, 36, 37, 38),
+    "LSTM": (18, 19),
+    "UNIDIRECTIONAL_SEQUENCE_RNN": (4,),
+    "BIDIRECTIONAL_SEQUENCE_RNN": (4, 8),
+    "RNN": (4,),
+    "SVDF": (4,),
+}

@@ -19,7 +19,14 @@ STEPS, SAMPLES, INPUTS, UNITS = 3, 2, 4, 5
 
 
 def layer(
-    op: str, x: NDArray, weights: Sequence[NDArray | None], states: Mapping[int, tuple[int, ...]], options: Mapping[str, Any], units: int
+    op: str,
+    x: NDArray,
+    weights: Sequence[NDArray | None],
+    states: Mapping[int, tuple[int, ...]],
+    options: Mapping[str, Any],
+    units: int,
+    *,
+    merged: bool = True,
 ) -> bytes:
     """A layer with its weights as operands from 1 on, and its states where they stand."""
     tensors = [Tensor("x", x.shape)]
@@ -34,8 +41,9 @@ def layer(
             inputs.append(f"w{place}")
         else:
             inputs.append(None)
-    tensors.append(Tensor("y", (*x.shape[:-1], units)))
-    return model(Graph(tensors, ["x"], ["y"], [Op(op, inputs, ["y"], options)]))
+    results = ["y"] if merged else ["y", "z"]
+    tensors += [Tensor(name, (*x.shape[:-1], units)) for name in results]
+    return model(Graph(tensors, ["x"], results, [Op(op, inputs, results, options)]))
 
 
 def lstm_weights(*, coupled: bool = False, peepholes: bool = False) -> list[NDArray | None]:
@@ -108,3 +116,28 @@ def test_what_a_layer_cannot_do(options: dict[str, Any], tmp_path: Path) -> None
     with pytest.raises(Error) as caught:
         imported(data, {"x": x}, tmp_path)
     assert caught.value.code == "E0202"
+
+
+BOTH = dict.fromkeys((35, 36, 37, 38), (SAMPLES, UNITS))
+ONE_WAY: list[NDArray | None] = [normal(UNITS, INPUTS), normal(UNITS, UNITS), normal(UNITS), None]
+WAYS = {
+    "BIDIRECTIONAL_SEQUENCE_RNN": ([*ONE_WAY, normal(UNITS, INPUTS), *ONE_WAY[1:], None, None, None], {4: BOTH[35], 8: BOTH[35]}),
+    "BIDIRECTIONAL_SEQUENCE_LSTM": ([*lstm_weights(), *lstm_weights(peepholes=True), *(None,) * 13], BOTH),
+}
+
+
+@pytest.mark.parametrize("op", WAYS)
+@pytest.mark.parametrize("merged", [False, True])
+@pytest.mark.parametrize("time_major", [False, True])
+def test_layers_both_ways(time_major: bool, merged: bool, op: str, tmp_path: Path) -> None:
+    """Against the interpreter with the time first: its LSTM puts merged results of samples in wrong places."""
+    x, units = normal(STEPS, SAMPLES, INPUTS), UNITS * (1 + merged)
+    given = x if time_major else np.ascontiguousarray(x.transpose(1, 0, 2))
+    models = [
+        layer(op, feed, *WAYS[op], {**TANH, "time_major": major, "merge_outputs": merged}, units, merged=merged)
+        for feed, major in ((given, time_major), (x, True))
+    ]
+    found, wanted = imported(models[0], {"x": given}, tmp_path), interpreted(models[1], {"x": x})
+    assert len(wanted) == 2 - merged
+    for ours, theirs in zip(found, wanted, strict=False):
+        np.testing.assert_allclose(ours if time_major else ours.transpose(1, 0, 2), theirs, rtol=1e-4, atol=1e-5)
