@@ -12,24 +12,25 @@ from ttc.runtime.manifest import signatures
 from ttc.runtime.program import Program, build_program
 
 
-def load(path: str | os.PathLike[str], *, engine: str = "reference", threads: int | None = None, exact: Exact | None = None) -> Executor:
+def load(path: str | os.PathLike[str], *, engine: str | None = None, threads: int | None = None, exact: Exact | None = None) -> Executor:
     """Open an archive, verify all of it, and start a session.
 
-    Args:    engine: name of the engine that runs it; threads: that it may use, None for one a core; exact: compute as the device does.
+    Args:    engine: name of the engine that runs it; None: the native one, or the reference where the device's arithmetic is asked for.
+             threads: that it may use, None for one a core; exact: compute as the device does.
     Raises:  E0102, E0701 to E0704 for the file; E06xx for its netlist; E0803 for an unknown engine; E0101 for no thread at all.
     """
     return Executor(load_program(path, engine=engine, threads=threads, exact=exact))
 
 
 def load_program(
-    path: str | os.PathLike[str], *, engine: str = "reference", threads: int | None = None, exact: Exact | None = None
+    path: str | os.PathLike[str], *, engine: str | None = None, threads: int | None = None, exact: Exact | None = None
 ) -> Program:
     """Open an archive, verify all of it, and give the program it holds.  Raises as `load` does."""
     engine_named(engine, threads or 1, exact)
     return program_of(open_archive(path, threads=threads), engine=engine, threads=threads, exact=exact)
 
 
-def program_of(archive: Archive, *, engine: str = "reference", threads: int | None = None, exact: Exact | None = None) -> Program:
+def program_of(archive: Archive, *, engine: str | None = None, threads: int | None = None, exact: Exact | None = None) -> Program:
     """The program of a verified archive.  Raises E06xx for its netlist, E0703 for a manifest that does not fit the netlist."""
     netlist = archive.netlist()
     with in_file(archive.path):

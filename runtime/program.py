@@ -103,13 +103,14 @@ def build_program(
     description: Description,
     tensors: Mapping[str, TensorSource],
     *,
-    engine: str = "reference",
+    engine: str | None = None,
     threads: int | None = None,
     exact: Exact | None = None,
 ) -> Program:
     """Check a netlist with its tensors and make a program of them.
 
-    Args:    engine: name of the engine; threads: that it may use, None for one a core; exact: computes as the device does.
+    Args:    engine: name of the engine, None for the one that fits; threads: that it may use, None for one a core.
+             exact: computes as the device does.
     Raises:  E0101 for a number of threads below 1, E0803 for an unknown engine, E06xx or E0703 for what does not fit.
     """
     if threads is not None and threads < 1:

@@ -84,7 +84,12 @@ def load(path: str | os.PathLike[str], threads: int | None = None, *, options: R
     from ttc.runtime.loader import load as load_archive
 
     exact = Exact(found.stochastic_rounding) if found.exact else None
-    return load_archive(Path(path), engine=found.engine, threads=found.threads, exact=exact)
+    return load_archive(Path(path), engine=chosen_engine(found), threads=found.threads, exact=exact)
+
+
+def chosen_engine(options: RunOptions) -> str | None:
+    """The engine that somebody chose; None for the one that fits the other options."""
+    return options.engine if "engine" in options.given else None
 
 
 def options_for(kind: type[Any], options: Any, fields: Mapping[str, Any]) -> Any:

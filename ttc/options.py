@@ -269,7 +269,7 @@ class RunOptions(Options):
     TABLE: ClassVar[str] = "run"
 
     program: str = option("forward", "Which program of the archive to run.", takes.text, "NAME")
-    engine: str = choice("reference", "What executes the netlist.", ENGINES)
+    engine: str = choice(ENGINES[0], "What executes the netlist.", ENGINES)
     exact: bool = option(False, "Compute as the device does: fidelity, registers, packing.", takes.truth, "true|false", switch=True)
     stochastic_rounding: int | None = option(None, "With --exact: round results at random, by this seed.", takes.integer(0), "SEED")
     threads: int | None = option(None, "CPU threads; default: all that this process may use.", takes.integer(1), "N")

@@ -36,11 +36,13 @@ def _native(threads: int) -> Engine:
 ENGINES: Mapping[str, Callable[[int], Engine]] = {"native": _native, "reference": _reference}
 
 
-def engine_named(name: str, threads: int, exact: Exact | None = None) -> Engine:
-    """The engine of that name, using at most so many threads, and the device's arithmetic if asked to.
+def engine_named(name: str | None, threads: int, exact: Exact | None = None) -> Engine:
+    """The engine of that name, using at most so many threads, and the device's arithmetic if asked to.  None: the fastest that can do it.
 
     Raises E0803 for an unknown engine, E0101 for one that has no arithmetic but the CPU's.
     """
+    if name is None:
+        name = "native" if exact is None else ReferenceEngine.name
     make = ENGINES.get(name)
     if make is None:
         raise Error("E0803", f"there is no engine '{name}'", hint=nearest(name, ENGINES))

@@ -10,6 +10,7 @@ import torch
 from numpy.typing import NDArray
 from torch import fx
 
+from ttc.api import chosen_engine
 from ttc.dialects.core.errors import Error
 from ttc.driver import compile_source
 from ttc.dynamo.binding import Binding, Build, Parameter
@@ -151,4 +152,4 @@ def _builder(package: Package, settings: Settings) -> Build:
     """Makes the program, with other values of its tensors too."""
     netlist, description, run = package.netlist, package.description, settings.run
     exact = Exact(run.stochastic_rounding) if run.exact else None
-    return lambda tensors: build_program(netlist, description, tensors, engine=run.engine, threads=run.threads, exact=exact)
+    return lambda tensors: build_program(netlist, description, tensors, engine=chosen_engine(run), threads=run.threads, exact=exact)
