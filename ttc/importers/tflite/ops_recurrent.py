@@ -90,7 +90,8 @@ def bidirectional_sequence_rnn(
         present = [v for v in given[at : at + 4] if v is not None]
         if len(present) < 4:
             raise Error("E0203", "a layer lacks an operand")
-        layers.append(_rnn(b, steps, *present, fused_activation_function, direction))
+        w, r, bias, h = present
+        layers.append(_rnn(b, steps, w, r, bias, h, fused_activation_function, direction))
     return (*_both(b, [y for y, _ in layers], merge_outputs, time_major), *(last for _, last in layers))
 
 
