@@ -135,11 +135,13 @@ def whole_region(n: Lowering, bias: View | None) -> tuple[Region, list[View]]:
     others = [] if bias is None else [bias.expanded(n.result_shape())]
     if bias is not None:
         first = replace(first, inputs=("f32", bias.storage))
+    others += n.extras
     region = n.region.after(first)
+    region = replace(region, inputs=(region.inputs[0], *(view.storage for view in others)))
     reason = supported(region)
     if reason is not None:
         raise NotTaken(reason)
-    return region, [*others, *n.extras]
+    return region, others
 
 
 def readable(n: Lowering, other: View) -> tuple[View, bool]:
