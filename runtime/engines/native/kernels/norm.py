@@ -76,7 +76,7 @@ class NormRows(Kernel):
 
     def _finish(self, f: Writer, bases: dict[str, Value], length: Value, center: Value, factor: Value) -> None:
         """y of a row."""
-        others = {"scale": (self.scale, self.spread[0]), "bias": (self.bias, self.spread[1])}
+        others: dict[str, tuple[Storage | None, bool]] = {"scale": (self.scale, self.spread[0]), "bias": (self.bias, self.spread[1])}
         single = {name: f.read(bases[name], s) for name, (s, spread) in others.items() if s is not None and spread}
 
         def other(name: str, column: Value, lanes: int, mask: Value | None) -> Value | None:

@@ -42,7 +42,7 @@ def _norm(n: Lowering, *, centered: bool) -> None:
     y = n.result()
     tensors = [x, y, *(view for view in (scale, bias) if view is not None)]
     lead = axes_of(x.shape, tensors, range(axis))
-    storages = [None if view is None else view.storage for view in (scale, bias)]
+    storages: list[Storage | None] = [None if view is None else view.storage for view in (scale, bias)]
     kernel = NormRows(x.storage, y.storage, centered, storages[0], storages[1], (scale_spread, bias_spread), len(lead))
     length = prod(x.shape[axis:])
     words: dict[str, Word] = dict(zip(kernel.tensors, tensors, strict=True))
