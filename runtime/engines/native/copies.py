@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from ttc.dialects.core.formats.base import FACE
 from ttc.runtime.engines.native.kernels import movement
+from ttc.runtime.engines.native.kernels.formats import rounding_to
 from ttc.runtime.engines.native.kernels.words import words_of
 from ttc.runtime.engines.native.lowering import Lowering, NotTaken
 from ttc.runtime.engines.native.storage import STORAGE_BYTES, Storage, array_dtype
@@ -21,6 +23,8 @@ if TYPE_CHECKING:
 
 _PART_BYTES = 16 << 10
 """Of both tensors that a task moves at least: it takes as long as threads need to share it out."""
+_PART_ELEMENTS = 1 << 12
+"""That a task rounds at least, where a row has as many."""
 _FEW = 8
 """Rows or columns of a matrix up to which it is interleaved in registers, if they are too few for squares."""
 
@@ -75,9 +79,19 @@ def copy(n: Lowering, source: View, target: View) -> None:
     )
 
 
-def round_in_place(n: Lowering, view: View, format: str) -> None:
+def round_in_place(n: Lowering, view: View, format: str, *, truncate: bool = False) -> None:
     """Round elements to a format whose values float32 holds.  Raises NotTaken where there is no kernel for it."""
-    raise NotTaken(f"rounding to {format}")
+    kernel = rounding_to(format, truncate)
+    if kernel is None or view.storage != "f32" or not view.is_dense:
+        raise NotTaken(f"rounding to {format}")
+    columns = view.shape[-1] if view.shape else 1
+    if columns % FACE == 0:
+        columns = view.elements
+    lines = view.elements // columns
+    parts = max(min(columns // _PART_ELEMENTS, columns // FACE), 1)
+    words = {"data": view, "columns": columns, "line": columns, "parts": parts}
+    moved = 2 * view.elements * view.item_bytes
+    n.job(kernel, words_of(kernel.names, words), tasks=lines * parts, written=[view], moved_bytes=moved)
 
 
 def _matrices(source: View, target: View) -> tuple[Dim, Dim, list[Dim]]:

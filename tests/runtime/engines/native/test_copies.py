@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from math import prod
 from typing import Any, cast
 
@@ -12,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from ttc.runtime.engines.native.code import Signature, compiled
+from ttc.runtime.engines.native.code import Code, Signature, compiled
 from ttc.runtime.engines.native.copies import copy, fill
 from ttc.runtime.engines.native.features import Cpu, host_cpu
 from ttc.runtime.engines.native.kernel import Kernel
@@ -60,11 +61,14 @@ def moved(source: View, target_storage: Storage, level: str) -> tuple[NDArray, s
 
 
 def execute(recorder: Recorder) -> None:
-    code = compiled([kernel for kernel, _, _ in recorder.jobs], recorder.cpu)
     for kernel, words, tasks in recorder.jobs:
         numbers = [_address(word) if isinstance(word, View) else int(word) for word in words]
-        Signature(code.address(kernel))(np.array(numbers, np.int64).ctypes.data, 0, tasks, None)
-    code.close()
+        Signature(_code(kernel, recorder.cpu).address(kernel))(np.array(numbers, np.int64).ctypes.data, 0, tasks, None)
+
+
+@cache
+def _code(kernel: Kernel, cpu: Cpu) -> Code:
+    return compiled([kernel], cpu)
 
 
 def _address(view: View) -> int:
