@@ -136,13 +136,15 @@ PAD_MODES = {"constant": "constant", "reflect": "reflect", "replicate": "edge", 
 
 
 def pad(b: TorchBuilder, x: SSAValue, pads: Ints, mode: str, value: float | None) -> SSAValue:
-    """pads: before and after of the last dimension, then of the one before it; negative ones crop."""
+    """pads: before and after of the last dimension, then of the one before it; negative ones crop, for what is circular first."""
     if mode not in PAD_MODES:
         raise Unsupported(f"mode {mode[:20]}")
     rank = len(b.shape(x))
     before, after = [0] * rank, [0] * rank
     for i in range(len(pads) // 2):
         before[rank - 1 - i], after[rank - 1 - i] = pads[2 * i], pads[2 * i + 1]
+    if mode == "circular":
+        return padded(b, x, before, after, mode=PAD_MODES[mode])
     wider = padded(b, x, [max(p, 0) for p in before], [max(p, 0) for p in after], float(value or 0.0), PAD_MODES[mode])
     return padded(b, wider, [min(p, 0) for p in before], [min(p, 0) for p in after])
 

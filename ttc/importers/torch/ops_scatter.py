@@ -7,7 +7,7 @@ from math import prod
 import numpy as np
 from xdsl.ir import SSAValue
 
-from ttc.dialects.nn.base import axis_in
+from ttc.dialects.nn.base import axis_in, broadcast_shapes
 from ttc.importers.common.dynamic import with_axes
 from ttc.importers.common.unsupported import Unsupported
 from ttc.importers.torch.builder import Operand, TorchBuilder
@@ -181,7 +181,7 @@ def put(b: TorchBuilder, x: SSAValue, index: SSAValue, source: SSAValue, accumul
 
 def masked_scatter(b: TorchBuilder, x: SSAValue, mask: SSAValue, source: SSAValue) -> SSAValue:
     """Where the mask is true the next element of the source: the one that as many true ones come before."""
-    shape = b.shape(x)
+    shape = broadcast_shapes(b.shape(x), b.shape(mask))
     wide = mask if b.shape(mask) == shape else b.nn("expand", mask, shape=shape)
     flat = b.cast(b.reshape(wide, prod(shape)), INT64)
     places = b.nn("cumsum", flat, axis=0, exclusive=True, reverse=False)

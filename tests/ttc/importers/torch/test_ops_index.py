@@ -50,7 +50,11 @@ def test_writes() -> None:
         "index_add": lambda x: (x.index_add(0, AT[:2], SOURCE, alpha=2), x.index_copy(0, AT[:2], SOURCE), x.index_fill(1, AT, 9.0)),
         "index_reduce": lambda x: torch.index_reduce(x, 0, AT[:2], SOURCE, "amax"),
         "put": lambda x: (x.put(AT[:2], SOURCE[0, :2]), x.put(AT, SOURCE[0, :3], accumulate=True)),
-        "masked": lambda x: (x.masked_scatter(x > 0, torch.arange(12.0)), x.index_put((x > 0,), torch.tensor(5.0))),
+        "masked": lambda x: (
+            x.masked_scatter(x > 0, torch.arange(12.0)),
+            x[0].masked_scatter(x > 0, x),
+            x.index_put((x > 0,), torch.tensor(5.0)),
+        ),
         "in_place": lambda x: assigned(x.clone()),
     }
     agree(functions, randn(3, 4))

@@ -52,6 +52,7 @@ def test_made_from_nothing() -> None:
         "margins_of_modes": lambda x: (
             F.pad(x[None], (1, 1), "replicate"),
             F.pad(x[None], (2, 1), "circular"),
+            F.pad(x[None], (-1, 1), "circular"),
             F.pad(x[None, None], (1, 1, 1, 1), "reflect"),
         ),
     }
