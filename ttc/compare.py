@@ -53,6 +53,16 @@ class Comparison:
             return self.relative_l2 <= self.bound and self.pcc >= COARSE_PCC_BOUND
         return (self.relative_l2 if self.low_precision else self.max_abs) <= self.bound
 
+    @property
+    def of_bound(self) -> float:
+        """What the bound is of, as a multiple of it."""
+        return (self.relative_l2 if self.low_precision or self.coarse else self.max_abs) / self.bound
+
+    def __str__(self) -> str:
+        figures = f"max abs {self.max_abs:.3g}, relative L2 {self.relative_l2:.3g}, PCC {self.pcc:.7f}"
+        what = "relative L2" if self.low_precision or self.coarse else "max abs"
+        return f"{figures}: {'within' if self.within else 'OUT OF'} bound ({what} {self.bound:.3g})"
+
     def figures(self) -> dict[str, float | bool | None]:
         """All figures by name; those that are not finite become None."""
         numbers = {**asdict(self), "bound": self.bound, "within": self.within}

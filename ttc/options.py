@@ -33,6 +33,8 @@ FORMATS = (
 )
 """Storage at op borders; `source` keeps the model's own types."""
 ENGINES = ("native", "reference")
+BOTH = "both"
+"""What `ttc run` takes besides: the native engine, op by op against the reference."""
 TARGET_HELP = "Machine to compile for: one that `ttc targets` lists, or a descriptor file."
 UNSET = (None, (), 0)
 """Defaults that are not recorded: an option that IR or an archive does not name had this value."""
@@ -269,7 +271,7 @@ class RunOptions(Options):
     TABLE: ClassVar[str] = "run"
 
     program: str = option("forward", "Which program of the archive to run.", takes.text, "NAME")
-    engine: str = choice(ENGINES[0], "What executes the netlist.", ENGINES)
+    engine: str = choice(ENGINES[0], "What executes the netlist; both: compare the engines op by op.", (*ENGINES, BOTH))
     exact: bool = option(False, "Compute as the device does: fidelity, registers, packing.", takes.truth, "true|false", switch=True)
     stochastic_rounding: int | None = option(None, "With --exact: round results at random, by this seed.", takes.integer(0), "SEED")
     threads: int | None = option(None, "CPU threads; default: all that this process may use.", takes.integer(1), "N")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import statistics
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,11 +13,13 @@ import click
 
 from ttc.cli.console import Console, time_text
 from ttc.cli.options import FILE, flags_of, options_from, verbosity
-from ttc.options import RunOptions
+from ttc.dialects.core.errors import Error
+from ttc.options import BOTH, RunOptions
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from ttc.agreement import Agreement
     from ttc.cli.inputs import Inputs
     from ttc.compare import Comparison
     from ttc.runtime.executor import Executor
@@ -29,17 +31,29 @@ FAILED = 1
 
 @dataclass
 class Outcome:
-    """What a run gave: outputs by name, seconds of each repetition, and comparisons with what `by` computed, by output."""
+    """What a run gave.
+
+    Args:
+        outputs: by name.
+        seconds: of each repetition.
+        checks: comparisons with what `by` computed, by output.
+        engines: comparison of the engines.
+    """
 
     inputs: Inputs
     outputs: dict[str, NDArray]
     seconds: list[float]
     checks: dict[str, Comparison] = field(default_factory=dict)
     by: str | None = None
+    engines: Agreement | None = None
+
+    @property
+    def checked(self) -> bool:
+        return all(check.within for check in self.checks.values())
 
     @property
     def within(self) -> bool:
-        return all(check.within for check in self.checks.values())
+        return self.checked and (self.engines is None or self.engines.within)
 
 
 @click.command("run")
@@ -62,6 +76,8 @@ def command(
     source = {name: raw.pop(name) for name in ("files", "bundle", "random")}
     options = options_from(RunOptions, raw, config)
     require_input(archive)
+    if options.engine == BOTH and (options.exact or options.repeat > 1):
+        raise Error("E0101", "--engine both compares the engines once, in the CPU's arithmetic", hint="leave out --exact and --repeat")
     if check is not None:
         require_model(check)
     if folder is not None:
@@ -90,7 +106,8 @@ def _run(console: Console, archive: Path, options: RunOptions, check: Path | Non
 
     with console.progress() as progress:
         progress.show(f"loading {archive.name}")
-        with load(archive, options=options) as executor:
+        engine = "reference" if options.engine == BOTH else options.engine
+        with load(archive, options=replace(options, engine=engine)) as executor:
             signature = inputs_of(executor.program.entry(options.program))
             names = {argument.name for argument in signature}
             fixed = {name: value for name, value in executor.fixed_inputs.items() if name in names}
@@ -100,15 +117,28 @@ def _run(console: Console, archive: Path, options: RunOptions, check: Path | Non
             if options.exact and executor.netlist.chip.grid is None:
                 console.note(f"note: --exact changes nothing: target {executor.netlist.chip.target} is no device")
             progress.show("running")
-            outputs, seconds = _repeat(executor, inputs, options)
-            outcome = Outcome(inputs, outputs, seconds)
+            outcome = _on_both(executor, inputs, options) if options.engine == BOTH else _repeat(executor, inputs, options)
             if check is not None:
                 progress.show(f"running {check.name} to compare with")
                 _check(outcome, executor, check, exact=options.exact)
     return outcome
 
 
-def _repeat(executor: Executor, inputs: Inputs, options: RunOptions) -> tuple[dict[str, NDArray], list[float]]:
+def _on_both(executor: Executor, inputs: Inputs, options: RunOptions) -> Outcome:
+    """Outputs of the reference engine, and how the native one compares."""
+    from ttc.agreement import compared_program
+    from ttc.runtime.cpu import available_cores
+    from ttc.runtime.engines.table import engine_named
+    from ttc.runtime.executor import Executor
+
+    program, found = compared_program(executor.program, engine_named("native", options.threads or available_cores()))
+    start = time.perf_counter()
+    with Executor(program) as compared:
+        outputs = compared.run(inputs.arrays, program=options.program)
+    return Outcome(inputs, outputs, [time.perf_counter() - start], engines=found)
+
+
+def _repeat(executor: Executor, inputs: Inputs, options: RunOptions) -> Outcome:
     """Outputs of the first run, and seconds of every run."""
     outputs: dict[str, NDArray] = {}
     seconds: list[float] = []
@@ -117,7 +147,7 @@ def _repeat(executor: Executor, inputs: Inputs, options: RunOptions) -> tuple[di
         found = executor.run(inputs.arrays, program=options.program)
         seconds.append(time.perf_counter() - start)
         outputs = outputs if number else found
-    return outputs, seconds
+    return Outcome(inputs, outputs, seconds)
 
 
 def _check(outcome: Outcome, executor: Executor, model: Path, *, exact: bool) -> None:
@@ -157,7 +187,11 @@ def _print_json(console: Console, outcome: Outcome, options: RunOptions) -> None
     }
     if outcome.by is not None:
         checks = [{"name": name, **check.figures()} for name, check in outcome.checks.items()]
-        document["check"] = {"against": outcome.by, "within": outcome.within, "outputs": checks}
+        document["check"] = {"against": outcome.by, "within": outcome.checked, "outputs": checks}
+    if outcome.engines is not None:
+        from ttc.cli.agreement import plain_agreement
+
+        document["engines"] = plain_agreement(outcome.engines)
     console.json(document)
 
 
@@ -169,9 +203,14 @@ def _print(console: Console, outcome: Outcome) -> None:
     console.table(columns, rows)
     times = _times(outcome.seconds)
     spread = f"min {time_text(times['min'])}, median {time_text(times['median'])}, max {time_text(times['max'])} of {times['runs']} runs"
-    console.say(f"time: {time_text(times['min']) if times['runs'] == 1 else spread}")
+    if outcome.engines is None:
+        console.say(f"time: {time_text(times['min']) if times['runs'] == 1 else spread}")
     for name, check in outcome.checks.items():
         console.say(check_line(name, check, outcome.by or ""))
+    if outcome.engines is not None:
+        from ttc.cli.agreement import print_agreement
+
+        print_agreement(console, outcome.engines)
 
 
 def _cells(figures: dict[str, Any]) -> list[object]:
@@ -183,7 +222,5 @@ def _cells(figures: dict[str, Any]) -> list[object]:
 
 
 def check_line(name: str, check: Comparison, by: str) -> str:
-    """`check y against onnxruntime: max abs 1.2e-06, relative L2 3e-07, PCC 1.0000000: within 1e-04`."""
-    figures = f"max abs {check.max_abs:.3g}, relative L2 {check.relative_l2:.3g}, PCC {check.pcc:.7f}"
-    what = "relative L2" if check.low_precision or check.coarse else "max abs"
-    return f"check {name} against {by}: {figures}: {'within' if check.within else 'OUT OF'} bound ({what} {check.bound:.3g})"
+    """`check y against onnxruntime: max abs 1.2e-06, relative L2 3e-07, PCC 1.0000000: within bound (max abs 1e-04)`."""
+    return f"check {name} against {by}: {check}"
