@@ -16,7 +16,7 @@ from ttc.runtime.engines.native.arena import plan_arena
 from ttc.runtime.engines.native.copies import round_in_place
 from ttc.runtime.engines.native.features import Cpu
 from ttc.runtime.engines.native.fusion import fuse_regions
-from ttc.runtime.engines.native.lowering import Job, Lowering, NotTaken, lowerings
+from ttc.runtime.engines.native.lowering import Job, Lowering, NotTaken, lowering_of
 from ttc.runtime.engines.native.nodes import Flat, Node, flatten
 from ttc.runtime.engines.native.plan import Layout, Segment, Written
 from ttc.runtime.engines.native.python_step import PythonStep
@@ -103,8 +103,8 @@ def _lower(lowered: Lowered, node: Node, cpu: Cpu) -> None:
 def _apply(lowering: Lowering) -> None:
     """Raises NotTaken."""
     node = lowering.node
-    dialect, _, mnemonic = node.work.op.partition(".")
-    if dialect != "tile" or mnemonic not in lowerings():
+    lower = lowering_of(node.work.op)
+    if lower is None:
         raise NotTaken("no lowering")
     if not has_rule(node.work.op):
         raise NotTaken("no rule in native/shapes says what shape its result has")
@@ -113,7 +113,7 @@ def _apply(lowering: Lowering) -> None:
         raise NotTaken("sizes that depend on data")
     if any(type_.elements == 0 for type_ in types):
         raise NotTaken("no elements")
-    lowerings()[mnemonic](lowering)
+    lower(lowering)
     for index, type_ in enumerate(node.work.results):
         if lowering.rounds and needs_rounding(type_.format):
             round_in_place(lowering, lowering.results[index], type_.format)

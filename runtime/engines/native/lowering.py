@@ -8,8 +8,8 @@ kernel, between native jobs.
 from __future__ import annotations
 
 import importlib
-import inspect
 import pkgutil
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -29,6 +29,8 @@ Word: TypeAlias = "int | float | View"
 """What a job tells its kernel: an integer, a float32, or the address of a view's first element."""
 Lower: TypeAlias = "Callable[[Lowering], None]"
 _LowerT = TypeVar("_LowerT", bound="Callable[[Lowering], None]")
+_DEFINITION = re.compile(r"^def ([a-z]\w*)\(", re.MULTILINE)
+_TAKE_REGIONS: set[Lower] = set()
 
 
 class NotTaken(Exception):
@@ -67,31 +69,37 @@ class Job:
 
 
 @cache
-def lowerings() -> dict[str, Lower]:
-    """All lowerings by mnemonic."""
+def lowering_names() -> dict[str, str]:
+    """Modules of all lowerings by mnemonic, from their sources: a plan imports the few that it needs."""
     package = importlib.import_module("ttc.runtime.engines.native.lower")
-    found: dict[str, Lower] = {}
+    found: dict[str, str] = {}
     for info in pkgutil.iter_modules(package.__path__):
-        module = importlib.import_module(f"{package.__name__}.{info.name}")
-        for name, function in vars(module).items():
-            if not name.startswith("_") and inspect.isfunction(function) and function.__module__ == module.__name__:
-                found[name.rstrip("_")] = function
+        source = pkgutil.get_data(package.__name__, f"{info.name}.py") or b""
+        for name in _DEFINITION.findall(source.decode("utf-8")):
+            found[name.rstrip("_")] = f"{package.__name__}.{info.name}"
     return found
 
 
-_REGIONS: set[str] = set()
+@cache
+def lowering_of(op: str) -> Lower | None:
+    """The lowering of an op by its full name; None if there is none."""
+    dialect, _, mnemonic = op.partition(".")
+    place = lowering_names().get(mnemonic) if dialect == "tile" else None
+    if place is None:
+        return None
+    module = importlib.import_module(place)
+    return getattr(module, mnemonic, None) or getattr(module, f"{mnemonic}_")
 
 
 def takes_region(lower: _LowerT) -> _LowerT:
     """Marks a lowering whose kernels compute `Lowering.region` of each element of the result before they store it."""
-    _REGIONS.add(lower.__name__.rstrip("_"))
+    _TAKE_REGIONS.add(lower)
     return lower
 
 
 def can_take_region(op: str) -> bool:
     """Whether the lowering of an op, by its full name, takes regions."""
-    mnemonic = op.removeprefix("tile.")
-    return op.startswith("tile.") and mnemonic in lowerings() and mnemonic in _REGIONS
+    return lowering_of(op) in _TAKE_REGIONS
 
 
 class Lowering:
@@ -192,11 +200,19 @@ class Lowering:
         return view
 
     def alias(self, view: View, index: int = 0) -> None:
-        """A result that is a view of what is there already.  Raises NotTaken where its format would change the values."""
-        if self.rounds and needs_rounding(self.work.results[index].format):
-            raise NotTaken("a view in a format that rounds")
-        if view.storage != self.result_storage(index) and STORAGE_BYTES[self.result_storage(index)] < STORAGE_BYTES[view.storage]:
-            raise NotTaken("a view in a narrower format")
+        """A result that is a view of what is there already; a copy of it where its format may change the values.
+
+        Raises NotTaken where elements would have to be converted to integers.
+        """
+        storage = self.result_storage(index)
+        narrower = view.storage != storage and STORAGE_BYTES[storage] < STORAGE_BYTES[view.storage]
+        if narrower and {view.storage, storage} - {"f32", "bf16", "f16"}:
+            raise NotTaken(f"a view of {view.storage} in {storage}")
+        if narrower or (self.rounds and needs_rounding(self.work.results[index].format)):
+            from ttc.runtime.engines.native.copies import copy
+
+            copy(self, view, target := self.temp(view.shape, storage))
+            view = target
         self.results[index] = view
 
     def temp(self, shape: Sequence[int], storage: Storage) -> View:

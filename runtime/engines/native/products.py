@@ -33,6 +33,8 @@ TASKS = 96
 _NEAR_BYTES = 256 << 10
 """Of a right operand that stays in the second-level cache beside the rows that meet it."""
 _BATCH_DIMENSIONS = 4
+_PLAIN_ACTIVATIONS = ("gelu", "relu", "sigmoid", "silu", "tanh")
+"""Without arguments: nothing has to be asked of their kernels, whose import takes longer than the load of a small program."""
 _ELEMENT_BYTES: dict[Multiplier, int] = {"f32": 4, "bf16": 2}
 
 
@@ -119,7 +121,7 @@ def first_region(n: Lowering, bias: bool) -> Region:
     if activation is not None:
         args = n.attr("activation_args", ())
         numbers = tuple(float(x) for x in args if isinstance(x, int | float)) if isinstance(args, tuple) else ()
-        attrs = activation_attrs(str(activation), numbers)
+        attrs = {} if activation in _PLAIN_ACTIVATIONS and not numbers else activation_attrs(str(activation), numbers)
         steps.append(Step(str(activation), (inputs if bias else 0,), "f32", tuple(sorted(attrs.items()))))
     if own != "f32":
         steps.append(Step("cast", (inputs + len(steps) - 1 if steps else 0,), own))
