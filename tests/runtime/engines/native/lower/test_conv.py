@@ -92,6 +92,41 @@ def test_a_filter_that_is_computed_is_packed_at_each_run(constant: bool) -> None
     close(found, expected, 144, "Winograd" if constant else "PackRows")
 
 
+@pytest.mark.parametrize("format", ["Float32", "Float16_b"])
+@pytest.mark.parametrize(("channels", "taps"), [(3, 7), (1, 3), (32, 3), (33, 3), (64, 1)])
+def test_precision_bfloat16(format: str, channels: int, taps: int) -> None:
+    x, w = normal(1, 17, 15, channels), normal(taps, taps, channels, 35)
+    found, expected = convolved(x, w, pads=(taps // 2,) * 4, strides=(2, 2), format=format, precision="bfloat16")
+    assert not found.refusals
+    assert np.linalg.norm(found.native - expected) < 6e-3 * np.linalg.norm(expected)
+
+
+@pytest.mark.parametrize("residual", [(1, 9, 8, 20), (1, 9, 8, 1), (9, 1, 1), (20,)])
+@pytest.mark.parametrize("channels", [5, 16])
+def test_a_residual_is_added_before_the_result_is_stored(residual: tuple[int, ...], channels: int) -> None:
+    x, w, other = normal(1, 9, 8, channels), normal(3, 3, channels, 20), normal(*residual)
+    type_ = TensorType((1, 9, 8, 20), "Float32")
+    attrs = {"strides": (1, 1), "pads": (1, 1, 1, 1), "dilations": (1, 1), "groups": 1}
+    works = [Work("tile.conv2d", (0, 1), attrs, (type_,)), Work("tile.map", (2, 3), {"fn": "add"}, (type_,))]
+    found = ran(works, [Given(x), Given(w, constant=True), Given(other)])
+    assert found.kernels[-1] == ("Winograd" if channels == 16 else "Gemm")
+    np.testing.assert_allclose(found.native, found.reference, rtol=1e-4, atol=1e-4)
+
+
+def test_a_residual_that_is_held_wider_than_its_format_is_read_as_it_lies() -> None:
+    shape = (1, 9, 8, 20)
+    narrow, wide = TensorType(shape, "Float16_b"), TensorType(shape, "Float32")
+    attrs = {"strides": (1, 1), "pads": (0, 0, 0, 0), "dilations": (1, 1), "groups": 1}
+    works = [
+        Work("tile.conv2d", (0, 1), attrs, (wide,)),
+        Work("tile.conv2d", (0, 2), attrs, (narrow,)),
+        Work("tile.map", (4, 3), {"fn": "add"}, (narrow,)),
+    ]
+    x = normal(1, 9, 8, 16)
+    found = ran(works, [Given(x), Given(normal(1, 1, 16, 20), constant=True), Given(normal(1, 1, 16, 20), constant=True)])
+    np.testing.assert_allclose(found.native, found.reference, rtol=2e-2, atol=2e-2)
+
+
 # ---- Winograd's way -----------------------------------------------------------------------------------------------------------------
 
 
@@ -140,7 +175,7 @@ def test_a_filter_with_wild_numbers_is_summed_directly() -> None:
 
 @settings(max_examples=12, deadline=None)
 @given(
-    size=st.tuples(*[st.sampled_from((1, 2, 7))] * 2),
+    size=st.tuples(*[st.sampled_from((1, 3, 7))] * 2),
     channels=st.tuples(*[st.sampled_from((1, 5, 17))] * 2),
     strides=st.tuples(*[st.integers(1, 3)] * 2),
     extra=st.tuples(*[st.integers(0, 2)] * 2),
