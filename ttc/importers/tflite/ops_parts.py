@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import prod
+
 import numpy as np
 from xdsl.ir import SSAValue
 
@@ -9,7 +11,8 @@ from ttc.dialects.core.errors import Error
 from ttc.importers.common import masked
 from ttc.importers.common.builder import Builder
 from ttc.importers.common.masked import Masks
-from ttc.importers.common.parts import padded
+from ttc.importers.common.parts import padded, part
+from ttc.importers.common.tracking import MAX_ELEMENTS
 from ttc.importers.common.unsupported import Unsupported
 from ttc.importers.tflite.building import TfliteBuilder
 from ttc.importers.tflite.tables import Rows
@@ -61,6 +64,22 @@ def padv2(b: TfliteBuilder, x: SSAValue, paddings: SSAValue, value: SSAValue) ->
 def mirror_pad(b: Builder, x: SSAValue, paddings: SSAValue, *, mode: str) -> SSAValue:
     before, after = _margins(b, x, paddings)
     return masked.mirror_pad(b, x, before, after, with_border=mode == "SYMMETRIC")
+
+
+def dilate(b: Builder, x: SSAValue, factors: SSAValue, value: SSAValue) -> SSAValue:
+    """Between two elements of a dimension, factor - 1 times the value."""
+    shape, between, filled = b.shape(x), b.ints(factors, "dilations"), b.number(value, "value")
+    if len(between) != len(shape) or min(between, default=1) < 1 or prod(between) * b.spec(x).elements > MAX_ELEMENTS:
+        raise Error("E0402", f"dilations {list(between)} do not fit {b.spec(x)}")
+    for axis, factor in enumerate(between):
+        before, after = b.shape(x)[:axis], b.shape(x)[axis + 1 :]
+        if factor == 1 or not shape[axis]:
+            continue
+        wide = b.reshape(x, *before, shape[axis], 1, *after)
+        margins = (*(0,) * (axis + 1), factor - 1, *(0,) * len(after))
+        wide = b.reshape(padded(b, wide, (0,) * len(margins), margins, filled), *before, shape[axis] * factor, *after)
+        x = part(b, wide, axis, 0, (shape[axis] - 1) * factor + 1)
+    return x
 
 
 def _margins(b: Builder, x: SSAValue, paddings: SSAValue) -> tuple[tuple[int, ...], tuple[int, ...]]:
@@ -184,6 +203,7 @@ ROWS: Rows = {
     "STRIDED_SLICE": strided_slice,
     "PAD": pad,
     "PADV2": padv2,
+    "DILATE": dilate,
     "MIRROR_PAD": mirror_pad,
     "GATHER": gather,
     "GATHER_ND": gather_nd,

@@ -128,3 +128,16 @@ def test_parts_that_cannot_be(op: str, operands: tuple, options: dict, code: str
     with pytest.raises(Error) as caught:
         imported(data, feeds, tmp_path)
     assert caught.value.code == code
+
+
+@pytest.mark.parametrize("factors", [(1, 3, 2), (2, 1, 1), (1, 1, 1)])
+def test_dilate(factors: tuple[int, ...], tmp_path: Path) -> None:
+    check_op(tmp_path, "DILATE", normal(2, 3, 4), const(ints(*factors)), const(np.array(-1.5, np.float32)))
+
+
+@pytest.mark.parametrize("factors", [(1, 0, 2), (2, 1), (1 << 30, 1, 1)])
+def test_dilations_that_do_not_fit(factors: tuple[int, ...], tmp_path: Path) -> None:
+    data, feeds = op_model("DILATE", [normal(2, 3, 4), const(ints(*factors)), const(np.array(0, np.float32))], [FLOAT], {})
+    with pytest.raises(Error) as caught:
+        imported(data, feeds, tmp_path)
+    assert caught.value.code == "E0402"
