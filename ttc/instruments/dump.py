@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -61,7 +62,7 @@ class Dump(PassWatcher):
         self._row(pass_, path, unit, Report(changed=True), str(error))
 
     def finish(self) -> None:
-        self._write(self.folder / INDEX, json.dumps(self._rows, indent=1) + "\n")
+        self._write(self.folder / INDEX, index_text(self._rows))
 
     def _row(self, pass_: Pass, path: Path, unit: Unit, report: Report, error: str | None = None) -> None:
         before, self._ops = self._ops, op_kinds(unit) if report.changed else self._ops
@@ -119,6 +120,19 @@ class Dump(PassWatcher):
             path.symlink_to(Path("..") / self._last.parent.name / self._last.name)
         except OSError as error:
             raise Error("E0103", f"cannot write {path}: {error.strerror}") from None
+
+
+def index_text(rows: Sequence[Mapping[str, object]]) -> str:
+    """Rows as JSON with a line for each field and each remark: short, and good for `diff`."""
+    return (
+        "[\n" + ",\n".join(" {\n" + ",\n".join(f"  {json.dumps(k)}: {_field(k, v)}" for k, v in r.items()) + "\n }" for r in rows) + "\n]\n"
+    )
+
+
+def _field(name: str, value: object) -> str:
+    if name != "remarks" or not isinstance(value, list) or not value:
+        return json.dumps(value)
+    return "[\n" + ",\n".join(f"   {json.dumps(remark)}" for remark in value) + "\n  ]"
 
 
 def op_kinds(unit: Unit) -> dict[str, int]:
