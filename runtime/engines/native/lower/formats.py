@@ -1,0 +1,20 @@
+"""Lowering of changes of format."""
+
+from __future__ import annotations
+
+from ttc.runtime.engines.native.copies import copy, round_in_place
+from ttc.runtime.engines.native.lowering import Lowering, NotTaken
+from ttc.runtime.engines.native.products import FLOATS
+
+
+def adjust(n: Lowering) -> None:
+    """Numbers as a format holds them; those of the result may be of another."""
+    n.only("to", "rounding")
+    x, format_, rounding = n.operand(0), n.attr("to"), n.attr("rounding")
+    if x.storage not in FLOATS or n.result_storage() not in FLOATS or rounding not in ("rne", "truncate"):
+        raise NotTaken(f"{x.storage} rounded otherwise")
+    rounded = n.temp(x.shape, "f32")
+    copy(n, x, rounded)
+    if format_ != "Float32":
+        round_in_place(n, rounded, str(format_), truncate=rounding == "truncate")
+    n.alias(rounded)

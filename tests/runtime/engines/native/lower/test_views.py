@@ -1,0 +1,40 @@
+"""Views in formats that round, and in narrower types, are copies; all others move nothing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.runtime.engines.native.graphs import Given, normal, ran
+from ttc.dialects.core.interpret import kernel
+from ttc.dialects.core.plain import TensorType, Work
+
+VIEWS: dict[str, tuple[str, tuple[int, ...], dict[str, Any]]] = {
+    "reshape": ("reshape", (2, 30, 40), {"shape": (40, 60)}),
+    "transpose": ("transpose", (3, 20, 33), {"perm": (2, 0, 1)}),
+    "heads": ("hslice", (2, 10, 96), {"n": 4}),
+    "heads joined": ("hstack", (2, 4, 10, 24), {"n": 4}),
+    "slice": ("slice", (6, 40), {"starts": (5, 3), "sizes": (3, 18), "steps": (-2, 2)}),
+    "broadcast": ("broadcast", (3, 1, 20), {"shape": (2, 3, 5, 20)}),
+    "relayout": ("relayout", (3, 20), {}),
+}
+
+
+@pytest.mark.parametrize("format", ["Float32", "Bfp8_b", "Bfp4", "Float16", "Tf32"])
+@pytest.mark.parametrize("view", VIEWS)
+def test_a_view_in_any_format(view: str, format: str) -> None:
+    op, shape, attrs = VIEWS[view]
+    x = normal(*shape)
+    type_ = TensorType(np.shape(kernel(f"tile.{op}")(x, **attrs)), format)
+    found = ran([Work(f"tile.{op}", (0,), attrs, (type_,))], [Given(x, "Float32")])
+    assert not found.refusals
+    assert bool(found.kernels) == (format != "Float32" or op == "hstack")
+    np.testing.assert_array_equal(found.native.view(np.uint32), found.reference.view(np.uint32))
+
+
+def test_a_view_in_a_narrower_type_is_rounded() -> None:
+    found = ran([Work("tile.transpose", (0,), {"perm": (1, 0)}, (TensorType((33, 20), "Float16_b"),))], [Given(normal(20, 33))])
+    assert not found.refusals
+    np.testing.assert_array_equal(found.native, found.reference)
