@@ -132,17 +132,23 @@ def result_of(n: Lowering, region: Region, views: Sequence[View]) -> Result:
 def convolve(n: Lowering, images: Images, panels: Panels, result: Result, groups: int, multiplier: Multiplier) -> None:
     """The products of windows and panels [groups, ...], one group of channels each."""
     kernel = Gemm(panels.block, WindowRows(), result.region, result.spread, int(groups > 1), multiplier)
-    tensors = {"a": images.view, "c": result.view, **dict(zip(kernel.others, result.others, strict=True))}
-    words: dict[str, Word] = {"b": panels.view, **tensors}
+    words = window_words(images, panels.view, result)
+    if groups > 1:
+        words |= {"size_batch0": groups, "a_batch0": images.depth * images.view.item_bytes, "b_batch0": panels.element_bytes}
+        for name, view in zip(("c", *kernel.others), (result.view, *result.others), strict=True):
+            words[f"{name}_batch0"] = panels.columns * view.strides[-1] * view.item_bytes
+    rows = prod(result.view.shape[:3])
+    submit(n, kernel, words, rows=rows, taps=images.y.taps * images.x.taps, panels=panels, written=result.view, count=groups)
+
+
+def window_words(images: Images, panels: View, result: Result) -> dict[str, Word]:
+    """Words that tell where windows lie and how they move."""
+    tensors = {"a": images.view, "c": result.view, **{f"other{i}": view for i, view in enumerate(result.others)}}
+    words: dict[str, Word] = {"b": panels, **tensors}
     for name, view in tensors.items():
         strides = (stride * view.item_bytes for stride in view.strides[:3])
         words |= dict(zip((f"{name}_image", f"{name}_y", f"{name}_x"), strides, strict=True))
     for name, axis in (("y", images.y), ("x", images.x)):
         values = (axis.size, axis.windows, axis.taps, axis.stride, axis.dilation, axis.before)
         words |= dict(zip((f"{name}_{what}" for what in WindowRows.SIZES), values, strict=True))
-    if groups > 1:
-        words |= {"size_batch0": groups, "a_batch0": images.depth * images.view.item_bytes, "b_batch0": panels.element_bytes}
-        for name, view in ((name, view) for name, view in tensors.items() if name != "a"):
-            words[f"{name}_batch0"] = panels.columns * view.strides[-1] * view.item_bytes
-    rows = prod(result.view.shape[:3])
-    submit(n, kernel, words, rows=rows, taps=images.y.taps * images.x.taps, panels=panels, written=result.view, count=groups)
+    return words

@@ -161,23 +161,31 @@ def multiply(n: Lowering, a: View, b: Panels, bias: View | None, multiplier: Mul
     region, views = whole_region(n, bias)
     others = [readable(n, view) for view in views]
     c = n.result(strided=True)
-    lead = shape[:-1]
-    right = _over_rows(b.view, lead)
-    tensors = [a.expanded((*lead, a.shape[-1])), right, c, *(view for view, _ in others)]
+    words, rows, batch = matrix_words(a.expanded((*shape[:-1], a.shape[-1])), b.view, c, [view for view, _ in others])
+    b = replace(b, block=b.block.fitted(rows))
+    kernel = Gemm(b.block, DenseRows(), region, tuple(spread for _, spread in others), len(batch), multiplier)
+    submit(n, kernel, words, rows=rows, taps=1, panels=b, written=c, count=prod(batch))
+
+
+def matrix_words(a: View, panels: View, c: View, others: Sequence[View]) -> tuple[dict[str, Word], int, list[int]]:
+    """Words that tell where rows lie, how many there are, and the sizes of the batch: as few dimensions as there can be.
+
+    a, c, others: [batch..., rows, columns].  panels: [batch..., bytes of one element].  Raises NotTaken for too many dimensions.
+    """
+    lead = c.shape[:-1]
+    names = ("a", "b", "c", *(f"other{i}" for i in range(len(others))))
+    tensors = [a, _over_rows(panels, lead), c, *others]
     dims = joined([(size, *(t.strides[i] * t.item_bytes for t in tensors)) for i, size in enumerate(lead) if size != 1])
     if not dims or dims[-1][2] != 0:
         dims.append((1, *[0] * len(tensors)))
     *batch, (rows, *strides) = dims
     if len(batch) > _BATCH_DIMENSIONS:
         raise NotTaken(f"a batch of {len(batch)} dimensions")
-    b = replace(b, block=b.block.fitted(rows))
-    kernel = Gemm(b.block, DenseRows(), region, tuple(spread for _, spread in others), len(batch), multiplier)
-    words: dict[str, Word] = {"a": a, "b": b.view, "c": c, **{f"other{i}": view for i, (view, _) in enumerate(others)}}
-    names = ("a", "b", "c", *kernel.others)
+    words: dict[str, Word] = dict(zip(names, (a, panels, c, *others), strict=True))
     words |= {f"{name}_row": stride for name, stride in zip(names, strides, strict=True) if name != "b"}
     for i, (size, *steps) in enumerate(batch):
         words |= {f"size_batch{i}": size, **{f"{name}_batch{i}": step for name, step in zip(names, steps, strict=True)}}
-    submit(n, kernel, words, rows=rows, taps=1, panels=b, written=c, count=prod(size for size, *_ in batch))
+    return words, rows, [size for size, *_ in batch]
 
 
 def submit(n: Lowering, kernel: Gemm, words: dict[str, Word], *, rows: int, taps: int, panels: Panels, written: View, count: int) -> None:
