@@ -8,9 +8,31 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ttc.dialects.core.formats import format_named
 from ttc.dialects.netlist.model import Argument, Netlist, Program, Queue
 from ttc.runtime.arguments import entries_of, from_entries, inputs_of, outputs_of, to_entries
 from ttc.runtime.engines.base import HELD, bound_queues
+
+
+@dataclass(frozen=True)
+class DirectInput:
+    """An input that is one entry of a queue.
+
+    Args:
+        dtype: of arrays that are entries as they are; None if the queue's format has none, or the shapes differ.
+    """
+
+    argument: Argument
+    queue: Queue
+    dtype: np.dtype | None
+
+    def entry(self, value: object) -> NDArray:
+        """A user's value as an entry.  Raises E0801, E0802."""
+        if type(value) is np.ndarray and value.dtype == self.dtype and value.shape == self.argument.shape:
+            flags = value.flags
+            if flags.c_contiguous and flags.aligned:
+                return value
+        return to_entries(self.argument, self.queue, value)[0]
 
 
 @dataclass(frozen=True)
@@ -23,12 +45,12 @@ class DirectEntry:
     """
 
     graph: str
-    inputs: Sequence[tuple[Argument, Queue]]
+    inputs: Sequence[DirectInput]
     outputs: Sequence[Argument]
 
     def entries(self, given: Mapping[str, object]) -> dict[str, NDArray]:
         """The user's arrays as entries, by queue.  Raises E0801, E0802."""
-        return {a.queue: to_entries(a, queue, given[a.name])[0] for a, queue in self.inputs}
+        return {item.queue.name: item.entry(given[item.argument.name]) for item in self.inputs}
 
     def results(self, written: Mapping[str, NDArray], entries: Mapping[str, NDArray]) -> dict[str, NDArray]:
         """What the graph wrote as the user's arrays: its own where nobody else has them, else copies."""
@@ -36,10 +58,10 @@ class DirectEntry:
         found: dict[str, NDArray] = {}
         for result in self.outputs:
             value = written[result.queue]
-            own = value.base is None and value.flags.writeable and id(value) not in taken
-            if own and value.dtype == np.dtype(result.dtype) and value.flags.c_contiguous and -1 not in result.shape:
+            own = value.base is None and id(value) not in taken and value.flags.carray
+            if own and value.dtype == result.dtype and value.shape == result.shape:
                 taken.add(id(value))
-                found[result.name] = value.reshape(result.shape) if value.shape != result.shape else value
+                found[result.name] = value
             else:
                 found[result.name] = from_entries(result, [value])
         return found
@@ -50,9 +72,9 @@ def direct_entry(program: Program, netlist: Netlist) -> DirectEntry | None:
     if len(program.instructions) != 1 or program.instructions[0].opcode != "execute":
         return None
     graph = netlist.graphs[str(program.instructions[0].args[0])]
-    inputs = [(a, netlist.queues[a.queue]) for a in inputs_of(program)]
+    inputs = [_direct_input(a, netlist.queues[a.queue]) for a in inputs_of(program)]
     outputs = outputs_of(program)
-    given, written = {a.queue for a, _ in inputs}, [queue for _, queue in graph.writes]
+    given, written = {item.queue.name for item in inputs}, [queue for _, queue in graph.writes]
     kinds = {netlist.queues[name].kind for name in (*bound_queues(graph, netlist), *written)}
     simple = (
         graph.input_count == 1
@@ -61,7 +83,14 @@ def direct_entry(program: Program, netlist: Netlist) -> DirectEntry | None:
         and given.issuperset(bound_queues(graph, netlist))
         and len(set(written)) == len(written)
         and all(result.queue in written for result in outputs)
-        and all(entries_of(a, queue) == 1 for a, queue in inputs)
+        and all(entries_of(item.argument, item.queue) == 1 for item in inputs)
         and not any(netlist.queues[name].alias or netlist.queues[name].view for name in (*given, *written))
     )
     return DirectEntry(graph.name, inputs, outputs) if simple else None
+
+
+def _direct_input(argument: Argument, queue: Queue) -> DirectInput:
+    dtype = np.dtype(argument.dtype)
+    format_ = format_named(queue.tensor.format)
+    same = format_.storage == format_.compute == dtype and dtype.kind in "fiub"
+    return DirectInput(argument, queue, dtype if same and argument.shape == queue.tensor.shape else None)

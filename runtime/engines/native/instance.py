@@ -24,7 +24,10 @@ class Patch:
 
     def apply(self, words: NDArray[np.int64], base: int) -> None:
         """Fill them in for a buffer at an address."""
-        words[self.positions] = self.offsets + base
+        if len(self.positions) == 1:  # as most inputs and outputs: an array operation takes longer
+            words[self.positions.item()] = self.offsets.item() + base
+        else:
+            words[self.positions] = self.offsets + base
 
 
 @dataclass(frozen=True)
