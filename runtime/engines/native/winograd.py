@@ -104,7 +104,7 @@ def _most_tiles(tiles: int, channels: int, points: int, block: Block) -> int:
     near = _CHUNK_BYTES // (points * 4 * (channels + block.columns))
     even = -(-tiles // _TASKS)
     least = 4 if channels * block.columns * points * 4 > _NEAR_BYTES else 2
-    blocks = min(max(-(-even // block.rows), least), max(near // block.rows, 1))
+    blocks = min(max(-(-even // block.rows), least), -(-max(near, 1) // block.rows))
     return blocks * block.rows
 
 

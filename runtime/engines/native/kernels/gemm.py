@@ -16,12 +16,11 @@ from typing import TYPE_CHECKING
 
 from ttc.runtime.engines.native.kernel import Kernel
 from ttc.runtime.engines.native.kernels.gemm_block import Block, Multiplier, Operands, emit_block
-from ttc.runtime.engines.native.kernels.gemm_finish import Finish, emit_row
+from ttc.runtime.engines.native.kernels.gemm_finish import Finish, emit_fetch, emit_row
 from ttc.runtime.engines.native.kernels.gemm_rows import POINTER_BYTES, Rows, Table
 from ttc.runtime.engines.native.kernels.shares import shares_of
 from ttc.runtime.engines.native.kernels.words import Words
 from ttc.runtime.engines.native.region import Region
-from ttc.runtime.engines.native.storage import STORAGE_BYTES
 from ttc.runtime.engines.native.tensors import ALIGNMENT
 
 if TYPE_CHECKING:
@@ -139,14 +138,9 @@ class Gemm(Kernel):
 
     def _fetch(self, f: Writer, table: Table, count: Value, panel: Value) -> None:
         """Bring near what the region will read and write, while the sums are computed."""
-        storages = dict(zip(("c", *self.others), (self.region.storage, *self.region.inputs[1:]), strict=True))
-        wide = [name for name, spread in zip(("c", *self.others), (False, *self.spread), strict=True) if not spread]
         with f.loop(0, count) as r:
-            for name in wide:
-                item = STORAGE_BYTES[storages[name]]
-                row = f.at(f.load(f.at(table.tensors[name], r, "ptr"), "ptr"), panel * (self.block.columns * item), "i8")
-                for line in range(0, self.block.columns * item, ALIGNMENT):
-                    f.prefetch(f.at(row, line, "i8"))
+            rows = {name: f.load(f.at(address, r, "ptr"), "ptr") for name, address in table.tensors.items()}
+            emit_fetch(f, self.finish, rows, panel * self.block.columns, 3)
 
     def _finish(self, f: Writer, words: Words, table: Table, count: Value, panel: Value, tile: Value) -> None:
         """Take the sums in `tile` through the region, and store them."""

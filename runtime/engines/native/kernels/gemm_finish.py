@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ttc.runtime.engines.native.region import Region
+from ttc.runtime.engines.native.storage import STORAGE_BYTES
+from ttc.runtime.engines.native.tensors import ALIGNMENT
 
 if TYPE_CHECKING:
     from ttc.runtime.engines.native.ir.values import Value
@@ -43,15 +45,35 @@ def emit_row(f: Writer, finish: Finish, sums: Value, rows: Mapping[str, Value], 
         left = width - v
         with f.choice(left >= finish.lanes) as (whole, part):
             with whole:
-                _emit_vector(f, finish, f.at(sums, v, "f32"), rows, start + v, None)
+                _emit_vector(f, finish, f.at(sums, v, "f32"), rows, start + v, finish.lanes)
             with part:
-                _emit_vector(f, finish, f.at(sums, v, "f32"), rows, start + v, f.mask(left, finish.lanes))
+                if masks_are_cheap(f):
+                    _emit_vector(f, finish, f.at(sums, v, "f32"), rows, start + v, finish.lanes, f.mask(left, finish.lanes))
+                else:
+                    with f.loop(v, width) as i:
+                        _emit_vector(f, finish, f.at(sums, i, "f32"), rows, start + i, 1)
 
 
-def _emit_vector(f: Writer, finish: Finish, sums: Value, rows: Mapping[str, Value], column: Value, mask: Value | None) -> None:
+def masks_are_cheap(f: Writer) -> bool:
+    """Whether a part of a vector is written as fast as all of it; elsewhere masks also cost registers that products need."""
+    return f.cpu.vector_bytes == 64
+
+
+def emit_fetch(f: Writer, finish: Finish, rows: Mapping[str, Value], start: Value, level: int) -> None:
+    """Bring near what `emit_row` will read and write of one row.  level: 3 for the first-level cache, 2 for the second."""
+    spread = (False, *finish.spread)
+    storages = (finish.region.storage, *finish.region.inputs[1:])
+    for name, storage, one in zip(("c", *finish.others), storages, spread, strict=True):
+        item = STORAGE_BYTES[storage]
+        for line in range(0, 0 if one else finish.columns * item, ALIGNMENT):
+            f.prefetch(f.at(rows[name], start * item + line, "i8"), level)
+
+
+def _emit_vector(
+    f: Writer, finish: Finish, sums: Value, rows: Mapping[str, Value], column: Value, lanes: int, mask: Value | None = None
+) -> None:
     from ttc.runtime.engines.native.ir.regions import emit_region
 
-    lanes = finish.lanes
     values = [f.load(sums, "f32", lanes)]
     for name, storage, spread in zip(finish.others, finish.region.inputs[1:], finish.spread, strict=True):
         if spread:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from ttc.runtime.engines.native.kernel import Kernel
 from ttc.runtime.engines.native.kernels.gemm_block import Block, Operands, emit_block
-from ttc.runtime.engines.native.kernels.gemm_finish import Finish, emit_row
+from ttc.runtime.engines.native.kernels.gemm_finish import Finish, emit_fetch, emit_row, masks_are_cheap
 from ttc.runtime.engines.native.kernels.gemm_rows import POINTER_BYTES
 from ttc.runtime.engines.native.kernels.shares import shares_of
 from ttc.runtime.engines.native.kernels.winograd_matrices import TAPS, combined, matrices
@@ -94,6 +94,7 @@ class Winograd(Kernel):
             limit = (LIMIT_EXPONENT + _EXPONENT_BIAS) << _MANTISSA_BITS
             with f.choice(f.folded("maximum", largest.get()) < limit) as (tame, wild):
                 with tame, f.loop(*panels) as panel:
+                    self._fetch(f, words, tiles, panel)
                     self._products(f, words, memory, tiles, panel)
                     with f.loop(*tiles) as tile:
                         self._tile(f, words, memory, tile, tiles)
@@ -194,33 +195,46 @@ class Winograd(Kernel):
     def _pixels(self, f: Writer, words: Words, memory: _Memory, tile: Value, panel: Value, *, direct: bool) -> None:
         """Take the pixels of a tile that lie in the result through the region, and store them.  direct: sum them first."""
         place = self._place(words, tile)
-        storages = dict(zip(("c", *self.finish.others), (self.region.storage, *self.region.inputs[1:]), strict=True))
         down, across = (f.smaller(words[f"{axis}_windows"] - place[axis], self.outputs) for axis in ("y", "x"))
         with f.loop(0, down) as i, f.loop(0, across) as j:
             pixel = {"image": place["image"], "y": place["y"] + i, "x": place["x"] + j}
-            rows: dict[str, Value] = {}
-            for name in storages:
-                offset = f.constant(0, "i64")
-                for axis, index in pixel.items():
-                    offset = offset + index * words[f"{name}_{axis}"]
-                rows[name] = f.at(words.pointer(name), offset, "i8")
             sums = f.at(memory.tile, (i * self.outputs + j) * self.block.columns, "f32")
             if direct:
                 self._sum_directly(f, words, memory, pixel, panel, sums)
-            emit_row(f, self.finish, sums, rows, (panel * self.block.columns, words["columns"]))
+            emit_row(f, self.finish, sums, self._rows(f, words, pixel), (panel * self.block.columns, words["columns"]))
+
+    def _rows(self, f: Writer, words: Words, pixel: dict[str, Value]) -> dict[str, Value]:
+        """Addresses of a pixel of the result and of the region's further tensors."""
+        rows: dict[str, Value] = {}
+        for name in ("c", *self.finish.others):
+            offset = f.constant(0, "i64")
+            for axis, index in pixel.items():
+                offset = offset + index * words[f"{name}_{axis}"]
+            rows[name] = f.at(words.pointer(name), offset, "i8")
+        return rows
+
+    def _fetch(self, f: Writer, words: Words, tiles: tuple[Value, Value], panel: Value) -> None:
+        """Bring near what the region will read and write: lines far apart, which the hardware does not foresee."""
+        with f.loop(*tiles) as tile:
+            place = self._place(words, tile)
+            down, across = (f.smaller(words[f"{axis}_windows"] - place[axis], self.outputs) for axis in ("y", "x"))
+            with f.loop(0, down) as i, f.loop(0, across) as j:
+                rows = self._rows(f, words, {"image": place["image"], "y": place["y"] + i, "x": place["x"] + j})
+                emit_fetch(f, self.finish, rows, panel * self.block.columns, 2)
 
     def _sum_directly(self, f: Writer, words: Words, memory: _Memory, pixel: dict[str, Value], panel: Value, sums: Value) -> None:
         """Sums of one pixel, tap by tap."""
-        lanes, columns, channels = self.block.lanes, words["columns"], words["channels"]
+        columns, channels = words["columns"], words["channels"]
+        lanes = self.block.lanes if masks_are_cheap(f) else 1
         image = f.at(words.pointer("a"), pixel["image"] * words["a_image"], "i8")
-        with f.loop(0, self.block.columns, lanes) as v:
-            column = panel * self.block.columns + v
-            mask = f.mask(columns - column, lanes)
+        start = panel * self.block.columns
+        with f.loop(0, f.smaller(columns - start, self.block.columns), lanes) as v:
+            mask = f.mask(columns - start - v, lanes) if lanes > 1 else None
             total = f.variable(f.constant(0.0, "f32", lanes))
             with f.loop(0, TAPS) as i, f.loop(0, TAPS) as j:
                 source = _pixel(f, words, memory, image, pixel, (i, j))
                 with f.loop(0, channels) as c:
-                    row = f.at(words.pointer("w"), ((i * TAPS + j) * channels + c) * columns + column, "f32")
+                    row = f.at(words.pointer("w"), ((i * TAPS + j) * channels + c) * columns + start + v, "f32")
                     left = f.spread(f.load(f.at(source, c, "f32"), "f32"), lanes)
                     total.set(f.fma(left, f.load(row, "f32", lanes, mask), total.get()))
             f.store(total.get(), f.at(sums, v, "f32"))
