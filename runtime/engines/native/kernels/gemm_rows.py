@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 if TYPE_CHECKING:
-    from ttc.runtime.engines.native.ir.values import Value, Variable
+    from ttc.runtime.engines.native.ir.values import Value
     from ttc.runtime.engines.native.ir.writer import Writer
     from ttc.runtime.engines.native.kernels.words import Words
 
@@ -94,19 +94,60 @@ class WindowRows(Rows):
 
     def emit(self, f: Writer, words: Words, bases: dict[str, Value], span: tuple[Value, Value], table: Table) -> None:
         first, count = span
-        across, down = words["x_windows"], words["y_windows"]
-        line = first // across
-        x, y, image = (f.variable(v) for v in (first % across, line % down, line // down))
+        walk = _Walk(f, words, bases, tuple(table.tensors), first)
         with f.loop(0, count) as r:
-            place = {"image": image.get(), "y": y.get(), "x": x.get()}
             for tensor, rows in table.tensors.items():
-                f.store(_address(f, words, bases[tensor], tensor, place), f.at(rows, r, "ptr"))
-            _emit_taps(f, words, bases["a"], place, table, r)
-            _advance(f, words, (image, y, x))
+                f.store(walk.pointers[tensor].get(), f.at(rows, r, "ptr"))
+            _emit_taps(f, words, walk, table, r)
+            walk.advance()
 
     def left(self, f: Writer, words: Words, base: Value, first: Value, count: int, table: Table, tap: Value) -> list[Value]:
         row = f.at(table.taps, tap * table.rows, "ptr")
         return [f.load(f.at(row, r, "ptr"), "ptr") for r in range(count)]
+
+
+class _Walk:
+    """From window to window: where the window is, and where its pixel lies in each tensor.  Steps to the next window only add.
+
+    y, x: of the window's first tap in the image, perhaps outside; `corner`: address of that pixel of the left operand.
+    """
+
+    def __init__(self, f: Writer, words: Words, bases: dict[str, Value], tensors: Sequence[str], first: Value) -> None:
+        self.f, self.words, self.bases = f, words, bases
+        across, down = words["x_windows"], words["y_windows"]
+        line = first // across
+        self.column, self.row, self.image = (f.variable(v) for v in (first % across, line % down, line // down))
+        self.pointers = {tensor: f.variable(bases[tensor]) for tensor in tensors}
+        self.corner = f.variable(bases["a"])
+        self.y, self.x = (f.variable(f.constant(0, "i64")) for _ in range(2))
+        self._begin()
+
+    def _begin(self) -> None:
+        """Compute all places anew."""
+        f, words = self.f, self.words
+        place = {"image": self.image.get(), "y": self.row.get(), "x": self.column.get()}
+        for tensor, pointer in self.pointers.items():
+            pointer.set(_address(f, words, self.bases[tensor], tensor, place))
+        self.y.set(place["y"] * words["y_stride"] - words["y_before"])
+        self.x.set(place["x"] * words["x_stride"] - words["x_before"])
+        corner = {"image": place["image"], "y": self.y.get(), "x": self.x.get()}
+        self.corner.set(_address(f, words, self.bases["a"], "a", corner))
+
+    def advance(self) -> None:
+        """To the next window."""
+        f, words = self.f, self.words
+        self.column.set(self.column.get() + 1)
+        self.x.set(self.x.get() + words["x_stride"])
+        self.corner.set(f.at(self.corner.get(), words["x_stride"] * words["a_x"], "i8"))
+        for tensor, pointer in self.pointers.items():
+            pointer.set(f.at(pointer.get(), words[f"{tensor}_x"], "i8"))
+        with f.when(self.column.get().equals(words["x_windows"])):
+            self.column.set(0)
+            self.row.set(self.row.get() + 1)
+            with f.when(self.row.get().equals(words["y_windows"])):
+                self.row.set(0)
+                self.image.set(self.image.get() + 1)
+            self._begin()
 
 
 def _address(f: Writer, words: Words, base: Value, tensor: str, place: dict[str, Value]) -> Value:
@@ -116,34 +157,23 @@ def _address(f: Writer, words: Words, base: Value, tensor: str, place: dict[str,
     return f.at(base, offset, "i8")
 
 
-def _emit_taps(f: Writer, words: Words, base: Value, place: dict[str, Value], table: Table, r: Value) -> None:
+def _emit_taps(f: Writer, words: Words, walk: _Walk, table: Table, r: Value) -> None:
     """Addresses of the pixels that a window's taps meet."""
-    image = f.at(base, place["image"] * words["a_image"], "i8")
-    top, left = (place[axis] * words[f"{axis}_stride"] - words[f"{axis}_before"] for axis in ("y", "x"))
-    across = words["x_taps"]
-    with f.loop(0, words["y_taps"]) as i:
-        y = top + i * words["y_dilation"]
-        inside_y = _inside(y, words["y_size"])
-        line = f.at(image, y * words["a_y"], "i8")
-        with f.loop(0, across) as j:
-            x = left + j * words["x_dilation"]
-            inside = inside_y & _inside(x, words["x_size"])
-            pixel = f.select(inside, f.at(line, x * words["a_x"], "i8"), table.zeros)
-            f.store(pixel, f.at(table.taps, (i * across + j) * table.rows + r, "ptr"))
+    y_step, x_step = words["y_dilation"] * words["a_y"], words["x_dilation"] * words["a_x"]
+    y, line, place = (f.variable(v) for v in (walk.y.get(), walk.corner.get(), f.at(table.taps, r, "ptr")))
+    with f.loop(0, words["y_taps"]):
+        inside_y = _inside(y.get(), words["y_size"])
+        x, pixel = f.variable(walk.x.get()), f.variable(line.get())
+        with f.loop(0, words["x_taps"]):
+            inside = inside_y & _inside(x.get(), words["x_size"])
+            f.store(f.select(inside, pixel.get(), table.zeros), place.get())
+            place.set(f.at(place.get(), table.rows, "ptr"))
+            x.set(x.get() + words["x_dilation"])
+            pixel.set(f.at(pixel.get(), x_step, "i8"))
+        y.set(y.get() + words["y_dilation"])
+        line.set(f.at(line.get(), y_step, "i8"))
 
 
 def _inside(index: Value, size: Value) -> Value:
     f = index.f
     return f.converted(index, "u64") < f.converted(size, "u64")
-
-
-def _advance(f: Writer, words: Words, place: tuple[Variable, Variable, Variable]) -> None:
-    """To the next window."""
-    image, y, x = place
-    x.set(x.get() + 1)
-    with f.when(x.get().equals(words["x_windows"])):
-        x.set(0)
-        y.set(y.get() + 1)
-        with f.when(y.get().equals(words["y_windows"])):
-            y.set(0)
-            image.set(image.get() + 1)
