@@ -101,6 +101,8 @@ def _kinds(rule: Rule) -> dict[str, str]:
 def _is_of_kind(value: Plain, kind: str) -> bool:
     if kind.endswith(" | None"):
         return value is None or _is_of_kind(value, kind.removesuffix(" | None"))
+    if kind.startswith("tuple["):
+        return isinstance(value, tuple) and all(_is_of_kind(x, kind.removeprefix("tuple[").removesuffix(", ...]")) for x in value)
     if kind in ("Ints", "Floats"):
         return isinstance(value, tuple) and all(_is_of_kind(x, kind[:-1].lower()) for x in value)
     if kind == "int":
