@@ -6,7 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 WORKERS ?= 2
 
-.PHONY: help demo test lint type bench bench-passes docs conformance-networks conformance-buda conformance-onnx conformance-torch conformance-tf onnx-misses fit-costs cost-error perf-dram perf-gemms perf-published perf-reference fuzz clean
+.PHONY: help demo test lint type bench bench-passes bench-peers docs conformance-networks conformance-buda conformance-onnx conformance-torch conformance-tf onnx-misses fit-costs cost-error perf-dram perf-gemms perf-published perf-reference fuzz clean
 .DEFAULT_GOAL := help
 
 help:  ## list the targets
@@ -58,6 +58,9 @@ docs: $(VENV)/.test  ## write the pages of docs/ that are made from the code
 bench-passes: $(VENV)/.test  ## microseconds an op of every pass at 1,000, 4,000 and 10,000 ops
 	$(BIN)/python tools/bench_passes.py
 
+bench-peers: $(VENV)/.peers  ## compare speed, memory and load with onnxruntime, OpenVINO and PyTorch on eight networks
+	$(BIN)/python tools/bench_peers.py
+
 conformance-onnx: $(VENV)/.test  ## run ONNX's own backend tests and say why what does not pass does not
 	$(BIN)/python tools/onnx_suite.py --bar 0.98 --device-bar 0.95
 
@@ -84,6 +87,10 @@ $(VENV)/.venv:
 
 $(VENV)/.demo: $(VENV)/.venv pyproject.toml
 	$(BIN)/python -m pip install --quiet -e '.[demo]'
+	touch $@
+
+$(VENV)/.peers: $(VENV)/.test pyproject.toml
+	$(BIN)/python -m pip install --quiet -e '.[peers]'
 	touch $@
 
 $(VENV)/.test: $(VENV)/.venv pyproject.toml

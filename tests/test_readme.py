@@ -12,7 +12,7 @@ import pytest
 
 from ttc.cli import main
 from ttc.importers.onnx.tables import mappings
-from ttc.options import CompileOptions, DebugOptions, RunOptions, flag_of, settings
+from ttc.options import BenchOptions, CompileOptions, DebugOptions, RunOptions, flag_of, settings
 
 README = (Path(__file__).resolve().parent.parent / "README.md").read_text()
 
@@ -32,7 +32,7 @@ def folder(small_onnx: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 def test_commands(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     commands = [line for block in blocks("bash") for line in block.splitlines()]
-    assert len(commands) == 21
+    assert len(commands) == 23
     for command in commands:
         program, *arguments = shlex.split(command)
         assert (program, main(arguments)) == ("ttc", 0), command + capsys.readouterr().err
@@ -47,9 +47,10 @@ def test_python(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out == "{'probabilities': (2, 4)}\n"
 
 
-@pytest.mark.parametrize("kind", [CompileOptions, DebugOptions, RunOptions])
+@pytest.mark.parametrize("kind", [CompileOptions, DebugOptions, RunOptions, BenchOptions])
 def test_every_option_is_listed(kind: type) -> None:
-    tables = README.partition("| `ttc tune-precision` |")[0]
+    before, _, after = README.partition("| `ttc tune-precision` |")
+    tables = after if kind is BenchOptions else before
     for item, setting in settings(kind):
         (row,) = re.findall(rf"^\| `{flag_of(item.name)}[`\[ ].*$", tables, re.MULTILINE)
         words = [choice for choice in setting.choices if f"`{choice}`" not in row]
