@@ -127,9 +127,9 @@ def _type(type_: Any) -> str:
 
 
 def _field(value: Attribute) -> str:
-    """A property of a netlist op as IR text, numbers and words bare."""
-    if isinstance(value, builtin.IntegerAttr | builtin.StringAttr):
-        return str(plain_attr(plain(value)))
+    """A property of a netlist op as IR text; numbers, words and lists of them bare."""
+    if isinstance(value, builtin.IntegerAttr | builtin.StringAttr | builtin.DenseArrayBase):
+        return _text(plain_attr(plain(value)))
     return str(value)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import count, takewhile
 from pathlib import Path
 from types import MappingProxyType
@@ -20,22 +20,23 @@ NOTHING_ABSENT: Mapping[str, str] = MappingProxyType({})
 
 
 def reference_outputs(
-    model: Path, inputs: Mapping[str, NDArray], absent: Mapping[str, str] = NOTHING_ABSENT
+    model: Path, inputs: Mapping[str, NDArray], absent: Mapping[str, str] = NOTHING_ABSENT, probes: Sequence[str] = ()
 ) -> tuple[dict[str, NDArray], str]:
-    """Outputs of an ONNX model by name, and what computed them: `onnxruntime` or `evaluate`.
+    """Outputs of a model by name, and what computed them: `onnxruntime` or `evaluate`.
 
     Args:
         inputs: by name, items of a sequence as `s[0]`, `s[1]`, ...
         absent: inputs that are left out, with the reason: one of `ttc.runtime.contract.ABSENT`.
+        probes: nodes whose values are outputs, too; onnxruntime does not give these.
     Raises: E0102, E02xx, E0801.
     """
     require_model(model)
     native = all(array.dtype.isbuiltin == 1 for array in inputs.values())
-    if native and importlib.util.find_spec("onnxruntime") is not None:
+    if native and not probes and importlib.util.find_spec("onnxruntime") is not None:
         found = _onnxruntime(model, inputs, absent)
         if found is not None:
             return found, "onnxruntime"
-    return _evaluate(model, inputs, absent), "evaluate"
+    return _evaluate(model, inputs, absent, probes), "evaluate"
 
 
 def _onnxruntime(model: Path, inputs: Mapping[str, NDArray], absent: Mapping[str, str]) -> dict[str, NDArray] | None:
@@ -68,14 +69,16 @@ def _parts(name: str, value: Any) -> list[tuple[str, NDArray]]:
     return [] if value is None else [(name, np.asarray(value))]
 
 
-def _evaluate(model: Path, inputs: Mapping[str, NDArray], absent: Mapping[str, str]) -> dict[str, NDArray]:
+def _evaluate(model: Path, inputs: Mapping[str, NDArray], absent: Mapping[str, str], probes: Sequence[str]) -> dict[str, NDArray]:
     from ttc.dialects.core.functions import entry_functions
     from ttc.dialects.core.targets import load_target
     from ttc.evaluation import evaluate
     from ttc.importers.base import import_model
     from ttc.passes.base import Unit
+    from ttc.probes import add_probes
 
     module, weights = import_model(model, values={**inputs, **dict.fromkeys(absent)})
+    add_probes(module, probes)
     (function,) = entry_functions(module)
     name = function.sym_name.data
     return evaluate(Unit(module, weights, load_target("host")), {name: inputs})[name]
@@ -91,6 +94,12 @@ def compare_outputs(
             raise Error("E0206", f"the model has no output '{name}' to compare with", hint=nearest(name, expected))
         found[name] = compare(array, expected[name], low_precision=low_precision, coarse=coarse)
     return found
+
+
+def probes_of(options: Mapping[str, object]) -> tuple[str, ...]:
+    """Nodes whose values an archive compiled with these options gives as outputs."""
+    found = options.get("probe")
+    return tuple(map(str, found)) if isinstance(found, tuple | list) else ()
 
 
 def is_low_precision(options: Mapping[str, object], dtypes: list[str]) -> bool:

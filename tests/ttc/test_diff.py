@@ -53,7 +53,7 @@ def test_every_kind_of_file(small_onnx: Path, tmp_path: Path, capsys: pytest.Cap
     assert main(["diff", str(tmp_path / "a.tti"), str(tmp_path / "a.tti")]) == 0
     assert capsys.readouterr().out == "no difference\n"
     assert main(["diff", str(tmp_path / "a.tti"), str(tmp_path / "c.tti")]) == 1
-    assert "place #netlist.grid<" in capsys.readouterr().out
+    assert "place: #netlist.grid<" in capsys.readouterr().out
     source = tmp_path / "a" / "00.import" / "000.source.mlir"
     lowered = tmp_path / "a" / "02.tile" / "002.lower-to-tile.mlir"
     assert main(["diff", str(source), str(lowered), "--json"]) == 1

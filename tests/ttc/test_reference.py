@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from ttc.dialects.core.errors import Error
-from ttc.reference import compare_outputs, is_coarse, is_low_precision, reference_outputs
+from ttc.reference import compare_outputs, is_coarse, is_low_precision, probes_of, reference_outputs
 
 X = np.random.default_rng(0).standard_normal((3, 8)).astype(np.float32)
 
@@ -23,6 +23,14 @@ def test_both_ways_agree(small_onnx: Path, monkeypatch: pytest.MonkeyPatch) -> N
     assert by == "evaluate"
     assert list(ours) == list(theirs) == ["probabilities"]
     np.testing.assert_allclose(ours["probabilities"], theirs["probabilities"], rtol=1e-6)
+
+
+def test_values_of_nodes(small_onnx: Path) -> None:
+    found, by = reference_outputs(small_onnx, {"x": X}, probes=probes_of({"probe": ("/fc/Add",)}))
+    assert (by, list(found)) == ("evaluate", ["probabilities", "/fc/Add"])
+    positive = np.exp(np.maximum(found["/fc/Add"], 0))
+    np.testing.assert_allclose(found["probabilities"], positive / positive.sum(-1, keepdims=True), rtol=1e-6)
+    assert probes_of({"probe": 3}) == ()
 
 
 def test_inputs_that_the_run_has_not(small_onnx: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -51,7 +51,7 @@ def _print(console: Console, found: Difference) -> None:
         console.say(f"split    {item} -> {_listed(parts)}")
     for kind, rows in (("changed", found.changed), ("moved", found.moved)):
         for item, changes in rows:
-            changed = "; ".join(f"{name} {old or '-'} -> {new or '-'}" for name, (old, new) in changes.items())
+            changed = "; ".join(f"{name}: {old or 'none'} -> {new or 'none'}" for name, (old, new) in changes.items())
             console.say(f"{kind:8} {item}: {changed}")
     if found.cycles is not None and found.cycles[0] != found.cycles[1]:
         old, new = found.cycles

@@ -152,11 +152,12 @@ def _repeat(executor: Executor, inputs: Inputs, options: RunOptions) -> Outcome:
 
 def _check(outcome: Outcome, executor: Executor, model: Path, *, exact: bool) -> None:
     """Compare with what the model gives; the device's arithmetic is that of 16 bits, whatever the format."""
-    from ttc.reference import compare_outputs, is_coarse, is_low_precision, reference_outputs
+    from ttc.reference import compare_outputs, is_coarse, is_low_precision, probes_of, reference_outputs
 
-    expected, outcome.by = reference_outputs(model, outcome.inputs.arrays, dict(executor.description.absent_inputs))
-    dtypes = [str(array.dtype) for array in outcome.outputs.values()]
     options = executor.description.options
+    absent = dict(executor.description.absent_inputs)
+    expected, outcome.by = reference_outputs(model, outcome.inputs.arrays, absent, probes_of(options))
+    dtypes = [str(array.dtype) for array in outcome.outputs.values()]
     low = exact or is_low_precision(options, dtypes)
     outcome.checks = compare_outputs(outcome.outputs, expected, low_precision=low, coarse=is_coarse(options))
 
