@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import mmap
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,3 +31,8 @@ def aligned_bytes(count: int) -> NDArray[np.uint8]:
     raw = np.zeros(count + ALIGNMENT, np.uint8)
     start = -raw.ctypes.data % ALIGNMENT
     return raw[start : start + count]
+
+
+def new_array(shape: Sequence[int], dtype: np.dtype) -> NDArray:
+    """An array to be given away, not yet written.  Raises MemoryError."""
+    return np.empty(tuple(shape), dtype)

@@ -18,6 +18,7 @@ from ttc.runtime.engines.native.arena import Arena
 from ttc.runtime.engines.native.code import Code
 from ttc.runtime.engines.native.instance import Instance, Template
 from ttc.runtime.engines.native.lowering import Job
+from ttc.runtime.engines.native.memory import new_array
 from ttc.runtime.engines.native.nodes import Node
 from ttc.runtime.engines.native.pool import Pool
 from ttc.runtime.engines.native.python_step import Memory, Mismatch, PythonStep
@@ -129,7 +130,7 @@ class NativePlan:
         instance, layout = lease.instance, self.layout
         instance.rewind()
         given = {queue: _bind(instance, view, entries[queue]) for queue, view in layout.bound.items()}
-        outputs = {w.queue: np.empty(w.view.shape, w.dtype) for w in layout.written if w.view is not None and w.in_place}
+        outputs = {w.queue: new_array(w.view.shape, w.dtype) for w in layout.written if w.view is not None and w.in_place}
         for written in layout.written:
             if written.view is not None and written.in_place:
                 instance.bind(written.view.buffer, outputs[written.queue].ctypes.data)

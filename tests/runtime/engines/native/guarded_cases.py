@@ -1,0 +1,266 @@
+"""Small graphs of every tile op that has a shape rule: odd sizes, all storages, attributes at their limits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from zlib import crc32
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tests.runtime.conftest import Builder
+from tests.runtime.engines.native.guarded import Graph
+from ttc.dialects.core.formats import FORMATS, format_named
+from ttc.dialects.core.plain import Function, Plain, TensorType, Work
+from ttc.dialects.netlist.model import Host, Op
+from ttc.runtime.engines.native.shape_rules import Shape, rules
+from ttc.runtime.tensors import TensorSource
+
+SIZES = (1, 15, 17, 33)
+FLOATS = ("Float32", "Float16_b", "Half")
+TOLERANCES = dict.fromkeys(FORMATS, 1e-4) | {"Float64": 1e-12, "Float16_b": 2e-2, "Half": 4e-3}
+ALL = (*FLOATS, "Float64", "Int32", "Int64", "Int16", "UInt8", "Bool")
+
+
+def graph_of(
+    op: str,
+    shapes: Sequence[Shape | None],
+    attrs: Mapping[str, Plain] | None = None,
+    formats: str | Sequence[str] = "Float32",
+    *,
+    limits: Mapping[int, tuple[int, int]] | None = None,
+    held: Sequence[int] = (),
+    result: str = "",
+    body: Function | None = None,
+    precision: str = "float32",
+) -> Graph:
+    """One op over operands of those shapes and formats.
+
+    Args:    limits: of integers in an operand.  held: operands that the program holds.  result: its format, by default the first's.
+    """
+    given = dict(attrs or {})
+    formats = [formats] * len(shapes) if isinstance(formats, str) else list(formats)
+    shape = rules()[op](*shapes, **given)
+    assert isinstance(shape, tuple)
+    type_ = TensorType(shape, result or formats[0])
+    types = [None if s is None else TensorType(s, f) for s, f in zip(shapes, formats, strict=True)]
+    present = [i for i, type_ in enumerate(types) if type_ is not None]
+    work = Work(f"tile.{op}", tuple(present.index(i) if i in present else None for i in range(len(types))), given, (type_,), body)
+    name = f"{op} {[list(s) if s else s for s in shapes]} {given or ''} {formats} -> {type_.format}{' held' if held else ''}"
+    rng = np.random.default_rng(crc32(name.encode()))
+    b, arrays, tensors, ops, names = Builder(), dict[str, NDArray](), dict[str, TensorSource](), list[Op](), list[str]()
+    for i in present:
+        operand = types[i]
+        assert operand is not None
+        source = TensorSource.of_array(_values(rng, operand, (limits or {}).get(i)), operand.format)
+        names.append(f"x{i}")
+        b.queue(f"x{i}", "constant" if i in held else "input", operand, key=f"x{i}" if i in held else None)
+        if i in held:
+            tensors[f"x{i}"] = source
+            continue
+        arrays[f"x{i}"] = source.value()
+        if operand.format in ("Float16_b", "Half"):
+            stored = Function((operand,), (Work("tile.cast", (0,), {}, (operand,)),), (1,))
+            ops.append(Op(f"stored{i}", "cast", (f"x{i}",), Host(), None, stored))
+            names[-1] = f"stored{i}"
+    function = Function(tuple(t for t in types if t is not None), (work,), (len(present),))
+    ops.append(Op("op", op, tuple(names), Host(), None, function, precision=precision))  # pyright: ignore[reportArgumentType]
+    b.queue("y", "output", type_, source="op")
+    b.graph("g", ops, [("op", "y")])
+    return Graph(name, b.netlist(), tensors, arrays, TOLERANCES["Float16_b" if precision == "bfloat16" else type_.format])
+
+
+def _values(rng: np.random.Generator, type_: TensorType, limits: tuple[int, int] | None) -> NDArray:
+    dtype = format_named(type_.format).compute
+    if dtype.kind == "f":
+        return rng.standard_normal(type_.shape).astype(dtype)
+    low, high = limits or ((0, 2) if dtype == np.bool_ else (0 if dtype.kind == "u" else -9, 9))
+    return rng.integers(low, high, type_.shape).astype(dtype)
+
+
+# ---- by family -------------------------------------------------------------------------------------------------------------------------
+
+
+def products() -> Iterator[Graph]:
+    """Matrix products and attention."""
+    plain = {"transpose_a": False, "transpose_b": False}
+    for n in SIZES:
+        for format in FLOATS:
+            for held in ((), (1, 2)):
+                yield graph_of("matmul", [(n, 33), (33, 17), (17,)], plain, format, held=held)
+                yield graph_of("matmul", [(2, n, 7), (7, n)], plain, format, held=held[:1])
+        yield graph_of("matmul", [(3, 1, 5, n), (2, 5, 13), (n, 13)], {"transpose_a": True, "transpose_b": False, "activation": "relu"})
+        yield graph_of("matmul", [(2, n, 5), (1, 19, 5), (n, 1)], {"transpose_a": False, "transpose_b": True, "activation": "gelu"})
+        yield graph_of("matmul", [(n, 34), (34, 17), (17,)], plain, held=(1, 2), precision="bfloat16")
+        yield graph_of("matmul", [(n, 5), (5, 3)], plain, "Int32")
+        scaled = {"scale": 0.5, "zero_masked": False}
+        for format in FLOATS:
+            yield graph_of("attention", [(2, 3, n, 5), (2, 3, 13, 5), (2, 3, 13, 7)], scaled, format)
+        yield graph_of("attention", [(2, n, 16), (2, n, 16), (2, n, 16), (n, n)], {"scale": 0.25, "zero_masked": True})
+        yield graph_of("attention", [(n, 4), (n, 4), (3, n, 5), (3, 1, n)], scaled)
+    yield graph_of("attention", [(1, 2, 67, 8), (1, 1, 301, 8), (1, 1, 301, 8)], {"scale": 1, "zero_masked": False})
+    yield graph_of("matmul", [(67, 301), (301, 131), (131,)], plain)
+
+
+def convolutions() -> Iterator[Graph]:
+    """Of one group, of several, of one a channel; transposed ones."""
+    for n in SIZES:
+        for format, held in (("Float32", ()), ("Float32", (1, 2)), ("Float16_b", (1, 2)), ("Half", (1,))):
+            for kernel, pad, stride, dilation in ((1, 0, 1, 1), (3, 1, 1, 1), (3, 1, 2, 1), (2, 1, 3, 2), (1, 0, 2, 1), (5, 2, 1, 1)):
+                attrs = {"strides": (stride, stride), "pads": (pad,) * 4, "dilations": (dilation, dilation), "groups": 1}
+                yield graph_of("conv2d", [(2, 7, n + 4, 5), (kernel, kernel, 5, n), (n,)], attrs, format, held=held)
+        for groups, channels, outputs in ((n, n, n), (n, n, 2 * n), (3, 6, 9)):
+            attrs = {"strides": (1, 2), "pads": (1, 0, 2, 1), "dilations": (1, 1), "groups": groups}
+            yield graph_of("conv2d", [(1, 9, 11, channels), (3, 3, channels // groups, outputs)], attrs, held=(1,))
+            yield graph_of("conv2d", [(1, 9, 11, channels), (3, 3, channels // groups, outputs), (outputs,)], attrs, "Float16_b")
+        wide = {"strides": (1, 1), "pads": (0, 0, 0, 0), "dilations": (1, 1), "groups": 1, "activation": "relu"}
+        yield graph_of("conv2d", [(1, n + 2, n + 3, 8), (3, 3, 8, 8), (8,)], wide, held=(1, 2))
+        yield graph_of("conv2d", [(1, n + 2, n + 3, 16), (3, 3, 16, 32)], wide, held=(1,), precision="bfloat16")
+        up = {"strides": (2, 3), "pads": (1, 0, 0, 1), "output_padding": (1, 0), "dilations": (1, 1), "groups": 1}
+        yield graph_of("conv_transpose2d", [(2, 5, n, 7), (3, 2, 4, 7), (4,)], up, held=(1, 2))
+        yield graph_of(
+            "conv_transpose2d", [(1, 3, 4, n), (2, 2, 5, n)], {**up, "strides": (2, 2), "pads": (0,) * 4, "output_padding": (0, 0)}
+        )
+        yield graph_of("depthwise", [(5, n, 13), (5, 13), (13,)])
+
+
+def pools() -> Iterator[Graph]:
+    """Windows of images, images of other sizes."""
+    for n in SIZES:
+        for format in (*FLOATS, "Int32", "UInt8"):
+            for kernel, stride, pad, dilation, ceil in ((1, 1, 0, 1, False), (3, 2, 1, 1, False), (2, 2, 0, 1, True), (3, 1, 2, 2, False)):
+                attrs = {"kernel": (kernel,) * 2, "strides": (stride,) * 2, "pads": (pad,) * 4, "dilations": (dilation,) * 2}
+                shape = (2, 9, 7, n)
+                yield graph_of("max_pool2d", [shape], {**attrs, "ceil_mode": ceil}, format)
+                if format in FLOATS:
+                    yield graph_of("avg_pool2d", [shape], {**attrs, "ceil_mode": ceil, "count_include_pad": n > 15}, format)
+        whole = {"kernel": (9, 7), "strides": (9, 7), "pads": (0,) * 4, "dilations": (1, 1), "ceil_mode": False}
+        yield graph_of("avg_pool2d", [(2, 9, 7, n)], {**whole, "count_include_pad": False})
+        base = {
+            "window": (0.0,) * 4 + (1.0,) * 4,
+            "rounding": "floor",
+            "cubic": -0.75,
+            "exclude_outside": False,
+            "antialias": False,
+            "fill": 0.0,
+        }
+        for mode, coordinates in (
+            ("nearest", "asymmetric"),
+            ("linear", "half_pixel"),
+            ("linear", "align_corners"),
+            ("cubic", "half_pixel"),
+        ):
+            attrs = {**base, "sizes": (1, 10, 7, n), "scales": (1.0, 2.0, 7 / 4, 1.0), "mode": mode, "coordinates": coordinates}
+            yield graph_of("resize", [(1, 5, 4, n)], attrs)
+
+
+def rows() -> Iterator[Graph]:
+    """Reductions, softmax, normalizations, running sums."""
+    for n in SIZES:
+        for format in FLOATS:
+            for op in ("softmax", "log_softmax"):
+                yield graph_of(op, [(5, n)], {"axis": -1}, format)
+                yield graph_of(op, [(3, n, 7)], {"axis": 1}, format)
+            norm = {"axis": -1, "eps": 1e-5}
+            yield graph_of("layer_norm", [(2, 3, n), (n,), (n,)], norm, format)
+            yield graph_of("layer_norm", [(2, 3, n)], {"axis": 1, "eps": 1e-5}, format)
+            yield graph_of("layer_norm", [(4, n), None, (1,)], norm, format)
+            yield graph_of("rms_norm", [(7, n), (n,)], norm, format)
+        for format in ALL:
+            if format == "Bool":
+                continue
+            for fn in ("sum", "mean", "max", "min", "prod"):
+                yield graph_of("reduce", [(3, n, 5)], {"fn": fn, "axes": (-1,), "keepdims": False}, format)
+                yield graph_of("reduce", [(3, n, 5)], {"fn": fn, "axes": (0, 1), "keepdims": True}, format)
+            yield graph_of("reduce", [(2, n, 3, 5)], {"fn": "sum", "axes": (1, 3), "keepdims": False}, format)
+            yield graph_of("cumsum", [(3, n)], {"axis": 1, "exclusive": n > 15, "reverse": n == 17}, format)
+            yield graph_of("cumprod", [(n, 3)], {"axis": 0, "exclusive": n == 15, "reverse": n > 15}, format)
+            yield graph_of("argmax", [(3, n)], {"axis": 1, "keepdims": False, "select_last": n == 17}, format, result="Int64")
+            yield graph_of("argmin", [(n, 5)], {"axis": 0, "keepdims": True, "select_last": False}, format, result="Int32")
+
+
+def elementwise() -> Iterator[Graph]:
+    """Functions, casts, regions."""
+    for n in SIZES:
+        for format in ALL:
+            yield graph_of("map", [(3, n), (n,)], {"fn": "add" if format != "Bool" else "and"}, format)
+            yield graph_of("map", [(n, 1), (1, 7)], {"fn": "mul" if format != "Bool" else "or"}, format)
+            for to in (to for to in ALL if to != "UInt8" or format not in (*FLOATS, "Float64")):  # C does not say what -1.0 becomes
+                yield graph_of("cast", [(2, n)], {"to": format_named(to).compute.name} if n == 17 else {}, format, result=to)
+            if format in FLOATS:
+                for to in ("Bfp8_b", "Float16", "Bfp4", "Float32", "Float16_b", "Tf32", "Lf8"):
+                    yield graph_of("adjust", [(3, n)], {"to": to, "rounding": "truncate" if n == 15 else "rne"}, format)
+        for fn in ("exp", "tanh", "erf", "sigmoid", "gelu", "sqrt", "relu", "neg"):
+            for format in FLOATS:
+                yield graph_of("map", [(3, n)], {"fn": fn}, format)
+        yield graph_of("map", [(3, n), (3, 1), ()], {"fn": "where"}, ("Bool", "Float32", "Float32"), result="Float32")
+        yield graph_of("map", [(3, n), (n,)], {"fn": "less"}, "Float32", result="Bool")
+        yield graph_of("eltwise", [(2, 3, n), (n,), (2, 1, 1)], {}, body=_region((2, 3, n), (n,), (2, 1, 1)))
+
+
+def _region(*shapes: Shape) -> Function:
+    """tanh(x + y) * z + 0.5."""
+    types = tuple(TensorType(shape, "Float32") for shape in shapes)
+    whole = types[0]
+    works = (
+        Work("tile.map", (0, 1), {"fn": "add"}, (whole,)),
+        Work("tile.map", (3,), {"fn": "tanh"}, (whole,)),
+        Work("tile.map", (4, 2), {"fn": "mul"}, (whole,)),
+        Work("ttc.constant", (), {"values": (0.5,)}, (TensorType((), "Float32"),)),
+        Work("tile.map", (5, 6), {"fn": "add"}, (whole,)),
+    )
+    return Function(types, works, (7,))
+
+
+def movement() -> Iterator[Graph]:
+    """Elements in other places."""
+    for n in SIZES:
+        for format in ALL:
+            yield graph_of("transpose", [(2, n, 5)], {"perm": (2, 0, 1)}, format)
+            yield graph_of("transpose", [(n, 19)], {"perm": (1, 0)}, format)
+            yield graph_of("concat", [(2, n), (2, 3), (2, 1)], {"axis": 1}, format)
+            yield graph_of("concat", [(n, 5), (1, 5)], {"axis": -2}, format)
+            yield graph_of("pad", [(3, n)], {"before": (1, 2), "after": (0, 3), "value": 1.0}, format)
+            yield graph_of("slice", [(5, n + 3)], {"starts": (4, 1), "sizes": (3, n), "steps": (-2, 1)}, format)
+            yield graph_of("slice", [(2, 2 * n)], {"starts": (0, 1), "sizes": (2, n), "steps": (1, 2)}, format)
+            yield graph_of("broadcast", [(n, 1)], {"shape": (3, n, 7)}, format)
+            yield graph_of("reshape", [(3, n)], {"shape": (n, 3)}, format)
+            yield graph_of("hslice", [(2, n, 6)], {"n": 3}, format)
+            yield graph_of("hstack", [(2, 3, n, 5)], {"n": 3}, format)
+            yield graph_of("repeat", [(2, n)], {"axis": 1, "n": 3}, format)
+            yield graph_of("relayout", [(2, n)], {}, format)
+        tiles = {"dim": ("r", "c", "rc")[n % 3], "tile": (3, 5)}
+        yield graph_of("tile_broadcast", [(2, 6, 5 * n)], tiles)
+        yield graph_of("retile", [(2, 6, 5 * n)], {"source": (3, 5), "kept": (2, 4), "target": (4, 7)})
+        yield graph_of("retile", [(2, 6, 5 * n)], {"source": (3, 5), "kept": (2, 1), "target": (2, 1)}, "Float16_b")
+        yield graph_of("splice", [(2, 3, n), (4, 3, n)], {"pieces": (0, 1, 1, 0, 2, 2), "units": 6, "granularity": "t"})
+        blocks = {"granularity": "ublock", "grid": (1, 1), "mblock": (2, 2), "block": (3, n), "order": "r"}
+        yield graph_of("splice", [(1, 6, n), (1, 6, n)], {"pieces": (0, 1, 1, 0, 1, 1), "units": 4, **blocks})
+        yield graph_of("sparse_matmul", [(n, 7)], _selection(n, 7))
+
+
+def _selection(rows: int, columns: int) -> dict[str, Plain]:
+    """Sums of neighbours."""
+    return {
+        "source": (rows,), "sizes": (2, rows), "steps": (1, 1), "offsets": (-1,), "divisors": (1,), "terms": 1, "nearest": False,
+        "shape": (rows, columns),
+    }  # fmt: skip
+
+
+def index() -> Iterator[Graph]:
+    """Elements that indices choose."""
+    for n in SIZES:
+        for format in ALL:
+            for kind in ("Int32", "Int64"):
+                both, limits = (format, kind), {1: (-n, n)}
+                yield graph_of("embedding", [(n, 13), (3, 5)], {}, both, limits=limits, held=(0,))
+                yield graph_of("gather", [(2, n, 7), (4,)], {"axis": 1}, both, limits=limits)
+                yield graph_of("gather", [(n, 7), ()], {"axis": 0}, both, limits=limits)
+                yield graph_of("gather_elements", [(3, n), (2, 6)], {"axis": 1}, both, limits=limits)
+                yield graph_of("gather_nd", [(2, n, n, 3), (2, 5, 2)], {"batch_dims": 1}, both, limits=limits)
+
+
+FAMILIES = {
+    "products": products, "convolutions": convolutions, "pools": pools, "rows": rows, "elementwise": elementwise, "movement": movement,
+    "index": index,
+}  # fmt: skip
