@@ -82,6 +82,9 @@ _NEEDS = {feature: needs for rows in _ROWS.values() for _, feature, needs in row
 _WIDE = ("avx512f", "avx512bw", "avx512dq", "avx512vl")
 """What generated code takes for granted where vectors have 64 bytes."""
 
+EMULATED_TILES = "amx-emulated"
+"""A feature that no CPU has: tiles of AMX as loops over memory (`ir.tiles`), for tests."""
+
 _ARCH_PRCTL, _ARCH_REQ_XCOMP_PERM, _XTILEDATA = 158, 0x1023, 18
 
 
@@ -103,6 +106,11 @@ class Cpu:
         if self.has(*_WIDE):
             return 64
         return 32 if self.has("avx2", "fma") else 16
+
+    @property
+    def has_tiles(self) -> bool:
+        """Whether kernels may use tiles."""
+        return self.has("amx-bf16") or self.has(EMULATED_TILES)
 
     @property
     def key(self) -> str:

@@ -171,7 +171,8 @@ class Writer(Instructions, Memory, Atomics, Mathematics):
         """The address of memory in the frame, of so many elements, 64-byte aligned; for small tables only."""
         slot = self._slots.alloca(ir.ArrayType(ir.IntType(8), count * size_bytes(dtype)))
         slot.align = 64  # pyright: ignore[reportAttributeAccessIssue]
-        return Value(self, slot, _POINTER)
+        number = self._slots.ptrtoint(slot, _WORD.llvm)  # llvmlite takes a pointer to an array for one that holds nothing else
+        return Value(self, self._slots.inttoptr(number, _POINTER.llvm), _POINTER)
 
 
 def _number(value: float, dtype: Dtype) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ttc.runtime.engines.native.amx_products import convolve_in_tiles, multiply_in_tiles, tile_panels, tile_parts, tile_rows
 from ttc.runtime.engines.native.convolutions import Axis, Images, axes_of, convolve, framed, in_runs, pad, result_of
 from ttc.runtime.engines.native.depthwise import depthwise
 from ttc.runtime.engines.native.kernels.gemm_block import Multiplier
@@ -26,15 +27,23 @@ def conv2d(n: Lowering) -> None:
     height, width, outputs = n.result_shape()[1:]
     axes = axes_of(n, x.shape[1:3], w.shape[:2], (height, width))
     block = block_of(n, x.shape[0] * height * width, outputs // groups)
+    parts = tile_parts(n, x.shape[0] * height * width, outputs, x.shape[3], w.shape[0] * w.shape[1]) if groups == 1 else 0
+    parts = parts if parts < 3 or w.is_constant else 0
     if groups == 1 and all((axis.taps, axis.stride, axis.before, axis.windows) == (1, 1, 0, axis.size) for axis in axes):
+        if parts:
+            multiply_in_tiles(n, x, _matrices(w, 1), bias, parts)
+            return
         multiplier = multiplier_of(n, x.shape[3])
         panels = packed(n, _matrices(w, 1), block, multiplier)
         multiply(n, left_operand(n, x, multiplier), panels, bias, multiplier)
         return
     multiplier = multiplier_of(n, x.shape[3])
-    tiling = tiling_of(n, x, w, axes) if groups == 1 and multiplier == "f32" else None
+    tiling = tiling_of(n, x, w, axes) if groups == 1 and multiplier == "f32" and parts in (0, 3) else None
     if tiling is not None:
         convolve_tiles(n, left_operand(n, x, "f32"), w, axes, tiling, result_of(n, *whole_region(n, bias)))
+        return
+    if parts:
+        _in_tiles(n, x, w, axes, bias, parts)
         return
     images, w, multiplier = _images(n, x, w, axes)
     panels = packed(n, _matrices(w, groups), block, multiplier)
@@ -54,15 +63,32 @@ def conv_transpose2d(n: Lowering) -> None:
         raise NotTaken("taps further apart than elements")
     bias = n.operand(2) if n.has(2) else None
     multiplier = multiplier_of(n, x.shape[3])
-    view = left_operand(n, x, multiplier)
+    phases = axes[0].stride * axes[1].stride
+    parts = tile_parts(n, count * height * width // phases, outputs, x.shape[3], w.shape[0] * w.shape[1] // phases)
+    parts = parts if parts < 3 or w.is_constant else 0
+    view = tile_rows(n, x, parts) if parts else left_operand(n, x, multiplier)
     whole = result_of(n, *whole_region(n, bias))
     for row, y in _phases(axes[0]):
         for column, x_ in _phases(axes[1]):
             filters = w.sliced(0, row, y.taps, axes[0].stride).sliced(1, column, x_.taps, axes[1].stride).permuted((0, 1, 3, 2))
             starts = [(r - axis.before) % axis.stride for r, axis in zip((row, column), axes, strict=True)]
             part = whole.every(1, starts[0], y.windows, axes[0].stride).every(2, starts[1], x_.windows, axes[1].stride)
-            panels = packed(n, _matrices(n.densified(filters), 1), block_of(n, count * y.windows * x_.windows, outputs), multiplier)
-            convolve(n, Images(view, y, x_, x.shape[3]), panels, part, 1, multiplier)
+            images, matrix = Images(view, y, x_, x.shape[3]), _matrices(n.densified(filters), 1)
+            if parts:
+                convolve_in_tiles(n, images, tile_panels(n, matrix, y.taps * x_.taps, parts), part)
+                continue
+            panels = packed(n, matrix, block_of(n, count * y.windows * x_.windows, outputs), multiplier)
+            convolve(n, images, panels, part, 1, multiplier)
+
+
+def _in_tiles(n: Lowering, x: View, w: View, axes: tuple[Axis, Axis], bias: View | None, parts: int) -> None:
+    """A convolution in tiles of AMX."""
+    if parts == 1:
+        images, w, _ = _images(n, x, w, axes, "bf16")
+    else:
+        images = Images(tile_rows(n, x, parts), *axes, x.shape[3])
+    panels = tile_panels(n, _matrices(w, 1), images.y.taps * images.x.taps, parts)
+    convolve_in_tiles(n, images, panels, result_of(n, *whole_region(n, bias)))
 
 
 def _groups(n: Lowering) -> int:
@@ -83,10 +109,10 @@ def _matrices(w: View, groups: int) -> View:
     return found if groups == 1 else found.permuted((1, 0, 2))
 
 
-def _images(n: Lowering, x: View, w: View, axes: tuple[Axis, Axis]) -> tuple[Images, View, Multiplier]:
-    """What the windows see, the filter that fits it, and how they are multiplied."""
+def _images(n: Lowering, x: View, w: View, axes: tuple[Axis, Axis], given: Multiplier | None = None) -> tuple[Images, View, Multiplier]:
+    """What the windows see, the filter that fits it, and how they are multiplied: as is given, if it is."""
     channels, depth = x.shape[3], w.shape[2]
-    multiplier = multiplier_of(n, 2)
+    multiplier = given or multiplier_of(n, 2)
     if depth == channels <= FEW_CHANNELS and axes[1].taps > 1 and axes[1].dilation == 1:
         images = framed(n, x, axes, multiplier)
         if images.view.shape[3] == channels:
@@ -94,7 +120,7 @@ def _images(n: Lowering, x: View, w: View, axes: tuple[Axis, Axis]) -> tuple[Ima
         wide = n.temp((*w.shape[:2], images.view.shape[3], w.shape[3]), multiplier)
         pad(n, w, wide, (0, 0))
         return images, wide, multiplier
-    multiplier = multiplier_of(n, depth)
+    multiplier = given or multiplier_of(n, depth)
     return in_runs(Images(left_operand(n, x, multiplier), *axes, depth)), w, multiplier
 
 

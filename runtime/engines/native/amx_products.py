@@ -1,0 +1,167 @@
+"""From views to jobs of products in tiles of AMX: which products are, splitting of rows, packing of right operands, cutting into tasks.
+
+Where the CPU has no tiles, precision `high` is computed as `float32`, and `bfloat16` by its instruction for pairs of bfloat16, if there is
+one, else as `float32` too: see `products.multiplier_of`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+from typing import TYPE_CHECKING
+
+from ttc.runtime.engines.native.convolutions import Images, Result, window_words
+from ttc.runtime.engines.native.features import EMULATED_TILES
+from ttc.runtime.engines.native.kernels.amx_gemm import BLOCK, GROUP, AmxGemm
+from ttc.runtime.engines.native.kernels.amx_pack import PANEL, PackTiles, SplitRows, chunks_of, panel_bytes, row_bytes
+from ttc.runtime.engines.native.kernels.amx_parts import DEPTH
+from ttc.runtime.engines.native.kernels.gemm_rows import DenseRows, WindowRows
+from ttc.runtime.engines.native.kernels.words import words_of
+from ttc.runtime.engines.native.lowering import Lowering, NotTaken
+from ttc.runtime.engines.native.products import FLOATS, TASKS, joined, left_operand, matrix_words, readable, whole_region
+from ttc.runtime.engines.native.tensors import View
+
+if TYPE_CHECKING:
+    from ttc.runtime.engines.native.lowering import Word
+
+_PARTS = {"bfloat16": 1, "high": 2, "float32": 3}
+"""By precision."""
+_LEAST_ROWS, _LEAST_COLUMNS, _LEAST_SHARE = {1: 16, 2: 32, 3: 64}, {1: 16, 2: 32, 3: 64}, {1: 0.4, 2: 0.5, 3: 0.9}
+"""By parts: rows, columns (as many channels), and share of the tiles' elements that are no padding, so that tiles are the faster way: they
+multiply 5, 2 and 1.2 times as fast as float32."""
+_TASK_FLOPS = 2_000_000
+"""Of a task at least, if there are several."""
+_NEAR_BYTES = 1 << 20
+"""Of a right operand that stays in the second-level cache of a CPU with tiles, beside the rows that meet it."""
+_SCRATCH_BYTES = 1 << 20
+"""Of the gathered rows of a group, but for the least group."""
+_MOST_BYTES = 16 << 20
+"""Of the gathered rows of a block: it takes wild sizes to need more."""
+_DIMENSIONS = 5
+"""That number the rows that are split."""
+
+
+@dataclass(frozen=True)
+class TilePanels:
+    """A right operand in tiles.
+
+    Args:
+        view: [batch..., elements of the panels of one matrix].
+        depth: channels of a tap.
+        parts: of operands.
+    """
+
+    view: View
+    depth: int
+    taps: int
+    columns: int
+    parts: int
+
+
+def tile_parts(n: Lowering, rows: int, columns: int, depth: int, taps: int = 1) -> int:
+    """In how many parts a product is multiplied in tiles; 0: it is not.  depth: channels of a tap."""
+    parts = _PARTS.get(n.node.op.precision, 0)
+    if not n.cpu.has_tiles or not parts:
+        return 0
+    if BLOCK * taps * row_bytes(depth, parts) > _MOST_BYTES:
+        return 0
+    if n.cpu.has(EMULATED_TILES):
+        return parts
+    padded = _padded(rows, BLOCK) * _padded(columns, PANEL) * _padded(depth, DEPTH)
+    large = rows >= _LEAST_ROWS[parts] and min(columns, depth * taps) >= _LEAST_COLUMNS[parts]
+    return parts if large and rows * columns * depth >= _LEAST_SHARE[parts] * padded else 0
+
+
+def _padded(size: int, unit: int) -> int:
+    return -(-size // unit) * unit
+
+
+def tile_rows(n: Lowering, a: View, parts: int) -> View:
+    """Rows a[..., depth] as tiles are loaded from them: bfloat16, or [..., elements of a row of parts]."""
+    if parts == 1:
+        return left_operand(n, a, "bf16")
+    if a.storage not in FLOATS:
+        raise NotTaken(f"operands in {a.storage}")
+    a = a if a.strides[-1] == 1 or a.shape[-1] == 1 else n.densified(a)
+    *lead, depth = a.shape
+    target = n.temp((*lead, row_bytes(depth, parts) // 2), "bf16")
+    dims = joined([(size, a.strides[i] * a.item_bytes, target.strides[i] * 2) for i, size in enumerate(lead) if size != 1])
+    if len(dims) > _DIMENSIONS:
+        raise NotTaken(f"rows in {len(dims)} dimensions")
+    kernel = SplitRows(a.storage, parts, len(dims))
+    words: dict[str, Word] = {"source": a, "target": target, "depth": depth}
+    for i, dim in enumerate(dims):
+        words |= dict(zip((f"size{i}", f"source{i}", f"target{i}"), dim, strict=True))
+    moved = a.elements * a.item_bytes + target.elements * 2
+    n.job(kernel, words_of(kernel.names, words), tasks=prod(lead), written=[target], moved_bytes=moved)
+    return target
+
+
+def tile_panels(n: Lowering, b: View, taps: int, parts: int) -> TilePanels:
+    """b[batch..., taps and channels, columns] in panels; equal elements of the batch once."""
+    if b.storage not in FLOATS:
+        raise NotTaken(f"operands in {b.storage}")
+    for axis, stride in enumerate(b.strides[:-2]):
+        b = b.sliced(axis, 0, 1) if stride == 0 else b
+    b = b if b.strides[-1] == 1 or b.shape[-1] == 1 else n.densified(b)
+    *batch, channels, columns = b.shape
+    depth, panels = channels // taps, -(-columns // PANEL)
+    target = n.temp((*batch, panels * panel_bytes(depth, taps, parts) // 2), "bf16")
+    dims = [(size, *(view.strides[i] * view.item_bytes for view in (b, target))) for i, size in enumerate(batch) if size != 1]
+    dims = joined(dims)
+    kernel = PackTiles(b.storage, parts, len(dims))
+    words: dict[str, Word] = {"source": b, "target": target, "depth": depth, "taps": taps, "columns": columns, "panels": panels}
+    words["line"] = b.strides[-2] * b.item_bytes
+    for i, dim in enumerate(dims):
+        words |= dict(zip((f"size_batch{i}", f"source_batch{i}", f"target_batch{i}"), dim, strict=True))
+    moved = b.elements * b.item_bytes + target.elements * 2
+    n.job(kernel, words_of(kernel.names, words), tasks=panels * prod(batch), written=[target], moved_bytes=moved)
+    return TilePanels(target, depth, taps, columns, parts)
+
+
+def multiply_in_tiles(n: Lowering, a: View, b: View, bias: View | None, parts: int) -> None:
+    """The result of the node as the product of a[batch..., rows, depth] and b[batch..., depth, columns], through the region."""
+    shape = n.result_shape()
+    region, views = whole_region(n, bias)
+    others = [readable(n, view) for view in views]
+    panels, left = tile_panels(n, b, 1, parts), tile_rows(n, a, parts)
+    c = n.result(strided=True)
+    left = left.expanded((*shape[:-1], left.shape[-1]))
+    words, rows, batch = matrix_words(left, panels.view, c, [view for view, _ in others])
+    kernel = AmxGemm(parts, DenseRows(), region, tuple(spread for _, spread in others), len(batch))
+    _submit(n, kernel, words, rows, panels, c, prod(batch))
+
+
+def convolve_in_tiles(n: Lowering, images: Images, panels: TilePanels, result: Result) -> None:
+    """The products of windows and panels.  images: of rows as `tile_rows` gives them."""
+    kernel = AmxGemm(panels.parts, WindowRows(), result.region, result.spread)
+    words = window_words(images, panels.view, result)
+    _submit(n, kernel, words, prod(result.view.shape[:3]), panels, result.view, 1)
+
+
+def _submit(n: Lowering, kernel: AmxGemm, words: dict[str, Word], rows: int, panels: TilePanels, written: View, count: int) -> None:
+    """Add the job of a product, given the words that tell where its operands lie.  count: elements of the batch."""
+    panel_count = -(-panels.columns // PANEL)
+    flops = 2 * rows * panels.columns * panels.depth * panels.taps
+    wanted = max(1, min(flops // _TASK_FLOPS, -(-TASKS // count)))
+    near = panel_count * panel_bytes(panels.depth, panels.taps, panels.parts) <= _NEAR_BYTES
+    gathered = BLOCK * panels.taps * chunks_of(panels.depth) * DEPTH * 2 * panels.parts
+    height = max(BLOCK, min(GROUP, _SCRATCH_BYTES // gathered * BLOCK, _padded(rows, BLOCK)))
+    if near:
+        height = max(BLOCK, min(height, rows // wanted // BLOCK * BLOCK))
+    groups = -(-rows // height)
+    row_chunks = min(groups, wanted)
+    panel_chunks = min(panel_count, -(-wanted // row_chunks))
+    words |= {"rows": rows, "columns": panels.columns, "depth": panels.depth, "taps": panels.taps, "height": height, "groups": groups}
+    words |= {"panels": panel_count, "row_chunks": row_chunks, "panel_chunks": panel_chunks}
+    tasks = count * row_chunks * panel_chunks
+    n.job(
+        kernel,
+        words_of(kernel.names, words),
+        tasks=tasks,
+        written=[written],
+        chunk=max(tasks // (4 * TASKS), 1),
+        scratch=kernel.scratch_bytes(panels.depth, panels.taps, height),
+        flops=flops * count,
+        moved_bytes=sum(word.elements * word.item_bytes for word in words.values() if isinstance(word, View)),
+    )

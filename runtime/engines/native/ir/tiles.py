@@ -1,0 +1,138 @@
+"""Tile registers of AMX: eight matrices of 16 rows of 64 bytes, and products of bfloat16 between them.
+
+Where the CPU has feature `amx-bf16`, each method is one instruction, on tiles by fixed numbers.  With feature `amx-emulated`, which no CPU
+has and tests ask for, tiles lie in the frame and loops do what the instructions do, to the bit: so all that is written with tiles is
+tested on machines that have none.
+
+Source: Intel 64 and IA-32 Architectures Software Developer's Manual, volume 2, LDTILECFG and TDPBF16PS.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from llvmlite import ir
+
+from ttc.runtime.engines.native.features import EMULATED_TILES
+from ttc.runtime.engines.native.ir.values import Value
+
+if TYPE_CHECKING:
+    from ttc.runtime.engines.native.ir.writer import Writer
+
+ROWS = 16
+"""Of a tile."""
+ROW_BYTES = 64
+"""16 float32, or 16 pairs of bfloat16."""
+TILE_BYTES = ROWS * ROW_BYTES
+COUNT = 8
+
+_LANES = 16
+_LEAST_NORMAL = 0x00800000
+
+
+class Tiles:
+    """The tiles of one function: configured first, released at its end."""
+
+    def __init__(self, f: Writer) -> None:
+        self._f = f
+        self._memory = f.static_array("u8", COUNT * TILE_BYTES) if f.cpu.has(EMULATED_TILES) else None
+
+    def configure(self) -> None:
+        """All tiles of full size, for this thread, until they are released; their content is zero."""
+        f = self._f
+        if self._memory is not None:
+            for tile in range(COUNT):
+                self.zero(tile)
+            return
+        config = f.static_array("u64", ROW_BYTES // 8)
+        for i, word in enumerate(_configuration()):
+            f.store(f.constant(word, "u64"), f.at(config, i, "u64"))
+        self._call("ldtilecfg", config)
+
+    def release(self) -> None:
+        """The thread's state needs no room for tiles any more."""
+        if self._memory is None:
+            self._call("tilerelease")
+
+    def zero(self, tile: int) -> None:
+        """All elements 0."""
+        f = self._f
+        if self._memory is None:
+            self._call("tilezero", tile)
+            return
+        with f.loop(0, ROWS) as r:
+            f.store(f.constant(0, "u32", _LANES), f.at(self._address(tile), r * ROW_BYTES, "i8"))
+
+    def load(self, tile: int, pointer: Value, stride: Value) -> None:
+        """16 rows of 64 bytes.  stride: bytes from row to row, an i64."""
+        f = self._f
+        if self._memory is None:
+            self._call("tileloadd64", tile, pointer, stride)
+            return
+        with f.loop(0, ROWS) as r:
+            row = f.load(f.at(pointer, r * stride, "i8"), "u32", _LANES)
+            f.store(row, f.at(self._address(tile), r * ROW_BYTES, "i8"))
+
+    def store(self, tile: int, pointer: Value, stride: Value) -> None:
+        """16 rows of 64 bytes.  stride: bytes from row to row, an i64."""
+        f = self._f
+        if self._memory is None:
+            self._call("tilestored64", tile, pointer, stride)
+            return
+        with f.loop(0, ROWS) as r:
+            row = f.load(f.at(self._address(tile), r * ROW_BYTES, "i8"), "u32", _LANES)
+            f.store(row, f.at(pointer, r * stride, "i8"))
+
+    def dot(self, total: int, a: int, b: int) -> None:
+        """total[16, 16] += a[16, 32] b[32, 16], with b in pairs: row k holds channels 2k and 2k + 1 of 16 columns, side by side.
+
+        Sums of even and of odd channels are fused multiply-adds in float32, joined at the end; denormals count as zero, going in and
+        coming out.
+        """
+        if self._memory is None:
+            self._call("tdpbf16ps", total, a, b)
+            return
+        f = self._f
+        zero = f.constant(0.0, "f32", _LANES)
+        with f.loop(0, ROWS) as m:
+            even, odd = f.variable(zero), f.variable(zero)
+            with f.loop(0, _LANES) as k:
+                left = f.spread(f.load(f.at(f.at(self._address(a), m * ROW_BYTES, "i8"), k, "u32"), "u32"), _LANES)
+                right = f.load(f.at(self._address(b), k * ROW_BYTES, "i8"), "u32", _LANES)
+                for sums, halves in ((even, [x << 16 for x in (left, right)]), (odd, [x & 0xFFFF0000 for x in (left, right)])):
+                    x, y = (self._flushed(f.bits(half, "f32")) for half in halves)
+                    sums.set(self._flushed(f.fma(x, y, sums.get())))
+            place = f.at(self._address(total), m * ROW_BYTES, "i8")
+            found = self._flushed(even.get() + odd.get())
+            f.store(self._flushed(self._flushed(f.load(place, "f32", _LANES)) + found), place)
+
+    def _flushed(self, x: Value) -> Value:
+        """Denormals as zeros of their sign."""
+        f = self._f
+        bits = f.bits(x, "u32")
+        return f.bits(f.select((bits & 0x7FFFFFFF) < _LEAST_NORMAL, bits & 0x80000000, bits), "f32")
+
+    def _address(self, tile: int) -> Value:
+        assert self._memory is not None
+        return self._f.at(self._memory, tile * TILE_BYTES, "i8")
+
+    def _call(self, name: str, *operands: Value | int) -> None:
+        """An intrinsic of LLVM; numbers of tiles are immediate bytes."""
+        f = self._f
+        full = f"llvm.x86.{name}"
+        arguments = [ir.Constant(ir.IntType(8), x) if isinstance(x, int) else x.llvm for x in operands]
+        function = f.module.globals.get(full)
+        if function is None:
+            function = ir.Function(f.module, ir.FunctionType(ir.VoidType(), [x.type for x in arguments]), full)
+        f.builder.call(function, arguments)
+
+
+def _configuration() -> Sequence[int]:
+    """What LDTILECFG reads, as 64-bit words: palette 1, bytes of a row from byte 16 on, rows from byte 48 on."""
+    text = bytearray(ROW_BYTES)
+    text[0] = 1
+    for tile in range(COUNT):
+        text[16 + 2 * tile] = ROW_BYTES
+        text[48 + tile] = ROWS
+    return [int.from_bytes(text[i : i + 8], "little") for i in range(0, ROW_BYTES, 8)]

@@ -1,0 +1,257 @@
+"""Matrix products and convolutions in tiles of AMX: rows of a times packed panels of b, an elementwise region, rows of c.
+
+As `gemm`, but for the inner loops: a block of 32 x 32 sums is four tiles; for each 32 channels, two tiles of rows and two of the panel are
+loaded, once for each pair of parts that differs from the one before (see `amx_parts`), and multiplied into the four.  Tiles of rows are
+loaded from where the rows lie, if these are rows at one stride with whole tiles of channels, 32 of them; else they are gathered into
+scratch memory first, tap by tap: windows, and the last rows.  The sums go to the first-level cache, and from there through the region.
+
+Several blocks of rows, a group, stay near while the panels come by, each of which is read once a group.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ttc.runtime.engines.native.kernel import Kernel
+from ttc.runtime.engines.native.kernels.amx_exact import ExactOperands, emit_exact
+from ttc.runtime.engines.native.kernels.amx_pack import PANEL, TILE_BYTES, row_bytes
+from ttc.runtime.engines.native.kernels.amx_parts import DEPTH, HEADER_BYTES, PRODUCTS
+from ttc.runtime.engines.native.kernels.gemm_finish import Finish, emit_row
+from ttc.runtime.engines.native.kernels.gemm_rows import POINTER_BYTES, DenseRows, Rows, Table
+from ttc.runtime.engines.native.kernels.shares import shares_of
+from ttc.runtime.engines.native.kernels.words import Words
+from ttc.runtime.engines.native.region import Region
+
+if TYPE_CHECKING:
+    from ttc.runtime.engines.native.ir.tiles import Tiles
+    from ttc.runtime.engines.native.ir.values import Value
+    from ttc.runtime.engines.native.ir.writer import Writer
+
+BLOCK = 32
+"""Rows of a block."""
+GROUP = 128
+"""Rows of a group at most: `height` of a job, a multiple of BLOCK."""
+_SUMS_BYTES = BLOCK * PANEL * 4
+_RECORD_BYTES, _RECORD_WORDS = 64, ("start", "row", "chunk", "part", "mark")
+"""Of a block of a group, in scratch memory: address of its rows' first parts, bytes from row to row, from tile to tile of the channels and
+from part to part, and whether it holds numbers that are no sums of parts."""
+_SIZES = ("rows", "columns", "depth", "taps", "height", "groups", "panels", "row_chunks", "panel_chunks")
+_SUM_TILES, _LEFT_TILES, _RIGHT_TILES = ((0, 1), (2, 3)), (4, 5), (6, 7)
+
+
+@dataclass(frozen=True)
+class AmxGemm(Kernel):
+    """c = region(a b, others...), for every element of a batch of matrices.
+
+    Args:
+        parts: of operands; 1: a is bfloat16, its channels side by side; else its rows are those of `amx_pack.SplitRows`.
+        rows: how rows are found.
+        region, spread, batch: as `gemm.Gemm`.
+
+    Tasks: (element of the batch, range of panels, range of groups of rows), the last one fastest.  Words: `names`; strides are in bytes;
+    `depth`: channels of a tap; b is packed by `amx_pack.PackTiles`.  Scratch: `scratch_bytes`.
+    """
+
+    parts: int
+    rows: Rows
+    region: Region
+    spread: tuple[bool, ...] = ()
+    batch: int = 0
+
+    @property
+    def others(self) -> tuple[str, ...]:
+        """Names of the region's further tensors."""
+        return Finish(self.region, self.spread, PANEL, 1).others
+
+    @property
+    def tensors(self) -> tuple[str, ...]:
+        """Names of all tensors."""
+        return ("a", "b", "c", *self.others)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of the words of a job: sizes, addresses, strides of rows, sizes and strides of the batch."""
+        batch = (f"{name}_batch{i}" for i in range(self.batch) for name in ("size", *self.tensors))
+        return (*_SIZES, *self.tensors, *self.rows.names(("a", "c", *self.others)), *batch)
+
+    def scratch_bytes(self, depth: int, taps: int, height: int) -> int:
+        """That a thread needs, given the words of these names."""
+        pointers = GROUP * POINTER_BYTES * (1 + len(self.spread) + taps)
+        gathered = height * taps * (row_bytes(depth, self.parts) - HEADER_BYTES)
+        return _SUMS_BYTES + GROUP // BLOCK * _RECORD_BYTES + row_bytes(depth, self.parts) + pointers + gathered
+
+    def emit(self, f: Writer) -> None:
+        from ttc.runtime.engines.native.ir.tiles import Tiles
+
+        tiles = Tiles(f)
+        tiles.configure()
+        work = _Work(f, self, tiles)
+        if self.rows.has_borders:
+            with f.loop(0, work.row_bytes) as i:
+                f.store(f.constant(0, "u8"), f.at(work.table.zeros, i, "u8"))
+        with f.loop(f.begin, f.end) as task:
+            work.emit_task(task)
+        tiles.release()
+
+
+class _Work:
+    """The code of one kernel: what all its tasks know."""
+
+    def __init__(self, f: Writer, kernel: AmxGemm, tiles: Tiles) -> None:
+        self.f, self.kernel, self.tiles = f, kernel, tiles
+        self.parts = kernel.parts
+        self.words = words = Words(f, kernel.names)
+        self.depth, self.taps = words["depth"], words["taps"]
+        self.chunks = (self.depth + (DEPTH - 1)) // DEPTH
+        self.width_bytes = self.chunks * (DEPTH * 2)
+        self.row_bytes = self.width_bytes * self.parts + HEADER_BYTES
+        self.header = HEADER_BYTES if self.parts > 1 else 0
+        self.sums = f.scratch
+        self.records = f.at(self.sums, _SUMS_BYTES, "i8")
+        zeros = f.at(self.records, GROUP // BLOCK * _RECORD_BYTES, "i8")
+        pointers = f.at(zeros, self.row_bytes, "i8")
+        places = {name: f.at(pointers, i * GROUP, "ptr") for i, name in enumerate(("c", *kernel.others))}
+        taps = f.at(pointers, len(places) * GROUP, "ptr")
+        self.table = Table(places, taps, zeros, GROUP)
+        self.gathered = f.at(taps, self.taps * GROUP, "ptr")
+
+    def emit_task(self, task: Value) -> None:
+        f, words = self.f, self.words
+        row_chunks, panel_chunks = words["row_chunks"], words["panel_chunks"]
+        rest = task // row_chunks
+        first_group, last_group = shares_of(words["groups"], row_chunks).span(task % row_chunks)
+        first_panel, last_panel = shares_of(words["panels"], panel_chunks).span(rest % panel_chunks)
+        bases = self._bases(rest // panel_chunks)
+        height = words["height"]
+        with f.loop(first_group, last_group) as group:
+            first = group * height
+            count = f.smaller(words["rows"] - first, height)
+            self.kernel.rows.emit(f, words, bases, (first, count), self.table)
+            with f.loop(0, count, BLOCK) as start:
+                self._prepare(bases["a"], first, start, f.smaller(count - start, BLOCK))
+            with f.loop(first_panel, last_panel) as panel, f.loop(0, count, BLOCK) as start:
+                self._block(bases, first, (start, f.smaller(count - start, BLOCK)), panel)
+
+    def _bases(self, element: Value) -> dict[str, Value]:
+        """Addresses of the matrices of one element of the batch."""
+        f, words = self.f, self.words
+        bases = {name: words.pointer(name) for name in self.kernel.tensors}
+        for i in reversed(range(self.kernel.batch)):
+            size = words[f"size_batch{i}"]
+            index, element = element % size, element // size
+            bases = {name: f.at(base, index * words[f"{name}_batch{i}"], "i8") for name, base in bases.items()}
+        return bases
+
+    def _left(self, base: Value, first: Value, tap: Value, r: Value) -> Value:
+        """Address of row r of the group at a tap."""
+        f = self.f
+        if isinstance(self.kernel.rows, DenseRows):
+            return f.at(base, (first + r) * self.words["a_row"], "i8")
+        return f.load(f.at(self.table.taps, tap * GROUP + r, "ptr"), "ptr")
+
+    # ---- blocks of rows ------------------------------------------------------------------------------------------------------------------
+
+    def _prepare(self, base: Value, first: Value, start: Value, count: Value) -> None:
+        """Find or make the tiles of a block of rows, and note where they are."""
+        f = self.f
+        record = f.at(self.records, start * (_RECORD_BYTES // BLOCK), "i8")
+        tiles = f.at(self.gathered, start * self.taps * (self.width_bytes * self.parts), "i8")
+        mark = self._mark(base, first, start, count) if self.parts > 1 else f.constant(0, "i64")
+        gathered = (tiles, f.constant(64, "i64"), f.constant(self.parts * BLOCK * 64, "i64"), f.constant(BLOCK * 64, "i64"))
+        if not isinstance(self.kernel.rows, DenseRows):
+            self._gather(base, first, (start, count), tiles)
+            self._note(record, gathered, mark)
+            return
+        direct = count.equals(BLOCK)
+        if self.parts == 1:
+            direct = direct & (self.depth % DEPTH).equals(0)
+        with f.choice(direct) as (there, elsewhere):
+            with there:
+                rows = f.at(self._left(base, first, f.constant(0, "i64"), start), self.header, "i8")
+                self._note(record, (rows, self.words["a_row"], f.constant(64, "i64"), self.width_bytes), mark)
+            with elsewhere:
+                self._gather(base, first, (start, count), tiles)
+                self._note(record, gathered, mark)
+
+    def _note(self, record: Value, places: tuple[Value, Value, Value, Value], mark: Value) -> None:
+        for i, value in enumerate((*places, mark)):
+            self.f.store(value, self.f.at(record, i, "i64"))
+
+    def _mark(self, base: Value, first: Value, start: Value, count: Value) -> Value:
+        """Whether any row of a block is marked, at any tap."""
+        f = self.f
+        found = f.variable(f.constant(0, "u32"))
+        with f.loop(0, self.taps) as tap, f.loop(0, count) as r:
+            found.set(found.get() | f.load(self._left(base, first, tap, start + r), "u32"))
+        return f.converted(found.get(), "i64")
+
+    def _gather(self, base: Value, first: Value, span: tuple[Value, Value], tiles: Value) -> None:
+        """Copy the rows of a block into tiles: for each tap, each 32 channels and each part, 32 rows of 64 bytes."""
+        f, (start, count) = self.f, span
+        with f.loop(0, self.taps) as tap:
+            place = f.at(tiles, tap * (self.width_bytes * (self.parts * BLOCK)), "i8")
+            with f.loop(0, count) as r:
+                row = f.at(self._left(base, first, tap, start + r), self.header, "i8")
+                with f.loop(0, self.chunks) as chunk:
+                    target = f.at(place, chunk * (self.parts * BLOCK * 64) + r * 64, "i8")
+                    mask = f.mask(self.depth - chunk * DEPTH, DEPTH) if self.parts == 1 else None
+                    for p in range(self.parts):
+                        source = f.at(row, self.width_bytes * p + chunk * 64, "i8")
+                        f.store(f.load(source, "u16", DEPTH, mask), f.at(target, p * BLOCK * 64, "i8"))
+            with f.loop(count, BLOCK) as r, f.loop(0, self.chunks * self.parts) as i:
+                f.store(f.constant(0, "u16", DEPTH), f.at(place, i * (BLOCK * 64) + r * 64, "i8"))
+
+    # ---- blocks of sums ------------------------------------------------------------------------------------------------------------------
+
+    def _block(self, bases: dict[str, Value], first: Value, span: tuple[Value, Value], panel: Value) -> None:
+        """One block of c: sums, then the region."""
+        f, (start, count) = self.f, span
+        record = f.at(self.records, start * (_RECORD_BYTES // BLOCK), "i8")
+        size = self.taps * self.chunks * (self.parts * 2 * TILE_BYTES) + HEADER_BYTES
+        right = f.at(bases["b"], panel * size, "i8")
+        if self.parts == 1:
+            self._multiply(record, right)
+        else:
+            mark = f.load(f.at(record, _RECORD_WORDS.index("mark"), "i64"), "i64") | f.converted(f.load(right, "u32"), "i64")
+            with f.choice(mark.equals(0)) as (usual, wild):
+                with usual:
+                    self._multiply(record, right)
+                with wild:
+                    left = ExactOperands(
+                        lambda tap, r: self._left(bases["a"], first, tap, start + r), right, self.taps, self.depth, self.parts
+                    )
+                    emit_exact(f, left, count, self.sums)
+        lanes = min(f.lanes, PANEL)
+        finish = Finish(self.kernel.region, self.kernel.spread, PANEL, lanes)
+        with f.loop(0, count) as r:
+            rows = {name: f.load(f.at(address, start + r, "ptr"), "ptr") for name, address in self.table.tensors.items()}
+            emit_row(f, finish, f.at(self.sums, r * PANEL, "f32"), rows, (panel * PANEL, self.words["columns"]))
+
+    def _multiply(self, record: Value, panel: Value) -> None:
+        """The sums of a block in tiles, and from there to memory."""
+        f, tiles = self.f, self.tiles
+        for row in _SUM_TILES:
+            for tile in row:
+                tiles.zero(tile)
+        row, chunk, part = (f.load(f.at(record, _RECORD_WORDS.index(name), "i64"), "i64") for name in ("row", "chunk", "part"))
+        a = f.variable(f.load(record, "ptr"))
+        b = f.variable(f.at(panel, HEADER_BYTES, "i8"))
+        width = f.constant(64, "i64")
+        with f.loop(0, self.taps * self.chunks):
+            there: tuple[int | None, int | None] = (None, None)
+            for left, right in PRODUCTS[self.parts]:
+                for half in range(2):
+                    if left != there[0]:
+                        tiles.load(_LEFT_TILES[half], f.at(a.get(), part * left + row * (16 * half), "i8"), row)
+                    if right != there[1]:
+                        tiles.load(_RIGHT_TILES[half], f.at(b.get(), (2 * right + half) * TILE_BYTES, "i8"), width)
+                there = (left, right)
+                for sums, i in zip(_SUM_TILES, _LEFT_TILES, strict=True):
+                    for total, j in zip(sums, _RIGHT_TILES, strict=True):
+                        tiles.dot(total, i, j)
+            a.set(f.at(a.get(), chunk, "i8"))
+            b.set(f.at(b.get(), self.parts * 2 * TILE_BYTES, "i8"))
+        for i, sums in enumerate(_SUM_TILES):
+            for j, tile in enumerate(sums):
+                tiles.store(tile, f.at(self.sums, (i * 16 * PANEL + j * 16) * 4, "i8"), f.constant(PANEL * 4, "i64"))

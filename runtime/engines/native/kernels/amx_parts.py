@@ -1,0 +1,76 @@
+"""Numbers as sums of bfloat16: what products in tiles are made of.
+
+A float32 a is a1 + a2 + a3 exactly, each a bfloat16: a1 is a rounded, a2 what is left rounded, a3 the rest.  Of the nine products of two
+such sums, those are added up whose numbers of parts count:
+
+    1 part   a1 b1                                         8 bits of each operand
+    2 parts  a1 b1 + a1 b2 + a2 b1                         products to about 2^-16
+    3 parts  the former + a2 b2 + a1 b3 + a3 b1            products to about 2^-24: as exact as float32
+
+Source: G. Henry, P. T. P. Tang, A. Heinecke, "Leveraging the bfloat16 Artificial Intelligence Datatype For Higher-Precision
+Computations", 2019.
+
+Where numbers are too large (infinities, NaN, what rounds to an infinity) or so small that products of parts would be denormal, which the
+CPU takes for zero, this is not so.  Rows of the left and panels of the right operand in which the largest magnitude (of a row; of any
+column) is not between `LEAST` and `MOST` are therefore kept as they are, upper and lower halves of float32 in the place of the first two
+parts, and marked: products with them are computed in float32 (`amx_exact`).  Within these bounds no sum of fewer than 2^30 products
+overflows, and what a product loses for being small is about 2^-30 of that of the largest numbers of its row and column.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ttc.runtime.engines.native.ir.values import Value
+    from ttc.runtime.engines.native.ir.writer import Writer
+
+DEPTH = 32
+"""Channels of a tile."""
+HEADER_BYTES = 64
+"""Before the parts of a row, and before a panel: a mark (u32), 0 if these are sums of parts."""
+LANES = 16
+PRODUCTS: dict[int, tuple[tuple[int, int], ...]] = {
+    1: ((0, 0),),
+    2: ((0, 1), (0, 0), (1, 0)),
+    3: ((0, 2), (0, 1), (1, 1), (1, 0), (2, 0), (0, 0)),
+}
+"""By number of parts: which are multiplied, in such an order that each product shares a part with the one before."""
+
+MOST, LEAST = (127 + 48) << 23, (127 - 48) << 23
+"""Magnitudes: patterns of 2^48 and 2^-48 as float32."""
+
+
+def split(f: Writer, x: Value, parts: int, raw: Value | None) -> list[Value]:
+    """Patterns (u16) of the parts of a vector of float32.  raw: whether its halves are wanted instead, a truth value."""
+    found: list[Value] = []
+    rest = x
+    for _ in range(parts):
+        narrow = f.narrowed(rest, "bf16")
+        found.append(f.bits(narrow, "u16"))
+        rest = rest - f.widened(narrow)
+    if raw is None:
+        return found
+    bits = f.bits(x, "u32")
+    halves = [f.converted(bits >> 16, "u16"), f.converted(bits, "u16"), f.constant(0, "u16", x.type.lanes)]
+    return [f.select(raw, half, part) for half, part in zip(halves, found, strict=False)]
+
+
+def joined(f: Writer, parts: Sequence[Value], raw: Value) -> Value:
+    """The float32 that `split` was given, from patterns in the low halves of u32; of two parts, as far as they have it."""
+    total = f.bits(parts[-1] << 16, "f32")
+    for part in reversed(parts[:-1]):
+        total = total + f.bits(part << 16, "f32")
+    return f.select(raw, f.bits((parts[0] << 16) | parts[1], "f32"), total)
+
+
+def magnitude(f: Writer, x: Value) -> Value:
+    """Of float32, as integers (u32) of the same order; NaN is the largest."""
+    return f.bits(x, "u32") & 0x7FFFFFFF
+
+
+def mark(f: Writer, largest: Value) -> Value:
+    """1 (u32) if any lane of a vector of largest magnitudes is not 0 and not between LEAST and MOST."""
+    wild = (largest > MOST) | ((largest < LEAST) & largest.differs(0))
+    return f.folded("larger", f.select(wild, f.constant(1, "u32", largest.type.lanes), f.constant(0, "u32", largest.type.lanes)))
