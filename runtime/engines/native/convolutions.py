@@ -7,11 +7,10 @@ from dataclasses import dataclass, replace
 from math import prod
 from typing import TYPE_CHECKING
 
+from ttc.runtime.engines.native import copies
 from ttc.runtime.engines.native.kernels.gemm import Gemm
 from ttc.runtime.engines.native.kernels.gemm_block import Multiplier
 from ttc.runtime.engines.native.kernels.gemm_rows import WindowRows
-from ttc.runtime.engines.native.kernels.padding import Pad
-from ttc.runtime.engines.native.kernels.words import words_of
 from ttc.runtime.engines.native.lowering import Lowering, NotTaken
 from ttc.runtime.engines.native.products import FLOATS, Panels, readable, submit
 from ttc.runtime.engines.native.region import Region
@@ -93,16 +92,7 @@ def framed(n: Lowering, view: View, axes: tuple[Axis, Axis], multiplier: Multipl
 
 def pad(n: Lowering, source: View, target: View, before: tuple[int, int]) -> None:
     """Copy x[n, h, w, c] into a larger tensor of zeros."""
-    kernel = Pad(source.storage, target.storage if target.storage in ("f32", "bf16") else "f32")
-    count, height, width, channels = target.shape
-    values = (source, target, height, width, channels, *before, *source.shape[1:], *source.strides)
-    n.job(
-        kernel,
-        words_of(kernel.names, dict(zip(kernel.names, values, strict=True))),
-        tasks=count * height,
-        written=[target],
-        moved_bytes=source.elements * source.item_bytes + target.elements * target.item_bytes,
-    )
+    copies.pad(n, source, target, (0, *before, 0), 0.0)
 
 
 @dataclass(frozen=True)

@@ -57,6 +57,17 @@ def fill(n: Lowering, target: View, value: float) -> None:
     copy(n, constant(np.asarray(value).astype(array_dtype(given)), given).expanded(target.shape), target)
 
 
+def pad(n: Lowering, source: View, target: View, before: Sequence[int], value: float) -> None:
+    """Copy a view into a larger one, so many elements from the start of each dimension, and fill what is around it with a number."""
+    inner = target
+    for axis, (start, size, whole) in enumerate(zip(before, source.shape, target.shape, strict=True)):
+        for first, count in ((0, start), (start + size, whole - start - size)):
+            if count:
+                fill(n, inner.sliced(axis, first, count), value)
+        inner = inner.sliced(axis, start, size)
+    copy(n, source, inner)
+
+
 def copy(n: Lowering, source: View, target: View) -> None:
     """Write the elements of one view into another of its shape, whose elements lie apart from each other.
 

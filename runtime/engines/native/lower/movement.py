@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from math import prod
 
+from ttc.runtime.engines.native import copies
 from ttc.runtime.engines.native.copies import copied, copy, fill
 from ttc.runtime.engines.native.lowering import Lowering, NotTaken
 from ttc.runtime.engines.native.products import FLOATS
@@ -32,15 +33,10 @@ def pad(n: Lowering) -> None:
     before = _numbers(n, "before")
     if not isinstance(value, int | float):
         raise NotTaken("a value of another kind")
-    y = inner = n.result(strided=True)
+    y = n.result(strided=True)
     if y.storage != x.storage or y.storage == "bool":
         raise NotTaken(f"padding of {x.storage} in {y.storage}")
-    for axis, (start, size, whole) in enumerate(zip(before, x.shape, y.shape, strict=True)):
-        for first, count in ((0, start), (start + size, whole - start - size)):
-            if count:
-                fill(n, inner.sliced(axis, first, count), value)
-        inner = inner.sliced(axis, start, size)
-    copy(n, x, inner)
+    copies.pad(n, x, y, before, value)
 
 
 def repeat(n: Lowering) -> None:
