@@ -45,7 +45,7 @@ class Attention(Kernel):
         mask: that of the mask, if there is one.
         zero_masked: rows whose scores are all -inf give 0 instead of NaN.
         batch: dimensions of the batch.
-        multiplier: how elements are multiplied; bf16 needs an even depth and an even number of keys.
+        multiplier: how elements are multiplied; bf16 needs an even depth.
 
     Tasks: (element of the batch, chunk of rows), the latter faster.  Words: `names`; strides in bytes, the last dimension of each tensor
     is dense, `key_block` a multiple of the columns of `scores`, `at_*` offsets into scratch memory (`places`).
@@ -171,9 +171,9 @@ class _Attend:
         with f.loop(0, (count + (spec.scores.columns - 1)) // spec.scores.columns) as panel:
             keys.emit_task(f, sizes, panel, f.at(bases["k"], key * words["k_row"], "i8"), self.packed_keys)
         values = PackRows(spec.sums.columns, spec.sums.lanes, spec.v, spec.multiplier)
-        sizes = {"depth": count, "columns": self.columns, "line": words["v_row"]}
+        sizes = {"depth": (count + (values.step - 1)) // values.step * values.step, "columns": self.columns, "line": words["v_row"]}
         with f.loop(0, (count + (ROWS - 1)) // ROWS) as part:
-            values.emit_task(f, sizes, part, f.at(bases["v"], key * words["v_row"], "i8"), self.values)
+            values.emit_task(f, sizes, part, f.at(bases["v"], key * words["v_row"], "i8"), self.values, count)
 
     def _group(self, bases: dict[str, Value], span: tuple[Value, Value, Value], key: Value, keys: Value) -> None:
         """Some rows of a task, at `row`, against one block of keys.  span: first row of the task, row, rows."""
@@ -257,8 +257,8 @@ class _Attend:
                     f.store(f.load(f.at(sums, v, "f32"), "f32", block.lanes), f.at(kept, v, "f32"))
 
     def _channels(self, count: Value) -> Value:
-        """Steps of a product over so many channels."""
-        return count if self.spec.multiplier == "f32" else count // 2
+        """Steps of a product over so many channels; where they come in pairs, a last one without another has a zero beside it."""
+        return count if self.spec.multiplier == "f32" else (count + 1) // 2
 
     def _operands(self, rows: list[Value], panel: Value, depth: Value) -> Operands:
         return Operands(lambda _: rows, panel, self.f.constant(1, "i64"), depth)

@@ -90,8 +90,12 @@ class Packing(Kernel):
 class PackRows(Packing):
     """From rows: b[k, n] with n running fastest.  A task: `ROWS` channels, all panels."""
 
-    def emit_task(self, f: Writer, words: Mapping[str, Value] | Words, task: Value, source: Value, target: Value) -> None:
+    def emit_task(
+        self, f: Writer, words: Mapping[str, Value] | Words, task: Value, source: Value, target: Value, there: Value | None = None
+    ) -> None:
+        """One task of one element of the batch.  there: channels that exist, `depth` or one less; zeros stand for the last one."""
         depth, columns, line = (words[name] for name in ("depth", "columns", "line"))
+        there = depth if there is None else there
         first = task * ROWS
         last = f.smaller(first + ROWS, depth)
         with f.loop(0, columns, self.columns) as start:
@@ -100,12 +104,12 @@ class PackRows(Packing):
                 left = columns - start - v
                 place = f.at(panel, v, "f32")
                 rows = [f.at(source, (k + r) * line + (start + v) * STORAGE_BYTES[self.source], "i8") for r in range(self.step)]
-                with f.choice(left >= self.lanes) as (whole, part):
+                with f.choice((left >= self.lanes) & (k + self.step <= there)) as (whole, part):
                     with whole:
                         self.store(f, [f.read(row, self.source, self.lanes) for row in rows], place, k)
                     with part:
-                        mask = f.mask(left, self.lanes)
-                        self.store(f, [f.read(row, self.source, self.lanes, mask) for row in rows], place, k)
+                        masks = [f.mask(f.select(there > k + r, left, 0), self.lanes) for r in range(self.step)]
+                        self.store(f, [f.read(row, self.source, self.lanes, mask) for row, mask in zip(rows, masks, strict=True)], place, k)
 
 
 @dataclass(frozen=True)

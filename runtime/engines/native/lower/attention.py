@@ -38,7 +38,7 @@ def attention(n: Lowering) -> None:
     if n.result_storage() not in FLOATS:
         raise NotTaken(f"results in {n.result_storage()}")
     chunks = _chunks(rows, prod(lead))
-    multiplier = multiplier_of(n, depth) if keys % 2 == 0 else "f32"
+    multiplier = multiplier_of(n, depth)
     scores = block_for(n.cpu, rows, min(keys, _KEY_BLOCK))
     y = n.result(strided=True)
     tensors = [*tensors, y, *([] if mask is None else [mask])]

@@ -147,9 +147,9 @@ def test_heads_side_by_side_are_read_and_written_where_they_lie() -> None:
 
 
 @pytest.mark.parametrize("precision", ["float32", "bfloat16"])
-@pytest.mark.parametrize("shape", [(33, 64, 16, 20), (33, 700, 16, 20), (5, 29, 7, 3)])
+@pytest.mark.parametrize("shape", [(33, 64, 16, 20), (33, 701, 16, 20), (20, 33, 16, 5), (5, 29, 7, 3)])
 def test_narrow_formats(precision: str, shape: tuple[int, int, int, int]) -> None:
-    """Where keys or depth do not come in pairs, products are those of float32, whatever the precision."""
+    """Where the depth does not come in pairs, products are those of float32, whatever the precision."""
     rows, keys, _, _ = shape
     operands = case((2,), *shape, mask=normal(rows, keys), format="Float16_b", options={"precision": precision})
     found = operands.run()
