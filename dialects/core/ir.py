@@ -301,10 +301,9 @@ def problems(module: Operation) -> Iterator[Error]:
             op.verify(verify_nested_ops=False)
         except VerifyException as error:
             cause = error.__cause__
-            if isinstance(cause, Error):
-                yield cause.at(where(op))
-            else:
-                yield Error("E0302", str(error).splitlines()[0], where=where(op), excerpt=excerpt(op))
+            found = cause.at(where(op)) if isinstance(cause, Error) else Error("E0302", str(error).splitlines()[0], where=where(op))
+            found.excerpt = found.excerpt or _around(op)
+            yield found
 
 
 def excerpt(op: Operation, limit: int = 160) -> str:
@@ -319,8 +318,10 @@ def surroundings(module: Operation, place: str, limit: int = 120) -> str | None:
     limit: of characters of a line.
     """
     op = next((op for op in module.walk() if isinstance(op, TtcOp) and where(op) == place), None)
-    if op is None:
-        return None
+    return None if op is None else _around(op, limit)
+
+
+def _around(op: Operation, limit: int = 120) -> str:
     stream = StringIO()
     printer = _Printer(stream)
     lines: list[str] = []

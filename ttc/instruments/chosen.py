@@ -34,7 +34,8 @@ def chosen_instruments(options: DebugOptions, say: Callable[[str], None], *, par
     if options.remarks:
         found.append(Remarks(say, patterns(options.remarks)))
     if options.check_numerics is not None:
-        found.append(NumericCheck(None if options.check_numerics == "-" else require_input(Path(options.check_numerics))))
+        bundle = None if options.check_numerics == "-" else require_input(Path(options.check_numerics))
+        found.append(NumericCheck(bundle, say=say))
     if options.stats:
         found.append(Statistics())
     if options.timing is not None and options.timing != "-":

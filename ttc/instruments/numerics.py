@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar
@@ -49,10 +49,12 @@ class NumericCheck(PassWatcher):
 
     compares: ClassVar[bool] = True
 
-    def __init__(self, bundle: Path | None = None, seed: int = 0) -> None:
-        """bundle: an .npz file of inputs by name; the others are random.  seed: of these."""
+    def __init__(self, bundle: Path | None = None, seed: int = 0, say: Callable[[str], None] | None = None) -> None:
+        """bundle: an .npz file of inputs by name; the others are random.  seed: of these.  say: told at the end how far off it all is."""
         super().__init__()
-        self._bundle, self._seed = bundle, seed
+        self._bundle, self._seed, self._say = bundle, seed, say
+        self._checked = 0
+        self._whole: dict[str, Comparison] = {}
         self._bound = Bound()
         self._inputs: dict[str, Arrays] | None = None
         self._first: dict[str, Arrays] = {}
@@ -74,11 +76,19 @@ class NumericCheck(PassWatcher):
         steps = dict(comparisons(now, self._last, bound))
         whole = dict(comparisons(now, self._first, bound))
         report.numerics = {name: {"pass": steps[name].figures(), "model": whole[name].figures()} for name in steps}
-        self._last = now
+        self._last, self._whole = now, whole
+        self._checked += 1
         for found, than in ((steps, "the module before it"), (whole, "the imported model")):
             for name, figures in found.items():
                 if not bound.keeps(figures):
                     raise self._broken(name, figures, than)
+
+    def finish(self) -> None:
+        if self._say is None or not self._whole:
+            return
+        name, worst = max(self._whole.items(), key=lambda item: item[1].of_bound)
+        passes = f"{self._checked} pass{'es' if self._checked != 1 else ''} that changed the module kept the numbers"
+        self._say(f"{passes}; at the end output '{name}' against the imported model: {worst}")
 
     def _broken(self, name: str, found: Comparison, than: str) -> Error:
         figures = f"max abs {found.max_abs:.3g}, relative L2 {found.relative_l2:.3g}, PCC {found.pcc:.6f}"
