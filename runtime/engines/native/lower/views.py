@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ttc.runtime.engines.native.lowering import Lowering, NotTaken
+from ttc.runtime.engines.native.products import FLOATS
 from ttc.runtime.engines.native.tensors import View
 
 
@@ -66,6 +67,24 @@ def relayout(n: Lowering) -> None:
     """The same elements in the same order."""
     n.only()
     n.alias(n.operand(0))
+
+
+def to_host(n: Lowering) -> None:
+    """The same values, as the host holds them."""
+    _same(n)
+
+
+def from_host(n: Lowering) -> None:
+    """The same values, as the device holds them."""
+    _same(n)
+
+
+def _same(n: Lowering) -> None:
+    n.only()
+    x, storage = n.operand(0), n.result_storage()
+    if x.storage != storage and not (x.storage in FLOATS and storage in FLOATS):
+        raise NotTaken(f"{x.storage} into {storage}")
+    n.alias(x)
 
 
 def _split(n: Lowering, x: View, shape: tuple[int, ...]) -> View:
