@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import pytest
 
+from tests.runtime.engines.native.graphs import Given, normal, ran
 from ttc.dialects.core.plain import Function, TensorType, Work
 from ttc.dialects.netlist.model import Host, Op
 from ttc.runtime.engines.native.nodes import Flat, Node
@@ -157,3 +159,35 @@ def test_views_of_the_same_elements_in_the_same_places() -> None:
     assert not lies_at(x.sliced(0, 1, 1), x.sliced(0, 0, 1))
     assert not lies_at(dense(Buffer(96), "f32", (2, 3, 4)), x)
     assert not lies_at(x.permuted((1, 0, 2)), x)
+
+
+def test_a_value_that_is_joined_and_read_is_written_once() -> None:
+    """Skip connections: the first product is read where it lies, beside the second one."""
+    attrs = {"transpose_a": False, "transpose_b": False}
+    types = [TensorType(shape, "Float32") for shape in ((9, 21), (9, 5), (9, 26), (9, 26))]
+    works = [
+        Work("tile.matmul", (0, 1, None), attrs, (types[0],)),
+        Work("tile.matmul", (3, 2, None), attrs, (types[1],)),
+        Work("tile.concat", (3, 4), {"axis": 1}, (types[2],)),
+        Work("tile.map", (5,), {"fn": "identity"}, (types[3],)),
+    ]
+    operands = [normal(9, 13), normal(13, 21), normal(21, 5)]
+    found = ran(works, [Given(operands[0]), *(Given(x, constant=True) for x in operands[1:])])
+    assert not found.refusals
+    assert found.kernels == ("PackRows", "Gemm", "PackRows", "Gemm", "CopyRows")
+    np.testing.assert_allclose(found.native, found.reference, rtol=1e-5, atol=1e-5)
+
+
+def test_a_result_that_is_a_part_of_what_another_is_joined_from() -> None:
+    """The first rows of a buffer are not the whole buffer, though they are dense and at its start."""
+    type_, whole = TensorType((3, 40), "Float32"), TensorType((6, 40), "Float32")
+    works = [
+        Work("tile.map", (0,), {"fn": "relu"}, (type_,)),
+        Work("tile.map", (1,), {"fn": "exp"}, (type_,)),
+        Work("tile.concat", (2, 3), {"axis": 0}, (whole,)),
+        Work("tile.slice", (4,), {"starts": (0, 0), "sizes": (3, 40), "steps": (1, 1)}, (type_,)),
+    ]
+    operands = [normal(3, 40), normal(3, 40)]
+    found = ran(works, [Given(x) for x in operands])
+    assert not found.refusals
+    np.testing.assert_array_equal(found.native, np.maximum(operands[0], 0))
