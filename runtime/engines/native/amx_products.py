@@ -1,7 +1,6 @@
-"""From views to jobs of products in tiles of AMX: which products are, splitting of rows, packing of right operands, cutting into tasks.
+"""From views to jobs of products in tiles of AMX: splitting of rows, packing of right operands, cutting into tasks.
 
-Where the CPU has no tiles, precision `high` is computed as `float32`, and `bfloat16` by its instruction for pairs of bfloat16, if there is
-one, else as `float32` too: see `products.multiplier_of`.
+Which products are multiplied so: `tile_choice`.
 """
 
 from __future__ import annotations
@@ -11,7 +10,6 @@ from math import prod
 from typing import TYPE_CHECKING
 
 from ttc.runtime.engines.native.convolutions import Images, Result, window_words
-from ttc.runtime.engines.native.features import EMULATED_TILES
 from ttc.runtime.engines.native.kernels.amx_gemm import BLOCK, GROUP, AmxGemm
 from ttc.runtime.engines.native.kernels.amx_pack import PANEL, PackTiles, SplitRows, chunks_of, panel_bytes, row_bytes
 from ttc.runtime.engines.native.kernels.amx_parts import DEPTH
@@ -24,19 +22,12 @@ from ttc.runtime.engines.native.tensors import View
 if TYPE_CHECKING:
     from ttc.runtime.engines.native.lowering import Word
 
-_PARTS = {"bfloat16": 1, "high": 2, "float32": 3}
-"""By precision."""
-_LEAST_ROWS, _LEAST_COLUMNS, _LEAST_SHARE = {1: 16, 2: 32, 3: 64}, {1: 16, 2: 32, 3: 64}, {1: 0.4, 2: 0.5, 3: 0.9}
-"""By parts: rows, columns (as many channels), and share of the tiles' elements that are no padding, so that tiles are the faster way: they
-multiply 5, 2 and 1.2 times as fast as float32."""
 _TASK_FLOPS = 2_000_000
 """Of a task at least, if there are several."""
 _NEAR_BYTES = 1 << 20
 """Of a right operand that stays in the second-level cache of a CPU with tiles, beside the rows that meet it."""
 _SCRATCH_BYTES = 1 << 20
 """Of the gathered rows of a group, but for the least group."""
-_MOST_BYTES = 16 << 20
-"""Of the gathered rows of a block: it takes wild sizes to need more."""
 _DIMENSIONS = 5
 """That number the rows that are split."""
 
@@ -56,20 +47,6 @@ class TilePanels:
     taps: int
     columns: int
     parts: int
-
-
-def tile_parts(n: Lowering, rows: int, columns: int, depth: int, taps: int = 1) -> int:
-    """In how many parts a product is multiplied in tiles; 0: it is not.  depth: channels of a tap."""
-    parts = _PARTS.get(n.node.op.precision, 0)
-    if not n.cpu.has_tiles or not parts:
-        return 0
-    if BLOCK * taps * row_bytes(depth, parts) > _MOST_BYTES:
-        return 0
-    if n.cpu.has(EMULATED_TILES):
-        return parts
-    padded = _padded(rows, BLOCK) * _padded(columns, PANEL) * _padded(depth, DEPTH)
-    large = rows >= _LEAST_ROWS[parts] and min(columns, depth * taps) >= _LEAST_COLUMNS[parts]
-    return parts if large and rows * columns * depth >= _LEAST_SHARE[parts] * padded else 0
 
 
 def _padded(size: int, unit: int) -> int:

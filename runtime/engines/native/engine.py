@@ -44,7 +44,7 @@ class NativeEngine:
             return plan_of(graph, netlist, constants)
 
     def _planned(self, graph: Graph, netlist: Netlist, constants: Constants) -> Plan:
-        cpu = self.cpu or host_cpu()
+        cpu = _checked(self.cpu or host_cpu())
         lowered = lower_graph(graph, netlist, constants, cpu)
         if not any(isinstance(step, Job) for step in lowered.steps):
             return plan_of(graph, netlist, constants)
@@ -56,6 +56,15 @@ class NativeEngine:
         borders = frozenset(segment.last - 1 for segment in layout.segments)
         template = template_of(layout.jobs, code.addresses, pool.threads, borders)
         return NativePlan(graph, netlist, constants, layout, template, pool, code)
+
+
+def _checked(cpu: Cpu) -> Cpu:
+    """The CPU with the instructions that work."""
+    if not cpu.has("amx-bf16"):
+        return cpu
+    from ttc.runtime.engines.native.amx_check import with_checked_tiles
+
+    return with_checked_tiles(cpu)
 
 
 def _compute_constants(jobs: Sequence[Job], needed: set[int], code: Code, pool: Pool, constants: Constants) -> None:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from ttc.runtime.engines.native.amx_products import convolve_in_tiles, multiply_in_tiles, tile_panels, tile_parts, tile_rows
-from ttc.runtime.engines.native.convolutions import Axis, Images, axes_of, convolve, framed, in_runs, pad, result_of
+from math import prod
+
+from ttc.runtime.engines.native.convolutions import Axis, Images, Result, axes_of, convolve, framed, in_runs, pad, result_of
 from ttc.runtime.engines.native.depthwise import depthwise
 from ttc.runtime.engines.native.kernels.gemm_block import Multiplier
 from ttc.runtime.engines.native.lowering import Lowering, NotTaken, takes_region
 from ttc.runtime.engines.native.products import FLOATS, block_of, left_operand, multiplier_of, multiply, packed, whole_region
 from ttc.runtime.engines.native.tensors import View
+from ttc.runtime.engines.native.tile_choice import tile_parts
 from ttc.runtime.engines.native.winograd import convolve_tiles, tiling_of
 
 FEW_CHANNELS = 8
@@ -24,30 +26,22 @@ def conv2d(n: Lowering) -> None:
         depthwise(n)
         return
     bias = n.operand(2) if n.has(2) else None
-    height, width, outputs = n.result_shape()[1:]
+    count, height, width, outputs = n.result_shape()
     axes = axes_of(n, x.shape[1:3], w.shape[:2], (height, width))
-    block = block_of(n, x.shape[0] * height * width, outputs // groups)
-    parts = tile_parts(n, x.shape[0] * height * width, outputs, x.shape[3], w.shape[0] * w.shape[1]) if groups == 1 else 0
-    parts = parts if parts < 3 or w.is_constant else 0
+    parts = _parts(n, x, w, count * height * width) if groups == 1 else 0
     if groups == 1 and all((axis.taps, axis.stride, axis.before, axis.windows) == (1, 1, 0, axis.size) for axis in axes):
-        if parts:
-            multiply_in_tiles(n, x, _matrices(w, 1), bias, parts)
-            return
-        multiplier = multiplier_of(n, x.shape[3])
-        panels = packed(n, _matrices(w, 1), block, multiplier)
-        multiply(n, left_operand(n, x, multiplier), panels, bias, multiplier)
+        _pixels(n, x, w, bias, parts)
         return
     multiplier = multiplier_of(n, x.shape[3])
     tiling = tiling_of(n, x, w, axes) if groups == 1 and multiplier == "f32" and parts in (0, 3) else None
     if tiling is not None:
         convolve_tiles(n, left_operand(n, x, "f32"), w, axes, tiling, result_of(n, *whole_region(n, bias)))
         return
-    if parts:
-        _in_tiles(n, x, w, axes, bias, parts)
-        return
-    images, w, multiplier = _images(n, x, w, axes)
-    panels = packed(n, _matrices(w, groups), block, multiplier)
-    convolve(n, images, panels, result_of(n, *whole_region(n, bias)), groups, multiplier)
+    if parts > 1:
+        images = Images(_left(n, x, multiplier, parts), *axes, x.shape[3])
+    else:
+        images, w, multiplier = _images(n, x, w, axes, "bf16" if parts else None)
+    _windows(n, images, _matrices(w, groups), result_of(n, *whole_region(n, bias)), multiplier, parts, groups)
 
 
 @takes_region
@@ -64,9 +58,8 @@ def conv_transpose2d(n: Lowering) -> None:
     bias = n.operand(2) if n.has(2) else None
     multiplier = multiplier_of(n, x.shape[3])
     phases = axes[0].stride * axes[1].stride
-    parts = tile_parts(n, count * height * width // phases, outputs, x.shape[3], w.shape[0] * w.shape[1] // phases)
-    parts = parts if parts < 3 or w.is_constant else 0
-    view = tile_rows(n, x, parts) if parts else left_operand(n, x, multiplier)
+    parts = tile_parts(n, w, count * height * width // phases, outputs, x.shape[3], w.shape[0] * w.shape[1] // phases)
+    view = _left(n, x, multiplier, parts)
     whole = result_of(n, *whole_region(n, bias))
     for row, y in _phases(axes[0]):
         for column, x_ in _phases(axes[1]):
@@ -74,21 +67,45 @@ def conv_transpose2d(n: Lowering) -> None:
             starts = [(r - axis.before) % axis.stride for r, axis in zip((row, column), axes, strict=True)]
             part = whole.every(1, starts[0], y.windows, axes[0].stride).every(2, starts[1], x_.windows, axes[1].stride)
             images, matrix = Images(view, y, x_, x.shape[3]), _matrices(n.densified(filters), 1)
-            if parts:
-                convolve_in_tiles(n, images, tile_panels(n, matrix, y.taps * x_.taps, parts), part)
-                continue
-            panels = packed(n, matrix, block_of(n, count * y.windows * x_.windows, outputs), multiplier)
-            convolve(n, images, panels, part, 1, multiplier)
+            _windows(n, images, matrix, part, multiplier, parts)
 
 
-def _in_tiles(n: Lowering, x: View, w: View, axes: tuple[Axis, Axis], bias: View | None, parts: int) -> None:
-    """A convolution in tiles of AMX."""
-    if parts == 1:
-        images, w, _ = _images(n, x, w, axes, "bf16")
-    else:
-        images = Images(tile_rows(n, x, parts), *axes, x.shape[3])
-    panels = tile_panels(n, _matrices(w, 1), images.y.taps * images.x.taps, parts)
-    convolve_in_tiles(n, images, panels, result_of(n, *whole_region(n, bias)))
+def _parts(n: Lowering, x: View, w: View, rows: int) -> int:
+    """In how many parts the windows are multiplied in tiles; 0: they are not."""
+    taps, run = w.shape[0] * w.shape[1], w.shape[1] if x.shape[3] <= FEW_CHANNELS and n.node.op.precision == "bfloat16" else 1
+    return tile_parts(n, w, rows, w.shape[3], x.shape[3] * run, taps // run)
+
+
+def _pixels(n: Lowering, x: View, w: View, bias: View | None, parts: int) -> None:
+    """Windows of one pixel each, all pixels: a product of matrices."""
+    if parts:
+        from ttc.runtime.engines.native.amx_products import multiply_in_tiles
+
+        multiply_in_tiles(n, x, _matrices(w, 1), bias, parts)
+        return
+    multiplier = multiplier_of(n, x.shape[3])
+    panels = packed(n, _matrices(w, 1), block_of(n, prod(x.shape[:3]), w.shape[3]), multiplier)
+    multiply(n, left_operand(n, x, multiplier), panels, bias, multiplier)
+
+
+def _left(n: Lowering, x: View, multiplier: Multiplier, parts: int) -> View:
+    """Images as they are multiplied."""
+    if not parts:
+        return left_operand(n, x, multiplier)
+    from ttc.runtime.engines.native.amx_products import tile_rows
+
+    return tile_rows(n, x, parts)
+
+
+def _windows(n: Lowering, images: Images, w: View, result: Result, multiplier: Multiplier, parts: int, groups: int = 1) -> None:
+    """Images, as `_left` or `_images` gives them, convolved with the matrices of a filter."""
+    if not parts:
+        block = block_of(n, prod(result.view.shape[:3]), w.shape[-1])
+        convolve(n, images, packed(n, w, block, multiplier), result, groups, multiplier)
+        return
+    from ttc.runtime.engines.native.amx_products import convolve_in_tiles, tile_panels
+
+    convolve_in_tiles(n, images, tile_panels(n, w, images.y.taps * images.x.taps, parts), result)
 
 
 def _groups(n: Lowering) -> int:

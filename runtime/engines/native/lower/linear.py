@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from ttc.runtime.engines.native.amx_products import multiply_in_tiles, tile_parts
 from ttc.runtime.engines.native.lowering import Lowering, NotTaken, takes_region
 from ttc.runtime.engines.native.products import block_of, left_operand, multiplier_of, multiply, packed
 from ttc.runtime.engines.native.tensors import View
+from ttc.runtime.engines.native.tile_choice import tile_parts
 
 
 @takes_region
@@ -17,8 +17,10 @@ def matmul(n: Lowering) -> None:
     if 0 in (*shape, a.shape[-1]):
         raise NotTaken("no elements")
     bias = n.operand(2) if n.has(2) else None
-    parts = tile_parts(n, _rows(a, b), shape[-1], a.shape[-1])
-    if parts and (parts < 3 or b.is_constant):
+    parts = tile_parts(n, b, _rows(a, b), shape[-1], a.shape[-1])
+    if parts:
+        from ttc.runtime.engines.native.amx_products import multiply_in_tiles
+
         multiply_in_tiles(n, a, b, bias, parts)
         return
     multiplier = multiplier_of(n, a.shape[-1])
