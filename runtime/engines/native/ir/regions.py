@@ -36,15 +36,17 @@ def supported(region: Region) -> str | None:
 
 
 def emit_region(f: Writer, region: Region, values: Sequence[Value]) -> Value:
-    """The result of a region that is `supported`, as it reads after it was stored.
+    """The result of a region that is `supported`, for `Writer.write`: it is not rounded yet to a storage narrower than float32.
 
     values: of the region's inputs, as `Writer.read` gives them: all of one number of lanes, or scalar.
     """
-    known = list(values)
+    known, results = list(values), list(values)
     for step in region.steps:
-        known.append(landed(f, _emitted(f, step, [known[i] for i in step.operands]), step.storage))
+        found = _emitted(f, step, [known[i] for i in step.operands])
+        known.append(landed(f, found, step.storage))
+        results.append(landed(f, found, "f32" if computed_type(step.storage) == "f32" else step.storage))
     lanes = max((value.type.lanes for value in values), default=1)
-    return f.spread(known[region.output], lanes)
+    return f.spread(results[region.output], lanes)
 
 
 def landed(f: Writer, value: Value, storage: Storage) -> Value:

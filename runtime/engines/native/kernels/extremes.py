@@ -1,4 +1,4 @@
-"""Places of the largest or smallest elements of lines: first their value, then the first or last place that has it."""
+"""Places of the largest or smallest elements of lines."""
 
 from __future__ import annotations
 
@@ -9,10 +9,12 @@ from ttc.runtime.engines.native.kernels.lines import Line, LineKernel, over_colu
 from ttc.runtime.engines.native.kernels.reduce import folded, limit
 
 if TYPE_CHECKING:
-    from ttc.runtime.engines.native.ir.values import Value
+    from ttc.runtime.engines.native.ir.values import Value, Variable
     from ttc.runtime.engines.native.ir.writer import Writer
     from ttc.runtime.engines.native.kernels.words import Words
 
+_PART = 4096
+"""Elements of a part of a row."""
 _NOWHERE = (1 << 31) - 1
 
 
@@ -29,55 +31,69 @@ class Place(LineKernel):
     last: bool
 
     def emit_row(self, f: Writer, words: Words, x: Value, y: Value) -> None:
-        zero, length = f.constant(0, "i64"), words["length"]
-        best = [f.variable(self._least(f, lanes)) for lanes in (f.lanes, 1)]
-        place = [f.variable(self._nowhere(f, lanes)) for lanes in (f.lanes, 1)]
+        """Part by part: where it has a more extreme element than those before, its place is looked for while the part is near."""
+        length = words["length"]
+        best, place = f.variable(self._least(f, 1)), f.variable(self._nowhere(f, 1))
+        best.set(self._least(f, 1))
+        place.set(self._nowhere(f, 1))
+        found = [f.variable(self._least(f, lanes)) for lanes in (f.lanes, 1)]
+        places = [f.variable(self._nowhere(f, lanes)) for lanes in (f.lanes, 1)]
+        with f.loop(0, length, _PART) as first:
+            last = f.smaller(first + _PART, length)
+            extreme = self._extreme_of(f, x, (first, last), found)
+            with f.when(first.equals(0) | self._is_better(extreme, best.get())):
+                best.set(extreme)
+                place.set(self._place_of(f, x, (first, last), extreme, places))
+        self._store(f, place.get(), y, None)
+
+    def _extreme_of(self, f: Writer, x: Value, span: tuple[Value, Value], found: list[Variable]) -> Value:
+        """Of elements [first, last)."""
+        for variable in found:
+            variable.set(self._least(f, variable.type.lanes))
 
         def compare(column: Value, lanes: int, mask: Value | None) -> None:
-            into = best[lanes == 1]
-            into.set(self._extreme(f, into.get(), self._load(f, x, column, lanes, mask)))
+            into = found[lanes == 1]
+            value = f.read(f.at(x, column, self.source), self.source, lanes, mask)
+            value = value if mask is None else f.select(mask, value, self._least(f, lanes))
+            into.set(self._extreme(f, into.get(), value))
 
-        for variable in best:
-            variable.set(self._least(f, variable.type.lanes))
-        over_columns(f, zero, length, compare)
-        extreme = self._extreme(f, folded(f, best[0].get(), lambda a, b: self._extreme(f, a, b)), best[1].get())
+        over_columns(f, *span, compare)
+        return self._extreme(f, folded(f, found[0].get(), lambda a, b: self._extreme(f, a, b)), found[1].get())
+
+    def _place_of(self, f: Writer, x: Value, span: tuple[Value, Value], extreme: Value, places: list[Variable]) -> Value:
+        """The first or last of elements [first, last) that is the extreme."""
+        for variable in places:
+            variable.set(self._nowhere(f, variable.type.lanes))
 
         def find(column: Value, lanes: int, mask: Value | None) -> None:
-            into = place[lanes == 1]
+            into = places[lanes == 1]
             value = f.read(f.at(x, column, self.source), self.source, lanes, mask)
             number = f.spread(f.converted(column, "i32"), lanes)
-            found = self._is_it(value, f.spread(extreme, lanes))
-            found = found if mask is None else found & mask
-            into.set(self._nearer(f, into.get(), found, number + f.lane_numbers(lanes, "i32") if lanes > 1 else number))
+            number = number + f.lane_numbers(lanes, "i32") if lanes > 1 else number
+            found = value.equals(f.spread(extreme, lanes))
+            found = found | value.differs(value) if value.type.is_float else found  # where one is NaN, nothing equals the extreme
+            other = f.select(found if mask is None else found & mask, number, self._nowhere(f, lanes))
+            into.set(self._nearer(f, into.get(), other))
 
-        for variable in place:
-            variable.set(self._nowhere(f, variable.type.lanes))
-        over_columns(f, zero, length, find)
-        join = f.larger if self.last else f.smaller
-        found = join(folded(f, place[0].get(), join), place[1].get())
-        self._store(f, found, y, None)
+        over_columns(f, *span, find)
+        return self._nearer(f, folded(f, places[0].get(), lambda a, b: self._nearer(f, a, b)), places[1].get())
 
     def emit_lines(self, line: Line) -> None:
-        f = line.f
-        best, place = f.variable(self._least(f, line.lanes)), f.variable(self._nowhere(f, line.lanes))
-        best.set(self._least(f, line.lanes))
-        place.set(self._nowhere(f, line.lanes))
-        with f.loop(0, line.length) as i:
-            best.set(self._extreme(f, best.get(), f.read(line.x_at(i), self.source, line.lanes, line.mask)))
-        extreme = best.get()
-        with f.loop(0, line.length) as i:
-            found = self._is_it(f.read(line.x_at(i), self.source, line.lanes, line.mask), extreme)
-            place.set(self._nearer(f, place.get(), found, f.spread(f.converted(i, "i32"), line.lanes)))
+        f, lanes = line.f, line.lanes
+        best, place = f.variable(self._least(f, lanes)), f.variable(f.constant(0, "i32", lanes))
+        best.set(f.read(line.x_at(f.constant(0, "i64")), self.source, lanes, line.mask))
+        place.set(f.constant(0, "i32", lanes))
+        with f.loop(1, line.length) as i:
+            value = f.read(line.x_at(i), self.source, lanes, line.mask)
+            better = self._is_better(value, best.get())
+            best.set(f.select(better, value, best.get()))
+            place.set(f.select(better, f.spread(f.converted(i, "i32"), lanes), place.get()))
         self._store(f, place.get(), line.y, line.mask)
 
     def _store(self, f: Writer, place: Value, y: Value, mask: Value | None) -> None:
         from ttc.runtime.engines.native.ir.regions import landed
 
         f.write(landed(f, place, self.target), y, self.target, mask)
-
-    def _load(self, f: Writer, x: Value, column: Value, lanes: int, mask: Value | None) -> Value:
-        value = f.read(f.at(x, column, self.source), self.source, lanes, mask)
-        return value if mask is None else f.select(mask, value, self._least(f, lanes))
 
     def _least(self, f: Writer, lanes: int) -> Value:
         """What every element is as extreme as, at least."""
@@ -89,12 +105,14 @@ class Place(LineKernel):
     def _extreme(self, f: Writer, a: Value, b: Value) -> Value:
         return f.maximum(a, b) if self.fn == "max" else f.minimum(a, b)
 
-    def _is_it(self, value: Value, extreme: Value) -> Value:
-        """Whether an element is what was found; a NaN is, as nothing else then equals the extreme."""
-        same = value.equals(extreme)
-        return same | value.differs(value) if value.type.is_float else same
+    def _is_better(self, value: Value, best: Value) -> Value:
+        """Whether a later element is to be taken instead."""
+        if self.last:
+            better = value >= best if self.fn == "max" else value <= best
+            return better | value.differs(value) if value.type.is_float else better
+        better = value > best if self.fn == "max" else value < best
+        return better | (value.differs(value) & best.equals(best)) if value.type.is_float else better
 
-    def _nearer(self, f: Writer, place: Value, found: Value, number: Value) -> Value:
-        """The place of an element, if it is one, and before (after) the place so far."""
-        other = f.select(found, number, self._nowhere(f, number.type.lanes))
-        return (f.larger if self.last else f.smaller)(place, other)
+    def _nearer(self, f: Writer, a: Value, b: Value) -> Value:
+        """The first of two places, or the last."""
+        return f.larger(a, b) if self.last else f.smaller(a, b)

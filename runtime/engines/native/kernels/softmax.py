@@ -33,8 +33,9 @@ class Softmax(LineKernel):
 
     def scratch_bytes(self, length: int, lanes: int) -> int:
         """That a thread needs."""
-        waits = not self.logarithm and self.target != "f32"
-        return 4 * length * (lanes if self.across else 1) if waits else 0
+        if self.across:
+            return 4 * length * lanes
+        return 0 if self.logarithm or self.target == "f32" else 4 * length
 
     def emit_row(self, f: Writer, words: Words, x: Value, y: Value) -> None:
         zero, length = f.constant(0, "i64"), words["length"]
@@ -91,26 +92,26 @@ class Softmax(LineKernel):
         return f.larger(folded(f, f.larger(f.larger(first, second), f.larger(third, fourth)), f.larger), single.get())
 
     def emit_lines(self, line: Line) -> None:
+        """Elements of neighbouring lines wait in scratch memory: in x, each line may be in the way of the next in all caches."""
         f, lanes = line.f, line.lanes
         least, zero = limit(f, self.source, True, lanes), f.constant(0.0, "f32", lanes)
         top, sum_ = f.variable(least), f.variable(zero)
         top.set(least)
         sum_.set(zero)
+
+        def waiting(index: Value) -> Value:
+            return f.at(f.scratch, index * lanes, "f32")
+
         with f.loop(0, line.length) as i:
-            top.set(f.larger(f.read(line.x_at(i), self.source, lanes, line.mask), top.get()))
+            value = f.read(line.x_at(i), self.source, lanes, line.mask)
+            f.store(value, waiting(i))
+            top.set(f.larger(value, top.get()))
         with f.loop(0, line.length) as i:
-            value = f.exp(f.read(line.x_at(i), self.source, lanes, line.mask) - top.get())
+            distance = f.load(waiting(i), "f32", lanes) - top.get()
+            value = f.exp(distance)
             sum_.set(sum_.get() + value)
-            if not self.logarithm:
-                f.store(value, self._waiting(line, i), None if self.target != "f32" else line.mask)
+            f.store(distance if self.logarithm else value, waiting(i))
         factor = f.log(sum_.get()) if self.logarithm else 1.0 / sum_.get()
         with f.loop(0, line.length) as i:
-            if self.logarithm:
-                found = f.read(line.x_at(i), self.source, lanes, line.mask) - top.get() - factor
-            else:
-                found = f.load(self._waiting(line, i), "f32", lanes, None if self.target != "f32" else line.mask) * factor
-            f.write(found, line.y_at(i), self.target, line.mask)
-
-    def _waiting(self, line: Line, index: Value) -> Value:
-        """Where the exponential of an element waits for the sum."""
-        return line.y_at(index) if self.target == "f32" else line.f.at(line.f.scratch, index * line.lanes, "f32")
+            value = f.load(waiting(i), "f32", lanes)
+            f.write(value - factor if self.logarithm else value * factor, line.y_at(i), self.target, line.mask)

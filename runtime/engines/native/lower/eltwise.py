@@ -97,7 +97,7 @@ def _submit(n: Lowering, region: Region, operands: list[View]) -> None:
         written=[y],
         chunk=max(_PIECE_BYTES // (block * min(piece, columns) * row_bytes), 1),
         flops=y.elements * len(region.steps),
-        moved_bytes=sum(t.elements * t.item_bytes for t in tensors if 0 not in t.strides) + y.elements * y.item_bytes,
+        moved_bytes=sum(prod(size for size, stride in zip(t.shape, t.strides, strict=True) if stride) * t.item_bytes for t in tensors),
     )
 
 
