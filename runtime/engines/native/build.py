@@ -15,7 +15,7 @@ from ttc.runtime.engines.base import HELD
 from ttc.runtime.engines.native.arena import plan_arena
 from ttc.runtime.engines.native.copies import round_in_place
 from ttc.runtime.engines.native.features import Cpu
-from ttc.runtime.engines.native.fusion import fuse_regions
+from ttc.runtime.engines.native.fusion import ELEMENTWISE, fuse_regions
 from ttc.runtime.engines.native.lowering import Job, Lowering, NotTaken, lowering_of
 from ttc.runtime.engines.native.nodes import Flat, Node, flatten
 from ttc.runtime.engines.native.plan import Layout, Segment, Written
@@ -29,6 +29,8 @@ from ttc.runtime.evaluate import MALFORMED
 from ttc.runtime.tensors import Constants
 
 Step = Job | PythonStep
+CONVERTING = (*ELEMENTWISE, "tile.argmax", "tile.argmin", "tile.order")
+"""Ops whose results may be of another kind of numbers than their operands."""
 
 
 @dataclass
@@ -113,10 +115,20 @@ def _apply(lowering: Lowering) -> None:
         raise NotTaken("sizes that depend on data")
     if any(type_.elements == 0 for type_ in types):
         raise NotTaken("no elements")
+    _require_kind(node, types)
     lower(lowering)
     for index, type_ in enumerate(node.work.results):
         if lowering.rounds and needs_rounding(type_.format):
             round_in_place(lowering, lowering.results[index], type_.format)
+
+
+def _require_kind(node: Node, types: Sequence[TensorType]) -> None:
+    """Raises NotTaken where the result is of another kind of numbers than the first operand, which the op does not convert by itself."""
+    if node.work.op in CONVERTING or len(types) < 2:
+        return
+    result, first = (format_named(type_.format) for type_ in (types[0], types[len(node.work.results)]))
+    if not (result.is_float and first.is_float) and result.compute != first.compute:
+        raise NotTaken(f"{types[0].format} of {types[len(node.work.results)].format}")
 
 
 def _in_python(lowered: Lowered, node: Node) -> None:

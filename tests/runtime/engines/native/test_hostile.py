@@ -1,0 +1,97 @@
+"""Archives by others: whatever their ops say, the native engine ends as the reference engine does, and touches no memory but its own."""
+
+from __future__ import annotations
+
+import resource
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from random import Random
+
+import numpy as np
+import pytest
+
+from tests.runtime.engines.native.guarded import Graph, difference, guard, in_children
+from tests.runtime.engines.native.guarded_cases import FAMILIES
+from tests.runtime.engines.native.guarded_mutations import mutated
+from ttc.dialects.core.errors import Error
+from ttc.runtime.engines.native.engine import NativeEngine
+from ttc.runtime.engines.native.features import host_cpu
+from ttc.runtime.engines.reference import plan_of
+from ttc.runtime.program_checks import check_netlist
+from ttc.runtime.tensors import Constants
+
+GIGABYTES = 6
+GRAPHS = 40
+"""Of a family, that pass the loader's checks."""
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_mutated_graphs(family: str):
+    problems = hostile_problems(family, range(GRAPHS))
+    assert not problems, "\n".join(problems[:20])
+
+
+def hostile_problems(family: str, seeds: Sequence[int]) -> list[str]:
+    """What is wrong with the native engine on mutated graphs of a family."""
+    graphs = list(FAMILIES[family]())
+    tasks = [(f"{family} {seed}", _task(graphs, seed)) for seed in seeds]
+    return [f"{name}: {reply}" for name, reply in in_children(tasks) if reply]
+
+
+def _task(graphs: list[Graph], seed: int) -> Callable[[Callable[[str], None]], str]:
+    def task(note: Callable[[str], None]) -> str:
+        resource.setrlimit(resource.RLIMIT_AS, (GIGABYTES << 30, GIGABYTES << 30))
+        guard(at_end=True, note=note)
+        graph = _sound_to_the_loader(Random(seed), graphs)
+        return _problem(graph, note)
+
+    return task
+
+
+def _sound_to_the_loader(rng: Random, graphs: list[Graph]) -> Graph:
+    while True:
+        graph = mutated(rng, rng.choice(graphs))
+        try:
+            check_netlist(graph.netlist)
+        except Error:
+            continue
+        return graph
+
+
+def _problem(graph: Graph, note: Callable[[str], None]) -> str:
+    work = graph.netlist.graphs["g"].ops[-1].work
+    text = f"{work.works[-1]} of {work.inputs}"
+    constants, one = Constants(graph.tensors), graph.netlist.graphs["g"]
+    note(f"reference: {text}")
+    expected = _ended(lambda: plan_of(one, graph.netlist, constants).run(graph.entries)["y"])
+    note(f"native: {text}")
+    found = _ended(lambda: NativeEngine(1, host_cpu()).prepare(one, graph.netlist, Constants(graph.tensors)).run(graph.entries)["y"])
+    if isinstance(expected, str) or isinstance(found, str):
+        same = isinstance(expected, str) and isinstance(found, str) and expected == found
+        return "" if same else f"{_brief(found)} instead of {_brief(expected)}: {text}"
+    wrong = difference(found, expected, max(graph.tolerance, 1e-4))
+    return f"{wrong}: {text}" if wrong else ""
+
+
+def _ended(run: Callable[[], np.ndarray]) -> np.ndarray | str:
+    try:
+        return run()
+    except Error as error:
+        return error.code
+
+
+def _brief(ending: np.ndarray | str) -> str:
+    return ending if isinstance(ending, str) else f"{ending.dtype}{ending.shape}"
+
+
+def test_a_region_cannot_hold_other_ops():
+    graph = next(g for g in FAMILIES["elementwise"]() if g.name.startswith("eltwise"))
+    one = graph.netlist.graphs["g"]
+    (work,) = one.ops[-1].work.works
+    assert work.body is not None
+    for fn in ("matmul", "reshape", "softmax", "shape", "random_normal", "no_such_function"):
+        inner = replace(work.body.works[1], attrs={"fn": fn})
+        body = replace(work.body, works=(work.body.works[0], inner, *work.body.works[2:]))
+        op = replace(one.ops[-1], work=replace(one.ops[-1].work, works=(replace(work, body=body),)))
+        changed = replace(graph, netlist=replace(graph.netlist, graphs={"g": replace(one, ops=(*one.ops[:-1], op))}))
+        assert _problem(changed, lambda _: None) == ""
