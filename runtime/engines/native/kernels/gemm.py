@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ttc.runtime.engines.native.kernel import Kernel
-from ttc.runtime.engines.native.kernels.gemm_block import Block, Multiplier, Operands, emit_block
+from ttc.runtime.engines.native.kernels.gemm_block import Block, Multiplier, Operands, emit_sums
 from ttc.runtime.engines.native.kernels.gemm_finish import Finish, emit_fetch, emit_row
 from ttc.runtime.engines.native.kernels.gemm_rows import POINTER_BYTES, Rows, Table
 from ttc.runtime.engines.native.kernels.shares import shares_of
@@ -131,9 +131,7 @@ class Gemm(Kernel):
                 operands = Operands(
                     lambda tap, rows=rows: self.rows.left(f, words, bases["a"], first, rows, table, tap), right, taps, depth
                 )
-                for r, row in enumerate(emit_block(f, self.block, rows, operands, self.multiplier)):
-                    for v, total in enumerate(row):
-                        f.store(total, f.at(tile, r * self.block.columns + v * self.block.lanes, "f32"))
+                emit_sums(f, self.block, rows, operands, self.multiplier, tile)
         self._finish(f, words, table, count, panel, tile)
 
     def _fetch(self, f: Writer, table: Table, count: Value, panel: Value) -> None:

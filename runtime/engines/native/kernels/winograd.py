@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from ttc.runtime.engines.native.kernel import Kernel
-from ttc.runtime.engines.native.kernels.gemm_block import Block, Operands, emit_block
+from ttc.runtime.engines.native.kernels.gemm_block import Block, Operands, emit_sums
 from ttc.runtime.engines.native.kernels.gemm_finish import Finish, emit_fetch, emit_row, masks_are_cheap
 from ttc.runtime.engines.native.kernels.gemm_rows import POINTER_BYTES
 from ttc.runtime.engines.native.kernels.shares import shares_of
@@ -173,9 +173,7 @@ class Winograd(Kernel):
                 addresses = [f.at(left, channels * r, "f32") for r in range(rows)]
                 with f.when((last - first).equals(rows)):
                     operands = Operands(lambda _, addresses=addresses: addresses, right, f.constant(1, "i64"), channels)
-                    for r, row in enumerate(emit_block(f, block, rows, operands, "f32")):
-                        for v, total in enumerate(row):
-                            f.store(total, f.at(target, r * block.columns + v * block.lanes, "f32"))
+                    emit_sums(f, block, rows, operands, "f32", target)
 
     def _tile(self, f: Writer, words: Words, memory: _Memory, tile: Value, tiles: tuple[Value, Value]) -> None:
         """The pixels of a tile, from sums: tile[pixel, column]."""

@@ -140,3 +140,11 @@ def test_precision_bfloat16_rounds_operands_alone(depth: int) -> None:
     assert not found.refusals
     expected = wide(a) @ wide(b)
     assert np.linalg.norm(found.native - expected) < 1e-2 * np.linalg.norm(expected)
+
+
+@pytest.mark.parametrize("depth", [255, 256, 257, 512, 3001])
+def test_long_sums_are_sums_of_shorter_ones(depth: int) -> None:
+    a, b = np.abs(normal(7, depth)), np.abs(normal(depth, 67))
+    found = product(a, b).native
+    expected = wide(a) @ wide(b)
+    assert np.abs(found / expected - 1).max() < 5e-7 + 2.0**-24 * 16
