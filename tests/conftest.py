@@ -2,12 +2,30 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+import tempfile
 from pathlib import Path
 
 import numpy as np
 import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
+
+CACHE = "TTC_CACHE_DIR"
+_MADE: list[str] = []
+
+
+def pytest_configure() -> None:
+    """Generated code of the session lies in a folder of its own, unless the environment names one: workers of pytest-xdist inherit it."""
+    if CACHE not in os.environ:
+        _MADE.append(tempfile.mkdtemp(prefix="ttc-tests-"))
+        os.environ[CACHE] = _MADE[0]
+
+
+def pytest_unconfigure() -> None:
+    for folder in _MADE:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def small_model(seed: int = 0) -> onnx.ModelProto:
