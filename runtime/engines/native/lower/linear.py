@@ -10,9 +10,11 @@ from ttc.runtime.engines.native.tile_choice import tile_parts
 
 @takes_region
 def matmul(n: Lowering) -> None:
-    """activation(a @ b + bias), batches broadcast; b is packed, at load if it is constant."""
-    n.only("transpose_a", "transpose_b", "activation", "activation_args")
+    """activation(a @ b + bias), batches broadcast; b is packed, at load if it is constant.  accumulate: the sum is one product."""
+    n.only("transpose_a", "transpose_b", "accumulate", "activation", "activation_args")
     a, b = (_matrix(n, i, f"transpose_{name}") for i, name in enumerate("ab"))
+    if n.attr("accumulate", False):
+        a, b = _side_by_side(n, a), _on_top(n, b)
     shape = n.result_shape()
     if 0 in (*shape, a.shape[-1]):
         raise NotTaken("no elements")
@@ -37,6 +39,26 @@ def _matrix(n: Lowering, index: int, flag: str) -> View:
         return view
     *batch, rows, columns = range(len(view.shape))
     return view.permuted([*batch, columns, rows])
+
+
+def _side_by_side(n: Lowering, a: View) -> View:
+    """[..., z, rows, depth] -> [..., rows, z * depth]."""
+    *batch, z, rows, depth = a.shape
+    axes = range(len(batch))
+    return _reshaped(n, a.permuted([*axes, len(batch) + 1, len(batch), len(batch) + 2]), (*batch, rows, z * depth))
+
+
+def _on_top(n: Lowering, b: View) -> View:
+    """[..., z, depth, columns] -> [..., z * depth, columns]."""
+    *batch, z, depth, columns = b.shape
+    return _reshaped(n, b, (*batch, z * depth, columns))
+
+
+def _reshaped(n: Lowering, view: View, shape: tuple[int, ...]) -> View:
+    found = view.reshaped(shape) or n.densified(view).reshaped(shape)
+    if found is None:
+        raise NotTaken("no elements")
+    return found
 
 
 def _rows(a: View, b: View) -> int:

@@ -148,3 +148,15 @@ def test_long_sums_are_sums_of_shorter_ones(depth: int) -> None:
     found = product(a, b).native
     expected = wide(a) @ wide(b)
     assert np.abs(found / expected - 1).max() < 5e-7 + 2.0**-24 * 16
+
+
+@pytest.mark.parametrize("transpose_b", [False, True])
+@pytest.mark.parametrize("batch", [(), (2,)])
+def test_sums_of_products(transpose_b: bool, batch: tuple[int, ...]) -> None:
+    a, b = normal(*batch, 3, 9, 20), normal(3, 17, 20) if transpose_b else normal(3, 20, 17)
+    attrs = {"transpose_a": False, "transpose_b": transpose_b, "accumulate": True}
+    works = [Work("tile.matmul", (0, 1), attrs, (TensorType((*batch, 9, 17), "Float32"),))]
+    found = ran(works, [Given(a), Given(b, constant=True)])
+    assert not found.refusals
+    expected = (wide(a) @ wide(b.swapaxes(-1, -2) if transpose_b else b)).sum(-3)
+    np.testing.assert_allclose(found.native, expected, rtol=1e-5, atol=2e-5)
