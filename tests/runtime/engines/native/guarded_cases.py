@@ -229,6 +229,8 @@ def movement() -> Iterator[Graph]:
             yield graph_of("hstack", [(2, 3, n, 5)], {"n": 3}, format)
             yield graph_of("repeat", [(2, n)], {"axis": 1, "n": 3}, format)
             yield graph_of("relayout", [(2, n)], {}, format)
+            yield graph_of("to_host", [(2, n)], {}, format)
+            yield graph_of("from_host", [(2, n)], {}, format)
         tiles = {"dim": ("r", "c", "rc")[n % 3], "tile": (3, 5)}
         yield graph_of("tile_broadcast", [(2, 6, 5 * n)], tiles)
         yield graph_of("retile", [(2, 6, 5 * n)], {"source": (3, 5), "kept": (2, 4), "target": (4, 7)})
@@ -258,6 +260,11 @@ def index() -> Iterator[Graph]:
                 yield graph_of("gather", [(n, 7), ()], {"axis": 0}, both, limits=limits)
                 yield graph_of("gather_elements", [(3, n), (2, 6)], {"axis": 1}, both, limits=limits)
                 yield graph_of("gather_nd", [(2, n, n, 3), (2, 5, 2)], {"batch_dims": 1}, both, limits=limits)
+                formats = (format, kind, format)
+                for reduction in ("none", "add") if format != "Bool" else ("none",):
+                    yield graph_of("scatter_nd", [(n, 2, 7), (4, 1), (4, 2, 7)], {"reduction": reduction}, formats, limits=limits)
+                    elements: dict[str, Plain] = {"axis": 1, "reduction": reduction}
+                    yield graph_of("scatter_elements", [(3, n), (2, 6), (2, 6)], elements, formats, limits=limits)
 
 
 FAMILIES = {
