@@ -59,7 +59,7 @@ def test_the_walk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytes
     save_bert(tmp_path / "bert.pt2")
     capsys.readouterr()
     break_fold(monkeypatch)
-    assert len(steps()) == 7
+    assert len(steps()) == 8
     for command, status, lines in steps():
         program, *arguments = shlex.split(command)
         assert (program, main(arguments)) == ("ttc", status), command
