@@ -110,8 +110,13 @@ def emit_block(f: Writer, block: Block, count: int, operands: Operands, multipli
     return [[variable.get() for variable in row] for row in sums]
 
 
-def emit_sums(f: Writer, block: Block, count: int, operands: Operands, multiplier: Multiplier, target: Value) -> None:
-    """The same sums, put into memory, row by row of the block's columns; long ones in spans, so that their rounding errors stay small."""
+def emit_sums(
+    f: Writer, block: Block, count: int, operands: Operands, multiplier: Multiplier, target: Value, direct: Direct | None = None
+) -> Value:
+    """The same sums, put into memory, row by row of the block's columns; long ones in spans, so that their rounding errors stay small.
+
+    direct: a condition, and what is done with short sums under it instead.  Gives whether they are in memory.
+    """
     zero = f.constant(0.0, "f32", block.lanes)
     sums = [[f.variable(zero) for _ in range(block.vectors)] for _ in range(count)]
     places = [[f.at(target, r * block.columns + v * block.lanes, "f32") for v in range(block.vectors)] for r in range(count)]
@@ -131,11 +136,29 @@ def emit_sums(f: Writer, block: Block, count: int, operands: Operands, multiplie
                 since.set(0)
                 _each(sums, places, lambda total, place: f.store(f.load(place, "f32", block.lanes) + total.get(), place))
                 _each(sums, places, lambda total, _: total.set(zero))
+    stored = f.variable(f.constant(1, "i1"))
     with f.choice(in_spans) as (long, short):
         with long:
             _each(sums, places, lambda total, place: f.store(f.load(place, "f32", block.lanes) + total.get(), place))
         with short:
-            _each(sums, places, lambda total, place: f.store(total.get(), place))
+            if direct is None:
+                _each(sums, places, lambda total, place: f.store(total.get(), place))
+            else:
+                with f.choice(direct.condition) as (use, put):
+                    with use:
+                        direct.act([[total.get() for total in row] for row in sums])
+                        stored.set(f.constant(0, "i1"))
+                    with put:
+                        _each(sums, places, lambda total, place: f.store(total.get(), place))
+    return stored.get()
+
+
+@dataclass(frozen=True)
+class Direct:
+    """What is done with the vectors of sums of each row, in registers, under a condition."""
+
+    condition: Value
+    act: Callable[[list[list[Value]]], None]
 
 
 def _each(sums: list[list[Variable]], places: list[list[Value]], act: Callable[[Variable, Value], None]) -> None:

@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from ttc.runtime.engines.native.ir.writer import Writer
 
 
+_SHORT, _SHORT_STEPS = ("add", "relu", "clip"), 4
+"""Functions of one or two instructions, and how many of them."""
+
+
 @dataclass(frozen=True)
 class Finish:
     """What becomes of sums.
@@ -45,13 +49,14 @@ def emit_row(f: Writer, finish: Finish, sums: Value, rows: Mapping[str, Value], 
         left = width - v
         with f.choice(left >= finish.lanes) as (whole, part):
             with whole:
-                _emit_vector(f, finish, f.at(sums, v, "f32"), rows, start + v, finish.lanes)
+                emit_vector(f, finish, f.load(f.at(sums, v, "f32"), "f32", finish.lanes), rows, start + v, finish.lanes)
             with part:
                 if masks_are_cheap(f):
-                    _emit_vector(f, finish, f.at(sums, v, "f32"), rows, start + v, finish.lanes, f.mask(left, finish.lanes))
+                    total = f.load(f.at(sums, v, "f32"), "f32", finish.lanes)
+                    emit_vector(f, finish, total, rows, start + v, finish.lanes, f.mask(left, finish.lanes))
                 else:
                     with f.loop(v, width) as i:
-                        _emit_vector(f, finish, f.at(sums, i, "f32"), rows, start + i, 1)
+                        emit_vector(f, finish, f.load(f.at(sums, i, "f32"), "f32"), rows, start + i, 1)
 
 
 def masks_are_cheap(f: Writer) -> bool:
@@ -69,12 +74,18 @@ def emit_fetch(f: Writer, finish: Finish, rows: Mapping[str, Value], start: Valu
             f.prefetch(f.at(rows[name], start * item + line, "i8"), level)
 
 
-def _emit_vector(
-    f: Writer, finish: Finish, sums: Value, rows: Mapping[str, Value], column: Value, lanes: int, mask: Value | None = None
+def is_short(region: Region) -> bool:
+    """Whether the code of a region is short enough to be written once for each vector of a block of sums."""
+    return len(region.steps) <= _SHORT_STEPS and all(step.fn in _SHORT and step.storage == "f32" for step in region.steps)
+
+
+def emit_vector(
+    f: Writer, finish: Finish, total: Value, rows: Mapping[str, Value], column: Value, lanes: int, mask: Value | None = None
 ) -> None:
+    """Sums of one row, from `column` on."""
     from ttc.runtime.engines.native.ir.regions import emit_region
 
-    values = [f.load(sums, "f32", lanes)]
+    values = [total]
     for name, storage, spread in zip(finish.others, finish.region.inputs[1:], finish.spread, strict=True):
         if spread:
             values.append(f.spread(f.read(rows[name], storage), lanes))
