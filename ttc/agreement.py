@@ -13,7 +13,7 @@ from ttc.dialects.core.formats import FORMATS
 from ttc.dialects.core.plain import TensorType
 from ttc.dialects.netlist.model import Graph, Netlist, Op, Queue
 from ttc.runtime.engines.base import Engine, Plan, ProfiledPlan, bound_queues
-from ttc.runtime.engines.reference import ReferenceEngine
+from ttc.runtime.engines.reference import ReferenceEngine, ReferencePlan
 from ttc.runtime.joined import joined
 from ttc.runtime.program import Plans, Program
 from ttc.runtime.tensors import Constants
@@ -29,6 +29,7 @@ class Finding:
         location: source names of the last.
         kernel: what computed it where it is out of bound, as far as the engine says.
         figures: against the reference.
+        shared: whether it leaves them to the reference engine, having no kernel.
     """
 
     graph: str
@@ -36,6 +37,7 @@ class Finding:
     location: tuple[str, ...]
     kernel: str
     figures: Comparison
+    shared: bool = False
 
     @property
     def within(self) -> bool:
@@ -178,7 +180,8 @@ class ComparedPlan:
         op = next(op for op in ops if op.name == last)
         figures = compare(value.reshape(expected.shape), expected, **_bound(ops))
         kernel = "" if figures.within else _kernel(plan, last, entries)
-        return Finding(self.graph.name, tuple(op.name for op in ops), op.location, kernel, figures)
+        shared = isinstance(plan, ReferencePlan)
+        return Finding(self.graph.name, tuple(op.name for op in ops), op.location, kernel, figures, shared)
 
 
 @dataclass(frozen=True)

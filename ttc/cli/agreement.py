@@ -37,6 +37,8 @@ def verdict(found: Agreement) -> str:
         return f"wrong kernel: {described(first)}: from the same inputs {kernel} gives another result: {first.figures}"
     if not found.within:
         return f"native differs from reference, though on none of the {count} alone, nor on any run of them that was tried"
+    shared = sum(finding.shared for finding in found.ops)
+    count += f" ({shared} of which it leaves to it)" if shared else ""
     return f"native agrees with reference on {count}: where the archive differs from its model, a pass did it (ttc bisect MODEL)"
 
 
@@ -63,7 +65,13 @@ def plain_agreement(found: Agreement) -> dict[str, Any]:
 
 
 def _plain(finding: Finding) -> dict[str, Any]:
-    named = {"graph": finding.graph, "ops": finding.ops, "location": finding.location, "kernel": finding.kernel or None}
+    named = {
+        "graph": finding.graph,
+        "ops": finding.ops,
+        "location": finding.location,
+        "kernel": finding.kernel or None,
+        "shared": finding.shared,
+    }
     return {**named, **finding.figures.figures()}
 
 
