@@ -15,7 +15,7 @@ from ttc.runtime.engines.native.kernels import movement
 from ttc.runtime.engines.native.kernels.formats import rounding_to
 from ttc.runtime.engines.native.kernels.words import words_of
 from ttc.runtime.engines.native.lowering import Lowering, NotTaken
-from ttc.runtime.engines.native.storage import STORAGE_BYTES, Storage, array_dtype
+from ttc.runtime.engines.native.storage import Storage, array_dtype
 from ttc.runtime.engines.native.tensors import Buffer, Place, View, dense
 
 if TYPE_CHECKING:
@@ -25,6 +25,8 @@ _PART_BYTES = 16 << 10
 """Of both tensors that a task moves at least: it takes as long as threads need to share it out."""
 _PART_ELEMENTS = 1 << 12
 """That a task rounds at least, where a row has as many."""
+_SQUARE = 16
+"""Elements of the side of a square that is transposed in registers, at most."""
 _FEW = 8
 """Rows or columns of a matrix up to which it is interleaved in registers, if they are too few for squares."""
 
@@ -59,13 +61,27 @@ def fill(n: Lowering, target: View, value: float) -> None:
 
 def pad(n: Lowering, source: View, target: View, before: Sequence[int], value: float) -> None:
     """Copy a view into a larger one, so many elements from the start of each dimension, and fill what is around it with a number."""
-    inner = target
+    inner, last = target, len(target.shape) - 1
     for axis, (start, size, whole) in enumerate(zip(before, source.shape, target.shape, strict=True)):
+        if axis == last and value == 0 and start == 0 and size < whole <= _FEW and _copied_with_zeros(n, source, inner):
+            return
         for first, count in ((0, start), (start + size, whole - start - size)):
             if count:
                 fill(n, inner.sliced(axis, first, count), value)
         inner = inner.sliced(axis, start, size)
     copy(n, source, inner)
+
+
+def _copied_with_zeros(n: Lowering, source: View, target: View) -> bool:
+    """Copy a view into one of a larger last dimension, with zeros behind, if planes are interleaved so; tells whether it did."""
+    few, pitch = source.shape[-1], target.shape[-1]
+    rows, columns, batch = _matrices(source, target.sliced(len(target.shape) - 1, 0, few))
+    planes = (rows.source, rows.target, columns.target, columns.size) == (1, pitch, 1, few)
+    lanes = min(_widest(n, source, target), _SQUARE)
+    if not planes or rows.size < lanes:
+        return False
+    _submit(n, movement.Interleave(source.storage, target.storage, len(batch), lanes, few, pitch), source, target, (rows, columns, batch))
+    return True
 
 
 def copy(n: Lowering, source: View, target: View) -> None:
@@ -76,7 +92,12 @@ def copy(n: Lowering, source: View, target: View) -> None:
     if source.shape != target.shape:
         raise NotTaken(f"{list(source.shape)} in the place of {list(target.shape)}")
     rows, columns, batch = _matrices(source, target)
-    kernel = _kernel(n, rows, columns, batch, (source.storage, target.storage))
+    kernel = _kernel(_widest(n, source, target), rows, columns, (source.storage, target.storage, len(batch)))
+    _submit(n, kernel, source, target, (rows, columns, batch))
+
+
+def _submit(n: Lowering, kernel: movement.Movement, source: View, target: View, dims: tuple[Dim, Dim, list[Dim]]) -> None:
+    rows, columns, batch = dims
     row_parts, column_parts = _parts(kernel, rows, columns, source.item_bytes + target.item_bytes)
     words: dict[str, Word] = {"source": source, "target": target, "row_parts": row_parts, "column_parts": column_parts}
     for name, dim in (("row", rows), ("column", columns), *((f"batch{i}", dim) for i, dim in enumerate(batch))):
@@ -134,21 +155,25 @@ def joined(dims: Sequence[Dim]) -> list[Dim]:
     return found
 
 
-def _kernel(n: Lowering, rows: Dim, columns: Dim, batch: Sequence[Dim], storages: tuple[Storage, Storage]) -> movement.Movement:
-    widest = max(n.cpu.vector_bytes // max(STORAGE_BYTES[s] for s in storages), 2)
-    shape = (*storages, len(batch))
+def _kernel(widest: int, rows: Dim, columns: Dim, shape: tuple[Storage, Storage, int]) -> movement.Movement:
+    """shape: storages, and dimensions of the batch."""
     if columns.target == 1 and columns.source in (0, 1):
         kind = movement.CopyRows if columns.source == 1 else movement.Repeat
         return kind(*shape, _lanes(widest, columns.size))
     if columns.target == 1 and rows.source == 1:
-        square = min(widest, 16)
+        square = min(widest, _SQUARE)
         if min(rows.size, columns.size) >= square:
             return movement.Transpose(*shape, square)
         if columns.size <= _FEW and rows.target == columns.size and rows.size >= square:
-            return movement.Interleave(*shape, square, columns.size)
+            return movement.Interleave(*shape, square, columns.size, columns.size)
         if rows.size <= _FEW and columns.source == rows.size and columns.size >= square:
             return movement.Separate(*shape, square, rows.size)
     return movement.CopyElements(*shape, 1)
+
+
+def _widest(n: Lowering, source: View, target: View) -> int:
+    """Elements of a vector at most."""
+    return max(n.cpu.vector_bytes // max(source.item_bytes, target.item_bytes), 2)
 
 
 def _lanes(widest: int, size: int) -> int:

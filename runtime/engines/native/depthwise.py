@@ -13,14 +13,13 @@ from ttc.runtime.engines.native.kernels.pixels import Pixels, Varies
 from ttc.runtime.engines.native.kernels.windows import AXIS, Block, WindowKernel
 from ttc.runtime.engines.native.kernels.words import words_of
 from ttc.runtime.engines.native.lowering import Lowering, NotTaken
-from ttc.runtime.engines.native.products import whole_region
+from ttc.runtime.engines.native.products import FLOATS, whole_region
 from ttc.runtime.engines.native.region import Region
 from ttc.runtime.engines.native.tensors import View
 
 if TYPE_CHECKING:
     from ttc.runtime.engines.native.lowering import Word
 
-FLOATS = ("f32", "bf16", "f16")
 _WIDEST = 64
 """Taps along the width of the widest window that is taken: code grows with them."""
 _MOST_TAPS = 1 << 12

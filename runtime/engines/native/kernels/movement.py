@@ -152,22 +152,24 @@ class Transpose(Movement):
 
 @dataclass(frozen=True)
 class Interleave(Movement):
-    """`few` columns, one after the other in the target, and so are the rows, in both tensors.
+    """`few` columns, one after the other in the target, then zeros up to `pitch`: pixels with few channels from planes.
 
-    The order of elements: pixels with few channels from planes.
+    Rows lie one after the other in both tensors.
     """
 
     few: int
+    pitch: int
 
     def emit_part(self, f: Writer, m: Matrix) -> None:
-        lanes, few = self.lanes, self.few
+        lanes, few, pitch = self.lanes, self.few, self.pitch
         with f.loop(0, m.rows, lanes) as start:
             r = f.smaller(start, m.rows - lanes)
             planes = [self.get(f, f.at(m.source, m.steps[1] * i + r, self.source), lanes) for i in range(few)]
-            for j in range(few):
-                wanted = [divmod(j * lanes + lane, few) for lane in range(lanes)]
-                value = _gathered(f, planes, [(channel, pixel) for pixel, channel in wanted])
-                self.put(f, value, f.at(m.target, r * few + j * lanes, self.target))
+            planes.append(f.constant(0, planes[0].type.dtype, lanes))
+            for j in range(pitch):
+                wanted = [divmod(j * lanes + lane, pitch) for lane in range(lanes)]
+                value = _gathered(f, planes, [(min(channel, few), pixel) for pixel, channel in wanted])
+                self.put(f, value, f.at(m.target, r * pitch + j * lanes, self.target))
 
 
 @dataclass(frozen=True)
@@ -213,6 +215,8 @@ def _gathered(f: Writer, vectors: list[Value], wanted: list[tuple[int, int]]) ->
     lanes = len(wanted)
     found = vectors[0]
     for number, vector in enumerate(vectors):
+        if all(n != number for n, _ in wanted):
+            continue
         order = [lane + lanes if n == number else i for i, (n, lane) in enumerate(wanted)]
         found = f.shuffled(found, vector, order)
     return found

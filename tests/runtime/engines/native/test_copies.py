@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from ttc.runtime.engines.native.code import Code, Signature, compiled
-from ttc.runtime.engines.native.copies import copy, fill
+from ttc.runtime.engines.native.copies import copy, fill, pad
 from ttc.runtime.engines.native.features import Cpu, host_cpu
 from ttc.runtime.engines.native.kernel import Kernel
 from ttc.runtime.engines.native.lowering import Lowering
@@ -131,6 +131,20 @@ def test_a_part_is_filled() -> None:
     execute(recorder)
     assert (array[:, 3:33] == 2.5).all()
     assert array.sum() == 2.5 * 150
+
+
+@pytest.mark.parametrize("storage", ["f32", "bf16"])
+@pytest.mark.parametrize("channels", [3, 4, 5])
+def test_planes_become_pixels_in_a_frame(channels: int, storage: Storage) -> None:
+    planes = np.arange(2 * 3 * 9 * 41, dtype=np.float32).reshape(2, 3, 9, 41) % 256
+    frame = np.full((2, 12, 44, channels), 77, np.float32 if storage == "f32" else np.uint16)
+    recorder = Recorder(host_cpu())
+    pad(cast("Lowering", recorder), view_of(planes, "f32").permuted((0, 2, 3, 1)), view_of(frame, storage), (0, 1, 2, 0), 0.0)
+    execute(recorder)
+    expected = np.pad(planes.transpose(0, 2, 3, 1), ((0, 0), (1, 2), (2, 1), (0, channels - 3)))
+    found = frame if storage == "f32" else (frame.astype(np.uint32) << 16).view(np.float32)
+    np.testing.assert_array_equal(found, expected)
+    assert type(recorder.jobs[-1][0]).__name__ == "Interleave"
 
 
 @settings(max_examples=25, deadline=None)
