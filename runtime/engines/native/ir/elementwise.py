@@ -26,6 +26,8 @@ SIGNED_INTEGERS = frozenset(f"i{bits}" for bits in (8, 16, 32, 64))
 INTEGERS = SIGNED_INTEGERS | {f"u{bits}" for bits in (8, 16, 32, 64)}
 NUMBERS = FLOATS | INTEGERS
 ANY = NUMBERS | {"i1"}
+_MAX_NUMBER, _INFINITE = 1e308, (float("-inf"), float("inf"))
+"""Attributes beyond are infinite; NaN is none."""
 
 
 @dataclass(frozen=True)
@@ -112,6 +114,9 @@ def _binds(signature: inspect.Signature, operands: int, attrs: Mapping[str, Plai
 
 
 def _fits(annotation: Any, value: Plain) -> bool:
+    """Whether an attribute is of an annotated kind; numbers are those that are one in float64."""
     kinds = {"float": (int, float), "bool": (bool,), "str": (str,)}
     first, _, optional = str(annotation).partition(" | ")
+    if first == "float" and isinstance(value, int | float) and not abs(value) <= _MAX_NUMBER and value not in _INFINITE:
+        return False
     return (bool(optional) and value is None) or isinstance(value, kinds.get(first, ()))

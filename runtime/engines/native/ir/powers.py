@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from llvmlite import ir
@@ -23,11 +24,28 @@ _SPAN = 280
 """2^_SPAN exceeds any quotient of float32 numbers."""
 
 
+def _root(f: Writer, a: Value) -> Value:
+    """a^(1/2) as C has it: unlike the square root, 0 and infinity where a is -0 and -infinity."""
+    return f.select(a.equals(-_INFINITY), _INFINITY, f.unary("sqrt", a) + 0.0)
+
+
+_SHORT: Mapping[float, Callable[[Writer, Value], Value]] = {
+    1.0: lambda _, a: a,
+    2.0: lambda _, a: a * a,
+    3.0: lambda _, a: a * a * a,
+    -1.0: lambda _, a: 1.0 / a,
+    0.5: lambda f, a: f.unary("sqrt", a),  # as numpy has it, also of -0 and -infinity
+    -0.5: lambda f, a: 1.0 / _root(f, a),
+}
+"""Powers of exponents that are known, where there is less to do."""
+
+
 def power(f: Writer, a: Value, b: Value) -> Value:
-    """a^b; 1 ulp.  Zeros, infinities, NaN and signs as C's pow has them."""
-    exponent = _constant(b)
-    if exponent in (1.0, 2.0, 3.0):
-        return a if exponent == 1.0 else a * a if exponent == 2.0 else a * a * a
+    """a^b for a float32 a and a real b; 1 ulp.  Zeros, infinities, NaN and signs as C's pow has them."""
+    short = _SHORT.get(_constant(b) or 0.0)
+    if short is not None:
+        return short(f, a)
+    b = f.converted(b, "f32")
     lanes = max(a.type.lanes, b.type.lanes)
     a, b = f.spread(a, lanes), f.spread(b, lanes)
     size, wide = f.unary("fabs", a), f.converted(b, "f64")

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from ttc.runtime.engines.native.ir.values import Value
     from ttc.runtime.engines.native.ir.writer import Writer
 
+_MAX_STEPS = 128
+"""Of a region: some steps are a hundred instructions."""
 _COMPUTED: dict[str, Dtype] = {"bf16": "f32", "f16": "f32", "bool": "i1"}
 
 
@@ -26,6 +28,8 @@ def computed_type(storage: Storage) -> Dtype:
 
 def supported(region: Region) -> str | None:
     """Why a region cannot be emitted, in few words; None if it can."""
+    if len(region.steps) > _MAX_STEPS:
+        return f"{len(region.steps)} steps"
     known: list[Dtype] = [computed_type(storage) for storage in region.inputs]
     for step in region.steps:
         reason = _refusal(step, [known[i] for i in step.operands])

@@ -4,11 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ttc.runtime.engines.native.ir.elementwise import FLOAT32, elementwise
+from ttc.runtime.engines.native.ir.elementwise import FLOAT32, NUMBERS, elementwise
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from ttc.dialects.core.plain import Plain
+    from ttc.runtime.engines.native.ir.dtypes import Dtype
     from ttc.runtime.engines.native.ir.values import Value
     from ttc.runtime.engines.native.ir.writer import Writer
+
+
+def _real_powers(operands: Sequence[Dtype], attrs: Mapping[str, Plain]) -> str | None:
+    base, exponent = operands
+    return None if base == "f32" and exponent != "f64" else f"{base} to the power of {exponent}"
 
 
 @elementwise(FLOAT32)
@@ -23,9 +32,9 @@ def log(f: Writer, x: Value) -> Value:
     return f.log(x)
 
 
-@elementwise(FLOAT32)
+@elementwise(NUMBERS, joined=False, check=_real_powers)
 def pow_(f: Writer, a: Value, b: Value) -> Value:
-    """a^b."""
+    """a^b in a's dtype."""
     from ttc.runtime.engines.native.ir.powers import power
 
     return power(f, a, b)

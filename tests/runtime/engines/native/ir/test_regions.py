@@ -199,6 +199,9 @@ def test_constants_are_values_of_their_storage():
         (Step("exp", (0,), "f32", (("base", 2.0),)), "attributes"),
         (Step("leaky_relu", (0,), "f32", (("alpha", "much"),)), "attributes"),
         (Step("leaky_relu", (0,), "f32"), "attributes"),
+        (Step("clip", (0,), "f32", (("min", float("nan")),)), "attributes"),
+        (Step("clip", (0,), "f32", (("min", 10**400),)), "attributes"),
+        (Step("pow", (1, 0), "f64"), "f64 to the power of f32"),
         (Step("add", (0,), "f32"), "attributes"),
         (Step("exp", (1,), "f64"), "operands in f64"),
         (Step("bitwise_and", (0, 0), "f32"), "operands in f32"),
@@ -211,6 +214,30 @@ def test_constants_are_values_of_their_storage():
 )
 def test_what_is_not_known_is_refused_before_code_is_made(step: Step, reason: str):
     assert supported(Region(("f32", "f64"), (step,), 2)) == f"{step.fn}: {reason}"
+
+
+def test_long_regions_are_refused():
+    steps = tuple(Step("neg", (i,), "f32") for i in range(200))
+    assert supported(Region(("f32",), steps, 200)) == "200 steps"
+
+
+@pytest.mark.parametrize("exponent", [1, 2, 3, -1, 0.5, -0.5, 4, -2.5])
+def test_powers_of_known_exponents(exponent: float):
+    x = np.concatenate([operand("f32", 1), np.array(EDGES, np.float32)])
+    storage: Storage = "i64" if isinstance(exponent, int) else "f32"
+    steps = (Step("constant", (), storage, (("value", exponent),)), Step("pow", (0, 1), "f32"))
+    found = Computed(Region(("f32",), steps, 2))(x)
+    with np.errstate(all="ignore"):
+        expected = np.power(x, np.float32(exponent))
+    np.testing.assert_allclose(found, expected, rtol=3e-7)
+    np.testing.assert_array_equal(np.signbit(found[found == 0]), np.signbit(expected[found == 0]))
+
+
+def test_whole_exponents_are_taken_as_real_ones():
+    a, b = operand("f32", 1), operand("i32", 2)
+    found = Computed(Region(("f32", "i32"), (Step("pow", (0, 1), "f32"),), 2))(a, b)
+    with np.errstate(all="ignore"):
+        np.testing.assert_allclose(found, np.asarray(kernel("nn.pow")(a, b)), rtol=3e-7)
 
 
 def test_every_elementwise_op_has_a_function():
