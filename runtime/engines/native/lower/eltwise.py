@@ -74,8 +74,8 @@ def _submit(n: Lowering, region: Region, operands: list[View]) -> None:
     rows, *row_strides = dims.pop() if dims else (1, *[0] * len(tensors))
     kernel = Eltwise(region, spread, len(dims))
     row_bytes = sum(t.item_bytes for t, repeated in zip(tensors, (False, *spread), strict=True) if not repeated)
-    piece = min(columns, max(_PIECE_BYTES // row_bytes // 64 * 64, 64))
-    block = min(rows, max(piece // columns, 1))
+    elements = max(_PIECE_BYTES // row_bytes // 64 * 64, 64)
+    piece, block = min(columns, elements), min(rows, max(elements // columns, 1))
     pieces, row_blocks = -(-columns // piece), -(-rows // block)
     words: dict[str, Word] = {
         "rows": rows,
