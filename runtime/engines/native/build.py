@@ -88,7 +88,7 @@ def _bound(name: str, type_: TensorType) -> View | None:
 def _lower(lowered: Lowered, node: Node, cpu: Cpu) -> None:
     lowering = Lowering(node, lowered.views, lowered.flat.types, cpu, lowered.wanted)
     try:
-        _apply(lowering)
+        _apply(lowering, lowered.flat.types)
     except (NotTaken, Error, *MALFORMED) as reason:
         if node.parts:
             for part in node.parts:
@@ -102,7 +102,7 @@ def _lower(lowered: Lowered, node: Node, cpu: Cpu) -> None:
         lowered.views[value] = lowering.results[index]
 
 
-def _apply(lowering: Lowering) -> None:
+def _apply(lowering: Lowering, formats: Sequence[TensorType]) -> None:
     """Raises NotTaken."""
     node = lowering.node
     lower = lowering_of(node.work.op)
@@ -117,9 +117,9 @@ def _apply(lowering: Lowering) -> None:
         raise NotTaken("no elements")
     _require_kind(node, types)
     lower(lowering)
-    for index, type_ in enumerate(node.work.results):
-        if lowering.rounds and needs_rounding(type_.format):
-            round_in_place(lowering, lowering.results[index], type_.format)
+    for index, value in enumerate(node.results):
+        if lowering.rounds and needs_rounding(formats[value].format):
+            round_in_place(lowering, lowering.results[index], formats[value].format)
 
 
 def _require_kind(node: Node, types: Sequence[TensorType]) -> None:

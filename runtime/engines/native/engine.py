@@ -52,7 +52,9 @@ class NativeEngine:
         layout = layout_of(lowered, steps, netlist)
         code = compiled([*KERNELS, *(job.kernel for job in (*first, *layout.jobs))], cpu, Cache(cache_folder(os.environ)))
         pool = pool_of(self.threads, code)
-        _compute_constants(first, {id(b) for step in steps for buffers in buffers_of(step) for b in buffers}, code, pool, constants)
+        needed = {id(b) for step in steps for buffers in buffers_of(step) for b in buffers}
+        needed |= {id(w.view.buffer) for w in layout.written if w.view is not None}
+        _compute_constants(first, needed, code, pool, constants)
         borders = frozenset(segment.last - 1 for segment in layout.segments)
         template = template_of(layout.jobs, code.addresses, pool.threads, borders)
         return NativePlan(graph, netlist, constants, layout, template, pool, code)

@@ -11,7 +11,7 @@ import importlib
 import pkgutil
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
@@ -164,7 +164,12 @@ class Lowering:
     def region(self) -> Region:
         """What is computed of each element of the result before it is stored: input 0 is the element as the op rounds it, the others
         are elements of `extras`; the identity where nothing was fused."""
-        return self.node.region or identity(self._own_storage(0))
+        found = self.node.region
+        if found is None:
+            return identity(self._own_storage(0))
+        views = (self._views[value] for value in self.node.extras)
+        held = [storage if view is None else view.storage for storage, view in zip(found.inputs[1:], views, strict=True)]
+        return replace(found, inputs=(found.inputs[0], *held))
 
     @property
     def extras(self) -> list[View]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from ttc.dialects.core.plain import Function, Plain, TensorType, Work
-from ttc.runtime.engines.native.storage import Storage, storage_of
+from ttc.runtime.engines.native.storage import Storage, needs_rounding, storage_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,15 +72,24 @@ def region_of(work: Work, inputs: Sequence[Storage], unrounded: bool = False) ->
     unrounded: floating-point results keep their compute type.
     """
     if work.body is not None:
-        return _region_of_body(work.body, inputs, unrounded)
+        region, own = _region_of_body(work.body, inputs, unrounded), result_storage(work.results[0], unrounded)
+        return None if region is None or own is None else _packed(region, own)
     step = _step(work, tuple(range(len(inputs))), unrounded)
     return None if step is None else Region(tuple(inputs), (step,), len(inputs))
+
+
+def _packed(region: Region, storage: Storage) -> Region:
+    """The region with its result in a storage."""
+    if region.storage == storage:
+        return region
+    step = Step("cast", (region.output,), storage)
+    return Region(region.inputs, (*region.steps, step), len(region.inputs) + len(region.steps))
 
 
 def _region_of_body(body: Function, inputs: Sequence[Storage], unrounded: bool) -> Region | None:
     steps: list[Step] = []
     for work in body.works:
-        if any(operand is None for operand in work.operands):
+        if any(operand is None for operand in work.operands) or (needs_rounding(work.results[0].format) and not unrounded):
             return None
         step = _step(work, tuple(i for i in work.operands if i is not None), unrounded)
         if step is None:

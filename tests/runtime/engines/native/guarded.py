@@ -33,7 +33,7 @@ from ttc.runtime.engines.reference import plan_of
 from ttc.runtime.tensors import Constants, TensorSource
 
 SECONDS = 60
-"""That a child may take."""
+"""That a task may take."""
 _PAGE = mmap.PAGESIZE
 _MPROTECT = ctypes.CDLL(None, use_errno=True).mprotect
 _MPROTECT.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)
@@ -113,9 +113,9 @@ def _work(tasks: Sequence[tuple[str, Callable[[Callable[[str], None]], Any]]], s
     status = 1
     try:
         faulthandler.disable()
-        signal.alarm(SECONDS)
         with os.fdopen(writer, "wb", buffering=0) as lines:
             for _, task in tasks:
+                signal.alarm(SECONDS)
                 try:
                     reply = task(note)
                 except Exception:  # the parent's test fails with it

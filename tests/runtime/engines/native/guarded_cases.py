@@ -18,7 +18,7 @@ from ttc.runtime.tensors import TensorSource
 
 SIZES = (1, 15, 17, 33)
 FLOATS = ("Float32", "Float16_b", "Half")
-TOLERANCES = dict.fromkeys(FORMATS, 1e-4) | {"Float64": 1e-12, "Float16_b": 2e-2, "Half": 4e-3}
+TOLERANCES = dict.fromkeys(FORMATS, 0.0) | {"Float32": 1e-4, "Float64": 1e-12, "Float16_b": 2e-2, "Half": 4e-3}
 ALL = (*FLOATS, "Float64", "Int32", "Int64", "Int16", "UInt8", "Bool")
 
 
@@ -67,7 +67,8 @@ def graph_of(
     ops.append(Op("op", op, tuple(names), Host(), None, function, precision=precision))  # pyright: ignore[reportArgumentType]
     b.queue("y", "output", type_, source="op")
     b.graph("g", ops, [("op", "y")])
-    return Graph(name, b.netlist(), tensors, arrays, TOLERANCES["Float16_b" if precision == "bfloat16" else type_.format])
+    tolerance = max(TOLERANCES[f] for f in (*formats, type_.format, "Float16_b" if precision == "bfloat16" else type_.format))
+    return Graph(name, b.netlist(), tensors, arrays, tolerance)
 
 
 def _values(rng: np.random.Generator, type_: TensorType, limits: tuple[int, int] | None) -> NDArray:
@@ -116,6 +117,9 @@ def convolutions() -> Iterator[Graph]:
         wide = {"strides": (1, 1), "pads": (0, 0, 0, 0), "dilations": (1, 1), "groups": 1, "activation": "relu"}
         yield graph_of("conv2d", [(1, n + 2, n + 3, 8), (3, 3, 8, 8), (8,)], wide, held=(1, 2))
         yield graph_of("conv2d", [(1, n + 2, n + 3, 16), (3, 3, 16, 32)], wide, held=(1,), precision="bfloat16")
+        for precision in ("float32", "high"):
+            around = {**wide, "pads": (1, 1, 1, 1)}
+            yield graph_of("conv2d", [(2, n + 6, 17, 16), (3, 3, 16, n + 16), (n + 16,)], around, held=(1, 2), precision=precision)
         up = {"strides": (2, 3), "pads": (1, 0, 0, 1), "output_padding": (1, 0), "dilations": (1, 1), "groups": 1}
         yield graph_of("conv_transpose2d", [(2, 5, n, 7), (3, 2, 4, 7), (4,)], up, held=(1, 2))
         yield graph_of(
@@ -195,18 +199,26 @@ def elementwise() -> Iterator[Graph]:
                 yield graph_of("map", [(3, n)], {"fn": fn}, format)
         yield graph_of("map", [(3, n), (3, 1), ()], {"fn": "where"}, ("Bool", "Float32", "Float32"), result="Float32")
         yield graph_of("map", [(3, n), (n,)], {"fn": "less"}, "Float32", result="Bool")
-        yield graph_of("eltwise", [(2, 3, n), (n,), (2, 1, 1)], {}, body=_region((2, 3, n), (n,), (2, 1, 1)))
+        for result in ALL:
+            shapes = ((2, 3, n), (n,), (2, 1, 1))
+            yield graph_of("eltwise", shapes, {}, body=_region("Float32", *shapes), result=result)
+            yield graph_of("eltwise", shapes, {}, result, body=_region(result, *shapes))
+            yield graph_of("eltwise", shapes[:1], {}, body=Function((TensorType((2, 3, n), "Float32"),), (), (0,)), result=result)
 
 
-def _region(*shapes: Shape) -> Function:
-    """tanh(x + y) * z + 0.5."""
-    types = tuple(TensorType(shape, "Float32") for shape in shapes)
+def _region(format: str, *shapes: Shape) -> Function:
+    """tanh(x + y) * z + 0.5; of numbers that are not floating, (x max y) min z."""
+    types = tuple(TensorType(shape, format) for shape in shapes)
     whole = types[0]
+    if not format_named(format).is_float:
+        return Function(
+            types, (Work("tile.map", (0, 1), {"fn": "maximum"}, (whole,)), Work("tile.map", (3, 2), {"fn": "minimum"}, (whole,))), (4,)
+        )
     works = (
         Work("tile.map", (0, 1), {"fn": "add"}, (whole,)),
         Work("tile.map", (3,), {"fn": "tanh"}, (whole,)),
         Work("tile.map", (4, 2), {"fn": "mul"}, (whole,)),
-        Work("ttc.constant", (), {"values": (0.5,)}, (TensorType((), "Float32"),)),
+        Work("ttc.constant", (), {"values": (0.5,)}, (TensorType((), format),)),
         Work("tile.map", (5, 6), {"fn": "add"}, (whole,)),
     )
     return Function(types, works, (7,))
