@@ -7,9 +7,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from copy import deepcopy
-from threading import Lock, RLock
+from os import register_at_fork
+from threading import RLock
 from types import TracebackType
 from typing import Any, Self
+from weakref import WeakSet
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,9 +48,9 @@ class Executor:
         self._direct = {name: direct_entry(entry, program.executed) for name, entry in entries}
         self._stateful_entries = frozenset(name for name, entry in entries if self._is_stateful(entry))
         self._stateful = RLock()
-        self._pool_lock = Lock()
-        self._pool: dict[str, list[QueueSet]] = {}
+        self._pool: dict[str, deque[QueueSet]] = {name: deque() for name in program.executed.programs}
         self._closed = False
+        _SESSIONS.add(self)
 
     @property
     def program(self) -> Program:
@@ -141,8 +143,12 @@ class Executor:
     def close(self) -> None:
         """Give up queues; further runs raise E0803."""
         self._closed = True
-        with self._pool_lock:
-            self._pool.clear()
+        for free in self._pool.values():
+            free.clear()
+
+    def renew(self) -> None:
+        """In a forked process: without the lock of a thread that is not there."""
+        self._stateful = RLock()
 
     def __enter__(self) -> Self:
         return self
@@ -194,16 +200,27 @@ class Executor:
 
     @contextmanager
     def _lease(self, entry: model.Program, program: Program) -> Iterator[QueueSet]:
-        with self._pool_lock:
-            free = self._pool.setdefault(entry.name, [])
-            queues = free.pop() if free else None
-        queues = queues or QueueSet(program.executed, entry)
+        free = self._pool[entry.name]
+        try:
+            queues = free.pop()
+        except IndexError:
+            queues = QueueSet(program.executed, entry)
         try:
             yield queues
         finally:
             queues.clear()
-            with self._pool_lock:
-                free.append(queues)
+            free.append(queues)
+
+
+_SESSIONS: WeakSet[Executor] = WeakSet()
+
+
+def _after_fork() -> None:
+    for session in _SESSIONS:
+        session.renew()
+
+
+register_at_fork(after_in_child=_after_fork)
 
 
 class _GraphRunner:

@@ -34,6 +34,9 @@ class Plans:
         self._lock = Lock()
 
     def __getitem__(self, graph: str) -> Plan:
+        ready = self._ready.get(graph)  # without the lock, which a child process may be forked with
+        if ready is not None:
+            return ready
         with self._lock:
             found = self._ready.get(graph)
             if found is None:
