@@ -80,19 +80,32 @@ def tree_ensemble_5(
     nodes_modes = nodes_modes.astype(np.int64)
     branches = (nodes_truenodeids, nodes_trueleafs), (nodes_falsenodeids, nodes_falseleafs)
     tree = _tree(branches, tree_roots, (leaf_targetids, leaf_weights), n_targets)
-    values = b.nn("gather", x, b.constant(np.array(nodes_featureids, np.int64)), axis=1)
+    asked = Asked(nodes_featureids, nodes_modes, nodes_splits, nodes_missing_value_tracks_true)
     members = None if membership_values is None else membership_values.ravel().astype(np.float64)
-    holds = _conditions(b, values, nodes_modes, nodes_splits, members)
-    if nodes_missing_value_tracks_true:
-        if len(nodes_missing_value_tracks_true) != count:
-            raise Error("E0402", f"nodes_missing_value_tracks_true is not that of {count} nodes")
-        tracks = b.constant(np.array(nodes_missing_value_tracks_true, bool))
-        holds = b.nn("or", holds, b.nn("and", b.nn("is_nan", values), tracks))
-    met = _product(b, b.cast(holds, FLOAT32), tree.paths.astype(np.float32))
-    reached = b.nn("equal", met, b.constant((tree.paths > 0).sum(axis=0).astype(np.float32)))
-    scale = len(tree_roots) if aggregate_function == 0 else 1
-    y = _product(b, b.cast(reached, b.dtype(x)), (tree.weights / scale).astype(b.dtype(x)))
+    y = reached(b, x, asked, tree._replace(weights=tree.weights / (len(tree_roots) if aggregate_function == 0 else 1)), members)
     return y if not post_transform else b.nn("softmax", y, axis=1) if post_transform == 1 else b.nn("sigmoid", y)
+
+
+class Asked(NamedTuple):
+    """What nodes ask: of which feature, how, against which value, and whether a NaN holds (none: no node takes it so)."""
+
+    features: Ints
+    modes: NDArray
+    splits: NDArray
+    tracks: Ints
+
+
+def reached(b: Builder, x: SSAValue, asked: Asked, tree: Tree, members: NDArray | None = None) -> SSAValue:
+    """[n, targets]: sums of the weights of the leaves that rows of x[n, features] reach."""
+    values = b.nn("gather", x, b.constant(np.array(asked.features, np.int64)), axis=1)
+    holds = _conditions(b, values, asked.modes, asked.splits, members)
+    if asked.tracks:
+        if len(asked.tracks) != len(asked.features):
+            raise Error("E0402", f"nodes_missing_value_tracks_true is not that of {len(asked.features)} nodes")
+        holds = b.nn("or", holds, b.nn("and", b.nn("is_nan", values), b.constant(np.array(asked.tracks, bool))))
+    met = _product(b, b.cast(holds, FLOAT32), tree.paths.astype(np.float32))
+    found = b.nn("equal", met, b.constant((tree.paths > 0).sum(axis=0).astype(np.float32)))
+    return _product(b, b.cast(found, b.dtype(x)), tree.weights.astype(b.dtype(x)))
 
 
 def _tree(branches: tuple[tuple[Ints, Ints], tuple[Ints, Ints]], roots: Ints, leaves: tuple[Ints, NDArray], targets: int) -> Tree:
