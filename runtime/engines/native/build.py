@@ -29,7 +29,7 @@ from ttc.runtime.evaluate import MALFORMED
 from ttc.runtime.tensors import Constants
 
 Step = Job | PythonStep
-CONVERTING = (*ELEMENTWISE, "tile.argmax", "tile.argmin", "tile.order")
+CONVERTING = (*ELEMENTWISE, "tile.argmax", "tile.argmin", "tile.order", "tile.sfpu", "tile.binary", "tile.relu", "tile.rescale")
 """Ops whose results may be of another kind of numbers than their operands."""
 
 
