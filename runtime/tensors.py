@@ -68,7 +68,7 @@ class TensorSource:
         """The value as engines hold it: rounded to the format, in its compute dtype; read-only."""
         format_ = format_named(self.format)
         loaded = self._loaded(format_)
-        value = (_unpack(format_, loaded, self.shape) if loaded.dtype == format_.storage else format_.round(loaded)).view()
+        value = (_unpack(format_, loaded, self.shape) if loaded.dtype == format_.storage else np.asarray(format_.round(loaded))).view()
         value.flags.writeable = False
         return value
 

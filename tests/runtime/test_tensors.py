@@ -48,3 +48,12 @@ def test_unknown_keys_and_wrong_shapes():
 def test_any_byte_but_zero_is_true():
     stored = np.array([0, 1, 2, 255], np.uint8).view(np.bool_)
     assert Constants({"m": TensorSource.of_array(stored, "Bool")})["m"].view(np.uint8).tolist() == [0, 1, 1, 1]
+
+
+@pytest.mark.parametrize("format", ["Float32", "Bfp8_b", "Float16", "Int64", "Bool"])
+def test_a_tensor_of_rank_0_is_an_array(format: str):
+    value = TensorSource.of_array(np.array(1.0), format).value()
+    assert isinstance(value, np.ndarray)
+    assert value.shape == ()
+    assert value.item() == 1
+    assert not value.flags.writeable

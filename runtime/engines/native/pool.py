@@ -10,7 +10,6 @@ from threading import Lock
 import numpy as np
 from numpy.typing import NDArray
 
-from ttc.dialects.core.errors import Error
 from ttc.runtime.engines.native import threads_code as words
 from ttc.runtime.engines.native.code import Code
 from ttc.runtime.engines.native.memory import aligned_words
@@ -72,7 +71,7 @@ class Pool:
         return ctypes.cast(getattr(self._libc, name), ctypes.c_void_p).value or 0
 
     def _start(self) -> None:
-        """Start the workers of this process.  Raises E0104 if there can be no more threads."""
+        """Start the workers of this process: as many as the system lets it have."""
         memory = self._new_memory(self.threads)
         starts = aligned_words(4 * self.threads)
         attributes = (ctypes.c_char * 128)()
@@ -85,7 +84,8 @@ class Pool:
             handle = ctypes.c_void_p()
             argument = ctypes.c_void_p(starts.ctypes.data + 32 * number)
             if self._libc.pthread_create(ctypes.byref(handle), attributes, worker, argument):
-                raise Error("E0104", f"no thread can be started beside {number}", hint="use fewer: --threads")
+                memory[words.THREADS] = number
+                break
         for kept in (memory, starts, self._code):
             ctypes.pythonapi.Py_IncRef(ctypes.py_object(kept))  # threads use them for as long as the process lives
         self._memory, self._pid = memory, os.getpid()

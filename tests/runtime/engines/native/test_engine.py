@@ -14,6 +14,7 @@ from tests.runtime.engines.native.programs import Step, executors, network, tens
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.plain import Function, Plain, TensorType, Work
 from ttc.dialects.netlist.model import Argument, Host, Netlist, Op
+from ttc.runtime.engines.native import image
 from ttc.runtime.engines.native.build import lower_graph
 from ttc.runtime.engines.native.features import host_cpu
 from ttc.runtime.engines.native.lowering import Job
@@ -260,6 +261,39 @@ def test_microbatches_and_new_parameters():
     other = Executor(native.program.with_parameters(new))
     np.testing.assert_allclose(other.run({"x": x})["y"], x @ new["w"], rtol=1e-4, atol=1e-4)
     assert np.array_equal(native.run({"x": x})["y"], before)
+
+
+def test_memory_that_cannot_be_executed_is_a_clear_error(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(image, "_MPROTECT", lambda *_: -1)
+    with pytest.raises(Error) as failure:
+        Executor(network("native"))
+    assert failure.value.code == "E0104"
+    assert failure.value.hint == "use --engine reference"
+
+
+def test_fewer_threads_than_asked_for_do(monkeypatch: pytest.MonkeyPatch):
+    executor = Executor(network("native", 7))
+    plan = executor.program.plans["g"]
+    assert isinstance(plan, NativePlan)
+    started: list[object] = []
+
+    class Libc:
+        """The system's, which starts two threads and no more."""
+
+        def __getattr__(self, name: str) -> object:
+            return getattr(own, name)
+
+        def pthread_create(self, *arguments: object) -> int:
+            started.append(arguments)
+            return own.pthread_create(*arguments) if len(started) < 3 else 11
+
+    own = plan._pool._libc
+    monkeypatch.setattr(plan._pool, "_libc", Libc())
+    plan._pool.renew()
+    found = [executor.run({"x": X})["y"] for _ in range(3)]
+    assert len(started) == 3
+    expected = Executor(network("native", 1)).run({"x": X})["y"]
+    assert all(np.array_equal(y, expected) for y in found)
 
 
 def test_constants_are_given_back_when_they_are_packed():
