@@ -15,7 +15,7 @@ from types import ModuleType
 from typing import Any, NamedTuple, Self, TypeVar, cast
 
 from xdsl.dialects import builtin, func
-from xdsl.ir import Attribute, Block, Operation, OpResult, Region, SSAValue, SSAValues, TypeAttribute
+from xdsl.ir import Attribute, Block, Operation, OpResult, Region, SSAValue, SSAValues, TypeAttribute, Use
 from xdsl.irdl import (
     AttrSizedOperandSegments,
     IRDLOperation,
@@ -84,7 +84,10 @@ class TtcOp(IRDLOperation):
             raise ValueError(f"{cls.name} has no successors")
         op = cls.__new__(cls)
         if operands:
-            op.operands = operands
+            op._operands = SSAValues(operands)
+            op._operand_uses = tuple([Use(op, index) for index in range(len(operands))])
+            for value, use in zip(operands, op._operand_uses, strict=True):
+                value.add_use(use)
         op.results = SSAValues([OpResult(type_, op, index) for index, type_ in enumerate(result_types)])
         op.properties = {} if properties is None else dict(properties)
         op.attributes = {} if attributes is None else dict(attributes)

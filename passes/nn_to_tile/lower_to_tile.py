@@ -97,7 +97,7 @@ def _apply_rule(op: NNOp, low: Lowering) -> SSAValue | Sequence[SSAValue]:
     if rule is None:
         raise Declined("there is no tile op for it")
     for value in (*op.operands, *op.results):
-        refusal = low.refusal(value)
+        refusal = None if low.is_placed(value) else low.refusal(value)
         if refusal is not None:
             raise Declined(refusal)
     return rule(op, low)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from itertools import accumulate
 from math import prod
 
@@ -24,10 +25,10 @@ MAX_COPIES = 16
 def lower_reshape(op: NNOp, low: Lowering) -> SSAValue:
     """tile.reshape, in the fold that its reader wants, or else that keeps the rows as they are."""
     x = low.tile(op.operands[0])
-    shape = spec_of(op.results[0].type).shape
-    if shape == tile_of(x).shape:
+    shape, tile_ = spec_of(op.results[0].type).shape, tile_of(x)
+    if shape == tile_.shape:
         return x
-    fold = low.wish(op.results[0]) or _same_rows(tile_of(x), shape) or natural_fold(shape)
+    fold = low.wish(op.results[0]) or _same_rows(tile_, shape) or natural_fold(shape)
     return low.emit(tile.ReshapeOp, x, shape=shape, fold=fold)
 
 
@@ -159,6 +160,7 @@ def _broadcast(op: NNOp, low: Lowering) -> SSAValue:
     return low.emit(tile.BroadcastOp, low.tile(op.operands[0]), shape=shape, fold=fold)
 
 
+@lru_cache(maxsize=1 << 12)
 def _same_rows(x: Tile, shape: tuple[int, ...]) -> int | None:
     """The fold in which a shape has the rows and columns of x, if there is one."""
     found = (fold for fold in range(1, len(shape)) if Tile(shape, x.format, x.tile, fold).matrix() == x.matrix())
