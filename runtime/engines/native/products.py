@@ -30,7 +30,7 @@ TASK_BYTES = 64 << 10
 """Of all operands of a task at least: as long, where memory is what takes time."""
 TASKS = 96
 """Of a product at most, but for batches: enough for 16 threads."""
-_NEAR_BYTES = 256 << 10
+_NEAR_BYTES = 640 << 10
 """Of a right operand that stays in the second-level cache beside the rows that meet it."""
 _BATCH_DIMENSIONS = 4
 _PLAIN_ACTIVATIONS = ("gelu", "relu", "sigmoid", "silu", "tanh")
