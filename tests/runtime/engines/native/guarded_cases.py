@@ -197,6 +197,11 @@ def elementwise() -> Iterator[Graph]:
         for fn in ("exp", "tanh", "erf", "sigmoid", "gelu", "sqrt", "relu", "neg"):
             for format in FLOATS:
                 yield graph_of("map", [(3, n)], {"fn": fn}, format)
+        for fn in ("exp", "gelu", "log", "power", "reciprocal", "sigmoid"):
+            yield graph_of("sfpu", [(3, n)], {"fn": fn, "parameter": 3.0}, "Float16_b" if n == 15 else "Float32")
+        yield graph_of("binary", [(3, n), (3, n)], {"fn": "multiply"}, "Float16_b" if n == 15 else "Float32")
+        yield graph_of("relu", [(3, n)], {"mode": "max", "threshold": 0.5})
+        yield graph_of("rescale", [(3, n), (3, n)], {"kind": "quantization", "zero_point": 3.0}, result="Int8")
         yield graph_of("map", [(3, n), (3, 1), ()], {"fn": "where"}, ("Bool", "Float32", "Float32"), result="Float32")
         yield graph_of("map", [(3, n), (n,)], {"fn": "less"}, "Float32", result="Bool")
         for result in ALL:
