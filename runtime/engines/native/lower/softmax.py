@@ -8,6 +8,8 @@ from ttc.runtime.engines.native.lowering import Lowering, NotTaken
 from ttc.runtime.engines.native.storage import Storage
 
 _FLOATS: tuple[Storage, ...] = ("f32", "bf16", "f16")
+_SCRATCH_BYTES = 16 << 20
+"""Of a thread at most: exponentials of lines that wait for their sum."""
 _EXP_FLOPS = 20
 """Of an element: an exponential, and what is around it."""
 
@@ -33,4 +35,7 @@ def _softmax(n: Lowering, *, logarithm: bool) -> None:
     x, lines = along(n, x, y, axis % len(x.shape))
     kernel = Softmax(x.storage, y.storage, len(lines.lead), lines.columns > 0, logarithm)
     lanes = max(n.cpu.vector_bytes // 4, 4)
-    submit_lines(n, kernel, lines, (x, y), _EXP_FLOPS * x.elements, kernel.scratch_bytes(lines.length, lanes))
+    scratch = kernel.scratch_bytes(lines.length, lanes)
+    if scratch > _SCRATCH_BYTES:
+        raise NotTaken("a longer axis")
+    submit_lines(n, kernel, lines, (x, y), _EXP_FLOPS * x.elements, scratch)

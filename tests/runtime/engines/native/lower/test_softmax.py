@@ -56,3 +56,8 @@ def test_float64_runs_in_python():
     result = found("softmax", normal(3, 5, dtype="float64"), 1, "Float64")
     assert result.refusals == (("tile.softmax", "softmax of f64"),)
     np.testing.assert_array_equal(result.native, result.reference)
+
+
+def test_columns_too_long_to_wait_run_in_python():
+    result = found("softmax", normal(1 << 19, 2), 0)
+    assert result.refusals == (("tile.softmax", "a longer axis"),)
