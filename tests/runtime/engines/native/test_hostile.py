@@ -13,6 +13,7 @@ import pytest
 from tests.runtime.engines.native.guarded import Graph, difference, guard, in_children
 from tests.runtime.engines.native.guarded_cases import FAMILIES
 from tests.runtime.engines.native.guarded_mutations import mutated
+from tests.runtime.engines.native.guarded_networks import network
 from ttc.dialects.core.errors import Error
 from ttc.runtime.engines.native.engine import NativeEngine
 from ttc.runtime.engines.native.features import host_cpu
@@ -36,6 +37,31 @@ def hostile_problems(family: str, seeds: Sequence[int]) -> list[str]:
     graphs = list(FAMILIES[family]())
     tasks = [(f"{family} {seed}", _task(graphs, seed)) for seed in seeds]
     return [f"{name}: {reply}" for name, reply in in_children(tasks) if reply]
+
+
+@pytest.mark.parametrize("lies", [0.0, 0.1])
+def test_networks(lies: float):
+    problems = network_problems(range(GRAPHS), lies)
+    assert not problems, "\n".join(problems[:20])
+
+
+def network_problems(seeds: Sequence[int], lies: float) -> list[str]:
+    """What is wrong with the native engine on random networks.  lies: how often an op gives another shape than it announces."""
+
+    def task(seed: int) -> Callable[[Callable[[str], None]], str]:
+        def run(note: Callable[[str], None]) -> str:
+            resource.setrlimit(resource.RLIMIT_AS, (GIGABYTES << 30, GIGABYTES << 30))
+            guard(at_end=True, note=note)
+            graph = network(seed, lies=lies)
+            try:
+                check_netlist(graph.netlist)
+            except Error as error:
+                return "" if lies else f"it is not even sound: {error}"
+            return _problem(graph, note)
+
+        return run
+
+    return [f"{name}: {reply}" for name, reply in in_children([(f"network {seed}", task(seed)) for seed in seeds]) if reply]
 
 
 def _task(graphs: list[Graph], seed: int) -> Callable[[Callable[[str], None]], str]:
@@ -63,25 +89,25 @@ def _problem(graph: Graph, note: Callable[[str], None]) -> str:
     text = f"{work.works[-1]} of {work.inputs}"
     constants, one = Constants(graph.tensors), graph.netlist.graphs["g"]
     note(f"reference: {text}")
-    expected = _ended(lambda: plan_of(one, graph.netlist, constants).run(graph.entries)["y"])
+    expected = _ended(lambda: plan_of(one, graph.netlist, constants).run(graph.entries))
     note(f"native: {text}")
-    found = _ended(lambda: NativeEngine(1, host_cpu()).prepare(one, graph.netlist, Constants(graph.tensors)).run(graph.entries)["y"])
+    found = _ended(lambda: NativeEngine(1, host_cpu()).prepare(one, graph.netlist, Constants(graph.tensors)).run(graph.entries))
     if isinstance(expected, str) or isinstance(found, str):
         same = isinstance(expected, str) and isinstance(found, str) and expected == found
         return "" if same else f"{_brief(found)} instead of {_brief(expected)}: {text}"
-    wrong = difference(found, expected, max(graph.tolerance, 1e-4))
+    wrong = [f"{name}: {problem}" for name in expected if (problem := difference(found[name], expected[name], max(graph.tolerance, 1e-4)))]
     return f"{wrong}: {text}" if wrong else ""
 
 
-def _ended(run: Callable[[], np.ndarray]) -> np.ndarray | str:
+def _ended(run: Callable[[], dict[str, np.ndarray]]) -> dict[str, np.ndarray] | str:
     try:
         return run()
     except Error as error:
         return error.code
 
 
-def _brief(ending: np.ndarray | str) -> str:
-    return ending if isinstance(ending, str) else f"{ending.dtype}{ending.shape}"
+def _brief(ending: dict[str, np.ndarray] | str) -> str:
+    return ending if isinstance(ending, str) else str({name: f"{y.dtype}{y.shape}" for name, y in ending.items()})
 
 
 def test_a_region_cannot_hold_other_ops():
