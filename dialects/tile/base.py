@@ -110,6 +110,12 @@ def tile_type(tile: Tile) -> TileType:
     return TileType(tile)
 
 
+@cache
+def _shaped(shape: tuple[int, ...], format_: str, tile: tuple[int, int] | None, fold: int) -> TileType:
+    """The type of that shape with the nearest fold that it can have."""
+    return tile_type(Tile((), format_, tile, fold).shaped(shape))
+
+
 def tile_of(value: SSAValue | Attribute) -> Tile:
     """The tile of a value or type.  Raises E0302."""
     type_ = getattr(value, "type", value)
@@ -176,9 +182,9 @@ class TileOp(TtcOp):
             shapes = cls._infer(tiles, given)
         except Error as error:
             raise error.at(" + ".join(source_names(location)) or cls.name) from None
-        first = next(t for t in tiles if t is not None)
-        like = Tile(first.shape, format or first.format, first.tile, first.fold if fold is None else fold)
-        return cast("Self", cls.make(operands, given, [tile_type(like.shaped(s)) for s in shapes], location, regions))
+        first = tiles[0] or next(t for t in tiles if t is not None)
+        likes = format or first.format, first.tile, first.fold if fold is None else fold
+        return cast("Self", cls.make(operands, given, [_shaped(s, *likes) for s in shapes], location, regions))
 
 
 class SharedOp(TileOp):
