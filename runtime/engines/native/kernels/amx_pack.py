@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ttc.runtime.engines.native.kernel import Kernel
-from ttc.runtime.engines.native.kernels.amx_parts import DEPTH, HEADER_BYTES, LANES, magnitude, mark, split
+from ttc.runtime.engines.native.kernels.amx_parts import DEPTH, HEADER_BYTES, LANES, halves, magnitude, mark, split
 from ttc.runtime.engines.native.kernels.words import Words
 from ttc.runtime.engines.native.storage import STORAGE_BYTES, Storage
 
 if TYPE_CHECKING:
-    from ttc.runtime.engines.native.ir.values import Value
+    from ttc.runtime.engines.native.ir.values import Value, Variable
     from ttc.runtime.engines.native.ir.writer import Writer
 
 PANEL = 32
@@ -66,18 +67,38 @@ class SplitRows(Kernel):
                 index, rest = rest % size, rest // size
                 source = f.at(source, index * words[f"source{i}"], "i8")
                 target = f.at(target, index * words[f"target{i}"], "i8")
-            largest = f.variable(f.constant(0, "u32", LANES))
-            with f.loop(0, depth, LANES) as k:
-                largest.set(f.larger(largest.get(), magnitude(f, self._read(f, source, k, depth))))
-            marked = mark(f, largest.get())
-            f.store(marked, target)
-            raw = marked.differs(0)
-            with f.loop(0, chunks * DEPTH, LANES) as k:
-                for p, part in enumerate(split(f, self._read(f, source, k, depth), self.parts, raw)):
-                    f.store(part, f.at(target, (chunks * (p * DEPTH) + k) * 2 + HEADER_BYTES, "i8"))
+            self._row(f, (depth, chunks * DEPTH), source, target)
 
-    def _read(self, f: Writer, row: Value, k: Value, depth: Value) -> Value:
-        return f.read(f.at(row, k, self.source), self.source, LANES, f.mask(depth - k, LANES))
+    def _row(self, f: Writer, sizes: tuple[Value, Value], source: Value, target: Value) -> None:
+        """sizes: channels, and as many as fill whole tiles."""
+        largest = f.variable(f.constant(0, "u32", LANES))
+        self._fill(f, sizes, source, target, largest)
+        marked = mark(f, f.folded("larger", largest.get()))
+        f.store(marked, target)
+        with f.when(marked.differs(0)):
+            self._fill(f, sizes, source, target, None)
+
+    def _fill(self, f: Writer, sizes: tuple[Value, Value], source: Value, target: Value, largest: Variable | None) -> None:
+        """Parts, and the largest magnitude; without a place for it, halves."""
+        depth, width = sizes
+        whole = depth // LANES * LANES
+        for first, last, masked in ((0, whole, False), (whole, width, True)):
+            with f.loop(first, last, LANES) as k:
+                x = self._read(f, source, k, depth if masked else None)
+                for p, part in enumerate(_parts(f, x, self.parts, largest)):
+                    f.store(f.converted(part, "u16"), f.at(target, (width * p + k) * 2 + HEADER_BYTES, "i8"))
+
+    def _read(self, f: Writer, row: Value, k: Value, depth: Value | None) -> Value:
+        """16 channels from k on, those that there are if `depth` says how many."""
+        return f.read(f.at(row, k, self.source), self.source, LANES, None if depth is None else f.mask(depth - k, LANES))
+
+
+def _parts(f: Writer, x: Value, parts: int, largest: Variable | None) -> list[Value]:
+    """Parts, and the largest magnitude so far; without a place for it, halves."""
+    if largest is None:
+        return halves(f, x, parts)
+    largest.set(f.larger(largest.get(), magnitude(f, x)))
+    return split(f, x, parts)
 
 
 @dataclass(frozen=True)
@@ -118,44 +139,64 @@ class PackTiles(Kernel):
             self._panel(f, words, source, target, panel)
 
     def _panel(self, f: Writer, words: Words, source: Value, target: Value, panel: Value) -> None:
-        depth, taps, line = words["depth"], words["taps"], words["line"]
-        chunks = (depth + (DEPTH - 1)) // DEPTH
+        chunks = (words["depth"] + (DEPTH - 1)) // DEPTH
         left = words["columns"] - panel * PANEL
         source = f.at(source, panel * (PANEL * STORAGE_BYTES[self.source]), "i8")
-        step = self.parts * 2 * TILE_BYTES
-        target = f.at(target, panel * (taps * chunks * step + HEADER_BYTES), "i8")
-        raw = None if self.parts == 1 else self._mark(f, source, (taps * depth, line), left, target)
-        if raw is None:
-            f.store(f.constant(0, "u32"), target)
-        with f.loop(0, taps) as tap, f.loop(0, chunks) as chunk:
-            tile = f.at(target, (tap * chunks + chunk) * step + HEADER_BYTES, "i8")
-            first = f.at(source, tap * depth * line, "i8")
-            with f.loop(0, DEPTH, 2) as k:
-                for half in range(2):
-                    self._pairs(f, first, (chunk * DEPTH + k, depth, line), (half, left), raw, f.at(tile, k * 32 + half * TILE_BYTES, "i8"))
+        step = words["taps"] * chunks * (self.parts * 2 * TILE_BYTES)
+        target = f.at(target, panel * (step + HEADER_BYTES), "i8")
+        with f.choice(left >= PANEL) as (full, narrow):
+            for branch, columns in ((full, None), (narrow, left)):
+                with branch:
+                    self._fill(f, words, source, columns, target)
 
-    def _mark(self, f: Writer, source: Value, lines: tuple[Value, Value], left: Value, target: Value) -> Value:
-        """Whether the panel holds numbers that are no sums of parts."""
-        count, line = lines
+    def _fill(self, f: Writer, words: Words, source: Value, left: Value | None, target: Value) -> None:
+        """A panel.  left: columns from its first on; None: as many as it has."""
         largest = [f.variable(f.constant(0, "u32", LANES)) for _ in range(2)]
-        with f.loop(0, count) as k:
-            for half, found in enumerate(largest):
-                x = self._read(f, f.at(source, k * line, "i8"), half, left)
-                found.set(f.larger(found.get(), magnitude(f, x)))
+        self._tiles(f, words, source, left, (target, largest))
+        if self.parts == 1:
+            f.store(f.constant(0, "u32"), target)
+            return
         marked = f.larger(*(mark(f, found.get()) for found in largest))
         f.store(marked, target)
-        return marked.differs(0)
+        with f.when(marked.differs(0)):
+            self._tiles(f, words, source, left, (target, [None, None]))
 
-    def _pairs(
-        self, f: Writer, first: Value, lines: tuple[Value, Value, Value], place: tuple[int, Value], raw: Value | None, target: Value
-    ) -> None:
+    def _tiles(self, f: Writer, words: Words, source: Value, left: Value | None, target: tuple[Value, Sequence[Variable | None]]) -> None:
+        """Parts, and the largest magnitude in each column; without places for these, halves."""
+        panel, largest = target
+        depth, taps, line = words["depth"], words["taps"], words["line"]
+        chunks = (depth + (DEPTH - 1)) // DEPTH
+        with f.loop(0, taps) as tap, f.loop(0, chunks) as chunk:
+            tile = f.at(panel, (tap * chunks + chunk) * (self.parts * 2 * TILE_BYTES) + HEADER_BYTES, "i8")
+            first = f.at(source, (tap * depth + chunk * DEPTH) * line, "i8")
+            channels = depth - chunk * DEPTH
+            pairs = f.smaller(channels, DEPTH) // 2
+            for start, end, last in ((0, pairs, False), (pairs, DEPTH // 2, True)):
+                with f.loop(start, end) as pair:
+                    row = f.at(first, pair * 2 * line, "i8")
+                    for half in range(2):
+                        rows = self._last(f, row, channels - pair * 2, half, left) if last else self._both(f, row, line, half, left)
+                        self._pairs(f, rows, largest[half], f.at(tile, pair * 64 + half * TILE_BYTES, "i8"))
+
+    def _both(self, f: Writer, row: Value, line: Value, half: int, left: Value | None) -> list[Value]:
+        """A channel and the next."""
+        return [self._read(f, f.at(row, line * i, "i8"), half, left) for i in range(2)]
+
+    def _last(self, f: Writer, row: Value, channels: Value, half: int, left: Value | None) -> list[Value]:
+        """A channel without a partner, or none at all: zeros beside it."""
+        columns = f.constant(PANEL, "i64") if left is None else left
+        there = f.select(channels > 0, columns, f.constant(0, "i64"))
+        return [self._read(f, row, half, there), f.constant(0.0, "f32", LANES)]
+
+    def _pairs(self, f: Writer, rows: list[Value], largest: Variable | None, target: Value) -> None:
         """Two channels of 16 columns, all parts."""
-        (k, depth, line), (half, left) = lines, place
-        never = f.constant(0, "i64")
-        rows = [self._read(f, f.at(first, (k + i) * line, "i8"), half, f.select(depth > k + i, left, never)) for i in range(2)]
-        split_rows = [[f.converted(part, "u32") for part in split(f, row, self.parts, raw)] for row in rows]
-        for p, (low, high) in enumerate(zip(*split_rows, strict=True)):
-            f.store(low | (high << 16), f.at(target, p * 2 * TILE_BYTES, "i8"))
+        if self.parts == 1:
+            found = [[f.converted(f.bits(f.narrowed(row, "bf16"), "u16"), "u32")] for row in rows]
+        else:
+            found = [_parts(f, row, self.parts, largest) for row in rows]
+        for p, (low, high) in enumerate(zip(*found, strict=True)):
+            f.store(low & 0xFFFF | (high << 16), f.at(target, p * 2 * TILE_BYTES, "i8"))
 
-    def _read(self, f: Writer, row: Value, half: int, left: Value) -> Value:
-        return f.read(f.at(row, half * LANES, self.source), self.source, LANES, f.mask(left - half * LANES, LANES))
+    def _read(self, f: Writer, row: Value, half: int, left: Value | None) -> Value:
+        mask = None if left is None else f.mask(left - half * LANES, LANES)
+        return f.read(f.at(row, half * LANES, self.source), self.source, LANES, mask)

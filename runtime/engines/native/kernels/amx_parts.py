@@ -42,23 +42,27 @@ MOST, LEAST = (127 + 48) << 23, (127 - 48) << 23
 """Magnitudes: patterns of 2^48 and 2^-48 as float32."""
 
 
-def split(f: Writer, x: Value, parts: int, raw: Value | None) -> list[Value]:
-    """Patterns (u16) of the parts of a vector of float32.  raw: whether its halves are wanted instead, a truth value."""
+def split(f: Writer, x: Value, parts: int) -> list[Value]:
+    """Patterns (u32, of which the low halves count) of the parts of a vector of float32, each rounded to nearest, ties away from zero."""
     found: list[Value] = []
-    rest = x
     for _ in range(parts):
-        narrow = f.narrowed(rest, "bf16")
-        found.append(f.bits(narrow, "u16"))
-        rest = rest - f.widened(narrow)
-    if raw is None:
-        return found
+        near = f.bits(x, "u32") + 0x8000
+        found.append(near >> 16)
+        x = x - f.bits(near & 0xFFFF0000, "f32")
+    return found
+
+
+def halves(f: Writer, x: Value, parts: int) -> list[Value]:
+    """What stands in the place of parts where there are none: upper and lower halves (u32, of which the low halves count), and zeros."""
     bits = f.bits(x, "u32")
-    halves = [f.converted(bits >> 16, "u16"), f.converted(bits, "u16"), f.constant(0, "u16", x.type.lanes)]
-    return [f.select(raw, half, part) for half, part in zip(halves, found, strict=False)]
+    return [bits >> 16, bits & 0xFFFF, f.constant(0, "u32", x.type.lanes)][:parts]
 
 
 def joined(f: Writer, parts: Sequence[Value], raw: Value) -> Value:
-    """The float32 that `split` was given, from patterns in the low halves of u32; of two parts, as far as they have it."""
+    """The float32 that the parts were made of, from patterns in the low halves of u32; of two parts, as far as they have it.
+
+    raw: whether they are `halves`, a truth value.
+    """
     total = f.bits(parts[-1] << 16, "f32")
     for part in reversed(parts[:-1]):
         total = total + f.bits(part << 16, "f32")

@@ -13,7 +13,7 @@ from ttc.dialects.core.plain import Function, TensorType, Work
 from ttc.dialects.netlist.model import Host, Op
 from ttc.runtime.engines.native.build import lower_graph
 from ttc.runtime.engines.native.engine import NativeEngine
-from ttc.runtime.engines.native.features import host_cpu
+from ttc.runtime.engines.native.features import EMULATED_TILES, Cpu, host_cpu
 from ttc.runtime.engines.native.lowering import Job
 from ttc.runtime.engines.reference import plan_of
 from ttc.runtime.tensors import Constants, TensorSource
@@ -62,8 +62,9 @@ def ran(
     threads: int = 2,
     rounding: str = "rne",
     precision: str = "float32",
+    tiles: bool = False,
 ) -> Ran:
-    """Run works over given operands, whose numbers come first; the result is that of the last work."""
+    """Run works over given operands, whose numbers come first; the result is that of the last work.  tiles: with AMX, emulated."""
     b = Builder()
     arrays: dict[str, NDArray] = {}
     sources: dict[str, TensorSource] = {}
@@ -81,12 +82,18 @@ def ran(
     b.graph("g", ops, [(ops[-1].name, "y")])
     netlist, constants = b.netlist(), Constants(sources)
     graph = netlist.graphs["g"]
-    cpu = host_cpu().limited_to(level)
+    cpu = emulated_tiles(level) if tiles else host_cpu().limited_to(level)
     lowered = lower_graph(graph, netlist, constants, cpu)
     refusals = tuple((node.work.op, reason) for node, reason in lowered.refusals if node.work.op != "tile.cast")
     kernels = tuple(type(step.kernel).__name__ for step in lowered.steps if isinstance(step, Job))
     native = NativeEngine(threads, cpu).prepare(graph, netlist, constants).run(arrays)["y"]
     return Ran(native, plan_of(graph, netlist, constants).run(arrays)["y"], refusals, kernels)
+
+
+def emulated_tiles(level: str = "avx512") -> Cpu:
+    """The CPU of this process with tiles of AMX as loops over memory."""
+    cpu = host_cpu().limited_to("avx512").limited_to(level)
+    return Cpu(cpu.arch, cpu.features | {EMULATED_TILES})
 
 
 def _ops(works: Sequence[Work], given: Sequence[Given], rounding: str, precision: str) -> list[Op]:

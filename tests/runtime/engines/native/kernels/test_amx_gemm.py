@@ -1,0 +1,36 @@
+"""Code of products in tiles for CPUs that have them: made, linked and read here, whatever this machine is."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from ttc.runtime.engines.native.features import Cpu, host_cpu
+from ttc.runtime.engines.native.kernels.amx_gemm import AmxGemm
+from ttc.runtime.engines.native.kernels.amx_parts import PRODUCTS
+from ttc.runtime.engines.native.kernels.gemm_rows import DenseRows, Rows, WindowRows
+from ttc.runtime.engines.native.machine_code import assembly, object_code
+from ttc.runtime.engines.native.object_file import link
+from ttc.runtime.engines.native.region import identity
+
+pytestmark = pytest.mark.skipif(host_cpu().arch != "x86-64", reason="AMX is of x86-64")
+
+
+@pytest.mark.parametrize("rows", [DenseRows(), WindowRows()])
+@pytest.mark.parametrize(("parts", "loads"), [(1, 4), (2, 8), (3, 14)])
+def test_tiles_are_loaded_once_for_each_change_of_a_part(parts: int, loads: int, rows: Rows) -> None:
+    kernel = AmxGemm(parts, rows, identity("f32"))
+    cpu = Cpu("x86-64", host_cpu().features | {"amx-tile", "amx-bf16"})
+    text = assembly(kernel.llvm_ir(cpu), cpu)
+    counts = {name: len(re.findall(rf"^\s+{name}\b", text, re.MULTILINE)) for name in ("tileloadd", "tdpbf16ps", "tilezero", "tilestored")}
+    assert counts == {"tileloadd": loads, "tdpbf16ps": 4 * len(PRODUCTS[parts]), "tilezero": 4, "tilestored": 4}
+    assert text.index("ldtilecfg") < text.index("tileloadd") < text.rindex("tilerelease")
+    assert link(object_code(kernel.llvm_ir(cpu), cpu)).pack()
+
+
+def test_each_product_of_parts_shares_one_with_the_one_before() -> None:
+    for parts, products in PRODUCTS.items():
+        assert len(set(products)) == len(products) == {1: 1, 2: 3, 3: 6}[parts]
+        assert all(i + j < parts for i, j in products)
+        assert all((i == k) != (j == m) for (i, j), (k, m) in zip(products, products[1:], strict=False))
