@@ -261,7 +261,7 @@ class DebugOptions(Options):
         switch=True,
     )
     with_weights: bool = option(False, "Keep the weights in that folder, instead of their shapes.", takes.truth, "true|false", switch=True)
-    rewrite_limit: int | None = option(None, "Refuse all rewrites of the pipeline after the first N.", takes.integer(0), "N")
+    rewrite_limit: int | None = option(None, "Refuse rewrites after the first N.", takes.integer(0), "N")
 
 
 @dataclass(frozen=True, kw_only=True)
