@@ -1,0 +1,40 @@
+"""Which register blocks are chosen."""
+
+from __future__ import annotations
+
+import pytest
+
+from ttc.runtime.engines.native.features import Cpu
+from ttc.runtime.engines.native.kernels.gemm_block import Block, block_for
+
+WIDE = Cpu("x86-64", frozenset({"avx2", "fma", "avx512f", "avx512bw", "avx512dq", "avx512vl"}))
+NARROW = Cpu("x86-64", frozenset({"avx2", "fma"}))
+
+
+@pytest.mark.parametrize(
+    ("columns", "vectors"), [(1, 1), (16, 1), (24, 2), (32, 2), (48, 3), (64, 4), (96, 3), (144, 3), (768, 4), (1000, 4), (50257, 4)]
+)
+def test_panels_are_as_wide_as_columns_allow(columns: int, vectors: int) -> None:
+    assert block_for(WIDE, 1000, columns).vectors == vectors
+
+
+@pytest.mark.parametrize(("rows", "height"), [(1, 1), (5, 5), (7, 4), (13, 5), (49, 6), (128, 6), (3136, 6)])
+def test_rows_are_cut_into_blocks_of_two_heights(rows: int, height: int) -> None:
+    block = block_for(WIDE, rows, 64)
+    assert block.rows == height
+    blocks = -(-rows // block.rows)
+    heights = {(i + 1) * rows // blocks - i * rows // blocks for i in range(blocks)}
+    assert heights.issubset(block.counts)
+
+
+@pytest.mark.parametrize("cpu", [WIDE, NARROW, Cpu("x86-64", frozenset()), Cpu("aarch64", frozenset({"neon"}))])
+def test_sums_and_operands_fit_the_registers(cpu: Cpu) -> None:
+    registers = 32 if cpu is WIDE or cpu.arch == "aarch64" else 16
+    for columns in range(1, 300, 7):
+        block = block_for(cpu, 1000, columns)
+        assert block.rows * block.vectors + block.vectors + 1 <= registers
+        assert block.lanes * 4 == cpu.vector_bytes
+
+
+def test_panels_hold_all_columns() -> None:
+    assert [Block(6, 4, 16).panels(n) for n in (1, 64, 65, 128)] == [1, 1, 2, 2]
