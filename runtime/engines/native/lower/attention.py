@@ -16,7 +16,10 @@ if TYPE_CHECKING:
     from ttc.runtime.engines.native.lowering import Word
 
 _KEY_BLOCK = 256
-"""Keys of a block, at most: they and their values lie in the second-level cache."""
+_KEY_BYTES = 512 << 10
+"""Keys of a block, and bytes of them and their values, at most: they lie in the second-level cache."""
+_SCRATCH_BYTES = 32 << 20
+"""Of a thread at most: rows of many thousand elements are left to products with all keys."""
 _TASK_ROWS = (48, 192)
 """Query rows of a task: for fewer it is not worth while to pack keys and values, with more threads would wait for each other."""
 _TASKS = 12
@@ -39,7 +42,8 @@ def attention(n: Lowering) -> None:
         raise NotTaken(f"results in {n.result_storage()}")
     chunks = _chunks(rows, prod(lead))
     multiplier = multiplier_of(n, depth)
-    scores = block_for(n.cpu, rows, min(keys, _KEY_BLOCK))
+    most_keys = max(min(_KEY_BLOCK, _KEY_BYTES // (4 * (depth + columns))), 1)
+    scores = block_for(n.cpu, rows, min(keys, most_keys))
     y = n.result(strided=True)
     tensors = [*tensors, y, *([] if mask is None else [mask])]
     dims = joined([(size, *(t.strides[i] * t.item_bytes for t in tensors)) for i, size in enumerate(lead) if size != 1])
@@ -55,8 +59,10 @@ def attention(n: Lowering) -> None:
         batch=len(dims),
         multiplier=multiplier,
     )
-    key_block = _key_block(keys, scores.columns)
+    key_block = _key_block(keys, most_keys, scores.columns)
     places, scratch = kernel.places(depth, columns, key_block, -(-rows // chunks))
+    if scratch > _SCRATCH_BYTES:
+        raise NotTaken("rows of too many elements")
     words: dict[str, Word] = {"rows": rows, "keys": keys, "depth": depth, "columns": columns, "chunks": chunks}
     words |= {"key_block": key_block, "scale": float(scale), **places}
     for name, tensor in zip(kernel.tensors, tensors, strict=True):
@@ -88,7 +94,7 @@ def _chunks(rows: int, matrices: int) -> int:
     return max(-(-rows // many), min(-(-rows // few), -(-_TASKS // matrices)))
 
 
-def _key_block(keys: int, columns: int) -> int:
+def _key_block(keys: int, most: int, columns: int) -> int:
     """Keys of a block: all alike, of whole panels."""
-    blocks = -(-keys // _KEY_BLOCK)
+    blocks = -(-keys // most)
     return -(-keys // blocks // columns) * columns

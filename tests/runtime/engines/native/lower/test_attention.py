@@ -63,7 +63,7 @@ def case(lead: tuple[int, ...], rows: int, keys: int, depth: int, columns: int, 
     return Case(normal(*lead, rows, depth), normal(*lead, keys, depth), normal(*lead, keys, columns), **options)  # pyright: ignore[reportArgumentType]
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(rows=st.sampled_from(SIZES), keys=st.sampled_from(SIZES), depth=st.sampled_from(SIZES), columns=st.sampled_from(SIZES))
 def test_odd_shapes(rows: int, keys: int, depth: int, columns: int) -> None:
     case((2,), rows, keys, depth, columns).check()
@@ -81,6 +81,18 @@ def test_instruction_sets(level: str, shape: tuple[int, int, int, int]) -> None:
 def test_many_keys_come_in_blocks_and_many_rows_in_tasks(rows: int) -> None:
     found = case((2,), rows, 1031, 8, 16, scale=3.0)
     found.check()
+
+
+def test_rows_of_many_elements_take_fewer_keys_at_a_time() -> None:
+    case((2,), 5, 60, 3000, 2000, scale=0.01).check()
+
+
+def test_rows_that_would_take_too_much_memory_are_left_to_python() -> None:
+    q = normal(1, 300_000)
+    work = Work("tile.attention", (0, 0, 0, None), {"scale": 0.1, "zero_masked": False}, (TensorType(q.shape, "Float32"),))
+    found = ran([work], [Given(q)])
+    assert found.refusals == (("tile.attention", "rows of too many elements"),)
+    np.testing.assert_array_equal(found.native, q)
 
 
 MASKS = [(1, 1, 1, 37), (1, 1, 21, 37), (2, 3, 21, 37), (2, 1, 1, 37), (3, 21, 1), (37,), (), (1, 3, 1, 1)]
