@@ -35,9 +35,7 @@ def _whole(program: Program, netlist: Netlist) -> Graph | None:
     inner = _inner(graphs, netlist, {r.queue for r in program.results})
     if inner is None:
         return None
-    ops = tuple(
-        replace(op, inputs=tuple(inner.get(name, name) for name in op.inputs)) for graph in graphs for op in graph.ops
-    )
+    ops = tuple(replace(op, inputs=tuple(inner.get(name, name) for name in op.inputs)) for graph in graphs for op in graph.ops)
     writes = tuple((op, queue) for graph in graphs for op, queue in graph.writes if queue not in inner)
     return replace(graphs[0], name=f"{program.name} (joined)", ops=ops, writes=writes, epoch=None)
 

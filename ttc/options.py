@@ -33,12 +33,10 @@ FORMATS = (
 )
 """Storage at op borders; `source` keeps the model's own types."""
 ENGINES = ("native", "reference")
-BOTH = "both"
-"""What `ttc run` takes besides: the native engine, op by op against the reference."""
+BOTH = "both"  # what `ttc run` takes besides: the native engine, op by op against the reference
 TARGET_HELP = "Machine to compile for: one that `ttc targets` lists, or a descriptor file."
 UNSET = (None, (), 0)
 """Defaults that are not recorded: an option that IR or an archive does not name had this value."""
-
 ENGINE_VARIABLES = ("TTC_CACHE_DIR", "TTC_CPU")
 """Variables that the native engine reads itself: the folder of its kernels, and the level of instructions that they may use."""
 
