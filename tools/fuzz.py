@@ -159,6 +159,7 @@ def work(format_: Format, seed: int, indices: range, folder: Path, until: float,
     sys.dont_write_bytecode = True
     for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ[variable] = "1"
+    os.environ["TTC_CACHE_DIR"] = str(folder / "cache")
     place = folder / "input"
     seeds = _ready(format_, folder, place)
     tempfile.tempdir = str(folder)
