@@ -162,6 +162,9 @@ def work(format_: Format, seed: int, indices: range, folder: Path, until: float,
     os.environ["TTC_CACHE_DIR"] = str(folder / "cache")
     place = folder / "input"
     seeds = _ready(format_, folder, place)
+    cache = sys.modules.get("ttc.runtime.engines.native.cache")
+    if cache is not None:  # it opens files by names in a folder that it has open, which the watch would not find inside
+        cache.Cache.put = lambda *_: None
     tempfile.tempdir = str(folder)
     watch = Watch(folder)
     _limit()
