@@ -17,7 +17,7 @@ from ttc.runtime.engines.native.kernel import Kernel
 from ttc.runtime.engines.native.kernels.amx_exact import ExactOperands, emit_exact
 from ttc.runtime.engines.native.kernels.amx_pack import PANEL, TILE_BYTES, row_bytes
 from ttc.runtime.engines.native.kernels.amx_parts import DEPTH, HEADER_BYTES, PRODUCTS
-from ttc.runtime.engines.native.kernels.gemm_finish import Finish, emit_row
+from ttc.runtime.engines.native.kernels.gemm_finish import Finish, emit_fetch, emit_row
 from ttc.runtime.engines.native.kernels.gemm_rows import POINTER_BYTES, DenseRows, Rows, Table
 from ttc.runtime.engines.native.kernels.shares import shares_of
 from ttc.runtime.engines.native.kernels.words import Words
@@ -210,6 +210,9 @@ class _Work:
         record = f.at(self.records, start * (_RECORD_BYTES // BLOCK), "i8")
         size = self.taps * self.chunks * (self.parts * 2 * TILE_BYTES) + HEADER_BYTES
         right = f.at(bases["b"], panel * size, "i8")
+        finish = Finish(self.kernel.region, self.kernel.spread, PANEL, min(f.lanes, PANEL))
+        with f.loop(0, count) as r:
+            emit_fetch(f, finish, self._places(start + r), panel * PANEL, 3)
         if self.parts == 1:
             self._multiply(record, right)
         else:
@@ -222,11 +225,14 @@ class _Work:
                         lambda tap, r: self._left(bases["a"], first, tap, start + r), right, self.taps, self.depth, self.parts
                     )
                     emit_exact(f, left, count, self.sums)
-        lanes = min(f.lanes, PANEL)
-        finish = Finish(self.kernel.region, self.kernel.spread, PANEL, lanes)
         with f.loop(0, count) as r:
-            rows = {name: f.load(f.at(address, start + r, "ptr"), "ptr") for name, address in self.table.tensors.items()}
-            emit_row(f, finish, f.at(self.sums, r * PANEL, "f32"), rows, (panel * PANEL, self.words["columns"]))
+            sums = f.at(self.sums, r * PANEL, "f32")
+            emit_row(f, finish, sums, self._places(start + r), (panel * PANEL, self.words["columns"]))
+
+    def _places(self, r: Value) -> dict[str, Value]:
+        """Addresses of row r of the group in the result and in the region's further tensors."""
+        f = self.f
+        return {name: f.load(f.at(address, r, "ptr"), "ptr") for name, address in self.table.tensors.items()}
 
     def _multiply(self, record: Value, panel: Value) -> None:
         """The sums of a block in tiles, and from there to memory."""
