@@ -130,9 +130,12 @@ def _work(tasks: Sequence[tuple[str, Callable[[Callable[[str], None]], Any]]], s
 
 
 def guarded(count: int, *, at_end: bool) -> NDArray[np.uint8]:
-    """So many bytes, all 255, beside a page that nobody may touch: behind them, or before them."""
+    """So many bytes, all 255, beside a page that nobody may touch: behind them, or before them.  Raises MemoryError."""
     room = -(-max(count, 1) // _PAGE) * _PAGE
-    whole = np.frombuffer(mmap.mmap(-1, room + 2 * _PAGE), np.uint8)
+    try:
+        whole = np.frombuffer(mmap.mmap(-1, room + 2 * _PAGE), np.uint8)
+    except (OSError, OverflowError) as error:
+        raise MemoryError(str(error)) from None
     start = _PAGE + (room - count if at_end else 0)
     found = whole[start : start + count]
     found[:] = 255

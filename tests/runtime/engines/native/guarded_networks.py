@@ -34,6 +34,8 @@ class _Network:
 
     def value(self, rank: int | None = None) -> str:
         names = [n for n, t in self.types.items() if rank is None or len(t.shape) == rank]
+        if names and self.rng.random() < 0.4:
+            return names[-1]
         return self.rng.choice(names[-6:] if self.rng.random() < 0.7 else names) if names else self.rng.choice(list(self.types))
 
     def shape(self, name: str) -> _Shape:

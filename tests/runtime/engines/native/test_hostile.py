@@ -11,10 +11,11 @@ import numpy as np
 import pytest
 
 from tests.runtime.engines.native.guarded import Graph, difference, guard, in_children
-from tests.runtime.engines.native.guarded_cases import FAMILIES
+from tests.runtime.engines.native.guarded_cases import FAMILIES, graph_of
 from tests.runtime.engines.native.guarded_mutations import mutated
 from tests.runtime.engines.native.guarded_networks import network
 from ttc.dialects.core.errors import Error
+from ttc.dialects.core.plain import Plain
 from ttc.runtime.engines.native.engine import NativeEngine
 from ttc.runtime.engines.native.features import host_cpu
 from ttc.runtime.engines.reference import plan_of
@@ -62,6 +63,48 @@ def network_problems(seeds: Sequence[int], lies: float) -> list[str]:
         return run
 
     return [f"{name}: {reply}" for name, reply in in_children([(f"network {seed}", task(seed)) for seed in seeds]) if reply]
+
+
+INDEXED: tuple[tuple[str, list[tuple[int, ...]], dict[str, int]], ...] = (
+    ("embedding", [(7, 13), (3, 5)], {}),
+    ("gather", [(2, 7, 4), (4,)], {"axis": 1}),
+    ("gather_elements", [(3, 7), (2, 6)], {"axis": 1}),
+    ("gather_nd", [(2, 7, 7, 3), (2, 5, 2)], {"batch_dims": 1}),
+)
+
+
+@pytest.mark.parametrize("kind", ["Int32", "Int64"])
+def test_indices_far_outside(kind: str):
+    least, most = np.iinfo(kind.lower()).min, np.iinfo(kind.lower()).max
+    tasks: list[tuple[str, Callable[[Callable[[str], None]], str]]] = []
+    for op, shapes, attrs in INDEXED:
+        graph = graph_of(op, shapes, attrs, ("Float32", kind))
+        for index in (least, most, 7, -8, -7, 6, least + 7, most // 2 + 1, 1 << 30):
+            chosen = np.zeros(shapes[1], kind.lower())
+            chosen.reshape(-1)[-1] = index
+            tasks.append((f"{op} {index}", _guarded(replace(graph, entries={**graph.entries, "x1": chosen}))))
+    assert not [f"{name}: {reply}" for name, reply in in_children(tasks) if reply]
+
+
+@pytest.mark.parametrize("format", ["Int16", "Int32", "Int64"])
+def test_integers_at_their_limits(format: str):
+    dtype = np.dtype(format.lower())
+    limits = np.array([0, 1, 2, 3, -1, -2, np.iinfo(dtype).max, np.iinfo(dtype).min], dtype)
+    entries = {"x0": np.repeat(limits, 8), "x1": np.tile(limits, 8)}
+    given: tuple[dict[str, Plain], ...] = (
+        *({"fn": fn} for fn in ("div", "pow", "shift_left", "shift_right")),
+        *({"fn": "mod", "names": ("fmod",), "values": (fmod,)} for fmod in (False, True)),
+    )
+    tasks = [(str(attrs), _guarded(replace(graph_of("map", [(64,), (64,)], attrs, format), entries=entries))) for attrs in given]
+    assert not [f"{name}: {reply}" for name, reply in in_children(tasks) if reply]
+
+
+def _guarded(graph: Graph) -> Callable[[Callable[[str], None]], str]:
+    def task(note: Callable[[str], None]) -> str:
+        guard(at_end=True, note=note)
+        return _problem(graph, note)
+
+    return task
 
 
 def _task(graphs: list[Graph], seed: int) -> Callable[[Callable[[str], None]], str]:
