@@ -161,7 +161,7 @@ def test_a_stream_fails_where_its_inputs_do(loaded: Executor):
     assert failure.value.code == "E0801"
 
 
-def test_outputs_belong_to_the_caller(loaded: Executor):
+def test_outputs_of_one_run_are_not_those_of_the_next(loaded: Executor):
     first = loaded.run({"x": X}, "double")["z"]
     kept = first.copy()
     loaded.run({"x": X + 1}, "double")["z"][:] = 0

@@ -45,7 +45,8 @@ def test_dimensions_split_and_join_without_a_move_where_they_can():
     assert (moved.shape, moved.strides[1:]) == ((1, 12, 128, 64), (64, 768, 1))
     assert moved.reshaped((1, 12, 8192)) is None
     back = moved.permuted((0, 2, 1, 3)).reshaped((1, 128, 768))
-    assert back is not None and back.is_dense
+    assert back is not None
+    assert back.is_dense
     assert moved.merged() == ((12, 64), (128, 768), (64, 1))
     assert view.rows_from(2)
     assert moved.rows_from(3)
