@@ -216,7 +216,7 @@ class Lowering:
         if narrower or (self.rounds and needs_rounding(self.work.results[index].format)):
             from ttc.runtime.engines.native.copies import copy
 
-            copy(self, view, target := self.temp(view.shape, storage))
+            copy(cast(Any, self), view, target := self.temp(view.shape, storage))
             view = target
         self.results[index] = view
 

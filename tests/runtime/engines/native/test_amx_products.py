@@ -85,9 +85,7 @@ def test_regions(precision: str, format: str) -> None:
     a, b, bias = normal(45, 64), normal(64, 70), normal(70)
     found = product(a, b, Given(bias, constant=True), precision=precision, format=format, activation="relu")
     in_tiles(found)
-    np.testing.assert_allclose(
-        found.native, found.reference, rtol=1e-2, atol=24 * max(ERRORS[precision], 2e-2 * (format != "Float32"))
-    )
+    np.testing.assert_allclose(found.native, found.reference, rtol=1e-2, atol=24 * max(ERRORS[precision], 2e-2 * (format != "Float32")))
 
 
 @pytest.mark.parametrize("level", ["avx2", "generic"])
