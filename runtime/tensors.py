@@ -68,7 +68,8 @@ class TensorSource:
         """The value as engines hold it: rounded to the format, in its compute dtype; read-only."""
         format_ = format_named(self.format)
         loaded = self._loaded(format_)
-        value = (_unpack(format_, loaded, self.shape) if loaded.dtype == format_.storage else np.asarray(format_.round(loaded))).view()
+        found = _unpack(format_, loaded, self.shape) if loaded.dtype == format_.storage else format_.round(loaded)
+        value = np.asarray(found).view()  # numpy gives scalars for arrays of rank 0
         value.flags.writeable = False
         return value
 

@@ -51,8 +51,9 @@ def test_any_byte_but_zero_is_true():
 
 
 @pytest.mark.parametrize("format", ["Float32", "Bfp8_b", "Float16", "Int64", "Bool"])
-def test_a_tensor_of_rank_0_is_an_array(format: str):
-    value = TensorSource.of_array(np.array(1.0), format).value()
+@pytest.mark.parametrize("dtype", ["float64", "bool"])
+def test_a_tensor_of_rank_0_is_an_array(format: str, dtype: str):
+    value = TensorSource.of_array(np.array(1, dtype), format).value()
     assert isinstance(value, np.ndarray)
     assert value.shape == ()
     assert value.item() == 1

@@ -25,9 +25,9 @@ def eltwise(*xs: Shape) -> Shape:
 
 
 def binary(a: Shape, b: Shape, *, fn: str) -> Shape:
-    """Broadcast."""
-    require(fn, "no function")
-    return broadcast(a, b)
+    """That of both."""
+    require(fn and a == b, "two shapes")
+    return a
 
 
 def relu(x: Shape, *, mode: str, threshold: float) -> Shape:
@@ -46,9 +46,10 @@ def sfpu(x: Shape, *, fn: str, parameter: float = 0.0, vector: str = "rc", rest:
 
 
 def rescale(x: Shape, scale: Shape, *, kind: str, zero_point: float) -> Shape:
-    """Broadcast."""
+    """That of both."""
     del kind, zero_point
-    return broadcast(x, scale)
+    require(x == scale, "two shapes")
+    return x
 
 
 def adjust(x: Shape, *, to: str, rounding: str) -> Shape:
