@@ -14,7 +14,7 @@ from ttc.dialects.core.plain import Function, Plain, TensorType, Work
 from ttc.dialects.netlist.model import Netlist, Op
 from ttc.runtime.tensors import TensorSource
 
-NUMBERS = (0, 1, 2, 3, 4, 5, 7, 8, 16, 31, 33, 64, -1, -2, -3, -7, 1 << 20, 1 << 31, 1 << 40, -(1 << 31), (1 << 63) - 1, 1 << 64)
+NUMBERS = (0, 1, 2, 3, 4, 5, 7, 8, 16, 31, 33, 64, -1, -2, -3, -7, 1000, 1 << 31, 1 << 40, -(1 << 31), (1 << 63) - 1, 1 << 64)
 FORMATS = ("Float32", "Float16_b", "Half", "Float64", "Int32", "Int64", "UInt8", "Bool", "Bfp8_b", "Float16", "Int8", "UInt16", "String")
 MAX_ELEMENTS = 1 << 14
 _Shape: TypeAlias = tuple[int, ...]
