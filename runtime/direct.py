@@ -28,7 +28,8 @@ class DirectInput:
 
     def entry(self, value: object) -> NDArray:
         """A user's value as an entry.  Raises E0801, E0802."""
-        if type(value) is np.ndarray and value.dtype == self.dtype and value.shape == self.argument.shape:
+        plain = self.dtype is not None and type(value) is np.ndarray  # numpy takes no dtype for float64
+        if plain and value.dtype == self.dtype and value.shape == self.argument.shape:
             flags = value.flags
             if flags.c_contiguous and flags.aligned:
                 return value

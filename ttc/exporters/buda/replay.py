@@ -18,9 +18,10 @@ from ttc.exporters.buda.export import Exported
 from ttc.exporters.buda.literals import matrix_of
 from ttc.exporters.buda.values import entries, held_values, tensors_of
 from ttc.runtime.arguments import inputs_of, to_entries
+from ttc.runtime.engines.reference import ReferenceEngine
 from ttc.runtime.golden.session import Session
 from ttc.runtime.instructions import run_instructions
-from ttc.runtime.program import Program
+from ttc.runtime.program import Plans, Program
 from ttc.runtime.queues import QueueSet
 
 
@@ -67,7 +68,8 @@ def replay(exported: Exported, program: Program, inputs: Mapping[str, Any], entr
 def pushed_entries(program: Program, inputs: Mapping[str, Any], entry: str = "forward") -> dict[str, list[NDArray]]:
     """All entries that one run of a program without states pushes into each queue."""
     found: dict[str, list[NDArray]] = {}
-    netlist, steps = program.netlist, program.entry(entry)
+    netlist, steps = program.netlist, program.netlist.programs[program.entry(entry).name]
+    plans = Plans(ReferenceEngine(), netlist, program.constants)
     queues = QueueSet(netlist, steps)
     queues.start({})
 
@@ -77,7 +79,7 @@ def pushed_entries(program: Program, inputs: Mapping[str, Any], entry: str = "fo
 
     def execute(name: str) -> None:
         for _ in range(netlist.graphs[name].input_count):
-            for queue, value in program.plans[name].run({queue: queues[queue].pop(name) for queue in queues.bound(name)}).items():
+            for queue, value in plans[name].run({queue: queues[queue].pop(name) for queue in queues.bound(name)}).items():
                 push(queue, value)
 
     for argument in inputs_of(steps):

@@ -5,15 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from onnx import helper
 
-from tests.ttc.importers.onnx.cases import check, normal
+from tests.ttc.importers.onnx.cases import check
 from tests.ttc.importers.onnx.test_ops_ml import ml_model
 from tests.ttc.importers.onnx.test_walk import failure, save
 from ttc.importers.onnx.ops_ml import DOMAIN
 
-X = normal(6, 4)
+X = np.random.default_rng(3).standard_normal((6, 4)).astype(np.float32)
 
 
 def ensemble(**changed: Any) -> dict[str, Any]:
