@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 from ttc.dialects.core.errors import Error, nearest
 from ttc.runtime.engines.base import Engine
-from ttc.runtime.engines.exact.engine import ExactEngine
 from ttc.runtime.engines.reference import ReferenceEngine
 
 
@@ -50,4 +49,6 @@ def engine_named(name: str | None, threads: int, exact: Exact | None = None) -> 
         return make(threads)
     if name != ReferenceEngine.name:
         raise Error("E0101", f"engine '{name}' does not compute as the device does", hint="only 'reference' does")
+    from ttc.runtime.engines.exact.engine import ExactEngine
+
     return ExactEngine(exact.seed)
