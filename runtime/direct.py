@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,12 +29,13 @@ class DirectInput:
 
     def entry(self, value: object) -> NDArray:
         """A user's value as an entry.  Raises E0801, E0802."""
-        plain = self.dtype is not None and type(value) is np.ndarray  # numpy takes no dtype for float64
-        if plain and value.dtype == self.dtype and value.shape == self.argument.shape:
-            flags = value.flags
-            if flags.c_contiguous and flags.aligned:
-                return value
-        return to_entries(self.argument, self.queue, value)[0]
+        return value if self._is_entry(value) else to_entries(self.argument, self.queue, value)[0]
+
+    def _is_entry(self, value: object) -> TypeGuard[NDArray]:
+        if self.dtype is None or type(value) is not np.ndarray:  # a dtype of None would equal float64
+            return False
+        flags = value.flags
+        return value.dtype == self.dtype and value.shape == self.argument.shape and flags.c_contiguous and flags.aligned
 
 
 @dataclass(frozen=True)
