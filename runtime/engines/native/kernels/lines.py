@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -85,13 +86,13 @@ class LineKernel(Kernel):
                 x, y = bases_at(f, words, ("x", "y"), self.lead, task)
                 self.emit_row(f, words, x, y)
 
+    @abstractmethod
     def emit_row(self, f: Writer, words: Words, x: Value, y: Value) -> None:
         """A dense line, lanes along it."""
-        raise NotImplementedError
 
+    @abstractmethod
     def emit_lines(self, line: Line) -> None:
         """Neighbouring lines, a lane each."""
-        raise NotImplementedError
 
 
 def lead_names(tensors: Sequence[str], lead: int) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ tiles in registers.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -65,9 +66,9 @@ class Packing(Kernel):
                 target = f.at(target, index * words[f"target_batch{i}"], "i8")
             self.emit_task(f, words, task % per_element, source, target)
 
+    @abstractmethod
     def emit_task(self, f: Writer, words: Mapping[str, Value] | Words, task: Value, source: Value, target: Value) -> None:
         """One task of one element of the batch."""
-        raise NotImplementedError
 
     def store(self, f: Writer, rows: list[Value], target: Value, first: Value) -> None:
         """Vectors of neighbouring channels, from channel `first` on.  target: address of the panel's vector for channel 0."""

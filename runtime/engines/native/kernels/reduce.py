@@ -6,6 +6,7 @@ their error does not grow with the number of elements.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
@@ -56,9 +57,9 @@ class Reduce(Kernel):
         return ("x", "y", *self.sizes, *lead_names(("x", "y"), self.lead), *fold_names(self.folds))
 
     @property
+    @abstractmethod
     def sizes(self) -> tuple[str, ...]:
         """Names of the sizes."""
-        raise NotImplementedError
 
     def joined(self, f: Writer, a: Value, b: Value) -> Value:
         """Two totals in one."""

@@ -92,7 +92,8 @@ def test_a_nan_is_the_largest_and_the_smallest(level: str):
     for fn in ("max", "min", "sum"):
         for axes in ((1,), (0,)):
             found = reduced(x, fn, axes, level=level)
-            np.testing.assert_allclose(found.native, found.reference, rtol=1e-6, atol=1e-5)
+            rounding = 40 * 6e-8 if fn == "sum" else 0  # of 40 numbers around 1, added in any order; a largest one is exact
+            np.testing.assert_allclose(found.native, found.reference, rtol=0, atol=rounding)
 
 
 def placed(op: str, x: NDArray, axis: int, *, last: bool, keepdims: bool = False, format: str = "Float32", level: str = "amx") -> Ran:
