@@ -141,7 +141,7 @@ class Gemm(Kernel):
 
     def _direct(self, f: Writer, words: Words, table: Table, panel: Value) -> Direct | None:
         """Whole panels of sums go through short regions as they are in registers, of which there must be some left for it."""
-        if not is_short(self.region) or f.cpu.vector_bytes < 64:
+        if not is_short(self.region) or f.cpu.vector_bytes < 32:
             return None
         start = panel * self.block.columns
 
