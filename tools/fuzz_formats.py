@@ -6,9 +6,6 @@ import hashlib
 import io
 import json
 import os
-import resource
-import signal
-import time
 import zipfile
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -28,14 +25,9 @@ from ttc.dialects.core.errors import Error
 
 Files: TypeAlias = "dict[str, bytes]"
 """By path in a folder; members by name of what a format packs."""
-CHILD_SECONDS = 10
-"""Of processor time for what TensorFlow's process does with a Keras file."""
 MAX_ELEMENTS = 1 << 16
 """Of an input of a program that is run."""
 _NUMBERS = ("float32", "float64", "float16", "int64", "int32", "int16", "int8", "uint8", "bool")
-_OVERTIME = (-signal.SIGXCPU, -signal.SIGKILL)
-_ESCAPED = 70
-"""Exit status of a process whose function raises what it should not."""
 
 
 @dataclass(frozen=True)
@@ -143,92 +135,6 @@ def read_options(path: Path) -> None:
     config = read_config(path)
     for kind in KINDS:
         resolve(kind, {}, {}, config)
-
-
-def read_keras(path: Path) -> None:
-    """All but TensorFlow's part: what our own checks let through counts as read."""
-    from ttc.importers.base import import_model
-    from ttc.importers.tf import keras
-
-    keras._run_child = _check_keras_weights
-    try:
-        import_model(path)
-    except _Passed:
-        pass
-
-
-def trace_keras(path: Path) -> None:
-    """All of it, TensorFlow's part in forked processes, as loading TensorFlow for each would take most of the time."""
-    import keras as loaded  # noqa: F401
-    import tensorflow  # noqa: F401
-
-    from ttc.importers.base import import_model
-    from ttc.importers.tf import keras
-
-    keras._run_child = _trace_forked
-    import_model(path)
-
-
-def _trace_forked(folder: Path, size: int) -> None:
-    """As the child process does, in a copy of this one."""
-    from ttc.importers.tf import child, keras
-
-    pid = os.fork()
-    if pid == 0:
-        try:
-            os.environ.update(keras.environment_of(folder, size), TTC_CHILD_SECONDS=str(CHILD_SECONDS))
-            limits = int(os.environ["TTC_CHILD_BYTES"]), resource.getrlimit(resource.RLIMIT_AS)[1]
-            os.environ["TTC_CHILD_BYTES"] = str(min(limit for limit in limits if limit != resource.RLIM_INFINITY))
-            with (folder / "output.txt").open("wb") as output:
-                os.dup2(output.fileno(), 1)
-                os.dup2(output.fileno(), 2)
-            os._exit(child.main(folder))
-        except BaseException as error:  # noqa: BLE001 - told by the parent
-            (folder / "escaped.txt").write_text(f"{type(error).__name__}: {error}")
-        finally:
-            os._exit(_ESCAPED)
-    end = time.monotonic() + 6 * CHILD_SECONDS
-    found, status = os.waitpid(pid, os.WNOHANG)
-    while not found and time.monotonic() < end:
-        time.sleep(0.01)
-        found, status = os.waitpid(pid, os.WNOHANG)
-    if not found:
-        os.kill(pid, signal.SIGKILL)
-        os.waitpid(pid, 0)
-        raise TimeoutError(f"TensorFlow took more than {6 * CHILD_SECONDS} s of the clock")
-    code = os.waitstatus_to_exitcode(status)
-    if code in _OVERTIME:
-        raise TimeoutError(f"TensorFlow took more than {CHILD_SECONDS} s")
-    if code == _ESCAPED:
-        raise ChildProcessError((folder / "escaped.txt").read_text())
-    keras.check_ended(folder, code)
-
-
-class _Passed(Exception):
-    """A Keras file passed the checks before TensorFlow."""
-
-
-def _check_keras_weights(folder: Path, _: int) -> None:
-    """What the child process does before it loads TensorFlow, in a process of its own, too: the library of HDF5 may die of its file."""
-    from ttc.importers.tf.weights_file import check_weights
-
-    child = os.fork()
-    if child == 0:
-        try:
-            resource.setrlimit(resource.RLIMIT_CPU, (CHILD_SECONDS, CHILD_SECONDS))
-            with zipfile.ZipFile(folder / "model.keras") as archive, archive.open("model.weights.h5") as file:
-                check_weights(file)
-            os._exit(0)
-        except Error:
-            os._exit(1)
-        finally:
-            os._exit(2)
-    status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-    if status in _OVERTIME:
-        raise TimeoutError(f"checking the weights took more than {CHILD_SECONDS} s")
-    if status != 0:
-        raise Error("E0201", "the weights are refused")
-    raise _Passed
 
 
 # ---- containers -------------------------------------------------------------------------------------------------------------------

@@ -15,15 +15,14 @@ from fuzz_formats import (
     compile_to_nn,
     open_program,
     read_buda,
-    read_keras,
     read_options,
     read_target,
     resume,
     sealed,
-    trace_keras,
     unzipped,
     zipped,
 )
+from fuzz_frameworks import compile_pt2, read_keras, trace_keras
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.append(str(ROOT))  # tests have writers of TFLite models and SavedModels
@@ -288,7 +287,7 @@ FORMATS = {
         Format("target", "m.yaml", target_seeds, read_target),
         Format("options", "ttc.toml", options_seeds, read_options),
         Format("keras_tf", "m.keras", keras_seeds, trace_keras, zipped, ("tensorflow", "keras", "h5py"), slow=True),
-        Format("pt2", "m.pt2", pt2_seeds, compile_to_nn, zipped, ("torch",)),
+        Format("pt2", "m.pt2", pt2_seeds, compile_pt2, zipped, ("torch",)),
     )
 }
 """By name."""
