@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import checkout  # noqa: F401 - finds ttc where it is not installed
-from fuzz_formats import compile_to_nn
+from fuzz_formats import Files, compile_to_nn
 from ttc.dialects.core.errors import Error
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 CHILD_SECONDS = 10
 """Of processor time for what TensorFlow's process does with a Keras file."""
 MAX_KEPT = 1000
-"""Programs of PyTorch that are remembered."""
+"""Programs of PyTorch, and models of Keras, that are remembered."""
 _OVERTIME = (-signal.SIGXCPU, -signal.SIGKILL)
 _ESCAPED = 70
 """Exit status of a process whose function raises what it should not."""
@@ -57,7 +57,28 @@ def trace_keras(path: Path) -> None:
 
 
 def _trace_forked(folder: Path, size: int) -> None:
-    """As the child process does, in a copy of this one."""
+    """As the child process does, in a copy of this one; nothing for what such a copy was given before."""
+    from ttc.importers.tf import keras
+
+    with zipfile.ZipFile(folder / "model.keras") as archive:
+        given = tuple(archive.read(name) for name in (keras.CONFIG, keras.WEIGHTS))
+    if given not in _traces:
+        status = _fork(folder, size)
+        _traces[given] = status, {p.name: p.read_bytes() for p in folder.iterdir() if p.is_file() and p.name != "model.keras"}
+    status, written = _traces[given] = _traces.pop(given)
+    if len(_traces) > MAX_KEPT:
+        _traces.pop(next(iter(_traces)))
+    for name, data in written.items():
+        (folder / name).write_bytes(data)
+    keras.check_ended(folder, status)
+
+
+_traces: dict[tuple[bytes, ...], tuple[int, Files]] = {}
+"""Exit status and files of a process, by config and weights that it was given; those used last stand last."""
+
+
+def _fork(folder: Path, size: int) -> int:
+    """Exit status of the process that traces a model."""
     from ttc.importers.tf import child, keras
 
     pid = os.fork()
@@ -88,7 +109,7 @@ def _trace_forked(folder: Path, size: int) -> None:
         raise TimeoutError(f"TensorFlow took more than {CHILD_SECONDS} s")
     if code == _ESCAPED:
         raise ChildProcessError((folder / "escaped.txt").read_text())
-    keras.check_ended(folder, code)
+    return code
 
 
 class _Passed(Exception):

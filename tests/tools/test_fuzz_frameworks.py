@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zipfile
 from pathlib import Path
 from random import Random
 
@@ -10,6 +11,7 @@ import pytest
 import fuzz_frameworks
 from fuzz_formats import Files, zipped
 from fuzz_seeds import pt2_seeds
+from ttc.dialects.core.errors import Error
 from ttc.driver import compile_path
 from ttc.options import CompileOptions, resolve
 
@@ -44,3 +46,31 @@ def test_programs_that_are_remembered(tmp_path: Path, monkeypatch: pytest.Monkey
     for _ in range(2):
         assert [compiled(tmp_path, each) for each in files] == expected
     assert len(taken_apart) == 3
+
+
+def test_models_of_keras_that_are_remembered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The process runs again for other weights alone, and what it wrote and how it ended are as before."""
+    keras = pytest.importorskip("ttc.importers.tf.keras")
+    runs: list[bytes] = []
+
+    def fork(folder: Path, _: int) -> int:
+        weights = zipfile.ZipFile(folder / "model.keras").read(keras.WEIGHTS)
+        runs.append(weights)
+        (folder / "graph.pb").write_bytes(weights * 2)
+        return 1 if weights == b"bad" else 0
+
+    monkeypatch.setattr(fuzz_frameworks, "_fork", fork)
+    monkeypatch.setattr(fuzz_frameworks, "_traces", {})
+    monkeypatch.setattr(fuzz_frameworks, "MAX_KEPT", 2)
+    for number, weights in enumerate((b"good", b"bad", b"good", b"bad", b"other", b"bad")):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        (folder / "model.keras").write_bytes(zipped({keras.CONFIG: b"{}", keras.WEIGHTS: weights}, Random(1)))
+        (folder / "output.txt").write_bytes(b"")
+        if weights == b"bad":
+            with pytest.raises(Error, match="its process ended with status 1"):
+                fuzz_frameworks._trace_forked(folder, 1)
+        else:
+            fuzz_frameworks._trace_forked(folder, 1)
+        assert (folder / "graph.pb").read_bytes() == weights * 2
+    assert runs == [b"good", b"bad", b"other"]

@@ -76,13 +76,11 @@ def _traced(path: Path) -> Model:
 
 
 def _copy(archive: Zipped, config: bytes, path: Path) -> int:
-    """Write the checked members; gives the bytes of the weights."""
+    """Write what Keras reads, checked; gives the bytes of the weights.  It does not read the metadata."""
     stored = archive.members[WEIGHTS].compress_type == zipfile.ZIP_STORED
     weights = archive.view(WEIGHTS) if stored else archive.read(WEIGHTS, MAX_INFLATED_BYTES)
-    metadata = archive.read(METADATA, MAX_BYTES) if METADATA in archive.members else b"{}"
     with zipfile.ZipFile(path, "w", zipfile.ZIP_STORED) as copy:
         copy.writestr(CONFIG, config)
-        copy.writestr(METADATA, metadata)
         with copy.open(WEIGHTS, "w", force_zip64=True) as member:
             member.write(weights)
     return len(weights)
