@@ -26,10 +26,9 @@ from ttc.dialects.core.functions import set_module_attr
 from ttc.dialects.core.ir import print_op
 from ttc.driver import Result, compile_path
 from ttc.files import require_input, write_bytes
-from ttc.instruments.base import PassWatcher
+from ttc.instruments.crash_watch import CrashWatch
 from ttc.opt import Job, optimized
 from ttc.options import STAGES, CompileOptions
-from ttc.passes.base import Pass, Unit
 from ttc.passes.pipeline_text import pass_text
 from ttc.source import named_weights, read_text
 
@@ -53,26 +52,6 @@ class Signature:
         kind = error.code if isinstance(error, Error) else type(error).__name__
         text = error.message if isinstance(error, Error) else str(error)
         return Signature(kind, re.sub(r"\d+", "#", text[:MAX_TEXT]))
-
-
-class CrashWatch(PassWatcher):
-    """Remembers the pass that failed, where in the pipeline it stands, and the passes of its stage up to it."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.failure: tuple[Pass, str, int, BaseException] | None = None
-        self.passes: list[str] = []
-
-    def on_stage(self, stage: str, unit: Unit) -> None:
-        super().on_stage(stage, unit)
-        self.passes = []
-
-    def before(self, pass_: Pass, unit: Unit) -> None:
-        super().before(pass_, unit)
-        self.passes.append(pass_text(pass_))
-
-    def failed(self, pass_: Pass, unit: Unit, error: BaseException) -> None:
-        self.failure = pass_, self.stage, self.number, error
 
 
 @dataclass(frozen=True)

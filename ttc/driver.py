@@ -20,7 +20,6 @@ from ttc.options import STAGES, UNSET, CompileOptions, flag_of, settings
 from ttc.passes.base import Instrument, Pass, Unit
 from ttc.passes.emit import Package, emit
 from ttc.passes.manager import run_stage
-from ttc.passes.microbatch import best_microbatch
 from ttc.passes.pipeline import stages
 from ttc.probes import add_probes
 from ttc.runtime.program import Program, build_program
@@ -161,6 +160,8 @@ def _run(unit: Unit, done: str, options: CompileOptions, watchers: Sequence[Inst
         if not STAGES.index(done) < STAGES.index(stage) <= STAGES.index(last):
             continue
         if stage == "tile" and effort >= TRIES and not unit.target.is_host:
+            from ttc.passes.microbatch import best_microbatch  # with the performance model, which other compilations do without
+
             passes = pipeline(best_microbatch(unit, lambda samples: pipeline(samples, 1)))
         end = _place_of(name, passes[stage], stage) if stage == last and name is not None else None
         run_stage(stage, passes[stage], unit, watchers, end)

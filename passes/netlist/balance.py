@@ -7,20 +7,9 @@ from typing import ClassVar
 
 from ttc.dialects.core.placement_rules import PlacementRule
 from ttc.dialects.netlist.model import Host
-from ttc.dialects.netlist.ops import GraphOp, NetlistOp, graphs_of, queues_of
+from ttc.dialects.netlist.ops import GraphOp, graphs_of
 from ttc.passes.base import Pass, Rewriter, Unit
-from ttc.passes.netlist.nodes import Builder
-from ttc.passes.netlist.overrides import Overrides
-from ttc.passes.netlist.reasons import considered, decided
-from ttc.passes.netlist.split_graph import Splitter
-from ttc.passes.netlist.trial import Trial
-from ttc.passes.netlist.view import main_op
-from ttc.passes.tile_to_netlist.epochs import EFFORTS, Epoch, cut
-from ttc.passes.tile_to_netlist.grouping import is_tile_compute
-from ttc.passes.tile_to_netlist.problem import Problem
-
-LADDER = 2
-"""Effort from which on what less effort finds is found too, and the best is taken."""
+from ttc.passes.netlist.view import on_host
 
 
 @dataclass(frozen=True)
@@ -71,56 +60,23 @@ class Balance(Pass):
     rules: tuple[PlacementRule, ...] = ()
 
     def apply(self, unit: Unit, rewriter: Rewriter) -> None:
-        efforts = (self.effort,) if self.effort < LADDER else range(self.effort + 1)
-        builders = [Builder(unit, Overrides(self.rules, effort)) for effort in efforts]
-        for graph in list(graphs_of(unit.module).values()):
-            if unit.target.grid is None or _is_host(graph):
-                for op in graph.ops:
-                    if rewriter.allow("place-op", op, required=True):
-                        op.place = Host()
-                continue
-            limits = {i: builders[-1].overrides.limits(op) for i, op in enumerate(graph.ops)} if self.rules else {}
-            trial = Trial(unit, graph, graph.ops, queues_of(unit.module), limits)
-            found = [self.solved(builder, graph, trial, rewriter) for builder in builders]
-            problem, epochs = min(found, key=lambda solution: sum(epoch.cycles for epoch in solution[1]))
-            with rewriter.part("assign"):
-                _assign(graph.ops, problem, epochs, rewriter)
-            if len(epochs) > 1 and rewriter.allow("cut-epochs", graph, required=True):
-                with rewriter.part("cut"):
-                    Splitter(unit.module, graph).split([len(e.ops) for e in epochs])
-        if not unit.target.is_host:
-            builders[-1].overrides.require_matched()
+        graphs = list(graphs_of(unit.module).values())
+        if unit.target.is_host:
+            for graph in graphs:
+                _place_on_host(graph, rewriter)
+            return
+        from ttc.passes.netlist.balancer import Balancer  # with the search for places, which devices alone need
 
-    def solved(self, builder: Builder, graph: GraphOp, trial: Trial, rewriter: Rewriter) -> tuple[Problem, list[Epoch]]:
-        """A graph's problem and the epochs found for it."""
-        with rewriter.part("candidates"):
-            problem = builder.problem(graph)
-        with rewriter.part("epochs"):
-            return problem, cut(problem, EFFORTS[builder.overrides.effort], trial.judge)
+        balancer = Balancer(unit, rewriter, self.effort, self.rules)
+        for graph in graphs:
+            if on_host(graph):
+                _place_on_host(graph, rewriter)
+            else:
+                balancer.place(graph)
+        balancer.overrides.require_matched()
 
 
-def _is_host(graph: GraphOp) -> bool:
-    """Whether a graph holds host work: its ops are nn ops, or borders to them."""
-    return any(not is_tile_compute(main_op(op)) for op in graph.ops)
-
-
-def _assign(ops: list[NetlistOp], problem: Problem, epochs: list[Epoch], rewriter: Rewriter) -> None:
-    """Write down what was chosen, with remarks on what else was considered."""
-    for number, epoch in enumerate(epochs):
-        for op, node, entry in zip(ops[epoch.begin :], problem.nodes[epoch.begin :], epoch.ops, strict=False):
-            candidate = entry.candidate
-            if not rewriter.allow("place-op", op, required=True):
-                continue
-            op.place = entry.place
-            op.blocking = candidate.blocking
-            op.buffers = entry.buffers
-            op.inner = candidate.inner
-            op.cycles = candidate.cycles
-            rewriter.analysis(
-                op,
-                f"epoch {number}: {candidate.text}, {candidate.busy:,} cycles a microbatch; {decided(candidate, epoch)}",
-                cores=candidate.cores,
-                cycles=candidate.busy,
-                l1_bytes=sum(b.size_bytes for b in entry.buffers),
-                candidates=considered(node.found, candidate, epoch, problem),
-            )
+def _place_on_host(graph: GraphOp, rewriter: Rewriter) -> None:
+    for op in graph.ops:
+        if rewriter.allow("place-op", op, required=True):
+            op.place = Host()

@@ -12,18 +12,12 @@ from ttc.dialects.netlist.ops import GraphOp, NetlistOp, QueueOp, ReadOp, WriteO
 from ttc.dialects.tile.eltwise import MapOp
 from ttc.passes.base import Rewriter
 from ttc.passes.netlist.split_graph import free_name
-from ttc.passes.netlist.view import main_op
-from ttc.passes.tile_to_netlist.grouping import is_tile_compute
+from ttc.passes.netlist.view import on_host
 
 COPIED = ("constant", "parameter")
 """Kinds of queues whose contents every chip that reads them holds."""
 KEPT = ("fidelity", "precision", "intermediate", "accumulate")
 """Settings that an op which passes a value on takes from its neighbours."""
-
-
-def on_host(graph: GraphOp) -> bool:
-    """Whether a graph's ops are for the host: nn ops, or borders to them."""
-    return any(not is_tile_compute(main_op(op)) for op in graph.ops)
 
 
 @dataclass

@@ -10,8 +10,9 @@ from ttc.dialects.core.errors import Error
 from ttc.dialects.core.ir import TtcOp
 from ttc.dialects.core.to_plain import plain_attr, plain_block, plain_type
 from ttc.dialects.netlist.model import Buffer
-from ttc.dialects.netlist.ops import NetlistOp
+from ttc.dialects.netlist.ops import GraphOp, NetlistOp
 from ttc.dialects.tile.shape import ViewOp
+from ttc.passes.tile_to_netlist.grouping import is_tile_compute
 from ttc.runtime.perf.base import OpView
 
 
@@ -22,6 +23,11 @@ def main_op(op: NetlistOp) -> TtcOp:
     if not isinstance(owner, TtcOp):
         raise Error("E0302", f"the work of op '{op.sym}' computes nothing")
     return owner
+
+
+def on_host(graph: GraphOp) -> bool:
+    """Whether a graph's ops are for the host: nn ops, or borders to them."""
+    return any(not is_tile_compute(main_op(op)) for op in graph.ops)
 
 
 def view_of(op: NetlistOp) -> OpView:

@@ -13,7 +13,7 @@ from ttc.dialects.core.errors import Error
 from ttc.options import CompileOptions, DebugOptions
 
 if TYPE_CHECKING:
-    from ttc.crash import CrashWatch
+    from ttc.instruments.crash_watch import CrashWatch
     from ttc.instruments.timing import StageTime
     from ttc.passes.base import Instrument
 
@@ -34,13 +34,15 @@ def instruments(console: Console, options: DebugOptions, show: Callable[[str], N
 @contextmanager
 def reproducing(console: Console, model: Path, options: CompileOptions, debug: DebugOptions) -> Iterator[CrashWatch]:
     """Leave a folder in the current one if a pass crashes inside; the watcher must be among the instruments of the compilation."""
-    from ttc.crash import CrashWatch, write_crash
+    from ttc.instruments.crash_watch import CrashWatch
 
     watch = CrashWatch()
     try:
         yield watch
     except Exception as error:
         if not isinstance(error, Error) or error.code == "E0901" or debug.reproduce:
+            from ttc.crash import write_crash
+
             command = ["ttc", *sys.argv[1:]]
             folder = write_crash(Path(), model, options, watch, command, with_weights=debug.with_weights)
             if folder is not None:

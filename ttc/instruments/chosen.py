@@ -1,4 +1,4 @@
-"""The instruments that options ask for."""
+"""The instruments that options ask for; the module of each is loaded if it is asked for, as most compilations have none."""
 
 from __future__ import annotations
 
@@ -7,12 +7,6 @@ from pathlib import Path
 
 from ttc.files import require_folder, require_input, require_output
 from ttc.instruments.base import PassPattern
-from ttc.instruments.dump import Dump
-from ttc.instruments.limit import RewriteLimit
-from ttc.instruments.numerics import NumericCheck
-from ttc.instruments.printing import Printing
-from ttc.instruments.remarks import Remarks
-from ttc.instruments.statistics import Statistics
 from ttc.options import DebugOptions
 from ttc.passes.base import Instrument
 
@@ -27,20 +21,32 @@ def chosen_instruments(options: DebugOptions, say: Callable[[str], None], *, par
     """
     found: list[Instrument] = []
     if options.rewrite_limit is not None:
+        from ttc.instruments.limit import RewriteLimit
+
         found.append(RewriteLimit(options.rewrite_limit, say, partial=partial))
     if options.print_before or options.print_after:
+        from ttc.instruments.printing import Printing
+
         before, after = patterns(options.print_before), patterns(options.print_after)
         found.append(Printing(say, before, after, unchanged=options.print_unchanged, locations=options.print_locations))
     if options.remarks:
+        from ttc.instruments.remarks import Remarks
+
         found.append(Remarks(say, patterns(options.remarks)))
     if options.check_numerics is not None:
+        from ttc.instruments.numerics import NumericCheck
+
         bundle = None if options.check_numerics == "-" else require_input(Path(options.check_numerics))
         found.append(NumericCheck(bundle, say=say))
     if options.stats:
+        from ttc.instruments.statistics import Statistics
+
         found.append(Statistics())
     if options.timing is not None and options.timing != "-":
         require_output(Path(options.timing))
     if options.dump is not None:
+        from ttc.instruments.dump import Dump
+
         require_folder(options.dump)
         found.append(Dump(options.dump))
     return found

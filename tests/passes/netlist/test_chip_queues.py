@@ -7,7 +7,8 @@ from tests.passes.netlist.three_graphs import QUEUES, RUN, graph, program, queue
 from ttc.dialects.core.ir import verify
 from ttc.dialects.netlist.ops import GraphOp, graphs_of, queues_of
 from ttc.passes.base import Rewriter
-from ttc.passes.netlist.chip_queues import ChipQueues, on_host
+from ttc.passes.netlist.chip_queues import ChipQueues
+from ttc.passes.netlist.view import on_host
 
 LINES = ["x", "w", "a", "b", "y"]
 

@@ -1,0 +1,79 @@
+"""The epochs and places of one device graph after another."""
+
+from __future__ import annotations
+
+from ttc.dialects.core.placement_rules import PlacementRule
+from ttc.dialects.netlist.ops import GraphOp, NetlistOp, queues_of
+from ttc.passes.base import Rewriter, Unit
+from ttc.passes.netlist.nodes import Builder
+from ttc.passes.netlist.overrides import Overrides
+from ttc.passes.netlist.reasons import considered, decided
+from ttc.passes.netlist.split_graph import Splitter
+from ttc.passes.netlist.trial import Trial
+from ttc.passes.tile_to_netlist.epochs import EFFORTS, Epoch, cut
+from ttc.passes.tile_to_netlist.problem import Problem
+
+LADDER = 2
+"""Effort from which on what less effort finds is found too, and the best is taken."""
+
+
+class Balancer:
+    """Cuts device graphs into epochs and places their ops, as pass `balance` says.
+
+    Args:
+        effort: from 0 to 3.
+        rules: what the user asks of single ops.
+    """
+
+    def __init__(self, unit: Unit, rewriter: Rewriter, effort: int, rules: tuple[PlacementRule, ...]) -> None:
+        self.unit = unit
+        self.rewriter = rewriter
+        efforts = (effort,) if effort < LADDER else range(effort + 1)
+        self.builders = [Builder(unit, Overrides(rules, effort)) for effort in efforts]
+
+    @property
+    def overrides(self) -> Overrides:
+        """The rules, with those that matched an op."""
+        return self.builders[-1].overrides
+
+    def place(self, graph: GraphOp) -> None:
+        """Place the ops of a device graph; where it is cut, graphs follow it.  Raises E05xx."""
+        rewriter = self.rewriter
+        limits = {i: self.overrides.limits(op) for i, op in enumerate(graph.ops)} if self.overrides.rules else {}
+        trial = Trial(self.unit, graph, graph.ops, queues_of(self.unit.module), limits)
+        found = [self.solved(builder, graph, trial) for builder in self.builders]
+        problem, epochs = min(found, key=lambda solution: sum(epoch.cycles for epoch in solution[1]))
+        with rewriter.part("assign"):
+            _assign(graph.ops, problem, epochs, rewriter)
+        if len(epochs) > 1 and rewriter.allow("cut-epochs", graph, required=True):
+            with rewriter.part("cut"):
+                Splitter(self.unit.module, graph).split([len(e.ops) for e in epochs])
+
+    def solved(self, builder: Builder, graph: GraphOp, trial: Trial) -> tuple[Problem, list[Epoch]]:
+        """A graph's problem and the epochs found for it."""
+        with self.rewriter.part("candidates"):
+            problem = builder.problem(graph)
+        with self.rewriter.part("epochs"):
+            return problem, cut(problem, EFFORTS[builder.overrides.effort], trial.judge)
+
+
+def _assign(ops: list[NetlistOp], problem: Problem, epochs: list[Epoch], rewriter: Rewriter) -> None:
+    """Write down what was chosen, with remarks on what else was considered."""
+    for number, epoch in enumerate(epochs):
+        for op, node, entry in zip(ops[epoch.begin :], problem.nodes[epoch.begin :], epoch.ops, strict=False):
+            candidate = entry.candidate
+            if not rewriter.allow("place-op", op, required=True):
+                continue
+            op.place = entry.place
+            op.blocking = candidate.blocking
+            op.buffers = entry.buffers
+            op.inner = candidate.inner
+            op.cycles = candidate.cycles
+            rewriter.analysis(
+                op,
+                f"epoch {number}: {candidate.text}, {candidate.busy:,} cycles a microbatch; {decided(candidate, epoch)}",
+                cores=candidate.cores,
+                cycles=candidate.busy,
+                l1_bytes=sum(b.size_bytes for b in entry.buffers),
+                candidates=considered(node.found, candidate, epoch, problem),
+            )
