@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from xdsl.dialects.builtin import ModuleOp
 
@@ -22,8 +23,14 @@ from ttc.passes.emit import Package, emit
 from ttc.passes.manager import run_stage
 from ttc.passes.pipeline import stages
 from ttc.probes import add_probes
-from ttc.runtime.program import Program, build_program
+from ttc.runtime.program_checks import check_program
 from ttc.source import Source, open_source
+
+if TYPE_CHECKING:
+    from ttc.dialects.netlist.model import Netlist
+    from ttc.runtime.manifest import Description
+    from ttc.runtime.program import Program
+    from ttc.runtime.tensors import TensorSource
 
 TRIES = 2
 """Effort of placement from which on several microbatches are tried."""
@@ -53,9 +60,22 @@ class Result:
 
     def program(self) -> Program:
         """The compiled program, its netlist checked.  Raises E0305 if compilation stopped earlier, and E06xx."""
+        from ttc.runtime.program import build_program  # with the engines, which nobody needs who only writes an archive
+
+        return build_program(*self._contents())
+
+    def save(self, path: Path) -> None:
+        """Write the archive of the compiled program, checked.  Raises E0305 if compilation stopped earlier, E06xx, E0103."""
+        from ttc.runtime.archive import write_archive
+
+        netlist, description, tensors = self._contents()
+        check_program(netlist, description, tensors)
+        write_archive(path, netlist=netlist, tensors=tensors, description=description)
+
+    def _contents(self) -> tuple[Netlist, Description, Mapping[str, TensorSource]]:
         if self.package is None:
             raise Error("E0305", f"compilation stopped at stage '{self.stage}': there is no program")
-        return build_program(self.package.netlist, self.package.description, self.package.tensors)
+        return self.package.netlist, self.package.description, self.package.tensors
 
 
 def compile_path(path: Path, options: CompileOptions, instruments: Sequence[Instrument] = (), *, count_ops: bool = False) -> Result:

@@ -16,7 +16,6 @@ from typing import Any
 
 from ttc.dialects.core.errors import Error, nearest
 from ttc.dialects.core.target_fields import MAX_CHIPS, MAX_LINKS, integer
-from ttc.dialects.core.target_files import read_document
 from ttc.dialects.core.targets import Target
 
 Link = tuple[int, int, int]
@@ -75,6 +74,8 @@ class Cluster:
 
 def read_cluster(path: Path) -> Cluster:
     """The cluster that a file describes.  Raises E0102 for a file that is no YAML mapping, E0101 naming a field that is wrong."""
+    from ttc.dialects.core.target_files import read_document  # with a parser of YAML, the form of descriptors alone
+
     return _Reader(read_document(path), str(path)).cluster()
 
 

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
+import tomllib
 from dataclasses import dataclass, fields, replace
 from functools import cache
 from importlib import resources
 from pathlib import PurePath
 from typing import Any
 
-import yaml
-
 from ttc.dialects.core.errors import Error, nearest
 from ttc.dialects.core.target_fields import check_whole, checked
-from ttc.dialects.core.target_files import read_fields
 
 FILE_SUFFIXES = (".yaml", ".yml")
 SHORT_EXPONENTS = ("Float16", "Bfp8", "Bfp4", "Bfp2", "Lf8")
@@ -123,13 +121,13 @@ class Target:
 
 def _names(folder: str) -> list[str]:
     entries = (resources.files("ttc.dialects.core") / "data" / folder).iterdir()
-    return sorted(entry.name.removesuffix(".yaml") for entry in entries if entry.name.endswith(".yaml"))
+    return sorted(entry.name.removesuffix(".toml") for entry in entries if entry.name.endswith(".toml"))
 
 
 @cache
 def _data(folder: str, name: str) -> dict[str, Any]:
-    text = (resources.files("ttc.dialects.core") / "data" / folder / f"{name}.yaml").read_text(encoding="utf-8")
-    return yaml.safe_load(text)
+    text = (resources.files("ttc.dialects.core") / "data" / folder / f"{name}.toml").read_text(encoding="utf-8")
+    return tomllib.loads(text)
 
 
 def target_names() -> list[str]:
@@ -155,12 +153,15 @@ def target_label(name: str) -> str:
 @cache
 def _builtin(name: str) -> Target:
     data = _data("targets", name)
-    return target_of(data if data["grid"] is None else complete(data, f"target {name}"), f"target {name}")
+    whole = complete(data, f"target {name}") if "grid" in data else {"grid": None, "tile": None} | data
+    return target_of(whole, f"target {name}")
 
 
 def load_target(name: str) -> Target:
     """The target of that name, or the one that a descriptor file describes.  Raises E0101, E0102."""
     if is_target_file(name):
+        from ttc.dialects.core.target_files import read_fields  # with a parser of YAML, the form of descriptors alone
+
         raw, workers = read_fields(name)
         return target_of(complete(raw, name, workers), name)
     if name not in target_names():

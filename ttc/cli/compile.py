@@ -18,7 +18,6 @@ from ttc.options import CompileOptions, DebugOptions
 if TYPE_CHECKING:
     from ttc.driver import Result
     from ttc.passes.base import Instrument
-    from ttc.runtime.program import Program
 
 
 @click.command("compile")
@@ -88,20 +87,21 @@ def _compile(
     if result.package is None:
         write_bytes(output, result.text().encode())
     else:
-        _save(result.program(), output, emission)
+        _save(result, output, emission)
     return result
 
 
-def _save(program: Program, output: Path, emission: Emission | None) -> None:
+def _save(result: Result, output: Path, emission: Emission | None) -> None:
     """Write the archive, and the Buda netlist if it is asked for; what cannot be exported leaves nothing behind."""
     if emission is None:
-        program.save(output)
+        result.save(output)
         return
     from ttc.dialects.netlist.buda.writer import write_netlist
     from ttc.exporters.buda.export import export
     from ttc.exporters.buda.values import bundle_of
     from ttc.files import write_bytes
 
+    program = result.program()
     exported = export(program.netlist)
     text = write_netlist(exported.form).encode()
     values = None if emission.bundle is None else bundle_of(exported, program)

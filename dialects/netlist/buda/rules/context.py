@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, fields
 from functools import cache
 from importlib import resources
 
-from ttc.dialects.core.plain import Plain
-from ttc.dialects.netlist.buda.document import read_document
 from ttc.dialects.netlist.buda.faults import Faults
 from ttc.dialects.netlist.buda.form import BudaGraph, BudaNetlist, BudaOp, BudaQueue, Lines, Pair
-from ttc.dialects.netlist.buda.reader_values import mapping, plain
 from ttc.dialects.netlist.violations import Violation
 
 ARCHS = ("grayskull", "wormhole", "wormhole_b0", "blackhole")
@@ -50,17 +48,11 @@ def arch_named(name: str) -> Arch:
     Read without the module of targets, which loads packages that take longer than the check of a netlist.
     """
     first = name == "wormhole"
-    file = f"{'wormhole_b0' if first else name}.yaml"
-    text = (resources.files("ttc.dialects.core") / "data" / "archs" / file).read_bytes()
-    own = {key: plain(value) for key, value in mapping(read_document(text, file).root).items()}
-    rows, columns = integers(own["grid"])
-    sizes = {field.name: integers(own[field.name])[0] for field in fields(Arch) if field.name not in ("name", "grid")}
+    file = resources.files("ttc.dialects.core") / "data" / "archs" / f"{'wormhole_b0' if first else name}.toml"
+    own = tomllib.loads(file.read_text(encoding="utf-8"))
+    rows, columns = own["grid"]
+    sizes = {field.name: own[field.name] for field in fields(Arch) if field.name not in ("name", "grid")}
     return Arch(name, (rows, columns), **sizes | {"dst_tiles": sizes["dst_tiles"] * (4 if first else 1)})
-
-
-def integers(value: Plain) -> tuple[int, ...]:
-    """A value of a description as a tuple of integers."""
-    return tuple(x for x in (value if isinstance(value, tuple) else (value,)) if isinstance(x, int))
 
 
 @dataclass
