@@ -17,7 +17,7 @@ from ttc.runtime.engines.native.copies import round_in_place
 from ttc.runtime.engines.native.features import Cpu
 from ttc.runtime.engines.native.fusion import ELEMENTWISE, fuse_regions
 from ttc.runtime.engines.native.lowering import Job, Lowering, NotTaken, lowering_of
-from ttc.runtime.engines.native.nodes import Flat, Node, flatten
+from ttc.runtime.engines.native.nodes import Flat, Node, flatten, keep_wide
 from ttc.runtime.engines.native.plan import Layout, Segment, Written
 from ttc.runtime.engines.native.python_step import PythonStep
 from ttc.runtime.engines.native.region import result_storage
@@ -56,6 +56,7 @@ def lower_graph(graph: Graph, netlist: Netlist, constants: Constants, cpu: Cpu) 
     unsound = [node for node in flat.nodes if not is_sound(node.work, [None if i is None else flat.types[i] for i in node.operands])]
     if unsound:
         return Lowered(flat, refusals=[(node, "results of other shapes than it says") for node in unsound])
+    keep_wide(flat, cpu)
     fuse_regions(flat)
     lowered = Lowered(flat, wanted_layouts(flat))
     for name, value in flat.queues.items():

@@ -113,6 +113,11 @@ class Cpu:
         return self.has("amx-bf16") or self.has(EMULATED_TILES)
 
     @property
+    def multiplies_pairs(self) -> bool:
+        """Whether it multiplies pairs of bfloat16 in vectors, or in tiles."""
+        return self.has_tiles or (self.has("avx512bf16") and self.vector_bytes == 64)
+
+    @property
     def key(self) -> str:
         """A text that names the architecture and all features: the same for equal CPUs."""
         return "+".join((self.arch, *sorted(self.features)))

@@ -66,6 +66,7 @@ def _joined(flat: Flat, producer: Node, node: Node) -> Node | None:
         region=_leading(region, at).after(first),
         extras=(*producer.extras, *rest),
         parts=(*(producer.parts or (producer,)), node),
+        wide=node.wide,
     )
 
 

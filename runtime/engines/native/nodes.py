@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.plain import TensorType, Work
 from ttc.dialects.netlist.model import Graph, Netlist, Op
 from ttc.runtime.engines.native.region import Region
+
+if TYPE_CHECKING:
+    from ttc.runtime.engines.native.features import Cpu
 
 
 @dataclass(eq=False)
@@ -21,6 +25,7 @@ class Node:
         results: numbers of values.
         region: what is computed of its first result before it is stored; further operands of the region are `extras`.
         parts: the nodes that were joined to this one, itself without a region first; none if it was always one.
+        wide: floating-point results stay as they are computed, whatever their format: see `keep_wide`.
     """
 
     work: Work
@@ -30,11 +35,12 @@ class Node:
     region: Region | None = None
     extras: tuple[int, ...] = ()
     parts: tuple[Node, ...] = ()
+    wide: bool = False
 
     @property
     def unrounded(self) -> bool:
         """Whether floating-point results stay as they are computed."""
-        return self.op.rounding == "none"
+        return self.wide or self.op.rounding == "none"
 
     @property
     def reads(self) -> tuple[int, ...]:
@@ -88,6 +94,19 @@ def flatten(graph: Graph, netlist: Netlist) -> Flat:
             raise Error("E0601", f"graph '{graph.name}' writes '{name}' to '{queue}', one of which does not exist")
         flat.writes.append((named[name], queue))
     return flat
+
+
+def keep_wide(flat: Flat, cpu: Cpu) -> None:
+    """Hold bfloat16 between ops of precision `bfloat16` in float32, on a CPU that multiplies no narrower: nothing is converted.
+
+    What a queue gets is rounded, and so are the results of ops of other precisions and formats.
+    """
+    if cpu.multiplies_pairs:
+        return
+    written = {value for value, _ in flat.writes}
+    for node in flat.nodes:
+        narrow = node.op.precision == "bfloat16" and all(type_.format == "Float16_b" for type_ in node.work.results)
+        node.wide = narrow and written.isdisjoint(node.results)
 
 
 def _input(flat: Flat, name: str, named: dict[str, int], netlist: Netlist, graph: Graph) -> int:

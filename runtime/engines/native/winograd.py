@@ -9,7 +9,7 @@ import numpy as np
 
 from ttc.runtime.engines.native.convolutions import Axis, Result
 from ttc.runtime.engines.native.kernels.gemm_block import Block, block_for
-from ttc.runtime.engines.native.kernels.winograd import LIMIT_EXPONENT, Winograd, WinogradFilter
+from ttc.runtime.engines.native.kernels.winograd import LIMIT_BITS, LIMIT_EXPONENT, Winograd, WinogradFilter
 from ttc.runtime.engines.native.kernels.winograd_matrices import TAPS
 from ttc.runtime.engines.native.kernels.words import words_of
 from ttc.runtime.engines.native.lowering import Lowering
@@ -49,17 +49,20 @@ def tiling_of(n: Lowering, x: View, w: View, axes: tuple[Axis, Axis]) -> Tiling 
     channels, outputs = w.shape[2:]
     if not fits or x.shape[3] != channels or channels % lanes or min(channels, outputs) < _LEAST_CHANNELS or not n.cpu.has("fma"):
         return None
-    m = 4 if n.node.op.precision == "high" else 2
+    m = 2 if n.node.op.precision == "float32" else 4
     found = [Tiling(m, -(-axes[0].windows // m), -(-axes[1].windows // m)) for m in {2, m}]
     best = max(found, key=lambda tiling: tiling.gain(axes))
-    return best if best.gain(axes) >= _LEAST_GAIN and _is_tame(w) else None
+    known = w.storage == "f32" or (w.storage == "bf16" and not n.cpu.multiplies_pairs)
+    return best if best.gain(axes) >= _LEAST_GAIN and known and _is_tame(w) else None
 
 
 def _is_tame(w: View) -> bool:
-    """Whether a filter is a constant in float32 whose elements are small enough to be added up in any way."""
+    """Whether a filter in float32 or bfloat16 is a constant whose elements are small enough to be added up in any way."""
     array = w.buffer.array
-    if not w.is_constant or array is None or w.storage != "f32" or not array.size:
+    if not w.is_constant or array is None or not array.size:
         return False
+    if w.storage == "bf16":
+        return int((array.view(np.uint16) & 0x7FFF).max()) < LIMIT_BITS >> 16
     values = array.view(np.float32) if array.dtype != np.float32 else array
     return bool(max(float(values.max()), -float(values.min())) < 2.0**LIMIT_EXPONENT)
 
@@ -77,7 +80,7 @@ def convolve_tiles(n: Lowering, x: View, w: View, axes: tuple[Axis, Axis], tilin
     panels = block.panels(columns)
     panel_chunks = min(panels, max(1, -(-_TASKS // chunks)))
     u = _filter(n, w, tiling, block)
-    kernel = Winograd(tiling.outputs, block, result.region, result.spread)
+    kernel = Winograd(tiling.outputs, block, result.region, result.spread, w.storage)
     tensors = {"a": x, "c": result.view, **dict(zip(kernel.finish.others, result.others, strict=True))}
     words: dict[str, Word] = {"u": u, "w": w, **tensors}
     words |= {"channels": channels, "columns": columns, "tiles": tiles, "y_tiles": tiling.rows, "x_tiles": tiling.columns}

@@ -36,6 +36,8 @@ LIMIT_EXPONENT = 50
 """Sums of patches below 2 to this, times filters below 2 to this, over any number of channels, stay finite."""
 _EXPONENT_BIAS, _MANTISSA_BITS, _MAGNITUDE = 127, 23, 0x7FFFFFFF
 """Of float32: bits of magnitudes are ordered as magnitudes are, with infinity and NaN above all numbers."""
+LIMIT_BITS = (LIMIT_EXPONENT + _EXPONENT_BIAS) << _MANTISSA_BITS
+"""That limit as the bits of a float32."""
 _SIZES = ("channels", "columns", "tiles", "y_tiles", "x_tiles", "chunks", "panels", "panel_chunks", "row_blocks", "most_tiles")
 _IMAGE = ("y_size", "x_size", "y_windows", "x_windows", "y_before", "x_before")
 
@@ -48,6 +50,7 @@ class Winograd(Kernel):
         outputs: m.
         block: of sums in registers.
         region, spread: see `Finish`.
+        filter: element type of w.
 
     Tasks: (range of panels, range of tiles), the latter fastest.  Words: `names`; strides in bytes.  a: x[n, h, w, c] in float32, dense in
     channels, of which there is a multiple of the vector; u: the filter in panels (`WinogradFilter`); w: the filter itself, dense.
@@ -58,6 +61,7 @@ class Winograd(Kernel):
     block: Block
     region: Region
     spread: tuple[bool, ...]
+    filter: Storage = "f32"
 
     @property
     def patch(self) -> int:
@@ -94,8 +98,7 @@ class Winograd(Kernel):
             largest = f.variable(f.constant(0, "i32", self.block.lanes))
             with f.loop(*tiles) as tile:
                 self._patch(f, words, memory, tile, tiles, largest)
-            limit = (LIMIT_EXPONENT + _EXPONENT_BIAS) << _MANTISSA_BITS
-            with f.choice(f.folded("maximum", largest.get()) < limit) as (tame, wild):
+            with f.choice(f.folded("maximum", largest.get()) < LIMIT_BITS) as (tame, wild):
                 with tame, f.loop(*panels) as panel:
                     self._fetch(f, words, tiles, panel)
                     self._products(f, words, memory, tiles, panel)
@@ -235,9 +238,9 @@ class Winograd(Kernel):
             with f.loop(0, TAPS) as i, f.loop(0, TAPS) as j:
                 source = _pixel(f, words, memory, image, pixel, (i, j))
                 with f.loop(0, channels) as c:
-                    row = f.at(words.pointer("w"), ((i * TAPS + j) * channels + c) * columns + start + v, "f32")
+                    row = f.at(words.pointer("w"), ((i * TAPS + j) * channels + c) * columns + start + v, self.filter)
                     left = f.spread(f.load(f.at(source, c, "f32"), "f32"), lanes)
-                    total.set(f.fma(left, f.load(row, "f32", lanes, mask), total.get()))
+                    total.set(f.fma(left, f.read(row, self.filter, lanes, mask), total.get()))
             f.store(total.get(), f.at(sums, v, "f32"))
 
 

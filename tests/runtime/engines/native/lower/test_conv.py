@@ -32,6 +32,11 @@ def convolved(x: NDArray, w: NDArray, *others: Given, op: str = "conv2d", consta
     return ran(works, [Given(x, format), Given(w, format, constant), *others], **options), expected
 
 
+def narrowed(x: NDArray) -> NDArray:
+    """Rounded to bfloat16, in float32."""
+    return (x.astype(np.float32).view(np.uint32) + 0x8000 & 0xFFFF0000).view(np.float32)
+
+
 def close(found: Ran, expected: NDArray, depth: int, *kernels: str, error: float = 2e-6) -> None:
     assert not found.refusals
     for name in kernels:
@@ -145,6 +150,31 @@ def test_precision_high_takes_larger_tiles() -> None:
     close(high, expected, 288, "Winograd", error=2e-5)
     usual = convolved(x, w, pads=(1, 1, 1, 1))[0]
     assert np.abs(usual.native - expected).max() < np.abs(high.native - expected).max()
+
+
+def test_without_products_of_pairs_bfloat16_is_multiplied_as_high() -> None:
+    x, v, w = (narrowed(a) for a in (normal(1, 17, 16, 32), normal(3, 3, 32, 32), normal(3, 3, 32, 20)))
+    type_, last = TensorType((1, 17, 16, 32), "Float16_b"), TensorType((1, 17, 16, 20), "Float16_b")
+    attrs = {"strides": (1, 1), "pads": (1, 1, 1, 1), "dilations": (1, 1), "groups": 1}
+    works = [Work("tile.conv2d", (0, 1), attrs, (type_,)), Work("tile.conv2d", (3, 2), attrs, (last,))]
+    given = [Given(x), Given(v, "Float16_b", True), Given(w, "Float16_b", True)]
+    found = ran(works, given, level="avx2", precision="bfloat16")
+    assert found.kernels == ("WinogradFilter", "Winograd") * 2
+    np.testing.assert_array_equal(found.native, narrowed(found.native))
+    between = np.asarray(kernel("tile.conv2d")(*(a.astype(np.float64) for a in (x, v)), **attrs))
+    expected = np.asarray(kernel("tile.conv2d")(between, w.astype(np.float64), **attrs))
+    assert np.linalg.norm(found.native - expected) < 2e-3 * np.linalg.norm(expected)
+    assert np.linalg.norm(found.reference - expected) > np.linalg.norm(found.native - expected)
+
+
+def test_wild_numbers_meet_a_filter_in_bfloat16() -> None:
+    x, w = normal(1, 14, 14, 16), narrowed(normal(3, 3, 16, 16))
+    x[0, 5, 6, 3] = np.inf
+    attrs = {"strides": (1, 1), "pads": (1, 1, 1, 1), "dilations": (1, 1), "groups": 1}
+    works = [Work("tile.conv2d", (0, 1), attrs, (TensorType((1, 14, 14, 16), "Float32"),))]
+    found = ran(works, [Given(x), Given(w, "Float16_b", True)], level="avx2", precision="bfloat16")
+    assert found.kernels == ("WinogradFilter", "Winograd")
+    np.testing.assert_allclose(found.native, found.reference, rtol=1e-4, atol=1e-4)
 
 
 @pytest.mark.parametrize("value", [np.inf, -np.inf, np.nan, 3e38])
