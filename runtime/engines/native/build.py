@@ -16,6 +16,7 @@ from ttc.runtime.engines.native.arena import plan_arena
 from ttc.runtime.engines.native.copies import round_in_place
 from ttc.runtime.engines.native.features import Cpu
 from ttc.runtime.engines.native.fusion import ELEMENTWISE, fuse_regions
+from ttc.runtime.engines.native.integers import Integers
 from ttc.runtime.engines.native.lowering import Job, Lowering, NotTaken, lowering_of
 from ttc.runtime.engines.native.nodes import Flat, Node, flatten, keep_wide
 from ttc.runtime.engines.native.plan import Layout, Segment, Written
@@ -41,10 +42,12 @@ class Lowered:
         views: where values lie; None for those that Python holds.
         refusals: nodes that run in Python, with the reason.
         wanted: places that results would best be written to.
+        integers: what is known of those that are multiplied.
     """
 
     flat: Flat
     wanted: Mapping[int, View] = field(default_factory=dict)
+    integers: Integers | None = None
     steps: list[Step] = field(default_factory=list)
     views: dict[int, View | None] = field(default_factory=dict)
     refusals: list[tuple[Node, str]] = field(default_factory=list)
@@ -63,6 +66,7 @@ def lower_graph(graph: Graph, netlist: Netlist, constants: Constants, cpu: Cpu) 
         queue = netlist.queues[name]
         held = queue.kind in HELD and queue.key is not None
         lowered.views[value] = _constant(constants, str(queue.key)) if held else _bound(name, queue.tensor)
+    lowered.integers = Integers(flat, lowered.views)
     for node in flat.nodes:
         _lower(lowered, node, cpu)
     return lowered
@@ -87,7 +91,7 @@ def _bound(name: str, type_: TensorType) -> View | None:
 
 
 def _lower(lowered: Lowered, node: Node, cpu: Cpu) -> None:
-    lowering = Lowering(node, lowered.views, lowered.flat.types, cpu, lowered.wanted)
+    lowering = Lowering(node, lowered.views, lowered.flat.types, cpu, lowered.wanted, lowered.integers)
     try:
         _apply(lowering, lowered.flat.types)
     except (NotTaken, Error, *MALFORMED) as reason:
@@ -140,7 +144,8 @@ def _in_python(lowered: Lowered, node: Node) -> None:
         lowered.views[value] = None if storage is None else _temporary(type_, storage)
         targets.append(lowered.views[value])
     sources = tuple(None if value is None else lowered.views[value] for value in node.operands)
-    lowered.steps.append(PythonStep(node, sources, tuple(targets)))
+    dtypes = (None if value is None else format_named(lowered.flat.types[value].format).compute for value in node.operands)
+    lowered.steps.append(PythonStep(node, sources, tuple(targets), tuple(dtypes)))
 
 
 def _temporary(type_: TensorType, storage: Storage) -> View:

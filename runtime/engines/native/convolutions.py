@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     from ttc.runtime.engines.native.lowering import Word
 
 
+FEW_CHANNELS = 8
+"""Images of at most so many channels are put in a frame of zeros, so that each row of a window is one run of channels."""
+
+
 @dataclass(frozen=True)
 class Axis:
     """How windows move along one dimension; all in elements, of a dimension of `size` of them.
@@ -142,3 +146,14 @@ def window_words(images: Images, panels: View, result: Result) -> dict[str, Word
         values = (axis.size, axis.windows, axis.taps, axis.stride, axis.dilation, axis.before)
         words |= dict(zip((f"{name}_{what}" for what in WindowRows.SIZES), values, strict=True))
     return words
+
+
+def matrices_of(w: View, groups: int) -> View:
+    """A dense filter as a matrix [taps and channels, outputs], or as one such a group."""
+    *taps, outputs = w.shape
+    depth = taps[0] * taps[1] * taps[2]
+    shape = (depth, outputs) if groups == 1 else (depth, groups, outputs // groups)
+    found = w.reshaped(shape)
+    if found is None:
+        raise NotTaken("no elements")
+    return found if groups == 1 else found.permuted((1, 0, 2))

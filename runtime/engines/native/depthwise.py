@@ -32,12 +32,11 @@ _PART_BYTES = 2048
 """Of a pixel that a part has at least."""
 
 
-def depthwise(n: Lowering) -> None:
+def depthwise(n: Lowering, x: View, w: View) -> None:
     """A convolution [n, h, w, c] with a filter [kh, kw, 1, c], one channel a group; bias, activation and region as `tile.conv2d` has them.
 
     Raises NotTaken for several results a channel, very wide filters and types other than floats of up to 32 bits.
     """
-    x, w = n.operand(0), n.operand(1)
     if x.storage not in FLOATS or w.storage not in FLOATS:
         raise NotTaken(f"operands in {x.storage} and {w.storage}")
     if w.shape[3] != x.shape[3] or w.shape[2] != 1:

@@ -18,12 +18,13 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 from ttc.dialects.core.plain import Plain, TensorType
 from ttc.runtime.engines.native.kernel import Kernel
 from ttc.runtime.engines.native.nodes import Node
-from ttc.runtime.engines.native.region import Region, identity, result_storage
+from ttc.runtime.engines.native.region import Region, identity, packed, result_storage
 from ttc.runtime.engines.native.storage import STORAGE_BYTES, Storage, needs_rounding
 from ttc.runtime.engines.native.tensors import STATUS, Buffer, View, dense
 
 if TYPE_CHECKING:
     from ttc.runtime.engines.native.features import Cpu
+    from ttc.runtime.engines.native.integers import Integers
 
 Word: TypeAlias = "int | float | View"
 """What a job tells its kernel: an integer, a float32, or the address of a view's first element."""
@@ -110,10 +111,17 @@ class Lowering:
         views: of all values so far, by number; None for those that Python holds.
         types: of all values.
         wanted: strided layouts that consumers of values would like, by number.
+        integers: what is known of those that are multiplied.
     """
 
     def __init__(
-        self, node: Node, views: dict[int, View | None], types: Sequence[TensorType], cpu: Cpu, wanted: Mapping[int, View] | None = None
+        self,
+        node: Node,
+        views: dict[int, View | None],
+        types: Sequence[TensorType],
+        cpu: Cpu,
+        wanted: Mapping[int, View] | None = None,
+        integers: Integers | None = None,
     ) -> None:
         self.node = node
         self.work = node.work
@@ -123,6 +131,7 @@ class Lowering:
         self._views = views
         self._types = types
         self._wanted = wanted or {}
+        self._integers = integers
 
     # ---- what the node is --------------------------------------------------------------------------------------------------------------
 
@@ -161,15 +170,25 @@ class Lowering:
         return self._types[value]
 
     @property
+    def is_narrowed(self) -> bool:
+        """Whether the first result is held narrower than its format."""
+        return self._integers is not None and self.node.results[0] in self._integers.storages
+
+    def range_of(self, index: int) -> tuple[int, int] | None:
+        """The smallest and the largest number in an operand of a product of integers; None where nothing is known."""
+        value = self.node.operands[index]
+        return None if self._integers is None or value is None else self._integers.ranges.get(value)
+
+    @property
     def region(self) -> Region:
         """What is computed of each element of the result before it is stored: input 0 is the element as the op rounds it, the others
         are elements of `extras`; the identity where nothing was fused."""
         found = self.node.region
         if found is None:
-            return identity(self._own_storage(0))
+            return self._narrowed(identity(self._own_storage(0)))
         views = (self._views[value] for value in self.node.extras)
         held = [storage if view is None else view.storage for storage, view in zip(found.inputs[1:], views, strict=True)]
-        return replace(found, inputs=(found.inputs[0], *held))
+        return self._narrowed(replace(found, inputs=(found.inputs[0], *held)))
 
     @property
     def extras(self) -> list[View]:
@@ -264,6 +283,10 @@ class Lowering:
         if not all(view.is_inside for view in (*words, *written, *depends) if isinstance(view, View)):
             raise NotTaken("a view outside its memory")
         self.jobs.append(Job(kernel, tuple(words), tasks, tuple(written), self.node, chunk, scratch, flops, moved_bytes, tuple(depends)))
+
+    def _narrowed(self, region: Region) -> Region:
+        """The region with its result held as those that read it like it best."""
+        return packed(region, self._integers.storages[self.node.results[0]]) if self._integers and self.is_narrowed else region
 
     def _own_storage(self, index: int) -> Storage:
         found = result_storage(self.work.results[index], self.node.unrounded)

@@ -134,16 +134,21 @@ def whole_region(n: Lowering, bias: View | None) -> tuple[Region, list[View]]:
 
     Raises NotTaken for what regions cannot do."""
     first = first_region(n, bias is not None)
-    others = [] if bias is None else [bias.expanded(n.result_shape())]
     if bias is not None:
         first = replace(first, inputs=("f32", bias.storage))
-    others += n.extras
-    region = n.region.after(first)
-    region = replace(region, inputs=(region.inputs[0], *(view.storage for view in others)))
+    region, others = joined_region(n, first, bias)
     reason = supported(region)
     if reason is not None:
         raise NotTaken(reason)
     return region, others
+
+
+def joined_region(n: Lowering, first: Region, bias: View | None) -> tuple[Region, list[View]]:
+    """What the op itself does, then what was fused into it, and all further operands in the shape of the result."""
+    others = [] if bias is None else [bias.expanded(n.result_shape())]
+    others += n.extras
+    region = n.region.after(first)
+    return replace(region, inputs=(region.inputs[0], *(view.storage for view in others))), others
 
 
 def readable(n: Lowering, other: View) -> tuple[View, bool]:
@@ -190,8 +195,7 @@ def matrix_words(a: View, panels: View, c: View, others: Sequence[View]) -> tupl
 
 def submit(n: Lowering, kernel: Gemm, words: dict[str, Word], *, rows: int, taps: int, panels: Panels, written: View, count: int) -> None:
     """Add the job of a product, given the words that tell where its operands lie.  count: elements of the batch."""
-    pair = 2 if kernel.multiplier == "bf16" else 1
-    depth = panels.depth // taps // pair
+    depth = panels.depth // taps // kernel.channels_a_word
     row_blocks, panel_count = -(-rows // kernel.block.rows), kernel.block.panels(panels.columns)
     flops = 2 * rows * panels.columns * panels.depth
     tensors = (w for name, w in words.items() if isinstance(w, View) and name != "b")

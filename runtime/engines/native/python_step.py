@@ -51,6 +51,11 @@ class Memory:
         """A value in the compute dtype of its format."""
         return self.objects[number] if view is None else _computed(self.array(view), view.storage)
 
+    def operand(self, number: int, view: View | None, dtype: np.dtype | None) -> NDArray:
+        """A value in the dtype that an op computes in, which integers may be held narrower than."""
+        value = self.value(number, view)
+        return value if view is None or dtype is None else value.astype(dtype, copy=False)
+
     def set(self, number: int, view: View | None, value: NDArray) -> None:
         """Put a result in its place."""
         if view is None:
@@ -70,23 +75,26 @@ class PythonStep:
 
     Args:
         sources, targets: views of its operands and results; None for those that are absent, or that Python holds.
+        dtypes: of the operands; None for those that are absent.
     """
 
     node: Node
     sources: tuple[View | None, ...]
     targets: tuple[View | None, ...]
+    dtypes: tuple[np.dtype | None, ...]
 
     def run(self, memory: Memory, resolve: Resolver) -> None:
         """Compute it.  Raises what its reference kernel does, and Mismatch."""
         node = self.node
-        present = [(value, view) for value, view in zip(node.operands, self.sources, strict=True) if value is not None]
+        given = zip(node.operands, self.sources, self.dtypes, strict=True)
+        present = [(value, view, dtype) for value, view, dtype in given if value is not None]
         operands = iter(range(len(present)))
         work = node.work
         numbered = tuple(None if value is None else next(operands) for value in node.operands)
         outputs = tuple(range(len(present), len(present) + len(work.results)))
         function = Function((), (_renumbered(work, numbered),), outputs)
         execute = run_unrounded if node.unrounded else run_work
-        results = evaluate_all(function, [memory.value(*pair) for pair in present], resolve, node.where, execute)
+        results = evaluate_all(function, [memory.operand(*operand) for operand in present], resolve, node.where, execute)
         if len(results) != len(node.results):
             raise Mismatch(node.where)
         for value, view, result, type_ in zip(node.results, self.targets, results, work.results, strict=True):

@@ -66,6 +66,14 @@ def unary(fn: str, storage: Storage, **attrs: Plain) -> Region:
     return Region((storage,), (Step(fn, (0,), storage, tuple(sorted(attrs.items()))),), 1)
 
 
+def packed(region: Region, storage: Storage) -> Region:
+    """The region with its result in a storage; integers must be of its range."""
+    if region.storage == storage:
+        return region
+    step = Step("cast", (region.output,), storage)
+    return Region(region.inputs, (*region.steps, step), len(region.inputs) + len(region.steps))
+
+
 def region_of(work: Work, inputs: Sequence[Storage], unrounded: bool = False) -> Region | None:
     """The region of a `tile.map`, `tile.cast` or `tile.eltwise`; None if it holds what has no storage.
 
@@ -73,17 +81,9 @@ def region_of(work: Work, inputs: Sequence[Storage], unrounded: bool = False) ->
     """
     if work.body is not None:
         region, own = _region_of_body(work.body, inputs, unrounded), result_storage(work.results[0], unrounded)
-        return None if region is None or own is None else _packed(region, own)
+        return None if region is None or own is None else packed(region, own)
     step = _step(work, tuple(range(len(inputs))), unrounded)
     return None if step is None else Region(tuple(inputs), (step,), len(inputs))
-
-
-def _packed(region: Region, storage: Storage) -> Region:
-    """The region with its result in a storage."""
-    if region.storage == storage:
-        return region
-    step = Step("cast", (region.output,), storage)
-    return Region(region.inputs, (*region.steps, step), len(region.inputs) + len(region.steps))
 
 
 def _region_of_body(body: Function, inputs: Sequence[Storage], unrounded: bool) -> Region | None:

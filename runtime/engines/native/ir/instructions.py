@@ -156,6 +156,8 @@ class Instructions:
             return self.compared("!=", a, 0)
         if source.is_float and target.is_float:
             cast_ = self.builder.fpext if dtype == "f64" else self.builder.fptrunc
+        elif source.is_float and size_bytes(dtype) < 4:
+            return self._narrow_integer(a, target)
         elif source.is_float:
             name = "fptosi" if target.is_signed else "fptoui"
             return self.intrinsic(f"llvm.{name}.sat.{suffix(target)}.{suffix(source)}", target, [a])
@@ -174,6 +176,16 @@ class Instructions:
         if isinstance(a, int | float):
             return cast("Writer", self).constant(a, type_.dtype, type_.lanes)
         return self.spread(a, type_.lanes)
+
+    def _narrow_integer(self, a: Value, target: Type) -> Value:
+        """Integers of 8 or 16 bits by way of 32: LLVM saturates them lane by lane."""
+        low, high = (-(2 ** (8 * size_bytes(target.dtype) - 1)), 2 ** (8 * size_bytes(target.dtype) - 1) - 1)
+        if not target.is_signed:
+            low, high = 0, high - low
+        number = self.select(self.compared("==", a, a), a, 0.0)
+        inside = self.smaller(float(high), self.larger(float(low), number))
+        wide = self._value(self.builder.fptosi(inside.llvm, target.of("i32").llvm), target.of("i32"))
+        return self.converted(wide, target.dtype)
 
     # ---- inside ------------------------------------------------------------------------------------------------------------------------
 

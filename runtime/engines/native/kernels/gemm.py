@@ -55,6 +55,11 @@ class Gemm(Kernel):
     multiplier: Multiplier = "f32"
 
     @property
+    def channels_a_word(self) -> int:
+        """Channels of 4 bytes of the left operand."""
+        return 2 if self.multiplier == "bf16" else 1
+
+    @property
     def finish(self) -> Finish:
         """What becomes of sums."""
         return Finish(self.region, self.spread, self.block.columns, self.block.lanes)

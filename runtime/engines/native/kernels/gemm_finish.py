@@ -24,7 +24,7 @@ class Finish:
     """What becomes of sums.
 
     Args:
-        region: input 0 is the sum, in float32; the others are elements of further tensors, as wide as the result.
+        region: input 0 is the sum, a number of 32 bits; the others are elements of further tensors, as wide as the result.
         spread: for each further input, whether a row of it is but one element, for all columns.
         columns: of a panel, and so of a row of sums.
         lanes: float32 of a vector.
@@ -44,19 +44,20 @@ class Finish:
 def emit_row(f: Writer, finish: Finish, sums: Value, rows: Mapping[str, Value], span: tuple[Value, Value]) -> None:
     """One row of a panel.  rows: addresses of column 0 of `c` and of further tensors.  span: the panel's first column, all columns."""
     start, end = span
+    dtype = finish.region.inputs[0]
     width = f.smaller(end - start, finish.columns)
     with f.loop(0, width, finish.lanes) as v:
         left = width - v
         with f.choice(left >= finish.lanes) as (whole, part):
             with whole:
-                emit_vector(f, finish, f.load(f.at(sums, v, "f32"), "f32", finish.lanes), rows, start + v, finish.lanes)
+                emit_vector(f, finish, f.load(f.at(sums, v, dtype), dtype, finish.lanes), rows, start + v, finish.lanes)
             with part:
                 if masks_are_cheap(f):
-                    total = f.load(f.at(sums, v, "f32"), "f32", finish.lanes)
+                    total = f.load(f.at(sums, v, dtype), dtype, finish.lanes)
                     emit_vector(f, finish, total, rows, start + v, finish.lanes, f.mask(left, finish.lanes))
                 else:
                     with f.loop(v, width) as i:
-                        emit_vector(f, finish, f.load(f.at(sums, i, "f32"), "f32"), rows, start + i, 1)
+                        emit_vector(f, finish, f.load(f.at(sums, i, dtype), dtype), rows, start + i, 1)
 
 
 def masks_are_cheap(f: Writer) -> bool:

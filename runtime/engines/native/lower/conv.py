@@ -4,8 +4,21 @@ from __future__ import annotations
 
 from math import prod
 
-from ttc.runtime.engines.native.convolutions import Axis, Images, Result, axes_of, convolve, framed, in_runs, pad, result_of
+from ttc.runtime.engines.native.convolutions import (
+    FEW_CHANNELS,
+    Axis,
+    Images,
+    Result,
+    axes_of,
+    convolve,
+    framed,
+    in_runs,
+    matrices_of,
+    pad,
+    result_of,
+)
 from ttc.runtime.engines.native.depthwise import depthwise
+from ttc.runtime.engines.native.integers import INTEGERS
 from ttc.runtime.engines.native.kernels.gemm_block import Multiplier
 from ttc.runtime.engines.native.lowering import Lowering, NotTaken, takes_region
 from ttc.runtime.engines.native.products import FLOATS, block_of, left_operand, multiplier_of, multiply, packed, whole_region
@@ -13,21 +26,23 @@ from ttc.runtime.engines.native.tensors import View
 from ttc.runtime.engines.native.tile_choice import tile_parts
 from ttc.runtime.engines.native.winograd import convolve_tiles, tiling_of
 
-FEW_CHANNELS = 8
-"""Images of at most so many channels are put in a frame of zeros, so that each row of a window is one run of channels."""
-
 
 @takes_region
 def conv2d(n: Lowering) -> None:
     """x[n, h, w, c] convolved with w[kh, kw, c / groups, o]; the filter is packed, at load if it is constant."""
     n.only("strides", "pads", "dilations", "groups", "activation", "activation_args")
     x, w, groups = n.operand(0), n.dense(1), _groups(n)
-    if groups == x.shape[3] == w.shape[3] > 1:
-        depthwise(n)
-        return
     bias = n.operand(2) if n.has(2) else None
     count, height, width, outputs = n.result_shape()
     axes = axes_of(n, x.shape[1:3], w.shape[:2], (height, width))
+    if x.storage in INTEGERS or w.storage in INTEGERS:
+        from ttc.runtime.engines.native.integer_products import convolve_integers
+
+        convolve_integers(n, x, w, axes, groups, bias)
+        return
+    if groups == x.shape[3] == w.shape[3] > 1:
+        depthwise(n, x, w)
+        return
     parts = _parts(n, x, w, count * height * width) if groups == 1 else 0
     if groups == 1 and all((axis.taps, axis.stride, axis.before, axis.windows) == (1, 1, 0, axis.size) for axis in axes):
         _pixels(n, x, w, bias, parts)
@@ -41,7 +56,7 @@ def conv2d(n: Lowering) -> None:
         images = Images(_left(n, x, multiplier, parts), *axes, x.shape[3])
     else:
         images, w, multiplier = _images(n, x, w, axes, "bf16" if parts else None)
-    _windows(n, images, _matrices(w, groups), result_of(n, *whole_region(n, bias)), multiplier, parts, groups)
+    _windows(n, images, matrices_of(w, groups), result_of(n, *whole_region(n, bias)), multiplier, parts, groups)
 
 
 @takes_region
@@ -66,7 +81,7 @@ def conv_transpose2d(n: Lowering) -> None:
             filters = w.sliced(0, row, y.taps, axes[0].stride).sliced(1, column, x_.taps, axes[1].stride).permuted((0, 1, 3, 2))
             starts = [(r - axis.before) % axis.stride for r, axis in zip((row, column), axes, strict=True)]
             part = whole.every(1, starts[0], y.windows, axes[0].stride).every(2, starts[1], x_.windows, axes[1].stride)
-            images, matrix = Images(view, y, x_, x.shape[3]), _matrices(n.densified(filters), 1)
+            images, matrix = Images(view, y, x_, x.shape[3]), matrices_of(n.densified(filters), 1)
             _windows(n, images, matrix, part, multiplier, parts)
 
 
@@ -81,10 +96,10 @@ def _pixels(n: Lowering, x: View, w: View, bias: View | None, parts: int) -> Non
     if parts:
         from ttc.runtime.engines.native.amx_products import multiply_in_tiles
 
-        multiply_in_tiles(n, x, _matrices(w, 1), bias, parts)
+        multiply_in_tiles(n, x, matrices_of(w, 1), bias, parts)
         return
     multiplier = multiplier_of(n, x.shape[3])
-    panels = packed(n, _matrices(w, 1), block_of(n, prod(x.shape[:3]), w.shape[3]), multiplier)
+    panels = packed(n, matrices_of(w, 1), block_of(n, prod(x.shape[:3]), w.shape[3]), multiplier)
     multiply(n, left_operand(n, x, multiplier), panels, bias, multiplier)
 
 
@@ -113,17 +128,6 @@ def _groups(n: Lowering) -> int:
     if not isinstance(groups, int):
         raise NotTaken("groups of another kind")
     return groups
-
-
-def _matrices(w: View, groups: int) -> View:
-    """A dense filter as a matrix [taps and channels, outputs], or as one such a group."""
-    *taps, outputs = w.shape
-    depth = taps[0] * taps[1] * taps[2]
-    shape = (depth, outputs) if groups == 1 else (depth, groups, outputs // groups)
-    found = w.reshaped(shape)
-    if found is None:
-        raise NotTaken("no elements")
-    return found if groups == 1 else found.permuted((1, 0, 2))
 
 
 def _images(n: Lowering, x: View, w: View, axes: tuple[Axis, Axis], given: Multiplier | None = None) -> tuple[Images, View, Multiplier]:

@@ -15,7 +15,11 @@ def map_(n: Lowering) -> None:
 
 @takes_region
 def cast(n: Lowering) -> None:
-    """Another format."""
+    """Another format; integers that are held narrower stay as they are."""
+    x = n.operand(0)
+    if n.is_narrowed and x.storage == n.result_storage():
+        n.alias(x)
+        return
     _eltwise(n)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ttc.runtime.engines.native.integers import INTEGERS
 from ttc.runtime.engines.native.lowering import Lowering, NotTaken, takes_region
 from ttc.runtime.engines.native.products import block_of, left_operand, multiplier_of, multiply, packed
 from ttc.runtime.engines.native.tensors import View
@@ -19,6 +20,11 @@ def matmul(n: Lowering) -> None:
     if 0 in (*shape, a.shape[-1]):
         raise NotTaken("no elements")
     bias = n.operand(2) if n.has(2) else None
+    if a.storage in INTEGERS or b.storage in INTEGERS:
+        from ttc.runtime.engines.native.integer_products import multiply_integers
+
+        multiply_integers(n, a, b, bias)
+        return
     parts = tile_parts(n, b, _rows(a, b), shape[-1], a.shape[-1])
     if parts:
         from ttc.runtime.engines.native.amx_products import multiply_in_tiles

@@ -33,10 +33,12 @@ def graph_of(
     result: str = "",
     body: Function | None = None,
     precision: str = "float32",
+    codes: str = "",
 ) -> Graph:
     """One op over operands of those shapes and formats.
 
     Args:    limits: of integers in an operand.  held: operands that the program holds.  result: its format, by default the first's.
+             codes: the format that operands are widened from, if any.
     """
     given = dict(attrs or {})
     formats = [formats] * len(shapes) if isinstance(formats, str) else list(formats)
@@ -46,21 +48,22 @@ def graph_of(
     types = [None if s is None else TensorType(s, f) for s, f in zip(shapes, formats, strict=True)]
     present = [i for i, type_ in enumerate(types) if type_ is not None]
     work = Work(f"tile.{op}", tuple(present.index(i) if i in present else None for i in range(len(types))), given, (type_,), body)
-    name = f"{op} {[list(s) if s else s for s in shapes]} {given or ''} {formats} -> {type_.format}{' held' if held else ''}"
+    name = f"{op} {[list(s) if s else s for s in shapes]} {given or ''} {formats} -> {type_.format}{' held' if held else ''}{codes}"
     rng = np.random.default_rng(crc32(name.encode()))
     b, arrays, tensors, ops, names = Builder(), dict[str, NDArray](), dict[str, TensorSource](), list[Op](), list[str]()
     for i in present:
-        operand = types[i]
-        assert operand is not None
+        wide = types[i]
+        assert wide is not None
+        operand = TensorType(wide.shape, codes or wide.format)
         source = TensorSource.of_array(_values(rng, operand, (limits or {}).get(i)), operand.format)
         names.append(f"x{i}")
         b.queue(f"x{i}", "constant" if i in held else "input", operand, key=f"x{i}" if i in held else None)
         if i in held:
             tensors[f"x{i}"] = source
-            continue
-        arrays[f"x{i}"] = source.value()
-        if operand.format in ("Float16_b", "Half"):
-            stored = Function((operand,), (Work("tile.cast", (0,), {}, (operand,)),), (1,))
+        else:
+            arrays[f"x{i}"] = source.value()
+        if codes or (operand.format in ("Float16_b", "Half") and i not in held):
+            stored = Function((operand,), (Work("tile.cast", (0,), {"to": "int32"} if codes else {}, (wide,)),), (1,))
             ops.append(Op(f"stored{i}", "cast", (f"x{i}",), Host(), None, stored))
             names[-1] = f"stored{i}"
     function = Function(tuple(t for t in types if t is not None), (work,), (len(present),))
@@ -76,6 +79,8 @@ def _values(rng: np.random.Generator, type_: TensorType, limits: tuple[int, int]
     if dtype.kind == "f":
         return rng.standard_normal(type_.shape).astype(dtype)
     low, high = limits or ((0, 2) if dtype == np.bool_ else (0 if dtype.kind == "u" else -9, 9))
+    if type_.format in ("Int8", "UInt8") and limits is None:
+        low, high = int(np.iinfo(dtype).min), int(np.iinfo(dtype).max) + 1
     return rng.integers(low, high, type_.shape).astype(dtype)
 
 
@@ -101,6 +106,26 @@ def products() -> Iterator[Graph]:
         yield graph_of("attention", [(n, 4), (n, 4), (3, n, 5), (3, 1, n)], scaled)
     yield graph_of("attention", [(1, 2, 67, 8), (1, 1, 301, 8), (1, 1, 301, 8)], {"scale": 1, "zero_masked": False})
     yield graph_of("matmul", [(67, 301), (301, 131), (131,)], plain)
+
+
+def integers() -> Iterator[Graph]:
+    """Products and convolutions of codes of 8 bits, and of integers of 32."""
+    plain = {"transpose_a": False, "transpose_b": False}
+    base: dict[str, Plain] = {"strides": (1, 1), "pads": (0, 0, 0, 0), "dilations": (1, 1), "groups": 1}
+    for n in SIZES:
+        for codes in ("Int8", "UInt8", ""):
+            for held in ((), (1,)):
+                yield graph_of("matmul", [(n, 33), (33, 17)], plain, "Int32", held=held, codes=codes)
+                yield graph_of("matmul", [(2, n, 8), (8, n)], plain, "Int32", held=held, codes=codes)
+                yield graph_of("matmul", [(2, n, 5), (1, 19, 5)], {**plain, "transpose_b": True}, "Int32", held=held, codes=codes)
+                for kernel, pad, stride, channels in ((1, 0, 1, 6), (3, 1, 1, 16), (3, 1, 2, 9), (3, 2, 1, 3)):
+                    attrs = {**base, "strides": (stride, stride), "pads": (pad,) * 4}
+                    shapes = [(2, 5, n + 4, channels), (kernel, kernel, channels, n)]
+                    yield graph_of("conv2d", shapes, attrs, "Int32", held=held, codes=codes)
+            for groups, channels, outputs in ((n, n, n), (3, 6, 9), (2, 6, 4)):
+                attrs = {**base, "groups": groups, "strides": (1, 2), "pads": (1, 0, 2, 1)}
+                shapes = [(1, 9, 11, channels), (3, 3, channels // groups, outputs)]
+                yield graph_of("conv2d", shapes, attrs, "Int32", held=(1,), codes=codes)
 
 
 def convolutions() -> Iterator[Graph]:
@@ -285,6 +310,6 @@ def index() -> Iterator[Graph]:
 
 
 FAMILIES = {
-    "products": products, "convolutions": convolutions, "pools": pools, "rows": rows, "elementwise": elementwise, "movement": movement,
-    "index": index,
+    "products": products, "integers": integers, "convolutions": convolutions, "pools": pools, "rows": rows, "elementwise": elementwise,
+    "movement": movement, "index": index,
 }  # fmt: skip

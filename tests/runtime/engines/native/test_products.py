@@ -32,8 +32,8 @@ def test_an_activation_is_part_of_the_product(fn: str) -> None:
     assert abs(found.native - found.reference).max() < 1e-5
 
 
-def test_integers_are_left_to_the_reference_kernel() -> None:
-    works = [Work("tile.matmul", (0, 1), {"transpose_a": False, "transpose_b": False}, (TensorType((2, 2), "Int32"),))]
-    found = ran(works, [Given((normal(2, 3) * 9).astype("int32"), "Int32"), Given((normal(3, 2) * 9).astype("int32"), "Int32")])
+def test_integers_of_64_bits_are_left_to_the_reference_kernel() -> None:
+    works = [Work("tile.matmul", (0, 1), {"transpose_a": False, "transpose_b": False}, (TensorType((2, 2), "Int64"),))]
+    found = ran(works, [Given((normal(2, 3) * 9).astype("int64"), "Int64"), Given((normal(3, 2) * 9).astype("int64"), "Int64")])
     assert [op for op, _ in found.refusals] == ["tile.matmul"]
     assert (found.native == found.reference).all()

@@ -59,5 +59,5 @@ def test_float64_runs_in_python():
 
 
 def test_columns_too_long_to_wait_run_in_python():
-    result = found("softmax", normal(1 << 19, 2), 0)
+    result = found("softmax", normal(1 << 20, 2), 0)
     assert result.refusals == (("tile.softmax", "a longer axis"),)

@@ -1,0 +1,208 @@
+"""Integers that products multiply: what range they have, and which values are best held narrower than their format.
+
+Models that compute on integers widen codes of 8 bits to 32, take a zero point away, and multiply.  Such numbers have 16 bits at most, in
+which products are fastest; values that nothing but products reads are never stored wider.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import prod
+from typing import TypeAlias
+
+import numpy as np
+
+from ttc.dialects.core.formats import format_named
+from ttc.dialects.core.plain import Work
+from ttc.runtime.engines.native.fusion import ELEMENTWISE
+from ttc.runtime.engines.native.lowering import can_take_region
+from ttc.runtime.engines.native.nodes import Flat, Node
+from ttc.runtime.engines.native.region import Region, Step, identity, region_of, result_storage
+from ttc.runtime.engines.native.storage import Storage, array_dtype
+from ttc.runtime.engines.native.tensors import View
+
+Range: TypeAlias = tuple[int, int]
+"""The smallest and the largest number, both included."""
+
+INTEGERS: tuple[Storage, ...] = ("i8", "u8", "i16", "u16", "i32")
+"""Storages of operands of products."""
+PRODUCTS = ("tile.matmul", "tile.conv2d")
+_MOVED = ("tile.reshape", "tile.transpose", "tile.hslice", "tile.hstack", "tile.slice", "tile.broadcast", "tile.relayout")
+"""Ops of one operand whose results are some of its elements."""
+_WIDE = "Int32"
+_EXACT = 1 << 24
+"""Whole numbers up to it are exact in float32, and so are sums that stay below it."""
+_INTEGERS = frozenset(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64))
+_DEPTH = 16
+"""Ops that are looked through for the range of a value."""
+
+
+class Integers:
+    """Ranges of operands of integer products, and storages of what nothing else reads.
+
+    Args:
+        flat: a graph, its regions fused.
+        views: where values of queues lie.
+    """
+
+    def __init__(self, flat: Flat, views: Mapping[int, View | None]) -> None:
+        self._flat, self._views = flat, views
+        self._makers = {value: node for node in flat.nodes for value in node.results}
+        self._users = flat.users()
+        self._written = {value for value, _ in flat.writes}
+        self._known: dict[int, Range | None] = {}
+        self._alone: dict[int, bool] = {}
+        self.ranges: dict[int, Range] = {}
+        self.storages: dict[int, Storage] = {}
+        for node in flat.nodes:
+            if self._multiplies(node):
+                self._product(node)
+
+    def _product(self, node: Node) -> None:
+        operands = [value for value in node.operands[:2] if value is not None]
+        for value in operands:
+            found = self._range(value, 0)
+            if found is not None:
+                self.ranges[value] = found
+        shapes = [self._flat.types[value].shape for value in operands]
+        floats = in_floats(node.work, shapes, [self.ranges.get(value) for value in operands])
+        for index, value in enumerate(operands):
+            origin = self._origin(value)
+            storage = None if origin is None or value not in self.ranges else self._storage(index, origin, self.ranges[value])
+            if origin is not None and storage is not None:
+                storage = "f32" if floats and index == 0 else storage
+                self.storages[origin] = storage if self.storages.get(origin, storage) == storage else "i16"
+
+    def _storage(self, index: int, origin: int, found: Range) -> Storage | None:
+        """How an operand of a product is best held; None for as its format says."""
+        maker = self._makers[origin]
+        if index == 1 and maker.work.op == "tile.cast" and maker.region is None and maker.operands[0] is not None:
+            source = result_storage(self._flat.types[maker.operands[0]], maker.unrounded)
+            if source == "i8":
+                return source
+        return "i16" if fits(found, "i16") else None
+
+    def _origin(self, value: int) -> int | None:
+        """The value that one is moved from, if a region makes it and only products read it, moved or not."""
+        while value in self._makers and _moves(self._makers[value]):
+            value = self._makers[value].operands[0] or 0
+        maker = self._makers.get(value)
+        if maker is None or len(maker.results) != 1 or not can_take_region(maker.work.op):
+            return None
+        if value not in self._alone:
+            self._alone[value] = self._only_products(value)
+        return value if self._alone[value] else None
+
+    def _only_products(self, value: int) -> bool:
+        waiting = [value]
+        while waiting:
+            value = waiting.pop()
+            if value in self._written:
+                return False
+            for node in self._users.get(value, []):
+                if _moves(node):
+                    waiting.append(node.results[0])
+                elif not self._multiplies(node) or value in (*node.operands[2:], *node.extras):
+                    return False
+        return True
+
+    def _multiplies(self, node: Node) -> bool:
+        """Whether a node is a product of integers of 32 bits."""
+        return node.work.op in PRODUCTS and all(i is not None and self._flat.types[i].format == _WIDE for i in node.operands[:2])
+
+    # ---- ranges ------------------------------------------------------------------------------------------------------------------------
+
+    def _range(self, value: int, depth: int) -> Range | None:
+        if value not in self._known:
+            self._known[value] = self._of_type(value) if depth == _DEPTH else self._found(value, depth + 1)
+        return self._known[value]
+
+    def _found(self, value: int, depth: int) -> Range | None:
+        node = self._makers.get(value)
+        if node is None:
+            return self._of_queue(value)
+        if _moves(node) and node.operands[0] is not None:
+            return self._range(node.operands[0], depth)
+        own = result_storage(node.work.results[0], node.unrounded)
+        if len(node.results) != 1 or own is None:
+            return self._of_type(value)
+        first: Range | None = None
+        if node.work.op in ELEMENTWISE:
+            present = [i for i in node.operands if i is not None]
+            storages: list[Storage | None] = [result_storage(self._flat.types[i], node.unrounded) for i in present]
+            known: list[Storage] = [storage for storage in storages if storage is not None]
+            inner = region_of(node.work, known, node.unrounded) if len(known) == len(present) else None
+            first = None if inner is None else range_of(inner, [self._range(i, depth) for i in present])
+        region = node.region or identity(own)
+        return range_of(region, [first, *(self._range(i, depth) for i in node.extras)])
+
+    def _of_queue(self, value: int) -> Range | None:
+        view = self._views.get(value)
+        array = None if view is None else view.buffer.array
+        if view is None or array is None or array.size == 0 or limits(view.storage) is None or array.dtype != array_dtype(view.storage):
+            return self._of_type(value)
+        return int(array.min()), int(array.max())
+
+    def _of_type(self, value: int) -> Range | None:
+        return _of_dtype(format_named(self._flat.types[value].format).compute)
+
+
+def limits(storage: Storage) -> Range | None:
+    """Of the integers of a storage; None for other numbers."""
+    return None if storage == "bf16" else _of_dtype(array_dtype(storage))
+
+
+def fits(found: Range, storage: Storage) -> bool:
+    """Whether a storage holds all integers of a range."""
+    own = limits(storage)
+    return own is not None and _within(found, own)
+
+
+def range_of(region: Region, inputs: Sequence[Range | None]) -> Range | None:
+    """The range of the result of a region, given those of its inputs, None where nothing is known."""
+    known = [found or limits(storage) for found, storage in zip(inputs, region.inputs, strict=True)]
+    storages = list(region.inputs)
+    for step in region.steps:
+        known.append(_of_step(step, [known[i] for i in step.operands], [storages[i] for i in step.operands]))
+        storages.append(step.storage)
+    return known[region.output]
+
+
+def in_floats(work: Work, shapes: Sequence[tuple[int, ...]], ranges: Sequence[Range | None]) -> bool:
+    """Whether a product is a depthwise convolution of integers that float32 computes exactly.
+
+    Args: shapes, ranges: of the image and the filter; None where nothing is known.
+    """
+    if work.op != "tile.conv2d" or [len(shape) for shape in shapes] != [4, 4]:
+        return False
+    if not work.attrs.get("groups") == shapes[0][3] == shapes[1][3] > 1:
+        return False
+    largest = [max(abs(found[0]), abs(found[1])) for found in ranges if found is not None]
+    return len(largest) == 2 and prod(shapes[1][:3]) * prod(largest) <= _EXACT
+
+
+def _of_step(step: Step, operands: Sequence[Range | None], storages: Sequence[Storage]) -> Range | None:
+    own, attrs = limits(step.storage), dict(step.attrs)
+    found = own
+    value = attrs.get("value")
+    if step.fn == "constant" and type(value) is int:
+        found = (value, value)
+    elif step.fn == "cast" and operands[0] is not None:
+        to = _of_dtype(np.dtype(str(attrs["to"]))) if attrs.get("to") in _INTEGERS else operands[0] if "to" not in attrs else None
+        found = operands[0] if to is not None and _within(operands[0], to) else to
+    elif step.fn in ("add", "sub") and set(storages) == {step.storage}:
+        (a, b), (c, d) = (own or (0, 0) if known is None else known for known in operands)
+        found = (a + c, b + d) if step.fn == "add" else (a - d, b - c)
+    return found if own is not None and found is not None and _within(found, own) else own
+
+
+def _within(found: Range, other: Range) -> bool:
+    return other[0] <= found[0] and found[1] <= other[1]
+
+
+def _of_dtype(dtype: np.dtype) -> Range | None:
+    return (int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)) if dtype.kind in "iu" else None
+
+
+def _moves(node: Node) -> bool:
+    return node.work.op in _MOVED and node.region is None and len(node.operands) == len(node.results) == 1
