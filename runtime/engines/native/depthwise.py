@@ -13,7 +13,7 @@ from ttc.runtime.engines.native.kernels.pixels import Pixels, Varies
 from ttc.runtime.engines.native.kernels.windows import AXIS, Block, WindowKernel
 from ttc.runtime.engines.native.kernels.words import words_of
 from ttc.runtime.engines.native.lowering import Lowering, NotTaken
-from ttc.runtime.engines.native.products import FLOATS, whole_region
+from ttc.runtime.engines.native.products import FLOATS
 from ttc.runtime.engines.native.region import Region
 from ttc.runtime.engines.native.tensors import View
 
@@ -32,7 +32,7 @@ _PART_BYTES = 2048
 """Of a pixel that a part has at least."""
 
 
-def depthwise(n: Lowering, x: View, w: View) -> None:
+def depthwise(n: Lowering, x: View, w: View, region: Region, views: Sequence[View]) -> None:
     """A convolution [n, h, w, c] with a filter [kh, kw, 1, c], one channel a group; bias, activation and region as `tile.conv2d` has them.
 
     Raises NotTaken for several results a channel, very wide filters and types other than floats of up to 32 bits.
@@ -42,7 +42,6 @@ def depthwise(n: Lowering, x: View, w: View) -> None:
     if w.shape[3] != x.shape[3] or w.shape[2] != 1:
         raise NotTaken("several results a channel")
     moves = moves_of(n, w.shape[:2])
-    region, views = whole_region(n, n.operand(2) if n.has(2) else None)
     lanes = lanes_for(n, x.shape[3])
     block = block_for(n, moves, lanes, n.result_shape()[2])
     x, w = rows_of(n, x), _filter(n, w)

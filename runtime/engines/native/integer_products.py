@@ -39,7 +39,8 @@ def multiply_integers(n: Lowering, a: View, b: View, bias: View | None) -> None:
 def convolve_integers(n: Lowering, x: View, w: View, axes: tuple[Axis, Axis], groups: int, bias: View | None) -> None:
     """The result of the node as windows of x[n, h, w, c] times w[kh, kw, c / groups, o], through the region."""
     if in_floats(n.work, [x.shape, w.shape], [n.range_of(0), n.range_of(1)]):
-        depthwise(n, as_storage(n, x, "f32"), as_storage(n, w, "f32"))
+        region, views = integer_region(n, bias)
+        depthwise(n, as_storage(n, x, "f32"), as_storage(n, w, "f32"), _of_floats(region), views)
         return
     factor = factor_of(n, x, w)
     if groups > 1 and w.shape[2] % channels_of(factor):
@@ -109,6 +110,18 @@ def _without_zeros(region: Region) -> Region:
         steps.append(moved)
         places.append(count + len(steps) - 1)
     return Region(region.inputs, tuple(steps), places[region.output])
+
+
+def _of_floats(region: Region) -> Region:
+    """The region of sums that float32 holds, converted to integers only where they are needed as such."""
+    count = len(region.inputs)
+
+    def moved(step: Step) -> Step:
+        first = 0 if (step.fn, step.storage) == ("cast", "f32") else count
+        return replace(step, operands=tuple(first if i == 0 else i + (i >= count) for i in step.operands))
+
+    steps = (Step("cast", (0,), "i32"), *map(moved, region.steps))
+    return Region(("f32", *region.inputs[1:]), steps, region.output + 1 if region.output >= count else count)
 
 
 # ---- operands --------------------------------------------------------------------------------------------------------------------------

@@ -171,6 +171,11 @@ class Instructions:
             cast_ = self.builder.sext if source.is_signed else self.builder.zext
         return self._value(cast_(a.llvm, target.llvm), target)
 
+    def truncated(self, a: Value) -> Value:
+        """Floats that an i32 holds, as such, toward zero, in one instruction; of others nothing is known."""
+        type_ = a.type.of("i32")
+        return self._value(self.builder.fptosi(a.llvm, type_.llvm), type_)
+
     def as_type(self, a: Operand, type_: Type) -> Value:
         """A number as a constant of that type; a scalar of its element type spread."""
         if isinstance(a, int | float):
@@ -184,8 +189,7 @@ class Instructions:
             low, high = 0, high - low
         number = self.select(self.compared("==", a, a), a, 0.0)
         inside = self.smaller(float(high), self.larger(float(low), number))
-        wide = self._value(self.builder.fptosi(inside.llvm, target.of("i32").llvm), target.of("i32"))
-        return self.converted(wide, target.dtype)
+        return self.converted(self.truncated(inside), target.dtype)
 
     # ---- inside ------------------------------------------------------------------------------------------------------------------------
 

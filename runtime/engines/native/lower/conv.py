@@ -41,7 +41,7 @@ def conv2d(n: Lowering) -> None:
         convolve_integers(n, x, w, axes, groups, bias)
         return
     if groups == x.shape[3] == w.shape[3] > 1:
-        depthwise(n, x, w)
+        depthwise(n, x, w, *whole_region(n, bias))
         return
     parts = _parts(n, x, w, count * height * width) if groups == 1 else 0
     if groups == 1 and all((axis.taps, axis.stride, axis.before, axis.windows) == (1, 1, 0, axis.size) for axis in axes):

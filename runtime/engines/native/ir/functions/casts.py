@@ -20,8 +20,6 @@ NARROW: Mapping[str, Storage] = {"float16": "f16", "bfloat16": "bf16"}
 NUMPY_NAMES = frozenset(["bool", "float32", "float64", *NARROW, *(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64))])
 """Dtypes that values are cast to."""
 _CODES = INTEGERS - {"u32", "i64", "u64"}
-_BEYOND_CODES = float(1 << 20)
-"""Further from 0 than the distance of any two integers of 16 bits; sums with those are exact in float32."""
 
 
 def _known_name(operands: Sequence[Dtype], attrs: Mapping[str, Plain]) -> str | None:
@@ -86,8 +84,10 @@ def quantize(f: Writer, x: Value, scale: Value, zero: Value) -> Value:
     nearest = f.whole("rint", f.converted(x, "f32") / scale)
     if zero.type.dtype == "i32":
         return f.converted(f.converted(nearest, "f64") + f.converted(zero, "f64"), "i32")
-    inside = f.smaller(_BEYOND_CODES, f.larger(-_BEYOND_CODES, nearest))
-    return f.converted(inside + f.converted(zero, "f32"), zero.type.dtype)
+    middle, limits = f.converted(zero, "f32"), np.iinfo(numpy_type(zero.type.dtype))
+    number = f.select(nearest.equals(nearest), nearest, -middle) if limits.min else nearest
+    inside = f.smaller(f.larger(number, int(limits.min) - middle), int(limits.max) - middle)
+    return f.converted(f.truncated(inside) + f.converted(zero, "i32"), zero.type.dtype)
 
 
 @elementwise(NUMBERS, joined=False, check=_from_codes)
