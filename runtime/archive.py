@@ -100,11 +100,15 @@ def _seal(manifest: bytes | memoryview, directory: bytes) -> bytes:
 
 @dataclass(frozen=True)
 class Archive:
-    """An open archive, verified.  Its tensors are views of one read-only mapping, which lives as long as any of them."""
+    """An open archive, verified.  Its tensors are views of one read-only mapping, which lives as long as any of them.
+
+    seal: a hash of manifest and directory, and so of all that the archive holds.
+    """
 
     path: Path
     manifest: Manifest
     entries: Mapping[str, Entry]
+    seal: str
     _data: memoryview
 
     def member(self, name: str) -> memoryview:
@@ -179,7 +183,7 @@ def open_archive(path: str | os.PathLike[str], *, verify_tensors: bool = True, t
         _check_members(manifest, directory.entries)
         eager = {n: m for n, m in manifest.members.items() if verify_tensors or not n.startswith("tensors/")}
         _check_hashes(data, eager, directory.entries, threads or available_cores())
-        return Archive(place, manifest, directory.entries, data)
+        return Archive(place, manifest, directory.entries, directory.comment.decode("ascii"), data)
 
 
 @contextmanager

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from ttc.dialects.core.errors import Error, nearest
 from ttc.dialects.core.formats import format_named
 from ttc.dialects.core.formats.text import STRING
+from ttc.dialects.core.plain import TensorType
 from ttc.dialects.core.text import texts
 from ttc.dialects.netlist.model import Argument, Program, Queue
 
@@ -55,12 +56,20 @@ def to_entries(argument: Argument, queue: Queue, value: Any) -> list[NDArray]:
     Args:    value: an array of exactly the argument's shape and dtype, or Python numbers (nested lists of them).
     Raises:  E0801 for another shape or dtype, E0802 for an integer that the queue's format cannot hold.
     """
-    array = check_array(argument.name, value, argument.shape, argument.dtype)
-    converted = _to_format(argument.name, array, queue.tensor.format)
     if -1 in queue.tensor.shape:
-        return [converted]
-    entries = converted.reshape(entries_of(argument, queue), *queue.tensor.shape)
+        return [_converted(argument, queue.tensor, value)]
+    entries = _converted(argument, queue.tensor, value).reshape(entries_of(argument, queue), *queue.tensor.shape)
     return [entries[index, ...] for index in range(len(entries))]
+
+
+def to_entry(argument: Argument, entry: TensorType, value: Any) -> NDArray:
+    """A user's array as the one entry of a queue that it makes up.  Raises as `to_entries` does."""
+    converted = _converted(argument, entry, value)
+    return converted if -1 in entry.shape else converted.reshape(entry.shape)
+
+
+def _converted(argument: Argument, entry: TensorType, value: Any) -> NDArray:
+    return _to_format(argument.name, check_array(argument.name, value, argument.shape, argument.dtype), entry.format)
 
 
 def from_entries(argument: Argument, entries: Sequence[NDArray]) -> NDArray:

@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ttc.dialects.core.formats import format_named
-from ttc.dialects.netlist.model import Argument, Netlist, Program, Queue
-from ttc.runtime.arguments import entries_of, from_entries, inputs_of, outputs_of, to_entries
+from ttc.dialects.core.plain import TensorType
+from ttc.dialects.netlist.model import Argument, Netlist, Program
+from ttc.runtime.arguments import entries_of, from_entries, inputs_of, outputs_of, to_entry
 from ttc.runtime.engines.base import HELD, bound_queues
 
 
@@ -20,16 +21,17 @@ class DirectInput:
     """An input that is one entry of a queue.
 
     Args:
+        entry: type of that.
         dtype: of arrays that are entries as they are; None if the queue's format has none, or the shapes differ.
     """
 
     argument: Argument
-    queue: Queue
+    entry: TensorType
     dtype: np.dtype | None
 
-    def entry(self, value: object) -> NDArray:
+    def value(self, given: object) -> NDArray:
         """A user's value as an entry.  Raises E0801, E0802."""
-        return value if self._is_entry(value) else to_entries(self.argument, self.queue, value)[0]
+        return given if self._is_entry(given) else to_entry(self.argument, self.entry, given)
 
     def _is_entry(self, value: object) -> TypeGuard[NDArray]:
         if self.dtype is None or type(value) is not np.ndarray:  # a dtype of None would equal float64
@@ -53,7 +55,7 @@ class DirectEntry:
 
     def entries(self, given: Mapping[str, object]) -> dict[str, NDArray]:
         """The user's arrays as entries, by queue.  Raises E0801, E0802."""
-        return {item.queue.name: item.entry(given[item.argument.name]) for item in self.inputs}
+        return {item.argument.queue: item.value(given[item.argument.name]) for item in self.inputs}
 
     def results(self, written: Mapping[str, NDArray], entries: Mapping[str, NDArray]) -> dict[str, NDArray]:
         """What the graph wrote as the user's arrays: its own where nobody else has them, else copies."""
@@ -75,9 +77,8 @@ def direct_entry(program: Program, netlist: Netlist) -> DirectEntry | None:
     if len(program.instructions) != 1 or program.instructions[0].opcode != "execute":
         return None
     graph = netlist.graphs[str(program.instructions[0].args[0])]
-    inputs = [_direct_input(a, netlist.queues[a.queue]) for a in inputs_of(program)]
-    outputs = outputs_of(program)
-    given, written = {item.queue.name for item in inputs}, [queue for _, queue in graph.writes]
+    inputs, outputs = inputs_of(program), outputs_of(program)
+    given, written = {argument.queue for argument in inputs}, [queue for _, queue in graph.writes]
     kinds = {netlist.queues[name].kind for name in (*bound_queues(graph, netlist), *written)}
     simple = (
         graph.input_count == 1
@@ -86,14 +87,17 @@ def direct_entry(program: Program, netlist: Netlist) -> DirectEntry | None:
         and given.issuperset(bound_queues(graph, netlist))
         and len(set(written)) == len(written)
         and all(result.queue in written for result in outputs)
-        and all(entries_of(item.argument, item.queue) == 1 for item in inputs)
+        and all(entries_of(argument, netlist.queues[argument.queue]) == 1 for argument in inputs)
         and not any(netlist.queues[name].alias or netlist.queues[name].view for name in (*given, *written))
     )
-    return DirectEntry(graph.name, inputs, outputs) if simple else None
+    if not simple:
+        return None
+    return DirectEntry(graph.name, [direct_input(argument, netlist.queues[argument.queue].tensor) for argument in inputs], outputs)
 
 
-def _direct_input(argument: Argument, queue: Queue) -> DirectInput:
+def direct_input(argument: Argument, entry: TensorType) -> DirectInput:
+    """An input that is one entry of that type."""
     dtype = np.dtype(argument.dtype)
-    format_ = format_named(queue.tensor.format)
+    format_ = format_named(entry.format)
     same = format_.storage == format_.compute == dtype and dtype.kind in "fiub"
-    return DirectInput(argument, queue, dtype if same and argument.shape == queue.tensor.shape else None)
+    return DirectInput(argument, entry, dtype if same and argument.shape == entry.shape else None)

@@ -21,7 +21,6 @@ from ttc.dialects.core.formats import format_named
 from ttc.dialects.netlist import model
 from ttc.runtime.arguments import check_names, from_entries, inputs_of, outputs_of, to_entries
 from ttc.runtime.contract import check_values, known_values
-from ttc.runtime.direct import direct_entry
 from ttc.runtime.instructions import MAX_STEPS, run_instructions
 from ttc.runtime.manifest import Description
 from ttc.runtime.program import Program
@@ -44,11 +43,13 @@ class Executor:
         self._initial = program
         self._states = self._initial_states()
         self._fixed = known_values(program.description.fixed_inputs)
-        entries = program.executed.programs.items()
-        self._direct = {name: direct_entry(entry, program.executed) for name, entry in entries}
-        self._stateful_entries = frozenset(name for name, entry in entries if self._is_stateful(entry))
+        points = program.netlists.points
+        self._direct = {name: point.direct for name, point in points.items()}
+        self._stateful_entries = frozenset(
+            name for name, point in points.items() if point.direct is None and self._is_stateful(point.program)
+        )
         self._stateful = RLock()
-        self._pool: dict[str, deque[QueueSet]] = {name: deque() for name in program.executed.programs}
+        self._pool: dict[str, deque[QueueSet]] = {name: deque() for name in points}
         self._closed = False
         _SESSIONS.add(self)
 

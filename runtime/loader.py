@@ -6,8 +6,10 @@ import os
 
 from ttc.dialects.core.errors import Error
 from ttc.runtime.archive import Archive, in_file, open_archive
+from ttc.runtime.cpu import available_cores
 from ttc.runtime.engines.table import Exact, engine_named
 from ttc.runtime.executor import Executor
+from ttc.runtime.kept import recall, remember
 from ttc.runtime.manifest import signatures
 from ttc.runtime.program import Program, build_program
 
@@ -25,12 +27,21 @@ def load(path: str | os.PathLike[str], *, engine: str | None = None, threads: in
 def load_program(
     path: str | os.PathLike[str], *, engine: str | None = None, threads: int | None = None, exact: Exact | None = None
 ) -> Program:
-    """Open an archive, verify all of it, and give the program it holds.  Raises as `load` does."""
-    engine_named(engine, threads or 1, exact)
-    return program_of(open_archive(path, threads=threads), engine=engine, threads=threads, exact=exact)
+    """Open an archive, verify all of it, and give the program it holds, its plans made.  Raises as `load` does."""
+    if threads is not None and threads < 1:
+        raise Error("E0101", f"there must be at least one thread, not {threads}")
+    chosen = engine_named(engine, threads or available_cores(), exact)
+    archive = open_archive(path, threads=threads)
+    kept = recall(archive, chosen)
+    if kept is not None:
+        return kept
+    program = _checked(archive, engine, threads, exact)
+    program.prepare()
+    remember(program, archive, chosen)
+    return program
 
 
-def program_of(archive: Archive, *, engine: str | None = None, threads: int | None = None, exact: Exact | None = None) -> Program:
+def _checked(archive: Archive, engine: str | None, threads: int | None, exact: Exact | None) -> Program:
     """The program of a verified archive.  Raises E06xx for its netlist, E0703 for a manifest that does not fit the netlist."""
     netlist = archive.netlist()
     with in_file(archive.path):

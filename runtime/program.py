@@ -17,8 +17,8 @@ from ttc.runtime.cpu import available_cores
 from ttc.runtime.derive import Derivation, check_parameters
 from ttc.runtime.engines.base import Engine, Plan, held_keys
 from ttc.runtime.engines.table import Exact, engine_named
-from ttc.runtime.joined import joined
 from ttc.runtime.manifest import Description
+from ttc.runtime.netlists import Netlists
 from ttc.runtime.program_checks import check_program
 from ttc.runtime.tensors import Constants, TensorSource
 
@@ -26,12 +26,17 @@ from ttc.runtime.tensors import Constants, TensorSource
 class Plans:
     """Plans of a program's graphs, each made when first asked for.  Thread-safe."""
 
-    def __init__(self, engine: Engine, netlist: Netlist, constants: Constants, ready: Mapping[str, Plan] | None = None) -> None:
+    def __init__(self, engine: Engine, netlists: Netlists, constants: Constants, ready: Mapping[str, Plan] | None = None) -> None:
         self._engine = engine
-        self._netlist = netlist
+        self._netlists = netlists
         self._constants = constants
         self._ready: dict[str, Plan] = dict(ready or {})
         self._lock = Lock()
+
+    @property
+    def engine(self) -> Engine:
+        """That makes them."""
+        return self._engine
 
     def __getitem__(self, graph: str) -> Plan:
         ready = self._ready.get(graph)  # without the lock, which a child process may be forked with
@@ -40,16 +45,17 @@ class Plans:
         with self._lock:
             found = self._ready.get(graph)
             if found is None:
-                found = self._engine.prepare(self._netlist.graphs[graph], self._netlist, self._constants)
+                netlist = self._netlists.executed
+                found = self._engine.prepare(netlist.graphs[graph], netlist, self._constants)
                 self._ready[graph] = found
             return found
 
     def with_constants(self, constants: Constants, changed: Iterable[str]) -> Plans:
         """Plans over other constants; those of graphs that read none of the changed keys are shared."""
-        keys = set(changed)
+        keys, netlist = set(changed), self._netlists.executed
         with self._lock:
-            kept = {n: p for n, p in self._ready.items() if keys.isdisjoint(held_keys(self._netlist.graphs[n], self._netlist))}
-        return Plans(self._engine, self._netlist, constants, kept)
+            kept = {n: p for n, p in self._ready.items() if keys.isdisjoint(held_keys(netlist.graphs[n], netlist))}
+        return Plans(self._engine, self._netlists, constants, kept)
 
 
 @dataclass(frozen=True)
@@ -58,32 +64,38 @@ class Program:
 
     Args:
         parameters: values given by `with_parameters` since it was compiled.
-        running: the netlist as the engine executes it; by default as it is.
+        complete: whether the plans of all graphs are there.
     """
 
-    netlist: Netlist
+    netlists: Netlists
     description: Description
     constants: Constants
     plans: Plans
     parameters: Mapping[str, NDArray] = field(default_factory=dict)
-    running: Netlist | None = None
+    complete: bool = False
+
+    @property
+    def netlist(self) -> Netlist:
+        """As it was compiled."""
+        return self.netlists.whole
 
     @property
     def executed(self) -> Netlist:
         """The netlist whose graphs `plans` has."""
-        return self.running or self.netlist
+        return self.netlists.executed
 
     def entry(self, name: str) -> model.Program:
         """The entry program of that name.  Raises E0803."""
-        found = self.executed.programs.get(name)
+        found = self.netlists.points.get(name)
         if found is None:
-            raise Error("E0803", f"there is no program '{name}'", hint=nearest(name, self.netlist.programs))
-        return found
+            raise Error("E0803", f"there is no program '{name}'", hint=nearest(name, self.netlists.points))
+        return found.program
 
     def prepare(self) -> None:
         """Make the plans of all graphs now."""
-        for graph in self.executed.graphs:
-            self.plans[graph]
+        if not self.complete:
+            for graph in self.executed.graphs:
+                self.plans[graph]
 
     def with_parameters(self, values: Mapping[str, NDArray]) -> Program:
         """This program with new values for some parameters of the model.
@@ -94,7 +106,8 @@ class Program:
         parameters = {**self.parameters, **check_parameters(self.description, values)}
         changes = Derivation(self.description, self.constants, parameters).changes()
         constants = self.constants.replaced(changes)
-        return replace(self, constants=constants, plans=self.plans.with_constants(constants, changes), parameters=parameters)
+        plans = self.plans.with_constants(constants, changes)
+        return replace(self, constants=constants, plans=plans, parameters=parameters, complete=False)
 
     def save(self, path: str | os.PathLike[str], debug: Mapping[str, str] | None = None) -> None:
         """Write the archive of this program.  debug: texts by file name, kept beside it.  Raises E0103."""
@@ -121,5 +134,5 @@ def build_program(
     chosen = engine_named(engine, threads or available_cores(), exact)
     check_program(netlist, description, tensors)
     constants = Constants(tensors)
-    running = joined(netlist) if chosen.joins_graphs else netlist
-    return Program(netlist, description, constants, Plans(chosen, running, constants), running=running)
+    netlists = Netlists.of(netlist, joins=chosen.joins_graphs)
+    return Program(netlists, description, constants, Plans(chosen, netlists, constants))

@@ -11,15 +11,16 @@ from numpy.typing import NDArray
 from ttc.compare import Comparison, compare
 from ttc.dialects.core.formats import FORMATS
 from ttc.dialects.core.plain import TensorType
+from ttc.dialects.core.records import record
 from ttc.dialects.netlist.model import Graph, Netlist, Op, Queue
 from ttc.runtime.engines.base import Engine, Plan, ProfiledPlan, bound_queues
 from ttc.runtime.engines.reference import ReferenceEngine, ReferencePlan
-from ttc.runtime.joined import joined
+from ttc.runtime.netlists import Netlists
 from ttc.runtime.program import Plans, Program
 from ttc.runtime.tensors import Constants
 
 
-@dataclass(frozen=True)
+@record
 class Finding:
     """What the engine makes of some ops that it computes together, from inputs as the reference has them.
 
@@ -68,7 +69,7 @@ class Agreement:
         return not self.wrong and all(graph.within for graph in self.graphs)
 
 
-@dataclass(frozen=True)
+@record
 class ComparedEngine:
     """The reference engine, which compares another one with itself as it goes.
 
@@ -90,9 +91,9 @@ class ComparedEngine:
 def compared_program(program: Program, engine: Engine) -> tuple[Program, Agreement]:
     """The program on the reference engine, compared with another engine as it runs; and what that finds."""
     found = Agreement()
-    running = joined(program.netlist) if engine.joins_graphs else program.netlist
-    plans = Plans(ComparedEngine(engine, found), running, program.constants)
-    return replace(program, plans=plans, running=running), found
+    netlists = Netlists.of(program.netlist, joins=engine.joins_graphs)
+    plans = Plans(ComparedEngine(engine, found), netlists, program.constants)
+    return replace(program, netlists=netlists, plans=plans, complete=False), found
 
 
 @dataclass
@@ -184,7 +185,7 @@ class ComparedPlan:
         return Finding(self.graph.name, tuple(op.name for op in ops), op.location, kernel, figures, shared)
 
 
-@dataclass(frozen=True)
+@record
 class _Part:
     """Some ops of a graph as a graph of their own, which gives the value of the last."""
 

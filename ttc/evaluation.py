@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +15,7 @@ from ttc.dialects.core.errors import Error, nearest
 from ttc.dialects.core.formats import format_named, format_of
 from ttc.dialects.core.functions import Port, entry_functions, module_attr, ports
 from ttc.dialects.core.plain import Function, TensorType, Work
+from ttc.dialects.core.records import record
 from ttc.dialects.core.spec import spec_of
 from ttc.dialects.core.to_plain import plain_block
 from ttc.dialects.core.weights import WeightStore
@@ -29,6 +29,7 @@ from ttc.passes.emit import package_of
 from ttc.runtime.contract import fixed_inputs, known_values
 from ttc.runtime.engines.reference import ReferenceEngine
 from ttc.runtime.executor import Executor
+from ttc.runtime.netlists import Netlists
 from ttc.runtime.program import Plans, Program
 from ttc.runtime.tensors import Constants
 
@@ -37,7 +38,7 @@ UNDECIDED = {"location": "host", "chip": 0, "grid": (1, 1), "buffer_bytes": 0}
 """Fields of queues that do not bear on what is computed."""
 
 
-@dataclass(frozen=True)
+@record
 class InputSpec:
     """What the user gives for an input: shape and dtype of the array."""
 
@@ -143,7 +144,8 @@ def _run_netlist(unit: Unit, inputs: Mapping[str, Mapping[str, NDArray]]) -> dic
     decided = Unit(_decided(unit.module), unit.weights, unit.target)
     package = package_of(decided, to_model(decided.module), __version__)
     constants = Constants(package.tensors)
-    program = Program(package.netlist, package.description, constants, Plans(ReferenceEngine(), package.netlist, constants))
+    netlists = Netlists.of(package.netlist)
+    program = Program(netlists, package.description, constants, Plans(ReferenceEngine(), netlists, constants))
     found: dict[str, Arrays] = {}
     for name in package.netlist.programs:
         with Executor(program) as executor:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
@@ -76,6 +76,25 @@ class Engine(Protocol):
 
     def prepare(self, graph: Graph, netlist: Netlist, constants: Constants) -> Plan:
         """A plan for a graph of a checked netlist.  Values of constants may be read now or when the plan runs."""
+        ...
+
+
+@runtime_checkable
+class RemembersPlans(Protocol):
+    """An engine that keeps what it made of a program for the next process that loads it."""
+
+    def remember(self, key: str, note: str, plans: Mapping[str, Plan]) -> None:
+        """Keep plans, if that is possible.
+
+        Args:    key: determines the program, weights and all.  note: given back with the plans.  plans: by graph.
+        """
+        ...
+
+    def recall(self, key: str, source: Callable[[], Netlist], constants: Constants) -> tuple[str, dict[str, Plan]] | None:
+        """The note and the plans that were kept under a key; None if there are none, or they are of another version or machine.
+
+        Args:    source: gives the netlist of the graphs, should a plan need it after all.
+        """
         ...
 
 

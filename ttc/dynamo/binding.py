@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from threading import Lock
 from typing import Any, NamedTuple, TypeAlias
 
@@ -12,6 +12,7 @@ import torch
 from numpy.typing import NDArray
 
 from ttc.dialects.core.errors import Error
+from ttc.dialects.core.records import record
 from ttc.importers.torch.dtypes import dtype_of
 from ttc.importers.torch.weights import array_of
 from ttc.runtime.derive import Derivation
@@ -36,7 +37,7 @@ class Outdated(Exception):
     """A tensor changed whose value the compiled program holds for good."""
 
 
-@dataclass(frozen=True)
+@record
 class _Bound:
     """A session, and the memory it reads, which others cannot take while it is held.
 
@@ -151,7 +152,7 @@ def _with_values(program: Program, tensors: Mapping[str, torch.Tensor]) -> Progr
     """As `Program.with_parameters`, but the values stay the tensors' own memory, and what depends on none of them is kept."""
     changes = _changes(program, tensors)
     constants = program.constants.replaced(changes)
-    return replace(program, constants=constants, plans=program.plans.with_constants(constants, changes))
+    return replace(program, constants=constants, plans=program.plans.with_constants(constants, changes), complete=False)
 
 
 def _changes(program: Program, tensors: Mapping[str, torch.Tensor]) -> dict[str, TensorSource]:

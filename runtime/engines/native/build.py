@@ -1,11 +1,9 @@
-"""From a graph to a plan: flatten, fuse, lower, place, compile, and compute what is constant."""
+"""From a graph to what is kept of it: flatten, fuse, lower, place, and list the jobs."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-
-import numpy as np
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.formats import format_named
@@ -13,13 +11,15 @@ from ttc.dialects.core.plain import TensorType
 from ttc.dialects.netlist.model import Graph, Netlist
 from ttc.runtime.engines.base import HELD
 from ttc.runtime.engines.native.arena import plan_arena
+from ttc.runtime.engines.native.constants import constant_view
 from ttc.runtime.engines.native.copies import round_in_place
 from ttc.runtime.engines.native.features import Cpu
 from ttc.runtime.engines.native.fusion import ELEMENTWISE, fuse_regions
+from ttc.runtime.engines.native.instance import template_of
 from ttc.runtime.engines.native.integers import Integers
 from ttc.runtime.engines.native.lowering import Job, Lowering, NotTaken, lowering_of
 from ttc.runtime.engines.native.nodes import Flat, Node, flatten, keep_wide
-from ttc.runtime.engines.native.plan import Layout, Segment, Written
+from ttc.runtime.engines.native.prepared import Layout, Packing, Prepared, Segment, Written
 from ttc.runtime.engines.native.python_step import PythonStep
 from ttc.runtime.engines.native.region import result_storage
 from ttc.runtime.engines.native.shape_rules import has_rule, is_sound
@@ -65,21 +65,11 @@ def lower_graph(graph: Graph, netlist: Netlist, constants: Constants, cpu: Cpu) 
     for name, value in flat.queues.items():
         queue = netlist.queues[name]
         held = queue.kind in HELD and queue.key is not None
-        lowered.views[value] = _constant(constants, str(queue.key)) if held else _bound(name, queue.tensor)
+        lowered.views[value] = constant_view(constants, str(queue.key)) if held else _bound(name, queue.tensor)
     lowered.integers = Integers(flat, lowered.views)
     for node in flat.nodes:
         _lower(lowered, node, cpu)
     return lowered
-
-
-def _constant(constants: Constants, key: str) -> View | None:
-    array = np.ascontiguousarray(constants.narrow(key))
-    narrow = array.dtype.name == "bfloat16"
-    storage: Storage | None = "bf16" if narrow else storage_of_dtype(array.dtype)
-    if storage is None:
-        return None
-    array = array.view(np.uint16) if narrow else array
-    return dense(Buffer(array.nbytes, Place.CONSTANT, key=key, array=array), storage, array.shape)
 
 
 def _bound(name: str, type_: TensorType) -> View | None:
@@ -155,6 +145,26 @@ def _temporary(type_: TensorType, storage: Storage) -> View:
 # ---- from steps to a layout -----------------------------------------------------------------------------------------------------------
 
 
+def prepared_of(lowered: Lowered, netlist: Netlist, threads: int) -> tuple[Prepared, list[Job], list[Job]] | None:
+    """What is kept of a graph, the jobs that pack its constants, and those of a run; None if no op has a kernel."""
+    if not any(isinstance(step, Job) for step in lowered.steps):
+        return None
+    first, steps = split_constant(lowered.steps)
+    layout = _layout(lowered, steps, netlist)
+    jobs = [step for step in steps if isinstance(step, Job)]
+    kept = {buffer for step in steps for buffers in buffers_of(step) for buffer in buffers}
+    kept |= {written.view.buffer for written in layout.written if written.view is not None}
+    reads, writes = zip(*(buffers_of(job) for job in first), strict=True) if first else ((), ())
+    packing = Packing(
+        template_of(first, threads, frozenset(range(len(first)))),
+        tuple(tuple(dict.fromkeys(buffers)) for buffers in reads),
+        tuple(tuple(dict.fromkeys(buffers)) for buffers in writes),
+        frozenset(buffer for buffer in kept if buffer.place is Place.CONSTANT),
+    )
+    borders = frozenset(segment.last - 1 for segment in layout.segments)
+    return Prepared(layout, template_of(jobs, threads, borders), packing), first, jobs
+
+
 def split_constant(steps: Sequence[Step]) -> tuple[list[Job], list[Step]]:
     """Jobs that work on constants alone, and all other steps; results of the former become constants."""
     variable: set[Buffer] = set()
@@ -186,7 +196,7 @@ def buffers_of(step: Step) -> tuple[list[Buffer], list[Buffer]]:
     return [view.buffer for view in step.read], [view.buffer for view in step.written]
 
 
-def layout_of(lowered: Lowered, steps: Sequence[Step], netlist: Netlist) -> Layout:
+def _layout(lowered: Lowered, steps: Sequence[Step], netlist: Netlist) -> Layout:
     """Places of all buffers, and segments of native code."""
     written = _written(lowered, netlist)
     lifetimes: dict[Buffer, tuple[int, int]] = {}
@@ -199,10 +209,9 @@ def layout_of(lowered: Lowered, steps: Sequence[Step], netlist: Netlist) -> Layo
         if item.view is not None and item.view.buffer.place is Place.ARENA:
             first = lifetimes.get(item.view.buffer, (0, 0))[0]
             lifetimes[item.view.buffer] = (first, len(steps))
-    jobs = [step for step in steps if isinstance(step, Job)]
     queues = {name: value for name, value in lowered.flat.queues.items() if netlist.queues[name].kind not in HELD}
     bound = {name: lowered.views[value] for name, value in queues.items()}
-    return Layout(jobs, _segments(steps), bound, written, plan_arena(lifetimes), queues)
+    return Layout(_segments(steps), bound, written, plan_arena(lifetimes), queues)
 
 
 def _written(lowered: Lowered, netlist: Netlist) -> list[Written]:

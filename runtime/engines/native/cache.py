@@ -17,7 +17,7 @@ import stat
 import struct
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -106,8 +106,29 @@ class Cache:
 
     def get(self, key: str, cpu: Cpu) -> bytes | None:
         """What was put under that key for that CPU by this version of the generator."""
-        name = self._name(key, cpu)
-        if name is None:
+        return self.read(self.name(key, cpu))
+
+    def put(self, key: str, cpu: Cpu, data: bytes) -> None:
+        """Keep an entry, if the folder takes it."""
+        self.write(self.name(key, cpu), data)
+
+    def name(self, key: str, cpu: Cpu, version: Callable[[], bytes | None] | None = None) -> str | None:
+        """Of the file of an entry: a hash of all that determines it.  version: of what makes it; default: of the generator of code.
+
+        None: there is no cache, or the version is not known.
+        """
+        if self._fd < 0:
+            return None
+        found = (version or generator_version)()
+        if found is None:
+            self.reason = "the sources of the native engine have changed since this process began"
+            return None
+        parts = (_MAGIC, found, cpu.key.encode(), key.encode())
+        return hashlib.sha256(b"".join(len(part).to_bytes(8, "little") + part for part in parts)).hexdigest() + _SUFFIX
+
+    def read(self, name: str | None) -> bytes | None:
+        """The entry of that name; None if there is none, or it is not right."""
+        if name is None or self._fd < 0:
             return None
         try:
             return self._read(name)
@@ -118,10 +139,9 @@ class Cache:
                 os.unlink(name, dir_fd=self._fd)
             return None
 
-    def put(self, key: str, cpu: Cpu, data: bytes) -> None:
-        """Keep an entry, if the folder takes it."""
-        name = self._name(key, cpu)
-        if name is None or len(data) > min(MAX_ENTRY_BYTES, self.limit_bytes):
+    def write(self, name: str | None, data: bytes) -> None:
+        """Keep an entry under that name, if the folder takes it."""
+        if name is None or self._fd < 0 or len(data) > min(MAX_ENTRY_BYTES, self.limit_bytes):
             return
         try:
             self._write(name, _HEAD.pack(_MAGIC, len(data), _digest(name, data)) + data)
@@ -168,17 +188,6 @@ class Cache:
                 if item.name.endswith(suffix) and item.is_file(follow_symlinks=False):
                     with suppress(OSError):
                         yield item.name, item.stat(follow_symlinks=False)
-
-    def _name(self, key: str, cpu: Cpu) -> str | None:
-        """Of the file of an entry: a hash of all that determines the code.  None: there is no cache."""
-        if self._fd < 0:
-            return None
-        version = generator_version()
-        if version is None:
-            self.reason = "the sources of the native engine have changed since this process began"
-            return None
-        parts = (_MAGIC, version, cpu.key.encode(), key.encode())
-        return hashlib.sha256(b"".join(len(part).to_bytes(8, "little") + part for part in parts)).hexdigest() + _SUFFIX
 
     # ---- one entry ---------------------------------------------------------------------------------------------------------------------
 

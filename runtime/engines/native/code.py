@@ -99,12 +99,14 @@ class Code:
 
     Args:
         addresses: of the kernels' functions, by the kernels' keys.
+        symbols: names of the functions, likewise.
         memory: where they are; it lives as long as this object, and is given back by `close`, or with it.  Native threads that may still
                 be in the code need it as long as they live; the end of the process leaves it to them.
         made: how many kernels had to be compiled.
     """
 
     addresses: Mapping[str, int]
+    symbols: Mapping[str, str]
     memory: Memory
     made: int = 0
 
@@ -136,8 +138,19 @@ def compiled(kernels: Sequence[Compilable], cpu: Cpu, cache: Store | None = None
         for key, data in made.items():
             cache.put(key, cpu, data)
     pieces = kept | made
-    addresses, memory = linker.mapped([(kernel.symbol, pieces[key]) for key, kernel in unique.items()])
-    return Code(dict(zip(unique, addresses, strict=True)), memory, len(made))
+    return mapped({key: (kernel.symbol, pieces[key]) for key, kernel in unique.items()}, cpu, linker, len(made))
+
+
+def mapped(pieces: Mapping[str, tuple[str, bytes]], cpu: Cpu, linker: Linker | None = None, made: int = 0) -> Code:
+    """Code of which everything is at hand.
+
+    Args:
+        pieces: by the kernels' keys, the name of the function, and its code in the form that is kept.
+        made: how many of them had to be compiled.
+    Raises:  E0901, E0104, as `compiled` does.
+    """
+    addresses, memory = (linker or _linker_for(cpu)).mapped(list(pieces.values()))
+    return Code(dict(zip(pieces, addresses, strict=True)), {key: symbol for key, (symbol, _) in pieces.items()}, memory, made)
 
 
 def _linker_for(cpu: Cpu) -> Linker:

@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING
 
 from ttc.dialects.netlist.model import Graph, Netlist
 from ttc.runtime.engines.base import Plan
-from ttc.runtime.engines.native.arena import Arena
-from ttc.runtime.engines.native.build import buffers_of, layout_of, lower_graph, split_constant
 from ttc.runtime.engines.native.cache import Cache, cache_folder
-from ttc.runtime.engines.native.code import Code, compiled
+from ttc.runtime.engines.native.code import compiled, mapped
+from ttc.runtime.engines.native.constants import compute_constants, constant_view
 from ttc.runtime.engines.native.features import Cpu, host_cpu
-from ttc.runtime.engines.native.instance import Instance, template_of
-from ttc.runtime.engines.native.lowering import Job
-from ttc.runtime.engines.native.memory import aligned_bytes
+from ttc.runtime.engines.native.generator import planner_version
 from ttc.runtime.engines.native.plan import NativePlan
-from ttc.runtime.engines.native.pool import KERNELS, Pool, pool_of
-from ttc.runtime.engines.reference import plan_of
+from ttc.runtime.engines.native.pool import KERNELS, pool_of
+from ttc.runtime.engines.native.records import KeptProgram, pack, pack_program, unpack, unpack_program
+from ttc.runtime.engines.reference import ReferencePlan, plan_of
 from ttc.runtime.tensors import Constants
+
+if TYPE_CHECKING:
+    from ttc.runtime.engines.native.lowering import Job
+    from ttc.runtime.engines.native.prepared import Prepared
 
 
 @dataclass(frozen=True)
@@ -43,51 +47,84 @@ class NativeEngine:
         except (MemoryError, OverflowError):  # sizes that only a netlist made by others has: the reference engine says what is wrong
             return plan_of(graph, netlist, constants)
 
+    def remember(self, key: str, note: str, plans: Mapping[str, Plan]) -> None:
+        """See `RemembersPlans`.  Programs of which a part runs in Python are not kept, nor where there is no cache."""
+        cpu, store = self.checked_cpu(), Cache(cache_folder(os.environ))
+        graphs: dict[str, bytes] = {}
+        kernels: dict[str, tuple[str, str]] = {}
+        for graph, plan in plans.items():
+            data = pack(plan.prepared) if isinstance(plan, NativePlan) else None
+            if data is None or not isinstance(plan, NativePlan):
+                return
+            graphs[graph] = data
+            kernels |= {name: (symbol, store.name(name, cpu) or "") for name, symbol in plan.code.symbols.items()}
+        store.write(self._entry(key, cpu, store), pack_program(KeptProgram(note, kernels, graphs)))
+
+    def recall(self, key: str, source: Callable[[], Netlist], constants: Constants) -> tuple[str, dict[str, Plan]] | None:
+        """See `RemembersPlans`."""
+        cpu, store = self.checked_cpu(), Cache(cache_folder(os.environ))
+        data = store.read(self._entry(key, cpu, store))
+        if data is None:
+            return None
+        kept = unpack_program(data)
+        pieces = {name: (symbol, code) for name, (symbol, entry) in kept.kernels.items() if (code := store.read(entry)) is not None}
+        if len(pieces) < len(kept.kernels):
+            return None
+        code = mapped(pieces, cpu)
+        pool, found = pool_of(self.threads, code), dict[str, Plan]()
+        for graph, packed in kept.graphs.items():
+            prepared = unpack(packed)
+            for buffer in set(prepared.buffers()):
+                view = None if buffer.key is None else constant_view(constants, buffer.key)
+                buffer.array = buffer.array if view is None else view.buffer.array
+            compute_constants(prepared.packing, code, pool, constants)
+            found[graph] = NativePlan(prepared, pool, code, *_later(self, cpu, graph, source, constants))
+        return kept.note, found
+
+    def lowered_jobs(self, graph: Graph, netlist: Netlist, constants: Constants, cpu: Cpu) -> tuple[Prepared, list[Job], list[Job]] | None:
+        """What is kept of a graph, the jobs that pack its constants, and those of a run; None if no op has a kernel."""
+        from ttc.runtime.engines.native.build import lower_graph, prepared_of  # of no use to programs that are kept, and half of a load
+
+        return prepared_of(lower_graph(graph, netlist, constants, cpu), netlist, self.threads)
+
     def _planned(self, graph: Graph, netlist: Netlist, constants: Constants) -> Plan:
-        cpu = _checked(self.cpu or host_cpu())
-        lowered = lower_graph(graph, netlist, constants, cpu)
-        if not any(isinstance(step, Job) for step in lowered.steps):
+        cpu = self.checked_cpu()
+        lowered = self.lowered_jobs(graph, netlist, constants, cpu)
+        if lowered is None:
             return plan_of(graph, netlist, constants)
-        first, steps = split_constant(lowered.steps)
-        layout = layout_of(lowered, steps, netlist)
-        code = compiled([*KERNELS, *(job.kernel for job in (*first, *layout.jobs))], cpu, Cache(cache_folder(os.environ)))
+        prepared, first, jobs = lowered
+        code = compiled([*KERNELS, *(job.kernel for job in (*first, *jobs))], cpu, Cache(cache_folder(os.environ)))
         pool = pool_of(self.threads, code)
-        needed = {id(b) for step in steps for buffers in buffers_of(step) for b in buffers}
-        needed |= {id(w.view.buffer) for w in layout.written if w.view is not None}
-        _compute_constants(first, needed, code, pool, constants)
-        borders = frozenset(segment.last - 1 for segment in layout.segments)
-        template = template_of(layout.jobs, code.addresses, pool.threads, borders)
-        return NativePlan(graph, netlist, constants, layout, template, pool, code)
+        compute_constants(prepared.packing, code, pool, constants)
+        return NativePlan(prepared, pool, code, cache(lambda: plan_of(graph, netlist, constants)), lambda: jobs)
+
+    def _entry(self, key: str, cpu: Cpu, store: Cache) -> str | None:
+        return store.name(f"plans of {key} on {self.threads} threads", cpu, planner_version)
+
+    def checked_cpu(self) -> Cpu:
+        """The CPU with the instructions that work."""
+        cpu = self.cpu or host_cpu()
+        if not cpu.has("amx-bf16"):
+            return cpu
+        from ttc.runtime.engines.native.amx_check import with_checked_tiles
+
+        return with_checked_tiles(cpu)
 
 
-def _checked(cpu: Cpu) -> Cpu:
-    """The CPU with the instructions that work."""
-    if not cpu.has("amx-bf16"):
-        return cpu
-    from ttc.runtime.engines.native.amx_check import with_checked_tiles
+def _later(
+    engine: NativeEngine, cpu: Cpu, graph: str, source: Callable[[], Netlist], constants: Constants
+) -> tuple[Callable[[], ReferencePlan], Callable[[], Sequence[Job]]]:
+    """What a plan that was kept needs of its graph where data is out of range, and where somebody asks what takes its time."""
 
-    return with_checked_tiles(cpu)
+    @cache
+    def reference() -> ReferencePlan:
+        netlist = source()
+        return plan_of(netlist.graphs[graph], netlist, constants)
 
+    @cache
+    def jobs() -> Sequence[Job]:
+        netlist = source()
+        lowered = engine.lowered_jobs(netlist.graphs[graph], netlist, constants, cpu)
+        return () if lowered is None else lowered[2]
 
-def _compute_constants(jobs: Sequence[Job], needed: set[int], code: Code, pool: Pool, constants: Constants) -> None:
-    """Run jobs on constants, whose results are constants.  Tensors that are not needed in place are given back after their last reader.
-
-    needed: constants that are read later, by identity.
-    """
-    if not jobs:
-        return
-    last = {id(view.buffer): number for number, job in enumerate(jobs) for view in job.read}
-    template = template_of(jobs, code.addresses, pool.threads, frozenset(range(len(jobs))))
-    instance = Instance(template, Arena({}, 0), pool.threads)
-    for number, job in enumerate(jobs):
-        for view in job.written:
-            if view.buffer.array is None:
-                view.buffer.array = aligned_bytes(view.buffer.size_bytes)
-                instance.bind(view.buffer, view.buffer.array.ctypes.data)
-        run = instance.segment(number, number + 1)
-        pool.run(run.ctypes.data)
-        for buffer in dict.fromkeys(view.buffer for view in job.read):
-            if last[id(buffer)] == number and id(buffer) not in needed:
-                buffer.array = None
-                if buffer.key is not None:
-                    constants.release(buffer.key)
+    return reference, jobs

@@ -1,4 +1,4 @@
-"""The version of the code generator: made code is good as long as this is the same."""
+"""Versions of what makes code and plans: both are good as long as these are the same."""
 
 from __future__ import annotations
 
@@ -10,7 +10,11 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
+from ttc.dialects import core
+
 _SOURCES = Path(__file__).parent
+_PACKAGES = (Path(core.__file__).parents[1], Path(__file__).parents[2])
+"""Dialects and runtime: all that decides what a netlist becomes."""
 _PROCESS = Path("/proc/self/stat")
 _START_FIELD = 19
 """Behind the name of the process in that file: when it began, in clock ticks since the system did (proc_pid_stat(5), field 22)."""
@@ -31,6 +35,31 @@ def generator_version() -> bytes | None:
             content = file.read()
         digest.update(f"{path.removeprefix(str(_SOURCES))} {len(content)} ".encode())
         digest.update(content)
+    return digest.digest()
+
+
+@cache
+def planner_version() -> bytes | None:
+    """A hash of sizes and times of the sources of dialects and runtime, and of where they are (about 1 ms).
+
+    None: a source was changed since this process began.  Python trusts its own compiled files by size and time, too; here the time of
+    the last change to each file's entry, which no program can set, makes up for archives that unpack all files with one time.
+    """
+    digest = hashlib.sha256()
+    began = _process_start()
+    waiting = list(map(str, _PACKAGES))
+    while waiting:
+        with os.scandir(folder := waiting.pop()) as found:
+            entries = sorted(found, key=lambda entry: entry.name)
+        digest.update(f"{folder} ".encode())
+        for entry in entries:
+            if entry.name.endswith(".py"):
+                status = entry.stat()
+                if status.st_mtime > began:
+                    return None
+                digest.update(f"{entry.name} {status.st_size} {status.st_mtime_ns} {status.st_ctime_ns} ".encode())
+            elif entry.name != "__pycache__" and entry.is_dir():
+                waiting.append(entry.path)
     return digest.digest()
 
 

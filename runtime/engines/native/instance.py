@@ -36,20 +36,24 @@ class Template:
 
     Args:
         words: all jobs' words, one job after the other.
-        table: `threads_code.JOB_WORDS` words a job; the address of a job's words is their position.
+        table: `threads_code.JOB_WORDS` words a job; for the address of a kernel stands its number among `kernels`, for that of a job's
+            words their position.
+        kernels: their keys.
         patches: by buffer.
         scratch_bytes: a thread.
     """
 
     words: NDArray[np.int64]
     table: NDArray[np.int64]
+    kernels: tuple[str, ...]
     patches: Mapping[Buffer, Patch]
     scratch_bytes: int
 
 
-def template_of(jobs: Sequence[Job], addresses: Mapping[str, int], threads: int, borders: frozenset[int]) -> Template:
+def template_of(jobs: Sequence[Job], threads: int, borders: frozenset[int]) -> Template:
     """The list of jobs.  borders: numbers of jobs after which native code ends (before a step in Python, and the last)."""
     words: list[int] = []
+    kernels: dict[str, int] = {}
     table = np.zeros((len(jobs), threads_code.JOB_WORDS), np.int64)
     places: dict[Buffer, list[tuple[int, int]]] = {}
     for number, job in enumerate(jobs):
@@ -58,14 +62,14 @@ def template_of(jobs: Sequence[Job], addresses: Mapping[str, int], threads: int,
         together = alone and more and jobs[number + 1].tasks == 1
         flags = (threads_code.ALONE if alone else 0) | (0 if together else threads_code.BARRIER)
         chunk = job.chunk or max(job.tasks // (threads * 8), 1)
-        table[number, :5] = addresses[job.kernel.key], len(words), job.tasks, chunk, flags
+        table[number, :5] = kernels.setdefault(job.kernel.key, len(kernels)), len(words), job.tasks, chunk, flags
         for word in job.words:
             if isinstance(word, View):
                 places.setdefault(word.buffer, []).append((len(words), word.offset * word.item_bytes))
             words.append(_bits(word))
     patches = {buffer: Patch(*(np.array(column, np.int64) for column in zip(*found, strict=True))) for buffer, found in places.items()}
     scratch = max((job.scratch for job in jobs), default=0)
-    return Template(np.array(words or [0], np.int64), table, patches, -(-scratch // ALIGNMENT) * ALIGNMENT)
+    return Template(np.array(words or [0], np.int64), table, tuple(kernels), patches, -(-scratch // ALIGNMENT) * ALIGNMENT)
 
 
 def _bits(word: int | float | View) -> int:
@@ -76,9 +80,13 @@ def _bits(word: int | float | View) -> int:
 
 
 class Instance:
-    """Memory of one run at a time: arena, scratch, and the job list with addresses of its own."""
+    """Memory of one run at a time: arena, scratch, and the job list with addresses of its own.
 
-    def __init__(self, template: Template, arena: Arena, threads: int) -> None:
+    Args:
+        addresses: of the kernels, by key.
+    """
+
+    def __init__(self, template: Template, arena: Arena, addresses: Mapping[str, int], threads: int) -> None:
         self._template = template
         self.memory = aligned_bytes(max(arena.size_bytes, ALIGNMENT))
         self.status = aligned_words(ALIGNMENT // 8)
@@ -87,6 +95,8 @@ class Instance:
         self._words[:] = template.words
         self._table = aligned_words(template.table.size).reshape(template.table.shape)
         self._table[:] = template.table
+        if template.kernels:
+            self._table[:, 0] = np.array([addresses[key] for key in template.kernels], np.int64)[template.table[:, 0]]
         self._table[:, 1] = self._table[:, 1] * 8 + self._words.ctypes.data
         self._counters = aligned_words(len(template.table))
         self._offsets = arena.offsets

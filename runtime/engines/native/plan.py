@@ -4,85 +4,45 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from time import perf_counter_ns
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ttc.dialects.core.interpret import Resolver
-from ttc.dialects.netlist.model import Graph, Netlist
 from ttc.runtime.engines.base import Timed
-from ttc.runtime.engines.native.arena import Arena
 from ttc.runtime.engines.native.code import Code
-from ttc.runtime.engines.native.instance import Instance, Template
-from ttc.runtime.engines.native.lowering import Job
+from ttc.runtime.engines.native.instance import Instance
 from ttc.runtime.engines.native.memory import new_array
-from ttc.runtime.engines.native.nodes import Node
 from ttc.runtime.engines.native.pool import Pool
-from ttc.runtime.engines.native.python_step import Memory, Mismatch, PythonStep
+from ttc.runtime.engines.native.prepared import Prepared, Segment
+from ttc.runtime.engines.native.python_step import Memory, Mismatch
 from ttc.runtime.engines.native.storage import array_dtype
 from ttc.runtime.engines.native.tensors import View
-from ttc.runtime.engines.reference import plan_of
-from ttc.runtime.tensors import Constants
 
-
-@dataclass(frozen=True)
-class Segment:
-    """Jobs [first, last) of the list, then a step in Python if there is one."""
-
-    first: int
-    last: int
-    step: PythonStep | None
-
-
-@dataclass(frozen=True)
-class Written:
-    """A queue that the graph writes.
-
-    Args:
-        view: where the value lies; None where Python holds it.
-        in_place: whether the view's buffer is the entry; else it is copied.
-        dtype: of the entry.
-    """
-
-    queue: str
-    value: int
-    view: View | None
-    in_place: bool
-    dtype: np.dtype
-
-
-@dataclass(frozen=True)
-class Layout:
-    """All that a plan is made of, but for code and constants.
-
-    Args:
-        jobs: of all segments.
-        bound: queues that change from run to run, and how their entries lie; None for those that Python holds.
-        values: numbers of the values of these queues.
-    """
-
-    jobs: Sequence[Job]
-    segments: Sequence[Segment]
-    bound: Mapping[str, View | None]
-    written: Sequence[Written]
-    arena: Arena
-    values: Mapping[str, int]
+if TYPE_CHECKING:
+    from ttc.runtime.engines.native.lowering import Job
+    from ttc.runtime.engines.native.nodes import Node
+    from ttc.runtime.engines.reference import ReferencePlan
 
 
 class NativePlan:
-    """A graph, ready to run; immutable but for the instances that wait for the next runs.  Several threads may run it at a time."""
+    """A graph, ready to run; immutable but for the instances that wait for the next runs.  Several threads may run it at a time.
+
+    Args:
+        reference: the same graph on the reference engine, made when it is needed.
+        jobs: of all segments, for reports.
+    """
 
     def __init__(
-        self, graph: Graph, netlist: Netlist, constants: Constants, layout: Layout, template: Template, pool: Pool, code: Code
+        self, prepared: Prepared, pool: Pool, code: Code, reference: Callable[[], ReferencePlan], jobs: Callable[[], Sequence[Job]]
     ) -> None:
-        self._graph, self._netlist, self._constants = graph, netlist, constants
-        self.layout = layout
-        self._template = template
+        self.prepared = prepared
         self._pool = pool
-        self._code = code
+        self.code = code
+        self._reference = reference
+        self.jobs = jobs
         self._free: deque[_Lease] = deque()  # no lock: a child process may be forked while one is held
 
     def run(self, entries: Mapping[str, NDArray]) -> dict[str, NDArray]:
@@ -92,10 +52,11 @@ class NativePlan:
     def profile(self, entries: Mapping[str, NDArray]) -> list[Timed]:
         """One microbatch, job by job; see `ProfiledPlan.profile`.  Each job is timed with its start and the wait for all threads."""
         times: list[Timed] = []
+        jobs = self.jobs()
 
         def timed(lease: _Lease, segment: Segment, memory: Memory) -> None:
             for number in range(segment.first, segment.last):
-                run, job = lease.instance.segment(number, number + 1), self.layout.jobs[number]
+                run, job = lease.instance.segment(number, number + 1), jobs[number]
                 start = perf_counter_ns()
                 self._pool.run(run.ctypes.data)
                 times.append(_timed(job.node, type(job.kernel).__name__, start, (job.flops, job.moved_bytes), number))
@@ -117,17 +78,17 @@ class NativePlan:
                 self._free.append(lease)
         except (Mismatch, MemoryError):
             found = None
-        return plan_of(self._graph, self._netlist, self._constants).run(entries) if found is None else found
+        return self._reference().run(entries) if found is None else found
 
     def _lease(self) -> _Lease:
         try:
             return self._free.pop()
         except IndexError:
-            return _Lease(self.layout, self._template, self._pool.threads)
+            return _Lease(self.prepared, self.code, self._pool.threads)
 
     def _computed(self, lease: _Lease, entries: Mapping[str, NDArray], compute: _Compute) -> dict[str, NDArray] | None:
         """None if data is out of range.  Raises Mismatch."""
-        instance, layout = lease.instance, self.layout
+        instance, layout = lease.instance, self.prepared.layout
         instance.rewind()
         given = {queue: _bind(instance, view, entries[queue]) for queue, view in layout.bound.items()}
         outputs = {w.queue: new_array(w.view.shape, w.dtype) for w in layout.written if w.view is not None and w.in_place}
@@ -149,15 +110,15 @@ class NativePlan:
 
     @property
     def _resolver(self) -> Resolver:
-        return plan_of(self._graph, self._netlist, self._constants).constant
+        return self._reference().constant
 
 
 class _Lease:
     """An instance with the runs of a plan's segments."""
 
-    def __init__(self, layout: Layout, template: Template, threads: int) -> None:
-        self.instance = Instance(template, layout.arena, threads)
-        self.runs = {s: self.instance.segment(s.first, s.last) for s in layout.segments}
+    def __init__(self, prepared: Prepared, code: Code, threads: int) -> None:
+        self.instance = Instance(prepared.template, prepared.layout.arena, code.addresses, threads)
+        self.runs = {s: self.instance.segment(s.first, s.last) for s in prepared.layout.segments}
 
 
 _Compute: TypeAlias = "Callable[[_Lease, Segment, Memory], None]"

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from numpy.typing import NDArray
 
 from ttc.compare import Comparison, compare
 from ttc.dialects.core.plain import Function
+from ttc.dialects.core.records import record
 from ttc.dialects.netlist.buda.reader import read_netlist
 from ttc.dialects.netlist.buda.to_netlist import to_netlist
 from ttc.dialects.netlist.buda.writer import write_netlist
@@ -21,11 +22,12 @@ from ttc.runtime.arguments import inputs_of, to_entries
 from ttc.runtime.engines.reference import ReferenceEngine
 from ttc.runtime.golden.session import Session
 from ttc.runtime.instructions import run_instructions
+from ttc.runtime.netlists import Netlists
 from ttc.runtime.program import Plans, Program
 from ttc.runtime.queues import QueueSet
 
 
-@dataclass(frozen=True)
+@record
 class Replay:
     """What passed through one queue in both runs, padding apart."""
 
@@ -55,12 +57,12 @@ def replay(exported: Exported, program: Program, inputs: Mapping[str, Any], entr
         session.run(name, {str(arg).removeprefix("$"): 1 for arg in first.args} if first.opcode == "param" else {})
     computed = {queue for graph in program.netlist.graphs.values() for op, queue in graph.writes if _on_device(program.netlist, op)}
     result: list[Replay] = []
-    for record in session.records():
-        name = record.queue.name
+    for kept in session.records():
+        name = kept.queue.name
         if name in computed and name in passed:
             _, rows, columns = matrix_of(program.netlist.queues[name].tensor)
             expected = entries(name, exported, program.netlist, passed[name])
-            array = record.array().reshape(expected.shape)
+            array = kept.array().reshape(expected.shape)
             result.append(Replay(name, compare(array[..., :rows, :columns], expected[..., :rows, :columns])))
     return result
 
@@ -69,7 +71,7 @@ def pushed_entries(program: Program, inputs: Mapping[str, Any], entry: str = "fo
     """All entries that one run of a program without states pushes into each queue."""
     found: dict[str, list[NDArray]] = {}
     netlist, steps = program.netlist, program.netlist.programs[program.entry(entry).name]
-    plans = Plans(ReferenceEngine(), netlist, program.constants)
+    plans = Plans(ReferenceEngine(), Netlists.of(netlist), program.constants)
     queues = QueueSet(netlist, steps)
     queues.start({})
 

@@ -12,7 +12,7 @@ import mmap
 import os
 import signal
 import traceback
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ttc.dialects.netlist.model import Netlist
-from ttc.runtime.engines.native import build, engine, plan
+from ttc.runtime.engines.native import build, constants, plan
 from ttc.runtime.engines.native.arena import Arena
 from ttc.runtime.engines.native.engine import NativeEngine
 from ttc.runtime.engines.native.features import Cpu
@@ -168,15 +168,15 @@ class _Guard:
         self.at_end, self.note = at_end, note
         self.jobs: dict[int, Sequence[Job]] = {}
         self.kernels: list[str] = []
-        guard, own_constant = self, build._constant
+        guard, own_constant = self, constants.constant_view
 
         class GuardedInstance(Instance):
             """Every buffer, and the scratch of every job, apart from all others."""
 
-            def __init__(self, template: Template, arena: Arena, threads: int) -> None:
+            def __init__(self, template: Template, arena: Arena, addresses: Mapping[str, int], threads: int) -> None:
                 self.apart = {buffer: guard.bytes(_whole_lines(buffer.size_bytes)) for buffer in arena.offsets}
                 self.kept: list[NDArray] = []
-                super().__init__(template, arena, threads)
+                super().__init__(template, arena, addresses, threads)
 
             def base(self, buffer: Buffer) -> int:
                 return self.apart[buffer].ctypes.data if buffer in self.apart else super().base(buffer)
@@ -199,8 +199,8 @@ class _Guard:
             self.jobs[id(made)] = jobs
             return made
 
-        def constant(constants: Constants, key: str) -> View | None:
-            view = own_constant(constants, key)
+        def constant(tensors: Constants, key: str) -> View | None:
+            view = own_constant(tensors, key)
             if view is not None and view.buffer.array is not None:
                 view.buffer.array = _read_only(view.buffer.array, at_end=at_end)
             return view
@@ -209,10 +209,10 @@ class _Guard:
             count = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
             return self.bytes(count).view(dtype).reshape(shape)
 
-        engine.Instance = plan.Instance = GuardedInstance  # pyright: ignore[reportPrivateImportUsage, reportAttributeAccessIssue]
-        engine.template_of = template  # pyright: ignore[reportPrivateImportUsage]
-        engine.aligned_bytes = lambda count: self.bytes(_whole_lines(count))  # pyright: ignore[reportPrivateImportUsage]
-        build._constant, plan.new_array = constant, array  # pyright: ignore[reportPrivateImportUsage]
+        constants.Instance = plan.Instance = GuardedInstance  # pyright: ignore[reportPrivateImportUsage, reportAttributeAccessIssue]
+        build.template_of = template  # pyright: ignore[reportPrivateImportUsage]
+        constants.aligned_bytes = lambda count: self.bytes(_whole_lines(count))  # pyright: ignore[reportPrivateImportUsage]
+        build.constant_view, plan.new_array = constant, array  # pyright: ignore[reportPrivateImportUsage]
 
     def bytes(self, count: int) -> NDArray[np.uint8]:
         return guarded(count, at_end=self.at_end)
@@ -232,11 +232,11 @@ def _reply(graph: Graph, cpu: Cpu, at_end: bool, note: Callable[[str], None]) ->
     """(problem, kernels, refusals) of one graph, in a child process."""
     used = guard(at_end=at_end, note=note)
     used.kernels.clear()
-    constants, one = Constants(graph.tensors), graph.netlist.graphs["g"]
+    tensors, one = Constants(graph.tensors), graph.netlist.graphs["g"]
     note("prepare")
-    prepared = NativeEngine(1, cpu).prepare(one, graph.netlist, constants)
-    expected = plan_of(one, graph.netlist, constants).run(graph.entries)["y"]
-    refusals = [(node.work.op, reason) for node, reason in build.lower_graph(one, graph.netlist, constants, cpu).refusals]
+    prepared = NativeEngine(1, cpu).prepare(one, graph.netlist, tensors)
+    expected = plan_of(one, graph.netlist, tensors).run(graph.entries)["y"]
+    refusals = [(node.work.op, reason) for node, reason in build.lower_graph(one, graph.netlist, tensors, cpu).refusals]
     if not isinstance(prepared, NativePlan):
         return "", [], refusals
     entries = {name: _read_only(entry, at_end=at_end) for name, entry in graph.entries.items()}

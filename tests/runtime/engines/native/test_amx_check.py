@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from tests.runtime.engines.native.graphs import emulated_tiles
-from ttc.runtime.engines.native import amx_check, engine
+from ttc.runtime.engines.native import amx_check
 from ttc.runtime.engines.native.amx_check import multiplies_right, with_checked_tiles
+from ttc.runtime.engines.native.engine import NativeEngine
 from ttc.runtime.engines.native.features import Cpu, host_cpu
 
 AMX = Cpu("x86-64", frozenset({"amx-tile", "amx-bf16", "sse3"}))
@@ -47,10 +48,10 @@ def test_no_amx_where_it_is_refused_or_wrong(monkeypatch: pytest.MonkeyPatch, pe
     monkeypatch.setattr(amx_check, "permit_amx", lambda: permitted)
     monkeypatch.setattr(amx_check, "multiplies_right", multiplies)
     for _ in range(2):
-        assert with_checked_tiles(AMX) == engine._checked(AMX) == (AMX if permitted and right else PLAIN)
+        assert with_checked_tiles(AMX) == NativeEngine(cpu=AMX).checked_cpu() == (AMX if permitted and right else PLAIN)
     assert asked == [AMX] * permitted
 
 
 def test_cpus_without_amx_are_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(amx_check, "permit_amx", lambda: pytest.fail("asked"))
-    assert with_checked_tiles(PLAIN) == engine._checked(PLAIN) == PLAIN
+    assert with_checked_tiles(PLAIN) == NativeEngine(cpu=PLAIN).checked_cpu() == PLAIN

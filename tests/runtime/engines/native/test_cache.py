@@ -236,7 +236,7 @@ def test_root_makes_no_folder_in_the_home_of_a_user(tmp_path: Path) -> None:
 def age(cache: Cache, keys: str) -> None:
     """Entries of these keys were last used in this order, long ago."""
     for order, key in enumerate(keys):
-        name = cache._name(key, CPU)
+        name = cache.name(key, CPU)
         assert name is not None
         os.utime(folder(cache) / name, (1e9 + order, 1e9 + order))
 

@@ -74,7 +74,7 @@ def test_sessions_of_a_program_share_packed_weights(session: Executor):
     plan = session.program.plans["g"]
     assert isinstance(plan, NativePlan)
     assert other.program.plans["g"] is plan
-    packed = {id(view.buffer.array) for job in plan.layout.jobs for view in job.read if view.is_constant}
+    packed = {id(view.buffer.array) for job in plan.jobs() for view in job.read if view.is_constant}
     assert len(packed) >= 2
     changed = session.program.with_parameters({})
     assert changed.plans["g"] is plan
@@ -181,7 +181,7 @@ def test_an_idle_session_that_is_dropped_gives_its_memory_back():
     plan = executor.program.plans["g"]
     assert isinstance(plan, NativePlan)
     held = [weakref.ref(plan), weakref.ref(plan._free[0].instance)]
-    held += [weakref.ref(view.buffer) for job in plan.layout.jobs for view in job.read if view.is_constant]
+    held += [weakref.ref(view.buffer) for job in plan.jobs() for view in job.read if view.is_constant]
     del executor, plan
     gc.collect()
     assert [reference() for reference in held] == [None] * len(held)

@@ -300,6 +300,6 @@ def test_constants_are_given_back_when_they_are_packed():
     made = network("native")
     plan = made.plans["g"]
     assert isinstance(plan, NativePlan)
-    keys = {view.buffer.key for job in plan.layout.jobs for view in job.read if view.buffer.array is not None}
+    keys = {view.buffer.key for job in plan.jobs() for view in job.read if view.buffer.array is not None}
     assert not keys & {"w1", "w2"}
     assert not made.constants._values.keys() & {"w1", "w2"}

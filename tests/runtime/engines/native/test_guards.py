@@ -45,7 +45,7 @@ def test_a_job_that_goes_too_far_is_found():
         guard(at_end=True, note=note)
         prepared = NativeEngine(1, host_cpu()).prepare(graph.netlist.graphs["g"], graph.netlist, Constants({}))
         assert isinstance(prepared, NativePlan)
-        words = prepared._template.words
+        words = prepared.prepared.template.words
         words[words == 4001] = 90001
         run_jobs(prepared, graph.entries)
 

@@ -50,8 +50,8 @@ class Chain:
         self.rows = [aligned_words(tasks) for _ in range(jobs + 1)]
         views = [self._view(row) for row in self.rows]
         listed = [Job(Count(), (a, b), tasks, (b,), NODE) for a, b in zip(views, views[1:], strict=False)]
-        template = template_of(listed, code.addresses, threads, frozenset({jobs - 1}))
-        self.instance = Instance(template, Arena({}, 0), threads)
+        template = template_of(listed, threads, frozenset({jobs - 1}))
+        self.instance = Instance(template, Arena({}, 0), code.addresses, threads)
         self.segment = self.instance.segment(0, jobs)
 
     def _view(self, row: NDArray) -> View:

@@ -1,0 +1,47 @@
+"""Constants of plans: tensors of the program in place, and what is made of them before all runs."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ttc.runtime.engines.native.arena import Arena
+from ttc.runtime.engines.native.code import Code
+from ttc.runtime.engines.native.instance import Instance
+from ttc.runtime.engines.native.memory import aligned_bytes
+from ttc.runtime.engines.native.pool import Pool
+from ttc.runtime.engines.native.prepared import Packing
+from ttc.runtime.engines.native.storage import Storage, storage_of_dtype
+from ttc.runtime.engines.native.tensors import Buffer, Place, View, dense
+from ttc.runtime.tensors import Constants
+
+
+def constant_view(constants: Constants, key: str) -> View | None:
+    """A tensor of the program where it lies; None if only the reference engine can hold it."""
+    array = np.ascontiguousarray(constants.narrow(key))
+    narrow = array.dtype.name == "bfloat16"
+    storage: Storage | None = "bf16" if narrow else storage_of_dtype(array.dtype)
+    if storage is None:
+        return None
+    array = array.view(np.uint16) if narrow else array
+    return dense(Buffer(array.nbytes, Place.CONSTANT, key=key, array=array), storage, array.shape)
+
+
+def compute_constants(packing: Packing, code: Code, pool: Pool, constants: Constants) -> None:
+    """Run jobs on constants.  What runs do not read is given back after its last reader, but for small tables."""
+    if not packing.reads:
+        return
+    last = {buffer: number for number, buffers in enumerate(packing.reads) for buffer in buffers}
+    made = {buffer for buffers in packing.writes for buffer in buffers}
+    instance = Instance(packing.template, Arena({}, 0), code.addresses, pool.threads)
+    for number, (reads, writes) in enumerate(zip(packing.reads, packing.writes, strict=True)):
+        for buffer in writes:
+            if buffer.array is None:
+                buffer.array = aligned_bytes(buffer.size_bytes)
+                instance.bind(buffer, buffer.array.ctypes.data)
+        run = instance.segment(number, number + 1)
+        pool.run(run.ctypes.data)
+        for buffer in dict.fromkeys(reads):
+            if last[buffer] == number and buffer not in packing.kept and (buffer.key is not None or buffer in made):
+                buffer.array = None
+                if buffer.key is not None:
+                    constants.release(buffer.key)

@@ -1,0 +1,98 @@
+"""A plan without code and weights: all that a graph becomes before anything is compiled or computed.
+
+It is plain data, so that it can be kept (`records`): a process that loads the same program again lowers nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ttc.runtime.engines.native.arena import Arena
+from ttc.runtime.engines.native.instance import Template
+from ttc.runtime.engines.native.python_step import PythonStep
+from ttc.runtime.engines.native.tensors import Buffer, View
+
+
+@dataclass(frozen=True)
+class Segment:
+    """Jobs [first, last) of the list, then a step in Python if there is one."""
+
+    first: int
+    last: int
+    step: PythonStep | None
+
+
+@dataclass(frozen=True)
+class Written:
+    """A queue that the graph writes.
+
+    Args:
+        view: where the value lies; None where Python holds it.
+        in_place: whether the view's buffer is the entry; else it is copied.
+        dtype: of the entry.
+    """
+
+    queue: str
+    value: int
+    view: View | None
+    in_place: bool
+    dtype: np.dtype
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Where things lie, and in which order they are computed.
+
+    Args:
+        bound: queues that change from run to run, and how their entries lie; None for those that Python holds.
+        values: numbers of the values of these queues.
+    """
+
+    segments: Sequence[Segment]
+    bound: Mapping[str, View | None]
+    written: Sequence[Written]
+    arena: Arena
+    values: Mapping[str, int]
+
+
+@dataclass(frozen=True)
+class Packing:
+    """Jobs on constants alone, whose results are constants: they are run once, when the program is loaded.
+
+    Args:
+        reads, writes: buffers, by job.
+        kept: constants that runs read.
+    """
+
+    template: Template
+    reads: tuple[tuple[Buffer, ...], ...]
+    writes: tuple[tuple[Buffer, ...], ...]
+    kept: frozenset[Buffer]
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """What a graph becomes.
+
+    Args:
+        template: the jobs of a run.
+        packing: those before all runs.
+    """
+
+    layout: Layout
+    template: Template
+    packing: Packing
+
+    def buffers(self) -> Iterator[Buffer]:
+        """All that it names, some of them more than once."""
+        yield from self.layout.arena.offsets
+        for view in (*self.layout.bound.values(), *(written.view for written in self.layout.written)):
+            if view is not None:
+                yield view.buffer
+        yield from self.template.patches
+        yield from self.packing.template.patches
+        for buffers in (*self.packing.reads, *self.packing.writes, self.packing.kept):
+            yield from buffers

@@ -1,0 +1,172 @@
+"""Programs that are kept from one load to the next: the same results, without reading the netlist; and what is not kept."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.runtime.engines.native.programs import Step, program, tensor
+from ttc.runtime.archive import Archive, open_archive, write_archive
+from ttc.runtime.engines.native import engine as engine_module
+from ttc.runtime.engines.native.cache import Cache
+from ttc.runtime.engines.native.engine import NativeEngine
+from ttc.runtime.engines.native.features import host_cpu
+from ttc.runtime.executor import Executor
+from ttc.runtime.kept import recall
+from ttc.runtime.loader import load, load_program
+from ttc.runtime.manifest import Description, Variable
+from ttc.runtime.profiling import profile
+from ttc.runtime.program import Program
+
+pytestmark = pytest.mark.skipif(host_cpu().arch != "x86-64", reason="runs code")
+
+RNG = np.random.default_rng(11)
+X = RNG.standard_normal((6, 33)).astype(np.float32)
+WEIGHTS = {name: RNG.standard_normal(shape).astype(np.float32) for name, shape in {"w": (33, 17), "b": (17,), "t": (17,)}.items()}
+STEPS = (
+    Step("h", "tile.matmul", ("x", "w", "b"), tensor(6, 17), {"transpose_a": False, "transpose_b": False}),
+    Step("p", "tile.softmax", ("h",), tensor(6, 17), {"axis": -1}),
+    Step("r", "tile.map", ("p", "t"), tensor(6, 17), {"fn": "mul"}),
+)
+IN_PYTHON = Step("r", "nn.neg", ("p",), tensor(6, 17))
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """The cache; the sources of this checkout may be new."""
+    monkeypatch.setenv("TTC_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setattr(engine_module, "planner_version", lambda: b"version")
+    return tmp_path / "cache"
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return written(tmp_path / "a.tti")
+
+
+def written(path: Path, steps: tuple[Step, ...] = STEPS, weights: dict[str, np.ndarray] | None = None) -> Path:
+    """An archive of the network, whose weights are parameters of the model."""
+    held = {name: (value, "Float32") for name, value in (weights or WEIGHTS).items() if any(name in s.reads for s in steps)}
+    made = program({"x": tensor(6, 33)}, held, steps, {"y": "r"}, "reference")
+    parameters = {name: Variable(name, value.shape, "float32") for name, (value, _) in held.items()}
+    description = Description("test", "0.1.0", {}, parameters)
+    write_archive(path, netlist=made.netlist, tensors=made.constants.sources, description=description)
+    return path
+
+
+def recalled(path: Path, threads: int = 2) -> Program | None:
+    return recall(open_archive(path), NativeEngine(threads, host_cpu()))
+
+
+def test_a_second_load_gives_the_same_without_the_netlist(path: Path, monkeypatch: pytest.MonkeyPatch):
+    first = load(path, threads=2)
+    expected = first.run({"x": X})
+    assert not first.program.complete
+    monkeypatch.setattr(Archive, "netlist", lambda _: pytest.fail("read"))
+    second = load(path, threads=2)
+    assert second.program.complete
+    for _ in range(2):
+        np.testing.assert_array_equal(second.run({"x": X})["y"], expected["y"])
+    np.testing.assert_array_equal(second.run({"x": X.tolist()})["y"], expected["y"])
+
+
+def test_the_netlist_is_read_when_somebody_asks_for_it(path: Path):
+    first, second = load_program(path, threads=2), load_program(path, threads=2)
+    assert second.complete
+    assert (second.netlist, second.executed) == (first.netlist, first.executed)
+    assert (second.description, dict(second.netlists.points)) == (first.description, dict(first.netlists.points))
+
+
+def test_new_parameters_make_new_plans(path: Path):
+    load(path, threads=2)
+    kept = load_program(path, threads=2)
+    changed = kept.with_parameters({"w": WEIGHTS["w"] * 2})
+    expected = Executor(load_program(written(path, weights={**WEIGHTS, "w": WEIGHTS["w"] * 2}), engine="reference")).run({"x": X})["y"]
+    np.testing.assert_allclose(Executor(changed).run({"x": X})["y"], expected, rtol=1e-5, atol=1e-6)
+
+
+def test_jobs_are_named_as_in_a_fresh_program(path: Path):
+    fresh, kept = (load_program(path, threads=2) for _ in range(2))
+    assert kept.complete
+    found, expected = ([(j.op, j.kernel, j.location, j.flops) for j in profile(p, {"x": X})[0].jobs] for p in (kept, fresh))
+    assert found == expected
+    assert len(found) > 1
+
+
+def test_a_run_that_needs_the_reference_engine_finds_it(tmp_path: Path):
+    """Rows out of range: the native job says so, and the reference engine what is wrong."""
+    from ttc.dialects.core.errors import Error
+
+    table = RNG.standard_normal((5, 3)).astype(np.float32)
+    steps = (Step("r", "tile.gather", ("t", "x"), tensor(4, 3), {"axis": 0}),)
+    made = program({"x": tensor(4, format="Int32")}, {"t": (table, "Float32")}, steps, {"y": "r"}, "reference")
+    path = tmp_path / "g.tti"
+    write_archive(path, netlist=made.netlist, tensors=made.constants.sources, description=Description("test", "0.1.0", {}))
+    load(path, threads=2)
+    session = load(path, threads=2)
+    assert session.program.complete
+    np.testing.assert_array_equal(session.run({"x": np.array([4, 0, 1, 1], np.int32)})["y"], table[[4, 0, 1, 1]])
+    with pytest.raises(Error) as failure:
+        session.run({"x": np.array([0, 9, 0, 0], np.int32)})
+    assert failure.value.code == "E0802"
+
+
+def test_what_is_not_kept(tmp_path: Path, counter):
+    mixed = written(tmp_path / "mixed.tti", (*STEPS[:2], IN_PYTHON))
+    netlist, tensors, description = counter
+    stateful = tmp_path / "counter.tti"
+    write_archive(stateful, netlist=netlist, tensors=tensors, description=description)
+    for path in (mixed, stateful):
+        for _ in range(2):
+            assert not load(path, threads=2).program.complete
+        assert recalled(path) is None
+
+
+def test_only_the_same_archive_and_threads_are_found(path: Path, tmp_path: Path):
+    load(path, threads=2)
+    assert recalled(path) is not None
+    assert recalled(path, threads=1) is None
+    other = written(tmp_path / "b.tti", weights={**WEIGHTS, "b": WEIGHTS["b"] + 1})
+    assert recalled(other) is None
+
+
+def test_another_version_is_not_found(path: Path, monkeypatch: pytest.MonkeyPatch):
+    load(path, threads=2)
+    monkeypatch.setattr(engine_module, "planner_version", lambda: b"another")
+    assert recalled(path) is None
+    monkeypatch.setattr(engine_module, "planner_version", lambda: None)
+    assert not load(path, threads=2).program.complete
+
+
+def test_damage_is_a_load_as_the_first(path: Path, folder: Path):
+    expected = load(path, threads=2).run({"x": X})["y"]
+    for entry in list(Cache(folder).entries()):
+        whole = (folder / entry.name).read_bytes()
+        for damage in (whole[:-1], whole[:60] + bytes([whole[60] ^ 1]) + whole[61:], None):
+            if damage is None:
+                os.unlink(folder / entry.name)
+            else:
+                (folder / entry.name).write_bytes(damage)
+            again = load(path, threads=2)
+            assert not again.program.complete
+            np.testing.assert_array_equal(again.run({"x": X})["y"], expected)
+    assert load(path, threads=2).program.complete
+
+
+def test_no_cache_is_no_error(path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("TTC_CACHE_DIR", "/dev/null/cache")
+    first, second = load(path, threads=2), load(path, threads=2)
+    assert not second.program.complete
+    np.testing.assert_array_equal(first.run({"x": X})["y"], second.run({"x": X})["y"])
+
+
+def test_the_seal_is_that_of_the_file(path: Path):
+    archive = open_archive(path)
+    assert archive.seal.startswith("ttc archive sha256 ")
+    assert archive.seal.encode() == path.read_bytes()[-len(archive.seal) :]
+    assert replace(archive, seal="").seal == ""
