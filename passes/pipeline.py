@@ -25,6 +25,7 @@ from ttc.passes.nn.fuse_activation import FuseActivation
 from ttc.passes.nn.fuse_bias import FuseBias
 from ttc.passes.nn.group_heads import GroupHeads
 from ttc.passes.nn.keep_sources import KeepSources
+from ttc.passes.nn.lower_fft import LowerFft
 from ttc.passes.nn.lower_pool import LowerPool
 from ttc.passes.nn.lower_recurrent import LowerRecurrent
 from ttc.passes.nn.lower_resize import LowerResize
@@ -127,6 +128,7 @@ def _nn_stage() -> list[Pass]:
         ChannelsLast(),
         RecognizeLayerNorm(),
         LowerResize(),
+        LowerFft(),
         Canonicalize(),
         FoldTranspose(),
         FuseActivation(),

@@ -53,6 +53,9 @@ def test_the_list_and_its_text() -> None:
     assert version == onnx.__version__
     assert known == {"test_b": ("unsupported", "E0202"), "test_c": ("fail", "took")}
     assert differences(outcomes, known) == []
+    drawn = Outcome("test_bernoulli_seed", "node", "Bernoulli", ordinary=True, status="fail", reason="differs")
+    assert "# test_bernoulli*: expected are draws of numpy" in text_of([*outcomes, drawn])
+    assert "bernoulli" not in text_of(outcomes)
     del known["test_b"]
     known["test_a"] = ("fail", "E0401")
     assert differences(outcomes, known) == [

@@ -37,6 +37,12 @@ IN_ROWS = {
     "reverse_sequence": """(%x: f32[3, 2], %n: i64[2])
         %0 = nn.reverse_sequence(%x, %n) {time_axis = 0, batch_axis = 1} : (f32[3, 2], i64[2]) -> f32[3, 2]
         return %0 : f32[3, 2]""",
+    "fft": """(%x: f32[2, 5], %c: f32[2, 5])
+        %0, %1 = nn.fft(%x, %c) {axis = 1, inverse = true, onesided = false, size = 6} : (f32[2, 5], f32[2, 5]) -> (f32[2, 6], f32[2, 6])
+        return %0, %1 : f32[2, 6], f32[2, 6]""",
+    "irfft": """(%x: f32[2, 5])
+        %0 = nn.irfft(%x, _) {axis = 0, size = 3} : (f32[2, 5]) -> f32[3, 5]
+        return %0 : f32[3, 5]""",
     "det": "(%x: f32[2, 3, 3])\n%0 = nn.det(%x) : (f32[2, 3, 3]) -> f32[2]\nreturn %0 : f32[2]",
     "grid_sample": """(%x: f32[1, 2, 3, 3], %g: f32[1, 2, 2, 2])
         %0 = nn.grid_sample(%x, %g) {mode = "linear", padding = "zeros", align_corners = true}

@@ -8,7 +8,7 @@ from xdsl.ir import SSAValue
 from ttc.dialects.core.errors import Error
 from ttc.dialects.nn.base import axis_in
 from ttc.importers.common.builder import Builder
-from ttc.importers.common.fourier import MAX_LENGTH, transform
+from ttc.importers.common.fourier import transform
 from ttc.importers.common.parts import element, stacked
 from ttc.importers.common.tracking import MAX_ELEMENTS
 from ttc.importers.common.unsupported import Unsupported
@@ -46,7 +46,7 @@ def stft_17(
         raise Error("E0401", f"takes rank 3 and a window or a frame_length, not {b.spec(signal)}")
     size = int(b.number(length, "frame_length")) if length is not None else b.spec(window).elements if window is not None else 0
     by = int(b.number(step, "frame_step"))
-    if by < 1 or not 0 < size <= min(b.shape(signal)[1], MAX_LENGTH) or (window is not None and b.shape(window) != (size,)):
+    if by < 1 or not 0 < size <= b.shape(signal)[1] or (window is not None and b.shape(window) != (size,)):
         raise Error("E0402", f"frames of {size} every {by} elements do not fit {b.spec(signal)} and the window")
     if (b.shape(signal)[1] // by + 1) * size > MAX_ELEMENTS:
         raise Unsupported("too many frames")

@@ -1,0 +1,88 @@
+"""Discrete Fourier transforms.  Complex numbers are pairs of tensors: real and imaginary parts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, prop_def, result_def, traits_def
+from xdsl.traits import Pure
+
+from ttc.dialects.core.attributes import BOOL, INT
+from ttc.dialects.core.errors import Error
+from ttc.dialects.core.spec import Spec
+from ttc.dialects.nn.base import TENSOR, NNOp, axis_in, require_float, same_dtype
+
+MAX_SIZE = 1 << 27
+"""Elements of a transform."""
+
+
+class SpectralOp(NNOp):
+    """Along one axis, whose elements are cut or padded with 0."""
+
+    real = operand_def(TENSOR)
+    imaginary = opt_operand_def(TENSOR)
+    axis = prop_def(INT)
+    size = prop_def(INT)
+    traits = traits_def(Pure())
+
+    @classmethod
+    def batch(cls, carried: Sequence[bool], operands: Sequence[Spec | None], result: Spec, attrs: dict[str, Any], size: int) -> bool:
+        return all(c for c, x in zip(carried, operands, strict=True) if x is not None) and axis_in(attrs["axis"], result.rank) != 0
+
+
+def _along(real: Spec, imaginary: Spec | None, axis: int, size: int, count: int) -> Spec:
+    """The spec of the operands with `count` elements along the axis.  Raises E0401, E0402, E0403, E0412."""
+    same_dtype(require_float(real), imaginary)
+    place = axis_in(axis, real.rank)
+    if imaginary is not None and imaginary.shape != real.shape:
+        raise Error("E0401", f"real parts {real} and imaginary parts {imaginary} differ")
+    if real.shape[place] == 0:
+        raise Error("E0401", f"there is nothing along axis {axis} of {real}")
+    if not 0 < size <= MAX_SIZE:
+        raise Error("E0402", f"a transform of {size} elements")
+    return Spec((*real.shape[:place], count, *real.shape[place + 1 :]), real.dtype)
+
+
+@irdl_op_definition
+class FftOp(SpectralOp):
+    """Discrete Fourier transform: y[k] = sum over n of x[n] exp(-2 pi i k n / size), the inverse sum x[n] exp(2 pi i k n / size) / size.
+
+    Args:    real: tensor[..., d_axis, ...], floating point: real parts of x.  imaginary: of the same type; absent: 0.
+             axis: in [-rank, rank).  size: elements of x along the axis: what is beyond is cut, what lacks is 0.
+             inverse: or the transform itself.  onesided: only the size // 2 + 1 first elements of y.
+    Returns: y_real, y_imaginary: tensor[..., size or size // 2 + 1, ...], real's dtype.
+    Raises:  E0412 if axis is outside the rank, E0401 if the parts differ in shape or nothing is along the axis, E0402 for a size below 1,
+             E0403 for integers or differing dtypes.
+    Source:  ONNX DFT-20; torch.fft.fft, ifft, rfft; tf.signal.fft, ifft, rfft.
+    """
+
+    name = "nn.fft"
+    inverse = prop_def(BOOL)
+    onesided = prop_def(BOOL)
+    y_real = result_def(TENSOR)
+    y_imaginary = result_def(TENSOR)
+
+    @classmethod
+    def infer(cls, real: Spec, imaginary: Spec | None, *, axis: int, size: int, inverse: bool, onesided: bool) -> tuple[Spec, ...]:
+        return (_along(real, imaginary, axis, size, size // 2 + 1 if onesided else size),) * 2
+
+
+@irdl_op_definition
+class IrfftOp(SpectralOp):
+    """Real numbers y whose discrete Fourier transform begins with x, and goes on with x's mirror image, conjugated.
+
+    Args:    real: tensor[..., d_axis, ...], floating point: real parts of x.  imaginary: of the same type; absent: 0.  Those of the first
+             element, and of the last one of an even size, are not read.
+             axis: in [-rank, rank).  size: elements of y; of x the first size // 2 + 1 are read, and those that lack are 0.
+    Returns: y: tensor[..., size, ...], real's dtype.
+    Raises:  as nn.fft.
+    Source:  ONNX DFT-20 (inverse, one-sided); torch.fft.irfft; tf.signal.irfft.
+    """
+
+    name = "nn.irfft"
+    y = result_def(TENSOR)
+
+    @classmethod
+    def infer(cls, real: Spec, imaginary: Spec | None, *, axis: int, size: int) -> Spec:
+        return _along(real, imaginary, axis, size, size)
