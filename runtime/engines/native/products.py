@@ -11,7 +11,7 @@ from ttc.dialects.core.epilogue import activation_attrs
 from ttc.runtime.engines.native.copies import copy
 from ttc.runtime.engines.native.ir.regions import supported
 from ttc.runtime.engines.native.kernels.gemm import Gemm
-from ttc.runtime.engines.native.kernels.gemm_block import Block, Multiplier, block_for
+from ttc.runtime.engines.native.kernels.gemm_block import Block, Multiplier, block_for, fetches_panels
 from ttc.runtime.engines.native.kernels.gemm_rows import DenseRows
 from ttc.runtime.engines.native.kernels.packing import ROWS, PackColumns, PackRows
 from ttc.runtime.engines.native.kernels.words import words_of
@@ -32,6 +32,10 @@ TASKS = 96
 """Of a product at most, but for batches: enough for 16 threads."""
 _NEAR_BYTES = 640 << 10
 """Of a right operand that stays in the second-level cache beside the rows that meet it."""
+_FETCHING_NEAR_BYTES = 256 << 10
+"""The same where kernels fetch panels: CPUs without AVX-512 have second-level caches of 512 KiB at most, or of 1 MiB for two."""
+_FETCHING_TASKS = 48
+"""Of a product whose panels are fetched: fewer, as the first panel of a task is fetched by none."""
 _BATCH_DIMENSIONS = 4
 _PLAIN_ACTIVATIONS = ("gelu", "relu", "sigmoid", "silu", "tanh")
 """Without arguments: nothing has to be asked of their kernels, whose import takes longer than the load of a small program."""
@@ -201,7 +205,9 @@ def submit(n: Lowering, kernel: Gemm, words: dict[str, Word], *, rows: int, taps
     tensors = (w for name, w in words.items() if isinstance(w, View) and name != "b")
     moved = panels.element_bytes * count + sum(map(_bytes, tensors))
     wanted = max(1, min(max(flops // TASK_FLOPS, moved // count // TASK_BYTES), -(-TASKS // count)))
-    split = _split(row_blocks, panel_count, wanted, panels.element_bytes)
+    fetching = fetches_panels(n.cpu) and panels.element_bytes > _FETCHING_NEAR_BYTES
+    near = panels.element_bytes <= _NEAR_BYTES and not fetching
+    split = _split(row_blocks, panel_count, min(wanted, _FETCHING_TASKS) if fetching else wanted, near)
     words |= {"rows": rows, "columns": panels.columns, "depth": depth, "taps": taps, "row_blocks": row_blocks, "panels": panel_count}
     words |= {"row_chunks": split.row_chunks, "panel_chunks": split.panel_chunks, "panels_outside": int(split.panels_outside)}
     tasks = count * split.row_chunks * split.panel_chunks
@@ -210,7 +216,7 @@ def submit(n: Lowering, kernel: Gemm, words: dict[str, Word], *, rows: int, taps
         words_of(kernel.names, words),
         tasks=tasks,
         written=[written],
-        chunk=max(tasks // (4 * TASKS), 1),
+        chunk=0 if fetching else max(tasks // (4 * TASKS), 1),
         scratch=kernel.scratch_bytes(depth, taps),
         flops=flops * count,
         moved_bytes=moved,
@@ -240,9 +246,9 @@ def _over_rows(panels: View, lead: tuple[int, ...]) -> View:
     return own.expanded(lead)
 
 
-def _split(row_blocks: int, panels: int, wanted: int, right_bytes: int) -> Split:
-    """So many tasks of one element of the batch: of neighbouring rows or of neighbouring panels, whichever are better read once."""
-    if right_bytes <= _NEAR_BYTES:
+def _split(row_blocks: int, panels: int, wanted: int, near: bool) -> Split:
+    """So many tasks of one element of the batch: of neighbouring rows where the right operand is near, else of neighbouring panels."""
+    if near:
         row_chunks = min(row_blocks, wanted)
         return Split(row_chunks, min(panels, -(-wanted // row_chunks)), False)
     panel_chunks = min(panels, wanted)

@@ -7,16 +7,16 @@ computed of the sums in registers (5 to 20 percent faster where a row has 16 to 
 
 Rows are cut into blocks of equal size, give or take one, so that no block is nearly empty: 49 rows are 9 blocks of 5 or 6.  A task is a
 range of blocks times a range of panels.  In a task either loop is the outer one: blocks, where the right operand stays in the second-level
-cache; panels, where it does not, so that it comes from memory once.
+cache; panels, where it does not, so that it comes from memory once, and while one is multiplied the next is fetched.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from ttc.runtime.engines.native.kernel import Kernel
-from ttc.runtime.engines.native.kernels.gemm_block import Block, Direct, Multiplier, Operands, emit_sums
+from ttc.runtime.engines.native.kernels.gemm_block import Ahead, Block, Direct, Multiplier, Operands, emit_sums, fetches_panels
 from ttc.runtime.engines.native.kernels.gemm_finish import Finish, emit_fetch, emit_row, emit_vector, is_short
 from ttc.runtime.engines.native.kernels.gemm_rows import POINTER_BYTES, Rows, Table
 from ttc.runtime.engines.native.kernels.shares import shares_of
@@ -28,6 +28,9 @@ if TYPE_CHECKING:
     from ttc.runtime.engines.native.ir.values import Value
     from ttc.runtime.engines.native.ir.writer import Writer
 
+Where: TypeAlias = "tuple[dict[str, Value], Table, tuple[Value, Value] | None]"
+"""Addresses of matrices, of rows, and where panels are fetched: how many blocks of rows met this panel before, and how many bytes a
+channel each of them fetches of the next."""
 _SIZES = ("rows", "columns", "depth", "taps", "row_blocks", "panels", "row_chunks", "panel_chunks", "panels_outside")
 
 
@@ -106,13 +109,15 @@ class Gemm(Kernel):
         spans = [last_block - first_block, last_panel - first_panel]
         outer = f.select(panels_outside, spans[1], spans[0])
         inner = f.select(panels_outside, spans[0], spans[1])
+        row_bytes = self.block.columns * 4
+        step = f.select(panels_outside, (inner + (row_bytes - 1)) // inner, 0) if fetches_panels(f.cpu) else None
         with f.loop(0, outer) as i, f.loop(0, inner) as j:
             block = first_block + f.select(panels_outside, j, i)
             panel = first_panel + f.select(panels_outside, i, j)
             first, end = blocks.span(block)
             with f.when(panels_outside | j.equals(0)):
                 self.rows.emit(f, words, bases, (first, end - first), table)
-            self._block(f, words, (bases, table), (first, end - first), panel, tile)
+            self._block(f, words, (bases, table, None if step is None else (j, step)), (first, end - first), panel, tile)
 
     def _bases(self, f: Writer, words: Words, element: Value) -> dict[str, Value]:
         """Addresses of the matrices of one element of the batch."""
@@ -124,19 +129,21 @@ class Gemm(Kernel):
             bases = {name: f.at(base, index * words[f"{name}_batch{i}"], "i8") for name, base in bases.items()}
         return bases
 
-    def _block(
-        self, f: Writer, words: Words, where: tuple[dict[str, Value], Table], span: tuple[Value, Value], panel: Value, tile: Value
-    ) -> None:
+    def _block(self, f: Writer, words: Words, where: Where, span: tuple[Value, Value], panel: Value, tile: Value) -> None:
         """One block of c: sums, then the region."""
-        (bases, table), (first, count) = where, span
+        (bases, table, turn), (first, count) = where, span
         depth, taps = words["depth"], words["taps"]
         right = f.at(bases["b"], panel * taps * depth * self.block.columns, "f32")
+        ahead = None
+        if turn is not None:
+            number, step = turn
+            ahead = Ahead(f.at(right, taps * depth * (number * step + self.block.columns * 4), "i8"), step)
         self._fetch(f, table, count, panel)
         in_memory = f.variable(f.constant(0, "i1"))
         for rows in self.block.counts:
             with f.when(count.equals(rows)):
                 operands = Operands(
-                    lambda tap, rows=rows: self.rows.left(f, words, bases["a"], first, rows, table, tap), right, taps, depth
+                    lambda tap, rows=rows: self.rows.left(f, words, bases["a"], first, rows, table, tap), right, taps, depth, ahead
                 )
                 stored = emit_sums(f, self.block, rows, operands, self.multiplier, tile, self._direct(f, words, table, panel))
                 with f.when(stored):

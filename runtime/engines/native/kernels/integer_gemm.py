@@ -10,14 +10,13 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from ttc.runtime.engines.native.kernels.gemm import Gemm
+from ttc.runtime.engines.native.kernels.gemm import Gemm, Where
 from ttc.runtime.engines.native.kernels.gemm_block import Block, Operands, block_for
 
 if TYPE_CHECKING:
     from ttc.runtime.engines.native.features import Cpu
     from ttc.runtime.engines.native.ir.values import Value, Variable
     from ttc.runtime.engines.native.ir.writer import Writer
-    from ttc.runtime.engines.native.kernels.gemm_rows import Table
     from ttc.runtime.engines.native.kernels.words import Words
 
 Factor: TypeAlias = Literal["i8", "i16", "i32"]
@@ -55,10 +54,8 @@ class IntegerGemm(Gemm):
     def channels_a_word(self) -> int:
         return channels_of(self.factor)
 
-    def _block(
-        self, f: Writer, words: Words, where: tuple[dict[str, Value], Table], span: tuple[Value, Value], panel: Value, tile: Value
-    ) -> None:
-        (bases, table), (first, count) = where, span
+    def _block(self, f: Writer, words: Words, where: Where, span: tuple[Value, Value], panel: Value, tile: Value) -> None:
+        (bases, table, _), (first, count) = where, span
         depth, taps = words["depth"], words["taps"]
         right = f.at(bases["b"], panel * taps * depth * self.block.columns, "i16" if self.factor == "i8" else "i32")
         self._fetch(f, table, count, panel)

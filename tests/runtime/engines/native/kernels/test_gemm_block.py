@@ -5,7 +5,10 @@ from __future__ import annotations
 import pytest
 
 from ttc.runtime.engines.native.features import Cpu
-from ttc.runtime.engines.native.kernels.gemm_block import Block, block_for
+from ttc.runtime.engines.native.kernels.gemm import Gemm
+from ttc.runtime.engines.native.kernels.gemm_block import Block, block_for, fetches_panels
+from ttc.runtime.engines.native.kernels.gemm_rows import DenseRows
+from ttc.runtime.engines.native.region import identity
 
 WIDE = Cpu("x86-64", frozenset({"avx2", "fma", "avx512f", "avx512bw", "avx512dq", "avx512vl"}))
 NARROW = Cpu("x86-64", frozenset({"avx2", "fma"}))
@@ -38,3 +41,10 @@ def test_sums_and_operands_fit_the_registers(cpu: Cpu) -> None:
 
 def test_panels_hold_all_columns() -> None:
     assert [Block(6, 4, 16).panels(n) for n in (1, 64, 65, 128)] == [1, 1, 2, 2]
+
+
+@pytest.mark.parametrize(("cpu", "fetches"), [(NARROW, True), (WIDE, False), (Cpu("x86-64", frozenset()), False)])
+def test_only_products_of_vectors_of_32_bytes_fetch_panels(cpu: Cpu, fetches: bool) -> None:
+    assert fetches_panels(cpu) is fetches
+    kernel = Gemm(block_for(cpu, 12, 32), DenseRows(), identity("f32"))
+    assert (", i32 0, i32 2, i32 1)" in kernel.llvm_ir(cpu)) is fetches

@@ -150,6 +150,12 @@ def test_long_sums_are_sums_of_shorter_ones(depth: int) -> None:
     assert np.abs(found / expected - 1).max() < 5e-7 + 2.0**-24 * 16
 
 
+@pytest.mark.parametrize("rows", [1, 13, 40])
+def test_right_operands_that_no_cache_holds(rows: int) -> None:
+    a, b = normal(rows, 700), normal(700, 130)
+    close(product(a, b, level="avx2"), wide(a) @ wide(b), 700)
+
+
 @pytest.mark.parametrize("transpose_b", [False, True])
 @pytest.mark.parametrize("batch", [(), (2,)])
 def test_sums_of_products(transpose_b: bool, batch: tuple[int, ...]) -> None:
