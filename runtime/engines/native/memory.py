@@ -22,7 +22,7 @@ def aligned_bytes(count: int) -> NDArray[np.uint8]:
     """Zeroed memory, aligned to a cache line; large pieces are pages of their own, given back when the array dies.  Raises MemoryError."""
     if count >= _HUGE_BYTES:
         try:
-            pages = mmap.mmap(-1, count)
+            pages = mmap.mmap(-1, count, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
         except (OSError, OverflowError) as error:
             raise MemoryError(f"{count} bytes: {error}") from None
         if hasattr(mmap, "MADV_HUGEPAGE"):

@@ -11,6 +11,7 @@ from ttc.runtime.engines.native.convolutions import Axis, Result
 from ttc.runtime.engines.native.kernels.gemm_block import Block, block_for
 from ttc.runtime.engines.native.kernels.winograd import LIMIT_BITS, LIMIT_EXPONENT, Winograd, WinogradFilter
 from ttc.runtime.engines.native.kernels.winograd_matrices import TAPS
+from ttc.runtime.engines.native.kernels.winograd_patches import WinogradPatches
 from ttc.runtime.engines.native.kernels.words import words_of
 from ttc.runtime.engines.native.lowering import Lowering
 from ttc.runtime.engines.native.tensors import View
@@ -21,11 +22,19 @@ if TYPE_CHECKING:
 _LEAST_CHANNELS = 16
 _LEAST_GAIN = 1.5
 """Multiplications saved, edges of tiles counted, below which the transforms eat up what is won."""
+_FILTER_TILES = 8
+"""Tiles that are multiplied while a point of the filter comes from memory, by AVX2: with few tiles, large ones are no gain."""
 _CHUNK_BYTES = 640 << 10
 """Of patches and sums of a chunk of tiles: they stay in the second-level cache with the filter's panel at one point."""
 _NEAR_BYTES = 512 << 10
 """Of a filter's panel that stays in the second-level cache from chunk to chunk."""
 _TASKS = 24
+_FEW_CHUNKS = 8
+"""Of tiles, up to which several tasks share each, and patches are prepared."""
+_LEAST_BLOCKS = 4
+"""Register blocks of a chunk whose patches are prepared: as often is a filter read that is near."""
+_PART_ELEMENTS = 8 << 10
+"""Of patches that a task prepares at least: 1 to 2 microseconds."""
 
 
 @dataclass(frozen=True)
@@ -36,10 +45,15 @@ class Tiling:
     rows: int
     columns: int
 
+    @property
+    def points(self) -> int:
+        """Of a patch."""
+        return (self.outputs + TAPS - 1) ** 2
+
     def gain(self, axes: tuple[Axis, Axis]) -> float:
         """Multiplications of direct sums for each of this way's."""
         direct = axes[0].windows * axes[1].windows * TAPS**2
-        return direct / (self.rows * self.columns * (self.outputs + TAPS - 1) ** 2)
+        return direct / (self.rows * self.columns * self.points)
 
 
 def tiling_of(n: Lowering, x: View, w: View, axes: tuple[Axis, Axis]) -> Tiling | None:
@@ -51,7 +65,8 @@ def tiling_of(n: Lowering, x: View, w: View, axes: tuple[Axis, Axis]) -> Tiling 
         return None
     m = 2 if n.node.op.precision == "float32" else 4
     found = [Tiling(m, -(-axes[0].windows // m), -(-axes[1].windows // m)) for m in {2, m}]
-    best = max(found, key=lambda tiling: tiling.gain(axes))
+    near = 0 if lanes == 16 else _FILTER_TILES
+    best = min(found, key=lambda tiling: (x.shape[0] * tiling.rows * tiling.columns + near) * tiling.points)
     known = w.storage == "f32" or (w.storage == "bf16" and not n.cpu.multiplies_pairs)
     return best if best.gain(axes) >= _LEAST_GAIN and known and _is_tame(w) else None
 
@@ -67,39 +82,89 @@ def _is_tame(w: View) -> bool:
     return bool(max(float(values.max()), -float(values.min())) < 2.0**LIMIT_EXPONENT)
 
 
+@dataclass(frozen=True)
+class Split:
+    """How tiles and panels are shared out.
+
+    Args:
+        most: tiles of a chunk.
+        prepared: whether patches are, by a job before.
+    """
+
+    block: Block
+    most: int
+    chunks: int
+    panel_chunks: int
+    prepared: bool
+
+
+def split_of(n: Lowering, tiling: Tiling, tiles: int, channels: int, columns: int) -> Split:
+    """For a number of tiles, of all images."""
+    wide = block_for(n.cpu, tiles, columns)
+    panels = wide.panels(columns)
+    most = _most_tiles(tiles, channels, tiling.points, wide)
+    prepared = n.cpu.vector_bytes < 64 and -(-tiles // most) <= _FEW_CHUNKS and panels > 1
+    chunks = min(-(-_TASKS // panels), max(tiles // (_LEAST_BLOCKS * wide.rows), 1)) if prepared else -(-tiles // most)
+    most = -(-tiles // chunks)
+    block = block_for(n.cpu, most, columns)
+    return Split(block, most, chunks, min(panels, max(1, -(-_TASKS // chunks))), prepared)
+
+
 def convolve_tiles(n: Lowering, x: View, w: View, axes: tuple[Axis, Axis], tiling: Tiling, result: Result) -> None:
     """x[n, h, w, c], dense in channels, convolved with the dense filter w[3, 3, c, o]."""
     channels, columns = w.shape[2:]
     tiles = x.shape[0] * tiling.rows * tiling.columns
-    points = (tiling.outputs + TAPS - 1) ** 2
-    wide = block_for(n.cpu, tiles, columns)
-    most = _most_tiles(tiles, channels, points, wide)
-    chunks = -(-tiles // most)
-    most = -(-tiles // chunks)
-    block = block_for(n.cpu, most, columns)
-    panels = block.panels(columns)
-    panel_chunks = min(panels, max(1, -(-_TASKS // chunks)))
+    split = split_of(n, tiling, tiles, channels, columns)
+    block = split.block
     u = _filter(n, w, tiling, block)
-    kernel = Winograd(tiling.outputs, block, result.region, result.spread, w.storage)
-    tensors = {"a": x, "c": result.view, **dict(zip(kernel.finish.others, result.others, strict=True))}
-    words: dict[str, Word] = {"u": u, "w": w, **tensors}
-    words |= {"channels": channels, "columns": columns, "tiles": tiles, "y_tiles": tiling.rows, "x_tiles": tiling.columns}
-    words |= {"chunks": chunks, "panels": panels, "panel_chunks": panel_chunks, "row_blocks": -(-most // block.rows), "most_tiles": most}
+    kernel = Winograd(tiling.outputs, block, result.region, result.spread, w.storage, split.prepared)
+    image: dict[str, Word] = {"a": x, "channels": channels, "tiles": tiles, "y_tiles": tiling.rows, "x_tiles": tiling.columns}
+    image |= {"chunks": split.chunks, **_strides("a", x)}
     for name, axis in zip("yx", axes, strict=True):
-        words |= {f"{name}_size": axis.size, f"{name}_windows": axis.windows, f"{name}_before": axis.before}
+        image |= {f"{name}_size": axis.size, f"{name}_before": axis.before}
+    tensors = {"c": result.view, **dict(zip(kernel.finish.others, result.others, strict=True))}
+    words: dict[str, Word] = {"u": u, "w": w, **tensors, **image}
+    words |= {"columns": columns, "y_windows": axes[0].windows, "x_windows": axes[1].windows}
+    words |= {"panels": block.panels(columns), "panel_chunks": split.panel_chunks, "row_blocks": -(-split.most // block.rows)}
+    words |= {"most_tiles": split.most}
     for name, view in tensors.items():
-        strides = (stride * view.item_bytes for stride in view.strides[:3])
-        words |= dict(zip((f"{name}_image", f"{name}_y", f"{name}_x"), strides, strict=True))
+        words |= _strides(name, view)
+    if split.prepared:
+        words |= _patches(n, kernel, image, split, (x.elements, tiles, channels))
     n.job(
         kernel,
         words_of(kernel.names, words),
-        tasks=chunks * panel_chunks,
+        tasks=split.chunks * split.panel_chunks,
         written=[result.view],
         chunk=1,
-        scratch=kernel.scratch_bytes(channels, most),
+        scratch=kernel.scratch_bytes(channels, split.most),
         flops=2 * result.view.elements * channels * TAPS**2,
-        moved_bytes=sum(view.elements * view.item_bytes for view in (u, *tensors.values())),
+        moved_bytes=sum(view.elements * view.item_bytes for view in (u, x, *tensors.values())),
     )
+
+
+def _strides(name: str, view: View) -> dict[str, Word]:
+    strides = (stride * view.item_bytes for stride in view.strides[:3])
+    return dict(zip((f"{name}_image", f"{name}_y", f"{name}_x"), strides, strict=True))
+
+
+def _patches(n: Lowering, kernel: Winograd, image: dict[str, Word], split: Split, size: tuple[int, int, int]) -> dict[str, Word]:
+    """The job that prepares patches; gives words that tell where they are.  size: elements of the images, tiles, channels."""
+    pixels, tiles, channels = size
+    elements = tiles * channels * kernel.tiles.points
+    parts = max(1, min(split.most, elements // split.chunks // _PART_ELEMENTS))
+    v, peaks = n.temp((elements + split.chunks * kernel.tiles.points * kernel.tiles.gap,), "f32"), n.temp((split.chunks * parts,), "i32")
+    prepared: dict[str, Word] = {"v": v, "peaks": peaks, "parts": parts}
+    patches = WinogradPatches(kernel.tiles)
+    n.job(
+        patches,
+        words_of(patches.names, {**image, **prepared}),
+        tasks=split.chunks * parts,
+        written=[v, peaks],
+        scratch=kernel.tiles.table_bytes(channels),
+        moved_bytes=(elements + pixels) * 4,
+    )
+    return prepared
 
 
 def _most_tiles(tiles: int, channels: int, points: int, block: Block) -> int:
@@ -113,8 +178,7 @@ def _most_tiles(tiles: int, channels: int, points: int, block: Block) -> int:
 
 def _filter(n: Lowering, w: View, tiling: Tiling, block: Block) -> View:
     channels, columns = w.shape[2:]
-    points = (tiling.outputs + TAPS - 1) ** 2
-    u = n.temp((block.panels(columns), points, channels, block.columns), "f32")
+    u = n.temp((block.panels(columns), tiling.points, channels, block.columns), "f32")
     kernel = WinogradFilter(tiling.outputs, block.columns, block.lanes, w.storage)
     words = words_of(kernel.names, {"w": w, "u": u, "channels": channels, "columns": columns})
     n.job(kernel, words, tasks=channels, written=[u], moved_bytes=w.elements * w.item_bytes + u.elements * u.item_bytes)

@@ -18,6 +18,7 @@ import pytest
 
 from tests.runtime.engines.native.programs import Step, network, program, tensor
 from ttc.dialects.core.errors import Error
+from ttc.runtime.engines.native.memory import aligned_bytes
 from ttc.runtime.engines.native.plan import NativePlan
 from ttc.runtime.executor import Executor
 from ttc.runtime.program import build_program
@@ -89,6 +90,16 @@ def _ends_well(child: int) -> bool:
 
 def _exit_if(same: bool) -> None:
     os._exit(0 if same else 1)
+
+
+def test_memory_is_not_shared_with_a_forked_child() -> None:
+    memory = aligned_bytes(4 << 20)
+    child = os.fork()
+    if not child:
+        memory[:] = 1
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0
+    assert not memory.any()
 
 
 def test_a_forked_child_runs_too(session: Executor, alone: list[np.ndarray]):

@@ -1,0 +1,163 @@
+"""Patches of images as Winograd's way multiplies them: cut out, and transformed.
+
+A tile is m x m pixels of the result, its patch the (m + 2) x (m + 2) pixels of the image that they depend on.  Transformed patches lie by
+point, tile and channel: each point is the left operand of a matrix product.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from ttc.runtime.engines.native.kernel import Kernel
+from ttc.runtime.engines.native.kernels.gemm_rows import POINTER_BYTES
+from ttc.runtime.engines.native.kernels.shares import shares_of
+from ttc.runtime.engines.native.kernels.windows import rounded_up
+from ttc.runtime.engines.native.kernels.winograd_matrices import TAPS, combined, matrices
+from ttc.runtime.engines.native.kernels.words import Words
+from ttc.runtime.engines.native.tensors import ALIGNMENT
+
+if TYPE_CHECKING:
+    from ttc.runtime.engines.native.ir.values import Value, Variable
+    from ttc.runtime.engines.native.ir.writer import Writer
+
+IMAGE = ("a", "a_image", "a_y", "a_x", "y_size", "x_size", "y_before", "x_before", "y_tiles", "x_tiles", "channels")
+"""Words that tell of an image and its tiles."""
+_MAGNITUDE = 0x7FFFFFFF
+"""Of float32: bits of magnitudes are ordered as magnitudes are, with infinity and NaN above all numbers."""
+
+
+@dataclass(frozen=True)
+class Tiles:
+    """How images are cut.
+
+    Args:
+        outputs: m.
+        lanes: float32 of a vector.
+    """
+
+    outputs: int
+    lanes: int
+
+    @property
+    def patch(self) -> int:
+        """Pixels along each side of a patch."""
+        return self.outputs + TAPS - 1
+
+    @property
+    def points(self) -> int:
+        """Of a patch."""
+        return self.patch**2
+
+    @property
+    def gap(self) -> int:
+        """Elements between points: a cache line, so that all points of a tile do not meet in one set of the first-level cache."""
+        return 0 if self.lanes == 16 else ALIGNMENT // 4
+
+    def step(self, tiles: Value, width: Value | int) -> Value:
+        """Elements from one point to the next of so many tiles' rows, each of a width."""
+        return tiles * width + self.gap
+
+    def elements(self, tiles: int, width: int) -> int:
+        """Of all points of so many tiles' rows."""
+        return self.points * (tiles * width + self.gap)
+
+    def chunk(self, words: Words, chunk: Value, first: Value) -> Value:
+        """Address of prepared patches of a chunk, given its first tile."""
+        return first.f.at(words.pointer("v"), (first * words["channels"] + chunk * self.gap) * self.points, "f32")
+
+    def table_bytes(self, channels: int) -> int:
+        """Of a pixel of zeros, and addresses of the pixels of a patch."""
+        return channels * 4 + rounded_up(self.points * POINTER_BYTES)
+
+    def emit_zeros(self, f: Writer, words: Words) -> None:
+        """Write the pixel of zeros, to the start of a thread's memory."""
+        with f.loop(0, words["channels"]) as c:
+            f.store(f.constant(0.0, "f32"), f.at(f.scratch, c, "f32"))
+
+    def place(self, words: Words, tile: Value) -> dict[str, Value]:
+        """Image of a tile, and its first pixel in the result."""
+        across, down = words["x_tiles"], words["y_tiles"]
+        line = tile // across
+        return {"image": line // down, "y": line % down * self.outputs, "x": tile % across * self.outputs}
+
+    def emit(self, f: Writer, words: Words, tile: Value, target: Value, step: Value, largest: Variable) -> None:
+        """The patch of a tile, transformed.
+
+        target: address of its first channel at the first point.  step: elements from point to point.  largest: raised to the largest bits
+        of a magnitude.
+        """
+        place, size = self.place(words, tile), self.patch
+        image = f.at(words.pointer("a"), place["image"] * words["a_image"], "i8")
+        corner = {axis: place[axis] - words[f"{axis}_before"] for axis in ("y", "x")}
+        inside = [_inside(corner[axis], words[f"{axis}_size"] - (size - 1)) for axis in ("y", "x")]
+        down, across = words["a_y"], words["a_x"]
+        pixels = f.at(f.scratch, words["channels"] * 4, "i8")
+        with f.choice(inside[0] & inside[1]) as (inner, border):
+            with inner:
+                start = f.at(image, corner["y"] * down + corner["x"] * across, "i8")
+                lines = [f.at(start, down * i, "i8") for i in range(size)]
+                self._transform(f, words, target, step, largest, lambda i, j: f.at(lines[i], across * j, "i8"))
+            with border:
+                with f.loop(0, size) as i, f.loop(0, size) as j:
+                    f.store(pixel_address(f, words, f.scratch, image, place, (i, j)), f.at(pixels, i * size + j, "ptr"))
+                self._transform(f, words, target, step, largest, lambda i, j: f.load(f.at(pixels, i * size + j, "ptr"), "ptr"))
+
+    def _transform(
+        self, f: Writer, words: Words, target: Value, step: Value, largest: Variable, pixel: Callable[[int, int], Value]
+    ) -> None:
+        """The pixels of a patch, given their addresses, to the same channel at all points."""
+        lanes, size = self.lanes, self.patch
+        matrix = matrices(self.outputs).bt
+        with f.loop(0, words["channels"], lanes) as c:
+            columns: list[list[Value]] = []
+            for j in range(size):
+                column = [f.load(f.at(pixel(i, j), c, "f32"), "f32", lanes) for i in range(size)]
+                for value in column:
+                    largest.set(f.larger(largest.get(), f.bits(value, "i32") & _MAGNITUDE))
+                columns.append(combined(f, matrix, column))
+            for i in range(size):
+                for j, value in enumerate(combined(f, matrix, [column[i] for column in columns])):
+                    f.store(value, f.at(target, step * (i * size + j) + c, "f32"))
+
+
+@dataclass(frozen=True)
+class WinogradPatches(Kernel):
+    """Writes the patches of all tiles: v[point, tile, channel] of each chunk of tiles, one chunk after the other.
+
+    Tasks: (chunk, part of its tiles), the latter fastest.  Words: `names`; strides in bytes.  peaks: i32 for each task, the bits of the
+    largest magnitude that it met.  a: as for `Winograd`.  Scratch: `Tiles.table_bytes`.
+    """
+
+    tiles: Tiles
+
+    names: ClassVar[tuple[str, ...]] = (*IMAGE, "v", "peaks", "tiles", "chunks", "parts")
+
+    def emit(self, f: Writer) -> None:
+        words = Words(f, self.names)
+        self.tiles.emit_zeros(f, words)
+        channels, parts = words["channels"], words["parts"]
+        chunks = shares_of(words["tiles"], words["chunks"])
+        with f.loop(f.begin, f.end) as task:
+            chunk = task // parts
+            first, end = chunks.span(chunk)
+            start, last = shares_of(end - first, parts).span(task % parts)
+            patches = self.tiles.chunk(words, chunk, first)
+            largest = f.variable(f.constant(0, "i32", self.tiles.lanes))
+            with f.loop(start, last) as number:
+                target = f.at(patches, number * channels, "f32")
+                self.tiles.emit(f, words, first + number, target, self.tiles.step(end - first, channels), largest)
+            f.store(f.folded("maximum", largest.get()), f.at(words.pointer("peaks"), task, "i32"))
+
+
+def pixel_address(f: Writer, words: Words, zeros: Value, image: Value, place: dict[str, Value], tap: tuple[Value, Value]) -> Value:
+    """Address of the pixel that a tap of the window at `place` meets, or of zeros."""
+    y, x = (place[axis] + offset - words[f"{axis}_before"] for axis, offset in zip(("y", "x"), tap, strict=True))
+    inside = _inside(y, words["y_size"]) & _inside(x, words["x_size"])
+    return f.select(inside, f.at(image, y * words["a_y"] + x * words["a_x"], "i8"), zeros)
+
+
+def _inside(index: Value, size: Value) -> Value:
+    f = index.f
+    return f.converted(index, "u64") < f.converted(size, "u64")
