@@ -89,7 +89,8 @@ class Instance:
     def __init__(self, template: Template, arena: Arena, addresses: Mapping[str, int], threads: int) -> None:
         self._template = template
         self.memory = aligned_bytes(max(arena.size_bytes, ALIGNMENT))
-        self.status = aligned_words(ALIGNMENT // 8)
+        self._state = aligned_words(ALIGNMENT // 8 + len(template.table))
+        self.status, self._counters = self._state[: ALIGNMENT // 8], self._state[ALIGNMENT // 8 :]
         self._scratch = aligned_bytes(max(template.scratch_bytes, ALIGNMENT) * threads)
         self._words = aligned_words(len(template.words))
         self._words[:] = template.words
@@ -98,7 +99,6 @@ class Instance:
         if template.kernels:
             self._table[:, 0] = np.array([addresses[key] for key in template.kernels], np.int64)[template.table[:, 0]]
         self._table[:, 1] = self._table[:, 1] * 8 + self._words.ctypes.data
-        self._counters = aligned_words(len(template.table))
         self._offsets = arena.offsets
         for buffer, patch in template.patches.items():
             if buffer.place in (Place.ARENA, Place.CONSTANT, Place.STATUS):
@@ -137,5 +137,4 @@ class Instance:
 
     def rewind(self) -> None:
         """Ready for another run."""
-        self._counters[:] = 0
-        self.status[0] = 0
+        self._state.fill(0)

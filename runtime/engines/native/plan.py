@@ -104,7 +104,7 @@ class NativePlan:
 
     def _native(self, lease: _Lease, segment: Segment, memory: Memory) -> None:
         if segment.last > segment.first:
-            self._pool.run(lease.runs[segment].ctypes.data)
+            self._pool.run(lease.runs[segment.first])
         if segment.step is not None and not lease.instance.status[0]:
             segment.step.run(memory, self._resolver)
 
@@ -114,11 +114,12 @@ class NativePlan:
 
 
 class _Lease:
-    """An instance with the runs of a plan's segments."""
+    """An instance with the runs of a plan's segments.  runs: their addresses, by the segment's first job."""
 
     def __init__(self, prepared: Prepared, code: Code, threads: int) -> None:
         self.instance = Instance(prepared.template, prepared.layout.arena, code.addresses, threads)
-        self.runs = {s: self.instance.segment(s.first, s.last) for s in prepared.layout.segments}
+        self._memory = {s.first: self.instance.segment(s.first, s.last) for s in prepared.layout.segments if s.last > s.first}
+        self.runs = {first: run.ctypes.data for first, run in self._memory.items()}
 
 
 _Compute: TypeAlias = "Callable[[_Lease, Segment, Memory], None]"

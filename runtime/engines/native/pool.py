@@ -40,7 +40,7 @@ class Pool:
         )
         self._lock = Lock()
         self._pid = 0
-        self._memory = aligned_words(words.POOL_WORDS)
+        self._address = 0
 
     def run(self, run: int) -> None:
         """Compute the run whose memory is at that address (see `threads_code`); its counters are 0."""
@@ -48,7 +48,7 @@ class Pool:
             try:
                 if self._pid != os.getpid():
                     self._start()
-                self._run(self._memory.ctypes.data, run, 0, None)
+                self._run(self._address, run, 0, None)
             finally:
                 self._lock.release()
         else:
@@ -62,12 +62,12 @@ class Pool:
     def _new_memory(self, threads: int) -> NDArray[np.int64]:
         memory = aligned_words(words.POOL_WORDS)
         memory[words.THREADS] = threads
-        memory[words.SYSCALL] = self._address("syscall")
-        memory[words.YIELD] = self._address("sched_yield")
+        memory[words.SYSCALL] = self._function("syscall")
+        memory[words.YIELD] = self._function("sched_yield")
         memory[words.FUTEX] = _FUTEX.get(platform.machine().lower(), -1)
         return memory
 
-    def _address(self, name: str) -> int:
+    def _function(self, name: str) -> int:
         return ctypes.cast(getattr(self._libc, name), ctypes.c_void_p).value or 0
 
     def _start(self) -> None:
@@ -88,7 +88,7 @@ class Pool:
                 break
         for kept in (memory, starts, self._code):
             ctypes.pythonapi.Py_IncRef(ctypes.py_object(kept))  # threads use them for as long as the process lives
-        self._memory, self._pid = memory, os.getpid()
+        self._address, self._pid = memory.ctypes.data, os.getpid()
 
 
 _POOLS: dict[int, Pool] = {}
