@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import copy
+import io
 import os
 import resource
 import signal
 import time
 import zipfile
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -117,6 +118,17 @@ class _Passed(Exception):
 
 
 def _check_keras_weights(folder: Path, _: int) -> None:
+    from ttc.importers.tf import keras
+
+    with zipfile.ZipFile(folder / "model.keras") as archive:
+        weights = archive.read(keras.WEIGHTS)
+    if not _passes(weights):
+        raise Error("E0201", "the weights are refused")
+    raise _Passed
+
+
+@lru_cache(MAX_KEPT)
+def _passes(weights: bytes) -> bool:
     """What the child process does before it loads TensorFlow, in a process of its own, too: the library of HDF5 may die of its file."""
     from ttc.importers.tf.weights_file import check_weights
 
@@ -124,8 +136,7 @@ def _check_keras_weights(folder: Path, _: int) -> None:
     if child == 0:
         try:
             resource.setrlimit(resource.RLIMIT_CPU, (CHILD_SECONDS, CHILD_SECONDS))
-            with zipfile.ZipFile(folder / "model.keras") as archive, archive.open("model.weights.h5") as file:
-                check_weights(file)
+            check_weights(io.BytesIO(weights))
             os._exit(0)
         except Error:
             os._exit(1)
@@ -134,9 +145,7 @@ def _check_keras_weights(folder: Path, _: int) -> None:
     status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
     if status in _OVERTIME:
         raise TimeoutError(f"checking the weights took more than {CHILD_SECONDS} s")
-    if status != 0:
-        raise Error("E0201", "the weights are refused")
-    raise _Passed
+    return status == 0
 
 
 # ---- PyTorch ----------------------------------------------------------------------------------------------------------------------

@@ -76,7 +76,7 @@ def _keras_model(model: Any, examples: Any) -> tuple[Model, bytes]:
 
     forward.__name__ = "".join(c if c.isidentifier() else "_" for c in model.name) or "forward"
     try:
-        concrete = tf.function(forward).get_concrete_function(structure)
+        concrete = tf.function(forward, autograph=False).get_concrete_function(structure)  # which Keras does without, too
     except (TypeError, ValueError, NotImplementedError) as error:
         raise Error("E0201", f"the model cannot be traced: {str(error).strip().partition(chr(10))[0]}") from error
     outputs = tf.nest.flatten(concrete.structured_outputs)
