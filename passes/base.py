@@ -16,6 +16,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 
 from ttc.dialects.core.ir import TtcOp
 from ttc.dialects.core.locations import fused_location, source_names, where
+from ttc.dialects.core.records import record
 from ttc.dialects.core.targets import Target
 from ttc.dialects.core.weights import WeightStore
 from ttc.dialects.nn.base import NNOp
@@ -23,7 +24,7 @@ from ttc.dialects.nn.base import NNOp
 OpT = TypeVar("OpT", bound=NNOp)
 
 
-@dataclass(frozen=True)
+@record
 class Remark:
     """What a pass did or did not do at one place, and why.
 
@@ -204,7 +205,7 @@ class Rewriter:
 
 
 class Pass(ABC):
-    """One transformation.  A subclass is a frozen dataclass whose fields are its options; its docstring shows IR before and after."""
+    """One transformation.  A subclass is a record whose fields are its options; its docstring shows IR before and after."""
 
     name: ClassVar[str]
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 
 from ttc.dialects.core.formats import format_of
 from ttc.dialects.core.functions import derived_functions, module_attr
+from ttc.dialects.core.records import record
 from ttc.dialects.core.to_plain import plain_attr, plain_block
 from ttc.dialects.netlist.model import Netlist
 from ttc.dialects.netlist.to_model import verify_netlist
@@ -18,7 +17,7 @@ from ttc.runtime.manifest import Derived, Description, Variable
 from ttc.runtime.tensors import TensorSource
 
 
-@dataclass(frozen=True)
+@record
 class Package:
     """What `runtime.archive.write_archive` takes."""
 

@@ -18,6 +18,7 @@ from ttc.dialects.core.ir import TtcOp, set_type
 from ttc.dialects.core.leaves import ConstantOp, LeafOp, ParamOp
 from ttc.dialects.core.locations import source_names, where
 from ttc.dialects.core.precision import Rule, settle, width
+from ttc.dialects.core.records import record
 from ttc.dialects.tile.attention import AttentionOp
 from ttc.dialects.tile.base import TileOp, TileType, tile_type
 from ttc.dialects.tile.eltwise import CastOp, EltwiseOp, MapOp
@@ -135,7 +136,7 @@ def _is_float(value: SSAValue) -> bool:
 # ---- results ---------------------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@record
 class Guard:
     """Values that a block format would spoil: -inf or its like erases the 15 numbers that share its exponent."""
 

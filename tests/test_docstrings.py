@@ -17,9 +17,11 @@ ROWS = (*(f"ttc/importers/{kind}/ops_" for kind in ("onnx", "torch", "tf", "tfli
 
 
 def undocumented(tree: ast.Module) -> Iterator[str]:
-    """Public classes and functions of a module that lack a docstring."""
+    """Public classes and functions of a module that lack a docstring; of a function with overloads the last one has it."""
     for node in tree.body:
-        if isinstance(node, ast.ClassDef | ast.FunctionDef) and not node.name.startswith("_") and ast.get_docstring(node) is None:
+        if not isinstance(node, ast.ClassDef | ast.FunctionDef) or any(ast.unparse(d) == "overload" for d in node.decorator_list):
+            continue
+        if not node.name.startswith("_") and ast.get_docstring(node) is None:
             yield node.name
 
 

@@ -6,10 +6,10 @@ import math
 import statistics
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
+from ttc.dialects.core.records import record
 from ttc.runtime.engines.base import Timed
 from ttc.runtime.executor import Executor
 from ttc.runtime.profiling import Profile
@@ -29,7 +29,7 @@ JOBS = 1
 """Thread of a trace on which jobs stand, below that of graphs."""
 
 
-@dataclass(frozen=True)
+@record
 class Latencies:
     """seconds: of each run, in order; warm_up: runs before them that do not count; total: seconds from the first to the end of the last."""
 
@@ -50,7 +50,7 @@ class Latencies:
         return len(self.seconds) / self.total
 
 
-@dataclass(frozen=True)
+@record
 class OpTime:
     """What an op of the netlist takes: the median over runs of the sum of its jobs.
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
@@ -13,6 +12,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.ir import print_op, verify
+from ttc.dialects.core.records import record
 from ttc.dialects.core.weights import WeightStore
 from ttc.driver import compile_path
 from ttc.instruments.base import PassWatcher
@@ -28,7 +28,7 @@ MAX_LINES = 40
 """Of IR before and after."""
 
 
-@dataclass(frozen=True)
+@record
 class Culprit:
     """Where the IR begins to fail.
 

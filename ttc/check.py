@@ -13,6 +13,7 @@ from xdsl.dialects.builtin import ModuleOp
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.functions import entry_functions, ports
 from ttc.dialects.core.locations import source_names
+from ttc.dialects.core.records import record
 from ttc.dialects.core.spec import spec_of
 from ttc.dialects.nn.base import NNOp
 from ttc.flops import flops_of
@@ -35,7 +36,7 @@ MAX_FILES = 10_000
 """Files of a model that is a folder, of which the size is told."""
 
 
-@dataclass(frozen=True)
+@record
 class HostOp:
     """Ops of one kind that run in host segments.
 
@@ -52,7 +53,7 @@ class HostOp:
     why: tuple[str, ...]
 
 
-@dataclass(frozen=True)
+@record
 class Findings:
     """What was found out about a model.
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.ir import print_op
+from ttc.dialects.core.records import record
 from ttc.evaluation import Arrays, drawn_inputs, evaluate
 from ttc.instruments.numerics import Bound, comparisons, evaluated, widened
 from ttc.passes.base import Unit
@@ -49,7 +50,7 @@ class NumbersKept:
         return None
 
 
-@dataclass(frozen=True)
+@record
 class ScriptPasses:
     """Whether a program, run with the path of a file of IR, ends with status 0."""
 

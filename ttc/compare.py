@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ttc.dialects.core.errors import Error
+from ttc.dialects.core.records import record
 
 ABSOLUTE_BOUND = 1e-4
 """Largest difference allowed at Float32, relative to max(1, max|b|)."""
@@ -19,7 +20,7 @@ COARSE_PCC_BOUND = 0.99
 """Relative L2 error and correlation allowed where values are kept in 8 bits or less."""
 
 
-@dataclass(frozen=True)
+@record
 class Comparison:
     """Figures of `a` against the reference `b`.
 

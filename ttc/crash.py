@@ -11,7 +11,7 @@ import platform
 import re
 import traceback
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from hashlib import sha256
 from importlib.metadata import PackageNotFoundError, version
 from io import BytesIO
@@ -24,6 +24,7 @@ from ttc import __version__
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.functions import set_module_attr
 from ttc.dialects.core.ir import print_op
+from ttc.dialects.core.records import record
 from ttc.driver import Result, compile_path
 from ttc.files import require_input, write_bytes
 from ttc.instruments.crash_watch import CrashWatch
@@ -39,7 +40,7 @@ MAX_TEXT = 4000
 """Characters of an error that are kept."""
 
 
-@dataclass(frozen=True)
+@record
 class Signature:
     """What tells one error from another: its type or code, and its message without numbers."""
 
@@ -54,7 +55,7 @@ class Signature:
         return Signature(kind, re.sub(r"\d+", "#", text[:MAX_TEXT]))
 
 
-@dataclass(frozen=True)
+@record
 class Crash:
     """A crash that can be run again.
 
@@ -133,12 +134,12 @@ def save(crash: Crash, folder: Path) -> None:
         folder.mkdir(exist_ok=True)
     except OSError as error:
         raise Error("E0103", f"cannot make folder {folder}: {error.strerror}") from None
-    record: dict[str, Any] = {"passes": crash.passes, "error": asdict(crash.signature)}
+    described: dict[str, Any] = {"passes": crash.passes, "error": asdict(crash.signature)}
     write_bytes(folder / INPUT, crash.text.encode())
     if crash.earlier is not None:
-        record["earlier"] = {"passes": crash.earlier.passes}
+        described["earlier"] = {"passes": crash.earlier.passes}
         write_bytes(folder / EARLIER, crash.earlier.text.encode())
-    write_bytes(folder / CRASH, (json.dumps(record, indent=1) + "\n").encode())
+    write_bytes(folder / CRASH, (json.dumps(described, indent=1) + "\n").encode())
     if crash.weights is not None:
         write_bytes(folder / WEIGHTS, crash.weights.read_bytes())
 
@@ -172,10 +173,10 @@ def read_crash(folder: Path) -> Crash:
         raise Error("E0102", f"there is no folder '{folder}'")
     text = read_text(require_input(folder / INPUT))
     try:
-        record = json.loads(read_text(require_input(folder / CRASH)))
-        passes, error = record["passes"], record["error"]
+        described = json.loads(read_text(require_input(folder / CRASH)))
+        passes, error = described["passes"], described["error"]
         signature = Signature(error["kind"], error["message"])
-        steps = record["earlier"]["passes"] if "earlier" in record else ""
+        steps = described["earlier"]["passes"] if "earlier" in described else ""
         if not all(isinstance(x, str) for x in (passes, steps, signature.kind, signature.message)):
             raise TypeError("its fields are texts")
     except (ValueError, KeyError, TypeError, RecursionError) as error:

@@ -21,6 +21,7 @@ from ttc.dialects.core.leaves import LeafOp
 from ttc.dialects.core.locations import source_names
 from ttc.dialects.core.parsing import parse_module
 from ttc.dialects.core.plain import Plain
+from ttc.dialects.core.records import record
 from ttc.dialects.core.to_plain import plain_attr, plain_type
 from ttc.dialects.netlist.from_model import from_model
 from ttc.dialects.netlist.ops import NetlistOp
@@ -35,7 +36,7 @@ _NAMES = ("sym", "key")
 """Fields that name an op or a tensor.  Buffers are left out, too: they follow from blocks."""
 
 
-@dataclass(frozen=True)
+@record
 class Item:
     """An op.  name: `nn.add`, or a netlist op's type; sources: what it came from; fields: attributes, types, place, cost as texts."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,6 +15,7 @@ from ttc.dialects.core.errors import Error, nearest
 from ttc.dialects.core.functions import module_attr, set_module_attr
 from ttc.dialects.core.ir import print_op, verify
 from ttc.dialects.core.numerics import DRAM_PLACEMENTS
+from ttc.dialects.core.records import record
 from ttc.dialects.core.targets import Target, described, harvest, is_target_file, load_target, parse_rows, target_of
 from ttc.instruments.timing import StageTime, Timing
 from ttc.options import STAGES, UNSET, CompileOptions, flag_of, settings
@@ -36,7 +37,7 @@ TRIES = 2
 """Effort of placement from which on several microbatches are tried."""
 
 
-@dataclass(frozen=True)
+@record
 class Result:
     """What a compilation gave.
 

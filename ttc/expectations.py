@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from ttc.dialects.core.errors import Error
+from ttc.dialects.core.records import record
 
 _START = re.compile(r"//\s*+expected-")
 _ITEM = re.compile(
@@ -23,7 +23,7 @@ MAX_ANNOUNCED = 10_000
 _SHIFTS = {"above": -1, "below": 1}
 
 
-@dataclass(frozen=True)
+@record
 class Expected:
     """An error that is to come.  line: None for one that names no line; pattern: found in its text."""
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 
 from ttc.dialects.core.errors import CODES, Error, nearest
+from ttc.dialects.core.records import record
 
 
-@dataclass(frozen=True)
+@record
 class Explanation:
     """An error code: what it means in one line, why it comes, and what helps."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,6 +13,7 @@ from numpy.typing import NDArray
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.functions import module_attr
+from ttc.dialects.core.records import record
 from ttc.files import require_input
 from ttc.npy_files import read_header
 from ttc.runtime.contract import ABSENT, MAX_ELEMENTS, absent_inputs, fixed_inputs, known_values
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _FORM = "it takes NAME=FILE.npy, NAME=none or NAME=sequence, each name once"
 
 
-@dataclass(frozen=True)
+@record
 class InputValue:
     """What is known of one input.
 

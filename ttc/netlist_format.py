@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ttc.dialects.core.errors import Error
+from ttc.dialects.core.records import record
 
 if TYPE_CHECKING:
     from ttc.dialects.netlist.buda.form import BudaNetlist
     from ttc.dialects.netlist.model import Netlist
 
 
-@dataclass(frozen=True)
+@record
 class Formatted:
     """A netlist in the plain model, and its text."""
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from xdsl.dialects.builtin import ModuleOp
@@ -13,6 +12,7 @@ from ttc.dialects.core.errors import Error
 from ttc.dialects.core.functions import module_attr
 from ttc.dialects.core.ir import print_op, problems, verify
 from ttc.dialects.core.parsing import parse_module
+from ttc.dialects.core.records import record
 from ttc.driver import configured, machine_for, with_recorded
 from ttc.expectations import expected_errors, mismatches
 from ttc.options import CompileOptions
@@ -27,7 +27,7 @@ MAX_PARTS = 10_000
 """Parts of one text."""
 
 
-@dataclass(frozen=True)
+@record
 class Job:
     """What is done to every part of a text.
 

@@ -1,4 +1,4 @@
-"""Options as frozen dataclasses.  Command-line flags, TTC_* variables and TOML keys are derived from their fields.
+"""Options as records.  Command-line flags, TTC_* variables and TOML keys are derived from their fields.
 
 Values come from, first to last in force: flag (or keyword argument), variable, TOML table, default.  Each field's metadata holds a
 `Setting`; values of any source go through its `read`, so a wrong one is the same E0101 wherever it was written.
@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
 
 import ttc.option_values as takes
 from ttc.dialects.core.errors import Error, nearest
 from ttc.dialects.core.numerics import DRAM_PLACEMENTS, FIDELITIES, KERNELS, PRECISIONS
+from ttc.dialects.core.records import record
 from ttc.option_values import Shape, read_shapes, shapes_text
 from ttc.placement_rules import PLACEMENT_KEY, read_placement
 from ttc.rules import RULES_KEY, read_rules
@@ -46,7 +46,7 @@ RULE_FILES = {RULES_KEY: "precision_file", PLACEMENT_KEY: "placement_file"}
 OptionsT = TypeVar("OptionsT", bound="Options")
 
 
-@dataclass(frozen=True)
+@record
 class Setting:
     """What is known of one option.
 
@@ -71,12 +71,12 @@ class Setting:
     bare: str | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
+@record(kw_only=True)
 class Options:
     """Base of the option classes.  `given` names the fields that were set by somebody, even to their default."""
 
     TABLE: ClassVar[str]
-    given: frozenset[str] = field(default=frozenset(), repr=False, compare=False)
+    given: frozenset[str] = dataclasses.field(default=frozenset(), repr=False, compare=False)
 
     def __post_init__(self) -> None:
         changed = set(self.given)
@@ -102,7 +102,7 @@ def _plain(value: Any) -> Any:
 
 def option(default: Any, help: str, read: Callable[[Any], Any], metavar: str, **more: Any) -> Any:
     """A dataclass field with its Setting."""
-    return field(default=default, metadata={"setting": Setting(help, read, metavar, **more)})
+    return dataclasses.field(default=default, metadata={"setting": Setting(help, read, metavar, **more)})
 
 
 def choice(default: str, help: str, choices: tuple[str, ...], *, in_result: bool = False) -> Any:
@@ -113,7 +113,7 @@ def choice(default: str, help: str, choices: tuple[str, ...], *, in_result: bool
 # ---- the options ----------------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, kw_only=True)
+@record(kw_only=True)
 class CompileOptions(Options):
     """What `ttc compile` and `ttc.compile` take."""
 
@@ -216,7 +216,7 @@ class CompileOptions(Options):
         return (*AMP[self.amp], *asked, *self.precision_file)
 
 
-@dataclass(frozen=True, kw_only=True)
+@record(kw_only=True)
 class DebugOptions(Options):
     """What of the pipeline is shown, kept and checked, for every command that runs it.  None of it changes a result but `rewrite_limit`."""
 
@@ -262,7 +262,7 @@ class DebugOptions(Options):
     rewrite_limit: int | None = option(None, "Refuse rewrites after the first N.", takes.integer(0), "N")
 
 
-@dataclass(frozen=True, kw_only=True)
+@record(kw_only=True)
 class RunOptions(Options):
     """What `ttc run` and `ttc.load` take: nothing that is part of an archive."""
 
@@ -277,7 +277,7 @@ class RunOptions(Options):
     repeat: int = option(1, "Run this often; more than once prints the fastest, median and slowest time.", takes.integer(1), "N")
 
 
-@dataclass(frozen=True, kw_only=True)
+@record(kw_only=True)
 class BenchOptions(Options):
     """What `ttc bench` takes."""
 
@@ -292,7 +292,7 @@ class BenchOptions(Options):
     warm_up: int | None = option(None, "Uncounted runs before; default: for a tenth of the time.", takes.integer(0), "N")
 
 
-@dataclass(frozen=True, kw_only=True)
+@record(kw_only=True)
 class TuneOptions(Options):
     """What `ttc tune-precision` takes."""
 

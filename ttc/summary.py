@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from ttc.dialects.core.records import record
 from ttc.dialects.netlist.model import Graph, Grid, Netlist
 from ttc.dialects.netlist.occupancy import MemoryUse, channel_numbers, occupancy
 
 
-@dataclass(frozen=True)
+@record
 class EpochSummary:
     """One graph.  cores: that it occupies; host_ops: without cores; cycles: of its slowest op, for all microbatches; chip: it runs on."""
 
@@ -21,7 +20,7 @@ class EpochSummary:
     chip: int = 0
 
 
-@dataclass(frozen=True)
+@record
 class NetlistSummary:
     """A netlist in figures.
 

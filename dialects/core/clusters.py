@@ -10,11 +10,12 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from ttc.dialects.core.errors import Error, nearest
+from ttc.dialects.core.records import record
 from ttc.dialects.core.target_fields import MAX_CHIPS, MAX_LINKS, integer
 from ttc.dialects.core.targets import Target
 
@@ -30,7 +31,7 @@ MAX_STEPS = 20_000
 _TEXT = re.compile(r"chips (\d{1,4}(?:,\d{1,4})*)(?: mmio (\d{1,4}(?:,\d{1,4})*))?((?: \d{1,4}-\d{1,4}x\d{1,4})*)")
 
 
-@dataclass(frozen=True)
+@record
 class Cluster:
     """Chips of one kind and what joins them.
 

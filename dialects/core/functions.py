@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, cast
 
 import numpy as np
@@ -14,10 +13,11 @@ from ttc.dialects.core.attributes import attribute, plain
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.locations import named_location
 from ttc.dialects.core.plain import Plain
+from ttc.dialects.core.records import record
 from ttc.dialects.core.spec import element_type
 
 
-@dataclass(frozen=True)
+@record
 class Port:
     """An argument or result of an entry function.
 

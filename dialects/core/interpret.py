@@ -6,7 +6,6 @@ import importlib
 import inspect
 import pkgutil
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import cache
 from typing import TypeAlias
 
@@ -16,6 +15,7 @@ from numpy.typing import NDArray
 from ttc.dialects.core.errors import Error, nearest
 from ttc.dialects.core.formats import format_named
 from ttc.dialects.core.plain import Function, Work
+from ttc.dialects.core.records import record
 
 Kernel: TypeAlias = Callable[..., "NDArray | tuple[NDArray, ...]"]
 Resolver: TypeAlias = Callable[[Work], NDArray]
@@ -24,7 +24,7 @@ Execute: TypeAlias = "Callable[[Work, Sequence[NDArray | None], Resolver | None]
 """Runs one op: `run_work`, or something with arithmetic of its own."""
 
 
-@dataclass(frozen=True)
+@record
 class Body:
     """A region of an op that decides what runs, as its kernel calls it."""
 

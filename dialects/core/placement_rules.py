@@ -9,12 +9,13 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from fnmatch import fnmatchcase
 from typing import Any
 
 from ttc.dialects.core.errors import Error, nearest
 from ttc.dialects.core.queue_rules import QueueRule
+from ttc.dialects.core.records import record
 
 POLICIES = ("balanced", "fastest", "smallest")
 """How an op takes cores: as the whole run is shortest; as many as make it faster; as few as it fits."""
@@ -23,7 +24,7 @@ MAX_SIZE = 1 << 16
 """Of a number in a rule."""
 
 
-@dataclass(frozen=True)
+@record
 class PlacementRule:
     """What the ops that match get; None leaves a choice to the compiler.
 

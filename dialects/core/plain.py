@@ -7,17 +7,18 @@ functions, derived tensors, and the work of a netlist op all take this form; arc
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
 from math import prod
 from typing import TypeAlias
 
 from ttc.dialects.core.errors import Error
+from ttc.dialects.core.records import record
 
 Plain: TypeAlias = "None | bool | int | float | str | tuple[Plain, ...]"
 """What an attribute can be: a scalar, or nested tuples of them."""
 
 
-@dataclass(frozen=True, slots=True)
+@record(slots=True)
 class TensorType:
     """shape in elements (-1 where it depends on data), data format by name, layout: `rows`, or `tiles(h, w)` (text of the tile type)."""
 
@@ -50,7 +51,7 @@ def fold_to_tiles(shape: tuple[int, ...], tile: tuple[int, int], fold: int) -> t
     return prod(lead[:split]), -(-prod(lead[split:-1]) // tile[0]), -(-lead[-1] // tile[1])
 
 
-@dataclass(frozen=True, slots=True)
+@record(slots=True)
 class Work:
     """One op.
 
@@ -73,7 +74,7 @@ class Work:
     bodies: tuple[Function, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@record(slots=True)
 class Function:
     """inputs: their types; works in order; outputs: value numbers."""
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fnmatch import fnmatchcase
 from glob import escape
 from typing import Any, ClassVar
@@ -16,12 +16,13 @@ from typing import Any, ClassVar
 from ttc.dialects.core.errors import Error, nearest
 from ttc.dialects.core.formats import FORMATS, format_named
 from ttc.dialects.core.numerics import ACCUMULATORS, FIDELITIES
+from ttc.dialects.core.records import record
 
 PATTERNS = ("op", "name")
 SETTINGS = ("output", "weights", "intermediate", "accumulate", "fidelity")
 
 
-@dataclass(frozen=True)
+@record
 class Rule:
     """What the ops that match get; None leaves a setting as it is.
 

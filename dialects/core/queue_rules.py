@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from fnmatch import fnmatchcase
 
+from ttc.dialects.core.records import record
 
-@dataclass(frozen=True)
+
+@record
 class QueueRule:
     """What the queues that match get; None leaves a choice to the compiler.
 

@@ -11,6 +11,7 @@ from functools import lru_cache
 from typing import TypeAlias
 
 from ttc.dialects.core.errors import Error
+from ttc.dialects.core.records import record
 
 MAX_PATTERN = 2000
 MAX_STATES = 20000
@@ -39,7 +40,7 @@ _NAMED: dict[str, Ranges] = {
 _ESCAPES = {"t": "\t", "n": "\n", "r": "\r", "f": "\f", "v": "\v", "a": "\a"}
 
 
-@dataclass(frozen=True, slots=True)
+@record(slots=True)
 class _Set:
     """Characters in ranges, or those outside."""
 
@@ -50,21 +51,21 @@ class _Set:
         return any(low <= character <= high for low, high in self.ranges) != self.outside
 
 
-@dataclass(frozen=True, slots=True)
+@record(slots=True)
 class _All:
     """Parts one after the other."""
 
     parts: tuple[_Node, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record(slots=True)
 class _Any:
     """One of several."""
 
     choices: tuple[_Node, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record(slots=True)
 class _Repeat:
     """A part least to most times; None: no limit."""
 

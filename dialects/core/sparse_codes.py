@@ -10,13 +10,13 @@ Blocks of a strip go down, tiles of a block row by row.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ttc.dialects.core.errors import Error
+from ttc.dialects.core.records import record
 from ttc.dialects.core.tiled import SIDE, from_stream
 
 TILE_WORDS = 2 * SIDE * SIDE
@@ -29,7 +29,7 @@ MAX_ENTRIES = 1 << 21
 _LAST_OF_MATRIX, _LAST_OF_TILE = 1 << 14, 1 << 15
 
 
-@dataclass(frozen=True)
+@record
 class Codes:
     """Sizes that codes are read with.
 

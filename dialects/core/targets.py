@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import tomllib
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from functools import cache
 from importlib import resources
 from pathlib import PurePath
 from typing import Any
 
 from ttc.dialects.core.errors import Error, nearest
+from ttc.dialects.core.records import record
 from ttc.dialects.core.target_fields import check_whole, checked
 
 FILE_SUFFIXES = (".yaml", ".yml")
@@ -17,7 +18,7 @@ SHORT_EXPONENTS = ("Float16", "Bfp8", "Bfp4", "Bfp2", "Lf8")
 """Formats with exponents of five bits, the others have eight: on Grayskull results and partial results have exponents as wide."""
 
 
-@dataclass(frozen=True)
+@record
 class Target:
     """One machine.
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 from ttc.dialects.core.formats import FORMATS
 from ttc.dialects.core.numerics import ACCUMULATORS, FIDELITIES, PRECISIONS
 from ttc.dialects.core.plain import TensorType
+from ttc.dialects.core.records import record
 from ttc.dialects.netlist.check_epochs import check_epochs, run_together
 from ttc.dialects.netlist.check_work import check_function
 from ttc.dialects.netlist.model import Blocking, Buffer, Ethernet, Graph, Grid, Host, Netlist, Op
@@ -18,7 +18,7 @@ ACCUMULATE = (*ACCUMULATORS, "Int32")
 ROLE = re.compile(r"in(\d{1,3})|out|intermed")
 
 
-@dataclass(frozen=True)
+@record
 class Producer:
     """Where a name that ops may read leads: the graph of an op (None: a queue), and the type of its value."""
 

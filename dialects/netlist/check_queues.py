@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from bisect import bisect_left, insort
 from collections import defaultdict
-from dataclasses import dataclass
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.formats import FORMATS
+from ttc.dialects.core.records import record
 from ttc.dialects.netlist.check_graphs import check_blocking
 from ttc.dialects.netlist.check_work import check_function, type_problem
 from ttc.dialects.netlist.links import links_from
@@ -159,7 +159,7 @@ def _check_blocks(queue: Queue, netlist: Netlist, where: str, found: Findings) -
 # ---- ranges ------------------------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@record(slots=True)
 class Range:
     """Bytes [start, end) that a queue holds during the epochs of its lifetime, both included."""
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal, TypeAlias
 
 from ttc.dialects.core.plain import Function, Plain, TensorType
+from ttc.dialects.core.records import record
 
 Settings: TypeAlias = "tuple[tuple[str, Plain], ...]"
 """What else a text said, by name: kept so that nothing is lost, without a meaning to engines."""
@@ -15,7 +16,7 @@ Flag: TypeAlias = bool | str
 """true or false, or a variable as `$name` that is 0 or not."""
 
 
-@dataclass(frozen=True, slots=True)
+@record(slots=True)
 class Grid:
     """A rectangle of worker cores.  row, col: of its top left core; rows, cols: its size, as the op's blocks see it."""
 
@@ -31,12 +32,12 @@ class Grid:
         return [(self.row + r, self.col + c) for r in range(rows) for c in range(cols)]
 
 
-@dataclass(frozen=True, slots=True)
+@record(slots=True)
 class Host:
     """The place of an op that runs on the host, or of a whole graph on target `host`."""
 
 
-@dataclass(frozen=True, slots=True)
+@record(slots=True)
 class Ethernet:
     """The place of an op that passes its input on to another chip: an Ethernet core, which takes no core of the grid.
 
@@ -48,7 +49,7 @@ class Ethernet:
     egress: tuple[int, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@record(slots=True)
 class Blocking:
     """How one core's share of a tensor is cut, in tiles.
 
@@ -75,7 +76,7 @@ class Blocking:
         return self.mblock[0] * self.mblock[1] * self.ublock[0] * self.ublock[1]
 
 
-@dataclass(frozen=True, slots=True)
+@record(slots=True)
 class Buffer:
     """A block of a core's L1.
 
@@ -92,7 +93,7 @@ class Buffer:
         return self.tiles * self.tile_bytes * self.copies
 
 
-@dataclass(frozen=True, slots=True)
+@record(slots=True)
 class Queue:
     """A ring of entries in DRAM or host memory.
 
@@ -137,7 +138,7 @@ class Queue:
     settings: Settings = ()
 
 
-@dataclass(frozen=True, slots=True)
+@record(slots=True)
 class Op:
     """One op of a graph.
 
@@ -178,7 +179,7 @@ class Op:
     settings: Settings = ()
 
 
-@dataclass(frozen=True, slots=True)
+@record(slots=True)
 class Graph:
     """One epoch on one chip: ops that run together.
 
@@ -199,7 +200,7 @@ class Graph:
     settings: Settings = ()
 
 
-@dataclass(frozen=True, slots=True)
+@record(slots=True)
 class QueueSetting:
     """How one execution of a graph uses a queue, where programs set the positions.
 
@@ -227,7 +228,7 @@ class QueueSetting:
     read_only: Flag = False
 
 
-@dataclass(frozen=True, slots=True)
+@record(slots=True)
 class Instruction:
     """One step of a program.
 
@@ -244,7 +245,7 @@ class Instruction:
     settings: tuple[QueueSetting, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@record(slots=True)
 class Argument:
     """An argument or result of a program, as the user sees it.
 
@@ -266,7 +267,7 @@ class Argument:
     updates: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record(slots=True)
 class Program:
     """An entry function: arguments, results, and the instructions that run it."""
 
@@ -276,7 +277,7 @@ class Program:
     instructions: tuple[Instruction, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record(slots=True)
 class Chip:
     """The machine a netlist is placed on, as far as its checks need it.
 
@@ -306,7 +307,7 @@ class Chip:
     links: tuple[tuple[int, int, int], ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@record(slots=True)
 class Netlist:
     """A whole netlist.  Names are keys; order is program order for graphs, declaration order for queues.
 

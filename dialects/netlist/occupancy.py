@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
+from ttc.dialects.core.records import record
 from ttc.dialects.netlist.model import Chip, Netlist
 
 MAX_CHANNELS = 1024
@@ -18,7 +18,7 @@ def align(size_bytes: int, alignment_bytes: int) -> int:
     return -(-size_bytes // alignment_bytes) * alignment_bytes
 
 
-@dataclass(frozen=True, slots=True)
+@record(slots=True)
 class Held:
     """Bytes [start, end) of a channel, held in epochs [first, last]."""
 
@@ -28,7 +28,7 @@ class Held:
     last: int
 
 
-@dataclass(frozen=True, slots=True)
+@record(slots=True)
 class ChannelUse:
     """One channel.
 
@@ -48,7 +48,7 @@ class ChannelUse:
         return 1.0 - self.bound_bytes / self.peak_bytes if self.peak_bytes else 0.0
 
 
-@dataclass(frozen=True, slots=True)
+@record(slots=True)
 class MemoryUse:
     """The DRAM of one chip.
 

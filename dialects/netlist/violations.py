@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 
 from ttc.dialects.core.errors import nearest
+from ttc.dialects.core.records import record
 
 MANY = 1000
 """Violations after which whole families of pairwise rules stop: nobody reads more, and a hostile netlist could have millions."""
@@ -15,7 +16,7 @@ MAX_NAMES = 2000
 MAX_NAME_SHOWN = 80
 
 
-@dataclass(frozen=True, slots=True)
+@record(slots=True)
 class Violation:
     """One broken rule.  code: of `core.errors.CODES`; where: queue, op, graph or program; hint: what would help."""
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import ClassVar
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.locations import source_names
 from ttc.dialects.core.queue_rules import QueueRule, settle
+from ttc.dialects.core.records import record
 from ttc.dialects.core.targets import Target
 from ttc.dialects.netlist.occupancy import MemoryUse, use_of
 from ttc.dialects.netlist.ops import QueueOp, graphs_of, programs_of, queues_of
@@ -24,7 +25,7 @@ PRIVATE_BYTES = 1 << 48
 """Of the memory of the program alone: more than it can have."""
 
 
-@dataclass(frozen=True)
+@record
 class AllocateMemory(Pass):
     """Give every buffer of every queue a channel and an address; queues that are never alive together may share addresses.
 

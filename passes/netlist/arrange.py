@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from ttc.dialects.core.records import record
 from ttc.dialects.netlist.occupancy import Held
 from ttc.passes.netlist.channels import Channels, Demand
 from ttc.passes.netlist.memory import Block, Packing, pack
@@ -15,7 +16,7 @@ BY_SIZE = ("traffic", "greatest_capacity", "closest")
 """Policies under which the longest lived and largest queues choose first; the others go by the order of queues."""
 
 
-@dataclass(frozen=True)
+@record
 class Memory:
     """Memory of a chip or of the host.
 
@@ -40,7 +41,7 @@ class Arrangement:
     failed: list[str] = field(default_factory=list)
 
 
-@dataclass(frozen=True)
+@record
 class _Run:
     """Buffers `numbers` of a queue, which lie one after another in one channel."""
 

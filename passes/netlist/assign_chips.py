@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from ttc.dialects.core.placement_rules import PlacementRule
+from ttc.dialects.core.records import record
 from ttc.dialects.netlist.ops import programs_of
 from ttc.passes.base import Pass, Rewriter, Unit
 
 
-@dataclass(frozen=True)
+@record
 class AssignChips(Pass):
     """Cut the device ops of a program into consecutive stages, one for each chip, that take about as long by the estimate of placement.
 

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from ttc.dialects.core.placement_rules import PlacementRule
+from ttc.dialects.core.records import record
 from ttc.dialects.netlist.model import Host
 from ttc.dialects.netlist.ops import GraphOp, graphs_of
 from ttc.passes.base import Pass, Rewriter, Unit
 from ttc.passes.netlist.view import on_host
 
 
-@dataclass(frozen=True)
+@record
 class Balance(Pass):
     """Cut each device graph into epochs and place its ops, for the least estimated time of the run; values that cross a cut get queues.
 

@@ -8,11 +8,13 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from ttc.dialects.core.records import record
+
 SLACK = 0.25
 """Share of a buffer's own traffic by which a channel may be busier than the idlest and still be chosen for other reasons."""
 
 
-@dataclass(frozen=True, slots=True)
+@record(slots=True)
 class Demand:
     """What the choice of channels depends on, of one queue.
 
@@ -115,7 +117,7 @@ class Channels:
         return demand.hops[channel] if channel < len(demand.hops) else 0
 
 
-@dataclass(frozen=True)
+@record
 class Noc:
     """Distances on a NoC of two opposite rings in each dimension.
 

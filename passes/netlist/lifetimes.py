@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from xdsl.dialects.builtin import ModuleOp
 
+from ttc.dialects.core.records import record
 from ttc.dialects.netlist.model import Host
 from ttc.dialects.netlist.ops import GraphOp, ProgramOp, QueueOp, graphs_of, programs_of, queues_of
 
@@ -16,7 +16,7 @@ Span = tuple[int, int]
 """First and last epoch, both included."""
 
 
-@dataclass(frozen=True)
+@record
 class Timeline:
     """A program in time.  graphs: that it executes, in order; loops: epochs that each loop holds."""
 

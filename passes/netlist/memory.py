@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from ttc.dialects.core.records import record
 from ttc.dialects.netlist.occupancy import Held, most_alive
 
 CLOSE = 1.01
@@ -16,7 +17,7 @@ BEYOND = 1 << 60
 """An address past every channel."""
 
 
-@dataclass(frozen=True, slots=True)
+@record(slots=True)
 class Block:
     """Bytes to place.
 
@@ -30,7 +31,7 @@ class Block:
     last: int
 
 
-@dataclass(frozen=True)
+@record
 class Packing:
     """Addresses of blocks, in their order, and the bytes from the base to the end of the highest."""
 

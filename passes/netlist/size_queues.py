@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from xdsl.dialects.builtin import ModuleOp
@@ -11,6 +10,7 @@ from ttc.dialects.core.errors import Error, nearest
 from ttc.dialects.core.locations import source_names
 from ttc.dialects.core.plain import TensorType
 from ttc.dialects.core.queue_rules import QueueRule, settle
+from ttc.dialects.core.records import record
 from ttc.dialects.core.targets import Target
 from ttc.dialects.core.to_plain import plain_type
 from ttc.dialects.netlist.chips import chip
@@ -22,7 +22,7 @@ from ttc.passes.netlist.lifetimes import rounds_of
 from ttc.passes.tile_to_netlist.layouts import splits
 
 
-@dataclass(frozen=True)
+@record
 class SizeQueues(Pass):
     """Give every queue its entries and the blocks in which its entries lie.
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from xdsl.ir import Operation, SSAValue
 
 from ttc.dialects.core.attributes import LiteralAttr
 from ttc.dialects.core.leaves import ConstantOp
+from ttc.dialects.core.records import record
 from ttc.dialects.core.spec import tensor_type
 from ttc.dialects.core.weights import WeightStore
 from ttc.dialects.nn.binary import AddOp, WhereOp
@@ -24,7 +24,7 @@ SUPPRESSES = -1e4
 """A number at or below this leaves nothing of a score after softmax, if another score of the row stands."""
 
 
-@dataclass(frozen=True)
+@record
 class Mask:
     """What is added to the scores: a value, or a number where a condition holds (or does not) and zero elsewhere.
 

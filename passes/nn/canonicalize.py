@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass
 from functools import cache
 from typing import Any, ClassVar
 
@@ -12,6 +11,7 @@ from xdsl.ir import Block, Operation
 
 from ttc.dialects.core.functions import entry_functions
 from ttc.dialects.core.ir import TtcOp, blocks_of
+from ttc.dialects.core.records import record
 from ttc.dialects.core.weights import WeightStore
 from ttc.dialects.nn.pieces import SplitOp
 from ttc.passes.base import Pass, Rewriter, Unit
@@ -19,7 +19,7 @@ from ttc.passes.nn import rules_algebra, rules_indexing, rules_pieces, rules_reg
 from ttc.passes.nn.rules import Rule
 
 
-@dataclass(frozen=True)
+@record
 class Canonicalize(Pass):
     """Drop what changes nothing, merge views of views, and compute equal things once and unused things never.
 

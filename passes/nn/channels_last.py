@@ -12,6 +12,7 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from ttc.dialects.core.functions import entry_functions
 from ttc.dialects.core.ir import TtcOp
+from ttc.dialects.core.records import record
 from ttc.dialects.nn.base import NNOp
 from ttc.dialects.nn.conv import Conv2dOp, ConvTranspose2dOp
 from ttc.dialects.nn.index import GatherOp
@@ -54,7 +55,7 @@ WEIGHTS_LAST = (2, 3, 1, 0)
 """[O, I/g, kh, kw] to [kh, kw, I/g, O], and [I, O/g, kh, kw] to [kh, kw, O/g, I]."""
 
 
-@dataclass(frozen=True)
+@record
 class ChannelsLast(Pass):
     """Lay convolutions and pools out as [n, h, w, c], and carry that layout through all that computes in any layout.
 

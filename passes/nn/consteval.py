@@ -21,6 +21,7 @@ from ttc.dialects.core.functions import derived_functions, entry_functions, port
 from ttc.dialects.core.interpret import run
 from ttc.dialects.core.leaves import ConstantOp, ParamOp
 from ttc.dialects.core.plain import Function, Work
+from ttc.dialects.core.records import record
 from ttc.dialects.core.spec import Spec, spec_of
 from ttc.dialects.core.to_plain import plain_block
 from ttc.dialects.core.weights import Weight, WeightStore
@@ -39,7 +40,7 @@ EXPRESSION_OPS = 512
 """Ops of the longest expression that is outlined."""
 
 
-@dataclass(frozen=True)
+@record
 class Consteval(Pass):
     """Move each maximal expression of constants and parameters into a function of its own, and use its value, a derived tensor.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -10,6 +9,7 @@ from xdsl.ir import SSAValue
 
 from ttc.dialects.core.attributes import LiteralAttr
 from ttc.dialects.core.leaves import ConstantOp
+from ttc.dialects.core.records import record
 from ttc.dialects.core.spec import tensor_type
 from ttc.dialects.nn.base import NNOp
 from ttc.dialects.nn.binary import AddOp, DivOp, MulOp, SubOp
@@ -22,7 +22,7 @@ from ttc.passes.nn.match import attr, is_constant, owner, rebuilt, reshaped, sha
 from ttc.passes.nn.scaled_weights import scaled_weights
 
 
-@dataclass(frozen=True)
+@record
 class FoldBatchNorm(Pass):
     """Fold a batch_norm of constant statistics into the weights of the op before it; where it stands alone, make it mul and add.
 

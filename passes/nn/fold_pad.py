@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
+from ttc.dialects.core.records import record
 from ttc.dialects.nn.conv import Conv2dOp
 from ttc.dialects.nn.pieces import PadOp
 from ttc.passes.base import Pass, Rewriter, Unit
 from ttc.passes.nn.match import attr, owner, rebuilt, sweep_entries
 
 
-@dataclass(frozen=True)
+@record
 class FoldPad(Pass):
     """Fold margins of zeros around an image into the pads of the convolution that reads it.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import prod
 from typing import ClassVar
 
@@ -11,6 +10,7 @@ from xdsl.ir import Operation, SSAValue
 
 from ttc.dialects.core.attributes import LiteralAttr
 from ttc.dialects.core.leaves import ConstantOp
+from ttc.dialects.core.records import record
 from ttc.dialects.core.spec import tensor_type
 from ttc.dialects.nn.base import NNOp
 from ttc.dialects.nn.binary import AddOp, MulOp, SubOp
@@ -30,7 +30,7 @@ MAX_DEPTH = 2**15
 """Products of two numbers of 8 bits in a sum of 32."""
 
 
-@dataclass(frozen=True)
+@record
 class FoldQdq(Pass):
     """Compute on integers where both operands of a matmul or convolution are dequantized by constant scales; cancel quantize of dequantize.
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from xdsl.ir import SSAValue
 
+from ttc.dialects.core.records import record
 from ttc.dialects.nn.base import NNOp
 from ttc.dialects.nn.binary import DivOp, MulOp
 from ttc.dialects.nn.conv import Conv2dOp, ConvTranspose2dOp
@@ -18,7 +18,7 @@ from ttc.passes.nn.match import attr, is_constant, owner, rebuilt, reshaped, sha
 from ttc.passes.nn.scaled_weights import scaled_weights
 
 
-@dataclass(frozen=True)
+@record
 class FoldScale(Pass):
     """Fold a constant, one number or one a channel, into weights and bias of the matmul or convolution before it.
 

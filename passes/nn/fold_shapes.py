@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -13,6 +12,7 @@ from ttc.dialects.core.attributes import LiteralAttr, WeightAttr
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.functions import entry_functions
 from ttc.dialects.core.leaves import ConstantOp
+from ttc.dialects.core.records import record
 from ttc.dialects.core.spec import spec_of
 from ttc.dialects.nn.base import NNOp
 from ttc.dialects.nn.shape import ShapeOfOp
@@ -23,7 +23,7 @@ OPERAND_ELEMENTS = 4096
 """Elements an operand of shape arithmetic may have; more is data, which consteval evaluates."""
 
 
-@dataclass(frozen=True)
+@record
 class FoldShapes(Pass):
     """Replace shapes of tensors, and small integer arithmetic on constants, by literals.
 

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from xdsl.ir import SSAValue
 
+from ttc.dialects.core.records import record
 from ttc.dialects.nn.linear import MatmulOp
 from ttc.dialects.nn.shape import TransposeOp
 from ttc.passes.base import Pass, Rewriter, Unit
 from ttc.passes.nn.match import attr, composed, is_identity, owner, perm_of, rebuilt, swap_last_two, sweep_entries
 
 
-@dataclass(frozen=True)
+@record
 class FoldTranspose(Pass):
     """Fold an exchange of the last two dimensions into the flags of the matmul that reads it.
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from xdsl.ir import Operation
 
+from ttc.dialects.core.records import record
 from ttc.dialects.nn.activation import (
     ClipOp,
     EluOp,
@@ -30,7 +30,7 @@ from ttc.passes.nn.match import attr, owner, rebuilt, single_use, sweep_entries
 INFINITY = float("inf")
 
 
-@dataclass(frozen=True)
+@record
 class FuseActivation(Pass):
     """Fold an elementwise activation into the matmul or convolution that alone feeds it, if through reshapes and transposes.
 

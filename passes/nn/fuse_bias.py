@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from xdsl.ir import SSAValue
 
+from ttc.dialects.core.records import record
 from ttc.dialects.nn.base import NNOp
 from ttc.dialects.nn.binary import AddOp
 from ttc.dialects.nn.conv import Conv2dOp, ConvTranspose2dOp
@@ -15,7 +15,7 @@ from ttc.passes.base import Pass, Rewriter, Unit
 from ttc.passes.nn.match import attr, either_way, is_constant, owner, rebuilt, reshaped, shape_of, single_use, sweep_entries
 
 
-@dataclass(frozen=True)
+@record
 class FuseBias(Pass):
     """Fold an add of a per-channel constant into the matmul or convolution that feeds it.
 

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 from xdsl.ir import Operation, SSAValue
 
+from ttc.dialects.core.records import record
 from ttc.dialects.nn.attention import AttentionOp
 from ttc.dialects.nn.shape import ExpandOp, ReshapeOp
 from ttc.passes.base import Pass, Rewriter, Unit
 from ttc.passes.nn.match import owner, rebuilt, reshaped, shape_of, sweep_entries
 
 
-@dataclass(frozen=True)
+@record
 class GroupHeads(Pass):
     """Let attention share keys and values between heads, instead of repeating them: the queries' heads become groups of heads.
 

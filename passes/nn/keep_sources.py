@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from ttc.dialects.core.attributes import WeightAttr
 from ttc.dialects.core.functions import module_attr, set_module_attr
 from ttc.dialects.core.leaves import ConstantOp
+from ttc.dialects.core.records import record
 from ttc.passes.base import Pass, Rewriter, Unit
 
 LARGEST_BYTES = 16 << 10
 TOTAL_BYTES = 48 << 10
 
 
-@dataclass(frozen=True)
+@record
 class KeepSources(Pass):
     """List the small constants of a model, which passes may read and fold away, so that its archive keeps them.
 

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
+from ttc.dialects.core.records import record
 from ttc.dialects.nn.pool import AvgPool2dOp, MaxPool2dOp
 from ttc.dialects.nn.reduce import ReduceMaxOp, ReduceMeanOp
 from ttc.passes.base import Pass, Rewriter, Unit
 from ttc.passes.nn.match import attr, shape_of, sweep_entries
 
 
-@dataclass(frozen=True)
+@record
 class LowerPool(Pass):
     """Make a pool whose only window is the whole map a reduction, and a pool of single elements nothing.
 

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from xdsl.ir import SSAValue
 
+from ttc.dialects.core.records import record
 from ttc.dialects.nn.base import NNOp
 from ttc.dialects.nn.linear import MatmulOp
 from ttc.dialects.nn.pieces import ConcatOp
@@ -23,7 +24,7 @@ MAX_STEPS = 64
 _CELLS: dict[type[NNOp], type[Cell]] = {RnnOp: RnnCell, GruOp: GruCell, LstmOp: LstmCell}
 
 
-@dataclass(frozen=True)
+@record
 class LowerRecurrent(Pass):
     """Write a recurrent layer out step by step: one product for the inputs of all steps, then one for the state of each.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import prod
 from typing import Any, ClassVar
 
@@ -12,6 +11,7 @@ from xdsl.ir import SSAValue
 
 from ttc.dialects.core.attributes import WeightAttr
 from ttc.dialects.core.leaves import ConstantOp
+from ttc.dialects.core.records import record
 from ttc.dialects.core.spec import Spec, tensor_type
 from ttc.dialects.nn.linear import MatmulOp
 from ttc.dialects.nn.resize import ResizeOp
@@ -23,7 +23,7 @@ MAX_MATRIX = 1 << 20
 """Elements of the matrix by which a dimension is resized."""
 
 
-@dataclass(frozen=True)
+@record
 class LowerResize(Pass):
     """Resize dimension after dimension: repeating elements is an expand; for targets with tiles, all else is a product with a matrix.
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 from xdsl.ir import Operation, SSAValue
 
+from ttc.dialects.core.records import record
 from ttc.dialects.core.weights import WeightStore
 from ttc.dialects.nn.attention import AttentionOp
 from ttc.dialects.nn.binary import DivOp, MulOp, WhereOp
@@ -40,7 +40,7 @@ MAX_MASKS = 4
 """Masks applied one after another."""
 
 
-@dataclass(frozen=True)
+@record
 class RecognizeAttention(Pass):
     """Find softmax(q k^T * scale + mask) v, scaled on the scores or on q and k, and the rows of NaN that exporters set to zero.
 

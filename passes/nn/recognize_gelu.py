@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import pi, sqrt
 from typing import ClassVar
 
 from xdsl.ir import Operation
 
+from ttc.dialects.core.records import record
 from ttc.dialects.core.weights import WeightStore
 from ttc.dialects.nn.activation import GeluOp, TanhOp
 from ttc.dialects.nn.base import NNOp
@@ -25,7 +25,7 @@ ARGUMENTS: dict[type[NNOp], tuple[str, Polynomial]] = {
 """By the function inside: which GELU it is, and of what polynomial of x the function is taken."""
 
 
-@dataclass(frozen=True)
+@record
 class RecognizeGelu(Pass):
     """Find x * (1 + erf(x / sqrt 2)) / 2, and its tanh approximation, in any order of their factors.
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import prod
 from typing import ClassVar, NamedTuple
 
 from xdsl.ir import Operation, SSAValue
 
+from ttc.dialects.core.records import record
 from ttc.dialects.core.weights import WeightStore
 from ttc.dialects.nn.binary import AddOp, DivOp, MulOp, PowOp, SubOp
 from ttc.dialects.nn.norm import LayerNormOp
@@ -19,7 +19,7 @@ from ttc.passes.nn.match import attr, constant_scalar, either_way, is_constant, 
 from ttc.passes.nn.normalization import applied_after, is_square, under_root
 
 
-@dataclass(frozen=True)
+@record
 class RecognizeLayerNorm(Pass):
     """Find (x - mean) / sqrt(variance + eps) * scale + bias over the last dimensions.
 

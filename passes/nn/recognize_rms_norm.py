@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 import numpy as np
@@ -11,6 +10,7 @@ from xdsl.ir import Operation, SSAValue
 
 from ttc.dialects.core.attributes import LiteralAttr, WeightAttr
 from ttc.dialects.core.leaves import ConstantOp
+from ttc.dialects.core.records import record
 from ttc.dialects.core.spec import Spec, tensor_type
 from ttc.dialects.nn.binary import AddOp, DivOp, MulOp
 from ttc.dialects.nn.norm import RmsNormOp
@@ -20,7 +20,7 @@ from ttc.passes.nn.match import attr, constant_scalar, either_way, owner, reshap
 from ttc.passes.nn.normalization import applied_after, is_square, under_root
 
 
-@dataclass(frozen=True)
+@record
 class RecognizeRmsNorm(Pass):
     """Find x / sqrt(mean x^2 + eps) * scale over the last dimensions; without a scale, one of ones is made.
 

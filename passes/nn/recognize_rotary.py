@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 from xdsl.ir import Operation, SSAValue
 
+from ttc.dialects.core.records import record
 from ttc.dialects.nn.binary import AddOp, MulOp, SubOp
 from ttc.dialects.nn.elementwise import FLOATING
 from ttc.dialects.nn.pieces import ConcatOp, SliceOp, SplitOp
@@ -17,7 +17,7 @@ from ttc.passes.base import Pass, Rewriter, Unit
 from ttc.passes.nn.match import attr, either_way, owner, shape_of, spec, sweep_entries
 
 
-@dataclass(frozen=True)
+@record
 class RecognizeRotary(Pass):
     """Find x * cos + rotated(x) * sin, where rotated exchanges the halves of the last dimension, or neighbours, and negates one of them.
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from xdsl.ir import Operation, SSAValue
 
+from ttc.dialects.core.records import record
 from ttc.dialects.core.weights import WeightStore
 from ttc.dialects.nn.activation import ClipOp, HardSigmoidOp, HardSwishOp, SigmoidOp, SiluOp
 from ttc.dialects.nn.base import NNOp
@@ -17,7 +17,7 @@ from ttc.passes.nn.match import TOLERANCE, attr, spec, sweep_entries
 from ttc.passes.nn.polynomial import Polynomial, is_polynomial
 
 
-@dataclass(frozen=True)
+@record
 class RecognizeSwish(Pass):
     """Find x * sigmoid(x), x * hard_sigmoid(x) and x * clip(x + 3, 0, 6) / 6, in any order of their factors.
 

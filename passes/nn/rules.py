@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from xdsl.ir import Operation, SSAValue
 
+from ttc.dialects.core.records import record
 from ttc.dialects.core.weights import WeightStore
 from ttc.passes.base import Rewriter
 from ttc.passes.nn.match import shape_of
@@ -18,7 +18,7 @@ Build: TypeAlias = Callable[[Rewriter], SSAValue]
 Check: TypeAlias = Callable[[Any, WeightStore], Build | None]
 
 
-@dataclass(frozen=True)
+@record
 class Rule:
     """One local rewrite of an op with one result.
 

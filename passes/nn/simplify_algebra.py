@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import ClassVar, TypeAlias
 
 from xdsl.ir import SSAValue
 
+from ttc.dialects.core.records import record
 from ttc.dialects.core.weights import WeightStore
 from ttc.dialects.nn.binary import AddOp, DivOp, MulOp, SubOp
 from ttc.dialects.nn.unary import NegOp, ReciprocalOp
@@ -17,7 +17,7 @@ from ttc.passes.nn.match import constant_scalar, either_way, is_constant, owner,
 Commutative: TypeAlias = AddOp | MulOp
 
 
-@dataclass(frozen=True)
+@record
 class SimplifyAlgebra(Pass):
     """Subtract by adding, divide by multiplying where that is exact, and apply constants that follow each other at once.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from xdsl.dialects import func
@@ -16,6 +16,7 @@ from ttc.dialects.core.functions import Port, entry_functions, ports
 from ttc.dialects.core.ir import set_type
 from ttc.dialects.core.leaves import LeafOp
 from ttc.dialects.core.locations import where
+from ttc.dialects.core.records import record
 from ttc.dialects.core.spec import spec_of
 from ttc.dialects.nn.base import NNOp
 from ttc.dialects.tile.host import ToHostOp
@@ -25,7 +26,7 @@ from ttc.passes.nn_to_tile.lowering import Lowering, Rule
 from ttc.passes.rule_tables import Declined, rules
 
 
-@dataclass(frozen=True)
+@record
 class LowerToTile(Pass):
     """Rebuild each entry function in dialect tile, on tiles in the target's formats and layout.
 

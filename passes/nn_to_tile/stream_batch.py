@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, ClassVar
 
 from xdsl.dialects import func
@@ -13,6 +13,7 @@ from ttc.dialects.core.attributes import attribute
 from ttc.dialects.core.functions import Port, entry_functions, ports
 from ttc.dialects.core.ir import set_type
 from ttc.dialects.core.leaves import LeafOp, StateOp
+from ttc.dialects.core.records import record
 from ttc.dialects.core.spec import Spec, spec_of, tensor_type
 from ttc.dialects.nn.base import NNOp
 from ttc.passes.base import Pass, Rewriter, Unit
@@ -21,7 +22,7 @@ SLACK = 1.1
 """How much more padded tiles a sample may cost for a smaller microbatch."""
 
 
-@dataclass(frozen=True)
+@record
 class StreamBatch(Pass):
     """Cut an independent batch of N samples into microbatches of m, which the device streams through its pipeline of ops.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 from xdsl.dialects import func
@@ -15,6 +14,7 @@ from ttc.dialects.core.formats import FORMATS, format_named
 from ttc.dialects.core.functions import entry_functions
 from ttc.dialects.core.ir import set_type
 from ttc.dialects.core.leaves import ConstantOp
+from ttc.dialects.core.records import record
 from ttc.dialects.tile.base import TileType, tile_type
 from ttc.dialects.tile.shape import ViewOp
 from ttc.passes.base import Pass, Rewriter, Unit
@@ -24,7 +24,7 @@ LOWEST = np.array(-3e38, np.float32)
 """Nearly the lowest number of float32: what masks add to scores that do not count."""
 
 
-@dataclass(frozen=True)
+@record
 class AssignFormats(Pass):
     """Store every floating-point tensor in one format: activations, weights, inputs and outputs.
 

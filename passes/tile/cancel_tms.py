@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from xdsl.ir import Operation, SSAValue
 
 from ttc.dialects.core.functions import entry_functions
+from ttc.dialects.core.records import record
 from ttc.dialects.tile.base import Tile, TileOp, tile_of
 from ttc.dialects.tile.eltwise import MapOp
 from ttc.dialects.tile.shape import HsliceOp, HstackOp, RelayoutOp, ReshapeOp, TransposeOp, ViewOp
@@ -17,7 +17,7 @@ from ttc.passes.base import Pass, Rewriter, Unit
 Rule = Callable[[Any, Rewriter], SSAValue | None]
 
 
-@dataclass(frozen=True)
+@record
 class CancelTms(Pass):
     """Cancel inverse transposes, reshapes and relayouts, also across elementwise maps, and join what one tile manipulation can do.
 

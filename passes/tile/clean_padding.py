@@ -10,6 +10,7 @@ from xdsl.ir import Operation, SSAValue
 
 from ttc.dialects.core.functions import entry_functions
 from ttc.dialects.core.leaves import LeafOp
+from ttc.dialects.core.records import record
 from ttc.dialects.tile.base import TileOp, tile_of
 from ttc.dialects.tile.eltwise import CastOp, MapOp
 from ttc.dialects.tile.host import ToHostOp
@@ -26,7 +27,7 @@ LOWEST = {"Float16": -6.0e4, "Bfp8": -6.0e4, "Bfp4": -6.0e4, "Bfp2": -6.0e4, "Lf
 """A number below all others that a format of five or fewer exponent bits holds; others: -1e38."""
 
 
-@dataclass(frozen=True)
+@record
 class CleanPadding(Pass):
     """Multiply by ones what would carry its padding into a sum or a maximum.
 

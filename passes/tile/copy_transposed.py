@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from xdsl.ir import Operation, SSAValue
 
 from ttc.dialects.core.functions import entry_functions
+from ttc.dialects.core.records import record
 from ttc.dialects.tile.base import TileOp, tile_of
 from ttc.dialects.tile.eltwise import MapOp
 from ttc.dialects.tile.host import ToHostOp
@@ -17,7 +17,7 @@ from ttc.dialects.tile.sparse import SparseMatmulOp
 from ttc.passes.base import Pass, Rewriter, Unit
 
 
-@dataclass(frozen=True)
+@record
 class CopyTransposed(Pass):
     """Put a copy between a transpose and an op of Buda that cannot read through it.
 

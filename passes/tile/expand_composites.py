@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,6 +14,7 @@ from ttc.dialects.core.formats import FORMATS
 from ttc.dialects.core.functions import entry_functions
 from ttc.dialects.core.leaves import LeafOp
 from ttc.dialects.core.locations import where
+from ttc.dialects.core.records import record
 from ttc.dialects.core.spec import Spec, tensor_type
 from ttc.dialects.nn.base import ops as nn_ops
 from ttc.dialects.tile.base import TileOp, tile_of
@@ -29,7 +29,7 @@ MAX_DEPTH = 16
 """Of expansions within expansions."""
 
 
-@dataclass(frozen=True)
+@record
 class ExpandComposites(Pass):
     """Express every op on the device in the ops, functions and tile manipulations that Buda netlists have.
 

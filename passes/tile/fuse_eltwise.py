@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from xdsl.ir import Block, Operation, Region, SSAValue
 
@@ -12,6 +11,7 @@ from ttc.dialects.core.attributes import LiteralAttr
 from ttc.dialects.core.formats import FORMATS
 from ttc.dialects.core.functions import entry_functions
 from ttc.dialects.core.leaves import ConstantOp
+from ttc.dialects.core.records import record
 from ttc.dialects.nn.base import broadcast_shapes
 from ttc.dialects.tile.base import Tile, tile_of, tile_type
 from ttc.dialects.tile.eltwise import CastOp, EltwiseOp, MapOp, YieldOp
@@ -21,7 +21,7 @@ MAX_INPUTS = 8
 """Of a region: what a core can stream in at a time."""
 
 
-@dataclass(frozen=True)
+@record
 class FuseEltwise(Pass):
     """Fuse maps and casts of one shape, whose intermediates nothing else reads, into one elementwise region; literals move inside.
 

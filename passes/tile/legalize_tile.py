@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from math import prod
 from typing import Any
 
@@ -12,6 +11,7 @@ from xdsl.ir import Operation, SSAValue
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.functions import entry_functions
 from ttc.dialects.core.locations import where
+from ttc.dialects.core.records import record
 from ttc.dialects.core.targets import Target
 from ttc.dialects.nn.base import axes_in, axis_in
 from ttc.dialects.tile.attention import AttentionOp
@@ -33,7 +33,7 @@ Legal = Callable[[Any, Rewriter], "SSAValue | None"]
 Along = Callable[[int, tuple[int, int, int]], dict[str, Any]]
 
 
-@dataclass(frozen=True)
+@record
 class LegalizeTile(Pass):
     """Bring ops on tiles to at most four dimensions, and refuse what the target cannot hold.
 

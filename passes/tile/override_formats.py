@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from xdsl.dialects.builtin import ModuleOp
 
@@ -12,12 +11,13 @@ from ttc.dialects.core.formats import FORMATS
 from ttc.dialects.core.functions import entry_functions
 from ttc.dialects.core.locations import source_names
 from ttc.dialects.core.precision import Rule
+from ttc.dialects.core.records import record
 from ttc.dialects.core.targets import Target
 from ttc.passes.base import Pass, Rewriter, Unit
 from ttc.passes.precision import assign, computing, kinds, retype
 
 
-@dataclass(frozen=True)
+@record
 class OverrideFormats(Pass):
     """Give results and weights of the ops that a rule matches the format it asks for; views hold what they look at.
 

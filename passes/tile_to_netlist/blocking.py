@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 
 from ttc.dialects.core.errors import Error
+from ttc.dialects.core.records import record
 from ttc.dialects.core.targets import Target
 from ttc.dialects.netlist.model import Blocking, Buffer
 from ttc.dialects.netlist.sizes import WIDE_ACCUMULATE
@@ -25,7 +26,7 @@ DEEP, SHALLOW = (512, 256, 128, 32, 16), (4, 2, 1)
 """Tiles of K that a product takes at a time where L1 has room for more than usual, and where it has not."""
 
 
-@dataclass(frozen=True)
+@record
 class Subject:
     """An op, as far as its candidates depend on it.
 
@@ -44,7 +45,7 @@ class Subject:
     limits: Limits = Limits()
 
 
-@dataclass(frozen=True, slots=True)
+@record(slots=True)
 class Candidate:
     """One way to run an op.
 
@@ -84,7 +85,7 @@ class Candidate:
         return f"{self.rows} x {self.cols}{steps}{', weights held' if self.held_bytes else ''}"
 
 
-@dataclass(frozen=True)
+@record
 class Found:
     """What was found for an op.
 
@@ -156,7 +157,7 @@ def _front(found: Sequence[Candidate]) -> list[Candidate]:
 # ---- blocks ------------------------------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@record(slots=True)
 class Way:
     """Rows and columns of a step in tiles, and how operands are had: read several times, held over microbatches, kept over columns."""
 
@@ -188,7 +189,7 @@ def _families(subject: Subject, rows: int, cols: int) -> Iterator[Sequence[Way]]
 Triple = tuple[int, int, int]
 
 
-@dataclass(frozen=True)
+@record
 class Fitter:
     """Finds the candidates of one op on one grid after another."""
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from ttc.dialects.core.formats import format_named
 from ttc.dialects.core.plain import Function, TensorType, Work
+from ttc.dialects.core.records import record
 from ttc.dialects.core.targets import Target
 from ttc.dialects.netlist.model import Blocking, Grid, Op
 from ttc.runtime.perf.base import OpView, Share
@@ -16,7 +16,7 @@ from ttc.runtime.perf.rates import Rates, rates_of
 from ttc.runtime.perf.reads import reads_of
 
 
-@dataclass(frozen=True, slots=True)
+@record(slots=True)
 class Streams:
     """cycles: of the slowest stream, or of all that enter a core together.
 
@@ -28,7 +28,7 @@ class Streams:
     streamed_bytes: int
 
 
-@dataclass(frozen=True)
+@record
 class Costs:
     """Costs of candidates on one machine."""
 
@@ -85,7 +85,7 @@ class Costs:
         return format_named(tensor.format).tile_bytes(32, 32, self.target.alignment_bytes)
 
 
-@dataclass(frozen=True)
+@record
 class Template:
     """op: one whose only work is the main op, reading its operands as they are; operands: which of them each of its inputs is."""
 

@@ -9,6 +9,7 @@ from math import inf
 import numpy as np
 
 from ttc.dialects.core.errors import Error
+from ttc.dialects.core.records import record
 from ttc.passes.tile_to_netlist.packer import EFFORTS, FEW, Effort, Judge, Packer, Placed, Verdict
 from ttc.passes.tile_to_netlist.problem import Problem
 from ttc.passes.tile_to_netlist.sharing import Family, paced, priced
@@ -18,7 +19,7 @@ __all__ = ["EFFORTS", "Effort", "Epoch", "Judge", "Placed", "Verdict", "cut"]
 Window = tuple[int, int]
 
 
-@dataclass(frozen=True)
+@record
 class Epoch:
     """Ops from `begin` on, placed.  cycles: estimated, of the whole epoch and the switch to it."""
 

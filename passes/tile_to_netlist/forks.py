@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from ttc.dialects.core.records import record
 from ttc.dialects.netlist.model import Buffer
 
 Reads = tuple[tuple[int, int, float], ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record(slots=True)
 class Member:
     """An op of an epoch, as waiting depends on it.
 
@@ -29,7 +30,7 @@ class Member:
     cores: int = 1
 
 
-@dataclass(frozen=True, slots=True)
+@record(slots=True)
 class Wait:
     """What one operand brings before another one of the same op: how many microbatches, and from where."""
 
@@ -40,7 +41,7 @@ class Wait:
     microbatches: float
 
 
-@dataclass(frozen=True, slots=True)
+@record(slots=True)
 class Shortage:
     """An op whose L1, with that of the source, does not hold what waits for it.  bytes: that it would have to have, all cores together."""
 

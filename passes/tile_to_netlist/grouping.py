@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 
 from xdsl.ir import Block, Operation, SSAValue
 
 from ttc.dialects.core.attributes import LiteralAttr
 from ttc.dialects.core.leaves import ConstantOp, LeafOp
+from ttc.dialects.core.records import record
 from ttc.dialects.tile.base import TileOp
 
 
-@dataclass(frozen=True)
+@record
 class Group:
     """The work of one netlist op.
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import lru_cache
 from math import inf, prod
 
+from ttc.dialects.core.records import record
 from ttc.dialects.core.targets import Target
 from ttc.dialects.netlist.sizes import dealt
 from ttc.passes.tile_to_netlist.limits import Limits
@@ -15,7 +15,7 @@ WORTH = 0.95
 """What part of the work of a core on fewer cores more of them must leave, to be looked at."""
 
 
-@dataclass(frozen=True, slots=True)
+@record(slots=True)
 class Layout:
     """How a result lies on a grid.
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from ttc.dialects.core.records import record
 
 Pair = tuple[int, int]
 
 
-@dataclass(frozen=True)
+@record
 class Limits:
     """Limits on the candidates of an op; None: no limit.
 

@@ -18,6 +18,7 @@ from ttc.dialects.core.functions import Port, entry_functions, module_attr, port
 from ttc.dialects.core.leaves import LeafOp, ParamOp, StateOp
 from ttc.dialects.core.locations import fused_location, named_location, source_names
 from ttc.dialects.core.precision import Rule
+from ttc.dialects.core.records import record
 from ttc.dialects.core.to_plain import plain_type
 from ttc.dialects.netlist.chips import chip
 from ttc.dialects.netlist.model import Argument
@@ -34,7 +35,7 @@ from ttc.passes.tile_to_netlist.weights import Keys, key_of
 NAME = re.compile(r"[^A-Za-z0-9_]+")
 
 
-@dataclass(frozen=True)
+@record
 class LowerToNetlist(Pass):
     """Make each computing tile op an op of a graph, with the views it reads through; weights, arguments and results become queues.
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
+from ttc.dialects.core.records import record
 from ttc.dialects.netlist.model import Buffer, Grid
 from ttc.passes.tile_to_netlist.blocking import Candidate
 from ttc.passes.tile_to_netlist.forks import Shortage
@@ -15,7 +15,7 @@ from ttc.passes.tile_to_netlist.problem import Problem
 from ttc.passes.tile_to_netlist.sharing import Family
 
 
-@dataclass(frozen=True)
+@record
 class Effort:
     """How much work the search may do.
 
@@ -48,7 +48,7 @@ FEW = 16
 """Microbatches up to which the first one through a pipeline counts for much."""
 
 
-@dataclass(frozen=True)
+@record
 class Placed:
     """An op in its epoch: how it runs, where, and its L1 buffers, those for joined paths included."""
 
@@ -57,7 +57,7 @@ class Placed:
     buffers: tuple[Buffer, ...]
 
 
-@dataclass(frozen=True)
+@record
 class Verdict:
     """The ops of an epoch with their final buffers, the cycles of the epoch, and what L1 lacks where paths join."""
 
@@ -70,7 +70,7 @@ Judge = Callable[[int, Sequence[Placed]], Verdict]
 """Number of the first op and ops of an epoch, packed -> what it takes."""
 
 
-@dataclass(frozen=True)
+@record
 class Packer:
     """Packs epochs.  families: candidates under one pace or one price; judge: says what an epoch takes; None: the quick estimate."""
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
+from ttc.dialects.core.records import record
 from ttc.dialects.netlist.model import Grid
 
 Shape = tuple[int, int]
 
 
-@dataclass(frozen=True)
+@record
 class Request:
     """The rectangles that would do for one op, best first, as (rows, columns).
 

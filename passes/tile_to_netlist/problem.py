@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 
+from ttc.dialects.core.records import record
 from ttc.dialects.core.targets import Target
 from ttc.passes.tile_to_netlist.blocking import Candidate, Found
 from ttc.passes.tile_to_netlist.limits import Limits
@@ -13,7 +14,7 @@ from ttc.runtime.perf.movement import Load, Stream, epoch_cycles, interval_cycle
 from ttc.runtime.perf.rates import Rates, rates_of
 
 
-@dataclass(frozen=True)
+@record
 class Node:
     """An op to place.
 
@@ -38,7 +39,7 @@ class Node:
     breaks: bool = False
 
 
-@dataclass(frozen=True)
+@record
 class Traffic:
     """Bytes that an epoch reads from queues and writes to them for each microbatch, besides weights."""
 
@@ -46,7 +47,7 @@ class Traffic:
     write_bytes: int
 
 
-@dataclass(frozen=True)
+@record
 class Problem:
     """Ops in an order that keeps dependences, to be cut into epochs.
 

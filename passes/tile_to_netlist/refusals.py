@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from ttc.dialects.core.errors import Error
+from ttc.dialects.core.records import record
 from ttc.dialects.core.targets import Target
 from ttc.passes.tile_to_netlist.buffers import tile_dims
 from ttc.passes.tile_to_netlist.limits import Limits, Pair
@@ -15,7 +15,7 @@ LISTED = 8
 """Divisors that an error names."""
 
 
-@dataclass(frozen=True, slots=True)
+@record(slots=True)
 class TooLarge:
     """The least L1 that a grid was found to need, in bytes, and the step that needs it: tile rows and columns."""
 

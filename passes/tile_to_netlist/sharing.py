@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ttc.dialects.core.records import record
 from ttc.passes.tile_to_netlist.blocking import Candidate
 from ttc.passes.tile_to_netlist.problem import Problem
 
@@ -17,7 +17,7 @@ IMPOSSIBLE = 1 << 40
 """Cores of an op that cannot keep a pace."""
 
 
-@dataclass(frozen=True)
+@record
 class Family:
     """For each op (row) the candidate it takes at each of several settings (column), and what that comes to.
 

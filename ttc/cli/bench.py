@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +11,7 @@ import click
 from ttc.cli.console import Console, time_text
 from ttc.cli.options import FILE, flags_of, options_from, verbosity
 from ttc.cli.run import limit_threads
+from ttc.dialects.core.records import record
 from ttc.options import BenchOptions
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ SHOWN_OPS = 30
 """Rows of the table of ops, unless -v asks for all."""
 
 
-@dataclass(frozen=True)
+@record
 class Found:
     """What was measured: latencies, runs a second as a stream, the machine, the ops, the first profile; and inputs that were drawn."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +12,7 @@ from ttc.cli.console import Console, size_text, time_text
 from ttc.cli.options import FILE, flags_of, options_from, verbosity
 from ttc.cli.watching import instruments, report, reproducing
 from ttc.dialects.core.errors import Error
+from ttc.dialects.core.records import record
 from ttc.options import CompileOptions, DebugOptions
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def command(console: Console, model: Path, output: Path, yaml: Path | None, bund
     return 0
 
 
-@dataclass(frozen=True)
+@record
 class Emission:
     """Files of the Buda netlist."""
 

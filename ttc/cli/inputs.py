@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -12,13 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ttc.dialects.core.errors import Error, nearest
+from ttc.dialects.core.records import record
 from ttc.dialects.netlist.model import Argument
 from ttc.npy_files import draw, read_array, read_bundle
 
 NOTHING_FIXED: Mapping[str, NDArray[Any]] = MappingProxyType({})
 
 
-@dataclass(frozen=True)
+@record
 class Inputs:
     """arrays: by input name, in the program's order; drawn: names of those that are random."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +13,7 @@ from ttc.cli.console import Console
 from ttc.cli.options import FILE, verbosity
 from ttc.cli.run import limit_threads
 from ttc.dialects.core.errors import Error, nearest
+from ttc.dialects.core.records import record
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -27,7 +28,7 @@ STIMULI = ("uniform", "normal", "constant")
 ROUNDINGS = ("golden", "formats")
 
 
-@dataclass(frozen=True)
+@record
 class Call:
     """One call of a program, with the values of its parameters."""
 

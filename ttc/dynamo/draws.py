@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import fx
 
+from ttc.dialects.core.records import record
 from ttc.importers.common.unsupported import Misses
 
 aten = torch.ops.aten
@@ -27,7 +27,7 @@ _DRAWN = frozenset(
 """Ops that read of their tensors no more than shape and dtype."""
 
 
-@dataclass(frozen=True)
+@record
 class Like:
     """A tensor that an op reads nothing of but this."""
 
@@ -36,7 +36,7 @@ class Like:
     dtype: torch.dtype
 
 
-@dataclass(frozen=True)
+@record
 class Draw:
     """Random numbers to draw: a call of PyTorch; arguments that are tensors are given as `Like`."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import torch
@@ -12,6 +12,7 @@ from torch import fx
 
 from ttc.api import chosen_engine
 from ttc.dialects.core.errors import Error
+from ttc.dialects.core.records import record
 from ttc.driver import compile_source
 from ttc.dynamo.binding import Binding, Build, Parameter
 from ttc.dynamo.settings import Settings
@@ -26,7 +27,7 @@ from ttc.runtime.program import build_program
 from ttc.source import Source
 
 
-@dataclass(frozen=True)
+@record
 class Placeholder:
     """A placeholder: what the program calls it, and whether the model holds it (a parameter or buffer that the graph does not change)."""
 
@@ -34,7 +35,7 @@ class Placeholder:
     held: bool
 
 
-@dataclass(frozen=True)
+@record
 class Job:
     """A graph to compile.
 

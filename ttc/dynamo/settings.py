@@ -6,10 +6,10 @@ import dataclasses
 import os
 import sys
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from ttc.dialects.core.errors import Error, nearest
+from ttc.dialects.core.records import record
 from ttc.files import require_folder
 from ttc.machine import require_supported
 from ttc.option_values import truth
@@ -25,7 +25,7 @@ _OF_RUNS = frozenset(("engine", "exact", "stochastic_rounding", "threads"))
 _FALLBACK = "fallback"
 
 
-@dataclass(frozen=True)
+@record
 class Settings:
     """How graphs are compiled and run.
 

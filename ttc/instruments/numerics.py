@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar
 
@@ -16,13 +16,14 @@ from ttc.compare import Comparison, compare
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.formats import FORMATS
 from ttc.dialects.core.functions import entry_functions
+from ttc.dialects.core.records import record
 from ttc.dialects.core.to_plain import plain_type
 from ttc.evaluation import Arrays, drawn_inputs, evaluate
 from ttc.instruments.base import PassWatcher
 from ttc.passes.base import Pass, Report, Unit
 
 
-@dataclass(frozen=True)
+@record
 class Bound:
     """What errors are allowed.
 

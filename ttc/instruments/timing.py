@@ -8,13 +8,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from ttc.dialects.core.functions import entry_functions
+from ttc.dialects.core.records import record
 from ttc.dialects.netlist.ops import NetlistOp, queues_of
 from ttc.dialects.nn.base import NNOp
 from ttc.dialects.tile.base import TileOp
 from ttc.passes.base import Pass, Report, Unit, Watcher
 
 
-@dataclass(frozen=True)
+@record
 class PassTime:
     """One run of a pass.
 
@@ -36,7 +37,7 @@ class PassTime:
     ops_after: int
 
 
-@dataclass(frozen=True)
+@record
 class StageTime:
     """One stage.  ops: in the module at its end; start, seconds: wall clock, verification and watching included."""
 
@@ -85,7 +86,7 @@ class Timing(Watcher):
         self._start = now
 
 
-@dataclass(frozen=True)
+@record
 class TimeRow:
     """A line of the tree of times: a stage (depth 0), a pass (1) or a part of one (2); seconds: its own, and with what lies below it."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 from xdsl.ir import SSAValue
@@ -15,6 +15,7 @@ from ttc.dialects.core.functions import entry_functions
 from ttc.dialects.core.locations import source_names
 from ttc.dialects.core.numerics import FIDELITIES
 from ttc.dialects.core.precision import Rule, exactly, width
+from ttc.dialects.core.records import record
 from ttc.dialects.core.targets import Target
 from ttc.dialects.tile.base import TileOp, TileType
 from ttc.passes.precision import Guard, weights_of
@@ -31,7 +32,7 @@ CANDIDATES = ("Float16_b", "Bfp8_b", "Bfp4_b")
 Kept = Callable[[TileOp], str | None]
 
 
-@dataclass(frozen=True)
+@record
 class Member:
     """An op under a knob.
 
@@ -48,7 +49,7 @@ class Member:
     cap: int
 
 
-@dataclass(frozen=True)
+@record
 class Knob:
     """A setting of the ops of a kind.
 
@@ -73,7 +74,7 @@ class Knob:
         return self.rungs[rung - 1] if rung else member.base
 
 
-@dataclass(frozen=True)
+@record
 class State:
     """Rungs of all members of all knobs; those without a name of their own share one."""
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from numpy.typing import NDArray
@@ -13,6 +12,7 @@ from xdsl.ir import SSAValue
 from ttc.compare import compare
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.precision import Rule
+from ttc.dialects.core.records import record
 from ttc.dialects.netlist.model import Argument
 from ttc.dialects.tile.base import tile_of
 from ttc.options import CompileOptions, TuneOptions
@@ -31,7 +31,7 @@ from ttc.tune.trial import Deviation, Trials, microbatches, worst
 Gather = Callable[[list[Argument]], Mapping[str, NDArray]]
 
 
-@dataclass(frozen=True)
+@record
 class Row:
     """One knob: kind of ops, how many, the setting, and how many ops have each value."""
 
@@ -41,7 +41,7 @@ class Row:
     values: dict[str, int]
 
 
-@dataclass(frozen=True)
+@record
 class Outcome:
     """What a search found.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import takewhile
 from pathlib import Path
@@ -16,6 +15,7 @@ from ttc.dialects.core.errors import Error, nearest
 from ttc.dialects.core.functions import entry_functions
 from ttc.dialects.core.locations import source_names
 from ttc.dialects.core.precision import Rule
+from ttc.dialects.core.records import record
 from ttc.dialects.core.targets import load_target
 from ttc.dialects.netlist.ops import NetlistOp
 from ttc.dialects.tile.base import TileOp
@@ -34,7 +34,7 @@ Site = tuple[str, tuple[str, ...]]
 """An op as rules see it, whatever passes make of it later: its name and its source names."""
 
 
-@dataclass(frozen=True)
+@record
 class Compiled:
     """A netlist with its tensors.  cycles: estimated for one run; tensor_bytes: stored in the archive; sites: cycles by op."""
 
@@ -44,7 +44,7 @@ class Compiled:
     sites: dict[Site, int]
 
 
-@dataclass(frozen=True)
+@record
 class Subject:
     """A model at the point of stage tile where rules apply.
 

@@ -18,6 +18,7 @@ from ttc.dialects.core.functions import ports
 from ttc.dialects.core.leaves import LeafOp
 from ttc.dialects.core.plain import Function, TensorType, Work
 from ttc.dialects.core.precision import Rule
+from ttc.dialects.core.records import record
 from ttc.dialects.core.to_plain import plain_ops, plain_type
 from ttc.dialects.core.weights import WeightStore
 from ttc.dialects.netlist.model import Host, Netlist, Op
@@ -37,7 +38,7 @@ CACHE_BYTES = 1 << 31
 Execute = Callable[[Work, Sequence[NDArray | None], "interpret.Resolver | None"], list[NDArray]]
 
 
-@dataclass(frozen=True)
+@record
 class Deviation:
     """How far outputs are from those in Float32.  pcc: the lowest correlation of an output; relative_l2: the largest error."""
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
 from math import prod
 from typing import Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+
+from ttc.dialects.core.records import record
 
 Rounding: TypeAlias = Literal["rne", "truncate"]
 """`rne`: to nearest, ties to even (in block formats away from zero, as the packer has it); `truncate`: toward zero."""
@@ -19,7 +20,7 @@ FACE = 16
 """Side of a tile's faces in elements, and elements of a block."""
 
 
-@dataclass(frozen=True)
+@record
 class Format(ABC):
     """One data format: how numbers are stored at op borders, and what that does to values.
 

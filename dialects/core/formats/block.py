@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from math import prod
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ttc.dialects.core.formats.base import FACE, Format, Rounding, bits_of
+from ttc.dialects.core.records import record
 
 _MAGNITUDE = np.uint32(0x7FFFFFFF)
 _MANTISSA = np.uint32(0x007FFFFF)
@@ -18,7 +18,7 @@ _CHUNK_BLOCKS = 1 << 12
 """Blocks that are worked on together: their temporaries stay in a core's cache."""
 
 
-@dataclass(frozen=True)
+@record
 class BlockFormat(Format):
     """Sign and magnitude of 7, 3 or 1 bits, the first of them explicit, behind the largest exponent of 16 elements.
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 
 from ttc.dialects.core.formats.base import Format, Rounding
+from ttc.dialects.core.records import record
 
 
-@dataclass(frozen=True)
+@record
 class NativeFormat(Format):
     """Elements as numpy stores them, little-endian.
 
@@ -57,7 +56,7 @@ class NativeFormat(Format):
         return words
 
 
-@dataclass(frozen=True)
+@record
 class SignMagnitudeFormat(NativeFormat):
     """Signed integers: two's complement on the host, sign and magnitude on a device, which has no lowest number and gets the next."""
 
@@ -72,7 +71,7 @@ class SignMagnitudeFormat(NativeFormat):
         return np.where(words < 0, -magnitude, magnitude)
 
 
-@dataclass(frozen=True)
+@record
 class BFloat16Format(NativeFormat):
     """The upper half of a float32.  Truncation may make an infinity of a NaN; rounding to nearest keeps every NaN."""
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.formats.base import Format, Rounding
+from ttc.dialects.core.records import record
 
 STRING = np.dtype(object)
 """numpy dtype of tensors of text: every element is a `str`.  They live on the host alone."""
@@ -16,7 +15,7 @@ HANDLE_BYTES = 8
 """What an element counts in memory, wherever its text lies."""
 
 
-@dataclass(frozen=True)
+@record
 class StringFormat(Format):
     """Elements of type `str`.  There are no stored bytes of it: what archives hold of text stands in literals."""
 

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 
 from ttc.dialects.core.formats.base import Format, Rounding, bits_of, rounded_magnitude
+from ttc.dialects.core.records import record
 
 _SIGN = np.uint32(0x80000000)
 _MAGNITUDE = np.uint32(0x7FFFFFFF)
 _NAN = np.uint32(0x7FC00000)
 
 
-@dataclass(frozen=True)
+@record
 class NarrowFloatFormat(Format):
     """Sign, exponent, mantissa; the largest exponent is that of ordinary numbers, the smallest that of zero.
 
@@ -87,7 +86,7 @@ class NarrowFloatFormat(Format):
         return np.uint32((127 - self.bias) << self.mantissa_bits)
 
 
-@dataclass(frozen=True)
+@record
 class Tf32Format(Format):
     """float32 with 10 mantissa bits, in 32 bits: what a multiplier takes of a Float32.  Truncation may make an infinity of a NaN."""
 

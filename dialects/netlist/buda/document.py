@@ -14,6 +14,7 @@ from typing import Any, TypeAlias, final
 
 from ttc.dialects.core.collection import uncollected
 from ttc.dialects.core.errors import Error
+from ttc.dialects.core.records import record
 
 MAX_BYTES = 64 << 20
 MAX_DEPTH = 32
@@ -59,7 +60,7 @@ class Quoted(str):
 Node: TypeAlias = "Table | Items | str | None"
 
 
-@dataclass(frozen=True, slots=True)
+@record(slots=True)
 class Document:
     """A file.  name: what messages call it; root: None if it is empty; twice: (key, line, line of the first) of keys written again."""
 

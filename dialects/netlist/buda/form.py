@@ -8,15 +8,16 @@ here to the plain netlist (`netlist.model`) and back.  Fields that the text leav
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from ttc.dialects.core.plain import Plain
+from ttc.dialects.core.records import record
 
 Lines = Mapping[str, int]
 Pair = tuple[int, int]
 
 
-@dataclass(frozen=True, slots=True)
+@record(slots=True)
 class Tm:
     """A tile manipulation.
 
@@ -28,7 +29,7 @@ class Tm:
     args: tuple[str | int | float, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@record(slots=True)
 class BudaQueue:
     """An entry of section `queues`.  addresses: (channel, address) of each buffer, row-major; target_devices: one, or several instances."""
 
@@ -54,7 +55,7 @@ class BudaQueue:
     lines: Lines = field(default_factory=dict, compare=False, repr=False)
 
 
-@dataclass(frozen=True, slots=True)
+@record(slots=True)
 class BudaOp:
     """An op of a graph.
 
@@ -92,7 +93,7 @@ class BudaOp:
     lines: Lines = field(default_factory=dict, compare=False, repr=False)
 
 
-@dataclass(frozen=True, slots=True)
+@record(slots=True)
 class BudaGraph:
     """An entry of section `graphs`: one epoch on one chip, or on each of several."""
 
@@ -103,7 +104,7 @@ class BudaGraph:
     lines: Lines = field(default_factory=dict, compare=False, repr=False)
 
 
-@dataclass(frozen=True, slots=True)
+@record(slots=True)
 class QueueSetting:
     """Settings of a queue in an `execute`: values as written (true, false, an integer or a `$variable`); None where left out."""
 
@@ -121,7 +122,7 @@ class QueueSetting:
     lines: Lines = field(default_factory=dict, compare=False, repr=False)
 
 
-@dataclass(frozen=True, slots=True)
+@record(slots=True)
 class BudaInstruction:
     """A step of a program.
 
@@ -136,7 +137,7 @@ class BudaInstruction:
     line: int = field(default=0, compare=False, repr=False)
 
 
-@dataclass(frozen=True, slots=True)
+@record(slots=True)
 class BudaProgram:
     """An entry of section `programs`."""
 
@@ -145,7 +146,7 @@ class BudaProgram:
     lines: Lines = field(default_factory=dict, compare=False, repr=False)
 
 
-@dataclass(frozen=True, slots=True)
+@record(slots=True)
 class SubOp:
     """An op inside a fused op.  inputs: `input<i>`, `intermed<i>` or `dest`; output: `intermed<i>`, `dest` or `output`."""
 
@@ -163,7 +164,7 @@ class SubOp:
     lines: Lines = field(default_factory=dict, compare=False, repr=False)
 
 
-@dataclass(frozen=True, slots=True)
+@record(slots=True)
 class FusedOp:
     """An entry of section `fused_ops`: schedules of sub-ops."""
 
@@ -175,7 +176,7 @@ class FusedOp:
     lines: Lines = field(default_factory=dict, compare=False, repr=False)
 
 
-@dataclass(frozen=True, slots=True)
+@record(slots=True)
 class BudaNetlist:
     """A whole file.
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from ttc.dialects.core.errors import Error, nearest
 from ttc.dialects.core.plain import Plain, TensorType
+from ttc.dialects.core.records import record
 from ttc.dialects.netlist.buda.dims import blocks
 from ttc.dialects.netlist.buda.form import BudaOp, FusedOp
 from ttc.dialects.netlist.buda.to_netlist_buffers import buffers, inner_of
@@ -14,7 +14,7 @@ from ttc.dialects.netlist.buda.work import work_of
 from ttc.dialects.netlist.model import Chip, Ethernet, Grid, Op, Settings
 
 
-@dataclass(frozen=True)
+@record
 class Producers:
     """What ops refer to.  types: of queues and results by name; source: name of the file."""
 

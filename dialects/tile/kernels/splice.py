@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ttc.dialects.core.errors import Error
+from ttc.dialects.core.records import record
 
 MAX_UNITS = 1 << 22
 """Bound on the pieces of a splice."""
@@ -31,7 +31,7 @@ def splice(
     return _matrices(_joined(parts, pieces, units), grid, mblock, order)
 
 
-@dataclass(frozen=True)
+@record
 class Pieces:
     """What is taken of operands in turn.
 

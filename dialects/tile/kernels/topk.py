@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ttc.dialects.core.records import record
 from ttc.dialects.core.tiled import require_room
 
 MAX_ROW = 1 << 16
@@ -30,7 +30,7 @@ def topk(values: NDArray, indices: NDArray, *, k: int, sort: str, sorted_runs: b
     return y.reshape(*lead, cores * width)
 
 
-@dataclass(frozen=True)
+@record
 class _Step:
     """Comparisons that touch no element twice: larger number to the left where `descending`; `swapped` exchanges after that."""
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import prod
 from typing import Any
 
+from ttc.dialects.core.records import record
 from ttc.dialects.core.windows import Window
 
 MAX_TAP_ROWS = 8
@@ -17,7 +17,7 @@ HELD_TILES = 128
 """Tiles of an image, a tile of channels wide, that a core can hold while it passes over it once a tap."""
 
 
-@dataclass(frozen=True)
+@record
 class Selection:
     """Which row of the source each row of the result is; see `tile.sparse_matmul`.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import prod
 from typing import Literal
 
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.plain import TensorType
+from ttc.dialects.core.records import record
 from ttc.dialects.netlist.model import Blocking, Netlist, Queue
 from ttc.dialects.netlist.sizes import queue_buffer_bytes
 
@@ -48,7 +49,7 @@ class Room:
 Manner = Literal["diagonals", "rows"]
 
 
-@dataclass(frozen=True, slots=True)
+@record(slots=True)
 class Copy:
     """What a queue holds: the tensor of another one, in a manner of its own."""
 
@@ -56,7 +57,7 @@ class Copy:
     manner: Manner
 
 
-@dataclass(frozen=True)
+@record
 class Fillings:
     """What queues of an exported netlist hold, as far as it is not the tensor of the archive under their name.
 

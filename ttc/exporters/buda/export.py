@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from ttc.dialects.core.records import record
 from ttc.dialects.netlist.buda.form import BudaNetlist
 from ttc.dialects.netlist.buda.from_netlist import from_netlist
 from ttc.dialects.netlist.model import Netlist
@@ -11,7 +10,7 @@ from ttc.exporters.buda.canonical import canonical
 from ttc.exporters.buda.constants import Fillings
 
 
-@dataclass(frozen=True)
+@record
 class Exported:
     """A Buda netlist.
 

@@ -6,17 +6,16 @@ matrix; along its columns likewise.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.plain import TensorType
+from ttc.dialects.core.records import record
 from ttc.dialects.netlist.buda.form import Tm
 from ttc.dialects.netlist.model import Blocking
 
 Tms = tuple[Tm, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record(slots=True)
 class Steps:
     """In how many parts rows and columns of a result are computed."""
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from ttc.dialects.core.errors import Error
+from ttc.dialects.core.records import record
 
 MAX_DEPTH = 64
 """How deep functions may call functions."""
@@ -15,7 +15,7 @@ MAX_NODES = 1_000_000
 Key = TypeVar("Key", bound=Hashable)
 
 
-@dataclass(frozen=True)
+@record
 class Body(Generic[Key]):
     """How many nodes a graph or function has, and what they call; `name` is for messages."""
 

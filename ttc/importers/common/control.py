@@ -26,6 +26,7 @@ from xdsl.dialects.builtin import UnknownLoc
 from xdsl.ir import Block, Operation, SSAValue
 
 from ttc.dialects.core.errors import Error
+from ttc.dialects.core.records import record
 from ttc.dialects.core.spec import Spec, spec_of, tensor_type
 from ttc.dialects.netlist.check_work import MAX_BODIES
 from ttc.dialects.nn.base import NNOp
@@ -37,7 +38,7 @@ MAX_OPS = 1 << 15
 """Of all bodies, each as often as it is made."""
 
 
-@dataclass(frozen=True)
+@record
 class Step:
     """What one iteration makes.
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from math import prod
 
 import numpy as np
 from xdsl.ir import SSAValue
 
 from ttc.dialects.core.errors import Error
+from ttc.dialects.core.records import record
 from ttc.importers.common.builder import MAX_RANK, Builder
 from ttc.importers.common.tracking import MAX_ELEMENTS
 from ttc.importers.common.unsupported import Unsupported
@@ -19,7 +19,7 @@ _HIDDEN = "0123456789"
 """Labels of the dimensions that an ellipsis stands for."""
 
 
-@dataclass(frozen=True)
+@record
 class _Term:
     """A value whose dimensions have labels."""
 

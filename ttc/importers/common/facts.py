@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from ttc.dialects.core.records import record
 from ttc.importers.common.inputs import OpenInput
 
 
-@dataclass(frozen=True)
+@record
 class Facts:
     """A model as its file has it.
 

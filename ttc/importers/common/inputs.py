@@ -12,6 +12,7 @@ from xdsl.ir import SSAValue
 
 from ttc.dialects.core.errors import Error, nearest
 from ttc.dialects.core.formats import format_of
+from ttc.dialects.core.records import record
 from ttc.dialects.core.spec import Spec, spec_of
 from ttc.runtime.contract import MAX_ELEMENTS
 
@@ -19,7 +20,7 @@ Dims = tuple[int | str, ...]
 """Sizes; for a dynamic dimension its name, which may be empty."""
 
 
-@dataclass(frozen=True)
+@record
 class OpenInput:
     """An input as the model declares it.
 

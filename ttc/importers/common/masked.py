@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import prod
 from typing import TypeAlias
 
@@ -10,6 +9,7 @@ import numpy as np
 from xdsl.ir import SSAValue
 
 from ttc.dialects.core.errors import Error
+from ttc.dialects.core.records import record
 from ttc.dialects.nn.base import axis_in
 from ttc.importers.common.builder import MAX_RANK, Builder
 from ttc.importers.common.parts import padded, part
@@ -17,7 +17,7 @@ from ttc.importers.common.parts import padded, part
 Ints: TypeAlias = tuple[int, ...]
 
 
-@dataclass(frozen=True)
+@record
 class Masks:
     """Of a strided slice; bit i is about entry i of its lists.
 

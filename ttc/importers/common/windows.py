@@ -5,18 +5,19 @@ One spatial dimension becomes two by a height of 1.  Padding that is asked for b
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from xdsl.ir import SSAValue
 
 from ttc.dialects.core import windows as core
 from ttc.dialects.core.errors import Error
+from ttc.dialects.core.records import record
 from ttc.importers.common.builder import Builder
 from ttc.importers.common.unsupported import Unsupported
 
 
-@dataclass(frozen=True)
+@record
 class Window:
     """An entry a spatial dimension; pads are all beginnings, then all ends: of two dimensions top, left, bottom, right."""
 

@@ -9,10 +9,10 @@ import zipfile
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 from ttc.dialects.core.errors import Error
+from ttc.dialects.core.records import record
 
 MAX_MEMBERS = 1 << 17
 MAX_NAME = 1024
@@ -22,7 +22,7 @@ _LOCAL = struct.Struct("<4s5H3L2H")
 _ENCRYPTED = 1
 
 
-@dataclass(frozen=True)
+@record
 class Zipped:
     """An open zip.
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from onnx import GraphProto
 from xdsl.ir import SSAValue
 
 from ttc.dialects.core.errors import Error
+from ttc.dialects.core.records import record
 from ttc.dialects.core.spec import DYNAMIC
 from ttc.dialects.nn.base import axis_in
 from ttc.importers.common import control
@@ -20,7 +20,7 @@ from ttc.importers.onnx.calls import MAX_TRIPS, Call, declared, nodes_in, stack
 from ttc.importers.onnx.values import Value, flattened, like, refusable
 
 
-@dataclass(frozen=True)
+@record
 class _Scanned:
     """What is scanned.
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import mmap
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +12,7 @@ from numpy.typing import NDArray
 from onnx import ModelProto, TensorProto
 
 from ttc.dialects.core.errors import Error
+from ttc.dialects.core.records import record
 from ttc.dialects.core.weights import Weight
 from ttc.importers.common.mapped import map_file
 from ttc.importers.onnx.external import ExternalFiles
@@ -21,7 +21,7 @@ from ttc.importers.onnx.text import check_text
 from ttc.importers.onnx.wire import Payload, skeleton
 
 
-@dataclass(frozen=True)
+@record
 class Source:
     """A parsed model.  model: without its large weights; weights: the graph's initializers by name, not read yet."""
 

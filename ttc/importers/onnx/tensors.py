@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 
 import ml_dtypes
 import numpy as np
@@ -12,6 +11,7 @@ from onnx import TensorProto
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.formats.text import STRING
+from ttc.dialects.core.records import record
 from ttc.dialects.core.spec import STORED_ONLY
 from ttc.dialects.core.weights import Weight
 from ttc.importers.common.builder import MAX_ELEMENTS, MAX_RANK
@@ -73,7 +73,7 @@ _TYPED_FIELDS: dict[int, str] = {
 _ALL_FIELDS = ("float_data", "double_data", "int32_data", "int64_data", "uint64_data", "string_data")
 
 
-@dataclass(frozen=True)
+@record
 class Raw:
     """Little-endian bytes of a tensor that are not read yet.  size in bytes; view(dtype) gives a flat array."""
 

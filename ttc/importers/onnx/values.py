@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from xdsl.ir import SSAValue
 
+from ttc.dialects.core.records import record
 from ttc.importers.common.unsupported import Unsupported
 
 
@@ -15,14 +15,14 @@ class Refused:
     """The value of a node that cannot be imported; what depends on it is passed over."""
 
 
-@dataclass(frozen=True)
+@record
 class Listed:
     """A sequence, whose length is known at import: its tensors in order."""
 
     items: tuple[SSAValue, ...]
 
 
-@dataclass(frozen=True)
+@record
 class Packed:
     """A sequence whose length data decides: its tensors' elements one after the other, and the shape of each (`nn.sequence_at`)."""
 

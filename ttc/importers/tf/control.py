@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Protocol
 
@@ -11,6 +10,7 @@ import numpy as np
 from xdsl.ir import SSAValue
 
 from ttc.dialects.core.errors import Error
+from ttc.dialects.core.records import record
 from ttc.importers.common import control
 from ttc.importers.common.builder import Builder
 from ttc.importers.common.control import Step
@@ -44,7 +44,7 @@ class Caller(Protocol):
     def call(self, name: str, operands: Sequence[Value], caller: str, depth: int, *, repeated: bool) -> list[Value]: ...
 
 
-@dataclass(frozen=True)
+@record
 class Site:
     """A node that runs functions, on its operands.
 

@@ -7,12 +7,13 @@ tensorflow/core/protobuf (saved_model, meta_graph, saver).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from struct import Struct
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 from ttc.dialects.core.errors import Error
+from ttc.dialects.core.records import record
 from ttc.importers.common.protobuf import BYTES, FIXED32, FIXED64, VARINT, Buffer, Field, fields, read_varint
 
 KIND = "a TensorFlow model"
@@ -29,7 +30,7 @@ Dims: TypeAlias = "tuple[int, ...] | None"
 _FLOAT = Struct("<f")
 
 
-@dataclass(frozen=True)
+@record
 class Span:
     """A message: data[start:end]."""
 
@@ -200,7 +201,7 @@ def entries(span: Span) -> tuple[str, Span | None]:
 # ---- graphs and functions ------------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@record
 class Node:
     """A NodeDef.  inputs: as the graph writes them; attributes are parsed when asked for."""
 
@@ -246,7 +247,7 @@ def node_of(span: Span) -> Node:
     return Node(name, op, tuple(inputs), tuple(spans))
 
 
-@dataclass(frozen=True)
+@record
 class Function:
     """A FunctionDef.
 
@@ -312,7 +313,7 @@ def _signature(span: Span) -> tuple[str, list[tuple[str, int]], list[str]]:
     return name, arguments, outputs
 
 
-@dataclass(frozen=True)
+@record
 class Graph:
     """A GraphDef: its nodes, and its functions by name."""
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from xdsl.ir import SSAValue
 
 from ttc.dialects.core.errors import Error
+from ttc.dialects.core.records import record
 from ttc.importers.common import images
 from ttc.importers.common.builder import Builder
 from ttc.importers.common.convolution import convolution, groups_of, lacking, pool, transposed_convolution
@@ -18,7 +18,7 @@ from ttc.importers.tf.tables import Rows
 Ints: TypeAlias = tuple[int, ...]
 
 
-@dataclass(frozen=True)
+@record
 class Layout:
     """Where dimensions lie.  last: channels come last; rank: spatial dimensions."""
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from ttc.dialects.core.errors import Error
+from ttc.dialects.core.records import record
 from ttc.importers.common.beneath import map_beneath
 from ttc.importers.common.inputs import OpenInput
 from ttc.importers.tf.checkpoint import Checkpoint
@@ -22,7 +22,7 @@ HANDLES = frozenset(["VarHandleOp", "VariableV2", "Variable"])
 """Ops that give a variable: its handle, or, in TensorFlow 1, its value."""
 
 
-@dataclass(frozen=True)
+@record
 class TensorInfo:
     """A tensor of a signature."""
 
@@ -31,7 +31,7 @@ class TensorInfo:
     dims: Dims
 
 
-@dataclass(frozen=True)
+@record
 class Signature:
     """Inputs and outputs by name, sorted."""
 
@@ -39,7 +39,7 @@ class Signature:
     outputs: Mapping[str, TensorInfo]
 
 
-@dataclass(frozen=True)
+@record
 class MetaGraph:
     """A graph with its signatures.  restore: the op that gives variables their values, or empty; objects: a SavedObjectGraph."""
 

@@ -10,7 +10,6 @@ import importlib
 import inspect
 import pkgutil
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from typing import Any, TypeAlias
 
@@ -18,6 +17,7 @@ from xdsl.ir import SSAValue
 
 import ttc.importers.tf as package
 from ttc.dialects.core.errors import Error
+from ttc.dialects.core.records import record
 from ttc.importers.common.builder import Builder
 from ttc.importers.common.unsupported import Unsupported
 from ttc.importers.tf.messages import Call, Node, Shape, Tensor, Type
@@ -30,7 +30,7 @@ IMPLIED = frozenset(["N", "num_split", "num", "use_cudnn_on_gpu", "validate_indi
 _KINDS: dict[str, type] = {"SSAValue": SSAValue, "Variable": Variable, "TensorList": TensorList, "Complex": Complex}
 
 
-@dataclass(frozen=True)
+@record
 class Row:
     """A mapping and what it takes.
 

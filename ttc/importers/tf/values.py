@@ -9,6 +9,7 @@ from typing import TypeAlias
 import numpy as np
 from xdsl.ir import SSAValue
 
+from ttc.dialects.core.records import record
 from ttc.dialects.core.weights import Weight
 from ttc.importers.common.inputs import OpenInput
 from ttc.importers.common.unsupported import Refused
@@ -32,7 +33,7 @@ class Variable:
     is_set: bool = field(default=False, compare=False)
 
 
-@dataclass(frozen=True)
+@record
 class TensorList:
     """A list of tensors whose length is known at import; None where nothing was stored yet, which reads as zeros of `shape`."""
 
@@ -41,7 +42,7 @@ class TensorList:
     shape: tuple[int, ...] | None = None
 
 
-@dataclass(frozen=True)
+@record
 class Complex:
     """A tensor of complex numbers: real and imaginary parts."""
 
@@ -53,7 +54,7 @@ Value: TypeAlias = "SSAValue | Variable | TensorList | Complex | Refused | None"
 """None: a tensor that no op of inference looks at, such as the seed of a generator."""
 
 
-@dataclass(frozen=True)
+@record
 class Stored:
     """What a node of the graph stands for that is not computed: a variable's handle, or a value.  name: of the weight."""
 
@@ -62,7 +63,7 @@ class Stored:
     is_handle: bool = True
 
 
-@dataclass(frozen=True)
+@record
 class Model:
     """What is imported.
 

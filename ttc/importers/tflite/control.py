@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Protocol, TypeAlias
 
 from xdsl.ir import SSAValue
 
 from ttc.dialects.core.errors import Error
+from ttc.dialects.core.records import record
 from ttc.importers.common.control import Step, branch, loop
 from ttc.importers.common.unsupported import REFUSED, Unsupported
 from ttc.importers.tflite.building import TfliteBuilder
@@ -32,7 +32,7 @@ class Walks(Protocol):
     def walk(self, number: int, inputs: Sequence[Value], calls: tuple[int, ...] = (), prefix: str = "") -> list[Value]: ...
 
 
-@dataclass(frozen=True)
+@record
 class Site:
     """An operator that runs graphs or is about variables, on its operands.
 

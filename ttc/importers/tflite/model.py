@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from math import prod
 from typing import Any, TypeAlias
 
@@ -11,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ttc.dialects.core.errors import Error
+from ttc.dialects.core.records import record
 from ttc.importers.common.builder import MAX_ELEMENTS, MAX_RANK
 from ttc.importers.tflite.flatbuffer import Buffer, Reader, Span, Table
 from ttc.importers.tflite.schema import ENUMS, HINTS, IDENTIFIER, OPERATORS, PACKED, TENSOR_TYPES, VERSION, Field, options_of
@@ -20,7 +20,7 @@ ABSENT = -1
 """The index that stands for an optional operand that is not given."""
 
 
-@dataclass(frozen=True)
+@record
 class Quantization:
     """What the integers of a tensor stand for: (q - zero) * scale; one scale and zero, or one a slice along the axis."""
 
@@ -33,7 +33,7 @@ class Quantization:
         return other is not None and len(self.scales) == 1 and (self.scales, self.zeros) == (other.scales, other.zeros)
 
 
-@dataclass(frozen=True)
+@record
 class Level:
     """One dimension of a sparse tensor in the order of storage: its size, and for a sparse one its segments and indices."""
 
@@ -42,7 +42,7 @@ class Level:
     indices: NDArray | None
 
 
-@dataclass(frozen=True)
+@record
 class Sparsity:
     """How a sparse tensor is stored: order of its dimensions and then those of its blocks, which dimensions have blocks, and the levels."""
 
@@ -51,7 +51,7 @@ class Sparsity:
     levels: tuple[Level, ...]
 
 
-@dataclass(frozen=True)
+@record
 class Tensor:
     """A tensor of a graph.
 
@@ -78,7 +78,7 @@ class Tensor:
         return 0 in self.shape
 
 
-@dataclass(frozen=True)
+@record
 class Operator:
     """op: of schema.OPERATORS; inputs, outputs: indices of tensors; options: by the schema's names, enumerations as text."""
 
@@ -90,7 +90,7 @@ class Operator:
     options: Mapping[str, Any]
 
 
-@dataclass(frozen=True)
+@record
 class Graph:
     """inputs, outputs: indices of tensors; operators: in the order in which they run."""
 
@@ -101,7 +101,7 @@ class Graph:
     operators: tuple[Operator, ...]
 
 
-@dataclass(frozen=True)
+@record
 class Signature:
     """A name for a graph, and its own names for the graph's inputs and outputs, by index of their tensors."""
 
@@ -111,7 +111,7 @@ class Signature:
     outputs: Mapping[int, str]
 
 
-@dataclass(frozen=True)
+@record
 class Model:
     """data: the whole file; graphs: the first is the one that runs, which calls the others."""
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from xdsl.ir import SSAValue
 
+from ttc.dialects.core.records import record
 from ttc.importers.common.unsupported import Refused
 
 
-@dataclass(frozen=True)
+@record
 class Resource:
     """The variable of that name."""
 

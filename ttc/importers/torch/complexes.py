@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 from xdsl.ir import SSAValue
 
+from ttc.dialects.core.records import record
 from ttc.importers.common.unsupported import Unsupported
 from ttc.importers.torch.builder import TorchBuilder
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class Complex:
     """A complex tensor: both parts of one shape and dtype."""
 

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 from xdsl.ir import SSAValue
 
+from ttc.dialects.core.records import record
 from ttc.importers.torch.builder import TorchBuilder
 
 FLOAT64 = np.dtype(np.float64)
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class Formula:
     """A value of floating point under its builder; numbers beside it take its dtype."""
 
@@ -90,7 +90,7 @@ class Formula:
 Term: TypeAlias = Formula | float
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class Truth:
     """A condition."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -14,6 +13,7 @@ from xdsl.ir import SSAValue
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.functions import Port, make_function
+from ttc.dialects.core.records import record
 from ttc.dialects.core.spec import Spec, tensor_type
 from ttc.dialects.core.weights import WeightStore
 from ttc.importers.base import NO_VALUES
@@ -29,7 +29,7 @@ from ttc.importers.torch.walk import Walker
 from ttc.importers.torch.weights import identity, weight_of
 
 
-@dataclass(frozen=True)
+@record
 class Input:
     """A placeholder that is an argument of the program."""
 
@@ -37,7 +37,7 @@ class Input:
     spec: Spec
 
 
-@dataclass(frozen=True)
+@record
 class Held:
     """A placeholder that is a tensor of the model.
 
@@ -52,7 +52,7 @@ class Held:
     kind: str = "parameter"
 
 
-@dataclass(frozen=True)
+@record
 class Fixed:
     """A placeholder that is a plain value, the same in every run: a number, None or text."""
 
@@ -62,7 +62,7 @@ class Fixed:
 Binding: TypeAlias = Input | Held | Fixed
 
 
-@dataclass(frozen=True)
+@record
 class Result:
     """What to do with an output of the graph.
 

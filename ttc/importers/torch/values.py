@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
+
+from ttc.dialects.core.records import record
 
 
 class Refused:
     """The value of a node that cannot be imported; what depends on it is passed over."""
 
 
-@dataclass(frozen=True)
+@record
 class DataNumber:
     """Arithmetic with numbers that depend on data: computed where it must be known, and where that is possible."""
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, fields
 from functools import cache
 from importlib import resources
 
+from ttc.dialects.core.records import record
 from ttc.dialects.netlist.buda.faults import Faults
 from ttc.dialects.netlist.buda.form import BudaGraph, BudaNetlist, BudaOp, BudaQueue, Lines, Pair
 from ttc.dialects.netlist.violations import Violation
@@ -19,7 +20,7 @@ WIDE = ("Float32", "Int32")
 """Formats that take two places of the destination register for each tile."""
 
 
-@dataclass(frozen=True)
+@record
 class Arch:
     """One architecture.  grid: rows and columns of worker cores of a whole chip; sizes in bytes; dst_tiles: tiles of 16 bits in half the
     destination register; dram_ports: NoC nodes of a DRAM channel."""

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TypeAlias
 
+from ttc.dialects.core.records import record
 from ttc.dialects.netlist.buda.form import BudaOp, FusedOp, Pair, SubOp
 from ttc.dialects.netlist.buda.rules.context import Context, dims_text, tiles
 from ttc.dialects.netlist.buda.rules.dims import MAX_TILES, Dims, input_dims
@@ -17,7 +17,7 @@ MAX_SHAPES = 256
 """Shapes in which one fused op is looked at."""
 
 
-@dataclass(frozen=True, slots=True)
+@record(slots=True)
 class Fusion:
     """A fused op under check, with the ops of graphs that run it."""
 
@@ -38,7 +38,7 @@ class Fusion:
                 yield s, i, sub
 
 
-@dataclass(frozen=True, slots=True)
+@record(slots=True)
 class Made:
     """A value in an intermediate or in dest.  by: what made it; schedule: in which schedule."""
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass
 from math import prod
 from typing import TypeAlias
 
+from ttc.dialects.core.records import record
 from ttc.dialects.netlist.buda.form import BudaQueue
 from ttc.dialects.netlist.buda.rules.context import ARCHS, Context, arch_named, tiles
 from ttc.dialects.netlist.buda.rules.sizes import buffer_bytes
@@ -21,7 +21,7 @@ Place: TypeAlias = tuple[str, int, int]
 """(dram or host, device, channel)"""
 
 
-@dataclass(frozen=True, slots=True)
+@record(slots=True)
 class Range:
     """Bytes [start, end) of one buffer of a queue."""
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.plain import Plain, TensorType, Work, fold_to_tiles
+from ttc.dialects.core.records import record
 from ttc.dialects.netlist.buda.form import Pair, Tm
 from ttc.dialects.netlist.buda.work.shared import FRAME
 from ttc.dialects.netlist.sizes import tile_shape
@@ -14,7 +14,7 @@ from ttc.dialects.netlist.sizes import tile_shape
 Views = Sequence[tuple[Work, TensorType]]
 
 
-@dataclass(frozen=True, slots=True)
+@record(slots=True)
 class Manipulated:
     """What is done to an input: tiles dropped first, TMs in their order, tiles added last; None where nothing is."""
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TypeAlias
 
 import numpy as np
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.plain import Function, Plain, TensorType, Work
+from ttc.dialects.core.records import record
 from ttc.dialects.netlist.buda.form import FusedOp, Tm
 from ttc.dialects.netlist.buda.work.shared import Constant, Source
 from ttc.dialects.netlist.model import Op
@@ -24,7 +25,7 @@ VIEWS = frozenset(
 """Works that an op reads through."""
 
 
-@dataclass(frozen=True, slots=True)
+@record(slots=True)
 class Operand:
     """An operand of a Buda op.
 
@@ -38,7 +39,7 @@ class Operand:
     diagonal: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record(slots=True)
 class Parts:
     """What the main op of a work says: type of the Buda op, its operands in their order, attributes, the fused op if it is one.
 
@@ -52,7 +53,7 @@ class Parts:
     tms: Mapping[int, tuple[Tm, ...]] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
+@record
 class Reading:
     """The work of an op, from its output back.
 

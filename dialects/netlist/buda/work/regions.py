@@ -9,6 +9,7 @@ import numpy as np
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.plain import Plain, TensorType, Work
+from ttc.dialects.core.records import record
 from ttc.dialects.core.vocabulary import FUNCTIONS
 from ttc.dialects.netlist.buda.work.building import INTEGERS, Build
 from ttc.dialects.netlist.buda.work.read_tms import broadcast_to
@@ -47,7 +48,7 @@ def read_eltwise(work: Reading) -> Parts:
     return region.parts(values[body.outputs[0]])
 
 
-@dataclass(frozen=True, slots=True)
+@record(slots=True)
 class _Value:
     """A value of a region: where it is, and what of every tile holds it: all (empty), one row (r), column (c), element (rc), or any."""
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.plain import Plain
+from ttc.dialects.core.records import record
 from ttc.dialects.netlist.buda.form import FusedOp, Pair, SubOp, Tm
 
 MAX_INTERMEDIATES = 8
@@ -19,21 +20,21 @@ NO_DEST = ("maximum", "quantization", "requantization", "dequantization")
 """Types that neither read dest nor write it."""
 
 
-@dataclass(frozen=True, slots=True)
+@record(slots=True)
 class Input:
     """An input of the fused op by its number."""
 
     index: int
 
 
-@dataclass(frozen=True, slots=True)
+@record(slots=True)
 class Result:
     """The result of a step by its number."""
 
     step: int
 
 
-@dataclass(frozen=True, slots=True)
+@record(slots=True)
 class Step:
     """One sub-op: its type, what it reads, how its second input is broadcast within tiles (r, c, rc), its attributes."""
 

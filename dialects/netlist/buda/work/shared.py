@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TypeAlias
 
 from numpy.typing import NDArray
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.plain import Function, Plain, TensorType, Work
+from ttc.dialects.core.records import record
 from ttc.dialects.netlist.buda.form import BudaOp, FusedOp, Pair, Tm
 
 RAW = ("RawUInt8", "RawUInt16", "RawUInt32")
@@ -22,7 +23,7 @@ MAX_ELEMENTS = 1 << 36
 """Bound on the elements of a tensor."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(slots=True, eq=False)
 class Constant:
     """An input that the work holds, or implies, and a Buda op must read from a queue.
 
@@ -33,7 +34,7 @@ class Constant:
     values: NDArray
 
 
-@dataclass(frozen=True, slots=True)
+@record(slots=True)
 class Diagonal:
     """An input of which the Buda op reads another form: every row [z, c] as diagonals of tiles [z * 32, c] (`diagonal_tiles`).
 
@@ -47,7 +48,7 @@ Source: TypeAlias = int | Constant | Diagonal
 """Where an input of a Buda op comes from: the number of an input of the op in the netlist, or what follows from its work."""
 
 
-@dataclass(frozen=True, slots=True)
+@record(slots=True)
 class OpForm:
     """What the work of an op says in words of the format.
 
