@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,6 +10,7 @@ import numpy as np
 import pytest
 
 from tests.runtime.engines.native.programs import Step, program, tensor
+from ttc.dialects.core.errors import Error
 from ttc.runtime.archive import Archive, open_archive, write_archive
 from ttc.runtime.engines.native import engine as engine_module
 from ttc.runtime.engines.native.cache import Cache
@@ -37,7 +37,7 @@ IN_PYTHON = Step("r", "nn.neg", ("p",), tensor(6, 17))
 
 
 @pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The cache; the sources of this checkout may be new."""
     monkeypatch.setenv("TTC_CACHE_DIR", str(tmp_path / "cache"))
     monkeypatch.setattr(engine_module, "planner_version", lambda: b"version")
@@ -100,8 +100,6 @@ def test_jobs_are_named_as_in_a_fresh_program(path: Path):
 
 def test_a_run_that_needs_the_reference_engine_finds_it(tmp_path: Path):
     """Rows out of range: the native job says so, and the reference engine what is wrong."""
-    from ttc.dialects.core.errors import Error
-
     table = RNG.standard_normal((5, 3)).astype(np.float32)
     steps = (Step("r", "tile.gather", ("t", "x"), tensor(4, 3), {"axis": 0}),)
     made = program({"x": tensor(4, format="Int32")}, {"t": (table, "Float32")}, steps, {"y": "r"}, "reference")

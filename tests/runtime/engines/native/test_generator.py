@@ -69,3 +69,24 @@ def test_llvm_is_not_imported_for_it() -> None:
     code = "import sys; from ttc.runtime.engines.native.generator import generator_version as v; v(); print('llvmlite' in sys.modules)"
     ran = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     assert ran.stdout == "False\n"
+
+
+def planner() -> bytes | None:
+    return generator.planner_version.__wrapped__()
+
+
+def test_plans_change_with_the_sources(sources: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(generator, "_PACKAGES", (sources,))
+    found = [planner()]
+    write(sources / "kernels" / "b.py", "x = 3\n")  # of the same size and time: the entry's own time tells
+    found.append(planner())
+    (sources / "kernels" / "b.py").rename(sources / "kernels" / "c.py")
+    found.append(planner())
+    assert len(set(found)) == 3
+    assert None not in found
+    (sources / "__pycache__").mkdir()
+    (sources / "__pycache__" / "a.py").write_text("compiled")
+    (sources / "notes.txt").write_text("no source")
+    assert planner() == found[-1]
+    os.utime(sources / "a.py", (time.time() + 1, time.time() + 1))
+    assert planner() is None
