@@ -28,14 +28,15 @@ def holds_complex(value: Any) -> bool:
 
 def complex_row(overload: str) -> Callable[..., Any]:
     """The mapping of an op on complex tensors.  Raises Unsupported."""
-    found = _rows().get(overload)
+    found = complex_rows().get(overload)
     if found is None:
         raise Unsupported("complex numbers")
     return found
 
 
 @cache
-def _rows() -> dict[str, Callable[..., Any]]:
+def complex_rows() -> dict[str, Callable[..., Any]]:
+    """Mappings of ops on complex tensors, by overload."""
     from ttc.importers.torch.ops_complex import OVER_COMPLEX, PARTWISE
     from ttc.importers.torch.tables import rows
 

@@ -20,6 +20,7 @@ from torch._export.serde.union import _Union
 from ttc.dialects.core.errors import Error
 from ttc.importers.common.builder import MAX_ELEMENTS, MAX_RANK
 from ttc.importers.common.unsupported import Misses
+from ttc.importers.torch.complexes import complex_rows
 from ttc.importers.torch.decompositions import decompositions, overload_name
 from ttc.importers.torch.pt2_symbols import check_expression
 from ttc.importers.torch.tables import rows
@@ -146,7 +147,7 @@ def _is_known(domain: str, op: str, overload: str | None) -> bool:
     found = getattr(packet, overload or "default", None)
     if not isinstance(found, torch._ops.OpOverload):
         return False
-    if str(found) in {*rows(), *SIZES, *CHECKS} or torch.Tag.core in found.tags or found._can_decompose():
+    if str(found) in {*rows(), *complex_rows(), *SIZES, *CHECKS} or torch.Tag.core in found.tags or found._can_decompose():
         return True
     names = {op, op.removesuffix("_")}
     return found in decompositions() or (found._schema.is_mutable and not names.isdisjoint(_mapped_ops()))

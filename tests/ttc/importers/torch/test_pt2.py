@@ -89,6 +89,21 @@ def test_archives_agree_with_pytorch(saved: Path) -> None:
             np.testing.assert_allclose(executor.run({"x": x.numpy()})["y"], module(x)["y"].detach(), atol=1e-6)
 
 
+def test_complex_numbers_between_real_ones(tmp_path: Path) -> None:
+    """Ops that have a mapping for complex tensors alone."""
+
+    class Spectrum(torch.nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return torch.view_as_real(torch.fft.rfft(x))
+
+    x = torch.randn(2, 5)
+    path = tmp_path / "spectrum.pt2"
+    torch.export.save(torch.export.export(Spectrum(), (x,)), path)
+    with ttc.Executor(ttc.compile(path, target="host")) as executor:
+        (found,) = executor.run({"x": x.numpy()}).values()
+    np.testing.assert_allclose(found, Spectrum()(x), atol=1e-6)
+
+
 def test_weights_stay_in_the_file(saved: Path) -> None:
     _, weights = import_model(saved, batch=2)
     assert sorted(weights) == ["calls", "first.bias", "first.weight", "second.bias"]
