@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import prod
 from typing import TYPE_CHECKING
 
 from ttc.dialects.core.epilogue import activation_attrs
+from ttc.dialects.core.records import record
 from ttc.runtime.engines.native.copies import copy
 from ttc.runtime.engines.native.ir.regions import supported
 from ttc.runtime.engines.native.kernels.gemm import Gemm
-from ttc.runtime.engines.native.kernels.gemm_block import Block, Multiplier, block_for, fetches_panels
+from ttc.runtime.engines.native.kernels.gemm_block import LONG_SPAN, SPAN, Block, Multiplier, block_for, fetches_panels
 from ttc.runtime.engines.native.kernels.gemm_rows import DenseRows
 from ttc.runtime.engines.native.kernels.packing import ROWS, PackColumns, PackRows
 from ttc.runtime.engines.native.kernels.words import words_of
@@ -42,7 +43,7 @@ _PLAIN_ACTIVATIONS = ("gelu", "relu", "sigmoid", "silu", "tanh")
 _ELEMENT_BYTES: dict[Multiplier, int] = {"f32": 4, "bf16": 2}
 
 
-@dataclass(frozen=True)
+@record
 class Panels:
     """A packed right operand.
 
@@ -62,7 +63,7 @@ class Panels:
         return self.view.shape[-1] * self.view.item_bytes
 
 
-@dataclass(frozen=True)
+@record
 class Split:
     """How a product is cut into tasks."""
 
@@ -75,6 +76,11 @@ def multiplier_of(n: Lowering, depth: int) -> Multiplier:
     """How the CPU multiplies at the precision of the op.  depth: channels of a tap: only whole pairs can be multiplied as bfloat16."""
     narrow = n.node.op.precision == "bfloat16" and n.cpu.has("avx512bf16") and n.cpu.vector_bytes == 64
     return "bf16" if narrow and depth % 2 == 0 else "f32"
+
+
+def span_of(n: Lowering) -> int:
+    """Products that are added up one after the other at the precision of the op, where that takes time."""
+    return LONG_SPAN if n.node.op.precision in ("high", "bfloat16") and fetches_panels(n.cpu) else SPAN
 
 
 def left_operand(n: Lowering, a: View, multiplier: Multiplier) -> View:
@@ -172,7 +178,7 @@ def multiply(n: Lowering, a: View, b: Panels, bias: View | None, multiplier: Mul
     c = n.result(strided=True)
     words, rows, batch = matrix_words(a.expanded((*shape[:-1], a.shape[-1])), b.view, c, [view for view, _ in others])
     b = replace(b, block=b.block.fitted(rows))
-    kernel = Gemm(b.block, DenseRows(), region, tuple(spread for _, spread in others), len(batch), multiplier)
+    kernel = Gemm(b.block, DenseRows(), region, tuple(spread for _, spread in others), len(batch), multiplier, span_of(n))
     submit(n, kernel, words, rows=rows, taps=1, panels=b, written=c, count=prod(batch))
 
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 from ttc.runtime.engines.native.kernel import Kernel
-from ttc.runtime.engines.native.kernels.gemm_block import Ahead, Block, Direct, Multiplier, Operands, emit_sums, fetches_panels
+from ttc.runtime.engines.native.kernels.gemm_block import SPAN, Ahead, Block, Direct, Multiplier, Operands, emit_sums, fetches_panels
 from ttc.runtime.engines.native.kernels.gemm_finish import Finish, emit_fetch, emit_row, emit_vector, is_short
 from ttc.runtime.engines.native.kernels.gemm_rows import POINTER_BYTES, Rows, Table
 from ttc.runtime.engines.native.kernels.shares import shares_of
@@ -45,6 +45,7 @@ class Gemm(Kernel):
         spread: for each further input, whether a row of it is but one element, for all columns.
         batch: dimensions of the batch.
         multiplier: how elements are multiplied; a and b are float32, or bfloat16 in pairs of channels.
+        span: see `Operands`.
 
     Tasks: (element of the batch, range of panels, range of row blocks), the last one fastest.  Words: `names`; strides are in bytes.
     Scratch: `scratch_bytes`.
@@ -56,6 +57,7 @@ class Gemm(Kernel):
     spread: tuple[bool, ...] = ()
     batch: int = 0
     multiplier: Multiplier = "f32"
+    span: int = SPAN
 
     @property
     def channels_a_word(self) -> int:
@@ -143,7 +145,12 @@ class Gemm(Kernel):
         for rows in self.block.counts:
             with f.when(count.equals(rows)):
                 operands = Operands(
-                    lambda tap, rows=rows: self.rows.left(f, words, bases["a"], first, rows, table, tap), right, taps, depth, ahead
+                    lambda tap, rows=rows: self.rows.left(f, words, bases["a"], first, rows, table, tap),
+                    right,
+                    taps,
+                    depth,
+                    ahead,
+                    self.span,
                 )
                 stored = emit_sums(f, self.block, rows, operands, self.multiplier, tile, self._direct(f, words, table, panel))
                 with f.when(stored):

@@ -150,6 +150,14 @@ def test_long_sums_are_sums_of_shorter_ones(depth: int) -> None:
     assert np.abs(found / expected - 1).max() < 5e-7 + 2.0**-24 * 16
 
 
+@pytest.mark.parametrize("depth", [33, 5000])
+def test_precision_high_is_exact_to_16_bits(depth: int) -> None:
+    a, b = np.abs(normal(7, depth)), np.abs(normal(depth, 37))
+    works = [Work("tile.matmul", (0, 1), {"transpose_a": False, "transpose_b": False}, (TensorType((7, 37), "Float32"),))]
+    found = ran(works, [Given(a), Given(b, constant=True)], level="avx2", precision="high")
+    assert np.abs(found.native / (wide(a) @ wide(b)) - 1).max() < 2.0**-16
+
+
 @pytest.mark.parametrize("rows", [1, 13, 40])
 def test_right_operands_that_no_cache_holds(rows: int) -> None:
     a, b = normal(rows, 700), normal(700, 130)
