@@ -14,7 +14,6 @@ import stat
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
 from math import prod
 from pathlib import Path
 
@@ -23,6 +22,7 @@ from numpy.typing import NDArray
 
 from ttc.dialects.core.errors import Error, nearest
 from ttc.dialects.core.formats import format_named
+from ttc.dialects.core.records import record
 from ttc.dialects.netlist import json_text
 from ttc.dialects.netlist.model import Netlist
 from ttc.runtime.atomic_file import replacing
@@ -98,7 +98,7 @@ def _seal(manifest: bytes | memoryview, directory: bytes) -> bytes:
     return (_SEAL + digest.hexdigest()).encode("ascii")
 
 
-@dataclass(frozen=True)
+@record
 class Archive:
     """An open archive, verified.  Its tensors are views of one read-only mapping, which lives as long as any of them.
 

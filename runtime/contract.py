@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from math import prod
 from typing import Any
 
@@ -16,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ttc.dialects.core.errors import Error
+from ttc.dialects.core.records import record
 from ttc.dialects.netlist.model import Program
 from ttc.runtime.arguments import check_array, inputs_of
 
@@ -29,7 +29,7 @@ _SHOWN = 8
 """Elements that messages show of a value."""
 
 
-@dataclass(frozen=True, slots=True)
+@record(slots=True)
 class FixedInput:
     """An input that must have one value.
 

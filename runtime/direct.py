@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TypeGuard
 
 import numpy as np
@@ -11,12 +10,13 @@ from numpy.typing import NDArray
 
 from ttc.dialects.core.formats import format_named
 from ttc.dialects.core.plain import TensorType
+from ttc.dialects.core.records import record
 from ttc.dialects.netlist.model import Argument, Netlist, Program
 from ttc.runtime.arguments import entries_of, from_entries, inputs_of, outputs_of, to_entry
 from ttc.runtime.engines.base import HELD, bound_queues
 
 
-@dataclass(frozen=True)
+@record
 class DirectInput:
     """An input that is one entry of a queue.
 
@@ -40,7 +40,7 @@ class DirectInput:
         return value.dtype == self.dtype and value.shape == self.argument.shape and flags.c_contiguous and flags.aligned
 
 
-@dataclass(frozen=True)
+@record
 class DirectEntry:
     """What a run of such a program takes.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import field
 from math import prod
 from typing import Any
 
@@ -11,6 +11,7 @@ from ttc.dialects.core.errors import Error
 from ttc.dialects.core.formats import FORMATS
 from ttc.dialects.core.formats.text import STRING
 from ttc.dialects.core.plain import Function, Plain
+from ttc.dialects.core.records import record
 from ttc.dialects.netlist.codec import decode, encode
 from ttc.dialects.netlist.model import Argument, Netlist
 from ttc.runtime.contract import ABSENT, FixedInput, known_values
@@ -23,7 +24,7 @@ _MAX_RANK = 32
 _MAX_ELEMENTS = 1 << 48
 
 
-@dataclass(frozen=True, slots=True)
+@record(slots=True)
 class Variable:
     """A parameter or state of the model.
 
@@ -37,7 +38,7 @@ class Variable:
     dtype: str
 
 
-@dataclass(frozen=True, slots=True)
+@record(slots=True)
 class Derived:
     """A tensor that the compiler computed.
 
@@ -50,7 +51,7 @@ class Derived:
     function: Function
 
 
-@dataclass(frozen=True)
+@record
 class Description:
     """What an archive says of itself beside netlist and tensors.
 
@@ -74,7 +75,7 @@ class Description:
     absent_inputs: tuple[tuple[str, str], ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@record(slots=True)
 class Producer:
     """What wrote the archive."""
 
@@ -82,7 +83,7 @@ class Producer:
     version: str
 
 
-@dataclass(frozen=True, slots=True)
+@record(slots=True)
 class Port:
     """An argument or result of a program; fields as in `netlist.model.Argument`, and the format in which it is computed."""
 
@@ -95,7 +96,7 @@ class Port:
     updates: str | None
 
 
-@dataclass(frozen=True, slots=True)
+@record(slots=True)
 class Signature:
     """What a program takes and gives, in order."""
 
@@ -103,7 +104,7 @@ class Signature:
     results: tuple[Port, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record(slots=True)
 class StoredTensor:
     """A tensor of the archive: the member that holds its elements in row-major order, in its format."""
 
@@ -112,7 +113,7 @@ class StoredTensor:
     format: str
 
 
-@dataclass(frozen=True, slots=True)
+@record(slots=True)
 class Member:
     """A member of the archive: bytes, and their SHA-256 in hexadecimal."""
 
@@ -120,7 +121,7 @@ class Member:
     sha256: str
 
 
-@dataclass(frozen=True)
+@record
 class Manifest:
     """The whole document.  tensors: by key; members: by name, all but the manifest itself; the rest as in `Description`."""
 

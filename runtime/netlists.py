@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import cached_property
 
+from ttc.dialects.core.records import record
 from ttc.dialects.netlist.model import Netlist, Program
 from ttc.runtime.direct import DirectEntry, direct_entry
 from ttc.runtime.joined import joined
 
 
-@dataclass(frozen=True)
+@record
 class EntryPoint:
     """A program that users call.  direct: how to run it without queues, where that can be."""
 

@@ -9,6 +9,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from ttc.dialects.core.errors import Error
+from ttc.dialects.core.records import record
 from ttc.runtime.engines.base import Plan, ProfiledPlan, Timed
 from ttc.runtime.executor import FORWARD, Executor
 from ttc.runtime.program import Plans, Program
@@ -59,7 +60,7 @@ class _Recorder(Plans):
         return _Recorder(self._plans.with_constants(constants, changed), self._profiles)
 
 
-@dataclass(frozen=True)
+@record
 class _RecordedPlan:
     graph: str
     plan: ProfiledPlan

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from threading import Lock
 
 from numpy.typing import NDArray
 
 from ttc.dialects.core.errors import Error, nearest
+from ttc.dialects.core.records import record
 from ttc.dialects.netlist import model
 from ttc.dialects.netlist.model import Netlist
 from ttc.runtime.archive import write_archive
@@ -58,7 +59,7 @@ class Plans:
         return Plans(self._engine, self._netlists, constants, kept)
 
 
-@dataclass(frozen=True)
+@record
 class Program:
     """A checked netlist with its tensors and the plans of an engine; make it with `build_program`.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from threading import Lock
 
 import numpy as np
@@ -11,6 +10,7 @@ from numpy.typing import NDArray
 
 from ttc.dialects.core.errors import Error, nearest
 from ttc.dialects.core.formats import Format, format_named
+from ttc.dialects.core.records import record
 from ttc.dialects.core.weights import Weight
 
 _CHUNK_BYTES = 1 << 23
@@ -20,7 +20,7 @@ def _keep() -> None:
     """What releasing a source does that cannot be loaded again."""
 
 
-@dataclass(frozen=True)
+@record
 class TensorSource:
     """A tensor of a program, loaded when it is needed.
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 import re
 import stat
 import struct
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from ttc.dialects.core.errors import Error
+from ttc.dialects.core.records import record
 
 ALIGNMENT = 64
 """Bytes: the data of every member starts at a multiple of it."""
@@ -32,7 +32,7 @@ _LOCATOR = struct.Struct("<4sLQL")
 _MAX_DIRECTORY_BYTES = 1 << 26
 
 
-@dataclass(frozen=True, slots=True)
+@record(slots=True)
 class Entry:
     """One member.  size: of its data, in bytes; crc: CRC-32 of it; offset: of its local header in the file."""
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 from numpy.typing import NDArray
 
+from ttc.dialects.core.records import record
 from ttc.dialects.netlist.model import Graph, Netlist
 from ttc.runtime.tensors import Constants
 
@@ -28,7 +28,7 @@ class Plan(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
+@record(slots=True)
 class Timed:
     """One job of a plan, as it ran once.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from numpy.typing import NDArray
 
@@ -12,6 +12,7 @@ from ttc.dialects.core.errors import Error
 from ttc.dialects.core.formats import format_named
 from ttc.dialects.core.interpret import Resolver, run_unrounded, run_work
 from ttc.dialects.core.plain import Work
+from ttc.dialects.core.records import record
 from ttc.dialects.netlist.model import Graph, Host, Netlist, Op
 from ttc.runtime.engines.arithmetic import flops_of
 from ttc.runtime.engines.base import HELD, Timed
@@ -19,7 +20,7 @@ from ttc.runtime.evaluate import evaluate, evaluate_all
 from ttc.runtime.tensors import Constants
 
 
-@dataclass(frozen=True)
+@record
 class ReferenceEngine:
     """Runs each op's work through the interpreter of plain functions.  Threads are numpy's own, if its BLAS has any."""
 
@@ -31,7 +32,7 @@ class ReferenceEngine:
         return plan_of(graph, netlist, constants)
 
 
-@dataclass(frozen=True)
+@record
 class ReferencePlan:
     """A graph whose ops run one after the other.
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
 from ttc.dialects.core.errors import Error, nearest
+from ttc.dialects.core.records import record
 from ttc.runtime.engines.base import Engine
 from ttc.runtime.engines.reference import ReferenceEngine
 
 
-@dataclass(frozen=True)
+@record
 class Exact:
     """Asks for the device's own arithmetic.  seed: of stochastic rounding; None rounds to nearest."""
 

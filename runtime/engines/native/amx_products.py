@@ -5,10 +5,10 @@ Which products are multiplied so: `tile_choice`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import prod
 from typing import TYPE_CHECKING
 
+from ttc.dialects.core.records import record
 from ttc.runtime.engines.native.convolutions import Images, Result, window_words
 from ttc.runtime.engines.native.kernels.amx_gemm import BLOCK, GROUP, AmxGemm
 from ttc.runtime.engines.native.kernels.amx_pack import PANEL, PackTiles, SplitRows, chunks_of, panel_bytes, row_bytes
@@ -32,7 +32,7 @@ _DIMENSIONS = 5
 """That number the rows that are split."""
 
 
-@dataclass(frozen=True)
+@record
 class TilePanels:
     """A right operand in tiles.
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
+from ttc.dialects.core.records import record
 from ttc.runtime.engines.native.tensors import ALIGNMENT, Buffer
 
 
-@dataclass(frozen=True)
+@record
 class Arena:
     """Offsets of buffers in bytes, and the size of all."""
 

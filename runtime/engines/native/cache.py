@@ -19,9 +19,9 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
+from ttc.dialects.core.records import record
 from ttc.runtime.engines.native.features import Cpu
 from ttc.runtime.engines.native.generator import generator_version
 
@@ -45,7 +45,7 @@ _WRITE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC | os.O_NOFOLLOW
 
 
-@dataclass(frozen=True)
+@record
 class Entry:
     """A file of the cache.  used: when it was read last, in seconds since 1970, to a day."""
 

@@ -12,10 +12,10 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from typing import Protocol
 
 from ttc.dialects.core.errors import Error
+from ttc.dialects.core.records import record
 from ttc.runtime.cpu import available_cores
 from ttc.runtime.engines.native.features import Cpu
 from ttc.runtime.engines.native.image import map_code
@@ -93,7 +93,7 @@ class OwnLinker:
             raise Error("E0901", f"internal error: a piece of code has no function {error}") from None
 
 
-@dataclass(frozen=True)
+@record
 class Code:
     """Machine code of kernels, in memory.
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import prod
 from typing import TYPE_CHECKING
 
+from ttc.dialects.core.records import record
 from ttc.runtime.engines.native import copies
 from ttc.runtime.engines.native.kernels.gemm import Gemm
 from ttc.runtime.engines.native.kernels.gemm_block import Multiplier
@@ -24,7 +25,7 @@ FEW_CHANNELS = 8
 """Images of at most so many channels are put in a frame of zeros, so that each row of a window is one run of channels."""
 
 
-@dataclass(frozen=True)
+@record
 class Axis:
     """How windows move along one dimension; all in elements, of a dimension of `size` of them.
 
@@ -58,7 +59,7 @@ def _numbers(n: Lowering, name: str, count: int) -> tuple[int, ...]:
     return tuple(i for i in found if isinstance(i, int))
 
 
-@dataclass(frozen=True)
+@record
 class Images:
     """A left operand: x[n, h, w, c] with dense channels, and how windows move over it.
 
@@ -99,7 +100,7 @@ def pad(n: Lowering, source: View, target: View, before: tuple[int, int]) -> Non
     copies.pad(n, source, target, (0, *before, 0), 0.0)
 
 
-@dataclass(frozen=True)
+@record
 class Result:
     """What windows give: c[n, y, x, channels], through a region with further operands of that shape.
 

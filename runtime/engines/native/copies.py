@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import prod
 from typing import TYPE_CHECKING
 
@@ -11,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ttc.dialects.core.formats.base import FACE
+from ttc.dialects.core.records import record
 from ttc.runtime.engines.native.kernels import movement
 from ttc.runtime.engines.native.kernels.formats import rounding_to
 from ttc.runtime.engines.native.kernels.words import words_of
@@ -31,7 +31,7 @@ _FEW = 8
 """Rows or columns of a matrix up to which it is interleaved in registers, if they are too few for squares."""
 
 
-@dataclass(frozen=True)
+@record
 class Dim:
     """A dimension: elements, and the strides of source and target."""
 

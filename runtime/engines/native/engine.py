@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
 
+from ttc.dialects.core.records import record
 from ttc.dialects.netlist.model import Graph, Netlist
 from ttc.runtime.engines.base import Plan
 from ttc.runtime.engines.native.cache import Cache, cache_folder
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from ttc.runtime.engines.native.prepared import Prepared
 
 
-@dataclass(frozen=True)
+@record
 class NativeEngine:
     """Generates, compiles and keeps kernels for this CPU, and runs them on threads of its own.
 

@@ -14,11 +14,11 @@ from __future__ import annotations
 import ctypes
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 from ttc.dialects.core.errors import Error, nearest
+from ttc.dialects.core.records import record
 
 VARIABLE = "TTC_CPU"
 """Names the level that code is limited to."""
@@ -88,7 +88,7 @@ EMULATED_TILES = "amx-emulated"
 _ARCH_PRCTL, _ARCH_REQ_XCOMP_PERM, _XTILEDATA = 158, 0x1023, 18
 
 
-@dataclass(frozen=True)
+@record
 class Cpu:
     """What code may be generated for.
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ttc.dialects.core.records import record
 from ttc.runtime.engines.native import threads_code
 from ttc.runtime.engines.native.arena import Arena
 from ttc.runtime.engines.native.lowering import Job
@@ -15,7 +15,7 @@ from ttc.runtime.engines.native.memory import aligned_bytes, aligned_words
 from ttc.runtime.engines.native.tensors import ALIGNMENT, Buffer, Place, View
 
 
-@dataclass(frozen=True)
+@record
 class Patch:
     """Words that hold addresses in a buffer: their positions, and offsets in bytes."""
 
@@ -30,7 +30,7 @@ class Patch:
             words[self.positions] = self.offsets + base
 
 
-@dataclass(frozen=True)
+@record
 class Template:
     """The job list of a plan, its addresses open.
 

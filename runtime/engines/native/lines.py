@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import prod
 from typing import TYPE_CHECKING
 
+from ttc.dialects.core.records import record
 from ttc.runtime.engines.native.kernels.lines import LineKernel
 from ttc.runtime.engines.native.kernels.words import words_of
 from ttc.runtime.engines.native.lowering import Lowering, NotTaken
@@ -20,7 +20,7 @@ TASK_BYTES = 32 << 10
 """That tasks over lines read and write, about: they stay in the first- or second-level cache, and take microseconds."""
 
 
-@dataclass(frozen=True)
+@record
 class Axis:
     """A dimension of several tensors: its size, and the stride of each in bytes."""
 
@@ -56,7 +56,7 @@ def chunk_of(bytes_of_task: int) -> int:
     return max(TASK_BYTES // max(bytes_of_task, 1), 1)
 
 
-@dataclass(frozen=True)
+@record
 class Lines:
     """Lines along one axis of two tensors.
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from ttc.dialects.core.errors import Error
+from ttc.dialects.core.records import record
 
 MAX_BYTES = 64 << 20
 """Of the code of one object."""
@@ -24,7 +24,7 @@ ALIGNMENT = 64
 _COUNTS, _SYMBOL, _SLOT = struct.Struct("<III"), struct.Struct("<IH"), struct.Struct("<IqH")
 
 
-@dataclass(frozen=True)
+@record
 class LinkedCode:
     """Code and constants of one object, for any address that is a multiple of ALIGNMENT.
 

@@ -16,6 +16,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from ttc.dialects.core.errors import Error
+from ttc.dialects.core.records import record
 from ttc.runtime.engines.native.linked_code import ALIGNMENT, MAX_BYTES, MAX_NAME, LinkedCode
 
 MAX_SECTIONS, MAX_SYMBOLS, MAX_RELOCATIONS = 1 << 12, 1 << 16, 1 << 20
@@ -35,7 +36,7 @@ _JUMP = b"\xff\x25\x00\x00\x00\x00" + bytes(8)
 """jmp [rip]: to the address in the word that follows."""
 
 
-@dataclass(frozen=True)
+@record
 class _Section:
     name: int
     kind: int
@@ -53,7 +54,7 @@ class _Section:
         return bool(self.flags & _ALLOC) and self.size > 0
 
 
-@dataclass(frozen=True)
+@record
 class _Symbol:
     """place: offset in the code; None for what is not part of it: then a name says that it is to be had outside."""
 

@@ -6,17 +6,17 @@ It is plain data, so that it can be kept (`records`): a process that loads the s
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
+from ttc.dialects.core.records import record
 from ttc.runtime.engines.native.arena import Arena
 from ttc.runtime.engines.native.instance import Template
 from ttc.runtime.engines.native.python_step import PythonStep
 from ttc.runtime.engines.native.tensors import Buffer, View
 
 
-@dataclass(frozen=True)
+@record
 class Segment:
     """Jobs [first, last) of the list, then a step in Python if there is one."""
 
@@ -25,7 +25,7 @@ class Segment:
     step: PythonStep | None
 
 
-@dataclass(frozen=True)
+@record
 class Written:
     """A queue that the graph writes.
 
@@ -42,7 +42,7 @@ class Written:
     dtype: np.dtype
 
 
-@dataclass(frozen=True)
+@record
 class Layout:
     """Where things lie, and in which order they are computed.
 
@@ -58,7 +58,7 @@ class Layout:
     values: Mapping[str, int]
 
 
-@dataclass(frozen=True)
+@record
 class Packing:
     """Jobs on constants alone, whose results are constants: they are run once, when the program is loaded.
 
@@ -73,7 +73,7 @@ class Packing:
     kept: frozenset[Buffer]
 
 
-@dataclass(frozen=True)
+@record
 class Prepared:
     """What a graph becomes.
 

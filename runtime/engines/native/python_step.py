@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ttc.dialects.core.interpret import Resolver, run_unrounded, run_work
 from ttc.dialects.core.plain import Function, Work
+from ttc.dialects.core.records import record
 from ttc.runtime.engines.native.instance import Instance
 from ttc.runtime.engines.native.nodes import Node
 from ttc.runtime.engines.native.storage import Storage, array_dtype
@@ -69,7 +70,7 @@ class Memory:
         return value if view is None else np.array(value, dtype, order="C", copy=True)
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class PythonStep:
     """A node without a native kernel.
 

@@ -13,12 +13,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ttc.dialects.core.records import record
 from ttc.runtime.engines.native.arena import Arena
 from ttc.runtime.engines.native.instance import Patch, Template
 from ttc.runtime.engines.native.memory import aligned_bytes
@@ -28,7 +28,7 @@ from ttc.runtime.engines.native.tensors import STATUS, Buffer, Place, View
 _WORD = np.dtype("<i8")
 
 
-@dataclass(frozen=True)
+@record
 class KeptProgram:
     """A program that was loaded once.
 

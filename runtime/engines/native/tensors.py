@@ -9,6 +9,7 @@ from math import prod
 
 from numpy.typing import NDArray
 
+from ttc.dialects.core.records import record
 from ttc.runtime.engines.native.storage import STORAGE_BYTES, Storage
 
 ALIGNMENT = 64
@@ -49,7 +50,7 @@ class Buffer:
     array: NDArray | None = field(default=None, repr=False)
 
 
-@dataclass(frozen=True, slots=True)
+@record(slots=True)
 class View:
     """A tensor in a buffer.
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ttc.dialects.core.records import record
 from ttc.runtime.engines.native.convolutions import Axis, Result
 from ttc.runtime.engines.native.kernels.gemm_block import Block, block_for
 from ttc.runtime.engines.native.kernels.winograd import LIMIT_BITS, LIMIT_EXPONENT, Winograd, WinogradFilter
@@ -37,7 +37,7 @@ _PART_ELEMENTS = 8 << 10
 """Of patches that a task prepares at least: 1 to 2 microseconds."""
 
 
-@dataclass(frozen=True)
+@record
 class Tiling:
     """outputs: m, pixels along each side of a tile.  rows, columns: tiles of an image."""
 
@@ -82,7 +82,7 @@ def _is_tame(w: View) -> bool:
     return bool(max(float(values.max()), -float(values.min())) < 2.0**LIMIT_EXPONENT)
 
 
-@dataclass(frozen=True)
+@record
 class Split:
     """How tiles and panels are shared out.
 
