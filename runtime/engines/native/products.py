@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 FLOATS = ("f32", "bf16", "f16")
 """Storages of operands; all are computed in float32."""
 TASK_FLOPS = 400_000
-"""Of a task at least, if there are several: 3 to 5 microseconds."""
+"""Of a task at least, if there are several: 3 to 5 microseconds; half as many with narrower vectors."""
 TASK_BYTES = 64 << 10
 """Of all operands of a task at least: as long, where memory is what takes time."""
 TASKS = 96
@@ -210,7 +210,8 @@ def submit(n: Lowering, kernel: Gemm, words: dict[str, Word], *, rows: int, taps
     flops = 2 * rows * panels.columns * panels.depth
     tensors = (w for name, w in words.items() if isinstance(w, View) and name != "b")
     moved = panels.element_bytes * count + sum(map(_bytes, tensors))
-    wanted = max(1, min(max(flops // TASK_FLOPS, moved // count // TASK_BYTES), -(-TASKS // count)))
+    task_flops = TASK_FLOPS if n.cpu.vector_bytes == 64 else TASK_FLOPS // 2
+    wanted = max(1, min(max(flops // task_flops, moved // count // TASK_BYTES), -(-TASKS // count)))
     fetching = fetches_panels(n.cpu) and panels.element_bytes > _FETCHING_NEAR_BYTES
     near = panels.element_bytes <= _NEAR_BYTES and not fetching
     split = _split(row_blocks, panel_count, min(wanted, _FETCHING_TASKS) if fetching else wanted, near)

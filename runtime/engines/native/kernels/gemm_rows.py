@@ -94,19 +94,38 @@ class WindowRows(Rows):
 
     def emit(self, f: Writer, words: Words, bases: dict[str, Value], span: tuple[Value, Value], table: Table) -> None:
         first, count = span
-        walk = _Walk(f, words, bases, tuple(table.tensors), first)
+        walk = Walk(f, words, bases, tuple(table.tensors), first)
         with f.loop(0, count) as r:
             for tensor, rows in table.tensors.items():
                 f.store(walk.pointers[tensor].get(), f.at(rows, r, "ptr"))
-            _emit_taps(f, words, walk, table, r)
+            self.emit_left(f, words, walk, table, r)
             walk.advance()
+
+    def emit_left(self, f: Writer, words: Words, walk: Walk, table: Table, r: Value) -> None:
+        """Write addresses of the pixels that a window's taps meet."""
+        _emit_taps(f, words, walk, table, r)
 
     def left(self, f: Writer, words: Words, base: Value, first: Value, count: int, table: Table, tap: Value) -> list[Value]:
         row = f.at(table.taps, tap * table.rows, "ptr")
         return [f.load(f.at(row, r, "ptr"), "ptr") for r in range(count)]
 
 
-class _Walk:
+@dataclass(frozen=True)
+class InnerRows(WindowRows):
+    """Windows that lie inside of their images, each row of a window one run: taps are rows of the image, at a stride that all share."""
+
+    has_borders: ClassVar[bool] = False
+
+    def emit_left(self, f: Writer, words: Words, walk: Walk, table: Table, r: Value) -> None:
+        """Write the address of a window's first pixel."""
+        f.store(walk.corner.get(), f.at(table.taps, r, "ptr"))
+
+    def left(self, f: Writer, words: Words, base: Value, first: Value, count: int, table: Table, tap: Value) -> list[Value]:
+        offset = tap * (words["y_dilation"] * words["a_y"])
+        return [f.at(f.load(f.at(table.taps, r, "ptr"), "ptr"), offset, "i8") for r in range(count)]
+
+
+class Walk:
     """From window to window: where the window is, and where its pixel lies in each tensor.  Steps to the next window only add.
 
     y, x: of the window's first tap in the image, perhaps outside; `corner`: address of that pixel of the left operand.
@@ -157,7 +176,7 @@ def _address(f: Writer, words: Words, base: Value, tensor: str, place: dict[str,
     return f.at(base, offset, "i8")
 
 
-def _emit_taps(f: Writer, words: Words, walk: _Walk, table: Table, r: Value) -> None:
+def _emit_taps(f: Writer, words: Words, walk: Walk, table: Table, r: Value) -> None:
     """Addresses of the pixels that a window's taps meet."""
     y_step, x_step = words["y_dilation"] * words["a_y"], words["x_dilation"] * words["a_x"]
     y, line, place = (f.variable(v) for v in (walk.y.get(), walk.corner.get(), f.at(table.taps, r, "ptr")))

@@ -14,12 +14,13 @@ directly, from the filter as it is.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from ttc.runtime.engines.native.kernel import Kernel
 from ttc.runtime.engines.native.kernels.gemm_block import Block, Operands, emit_sums
-from ttc.runtime.engines.native.kernels.gemm_finish import Finish, emit_fetch, emit_row, masks_are_cheap
+from ttc.runtime.engines.native.kernels.gemm_finish import Finish, emit_fetch, emit_row, emit_vector, is_short, masks_are_cheap
 from ttc.runtime.engines.native.kernels.shares import shares_of
 from ttc.runtime.engines.native.kernels.winograd_matrices import TAPS, combined, matrices
 from ttc.runtime.engines.native.kernels.winograd_patches import IMAGE, Tiles, pixel_address
@@ -101,8 +102,7 @@ class Winograd(Kernel):
                     self._fetch(f, words, tiles, panel)
                     self._products(f, words, memory, tiles, panel)
                     with f.loop(*tiles) as tile:
-                        self._tile(f, words, memory, tile, tiles)
-                        self._pixels(f, words, memory, tile, panel, direct=False)
+                        self._finish(f, words, memory, tile, tiles, panel)
                 with wild, f.loop(*panels) as panel, f.loop(*tiles) as tile:
                     self._pixels(f, words, memory, tile, panel, direct=True)
 
@@ -146,20 +146,51 @@ class Winograd(Kernel):
                     operands = Operands(lambda _, addresses=addresses: addresses, right, f.constant(1, "i64"), channels)
                     emit_sums(f, block, rows, operands, "f32", target)
 
-    def _tile(self, f: Writer, words: Words, memory: _Memory, tile: Value, tiles: tuple[Value, Value]) -> None:
+    def _finish(self, f: Writer, words: Words, memory: _Memory, tile: Value, tiles: tuple[Value, Value], panel: Value) -> None:
+        """A tile of a panel, from sums to the result: whole ones in registers, where the region is short."""
+        sums = f.at(memory.sums, (tile - tiles[0]) * self.block.columns, "f32")
+        step = self.tiles.step(tiles[1] - tiles[0], self.block.columns)
+        if not is_short(self.region) or f.cpu.vector_bytes != 32:
+            self._tile(f, memory, sums, step)
+            self._pixels(f, words, memory, tile, panel, direct=False)
+            return
+        place, start = self.tiles.place(words, tile), panel * self.block.columns
+        inside = [place[axis] + self.outputs <= words[f"{axis}_windows"] for axis in ("y", "x")]
+        with f.choice(inside[0] & inside[1] & (start + self.block.columns <= words["columns"])) as (whole, part):
+            with whole:
+                corner = self._rows(f, words, place)
+                down = [{name: f.at(row, words[f"{name}_y"] * i, "i8") for name, row in corner.items()} for i in range(self.outputs)]
+
+                def act(v: Value, i: int, j: int, value: Value) -> None:
+                    rows = {name: f.at(row, words[f"{name}_x"] * j, "i8") for name, row in down[i].items()}
+                    emit_vector(f, self.finish, value, rows, start + v, self.block.lanes)
+
+                self._each_pixel(f, sums, step, act)
+            with part:
+                self._tile(f, memory, sums, step)
+                self._pixels(f, words, memory, tile, panel, direct=False)
+
+    def _tile(self, f: Writer, memory: _Memory, sums: Value, step: Value) -> None:
         """The pixels of a tile, from sums: tile[pixel, column]."""
+
+        def act(v: Value, i: int, j: int, value: Value) -> None:
+            f.store(value, f.at(memory.tile, v + (i * self.outputs + j) * self.block.columns, "f32"))
+
+        self._each_pixel(f, sums, step, act)
+
+    def _each_pixel(self, f: Writer, sums: Value, step: Value, act: Callable[[Value, int, int, Value], None]) -> None:
+        """Hand over vectors of the pixels (i, j) of a tile, given the address of its sums at the first point: (column, i, j, vector)."""
         block, size, outputs = self.block, self.tiles.patch, self.outputs
-        step = self.tiles.step(tiles[1] - tiles[0], block.columns)
         matrix = matrices(outputs).at
         with f.loop(0, block.columns, block.lanes) as v:
-            start = f.at(memory.sums, (tile - tiles[0]) * block.columns + v, "f32")
+            start = f.at(sums, v, "f32")
             columns = [
                 combined(f, matrix, [f.load(f.at(start, step * (i * size + j), "f32"), "f32", block.lanes) for i in range(size)])
                 for j in range(size)
             ]
             for i in range(outputs):
                 for j, value in enumerate(combined(f, matrix, [column[i] for column in columns])):
-                    f.store(value, f.at(memory.tile, v + (i * outputs + j) * block.columns, "f32"))
+                    act(v, i, j, value)
 
     def _pixels(self, f: Writer, words: Words, memory: _Memory, tile: Value, panel: Value, *, direct: bool) -> None:
         """Take the pixels of a tile that lie in the result through the region, and store them.  direct: sum them first."""

@@ -97,6 +97,17 @@ def test_a_filter_that_is_computed_is_packed_at_each_run(constant: bool) -> None
     close(found, expected, 144, "Winograd" if constant else "PackRows")
 
 
+@pytest.mark.parametrize(
+    ("strides", "dilations", "pads"), [((1, 1), (1, 1), (1, 1, 1, 1)), ((2, 3), (2, 1), (0, 2, 3, 0)), ((2, 2), (1, 1), (0,) * 4)]
+)
+@pytest.mark.parametrize("channels", [1, 3, 5])
+def test_windows_of_few_channels_lie_in_a_frame(channels: int, strides: tuple[int, ...], dilations: tuple[int, ...], pads: tuple[int, ...]):
+    x, w, bias = normal(2, 17, 15, channels), normal(3, 3, channels, 35), normal(35)
+    moves = {"strides": strides, "dilations": dilations, "pads": pads}
+    found, expected = convolved(x, w, Given(bias, constant=True), level="avx2", after="relu", **moves)
+    close(found, np.maximum(expected, 0), 9 * channels, "Gemm")
+
+
 @pytest.mark.parametrize("format", ["Float32", "Float16_b"])
 @pytest.mark.parametrize(("channels", "taps"), [(3, 7), (1, 3), (32, 3), (33, 3), (64, 1)])
 def test_precision_bfloat16(format: str, channels: int, taps: int) -> None:
