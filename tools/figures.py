@@ -99,15 +99,10 @@ def starts(arch: str) -> dict[str, Figure]:
     return found | {name: Figure(value, unit, "published") for name, (value, unit) in SHARED.items()}
 
 
-def to_yaml(arch: str, figures: Mapping[str, Figure], like: str | None = None) -> str:
+def to_toml(arch: str, figures: Mapping[str, Figure], like: str | None = None) -> str:
     """The file of an architecture: one figure a line, by name."""
-    lines = [
-        *(f"# {line}" for line in HEAD),
-        f"arch: {arch}",
-        *([f"like: {like}"] if like else []),
-        "figures:" if figures else "figures: {}",
-    ]
+    lines = [*(f"# {line}" for line in HEAD), f'arch = "{arch}"', *([f'like = "{like}"'] if like else []), "", "[figures]"]
     for name in sorted(figures):
         figure = figures[name]
-        lines.append(f"  {name}: {{value: {figure.value:.6g}, unit: {figure.unit}, origin: {figure.origin}}}")
+        lines.append(f'"{name}" = {{value = {figure.value:.6g}, unit = "{figure.unit}", origin = "{figure.origin}"}}')
     return "\n".join(lines) + "\n"

@@ -1,6 +1,6 @@
 """Fit the figures of the cycle model to timings of single ops on silicon, and score the fit on what it has not seen.
 
-    python tools/fit_costs.py DIR [-o FOLDER]        write FOLDER/<arch>.yaml (default: runtime/perf/data/ops) from all timings of DIR
+    python tools/fit_costs.py DIR [-o FOLDER]        write FOLDER/<arch>.toml (default: runtime/perf/data/ops) from all timings of DIR
     python tools/fit_costs.py DIR --holdout [--seed N]  no files: errors on a fifth of the rows, and on each file, left out of the fit
 
 DIR is read as `cost_error.py` reads it.  Every figure is positive (the fit is of their logarithms), starts at its published value and is
@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cost_error import Score, report
-from figures import WIDER, starts, to_yaml
+from figures import WIDER, starts, to_toml
 from timings import Timing, by_file, read_timings
 from ttc.runtime.perf.core import modelled
 from ttc.runtime.perf.table import Figure, Table
@@ -162,11 +162,11 @@ def files_of(rows: Sequence[Timing]) -> dict[str, str]:
     for arch, figures in fitted.items():
         base = fitted.get("wormhole_b0", {}) if arch != "wormhole_b0" else {}
         own = {name: figure for name, figure in figures.items() if base.get(name) != figure and (figure.origin == "fitted" or not base)}
-        found[arch] = to_yaml(arch, own, "wormhole_b0" if base else None)
+        found[arch] = to_toml(arch, own, "wormhole_b0" if base else None)
     if "wormhole_b0" in fitted:
         usual = fitted["wormhole_b0"]
         wider = {name: Figure(usual[name].value * factor, usual[name].unit, "published") for name, factor in WIDER.items()}
-        found["blackhole"] = to_yaml("blackhole", wider, "wormhole_b0")
+        found["blackhole"] = to_toml("blackhole", wider, "wormhole_b0")
     return found
 
 
@@ -219,7 +219,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
     options.output.mkdir(parents=True, exist_ok=True)
     for arch, text in files_of(rows).items():
-        (options.output / f"{arch}.yaml").write_text(text, encoding="utf-8")
+        (options.output / f"{arch}.toml").write_text(text, encoding="utf-8")
     return 0
 
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
+import tomllib
 from dataclasses import dataclass, fields, replace
 from functools import cache
 from importlib import resources
 from typing import Any
-
-import yaml
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.targets import Target, arch_names, complete, load_target, target_names, target_of
@@ -102,6 +101,6 @@ def machine(chip: Chip) -> Target:
 @cache
 def _table(arch: str) -> dict[str, Any]:
     """Figures of an architecture; those of wormhole_b0 where it has none of its own."""
-    text = (resources.files("ttc.runtime.perf") / "data" / "movement.yaml").read_text(encoding="utf-8")
-    table: dict[str, Any] = yaml.safe_load(text)
+    text = (resources.files("ttc.runtime.perf") / "data" / "movement.toml").read_text(encoding="utf-8")
+    table: dict[str, Any] = tomllib.loads(text)
     return {**table["wormhole_b0"], **table.get(arch, {})}

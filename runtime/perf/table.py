@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 from typing import Any
-
-import yaml
 
 FAMILIES = {
     **dict.fromkeys(("Float32", "Tf32", "Int32", "RawUInt32"), "word"),
@@ -60,7 +59,7 @@ class Table:
 
 
 def parse_table(raw: dict[str, Any], base: Table | None = None) -> Table:
-    """A table from its YAML form, on top of another one whose figures it does not repeat."""
+    """A table from its TOML form, on top of another one whose figures it does not repeat."""
     figures = dict(base.figures) if base is not None else {}
     figures.update({name: Figure(float(f["value"]), str(f["unit"]), str(f["origin"])) for name, f in raw.get("figures", {}).items()})
     return Table(str(raw["arch"]), figures)
@@ -69,8 +68,8 @@ def parse_table(raw: dict[str, Any], base: Table | None = None) -> Table:
 @cache
 def table(arch: str) -> Table:
     """Figures of an architecture; those of the one it is `like` where it has none, and of wormhole_b0 where nothing is known of it."""
-    file = resources.files("ttc.runtime.perf") / "data" / "ops" / f"{arch}.yaml"
+    file = resources.files("ttc.runtime.perf") / "data" / "ops" / f"{arch}.toml"
     if not arch.isidentifier() or not file.is_file():
         return table("wormhole_b0")
-    raw: dict[str, Any] = yaml.load(file.read_text(encoding="utf-8"), getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    raw: dict[str, Any] = tomllib.loads(file.read_text(encoding="utf-8"))
     return parse_table(raw, table(raw["like"]) if "like" in raw else None)

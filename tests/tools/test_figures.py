@@ -1,8 +1,8 @@
 """Where figures start, and the files they are kept in."""
 
-import yaml
+import tomllib
 
-from figures import WIDER, starts, to_yaml
+from figures import WIDER, starts, to_toml
 from ttc.runtime.perf.table import Figure, parse_table
 
 
@@ -16,8 +16,8 @@ def test_starts_are_the_published_weights() -> None:
 
 def test_files_are_read_back_as_they_were_written() -> None:
     figures = {"b.tile": Figure(2.5, "cycles/tile", "fitted"), "a": Figure(1234.0, "cycles", "published")}
-    text = to_yaml("grayskull", figures, "wormhole_b0")
-    raw = yaml.safe_load(text)
+    text = to_toml("grayskull", figures, "wormhole_b0")
+    raw = tomllib.loads(text)
     assert (raw["arch"], raw["like"]) == ("grayskull", "wormhole_b0")
     assert parse_table(raw).figures == figures
-    assert text.index("  a:") < text.index("  b.tile:")
+    assert text.index('"a" =') < text.index('"b.tile" =')
