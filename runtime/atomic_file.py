@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-import secrets
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -21,7 +20,7 @@ def replacing(path: Path) -> Iterator[int]:
     Raises:  E0103 if the folder is missing, `path` is something else than a regular file, or writing fails.
     """
     check_replaceable(path)
-    temporary = path.parent / f".ttc-{secrets.token_hex(8)}.tmp"
+    temporary = path.parent / f".ttc-{os.urandom(8).hex()}.tmp"
     try:
         fd = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
     except OSError as error:

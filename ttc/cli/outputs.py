@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-import secrets
+import os
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -80,7 +80,7 @@ def _filling(folder: Path) -> Iterator[Path]:
     if folder.exists():
         yield folder
         return
-    place = folder.parent / f".ttc-{secrets.token_hex(8)}.tmp"
+    place = folder.parent / f".ttc-{os.urandom(8).hex()}.tmp"
     try:
         place.mkdir()
         yield place
