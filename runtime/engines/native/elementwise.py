@@ -36,8 +36,15 @@ def compute(n: Lowering, own: Region, xs: Sequence[View]) -> None:
     if _keeps_elements(region):
         copy(n, xs[0].expanded(shape), n.result(strided=True))
         return
-    operands = [_readable(n, x.expanded(shape)) for x in (*xs, *n.extras)]
-    _submit(n, region, operands)
+    _submit(n, region, [*xs, *n.extras], n.result(strided=True))
+
+
+def compute_into(n: Lowering, region: Region, xs: Sequence[View], y: View) -> None:
+    """A region of operands that broadcast, in a place; an operand may be that very place.  Raises NotTaken."""
+    reason = supported(region)
+    if reason is not None:
+        raise NotTaken(reason)
+    _submit(n, region, xs, y)
 
 
 def _keeps_elements(region: Region) -> bool:
@@ -45,8 +52,8 @@ def _keeps_elements(region: Region) -> bool:
     return len(region.inputs) == 1 and all(step.fn == "identity" and step.storage == region.inputs[0] for step in region.steps)
 
 
-def _submit(n: Lowering, region: Region, operands: list[View]) -> None:
-    y = n.result(strided=True)
+def _submit(n: Lowering, region: Region, xs: Sequence[View], y: View) -> None:
+    operands = [_readable(n, x.expanded(y.shape)) for x in xs]
     tensors = [y, *operands]
     dims = joined([(size, *(t.strides[i] * t.item_bytes for t in tensors)) for i, size in enumerate(y.shape) if size != 1])
     columns, *steps = dims.pop() if dims and dims[-1][1] == y.item_bytes else (1, *(t.item_bytes for t in tensors))

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+
+import numpy as np
 
 from ttc.dialects.core.plain import Function, Plain, TensorType, Work
+from ttc.dialects.core.records import record
 from ttc.runtime.engines.native.storage import Storage, needs_rounding, storage_of
 
 
-@dataclass(frozen=True, slots=True)
+@record(slots=True)
 class Step:
     """One function of values before it.
 
@@ -26,7 +29,7 @@ class Step:
     attrs: tuple[tuple[str, Plain], ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@record(slots=True)
 class Region:
     """inputs: storage of each; steps in order; the result is the value numbered `output`."""
 
@@ -54,6 +57,30 @@ class Region:
 
         own = [replace(s, operands=tuple(map(place, s.operands))) for s in self.steps]
         return Region((*first.inputs, *self.inputs[1:]), (*moved, *own), place(self.output))
+
+
+class Steps:
+    """A region that grows step by step; values are numbered as a region has them, inputs first."""
+
+    def __init__(self, inputs: Sequence[Storage]) -> None:
+        self._inputs = tuple(inputs)
+        self._steps: list[Step] = []
+
+    def __call__(self, fn: str, *operands: int, storage: Storage = "f32", **attrs: Plain) -> int:
+        self._steps.append(Step(fn, operands, storage, tuple(sorted(attrs.items()))))
+        return len(self._inputs) + len(self._steps) - 1
+
+    def number(self, value: float) -> int:
+        """A constant in float32."""
+        return self("constant", value=float(np.float32(value)))
+
+    def choice(self, relation: str, a: int, b: int, then: int, otherwise: int) -> int:
+        """`then` where a and b stand in a relation."""
+        return self("where", self(relation, a, b, storage="bool"), then, otherwise)
+
+    def region(self, output: int) -> Region:
+        """What there is so far, with that result."""
+        return Region(self._inputs, tuple(self._steps), output)
 
 
 def identity(storage: Storage) -> Region:

@@ -6,11 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from ttc.dialects.core.plain import Plain
 from ttc.runtime.engines.native.elementwise import compute
 from ttc.runtime.engines.native.lowering import Lowering, NotTaken, takes_region
-from ttc.runtime.engines.native.region import Region, Step
-from ttc.runtime.engines.native.storage import Storage
+from ttc.runtime.engines.native.region import Region, Steps
 from ttc.runtime.engines.native.tensors import View
 
 _LARGEST, _EPS = float(np.finfo(np.float32).max), float(np.finfo(np.float32).eps)
@@ -20,25 +18,12 @@ _FACTORS = 8
 """Of a power at most."""
 
 
-class _Steps:
-    """A region of operands, all as float32, that grows step by step; values are numbers, as a region has them."""
+class _Steps(Steps):
+    """Of operands, all as float32."""
 
     def __init__(self, xs: Sequence[View]) -> None:
-        self._inputs: tuple[Storage, ...] = tuple(x.storage for x in xs)
-        self._steps: list[Step] = []
+        super().__init__([x.storage for x in xs])
         self.operands = [self("cast", i, to="float32") for i in range(len(xs))]
-
-    def __call__(self, fn: str, *operands: int, storage: Storage = "f32", **attrs: Plain) -> int:
-        self._steps.append(Step(fn, operands, storage, tuple(sorted(attrs.items()))))
-        return len(self._inputs) + len(self._steps) - 1
-
-    def number(self, value: float) -> int:
-        """A constant."""
-        return self("constant", value=float(np.float32(value)))
-
-    def choice(self, relation: str, a: int, b: int, then: int, otherwise: int) -> int:
-        """`then` where a and b stand in a relation."""
-        return self("where", self(relation, a, b, storage="bool"), then, otherwise)
 
     def product(self, a: int, b: int) -> int:
         """a * b, 0 where either is."""
@@ -46,10 +31,9 @@ class _Steps:
         none = self("or", self("equal", a, zero, storage="bool"), self("equal", b, zero, storage="bool"), storage="bool")
         return self("where", none, zero, self("mul", a, b))
 
-    def region(self, n: Lowering, output: int) -> Region:
+    def stored(self, n: Lowering, output: int) -> Region:
         """With the result as the node stores it."""
-        self("identity", output, storage=(n.node.region or n.region).inputs[0])
-        return Region(self._inputs, tuple(self._steps), len(self._inputs) + len(self._steps) - 1)
+        return self.region(self("identity", output, storage=(n.node.region or n.region).inputs[0]))
 
 
 @takes_region
@@ -63,7 +47,7 @@ def sfpu(n: Lowering) -> None:
         raise NotTaken(f"{n.attr('fn')} in parts of tiles" if function is not None else f"{n.attr('fn')}")
     xs = [n.operand(0)]
     steps = _Steps(xs)
-    compute(n, steps.region(n, function(steps, steps.operands[0], float(parameter))), xs)
+    compute(n, steps.stored(n, function(steps, steps.operands[0], float(parameter))), xs)
 
 
 @takes_region
@@ -77,7 +61,7 @@ def binary(n: Lowering) -> None:
         found = steps.product(*steps.operands)
     else:
         found = steps({"subtract": "sub"}.get(str(fn), str(fn)), *steps.operands)
-    compute(n, steps.region(n, found), xs)
+    compute(n, steps.stored(n, found), xs)
 
 
 @takes_region
@@ -94,7 +78,7 @@ def relu(n: Lowering) -> None:
         found = steps.choice("greater_equal", x, limit, x, zero)
     else:
         found = steps.choice("greater_equal", x, limit, limit, steps.choice("greater_equal", x, zero, x, zero))
-    compute(n, steps.region(n, found), xs)
+    compute(n, steps.stored(n, found), xs)
 
 
 @takes_region
@@ -110,7 +94,7 @@ def rescale(n: Lowering) -> None:
         found = steps.product(steps("sub", x, zero), scale)
     else:
         found = steps("add", steps.product(x, scale), zero)
-    compute(n, steps.region(n, found), xs)
+    compute(n, steps.stored(n, found), xs)
 
 
 def _sigmoid(s: _Steps, x: int, _: float) -> int:

@@ -43,11 +43,11 @@ def graph_of(
     given = dict(attrs or {})
     formats = [formats] * len(shapes) if isinstance(formats, str) else list(formats)
     shape = rules()[op](*shapes, **given)
-    assert isinstance(shape, tuple)
-    type_ = TensorType(shape, result or formats[0])
+    results = [TensorType(s, result or formats[0]) for s in (shape if isinstance(shape, list) else [shape])]
+    type_ = results[0]
     types = [None if s is None else TensorType(s, f) for s, f in zip(shapes, formats, strict=True)]
     present = [i for i, type_ in enumerate(types) if type_ is not None]
-    work = Work(f"tile.{op}", tuple(present.index(i) if i in present else None for i in range(len(types))), given, (type_,), body)
+    work = Work(f"tile.{op}", tuple(present.index(i) if i in present else None for i in range(len(types))), given, tuple(results), body)
     name = f"{op} {[list(s) if s else s for s in shapes]} {given or ''} {formats} -> {type_.format}{' held' if held else ''}{codes}"
     rng = np.random.default_rng(crc32(name.encode()))
     b, arrays, tensors, ops, names = Builder(), dict[str, NDArray](), dict[str, TensorSource](), list[Op](), list[str]()
@@ -254,6 +254,32 @@ def _region(format: str, *shapes: Shape) -> Function:
     return Function(types, works, (7,))
 
 
+def layers() -> Iterator[Graph]:
+    """Recurrent layers."""
+    kinds: dict[str, tuple[int, int, dict[str, Plain]]] = {
+        "rnn": (1, 1, {}), "gru": (3, 2, {"linear_before_reset": False}), "lstm": (4, 3, {"input_forget": False}),
+    }  # fmt: skip
+    for n in SIZES:
+        for op, (gates, functions, own) in kinds.items():
+            for count, direction in ((1, "forward"), (1, "reverse"), (2, "bidirectional")):
+                attrs = {
+                    **own,
+                    "direction": direction,
+                    "activations": ("sigmoid", "tanh", "tanh")[-functions:] * count,
+                    "alphas": (0.0,) * functions * count,
+                    "betas": (0.0,) * functions * count,
+                    "clip": 3.0 if n == 17 else float("inf"),
+                }
+                weights = [(count, gates * n, 5), (count, gates * n, n), (count, 2 * gates * n)]
+                states = [(count, 3, n)] * (2 if op == "lstm" else 1)
+                shapes = [(4, 3, 5), *weights, (3,), *states]
+                formats = ["Float32"] * 4 + ["Int64"] + ["Float32"] * len(states)
+                yield graph_of(op, shapes, attrs, formats, limits={4: (0, 5)}, held=(1, 2, 3))
+                yield graph_of(op, [(4, 2, 5), *weights], attrs, "Float16_b" if n == 15 else "Float32", held=(1,))
+                linear = {**attrs, "linear_before_reset": True} if op == "gru" else attrs
+                yield graph_of(op, [(4, 1, 5), *weights[:2]], linear, held=(1, 2))
+
+
 def movement() -> Iterator[Graph]:
     """Elements in other places."""
     for n in SIZES:
@@ -311,5 +337,5 @@ def index() -> Iterator[Graph]:
 
 FAMILIES = {
     "products": products, "integers": integers, "convolutions": convolutions, "pools": pools, "rows": rows, "elementwise": elementwise,
-    "movement": movement, "index": index,
+    "layers": layers, "movement": movement, "index": index,
 }  # fmt: skip

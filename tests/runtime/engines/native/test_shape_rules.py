@@ -38,7 +38,8 @@ def _verified(work: Work, types: list[TensorType | None]) -> list[tuple[int, ...
 
 
 def _names(work: Work) -> dict[str, object]:
-    return {name: value for name, value in work.attrs.items() if isinstance(value, str | float)}
+    names = {name: value for name, value in work.attrs.items() if isinstance(value, tuple) and any(isinstance(x, str) for x in value)}
+    return names | {name: value for name, value in work.attrs.items() if isinstance(value, str | float)}
 
 
 def test_rules_are_of_ops_that_there_are():

@@ -1,0 +1,29 @@
+"""Whether numbers of steps are in their range."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from ttc.runtime.engines.native.kernel import Kernel
+from ttc.runtime.engines.native.kernels.words import Words
+from ttc.runtime.engines.native.storage import Storage
+
+if TYPE_CHECKING:
+    from ttc.runtime.engines.native.ir.writer import Writer
+
+
+@dataclass(frozen=True)
+class CheckLengths(Kernel):
+    """Sets the status if one of `count` integers, which lie one after the other, is not in [0, most].  One task."""
+
+    NAMES: ClassVar[tuple[str, ...]] = ("lengths", "count", "most", "status")
+    source: Storage
+
+    def emit(self, f: Writer) -> None:
+        """See `Kernel.emit`."""
+        words = Words(f, self.NAMES)
+        with f.loop(f.begin, f.end), f.loop(0, words["count"]) as i:
+            length = f.converted(f.load(f.at(words.pointer("lengths"), i, self.source), self.source), "i64")
+            with f.when((length < 0) | (length > words["most"])):
+                f.store(f.constant(1, "i64"), words.pointer("status"))

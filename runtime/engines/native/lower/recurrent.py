@@ -1,0 +1,167 @@
+"""Recurrent layers: what their cells do in a step."""
+
+from __future__ import annotations
+
+from ttc.runtime.engines.native.elementwise import compute_into
+from ttc.runtime.engines.native.lowering import Lowering
+from ttc.runtime.engines.native.products import Panels
+from ttc.runtime.engines.native.recurrent import Layer, floats
+from ttc.runtime.engines.native.region import Steps
+from ttc.runtime.engines.native.tensors import View
+
+_ATTRIBUTES = ("direction", "activations", "alphas", "betas", "clip")
+
+
+def rnn(n: Lowering) -> None:
+    """h' = f(x w^T + h r^T + bias)."""
+    n.only(*_ATTRIBUTES)
+    _Rnn(n).lower()
+
+
+def gru(n: Lowering) -> None:
+    """h' = (1 - z) n + z h."""
+    n.only(*_ATTRIBUTES, "linear_before_reset")
+    kind = _LinearGru if n.attr("linear_before_reset", False) else _Gru
+    kind(n).lower()
+
+
+def lstm(n: Lowering) -> None:
+    """c' = forget c + input g(new), h' = output l(c')."""
+    n.only(*_ATTRIBUTES, "input_forget")
+    _Lstm(n).lower()
+
+
+class _Rnn(Layer):
+    GATES, FUNCTIONS = 1, 1
+    _weights: Panels
+
+    def input_bias(self, d: int) -> View | None:
+        return self.sum_of_halves(d)
+
+    def prepare(self, d: int) -> None:
+        self._weights = self.panels(self._at(self.r, d), self.samples)
+        self._new = self.gates(1)
+
+    def start(self, d: int) -> list[View]:
+        return [self.first(5, d)]
+
+    def step(self, d: int, t: int, gates: View, states: list[View]) -> list[View]:
+        steps = Steps(["f32", "f32"])
+        new = self.activated(steps, steps("add", 0, 1), self.functions(d)[0])
+        target = self.output(t, d) if self.lengths is None else self._new
+        self.product(states[0], self._weights, steps.region(new), [gates], target)
+        if self.lengths is not None:
+            ended = Steps(self.storages(1, t))
+            region = ended.region(self.while_running(ended, 1, 0, ended.number(0.0)))
+            compute_into(self.n, region, [target, *self.running(t)], self.output(t, d))
+        return [self.kept(t, d, states[0])]
+
+
+class _LinearGru(Layer):
+    """The reset gate takes a part of the product of the state."""
+
+    GATES, FUNCTIONS = 3, 2
+    _weights: Panels
+
+    def input_bias(self, d: int) -> View | None:
+        return None if self.bias is None else self._at(self.bias, d).sliced(0, 0, 3 * self.hidden)
+
+    def inner_bias(self, d: int) -> list[View]:
+        """Of the state: one view, or none."""
+        return [] if self.bias is None else [self._at(self.bias, d).sliced(0, 3 * self.hidden, 3 * self.hidden)]
+
+    def prepare(self, d: int) -> None:
+        self._weights = self.panels(self._at(self.r, d), self.samples)
+        self._inner = self.gates(3)
+
+    def start(self, d: int) -> list[View]:
+        return [self.first(5, d)]
+
+    def step(self, d: int, t: int, gates: View, states: list[View]) -> list[View]:
+        bias = self.inner_bias(d)
+        own = Steps(floats(1 + len(bias)))
+        self.product(states[0], self._weights, own.region(own("add", 0, 1) if bias else 0), bias, self._inner)
+        f, g = self.functions(d)
+        steps = Steps(self.storages(7, t))
+        update, reset = (self.activated(steps, steps("add", i, i + 3), f) for i in range(2))
+        new = self.activated(steps, steps("add", 2, steps("mul", reset, 5)), g)
+        self.finish(d, t, steps, (update, new, 6), [*(self.part(view, i) for view in (gates, self._inner) for i in range(3)), states[0]])
+        return [self.kept(t, d, states[0])]
+
+    def finish(self, d: int, t: int, steps: Steps, values: tuple[int, int, int], xs: list[View]) -> None:
+        """The output of a step: (1 - update) * new + update * state."""
+        update, new, state = values
+        rest = steps("sub", steps.number(1.0), update)
+        found = steps("add", steps("mul", rest, new), steps("mul", update, state))
+        region = steps.region(self.while_running(steps, len(xs), found, steps.number(0.0)))
+        compute_into(self.n, region, [*xs, *self.running(t)], self.output(t, d))
+
+
+class _Gru(_LinearGru):
+    """The reset gate takes a part of the state before it is multiplied."""
+
+    _last: Panels
+
+    def prepare(self, d: int) -> None:
+        r = self._at(self.r, d)
+        self._weights = self.panels(r.sliced(0, 0, 2 * self.hidden), self.samples)
+        self._last = self.panels(r.sliced(0, 2 * self.hidden, self.hidden), self.samples)
+        self._inner, self._new, self._part = self.gates(2), self.gates(1), self.gates(1)
+
+    def step(self, d: int, t: int, gates: View, states: list[View]) -> list[View]:
+        bias = self.inner_bias(d)
+        sums = Steps(floats(2 + len(bias)))
+        total = sums("add", 0, 1)
+        region = sums.region(sums("add", total, 2) if bias else total)
+        self.product(states[0], self._weights, region, [self.part(gates, 0, 2), *(self.part(b, 0, 2) for b in bias)], self._inner)
+        f, g = self.functions(d)
+        kept = Steps(["f32", "f32"])
+        region_of_state = kept.region(kept("mul", self.activated(kept, 0, f), 1))
+        compute_into(self.n, region_of_state, [self.part(self._inner, 1), states[0]], self._part)
+        self.product(self._part, self._last, region, [self.part(gates, 2), *(self.part(b, 2) for b in bias)], self._new)
+        steps = Steps(self.storages(3, t))
+        values = (self.activated(steps, 0, f), self.activated(steps, 1, g), 2)
+        self.finish(d, t, steps, values, [self.part(self._inner, 0), self._new, states[0]])
+        return [self.kept(t, d, states[0])]
+
+
+class _Lstm(Layer):
+    GATES, FUNCTIONS = 4, 3
+    _weights: Panels
+
+    def input_bias(self, d: int) -> View | None:
+        return self.sum_of_halves(d)
+
+    def prepare(self, d: int) -> None:
+        self._weights = self.panels(self._at(self.r, d), self.samples)
+        self._gates, self._memory = self.gates(4), self.gates(1)
+        peepholes = self._at(self._operand(7), d) if self.n.has(7) else None
+        self._peepholes = [] if peepholes is None else [self.part(peepholes, i) for i in range(3)]
+
+    def start(self, d: int) -> list[View]:
+        return [self.first(5, d), self.first(6, d)]
+
+    def step(self, d: int, t: int, gates: View, states: list[View]) -> list[View]:
+        h, c = states
+        sums = Steps(["f32", "f32"])
+        self.product(h, self._weights, sums.region(sums("add", 0, 1)), [gates], self._gates)
+        f, g, last = self.functions(d)
+        enter, leave, forget, new = (self.part(self._gates, i) for i in range(4))
+        xs = [enter, forget, new, c, *self._peepholes[::2]]
+        steps = Steps(self.storages(len(xs), t))
+        taken = self.activated(steps, self._seen(steps, 0, 3, 4), f)
+        coupled = self.n.attr("input_forget", False)
+        left = steps("sub", steps.number(1.0), taken) if coupled else self.activated(steps, self._seen(steps, 1, 3, 5), f)
+        found = steps("add", steps("mul", left, 3), steps("mul", taken, self.activated(steps, 2, g)))
+        region = steps.region(self.while_running(steps, len(xs), found, 3))
+        compute_into(self.n, region, [*xs, *self.running(t)], self._memory)
+        xs = [leave, self._memory, *self._peepholes[1:2]]
+        steps = Steps(self.storages(len(xs), t))
+        found = steps("mul", self.activated(steps, self._seen(steps, 0, 1, 2), f), self.activated(steps, 1, last))
+        region = steps.region(self.while_running(steps, len(xs), found, steps.number(0.0)))
+        compute_into(self.n, region, [*xs, *self.running(t)], self.output(t, d))
+        return [self.kept(t, d, h), self._memory]
+
+    def _seen(self, steps: Steps, gate: int, memory: int, peephole: int) -> int:
+        """A gate that may see the memory."""
+        return steps("add", gate, steps("mul", peephole, memory)) if self._peepholes else gate

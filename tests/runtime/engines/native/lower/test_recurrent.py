@@ -1,0 +1,155 @@
+"""Recurrent layers against their numpy kernels in float64."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from tests.runtime.engines.native.graphs import Given, Ran, normal, ran
+from ttc.dialects.core.errors import Error
+from ttc.dialects.core.interpret import kernel
+from ttc.dialects.core.plain import TensorType, Work
+
+LEVELS = ("amx", "avx2", "generic")
+GATES = {"rnn": 1, "gru": 3, "lstm": 4}
+NAMES = {"rnn": ("tanh",), "gru": ("sigmoid", "tanh"), "lstm": ("sigmoid", "tanh", "tanh")}
+EVERY = (
+    "relu", "tanh", "sigmoid", "affine", "leakyrelu", "thresholdedrelu", "scaledtanh", "hardsigmoid", "elu", "softsign", "softplus",
+)  # fmt: skip
+
+
+def operands(op: str, sizes: tuple[int, int, int, int], directions: int, lengths: NDArray | None, present: str) -> list[NDArray | None]:
+    """x, w, r, bias, lengths, h, c, peepholes; those of the last five whose letter is among b, h, c, p are there."""
+    steps, samples, features, hidden = sizes
+    gates = GATES[op]
+    scale = np.float32(1 / max(hidden, features) ** 0.5)
+    found: list[NDArray | None] = [
+        normal(steps, samples, features),
+        normal(directions, gates * hidden, features) * scale,
+        normal(directions, gates * hidden, hidden) * scale,
+        normal(directions, 2 * gates * hidden) if "b" in present else None,
+        lengths,
+        normal(directions, samples, hidden) if "h" in present else None,
+    ]
+    if op == "lstm":
+        found += [normal(directions, samples, hidden) if "c" in present else None]
+        found += [normal(directions, 3 * hidden) if "p" in present else None]
+    return found
+
+
+def layer(
+    op: str,
+    sizes: tuple[int, int, int, int],
+    *,
+    direction: str = "forward",
+    lengths: NDArray | None = None,
+    present: str = "b",
+    result: int = 0,
+    level: str = "amx",
+    format: str = "Float32",
+    names: tuple[str, ...] = (),
+    **attrs: Any,
+) -> tuple[Ran, NDArray]:
+    """What the engine gives for one of the results, and the same in float64."""
+    steps, samples, _, hidden = sizes
+    directions = 2 if direction == "bidirectional" else 1
+    given = operands(op, sizes, directions, lengths, present)
+    functions = (names or NAMES[op]) * directions
+    attrs = {"direction": direction, "activations": functions, "clip": float("inf"), **attrs}
+    attrs |= {"alphas": (0.3,) * len(functions), "betas": (0.7,) * len(functions)}
+    attrs |= {"gru": {"linear_before_reset": False}, "lstm": {"input_forget": False}, "rnn": {}}[op] | attrs
+    there = [i for i, array in enumerate(given) if array is not None]
+    numbers = tuple(there.index(i) if i in there else None for i in range(len(given)))
+    state = TensorType((directions, samples, hidden), format)
+    results = (TensorType((steps, directions, samples, hidden), format), state, state)[: 3 if op == "lstm" else 2]
+    formats = ["Int32" if i == 4 else format for i in there]
+    arrays = [given[i] for i in there]
+    inputs = [
+        Given(array, name, constant=i in (1, 2, 3)) for array, name, i in zip(arrays, formats, there, strict=True) if array is not None
+    ]
+    works = [Work(f"tile.{op}", numbers, attrs, results)]
+    last = len(inputs) + result
+    works.append(Work("tile.relayout", (last,), {}, (results[result],)))
+    found = ran(works, inputs, level=level)
+    wide = [array.astype(np.float64) if array is not None and array.dtype.kind == "f" else array for array in given]
+    expected = kernel(f"nn.{op}")(*wide, **attrs)
+    return found, np.asarray(expected[result])
+
+
+def close(found: tuple[Ran, NDArray]) -> None:
+    ran_, expected = found
+    assert not ran_.refusals
+    np.testing.assert_allclose(ran_.native, expected, rtol=2e-5, atol=2e-5)
+
+
+@pytest.mark.parametrize("op", GATES)
+@pytest.mark.parametrize("direction", ["forward", "reverse", "bidirectional"])
+@pytest.mark.parametrize("sizes", [(1, 1, 1, 1), (7, 1, 33, 17), (5, 15, 3, 31)])
+def test_directions(op: str, direction: str, sizes: tuple[int, int, int, int]) -> None:
+    close(layer(op, sizes, direction=direction))
+
+
+@pytest.mark.parametrize("op", GATES)
+@pytest.mark.parametrize("level", LEVELS)
+def test_instruction_sets(op: str, level: str) -> None:
+    close(layer(op, (4, 3, 7, 13), level=level, present="bhcp", direction="bidirectional"))
+
+
+@pytest.mark.parametrize("op", GATES)
+@pytest.mark.parametrize("result", [0, 1, 2])
+@pytest.mark.parametrize("direction", ["forward", "reverse", "bidirectional"])
+def test_sequences_of_several_lengths(op: str, result: int, direction: str) -> None:
+    if result == 2 and op != "lstm":
+        result = 1
+    lengths = np.array([3, 0, 6, 1, 5], np.int32)
+    close(layer(op, (6, 5, 4, 17), lengths=lengths, result=result, direction=direction, present="bhc"))
+
+
+@pytest.mark.parametrize("op", GATES)
+@pytest.mark.parametrize("present", ["", "h", "hcp", "bp"])
+def test_operands_may_be_absent(op: str, present: str) -> None:
+    close(layer(op, (3, 2, 5, 9), present=present, result=1))
+
+
+@pytest.mark.parametrize("linear", [False, True])
+def test_the_reset_gate_before_or_after_the_product(linear: bool) -> None:
+    close(layer("gru", (4, 3, 5, 15), linear_before_reset=linear, present="bh"))
+
+
+def test_forget_gates_may_be_coupled() -> None:
+    close(layer("lstm", (4, 3, 5, 15), input_forget=True, present="bhcp", result=2))
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_activations(name: str) -> None:
+    close(layer("rnn", (3, 4, 5, 9), names=(name,)))
+
+
+def test_activations_see_what_is_clipped() -> None:
+    close(layer("lstm", (4, 3, 5, 9), clip=0.25, present="bhc"))
+
+
+def test_states_are_not_rounded_between_steps() -> None:
+    found, expected = layer("lstm", (9, 3, 5, 17), format="Float16_b")
+    assert not found.refusals
+    np.testing.assert_allclose(found.native, expected, rtol=2e-2, atol=2e-2)
+
+
+def test_lengths_out_of_range_are_the_error_of_the_reference_kernel() -> None:
+    for lengths in ([2, 4], [-1, 2]):
+        with pytest.raises(Error, match="E0802"):
+            layer("gru", (3, 2, 4, 5), lengths=np.array(lengths, np.int32))
+
+
+def test_float64_runs_in_python() -> None:
+    sizes = (3, 2, 4, 5)
+    given = [None if x is None else x.astype(np.float64) for x in operands("rnn", sizes, 1, None, "")]
+    attrs = {"direction": "forward", "activations": ("tanh",), "alphas": (0.0,), "betas": (0.0,), "clip": float("inf")}
+    types = (TensorType((3, 1, 2, 5), "Float64"), TensorType((1, 2, 5), "Float64"))
+    works = [Work("tile.rnn", (0, 1, 2), attrs, types), Work("tile.relayout", (3,), {}, types[:1])]
+    found = ran(works, [Given(x, "Float64") for x in given if x is not None])
+    assert found.refusals == (("tile.rnn", "recurrent layers of f64"),)
+    np.testing.assert_array_equal(found.native, found.reference)
