@@ -9,6 +9,7 @@ import sys
 import tomllib
 import venv
 import zipfile
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -127,9 +128,9 @@ def test_wheel_takes_a_model_the_whole_way(installed: Path, small_onnx: Path) ->
         assert found.returncode == 0, found.stderr
 
 
-def loaded_by(code: str) -> set[str]:
-    """Which heavy packages a piece of code loads."""
-    program = f"import sys\n{code}\nprint(*[n for n in {HEAVY!r} if n in sys.modules])"
+def loaded_by(code: str, modules: Sequence[str] = HEAVY) -> set[str]:
+    """Which of the modules, heavy packages if none are named, a piece of code loads."""
+    program = f"import sys\n{code}\nprint(*[n for n in {modules!r} if n in sys.modules])"
     found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=ROOT, env=environment(), check=True)
     return set(found.stdout.splitlines()[-1].split()) if found.stdout.strip() else set()
 
@@ -151,6 +152,25 @@ def test_help_is_quick() -> None:
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
         seconds.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
     assert min(seconds) < HELP_SECONDS
+
+
+UNUSED = ("ttc.crash", "ttc.instruments.numerics", "ttc.runtime.engines", "ttc.runtime.program", "ttc.dialects.core.target_files")
+"""Modules of ours that an ordinary compilation does without: what failed, what is watched, what runs."""
+PLACING = ("ttc.passes.netlist.balancer", "ttc.passes.netlist.chip_assigner", "ttc.runtime.perf.epoch")
+"""Those that find places on a device."""
+
+
+@pytest.mark.parametrize(("target", "placing"), [("host", set()), ("n150", set(PLACING))])
+def test_compiling_loads_what_it_uses(small_onnx: Path, tmp_path: Path, target: str, placing: set[str]) -> None:
+    arguments = ["compile", str(small_onnx), "-o", str(tmp_path / "m.tti"), "--batch", "2", "-q", "--target", target]
+    code = f"from ttc.cli import main\nassert main({arguments!r}) == 0"
+    loaded = loaded_by(code, (*HEAVY, *UNUSED, *PLACING, "ttc.passes.microbatch"))
+    assert loaded == {"onnx", "xdsl", "numpy", "ml_dtypes"} | placing
+
+
+def test_checking_loads_no_engine(small_onnx: Path) -> None:
+    code = f"from ttc.cli import main\nassert main(['check', {str(small_onnx)!r}, '--batch', '2', '-q']) == 0"
+    assert loaded_by(code, (*HEAVY, *UNUSED)) == {"onnx", "xdsl", "numpy", "ml_dtypes"}
 
 
 def test_running_loads_no_compiler(small_onnx: Path) -> None:
