@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from numpy.typing import NDArray
 
+from ttc.dialects.core.records import record
 from ttc.dialects.netlist.model import Graph, Host, Netlist, Op
 from ttc.runtime.engines.exact import conv, eltwise, linear, reduce, sparse
 from ttc.runtime.engines.exact.core import Core, Rule, noise_of
@@ -21,7 +22,7 @@ def rules() -> dict[str, Rule]:
     return {name.removeprefix("exact_"): function for name, function in found.items() if name.startswith("exact_")}
 
 
-@dataclass(frozen=True)
+@record
 class ExactEngine:
     """Computes as the device does: fidelity phases, unpacking, accumulation, packing.  Ops on the host are computed as ever.
 
@@ -39,7 +40,7 @@ class ExactEngine:
         return ExactPlan(plan.graph, plan.held, plan.dying, plan.constants, plan.kin, self.seed)
 
 
-@dataclass(frozen=True)
+@record
 class ExactPlan(ReferencePlan):
     """A graph whose ops run one after the other with the device's arithmetic."""
 
