@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from types import MappingProxyType
 from typing import Protocol
 
@@ -18,6 +19,7 @@ from ttc.importers.common.unsupported import REFUSED, Refused, Unsupported
 from ttc.importers.tf.messages import Call, Function, Node
 from ttc.importers.tf.structure import CALLERS
 from ttc.importers.tf.values import Value
+from ttc.importers.tf.variables import SetVariables
 
 MAX_TRIPS = 2048
 """Iterations of one loop."""
@@ -112,7 +114,7 @@ def if_(site: Site) -> list[Value]:
         return site.run(names[0 if chosen else 1], operands)
     assert isinstance(condition, SSAValue)
     if all(_is_short(site.walker.functions.get(name)) for name in names):
-        found = selected(site, condition, *(site.run(name, operands, label) for name, label in zip(names, ("then", "else"), strict=True)))
+        found = _both(site, condition, names, operands)
         if found is not None:
             return found
     return _branched(site, site.b.cast(condition, BOOL), names, operands)
@@ -136,10 +138,28 @@ def selected(site: Site, condition: SSAValue, first: Sequence[Value], second: Se
     return found
 
 
+def _both(site: Site, condition: SSAValue, names: Sequence[str], operands: Sequence[Value]) -> list[Value] | None:
+    """What both functions give, and leave in the variables that they set, selected by value; None as `selected` says."""
+    variables = SetVariables(site.b, operands)
+    ends: list[list[Value]] = []
+    for name, label in zip(names, ("then", "else"), strict=True):
+        variables.put(variables.before)
+        ends.append([*site.run(name, operands, label), *variables.held()])
+    variables.put(variables.before)
+    found = selected(site, condition, *ends)
+    return None if found is None else variables.taken(found)
+
+
 def _branched(site: Site, which: SSAValue, names: Sequence[str], operands: Sequence[Value]) -> list[Value]:
     """A branch of dialect nn: only the chosen function runs.  Raises Unsupported for results that are no tensors."""
-    bodies = [lambda name=name, i=i: _tensors(site.run(name, operands, str(i)), "a branch") for i, name in enumerate(names)]
-    return list(control.branch(site.b, which, bodies))
+    variables = SetVariables(site.b, operands)
+
+    def body(label: int, name: str) -> list[SSAValue]:
+        variables.put(variables.before)
+        return [*_tensors(site.run(name, operands, str(label)), "a branch"), *variables.held()]
+
+    bodies = [partial(body, label, name) for label, name in enumerate(names)]
+    return variables.taken(control.branch(site.b, which, bodies))
 
 
 def _tensors(values: Sequence[Value], what: str) -> list[SSAValue]:
@@ -169,10 +189,12 @@ def while_(site: Site) -> list[Value]:
     """Iterations unrolled while it is known at import that the condition holds; from where it is not known, a loop of dialect nn."""
     if any(isinstance(x, Refused) for x in site.operands):
         return [REFUSED]
+    variables = SetVariables(site.b, site.operands)
     with site.walker.builder.collected() as ops:
         try:
             found = _unrolled(site)
         except TooMany:
+            variables.put(variables.before)
             control.erase(ops)
             ops.clear()
             found = None
@@ -208,8 +230,8 @@ def _iteration(site: Site, state: Sequence[Value], label: str) -> list[Value]:
 
 
 def _looped(site: Site, state: Sequence[Value]) -> list[Value]:
-    """A loop of dialect nn over the tensors; all else, such as variables, every iteration must leave as it is."""
-    carried = [x for x in state if isinstance(x, SSAValue)]
+    """A loop of dialect nn over the tensors, and the variables that it sets; all else every iteration must leave as it is."""
+    variables = SetVariables(site.b, state)
 
     def whole(tensors: Sequence[SSAValue]) -> list[Value]:
         given = iter(tensors)
@@ -220,15 +242,18 @@ def _looped(site: Site, state: Sequence[Value]) -> list[Value]:
         return site.b.cast(_tensors([found], "a condition")[0], BOOL)
 
     def step(_: SSAValue, tensors: Sequence[SSAValue]) -> Step:
-        values = _iteration(site, whole(tensors), "i")
+        values = _iteration(site, whole(variables.taken(tensors)), "i")
         changed = any(x is not y for x, y in zip(state, values, strict=True) if not isinstance(x, SSAValue))
         if changed:
             raise Unsupported("how often it runs depends on data, and it changes lists of tensors")
         new = _tensors([y for x, y in zip(state, values, strict=True) if isinstance(x, SSAValue)], "an iteration")
-        return Step(new, going=condition(whole(new)))
+        going = condition(whole(new))
+        return Step([*new, *variables.held()], going=going)
 
-    results, _ = control.loop(site.b, step, carried, condition=condition(state))
-    return whole(results)
+    first = condition(state)
+    carried = [*(x for x in state if isinstance(x, SSAValue)), *variables.held()]
+    results, _ = control.loop(site.b, step, carried, condition=first)
+    return whole(variables.taken(results))
 
 
 CONTROL: Mapping[str, Callable[[Site], list[Value]]] = MappingProxyType(

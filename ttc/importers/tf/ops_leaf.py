@@ -7,11 +7,11 @@ from xdsl.ir import SSAValue
 
 from ttc.importers.common import masked
 from ttc.importers.common.builder import Builder
-from ttc.importers.common.unsupported import Unsupported
 from ttc.importers.tf.messages import Shape, Tensor
 from ttc.importers.tf.tables import Rows
 from ttc.importers.tf.tensors import STRING, weight_of
-from ttc.importers.tf.values import Value, Variable
+from ttc.importers.tf.values import Value
+from ttc.importers.tf.variables import read, write
 
 INT32 = np.dtype(np.int32)
 
@@ -36,46 +36,29 @@ def identity_n(b: Builder, *input: Value) -> tuple[Value, ...]:
 
 def read_variable(b: Builder, resource: Value) -> Value:
     """What a variable holds at this place.  A variable of TensorFlow 1 is read by what takes it."""
-    return _read(b, resource)
-
-
-def _read(b: Builder, resource: Value) -> SSAValue:
-    if not isinstance(resource, Variable):
-        raise Unsupported("reads what is no variable")
-    if resource.leaf is None:
-        make = b.state if resource.is_set else b.initializer
-        resource.leaf = resource.current = make(resource.name, resource.weight)
-    assert resource.current is not None
-    return resource.current
+    return read(b, resource)
 
 
 def assign(b: Builder, resource: Value, value: SSAValue, *, validate_shape: bool = False) -> None:
     """The variable holds another value from here on.  The walker maps such ops in the order in which they run."""
-    old = b.spec(_read(b, resource))
-    assert isinstance(resource, Variable)
-    if b.spec(value) != old:
-        raise Unsupported(f"a variable that changes from {old} to {b.spec(value)}")
-    resource.current = value
+    write(b, resource, value)
 
 
 def assign_add(b: Builder, resource: Value, value: SSAValue) -> None:
-    assign(b, resource, b.nn("add", _read(b, resource), value))
+    write(b, resource, b.nn("add", read(b, resource), value))
 
 
 def assign_sub(b: Builder, resource: Value, value: SSAValue) -> None:
-    assign(b, resource, b.nn("sub", _read(b, resource), value))
+    write(b, resource, b.nn("sub", read(b, resource), value))
 
 
 def resource_gather(b: Builder, resource: Value, indices: SSAValue, *, batch_dims: int = 0) -> SSAValue:
-    table = read_variable(b, resource)
-    assert isinstance(table, SSAValue)
+    table = read(b, resource)
     return masked.gather(b, table, indices, batch_dims, batch_dims)
 
 
 def variable_shape(b: Builder, input: Value, *, out_type: np.dtype = INT32) -> SSAValue:
-    table = read_variable(b, input)
-    assert isinstance(table, SSAValue)
-    return b.cast(b.nn("shape", table), out_type)
+    return b.cast(b.nn("shape", read(b, input)), out_type)
 
 
 def nothing(b: Builder, *operands: Value) -> None:

@@ -10,6 +10,8 @@ from ttc.importers.tf.values import Value, Variable
 
 SETTING = frozenset(["AssignVariableOp", "AssignAddVariableOp", "AssignSubVariableOp"])
 """Ops whose first operand is the variable that they set."""
+_DECIDING = frozenset(["If", "StatelessIf", "Case", "StatelessCase"])
+"""Ops whose first operand chooses the function that takes the others."""
 _PASSING = frozenset(["Identity", "EnsureShape"])
 
 
@@ -41,7 +43,8 @@ class Setting:
                     found.is_set = True
             for name in self._called(node):
                 if self._function_sets(name):
-                    self._mark_call(name, [_variable(nodes, r, values) for r in node.inputs if not r.startswith("^")])
+                    given = [r for r in node.inputs if not r.startswith("^")][node.op in _DECIDING :]
+                    self._mark_call(name, [_variable(nodes, r, values) for r in given])
 
     def _mark_call(self, name: str, operands: Sequence[Variable | None]) -> None:
         key = name, tuple(map(id, operands))

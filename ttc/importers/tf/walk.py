@@ -13,7 +13,7 @@ from ttc.importers.common.calls import MAX_DEPTH
 from ttc.importers.common.unsupported import REFUSED, Refused, Unsupported
 from ttc.importers.tf.control import CONTROL, Site, TooMany
 from ttc.importers.tf.messages import Function, Graph, Node
-from ttc.importers.tf.setting import SETTING, Setting, reachable
+from ttc.importers.tf.setting import Setting, reachable
 from ttc.importers.tf.structure import source_of
 from ttc.importers.tf.tables import OUTPUTS, rows
 from ttc.importers.tf.values import Value
@@ -125,10 +125,8 @@ class Walker:
     def _refuse_changes(self, scope: Scope, roots: Sequence[str]) -> None:
         """A node that changes a variable runs whether or not an output needs it."""
         for node in reachable(scope.nodes, roots):
-            if node.op in CHANGING or (scope.repeated and node.op in SETTING):
-                self.builder.misses.add(
-                    node.op, "TensorFlow", "changes a variable" + " in a branch or loop" * (node.op in SETTING), scope.named(node)
-                )
+            if node.op in CHANGING:
+                self.builder.misses.add(node.op, "TensorFlow", "changes a variable", scope.named(node))
 
     def _value(self, reference: str, scope: Scope, what: str) -> Value:
         """The tensor `node`, `node:index` or, in a function, `node:output:index`.  Raises E0203."""
