@@ -22,6 +22,7 @@ from ttc.runtime.engines.native.nodes import Flat, Node, flatten, keep_wide
 from ttc.runtime.engines.native.prepared import Layout, Packing, Prepared, Segment, Written
 from ttc.runtime.engines.native.python_step import PythonStep
 from ttc.runtime.engines.native.region import result_storage
+from ttc.runtime.engines.native.reshapes import sink_reshapes
 from ttc.runtime.engines.native.shape_rules import has_rule, is_sound
 from ttc.runtime.engines.native.storage import Storage, array_dtype, needs_rounding, storage_of_dtype
 from ttc.runtime.engines.native.tensors import Buffer, Place, View, dense
@@ -60,6 +61,7 @@ def lower_graph(graph: Graph, netlist: Netlist, constants: Constants, cpu: Cpu) 
     if unsound:
         return Lowered(flat, refusals=[(node, "results of other shapes than it says") for node in unsound])
     keep_wide(flat, cpu)
+    sink_reshapes(flat)
     fuse_regions(flat)
     lowered = Lowered(flat, wanted_layouts(flat))
     for name, value in flat.queues.items():
