@@ -19,7 +19,7 @@ from ttc.runtime.engines.native.instance import template_of
 from ttc.runtime.engines.native.integers import Integers
 from ttc.runtime.engines.native.lowering import Job, Lowering, NotTaken, lowering_of
 from ttc.runtime.engines.native.nodes import Flat, Node, flatten, keep_wide
-from ttc.runtime.engines.native.prepared import Layout, Packing, Prepared, Segment, Written
+from ttc.runtime.engines.native.prepared import ConstantJobs, Layout, Prepared, Segment, Written
 from ttc.runtime.engines.native.python_step import PythonStep
 from ttc.runtime.engines.native.region import result_storage
 from ttc.runtime.engines.native.reshapes import sink_reshapes
@@ -157,7 +157,7 @@ def prepared_of(lowered: Lowered, netlist: Netlist, threads: int) -> tuple[Prepa
     kept = {buffer for step in steps for buffers in buffers_of(step) for buffer in buffers}
     kept |= {written.view.buffer for written in layout.written if written.view is not None}
     reads, writes = zip(*(buffers_of(job) for job in first), strict=True) if first else ((), ())
-    packing = Packing(
+    packing = ConstantJobs(
         template_of(first, threads, frozenset(range(len(first)))),
         tuple(tuple(dict.fromkeys(buffers)) for buffers in reads),
         tuple(tuple(dict.fromkeys(buffers)) for buffers in writes),

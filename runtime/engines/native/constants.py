@@ -9,7 +9,7 @@ from ttc.runtime.engines.native.code import Code
 from ttc.runtime.engines.native.instance import Instance
 from ttc.runtime.engines.native.memory import aligned_bytes
 from ttc.runtime.engines.native.pool import Pool
-from ttc.runtime.engines.native.prepared import Packing
+from ttc.runtime.engines.native.prepared import ConstantJobs
 from ttc.runtime.engines.native.storage import Storage, storage_of_dtype
 from ttc.runtime.engines.native.tensors import Buffer, Place, View, dense
 from ttc.runtime.tensors import Constants
@@ -26,7 +26,7 @@ def constant_view(constants: Constants, key: str) -> View | None:
     return dense(Buffer(array.nbytes, Place.CONSTANT, key=key, array=array), storage, array.shape)
 
 
-def compute_constants(packing: Packing, code: Code, pool: Pool, constants: Constants) -> None:
+def compute_constants(packing: ConstantJobs, code: Code, pool: Pool, constants: Constants) -> None:
     """Run jobs on constants.  What runs do not read is given back after its last reader, but for small tables."""
     if not packing.reads:
         return

@@ -59,7 +59,7 @@ class Layout:
 
 
 @record
-class Packing:
+class ConstantJobs:
     """Jobs on constants alone, whose results are constants: they are run once, when the program is loaded.
 
     Args:
@@ -84,7 +84,7 @@ class Prepared:
 
     layout: Layout
     template: Template
-    packing: Packing
+    packing: ConstantJobs
 
     def buffers(self) -> Iterator[Buffer]:
         """All that it names, some of them more than once."""

@@ -22,7 +22,7 @@ from ttc.dialects.core.records import record
 from ttc.runtime.engines.native.arena import Arena
 from ttc.runtime.engines.native.instance import Patch, Template
 from ttc.runtime.engines.native.memory import aligned_bytes
-from ttc.runtime.engines.native.prepared import Layout, Packing, Prepared, Segment, Written
+from ttc.runtime.engines.native.prepared import ConstantJobs, Layout, Prepared, Segment, Written
 from ttc.runtime.engines.native.tensors import STATUS, Buffer, Place, View
 
 _WORD = np.dtype("<i8")
@@ -97,7 +97,7 @@ def unpack(data: bytes) -> Prepared:
         head["values"],
     )
     reads, writes = (tuple(map(reader.all, head[name])) for name in ("reads", "writes"))
-    return Prepared(layout, template, Packing(packing, reads, writes, frozenset(reader.all(head["kept"]))))
+    return Prepared(layout, template, ConstantJobs(packing, reads, writes, frozenset(reader.all(head["kept"]))))
 
 
 def _with_head(head: Mapping[str, Any], parts: Sequence[bytes]) -> bytes:
