@@ -64,9 +64,15 @@ class NativeEngine:
         """See `RemembersPlans`."""
         cpu, store = self.checked_cpu(), Cache(cache_folder(os.environ))
         data = store.read(self._entry(key, cpu, store))
-        if data is None:
+        try:
+            return None if data is None else self._recalled(unpack_program(data), store, source, constants)
+        except MemoryError:  # a load without what was kept may do with less: on the reference engine
             return None
-        kept = unpack_program(data)
+
+    def _recalled(
+        self, kept: KeptProgram, store: Cache, source: Callable[[], Netlist], constants: Constants
+    ) -> tuple[str, dict[str, Plan]] | None:
+        cpu = self.checked_cpu()
         pieces = {name: (symbol, code) for name, (symbol, entry) in kept.kernels.items() if (code := store.read(entry)) is not None}
         if len(pieces) < len(kept.kernels):
             return None
