@@ -16,7 +16,18 @@ from ttc.runtime.engines.native.kernels.amx_parts import DEPTH
 from ttc.runtime.engines.native.kernels.gemm_rows import DenseRows, WindowRows
 from ttc.runtime.engines.native.kernels.words import words_of
 from ttc.runtime.engines.native.lowering import Lowering, NotTaken
-from ttc.runtime.engines.native.products import FLOATS, TASKS, joined, left_operand, matrix_words, readable, whole_region
+from ttc.runtime.engines.native.products import (
+    FLOATS,
+    TASKS,
+    batch_of,
+    joined,
+    left_operand,
+    matrix_words,
+    readable,
+    right_operand,
+    submit_packing,
+    whole_region,
+)
 from ttc.runtime.engines.native.tensors import View
 
 if TYPE_CHECKING:
@@ -76,23 +87,16 @@ def tile_rows(n: Lowering, a: View, parts: int) -> View:
 
 def tile_panels(n: Lowering, b: View, taps: int, parts: int) -> TilePanels:
     """b[batch..., taps and channels, columns] in panels; equal elements of the batch once."""
-    if b.storage not in FLOATS:
-        raise NotTaken(f"operands in {b.storage}")
-    for axis, stride in enumerate(b.strides[:-2]):
-        b = b.sliced(axis, 0, 1) if stride == 0 else b
+    b = right_operand(b)
     b = b if b.strides[-1] == 1 or b.shape[-1] == 1 else n.densified(b)
     *batch, channels, columns = b.shape
     depth, panels = channels // taps, -(-columns // PANEL)
     target = n.temp((*batch, panels * panel_bytes(depth, taps, parts) // 2), "bf16")
-    dims = [(size, *(view.strides[i] * view.item_bytes for view in (b, target))) for i, size in enumerate(batch) if size != 1]
-    dims = joined(dims)
+    dims = batch_of(b, target)
     kernel = PackTiles(b.storage, parts, len(dims))
-    words: dict[str, Word] = {"source": b, "target": target, "depth": depth, "taps": taps, "columns": columns, "panels": panels}
-    words["line"] = b.strides[-2] * b.item_bytes
-    for i, dim in enumerate(dims):
-        words |= dict(zip((f"size_batch{i}", f"source_batch{i}", f"target_batch{i}"), dim, strict=True))
-    moved = b.elements * b.item_bytes + target.elements * 2
-    n.job(kernel, words_of(kernel.names, words), tasks=panels * prod(batch), written=[target], moved_bytes=moved)
+    line = b.strides[-2] * b.item_bytes
+    words: dict[str, Word] = {"depth": depth, "taps": taps, "columns": columns, "panels": panels, "line": line}
+    submit_packing(n, kernel, (b, target), dims, words, panels)
     return TilePanels(target, depth, taps, columns, parts)
 
 

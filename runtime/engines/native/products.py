@@ -14,13 +14,14 @@ from ttc.runtime.engines.native.ir.regions import supported
 from ttc.runtime.engines.native.kernels.gemm import Gemm
 from ttc.runtime.engines.native.kernels.gemm_block import LONG_SPAN, SPAN, Block, Multiplier, block_for, fetches_panels
 from ttc.runtime.engines.native.kernels.gemm_rows import DenseRows
-from ttc.runtime.engines.native.kernels.packing import ROWS, PackColumns, PackRows
+from ttc.runtime.engines.native.kernels.packing import ROWS, PackColumns, Packing, PackRows
 from ttc.runtime.engines.native.kernels.words import words_of
 from ttc.runtime.engines.native.lowering import Lowering, NotTaken
 from ttc.runtime.engines.native.region import Region, Step
 from ttc.runtime.engines.native.tensors import View, dense_strides
 
 if TYPE_CHECKING:
+    from ttc.runtime.engines.native.kernels.amx_pack import PackTiles
     from ttc.runtime.engines.native.lowering import Word
 
 FLOATS = ("f32", "bf16", "f16")
@@ -96,28 +97,48 @@ def left_operand(n: Lowering, a: View, multiplier: Multiplier) -> View:
 
 def packed(n: Lowering, b: View, block: Block, multiplier: Multiplier) -> Panels:
     """b[batch..., depth, columns] in panels; equal elements of the batch once."""
-    if b.storage not in FLOATS:
-        raise NotTaken(f"operands in {b.storage}")
-    for axis, stride in enumerate(b.strides[:-2]):
-        b = b.sliced(axis, 0, 1) if stride == 0 else b
+    b = right_operand(b)
     by_rows = b.strides[-1] == 1 or b.shape[-1] == 1
     if not by_rows and b.strides[-2] != 1 and b.shape[-2] != 1:
         b, by_rows = n.densified(b), True
     *batch, depth, columns = b.shape
     panels = block.panels(columns)
     target = n.temp((*batch, panels * depth * block.columns), multiplier)
-    dims = [(size, from_ * b.item_bytes, to * target.item_bytes) for size, from_, to in zip(batch, b.strides, target.strides, strict=False)]
-    dims = joined(dims)
+    dims = batch_of(b, target)
     kernel = (PackRows if by_rows else PackColumns)(block.columns, block.lanes, b.storage, multiplier, len(dims))
     tasks = -(-depth // ROWS) if by_rows else panels
     line = (b.strides[-2] if by_rows else b.strides[-1]) * b.item_bytes
-    words: dict[str, Word] = {"source": b, "target": target, "depth": depth, "columns": columns, "line": line, "tasks": tasks}
+    words: dict[str, Word] = {"depth": depth, "columns": columns, "line": line, "tasks": tasks}
+    submit_packing(n, kernel, (b, target), dims, words, tasks)
+    return Panels(target, block, depth, columns)
+
+
+def right_operand(b: View) -> View:
+    """b[batch..., depth, columns] with equal elements of the batch once.  Raises NotTaken for other types than floats."""
+    if b.storage not in FLOATS:
+        raise NotTaken(f"operands in {b.storage}")
+    for axis, stride in enumerate(b.strides[:-2]):
+        b = b.sliced(axis, 0, 1) if stride == 0 else b
+    return b
+
+
+def batch_of(b: View, target: View) -> list[tuple[int, ...]]:
+    """Dimensions of the batch of b[batch..., depth, columns] and target[batch..., elements]: size, and stride of both in bytes."""
+    sizes = enumerate(b.shape[:-2])
+    return joined([(size, *(view.strides[i] * view.item_bytes for view in (b, target))) for i, size in sizes if size != 1])
+
+
+def submit_packing(
+    n: Lowering, kernel: Packing | PackTiles, views: tuple[View, View], dims: Sequence[tuple[int, ...]], words: dict[str, Word], tasks: int
+) -> None:
+    """Add the job that packs a right operand.  views: source, target.  dims: of the batch.  tasks: of one of its elements."""
+    source, target = views
+    words |= {"source": source, "target": target}
     for i, dim in enumerate(dims):
         words |= dict(zip((f"size_batch{i}", f"source_batch{i}", f"target_batch{i}"), dim, strict=True))
-    moved = b.elements * b.item_bytes + target.elements * target.item_bytes
+    moved = sum(view.elements * view.item_bytes for view in views)
     total = tasks * prod(size for size, *_ in dims)
     n.job(kernel, words_of(kernel.names, words), tasks=total, written=[target], moved_bytes=moved)
-    return Panels(target, block, depth, columns)
 
 
 def first_region(n: Lowering, bias: bool) -> Region:
