@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from math import prod
+from dataclasses import dataclass, replace
+from math import gcd, prod
 
 from ttc.runtime.engines.native.convolutions import (
     FEW_CHANNELS,
@@ -17,6 +18,7 @@ from ttc.runtime.engines.native.convolutions import (
     pad,
     result_of,
 )
+from ttc.runtime.engines.native.copies import copy
 from ttc.runtime.engines.native.depthwise import depthwise
 from ttc.runtime.engines.native.integers import INTEGERS
 from ttc.runtime.engines.native.kernels.gemm_block import Multiplier
@@ -25,6 +27,9 @@ from ttc.runtime.engines.native.products import FLOATS, block_of, left_operand, 
 from ttc.runtime.engines.native.tensors import View
 from ttc.runtime.engines.native.tile_choice import tile_parts
 from ttc.runtime.engines.native.winograd import convolve_tiles, tiling_of
+
+_MOST_PHASES = 64
+"""Of a transposed convolution along an axis."""
 
 
 @takes_region
@@ -40,8 +45,9 @@ def conv2d(n: Lowering) -> None:
 
         convolve_integers(n, x, w, axes, groups, bias)
         return
-    if groups == x.shape[3] == w.shape[3] > 1:
-        depthwise(n, x, w, *whole_region(n, bias))
+    if groups == x.shape[3] > 1:
+        times = w.shape[3] // groups
+        depthwise(n, x if times == 1 else _repeated(n, x, times), w, *whole_region(n, bias))
         return
     parts = _parts(n, x, w, count * height * width) if groups == 1 else 0
     if groups == 1 and all((axis.taps, axis.stride, axis.before, axis.windows) == (1, 1, 0, axis.size) for axis in axes):
@@ -61,28 +67,50 @@ def conv2d(n: Lowering) -> None:
 
 @takes_region
 def conv_transpose2d(n: Lowering) -> None:
-    """x[n, h, w, i] through the transpose of a convolution with w[kh, kw, o, i]: one convolution for each phase of the strides."""
+    """x[n, h, w, i] through the transpose of a convolution with w[kh, kw, o / groups, i]: one convolution for each phase of the strides."""
     n.only("strides", "pads", "dilations", "groups", "output_padding")
-    x, w = n.operand(0), n.operand(1)
-    if _groups(n) != 1 or w.storage not in FLOATS:
-        raise NotTaken("groups")
+    x, w, groups = n.operand(0), n.operand(1), _groups(n)
+    if w.storage not in FLOATS:
+        raise NotTaken(f"operands in {w.storage}")
     count, height, width, outputs = n.result_shape()
     axes = axes_of(n, x.shape[1:3], w.shape[:2], (height, width))
-    if any(axis.dilation != 1 or axis.taps < axis.stride for axis in axes):
-        raise NotTaken("taps further apart than elements")
+    if max(axis.stride for axis in axes) > _MOST_PHASES:
+        raise NotTaken(f"{max(axis.stride for axis in axes)} phases")
     bias = n.operand(2) if n.has(2) else None
-    multiplier = multiplier_of(n, x.shape[3])
-    phases = axes[0].stride * axes[1].stride
-    parts = tile_parts(n, w, count * height * width // phases, outputs, x.shape[3], w.shape[0] * w.shape[1] // phases)
+    depth = x.shape[3] // groups
+    multiplier = multiplier_of(n, depth)
+    parts = 0
+    if groups == 1 and all(axis.taps >= axis.stride and axis.dilation == 1 for axis in axes):
+        phases = axes[0].stride * axes[1].stride
+        parts = tile_parts(n, w, count * height * width // phases, outputs, depth, w.shape[0] * w.shape[1] // phases)
     view = _left(n, x, multiplier, parts)
     whole = result_of(n, *whole_region(n, bias))
-    for row, y in _phases(axes[0]):
-        for column, x_ in _phases(axes[1]):
-            filters = w.sliced(0, row, y.taps, axes[0].stride).sliced(1, column, x_.taps, axes[1].stride).permuted((0, 1, 3, 2))
-            starts = [(r - axis.before) % axis.stride for r, axis in zip((row, column), axes, strict=True)]
-            part = whole.every(1, starts[0], y.windows, axes[0].stride).every(2, starts[1], x_.windows, axes[1].stride)
-            images, matrix = Images(view, y, x_, x.shape[3]), matrices_of(n.densified(filters), 1)
-            _windows(n, images, matrix, part, multiplier, parts)
+    for y in _phases(axes[0]):
+        for x_ in _phases(axes[1]):
+            filters = w.sliced(0, y.tap, y.windows.taps, y.step).sliced(1, x_.tap, x_.windows.taps, x_.step)
+            part = whole.every(1, y.start, y.windows.windows, axes[0].stride).every(2, x_.start, x_.windows.windows, axes[1].stride)
+            images, matrix = Images(view, y.windows, x_.windows, depth), matrices_of(_forward(n, filters, groups), groups)
+            _windows(n, images, matrix, part, multiplier, parts, groups)
+
+
+def _forward(n: Lowering, w: View, groups: int) -> View:
+    """A filter [kh, kw, o / groups, i] of a transposed convolution as that of a convolution: [kh, kw, i / groups, o], dense."""
+    kh, kw, outputs, inputs = w.shape
+    split = n.densified(w).reshaped((kh, kw, outputs, groups, inputs // groups))
+    found = None if split is None else n.densified(split.permuted((0, 1, 4, 3, 2))).reshaped((kh, kw, inputs // groups, groups * outputs))
+    if found is None:
+        raise NotTaken("no elements")
+    return found
+
+
+def _repeated(n: Lowering, x: View, times: int) -> View:
+    """Images with each channel so many times in a row, for as many results of it."""
+    target = n.temp((*x.shape[:3], x.shape[3] * times), x.storage)
+    places = target.reshaped((*x.shape, times))
+    if places is None:
+        raise NotTaken("no elements")
+    copy(n, replace(x, shape=(*x.shape, 1), strides=(*x.strides, 0)).expanded(places.shape), places)
+    return target
 
 
 def _parts(n: Lowering, x: View, w: View, rows: int) -> int:
@@ -145,13 +173,30 @@ def _images(n: Lowering, x: View, w: View, axes: tuple[Axis, Axis], given: Multi
     return in_runs(Images(left_operand(n, x, multiplier), *axes, depth)), w, multiplier
 
 
-def _phases(axis: Axis) -> list[tuple[int, Axis]]:
-    """The windows of a transposed convolution that meet the same taps r, r + stride, ...; as (r, windows over the input)."""
-    found: list[tuple[int, Axis]] = []
+@dataclass(frozen=True)
+class _Phase:
+    """Results start, start + stride, ... of a transposed convolution along an axis, which meet taps tap, tap + step, ... of the filter."""
+
+    start: int
+    tap: int
+    step: int
+    windows: Axis
+
+
+def _phases(axis: Axis) -> list[_Phase]:
+    """The windows of a transposed convolution by the taps that they meet, each as windows over the input.
+
+    Result y meets element (y + before - tap * dilation) / stride where that is whole.  Where it never is, windows lie outside.
+    """
+    common = gcd(axis.stride, axis.dilation)
+    step, found = axis.stride // common, list[_Phase]()
     for r in range(axis.stride):
         start = (r - axis.before) % axis.stride
-        taps, windows = len(range(r, axis.taps, axis.stride)), len(range(start, axis.windows, axis.stride))
-        first = (start + axis.before - r) // axis.stride
-        if windows:
-            found.append((r, Axis(axis.size, windows, taps, 1, -1, -first)))
+        windows = len(range(start, axis.windows, axis.stride))
+        taps = [tap for tap in range(min(step, axis.taps)) if tap * axis.dilation % axis.stride == r]
+        if windows and taps:
+            count, first = len(range(taps[0], axis.taps, step)), (start + axis.before - taps[0] * axis.dilation) // axis.stride
+            found.append(_Phase(start, taps[0], step, Axis(axis.size, windows, count, 1, -(axis.dilation // common), -first)))
+        elif windows:
+            found.append(_Phase(start, 0, step, Axis(axis.size, windows, 1, 1, -1, windows)))
     return found

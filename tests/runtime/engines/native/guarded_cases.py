@@ -150,6 +150,8 @@ def convolutions() -> Iterator[Graph]:
         yield graph_of(
             "conv_transpose2d", [(1, 3, 4, n), (2, 2, 5, n)], {**up, "strides": (2, 2), "pads": (0,) * 4, "output_padding": (0, 0)}
         )
+        gaps = {**up, "strides": (3, 2), "dilations": (2, 3), "groups": 3, "pads": (1, 0, 0, 1)}
+        yield graph_of("conv_transpose2d", [(2, 3, 4, 6), (2, 2, n, 6), (3 * n,)], gaps, held=(1,))
         yield graph_of("depthwise", [(5, n, 13), (5, 13), (13,)])
 
 
@@ -195,6 +197,9 @@ def rows() -> Iterator[Graph]:
             yield graph_of("layer_norm", [(2, 3, n)], {"axis": 1, "eps": 1e-5}, format)
             yield graph_of("layer_norm", [(4, n), None, (1,)], norm, format)
             yield graph_of("rms_norm", [(7, n), (n,)], norm, format)
+            for axis, k in ((1, n), (0, 2), (2, 5)):
+                yield graph_of("order", [(3, n, 70)], {"axis": axis, "k": k, "largest": n > 15}, format, result="Int64")
+            yield graph_of("order", [(n, 70)], {"axis": -1, "k": 69, "largest": False}, format, result="Int32")
         for format in ALL:
             if format == "Bool":
                 continue

@@ -252,3 +252,50 @@ def test_transposed_with_output_padding_and_an_op_after_it() -> None:
     x, w = normal(1, 5, 6, 16), normal(3, 3, 9, 16)
     found, expected = convolved(x, w, op="conv_transpose2d", strides=(2, 2), pads=(1, 1, 1, 1), output_padding=(1, 1), after="relu")
     close(found, np.maximum(expected, 0), 144, "Gemm")
+
+
+@settings(max_examples=16, deadline=None)
+@given(
+    size=st.tuples(*[st.sampled_from((1, 3, 7))] * 2),
+    taps=st.tuples(*[st.integers(1, 4)] * 2),
+    moves=st.tuples(*[st.integers(1, 4)] * 4),
+    channels=st.sampled_from(((1, 5, 3), (2, 6, 2), (3, 3, 1), (3, 15, 17), (5, 5, 2))),
+    before=st.tuples(*[st.integers(0, 1)] * 2),
+)
+def test_transposed_with_gaps_and_groups(
+    size: tuple[int, int],
+    taps: tuple[int, int],
+    moves: tuple[int, int, int, int],
+    channels: tuple[int, int, int],
+    before: tuple[int, int],
+) -> None:
+    """channels: groups, of x, of the result a group."""
+    strides, dilations, (groups, inputs, outputs) = moves[:2], moves[2:], channels
+    reach = [(n - 1) * s + (k - 1) * d + 1 for n, s, k, d in zip(size, strides, taps, dilations, strict=True)]
+    pads = (*(b if r > 1 else 0 for b, r in zip(before, reach, strict=True)), 0, 0)
+    x, w = normal(2, *size, inputs), normal(*taps, outputs, inputs)
+    bias = Given(normal(groups * outputs), constant=True)
+    attrs = {"strides": strides, "dilations": dilations, "groups": groups, "pads": pads, "output_padding": (0, 0)}
+    found, expected = convolved(x, w, bias, op="conv_transpose2d", **attrs)
+    close(found, expected, taps[0] * taps[1] * inputs, "Gemm")
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_results_that_no_tap_reaches_are_the_bias(level: str) -> None:
+    x, w, bias = normal(1, 3, 2, 5), normal(1, 2, 7, 5), normal(7)
+    attrs = {"strides": (3, 4), "dilations": (1, 2), "output_padding": (2, 1)}
+    found, expected = convolved(x, w, Given(bias, constant=True), op="conv_transpose2d", level=level, **attrs)
+    close(found, expected, 10, "Gemm")
+    np.testing.assert_array_equal(found.native[0, 1], np.broadcast_to(bias, found.native.shape[2:]))
+
+
+# ---- several results a channel ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize(("channels", "times"), [(2, 2), (5, 3), (17, 2), (33, 1)])
+def test_several_results_of_each_channel_by_itself(channels: int, times: int, level: str) -> None:
+    x, w = normal(2, 7, 6, channels), normal(3, 2, 1, channels * times)
+    bias = Given(normal(channels * times), constant=True)
+    found, expected = convolved(x, w, bias, groups=channels, pads=(1, 0, 1, 1), strides=(1, 2), level=level)
+    close(found, expected, 6, "Depthwise")
