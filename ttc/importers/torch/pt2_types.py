@@ -77,7 +77,7 @@ def _reader(cls: Any) -> _Reader:
         return _dict_reader(_reader(arguments[1]))
     if dataclasses.is_dataclass(cls):
         return _union_reader(cls) if issubclass(cls, _Union) else _record_reader(cls)  # pyright: ignore[reportArgumentType]
-    return lambda data, _: _plain(cls, data)
+    return _enum_reader(cls) if isinstance(cls, type) and issubclass(cls, IntEnum) else lambda data, _: _plain(cls, data)
 
 
 def _list_reader(read: _Reader) -> _Reader:
@@ -140,12 +140,19 @@ def _readers(cls: Any) -> dict[str, _Reader]:
     return {f.name: _reader(hints[f.name]) for f in dataclasses.fields(cls)}
 
 
+def _enum_reader(cls: type[IntEnum]) -> _Reader:
+    numbers = frozenset(map(int, cls))
+
+    def apply(data: Any, _: int) -> int:
+        if type(data) is not int or data not in numbers:
+            raise _Mismatch(f"is no {cls.__name__}")
+        return data
+
+    return apply
+
+
 def _plain(cls: Any, data: Any) -> Any:
     if type(data) is cls and cls is not int:
-        return data
-    if isinstance(cls, type) and issubclass(cls, IntEnum):
-        if type(data) is not int or data not in {int(m) for m in cls}:
-            raise _Mismatch(f"is no {cls.__name__}")
         return data
     if cls is float and data in ("Infinity", "-Infinity", "NaN"):
         return float(data)
