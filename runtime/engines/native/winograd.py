@@ -107,7 +107,8 @@ def split_of(n: Lowering, tiling: Tiling, tiles: int, channels: int, columns: in
     chunks = min(-(-_TASKS // panels), max(tiles // (_LEAST_BLOCKS * wide.rows), 1)) if prepared else -(-tiles // most)
     most = -(-tiles // chunks)
     block = block_for(n.cpu, most, columns)
-    return Split(block, most, chunks, min(panels, max(1, -(-_TASKS // chunks))), prepared)
+    shared = prepared or n.cpu.vector_bytes == 64
+    return Split(block, most, chunks, min(panels, max(1, -(-_TASKS // chunks))) if shared else 1, prepared)
 
 
 def convolve_tiles(n: Lowering, x: View, w: View, axes: tuple[Axis, Axis], tiling: Tiling, result: Result) -> None:
