@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 CHILD_SECONDS = 10
 """Of processor time for what TensorFlow's process does with a Keras file."""
-MAX_KEPT = 1000
-"""Programs of PyTorch, and models of Keras, that are remembered."""
+MAX_KEPT = 100
+"""Programs of PyTorch, and models of Keras, that are remembered: the valid ones, which most damage leaves as they are, and some more."""
 _OVERTIME = (-signal.SIGXCPU, -signal.SIGKILL)
 _ESCAPED = 70
 """Exit status of a process whose function raises what it should not."""
