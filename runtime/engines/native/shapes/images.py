@@ -37,3 +37,11 @@ def resize(
     require(len(sizes) == len(scales) == len(x) and len(window) == 2 * len(x), "one size and scale a dimension")
     require(min((*x, *sizes), default=1) >= 1 and min(scales, default=1) > 0, "nothing to sample")
     return sizes
+
+
+def grid_sample(x: Shape, grid: Shape, *, mode: str, padding: str, align_corners: bool) -> Shape:
+    """[n, c, ...], the last as in the grid."""
+    del mode, padding, align_corners
+    require(len(x) == len(grid) >= 3 and grid[0] == x[0] and grid[-1] == len(x) - 2, "a grid of other positions")
+    require(min(x) >= 1, "nothing to sample")
+    return (*x[:2], *grid[1:-1])

@@ -183,6 +183,12 @@ def pools() -> Iterator[Graph]:
         ):
             attrs = {**base, "sizes": (1, 10, 7, n), "scales": (1.0, 2.0, 7 / 4, 1.0), "mode": mode, "coordinates": coordinates}
             yield graph_of("resize", [(1, 5, 4, n)], attrs)
+        for mode in ("nearest", "linear", "cubic"):
+            for padding in ("zeros", "border", "reflection"):
+                attrs = {"mode": mode, "padding": padding, "align_corners": n > 15}
+                yield graph_of("grid_sample", [(2, 3, n, 5), (2, 4, n, 2)], attrs)
+        volume = {"mode": "linear", "padding": "border", "align_corners": False}
+        yield graph_of("grid_sample", [(1, 2, 3, n, 2), (1, 2, 3, n, 3)], volume)
 
 
 def rows() -> Iterator[Graph]:
