@@ -81,7 +81,7 @@ def stages(
     copies: list[Pass] = [CopyTransposed()] if target.kernels == "buda" else []
     memory = AllocateMemory(dram_placement, queue_rules, static_ports=target.kernels == "buda")  # a Buda host fills its queues at any time
     return {
-        "nn": _nn_stage(),
+        "nn": _nn_stage(target),
         "tile": [
             *(StreamBatch(samples), LowerToTile(), AssignFormats(format), OverrideFormats(rules), LegalizeTile(), CancelTms()),
             *expansion,
@@ -98,15 +98,16 @@ def stages(
     }
 
 
-def _nn_stage() -> list[Pass]:
-    """Passes on nn ops: constants, patterns, layouts."""
+def _nn_stage(target: Target) -> list[Pass]:
+    """Passes on nn ops: constants, patterns, layouts.  A host has kernels of whole recurrent layers."""
+    steps: list[Pass] = [] if target.is_host else [LowerRecurrent()]
     return [
         KeepSources(),
         Canonicalize(),
         FoldShapes(),
         FoldTranspose(),
         FoldQdq(),
-        LowerRecurrent(),
+        *steps,
         Consteval(),
         Canonicalize(),
         FoldQdq(),
