@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, ClassVar, Literal, Protocol, TypeVar
 
 from xdsl.dialects.builtin import ModuleOp
@@ -43,7 +43,7 @@ class Remark:
     data: Mapping[str, object] = field(default_factory=dict)
 
 
-@dataclass
+@record(frozen=False)
 class Report:
     """What one run of a pass did.
 
@@ -64,7 +64,7 @@ class Report:
     numerics: Mapping[str, object] | None = None
 
 
-@dataclass
+@record(frozen=False)
 class Unit:
     """What is compiled: the module, the values of its weights, and the machine it is for."""
 

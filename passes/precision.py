@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import NamedTuple
 
 from xdsl.dialects import func
@@ -38,7 +38,7 @@ class Note(NamedTuple):
     rule: Rule
 
 
-@dataclass
+@record(frozen=False)
 class Assignment:
     """formats: of the values that rules give one, and of views on them; notes: in order; matched: the rules that are about some op."""
 
@@ -193,7 +193,7 @@ def _assign_results(op: TileOp, format_: str, rule: Rule, guard: Guard, found: A
 # ---- weights ---------------------------------------------------------------------------------------------------------------------
 
 
-@dataclass
+@record(frozen=False)
 class _Weights:
     """Leaves by the weight they hold, and what their readers ask for."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property
 
 from numpy.typing import NDArray
@@ -45,7 +45,7 @@ class Finding:
         return self.figures.within
 
 
-@dataclass
+@record(frozen=False)
 class Agreement:
     """What was found; fills up as the program runs.
 
@@ -96,7 +96,7 @@ def compared_program(program: Program, engine: Engine) -> tuple[Program, Agreeme
     return replace(program, netlists=netlists, plans=plans, complete=False), found
 
 
-@dataclass
+@record(frozen=False)
 class ComparedPlan:
     """A graph on both engines."""
 

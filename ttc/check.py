@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from math import prod
 from pathlib import Path
 
@@ -131,7 +131,7 @@ def _fixed(inputs: Sequence[OpenInput], taken: Sequence[OpenInput]) -> dict[str,
     return {name: tuple(d for d in dims if isinstance(d, int)) for name, dims in found.items() if dims}
 
 
-@dataclass
+@record(frozen=False)
 class _Opened:
     """A model as far as it could be imported.
 
@@ -242,7 +242,7 @@ def _file_bytes(path: Path) -> int:
     return sum(file.stat().st_size for file in files if file.is_file() and not file.is_symlink())
 
 
-@dataclass
+@record(frozen=False)
 class Survey(Watcher):
     """Counts arithmetic at the end of stage nn, and of what is left to the host at the end of stage tile."""
 

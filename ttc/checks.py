@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import tempfile
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from ttc.dialects.core.errors import Error
@@ -18,7 +18,7 @@ SCRIPT_SECONDS = 600
 """That a script may take."""
 
 
-@dataclass
+@record(frozen=False)
 class NumbersKept:
     """Whether a module computes what the first one did.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
@@ -49,7 +49,7 @@ class Item:
         return f"{self.name} at {first}{f' (+{len(others)})' if others else ''}"
 
 
-@dataclass
+@record(frozen=False)
 class Difference:
     """What B has otherwise than A.
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 from xdsl.dialects import builtin, func
@@ -22,6 +22,7 @@ from ttc.dialects.core.functions import Port, entry_functions, finish_function
 from ttc.dialects.core.ir import print_op
 from ttc.dialects.core.leaves import LeafOp
 from ttc.dialects.core.parsing import parse_module
+from ttc.dialects.core.records import record
 from ttc.dialects.tile.base import TileType, tile_of
 from ttc.source import dialects
 
@@ -30,7 +31,7 @@ _SHAPE = re.compile(r'(?<=tensor<)[0-9]+(?:x[0-9]+)*(?=x[a-z])|(?<=")[0-9]+(?:x[
 _LIST = re.compile(r"\[[0-9]+(?:, [0-9]+)*\]")
 
 
-@dataclass
+@record(frozen=False)
 class Reduction:
     """A search; `text` is the smallest IR so far.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -21,6 +20,7 @@ from ttc.dialects.core.ir import verify
 from ttc.dialects.core.leaves import LeafOp
 from ttc.dialects.core.parsing import parse_module
 from ttc.dialects.core.plain import Work
+from ttc.dialects.core.records import record
 from ttc.dialects.core.seeds import seeded_weights
 from ttc.dialects.core.spec import Spec
 from ttc.dialects.core.to_plain import plain_block, plain_type
@@ -37,7 +37,7 @@ MAX_TEXT_BYTES = 1 << 28
 """Largest IR text that is read."""
 
 
-@dataclass
+@record(frozen=False)
 class Source:
     """What is compiled: IR at the end of `stage`, and the values of its weights."""
 

@@ -6,9 +6,10 @@ E04 meaning of nn and tile ops, E05 passes and targets, E06 netlists, E07 archiv
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
+
+from ttc.dialects.core.records import record
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -102,7 +103,7 @@ MAX_LINE = 2000
 """Characters of a line of an error as text: names come from files, and can be of any length."""
 
 
-@dataclass
+@record(frozen=False)
 class Error(Exception):
     """A failure that the user can act on.
 

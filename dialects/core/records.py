@@ -1,4 +1,4 @@
-"""Records: frozen dataclasses that are quick to define.
+"""Records: dataclasses, frozen unless they say otherwise, that are quick to define.
 
 `@dataclass(frozen=True)` compiles six methods a class from text, half a millisecond, when its module is loaded; a command loads some
 hundred such classes and makes instances of a part of them.  A record has the same methods but shares their code, and its `__init__` is
@@ -20,32 +20,34 @@ def record(cls: type[T], /) -> type[T]: ...
 
 
 @overload
-def record(*, slots: bool = False, eq: bool = True, kw_only: bool = False) -> Callable[[type[T]], type[T]]: ...
+def record(*, slots: bool = False, eq: bool = True, kw_only: bool = False, frozen: bool = True) -> Callable[[type[T]], type[T]]: ...
 
 
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))
-def record(cls: type[Any] | None = None, /, *, slots: bool = False, eq: bool = True, kw_only: bool = False) -> Any:
+def record(cls: type[Any] | None = None, /, *, slots: bool = False, eq: bool = True, kw_only: bool = False, frozen: bool = True) -> Any:
     """Make a class a frozen dataclass.
 
     Args:
         slots: instances have no `__dict__`; the class is made anew.
         eq: whether instances are compared and hashed by their fields, else by identity.
         kw_only: fields are given by name alone.
+        frozen: False lets fields be assigned to; instances that are compared by them then have no hash.
     """
 
     def made(cls: type[Any]) -> type[Any]:
         found = dataclass(init=False, repr=False, eq=False, slots=slots, kw_only=kw_only)(cls)
-        _define(found, eq, slots)
+        _define(found, eq, slots, frozen)
         return found
 
     return made if cls is None else made(cls)
 
 
-def _define(cls: type[Any], eq: bool, slots: bool) -> None:
+def _define(cls: type[Any], eq: bool, slots: bool, frozen: bool) -> None:
     """Give a class the methods of a record, except those that it defines itself."""
     items, own = fields(cls), vars(cls)
     methods: dict[str, Any] = {"__init__": _init(cls)}
-    methods["__setattr__"], methods["__delattr__"] = _refusing(cls, frozenset(item.name for item in items))
+    if frozen:
+        methods["__setattr__"], methods["__delattr__"] = _refusing(cls, frozenset(item.name for item in items))
     if "__repr__" not in own:
         methods["__repr__"] = _repr(tuple(item.name for item in items if item.repr))
     if eq:
@@ -53,8 +55,8 @@ def _define(cls: type[Any], eq: bool, slots: bool) -> None:
         if "__eq__" not in own:
             methods["__eq__"] = equal
         if own.get("__hash__") is None:  # Python sets None where a class defines __eq__ alone
-            methods["__hash__"] = hashed
-    if slots and "__getstate__" not in own:
+            methods["__hash__"] = hashed if frozen else None
+    if slots and frozen and "__getstate__" not in own:
         methods["__getstate__"], methods["__setstate__"] = _states(tuple(item.name for item in items))
     for name, method in methods.items():
         setattr(cls, name, method)

@@ -6,7 +6,7 @@ only whole matches count), `^ $`, `\\b \\B`, `\\d \\w \\s \\D \\W \\S`, escapes 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import lru_cache
 from typing import TypeAlias
 
@@ -77,7 +77,7 @@ class _Repeat:
 _Node: TypeAlias = "_Set | _All | _Any | _Repeat | str"
 
 
-@dataclass(slots=True)
+@record(frozen=False, slots=True)
 class _State:
     """What leads on: a character of a set; or nothing, perhaps only at the start of the text, its end, or where a word ends or not."""
 

@@ -7,15 +7,16 @@ for and then kept.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ttc.dialects.core.errors import Error, nearest
+from ttc.dialects.core.records import record
 
 
-@dataclass
+@record(frozen=False)
 class Weight:
     """One tensor.
 

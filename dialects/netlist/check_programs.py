@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 from math import prod
 
+from ttc.dialects.core.records import record
 from ttc.dialects.netlist.check_queues import STORED, WRITTEN
 from ttc.dialects.netlist.model import Argument, Graph, Instruction, Netlist, Program, QueueSetting
 from ttc.dialects.netlist.violations import Findings
@@ -84,7 +85,7 @@ def _check_argument(argument: Argument, kinds: tuple[str, ...], netlist: Netlist
 # ---- instructions ----------------------------------------------------------------------------------------------------------------------
 
 
-@dataclass
+@record(frozen=False)
 class Loop:
     """An open or closed loop: epochs [first, last] inside it, and how often it runs as far as that is known."""
 
@@ -93,7 +94,7 @@ class Loop:
     last: int = -1
 
 
-@dataclass
+@record(frozen=False)
 class Walk:
     """Goes through instructions, checks them one by one, and notes which epochs execute what inside which loops.
 
@@ -215,7 +216,7 @@ class Walk:
 # ---- what flows through queues -----------------------------------------------------------------------------------------------------------
 
 
-@dataclass
+@record(frozen=False)
 class Dataflow:
     """The order of writes and reads of one program, and the epochs in which each queue must hold its value."""
 

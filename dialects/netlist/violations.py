@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import islice
 
 from ttc.dialects.core.errors import nearest
@@ -26,7 +26,7 @@ class Violation:
     hint: str | None = None
 
 
-@dataclass
+@record(frozen=False)
 class Findings:
     """The violations found so far."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from ttc.dialects.core.records import record
 from ttc.dialects.netlist.occupancy import Held
@@ -32,7 +32,7 @@ class Memory:
     first_channel: int = 0
 
 
-@dataclass
+@record(frozen=False)
 class Arrangement:
     """The outcome: (channel, address) of every buffer by queue, what each channel holds, and queues that found no room."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,7 +40,7 @@ class Demand:
     channel: int | None = None
 
 
-@dataclass
+@record(frozen=False)
 class Channels:
     """The channels of one memory, filled buffer by buffer.
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import accumulate
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.placement_rules import PlacementRule
+from ttc.dialects.core.records import record
 from ttc.dialects.core.targets import Target
 from ttc.dialects.netlist.ops import ExecuteOp, LoopOp, ProgramOp, graphs_of, queues_of
 from ttc.passes.base import Rewriter, Unit
@@ -21,7 +22,7 @@ from ttc.passes.tile_to_netlist.problem import Node, Problem
 from ttc.runtime.perf.rates import rates_of
 
 
-@dataclass
+@record(frozen=False)
 class ChipAssigner:
     """Spreads one program over chips, as pass `assign-chips` says.
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, SSAValue
 
+from ttc.dialects.core.records import record
 from ttc.dialects.core.to_plain import plain_type
 from ttc.dialects.netlist.ops import GraphOp, NetlistOp, QueueOp, ReadOp, WriteOp, YieldOp, graphs_of, queues_of
 from ttc.dialects.tile.eltwise import MapOp
@@ -20,7 +19,7 @@ KEPT = ("fidelity", "precision", "intermediate", "accumulate")
 """Settings that an op which passes a value on takes from its neighbours."""
 
 
-@dataclass
+@record(frozen=False)
 class ChipQueues:
     """Gives every chip queues of its own.
 

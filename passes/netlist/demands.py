@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from math import prod
 
 from xdsl.dialects.builtin import ModuleOp
 
+from ttc.dialects.core.records import record
 from ttc.dialects.core.targets import Target
 from ttc.dialects.core.to_plain import plain_block
 from ttc.dialects.netlist.model import Grid, Op
@@ -18,7 +19,7 @@ from ttc.passes.netlist.lifetimes import Span, epochs_of
 from ttc.runtime.perf.reads import dims, reads_of
 
 
-@dataclass
+@record(frozen=False)
 class Use:
     """Who touches a queue.
 
@@ -87,7 +88,7 @@ def _on_device(graph: GraphOp) -> bool:
     return any(isinstance(op.place, Grid) for op in graph.ops)
 
 
-@dataclass
+@record(frozen=False)
 class Demands:
     """Makes demands of queues.  horizon: epochs of the longest program."""
 

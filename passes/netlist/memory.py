@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -90,7 +90,7 @@ def _place(blocks: Sequence[Block], order: Order, base: int, *, tightest: bool) 
     return Packing(tuple(addresses), peak)
 
 
-@dataclass
+@record(frozen=False)
 class _Taken:
     """Blocks placed so far, by growing address: rows of start, end, first and last epoch."""
 

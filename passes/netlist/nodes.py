@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from xdsl.ir import SSAValue
 
@@ -11,6 +11,7 @@ from ttc.dialects.core.errors import Error
 from ttc.dialects.core.formats import format_named
 from ttc.dialects.core.locations import where
 from ttc.dialects.core.plain import TensorType
+from ttc.dialects.core.records import record
 from ttc.dialects.core.to_plain import plain_type
 from ttc.dialects.netlist.ops import GraphOp, NetlistOp, QueueOp, ReadOp, queues_of
 from ttc.passes.base import Unit
@@ -21,7 +22,7 @@ from ttc.passes.tile_to_netlist.limits import Limits
 from ttc.passes.tile_to_netlist.problem import Node, Problem
 
 
-@dataclass
+@record(frozen=False)
 class Builder:
     """Makes problems of graphs; candidates are worked out once for all ops that are alike."""
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from difflib import get_close_matches
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.locations import source_names
 from ttc.dialects.core.placement_rules import PlacementRule, settle
+from ttc.dialects.core.records import record
 from ttc.dialects.netlist.ops import NetlistOp
 from ttc.passes.tile_to_netlist.limits import Limits
 
@@ -19,7 +20,7 @@ THOROUGH = 2
 """Effort from which on what is hardly ever best is looked at too."""
 
 
-@dataclass
+@record(frozen=False)
 class Overrides:
     """Settles what rules ask of ops, and notes which rules are about some op.
 

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Container, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
 
+from ttc.dialects.core.records import record
 from ttc.dialects.netlist.ops import ExecuteOp, GraphOp, NetlistOp, QueueOp, ReadOp, WriteOp, graphs_of, programs_of, queues_of
 
 
-@dataclass
+@record(frozen=False)
 class Splitter:
     """Cuts one graph into several, in program order."""
 

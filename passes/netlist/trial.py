@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from math import inf
 
 from xdsl.ir import SSAValue
@@ -11,6 +11,7 @@ from xdsl.ir import SSAValue
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.locations import source_names, where
 from ttc.dialects.core.plain import TensorType
+from ttc.dialects.core.records import record
 from ttc.dialects.core.to_plain import plain_block, plain_type
 from ttc.dialects.netlist.chips import chip
 from ttc.dialects.netlist.model import Graph, Grid, Netlist, Op, Queue
@@ -32,7 +33,7 @@ TOLERATED = 0.03
 """Part of an interval that waiting for room may take before larger buffers are tried."""
 
 
-@dataclass
+@record(frozen=False)
 class Trial:
     """Epochs of one graph on trial.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import isfinite
 from typing import Any
 
@@ -13,6 +12,7 @@ from xdsl.ir import SSAValue
 
 from ttc.dialects.core.attributes import LiteralAttr, WeightAttr
 from ttc.dialects.core.leaves import ConstantOp
+from ttc.dialects.core.records import record
 from ttc.dialects.core.spec import Spec, tensor_type
 from ttc.dialects.nn.activation import ClipOp, EluOp, HardSigmoidOp, LeakyReluOp, ReluOp, SigmoidOp, SoftplusOp, TanhOp
 from ttc.dialects.nn.base import NNOp
@@ -27,7 +27,7 @@ from ttc.passes.nn.match import attr, reshaped, shape_of, spec, stem_of
 Values = Sequence[SSAValue]
 
 
-@dataclass
+@record(frozen=False)
 class Ops:
     """Makes nn ops before one op, located at it."""
 
@@ -126,7 +126,7 @@ class Ops:
                 return self.make(DivOp, x, self.add(self.number(1.0), self.make(AbsOp, x)))  # softsign
 
 
-@dataclass
+@record(frozen=False)
 class Cell:
     """One direction of a layer.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cache
 from typing import Any, ClassVar
 
@@ -100,7 +100,7 @@ Twins = Sequence[SSAValue] | None
 """What to use for an op's results, None where the op cannot work on twins."""
 
 
-@dataclass
+@record(frozen=False)
 class _Layout:
     """One sweep: values and their twins with channels last.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import ClassVar
 
 import numpy as np
@@ -74,7 +74,7 @@ class Consteval(Pass):
             outliner.drop_unused_functions()
 
 
-@dataclass
+@record(frozen=False)
 class _Outliner:
     """Finds constant expressions, and gives each distinct one a derived tensor."""
 

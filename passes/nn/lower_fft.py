@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -11,6 +10,7 @@ from xdsl.ir import SSAValue
 
 from ttc.dialects.core.attributes import WeightAttr
 from ttc.dialects.core.leaves import ConstantOp
+from ttc.dialects.core.records import record
 from ttc.dialects.core.spec import Spec, tensor_type
 from ttc.dialects.nn.binary import AddOp, SubOp
 from ttc.dialects.nn.linear import MatmulOp
@@ -23,7 +23,7 @@ MAX_SIZE = 2048
 """Of a transform: the matrices grow with its square."""
 
 
-@dataclass(frozen=True)
+@record
 class LowerFft(Pass):
     """Write Fourier transforms as products, for targets with tiles: (a + i c)(cos - i sin), rows by matrices.
 
@@ -52,7 +52,7 @@ class LowerFft(Pass):
         sweep_entries(unit, rewriter, {FftOp: lowered.fft, IrfftOp: lowered.irfft})
 
 
-@dataclass(frozen=True)
+@record
 class _Lowering:
     unit: Unit
     rewriter: Rewriter

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -83,7 +82,7 @@ def _reason(x: SSAValue, w: SSAValue, lengths: SSAValue | None, found: NDArray |
     return None
 
 
-@dataclass
+@record(frozen=False)
 class _Layer:
     """A layer in the making.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, ClassVar
 
 from xdsl.dialects import func
@@ -64,7 +64,7 @@ class CleanPadding(Pass):
             _Cleaner(unit, rewriter, function).run()
 
 
-@dataclass
+@record(frozen=False)
 class _Cleaner:
     """Goes through a function in order, knowing the padding of every value before it."""
 

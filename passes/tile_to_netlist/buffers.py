@@ -7,11 +7,12 @@ Sizes follow the reference: inputs of elementwise ops two blocks, matmul operand
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import lru_cache
 
 from ttc.dialects.core.formats import format_named
 from ttc.dialects.core.plain import TensorType
+from ttc.dialects.core.records import record
 from ttc.dialects.netlist.model import Buffer
 from ttc.runtime.perf.base import OpView
 
@@ -21,7 +22,7 @@ MAX_INNER = 8
 """Tiles of the inner dimension that a matmul keeps in L1 at a time, as long as nobody asks for more."""
 
 
-@dataclass
+@record(frozen=False)
 class Need:
     """What a rule sees and fills.
 

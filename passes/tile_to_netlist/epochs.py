@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import dataclass, field
+from dataclasses import field
 from math import inf
 
 import numpy as np
@@ -38,7 +38,7 @@ def cut(problem: Problem, effort: Effort, judge: Judge | None = None) -> list[Ep
     return _Search(problem, effort, judge).run() if problem.nodes else []
 
 
-@dataclass
+@record(frozen=False)
 class _Search:
     problem: Problem
     effort: Effort

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, ClassVar
 
 from xdsl.dialects import func
@@ -106,7 +106,7 @@ def _variables(module: ModuleOp, kind: type[ParamOp | StateOp]) -> tuple[Any, ..
     return tuple(found.values())
 
 
-@dataclass
+@record(frozen=False)
 class _Builder:
     """Collects queues, graphs and programs; queues come first in the module, as the format asks."""
 
@@ -278,7 +278,7 @@ class _Builder:
         self.module.body.block.add_op(op)
 
 
-@dataclass
+@record(frozen=False)
 class _Graph:
     """A graph in the making: values of the function as values of the graph."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from xdsl.dialects.builtin import FunctionType, StringAttr
 from xdsl.dialects.func import FuncOp, ReturnOp
@@ -12,6 +12,7 @@ from ttc.dialects.core.attributes import LiteralAttr, plain
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.functions import derived_functions
 from ttc.dialects.core.leaves import LeafOp, ParamOp, StateOp
+from ttc.dialects.core.records import record
 from ttc.dialects.core.spec import tensor_type
 from ttc.dialects.core.to_plain import plain_type
 from ttc.dialects.core.weights import Weight
@@ -23,7 +24,7 @@ def key_of(op: LeafOp) -> str:
     return op.key or str(plain(op.properties["sym"]))
 
 
-@dataclass
+@record(frozen=False)
 class Keys:
     """Gives leaves their keys.  An archive holds a key in one format, so a second format of a weight is a tensor derived from it."""
 

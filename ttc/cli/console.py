@@ -6,18 +6,18 @@ import json
 import math
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from io import StringIO
 from typing import Any
 
 from ttc.cli.progress import Progress
 from ttc.dialects.core.errors import Error
+from ttc.dialects.core.records import record
 
 WIDE = 10_000
 """Columns of a table that no terminal shows: its lines are never broken."""
 
 
-@dataclass
+@record(frozen=False)
 class Console:
     """Where output goes.  verbosity: -1 quiet, 0, or more for -v."""
 

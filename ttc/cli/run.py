@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import statistics
 import time
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +14,7 @@ import click
 from ttc.cli.console import Console, time_text
 from ttc.cli.options import FILE, flags_of, options_from, verbosity
 from ttc.dialects.core.errors import Error
+from ttc.dialects.core.records import record
 from ttc.options import BOTH, RunOptions
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ FAILED = 1
 """Exit status when a comparison is out of bound."""
 
 
-@dataclass
+@record(frozen=False)
 class Outcome:
     """What a run gave.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import torch
@@ -15,6 +15,7 @@ from torch._functorch import config
 from torch._functorch._aot_autograd.descriptors import BufferAOTInput, InputMutationAOTOutput, ParamAOTInput, PlainAOTInput
 from torch._guards import CompileContext
 
+from ttc.dialects.core.records import record
 from ttc.dynamo.draws import REWRITTEN
 from ttc.dynamo.graph import AtenGraph
 from ttc.dynamo.session import Placeholder
@@ -27,7 +28,7 @@ _ARGUMENT = re.compile(r"L\['(\w+)'\]")
 _MEMBER = re.compile(r"\._(?:modules|parameters|buffers)\['([^']*)'\]")
 
 
-@dataclass
+@record(frozen=False)
 class _Names:
     """What the placeholders of a graph of TorchDynamo are, and those of the aten graphs made of it.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from ttc.dialects.core.functions import entry_functions
 from ttc.dialects.core.records import record
@@ -52,7 +52,7 @@ class StageTime:
         return self.seconds * 1e6 / max(self.ops, 1)
 
 
-@dataclass
+@record(frozen=False)
 class Timing(Watcher):
     """Times of all stages, in order.  The clock of a stage starts where the one before it ended.
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from ttc.dialects.core.records import record
 from ttc.tune.cost import Cost
 from ttc.tune.knobs import State
 from ttc.tune.trial import Deviation, Trials
@@ -12,7 +13,7 @@ from ttc.tune.trial import Deviation, Trials
 Show = Callable[[str], None]
 
 
-@dataclass
+@record(frozen=False)
 class Search:
     """One search; deterministic, as it is bounded by evaluations.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,7 +50,7 @@ class Deviation:
         return self.pcc >= bound and bool(np.isfinite(self.relative_l2))
 
 
-@dataclass
+@record(frozen=False)
 class Trials:
     """Evaluations of one program on one set of inputs.
 

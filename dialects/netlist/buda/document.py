@@ -8,7 +8,7 @@ a second one is left out and noted in `twice`.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any, TypeAlias, final
 
@@ -32,7 +32,7 @@ MERGED = ("kernel_broadcast", "kernel_broadcast_per_t")
 
 
 @final
-@dataclass(slots=True)
+@record(frozen=False, slots=True)
 class Table:
     """A map: values by key, the line of each key, and its own line, all from 1."""
 
@@ -42,7 +42,7 @@ class Table:
 
 
 @final
-@dataclass(slots=True)
+@record(frozen=False, slots=True)
 class Items:
     """A list: values, and the line of each."""
 

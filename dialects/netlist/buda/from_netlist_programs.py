@@ -18,9 +18,10 @@ Where a graph on the host lies between others, a program ends before it and anot
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 
 from ttc.dialects.core.errors import Error
+from ttc.dialects.core.records import record
 from ttc.dialects.netlist import model
 from ttc.dialects.netlist.buda.form import BudaInstruction, BudaProgram, QueueSetting
 from ttc.dialects.netlist.model import Graph, Host, Instruction, Netlist, Queue
@@ -96,7 +97,7 @@ def _hosted(graph: Graph) -> bool:
     return any(isinstance(op.place, Host) for op in graph.ops)
 
 
-@dataclass
+@record(frozen=False)
 class _Maker:
     """Makes one program.
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
+from ttc.dialects.core.records import record
 from ttc.dialects.netlist.buda.document import Document, Node, Table
 from ttc.dialects.netlist.buda.faults import Faults
 from ttc.dialects.netlist.buda.reader_fields import Fields
@@ -15,7 +16,7 @@ from ttc.dialects.netlist.buda.reader_values import Convert
 SHORT = 3
 
 
-@dataclass
+@record(frozen=False)
 class FieldReader:
     """Reads fields of maps of one document; faults are added to `found`."""
 

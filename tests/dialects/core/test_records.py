@@ -62,6 +62,14 @@ class Above(Point):
         return 2 * self.total
 
 
+@record(frozen=False)
+class Open:
+    """With fields that change."""
+
+    x: int
+    seen: list[int] = field(default_factory=list)
+
+
 class Plain(Point):
     """A subclass that is no record itself."""
 
@@ -164,6 +172,27 @@ def test_records_by_identity() -> None:
     assert a != b
     assert len({a, b}) == 2
     assert a == a
+
+
+def test_fields_that_change() -> None:
+    item = Open(1)
+    item.x, item.seen = 2, [3]
+    assert item == Open(2, [3])
+    assert item != Open(2)
+    assert repr(copy.copy(item)) == "Open(x=2, seen=[3])"
+    with pytest.raises(TypeError, match="unhashable"):
+        hash(item)
+
+    @record(frozen=False, slots=True, eq=False)
+    class Bare:
+        """By identity, without a `__dict__`."""
+
+        x: int
+
+    bare = Bare(1)
+    bare.x = 2
+    assert copy.copy(bare).x == 2
+    assert len({bare, Bare(2)}) == 2
 
 
 def test_slots_copies_and_pickles() -> None:

@@ -7,13 +7,14 @@ the matrices of a selection are coded.  Queues and results are [t, rows, columns
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.plain import Plain, TensorType
+from ttc.dialects.core.records import record
 from ttc.dialects.netlist.buda import settings as kept
 from ttc.dialects.netlist.buda.form import BudaOp, Tm
 from ttc.dialects.netlist.buda.work import Constant, OpForm, form_of, work_of
@@ -35,7 +36,7 @@ def canonical(netlist: Netlist) -> tuple[Netlist, Fillings]:
     return _Canonical(netlist).run()
 
 
-@dataclass
+@record(frozen=False)
 class _Canonical:
     """Goes through the graphs of the device in order.
 

@@ -20,7 +20,6 @@ Conditions and counts that are known (`b.known`) are for the caller to fold.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 
 from xdsl.dialects.builtin import UnknownLoc
 from xdsl.ir import Block, Operation, SSAValue
@@ -147,7 +146,7 @@ def _require_alike(yields: Sequence[Sequence[SSAValue]]) -> None:
             _wider(spec_of(values[0].type), spec_of(other.type))
 
 
-@dataclass
+@record(frozen=False)
 class _Region:
     """A region in the making: its block's own arguments, its ops, and what it gives; what it reads from outside is not an argument yet."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
@@ -42,7 +42,7 @@ class OpenInput:
         return min(max(size, least), largest)
 
 
-@dataclass
+@record(frozen=False)
 class OpenDimensions(Error):
     """E0205 for dimensions that nobody fixed.  inputs: all of the model's, in order."""
 

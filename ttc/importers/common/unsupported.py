@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ttc.dialects.core.errors import Error
+from ttc.dialects.core.records import record
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
@@ -45,7 +46,7 @@ class Refusal(NamedTuple):
     nodes: tuple[str, ...]
 
 
-@dataclass
+@record(frozen=False)
 class UnsupportedOps(Error):
     """E0202 for nodes that cannot be imported.
 
@@ -60,7 +61,7 @@ class UnsupportedOps(Error):
     rest: Callable[[], tuple[ModuleOp, WeightStore]] | None = None
 
 
-@dataclass
+@record(frozen=False)
 class Misses:
     """Nodes that were refused, by op and reason."""
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 
 import numpy as np
 from onnx import AttributeProto, GraphProto, NodeProto
 from xdsl.ir import SSAValue
 
 from ttc.dialects.core.errors import Error
+from ttc.dialects.core.records import record
 from ttc.dialects.core.spec import Spec
 from ttc.dialects.nn.base import NNOp, axis_in
 from ttc.importers.common.builder import Builder
@@ -70,7 +70,7 @@ class Budget:
             self._limit = limit
 
 
-@dataclass
+@record(frozen=False)
 class Call:
     """A node with subgraphs, on its operands.
 

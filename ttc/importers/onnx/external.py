@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import mmap
-from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 import numpy as np
@@ -11,13 +10,14 @@ from numpy.typing import NDArray
 from onnx import TensorProto
 
 from ttc.dialects.core.errors import Error
+from ttc.dialects.core.records import record
 from ttc.importers.common.beneath import map_beneath
 from ttc.importers.onnx.tensors import Raw
 
 _KEYS = {"location", "offset", "length", "checksum", "basepath"}
 
 
-@dataclass
+@record(frozen=False)
 class ExternalFiles:
     """The data files of one model, each mapped once.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from typing import Any, TypeAlias, cast
 
@@ -12,6 +12,7 @@ from xdsl.ir import SSAValue
 from xdsl.utils.exceptions import VerifyException
 
 from ttc.dialects.core.errors import Error
+from ttc.dialects.core.records import record
 from ttc.importers.common.builder import Builder
 from ttc.importers.common.calls import MAX_DEPTH
 from ttc.importers.common.unsupported import Unsupported
@@ -30,7 +31,7 @@ _HINTS = ("consumed_inputs",)
 Mapped: TypeAlias = Callable[..., Any]
 
 
-@dataclass
+@record(frozen=False)
 class Scope:
     """The values of one body.
 

@@ -8,10 +8,10 @@ TensorProto.raw_data = 9.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from ttc.dialects.core.errors import Error
+from ttc.dialects.core.records import record
 from ttc.importers.common.protobuf import BYTES, Buffer, fields, write_varint
 
 KIND = "an ONNX model"
@@ -29,7 +29,7 @@ class Payload(NamedTuple):
     size: int
 
 
-@dataclass
+@record(frozen=False)
 class Skeleton:
     """data: a ModelProto; payloads: one entry an initializer of the graph, in order, None where the skeleton still has the data."""
 

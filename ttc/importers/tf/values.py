@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TypeAlias
 
 import numpy as np
@@ -16,7 +16,7 @@ from ttc.importers.common.unsupported import Refused
 from ttc.importers.tf.messages import Graph
 
 
-@dataclass
+@record(frozen=False)
 class Variable:
     """A variable: frozen to the value it holds, or a state if the model sets it.
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from xdsl.utils.exceptions import VerifyException
 
 from ttc.dialects.core.errors import Error
+from ttc.dialects.core.records import record
 from ttc.importers.common.builder import Builder
 from ttc.importers.common.calls import MAX_DEPTH
 from ttc.importers.common.unsupported import REFUSED, Refused, Unsupported
@@ -30,7 +30,7 @@ CHANGING = frozenset(
 """Ops that change what the next call gives, and are refused."""
 
 
-@dataclass
+@record(frozen=False)
 class Scope:
     """A body that is being mapped.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
@@ -11,6 +10,7 @@ from xdsl.ir import SSAValue
 from xdsl.utils.exceptions import VerifyException
 
 from ttc.dialects.core.errors import Error
+from ttc.dialects.core.records import record
 from ttc.importers.common.unsupported import REFUSED, Refused, Unsupported
 from ttc.importers.tflite.building import TfliteBuilder
 from ttc.importers.tflite.control import CONTROL, Site
@@ -27,7 +27,7 @@ MAX_REPEATED = 1 << 15
 Values: TypeAlias = dict[int, Value]
 
 
-@dataclass
+@record(frozen=False)
 class Scope:
     """The values of one graph, by index of their tensors.
 

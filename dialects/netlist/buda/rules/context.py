@@ -5,7 +5,7 @@ from __future__ import annotations
 import tomllib
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 from functools import cache
 from importlib import resources
 
@@ -56,7 +56,7 @@ def arch_named(name: str) -> Arch:
     return Arch(name, (rows, columns), **sizes | {"dst_tiles": sizes["dst_tiles"] * (4 if first else 1)})
 
 
-@dataclass
+@record(frozen=False)
 class Context:
     """A netlist under check.
 

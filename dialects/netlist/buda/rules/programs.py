@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from ttc.dialects.core.records import record
 from ttc.dialects.netlist.buda.form import BudaGraph, BudaInstruction, BudaProgram, BudaQueue, QueueSetting
 from ttc.dialects.netlist.buda.rules.constants import known_values
 from ttc.dialects.netlist.buda.rules.context import Context
@@ -14,7 +15,7 @@ VALUES = (*("prologue", "epilogue", "zero", *POINTERS, "rd_ptr_autoinc", "global
 FLAGS = ("prologue", "epilogue", "zero", "read_only")
 
 
-@dataclass
+@record(frozen=False)
 class Uses:
     """Names of queues that a graph reads and that it fills, and of those that need settings, each with why."""
 
@@ -23,7 +24,7 @@ class Uses:
     needed: dict[str, str] = field(default_factory=dict)
 
 
-@dataclass
+@record(frozen=False)
 class Scope:
     """A program under check.
 

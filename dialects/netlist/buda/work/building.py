@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.plain import Plain, TensorType
+from ttc.dialects.core.records import record
 from ttc.dialects.netlist.buda.form import BudaOp, FusedOp
 from ttc.dialects.netlist.buda.work.shared import FRAME, Builder, blocks, layout_of, number, word
 from ttc.dialects.netlist.buda.work.tms import apply_tms, padded, unpadded
@@ -18,7 +18,7 @@ ADJUSTED = ("Bfp2", "Bfp2_b", "Bfp4", "Bfp4_b")
 INTEGERS = ("Int8", "Int32", "UInt8", "UInt16")
 
 
-@dataclass
+@record(frozen=False)
 class Building:
     """An op whose work is being built.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 
@@ -56,7 +56,7 @@ class _Value:
     held: str
 
 
-@dataclass
+@record(frozen=False)
 class _Region:
     """Steps under construction."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.plain import Plain
@@ -45,7 +45,7 @@ class Step:
     zero_point: float | None = None
 
 
-@dataclass
+@record(frozen=False)
 class _Allocation:
     """Places of values while steps are laid out in order."""
 
