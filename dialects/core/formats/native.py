@@ -81,11 +81,14 @@ class BFloat16Format(NativeFormat):
         bits = np.ascontiguousarray(values, np.float32).view(np.uint32)
         if rounding == "truncate":
             return (bits & np.uint32(0xFFFF0000)).view(np.float32).reshape(values.shape)
-        rounded = bits + (((bits >> np.uint32(16)) & np.uint32(1)) + np.uint32(0x7FFF))
+        rounded = bits >> np.uint32(16)
+        rounded &= np.uint32(1)
+        rounded += np.uint32(0x7FFF)
+        rounded += bits
         rounded &= np.uint32(0xFFFF0000)
         result = rounded.view(np.float32).reshape(values.shape)
-        nan = np.isnan(values)
-        if nan.any():
+        if values.size and np.isnan(values.max()):  # the largest of numbers with a NaN among them is one
+            nan = np.isnan(values)
             result[nan] = np.copysign(np.float32(np.nan), values[nan])
         return result
 

@@ -12,7 +12,7 @@ from ttc.dialects.netlist.model import Graph, Netlist
 from ttc.runtime.engines.base import HELD
 from ttc.runtime.engines.native.arena import plan_arena
 from ttc.runtime.engines.native.constants import constant_view
-from ttc.runtime.engines.native.copies import round_in_place
+from ttc.runtime.engines.native.copies import copy, round_in_place
 from ttc.runtime.engines.native.features import Cpu
 from ttc.runtime.engines.native.fusion import ELEMENTWISE, fuse_regions
 from ttc.runtime.engines.native.instance import template_of
@@ -71,7 +71,21 @@ def lower_graph(graph: Graph, netlist: Netlist, constants: Constants, cpu: Cpu) 
     lowered.integers = Integers(flat, lowered.views)
     for node in flat.nodes:
         _lower(lowered, node, cpu)
+        _widen_written(lowered, node, cpu)
     return lowered
+
+
+def _widen_written(lowered: Lowered, node: Node, cpu: Cpu) -> None:
+    """Results in bfloat16 that queues alone read become entries, which are float32, in native code."""
+    for value in {value for value, _ in lowered.flat.writes}.intersection(node.results):
+        view = lowered.views[value]
+        read = any(value in other.reads for other in lowered.flat.nodes)
+        if read or view is None or view.storage != "bf16" or view.buffer.place is not Place.ARENA:
+            continue
+        lowering = Lowering(node, lowered.views, lowered.flat.types, cpu)
+        lowered.views[value] = target = lowering.temp(view.shape, "f32")
+        copy(lowering, view, target)
+        lowered.steps.extend(lowering.jobs)
 
 
 def _bound(name: str, type_: TensorType) -> View | None:
