@@ -35,9 +35,9 @@ _PART_BYTES = 2048
 def depthwise(n: Lowering, x: View, w: View, region: Region, views: Sequence[View]) -> None:
     """A convolution [n, h, w, c] with a filter [kh, kw, 1, c], one channel a group; bias, activation and region as `tile.conv2d` has them.
 
-    Raises NotTaken for several results a channel, very wide filters and types other than floats of up to 32 bits.
+    Raises NotTaken for several results a channel, very wide filters, and images of other types than floats of up to 32 bits and i16.
     """
-    if x.storage not in FLOATS or w.storage not in FLOATS:
+    if x.storage not in (*FLOATS, "i16") or w.storage not in FLOATS:
         raise NotTaken(f"operands in {x.storage} and {w.storage}")
     if w.shape[3] != x.shape[3] or w.shape[2] != 1:
         raise NotTaken("several results a channel")

@@ -40,7 +40,8 @@ def convolve_integers(n: Lowering, x: View, w: View, axes: tuple[Axis, Axis], gr
     """The result of the node as windows of x[n, h, w, c] times w[kh, kw, c / groups, o], through the region."""
     if in_floats(n.work, [x.shape, w.shape], [n.range_of(0), n.range_of(1)]):
         region, views = integer_region(n, bias)
-        depthwise(n, as_storage(n, x, "f32"), as_storage(n, w, "f32"), _of_floats(region), views)
+        narrow = fits(n.range_of(0) or limits("i32") or (0, 0), "i16")
+        depthwise(n, as_storage(n, x, "i16" if narrow else "f32"), as_storage(n, w, "f32"), _of_floats(region), views)
         return
     factor = factor_of(n, x, w)
     if groups > 1 and w.shape[2] % channels_of(factor):

@@ -64,13 +64,10 @@ class Integers:
             found = self._range(value, 0)
             if found is not None:
                 self.ranges[value] = found
-        shapes = [self._flat.types[value].shape for value in operands]
-        floats = in_floats(node.work, shapes, [self.ranges.get(value) for value in operands])
         for index, value in enumerate(operands):
             origin = self._origin(value)
             storage = None if origin is None or value not in self.ranges else self._storage(index, origin, self.ranges[value])
             if origin is not None and storage is not None:
-                storage = "f32" if floats and index == 0 else storage
                 self.storages[origin] = storage if self.storages.get(origin, storage) == storage else "i16"
 
     def _storage(self, index: int, origin: int, found: Range) -> Storage | None:

@@ -31,7 +31,7 @@ class Depthwise(WindowKernel):
         def row(i: Value) -> Visit:
             wide = block.taps[1]
             taps = [f.load(f.at(filter_, (i * wide + j) * channels, "f32"), "f32", block.lanes) for j in range(wide)]
-            return lambda window, tap, value: sums[window].set(f.fma(value, taps[tap], sums[window].get()))
+            return lambda window, tap, value: sums[window].set(f.fma(f.converted(value, "f32"), taps[tap], sums[window].get()))
 
         emit_elements(f, block, self.source, table, channel, row)
         return [total.get() for total in sums]
