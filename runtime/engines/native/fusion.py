@@ -31,7 +31,18 @@ def fuse_regions(flat: Flat) -> None:
         else:
             kept[place] = joined
         made.update(dict.fromkeys(node.results, place))
-    flat.nodes = kept
+    given = written.difference(readers)
+    flat.nodes = [_widened(node) if given.issuperset(node.results) else node for node in kept]
+
+
+def _widened(node: Node) -> Node:
+    """A node whose result is but an entry of a queue: bfloat16 is stored in float32, as entries are, and never converted in Python."""
+    region = node.region or (_own(node) if len(node.results) == 1 else None)
+    if region is None or region.storage != "bf16" or not can_take_region(node.work.op):
+        return node
+    steps = (*region.steps, Step("cast", (region.output,), "f32"))
+    wide = Region(region.inputs, steps, len(region.inputs) + len(steps) - 1)
+    return replace(node, region=wide, parts=node.parts or (node,))
 
 
 def _producer(flat: Flat, node: Node, kept: list[Node], made: dict[int, int]) -> int | None:

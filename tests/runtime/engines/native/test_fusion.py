@@ -1,0 +1,31 @@
+"""What nodes do with their results before they store them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.runtime.engines.native.graphs import Given, Ran, normal, ran
+from ttc.dialects.core.plain import TensorType, Work
+from ttc.runtime.engines.native import plan
+
+_PRODUCT = {"transpose_a": False, "transpose_b": False}
+
+
+def _product(*works: Work, precision: str, format: str = "Float16_b") -> Ran:
+    given = [Given(normal(9, 20), format), Given(normal(20, 33), format, constant=True)]
+    return ran([Work("tile.matmul", (0, 1), _PRODUCT, (TensorType((9, 33), format),)), *works], given, precision=precision)
+
+
+@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
+@pytest.mark.parametrize("activation", [None, "relu"])
+def test_entries_of_queues_are_rounded_but_not_converted(monkeypatch: pytest.MonkeyPatch, precision: str, activation: str | None) -> None:
+    def refused(*_: object) -> None:
+        raise AssertionError("an entry was converted in Python")
+
+    monkeypatch.setattr(plan.Memory, "entry", refused)
+    names = {"names": (), "values": ()}
+    works = [] if activation is None else [Work("tile.map", (2,), {"fn": activation, **names}, (TensorType((9, 33), "Float16_b"),))]
+    found = _product(*works, precision=precision)
+    assert not (found.native.view(np.uint32) & 0xFFFF).any()
+    assert np.abs(found.native - found.reference).max() < 1e-2 * np.abs(found.reference).max()
