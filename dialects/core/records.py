@@ -2,7 +2,7 @@
 
 `@dataclass(frozen=True)` compiles six methods a class from text, half a millisecond, when its module is loaded; a command loads some
 hundred such classes and makes instances of a part of them.  A record has the same methods but shares their code, and its `__init__` is
-compiled when the first instance is made.  All of `dataclasses` works with it: `field`, `fields`, `replace`, `asdict`, `__post_init__`.
+compiled when the first instance is made.  All of `dataclasses` but `InitVar` works with it: `field`, `fields`, `replace`, `__post_init__`.
 """
 
 from __future__ import annotations
@@ -140,8 +140,10 @@ def _repr(names: tuple[str, ...]) -> Callable[[Any], str]:
 
 def _comparing(names: tuple[str, ...]) -> tuple[Callable[[Any, Any], Any], Callable[[Any], int]]:
     """`__eq__` and `__hash__` by the tuple of these fields."""
-    several = attrgetter(*names) if len(names) > 1 else None
-    key: Callable[[Any], Any] = several or (lambda self: tuple(getattr(self, name) for name in names))
+    key: Callable[[Any], Any] = attrgetter(*names) if names else lambda self: ()
+    if len(names) == 1:
+        value = key
+        key = lambda self: (value(self),)  # noqa: E731 - as with several; a field that holds NaN equals itself in a tuple alone
 
     def __eq__(self: Any, other: object) -> Any:  # noqa: N807
         return key(self) == key(other) if type(other) is type(self) else NotImplemented
