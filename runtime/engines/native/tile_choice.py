@@ -1,7 +1,7 @@
 """Which products are multiplied in tiles of AMX, at what precision.
 
 Where the CPU has no tiles, precision `high` is computed as `float32`, and `bfloat16` by its instruction for pairs of bfloat16, if there is
-one, else as `float32` too: see `products.multiplier_of`.
+one (see `products.multiplier_of`), else as `high`, with float32 between ops (`nodes.keep_wide`).
 """
 
 from __future__ import annotations

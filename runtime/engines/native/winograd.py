@@ -105,9 +105,10 @@ def split_of(n: Lowering, tiling: Tiling, tiles: int, channels: int, columns: in
     most = _most_tiles(tiles, channels, tiling.points, wide)
     prepared = n.cpu.vector_bytes < 64 and -(-tiles // most) <= _FEW_CHUNKS and panels > 1
     chunks = min(-(-_TASKS // panels), max(tiles // (_LEAST_BLOCKS * wide.rows), 1)) if prepared else -(-tiles // most)
+    shared = prepared or n.cpu.vector_bytes == 64
+    chunks += 0 if shared or chunks == 1 else chunks % 2  # as many for each of two threads
     most = -(-tiles // chunks)
     block = block_for(n.cpu, most, columns)
-    shared = prepared or n.cpu.vector_bytes == 64
     return Split(block, most, chunks, min(panels, max(1, -(-_TASKS // chunks))) if shared else 1, prepared)
 
 

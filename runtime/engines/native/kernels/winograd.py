@@ -7,6 +7,8 @@ several tasks share a chunk, patches are prepared by a job before (`WinogradPatc
 
 Measured on a core of AMD Zen 4, in percent of what direct sums could reach at best (118 GFLOP/s): m = 2: 190 at 56x56x64 and 28x28x128,
 210 at 14x14x256, 150 at 7x7x512 (a filter of 17 MB, a fifth of the tiles beyond the edge), 115 at 256x256x16; m = 4: 320, 350, 275, 185.
+On two cores of AMD Zen 3 with AVX2 (206 GFLOP/s): m = 2: 165 at 56x56x64, 170 at 28x28x128, 190 at 14x14x256, 135 at 7x7x512, 100 at
+256x256x16; m = 4: 250, 285, 230, no gain at 7x7x512, 140.  Whole tiles go through short regions in registers there: 9 percent of a U-Net.
 
 An infinity, a NaN or a number near the largest would spread to all pixels of its tile: where a chunk's patches hold one, the task sums
 directly, from the filter as it is.
