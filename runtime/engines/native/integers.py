@@ -47,16 +47,18 @@ class Integers:
 
     def __init__(self, flat: Flat, views: Mapping[int, View | None]) -> None:
         self._flat, self._views = flat, views
-        self._makers = {value: node for node in flat.nodes for value in node.results}
-        self._users = flat.users()
-        self._written = {value for value, _ in flat.writes}
         self._known: dict[int, Range | None] = {}
         self._alone: dict[int, bool] = {}
         self.ranges: dict[int, Range] = {}
         self.storages: dict[int, Storage] = {}
-        for node in flat.nodes:
-            if self._multiplies(node):
-                self._product(node)
+        products = [node for node in flat.nodes if self._multiplies(node)]
+        if not products:
+            return
+        self._makers = {value: node for node in flat.nodes for value in node.results}
+        self._users = flat.users()
+        self._written = {value for value, _ in flat.writes}
+        for node in products:
+            self._product(node)
 
     def _product(self, node: Node) -> None:
         operands = [value for value in node.operands[:2] if value is not None]
