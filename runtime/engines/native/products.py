@@ -35,7 +35,7 @@ TASKS = 96
 _NEAR_BYTES = 640 << 10
 """Of a right operand that stays in the second-level cache beside the rows that meet it."""
 _FETCHING_NEAR_BYTES = 256 << 10
-"""The same where kernels fetch panels: CPUs without AVX-512 have second-level caches of 512 KiB at most, or of 1 MiB for two."""
+"""The same where kernels fetch panels: CPUs with narrower vectors often have second-level caches of 512 KiB or less."""
 _FETCHING_TASKS = 48
 """Of a product whose panels are fetched: fewer, as the first panel of a task is fetched by none."""
 _BATCH_DIMENSIONS = 4

@@ -27,6 +27,8 @@ def sink_reshapes(flat: Flat) -> None:
 
 
 class _Sinking:
+    """Walks forward, so that a chain of elementwise nodes sinks one reshape again and again."""
+
     def __init__(self, flat: Flat) -> None:
         self._flat = flat
         self._readers = {value: len(nodes) for value, nodes in flat.users().items()}
@@ -102,9 +104,8 @@ class _Sinking:
 
 
 def _is_plain(type_: TensorType) -> bool:
-    return (
-        type_.elements > 0 and min(type_.shape, default=1) > 0 and format_named(type_.format).is_float and not needs_rounding(type_.format)
-    )
+    """Whether there are elements, all of them floating-point numbers in a storage of their own."""
+    return min(type_.shape, default=1) > 0 and format_named(type_.format).is_float and not needs_rounding(type_.format)
 
 
 def _reshaped(work: Work, old: tuple[int, ...], new: tuple[int, ...]) -> Work:
