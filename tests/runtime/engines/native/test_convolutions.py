@@ -25,3 +25,18 @@ def test_borders_gaps_and_single_taps_are_not(x: Axis) -> None:
 
 def test_a_group_of_channels_is_no_run() -> None:
     assert in_runs(images(Axis(8, 6, 3, 1, 1, 0), channels=6, depth=3)).depth == 3
+
+
+@pytest.mark.parametrize(
+    ("axis", "inside"),
+    [
+        (Axis(8, 6, 3, 1, 1, 0), True),
+        (Axis(8, 3, 3, 2, 1, 0), True),
+        (Axis(8, 7, 3, 1, 1, 0), False),
+        (Axis(8, 6, 3, 1, 1, 1), False),
+        (Axis(8, 6, 3, 1, -1, 0), False),
+    ],
+    ids=str,
+)
+def test_windows_are_inside_if_none_of_their_taps_meets_a_border(axis: Axis, inside: bool) -> None:
+    assert axis.is_inside == inside

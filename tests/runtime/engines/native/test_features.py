@@ -90,3 +90,9 @@ def test_this_machine_is_what_llvm_says() -> None:
     known = {feature for _, feature, _ in features._X86}
     assert theirs & known == host_cpu().features
     assert permit_amx() == host_cpu().has("amx-tile")
+
+
+@pytest.mark.parametrize(("flags", "pairs"), [(AVX2, False), (AVX512.replace("avx512_bf16", ""), False), (AVX512, True), (AMX, True)])
+def test_who_multiplies_pairs_of_bfloat16(flags: str, pairs: bool) -> None:
+    assert x86(flags).multiplies_pairs == pairs
+    assert not x86(flags).limited_to("avx2").multiplies_pairs
