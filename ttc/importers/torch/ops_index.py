@@ -155,9 +155,9 @@ def diagonal_scatter(b: TorchBuilder, x: SSAValue, source: SSAValue, offset: int
 
 
 def gather(b: TorchBuilder, x: SSAValue, dim: int, index: SSAValue, *, sparse_grad: bool = False) -> SSAValue:
-    """One element for each of index, which may be of any type if it is empty."""
+    """One element for each of index, which may be of any type and rank if it is empty."""
     index = index if b.spec(index).elements else b.cast(index, INT64)
-    if not b.shape(x) or not b.shape(index):
+    if not b.shape(x) or len(b.shape(x)) != len(b.shape(index)):
         found = b.nn("gather", b.reshape(x, b.spec(x).elements), b.reshape(index, b.spec(index).elements), axis=0)
         return b.reshape(found, *b.shape(index))
     return b.nn("gather_elements", x, index, axis=axis_in(dim, len(b.shape(x))))

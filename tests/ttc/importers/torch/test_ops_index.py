@@ -20,6 +20,7 @@ def test_parts() -> None:
         "slices": lambda x: (x[1:, ::2], x[:, -2:], x[..., 1:-1], x.narrow(1, 1, 2), x[:, 5:]),
         "selects": lambda x: (x[0], x[:, -1], x.select(2, 1), x[1, 2, 3]),
         "gathers": lambda x: (x[AT], x[:, AT], x.index_select(1, AT), x[0].gather(0, PLACES), x.take(AT), x[0].take_along_dim(PLACES, 0)),
+        "gathers_nothing": lambda x: (x[0, 0].gather(0, PLACES[:, :0]), x.gather(1, PLACES[:, :0])),
         "indices": lambda x: (x[AT, AT], x[:, AT, AT], x[AT, :, AT], x[:, AT[:, None], AT], x[0, AT, None, 1]),
         "known_mask": lambda x: x[torch.tensor([True, False, True])],
         "diagonals": lambda x: (x.diagonal(), x.diagonal(1, 1, 2), x[0].trace(), torch.diag(x[0, 0]), torch.diag_embed(x[0, 0], 1)),
