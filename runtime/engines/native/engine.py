@@ -16,8 +16,8 @@ from ttc.runtime.engines.native.constants import compute_constants, constant_vie
 from ttc.runtime.engines.native.features import Cpu, host_cpu
 from ttc.runtime.engines.native.generator import planner_version
 from ttc.runtime.engines.native.plan import NativePlan
+from ttc.runtime.engines.native.plan_bytes import KeptProgram, pack, pack_program, unpack, unpack_program
 from ttc.runtime.engines.native.pool import KERNELS, pool_of
-from ttc.runtime.engines.native.records import KeptProgram, pack, pack_program, unpack, unpack_program
 from ttc.runtime.engines.reference import ReferencePlan, plan_of
 from ttc.runtime.tensors import Constants
 

@@ -1,6 +1,6 @@
 """A plan without code and weights: all that a graph becomes before anything is compiled or computed.
 
-It is plain data, so that it can be kept (`records`): a process that loads the same program again lowers nothing.
+It is plain data, so that it can be kept (`plan_bytes`): a process that loads the same program again lowers nothing.
 """
 
 from __future__ import annotations

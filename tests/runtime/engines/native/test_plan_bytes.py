@@ -9,7 +9,7 @@ from tests.runtime.engines.native.programs import Step, network, program, tensor
 from ttc.runtime.engines.native.features import host_cpu
 from ttc.runtime.engines.native.instance import Template
 from ttc.runtime.engines.native.plan import NativePlan
-from ttc.runtime.engines.native.records import KeptProgram, pack, pack_program, unpack, unpack_program
+from ttc.runtime.engines.native.plan_bytes import KeptProgram, pack, pack_program, unpack, unpack_program
 
 pytestmark = pytest.mark.skipif(host_cpu().arch != "x86-64", reason="runs code")
 
