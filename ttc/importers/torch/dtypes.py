@@ -50,6 +50,7 @@ def promoted_dtype(tensors: list[np.dtype], zero_dim: list[np.dtype], numbers: l
         tensors: of operands with dimensions, which decide unless a later kind is of a higher category (bool, integer, floating point).
         zero_dim: of tensors without dimensions.
         numbers: of Python, as torch.get_default_dtype or int64.
+    Raises: Unsupported for dtypes that PyTorch does not promote, as those of 8-bit floats.
     """
     plain = [torch.bool if isinstance(n, bool) else torch.int64 if isinstance(n, int) else torch.get_default_dtype() for n in numbers]
     found: torch.dtype | None = None
@@ -63,7 +64,7 @@ def promoted_dtype(tensors: list[np.dtype], zero_dim: list[np.dtype], numbers: l
 def _joined(dtypes: list[torch.dtype]) -> torch.dtype | None:
     found: torch.dtype | None = None
     for dtype in dtypes:
-        found = dtype if found is None else torch.promote_types(found, dtype)
+        found = dtype if found is None else _promoted(found, dtype)
     return found
 
 
@@ -72,4 +73,11 @@ def _combined(higher: torch.dtype | None, lower: torch.dtype | None) -> torch.dt
         return lower if higher is None else higher
     if higher.is_floating_point or not (higher == torch.bool or lower.is_floating_point):
         return higher
-    return torch.promote_types(higher, lower)
+    return _promoted(higher, lower)
+
+
+def _promoted(a: torch.dtype, b: torch.dtype) -> torch.dtype:
+    try:
+        return torch.promote_types(a, b)
+    except RuntimeError as error:
+        raise Unsupported(str(error)) from None

@@ -33,3 +33,5 @@ def test_what_is_not_supported() -> None:
     assert dtype_of(torch.float32) == np.float32
     with pytest.raises(Unsupported, match="complex64"):
         dtype_of(torch.complex64)
+    with pytest.raises(Unsupported, match="Float8"):
+        promoted_dtype([DTYPES[torch.float32], DTYPES[torch.float8_e5m2]], [], [])
