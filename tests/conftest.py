@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -26,6 +28,14 @@ def pytest_configure() -> None:
 def pytest_unconfigure() -> None:
     for folder in _MADE:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """An interrupt is one, also where a shell started the tests in the background, which has them ignore it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 def small_model(seed: int = 0) -> onnx.ModelProto:

@@ -134,6 +134,7 @@ def test_a_loop_that_would_hold_too_much_is_stopped(tmp_path: Path, monkeypatch:
             assert (caught.value.code, caught.value.where) == ("E0805", "Loop_y")
 
 
+@pytest.mark.usefixtures("interruptible")
 def test_a_loop_can_be_interrupted(tmp_path: Path) -> None:
     session = compiled(parser.parse_model(GROWING), tmp_path, "host")
     timer = threading.Timer(0.3, signal.raise_signal, [signal.SIGINT])
