@@ -164,7 +164,7 @@ def work(format_: Format, seed: int, indices: range, folder: Path, until: float,
     seeds = _ready(format_, folder, place)
     cache = sys.modules.get("ttc.runtime.engines.native.cache")
     if cache is not None:  # it opens files by names in a folder that it has open, which the watch would not find inside
-        cache.Cache.put = lambda *_: None
+        cache.Cache.write = lambda *_: None
     tempfile.tempdir = str(folder)
     watch = Watch(folder)
     _limit()
