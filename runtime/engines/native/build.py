@@ -76,9 +76,7 @@ def lower_graph(graph: Graph, netlist: Netlist, constants: Constants, cpu: Cpu) 
 
 
 def _widen_written(lowered: Lowered, node: Node, cpu: Cpu) -> None:
-    """Results of precision `bfloat16` that queues alone read become entries, which are float32, in native code."""
-    if node.op.precision != "bfloat16" or cpu.multiplies_pairs:
-        return
+    """Results in bfloat16 that queues alone read, and that no region has widened, become entries, which are float32, in native code."""
     for value in {value for value, _ in lowered.flat.writes}.intersection(node.results):
         view = lowered.views[value]
         read = any(value in other.reads for other in lowered.flat.nodes)

@@ -131,6 +131,11 @@ def result_of(n: Lowering, region: Region, views: Sequence[View]) -> Result:
 def convolve(n: Lowering, images: Images, panels: Panels, result: Result, groups: int, multiplier: Multiplier) -> None:
     """The products of windows and panels [groups, ...], one group of channels each."""
     kernel = Gemm(panels.block, _rows_of(n, images), result.region, result.spread, int(groups > 1), multiplier)
+    submit_windows(n, kernel, images, panels, result, groups)
+
+
+def submit_windows(n: Lowering, kernel: Gemm, images: Images, panels: Panels, result: Result, groups: int) -> None:
+    """Add the job of the products of windows and panels."""
     words = window_words(images, panels.view, result)
     if groups > 1:
         words |= {"size_batch0": groups, "a_batch0": images.depth * images.view.item_bytes, "b_batch0": panels.element_bytes}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from math import prod
 
-from ttc.runtime.engines.native.convolutions import FEW_CHANNELS, Axis, Images, in_runs, matrices_of, result_of, window_words
+from ttc.runtime.engines.native.convolutions import FEW_CHANNELS, Axis, Images, in_runs, matrices_of, result_of, submit_windows
 from ttc.runtime.engines.native.copies import copied, copy, pad
 from ttc.runtime.engines.native.depthwise import depthwise
 from ttc.runtime.engines.native.integers import INTEGERS, Range, fits, in_floats, limits
@@ -14,7 +14,7 @@ from ttc.runtime.engines.native.kernels.gemm_block import Block
 from ttc.runtime.engines.native.kernels.gemm_rows import DenseRows, WindowRows
 from ttc.runtime.engines.native.kernels.integer_gemm import Factor, IntegerGemm, channels_of, integer_block
 from ttc.runtime.engines.native.lowering import Lowering, NotTaken
-from ttc.runtime.engines.native.products import Panels, joined_region, matrix_words, readable, submit
+from ttc.runtime.engines.native.products import Panels, batch_once, joined_region, submit_product
 from ttc.runtime.engines.native.region import Region, Step
 from ttc.runtime.engines.native.storage import Storage
 from ttc.runtime.engines.native.tensors import View
@@ -25,15 +25,14 @@ def multiply_integers(n: Lowering, a: View, b: View, bias: View | None) -> None:
     shape = n.result_shape()
     factor = factor_of(n, a, b)
     region, views = integer_region(n, bias)
-    others = [readable(n, view) for view in views]
     a = left_integers(n, a, factor)
     rows = a.shape[-2] * (prod(a.shape[:-2]) if prod(b.shape[:-2]) == 1 else 1)
     panels = packed_integers(n, b, integer_block(n.cpu, rows, shape[-1]), factor)
-    c = n.result(strided=True)
-    words, rows, batch = matrix_words(a.expanded((*shape[:-1], a.shape[-1])), panels.view, c, [view for view, _ in others])
-    panels = replace(panels, block=panels.block.fitted(rows))
-    kernel = IntegerGemm(panels.block, DenseRows(), region, tuple(spread for _, spread in others), len(batch), factor=factor)
-    submit(n, kernel, words, rows=rows, taps=1, panels=panels, written=c, count=prod(batch))
+
+    def kernel(block: Block, spread: tuple[bool, ...], dimensions: int) -> IntegerGemm:
+        return IntegerGemm(block, DenseRows(), region, spread, dimensions, factor=factor)
+
+    submit_product(n, kernel, a.expanded((*shape[:-1], a.shape[-1])), panels, views, n.result(strided=True))
 
 
 def convolve_integers(n: Lowering, x: View, w: View, axes: tuple[Axis, Axis], groups: int, bias: View | None) -> None:
@@ -56,12 +55,7 @@ def convolve_integers(n: Lowering, x: View, w: View, axes: tuple[Axis, Axis], gr
     rows = prod(result.view.shape[:3])
     panels = packed_integers(n, matrices, integer_block(n.cpu, rows, matrices.shape[-1]), factor)
     kernel = IntegerGemm(panels.block, WindowRows(), result.region, result.spread, int(groups > 1), factor=factor)
-    words = window_words(images, panels.view, result)
-    if groups > 1:
-        words |= {"size_batch0": groups, "a_batch0": images.depth * images.view.item_bytes, "b_batch0": panels.element_bytes}
-        for name, view in zip(("c", *kernel.others), (result.view, *result.others), strict=True):
-            words[f"{name}_batch0"] = panels.columns * view.strides[-1] * view.item_bytes
-    submit(n, kernel, words, rows=rows, taps=images.y.taps * images.x.taps, panels=panels, written=result.view, count=groups)
+    submit_windows(n, kernel, images, panels, result, groups)
 
 
 def factor_of(n: Lowering, a: View, b: View) -> Factor:
@@ -152,8 +146,7 @@ def left_integers(n: Lowering, a: View, factor: Factor) -> View:
 
 def packed_integers(n: Lowering, b: View, block: Block, factor: Factor) -> Panels:
     """b[batch..., depth, columns] in panels [panel, word, column, channel of the word]; equal elements of the batch once."""
-    for axis, stride in enumerate(b.strides[:-2]):
-        b = b.sliced(axis, 0, 1) if stride == 0 else b
+    b = batch_once(b)
     if b.strides[-1] != 1 and b.shape[-1] != 1:
         b = copied(n, b)
     *batch, depth, columns = b.shape

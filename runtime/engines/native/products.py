@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from math import prod
 from typing import TYPE_CHECKING
@@ -117,6 +117,11 @@ def right_operand(b: View) -> View:
     """b[batch..., depth, columns] with equal elements of the batch once.  Raises NotTaken for other types than floats."""
     if b.storage not in FLOATS:
         raise NotTaken(f"operands in {b.storage}")
+    return batch_once(b)
+
+
+def batch_once(b: View) -> View:
+    """b[batch..., depth, columns] with equal elements of the batch once."""
     for axis, stride in enumerate(b.strides[:-2]):
         b = b.sliced(axis, 0, 1) if stride == 0 else b
     return b
@@ -195,12 +200,27 @@ def multiply(n: Lowering, a: View, b: Panels, bias: View | None, multiplier: Mul
     """The result of the node as the product of a[batch..., rows, depth] and panels, through the region."""
     shape = n.result_shape()
     region, views = whole_region(n, bias)
-    others = [readable(n, view) for view in views]
-    c = n.result(strided=True)
-    words, rows, batch = matrix_words(a.expanded((*shape[:-1], a.shape[-1])), b.view, c, [view for view, _ in others])
+    a = a.expanded((*shape[:-1], a.shape[-1]))
+
+    def kernel(block: Block, spread: tuple[bool, ...], dimensions: int) -> Gemm:
+        return Gemm(block, DenseRows(), region, spread, dimensions, multiplier, span_of(n))
+
+    submit_product(n, kernel, a, b, views, n.result(strided=True))
+
+
+def submit_product(
+    n: Lowering, kernel: Callable[[Block, tuple[bool, ...], int], Gemm], a: View, b: Panels, others: Sequence[View], c: View
+) -> None:
+    """Add the job of c[..., columns] = a[..., depth] times panels, and more.
+
+    kernel: gives it for a block, for each further operand of its region whether all columns of a row are the same element, and the
+    dimensions of the batch.  others: these operands, in the shape of c.
+    """
+    found = [readable(n, view) for view in others]
+    words, rows, batch = matrix_words(a, b.view, c, [view for view, _ in found])
     b = replace(b, block=b.block.fitted(rows))
-    kernel = Gemm(b.block, DenseRows(), region, tuple(spread for _, spread in others), len(batch), multiplier, span_of(n))
-    submit(n, kernel, words, rows=rows, taps=1, panels=b, written=c, count=prod(batch))
+    made = kernel(b.block, tuple(spread for _, spread in found), len(batch))
+    submit(n, made, words, rows=rows, taps=1, panels=b, written=c, count=prod(batch))
 
 
 def matrix_words(a: View, panels: View, c: View, others: Sequence[View]) -> tuple[dict[str, Word], int, list[int]]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import replace
-from math import isfinite, prod
+from math import isfinite
 from typing import TypeAlias
 
 import numpy as np
@@ -16,11 +16,12 @@ import numpy as np
 from ttc.runtime.engines.native.copies import constant, copy
 from ttc.runtime.engines.native.elementwise import compute_into
 from ttc.runtime.engines.native.kernels.gemm import Gemm
+from ttc.runtime.engines.native.kernels.gemm_block import Block
 from ttc.runtime.engines.native.kernels.gemm_rows import DenseRows
 from ttc.runtime.engines.native.kernels.lengths import CheckLengths
 from ttc.runtime.engines.native.kernels.words import words_of
 from ttc.runtime.engines.native.lowering import Lowering, NotTaken
-from ttc.runtime.engines.native.products import FLOATS, Panels, block_of, left_operand, matrix_words, packed, readable, submit
+from ttc.runtime.engines.native.products import FLOATS, Panels, block_of, left_operand, packed, submit_product
 from ttc.runtime.engines.native.region import Region, Steps
 from ttc.runtime.engines.native.storage import Storage
 from ttc.runtime.engines.native.tensors import View
@@ -137,11 +138,11 @@ class Layer(ABC):
 
     def product(self, a: View, panels: Panels, region: Region, others: Sequence[View], c: View) -> None:
         """c = region(a panels, others...)."""
-        views = [readable(self.n, view.expanded(c.shape)) for view in others]
-        words, rows, batch = matrix_words(a, panels.view, c, [view for view, _ in views])
-        fitted = replace(panels, block=panels.block.fitted(rows))
-        kernel = Gemm(fitted.block, DenseRows(), region, tuple(spread for _, spread in views), len(batch))
-        submit(self.n, kernel, words, rows=rows, taps=1, panels=fitted, written=c, count=prod(batch))
+
+        def kernel(block: Block, spread: tuple[bool, ...], dimensions: int) -> Gemm:
+            return Gemm(block, DenseRows(), region, spread, dimensions)
+
+        submit_product(self.n, kernel, a, panels, [view.expanded(c.shape) for view in others], c)
 
     def activated(self, steps: Steps, x: int, function: Activation) -> int:
         """An activation of what is brought into the limits of all."""
