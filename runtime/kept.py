@@ -24,7 +24,7 @@ def remember(program: Program, archive: Archive, engine: Engine) -> None:
     """Keep the plans of a program just loaded, if its engine does so, and all of its entries run without queues."""
     points = program.netlists.points
     direct = {name: point.direct for name, point in points.items() if point.direct is not None}
-    if program.complete or not isinstance(engine, RemembersPlans) or len(direct) < len(points):
+    if not isinstance(engine, RemembersPlans) or len(direct) < len(points):
         return
     note = json.dumps([_note(points[name].program, entry) for name, entry in direct.items()])
     engine.remember(archive.seal, note, {graph: program.plans[graph] for graph in program.executed.graphs})
@@ -47,7 +47,7 @@ def recall(archive: Archive, engine: Engine) -> Program | None:
     note, plans = found
     points = {point.program.name: point for point in map(_point, json.loads(note))}
     netlists = Netlists(read, joins=engine.joins_graphs, points=points)
-    return Program(netlists, archive.manifest.description, constants, Plans(engine, netlists, constants, plans), complete=True)
+    return Program(netlists, archive.manifest.description, constants, Plans(engine, netlists, constants, plans, complete=True))
 
 
 def _note(program: model.Program, entry: DirectEntry) -> dict[str, Any]:

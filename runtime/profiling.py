@@ -55,6 +55,10 @@ class _Recorder(Plans):
             raise Error("E0803", "this engine does not tell where its time goes", hint="another one may: --engine")
         return _RecordedPlan(graph, plan, self._profiles)
 
+    def make_all(self) -> None:
+        """Those of the program itself."""
+        self._plans.make_all()
+
     def with_constants(self, constants: Constants, changed: Iterable[str]) -> Plans:
         """Of another program, whose jobs are noted as well."""
         return _Recorder(self._plans.with_constants(constants, changed), self._profiles)

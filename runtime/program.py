@@ -25,19 +25,35 @@ from ttc.runtime.tensors import Constants, TensorSource
 
 
 class Plans:
-    """Plans of a program's graphs, each made when first asked for.  Thread-safe."""
+    """Plans of a program's graphs, each made when first asked for.  Thread-safe.
 
-    def __init__(self, engine: Engine, netlists: Netlists, constants: Constants, ready: Mapping[str, Plan] | None = None) -> None:
+    Args:
+        ready: plans that are there.
+        complete: whether those are all.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        netlists: Netlists,
+        constants: Constants,
+        ready: Mapping[str, Plan] | None = None,
+        *,
+        complete: bool = False,
+    ) -> None:
         self._engine = engine
         self._netlists = netlists
         self._constants = constants
         self._ready: dict[str, Plan] = dict(ready or {})
         self._lock = Lock()
+        self.complete = complete
 
-    @property
-    def engine(self) -> Engine:
-        """That makes them."""
-        return self._engine
+    def make_all(self) -> None:
+        """Make the plans of all graphs now."""
+        if not self.complete:
+            for graph in self._netlists.executed.graphs:
+                self[graph]
+            self.complete = True
 
     def __getitem__(self, graph: str) -> Plan:
         ready = self._ready.get(graph)  # without the lock, which a child process may be forked with
@@ -65,7 +81,6 @@ class Program:
 
     Args:
         parameters: values given by `with_parameters` since it was compiled.
-        complete: whether the plans of all graphs are there.
     """
 
     netlists: Netlists
@@ -73,7 +88,6 @@ class Program:
     constants: Constants
     plans: Plans
     parameters: Mapping[str, NDArray] = field(default_factory=dict)
-    complete: bool = False
 
     @property
     def netlist(self) -> Netlist:
@@ -94,9 +108,7 @@ class Program:
 
     def prepare(self) -> None:
         """Make the plans of all graphs now."""
-        if not self.complete:
-            for graph in self.executed.graphs:
-                self.plans[graph]
+        self.plans.make_all()
 
     def with_parameters(self, values: Mapping[str, NDArray]) -> Program:
         """This program with new values for some parameters of the model.
@@ -108,7 +120,7 @@ class Program:
         changes = Derivation(self.description, self.constants, parameters).changes()
         constants = self.constants.replaced(changes)
         plans = self.plans.with_constants(constants, changes)
-        return replace(self, constants=constants, plans=plans, parameters=parameters, complete=False)
+        return replace(self, constants=constants, plans=plans, parameters=parameters)
 
     def save(self, path: str | os.PathLike[str], debug: Mapping[str, str] | None = None) -> None:
         """Write the archive of this program.  debug: texts by file name, kept beside it.  Raises E0103."""

@@ -93,7 +93,7 @@ def compared_program(program: Program, engine: Engine) -> tuple[Program, Agreeme
     found = Agreement()
     netlists = Netlists.of(program.netlist, joins=engine.joins_graphs)
     plans = Plans(ComparedEngine(engine, found), netlists, program.constants)
-    return replace(program, netlists=netlists, plans=plans, complete=False), found
+    return replace(program, netlists=netlists, plans=plans), found
 
 
 @record(frozen=False)

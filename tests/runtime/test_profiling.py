@@ -45,6 +45,9 @@ def test_an_engine_that_cannot_tell(counter):
         def __getitem__(self, graph: str) -> Silent:
             return Silent()
 
+        def make_all(self) -> None:
+            """They are there."""
+
     assert not isinstance(Silent(), ProfiledPlan)
     silent = replace(program, plans=SilentPlans.__new__(SilentPlans))
     with pytest.raises(Error, match="does not tell where its time goes") as failure:

@@ -152,7 +152,7 @@ def _with_values(program: Program, tensors: Mapping[str, torch.Tensor]) -> Progr
     """As `Program.with_parameters`, but the values stay the tensors' own memory, and what depends on none of them is kept."""
     changes = _changes(program, tensors)
     constants = program.constants.replaced(changes)
-    return replace(program, constants=constants, plans=program.plans.with_constants(constants, changes), complete=False)
+    return replace(program, constants=constants, plans=program.plans.with_constants(constants, changes))
 
 
 def _changes(program: Program, tensors: Mapping[str, torch.Tensor]) -> dict[str, TensorSource]:

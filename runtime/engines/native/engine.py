@@ -53,8 +53,7 @@ class NativeEngine:
         graphs: dict[str, bytes] = {}
         kernels: dict[str, tuple[str, str]] = {}
         for graph, plan in plans.items():
-            data = pack(plan.prepared) if isinstance(plan, NativePlan) else None
-            if data is None or not isinstance(plan, NativePlan):
+            if not isinstance(plan, NativePlan) or (data := pack(plan.prepared)) is None:
                 return
             graphs[graph] = data
             kernels |= {name: (symbol, store.name(name, cpu) or "") for name, symbol in plan.code.symbols.items()}
@@ -65,14 +64,14 @@ class NativeEngine:
         cpu, store = self.checked_cpu(), Cache(cache_folder(os.environ))
         data = store.read(self._entry(key, cpu, store))
         try:
-            return None if data is None else self._recalled(unpack_program(data), store, source, constants)
+            return None if data is None else self._recalled(unpack_program(data), cpu, store, source, constants)
         except MemoryError:  # a load without what was kept may do with less: on the reference engine
             return None
 
     def _recalled(
-        self, kept: KeptProgram, store: Cache, source: Callable[[], Netlist], constants: Constants
+        self, kept: KeptProgram, cpu: Cpu, store: Cache, source: Callable[[], Netlist], constants: Constants
     ) -> tuple[str, dict[str, Plan]] | None:
-        cpu = self.checked_cpu()
+        """None if the code of a kernel is gone."""
         pieces = {name: (symbol, code) for name, (symbol, entry) in kept.kernels.items() if (code := store.read(entry)) is not None}
         if len(pieces) < len(kept.kernels):
             return None

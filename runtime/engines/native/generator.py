@@ -28,12 +28,12 @@ def generator_version() -> bytes | None:
     """
     digest = hashlib.sha256(_llvm_version())
     began = _process_start()
-    for path in sorted(_sources(_SOURCES)):
-        with open(path, "rb") as file:
+    for source in _sources(_SOURCES):
+        with open(source, "rb") as file:
             if os.fstat(file.fileno()).st_mtime > began:
                 return None
             content = file.read()
-        digest.update(f"{path.removeprefix(str(_SOURCES))} {len(content)} ".encode())
+        digest.update(f"{source.path.removeprefix(str(_SOURCES))} {len(content)} ".encode())
         digest.update(content)
     return digest.digest()
 
@@ -47,25 +47,24 @@ def planner_version() -> bytes | None:
     """
     digest = hashlib.sha256()
     began = _process_start()
-    waiting = list(map(str, _PACKAGES))
-    while waiting:
-        with os.scandir(folder := waiting.pop()) as found:
-            entries = sorted(found, key=lambda entry: entry.name)
-        digest.update(f"{folder} ".encode())
-        for entry in entries:
-            if entry.name.endswith(".py"):
-                status = entry.stat()
-                if status.st_mtime > began:
-                    return None
-                digest.update(f"{entry.name} {status.st_size} {status.st_mtime_ns} {status.st_ctime_ns} ".encode())
-            elif entry.name != "__pycache__" and entry.is_dir():
-                waiting.append(entry.path)
+    for package in _PACKAGES:
+        for source in _sources(package):
+            status = source.stat()
+            if status.st_mtime > began:
+                return None
+            digest.update(f"{source.path} {status.st_size} {status.st_mtime_ns} {status.st_ctime_ns} ".encode())
     return digest.digest()
 
 
-def _sources(folder: Path) -> Iterator[str]:
-    for where, _, names in os.walk(folder):
-        yield from (os.path.join(where, name) for name in names if name.endswith(".py"))
+def _sources(folder: str | Path) -> Iterator[os.DirEntry[str]]:
+    """Python files in a folder and those in it, in the same order each time."""
+    with os.scandir(folder) as found:
+        entries = sorted(found, key=lambda entry: entry.name)
+    for entry in entries:
+        if entry.name.endswith(".py"):
+            yield entry
+        elif entry.name != "__pycache__" and entry.is_dir():
+            yield from _sources(entry.path)
 
 
 def _process_start() -> float:
