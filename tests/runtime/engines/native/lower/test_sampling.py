@@ -26,7 +26,7 @@ def sampled(
 def close(found: tuple[Ran, NDArray], error: float = 1e-5) -> None:
     ran_, expected = found
     assert not ran_.refusals
-    assert ran_.kernels[-1] == "GridSample"
+    assert "GridSample" in ran_.kernels
     np.testing.assert_allclose(ran_.native, expected, rtol=error, atol=error)
 
 
