@@ -89,8 +89,10 @@ class Instance:
     def __init__(self, template: Template, arena: Arena, addresses: Mapping[str, int], threads: int) -> None:
         self._template = template
         self.memory = aligned_bytes(max(arena.size_bytes, ALIGNMENT))
-        self._state = aligned_words(ALIGNMENT // 8 + len(template.table))
-        self.status, self._counters = self._state[: ALIGNMENT // 8], self._state[ALIGNMENT // 8 :]
+        line = ALIGNMENT // 8
+        self._counters_a_thread = -(-len(template.table) // line) * line
+        self._state = aligned_words(line + self._counters_a_thread * threads)
+        self.status, self._counters = self._state[:line], self._state[line:]
         self._scratch = aligned_bytes(max(template.scratch_bytes, ALIGNMENT) * threads)
         self._words = aligned_words(len(template.words))
         self._words[:] = template.words
@@ -126,12 +128,13 @@ class Instance:
     def segment(self, first: int, last: int) -> NDArray[np.int64]:
         """Memory of a run of jobs [first, last)."""
         run = aligned_words(threads_code.RUN_WORDS)
-        run[:5] = (
+        run[:6] = (
             self._table.ctypes.data + first * threads_code.JOB_WORDS * 8,
             last - first,
             self._counters.ctypes.data + first * 8,
             self._scratch.ctypes.data,
             self._template.scratch_bytes,
+            self._counters_a_thread,
         )
         return run
 

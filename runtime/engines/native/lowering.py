@@ -44,7 +44,7 @@ class Job:
 
     Args:
         words: see `Word`.
-        tasks: numbered from 0; threads take them in chunks.
+        tasks: numbered from 0; each thread has a share of neighbours, which it takes in chunks; see `threads_code`.
         chunk: tasks that a thread takes at a time; 0: chosen by their number.
         written: views that it writes; all other views among the words are read.
         scratch: bytes of memory that a thread needs.

@@ -6,9 +6,14 @@ Memory of a pool, in words of 8 bytes (each group on a cache line of its own):
    19 arrived when it began                          20 libc's syscall                 21 its number of futex    22 stop
    23 libc's sched_yield
 Memory of a run:
-    0 address of jobs   1 number of jobs   2 address of counters (one a job, 0 at the start)   3 scratch   4 bytes of scratch a thread
+    0 address of jobs   1 number of jobs   2 address of counters (0 at the start)   3 scratch   4 bytes of scratch a thread
+    5 words from a thread's counters, one a job, to the next thread's
 A job, `JOB_WORDS` words:
     0 address of the kernel   1 address of its words   2 tasks   3 tasks a thread takes at a time   4 flags
+
+Each thread has a share of a job's tasks, as many as the others and the same part of all jobs': what it wrote in one job, a part of an image
+say, it mostly reads in the next, from its own caches.  A thread that is done takes from the shares of others.  A counter tells how many
+tasks of a share are taken.
 """
 
 from __future__ import annotations
@@ -94,6 +99,7 @@ def _walk(f: Writer, pool: Value, run: Value, thread: Value) -> None:
     jobs, counters = f.load(run, "ptr"), f.load(f.at(run, 2, "i64"), "ptr")
     count = f.load(f.at(run, 1, "i64"), "i64")
     scratch = f.at(f.load(f.at(run, 3, "i64"), "ptr"), f.load(f.at(run, 4, "i64"), "i64") * thread, "i8")
+    between = f.load(f.at(run, 5, "i64"), "i64")
     target = f.variable(f.atomic_load(f.at(pool, BASE, "i64")))
     with f.loop(0, count) as number:
         job = f.at(jobs, number * JOB_WORDS, "i64")
@@ -103,20 +109,25 @@ def _walk(f: Writer, pool: Value, run: Value, thread: Value) -> None:
             with alone, f.when(thread.equals(0)):
                 f.call(kernel, [words, f.constant(0, "i64"), tasks, scratch])
             with shared:
-                _share(f, f.at(counters, number, "i64"), (kernel, words, tasks, chunk, scratch))
+                with f.loop(0, threads) as others:
+                    owner = thread + others
+                    owner = f.select(owner < threads, owner, owner - threads)
+                    share = (tasks * owner // threads, tasks * (owner + 1) // threads)
+                    _take(f, f.at(counters, owner * between + number, "i64"), share, chunk, (kernel, words, scratch))
         with f.when((flags & BARRIER).differs(0)):
             target.set(target.get() + threads)
             _barrier(f, pool, target.get())
 
 
-def _share(f: Writer, counter: Value, job: tuple[Value, Value, Value, Value, Value]) -> None:
-    """Take chunks of a job's tasks until there are none."""
-    kernel, words, tasks, chunk, scratch = job
+def _take(f: Writer, counter: Value, share: tuple[Value, Value], chunk: Value, call: tuple[Value, Value, Value]) -> None:
+    """Take chunks of a share, first task to end, until there are none.  call: kernel, its words, scratch."""
+    kernel, words, scratch = call
+    first, end = share
     with f.while_() as stop:
-        begin = f.atomic_add(counter, chunk)
-        stop(begin >= tasks)
-        end = f.smaller(begin + chunk, tasks)
-        f.call(kernel, [words, begin, end, scratch])
+        stop(f.atomic_load(counter) >= end - first)
+        begin = first + f.atomic_add(counter, chunk)
+        stop(begin >= end)
+        f.call(kernel, [words, begin, f.smaller(begin + chunk, end), scratch])
 
 
 def _barrier(f: Writer, pool: Value, target: Value) -> None:

@@ -41,15 +41,24 @@ class Count(Kernel):
             f.store(f.load(place, "i64") + f.load(f.at(before, task, "i64"), "i64") * 2 + 1, place)
 
 
+@dataclass(frozen=True)
+class First(Kernel):
+    """Puts the number of the first task of a call into the element of each of its tasks."""
+
+    def emit(self, f: Writer) -> None:
+        with f.loop(f.begin, f.end) as task:
+            f.store(f.begin, f.at(f.pointer(1), task, "i64"))
+
+
 class Chain:
     """A chain of jobs, each of which needs all of the one before."""
 
-    def __init__(self, threads: int, jobs: int, tasks: int) -> None:
-        self.code = code = compiled([*KERNELS, Count()], host_cpu())
+    def __init__(self, threads: int, jobs: int, tasks: int, kernel: Kernel = Count(), chunk: int = 0) -> None:
+        self.code = code = compiled([*KERNELS, kernel], host_cpu())
         self.pool = Pool(threads, code)
         self.rows = [aligned_words(tasks) for _ in range(jobs + 1)]
         views = [self._view(row) for row in self.rows]
-        listed = [Job(Count(), (a, b), tasks, (b,), NODE) for a, b in zip(views, views[1:], strict=False)]
+        listed = [Job(kernel, (a, b), tasks, (b,), NODE, chunk) for a, b in zip(views, views[1:], strict=False)]
         template = template_of(listed, threads, frozenset({jobs - 1}))
         self.instance = Instance(template, Arena({}, 0), code.addresses, threads)
         self.segment = self.instance.segment(0, jobs)
@@ -71,6 +80,14 @@ class Chain:
 def test_jobs_wait_for_the_job_before(threads: int, tasks: int):
     chain = Chain(threads, 20, tasks)
     assert all(chain.run() for _ in range(50))
+
+
+@pytest.mark.parametrize(("tasks", "chunk", "firsts"), [(10, 2, [0, 0, 2, 2, 4, 5, 5, 7, 7, 9]), (3, 8, [0, 1, 1])])
+def test_threads_have_the_same_shares_of_all_jobs(tasks: int, chunk: int, firsts: list[int]):
+    chain = Chain(2, 5, tasks, First(), chunk)
+    for _ in range(20):
+        chain.run()
+        assert all(row.tolist() == firsts for row in chain.rows[1:])
 
 
 def test_workers_that_sleep_wake_up():
