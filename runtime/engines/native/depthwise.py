@@ -44,7 +44,7 @@ def depthwise(n: Lowering, x: View, w: View, region: Region, views: Sequence[Vie
     moves = moves_of(n, w.shape[:2])
     lanes = lanes_for(n, x.shape[3])
     block = block_for(n, moves, lanes, n.result_shape()[2])
-    x, w = rows_of(n, x), _filter(n, w)
+    x, w = rows_of(n, x), filter_of(n, w)
     pixels, words = results_of(n, region, views, lanes)
     kernel = Depthwise(block, x.storage, pixels)
     words |= {"filter": w, **window_words(x, moves, n.result_shape())}
@@ -52,8 +52,8 @@ def depthwise(n: Lowering, x: View, w: View, region: Region, views: Sequence[Vie
     submit(n, kernel, words, 2 * taps)
 
 
-def _filter(n: Lowering, w: View) -> View:
-    """In float32, its elements one after the other."""
+def filter_of(n: Lowering, w: View) -> View:
+    """A filter in float32, its elements one after the other."""
     if w.storage == "f32":
         return n.densified(w)
     target = n.temp(w.shape, "f32")

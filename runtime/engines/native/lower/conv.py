@@ -20,6 +20,7 @@ from ttc.runtime.engines.native.convolutions import (
 )
 from ttc.runtime.engines.native.copies import copy
 from ttc.runtime.engines.native.depthwise import depthwise
+from ttc.runtime.engines.native.grouped import grouped, vector_of_groups
 from ttc.runtime.engines.native.integers import INTEGERS
 from ttc.runtime.engines.native.kernels.gemm_block import Multiplier
 from ttc.runtime.engines.native.lowering import Lowering, NotTaken, takes_region
@@ -48,6 +49,10 @@ def conv2d(n: Lowering) -> None:
     if groups == x.shape[3] > 1:
         times = w.shape[3] // groups
         depthwise(n, x if times == 1 else _repeated(n, x, times), w, *whole_region(n, bias))
+        return
+    lanes = vector_of_groups(n, x, w) if groups > 1 else 0
+    if lanes:
+        grouped(n, x, w, lanes, *whole_region(n, bias))
         return
     parts = _parts(n, x, w, count * height * width) if groups == 1 else 0
     if groups == 1 and all((axis.taps, axis.stride, axis.before, axis.windows) == (1, 1, 0, axis.size) for axis in axes):

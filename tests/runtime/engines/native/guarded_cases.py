@@ -139,6 +139,9 @@ def convolutions() -> Iterator[Graph]:
             attrs = {"strides": (1, 2), "pads": (1, 0, 2, 1), "dilations": (1, 1), "groups": groups}
             yield graph_of("conv2d", [(1, 9, 11, channels), (3, 3, channels // groups, outputs)], attrs, held=(1,))
             yield graph_of("conv2d", [(1, 9, 11, channels), (3, 3, channels // groups, outputs), (outputs,)], attrs, "Float16_b")
+        few = {"strides": (1, 2), "pads": (1, 2, 1, 0), "dilations": (1, 1), "groups": 4}
+        for group in (2, 4, 16):
+            yield graph_of("conv2d", [(2, 9, n + 2, 4 * group), (3, 3, group, 4 * group)], few, held=(1,))
         wide = {"strides": (1, 1), "pads": (0, 0, 0, 0), "dilations": (1, 1), "groups": 1, "activation": "relu"}
         yield graph_of("conv2d", [(1, n + 2, n + 3, 8), (3, 3, 8, 8), (8,)], wide, held=(1, 2))
         yield graph_of("conv2d", [(1, n + 2, n + 3, 16), (3, 3, 16, 32)], wide, held=(1,), precision="bfloat16")
