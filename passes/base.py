@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Literal, Protocol, TypeVar
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Attribute, Operation, SSAValue
 
-from ttc.dialects.core.ir import TtcOp
+from ttc.dialects.core.leaves import is_unread
 from ttc.dialects.core.locations import fused_location, source_names, where
 from ttc.dialects.core.records import record
 from ttc.dialects.core.targets import Target
@@ -160,7 +160,7 @@ class Rewriter:
         pending = [op]
         while pending:
             dead = pending.pop()
-            if dead.parent is None or any(r.first_use is not None for r in dead.results) or not isinstance(dead, TtcOp):
+            if dead.parent is None or not is_unread(dead):
                 continue
             pending.extend(v.owner for v in dead.operands if isinstance(v.owner, Operation))
             dead.detach()

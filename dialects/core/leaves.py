@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from xdsl.ir import Dialect
+from xdsl.ir import Dialect, Operation
 from xdsl.irdl import (
     base,
     irdl_op_definition,
@@ -56,10 +56,18 @@ class ParamOp(LeafOp):
 
 @irdl_op_definition
 class StateOp(LeafOp):
-    """The value a state has when the function is entered; `value` is the one it starts with."""
+    """The value a state has when the function is entered; `value` is the one it starts with.
+
+    It stays where nothing reads it: a result may update the state, and it says which there are.
+    """
 
     name = "ttc.state"
     sym = prop_def(STR)
+
+
+def is_unread(op: Operation) -> bool:
+    """Whether an op of ours may be dropped: nothing reads its results, and it declares no state."""
+    return isinstance(op, TtcOp) and not isinstance(op, StateOp) and all(r.first_use is None for r in op.results)
 
 
 CORE = Dialect("ttc", [ConstantOp, ParamOp, StateOp], [WeightAttr, LiteralAttr, StringType])

@@ -11,6 +11,7 @@ from xdsl.ir import Block, Operation
 
 from ttc.dialects.core.functions import entry_functions
 from ttc.dialects.core.ir import TtcOp, blocks_of
+from ttc.dialects.core.leaves import is_unread
 from ttc.dialects.core.records import record
 from ttc.dialects.core.weights import WeightStore
 from ttc.dialects.nn.pieces import SplitOp
@@ -110,6 +111,6 @@ def _merge_equal(block: Block, rewriter: Rewriter) -> None:
 def _drop_unused(block: Block, rewriter: Rewriter) -> None:
     """Dead code: ops whose results nothing reads."""
     for op in reversed(list(block.ops)):
-        if isinstance(op, TtcOp) and op.results and not any(r.uses for r in op.results) and rewriter.allow("drop-unused", op):
+        if is_unread(op) and op.results and rewriter.allow("drop-unused", op):
             op.detach()
             op.erase()

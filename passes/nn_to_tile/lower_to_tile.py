@@ -14,7 +14,7 @@ import ttc.passes.nn_to_tile as package
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.functions import Port, entry_functions, ports
 from ttc.dialects.core.ir import set_type
-from ttc.dialects.core.leaves import LeafOp
+from ttc.dialects.core.leaves import LeafOp, StateOp
 from ttc.dialects.core.locations import where
 from ttc.dialects.core.records import record
 from ttc.dialects.core.spec import spec_of
@@ -68,6 +68,8 @@ def _lower_function(function: func.FuncOp, unit: Unit, rewriter: Rewriter) -> No
             raise Error("E0305", f"{op.name} does not belong to stage nn", where=where(op))
     dtypes = [spec_of(v.type).dtype for v in old.args], [spec_of(v.type).dtype for v in returned]
     results = [_lower_result(value, low) for value in returned]
+    for state in [op.result for op in ops if isinstance(op, StateOp) and op.result.first_use is None]:
+        _lower_result(state, low)
     for argument in old.args:
         if low.is_tile(argument):
             low.tile(argument)
@@ -129,8 +131,7 @@ def _lower_result(value: SSAValue, low: Lowering) -> SSAValue:
 def _drop_unused(low: Lowering, rewriter: Rewriter) -> None:
     """Drop what nothing reads, and leave on the host the arguments that only the host reads."""
     for op in reversed(list(low.block.ops)):
-        if all(result.first_use is None for result in op.results):
-            rewriter.erase_dead(op)
+        rewriter.erase_dead(op)
     for argument in low.block.args:
         readers = [use.operation for use in argument.uses]
         if readers and all(isinstance(reader, ToHostOp) for reader in readers):

@@ -135,6 +135,8 @@ class _Builder:
         queues: dict[SSAValue, QueueOp] = {a: self.input(a, p, count) for a, p in zip(block.args, arguments, strict=True)}
         found = groups(block, is_view, self.on_host)
         graphs = self.graphs(name, segments(found), queues, count)
+        for state in [op for op in block.ops if isinstance(op, StateOp) and op.result.first_use is None]:
+            self.leaf(state)
         outputs = [self.output(value, port) for value, port in zip(_returned(block), results, strict=True)]
         writers = {value: graph for graph in graphs for value in graph.results}
         for value, queue in zip(_returned(block), outputs, strict=True):

@@ -244,3 +244,13 @@ def test_long_dead_chains_are_dropped(harness: Harness) -> None:
     lines = [f"%{i + 1} = nn.exp(%{i if i else 'x'}) : (tensor<2xf32>) -> tensor<2xf32>" for i in range(2000)]
     outcome = harness.run(Canonicalize(), "\n".join(["(%x: tensor<2xf32>)", *lines, "return %x : tensor<2xf32>"]))
     assert outcome.report.rewrites["drop-unused"] == 2000
+
+
+def test_states_that_nothing_reads_stay(harness: Harness) -> None:
+    outcome = harness.run(
+        Canonicalize(),
+        """(%x: tensor<2xf32>)
+        %s = ttc.state() {sym = "s", value = #ttc.literal<[0.0, 0.0], tensor<2xf32>>} : () -> tensor<2xf32>
+        return %x : tensor<2xf32>""",
+    )
+    assert outcome.report.rewrites["drop-unused"] == 0

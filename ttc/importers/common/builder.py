@@ -15,7 +15,7 @@ from xdsl.ir import Attribute, Block, SSAValue
 from ttc.dialects.core.attributes import LiteralAttr, WeightAttr
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.formats.text import STRING
-from ttc.dialects.core.leaves import ConstantOp, LeafOp, ParamOp, StateOp
+from ttc.dialects.core.leaves import ConstantOp, LeafOp, ParamOp, StateOp, is_unread
 from ttc.dialects.core.locations import location_of, named_location
 from ttc.dialects.core.spec import Spec, spec_of, tensor_type
 from ttc.dialects.core.weights import Weight, WeightStore
@@ -263,7 +263,7 @@ class Builder:
         """Fill the block: leaves that are used, in order of first use, then the ops; gives the store of the leaves' weights."""
         store = WeightStore()
         for leaf in self._leaves:
-            if not leaf.result.uses and leaf.result not in results:
+            if is_unread(leaf) and leaf.result not in results:
                 continue
             block.add_op(leaf)
             if leaf.key is not None:

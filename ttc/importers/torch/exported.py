@@ -15,6 +15,7 @@ from ttc.dialects.core.errors import Error
 from ttc.dialects.core.spec import Spec
 from ttc.dialects.core.weights import WeightStore
 from ttc.importers.base import NO_SHAPES, NO_VALUES
+from ttc.importers.torch.aliases import aliases_as_one
 from ttc.importers.torch.decompositions import decompositions
 from ttc.importers.torch.graphs import Binding, Fixed, Held, Input, Result, import_graph
 from ttc.importers.torch.sizes import static_specs, user_inputs
@@ -113,7 +114,7 @@ def decomposed(program: ExportedProgram) -> ExportedProgram:
     reshapes.
     """
     views = program.graph.find_nodes(op="call_function", target=torch.ops.aten.view.default)
-    with tracing("E0203", "PyTorch cannot take the program apart"):
+    with tracing("E0203", "PyTorch cannot take the program apart"), aliases_as_one(program):
         try:
             for node in views:
                 node.target = torch.ops.aten.reshape.default

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from pathlib import PurePath
 
 import torch
@@ -19,9 +20,14 @@ def sources_of(node: fx.Node) -> tuple[str, ...]:
     stack = [path for path, _ in (node.meta.get("nn_module_stack") or {}).values()]
     path = _module_path(str(stack[-1])) if stack else ""
     frames = _FRAME.findall(node.meta.get("stack_trace") or "")
-    own = [frame for frame in frames if not any(PurePath(frame[0]).is_relative_to(folder) for folder in _NOT_PROGRAMS)]
+    own = [frame for frame in frames if _is_of_a_program(frame[0])]
     line = [f"{PurePath(file).name}:{number}" for file, number in (own or frames)[-1:]]
     return (*([path] if path else []), *line)
+
+
+@lru_cache(maxsize=4096)
+def _is_of_a_program(file: str) -> bool:
+    return not any(PurePath(file).is_relative_to(folder) for folder in _NOT_PROGRAMS)
 
 
 def _module_path(path: str) -> str:

@@ -199,6 +199,26 @@ def test_a_cache_of_keys_and_values_is_a_state() -> None:
         np.testing.assert_allclose(found, module(x, position).detach(), atol=1e-6)
 
 
+class Latest(nn.Module):
+    """The latest input, which no call reads."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("latest", torch.zeros(3))
+
+    def forward(self, x: Any) -> Any:
+        self.latest.copy_(x)
+        return self.latest * 2
+
+
+@pytest.mark.parametrize("target", ["host", "n150"])
+def test_a_buffer_that_is_only_written_is_a_state(target: str) -> None:
+    with ttc.Executor(ttc.compile(Latest(), (torch.ones(3),), target=target)) as executor:
+        assert executor.states()["latest"].tolist() == [0, 0, 0]
+        assert executor(np.ones(3, np.float32))[0].tolist() == [2, 2, 2]
+        assert executor.states()["latest"].tolist() == [1, 1, 1]
+
+
 def test_views_and_writes_in_place_are_functional() -> None:
     class InPlace(nn.Module):
         def forward(self, x: Any) -> Any:
