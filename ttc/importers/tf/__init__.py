@@ -19,7 +19,7 @@ from xdsl.ir import SSAValue
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.functions import Port, make_function
-from ttc.dialects.core.spec import tensor_type
+from ttc.dialects.core.spec import spec_of, tensor_type
 from ttc.dialects.core.weights import WeightStore
 from ttc.importers.base import NO_SHAPES, NO_VALUES
 from ttc.importers.common.builder import Builder
@@ -28,7 +28,7 @@ from ttc.importers.common.module import finished, naming
 from ttc.importers.common.unsupported import Refused
 from ttc.importers.tf.facts import describe
 from ttc.importers.tf.saved_model import read_saved_model
-from ttc.importers.tf.values import Model, Stored, Value, Variable
+from ttc.importers.tf.values import Complex, Model, Stored, Value, Variable
 from ttc.importers.tf.walk import Walker
 
 __all__ = ["describe", "import_object", "import_saved_model", "mapped"]
@@ -116,6 +116,10 @@ def _updates(variables: Iterable[Variable], taken: set[str]) -> Iterator[tuple[P
 
 
 def _tensor(name: str, value: Value) -> SSAValue:
+    if isinstance(value, Complex):
+        kind = "complex64" if str(spec_of(value.real.type).dtype) == "float32" else "complex128"
+        hint = "give its parts: tf.math.real and tf.math.imag"
+        raise Error("E0202", f"output '{name}' has elements of type {kind}, which is not supported", hint=hint)
     if not isinstance(value, SSAValue):
         kind = "refused" if isinstance(value, Refused) else "no tensor"
         raise Error("E0202", f"output '{name}' is {kind}")

@@ -84,7 +84,20 @@ def _keras_model(model: Any, examples: Any) -> tuple[Model, bytes]:
     paths = {id(v.value): v.path for v in model.variables}
     if isinstance(concrete.structured_outputs, Mapping):
         labels = sorted(concrete.structured_outputs)
-    return _model(concrete, names, labels if len(labels) == len(outputs) else [f"output_{i}" for i in range(len(outputs))], paths)
+    return _model(concrete, names, _apart(labels) if len(labels) == len(outputs) else [f"output_{i}" for i in range(len(outputs))], paths)
+
+
+def _apart(labels: Sequence[str]) -> list[str]:
+    """Names told apart: the further outputs of a layer that has several get numbers, as its state does: `lstm`, `lstm_1`, `lstm_2`."""
+    found: list[str] = []
+    taken = set(labels)
+    for label in labels:
+        name, number = label, 0
+        while name in found or (number and name in taken):
+            number += 1
+            name = f"{label}_{number}"
+        found.append(name)
+    return found
 
 
 def _inputs_of(model: Any, examples: Any) -> Any:

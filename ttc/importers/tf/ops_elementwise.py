@@ -23,7 +23,10 @@ from ttc.importers.common.elementwise import (
     unary,
 )
 from ttc.importers.common.unsupported import Unsupported
+from ttc.importers.tf.messages import Type
 from ttc.importers.tf.tables import Rows
+from ttc.importers.tf.tensors import COMPLEX, dtype_of
+from ttc.importers.tf.values import Complex
 
 
 def relu6(b: Builder, features: SSAValue) -> SSAValue:
@@ -106,10 +109,14 @@ def clip_by_value(b: Builder, t: SSAValue, clip_value_min: SSAValue, clip_value_
     return b.nn("minimum", b.nn("maximum", t, clip_value_min), clip_value_max)
 
 
-def cast(b: Builder, x: SSAValue, *, DstT: np.dtype, Truncate: bool = False) -> SSAValue:  # noqa: N803 - the attribute's name
+def cast(b: Builder, x: SSAValue, *, DstT: Type, Truncate: bool = False) -> SSAValue | Complex:  # noqa: N803 - the attribute's name
     if Truncate:
         raise Unsupported("Truncate")
-    return b.cast(x, DstT)
+    if DstT not in COMPLEX:
+        return b.cast(x, dtype_of(DstT, "the result"))
+    part = b.cast(x, COMPLEX[DstT][0])
+    zero = b.scalar(0, part)
+    return Complex(part, b.nn("expand", zero, shape=b.shape(part)) if b.rank(part) else zero)
 
 
 def is_finite(b: Builder, x: SSAValue) -> SSAValue:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TypeAlias
 
 import numpy as np
@@ -14,16 +15,19 @@ from ttc.importers.common.builder import Builder
 from ttc.importers.common.masked import Masks
 from ttc.importers.common.parts import padded, triangle
 from ttc.importers.common.unsupported import Unsupported
+from ttc.importers.tf import computed
 from ttc.importers.tf.tables import Rows
 
 Ints: TypeAlias = tuple[int, ...]
-Floats: TypeAlias = tuple[float, ...]
-INT32, INT64 = np.dtype(np.int32), np.dtype(np.int64)
+INT64 = np.dtype(np.int64)
 
 
 def slice_(b: Builder, input: SSAValue, begin: SSAValue, size: SSAValue) -> SSAValue:
     """Of given sizes; -1 reaches to the end."""
-    starts, sizes, shape = b.ints(begin, "begin"), b.ints(size, "size"), b.shape(input)
+    known = computed.ints(b, "begin or size", begin, size) if b.spec(input).is_static else None
+    if known is None:
+        return computed.slice_(b, input, computed.numbers(b, begin), computed.numbers(b, size))
+    (starts, sizes), shape = known, b.shape(input)
     if not len(starts) == len(sizes) == len(shape):
         raise Error("E0402", f"begin {list(starts)} and size {list(sizes)} do not fit {b.spec(input)}")
     sizes = tuple(d - s if n == -1 else n for d, s, n in zip(shape, starts, sizes, strict=True))
@@ -47,7 +51,11 @@ def strided_slice(
 ) -> SSAValue:
     """Python's x[...]: an entry a slice, a new axis, an index or the ellipsis, as the masks' bits say."""
     masks = Masks(begin_mask, end_mask, ellipsis_mask, new_axis_mask, shrink_axis_mask)
-    return masked.strided_slice(b, input, b.ints(begin, "begin"), b.ints(end, "end"), b.ints(strides, "strides"), masks)
+    known = computed.ints(b, "begin or end", begin, end) if b.spec(input).is_static else None
+    if known is None:
+        return computed.strided_slice(b, input, computed.numbers(b, begin), computed.numbers(b, end), b.ints(strides, "strides"), masks)
+    first, last = known
+    return masked.strided_slice(b, input, first, last, b.ints(strides, "strides"), masks)
 
 
 def pad(b: Builder, input: SSAValue, paddings: SSAValue) -> SSAValue:
@@ -76,11 +84,19 @@ def _pairs(b: Builder, paddings: SSAValue, x: SSAValue) -> tuple[Ints, Ints]:
 
 
 def gather(b: Builder, params: SSAValue, indices: SSAValue, axis: SSAValue, *, batch_dims: int = 0) -> SSAValue:
-    return masked.gather(b, params, indices, int(b.number(axis, "axis")), batch_dims)
+    return _gathered(b, params, indices, int(b.number(axis, "axis")), batch_dims)
+
+
+def _gathered(b: Builder, params: SSAValue, indices: SSAValue, axis: int, batch_dims: int) -> SSAValue:
+    """Without a batch, what is taken may be of computed sizes."""
+    if batch_dims == 0 and not (b.spec(params).is_static and b.spec(indices).is_static):
+        places = indices if str(b.dtype(indices)) in ("int32", "int64") else b.cast(indices, INT64)
+        return b.nn("gather", params, places, axis=axis_in(axis, b.rank(params)))
+    return masked.gather(b, params, indices, axis, batch_dims)
 
 
 def gather_old(b: Builder, params: SSAValue, indices: SSAValue) -> SSAValue:
-    return masked.gather(b, params, indices, 0, 0)
+    return _gathered(b, params, indices, 0, 0)
 
 
 def gather_nd(b: Builder, params: SSAValue, indices: SSAValue, *, bad_indices_policy: str = "") -> SSAValue:
@@ -101,14 +117,14 @@ def scatter_nd(b: Builder, indices: SSAValue, updates: SSAValue, shape: SSAValue
     return b.nn("scatter_nd", zeros, b.cast(indices, INT64), updates, reduction="add")
 
 
-def tensor_scatter(b: Builder, tensor: SSAValue, indices: SSAValue, updates: SSAValue, *, bad_indices_policy: str = "") -> SSAValue:
-    _refuse_bad(bad_indices_policy)
-    return b.nn("scatter_nd", tensor, b.cast(indices, INT64), updates, reduction="none")
+def tensor_scatter(reduction: str, *, negated: bool = False) -> Callable[..., SSAValue]:
+    """The tensor with updates, or their negatives, put in or combined with what is there."""
 
+    def apply(b: Builder, tensor: SSAValue, indices: SSAValue, updates: SSAValue, *, bad_indices_policy: str = "") -> SSAValue:
+        _refuse_bad(bad_indices_policy)
+        return b.nn("scatter_nd", tensor, b.cast(indices, INT64), b.nn("neg", updates) if negated else updates, reduction=reduction)
 
-def tensor_scatter_add(b: Builder, tensor: SSAValue, indices: SSAValue, updates: SSAValue, *, bad_indices_policy: str = "") -> SSAValue:
-    _refuse_bad(bad_indices_policy)
-    return b.nn("scatter_nd", tensor, b.cast(indices, INT64), updates, reduction="add")
+    return apply
 
 
 def one_hot(b: Builder, indices: SSAValue, depth: SSAValue, on_value: SSAValue, off_value: SSAValue, *, axis: int = -1) -> SSAValue:
@@ -149,30 +165,6 @@ def where(b: Builder, condition: SSAValue) -> SSAValue:
     return b.nn("transpose", b.nn("non_zero", condition), perm=(1, 0))
 
 
-def bucketize(b: Builder, input: SSAValue, *, boundaries: Floats) -> SSAValue:
-    """How many of the boundaries, which rise, are not above each element."""
-    if len(boundaries) > 1 << 12 or list(boundaries) != sorted(boundaries):
-        raise Error("E0402", "boundaries that do not rise, or too many")
-    real = b.cast(input, np.dtype(np.float64))
-    limits = b.constant(np.array(boundaries, np.float64))
-    reached = b.cast(b.nn("greater_equal", b.reshape(real, *b.shape(real), 1), limits), INT32)
-    return b.nn("reduce_sum", reached, axes=(b.rank(real),), keepdims=False)
-
-
-def dense_bincount(b: Builder, input: SSAValue, size: SSAValue, weights: SSAValue, *, binary_output: bool = False) -> SSAValue:
-    """How often each number below the size occurs, in all or in each row, or the sum of the weights there; or whether it occurs."""
-    count, rank = int(b.number(size, "size")), b.rank(input)
-    if not 0 <= count <= 1 << 16 or rank not in (1, 2) or b.spec(weights).elements not in (0, b.spec(input).elements):
-        raise Error("E0402", f"{count} counts of {b.spec(input)} with weights {b.spec(weights)}")
-    places = b.constant(np.arange(count, dtype=b.dtype(input)))
-    hits = b.cast(b.nn("equal", b.reshape(input, *b.shape(input), 1), places), b.dtype(weights))
-    if binary_output:
-        return b.nn("reduce_max", hits, axes=(rank - 1,), keepdims=False)
-    if b.spec(weights).elements:
-        hits = b.nn("mul", hits, b.reshape(weights, *b.shape(weights), 1))
-    return b.nn("reduce_sum", hits, axes=(rank - 1,), keepdims=False)
-
-
 def invert_permutation(b: Builder, x: SSAValue) -> SSAValue:
     order = b.ints(x, "permutation")
     if sorted(order) != list(range(len(order))):
@@ -190,15 +182,16 @@ ROWS: Rows = {
     "GatherV2": gather,
     "GatherNd": gather_nd,
     "ScatterNd": scatter_nd,
-    "TensorScatterUpdate": tensor_scatter,
-    "TensorScatterAdd": tensor_scatter_add,
+    "TensorScatterUpdate": tensor_scatter("none"),
+    "TensorScatterAdd": tensor_scatter("add"),
+    "TensorScatterSub": tensor_scatter("add", negated=True),
+    "TensorScatterMax": tensor_scatter("max"),
+    "TensorScatterMin": tensor_scatter("min"),
     "OneHot": one_hot,
     "MatrixBandPart": band_part,
     "ReverseV2": reverse,
     "ReverseSequence": reverse_sequence,
     "Roll": roll,
     "Where": where,
-    "Bucketize": bucketize,
-    "DenseBincount": dense_bincount,
     "InvertPermutation": invert_permutation,
 }

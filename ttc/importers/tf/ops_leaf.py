@@ -9,19 +9,22 @@ from ttc.importers.common import masked
 from ttc.importers.common.builder import Builder
 from ttc.importers.tf.messages import Shape, Tensor
 from ttc.importers.tf.tables import Rows
-from ttc.importers.tf.tensors import STRING, weight_of
-from ttc.importers.tf.values import Value
+from ttc.importers.tf.tensors import COMPLEX, STRING, complex_of, weight_of
+from ttc.importers.tf.values import Complex, Value
 from ttc.importers.tf.variables import read, write
 
 INT32 = np.dtype(np.int32)
 
 
-def const(b: Builder, *, value: Tensor) -> SSAValue | None:
+def const(b: Builder, *, value: Tensor) -> SSAValue | Complex | None:
     """Nothing for a text, which only ops that are passed over look at."""
     span = value.span
     code = next((span.number(item) for item in span if item.number == 1), 0)
     if code == STRING:
         return None
+    if code in COMPLEX:
+        real, imaginary = complex_of(value, "the constant")
+        return Complex(b.constant(real), b.constant(imaginary))
     weight = weight_of(value, "the constant")
     return b.constant(weight.value())
 

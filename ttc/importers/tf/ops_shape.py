@@ -9,11 +9,13 @@ import numpy as np
 from xdsl.ir import SSAValue
 
 from ttc.dialects.core.errors import Error
-from ttc.dialects.nn.base import axis_in
+from ttc.dialects.nn.base import axes_in, axis_in
+from ttc.importers.common import dynamic
 from ttc.importers.common.builder import Builder
 from ttc.importers.common.masked import resolved
 from ttc.importers.common.parts import stacked
 from ttc.importers.common.shapes import broadcast_args, elements, equal_parts, expanded, range_, sized_parts, squeezed
+from ttc.importers.tf import computed
 from ttc.importers.tf.tables import Rows
 
 Ints: TypeAlias = tuple[int, ...]
@@ -22,15 +24,21 @@ INT32 = np.dtype(np.int32)
 
 def reshape(b: Builder, tensor: SSAValue, shape: SSAValue) -> SSAValue:
     """One size may be -1, which then follows from the others."""
-    return b.nn("reshape", tensor, shape=resolved(b.shape(tensor), b.ints(shape, "shape")))
+    known = computed.ints(b, "shape", shape)
+    if known is not None and b.spec(tensor).is_static:
+        return b.nn("reshape", tensor, shape=resolved(b.shape(tensor), known[0]))
+    return dynamic.reshaped(b, tensor, computed.numbers(b, shape) if known is None else known[0])
 
 
 def squeeze(b: Builder, input: SSAValue, *, squeeze_dims: Ints = ()) -> SSAValue:
+    if not b.spec(input).is_static and squeeze_dims:
+        return dynamic.without_axes(b, input, axes_in(tuple(set(squeeze_dims)), b.rank(input)))
     return squeezed(b, input, tuple(set(squeeze_dims)))
 
 
 def expand_dims(b: Builder, input: SSAValue, dim: SSAValue) -> SSAValue:
-    return expanded(b, input, int(b.number(dim, "dim")))
+    at = int(b.number(dim, "dim"))
+    return expanded(b, input, at) if b.spec(input).is_static else dynamic.with_axes(b, input, (at,))
 
 
 def transpose(b: Builder, x: SSAValue, perm: SSAValue) -> SSAValue:
@@ -103,7 +111,9 @@ def shape_n(b: Builder, *input: SSAValue, out_type: np.dtype = INT32) -> tuple[S
 
 
 def size(b: Builder, input: SSAValue, *, out_type: np.dtype = INT32) -> SSAValue:
-    return b.constant(np.array(b.spec(input).elements, out_type))
+    if b.spec(input).is_static:
+        return b.constant(np.array(b.spec(input).elements, out_type))
+    return b.cast(b.nn("reduce_prod", b.nn("shape", input), axes=(0,), keepdims=False), out_type)
 
 
 def rank(b: Builder, input: SSAValue) -> SSAValue:
@@ -111,8 +121,16 @@ def rank(b: Builder, input: SSAValue) -> SSAValue:
 
 
 def fill(b: Builder, dims: SSAValue, value: SSAValue) -> SSAValue:
-    sizes = b.ints(dims, "dims")
+    known = computed.ints(b, "dims", dims)
+    if known is None:
+        return dynamic.expanded(b, b.reshape(value), dims, dynamic.known_of(b, dims))
+    (sizes,) = known
     return b.nn("expand", b.reshape(value), shape=sizes) if sizes else b.reshape(value)
+
+
+def empty(b: Builder, shape: SSAValue, *, dtype: np.dtype, init: bool = False) -> SSAValue:
+    """What no one reads: zeros."""
+    return fill(b, shape, b.constant(np.zeros((), dtype)))
 
 
 def zeros_like(b: Builder, x: SSAValue) -> SSAValue:
@@ -124,6 +142,8 @@ def ones_like(b: Builder, x: SSAValue) -> SSAValue:
 
 
 def _filled(b: Builder, x: SSAValue, value: int) -> SSAValue:
+    if not b.spec(x).is_static:
+        return dynamic.expanded(b, b.scalar(value, x), b.nn("shape", x), b.spec(x).shape)
     return b.nn("expand", b.scalar(value, x), shape=b.shape(x)) if b.shape(x) else b.scalar(value, x)
 
 
@@ -152,6 +172,7 @@ ROWS: Rows = {
     "Size": size,
     "Rank": rank,
     "Fill": fill,
+    "Empty": empty,
     "ZerosLike": zeros_like,
     "OnesLike": ones_like,
     "Range": range_,

@@ -1,4 +1,4 @@
-"""Fourier transforms over the last dimensions, and complex numbers as pairs of real ones."""
+"""Fourier transforms over the last dimensions."""
 
 from __future__ import annotations
 
@@ -66,34 +66,9 @@ def _sizes(b: Builder, fft_length: SSAValue, rank: int) -> tuple[int, ...]:
     return found
 
 
-def complex_(b: Builder, real: SSAValue, imag: SSAValue) -> Complex:
-    return Complex(real, imag)
-
-
-def real(b: Builder, input: Complex) -> SSAValue:
-    return input.real
-
-
-def imaginary(b: Builder, input: Complex) -> SSAValue:
-    return input.imaginary
-
-
-def magnitude(b: Builder, x: Complex) -> SSAValue:
-    return b.nn("sqrt", b.nn("add", b.nn("mul", x.real, x.real), b.nn("mul", x.imaginary, x.imaginary)))
-
-
-def conjugate(b: Builder, input: Complex) -> Complex:
-    return Complex(input.real, b.nn("neg", input.imaginary))
-
-
 ROWS: Rows = {
     **{f"FFT{d}": fourier(n, inverse=False) for d, n in (("", 1), ("2D", 2), ("3D", 3))},
     **{f"IFFT{d}": fourier(n, inverse=True) for d, n in (("", 1), ("2D", 2), ("3D", 3))},
     **{f"RFFT{d}": real_fourier(n) for d, n in (("", 1), ("2D", 2), ("3D", 3))},
     **{f"IRFFT{d}": inverse_real_fourier(n) for d, n in (("", 1), ("2D", 2), ("3D", 3))},
-    "Complex": complex_,
-    "Real": real,
-    "Imag": imaginary,
-    "ComplexAbs": magnitude,
-    "Conj": conjugate,
 }

@@ -61,6 +61,8 @@ class Row:
             raise Error("E0203", f"{node.op} takes {self.least} inputs, not {count}", where=node.name)
         for index, value in enumerate(operands):
             kind = _KINDS.get(self.kinds[index] if index < len(self.kinds) else self.rest or "")
+            if kind is not None and isinstance(value, Complex) and not isinstance(value, kind):
+                raise Unsupported("takes complex numbers")
             if kind is not None and not isinstance(value, kind):
                 raise Error("E0203", f"input {index} of {node.op} is no {kind.__name__.removeprefix('SSA').lower()}", where=node.name)
 
@@ -83,8 +85,10 @@ def _types(value: Any) -> bool:
 
 def _plain(value: Any, kind: str, what: str, node: str) -> Any:
     """An attribute as its annotation says.  Raises E0202, E0203."""
-    if kind == "np.dtype" and isinstance(value, Type):
+    if kind.startswith("np.dtype") and isinstance(value, Type):
         return dtype_of(value, what)
+    if kind == "Type" and isinstance(value, Type):
+        return value
     if kind == "str" and isinstance(value, bytes):
         return value.decode("ascii", "replace")
     if kind in ("int", "float", "bool") and type(value).__name__ == kind:
@@ -119,11 +123,21 @@ def row_of(apply: Callable[..., Any]) -> Row:
 @cache
 def rows() -> dict[str, Row]:
     """All rows by op."""
+    return _collected("ROWS")
+
+
+@cache
+def complex_rows() -> dict[str, Row]:
+    """All rows by op, for nodes that take complex numbers."""
+    return _collected("COMPLEX_ROWS")
+
+
+def _collected(table: str) -> dict[str, Row]:
     found: dict[str, Row] = {}
     for info in pkgutil.iter_modules(package.__path__):
         if info.name.startswith("ops_"):
             module = importlib.import_module(f"{package.__name__}.{info.name}")
-            found.update({op: row_of(apply) for op, apply in module.ROWS.items()})
+            found.update({op: row_of(apply) for op, apply in getattr(module, table, {}).items()})
     return found
 
 
@@ -135,12 +149,17 @@ OUTPUTS: Mapping[str, tuple[str, ...]] = {
     "TopKV2": ("values", "indices"),
     "TensorListPopBack": ("output_handle", "tensor"),
     "MaxPoolWithArgmax": ("output", "argmax"),
-    "Unique": ("y", "idx"),
-    "UniqueV2": ("y", "idx"),
+    **dict.fromkeys(["Unique", "UniqueV2"], ("y", "idx")),
+    **dict.fromkeys(["UniqueWithCounts", "UniqueWithCountsV2"], ("y", "idx", "count")),
+    "ListDiff": ("out", "idx"),
     "Switch": ("output_false", "output_true"),
     "Merge": ("output", "value_index"),
     "SoftmaxCrossEntropyWithLogits": ("loss", "backprop"),
     "LogMatrixDeterminant": ("sign", "log_abs_determinant"),
+    "Lu": ("lu", "p"),
+    "Qr": ("q", "r"),
+    "SelfAdjointEigV2": ("e", "v"),
+    "Svd": ("s", "u", "v"),
     "NonMaxSuppressionV4": ("selected_indices", "valid_outputs"),
     "NonMaxSuppressionV5": ("selected_indices", "selected_scores", "valid_outputs"),
     "BroadcastGradientArgs": ("r0", "r1"),

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from itertools import islice
 from math import prod
 from struct import Struct
+from types import MappingProxyType
 from typing import Any
 
 import ml_dtypes
@@ -18,6 +19,8 @@ from ttc.importers.common.builder import MAX_ELEMENTS, MAX_RANK
 from ttc.importers.tf.messages import Dims, Span, Tensor, packed_numbers, packed_reals, shape_of
 
 STRING, RESOURCE, VARIANT = 7, 20, 21
+COMPLEX: Mapping[int, tuple[np.dtype, int]] = MappingProxyType({8: (np.dtype(np.float32), 9), 18: (np.dtype(np.float64), 12)})
+"""Types of complex numbers: that of their parts, and the field of their numbers one by one."""
 DTYPES: dict[int, np.dtype] = {
     1: np.dtype(np.float32),
     2: np.dtype(np.float64),
@@ -129,6 +132,25 @@ def _typed(span: Span, code: int, dtype: np.dtype, shape: tuple[int, ...], what:
         return full.reshape(shape)
 
     return Weight(shape, dtype, load)
+
+
+def complex_of(tensor: Tensor, what: str) -> tuple[NDArray, NDArray]:
+    """Real and imaginary parts of a tensor of complex numbers.  Raises E0203."""
+    span = tensor.span
+    header = {item.number: item for item in span}
+    dtype, field = COMPLEX[span.number(header[1])]
+    shape = static_shape(shape_of(span.inside(header[2])) if 2 in header else (), what)
+    if 4 in header and header[4].end > header[4].content:
+        content = header[4]
+        parts = raw_weight(span.data, content.content, content.end - content.content, dtype, (*shape, 2), what).value()
+        return parts[..., 0], parts[..., 1]
+    layout, count = _LAYOUTS[5 if field == 9 else 6], prod(shape)
+    given = [x for item in span if item.number == field for x in islice(packed_reals(span, item, layout), 2 * count + 1)]
+    if len(given) > 2 * count or len(given) % 2 or len(given) < 2 * count > MAX_FILLED:
+        raise Error("E0203", f"{what} has {len(given)} parts of complex numbers, which do not fit {list(shape)}")
+    pairs = np.array(given or [0, 0], dtype).reshape(-1, 2)
+    full = np.concatenate([pairs, np.repeat(pairs[-1:], max(count - len(pairs), 0), axis=0)])[:count].reshape(*shape, 2)
+    return full[..., 0], full[..., 1]
 
 
 def texts_of(tensor: Tensor) -> list[str]:

@@ -15,8 +15,8 @@ from ttc.importers.tf.control import CONTROL, Site, TooMany
 from ttc.importers.tf.messages import Function, Graph, Node
 from ttc.importers.tf.setting import Setting, reachable
 from ttc.importers.tf.structure import source_of
-from ttc.importers.tf.tables import OUTPUTS, rows
-from ttc.importers.tf.values import Value
+from ttc.importers.tf.tables import OUTPUTS, complex_rows, rows
+from ttc.importers.tf.values import Complex, Value
 
 MAX_UNROLLED = 1 << 15
 """Nodes in functions that loops and branches run, each as often as it is mapped."""
@@ -177,6 +177,8 @@ class Walker:
         if control is not None:
             return tuple(control(Site(self, node, operands, name, scope.caller, scope.depth, scope.repeated)))
         row = rows().get(node.op)
+        if any(isinstance(x, Complex) for x in operands):
+            row = complex_rows().get(node.op, row)
         if row is None:
             raise Unsupported("no mapping")
         if any(isinstance(x, Refused) for x in operands):

@@ -189,3 +189,14 @@ def test_weights_that_are_taken() -> None:
         root.create_dataset("d", data=np.zeros((100, 100)), compression="gzip")
         root.create_dataset("e", (0, 4), np.float32)
     check_weights(file)
+
+
+def test_a_layer_with_several_outputs_has_a_name_for_each(tmp_path: Path) -> None:
+    inputs = keras.Input((3, 4), name="x")
+    outputs = keras.layers.LSTM(2, return_sequences=True, return_state=True, name="lstm")(inputs)
+    model = keras.Model(inputs, [*outputs, keras.layers.Dense(2, name="lstm_1")(outputs[1])])
+    x = normal(2, 3, 4)
+    found = results(model, {"x": x}, tmp_path)
+    assert list(found) == ["lstm", "lstm_2", "lstm_3", "lstm_1"]
+    for (name, y), expected in zip(found.items(), model(x), strict=True):
+        agree(y, np.asarray(expected), name)

@@ -1,0 +1,162 @@
+"""Parts of tensors at places, or of sizes, that are computed: what is known of them stays in the types."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeAlias
+
+import numpy as np
+from xdsl.ir import SSAValue
+
+from ttc.dialects.core.errors import Error
+from ttc.dialects.core.records import record
+from ttc.dialects.core.spec import DYNAMIC
+from ttc.dialects.nn.pieces import ConcatOp
+from ttc.dialects.nn.shape import ReshapeOp
+from ttc.dialects.nn.unary import CastOp
+from ttc.importers.common import dynamic
+from ttc.importers.common.builder import Builder
+from ttc.importers.common.masked import Masks
+from ttc.importers.common.parts import part
+from ttc.importers.common.unsupported import Unsupported
+
+Number: TypeAlias = "int | SSAValue"
+"""A known integer, or a tensor of rank 0."""
+INT64 = np.dtype(np.int64)
+END = np.iinfo(np.int64).max
+
+
+def numbers(b: Builder, values: SSAValue) -> list[Number]:
+    """The integers of a list, each known or computed; joined lists are looked into."""
+    found = b.known(values)
+    if found is not None:
+        return [int(v) for v in found.ravel()]
+    op = values.owner
+    if isinstance(op, ConcatOp):
+        return [n for x in op.operands for n in numbers(b, x)]
+    if isinstance(op, CastOp | ReshapeOp) and b.spec(op.operands[0]).elements == b.spec(values).elements:
+        return numbers(b, op.operands[0])
+    flat = b.reshape(values, b.spec(values).elements)
+    return [b.reshape(part(b, flat, 0, i, 1)) for i in range(b.spec(values).elements)]
+
+
+def ints(b: Builder, what: str, *values: SSAValue) -> list[tuple[int, ...]] | None:
+    """The integers of lists that are known, or follow from values of inputs that are given; None if one of them is computed."""
+    try:
+        return [b.ints(v, what) for v in values]
+    except Unsupported:
+        return None
+
+
+def taken(b: Builder, x: SSAValue, axis: int, first: Number, size: int) -> SSAValue:
+    """So many elements along an axis, from a place on: a gather, which checks that they are there."""
+    if isinstance(first, int):
+        places = b.constant(np.arange(first, first + size))
+    else:
+        places = b.nn("add", b.reshape(b.cast(first, INT64), 1), b.constant(np.arange(size)))
+    return b.nn("gather", x, places, axis=axis)
+
+
+def slice_(b: Builder, x: SSAValue, begin: Sequence[Number], size: Sequence[Number]) -> SSAValue:
+    """A part of given sizes; -1 reaches to the end.  Raises E0402."""
+    rank = b.rank(x)
+    if not len(begin) == len(size) == rank:
+        raise Error("E0402", f"{len(begin)} beginnings and {len(size)} sizes do not fit {b.spec(x)}")
+    for axis, (first, count) in enumerate(zip(begin, size, strict=True)):
+        whole = b.spec(x).shape[axis]
+        if first == 0 and count in (-1, whole):
+            continue
+        if isinstance(count, int) and count >= 0:
+            x = taken(b, x, axis, first, count)
+        else:
+            last = END if count == -1 else _sum(b, first, count)
+            x = _ranged(b, x, axis, first, last, 1)
+    return x
+
+
+def _sum(b: Builder, x: Number, y: Number) -> Number:
+    if isinstance(x, int) and isinstance(y, int):
+        return x + y
+    return b.nn("add", _scalar(b, x), _scalar(b, y))
+
+
+def _scalar(b: Builder, x: Number) -> SSAValue:
+    return b.constant(np.array(x, np.int64)) if isinstance(x, int) else b.reshape(b.cast(x, INT64))
+
+
+def _ranged(b: Builder, x: SSAValue, axis: int, first: Number, last: Number, step: int) -> SSAValue:
+    starts, ends = (dynamic.listed(b, [v]) for v in (first, last))
+    return dynamic.sliced(b, x, starts, ends, (axis,), b.constant(np.array([step])))
+
+
+@record
+class Entry:
+    """Of a strided slice, about one dimension.
+
+    Args:
+        first, last: None: as far as it goes.
+        single: one element, whose dimension is dropped.
+    """
+
+    first: Number | None = None
+    last: Number | None = None
+    step: int = 1
+    single: bool = False
+
+
+def strided_slice(
+    b: Builder, x: SSAValue, begin: Sequence[Number], end: Sequence[Number], strides: Sequence[int], masks: Masks
+) -> SSAValue:
+    """Python's x[begin:end:strides, ...] under masks.  Raises E0401, E0402."""
+    added: list[int] = []
+    dropped: list[int] = []
+    axis, place = 0, 0
+    for entry in _entries(b.rank(x), begin, end, strides, masks):
+        if entry is None:
+            added.append(place)
+            place += 1
+            continue
+        x = _along(b, x, axis, entry)
+        dropped += [axis] if entry.single else []
+        place += not entry.single
+        axis += 1
+    x = dynamic.without_axes(b, x, dropped) if dropped else x
+    return dynamic.with_axes(b, x, added) if added else x
+
+
+def _entries(rank: int, begin: Sequence[Number], end: Sequence[Number], strides: Sequence[int], masks: Masks) -> list[Entry | None]:
+    """One a dimension, and None for each that is inserted."""
+    if not len(begin) == len(end) == len(strides) or 0 in strides:
+        raise Error("E0402", f"{len(begin)} beginnings, {len(end)} ends and strides {list(strides)[:8]} do not fit each other")
+    about = sum(not (masks.new_axis | masks.ellipsis) >> i & 1 for i in range(len(begin)))
+    if about > rank:
+        raise Error("E0401", f"{about} slices for a tensor of rank {rank}")
+    whole: list[Entry | None] = [Entry()] * (rank - about)
+    found: list[Entry | None] = []
+    for i in range(len(begin)):
+        if masks.ellipsis >> i & 1:
+            found += whole
+            whole = []
+        elif masks.new_axis >> i & 1:
+            found.append(None)
+        elif masks.shrink_axis >> i & 1:
+            found.append(Entry(0 if masks.begin >> i & 1 else begin[i], single=True))
+        else:
+            first, last = (None if mask >> i & 1 else values[i] for mask, values in ((masks.begin, begin), (masks.end, end)))
+            found.append(Entry(first, last, strides[i]))
+    return found + whole
+
+
+def _along(b: Builder, x: SSAValue, axis: int, entry: Entry) -> SSAValue:
+    size = b.spec(x).shape[axis]
+    if entry.single:
+        assert entry.first is not None
+        return taken(b, x, axis, entry.first, 1)
+    if entry.first in (None, 0) and entry.last is None and entry.step == 1:
+        return x
+    if size != DYNAMIC and not isinstance(entry.first, SSAValue) and not isinstance(entry.last, SSAValue):
+        places = range(*slice(entry.first, entry.last, entry.step).indices(size))
+        return b.nn("gather", x, b.constant(np.array(places, np.int64)), axis=axis)
+    first = (0 if entry.step > 0 else END) if entry.first is None else entry.first
+    last = (END if entry.step > 0 else -END) if entry.last is None else entry.last
+    return _ranged(b, x, axis, first, last, entry.step)
