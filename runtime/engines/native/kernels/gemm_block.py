@@ -83,11 +83,23 @@ class Block:
 
 def block_for(cpu: Cpu, rows: int, columns: int) -> Block:
     """The block that computes so many rows and columns at the least cost, padding included."""
+    return min(_blocks(cpu), key=lambda block: _cost(block, columns)).fitted(rows)
+
+
+def cost_of(cpu: Cpu, columns: int) -> float:
+    """Time of a row of so many columns: that of as many in the widest blocks, padding included."""
+    return min(_cost(block, columns) for block in _blocks(cpu))
+
+
+def _blocks(cpu: Cpu) -> list[Block]:
+    """The widest first."""
     lanes = max(cpu.vector_bytes // 4, 4)
     wide = cpu.vector_bytes == 64 or cpu.arch == "aarch64"
-    blocks = [Block(rows, vectors, lanes) for vectors, rows in _ROWS[32 if wide else 16].items()]
-    best = min(reversed(blocks), key=lambda block: block.panels(columns) * block.columns * _COST[block.vectors])
-    return best.fitted(rows)
+    return [Block(rows, vectors, lanes) for vectors, rows in reversed(_ROWS[32 if wide else 16].items())]
+
+
+def _cost(block: Block, columns: int) -> float:
+    return block.panels(columns) * block.columns * _COST[block.vectors]
 
 
 @dataclass(frozen=True)

@@ -110,6 +110,10 @@ class WindowKernel(Kernel):
     def prepare(self, f: Writer, words: Words, place: Place, memory: Value) -> None:
         """What is computed once a block; `memory` is after the table, and holds 8 bytes a window."""
 
+    def outside(self, words: Words) -> Value:
+        """How many elements stand for one outside the image."""
+        return words["channels"]
+
     @property
     def names(self) -> tuple[str, ...]:
         """Of the words of a job."""
@@ -130,7 +134,7 @@ class WindowKernel(Kernel):
         tile, table = f.scratch, f.at(f.scratch, self._tile_bytes, "i8")
         row = f.at(table, self.block.table_bytes, "i8")
         value = self.neutral(f)
-        with f.loop(0, words["channels"]) as i:
+        with f.loop(0, self.outside(words)) as i:
             f.store(value, f.at(row, i, self.source))
         with each_block(f, words, self.block.windows) as (part, place):
             image = f.at(words.pointer("source"), place.image * words["source_image"], "i8")

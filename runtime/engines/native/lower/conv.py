@@ -20,6 +20,7 @@ from ttc.runtime.engines.native.convolutions import (
 )
 from ttc.runtime.engines.native.copies import copy
 from ttc.runtime.engines.native.depthwise import depthwise
+from ttc.runtime.engines.native.few_results import convolve_in_columns, has_few_results
 from ttc.runtime.engines.native.grouped import grouped, vector_of_groups
 from ttc.runtime.engines.native.integers import INTEGERS
 from ttc.runtime.engines.native.kernels.gemm_block import Multiplier
@@ -59,6 +60,9 @@ def conv2d(n: Lowering) -> None:
         _pixels(n, x, w, bias, parts)
         return
     multiplier = multiplier_of(n, x.shape[3])
+    if groups == 1 and not parts and has_few_results(n.cpu, w, axes[1]):
+        convolve_in_columns(n, left_operand(n, x, multiplier), w, axes, multiplier, *whole_region(n, bias))
+        return
     tiling = tiling_of(n, x, w, axes) if groups == 1 and multiplier == "f32" and parts in (0, 3) else None
     if tiling is not None:
         convolve_tiles(n, left_operand(n, x, "f32"), w, axes, tiling, result_of(n, *whole_region(n, bias)))

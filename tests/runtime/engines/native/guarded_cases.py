@@ -142,6 +142,9 @@ def convolutions() -> Iterator[Graph]:
         few = {"strides": (1, 2), "pads": (1, 2, 1, 0), "dilations": (1, 1), "groups": 4}
         for group in (2, 4, 16):
             yield graph_of("conv2d", [(2, 9, n + 2, 4 * group), (3, 3, group, 4 * group)], few, held=(1,))
+        yield graph_of(
+            "conv2d", [(2, 5, n + 2, 33), (3, 5, 33, 2)], {**few, "strides": (2, 1), "pads": (1, 2, 1, 2), "groups": 1}, held=(1,)
+        )
         wide = {"strides": (1, 1), "pads": (0, 0, 0, 0), "dilations": (1, 1), "groups": 1, "activation": "relu"}
         yield graph_of("conv2d", [(1, n + 2, n + 3, 8), (3, 3, 8, 8), (8,)], wide, held=(1, 2))
         yield graph_of("conv2d", [(1, n + 2, n + 3, 16), (3, 3, 16, 32)], wide, held=(1,), precision="bfloat16")

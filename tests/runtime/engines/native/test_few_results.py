@@ -1,0 +1,67 @@
+"""Convolutions of few results against their numpy kernel."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from tests.runtime.engines.native.graphs import Given, Ran, normal, ran
+from ttc.dialects.core.plain import TensorType, Work
+from ttc.dialects.core.windows import window_counts, windows
+
+
+def convolved(
+    shape: tuple[int, ...], taps: tuple[int, int], results: int, *, level: str = "amx", format: str = "Float32", **attrs: Any
+) -> Ran:
+    """A convolution of x[n, h, w, c] of one group, with a bias and constant weights."""
+    channels = shape[3]
+    attrs = {"strides": (1, 1), "pads": (1, 1, 1, 1), "dilations": (1, 1), "groups": 1, **attrs}
+    counts = window_counts((shape[1], shape[2]), windows(taps, attrs["strides"], attrs["pads"], attrs["dilations"]))
+    given = [Given(normal(*shape), format), *(Given(normal(*s), format, constant=True) for s in ((*taps, channels, results), (results,)))]
+    found = ran([Work("tile.conv2d", (0, 1, 2), attrs, (TensorType((shape[0], *counts, results), format),))], given, level=level)
+    tolerance = 2**-5 if format == "Float16_b" else 1e-4
+    np.testing.assert_allclose(found.native, found.reference, rtol=tolerance, atol=tolerance)
+    return found
+
+
+@pytest.mark.parametrize(("level", "results"), [("amx", 1), ("amx", 3), ("avx2", 1), ("avx2", 3), ("generic", 1)])
+@pytest.mark.parametrize("taps", [(3, 3), (1, 7), (9, 9)])
+def test_few_results(taps: tuple[int, int], results: int, level: str) -> None:
+    found = convolved((2, 12, 13, 40), taps, results, pads=(taps[0] // 2, taps[1] // 2) * 2, level=level)
+    assert found.kernels[-1] == "ShiftedSums"
+
+
+def test_activations_and_residuals() -> None:
+    attrs: dict[str, Any] = {"strides": (1, 1), "pads": (1, 1, 1, 1), "dilations": (1, 1), "groups": 1, "activation": "tanh"}
+    type_ = TensorType((1, 9, 9, 3), "Float32")
+    works = [Work("tile.conv2d", (0, 1, None), attrs, (type_,)), Work("tile.map", (3, 2), {"fn": "add"}, (type_,))]
+    found = ran(works, [Given(normal(1, 9, 9, 32)), Given(normal(3, 3, 32, 3), constant=True), Given(normal(1, 9, 9, 3))])
+    assert found.kernels[-1] == "ShiftedSums"
+    np.testing.assert_allclose(found.native, found.reference, rtol=1e-5, atol=1e-5)
+
+
+def test_narrow_types() -> None:
+    assert convolved((1, 9, 9, 32), (3, 3), 3, format="Float16_b").kernels[-1] == "ShiftedSums"
+
+
+@pytest.mark.parametrize(("channels", "results", "strides"), [(8, 3, (1, 1)), (64, 8, (1, 1)), (64, 3, (1, 3))])
+def test_other_ways_where_these_are_faster(channels: int, results: int, strides: tuple[int, int]) -> None:
+    assert "ShiftedSums" not in convolved((1, 9, 9, channels), (3, 3), results, strides=strides, level="avx2").kernels
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    size=st.tuples(st.integers(1, 15), st.integers(1, 15)),
+    taps=st.tuples(st.integers(1, 4), st.integers(2, 5)),
+    results=st.integers(1, 3),
+    strides=st.tuples(st.integers(1, 2), st.integers(1, 2)),
+    dilations=st.tuples(st.integers(1, 2), st.integers(1, 3)),
+    pads=st.tuples(*[st.integers(0, 5)] * 4),
+)
+def test_all_windows(size: Any, taps: Any, results: int, strides: Any, dilations: Any, pads: Any) -> None:
+    assume(all(window.count(length) >= 1 for window, length in zip(windows(taps, strides, pads, dilations), size, strict=True)))
+    convolved((1, *size, 36), taps, results, strides=strides, dilations=dilations, pads=pads)
