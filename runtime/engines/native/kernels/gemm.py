@@ -151,6 +151,7 @@ class Gemm(Kernel):
                     depth,
                     ahead,
                     self.span,
+                    table.zeros if self.rows.has_borders else None,
                 )
                 stored = emit_sums(f, self.block, rows, operands, self.multiplier, tile, self._direct(f, words, table, panel))
                 with f.when(stored):

@@ -26,6 +26,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
+from operator import and_
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 if TYPE_CHECKING:
@@ -112,6 +114,7 @@ class Operands:
         taps, depth: i64; channels of each tap, or pairs of channels with multiplier `bf16`.
         ahead: what is fetched meanwhile.
         span: products that are added up one after the other at most, but for a tap's.
+        zeros: address of a row of zeros: a tap at which all rows are that one is passed over.
     """
 
     rows: Callable[[Value], Sequence[Value]]
@@ -120,6 +123,14 @@ class Operands:
     depth: Value
     ahead: Ahead | None = None
     span: int = SPAN
+    zeros: Value | None = None
+
+    def depth_at(self, f: Writer, rows: Sequence[Value]) -> Value:
+        """Channels that are multiplied at a tap, given the rows there."""
+        if self.zeros is None:
+            return self.depth
+        outside = [row.equals(self.zeros) for row in rows]
+        return f.select(reduce(and_, outside), 0, self.depth)
 
 
 @dataclass(frozen=True)
@@ -168,13 +179,15 @@ def emit_sums(
     kept = f.variable(f.constant(0, "i1"))
     with f.loop(0, operands.taps) as tap:
         rows = operands.rows(tap)
-        with f.loop(0, operands.depth, operands.span) as start:
+        depth = operands.depth_at(f, rows)
+        panel.set(f.at(operands.panel, tap * operands.depth * block.columns, "f32"))
+        with f.loop(0, depth, operands.span) as start:
             with f.when(since.get() >= operands.span):
                 _keep(f, sums, places, kept.get())
                 _each(sums, places, lambda total, _: total.set(zero))
                 kept.set(f.constant(1, "i1"))
                 since.set(0)
-            end = f.smaller(start + operands.span, operands.depth)
+            end = f.smaller(start + operands.span, depth)
             with f.loop(start, end) as k:
                 _step(f, sums, rows, k, panel.get(), multiplier)
                 panel.set(f.at(panel.get(), block.columns, "f32"))

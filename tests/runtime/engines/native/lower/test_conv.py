@@ -76,6 +76,14 @@ def test_instruction_sets(level: str, channels: int, taps: int, stride: int) -> 
     close(found, expected, taps * taps * channels, "Gemm")
 
 
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("channels", [9, 600])
+def test_taps_that_no_window_of_a_block_meets_are_passed_over(channels: int, level: str) -> None:
+    x, w = normal(2, 9, 14, channels), normal(3, 3, channels, 20)
+    found, expected = convolved(x, w, pads=(8, 13, 8, 13), dilations=(8, 13), level=level)
+    close(found, expected, 9 * channels, "Gemm")
+
+
 @pytest.mark.parametrize("groups", [2, 3])
 def test_groups(groups: int) -> None:
     x, w = normal(2, 9, 8, 6 * groups), normal(3, 3, 6, 17 * groups)
