@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from types import MappingProxyType
 from typing import Protocol
@@ -16,9 +17,10 @@ from ttc.importers.common import control
 from ttc.importers.common.builder import Builder
 from ttc.importers.common.control import Step
 from ttc.importers.common.unsupported import REFUSED, Refused, Unsupported
+from ttc.importers.tf import lists
 from ttc.importers.tf.messages import Call, Function, Node
 from ttc.importers.tf.structure import CALLERS
-from ttc.importers.tf.values import Value
+from ttc.importers.tf.values import TensorList, Value
 from ttc.importers.tf.variables import SetVariables
 
 MAX_TRIPS = 2048
@@ -42,6 +44,7 @@ class Caller(Protocol):
 
     builder: Builder
     functions: Mapping[str, Function]
+    unrolled: int
 
     def call(self, name: str, operands: Sequence[Value], caller: str, depth: int, *, repeated: bool) -> list[Value]: ...
 
@@ -126,11 +129,13 @@ def _is_short(function: Function | None) -> bool:
 
 
 def selected(site: Site, condition: SSAValue, first: Sequence[Value], second: Sequence[Value]) -> list[Value] | None:
-    """Results of both branches, selected by value; None unless they are tensors of the same static types."""
+    """Results of both branches, selected by value; None unless they are tensors of the same static types, or the same lists."""
     found: list[Value] = []
     for x, y in zip(first, second, strict=False):
         if isinstance(x, Refused) or isinstance(y, Refused):
             found.append(REFUSED)
+        elif x is y and not isinstance(x, SSAValue):
+            found.append(x)
         elif isinstance(x, SSAValue) and isinstance(y, SSAValue) and x.type == y.type and site.b.spec(x).is_static:
             found.append(site.b.nn("where", site.b.reshape(site.b.cast(condition, BOOL)), x, y))
         else:
@@ -151,15 +156,18 @@ def _both(site: Site, condition: SSAValue, names: Sequence[str], operands: Seque
 
 
 def _branched(site: Site, which: SSAValue, names: Sequence[str], operands: Sequence[Value]) -> list[Value]:
-    """A branch of dialect nn: only the chosen function runs.  Raises Unsupported for results that are no tensors."""
+    """A branch of dialect nn: only the chosen function runs.  Raises Unsupported for results that are no tensors or lists of such."""
     variables = SetVariables(site.b, operands)
+    shown: list[list[Value]] = []
 
     def body(label: int, name: str) -> list[SSAValue]:
         variables.put(variables.before)
-        return [*_tensors(site.run(name, operands, str(label)), "a branch"), *variables.held()]
+        shown.append(site.run(name, operands, str(label)))
+        return [*_tensors(lists.as_tensors(site.b, shown[-1]), "a branch"), *variables.held()]
 
     bodies = [partial(body, label, name) for label, name in enumerate(names)]
-    return variables.taken(control.branch(site.b, which, bodies))
+    results = variables.taken(control.branch(site.b, which, bodies))
+    return lists.as_before(shown[0], results)
 
 
 def _tensors(values: Sequence[Value], what: str) -> list[SSAValue]:
@@ -189,11 +197,12 @@ def while_(site: Site) -> list[Value]:
     """Iterations unrolled while it is known at import that the condition holds; from where it is not known, a loop of dialect nn."""
     if any(isinstance(x, Refused) for x in site.operands):
         return [REFUSED]
-    variables = SetVariables(site.b, site.operands)
+    variables, spent = SetVariables(site.b, site.operands), site.walker.unrolled
     with site.walker.builder.collected() as ops:
         try:
             found = _unrolled(site)
         except TooMany:
+            site.walker.unrolled = spent
             variables.put(variables.before)
             control.erase(ops)
             ops.clear()
@@ -230,30 +239,45 @@ def _iteration(site: Site, state: Sequence[Value], label: str) -> list[Value]:
 
 
 def _looped(site: Site, state: Sequence[Value]) -> list[Value]:
-    """A loop of dialect nn over the tensors, and the variables that it sets; all else every iteration must leave as it is."""
+    """A loop of dialect nn over the tensors, lists as one tensor each, and the variables that it sets; all else it must leave as it is."""
     variables = SetVariables(site.b, state)
+    state = _with_shapes(site, state, variables)
+    start = lists.as_tensors(site.b, state)
 
     def whole(tensors: Sequence[SSAValue]) -> list[Value]:
         given = iter(tensors)
-        return [next(given) if isinstance(x, SSAValue) else x for x in state]
+        return lists.as_before(state, [next(given) if isinstance(x, SSAValue) else x for x in start])
 
     def condition(values: Sequence[Value]) -> SSAValue:
         found = _condition(site, values, "i")
         return site.b.cast(_tensors([found], "a condition")[0], BOOL)
 
     def step(_: SSAValue, tensors: Sequence[SSAValue]) -> Step:
-        values = _iteration(site, whole(variables.taken(tensors)), "i")
-        changed = any(x is not y for x, y in zip(state, values, strict=True) if not isinstance(x, SSAValue))
-        if changed:
-            raise Unsupported("how often it runs depends on data, and it changes lists of tensors")
-        new = _tensors([y for x, y in zip(state, values, strict=True) if isinstance(x, SSAValue)], "an iteration")
+        values = lists.as_tensors(site.b, _iteration(site, whole(variables.taken(tensors)), "i"))
+        if any(x is not y for x, y in zip(start, values, strict=True) if not isinstance(x, SSAValue)):
+            raise Unsupported("how often it runs depends on data, and it changes what is no tensor")
+        new = _tensors([y for x, y in zip(start, values, strict=True) if isinstance(x, SSAValue)], "an iteration")
         going = condition(whole(new))
         return Step([*new, *variables.held()], going=going)
 
-    first = condition(state)
-    carried = [*(x for x in state if isinstance(x, SSAValue)), *variables.held()]
+    first = condition(whole([x for x in start if isinstance(x, SSAValue)]))
+    carried = [*(x for x in start if isinstance(x, SSAValue)), *variables.held()]
     results, _ = control.loop(site.b, step, carried, condition=first)
     return whole(variables.taken(results))
+
+
+def _with_shapes(site: Site, state: Sequence[Value], variables: SetVariables) -> Sequence[Value]:
+    """Lists whose elements have no shape yet get that of what one iteration, which is then given up, stores in them."""
+    b = site.walker.builder
+    if not any(isinstance(x, TensorList) and lists.shape_of(b, x) is None for x in state):
+        return state
+    with b.collected() as ops:
+        after = _iteration(site, state, "0")
+        shapes = [lists.shape_of(b, y) if isinstance(y, TensorList) else None for y in after]
+    control.erase(ops)
+    variables.put(variables.before)
+    pairs = zip(state, shapes, strict=True)
+    return [replace(x, shape=s) if isinstance(x, TensorList) and x.shape is None else x for x, s in pairs]
 
 
 CONTROL: Mapping[str, Callable[[Site], list[Value]]] = MappingProxyType(

@@ -9,6 +9,7 @@ import numpy as np
 from xdsl.ir import SSAValue
 
 from ttc.dialects.core.errors import Error
+from ttc.dialects.nn.binary import MaximumOp, MinimumOp
 from ttc.importers.common.builder import Builder
 from ttc.importers.tf.tables import Rows
 
@@ -27,9 +28,23 @@ def bucketize(b: Builder, input: SSAValue, *, boundaries: Floats) -> SSAValue:
     return b.nn("reduce_sum", reached, axes=(b.rank(real),), keepdims=False)
 
 
+def _interval(b: Builder, x: SSAValue) -> tuple[float, float]:
+    """The least and the largest number that x can be, as far as its bounds by known ones say."""
+    known, op = b.known(x), x.owner
+    if known is not None and known.size == 1:
+        value = float(known.ravel()[0])
+        return value, value
+    if not isinstance(op, MinimumOp | MaximumOp):
+        return -np.inf, np.inf
+    pairs = [_interval(b, v) for v in op.operands]
+    choose = min if isinstance(op, MinimumOp) else max
+    return choose(p[0] for p in pairs), choose(p[1] for p in pairs)
+
+
 def dense_bincount(b: Builder, input: SSAValue, size: SSAValue, weights: SSAValue, *, binary_output: bool = False) -> SSAValue:
     """How often each number below the size occurs, in all or in each row, or the sum of the weights there; or whether it occurs."""
-    count, rank = int(b.number(size, "size")), b.rank(input)
+    least, most = _interval(b, size)
+    count, rank = int(least if least == most else b.number(size, "size")), b.rank(input)
     if not 0 <= count <= 1 << 16 or rank not in (1, 2) or b.spec(weights).elements not in (0, b.spec(input).elements):
         raise Error("E0402", f"{count} counts of {b.spec(input)} with weights {b.spec(weights)}")
     places = b.constant(np.arange(count, dtype=b.dtype(input)))

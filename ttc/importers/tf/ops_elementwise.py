@@ -119,6 +119,30 @@ def cast(b: Builder, x: SSAValue, *, DstT: Type, Truncate: bool = False) -> SSAV
     return Complex(part, b.nn("expand", zero, shape=b.shape(part)) if b.rank(part) else zero)
 
 
+def bitcast(b: Builder, input: SSAValue, *, type: np.dtype) -> SSAValue:
+    """The same bits, of a type of the same size."""
+    if type.itemsize != b.dtype(input).itemsize:
+        raise Unsupported(f"the bits of {b.dtype(input)} as {type}")
+    return input if type == b.dtype(input) else b.nn("bitcast", input, source=b.dtype(input), dtype=type)
+
+
+def invert(b: Builder, x: SSAValue) -> SSAValue:
+    """All bits the other way."""
+    return b.nn("bitwise_xor", x, b.constant(np.array(-1).astype(b.dtype(x))))
+
+
+def xlog1py(b: Builder, x: SSAValue, y: SSAValue) -> SSAValue:
+    """x log(1 + y); 0 where x is 0."""
+    zero = b.nn("equal", x, b.scalar(0, x))
+    return b.nn("where", zero, b.scalar(0, x), b.nn("mul", x, log1p(b, b.nn("where", zero, b.scalar(0, y), y))))
+
+
+def xdivy(b: Builder, x: SSAValue, y: SSAValue) -> SSAValue:
+    """x / y; 0 where x is 0."""
+    zero = b.nn("equal", x, b.scalar(0, x))
+    return b.nn("where", zero, b.scalar(0, x), b.nn("div", x, b.nn("where", zero, b.scalar(1, y), y)))
+
+
 def is_finite(b: Builder, x: SSAValue) -> SSAValue:
     return b.nn("not", b.nn("or", b.nn("is_inf", x), b.nn("is_nan", x)))
 
@@ -164,6 +188,10 @@ ROWS: Rows = {
     "Mod": truncate_mod,
     "Atan2": atan2,
     "Xlogy": xlogy,
+    "Xlog1py": xlog1py,
+    "Xdivy": xdivy,
+    "Bitcast": bitcast,
+    "Invert": invert,
     "Equal": equal,
     "NotEqual": not_equal,
     "ApproximateEqual": approximately_equal,

@@ -9,11 +9,13 @@ from xdsl.ir import SSAValue
 
 from ttc.dialects.core.errors import Error
 from ttc.importers.common.builder import Builder
-from ttc.importers.common.parts import element, stacked
+from ttc.importers.common.parts import element, part
 from ttc.importers.common.unsupported import Unsupported
+from ttc.importers.tf import lists
 from ttc.importers.tf.tables import Rows
 from ttc.importers.tf.values import TensorList
 
+INT64 = np.dtype(np.int64)
 MAX_LENGTH = 1 << 16
 
 
@@ -44,13 +46,32 @@ def from_tensor(b: Builder, tensor: SSAValue, element_shape: SSAValue) -> Tensor
 
 
 def get_item(b: Builder, input_handle: TensorList, index: SSAValue, element_shape: SSAValue, *, element_dtype: np.dtype) -> SSAValue:
+    shape = _shape(b, element_shape)
+    if input_handle.stack is not None or _is_computed(b, index):
+        place = b.cast(b.reshape(index), INT64)
+        return b.nn("gather", lists.dense(b, input_handle, shape), place, axis=0)
     found = input_handle.items[_index(b, index, input_handle)]
-    return _zeros(b, input_handle, _shape(b, element_shape)) if found is None else found
+    return lists.zeros(b, input_handle, shape) if found is None else found
+
+
+def _is_computed(b: Builder, index: SSAValue) -> bool:
+    try:
+        b.number(index, "index")
+    except Unsupported:
+        return True
+    return False
 
 
 def set_item(
     b: Builder, input_handle: TensorList, index: SSAValue, item: SSAValue, *, resize_if_index_out_of_bounds: bool = False
 ) -> TensorList:
+    if input_handle.stack is not None or _is_computed(b, index):
+        if resize_if_index_out_of_bounds:
+            raise Unsupported("a list that grows to a place that is computed")
+        place = b.reshape(b.cast(index, INT64), 1, 1)
+        item = b.reshape(item, 1, *b.shape(item))
+        stack = b.nn("scatter_nd", lists.dense(b, input_handle, b.shape(item)[1:]), place, item, reduction="none")
+        return replace(input_handle, items=(), stack=stack)
     items = list(input_handle.items)
     if resize_if_index_out_of_bounds:
         wanted = int(b.number(index, "index")) + 1
@@ -70,41 +91,60 @@ def _index(b: Builder, index: SSAValue, of: TensorList) -> int:
 
 
 def push_back(b: Builder, input_handle: TensorList, tensor: SSAValue) -> TensorList:
+    if input_handle.stack is not None:
+        return replace(input_handle, stack=b.nn("concat", input_handle.stack, b.reshape(tensor, 1, *b.shape(tensor)), axis=0))
     if len(input_handle.items) >= MAX_LENGTH:
         raise Unsupported(f"a list of more than {MAX_LENGTH} tensors")
     return replace(input_handle, items=(*input_handle.items, tensor))
 
 
 def pop_back(b: Builder, input_handle: TensorList, element_shape: SSAValue, *, element_dtype: np.dtype) -> tuple[TensorList, SSAValue]:
+    if input_handle.stack is not None:
+        raise Unsupported("takes the last tensor of a list whose length is computed")
     if not input_handle.items:
         raise Error("E0402", "an empty list has no last tensor")
     *rest, last = input_handle.items
-    return replace(input_handle, items=tuple(rest)), _zeros(b, input_handle, _shape(b, element_shape)) if last is None else last
+    return replace(input_handle, items=tuple(rest)), lists.zeros(b, input_handle, _shape(b, element_shape)) if last is None else last
 
 
 def stack(b: Builder, input_handle: TensorList, element_shape: SSAValue, *, element_dtype: np.dtype, num_elements: int = -1) -> SSAValue:
-    if num_elements not in (-1, len(input_handle.items)):
+    if input_handle.stack is None and num_elements not in (-1, len(input_handle.items)):
         raise Error("E0402", f"a list of {len(input_handle.items)} tensors, not {num_elements}")
-    shape = _shape(b, element_shape)
-    if not input_handle.items:
-        if shape is None and input_handle.shape is None:
-            raise Unsupported("an empty list of tensors of open shape")
-        return b.constant(np.zeros((0, *(shape or input_handle.shape or ())), input_handle.dtype))
-    return stacked(b, [_zeros(b, input_handle, shape) if x is None else x for x in input_handle.items], 0)
+    return lists.dense(b, input_handle, _shape(b, element_shape))
 
 
-def _zeros(b: Builder, of: TensorList, shape: tuple[int, ...] | None) -> SSAValue:
-    """What an element that was never stored reads as."""
-    present = next((b.shape(x) for x in of.items if x is not None), None)
-    found = shape if shape is not None else of.shape if of.shape is not None else present
-    if found is None:
-        raise Unsupported("an element that was never stored, of open shape")
-    zero = b.constant(np.zeros((), of.dtype))
-    return b.nn("expand", zero, shape=found) if found else zero
+def gather(b: Builder, input_handle: TensorList, indices: SSAValue, element_shape: SSAValue, *, element_dtype: np.dtype) -> SSAValue:
+    """Some of the tensors as one."""
+    return b.nn("gather", lists.dense(b, input_handle, _shape(b, element_shape)), b.cast(indices, INT64), axis=0)
+
+
+def concat(
+    b: Builder,
+    input_handle: TensorList,
+    element_shape: SSAValue,
+    leading_dims: SSAValue,
+    *,
+    element_dtype: np.dtype,
+) -> tuple[SSAValue, SSAValue]:
+    """The tensors joined along their first dimension, and how large it is in each."""
+    shape, items = _shape(b, element_shape), input_handle.items
+    if input_handle.stack is not None:
+        whole = input_handle.stack
+        count, size, *rest = b.shape(whole)
+        return b.reshape(whole, count * size, *rest), b.constant(np.full(count, size, np.int64))
+    if not items:
+        raise Unsupported("an empty list, whose tensors are joined")
+    found = [lists.zeros(b, input_handle, shape) if x is None else x for x in items]
+    if any(not b.shape(x) for x in found):
+        raise Error("E0401", "joins tensors without a dimension")
+    sizes = b.constant(np.array([b.shape(x)[0] for x in found], np.int64))
+    return b.nn("concat", *found, axis=0) if len(found) > 1 else found[0], sizes
 
 
 def length(b: Builder, input_handle: TensorList) -> SSAValue:
-    return b.constant(np.array(len(input_handle.items), np.int32))
+    if input_handle.stack is None:
+        return b.constant(np.array(len(input_handle.items), np.int32))
+    return b.cast(b.reshape(part(b, b.nn("shape", input_handle.stack), 0, 0, 1)), np.dtype(np.int32))
 
 
 ROWS: Rows = {
@@ -116,5 +156,7 @@ ROWS: Rows = {
     "TensorListPushBack": push_back,
     "TensorListPopBack": pop_back,
     "TensorListStack": stack,
+    "TensorListGather": gather,
+    "TensorListConcatV2": concat,
     "TensorListLength": length,
 }

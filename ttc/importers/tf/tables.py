@@ -148,6 +148,7 @@ OUTPUTS: Mapping[str, tuple[str, ...]] = {
     ),
     "TopKV2": ("values", "indices"),
     "TensorListPopBack": ("output_handle", "tensor"),
+    "TensorListConcatV2": ("tensor", "lengths"),
     "MaxPoolWithArgmax": ("output", "argmax"),
     **dict.fromkeys(["Unique", "UniqueV2"], ("y", "idx")),
     **dict.fromkeys(["UniqueWithCounts", "UniqueWithCountsV2"], ("y", "idx", "count")),

@@ -35,11 +35,13 @@ DTYPES: dict[int, np.dtype] = {
     19: np.dtype(np.float16),
     22: np.dtype(np.uint32),
     23: np.dtype(np.uint64),
+    24: np.dtype(ml_dtypes.float8_e5m2),
+    25: np.dtype(ml_dtypes.float8_e4m3fn),
 }
 """By number in tensorflow/core/framework/types.proto."""
 _NAMES = {
     **{7: "string", 8: "complex64", 11: "qint8", 12: "quint8", 13: "qint32", 15: "qint16", 16: "quint16", 18: "complex128"},
-    **{20: "resource", 21: "variant", 24: "float8_e5m2", 25: "float8_e4m3fn", 29: "int4", 30: "uint4"},
+    **{20: "resource", 21: "variant", 29: "int4", 30: "uint4"},
 }
 MAX_FILLED = 1 << 26
 """Elements of a tensor that the file gives by fewer numbers than it has."""

@@ -35,11 +35,18 @@ class Variable:
 
 @record
 class TensorList:
-    """A list of tensors whose length is known at import; None where nothing was stored yet, which reads as zeros of `shape`."""
+    """A list of tensors.
+
+    Args:
+        items: where its length and the places that are read and stored at are known; None where nothing was stored yet, which reads as
+            zeros of `shape`.
+        stack: all of it as one tensor, [length, ...], instead of items, where they are computed.
+    """
 
     items: tuple[SSAValue | None, ...]
     dtype: np.dtype
     shape: tuple[int, ...] | None = None
+    stack: SSAValue | None = None
 
 
 @record

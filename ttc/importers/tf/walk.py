@@ -60,6 +60,8 @@ class Walker:
         builder: of the function.
         graph: checked by `structure`.
         seeds: values of nodes of the graph that are not computed: inputs and variables.
+
+    `unrolled` counts the nodes in functions that loops and branches run.
     """
 
     def __init__(self, builder: Builder, graph: Graph, seeds: Mapping[str, Value]) -> None:
@@ -68,7 +70,7 @@ class Walker:
         self._main = Scope({node.name: node for node in graph.nodes}, {name: (value,) for name, value in seeds.items()})
         self._constants: dict[int, tuple[Value, ...]] = {}
         self._bodies: dict[str, dict[str, Node]] = {}
-        self._unrolled = 0
+        self.unrolled = 0
         self._setting = Setting(graph)
 
     def outputs(self, references: Sequence[str]) -> list[Value]:
@@ -96,8 +98,8 @@ class Walker:
 
     def _spend(self) -> None:
         """Count a node, or a call, that loops repeat.  Raises TooMany."""
-        self._unrolled += 1
-        if self._unrolled > MAX_UNROLLED:
+        self.unrolled += 1
+        if self.unrolled > MAX_UNROLLED:
             raise TooMany(f"more than {MAX_UNROLLED} nodes once loops are unrolled")
 
     def _run(self, scope: Scope, references: Sequence[str], roots: Sequence[str]) -> list[Value]:

@@ -8,7 +8,7 @@ Integers that stand for real numbers stay integers between operators: each dequa
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -94,9 +94,10 @@ def _import(
     return finished(name, function, builder, results)
 
 
-def _names(graph: Graph, indices: tuple[int, ...], given: Mapping[int, str], what: str) -> list[str]:
+def _names(graph: Graph, indices: tuple[int, ...], given: Mapping[int, Sequence[str]], what: str) -> list[str]:
     """Names of inputs or outputs: the signature's, else the tensors'.  Raises E0203 for one that two have."""
-    names = [given.get(i) or graph.tensors[i].name for i in indices]
+    left = {i: list(names) for i, names in given.items()}
+    names = [(left[i].pop(0) if left.get(i) else "") or graph.tensors[i].name for i in indices]
     if len(set(names)) != len(names) and what == "outputs":
         names = [graph.tensors[i].name if names.count(n) > 1 else n for i, n in zip(indices, names, strict=True)]
     if len(set(names)) != len(names):

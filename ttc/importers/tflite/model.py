@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from math import prod
 from typing import Any, TypeAlias
 
@@ -103,12 +103,12 @@ class Graph:
 
 @record
 class Signature:
-    """A name for a graph, and its own names for the graph's inputs and outputs, by index of their tensors."""
+    """A name for a graph, and its own names for the graph's inputs and outputs, by index of their tensors: one may have several."""
 
     key: str
     graph: int
-    inputs: Mapping[int, str]
-    outputs: Mapping[int, str]
+    inputs: Mapping[int, Sequence[str]]
+    outputs: Mapping[int, Sequence[str]]
 
 
 @record
@@ -322,5 +322,8 @@ def _signature(table: Table, graphs: tuple[Graph, ...]) -> Signature:
     graph, key = table.whole(4, "u4"), table.text(2)
     if graph >= len(graphs):
         raise Error("E0203", f"signature '{key}' is of graph {graph} of {len(graphs)}")
-    inputs, outputs = ({t.whole(1, "u4"): t.text(0) for t in table.tables(field)} for field in (0, 1))
-    return Signature(key, graph, inputs, outputs)
+    names: tuple[dict[int, list[str]], dict[int, list[str]]] = {}, {}
+    for field, found in enumerate(names):
+        for entry in table.tables(field):
+            found.setdefault(entry.whole(1, "u4"), []).append(entry.text(0))
+    return Signature(key, graph, *names)

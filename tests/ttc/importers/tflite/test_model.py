@@ -50,7 +50,7 @@ def test_a_model_is_read() -> None:
 def test_names_and_open_dimensions() -> None:
     found = parse(real_network())
     assert found.graphs[0].tensors[0].shape == (-1, 8, 6, 3)
-    assert found.signatures[0].inputs == {0: "image"}
+    assert found.signatures[0].inputs == {0: ["image"]}
     twice = model(Graph([X, Tensor("x"), Tensor("x")], ["x"], ["x"], []))
     assert [t.name for t in parse(twice).graphs[0].tensors] == ["x", "x.1", "x.2"]
 

@@ -57,6 +57,9 @@ def test_one_output_twice(tmp_path: Path) -> None:
     with pytest.raises(Error, match="one name") as caught:
         import_model(saved(model(graph), tmp_path))
     assert caught.value.code == "E0203"
+    named = model(graph, signatures=[Signature({"x": "a"}, {"y": ["p", "q"]})])
+    (function,) = entry_functions(import_model(saved(named, tmp_path))[0])
+    assert [p.name for p in ports(function)[1]] == ["p", "q"]
     swapped = model(Graph([X, Y], ["x"], ["x", "y"], [Op("EXP", ["x"], ["y"])]), signatures=[Signature({"x": "a"}, {"x": "p", "y": "p"})])
     (function,) = entry_functions(import_model(saved(swapped, tmp_path))[0])
     assert [p.name for p in ports(function)[1]] == ["x", "y"]

@@ -137,10 +137,10 @@ class Graph:
 
 @dataclass(frozen=True)
 class Signature:
-    """inputs, outputs: names by the names of tensors."""
+    """inputs, outputs: names by the names of tensors, one or several."""
 
-    inputs: Mapping[str, str]
-    outputs: Mapping[str, str]
+    inputs: Mapping[str, str | Sequence[str]]
+    outputs: Mapping[str, str | Sequence[str]]
     graph: int = 0
 
 
@@ -230,7 +230,8 @@ def _option(kind: str, value: Any) -> Any:
 def _signature(signature: Signature, graph: Graph) -> dict[int, Any]:
     known = [t.name for t in graph.tensors]
 
-    def ports(names: Mapping[str, str]) -> list[dict[int, Any]]:
-        return [{0: name, 1: Scalar("u4", known.index(tensor))} for tensor, name in names.items()]
+    def ports(names: Mapping[str, str | Sequence[str]]) -> list[dict[int, Any]]:
+        pairs = [(tensor, name) for tensor, given in names.items() for name in ([given] if isinstance(given, str) else given)]
+        return [{0: name, 1: Scalar("u4", known.index(tensor))} for tensor, name in pairs]
 
     return {0: ports(signature.inputs), 1: ports(signature.outputs), 2: "serving_default", 4: Scalar("u4", signature.graph)}
