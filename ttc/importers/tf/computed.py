@@ -15,7 +15,7 @@ from ttc.dialects.nn.pieces import ConcatOp
 from ttc.dialects.nn.shape import ReshapeOp
 from ttc.dialects.nn.unary import CastOp
 from ttc.importers.common import dynamic
-from ttc.importers.common.builder import Builder
+from ttc.importers.common.builder import MAX_RANK, Builder
 from ttc.importers.common.masked import Masks
 from ttc.importers.common.parts import part
 from ttc.importers.common.unsupported import Unsupported
@@ -24,20 +24,23 @@ Number: TypeAlias = "int | SSAValue"
 """A known integer, or a tensor of rank 0."""
 INT64 = np.dtype(np.int64)
 END = np.iinfo(np.int64).max
+MAX_DEPTH = 8
+"""Levels of casts, reshapes and joins that lists of numbers are looked through."""
 
 
-def numbers(b: Builder, values: SSAValue) -> list[Number]:
-    """The integers of a list, each known or computed; joined lists are looked into."""
-    found = b.known(values)
+def numbers(b: Builder, values: SSAValue, depth: int = 0) -> list[Number]:
+    """The integers of a list, each known or computed; joined lists are looked into, some levels deep.  Raises E0402."""
+    found, op, count = b.known(values), values.owner, b.spec(values).elements
+    if not b.spec(values).is_static or count > MAX_RANK:
+        raise Error("E0402", f"{b.spec(values)} is no list of numbers for dimensions")
     if found is not None:
         return [int(v) for v in found.ravel()]
-    op = values.owner
-    if isinstance(op, ConcatOp):
-        return [n for x in op.operands for n in numbers(b, x)]
-    if isinstance(op, CastOp | ReshapeOp) and b.spec(op.operands[0]).elements == b.spec(values).elements:
-        return numbers(b, op.operands[0])
-    flat = b.reshape(values, b.spec(values).elements)
-    return [b.reshape(part(b, flat, 0, i, 1)) for i in range(b.spec(values).elements)]
+    if isinstance(op, ConcatOp) and depth < MAX_DEPTH:
+        return [n for x in op.operands for n in numbers(b, x, depth + 1)]
+    if isinstance(op, CastOp | ReshapeOp) and b.spec(op.operands[0]).is_static and depth < MAX_DEPTH:
+        return numbers(b, op.operands[0], depth + 1)
+    flat = b.reshape(values, count)
+    return [b.reshape(part(b, flat, 0, i, 1)) for i in range(count)]
 
 
 def ints(b: Builder, what: str, *values: SSAValue) -> list[tuple[int, ...]] | None:
@@ -150,8 +153,7 @@ def _entries(rank: int, begin: Sequence[Number], end: Sequence[Number], strides:
 def _along(b: Builder, x: SSAValue, axis: int, entry: Entry) -> SSAValue:
     size = b.spec(x).shape[axis]
     if entry.single:
-        assert entry.first is not None
-        return taken(b, x, axis, entry.first, 1)
+        return taken(b, x, axis, 0 if entry.first is None else entry.first, 1)
     if entry.first in (None, 0) and entry.last is None and entry.step == 1:
         return x
     if size != DYNAMIC and not isinstance(entry.first, SSAValue) and not isinstance(entry.last, SSAValue):

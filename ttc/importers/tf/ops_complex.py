@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from xdsl.ir import SSAValue
 
+from ttc.dialects.nn.base import broadcast_shapes
 from ttc.importers.common.builder import Builder
 from ttc.importers.common.elementwise import atan2, binary, select, unary
 from ttc.importers.tf import ops_elementwise, ops_index, ops_linear, ops_reduce, ops_shape
@@ -22,7 +23,7 @@ INT32 = np.dtype(np.int32)
 
 def complex_(b: Builder, real: SSAValue, imag: SSAValue) -> Complex:
     """Both broadcast."""
-    shape = np.broadcast_shapes(b.shape(real), b.shape(imag))
+    shape = broadcast_shapes(b.shape(real), b.shape(imag))
     return Complex(*(v if b.shape(v) == shape else b.nn("expand", v, shape=shape) for v in (real, imag)))
 
 

@@ -16,6 +16,8 @@ from ttc.importers.tf.tables import Rows
 Floats: TypeAlias = tuple[float, ...]
 INT32, INT64 = np.dtype(np.int32), np.dtype(np.int64)
 MAX_PARTITIONS = 1 << 10
+MAX_BOUNDS = 4
+"""Minima and maxima inside each other that are looked at."""
 
 
 def bucketize(b: Builder, input: SSAValue, *, boundaries: Floats) -> SSAValue:
@@ -28,15 +30,15 @@ def bucketize(b: Builder, input: SSAValue, *, boundaries: Floats) -> SSAValue:
     return b.nn("reduce_sum", reached, axes=(b.rank(real),), keepdims=False)
 
 
-def _interval(b: Builder, x: SSAValue) -> tuple[float, float]:
+def _interval(b: Builder, x: SSAValue, depth: int = 0) -> tuple[float, float]:
     """The least and the largest number that x can be, as far as its bounds by known ones say."""
     known, op = b.known(x), x.owner
     if known is not None and known.size == 1:
         value = float(known.ravel()[0])
         return value, value
-    if not isinstance(op, MinimumOp | MaximumOp):
+    if not isinstance(op, MinimumOp | MaximumOp) or depth > MAX_BOUNDS:
         return -np.inf, np.inf
-    pairs = [_interval(b, v) for v in op.operands]
+    pairs = [_interval(b, v, depth + 1) for v in op.operands]
     choose = min if isinstance(op, MinimumOp) else max
     return choose(p[0] for p in pairs), choose(p[1] for p in pairs)
 
@@ -71,6 +73,8 @@ def bounds(op: str) -> Callable[..., SSAValue]:
 
 def in_top_k(b: Builder, predictions: SSAValue, targets: SSAValue, k: SSAValue) -> SSAValue:
     """Whether fewer than k of a row are above the one that the target names, which must be finite and exist."""
+    if b.rank(predictions) != 2 or b.shape(targets) != b.shape(predictions)[:1]:
+        raise Error("E0401", f"takes rows of numbers and a place for each, not {b.spec(predictions)} and {b.spec(targets)}")
     rows, classes = b.shape(predictions)
     places = b.cast(targets, INT64)
     zero, last = b.constant(np.array(0)), b.constant(np.array(classes))
@@ -104,6 +108,8 @@ def _unique(b: Builder, x: SSAValue, axis: SSAValue | None, out_idx: np.dtype) -
 
 def list_difference(b: Builder, x: SSAValue, y: SSAValue, *, out_idx: np.dtype = INT32) -> tuple[SSAValue, SSAValue]:
     """Elements of x that y does not have, and their places."""
+    if b.rank(x) != 1 or b.rank(y) != 1:
+        raise Error("E0401", f"takes two lists, not {b.spec(x)} and {b.spec(y)}")
     (count,), (other,) = b.shape(x), b.shape(y)
     equal = b.cast(b.nn("equal", b.reshape(x, count, 1), b.reshape(y, 1, other)), INT32)
     missing = b.nn("equal", b.nn("reduce_sum", equal, axes=(1,), keepdims=False), b.constant(np.array(0, np.int32)))

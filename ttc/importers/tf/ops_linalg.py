@@ -6,6 +6,7 @@ import numpy as np
 from xdsl.ir import SSAValue
 
 from ttc.dialects.core.errors import Error
+from ttc.dialects.nn.base import broadcast_shapes
 from ttc.importers.common.builder import Builder
 from ttc.importers.common.parts import part, triangle
 from ttc.importers.common.unsupported import Unsupported
@@ -26,7 +27,7 @@ def transposed(b: Builder, x: SSAValue) -> SSAValue:
 
 def _solved(b: Builder, a: SSAValue, x: SSAValue) -> SSAValue:
     """y with a y = x; leading dimensions broadcast."""
-    lead = np.broadcast_shapes(b.shape(a)[:-2], b.shape(x)[:-2])
+    lead = broadcast_shapes(b.shape(a)[:-2], b.shape(x)[:-2])
     a, x = (v if b.shape(v)[:-2] == lead else b.nn("expand", v, shape=(*lead, *b.shape(v)[-2:])) for v in (a, x))
     return b.nn("solve", a, x)
 

@@ -130,6 +130,8 @@ def concat(
     shape, items = _shape(b, element_shape), input_handle.items
     if input_handle.stack is not None:
         whole = input_handle.stack
+        if b.rank(whole) < 2:
+            raise Error("E0401", "joins tensors without a dimension")
         count, size, *rest = b.shape(whole)
         return b.reshape(whole, count * size, *rest), b.constant(np.full(count, size, np.int64))
     if not items:
