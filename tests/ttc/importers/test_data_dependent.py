@@ -174,6 +174,31 @@ def test_shapes_that_are_computed(target: str, tmp_path: Path) -> None:
         check(model, {"x": x, "limit": np.array(limit, np.float32)}, session)
 
 
+FILLED = """
+<ir_version: 8, opset_import: ["" : 18]>
+filled (float[2,3] x, int64[2,3] mask) => (float[2,3] y) {
+   flat = Constant<value_ints: ints = [-1]>()
+   zero = Constant<value = float {0.0}>()
+   hidden = Cast<to: int = 9>(mask)
+   ones = Reshape(mask, flat)
+   axes = Constant<value_ints: ints = [0]>()
+   count = ReduceSum(ones, axes)
+   zeros = Expand(zero, count)
+   found = NonZero(hidden)
+   places = Transpose(found)
+   y = ScatterND(x, places, zeros)
+}
+"""
+
+
+def test_a_mask_among_the_inputs_is_data(tmp_path: Path) -> None:
+    model = parser.parse_model(FILLED)
+    session = compiled(model, tmp_path, "host")
+    x = np.arange(6, dtype=np.float32).reshape(2, 3)
+    for mask in ([[1, 0, 0], [0, 1, 1]], [[0, 0, 0], [0, 1, 0]]):
+        check(model, {"x": x, "mask": np.array(mask)}, session)
+
+
 LISTS = """
 <ir_version: 8, opset_import: ["" : 18]>
 lists (float[6] x, float limit) => (float[a] joined, float[b,2] rows, int64 count, float[c] first, seq(float[2]) parts) {

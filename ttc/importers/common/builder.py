@@ -235,8 +235,11 @@ class Builder:
         return found
 
     def is_of_data(self, value: SSAValue) -> bool:
-        """Whether a value follows from data, so that no values of integer inputs would make it known (those are for a contract)."""
-        return self._given.known(value) is None and not self._given.missing(value)
+        """Whether a value follows from data, so that no values of integer inputs would make it known (those are for a contract).
+
+        Inputs of two dimensions and more are data, as masks are, unless their values are given.
+        """
+        return self._given.known(value) is None and all(self.rank(x) > 1 for x in self._given.missing(value))
 
     @property
     def fixed(self) -> dict[SSAValue, NDArray]:

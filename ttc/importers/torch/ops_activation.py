@@ -117,7 +117,7 @@ def _soft_inner(op: str) -> Row:
 def safe_softmax(b: TorchBuilder, x: SSAValue, dim: int, dtype: Any = None) -> SSAValue:
     """0 where all is -inf."""
     x = x if dtype is None else b.cast(x, dtype)
-    rank = len(b.shape(x))
+    rank = b.rank(x)
     if not rank:
         raise Unsupported("rank 0")
     found = b.nn("softmax", x, axis=dim % rank)

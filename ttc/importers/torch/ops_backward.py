@@ -37,7 +37,7 @@ def convolution_backward(
     output_mask: tuple[bool, bool, bool],
 ) -> tuple[SSAValue | None, ...]:
     """Gradients of x[n, c, spatial...], weight[o, c / groups, kernel...] (transposed: [c, o / groups, kernel...]) and of the bias."""
-    rank = len(b.shape(x)) - 2
+    rank = b.rank(x) - 2
     stride, padding, dilation = (v * (rank if len(v) == 1 else 1) for v in (stride, padding, dilation))
     win = Window(b.shape(weight)[2:], stride, dilation, (*padding, *padding))
     of_x = of_weight = of_bias = None
@@ -60,7 +60,7 @@ def _gradient_of_images(b: TorchBuilder, grad: SSAValue, weight: SSAValue, win: 
     full = [(n - 1) * s + r for n, s, r in zip(b.shape(grad)[2:], win.strides, win.reach(), strict=True)]
     lacking = tuple(max(size + 2 * pad - have, 0) for size, pad, have in zip(sizes, win.pads, full, strict=False))
     y = transposed_convolution(b, grad, weight, None, win, lacking, groups)
-    return _cut(b, y, (*b.shape(y)[: len(b.shape(y)) - rank], *sizes))
+    return _cut(b, y, (*b.shape(y)[: b.rank(y) - rank], *sizes))
 
 
 def _gradient_of_weight(b: TorchBuilder, images: SSAValue, filters: SSAValue, win: Window, groups: int) -> SSAValue:
@@ -146,7 +146,7 @@ def adaptive_avg_pool_backward(b: TorchBuilder, grad_output: SSAValue, x: SSAVal
 
 def _along_axes(b: TorchBuilder, x: SSAValue, matrices: list[np.ndarray]) -> SSAValue:
     """The product of each of the last dimensions with its matrix [old size, new size]."""
-    rank = len(b.shape(x))
+    rank = b.rank(x)
     for axis, matrix in enumerate(matrices, rank - len(matrices)):
         constant = b.constant(matrix.astype(b.dtype(x)))
         if axis == rank - 1:
@@ -202,7 +202,7 @@ def weight_norm_backward(
     b: TorchBuilder, grad: SSAValue, direction: SSAValue, size: SSAValue, norms: SSAValue, dim: int
 ) -> tuple[SSAValue, SSAValue]:
     """Gradients of direction and size, of which the weight is direction * size / norms; norms are over all dimensions but one."""
-    rank = len(b.shape(direction))
+    rank = b.rank(direction)
     axes = tuple(axis for axis in range(rank) if axis != dim % rank)
     along = b.nn("div", b.nn("reduce_sum", b.nn("mul", grad, direction), axes=axes, keepdims=True), norms)
     turned = b.nn("sub", grad, b.nn("mul", direction, b.nn("div", along, norms)))

@@ -36,7 +36,7 @@ def polar(b: TorchBuilder, size: SSAValue, angle: SSAValue) -> Complex:
 
 
 def view_as_complex(b: TorchBuilder, x: SSAValue) -> Complex:
-    at = len(b.shape(x)) - 1
+    at = b.rank(x) - 1
     return Complex(element(b, x, at, 0), element(b, x, at, 1))
 
 

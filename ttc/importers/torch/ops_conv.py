@@ -39,7 +39,7 @@ def conv(
     b: TorchBuilder, x: SSAValue, weight: SSAValue, bias: SSAValue | None, stride: Ints, padding: Ints, dilation: Ints, groups: int
 ) -> SSAValue:
     """x[n, c, spatial...] or without n, with weight[o, c / groups, kernel...]."""
-    rank = len(b.shape(weight)) - 2
+    rank = b.rank(weight) - 2
     pads = each(padding, rank)
     return convolution(b, x, weight, bias, _window(b, x, weight, stride, (*pads, *pads), dilation), groups)
 
@@ -49,7 +49,7 @@ def conv_padding(
     b: TorchBuilder, x: SSAValue, weight: SSAValue, bias: SSAValue | None, stride: Ints, padding: str, dilation: Ints, groups: int
 ) -> SSAValue:
     """padding: "valid", or "same": an odd element goes to the end."""
-    rank = len(b.shape(weight)) - 2
+    rank = b.rank(weight) - 2
     pads = (0,) * (2 * rank)
     if padding == "same":
         totals = same_totals(b.shape(x)[2:], b.shape(weight)[2:], (1,) * rank, each(dilation, rank))
@@ -58,7 +58,7 @@ def conv_padding(
 
 
 def _window(b: TorchBuilder, x: SSAValue, weight: SSAValue, stride: Ints, pads: Ints, dilation: Ints) -> Window:
-    rank = len(b.shape(weight)) - 2
+    rank = b.rank(weight) - 2
     return flat_window(b, x, b.shape(weight)[2:], each(stride, rank), each(dilation, rank), pads, "NOTSET")
 
 
@@ -75,7 +75,7 @@ def conv_transpose(
     dilation: Ints,
 ) -> SSAValue:
     """x[n, c, spatial...] or without n, with weight[c, o / groups, kernel...]."""
-    rank = len(b.shape(weight)) - 2
+    rank = b.rank(weight) - 2
     pads = each(padding, rank)
     win = _window(b, x, weight, stride, (*pads, *pads), dilation)
     return transposed_convolution(b, x, weight, bias, win, each(output_padding, rank), groups)

@@ -7,6 +7,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from xdsl.ir import SSAValue
 
+from ttc.importers.common.dynamic import expanded
 from ttc.importers.common.parts import padded, triangle
 from ttc.importers.common.tracking import MAX_ELEMENTS
 from ttc.importers.common.unsupported import Unsupported
@@ -28,7 +29,9 @@ def full(b: TorchBuilder, size: Ints, value: Operand, **_options: Any) -> SSAVal
 
 
 def full_like(b: TorchBuilder, x: SSAValue, value: Operand, **_options: Any) -> SSAValue:
-    return filled(b, b.shape(x), value)
+    if b.spec(x).is_static:
+        return filled(b, b.shape(x), value)
+    return expanded(b, b.operand(value, b.result), b.nn("shape", x), b.spec(x).shape)
 
 
 def new_full(b: TorchBuilder, x: SSAValue, size: Ints, value: Operand, **_options: Any) -> SSAValue:
@@ -40,7 +43,7 @@ def _of(value: float) -> Row:
 
 
 def _like(value: float) -> Row:
-    return lambda b, x, *_arguments, **_options: filled(b, b.shape(x), value)
+    return lambda b, x, *_arguments, **_options: full_like(b, x, value)
 
 
 def _new(value: float) -> Row:
@@ -139,7 +142,7 @@ def pad(b: TorchBuilder, x: SSAValue, pads: Ints, mode: str, value: float | None
     """pads: before and after of the last dimension, then of the one before it; negative ones crop, for what is circular first."""
     if mode not in PAD_MODES:
         raise Unsupported(f"mode {mode[:20]}")
-    rank = len(b.shape(x))
+    rank = b.rank(x)
     before, after = [0] * rank, [0] * rank
     for i in range(len(pads) // 2):
         before[rank - 1 - i], after[rank - 1 - i] = pads[2 * i], pads[2 * i + 1]

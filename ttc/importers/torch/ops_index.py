@@ -10,7 +10,7 @@ from xdsl.ir import SSAValue
 
 from ttc.dialects.core.spec import DYNAMIC
 from ttc.dialects.nn.base import axis_in, broadcast_shapes
-from ttc.importers.common.dynamic import with_axes, without_axes
+from ttc.importers.common.dynamic import sliced, with_axes, without_axes
 from ttc.importers.common.parts import element, part
 from ttc.importers.common.tracking import MAX_ELEMENTS
 from ttc.importers.common.unsupported import Unsupported
@@ -24,25 +24,37 @@ Indices: TypeAlias = tuple[SSAValue | None, ...]
 
 def slice_(b: TorchBuilder, x: SSAValue, dim: int, start: int | None, end: int | None, step: int) -> SSAValue:
     """Python's slice of one dimension."""
+    if not b.spec(x).is_static:
+        return _slice_of_open(b, x, axis_in(dim, b.rank(x)), start, end, step)
     size = b.shape(x)[dim]
     taken = range(size)[slice(start, end, step)]
-    return part(b, x, axis_in(dim, len(b.shape(x))), taken.start if len(taken) else 0, len(taken), step)
+    return part(b, x, axis_in(dim, b.rank(x)), taken.start if len(taken) else 0, len(taken), step)
+
+
+def _slice_of_open(b: TorchBuilder, x: SSAValue, axis: int, start: int | None, end: int | None, step: int = 1) -> SSAValue:
+    """A slice of a tensor some of whose sizes depend on data."""
+    size = b.spec(x).shape[axis]
+    taken = range(max(size, 0))[slice(start, end, step)]
+    if size != DYNAMIC and step == 1 and len(taken):
+        sizes = tuple(s for s in (taken.start, len(taken), size - taken.stop) if s)
+        pieces = b.nn_all("split", x, axis=axis, sizes=sizes) if len(sizes) > 1 else (x,)
+        return pieces[1 if taken.start else 0]
+    bounds = (start or 0, np.iinfo(np.int64).max if end is None else end, step)
+    starts, ends, steps = (b.constant(np.array([bound], np.int64)) for bound in bounds)
+    return sliced(b, x, starts, ends, (axis,), steps)
 
 
 def select(b: TorchBuilder, x: SSAValue, dim: int, index: int) -> SSAValue:
     at = axis_in(dim, b.rank(x))
     size = b.spec(x).shape[at]
-    if size == DYNAMIC or b.spec(x).is_static:
-        return element(b, x, at, index % b.shape(x)[at])
-    before = index % size
-    sizes = tuple(s for s in (before, 1, size - before - 1) if s)
-    pieces = b.nn_all("split", x, axis=at, sizes=sizes) if len(sizes) > 1 else (x,)
-    return without_axes(b, pieces[1 if before else 0], (at,))
+    if b.spec(x).is_static:
+        return element(b, x, at, index % size)
+    return without_axes(b, _slice_of_open(b, x, at, index, index + 1 or None), (at,))
 
 
 def narrow(b: TorchBuilder, x: SSAValue, dim: int, start: int, length: int) -> SSAValue:
-    size = b.shape(x)[dim]
-    return part(b, x, axis_in(dim, len(b.shape(x))), start + size if start < 0 else start, length)
+    end = start + length
+    return slice_(b, x, dim, start, None if start < 0 == end else end, 1)
 
 
 def select_scatter(b: TorchBuilder, x: SSAValue, source: SSAValue, dim: int, index: int) -> SSAValue:
@@ -124,7 +136,7 @@ def _diagonal_places(rows: int, columns: int, offset: int) -> np.ndarray:
 
 def _matrices(b: TorchBuilder, x: SSAValue, dim1: int, dim2: int) -> tuple[SSAValue, Ints]:
     """x with the two dimensions first, and the permutation that was used."""
-    rank = len(b.shape(x))
+    rank = b.rank(x)
     first, second = axis_in(dim1, rank), axis_in(dim2, rank)
     perm = (first, second, *(i for i in range(rank) if i not in (first, second)))
     return (x if perm == tuple(range(rank)) else b.nn("transpose", x, perm=perm)), perm
@@ -157,16 +169,16 @@ def diagonal_scatter(b: TorchBuilder, x: SSAValue, source: SSAValue, offset: int
 def gather(b: TorchBuilder, x: SSAValue, dim: int, index: SSAValue, *, sparse_grad: bool = False) -> SSAValue:
     """One element for each of index, which may be of any type and rank if it is empty."""
     index = index if b.spec(index).elements else b.cast(index, INT64)
-    if not b.shape(x) or len(b.shape(x)) != len(b.shape(index)):
+    if not b.shape(x) or b.rank(x) != b.rank(index):
         found = b.nn("gather", b.reshape(x, b.spec(x).elements), b.reshape(index, b.spec(index).elements), axis=0)
         return b.reshape(found, *b.shape(index))
-    return b.nn("gather_elements", x, index, axis=axis_in(dim, len(b.shape(x))))
+    return b.nn("gather_elements", x, index, axis=axis_in(dim, b.rank(x)))
 
 
 def index_select(b: TorchBuilder, x: SSAValue, dim: int, index: SSAValue) -> SSAValue:
     if not b.shape(x):
         return x
-    return b.nn("gather", x, b.reshape(index, b.spec(index).elements), axis=axis_in(dim, len(b.shape(x))))
+    return b.nn("gather", x, b.reshape(index, b.spec(index).elements), axis=axis_in(dim, b.rank(x)))
 
 
 def embedding(b: TorchBuilder, weight: SSAValue, indices: SSAValue, *_options: object) -> SSAValue:
@@ -204,7 +216,7 @@ def index(b: TorchBuilder, x: SSAValue, indices: Indices) -> SSAValue:
     if len(values) == 1:
         return b.nn("gather", x, values[0], axis=used[0])
     tuples = joined_indices(b, values)
-    rank = len(b.shape(x))
+    rank = b.rank(x)
     order = (*used, *(i for i in range(rank) if i not in used))
     front = x if order == tuple(range(rank)) else b.nn("transpose", x, perm=order)
     found = b.nn("gather_nd", front, tuples, batch_dims=0)
@@ -228,6 +240,8 @@ def joined_indices(b: TorchBuilder, values: list[SSAValue]) -> SSAValue:
 
 def masked(b: TorchBuilder, x: SSAValue, mask: SSAValue) -> SSAValue:
     """Slices of x, which the mask's dimensions lead, where it is true: as many as the data decides."""
+    if b.rank(mask) == 1:
+        return b.nn("compress", x, mask, axis=0)
     shape, lead = b.shape(x), b.shape(mask)
     flat = b.reshape(x, prod(lead), *shape[len(lead) :])
     return b.nn("compress", flat, b.reshape(mask, prod(lead)), axis=0)

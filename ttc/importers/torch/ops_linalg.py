@@ -43,7 +43,7 @@ def solved(b: TorchBuilder, a: SSAValue, x: SSAValue, *, left: bool = True) -> S
 
 def solve_ex(b: TorchBuilder, a: SSAValue, x: SSAValue, *, left: bool, check_errors: bool) -> tuple[SSAValue | None, ...]:
     """A vector, or vectors of a batch, as x has no second dimension."""
-    vector = len(b.shape(x)) == 1 or (len(b.shape(x)) == len(b.shape(a)) - 1 and b.shape(x) == b.shape(a)[:-1])
+    vector = b.rank(x) == 1 or (b.rank(x) == b.rank(a) - 1 and b.shape(x) == b.shape(a)[:-1])
     column = b.reshape(x, *b.shape(x), 1) if vector else x
     found = solved(b, a, column, left=left)
     found = b.reshape(found, *b.shape(found)[:-1]) if vector else found
@@ -112,7 +112,7 @@ def lu_factor_ex(b: TorchBuilder, x: SSAValue, *, pivot: bool, check_errors: boo
 def _unpacked(b: TorchBuilder, lu: SSAValue) -> tuple[SSAValue, SSAValue]:
     """The lower triangle with its unit diagonal, and the upper one."""
     m, n = b.shape(lu)[-2:]
-    rank, k = len(b.shape(lu)), min(m, n)
+    rank, k = b.rank(lu), min(m, n)
     low = triangle(b, part(b, lu, rank - 1, 0, k), -1, upper=False)
     unit = b.constant(np.eye(m, k, dtype=b.dtype(lu)))
     return b.nn("add", low, unit), triangle(b, part(b, lu, rank - 2, 0, k), 0, upper=True)
@@ -159,7 +159,7 @@ def lu_solve(b: TorchBuilder, factors: SSAValue, pivots: SSAValue, x: SSAValue, 
 
 
 def _sign_of_exchanges(b: TorchBuilder, pivots: SSAValue, dtype: np.dtype) -> SSAValue:
-    at, count = len(b.shape(pivots)) - 1, b.shape(pivots)[-1]
+    at, count = b.rank(pivots) - 1, b.shape(pivots)[-1]
     moved = b.nn("not_equal", pivots, b.constant(np.arange(1, count + 1, dtype=np.int32)))
     times_moved = b.nn("reduce_sum", b.cast(moved, INT64), axes=(at,), keepdims=False)
     odd = b.nn("equal", b.nn("mod", times_moved, b.constant(np.array(2)), fmod=False), b.constant(np.array(1)))
@@ -174,7 +174,7 @@ def slogdet(b: TorchBuilder, x: SSAValue) -> tuple[SSAValue, ...]:
     """Sign, and logarithm of the magnitude: of the diagonal of the upper factor."""
     factors, pivots = b.nn_all("lu", x)
     values = diagonal(b, factors, 0, -2, -1)
-    axes = (len(b.shape(values)) - 1,)
+    axes = (b.rank(values) - 1,)
     sign = b.nn("reduce_prod", b.nn("sign", values), axes=axes, keepdims=False)
     sign = b.nn("mul", sign, _sign_of_exchanges(b, pivots, b.dtype(x)))
     size = b.nn("reduce_sum", b.nn("log", b.nn("abs", values)), axes=axes, keepdims=False)
@@ -206,7 +206,7 @@ def pinv(b: TorchBuilder, x: SSAValue, *, atol: SSAValue | float | None, rtol: S
     if not b.spec(x).elements:
         return transpose_matrix(b, x)
     u, s, v = b.nn_all("svd", x, full=False)
-    rank = len(b.shape(s))
+    rank = b.rank(s)
     top = part(b, s, rank - 1, 0, 1)
     if rtol is None and atol is None:
         rtol = float(np.finfo(np.float32).eps) * max(b.shape(x)[-2:])
@@ -220,7 +220,7 @@ def pinv(b: TorchBuilder, x: SSAValue, *, atol: SSAValue | float | None, rtol: S
 
 def _reflected(b: TorchBuilder, vectors: SSAValue, tau: SSAValue, x: SSAValue, *, transpose: bool) -> SSAValue:
     """Q x, or Q^T x, for Q the product of reflections 1 - tau v v^T; v are the columns below the diagonal, with 1 on it."""
-    count, rank = b.shape(tau)[-1], len(b.shape(vectors))
+    count, rank = b.shape(tau)[-1], b.rank(vectors)
     if count > 256:
         raise Unsupported(f"{count} reflections")
     rows = b.shape(vectors)[-2]
@@ -228,7 +228,7 @@ def _reflected(b: TorchBuilder, vectors: SSAValue, tau: SSAValue, x: SSAValue, *
     low = b.nn("add", triangle(b, columns, -1, upper=False), b.constant(np.eye(rows, count, dtype=b.dtype(x))))
     for i in range(count) if transpose else reversed(range(count)):
         v = part(b, low, rank - 1, i, 1)
-        factor = b.reshape(part(b, tau, len(b.shape(tau)) - 1, i, 1), *b.shape(tau)[:-1], 1, 1)
+        factor = b.reshape(part(b, tau, b.rank(tau) - 1, i, 1), *b.shape(tau)[:-1], 1, 1)
         x = b.nn("sub", x, b.nn("mul", factor, matmul(b, v, matmul(b, transpose_matrix(b, v), x))))
     return x
 

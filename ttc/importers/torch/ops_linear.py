@@ -82,7 +82,7 @@ def trilinear(
     unroll_dim: int,
 ) -> SSAValue:
     """The product of three tensors with dimensions of 1 put in, summed over some: as einsum of letters for the others."""
-    rank = len(b.shape(x)) + len(expand1)
+    rank = b.rank(x) + len(expand1)
     letters = "abcdefghijklmnop"[:rank]
     terms = ["".join(c for i, c in enumerate(letters) if i not in added) for added in (expand1, expand2, expand3)]
     result = "".join(c for i, c in enumerate(letters) if i not in sums)

@@ -21,7 +21,7 @@ Maybe = SSAValue | None
 
 def _by_channel(b: TorchBuilder, x: SSAValue, weight: Maybe, bias: Maybe) -> SSAValue:
     """x[n, c, ...] scaled and moved by channel."""
-    column = (b.shape(x)[1], *(1,) * (len(b.shape(x)) - 2))
+    column = (b.shape(x)[1], *(1,) * (b.rank(x) - 2))
     x = x if weight is None else b.nn("mul", x, b.reshape(weight, *column))
     return x if bias is None else b.nn("add", x, b.reshape(bias, *column))
 
@@ -39,7 +39,7 @@ def _with_statistics(b: TorchBuilder, x: SSAValue, weight: Maybe, bias: Maybe, m
     weight, bias = (None if v is None else b.cast(v, wide) for v in (weight, bias))
     channels = b.shape(mean)
     if not all(_is_held(v) for v in (mean, var, weight, bias) if v is not None):
-        column = (channels[0], *(1,) * (len(b.shape(x)) - 2))
+        column = (channels[0], *(1,) * (b.rank(x) - 2))
         centred = b.nn("sub", x, b.reshape(mean, *column))
         return _by_channel(b, b.nn("mul", centred, b.reshape(b.nn("rsqrt", plus(b, var, eps)), *column)), weight, bias)
     scale = b.nn("expand", b.scalar(1, x), shape=channels) if weight is None else weight
@@ -57,7 +57,7 @@ def batch_norm_inference(
 
 def batch_statistics(b: TorchBuilder, x: SSAValue) -> tuple[SSAValue, SSAValue]:
     """Mean and variance (over n) of each channel."""
-    axes = (0, *range(2, len(b.shape(x))))
+    axes = (0, *range(2, b.rank(x)))
     mean = b.nn("reduce_mean", x, axes=axes, keepdims=True)
     centred = b.nn("sub", x, mean)
     var = b.nn("reduce_mean", b.nn("mul", centred, centred), axes=axes, keepdims=False)
@@ -68,7 +68,7 @@ def _trained(b: TorchBuilder, x: SSAValue, weight: Maybe, bias: Maybe, eps: floa
     """By the batch's own statistics: result, mean, 1 / deviation, variance."""
     mean, var = batch_statistics(b, x)
     inverse = b.nn("rsqrt", plus(b, var, eps))
-    column = (b.shape(x)[1], *(1,) * (len(b.shape(x)) - 2))
+    column = (b.shape(x)[1], *(1,) * (b.rank(x) - 2))
     centred = b.nn("sub", x, b.reshape(mean, *column))
     y = _by_channel(b, b.nn("mul", centred, b.reshape(inverse, *column)), weight, bias)
     return y, mean, inverse, var
@@ -118,7 +118,7 @@ def layer_norm(
     """Over the last dimensions."""
     wide = b.dtype(x)
     weight, bias = (None if v is None else b.cast(v, wide) for v in (weight, bias))
-    return b.nn("layer_norm", x, weight, bias, axis=len(b.shape(x)) - len(normalized), eps=float(eps))
+    return b.nn("layer_norm", x, weight, bias, axis=b.rank(x) - len(normalized), eps=float(eps))
 
 
 def native_layer_norm(
@@ -126,7 +126,7 @@ def native_layer_norm(
 ) -> tuple[Maybe, ...]:
     """With mean and 1 / deviation, if they are read."""
     y = layer_norm(b, x, normalized, weight, bias, eps)
-    axes = tuple(range(len(b.shape(x)) - len(normalized), len(b.shape(x))))
+    axes = tuple(range(b.rank(x) - len(normalized), b.rank(x)))
     return y, *(_statistics(b, x, axes, eps) if any(b.outputs[1:]) else (None, None))
 
 
@@ -178,7 +178,7 @@ def rms_norm(b: TorchBuilder, x: SSAValue, normalized: tuple[int, ...], weight: 
     """Over the last dimensions; without an eps by the smallest step of the dtype."""
     small = float(ml_dtypes.finfo(b.dtype(x)).eps) if eps is None else float(eps)
     scale = b.nn("expand", b.scalar(1, x), shape=tuple(normalized)) if weight is None else b.cast(weight, b.dtype(x))
-    return b.nn("rms_norm", x, scale, axis=len(b.shape(x)) - len(normalized), eps=small)
+    return b.nn("rms_norm", x, scale, axis=b.rank(x) - len(normalized), eps=small)
 
 
 def fused_rms_norm(b: TorchBuilder, x: SSAValue, normalized: tuple[int, ...], weight: Maybe, eps: float | None) -> tuple[Any, ...]:

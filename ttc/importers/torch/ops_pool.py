@@ -24,7 +24,7 @@ Ints: TypeAlias = tuple[int, ...]
 
 def _batched(b: TorchBuilder, x: SSAValue, rank: int) -> tuple[SSAValue, Callable[[SSAValue], SSAValue]]:
     """x[n, c, spatial...], and what takes n away from results again if x had none."""
-    if len(b.shape(x)) == rank + 2:
+    if b.rank(x) == rank + 2:
         return x, lambda y: y
     return b.reshape(x, 1, *b.shape(x)), lambda y: b.reshape(y, *b.shape(y)[1:])
 
@@ -119,7 +119,7 @@ def _averaged(b: TorchBuilder, x: SSAValue, axis: int, size: int, want: int) -> 
     shares = np.zeros((size, want))
     for i, (start, end) in enumerate(_bounds(size, want)):
         shares[start:end, i] = 1 / (end - start)
-    rank = len(b.shape(x))
+    rank = b.rank(x)
     perm = (*(i for i in range(rank) if i != axis), axis)
     last = axis == rank - 1
     lines = x if last else b.nn("transpose", x, perm=perm)

@@ -38,7 +38,7 @@ def _resized(
     if coordinates == "align_corners":  # corners decide where samples lie
         factors = (None,) * len(sizes)
     scales = tuple(f if f else o / d for o, d, f in zip(output, sizes, (*factors, *(None,) * len(sizes)), strict=False))
-    rank = len(b.shape(x))
+    rank = b.rank(x)
     return b.nn(
         "resize",
         x,
@@ -78,7 +78,7 @@ def _nearest(*, exact: bool, vec: bool) -> Row:
 
 def _factors(b: TorchBuilder, x: SSAValue, scales: tuple[float | Floats | None, ...], *, vec: bool) -> tuple[float | None, ...]:
     """One a spatial dimension: given as one list, or one by one."""
-    rank = len(b.shape(x)) - 2
+    rank = b.rank(x) - 2
     found = scales[0] if vec else scales
     if not isinstance(found, tuple):
         return (None,) * rank

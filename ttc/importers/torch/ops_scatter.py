@@ -7,8 +7,9 @@ from math import prod
 import numpy as np
 from xdsl.ir import SSAValue
 
+from ttc.dialects.core.spec import DYNAMIC
 from ttc.dialects.nn.base import axis_in, broadcast_shapes
-from ttc.importers.common.dynamic import with_axes
+from ttc.importers.common.dynamic import expanded, listed, size_of, with_axes
 from ttc.importers.common.unsupported import Unsupported
 from ttc.importers.torch.builder import Operand, TorchBuilder
 from ttc.importers.torch.elements import BOOL, INT64, times
@@ -26,23 +27,27 @@ def index_put(b: TorchBuilder, x: SSAValue, indices: Indices, values: SSAValue, 
         return _masked_put(b, x, first, values, accumulate)
     places = placed(b, indices)
     used = [i for i, v in enumerate(places) if v is not None]
-    rank = len(b.shape(x))
+    rank = b.rank(x)
     order = (*used, *(i for i in range(rank) if i not in used))
     front = x if order == tuple(range(rank)) else b.nn("transpose", x, perm=order)
     tuples = joined_indices(b, [v for v in places if v is not None])
     slices = b.shape(front)[len(used) :]
-    lead = b.shape(tuples)[:-1]
-    updates = _updates(b, values, lead, slices, used)
+    updates = _updates(b, values, tuples, slices, used)
     found = b.nn("scatter_nd", front, tuples, updates, reduction="add" if accumulate else "none")
     return found if front is x else b.nn("transpose", found, perm=tuple(int(i) for i in np.argsort(order)))
 
 
-def _updates(b: TorchBuilder, values: SSAValue, lead: tuple[int, ...], slices: tuple[int, ...], used: list[int]) -> SSAValue:
+def _updates(b: TorchBuilder, values: SSAValue, tuples: SSAValue, slices: tuple[int, ...], used: list[int]) -> SSAValue:
     """Values broadcast to what x[indices] is, with the dimensions of the indices in front."""
+    lead = b.spec(tuples).shape[:-1]
     together = used == list(range(used[0], used[0] + len(used)))
     at = used[0] if together else 0
     shape = (*slices[:at], *lead, *slices[at:])
-    wide = values if b.shape(values) == shape else b.nn("expand", _trimmed(b, values, len(shape)), shape=shape)
+    if DYNAMIC in lead:
+        sizes = (*slices[:at], *(size_of(b, tuples, axis) for axis in range(len(lead))), *slices[at:])
+        wide = expanded(b, _trimmed(b, values, len(shape)), listed(b, sizes), shape)
+    else:
+        wide = values if b.shape(values) == shape else b.nn("expand", _trimmed(b, values, len(shape)), shape=shape)
     if at == 0:
         return wide
     n = len(lead)
@@ -51,15 +56,16 @@ def _updates(b: TorchBuilder, values: SSAValue, lead: tuple[int, ...], slices: t
 
 def _trimmed(b: TorchBuilder, values: SSAValue, rank: int) -> SSAValue:
     """Without leading dimensions of 1 beyond the rank."""
-    shape = b.shape(values)
-    return b.reshape(values, *shape[len(shape) - rank :]) if len(shape) > rank else values
+    if b.rank(values) <= rank:
+        return values
+    return b.reshape(values, *b.shape(values)[b.rank(values) - rank :])
 
 
 def _masked_put(b: TorchBuilder, x: SSAValue, mask: SSAValue, values: SSAValue, accumulate: bool) -> SSAValue:
     """One value where the mask is true."""
     if b.spec(values).elements != 1:
         raise Unsupported("several values under a mask")
-    mask = b.reshape(mask, *b.shape(mask), *(1,) * (len(b.shape(x)) - len(b.shape(mask))))
+    mask = b.reshape(mask, *b.shape(mask), *(1,) * (b.rank(x) - b.rank(mask)))
     value = b.reshape(values)
     return b.nn("where", mask, b.nn("add", x, value) if accumulate else value, x)
 
@@ -67,7 +73,7 @@ def _masked_put(b: TorchBuilder, x: SSAValue, mask: SSAValue, values: SSAValue, 
 def _lines(b: TorchBuilder, x: SSAValue, dim: int, *others: SSAValue) -> tuple[SSAValue, int, list[SSAValue]]:
     """x of rank 1 or more, its axis, and the others with as many dimensions."""
     if b.shape(x):
-        rank = len(b.shape(x))
+        rank = b.rank(x)
         return x, axis_in(dim, rank), [b.reshape(v, *(1,) * rank) if not b.shape(v) else v for v in others]
     return b.reshape(x, 1), 0, [b.reshape(v, b.spec(v).elements) for v in others]
 

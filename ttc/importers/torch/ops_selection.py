@@ -28,7 +28,7 @@ def unique(b: TorchBuilder, x: SSAValue, ordered: bool, inverse: bool, counts: b
 
 def unique_dim(b: TorchBuilder, x: SSAValue, dim: int, ordered: bool, inverse: bool, counts: bool) -> tuple[SSAValue, ...]:
     """Of slices along a dimension."""
-    values, _, places, often = b.nn_all("unique", x, sorted=True, axis=dim % len(b.shape(x)))
+    values, _, places, often = b.nn_all("unique", x, sorted=True, axis=dim % b.rank(x))
     return values, _maybe(b, places, inverse), _maybe(b, often, counts)
 
 
@@ -40,7 +40,7 @@ def unique_consecutive(b: TorchBuilder, x: SSAValue, inverse: bool, counts: bool
     size = b.shape(line)[at]
     if size == 0:
         raise Unsupported("no elements")
-    rest = tuple(i for i in range(len(b.shape(line))) if i != at)
+    rest = tuple(i for i in range(b.rank(line)) if i != at)
     moved = b.nn("not_equal", part(b, line, at, 1, size - 1), part(b, line, at, 0, size - 1))
     moved = b.nn("reduce_max", moved, axes=rest, keepdims=False) if rest else moved
     first = b.nn("concat", b.constant(np.array([True])), moved, axis=0)
@@ -57,7 +57,7 @@ def unique_consecutive(b: TorchBuilder, x: SSAValue, inverse: bool, counts: bool
 
 def nonzero_static(b: TorchBuilder, x: SSAValue, *, size: int, fill_value: int) -> SSAValue:
     """[size, rank]: places of what is not 0, the first ones; filled up where there are fewer: each by its rank among the others."""
-    count, rank = b.spec(x).elements, len(b.shape(x))
+    count, rank = b.spec(x).elements, b.rank(x)
     if not count or not rank:
         return b.constant(np.full((size, rank), fill_value, np.int64))
     if count * max(size, 1) > MAX_ELEMENTS:
@@ -113,7 +113,7 @@ def segment_reduce(
     ends = lengths if lengths is not None else offsets
     if ends is None or indices is not None or reduce not in NEUTRAL or b.shape(ends)[:-1] != lead:
         raise Unsupported("segments by indices, or of other dimensions")
-    ends, last = b.cast(ends, INT64), len(b.shape(ends)) - 1
+    ends, last = b.cast(ends, INT64), b.rank(ends) - 1
     if lengths is not None:
         starts = b.nn("cumsum", ends, axis=last, exclusive=True, reverse=False)
         ends = b.nn("add", starts, ends)

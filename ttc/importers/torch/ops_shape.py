@@ -83,7 +83,7 @@ def permute(b: TorchBuilder, x: SSAValue, dims: Ints) -> SSAValue:
 
 
 def transpose(b: TorchBuilder, x: SSAValue, dim0: int, dim1: int) -> SSAValue:
-    rank = len(b.shape(x))
+    rank = b.rank(x)
     perm = list(range(rank))
     if rank:
         perm[dim0], perm[dim1] = perm[dim1], perm[dim0]
@@ -92,16 +92,16 @@ def transpose(b: TorchBuilder, x: SSAValue, dim0: int, dim1: int) -> SSAValue:
 
 def transpose_matrix(b: TorchBuilder, x: SSAValue) -> SSAValue:
     """The last two dimensions swapped, if there are two."""
-    return x if len(b.shape(x)) < 2 else transpose(b, x, -2, -1)
+    return x if b.rank(x) < 2 else transpose(b, x, -2, -1)
 
 
 def reverse_dimensions(b: TorchBuilder, x: SSAValue) -> SSAValue:
-    return permute(b, x, tuple(reversed(range(len(b.shape(x))))))
+    return permute(b, x, tuple(reversed(range(b.rank(x)))))
 
 
 def movedim(b: TorchBuilder, x: SSAValue, source: Ints | int, destination: Ints | int) -> SSAValue:
     """Dimensions source at the places destination, the others in order."""
-    rank = len(b.shape(x))
+    rank = b.rank(x)
     taken, put = ([axis_in(v, rank) for v in (vs if isinstance(vs, tuple) else (vs,))] for vs in (source, destination))
     rest = iter(d for d in range(rank) if d not in taken)
     return permute(b, x, tuple(taken[put.index(i)] if i in put else next(rest) for i in range(rank)))
@@ -161,7 +161,7 @@ def repeat(b: TorchBuilder, x: SSAValue, repeats: Ints) -> SSAValue:
 
 
 def tile(b: TorchBuilder, x: SSAValue, dims: Ints) -> SSAValue:
-    return repeat(b, x, (1,) * (len(b.shape(x)) - len(dims)) + tuple(dims))
+    return repeat(b, x, (1,) * (b.rank(x) - len(dims)) + tuple(dims))
 
 
 def repeat_interleave(b: TorchBuilder, x: SSAValue, repeats: int, dim: int | None, *, output_size: int | None) -> SSAValue:

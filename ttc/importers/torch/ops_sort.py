@@ -26,7 +26,7 @@ def topk(b: TorchBuilder, x: SSAValue, k: int, dim: int, largest: bool, ordered:
     """Unsorted results may have any order: they are sorted too."""
     if not b.shape(x):
         return x, b.constant(np.zeros((), np.int64))
-    values, places = b.nn_all("topk", _numbers(b, x), k=k, axis=axis_in(dim, len(b.shape(x))), largest=largest)
+    values, places = b.nn_all("topk", _numbers(b, x), k=k, axis=axis_in(dim, b.rank(x)), largest=largest)
     return b.cast(values, b.dtype(x)), places
 
 
@@ -51,7 +51,7 @@ def kthvalue(b: TorchBuilder, x: SSAValue, k: int, dim: int, keepdim: bool) -> P
     """The k-th smallest element and its place."""
     if not b.shape(x):
         return x, b.constant(np.zeros((), np.int64))
-    at = axis_in(dim, len(b.shape(x)))
+    at = axis_in(dim, b.rank(x))
     found = (part(b, v, at, k - 1, 1) for v in b.nn_all("topk", _numbers(b, x), k=k, axis=at, largest=False))
     values, places = (v if keepdim else element(b, v, at, 0) for v in found)
     return b.cast(values, b.dtype(x)), places
@@ -63,7 +63,7 @@ def median(b: TorchBuilder, x: SSAValue, dim: int, keepdim: bool) -> Pair:
     values, places = kthvalue(b, x, (size + 1) // 2, dim, keepdim)
     if not is_float(b, x) or not b.shape(x):
         return values, places
-    at = axis_in(dim, len(b.shape(x)))
+    at = axis_in(dim, b.rank(x))
     lost = b.nn("is_nan", x)
     some = b.nn("reduce_max", lost, axes=(at,), keepdims=keepdim)
     first = b.nn("argmax", b.cast(lost, np.dtype(np.int32)), axis=at, keepdims=keepdim, select_last=False)
@@ -78,7 +78,7 @@ def nanmedian(b: TorchBuilder, x: SSAValue, dim: int, keepdim: bool) -> Pair:
     """The lower of the two in the middle of what is not NaN: the element at that place of the sorted ones, NaN last."""
     if not is_float(b, x) or not b.shape(x):
         return median(b, x, dim, keepdim)
-    at = axis_in(dim, len(b.shape(x)))
+    at = axis_in(dim, b.rank(x))
     values, places = sort(b, x, at, False)
     count = b.nn("reduce_sum", b.cast(b.nn("not", b.nn("is_nan", x)), INT64), axes=(at,), keepdims=True)
     one = b.constant(np.array(1))
@@ -116,7 +116,7 @@ def _running(op: str) -> Row:
         x = b.cast(x, dtype) if dtype is not None else x if is_float(b, x) else b.cast(x, INT64)
         if not b.shape(x):
             return x
-        return b.nn(op, x, axis=axis_in(dim, len(b.shape(x))), exclusive=False, reverse=False)
+        return b.nn(op, x, axis=axis_in(dim, b.rank(x)), exclusive=False, reverse=False)
 
     return row
 
@@ -170,7 +170,7 @@ def _counted(b: TorchBuilder, boundaries: SSAValue, values: SSAValue, right: boo
     below = b.nn("less_equal" if right else "less", boundaries, values)
     if is_float(b, values):  # NaN comes last
         below = b.nn("or", below, b.nn("is_nan", values))
-    return b.nn("reduce_sum", b.cast(below, np.dtype(np.int32) if out_int32 else INT64), axes=(len(b.shape(below)) - 1,), keepdims=False)
+    return b.nn("reduce_sum", b.cast(below, np.dtype(np.int32) if out_int32 else INT64), axes=(b.rank(below) - 1,), keepdims=False)
 
 
 def bucketize(b: TorchBuilder, x: Operand, boundaries: SSAValue, *, out_int32: bool, right: bool) -> SSAValue:
@@ -183,10 +183,10 @@ def searchsorted(
 ) -> SSAValue:
     """In the rows of sequence, or in its only one."""
     if sorter is not None:
-        sequence = b.nn("gather_elements", sequence, sorter, axis=len(b.shape(sequence)) - 1)
+        sequence = b.nn("gather_elements", sequence, sorter, axis=b.rank(sequence) - 1)
     bounds, values = b.promoted(sequence, x)
     values = b.reshape(values, *b.shape(values), 1)
-    if len(b.shape(bounds)) > 1:
+    if b.rank(bounds) > 1:
         bounds = b.reshape(bounds, *b.shape(bounds)[:-1], 1, b.shape(bounds)[-1])
     return _counted(b, bounds, values, right or side == "right", out_int32)
 

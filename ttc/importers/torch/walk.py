@@ -14,6 +14,7 @@ from xdsl.ir import SSAValue
 from xdsl.utils.exceptions import VerifyException
 
 from ttc.dialects.core.errors import Error
+from ttc.dialects.core.spec import DYNAMIC
 from ttc.importers.common.unsupported import Unsupported
 from ttc.importers.torch.arguments import bind
 from ttc.importers.torch.builder import TorchBuilder
@@ -52,6 +53,7 @@ CHECKS = frozenset(
 
 _SCALARS = frozenset(("aten.item.default", "aten._local_scalar_dense.default"))
 """Ops that make a number of a tensor: the number where it is known, else the tensor without dimensions."""
+_MAPPED_HERE = CHECKS | _SCALARS | SIZES.keys()
 
 
 class Walker:
@@ -120,7 +122,7 @@ class Walker:
             return self._item(node, args, name)
         if holds_refused(args) or holds_refused(tuple(kwargs.values())):
             apply = rows().get(overload_name(node.target))
-            known = apply is not None or not isinstance(node.target, torch._ops.OpOverload) or str(node.target) in CHECKS | SIZES.keys()
+            known = apply is not None or not isinstance(node.target, torch._ops.OpOverload) or str(node.target) in _MAPPED_HERE
             return REFUSED if known else self._miss(node, "no mapping", name)
         if isinstance(node.target, torch._ops.OpOverload | torch._ops.HigherOrderOperator):
             return self._op(node, args, kwargs, name)
@@ -176,12 +178,18 @@ class Walker:
         known = self.builder.need(value, needed) if needed else self.builder.known(value)
         return value if known is None else known.ravel()[0].item()
 
+    def _size(self, overload: str, x: SSAValue, args: tuple[Value, ...]) -> Value:
+        """What an op tells of a shape; of one that depends on data the sizes that are known."""
+        if overload == "aten.sym_size.int" and self.builder.spec(x).shape[args[0]] != DYNAMIC:
+            return self.builder.spec(x).shape[args[0]]
+        return SIZES[overload](self.builder.shape(x), *args)
+
     def _op(self, node: fx.Node, args: tuple[Value, ...], kwargs: Mapping[str, Value], name: str) -> Value:
         overload = overload_name(node.target)
         if overload in CHECKS:
             return None
         if overload in SIZES:
-            return SIZES[overload](self.builder.shape(args[0].real if isinstance(args[0], Complex) else args[0]), *args[1:])
+            return self._size(overload, args[0].real if isinstance(args[0], Complex) else args[0], args[1:])
         if overload in _SCALARS:
             return self._static(self.builder.reshape(args[0]))
         apply = complex_row(overload) if holds_complex((*args, *kwargs.values())) else rows().get(overload)

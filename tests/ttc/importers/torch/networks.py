@@ -55,6 +55,11 @@ def _masked() -> dict[str, Any]:
     return {**_ids(), "attention_mask": mask}
 
 
+def _ended() -> dict[str, Any]:
+    """Token ids, the end of a sentence at the end of each."""
+    return {"input_ids": torch.cat([_ids(7)["input_ids"], torch.full((2, 1), 2)], 1)}
+
+
 def _image() -> dict[str, Any]:
     return {"pixel_values": torch.randn(1, 3, 32, 32)}
 
@@ -99,6 +104,11 @@ NETWORKS: Mapping[str, Callable[[], Network]] = MappingProxyType(
             {**_T5, "use_cache": False},
             lambda: {**_ids(1), "encoder_hidden_states": torch.randn(2, 8, 32)},
             "decoder",
+        ),
+        "bart classifier": _made(
+            "BartForSequenceClassification",
+            {**_WHISPER, "encoder_layers": 1, "decoder_layers": 1, "max_position_embeddings": 16, "use_cache": False},
+            _ended,
         ),
         "whisper encoder": _made("WhisperModel", _WHISPER, lambda: {"input_features": torch.randn(1, 8, 32)}, "encoder"),
         "vit": _made("ViTModel", _IMAGE, _image),

@@ -88,6 +88,17 @@ def test_what_becomes_of_as_many_as_the_data_decides() -> None:
         "at_places": lambda x: (x[torch.where(x > 0)], x[torch.where(x[:, 0] > 0)[0]]),
         "joined": lambda x: (torch.cat([x[x > 0], x[x < 0]]), x[x > 0].unsqueeze(1) * 2),
         "linear": lambda x: F.linear(x[x[:, 0] > 0], torch.ones(2, 4)).softmax(-1),
+        "parts": lambda x: (parts := x[x[:, 0] > -9], parts[1:], parts[::2], parts[:, ::3], parts[-1], parts.narrow(0, 0, 2))[1:],
+        "columns": lambda x: (x[x[:, 0] > 0][:, 1:3] @ torch.ones(2, 2), x[x[:, 0] > 0].narrow(1, -2, 2), x[x[:, 0] > 0].t()),
+        "rows": lambda x: x[x > -9].view(3, -1)[:, -1],
+        "masks": lambda x: torch.nonzero(x)[torch.nonzero(x)[:, 0] > 0],
+        "normalized": lambda x: (F.layer_norm(x[x[:, 0] > 0], (4,)), F.rms_norm(x[x[:, 0] > 0], (4,)), torch.zeros_like(x[x > 0])),
+        "put": lambda x: (
+            x.index_put((torch.where(x[:, 0] > 0)[0],), torch.tensor(3.0)),
+            x.index_put((torch.where(x[:, 0] > 0)[0],), x[x[:, 0] > 0] * 2, accumulate=True),
+            torch.ops.aten.index_put(x[:, None], [None, None, torch.where(x[0] > 0)[0]], torch.tensor(3.0)),
+            x.index_put(torch.where(x > 0), torch.ones(1)),
+        ),
         "added": lambda x: x.index_add(0, torch.where(x[:, 0] > 0)[0], 2 * x[torch.where(x[:, 0] > 0)[0]]),
     }
     agree(functions, randn(3, 4))

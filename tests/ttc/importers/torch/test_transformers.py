@@ -16,6 +16,8 @@ from ttc.dialects.core.functions import entry_functions  # noqa: E402
 from ttc.dialects.core.locations import source_names  # noqa: E402
 from ttc.importers.torch import import_module  # noqa: E402
 
+executorch = pytest.importorskip("transformers.integrations.executorch", reason="transformers that exports with caches")
+
 BOUND = 1e-4
 """Of max |a - b| <= BOUND * max(1, max |b|)."""
 ON_DEVICE = ("bert", "llama", "resnet")
@@ -52,3 +54,17 @@ def test_lifted_names_and_places_are_those_of_the_library() -> None:
     assert own <= {*weights, "embeddings.position_ids"}
     places: set[Any] = {source_names(op.location)[1:] for op in entry_functions(module)[0].walk() if op.name == "nn.attention"}
     assert {path for path, _ in places} == {"encoder.layer.0.attention.self", "encoder.layer.1.attention.self"}
+
+
+def test_a_cache_of_fixed_length_is_states() -> None:
+    network, _ = NETWORKS["llama"]()
+    network.generation_config.update(use_cache=True, cache_implementation="static")
+    step = executorch.TorchExportableModuleWithStaticCache(network, batch_size=1, max_cache_len=4).eval()
+    tokens = torch.tensor([[5, 9, 3]])
+    first = {"input_ids": tokens[:, :1], "cache_position": torch.tensor([0])}
+    with ttc.Executor(ttc.compile(step, first, target="host")) as executor:
+        found = [executor(tokens[:, i : i + 1].numpy(), np.array([i]))[0] for i in range(3)]
+        assert {"key_cache_0", "value_cache_1"} <= executor.states().keys()
+    with torch.no_grad():
+        expected = network(tokens).logits.numpy()
+    np.testing.assert_allclose(np.concatenate(found, 1), expected, atol=BOUND)
