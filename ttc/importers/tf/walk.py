@@ -140,11 +140,16 @@ class Walker:
                 raise Error("E0203", f"'{reference}' is no tensor", where=what)
             index = int(place[-1])
         if len(place) == 2:
-            names = OUTPUTS.get(scope.nodes[name].op, ()) if name in scope.nodes else ()
+            names = self._outputs(scope.nodes[name]) if name in scope.nodes else ()
             index += names.index(place[0]) if place[0] in names else 0
         if index < len(found):
             return found[index]
         return self._extra(scope.nodes.get(name), index, scope)
+
+    def _outputs(self, node: Node) -> Sequence[str]:
+        """Names of the outputs of a node that has several, each a single tensor."""
+        called = self.functions.get(node.op)
+        return OUTPUTS.get(node.op, ()) if called is None else called.outputs
 
     def _extra(self, node: Node | None, index: int, scope: Scope) -> Value:
         """An output that the row does not give."""

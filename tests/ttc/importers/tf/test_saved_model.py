@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from xdsl.ir import Operation
 
 from tests.ttc.importers.tf.files import function, node, object_graph, part, save, save_variables, signature, tensor
 from ttc.dialects.core.errors import Error
@@ -306,3 +307,11 @@ def test_every_truncation_and_flipped_byte_is_an_error_or_a_model(tmp_path: Path
         except Error as error:
             codes.add(error.code[:3])
     assert codes <= {"E02", "E04"}
+
+
+def test_outputs_of_a_node_that_is_a_function_are_told_apart_by_name(tmp_path: Path) -> None:
+    pair = function("pair", {"a": "float32"}, {"p": "n:y:0", "q": "e:y:0"}, [node("n", "Neg", "a"), node("e", "Exp", "a")])
+    outer = function("outer", {"a": "float32"}, {"o": "c:q:0"}, [node("c", "pair", "a")])
+    module, _ = import_saved_model(save(tmp_path / "m", [node("y", "PartitionedCall", "x", f="@outer")], "y:0", [pair, outer]))
+    returned = next(op for op in module.walk() if op.name == "func.return")
+    assert [x.owner.name for x in returned.operands if isinstance(x.owner, Operation)] == ["nn.exp"]
