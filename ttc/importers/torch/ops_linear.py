@@ -8,11 +8,13 @@ from xdsl.ir import SSAValue
 from ttc.importers.common.einsum import einsum as joined
 from ttc.importers.common.parts import part
 from ttc.importers.common.products import matmul
-from ttc.importers.common.tracking import MAX_ELEMENTS
 from ttc.importers.common.unsupported import Unsupported
 from ttc.importers.torch.builder import TorchBuilder
 from ttc.importers.torch.elements import INT64, times
 from ttc.importers.torch.tables import Rows
+
+MAX_GROUPED_ELEMENTS = 1 << 28
+"""Of the products of all rows with the matrices of all groups, which are there at once."""
 
 
 def product(b: TorchBuilder, x: SSAValue, y: SSAValue) -> SSAValue:
@@ -99,7 +101,7 @@ def grouped_product(
     if ends is None or bias is not None or (b.rank(x), b.rank(y)) != (2, 3):
         raise Unsupported("groups other than of the left operand's rows")
     rows, (groups, _, columns) = b.shape(x)[0], b.shape(y)
-    if groups * rows * columns > MAX_ELEMENTS:
+    if groups * rows * columns > MAX_GROUPED_ELEMENTS:
         raise Unsupported(f"{groups} groups of {rows} rows")
     ends = b.cast(ends, INT64)
     before = b.nn("less", b.constant(np.arange(rows)), b.reshape(ends, groups, 1))

@@ -52,6 +52,11 @@ def test_products_of_groups_of_rows() -> None:
     agree(functions, randn(8, 8), randn(3, 8, 8, seed=1), torch.tensor([2, 2, 8], dtype=torch.int32), tolerance=1e-2)
 
 
+def test_products_of_many_groups() -> None:
+    functions = {"groups": lambda x, w, ends: F.grouped_mm(x.bfloat16(), w.bfloat16(), offs=ends).float().amax(1)}
+    agree(functions, randn(128, 16), randn(16, 16, 520), torch.arange(8, 129, 8, dtype=torch.int32), tolerance=1e-2)
+
+
 def test_attention() -> None:
     hidden = torch.tensor([[True, False, True, True, False]] * 3)
     functions = {
