@@ -58,9 +58,9 @@ class Memory:
         return value if view is None or dtype is None else value.astype(dtype, copy=False)
 
     def set(self, number: int, view: View | None, value: NDArray) -> None:
-        """Put a result in its place."""
+        """Put a result in its place.  What Python holds has memory of its own: an operand's in the arena does not last for it."""
         if view is None:
-            self.objects[number] = value
+            self.objects[number] = value if value.flags.owndata else value.copy()
         else:
             self.array(view)[...] = _stored(value, view.storage)
 

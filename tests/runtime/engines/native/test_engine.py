@@ -82,6 +82,16 @@ def test_sizes_that_depend_on_data_in_the_middle():
         assert found["a"].shape == (2, int((x > 0).sum()))
 
 
+def test_views_of_computed_sizes_last_longer_than_what_they_are_views_of():
+    steps = [
+        Step("a", MAP, ("x",), tensor(6, 33), {"fn": "exp"}),
+        Step("view", "nn.dynamic_reshape", ("a", "sizes"), tensor(-1, 11), {"sizes": (-1, 11)}),
+        *[Step(f"b{i}", "tile.softmax", (f"b{i - 1}" if i else "x",), tensor(6, 33), {"axis": 1}) for i in range(3)],
+    ]
+    held = {"sizes": (np.array([18, 11]), "Int64")}
+    same({"x": tensor(6, 33)}, held, steps, {"first": "view", "second": "b2"}, {"x": X})
+
+
 def test_values_are_written_and_read_later():
     steps = [
         Step("a", MAP, ("x",), tensor(6, 33), {"fn": "exp"}),
