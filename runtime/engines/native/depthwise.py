@@ -64,10 +64,15 @@ def filter_of(n: Lowering, w: View) -> View:
 # ---- what pools need too ---------------------------------------------------------------------------------------------------------------
 
 
+def are_small(kernel: Sequence[int]) -> bool:
+    """Whether windows of that height and width are taken."""
+    return kernel[1] <= _WIDEST and kernel[0] * kernel[1] <= _MOST_TAPS
+
+
 def moves_of(n: Lowering, kernel: Sequence[int]) -> tuple[Window, Window]:
     """How windows move, by the attributes of the op.  Raises NotTaken for very wide ones."""
     strides, pads, dilations = (_numbers(n, name) for name in ("strides", "pads", "dilations"))
-    if kernel[1] > _WIDEST or kernel[0] * kernel[1] > _MOST_TAPS:
+    if not are_small(kernel):
         raise NotTaken(f"windows of {kernel[0]} x {kernel[1]} elements")
     return windows(kernel, strides, pads, dilations, bool(n.attr("ceil_mode", False)))
 

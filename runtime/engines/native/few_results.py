@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from ttc.dialects.core.windows import Window
 from ttc.runtime.engines.native.convolutions import Axis, Images, Result, convolve
-from ttc.runtime.engines.native.depthwise import block_for, lanes_for, moves_of, results_of, submit, window_words
+from ttc.runtime.engines.native.depthwise import are_small, block_for, lanes_for, moves_of, results_of, submit, window_words
 from ttc.runtime.engines.native.kernels.gemm_block import Multiplier, cost_of
 from ttc.runtime.engines.native.kernels.shifted_sums import ShiftedSums
 from ttc.runtime.engines.native.lowering import Lowering, NotTaken
@@ -30,9 +30,12 @@ _GAIN = 1.25
 
 
 def has_few_results(cpu: Cpu, w: View, x: Axis) -> bool:
-    """Whether a convolution with w[kh, kw, c, o] is faster so.  x: how windows move along the width."""
+    """Whether a convolution with w[kh, kw, c, o] is faster so, and the products take no more than twice the memory of the images.
+
+    x: how windows move along the width.
+    """
     kh, kw, depth, outputs = w.shape
-    if kw == 1 or x.dilation < 1 or kh * depth < _LEAST_DEPTH:
+    if kw == 1 or x.dilation < 1 or kh * depth < _LEAST_DEPTH or kw * outputs > 2 * depth or not are_small((kh, kw)):
         return False
     return x.size * cost_of(cpu, kw * outputs) * _GAIN <= x.windows * kw * cost_of(cpu, outputs)
 

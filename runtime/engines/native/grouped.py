@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ttc.runtime.engines.native.depthwise import block_for, filter_of, lanes_for, moves_of, results_of, rows_of, submit, window_words
+from ttc.runtime.engines.native.depthwise import (
+    are_small,
+    block_for,
+    filter_of,
+    lanes_for,
+    moves_of,
+    results_of,
+    rows_of,
+    submit,
+    window_words,
+)
 from ttc.runtime.engines.native.kernels.grouped import Grouped
 from ttc.runtime.engines.native.lowering import Lowering, NotTaken
 from ttc.runtime.engines.native.products import FLOATS
@@ -16,12 +26,12 @@ _WIDEST_GROUP = 16
 
 
 def vector_of_groups(n: Lowering, x: View, w: View) -> int:
-    """Lanes of vectors that hold whole groups of channels, or of which groups consist; 0 if there are none, or groups are wide.
+    """Lanes of vectors that hold whole groups of channels, or of which groups consist; 0 if there are none, or groups or windows are wide.
 
     x: images [n, h, w, c].  w: a filter [kh, kw, channels of a group, results].
     """
     group, results = w.shape[2:]
-    if results != x.shape[3] or group > _WIDEST_GROUP:
+    if results != x.shape[3] or group > _WIDEST_GROUP or not are_small(w.shape):
         return 0
     fitting = (lanes for lanes in (16, 8, 4) if results % lanes == 0 and (lanes % group == 0 or group % lanes == 0))
     return next((lanes for lanes in fitting if lanes <= lanes_for(n, results)), 0)
@@ -30,7 +40,7 @@ def vector_of_groups(n: Lowering, x: View, w: View) -> int:
 def grouped(n: Lowering, x: View, w: View, lanes: int, region: Region, views: Sequence[View]) -> None:
     """A convolution of x[n, h, w, c] with w[kh, kw, channels of a group, c], in vectors as `vector_of_groups` has them; see `depthwise`.
 
-    Raises NotTaken for very wide filters, and for operands of other types than floats of up to 32 bits.
+    Raises NotTaken for operands of other types than floats of up to 32 bits.
     """
     if x.storage not in FLOATS or w.storage not in FLOATS:
         raise NotTaken(f"operands in {x.storage} and {w.storage}")

@@ -48,9 +48,14 @@ def test_narrow_types() -> None:
     assert convolved((1, 9, 9, 32), (3, 3), 3, format="Float16_b").kernels[-1] == "ShiftedSums"
 
 
-@pytest.mark.parametrize(("channels", "results", "strides"), [(8, 3, (1, 1)), (64, 8, (1, 1)), (64, 3, (1, 3))])
-def test_other_ways_where_these_are_faster(channels: int, results: int, strides: tuple[int, int]) -> None:
-    assert "ShiftedSums" not in convolved((1, 9, 9, channels), (3, 3), results, strides=strides, level="avx2").kernels
+@pytest.mark.parametrize(
+    ("channels", "results", "stride", "taps"),
+    [(8, 3, 1, (3, 3)), (64, 8, 1, (3, 3)), (64, 3, 3, (3, 3)), (36, 1, 1, (1, 80)), (36, 2, 1, (1, 65)), (16, 3, 1, (3, 11))],
+)
+def test_other_ways_where_these_are_faster_or_smaller(channels: int, results: int, stride: int, taps: tuple[int, int]) -> None:
+    found = convolved((1, 9, 90, channels), taps, results, strides=(1, stride), level="avx2")
+    assert "Gemm" in found.kernels
+    assert "ShiftedSums" not in found.kernels
 
 
 @settings(max_examples=40, deadline=None)

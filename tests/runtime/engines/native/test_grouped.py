@@ -14,9 +14,18 @@ from ttc.dialects.core.windows import window_counts, windows
 LEVELS = ("amx", "avx2", "generic")
 
 
-def convolved(shape: tuple[int, ...], group: int, *, level: str = "amx", format: str = "Float32", results: int = 1, **attrs: Any) -> Ran:
+def convolved(
+    shape: tuple[int, ...],
+    group: int,
+    *,
+    level: str = "amx",
+    format: str = "Float32",
+    results: int = 1,
+    taps: tuple[int, int] = (3, 3),
+    **attrs: Any,
+) -> Ran:
     """A convolution of x[n, h, w, c], `group` channels a group, each group with as many results, or `results` times as many."""
-    channels, taps = shape[3], (3, 3)
+    channels = shape[3]
     attrs = {"strides": (1, 1), "pads": (1, 1, 1, 1), "dilations": (1, 1), "groups": channels // group, **attrs}
     counts = window_counts((shape[1], shape[2]), windows(taps, attrs["strides"], attrs["pads"], attrs["dilations"]))
     weights = normal(*taps, group, channels * results)
@@ -37,6 +46,10 @@ def test_groups_and_vectors(channels: int, group: int, strides: tuple[int, int],
 @pytest.mark.parametrize(("channels", "group", "results"), [(18, 6, 1), (10, 5, 1), (96, 24, 1), (16, 4, 2)])
 def test_products_where_groups_do_not_fit_vectors(channels: int, group: int, results: int) -> None:
     assert convolved((1, 7, 9, channels), group, results=results).kernels[-1] == "Gemm"
+
+
+def test_products_where_windows_are_wide() -> None:
+    assert convolved((1, 3, 70, 16), 4, taps=(1, 65)).kernels[-1] == "Gemm"
 
 
 def test_narrow_types() -> None:
