@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import prod
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 import numpy as np
 from xdsl.ir import SSAValue
@@ -40,7 +41,7 @@ def strided_slice(b: Builder, x: SSAValue, begin: Ints, end: Ints, strides: Ints
     shape = b.shape(x)
     ranges: list[range] = []
     result: list[int] = []
-    for entry in _entries(len(shape), begin, end, strides, masks):
+    for entry in entries(len(shape), begin, end, strides, masks):
         if entry is None:
             result.append(1)
             continue
@@ -58,29 +59,31 @@ def strided_slice(b: Builder, x: SSAValue, begin: Ints, end: Ints, strides: Ints
     return b.reshape(y, *result)
 
 
-_Entry: TypeAlias = tuple[int | None, int | None, int, bool]
+Place = TypeVar("Place")
+Entry: TypeAlias = tuple[Place | None, Place | None, int, bool]
 """First, end and step, None as far as it goes; whether one element is taken."""
 
 
-def _entries(rank: int, begin: Ints, end: Ints, strides: Ints, masks: Masks) -> list[_Entry | None]:
-    """One a dimension of x, and None for each that is inserted, in order."""
+def entries(rank: int, begin: Sequence[Place], end: Sequence[Place], strides: Sequence[int], masks: Masks) -> list[Entry[Place] | None]:
+    """Of a strided slice: one a dimension of a tensor, and None for each that is inserted, in order.  Raises E0401, E0402."""
     if not len(begin) == len(end) == len(strides) <= MAX_RANK or 0 in strides or masks.ellipsis & (masks.ellipsis - 1):
-        raise Error("E0402", f"begin {list(begin)}, end {list(end)}, strides {list(strides)} and {masks} do not fit each other")
+        lists = f"{len(begin)} beginnings, {len(end)} ends, strides {list(strides[:MAX_RANK])}"
+        raise Error("E0402", f"{lists} and {masks} do not fit each other")
     about = sum(not (masks.new_axis | masks.ellipsis) >> i & 1 for i in range(len(begin)))
     if about > rank:
         raise Error("E0401", f"{about} slices for a tensor of rank {rank}")
-    whole: list[_Entry | None] = [(None, None, 1, False)] * (rank - about)
-    found: list[_Entry | None] = []
+    whole: list[Entry[Place] | None] = [(None, None, 1, False)] * (rank - about)
+    found: list[Entry[Place] | None] = []
     for i in range(len(begin)):
+        first, last = (None if mask >> i & 1 else values[i] for mask, values in ((masks.begin, begin), (masks.end, end)))
         if masks.ellipsis >> i & 1:
             found += whole
             whole = []
         elif masks.new_axis >> i & 1:
             found.append(None)
         elif masks.shrink_axis >> i & 1:
-            found.append((0 if masks.begin >> i & 1 else begin[i], None, 1, True))
+            found.append((first, None, 1, True))
         else:
-            first, last = (None if mask >> i & 1 else values[i] for mask, values in ((masks.begin, begin), (masks.end, end)))
             found.append((first, last, strides[i], False))
     return found + whole
 

@@ -9,14 +9,13 @@ import numpy as np
 from xdsl.ir import SSAValue
 
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.records import record
 from ttc.dialects.core.spec import DYNAMIC
 from ttc.dialects.nn.pieces import ConcatOp
 from ttc.dialects.nn.shape import ReshapeOp
 from ttc.dialects.nn.unary import CastOp
 from ttc.importers.common import dynamic
 from ttc.importers.common.builder import MAX_RANK, Builder
-from ttc.importers.common.masked import Masks
+from ttc.importers.common.masked import Entry, Masks, entries
 from ttc.importers.common.parts import part
 from ttc.importers.common.unsupported import Unsupported
 
@@ -92,21 +91,6 @@ def _ranged(b: Builder, x: SSAValue, axis: int, first: Number, last: Number, ste
     return dynamic.sliced(b, x, starts, ends, (axis,), b.constant(np.array([step])))
 
 
-@record
-class Entry:
-    """Of a strided slice, about one dimension.
-
-    Args:
-        first, last: None: as far as it goes.
-        single: one element, whose dimension is dropped.
-    """
-
-    first: Number | None = None
-    last: Number | None = None
-    step: int = 1
-    single: bool = False
-
-
 def strided_slice(
     b: Builder, x: SSAValue, begin: Sequence[Number], end: Sequence[Number], strides: Sequence[int], masks: Masks
 ) -> SSAValue:
@@ -114,51 +98,30 @@ def strided_slice(
     added: list[int] = []
     dropped: list[int] = []
     axis, place = 0, 0
-    for entry in _entries(b.rank(x), begin, end, strides, masks):
+    for entry in entries(b.rank(x), begin, end, strides, masks):
         if entry is None:
             added.append(place)
             place += 1
             continue
         x = _along(b, x, axis, entry)
-        dropped += [axis] if entry.single else []
-        place += not entry.single
+        *_, single = entry
+        dropped += [axis] if single else []
+        place += not single
         axis += 1
     x = dynamic.without_axes(b, x, dropped) if dropped else x
     return dynamic.with_axes(b, x, added) if added else x
 
 
-def _entries(rank: int, begin: Sequence[Number], end: Sequence[Number], strides: Sequence[int], masks: Masks) -> list[Entry | None]:
-    """One a dimension, and None for each that is inserted."""
-    if not len(begin) == len(end) == len(strides) or 0 in strides:
-        raise Error("E0402", f"{len(begin)} beginnings, {len(end)} ends and strides {list(strides)[:8]} do not fit each other")
-    about = sum(not (masks.new_axis | masks.ellipsis) >> i & 1 for i in range(len(begin)))
-    if about > rank:
-        raise Error("E0401", f"{about} slices for a tensor of rank {rank}")
-    whole: list[Entry | None] = [Entry()] * (rank - about)
-    found: list[Entry | None] = []
-    for i in range(len(begin)):
-        if masks.ellipsis >> i & 1:
-            found += whole
-            whole = []
-        elif masks.new_axis >> i & 1:
-            found.append(None)
-        elif masks.shrink_axis >> i & 1:
-            found.append(Entry(0 if masks.begin >> i & 1 else begin[i], single=True))
-        else:
-            first, last = (None if mask >> i & 1 else values[i] for mask, values in ((masks.begin, begin), (masks.end, end)))
-            found.append(Entry(first, last, strides[i]))
-    return found + whole
-
-
-def _along(b: Builder, x: SSAValue, axis: int, entry: Entry) -> SSAValue:
-    size = b.spec(x).shape[axis]
-    if entry.single:
-        return taken(b, x, axis, 0 if entry.first is None else entry.first, 1)
-    if entry.first in (None, 0) and entry.last is None and entry.step == 1:
+def _along(b: Builder, x: SSAValue, axis: int, entry: Entry[Number]) -> SSAValue:
+    first, last, step, single = entry
+    if single:
+        return taken(b, x, axis, 0 if first is None else first, 1)
+    if first in (None, 0) and last is None and step == 1:
         return x
-    if size != DYNAMIC and not isinstance(entry.first, SSAValue) and not isinstance(entry.last, SSAValue):
-        places = range(*slice(entry.first, entry.last, entry.step).indices(size))
+    size = b.spec(x).shape[axis]
+    if size != DYNAMIC and not isinstance(first, SSAValue) and not isinstance(last, SSAValue):
+        places = range(*slice(first, last, step).indices(size))
         return b.nn("gather", x, b.constant(np.array(places, np.int64)), axis=axis)
-    first = (0 if entry.step > 0 else END) if entry.first is None else entry.first
-    last = (END if entry.step > 0 else -END) if entry.last is None else entry.last
-    return _ranged(b, x, axis, first, last, entry.step)
+    start = (0 if step > 0 else END) if first is None else first
+    stop = (END if step > 0 else -END) if last is None else last
+    return _ranged(b, x, axis, start, stop, step)

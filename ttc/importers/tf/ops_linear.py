@@ -53,8 +53,7 @@ def sparse_matmul(
     b_is_sparse: bool = False,
 ) -> SSAValue:
     """Of matrices that may have many zeros; in float32."""
-    a, b_ = b.cast(a, FLOAT32), b.cast(b_, FLOAT32)
-    return b.nn("matmul", a, b_, None, transpose_a=transpose_a, transpose_b=transpose_b)
+    return matmul(b, b.cast(a, FLOAT32), b.cast(b_, FLOAT32), transpose_a=transpose_a, transpose_b=transpose_b)
 
 
 def einsum_(b: Builder, *inputs: SSAValue, equation: str) -> SSAValue:

@@ -7,57 +7,41 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.runtime.engines.native.graphs import Given, Ran, normal, ran
+from tests.runtime.engines.native.convolved import convolved
+from tests.runtime.engines.native.graphs import Given, normal, ran
 from ttc.dialects.core.plain import TensorType, Work
-from ttc.dialects.core.windows import window_counts, windows
 
 LEVELS = ("amx", "avx2", "generic")
-
-
-def convolved(
-    shape: tuple[int, ...],
-    group: int,
-    *,
-    level: str = "amx",
-    format: str = "Float32",
-    results: int = 1,
-    taps: tuple[int, int] = (3, 3),
-    **attrs: Any,
-) -> Ran:
-    """A convolution of x[n, h, w, c], `group` channels a group, each group with as many results, or `results` times as many."""
-    channels = shape[3]
-    attrs = {"strides": (1, 1), "pads": (1, 1, 1, 1), "dilations": (1, 1), "groups": channels // group, **attrs}
-    counts = window_counts((shape[1], shape[2]), windows(taps, attrs["strides"], attrs["pads"], attrs["dilations"]))
-    weights = normal(*taps, group, channels * results)
-    given = [Given(normal(*shape), format), Given(weights, format, constant=True), Given(normal(channels * results), format, constant=True)]
-    found = ran([Work("tile.conv2d", (0, 1, 2), attrs, (TensorType((shape[0], *counts, channels * results), format),))], given, level=level)
-    tolerance = 2**-6 if format == "Float16_b" else 2e-5
-    np.testing.assert_allclose(found.native, found.reference, rtol=tolerance, atol=tolerance)
-    return found
+ERROR = 2e-5
+"""Of sums of up to 144 products."""
 
 
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("strides", [(1, 1), (2, 2), (1, 3)])
 @pytest.mark.parametrize(("channels", "group"), [(8, 2), (24, 4), (48, 8), (32, 16), (24, 12)])
 def test_groups_and_vectors(channels: int, group: int, strides: tuple[int, int], level: str) -> None:
-    assert convolved((2, 7, 13, channels), group, strides=strides, level=level).kernels == ("CopyRows", "Grouped")
+    assert convolved((2, 7, 13, channels), (3, 3, group, channels), strides=strides, level=level, error=ERROR).kernels == (
+        "CopyRows",
+        "Grouped",
+    )
 
 
 @pytest.mark.parametrize(("channels", "group", "results"), [(18, 6, 1), (10, 5, 1), (96, 24, 1), (16, 4, 2)])
 def test_products_where_groups_do_not_fit_vectors(channels: int, group: int, results: int) -> None:
-    assert convolved((1, 7, 9, channels), group, results=results).kernels[-1] == "Gemm"
+    assert convolved((1, 7, 9, channels), (3, 3, group, channels * results), error=ERROR).kernels[-1] == "Gemm"
 
 
 def test_products_where_windows_are_wide() -> None:
-    assert convolved((1, 3, 70, 16), 4, taps=(1, 65)).kernels[-1] == "Gemm"
+    assert convolved((1, 3, 70, 16), (1, 65, 4, 16), error=ERROR).kernels[-1] == "Gemm"
 
 
 def test_narrow_types() -> None:
-    assert convolved((1, 9, 9, 32), 8, format="Float16_b").kernels[-1] == "Grouped"
+    assert convolved((1, 9, 9, 32), (3, 3, 8, 32), format="Float16_b", error=2**-6).kernels[-1] == "Grouped"
 
 
 def test_activations_and_gaps_between_taps() -> None:
-    found = convolved((1, 10, 11, 32), 4, activation="clip", activation_args=(0.0, 6.0), dilations=(2, 3), pads=(2, 3, 2, 3))
+    attrs: dict[str, Any] = {"activation": "clip", "activation_args": (0.0, 6.0), "dilations": (2, 3), "pads": (2, 3, 2, 3)}
+    found = convolved((1, 10, 11, 32), (3, 3, 4, 32), error=ERROR, **attrs)
     assert found.kernels == ("CopyRows", "Grouped")
 
 
