@@ -22,8 +22,8 @@ from ttc.runtime.engines.native.region import Region
 from ttc.runtime.engines.native.tensors import View
 
 _WIDEST_GROUP = 16
-"""Channels of a group up to which products of matrices are no faster: of 4 channels they take 8 times as long, of 8 two to four times, of 16
-as long."""
+"""Channels of a group up to which products of matrices are no faster: of 4 channels they take 8 times as long, of 8 two to four times,
+of 16 as long."""
 
 
 def vector_of_groups(n: Lowering, x: View, w: View) -> int:
