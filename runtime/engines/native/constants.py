@@ -27,7 +27,7 @@ def constant_view(constants: Constants, key: str) -> View | None:
 
 
 def compute_constants(packing: ConstantJobs, code: Code, pool: Pool, constants: Constants) -> None:
-    """Run jobs on constants.  What runs do not read is given back after its last reader, but for small tables."""
+    """Run jobs on constants.  They are given back after their last reader, but for small tables; what runs read of them comes again."""
     if not packing.reads:
         return
     last = {buffer: number for number, buffers in enumerate(packing.reads) for buffer in buffers}
@@ -41,7 +41,8 @@ def compute_constants(packing: ConstantJobs, code: Code, pool: Pool, constants: 
         run = instance.segment(number, number + 1)
         pool.run(run.ctypes.data)
         for buffer in dict.fromkeys(reads):
-            if last[buffer] == number and buffer not in packing.kept and (buffer.key is not None or buffer in made):
-                buffer.array = None
+            if last[buffer] == number and (buffer.key is not None or buffer in made):
+                if buffer not in packing.kept:
+                    buffer.array = None
                 if buffer.key is not None:
                     constants.release(buffer.key)

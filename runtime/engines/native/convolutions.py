@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import prod
 from typing import TYPE_CHECKING
@@ -134,9 +134,11 @@ def convolve(n: Lowering, images: Images, panels: Panels, result: Result, groups
     submit_windows(n, kernel, images, panels, result, groups)
 
 
-def submit_windows(n: Lowering, kernel: Gemm, images: Images, panels: Panels, result: Result, groups: int) -> None:
-    """Add the job of the products of windows and panels."""
-    words = window_words(images, panels.view, result)
+def submit_windows(
+    n: Lowering, kernel: Gemm, images: Images, panels: Panels, result: Result, groups: int, more: Mapping[str, Word] | None = None
+) -> None:
+    """Add the job of the products of windows and panels.  more: further words of the kernel."""
+    words = window_words(images, panels.view, result) | dict(more or {})
     if groups > 1:
         words |= {"size_batch0": groups, "a_batch0": images.depth * images.view.item_bytes, "b_batch0": panels.element_bytes}
         for name, view in zip(("c", *kernel.others), (result.view, *result.others), strict=True):

@@ -91,6 +91,7 @@ def _emit(module: llvm.ModuleRef, machine: llvm.TargetMachine, as_object: bool) 
 def _target() -> llvm.Target:
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
+    llvm.initialize_native_asmparser()
     return llvm.Target.from_triple(llvm.get_process_triple())
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from math import prod
 from typing import TYPE_CHECKING
@@ -209,17 +209,24 @@ def multiply(n: Lowering, a: View, b: Panels, bias: View | None, multiplier: Mul
 
 
 def submit_product(
-    n: Lowering, kernel: Callable[[Block, tuple[bool, ...], int], Gemm], a: View, b: Panels, others: Sequence[View], c: View
+    n: Lowering,
+    kernel: Callable[[Block, tuple[bool, ...], int], Gemm],
+    a: View,
+    b: Panels,
+    others: Sequence[View],
+    c: View,
+    more: Mapping[str, Word] | None = None,
 ) -> None:
     """Add the job of c[..., columns] = a[..., depth] times panels, and more.
 
     kernel: gives it for a block, for each further operand of its region whether all columns of a row are the same element, and the
-    dimensions of the batch.  others: these operands, in the shape of c.
+    dimensions of the batch.  others: these operands, in the shape of c.  more: further words of the kernel.
     """
     found = [readable(n, view) for view in others]
     words, rows, batch = matrix_words(a, b.view, c, [view for view, _ in found])
     b = replace(b, block=b.block.fitted(rows))
     made = kernel(b.block, tuple(spread for _, spread in found), len(batch))
+    words |= more or {}
     submit(n, made, words, rows=rows, taps=1, panels=b, written=c, count=prod(batch))
 
 
@@ -249,7 +256,7 @@ def submit(n: Lowering, kernel: Gemm, words: dict[str, Word], *, rows: int, taps
     depth = panels.depth // taps // kernel.channels_a_word
     row_blocks, panel_count = -(-rows // kernel.block.rows), kernel.block.panels(panels.columns)
     flops = 2 * rows * panels.columns * panels.depth
-    tensors = (w for name, w in words.items() if isinstance(w, View) and name != "b")
+    tensors = (w for name, w in words.items() if isinstance(w, View) and name not in ("b", "source"))
     moved = panels.element_bytes * count + sum(map(_bytes, tensors))
     task_flops = TASK_FLOPS if n.cpu.vector_bytes == 64 else TASK_FLOPS // 2
     wanted = max(1, min(max(flops // task_flops, moved // count // TASK_BYTES), -(-TASKS // count)))

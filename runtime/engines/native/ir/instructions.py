@@ -97,6 +97,14 @@ class Instructions:
             function = ir.Function(self.module, ir.FunctionType(returned, [x.type for x in arguments]), name)
         return self._value(self.builder.call(function, arguments), result or Type("i1"))
 
+    def assembly(self, text: str, constraints: Sequence[str], results: Sequence[Type], operands: Sequence[Value]) -> list[Value]:
+        """Instructions in a given order, which no pass changes; several results.  Source: LLVM Language Reference, inline assembly."""
+        returned = ir.LiteralStructType([type_.llvm for type_ in results])
+        signature = ir.FunctionType(returned, [operand.type.llvm for operand in operands])
+        code = ir.InlineAsm(signature, text.replace("\n", "\\0A"), ",".join(constraints))
+        found = self.builder.call(code, [operand.llvm for operand in operands])
+        return [self._value(self.builder.extract_value(found, i), type_) for i, type_ in enumerate(results)]
+
     # ---- lanes -------------------------------------------------------------------------------------------------------------------------
 
     def spread(self, a: Value, lanes: int) -> Value:

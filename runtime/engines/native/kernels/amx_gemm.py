@@ -145,10 +145,7 @@ class _Work:
 
     def _left(self, base: Value, first: Value, tap: Value, r: Value) -> Value:
         """Address of row r of the group at a tap."""
-        f = self.f
-        if isinstance(self.kernel.rows, DenseRows):
-            return f.at(base, (first + r) * self.words["a_row"], "i8")
-        return f.load(f.at(self.table.taps, tap * GROUP + r, "ptr"), "ptr")
+        return self.kernel.rows.left_row(self.f, self.words, base, first, self.table, tap, r)
 
     # ---- blocks of rows ------------------------------------------------------------------------------------------------------------------
 

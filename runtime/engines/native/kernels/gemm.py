@@ -19,7 +19,7 @@ from ttc.runtime.engines.native.kernel import Kernel
 from ttc.runtime.engines.native.kernels.gemm_block import SPAN, Ahead, Block, Direct, Multiplier, Operands, emit_sums, fetches_panels
 from ttc.runtime.engines.native.kernels.gemm_finish import Finish, emit_fetch, emit_row, emit_vector, is_short
 from ttc.runtime.engines.native.kernels.gemm_rows import POINTER_BYTES, Rows, Table
-from ttc.runtime.engines.native.kernels.shares import shares_of
+from ttc.runtime.engines.native.kernels.shares import Count, shares_of
 from ttc.runtime.engines.native.kernels.words import Words
 from ttc.runtime.engines.native.region import Region
 from ttc.runtime.engines.native.tensors import ALIGNMENT
@@ -85,16 +85,20 @@ class Gemm(Kernel):
     def scratch_bytes(self, depth: int, taps: int) -> int:
         """That a thread needs, given the words of these names."""
         pointers = self.block.rows * POINTER_BYTES
-        return self.block.bytes + depth * 4 + ALIGNMENT + pointers * (1 + len(self.spread) + taps)
+        return self.block.bytes + self.row_words(depth) * 4 + ALIGNMENT + pointers * (1 + len(self.spread) + taps)
+
+    def row_words(self, depth: Count) -> Count:
+        """Words of 4 bytes of a row of the left operand at a tap, given the word of that name."""
+        return depth
 
     def emit(self, f: Writer) -> None:
         words = Words(f, self.names)
-        depth = words["depth"]
+        row_words = self.row_words(words["depth"])
         tile, zeros = f.scratch, f.at(f.scratch, self.block.bytes, "i8")
         if self.rows.has_borders:
-            with f.loop(0, depth) as k:
+            with f.loop(0, row_words) as k:
                 f.store(f.constant(0.0, "f32"), f.at(zeros, k, "f32"))
-        pointers = f.at(zeros, depth * 4 + ALIGNMENT, "i8")
+        pointers = f.at(zeros, row_words * 4 + ALIGNMENT, "i8")
         tensors = {name: f.at(pointers, i * self.block.rows, "ptr") for i, name in enumerate(("c", *self.others))}
         table = Table(tensors, f.at(pointers, len(tensors) * self.block.rows, "ptr"), zeros, self.block.rows)
         with f.loop(f.begin, f.end) as task:

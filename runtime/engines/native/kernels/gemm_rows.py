@@ -41,6 +41,10 @@ class Rows(ABC):
     def left(self, f: Writer, words: Words, base: Value, first: Value, count: int, table: Table, tap: Value) -> list[Value]:
         """Addresses of the left operand's rows at a tap.  base: of the left operand in this batch."""
 
+    @abstractmethod
+    def left_row(self, f: Writer, words: Words, base: Value, first: Value, table: Table, tap: Value, r: Value) -> Value:
+        """The address of row r of these."""
+
 
 @dataclass(frozen=True)
 class Table:
@@ -79,6 +83,9 @@ class DenseRows(Rows):
         start = f.at(base, first * stride, "i8")
         return [start, *(f.at(start, stride * r, "i8") for r in range(1, count))]
 
+    def left_row(self, f: Writer, words: Words, base: Value, first: Value, table: Table, tap: Value, r: Value) -> Value:
+        return f.at(base, (first + r) * words["a_row"], "i8")
+
 
 @dataclass(frozen=True)
 class WindowRows(Rows):
@@ -109,6 +116,9 @@ class WindowRows(Rows):
         row = f.at(table.taps, tap * table.rows, "ptr")
         return [f.load(f.at(row, r, "ptr"), "ptr") for r in range(count)]
 
+    def left_row(self, f: Writer, words: Words, base: Value, first: Value, table: Table, tap: Value, r: Value) -> Value:
+        return f.load(f.at(table.taps, tap * table.rows + r, "ptr"), "ptr")
+
 
 @dataclass(frozen=True)
 class InnerRows(WindowRows):
@@ -123,6 +133,9 @@ class InnerRows(WindowRows):
     def left(self, f: Writer, words: Words, base: Value, first: Value, count: int, table: Table, tap: Value) -> list[Value]:
         offset = tap * (words["y_dilation"] * words["a_y"])
         return [f.at(f.load(f.at(table.taps, r, "ptr"), "ptr"), offset, "i8") for r in range(count)]
+
+    def left_row(self, f: Writer, words: Words, base: Value, first: Value, table: Table, tap: Value, r: Value) -> Value:
+        return f.at(f.load(f.at(table.taps, r, "ptr"), "ptr"), tap * (words["y_dilation"] * words["a_y"]), "i8")
 
 
 class Walk:

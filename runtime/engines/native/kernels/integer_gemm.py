@@ -7,6 +7,7 @@ memory.  Others are multiplied in 32 bits.  Sums wrap modulo 2^32, as those of t
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
@@ -29,10 +30,10 @@ def channels_of(factor: Factor) -> int:
 
 
 def integer_block(cpu: Cpu, rows: int, columns: int) -> Block:
-    """The block for so many rows and columns: with few registers, one must be left for products before they are added."""
+    """The block for so many rows and columns: some registers must be left for products before they are added, and for addresses."""
     found = block_for(cpu, rows, columns)
     registers = 32 if cpu.vector_bytes == 64 or cpu.arch == "aarch64" else 16
-    if found.rows * found.vectors + found.vectors + 2 <= registers:
+    if found.rows * found.vectors + 2 * found.vectors <= registers and found.rows <= registers // 2:
         return found
     return replace(found, rows=6 if found.vectors > 1 else 8, vectors=min(found.vectors, 2)).fitted(rows)
 
@@ -69,31 +70,47 @@ class IntegerGemm(Gemm):
 
     def _sums(self, f: Writer, count: int, operands: Operands, target: Value) -> None:
         """Sums of `count` rows, put into memory."""
+        from ttc.runtime.engines.native.ir.integer_dot import pairs_a_round
+
         lanes, columns = self.block.lanes, self.block.columns
         zero = f.constant(0, "i32", lanes)
         sums = [[f.variable(zero) for _ in range(self.block.vectors)] for _ in range(count)]
         panel = f.variable(operands.panel)
         with f.loop(0, operands.taps) as tap:
             rows = operands.rows(tap)
-            with f.loop(0, operands.depth) as k:
-                right = [self._right(f, panel.get(), v) for v in range(self.block.vectors)]
-                for row, address in zip(sums, rows, strict=True):
-                    self._add(f, row, f.spread(f.load(f.at(address, k, "i32"), "i32"), lanes), right)
-                panel.set(f.at(panel.get(), columns, "i16" if self.factor == "i8" else "i32"))
+            done = f.constant(0, "i64")
+            for step in dict.fromkeys((1 if self.factor == "i32" else pairs_a_round(f), 1)):
+                end = operands.depth // step * step
+                with f.loop(done, end, step) as k:
+                    self._add(f, sums, rows, k, panel.get(), step)
+                    panel.set(f.at(panel.get(), columns * step, "i16" if self.factor == "i8" else "i32"))
+                done = end
         for r, row in enumerate(sums):
             for v, total in enumerate(row):
                 f.store(total.get(), f.at(target, r * columns + v * lanes, "i32"))
 
-    def _right(self, f: Writer, panel: Value, vector: int) -> Value:
-        """A vector of a row of a panel."""
+    def _add(self, f: Writer, sums: list[list[Variable]], rows: Sequence[Value], k: Value, panel: Value, count: int) -> None:
+        """The products of `count` words; of one with factor i32."""
+        from ttc.runtime.engines.native.ir.integer_dot import add_pairs
+
+        if self.factor != "i32":
+            put(sums, add_pairs(f, totals(sums), rows, k, panel, self.factor, count))
+            return
         lanes = self.block.lanes
-        if self.factor == "i32":
-            return f.load(f.at(panel, vector * lanes, "i32"), "i32", lanes)
-        found = f.load(f.at(panel, vector * lanes * 2, self.factor), self.factor, 2 * lanes)
-        return f.converted(found, "i16")
+        right = [f.load(f.at(panel, v * lanes, "i32"), "i32", lanes) for v in range(self.block.vectors)]
+        for row, address in zip(sums, rows, strict=True):
+            left = f.spread(f.load(f.at(address, k, "i32"), "i32"), lanes)
+            for total, b in zip(row, right, strict=True):
+                total.set(total.get() + left * b)
 
-    def _add(self, f: Writer, row: list[Variable], left: Value, right: list[Value]) -> None:
-        from ttc.runtime.engines.native.ir.integer_dot import add_products, pairs
 
-        for total, b in zip(row, right, strict=True):
-            total.set(total.get() + left * b if self.factor == "i32" else add_products(f, total.get(), pairs(f, left), b))
+def totals(sums: list[list[Variable]]) -> list[list[Value]]:
+    """What the sums are."""
+    return [[total.get() for total in row] for row in sums]
+
+
+def put(sums: list[list[Variable]], found: list[list[Value]]) -> None:
+    """Set the sums."""
+    for row, values in zip(sums, found, strict=True):
+        for total, value in zip(row, values, strict=True):
+            total.set(value)

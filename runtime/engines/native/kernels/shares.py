@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
     from ttc.runtime.engines.native.ir.values import Value
+
+Count = TypeVar("Count", bound=Any)
+"""An int, or a number in generated code."""
 
 
 @dataclass(frozen=True)

@@ -26,6 +26,7 @@ from ttc.runtime.engines.native.integers import INTEGERS
 from ttc.runtime.engines.native.kernels.gemm_block import Multiplier
 from ttc.runtime.engines.native.lowering import Lowering, NotTaken, takes_region
 from ttc.runtime.engines.native.products import FLOATS, block_of, left_operand, multiplier_of, multiply, packed, whole_region
+from ttc.runtime.engines.native.scaled_choice import are_scaled
 from ttc.runtime.engines.native.tensors import View
 from ttc.runtime.engines.native.tile_choice import tile_parts
 from ttc.runtime.engines.native.winograd import convolve_tiles, tiling_of
@@ -66,6 +67,11 @@ def conv2d(n: Lowering) -> None:
     tiling = tiling_of(n, x, w, axes) if groups == 1 and multiplier == "f32" and parts in (0, 3) else None
     if tiling is not None:
         convolve_tiles(n, left_operand(n, x, "f32"), w, axes, tiling, result_of(n, *whole_region(n, bias)))
+        return
+    if groups == 1 and are_scaled(n, matrices_of(w, 1), outputs, x.shape[3], w.shape[0] * w.shape[1]):
+        from ttc.runtime.engines.native.scaled_products import convolve_scaled
+
+        convolve_scaled(n, x, matrices_of(w, 1), axes, bias)
         return
     if parts > 1:
         images = Images(_left(n, x, multiplier, parts), *axes, x.shape[3])
@@ -134,6 +140,11 @@ def _pixels(n: Lowering, x: View, w: View, bias: View | None, parts: int) -> Non
         from ttc.runtime.engines.native.amx_products import multiply_in_tiles
 
         multiply_in_tiles(n, x, matrices_of(w, 1), bias, parts)
+        return
+    if are_scaled(n, matrices_of(w, 1), w.shape[3], x.shape[3]):
+        from ttc.runtime.engines.native.scaled_products import multiply_scaled
+
+        multiply_scaled(n, x, matrices_of(w, 1), bias)
         return
     multiplier = multiplier_of(n, x.shape[3])
     panels = packed(n, matrices_of(w, 1), block_of(n, prod(x.shape[:3]), w.shape[3]), multiplier)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ttc.runtime.engines.native.integers import INTEGERS
 from ttc.runtime.engines.native.lowering import Lowering, NotTaken, takes_region
 from ttc.runtime.engines.native.products import block_of, left_operand, multiplier_of, multiply, packed
+from ttc.runtime.engines.native.scaled_choice import are_scaled
 from ttc.runtime.engines.native.tensors import View
 from ttc.runtime.engines.native.tile_choice import tile_parts
 
@@ -30,6 +33,11 @@ def matmul(n: Lowering) -> None:
         from ttc.runtime.engines.native.amx_products import multiply_in_tiles
 
         multiply_in_tiles(n, a, b, bias, parts)
+        return
+    if are_scaled(n, b, shape[-1], a.shape[-1]):
+        from ttc.runtime.engines.native.scaled_products import multiply_scaled
+
+        multiply_scaled(n, a, replace(b, shape=b.shape[-2:], strides=b.strides[-2:]), bias)
         return
     multiplier = multiplier_of(n, a.shape[-1])
     block = block_of(n, _rows(a, b), shape[-1])

@@ -1,0 +1,187 @@
+"""Operands of products of scaled integers: rows and panels (see `scaled_parts`)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ttc.runtime.engines.native.kernel import Kernel
+from ttc.runtime.engines.native.kernels.packing import transposed
+from ttc.runtime.engines.native.kernels.scaled_parts import RUN, WORDS, as_integers, inverse_of, runs_of, scale_of, top_of
+from ttc.runtime.engines.native.kernels.shares import Count
+from ttc.runtime.engines.native.kernels.words import Words
+from ttc.runtime.engines.native.storage import Storage
+
+if TYPE_CHECKING:
+    from ttc.runtime.engines.native.ir.values import Value, Variable
+    from ttc.runtime.engines.native.ir.writer import Writer
+
+
+def row_words(depth: Count) -> Count:
+    """Words of 4 bytes of a row: as many as it has channels, whole runs, and a scale a run."""
+    return runs_of(depth) * (RUN + 1)
+
+
+def panel_words(depth: Count, taps: Count, columns: int) -> Count:
+    """Words of 4 bytes of a panel, for so many taps of so many channels each."""
+    return taps * runs_of(depth) * (WORDS + 1) * columns
+
+
+@dataclass(frozen=True)
+class ScaleRows(Kernel):
+    """Rows of channels as scaled integers: all channels', filled up with zeros to whole runs, and as many bytes that are not used; then the
+    runs' scales.  Where a run cannot be scaled, the row's numbers lie there as float32, and its first scale is NaN.
+
+    Args:
+        source: element type: f32, bf16 or f16.
+        lanes: float32 of a vector.
+        batch: dimensions that number the rows.
+
+    A task: a row.  Words: `names`; strides in bytes.
+    """
+
+    source: Storage
+    lanes: int
+    batch: int
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of the words of a job."""
+        return ("source", "target", "depth", *(f"{name}{i}" for i in range(self.batch) for name in ("size", "source", "target")))
+
+    def emit(self, f: Writer) -> None:
+        words = Words(f, self.names)
+        depth = words["depth"]
+        runs = runs_of(depth)
+        with f.loop(f.begin, f.end) as task:
+            source, target, rest = words.pointer("source"), words.pointer("target"), task
+            for i in reversed(range(self.batch)):
+                size = words[f"size{i}"]
+                index, rest = rest % size, rest // size
+                source = f.at(source, index * words[f"source{i}"], "i8")
+                target = f.at(target, index * words[f"target{i}"], "i8")
+            self._row(f, (depth, runs), source, target)
+
+    def _row(self, f: Writer, sizes: tuple[Value, Value], source: Value, target: Value) -> None:
+        depth, runs = sizes
+        scales = f.at(target, runs * RUN, "f32")
+        wild = f.variable(f.constant(0, "i1"))
+        whole = depth // RUN
+        for first, last, count in ((0, whole, None), (whole, runs, depth - whole * RUN)):
+            with f.loop(first, last) as run:
+                numbers = self._numbers(f, f.at(source, run * RUN, self.source), count)
+                found = self._run(f, numbers, f.at(target, run * WORDS, "u32"), f.at(scales, run, "f32"))
+                wild.set(wild.get() | found)
+        with f.when(wild.get()):
+            with f.loop(0, depth) as k:
+                f.store(f.read(f.at(source, k, self.source), self.source), f.at(target, k, "f32"))
+            f.store(f.constant(float("nan"), "f32"), scales)
+
+    def _numbers(self, f: Writer, source: Value, count: Value | None) -> list[Value]:
+        """A run, or so many channels of it and zeros."""
+        starts = range(0, RUN, self.lanes)
+        masks = [None if count is None else f.mask(count - start, self.lanes) for start in starts]
+        return [f.read(f.at(source, i, self.source), self.source, self.lanes, mask) for i, mask in zip(starts, masks, strict=True)]
+
+    def _run(self, f: Writer, numbers: list[Value], target: Value, scale: Value) -> Value:
+        """Integers and the scale of a run; gives whether it cannot be scaled."""
+        top = f.folded("larger", top_of(f, numbers))
+        inverse = inverse_of(f, top)
+        sums = [f.constant(0.0, "f32", self.lanes) for _ in range(2)]
+        for i, x in enumerate(numbers):
+            y = x * inverse
+            sums[i % 2] = f.fma(y, y, sums[i % 2])
+        found = scale_of(f, top, f.folded("add", sums[0] + sums[1]), inverse)
+        f.store(found.step, scale)
+        for i, x in enumerate(numbers):
+            f.store(f.converted(as_integers(f, x, found.factor), "i16"), f.at(target, i * self.lanes, "i16"))
+        return found.wild
+
+
+@dataclass(frozen=True)
+class ScalePanels(Kernel):
+    """A matrix b[k, n] as panels of scaled integers: for each tap and each run of its channels, a row of pairs of channels for each pair,
+    then the columns' scales; filled up with zeros.
+
+    Args:
+        columns: of a panel; a multiple of `lanes`.
+        lanes: float32 of a vector.
+        source: element type: f32, bf16 or f16.
+        by_rows: whether n runs fastest in the source; else k does.
+
+    Tasks: with `by_rows` a run, all panels; else a panel.  Words: `names`; `depth`: channels of a tap; `line`: bytes from one k (or n) to
+    the next.  Scratch: `scratch_bytes`.
+    """
+
+    columns: int
+    lanes: int
+    source: Storage
+    by_rows: bool
+
+    names = ("source", "target", "depth", "taps", "columns", "line")
+
+    @property
+    def scratch_bytes(self) -> int:
+        """That a thread needs: a run of all columns in float32."""
+        return RUN * self.columns * 4
+
+    def emit(self, f: Writer) -> None:
+        words = Words(f, self.names)
+        runs = runs_of(words["depth"])
+        panels = (words["columns"] + (self.columns - 1)) // self.columns
+        every = words["taps"] * runs
+        with f.loop(f.begin, f.end) as task, f.loop(0, panels if self.by_rows else every) as i:
+            run, panel = (task, i) if self.by_rows else (i, task)
+            target = f.at(words.pointer("target"), (panel * every + run) * ((WORDS + 1) * self.columns), "u32")
+            first = run % runs * RUN
+            k, there = run // runs * words["depth"] + first, f.smaller(words["depth"] - first, RUN)
+            start = panel * self.columns
+            self._gather(f, words, (k, there), (start, f.smaller(words["columns"] - start, self.columns)))
+            self._store(f, target)
+
+    def _gather(self, f: Writer, words: Words, channels: tuple[Value, Value], columns: tuple[Value, Value]) -> None:
+        """A run of a panel's columns into scratch memory.  channels, columns: the first, and how many there are."""
+        (k, there), (n, count), line = channels, columns, words["line"]
+        if self.by_rows:
+            source = f.at(f.at(words.pointer("source"), k * line, "i8"), n, self.source)
+            with f.loop(0, RUN) as r, f.loop(0, self.columns, self.lanes) as v:
+                found = self._read(f, f.at(f.at(source, r * line, "i8"), v, self.source), f.select(r < there, count - v, 0))
+                f.store(found.get(), f.at(f.scratch, r * self.columns + v, "f32"))
+            return
+        source = f.at(f.at(words.pointer("source"), n * line, "i8"), k, self.source)
+        with f.loop(0, self.columns, self.lanes) as v, f.loop(0, RUN, self.lanes) as r:
+            tile = f.at(f.at(source, v * line, "i8"), r, self.source)
+            found = [self._read(f, f.at(tile, line * i, "i8"), f.select(count - v > i, there - r, 0)) for i in range(self.lanes)]
+            for i, row in enumerate(transposed(f, [variable.get() for variable in found])):
+                f.store(row, f.at(f.scratch, (r + i) * self.columns + v, "f32"))
+
+    def _read(self, f: Writer, source: Value, count: Value) -> Variable:
+        """A vector of which so many elements exist; zeros stand for the others."""
+        found = f.variable(f.constant(0.0, "f32", self.lanes))
+        with f.choice(count >= self.lanes) as (whole, part):
+            with whole:
+                found.set(f.read(source, self.source, self.lanes))
+            with part:
+                found.set(f.read(source, self.source, self.lanes, f.mask(count, self.lanes)))
+        return found
+
+    def _store(self, f: Writer, target: Value) -> None:
+        """The run in scratch memory as integers, and its scales."""
+        with f.loop(0, self.columns, self.lanes) as v:
+
+            def each(act: Callable[[Value], None], v: Value = v) -> None:
+                with f.loop(0, RUN) as r:
+                    act(f.load(f.at(f.scratch, r * self.columns + v, "f32"), "f32", self.lanes))
+
+            top = f.variable(f.constant(0, "u32", self.lanes))
+            each(lambda x: top.set(f.larger(top.get(), top_of(f, [x]))))
+            inverse = inverse_of(f, top.get())
+            total = f.variable(f.constant(0.0, "f32", self.lanes))
+            each(lambda x: total.set(f.fma(x * inverse, x * inverse, total.get())))
+            scale = scale_of(f, top.get(), total.get(), inverse)
+            with f.loop(0, WORDS) as pair:
+                rows = [f.load(f.at(f.scratch, (pair * 2 + i) * self.columns + v, "f32"), "f32", self.lanes) for i in range(2)]
+                low, high = (f.bits(as_integers(f, row, scale.factor), "u32") for row in rows)
+                f.store(low & 0xFFFF | (high << 16), f.at(target, pair * self.columns + v, "u32"))
+            f.store(scale.step, f.at(target, WORDS * self.columns + v, "u32"))
