@@ -97,12 +97,19 @@ class Instructions:
             function = ir.Function(self.module, ir.FunctionType(returned, [x.type for x in arguments]), name)
         return self._value(self.builder.call(function, arguments), result or Type("i1"))
 
-    def assembly(self, text: str, constraints: Sequence[str], results: Sequence[Type], operands: Sequence[Value]) -> list[Value]:
-        """Instructions in a given order, which no pass changes; several results.  Source: LLVM Language Reference, inline assembly."""
-        returned = ir.LiteralStructType([type_.llvm for type_ in results])
+    def assembly(
+        self, text: str, constraints: Sequence[str], results: Sequence[Type], operands: Sequence[Value], *, acts: bool = False
+    ) -> list[Value]:
+        """Instructions in a given order, which no pass changes; several results.  acts: they do more than to compute these.
+
+        Source: LLVM Language Reference, inline assembler expressions.
+        """
+        returned = results[0].llvm if len(results) == 1 else ir.LiteralStructType([type_.llvm for type_ in results])
         signature = ir.FunctionType(returned, [operand.type.llvm for operand in operands])
-        code = ir.InlineAsm(signature, text.replace("\n", "\\0A"), ",".join(constraints))
+        code = ir.InlineAsm(signature, text.replace("\n", "\\0A"), ",".join(constraints), side_effect=acts)
         found = self.builder.call(code, [operand.llvm for operand in operands])
+        if len(results) == 1:
+            return [self._value(found, results[0])]
         return [self._value(self.builder.extract_value(found, i), type_) for i, type_ in enumerate(results)]
 
     # ---- lanes -------------------------------------------------------------------------------------------------------------------------

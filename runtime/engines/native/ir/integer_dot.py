@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ttc.runtime.engines.native.ir.dtypes import Dtype, Type
@@ -11,13 +12,12 @@ from ttc.runtime.engines.native.ir.values import Value
 if TYPE_CHECKING:
     from ttc.runtime.engines.native.ir.writer import Writer
 
-_VNNI = {4: "128", 8: "256", 16: "512"}
 _MULTIPLY_ADD = {4: "sse2.pmadd.wd", 8: "avx2.pmadd.wd", 16: "avx512.pmaddw.d.512"}
 
 
 def pairs_a_round(f: Writer) -> int:
-    """Neighbouring pairs for each call of `add_pairs`: one where LLVM would take chains of the instruction that adds apart again."""
-    return 4 if _is_ordered(f) else 1
+    """Neighbouring pairs for each call of `add_pairs`."""
+    return 4 if adds_in_order(f) else 1
 
 
 def add_pairs(
@@ -32,7 +32,7 @@ def add_pairs(
         stored: as what these lie there, i8 or i16.
     """
     lanes, width = totals[0][0].type.lanes, len(totals[0])
-    if _is_ordered(f):
+    if adds_in_order(f):
         return _in_order(f, totals, rows, k, panel, stored, count)
     found = [list(row) for row in totals]
     for i in range(count):
@@ -44,8 +44,46 @@ def add_pairs(
     return found
 
 
-def _is_ordered(f: Writer) -> bool:
+def adds_in_order(f: Writer) -> bool:
+    """Whether products are added by an instruction of their own, in vectors of 32 bytes: then the order of both counts."""
     return f.cpu.arch == "x86-64" and f.cpu.vector_bytes == 32 and not _has_dot(f, 8)
+
+
+@dataclass(frozen=True)
+class Places:
+    """Which operands of assembly are what, by number: sums of each row, vectors of the right operand and of products, then what is given:
+    addresses of rows, the number of the first pair in them, and the address of the panel.
+
+    The last vector of products holds the left operand before.
+    """
+
+    sums: tuple[range, ...]
+    right: range
+    products: range
+    rows: range
+    word: int
+    panel: int
+
+    @staticmethod
+    def of(height: int, width: int) -> Places:
+        """For so many rows and vectors."""
+        end = height * width
+        sums = tuple(range(start, start + width) for start in range(0, end, width))
+        right, products = range(end, end + width), range(end + width, end + 2 * width)
+        rows = range(products.stop, products.stop + height)
+        return Places(sums, right, products, rows, rows.stop, rows.stop + 1)
+
+    def pair(self, number: int, stored: Dtype, *, adds: bool = True) -> list[str]:
+        """Lines for a pair of channels: products of a row, then their sums, if it adds any.  number: of the pair, behind the first."""
+        load, size = ("vpmovsxbw", 16) if stored == "i8" else ("vmovdqu", 32)
+        width, left = len(self.right), self.products[-1]
+        lines = [f"{load} {(number * width + v) * size}(${self.panel}), ${place}" for v, place in enumerate(self.right)]
+        for row, sums in zip(self.rows, self.sums, strict=True):
+            lines.append(f"vpbroadcastd {4 * number}(${row},${self.word},4), ${left}")
+            found = self.products if adds else sums
+            lines += [f"vpmaddwd ${b}, ${left}, ${place}" for b, place in zip(self.right, found, strict=True)]
+            lines += [f"vpaddd ${place}, ${total}, ${total}" for place, total in zip(found, sums, strict=True) if adds]
+        return lines
 
 
 def _in_order(
@@ -55,23 +93,13 @@ def _in_order(
 
     Measured on a core of AMD Zen 3, 128 x 768 x 3072: 119 GFLOP/s as LLVM orders it, 128 so; products of float32 reach 89.
     """
-    height, width = len(totals), len(totals[0])
-    sums = height * width
-    right, products = range(sums, sums + width), range(sums + width, sums + 2 * width)
-    addresses, first, panel_place = range(products.stop, products.stop + height), products.stop + height, products.stop + height + 1
-    load, size = ("vpmovsxbw", 16) if stored == "i8" else ("vmovdqu", 32)
-    lines: list[str] = []
-    for i in range(count):
-        lines += [f"{load} {(i * width + v) * size}(${panel_place}), ${place}" for v, place in enumerate(right)]
-        for r, address in enumerate(addresses):
-            left = products[-1]
-            lines.append(f"vpbroadcastd {4 * i}(${address},${first},4), ${left}")
-            lines += [f"vpmaddwd ${b}, ${left}, ${product}" for b, product in zip(right, products, strict=True)]
-            lines += [f"vpaddd ${product}, ${r * width + v}, ${r * width + v}" for v, product in enumerate(products)]
-    constraints = ["=&x"] * products.stop + ["r"] * (height + 2) + [str(i) for i in range(sums)]
+    places = Places.of(len(totals), len(totals[0]))
     flat = [total for row in totals for total in row]
-    found = f.assembly("\n".join(lines), constraints, [flat[0].type] * products.stop, [*rows, k, panel, *flat])
-    return [found[start : start + width] for start in range(0, sums, width)]
+    lines = [line for i in range(count) for line in places.pair(i, stored)]
+    constraints = ["=&x"] * places.products.stop + ["r"] * (len(rows) + 2) + [str(i) for i in range(len(flat))]
+    types = [flat[0].type] * places.products.stop
+    found = f.assembly("\n".join(lines), constraints, types, [*rows, k, panel, *flat])
+    return [[found[i] for i in row] for row in places.sums]
 
 
 def add_products(f: Writer, total: Value, a: Value, b: Value) -> Value:
@@ -83,12 +111,18 @@ def add_products(f: Writer, total: Value, a: Value, b: Value) -> Value:
     """
     lanes = total.type.lanes
     if _has_dot(f, lanes):
-        return f.intrinsic(f"llvm.x86.avx512.vpdpwssd.{_VNNI[lanes]}", total.type, [total, a, b])
+        return _dot(f, total, a, b)
     if f.cpu.arch == "x86-64" and f.cpu.vector_bytes >= 4 * lanes and lanes in _MULTIPLY_ADD:
         return total + f.intrinsic(f"llvm.x86.{_MULTIPLY_ADD[lanes]}", Type("i32", lanes), [a, b])
     products = f.converted(a, "i32") * f.converted(b, "i32")
     even, odd = (f.shuffled(products, products, range(first, 2 * lanes, 2)) for first in (0, 1))
     return total + even + odd
+
+
+def _dot(f: Writer, total: Value, a: Value, b: Value) -> Value:
+    """VPDPWSSD, in assembly: LLVM takes many a one apart, into a product and a sum, in the belief that this is faster."""
+    prefix, register = ("", "v") if total.type.lanes == 16 or f.cpu.has("avx512vnni", "avx512vl") else ("{vex} ", "x")
+    return f.assembly(f"{prefix}vpdpwssd $2, $1, $0", [f"={register}", register, register, "0"], [total.type], [a, b, total])[0]
 
 
 def pairs(f: Writer, words: Value) -> Value:
@@ -100,4 +134,4 @@ def pairs(f: Writer, words: Value) -> Value:
 def _has_dot(f: Writer, lanes: int) -> bool:
     if lanes == 16:
         return f.cpu.vector_bytes == 64 and f.cpu.has("avx512vnni")
-    return lanes in _VNNI and (f.cpu.has("avxvnni") or f.cpu.has("avx512vnni", "avx512vl"))
+    return lanes in _MULTIPLY_ADD and (f.cpu.has("avxvnni") or f.cpu.has("avx512vnni", "avx512vl"))

@@ -15,16 +15,16 @@ from typing import TYPE_CHECKING
 from ttc.runtime.engines.native.kernels.gemm import Gemm, Where
 from ttc.runtime.engines.native.kernels.gemm_block import Ahead
 from ttc.runtime.engines.native.kernels.gemm_rows import Table
-from ttc.runtime.engines.native.kernels.integer_gemm import put, totals
 from ttc.runtime.engines.native.kernels.scaled_pack import panel_words, row_words
 from ttc.runtime.engines.native.kernels.scaled_parts import RUN, WORDS, runs_of
 from ttc.runtime.engines.native.kernels.shares import Count
 from ttc.runtime.engines.native.storage import Storage
+from ttc.runtime.engines.native.tensors import ALIGNMENT
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ttc.runtime.engines.native.ir.values import Value, Variable
+    from ttc.runtime.engines.native.ir.values import Value
     from ttc.runtime.engines.native.ir.writer import Writer
     from ttc.runtime.engines.native.kernels.words import Words
 
@@ -79,41 +79,27 @@ class ScaledGemm(Gemm):
         ahead: Ahead | None,
     ) -> Value:
         """Sums of so many rows, put into memory; whether any is NaN."""
-        from ttc.runtime.engines.native.ir.integer_dot import add_pairs, pairs_a_round
+        from ttc.runtime.engines.native.ir.scaled_dot import Run, add_run
 
         (bases, table), (first, count) = where, span
-        lanes, columns = self.block.lanes, self.block.columns
-        places = [[f.at(tile, r * columns + v * lanes, "f32") for v in range(self.block.vectors)] for r in range(count)]
-        zero, none = f.constant(0.0, "f32", lanes), f.constant(0, "i32", lanes)
-        for row in places:
-            for place in row:
-                f.store(zero, place)
-        runs, round_ = runs_of(words["depth"]), pairs_a_round(f)
+        lanes, vectors = self.block.lanes, self.block.vectors
+        places = [f.at(tile, i * lanes, "f32") for i in range(count * vectors)]
+        for place in places:
+            f.store(f.constant(0.0, "f32", lanes), place)
+        runs = runs_of(words["depth"])
+        right = f.variable(panel)
         fetched = f.variable(panel if ahead is None else ahead.start)
         with f.loop(0, words["taps"]) as tap:
             rows = self.rows.left(f, words, bases["a"], first, count, table, tap)
-            start = tap * runs
             with f.loop(0, runs) as run:
-                sums = [[f.variable(none) for _ in row] for row in places]
-                right = f.at(panel, (start + run) * ((WORDS + 1) * columns), "u32")
-                left = run * WORDS
-                with f.loop(0, WORDS, round_) as k:
-                    put(sums, add_pairs(f, totals(sums), rows, left + k, f.at(right, k * columns, "u32"), "i16", round_))
-                    if ahead is not None:
-                        f.prefetch(fetched.get(), 2)
-                        fetched.set(f.at(fetched.get(), ahead.step * round_, "i8"))
-                scales = [f.at(row, runs * RUN + run, "f32") for row in rows]
-                self._scale(f, sums, places, scales, f.at(right, WORDS * columns, "f32"))
-        return _any_nan(f, [f.load(place, "f32", lanes) for row in places for place in row])
-
-    def _scale(self, f: Writer, sums: list[list[Variable]], places: list[list[Value]], scales: Sequence[Value], panel: Value) -> None:
-        """Add the sums of a run to those in memory."""
-        lanes = self.block.lanes
-        for row, row_places, scale in zip(sums, places, scales, strict=True):
-            left = f.spread(f.load(scale, "f32"), lanes)
-            for v, (total, place) in enumerate(zip(row, row_places, strict=True)):
-                right = f.load(f.at(panel, v * lanes, "f32"), "f32", lanes)
-                f.store(f.fma(f.converted(total.get(), "f32") * left, right, f.load(place, "f32", lanes)), place)
+                add_run(f, Run(rows, run * WORDS, runs * RUN + run, right.get(), tile, WORDS, vectors, lanes))
+                right.set(f.at(right.get(), (WORDS + 1) * self.block.columns, "u32"))
+                if ahead is not None:
+                    end = f.at(fetched.get(), ahead.step * (WORDS + 1), "i8")
+                    with f.loop(0, ahead.step * (WORDS + 1), ALIGNMENT) as i:
+                        f.prefetch(f.at(fetched.get(), i, "i8"), 2)
+                    fetched.set(end)
+        return _any_nan(f, [f.load(place, "f32", lanes) for place in places])
 
     def _exact(
         self, f: Writer, words: Words, where: tuple[dict[str, Value], Table], span: tuple[Value, Value], panel: Value, tile: Value

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import reduce
+from operator import add
 from typing import TYPE_CHECKING
 
 from ttc.runtime.engines.native.kernel import Kernel
 from ttc.runtime.engines.native.kernels.packing import transposed
-from ttc.runtime.engines.native.kernels.scaled_parts import RUN, WORDS, as_integers, inverse_of, runs_of, scale_of, top_of
+from ttc.runtime.engines.native.kernels.scaled_parts import RUN, WORDS, Scale, as_integers, inverse_of, runs_of, scale_of, top_of
 from ttc.runtime.engines.native.kernels.shares import Count
 from ttc.runtime.engines.native.kernels.words import Words
 from ttc.runtime.engines.native.storage import Storage
@@ -64,39 +66,55 @@ class ScaleRows(Kernel):
             self._row(f, (depth, runs), source, target)
 
     def _row(self, f: Writer, sizes: tuple[Value, Value], source: Value, target: Value) -> None:
+        """As many runs at a time as a vector has lanes."""
         depth, runs = sizes
         scales = f.at(target, runs * RUN, "f32")
         wild = f.variable(f.constant(0, "i1"))
-        whole = depth // RUN
-        for first, last, count in ((0, whole, None), (whole, runs, depth - whole * RUN)):
-            with f.loop(first, last) as run:
-                numbers = self._numbers(f, f.at(source, run * RUN, self.source), count)
-                found = self._run(f, numbers, f.at(target, run * WORDS, "u32"), f.at(scales, run, "f32"))
-                wild.set(wild.get() | found)
+        group = self.lanes * RUN
+        whole = depth // group * group
+        for first, last, masked in ((0, whole, False), (whole, depth, True)):
+            with f.loop(first, last, group) as k:
+                numbers = self._numbers(f, f.at(source, k, self.source), depth - k if masked else None)
+                scale = self._scale(f, numbers)
+                left = runs - k // RUN
+                f.store(scale.step, f.at(scales, k // RUN, "f32"), f.mask(left, self.lanes) if masked else None)
+                wild.set(wild.get() | f.folded("or", scale.wild))
+                for i, run in enumerate(numbers):
+                    place = f.at(target, k + i * RUN, "i16")
+                    if not masked:
+                        self._store(f, run, f.lane(scale.factor, i), place)
+                        continue
+                    with f.when(left > i):
+                        self._store(f, run, f.lane(scale.factor, i), place)
         with f.when(wild.get()):
             with f.loop(0, depth) as k:
                 f.store(f.read(f.at(source, k, self.source), self.source), f.at(target, k, "f32"))
             f.store(f.constant(float("nan"), "f32"), scales)
 
-    def _numbers(self, f: Writer, source: Value, count: Value | None) -> list[Value]:
-        """A run, or so many channels of it and zeros."""
-        starts = range(0, RUN, self.lanes)
-        masks = [None if count is None else f.mask(count - start, self.lanes) for start in starts]
-        return [f.read(f.at(source, i, self.source), self.source, self.lanes, mask) for i, mask in zip(starts, masks, strict=True)]
+    def _numbers(self, f: Writer, source: Value, count: Value | None) -> list[list[Value]]:
+        """The vectors of runs: of all channels, or of so many and zeros."""
+        starts = [[run * RUN + i for i in range(0, RUN, self.lanes)] for run in range(self.lanes)]
 
-    def _run(self, f: Writer, numbers: list[Value], target: Value, scale: Value) -> Value:
-        """Integers and the scale of a run; gives whether it cannot be scaled."""
-        top = f.folded("larger", top_of(f, numbers))
+        def read(start: int) -> Value:
+            mask = None if count is None else f.mask(count - start, self.lanes)
+            return f.read(f.at(source, start, self.source), self.source, self.lanes, mask)
+
+        return [[read(start) for start in run] for run in starts]
+
+    def _scale(self, f: Writer, runs: list[list[Value]]) -> Scale:
+        """The scales of runs, one in each lane."""
+        top = reduce(f.larger, transposed(f, [top_of(f, run) for run in runs]))
         inverse = inverse_of(f, top)
-        sums = [f.constant(0.0, "f32", self.lanes) for _ in range(2)]
-        for i, x in enumerate(numbers):
-            y = x * inverse
-            sums[i % 2] = f.fma(y, y, sums[i % 2])
-        found = scale_of(f, top, f.folded("add", sums[0] + sums[1]), inverse)
-        f.store(found.step, scale)
-        for i, x in enumerate(numbers):
-            f.store(f.converted(as_integers(f, x, found.factor), "i16"), f.at(target, i * self.lanes, "i16"))
-        return found.wild
+        squares: list[Value] = []
+        for i, run in enumerate(runs):
+            near = [x * f.spread(f.lane(inverse, i), self.lanes) for x in run]
+            squares.append(reduce(lambda total, y: f.fma(y, y, total), near[1:], near[0] * near[0]))
+        return scale_of(f, top, reduce(add, transposed(f, squares)), inverse)
+
+    def _store(self, f: Writer, run: list[Value], factor: Value, target: Value) -> None:
+        """A run as integers."""
+        for i, x in enumerate(run):
+            f.store(f.converted(as_integers(f, x, factor), "i16"), f.at(target, i * self.lanes, "i16"))
 
 
 @dataclass(frozen=True)

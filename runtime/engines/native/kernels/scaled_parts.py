@@ -25,8 +25,9 @@ if TYPE_CHECKING:
     from ttc.runtime.engines.native.ir.values import Value
     from ttc.runtime.engines.native.ir.writer import Writer
 
-RUN = 64
-"""Channels that share a scale."""
+RUN = 32
+"""Channels that share a scale.  With 16, 32 and 64 of them, BERT is off by 2.9e-4, 4.3e-4 and 5.9e-4 at most (TensorFloat32: 2.4e-3), and a
+core of AMD Zen 3 computes 116, 125 and 131 GFLOP/s (float32: 89)."""
 WORDS = RUN // 2
 """Pairs of channels."""
 LARGEST = 32767

@@ -196,14 +196,14 @@ def test_odd_windows(
     found, expected = convolved(x, w, strides=strides, pads=pads, dilations=dilations)
     if "ShiftedSums" not in found.kernels:  # windows with few results have a way of their own
         scaled(found)
-    assert np.linalg.norm(found.native - expected) < 2.0**-13 * np.linalg.norm(expected)
+    assert np.linalg.norm(found.native - expected) <= 2.0**-13 * np.linalg.norm(expected)
 
 
 def test_windows_with_a_region() -> None:
     x, w, bias = normal(1, 17, 15, 128), normal(3, 3, 128, 37), Given(normal(37), constant=True)
     found, expected = convolved(x, w, bias, strides=(2, 2), pads=(1, 1, 1, 1), activation="relu")
     scaled(found)
-    assert np.linalg.norm(found.native - expected) < 2.0**-13 * np.linalg.norm(expected)
+    assert np.linalg.norm(found.native - expected) <= 2.0**-13 * np.linalg.norm(expected)
 
 
 @pytest.mark.parametrize("value", [np.inf, np.nan, 3.4e38])

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from tests.runtime.engines.native.levels import AVX2, AVX512
 from ttc.runtime.engines.native.features import Cpu
 from ttc.runtime.engines.native.kernels.gemm_rows import DenseRows, WindowRows
 from ttc.runtime.engines.native.kernels.integer_gemm import Factor, IntegerGemm, integer_block
 from ttc.runtime.engines.native.region import identity
 
-AVX2 = frozenset({"sse3", "ssse3", "sse4.1", "sse4.2", "avx", "avx2", "fma", "f16c"})
-AVX512 = AVX2 | {"avx512f", "avx512bw", "avx512dq", "avx512vl"}
 CPUS = {
     "vnni": (AVX512 | {"avx512vnni"}, "vpdpwssd", "zmm"),
     "avx512": (AVX512, "vpmaddwd", "zmm"),
