@@ -130,7 +130,8 @@ class Bench:
         wanted = [np.load(path, allow_pickle=False)] if path.exists() else outputs.get("onnxruntime", [])
         for engine, arrays in outputs.items():
             pairs = list(zip(arrays, wanted, strict=False))
-            figures = [compare(a.astype(np.float32), b, low_precision=engine in LOW_PRECISION) for a, b in pairs]
+            bound = {"low_precision": engine in LOW_PRECISION, "high": engine == "ours-high"}
+            figures = [compare(a.astype(np.float32), b, **bound) for a, b in pairs]
             if figures:
                 self.found.errors[engine] = {
                     "max_abs": max(f.max_abs for f in figures),

@@ -13,6 +13,8 @@ from ttc.dialects.core.records import record
 
 ABSOLUTE_BOUND = 1e-4
 """Largest difference allowed at Float32, relative to max(1, max|b|)."""
+HIGH_BOUND = 1e-3
+"""The same at precision `high`."""
 RELATIVE_L2_BOUND = 2e-2
 """Relative L2 error allowed where values are kept in 16 bits."""
 COARSE_L2_BOUND = 0.1
@@ -31,6 +33,7 @@ class Comparison:
         scale: max(1, max|b|).
         low_precision: whether the bound of 16-bit formats applies.
         coarse: whether the bounds of formats of 8 bits and less apply.
+        high: whether, of neither, the bound of precision `high` does.
     """
 
     max_abs: float
@@ -39,13 +42,16 @@ class Comparison:
     scale: float
     low_precision: bool = False
     coarse: bool = False
+    high: bool = False
 
     @property
     def bound(self) -> float:
         """What max_abs (Float32) or relative_l2 (others) must not exceed."""
         if self.coarse:
             return COARSE_L2_BOUND
-        return RELATIVE_L2_BOUND if self.low_precision else ABSOLUTE_BOUND * self.scale
+        if self.low_precision:
+            return RELATIVE_L2_BOUND
+        return (HIGH_BOUND if self.high else ABSOLUTE_BOUND) * self.scale
 
     @property
     def within(self) -> bool:
@@ -70,8 +76,8 @@ class Comparison:
         return {k: None if isinstance(v, float) and not math.isfinite(v) else v for k, v in numbers.items()}
 
 
-def compare(a: NDArray, b: NDArray, *, low_precision: bool = False, coarse: bool = False) -> Comparison:
-    """Compare an array with a reference of the same shape.  Raises E0801 if shapes differ."""
+def compare(a: NDArray, b: NDArray, *, low_precision: bool = False, coarse: bool = False, high: bool = False) -> Comparison:
+    """Compare an array with a reference of the same shape; which bound applies: see `Comparison`.  Raises E0801 if shapes differ."""
     if a.shape != b.shape:
         raise Error("E0801", f"shapes to compare differ: {list(a.shape)} and {list(b.shape)}")
     if a.dtype.kind == "O":  # text is the same or not
@@ -92,6 +98,7 @@ def compare(a: NDArray, b: NDArray, *, low_precision: bool = False, coarse: bool
         scale=max(1.0, float(np.abs(right).max(initial=0.0))),
         low_precision=low_precision,
         coarse=coarse,
+        high=high,
     )
 
 

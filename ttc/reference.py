@@ -85,14 +85,14 @@ def _evaluate(model: Path, inputs: Mapping[str, NDArray], absent: Mapping[str, s
 
 
 def compare_outputs(
-    outputs: Mapping[str, NDArray], expected: Mapping[str, NDArray], *, low_precision: bool, coarse: bool = False
+    outputs: Mapping[str, NDArray], expected: Mapping[str, NDArray], *, low_precision: bool, coarse: bool = False, high: bool = False
 ) -> dict[str, Comparison]:
     """Compare outputs with those of the same name.  Raises E0206 for one that the model does not have."""
     found: dict[str, Comparison] = {}
     for name, array in outputs.items():
         if name not in expected:
             raise Error("E0206", f"the model has no output '{name}' to compare with", hint=nearest(name, expected))
-        found[name] = compare(array, expected[name], low_precision=low_precision, coarse=coarse)
+        found[name] = compare(array, expected[name], low_precision=low_precision, coarse=coarse, high=high)
     return found
 
 

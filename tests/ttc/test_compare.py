@@ -34,6 +34,11 @@ def test_bounds(error: float, low: bool, within: bool) -> None:
     assert compare(np.array([1 + error]), np.array([1.0]), low_precision=low).within == within
 
 
+@pytest.mark.parametrize(("error", "within"), [(9e-4, True), (1.1e-3, False)])
+def test_bound_of_precision_high(error: float, within: bool) -> None:
+    assert compare(np.array([1 + error]), np.array([1.0]), high=True).within == within
+
+
 def test_bounds_of_coarse_formats() -> None:
     b = np.arange(1.0, 9.0)
     assert compare(b * 1.09, b, coarse=True).within

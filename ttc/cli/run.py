@@ -160,7 +160,8 @@ def _check(outcome: Outcome, executor: Executor, model: Path, *, exact: bool) ->
     expected, outcome.by = reference_outputs(model, outcome.inputs.arrays, absent, probes_of(options))
     dtypes = [str(array.dtype) for array in outcome.outputs.values()]
     low = exact or is_low_precision(options, dtypes)
-    outcome.checks = compare_outputs(outcome.outputs, expected, low_precision=low, coarse=is_coarse(options))
+    high = options.get("precision") == "high"
+    outcome.checks = compare_outputs(outcome.outputs, expected, low_precision=low, coarse=is_coarse(options), high=high)
 
 
 # ---- printing -------------------------------------------------------------------------------------------------------------------
