@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 MEANING = {
     "format": "how tensors are stored between ops; what was compiled is what runs",
-    "precision": "of the multiplier on the CPU that runs the archive",
+    "precision": "of the multiplier on the CPU that runs the archive; high: products to about 2^-16 with AMX, to 2^-14 of norms elsewhere",
     "fidelity": "of the device's multiplier; results on a CPU depend on it under `ttc run --exact` alone",
 }
 

@@ -1,8 +1,8 @@
 """Which products are multiplied in tiles of AMX, at what precision.
 
-Where the CPU has no tiles, precision `high` is computed as `float32`, perhaps with longer chains (`products.span_of`), and `bfloat16` by
-its instruction for pairs of bfloat16, if there is one (see `products.multiplier_of`), else as `high`, with float32 between ops
-(`nodes.keep_wide`).
+Where the CPU has no tiles, precision `high` is computed by scaled integers where these pay (`scaled_choice`), else as `float32`, perhaps
+with longer chains (`products.span_of`), and `bfloat16` by its instruction for pairs of bfloat16, if there is one (see
+`products.multiplier_of`), else as `high`, with float32 between ops (`nodes.keep_wide`).
 """
 
 from __future__ import annotations

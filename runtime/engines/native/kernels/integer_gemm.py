@@ -94,7 +94,10 @@ class IntegerGemm(Gemm):
         from ttc.runtime.engines.native.ir.integer_dot import add_pairs
 
         if self.factor != "i32":
-            put(sums, add_pairs(f, totals(sums), rows, k, panel, self.factor, count))
+            found = add_pairs(f, [[total.get() for total in row] for row in sums], rows, k, panel, self.factor, count)
+            for row, values in zip(sums, found, strict=True):
+                for total, value in zip(row, values, strict=True):
+                    total.set(value)
             return
         lanes = self.block.lanes
         right = [f.load(f.at(panel, v * lanes, "i32"), "i32", lanes) for v in range(self.block.vectors)]
@@ -102,15 +105,3 @@ class IntegerGemm(Gemm):
             left = f.spread(f.load(f.at(address, k, "i32"), "i32"), lanes)
             for total, b in zip(row, right, strict=True):
                 total.set(total.get() + left * b)
-
-
-def totals(sums: list[list[Variable]]) -> list[list[Value]]:
-    """What the sums are."""
-    return [[total.get() for total in row] for row in sums]
-
-
-def put(sums: list[list[Variable]], found: list[list[Value]]) -> None:
-    """Set the sums."""
-    for row, values in zip(sums, found, strict=True):
-        for total, value in zip(row, values, strict=True):
-            total.set(value)
