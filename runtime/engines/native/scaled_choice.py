@@ -1,10 +1,10 @@
 """Which products are those of scaled integers, at precisions below `float32`: where the CPU has no tiles of AMX, but multiplies integers
 of 16 bits faster than float32.
 
-Measured on two cores of AMD Zen 3, float32 and scaled integers, GFLOP/s (rows x depth x columns):
+Measured on two cores of AMD Zen 3 beside other work, fastest runs, float32 and scaled integers, GFLOP/s (rows x depth x columns):
 
     128x768x3072    128x3072x768    49x2048x512    196x256x1024    784x512x128    784x128x512    3136x256x64    3136x64x256    1x2048x8192
-      157 - 250       178 - 258       161 - 242      163 - 199      167 - 190      165 - 175      178 - 140      175 - 176      16 - 34
+      168 - 224       157 - 205       158 - 236      172 - 196      165 - 190      150 - 177      159 - 149      147 - 156       16 - 33
 """
 
 from __future__ import annotations
