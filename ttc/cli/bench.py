@@ -132,7 +132,7 @@ def _print(console: Console, found: Found) -> None:
     rate = f"{found.latencies.runs_per_second:.4g} runs/s one after the other, {found.streamed:.4g} as a stream"
     console.say(f"throughput: {rate} ({runs}); ops: {time_text(total)} of a run")
     rates = f"{machine.flops_per_second / 1e9:.4g} GFLOP/s of float32 multiply-adds, {machine.bytes_per_second / 1e9:.3g} GB/s of copying"
-    console.say(f"roofline: {rates} on {machine.threads} threads; over 100% where caches hold an op's operands")
+    console.say(f"roofline: {rates} on {machine.threads} threads; over 100% where caches hold operands, or products cost less")
 
 
 def _row(op: OpTime, total: float, machine: Roofline, verbose: bool) -> list[object]:
