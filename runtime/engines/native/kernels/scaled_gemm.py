@@ -13,8 +13,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ttc.runtime.engines.native.kernels.gemm import Gemm, Where
-from ttc.runtime.engines.native.kernels.gemm_block import Ahead
-from ttc.runtime.engines.native.kernels.gemm_rows import Table
 from ttc.runtime.engines.native.kernels.scaled_pack import panel_words, row_words
 from ttc.runtime.engines.native.kernels.scaled_parts import RUN, WORDS, runs_of
 from ttc.runtime.engines.native.kernels.shares import Count
@@ -50,62 +48,43 @@ class ScaledGemm(Gemm):
         return row_words(depth)
 
     def _block(self, f: Writer, words: Words, where: Where, span: tuple[Value, Value], panel: Value, tile: Value) -> None:
-        (bases, table, turn), (first, count) = where, span
-        runs = runs_of(words["depth"])
-        size = panel_words(words["depth"], words["taps"], self.block.columns)
-        right = f.at(bases["b"], panel * size, "u32")
-        ahead = None
-        if turn is not None:
-            number, step = turn
-            pairs = words["taps"] * runs * (WORDS + 1)
-            ahead = Ahead(f.at(right, size * 4 + number * step * pairs, "i8"), step)
+        (_, table, _), (first, count) = where, span
         self._fetch(f, table, count, panel)
         wild = f.variable(f.constant(0, "i1"))
         for rows in self.block.counts:
             with f.when(count.equals(rows)):
-                wild.set(self._sums(f, words, (bases, table), (first, rows), right, tile, ahead))
+                wild.set(self._sums(f, words, where, (first, rows), panel, tile))
         with f.when(wild.get()):
-            self._exact(f, words, (bases, table), span, panel, tile)
+            self._exact(f, words, where, span, panel, tile)
         self._finish(f, words, table, count, panel, tile)
 
-    def _sums(
-        self,
-        f: Writer,
-        words: Words,
-        where: tuple[dict[str, Value], Table],
-        span: tuple[Value, int],
-        panel: Value,
-        tile: Value,
-        ahead: Ahead | None,
-    ) -> Value:
+    def _sums(self, f: Writer, words: Words, where: Where, span: tuple[Value, int], panel: Value, tile: Value) -> Value:
         """Sums of so many rows, put into memory; whether any is NaN."""
         from ttc.runtime.engines.native.ir.scaled_dot import Run, add_run
 
-        (bases, table), (first, count) = where, span
+        (bases, table, turn), (first, count) = where, span
         lanes, vectors = self.block.lanes, self.block.vectors
         places = [f.at(tile, i * lanes, "f32") for i in range(count * vectors)]
         for place in places:
             f.store(f.constant(0.0, "f32", lanes), place)
-        runs = runs_of(words["depth"])
-        right = f.variable(panel)
-        fetched = f.variable(panel if ahead is None else ahead.start)
-        with f.loop(0, words["taps"]) as tap:
+        depth, taps, columns = words["depth"], words["taps"], self.block.columns
+        runs, size = runs_of(depth), panel_words(depth, taps, columns)
+        right = f.variable(f.at(bases["b"], panel * size, "u32"))
+        number, step = (f.constant(0, "i64"),) * 2 if turn is None else turn
+        fetched = f.variable(f.at(right.get(), size * 4 + number * step * (taps * runs * (WORDS + 1)), "i8"))
+        with f.loop(0, taps) as tap:
             rows = self.rows.left(f, words, bases["a"], first, count, table, tap)
             with f.loop(0, runs) as run:
                 add_run(f, Run(rows, run * WORDS, runs * RUN + run, right.get(), tile, WORDS, vectors, lanes))
-                right.set(f.at(right.get(), (WORDS + 1) * self.block.columns, "u32"))
-                if ahead is not None:
-                    end = f.at(fetched.get(), ahead.step * (WORDS + 1), "i8")
-                    with f.loop(0, ahead.step * (WORDS + 1), ALIGNMENT) as i:
-                        f.prefetch(f.at(fetched.get(), i, "i8"), 2)
-                    fetched.set(end)
+                right.set(f.at(right.get(), (WORDS + 1) * columns, "u32"))
+                with f.loop(0, step * (WORDS + 1), ALIGNMENT) as i:
+                    f.prefetch(f.at(fetched.get(), i, "i8"), 2)
+                fetched.set(f.at(fetched.get(), step * (WORDS + 1), "i8"))
         return _any_nan(f, [f.load(place, "f32", lanes) for place in places])
 
-    def _exact(
-        self, f: Writer, words: Words, where: tuple[dict[str, Value], Table], span: tuple[Value, Value], panel: Value, tile: Value
-    ) -> None:
+    def _exact(self, f: Writer, words: Words, where: Where, span: tuple[Value, Value], panel: Value, tile: Value) -> None:
         """The sums of a block in float32."""
-        (bases, table), (first, count) = where, span
+        (bases, table, _), (first, count) = where, span
         depth, runs = words["depth"], runs_of(words["depth"])
         start = panel * self.block.columns
         width = f.smaller(words["columns"] - start, self.block.columns)
