@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 import ttc
-from ttc.compare import compare
+from ttc.compare import Exactness, compare
 from ttc.dialects.core.attributes import plain
 from ttc.dialects.core.functions import entry_functions
 from ttc.dialects.core.ir import print_op
@@ -81,7 +81,7 @@ def test_results_agree_with_onnxruntime(exported: Any, tmp_path: Path, name: str
         found = executor.run(inputs)
     assert list(found) == list(wanted)
     for key, reference in wanted.items():
-        difference = compare(found[key], reference, low_precision=format_ is not None)
+        difference = compare(found[key], reference, Exactness.of_format(format_ or "Float32"))
         assert difference.within, difference
         assert difference.pcc >= 0.999, difference
 
@@ -148,7 +148,7 @@ def test_the_vocabulary_of_buda_gives_the_same(exported: Any, name: str, format_
     path, inputs, wanted = exported(name)
     found = Executor(ttc.compile(path, format=format_, kernels="buda")).run(inputs)
     for key, reference in wanted.items():
-        difference = compare(found[key], reference, low_precision=format_ == "Float16_b", coarse=format_ == "Bfp8_b")
+        difference = compare(found[key], reference, Exactness.of_format("Float32" if format_ == "source" else format_))
         assert difference.within, difference
         assert difference.pcc >= pcc, difference
 
@@ -169,7 +169,7 @@ def test_blocks_are_near_and_small(exported: Any, tmp_path: Path, name: str, tar
     with ttc.load(archives["Bfp8_b"]) as executor:
         found = executor.run(inputs)
     for key, reference in wanted.items():
-        difference = compare(found[key], reference, coarse=True)
+        difference = compare(found[key], reference, Exactness.BITS8)
         assert difference.within, difference
     full, packed = (archive.stat().st_size for archive in archives.values())
     assert packed <= (0.28 if name in ("resnet50", "bert") else 0.4) * full  # in small ones, texts and channels short of a block count
@@ -187,7 +187,7 @@ def test_more_fidelity_is_less_error(exported: Any, name: str, format_: str, sla
     errors = []
     for fidelity in FIDELITIES:
         found = Executor(with_fidelity(program, fidelity)).run(inputs)
-        errors.append(max(compare(found[key], reference, low_precision=True).relative_l2 for key, reference in wanted.items()))
+        errors.append(max(compare(found[key], reference).relative_l2 for key, reference in wanted.items()))
     assert all(more * slack >= less for more, less in zip(errors, errors[1:], strict=False)), errors
     assert errors[0] > 1.3 * errors[3], errors
     assert errors[3] < 2e-2, errors

@@ -232,5 +232,3 @@ ENGINES: Mapping[str, Callable[[Job], Engine]] = {
 }
 DEFAULT = tuple(name for name in ENGINES if name != "iree")
 """IREE takes up to half a minute to compile a model, and is asked for by name."""
-LOW_PRECISION = ("ours-bf16", "openvino-bf16")
-"""Those that compute in bfloat16."""

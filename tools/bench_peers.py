@@ -30,15 +30,17 @@ from typing import Any
 import numpy as np
 
 import checkout  # noqa: F401  # pyright: ignore[reportUnusedImport]
-from bench_engines import DEFAULT, ENGINES, LOW_PRECISION, MODELS, OURS, Job
+from bench_engines import DEFAULT, ENGINES, MODELS, OURS, Job
 from bench_measure import Failed, Fresh, Resident, fresh_worker, median_of, repeated, ttc
 from bench_report import Found, Latency, document, report, wrong
-from ttc.compare import compare
+from ttc.compare import Exactness, compare
 from ttc.options import ENGINES as OUR_ENGINES
 
 NAMES = "cnn,mlp,resnet50,mobilenetv2,unet,bert,vit,gpt2"
 SECTIONS = ("latency", "load", "compile", "memory")
 PACKAGES = ("onnxruntime", "openvino", "torch", "iree-base-compiler")
+EXACTNESS = {"ours-high": Exactness.HIGH, "ours-bf16": Exactness.BITS16, "openvino-bf16": Exactness.BITS16}
+"""Of engines that compute with less than float32."""
 FEWEST_ROUNDS, FRESH = 15, 5
 
 
@@ -130,8 +132,7 @@ class Bench:
         wanted = [np.load(path, allow_pickle=False)] if path.exists() else outputs.get("onnxruntime", [])
         for engine, arrays in outputs.items():
             pairs = list(zip(arrays, wanted, strict=False))
-            bound = {"low_precision": engine in LOW_PRECISION, "high": engine == "ours-high"}
-            figures = [compare(a.astype(np.float32), b, **bound) for a, b in pairs]
+            figures = [compare(a.astype(np.float32), b, EXACTNESS.get(engine, Exactness.FLOAT32)) for a, b in pairs]
             if figures:
                 self.found.errors[engine] = {
                     "max_abs": max(f.max_abs for f in figures),

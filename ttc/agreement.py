@@ -8,8 +8,7 @@ from functools import cached_property
 
 from numpy.typing import NDArray
 
-from ttc.compare import Comparison, compare
-from ttc.dialects.core.formats import FORMATS
+from ttc.compare import Comparison, Exactness, compare
 from ttc.dialects.core.plain import TensorType
 from ttc.dialects.core.records import record
 from ttc.dialects.netlist.model import Graph, Netlist, Op, Queue
@@ -179,7 +178,7 @@ class ComparedPlan:
     ) -> Finding:
         """A value of an op that a plan of some ops gives, compared with the expected one."""
         op = next(op for op in ops if op.name == last)
-        figures = compare(value.reshape(expected.shape), expected, **_bound(ops))
+        figures = compare(value.reshape(expected.shape), expected, _exactness(ops))
         kernel = "" if figures.within else _kernel(plan, last, entries)
         shared = isinstance(plan, ReferencePlan)
         return Finding(self.graph.name, tuple(op.name for op in ops), op.location, kernel, figures, shared)
@@ -253,12 +252,9 @@ def _queue(name: str, type_: TensorType) -> Queue:
     return Queue(name, "edge", "queue", "", type_, 1, "host", 0, (1, 1), None, ((0, 0),), 0)
 
 
-def _bound(ops: Iterable[Op]) -> dict[str, bool]:
-    """The bounds that the narrowest of what ops compute in allows."""
-    ops = list(ops)
-    bits = [FORMATS[_result(op).format].element_bits for op in ops if FORMATS[_result(op).format].is_float]
-    narrow = any(op.precision == "bfloat16" for op in ops)
-    return {"low_precision": narrow or min(bits, default=32) <= 16, "coarse": min(bits, default=32) <= 8}
+def _exactness(ops: Iterable[Op]) -> Exactness:
+    """Of the least exact of what ops compute in."""
+    return max(max(Exactness.of_precision(op.precision), Exactness.of_format(_result(op).format)) for op in ops)
 
 
 def _kernel(plan: Plan, op: str, entries: Mapping[str, NDArray]) -> str:

@@ -4,22 +4,47 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict
+from enum import IntEnum
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ttc.dialects.core.errors import Error
+from ttc.dialects.core.formats import format_named
 from ttc.dialects.core.records import record
 
-ABSOLUTE_BOUND = 1e-4
-"""Largest difference allowed at Float32, relative to max(1, max|b|)."""
-HIGH_BOUND = 1e-3
-"""The same at precision `high`."""
-RELATIVE_L2_BOUND = 2e-2
-"""Relative L2 error allowed where values are kept in 16 bits."""
-COARSE_L2_BOUND = 0.1
+
+class Exactness(IntEnum):
+    """How exact results can be: that of the least exact of what computes and keeps them."""
+
+    FLOAT32 = 0
+    HIGH = 1
+    """Precision `high`."""
+    BITS16 = 2
+    """Of 16 bits, or, as Tf32, hardly more."""
+    BITS8 = 3
+    """Of 8 bits or less."""
+
+    @staticmethod
+    def of_format(name: str) -> Exactness:
+        """Of numbers kept in a format; integers lose nothing.  Raises E0607."""
+        format_ = format_named(name)
+        if not format_.is_float or name in ("Float32", "Float64"):
+            return Exactness.FLOAT32
+        return Exactness.BITS8 if format_.element_bits <= 8 else Exactness.BITS16
+
+    @staticmethod
+    def of_precision(precision: object) -> Exactness:
+        """Of products at a precision: float32, high or bfloat16."""
+        return {"high": Exactness.HIGH, "bfloat16": Exactness.BITS16}.get(str(precision), Exactness.FLOAT32)
+
+
+ABSOLUTE_BOUNDS = {Exactness.FLOAT32: 1e-4, Exactness.HIGH: 1e-3}
+"""Largest difference allowed, relative to max(1, max|b|)."""
+RELATIVE_L2_BOUNDS = {Exactness.BITS16: 2e-2, Exactness.BITS8: 0.1}
+"""Relative L2 error allowed of what is kept in fewer bits."""
 COARSE_PCC_BOUND = 0.99
-"""Relative L2 error and correlation allowed where values are kept in 8 bits or less."""
+"""Correlation asked for, too, of what is kept in 8 bits or less."""
 
 
 @record
@@ -31,53 +56,51 @@ class Comparison:
         relative_l2: |a - b| / |b|, Euclidean.
         pcc: Pearson's correlation; 1 for two equal constants, 0 if only one is constant.
         scale: max(1, max|b|).
-        low_precision: whether the bound of 16-bit formats applies.
-        coarse: whether the bounds of formats of 8 bits and less apply.
-        high: whether, of neither, the bound of precision `high` does.
+        exactness: whose bounds apply.
     """
 
     max_abs: float
     relative_l2: float
     pcc: float
     scale: float
-    low_precision: bool = False
-    coarse: bool = False
-    high: bool = False
+    exactness: Exactness = Exactness.FLOAT32
 
     @property
     def bound(self) -> float:
-        """What max_abs (Float32) or relative_l2 (others) must not exceed."""
-        if self.coarse:
-            return COARSE_L2_BOUND
-        if self.low_precision:
-            return RELATIVE_L2_BOUND
-        return (HIGH_BOUND if self.high else ABSOLUTE_BOUND) * self.scale
+        """What max_abs (Float32, `high`) or relative_l2 (others) must not exceed."""
+        return RELATIVE_L2_BOUNDS[self.exactness] if self._is_relative else ABSOLUTE_BOUNDS[self.exactness] * self.scale
 
     @property
     def within(self) -> bool:
-        """Whether the figures keep the bound."""
-        if self.coarse:
-            return self.relative_l2 <= self.bound and self.pcc >= COARSE_PCC_BOUND
-        return (self.relative_l2 if self.low_precision else self.max_abs) <= self.bound
+        """Whether the figures keep the bounds."""
+        return self._bounded <= self.bound and (self.exactness < Exactness.BITS8 or self.pcc >= COARSE_PCC_BOUND)
 
     @property
     def of_bound(self) -> float:
         """What the bound is of, as a multiple of it."""
-        return (self.relative_l2 if self.low_precision or self.coarse else self.max_abs) / self.bound
+        return self._bounded / self.bound
+
+    @property
+    def _is_relative(self) -> bool:
+        return self.exactness in RELATIVE_L2_BOUNDS
+
+    @property
+    def _bounded(self) -> float:
+        return self.relative_l2 if self._is_relative else self.max_abs
 
     def __str__(self) -> str:
         figures = f"max abs {self.max_abs:.3g}, relative L2 {self.relative_l2:.3g}, PCC {self.pcc:.7f}"
-        what = "relative L2" if self.low_precision or self.coarse else "max abs"
+        what = "relative L2" if self._is_relative else "max abs"
         return f"{figures}: {'within' if self.within else 'OUT OF'} bound ({what} {self.bound:.3g})"
 
-    def figures(self) -> dict[str, float | bool | None]:
+    def figures(self) -> dict[str, float | bool | str | None]:
         """All figures by name; those that are not finite become None."""
-        numbers = {**asdict(self), "bound": self.bound, "within": self.within}
+        numbers = {**asdict(self), "exactness": self.exactness.name.lower(), "bound": self.bound, "within": self.within}
         return {k: None if isinstance(v, float) and not math.isfinite(v) else v for k, v in numbers.items()}
 
 
-def compare(a: NDArray, b: NDArray, *, low_precision: bool = False, coarse: bool = False, high: bool = False) -> Comparison:
-    """Compare an array with a reference of the same shape; which bound applies: see `Comparison`.  Raises E0801 if shapes differ."""
+def compare(a: NDArray, b: NDArray, exactness: Exactness = Exactness.FLOAT32) -> Comparison:
+    """Compare an array with a reference of the same shape.  exactness: whose bounds apply.  Raises E0801 if shapes differ."""
     if a.shape != b.shape:
         raise Error("E0801", f"shapes to compare differ: {list(a.shape)} and {list(b.shape)}")
     if a.dtype.kind == "O":  # text is the same or not
@@ -96,9 +119,7 @@ def compare(a: NDArray, b: NDArray, *, low_precision: bool = False, coarse: bool
         relative_l2=(error / norm if norm else math.inf if error else 0.0) if alike else math.inf,
         pcc=correlation(left, right),
         scale=max(1.0, float(np.abs(right).max(initial=0.0))),
-        low_precision=low_precision,
-        coarse=coarse,
-        high=high,
+        exactness=exactness,
     )
 
 

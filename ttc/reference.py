@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import count, takewhile
 from pathlib import Path
 from types import MappingProxyType
@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ttc.compare import Comparison, compare
+from ttc.compare import Comparison, Exactness, compare
 from ttc.dialects.core.errors import Error, nearest
 from ttc.files import require_model
 
@@ -85,14 +85,14 @@ def _evaluate(model: Path, inputs: Mapping[str, NDArray], absent: Mapping[str, s
 
 
 def compare_outputs(
-    outputs: Mapping[str, NDArray], expected: Mapping[str, NDArray], *, low_precision: bool, coarse: bool = False, high: bool = False
+    outputs: Mapping[str, NDArray], expected: Mapping[str, NDArray], exactness: Exactness = Exactness.FLOAT32
 ) -> dict[str, Comparison]:
     """Compare outputs with those of the same name.  Raises E0206 for one that the model does not have."""
     found: dict[str, Comparison] = {}
     for name, array in outputs.items():
         if name not in expected:
             raise Error("E0206", f"the model has no output '{name}' to compare with", hint=nearest(name, expected))
-        found[name] = compare(array, expected[name], low_precision=low_precision, coarse=coarse, high=high)
+        found[name] = compare(array, expected[name], exactness)
     return found
 
 
@@ -102,18 +102,11 @@ def probes_of(options: Mapping[str, object]) -> tuple[str, ...]:
     return tuple(map(str, found)) if isinstance(found, tuple | list) else ()
 
 
-def is_low_precision(options: Mapping[str, object], dtypes: list[str]) -> bool:
-    """Whether an archive compiled with these options, with outputs of these types, keeps values in 16 bits or less."""
-    narrow = options.get("format", "source") not in ("source", "Float32") or bool(_rule_formats(options))
-    return narrow or options.get("precision") == "bfloat16" or not {"bfloat16", "float16"}.isdisjoint(dtypes)
-
-
-def is_coarse(options: Mapping[str, object]) -> bool:
-    """Whether an archive compiled with these options keeps values in 8 bits or less."""
-    from ttc.dialects.core.formats import FORMATS
-
-    names = [str(options.get("format")), *_rule_formats(options)]
-    return any(name in FORMATS and FORMATS[name].element_bits <= 8 for name in names)
+def exactness_of(options: Mapping[str, object], dtypes: Iterable[str]) -> Exactness:
+    """How exact an archive is that was compiled with these options, with outputs of these types."""
+    names = [name for name in (str(options.get("format", "source")), *_rule_formats(options)) if name != "source"]
+    names += ["Float16_b" for dtype in dtypes if dtype in ("bfloat16", "float16")]
+    return max(Exactness.of_precision(options.get("precision")), *map(Exactness.of_format, names), Exactness.FLOAT32)
 
 
 def _rule_formats(options: Mapping[str, object]) -> list[str]:

@@ -62,10 +62,10 @@ class _Drift:
         return {name: value * np.float32(self.factor) for name, value in self.plan.run(entries).items()}
 
 
-def compared(folder: Path, engine: Engine, target: str = "n150") -> tuple[Agreement, dict[str, NDArray]]:
+def compared(folder: Path, engine: Engine, target: str = "n150", **options: str) -> tuple[Agreement, dict[str, NDArray]]:
     path = folder / "residual.onnx"
     onnx.save(residual_model(), path)
-    program, found = compared_program(ttc.compile(path, target=target), engine)
+    program, found = compared_program(ttc.compile(path, target=target, **options), engine)
     with Executor(program) as executor:
         return found, executor.run(X)
 
@@ -103,3 +103,8 @@ def test_errors_that_add_up(tmp_path: Path) -> None:
     (together,) = found.together
     assert len(together.ops) == 2
     assert not found.within
+
+
+def test_a_precision_below_float32_has_a_bound_of_its_own(tmp_path: Path) -> None:
+    found, _ = compared(tmp_path, Drifting(), precision="high")
+    assert found.within

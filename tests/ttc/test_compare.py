@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from ttc.compare import compare
+from ttc.compare import Exactness, compare
 from ttc.dialects.core.errors import Error
 
 
@@ -27,23 +27,25 @@ def test_correlation_hides_scale_and_the_others_do_not() -> None:
     assert not found.within
 
 
-@pytest.mark.parametrize(
-    ("error", "low", "within"), [(9e-5, False, True), (1.1e-4, False, False), (1.9e-2, True, True), (2.1e-2, True, False)]
-)
-def test_bounds(error: float, low: bool, within: bool) -> None:
-    assert compare(np.array([1 + error]), np.array([1.0]), low_precision=low).within == within
-
-
-@pytest.mark.parametrize(("error", "within"), [(9e-4, True), (1.1e-3, False)])
-def test_bound_of_precision_high(error: float, within: bool) -> None:
-    assert compare(np.array([1 + error]), np.array([1.0]), high=True).within == within
+@pytest.mark.parametrize(("exactness", "bound"), [(Exactness.FLOAT32, 1e-4), (Exactness.HIGH, 1e-3), (Exactness.BITS16, 2e-2)])
+def test_bounds(exactness: Exactness, bound: float) -> None:
+    near, far = (compare(np.array([1 + error * bound]), np.array([1.0]), exactness) for error in (0.9, 1.1))
+    assert (near.within, far.within) == (True, False)
+    assert far.of_bound == pytest.approx(1.1)
 
 
 def test_bounds_of_coarse_formats() -> None:
     b = np.arange(1.0, 9.0)
-    assert compare(b * 1.09, b, coarse=True).within
-    assert not compare(b * 1.11, b, coarse=True).within
-    assert not compare(np.array([100.0, 101, 102]), np.array([101.0, 102, 100]), coarse=True).within  # near, but not alike
+    assert compare(b * 1.09, b, Exactness.BITS8).within
+    assert not compare(b * 1.11, b, Exactness.BITS8).within
+    assert not compare(np.array([100.0, 101, 102]), np.array([101.0, 102, 100]), Exactness.BITS8).within  # near, but not alike
+
+
+def test_what_formats_and_precisions_allow() -> None:
+    of_formats = {name: Exactness.of_format(name) for name in ("Float32", "Int8", "Tf32", "Half", "Bfp4", "Lf8")}
+    assert list(of_formats.values()) == [Exactness.FLOAT32] * 2 + [Exactness.BITS16] * 2 + [Exactness.BITS8] * 2
+    of_precisions = [Exactness.of_precision(name) for name in ("float32", "high", "bfloat16", None)]
+    assert of_precisions == [Exactness.FLOAT32, Exactness.HIGH, Exactness.BITS16, Exactness.FLOAT32]
 
 
 @pytest.mark.parametrize("strange", [np.nan, np.inf, -np.inf])
@@ -54,6 +56,7 @@ def test_strange_values_count_where_they_stand(strange: float) -> None:
     assert found.max_abs == math.inf
     assert not found.within
     assert found.figures()["max_abs"] is None
+    assert found.figures()["exactness"] == "float32"
 
 
 def test_empty_and_constant() -> None:

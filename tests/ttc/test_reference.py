@@ -8,8 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from ttc.compare import Exactness
 from ttc.dialects.core.errors import Error
-from ttc.reference import compare_outputs, is_coarse, is_low_precision, probes_of, reference_outputs
+from ttc.reference import compare_outputs, exactness_of, probes_of, reference_outputs
 
 X = np.random.default_rng(0).standard_normal((3, 8)).astype(np.float32)
 
@@ -42,26 +43,25 @@ def test_inputs_that_the_run_has_not(small_onnx: Path, monkeypatch: pytest.Monke
 
 def test_outputs_are_matched_by_name() -> None:
     a = np.ones(3)
-    assert compare_outputs({"y": a}, {"x": a * 2, "y": a}, low_precision=False)["y"].within
+    assert compare_outputs({"y": a}, {"x": a * 2, "y": a})["y"].within
     with pytest.raises(Error) as caught:
-        compare_outputs({"y": a}, {"yy": a}, low_precision=False)
+        compare_outputs({"y": a}, {"yy": a})
     assert (caught.value.code, caught.value.hint) == ("E0206", "did you mean 'yy'?")
 
 
 @pytest.mark.parametrize(
-    ("options", "dtypes", "low"),
+    ("options", "dtypes", "exactness"),
     [
-        ({"format": "source", "precision": "float32"}, ["float32"], False),
-        ({"format": "Float16_b", "precision": "float32"}, ["float32"], True),
-        ({"format": "Float32", "precision": "bfloat16"}, ["float32"], True),
-        ({"format": "source"}, ["float32", "bfloat16"], True),
-        ({"format": "Bfp8_b"}, ["float32"], True),
+        ({"format": "source", "precision": "float32"}, ["float32"], Exactness.FLOAT32),
+        ({"format": "source", "precision": "high"}, ["float32"], Exactness.HIGH),
+        ({"format": "Float16_b", "precision": "high"}, ["float32"], Exactness.BITS16),
+        ({"format": "Float32", "precision": "bfloat16"}, ["float32"], Exactness.BITS16),
+        ({"format": "Tf32"}, ["float32"], Exactness.BITS16),
+        ({"format": "source"}, ["float32", "bfloat16"], Exactness.BITS16),
+        ({"format": "Bfp8_b", "precision": "bfloat16"}, ["float32"], Exactness.BITS8),
+        ({"format": "Lf8"}, [], Exactness.BITS8),
+        ({}, ["int8"], Exactness.FLOAT32),
     ],
 )
-def test_which_bound_applies(options: dict[str, object], dtypes: list[str], low: bool) -> None:
-    assert is_low_precision(options, dtypes) == low
-
-
-@pytest.mark.parametrize(("format_", "coarse"), [("source", False), ("Float16_b", False), ("Bfp8_b", True), ("Lf8", True)])
-def test_which_formats_are_coarse(format_: str, coarse: bool) -> None:
-    assert is_coarse({"format": format_}) == coarse
+def test_how_exact_an_archive_is(options: dict[str, object], dtypes: list[str], exactness: Exactness) -> None:
+    assert exactness_of(options, dtypes) == exactness

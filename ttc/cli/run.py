@@ -153,15 +153,15 @@ def _repeat(executor: Executor, inputs: Inputs, options: RunOptions) -> Outcome:
 
 def _check(outcome: Outcome, executor: Executor, model: Path, *, exact: bool) -> None:
     """Compare with what the model gives; the device's arithmetic is that of 16 bits, whatever the format."""
-    from ttc.reference import compare_outputs, is_coarse, is_low_precision, probes_of, reference_outputs
+    from ttc.compare import Exactness
+    from ttc.reference import compare_outputs, exactness_of, probes_of, reference_outputs
 
     options = executor.description.options
     absent = dict(executor.description.absent_inputs)
     expected, outcome.by = reference_outputs(model, outcome.inputs.arrays, absent, probes_of(options))
     dtypes = [str(array.dtype) for array in outcome.outputs.values()]
-    low = exact or is_low_precision(options, dtypes)
-    high = options.get("precision") == "high"
-    outcome.checks = compare_outputs(outcome.outputs, expected, low_precision=low, coarse=is_coarse(options), high=high)
+    exactness = max(exactness_of(options, dtypes), Exactness.BITS16 if exact else Exactness.FLOAT32)
+    outcome.checks = compare_outputs(outcome.outputs, expected, exactness)
 
 
 # ---- printing -------------------------------------------------------------------------------------------------------------------

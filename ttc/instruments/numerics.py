@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
 
-from ttc.compare import Comparison, compare
+from ttc.compare import Comparison, Exactness, compare
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.formats import FORMATS
 from ttc.dialects.core.functions import entry_functions
 from ttc.dialects.core.records import record
 from ttc.dialects.core.to_plain import plain_type
@@ -28,12 +27,11 @@ class Bound:
     """What errors are allowed.
 
     Args:
-        low_precision, coarse: whether values are kept in 16 bits, in 8 bits or less.
+        exactness: of the formats that values are kept in.
         rtol: of relative L2, instead of the usual bounds; None: these.
     """
 
-    low_precision: bool = False
-    coarse: bool = False
+    exactness: Exactness = Exactness.FLOAT32
     rtol: float | None = None
 
     def keeps(self, found: Comparison) -> bool:
@@ -118,15 +116,14 @@ def comparisons(now: Mapping[str, Arrays], then: Mapping[str, Arrays], bound: Bo
             value = now.get(program, {}).get(name)
             label = name if len(then) == 1 else f"{program}:{name}"
             if value is None or value.size != expected.size:
-                yield label, Comparison(math.inf, math.inf, 0.0, 1.0, bound.low_precision, bound.coarse)
+                yield label, Comparison(math.inf, math.inf, 0.0, 1.0, bound.exactness)
             else:
-                yield label, compare(value.reshape(expected.shape), expected, low_precision=bound.low_precision, coarse=bound.coarse)
+                yield label, compare(value.reshape(expected.shape), expected, bound.exactness)
 
 
 def widened(bound: Bound, module: ModuleOp) -> Bound:
     """The bound, with what the narrowest floating-point format of the module allows."""
-    bits = min((FORMATS[name].element_bits for name in _formats(module) if FORMATS[name].is_float), default=32)
-    return replace(bound, low_precision=bound.low_precision or bits <= 16, coarse=bound.coarse or bits <= 8)
+    return replace(bound, exactness=max(bound.exactness, *map(Exactness.of_format, _formats(module)), Exactness.FLOAT32))
 
 
 def _formats(module: ModuleOp) -> set[str]:

@@ -15,15 +15,14 @@ from ttc.runtime.engines.native.kernels.amx_pack import PANEL, PackTiles, SplitR
 from ttc.runtime.engines.native.kernels.amx_parts import DEPTH
 from ttc.runtime.engines.native.kernels.gemm_rows import DenseRows, WindowRows
 from ttc.runtime.engines.native.kernels.words import words_of
-from ttc.runtime.engines.native.lowering import Lowering, NotTaken
+from ttc.runtime.engines.native.lowering import Lowering
 from ttc.runtime.engines.native.products import (
-    FLOATS,
     TASKS,
-    batch_of,
-    joined,
+    dims_of,
     left_operand,
     matrix_words,
     readable,
+    rewritten_rows,
     right_operand,
     submit_packing,
     whole_region,
@@ -39,8 +38,6 @@ _NEAR_BYTES = 1 << 20
 """Of a right operand that stays in the second-level cache of a CPU with tiles, beside the rows that meet it."""
 _SCRATCH_BYTES = 1 << 20
 """Of the gathered rows of a group, but for the least group."""
-_DIMENSIONS = 5
-"""That number the rows that are split."""
 
 
 @record
@@ -68,21 +65,8 @@ def tile_rows(n: Lowering, a: View, parts: int) -> View:
     """Rows a[..., depth] as tiles are loaded from them: bfloat16, or [..., elements of a row of parts]."""
     if parts == 1:
         return left_operand(n, a, "bf16")
-    if a.storage not in FLOATS:
-        raise NotTaken(f"operands in {a.storage}")
-    a = a if a.strides[-1] == 1 or a.shape[-1] == 1 else n.densified(a)
-    *lead, depth = a.shape
-    target = n.temp((*lead, row_bytes(depth, parts) // 2), "bf16")
-    dims = joined([(size, a.strides[i] * a.item_bytes, target.strides[i] * 2) for i, size in enumerate(lead) if size != 1])
-    if len(dims) > _DIMENSIONS:
-        raise NotTaken(f"rows in {len(dims)} dimensions")
-    kernel = SplitRows(a.storage, parts, len(dims))
-    words: dict[str, Word] = {"source": a, "target": target, "depth": depth}
-    for i, dim in enumerate(dims):
-        words |= dict(zip((f"size{i}", f"source{i}", f"target{i}"), dim, strict=True))
-    moved = a.elements * a.item_bytes + target.elements * 2
-    n.job(kernel, words_of(kernel.names, words), tasks=prod(lead), written=[target], moved_bytes=moved)
-    return target
+    target = n.temp((*a.shape[:-1], row_bytes(a.shape[-1], parts) // 2), "bf16")
+    return rewritten_rows(n, a, target, lambda batch: SplitRows(a.storage, batch, parts))
 
 
 def tile_panels(n: Lowering, b: View, taps: int, parts: int) -> TilePanels:
@@ -92,7 +76,7 @@ def tile_panels(n: Lowering, b: View, taps: int, parts: int) -> TilePanels:
     *batch, channels, columns = b.shape
     depth, panels = channels // taps, -(-columns // PANEL)
     target = n.temp((*batch, panels * panel_bytes(depth, taps, parts) // 2), "bf16")
-    dims = batch_of(b, target)
+    dims = dims_of(batch, (b, target))
     kernel = PackTiles(b.storage, parts, len(dims))
     line = b.strides[-2] * b.item_bytes
     words: dict[str, Word] = {"depth": depth, "taps": taps, "columns": columns, "panels": panels, "line": line}

@@ -11,9 +11,9 @@ from ttc.dialects.core.formats import format_named
 from ttc.runtime.engines.native.copies import copy
 from ttc.runtime.engines.native.ir.regions import supported
 from ttc.runtime.engines.native.kernels.eltwise import Eltwise
-from ttc.runtime.engines.native.kernels.words import words_of
+from ttc.runtime.engines.native.kernels.words import batch_words, words_of
 from ttc.runtime.engines.native.lowering import Lowering, NotTaken
-from ttc.runtime.engines.native.products import joined
+from ttc.runtime.engines.native.products import dims_of
 from ttc.runtime.engines.native.region import Region, Step
 from ttc.runtime.engines.native.storage import array_dtype
 from ttc.runtime.engines.native.tensors import View
@@ -55,7 +55,7 @@ def _keeps_elements(region: Region) -> bool:
 def _submit(n: Lowering, region: Region, xs: Sequence[View], y: View) -> None:
     operands = [_readable(n, x.expanded(y.shape)) for x in xs]
     tensors = [y, *operands]
-    dims = joined([(size, *(t.strides[i] * t.item_bytes for t in tensors)) for i, size in enumerate(y.shape) if size != 1])
+    dims = dims_of(y.shape, tensors)
     columns, *steps = dims.pop() if dims and dims[-1][1] == y.item_bytes else (1, *(t.item_bytes for t in tensors))
     spread = tuple(step == 0 for step in steps[1:])
     rows, *row_strides = dims.pop() if dims else (1, *[0] * len(tensors))
@@ -74,8 +74,7 @@ def _submit(n: Lowering, region: Region, xs: Sequence[View], y: View) -> None:
     }
     words |= dict(zip(kernel.tensors, tensors, strict=True))
     words |= {f"{name}_row": stride for name, stride in zip(kernel.tensors, row_strides, strict=True)}
-    for i, (size, *lead_strides) in enumerate(dims):
-        words |= {f"size_lead{i}": size} | {f"{name}_lead{i}": s for name, s in zip(kernel.tensors, lead_strides, strict=True)}
+    words |= batch_words(kernel.tensors, dims)
     tasks = pieces * row_blocks * prod(size for size, *_ in dims)
     n.job(
         kernel,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from ttc.dialects.core.records import record
 from ttc.runtime.engines.native.kernels.lines import LineKernel
-from ttc.runtime.engines.native.kernels.words import words_of
+from ttc.runtime.engines.native.kernels.words import batch_words, words_of
 from ttc.runtime.engines.native.lowering import Lowering, NotTaken
 from ttc.runtime.engines.native.products import joined
 from ttc.runtime.engines.native.tensors import View
@@ -35,12 +35,8 @@ def axes_of(shape: Sequence[int], views: Sequence[View], only: Sequence[int]) ->
 
 
 def lead_words(axes: Sequence[Axis], tensors: Sequence[str]) -> dict[str, Word]:
-    """Words that `kernels.lines.lead_names` names."""
-    words: dict[str, Word] = {}
-    for i, axis in enumerate(axes):
-        words[f"size_lead{i}"] = axis.size
-        words |= {f"{name}_lead{i}": stride for name, stride in zip(tensors, axis.strides, strict=True)}
-    return words
+    """Words of these dimensions, as of a batch."""
+    return batch_words(tensors, [(axis.size, *axis.strides) for axis in axes])
 
 
 def fold_words(axes: Sequence[Axis]) -> dict[str, Word]:

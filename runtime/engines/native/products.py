@@ -14,8 +14,9 @@ from ttc.runtime.engines.native.ir.regions import supported
 from ttc.runtime.engines.native.kernels.gemm import Gemm
 from ttc.runtime.engines.native.kernels.gemm_block import LONG_SPAN, SPAN, Block, Multiplier, block_for, fetches_panels
 from ttc.runtime.engines.native.kernels.gemm_rows import DenseRows
+from ttc.runtime.engines.native.kernels.operands import TENSORS, RowKernel
 from ttc.runtime.engines.native.kernels.packing import ROWS, PackColumns, Packing, PackRows
-from ttc.runtime.engines.native.kernels.words import words_of
+from ttc.runtime.engines.native.kernels.words import batch_words, words_of
 from ttc.runtime.engines.native.lowering import Lowering, NotTaken
 from ttc.runtime.engines.native.region import Region, Step
 from ttc.runtime.engines.native.tensors import View, dense_strides
@@ -39,6 +40,8 @@ _FETCHING_NEAR_BYTES = 256 << 10
 _FETCHING_TASKS = 48
 """Of a product whose panels are fetched: fewer, as the first panel of a task is fetched by none."""
 _BATCH_DIMENSIONS = 4
+_ROW_DIMENSIONS = 5
+"""That number the rows that are rewritten."""
 _PLAIN_ACTIVATIONS = ("gelu", "relu", "sigmoid", "silu", "tanh")
 """Without arguments: nothing has to be asked of their kernels, whose import takes longer than the load of a small program."""
 _ELEMENT_BYTES: dict[Multiplier, int] = {"f32": 4, "bf16": 2}
@@ -104,7 +107,7 @@ def packed(n: Lowering, b: View, block: Block, multiplier: Multiplier) -> Panels
     *batch, depth, columns = b.shape
     panels = block.panels(columns)
     target = n.temp((*batch, panels * depth * block.columns), multiplier)
-    dims = batch_of(b, target)
+    dims = dims_of(batch, (b, target))
     kernel = (PackRows if by_rows else PackColumns)(block.columns, block.lanes, b.storage, multiplier, len(dims))
     tasks = -(-depth // ROWS) if by_rows else panels
     line = (b.strides[-2] if by_rows else b.strides[-1]) * b.item_bytes
@@ -127,10 +130,9 @@ def batch_once(b: View) -> View:
     return b
 
 
-def batch_of(b: View, target: View) -> list[tuple[int, ...]]:
-    """Dimensions of the batch of b[batch..., depth, columns] and target[batch..., elements]: size, and stride of both in bytes."""
-    sizes = enumerate(b.shape[:-2])
-    return joined([(size, *(view.strides[i] * view.item_bytes for view in (b, target))) for i, size in sizes if size != 1])
+def dims_of(lead: Sequence[int], views: Sequence[View]) -> list[tuple[int, ...]]:
+    """The leading dimensions of views, of these sizes: size, and stride of each view in bytes; neighbours joined, none of size 1."""
+    return joined([(size, *(view.strides[i] * view.item_bytes for view in views)) for i, size in enumerate(lead) if size != 1])
 
 
 def submit_packing(
@@ -138,12 +140,26 @@ def submit_packing(
 ) -> None:
     """Add the job that packs a right operand.  views: source, target.  dims: of the batch.  tasks: of one of its elements."""
     source, target = views
-    words |= {"source": source, "target": target}
-    for i, dim in enumerate(dims):
-        words |= dict(zip((f"size_batch{i}", f"source_batch{i}", f"target_batch{i}"), dim, strict=True))
+    words |= {"source": source, "target": target, **batch_words(TENSORS, dims)}
     moved = sum(view.elements * view.item_bytes for view in views)
     total = tasks * prod(size for size, *_ in dims)
     n.job(kernel, words_of(kernel.names, words), tasks=total, written=[target], moved_bytes=moved)
+
+
+def rewritten_rows(n: Lowering, a: View, target: View, kernel: Callable[[int], RowKernel]) -> View:
+    """Rows a[..., depth] as a kernel writes them into target[..., elements].  kernel: for so many dimensions that number the rows."""
+    if a.storage not in FLOATS:
+        raise NotTaken(f"operands in {a.storage}")
+    a = a if a.strides[-1] == 1 or a.shape[-1] == 1 else n.densified(a)
+    dims = dims_of(a.shape[:-1], (a, target))
+    if len(dims) > _ROW_DIMENSIONS:
+        raise NotTaken(f"rows in {len(dims)} dimensions")
+    made = kernel(len(dims))
+    words: dict[str, Word] = {"source": a, "target": target, "depth": a.shape[-1], **batch_words(TENSORS, dims)}
+    rows = prod(a.shape[:-1])
+    moved = a.elements * a.item_bytes + rows * made.written_bytes(a.shape[-1])
+    n.job(made, words_of(made.names, words), tasks=rows, written=[target], moved_bytes=moved)
+    return target
 
 
 def first_region(n: Lowering, bias: bool) -> Region:
@@ -238,7 +254,7 @@ def matrix_words(a: View, panels: View, c: View, others: Sequence[View]) -> tupl
     lead = c.shape[:-1]
     names = ("a", "b", "c", *(f"other{i}" for i in range(len(others))))
     tensors = [a, _over_rows(panels, lead), c, *others]
-    dims = joined([(size, *(t.strides[i] * t.item_bytes for t in tensors)) for i, size in enumerate(lead) if size != 1])
+    dims = dims_of(lead, tensors)
     if not dims or dims[-1][2] != 0:
         dims.append((1, *[0] * len(tensors)))
     *batch, (rows, *strides) = dims
@@ -246,8 +262,7 @@ def matrix_words(a: View, panels: View, c: View, others: Sequence[View]) -> tupl
         raise NotTaken(f"a batch of {len(batch)} dimensions")
     words: dict[str, Word] = dict(zip(names, (a, panels, c, *others), strict=True))
     words |= {f"{name}_row": stride for name, stride in zip(names, strides, strict=True) if name != "b"}
-    for i, (size, *steps) in enumerate(batch):
-        words |= {f"size_batch{i}": size, **{f"{name}_batch{i}": step for name, step in zip(names, steps, strict=True)}}
+    words |= batch_words(names, batch)
     return words, rows, [size for size, *_ in batch]
 
 

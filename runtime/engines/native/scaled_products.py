@@ -14,33 +14,17 @@ from ttc.runtime.engines.native.kernels.scaled_pack import ScalePanels, ScaleRow
 from ttc.runtime.engines.native.kernels.scaled_parts import runs_of
 from ttc.runtime.engines.native.kernels.words import words_of
 from ttc.runtime.engines.native.lowering import Lowering, NotTaken
-from ttc.runtime.engines.native.products import FLOATS, Panels, joined, submit_product, whole_region
+from ttc.runtime.engines.native.products import FLOATS, Panels, rewritten_rows, submit_product, whole_region
 from ttc.runtime.engines.native.tensors import View
 
 if TYPE_CHECKING:
     from ttc.runtime.engines.native.lowering import Word
 
-_DIMENSIONS = 5
-"""That number the rows that are scaled."""
-
 
 def scaled_rows(n: Lowering, a: View) -> View:
     """Rows a[..., depth] as scaled integers: [..., words of a row]."""
-    if a.storage not in FLOATS:
-        raise NotTaken(f"operands in {a.storage}")
-    a = a if a.strides[-1] == 1 or a.shape[-1] == 1 else n.densified(a)
-    *lead, depth = a.shape
-    target = n.temp((*lead, row_words(depth)), "f32")
-    dims = joined([(size, a.strides[i] * a.item_bytes, target.strides[i] * 4) for i, size in enumerate(lead) if size != 1])
-    if len(dims) > _DIMENSIONS:
-        raise NotTaken(f"rows in {len(dims)} dimensions")
-    kernel = ScaleRows(a.storage, max(n.cpu.vector_bytes // 4, 4), len(dims))
-    words: dict[str, Word] = {"source": a, "target": target, "depth": depth}
-    for i, dim in enumerate(dims):
-        words |= dict(zip((f"size{i}", f"source{i}", f"target{i}"), dim, strict=True))
-    moved = a.elements * (a.item_bytes + 2)
-    n.job(kernel, words_of(kernel.names, words), tasks=prod(lead), written=[target], moved_bytes=moved)
-    return target
+    target = n.temp((*a.shape[:-1], row_words(a.shape[-1])), "f32")
+    return rewritten_rows(n, a, target, lambda batch: ScaleRows(a.storage, batch, n.cpu.vector_bytes // 4))
 
 
 def scaled_panels(n: Lowering, b: View, taps: int, block: Block) -> Panels:

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from tests.ttc.planted import plant
+from ttc.compare import Exactness
 from ttc.dialects.core.errors import Error
 from ttc.driver import compile_path
 from ttc.instruments.dump import Dump
@@ -23,7 +24,7 @@ def test_figures_go_into_the_dump(small_onnx: Path, tmp_path: Path) -> None:
     compile_path(small_onnx, resolve(CompileOptions, {"batch": 2, "format": "Bfp8_b"}), [NumericCheck(), Dump(tmp_path)])
     rows = {row["pass"].partition("{")[0]: row for row in json.loads((tmp_path / "index.json").read_text())}
     (figures,) = rows["assign-formats"]["numerics"].values()
-    assert figures["pass"]["coarse"]
+    assert figures["pass"]["exactness"] == "bits8"
     assert 1e-4 < figures["pass"]["relative_l2"] < 0.1
     assert figures["model"] == figures["pass"]
     assert "numerics" not in rows["keep-sources"] or rows["keep-sources"]["changed"]
@@ -44,8 +45,8 @@ def test_bounds_widen_with_formats(small_onnx: Path) -> None:
         return widened(Bound(), unit.module)
 
     assert bound("source") == Bound()
-    assert bound("Float16_b") == Bound(low_precision=True)
-    assert bound("Bfp8_b") == Bound(low_precision=True, coarse=True)
+    assert bound("Float16_b") == Bound(Exactness.BITS16)
+    assert bound("Bfp8_b") == Bound(Exactness.BITS8)
 
 
 def test_an_output_that_is_gone_or_has_another_size_is_infinitely_far_off() -> None:

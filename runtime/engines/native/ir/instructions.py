@@ -162,6 +162,10 @@ class Instructions:
         type_ = a.type.of(dtype)
         return a if type_ == a.type else self._value(self.builder.bitcast(a.llvm, type_.llvm), type_)
 
+    def magnitude(self, a: Value) -> Value:
+        """Of float32, as integers (u32) of the same order; NaN is the largest."""
+        return self.bits(a, "u32") & 0x7FFFFFFF
+
     def converted(self, a: Value, dtype: Dtype) -> Value:
         """The number as another type: floats to integers toward zero, saturating (NaN: 0); integers wrap; anything to i1: is it not 0."""
         source, target = a.type, a.type.of(dtype)

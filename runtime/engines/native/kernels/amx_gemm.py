@@ -20,7 +20,7 @@ from ttc.runtime.engines.native.kernels.amx_parts import DEPTH, HEADER_BYTES, PR
 from ttc.runtime.engines.native.kernels.gemm_finish import Finish, emit_fetch, emit_row
 from ttc.runtime.engines.native.kernels.gemm_rows import POINTER_BYTES, DenseRows, Rows, Table
 from ttc.runtime.engines.native.kernels.shares import shares_of
-from ttc.runtime.engines.native.kernels.words import Words
+from ttc.runtime.engines.native.kernels.words import Words, bases_at, batch_names
 from ttc.runtime.engines.native.region import Region
 
 if TYPE_CHECKING:
@@ -72,8 +72,7 @@ class AmxGemm(Kernel):
     @property
     def names(self) -> tuple[str, ...]:
         """Of the words of a job: sizes, addresses, strides of rows, sizes and strides of the batch."""
-        batch = (f"{name}_batch{i}" for i in range(self.batch) for name in ("size", *self.tensors))
-        return (*_SIZES, *self.tensors, *self.rows.names(("a", "c", *self.others)), *batch)
+        return (*_SIZES, *self.tensors, *self.rows.names(("a", "c", *self.others)), *batch_names(self.tensors, self.batch))
 
     def scratch_bytes(self, depth: int, taps: int, height: int) -> int:
         """That a thread needs, given the words of these names."""
@@ -122,7 +121,8 @@ class _Work:
         rest = task // row_chunks
         first_group, last_group = shares_of(words["groups"], row_chunks).span(task % row_chunks)
         first_panel, last_panel = shares_of(words["panels"], panel_chunks).span(rest % panel_chunks)
-        bases = self._bases(rest // panel_chunks)
+        tensors = self.kernel.tensors
+        bases = dict(zip(tensors, bases_at(f, words, tensors, self.kernel.batch, rest // panel_chunks), strict=True))
         height = words["height"]
         with f.loop(first_group, last_group) as group:
             first = group * height
@@ -132,16 +132,6 @@ class _Work:
                 self._prepare(bases["a"], first, start, f.smaller(count - start, BLOCK))
             with f.loop(first_panel, last_panel) as panel, f.loop(0, count, BLOCK) as start:
                 self._block(bases, first, (start, f.smaller(count - start, BLOCK)), panel)
-
-    def _bases(self, element: Value) -> dict[str, Value]:
-        """Addresses of the matrices of one element of the batch."""
-        f, words = self.f, self.words
-        bases = {name: words.pointer(name) for name in self.kernel.tensors}
-        for i in reversed(range(self.kernel.batch)):
-            size = words[f"size_batch{i}"]
-            index, element = element % size, element // size
-            bases = {name: f.at(base, index * words[f"{name}_batch{i}"], "i8") for name, base in bases.items()}
-        return bases
 
     def _left(self, base: Value, first: Value, tap: Value, r: Value) -> Value:
         """Address of row r of the group at a tap."""

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ttc.runtime.engines.native.kernel import Kernel
-from ttc.runtime.engines.native.kernels.amx_parts import DEPTH, HEADER_BYTES, LANES, halves, magnitude, mark, split
-from ttc.runtime.engines.native.kernels.words import Words
+from ttc.runtime.engines.native.kernels.amx_parts import DEPTH, HEADER_BYTES, LANES, halves, mark, split
+from ttc.runtime.engines.native.kernels.operands import TENSORS, RowKernel
+from ttc.runtime.engines.native.kernels.words import Words, bases_at, batch_names
 from ttc.runtime.engines.native.storage import STORAGE_BYTES, Storage
 
 if TYPE_CHECKING:
@@ -36,41 +37,19 @@ def panel_bytes(depth: int, taps: int, parts: int) -> int:
 
 
 @dataclass(frozen=True)
-class SplitRows(Kernel):
+class SplitRows(RowKernel):
     """Rows of channels in parts: a mark, then all channels' first parts, all second ones...; each filled up with zeros to whole tiles.
 
-    Args:
-        source: element type: f32, bf16 or f16.
-        parts: 2 or 3.
-        batch: dimensions that number the rows.
-
-    A task: a row.  Words: `names`; strides in bytes.
+    parts: 2 or 3.
     """
 
-    source: Storage
     parts: int
-    batch: int
 
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Of the words of a job."""
-        return ("source", "target", "depth", *(f"{name}{i}" for i in range(self.batch) for name in ("size", "source", "target")))
+    def written_bytes(self, depth: int) -> int:
+        return row_bytes(depth, self.parts)
 
-    def emit(self, f: Writer) -> None:
-        words = Words(f, self.names)
-        depth = words["depth"]
-        chunks = (depth + (DEPTH - 1)) // DEPTH
-        with f.loop(f.begin, f.end) as task:
-            source, target, rest = words.pointer("source"), words.pointer("target"), task
-            for i in reversed(range(self.batch)):
-                size = words[f"size{i}"]
-                index, rest = rest % size, rest // size
-                source = f.at(source, index * words[f"source{i}"], "i8")
-                target = f.at(target, index * words[f"target{i}"], "i8")
-            self._row(f, (depth, chunks * DEPTH), source, target)
-
-    def _row(self, f: Writer, sizes: tuple[Value, Value], source: Value, target: Value) -> None:
-        """sizes: channels, and as many as fill whole tiles."""
+    def emit_row(self, f: Writer, depth: Value, source: Value, target: Value) -> None:
+        sizes = (depth, (depth + (DEPTH - 1)) // DEPTH * DEPTH)
         largest = f.variable(f.constant(0, "u32", LANES))
         self._fill(f, sizes, source, target, largest)
         marked = mark(f, f.folded("larger", largest.get()))
@@ -79,7 +58,7 @@ class SplitRows(Kernel):
             self._fill(f, sizes, source, target, None)
 
     def _fill(self, f: Writer, sizes: tuple[Value, Value], source: Value, target: Value, largest: Variable | None) -> None:
-        """Parts, and the largest magnitude; without a place for it, halves."""
+        """Parts, and the largest magnitude; without a place for it, halves.  sizes: channels, and as many as fill whole tiles."""
         depth, width = sizes
         whole = depth // LANES * LANES
         for first, last, masked in ((0, whole, False), (whole, width, True)):
@@ -97,7 +76,7 @@ def _parts(f: Writer, x: Value, parts: int, largest: Variable | None) -> list[Va
     """Parts, and the largest magnitude so far; without a place for it, halves."""
     if largest is None:
         return halves(f, x, parts)
-    largest.set(f.larger(largest.get(), magnitude(f, x)))
+    largest.set(f.larger(largest.get(), f.magnitude(x)))
     return split(f, x, parts)
 
 
@@ -122,20 +101,14 @@ class PackTiles(Kernel):
     @property
     def names(self) -> tuple[str, ...]:
         """Of the words of a job."""
-        batch = (f"{name}_batch{i}" for i in range(self.batch) for name in ("size", "source", "target"))
-        return ("source", "target", "depth", "taps", "columns", "line", "panels", *batch)
+        return (*TENSORS, "depth", "taps", "columns", "line", "panels", *batch_names(TENSORS, self.batch))
 
     def emit(self, f: Writer) -> None:
         words = Words(f, self.names)
         with f.loop(f.begin, f.end) as task:
             panels = words["panels"]
             element, panel = task // panels, task % panels
-            source, target = words.pointer("source"), words.pointer("target")
-            for i in reversed(range(self.batch)):
-                size = words[f"size_batch{i}"]
-                index, element = element % size, element // size
-                source = f.at(source, index * words[f"source_batch{i}"], "i8")
-                target = f.at(target, index * words[f"target_batch{i}"], "i8")
+            source, target = bases_at(f, words, TENSORS, self.batch, element)
             self._panel(f, words, source, target, panel)
 
     def _panel(self, f: Writer, words: Words, source: Value, target: Value, panel: Value) -> None:

@@ -69,11 +69,6 @@ def joined(f: Writer, parts: Sequence[Value], raw: Value) -> Value:
     return f.select(raw, f.bits((parts[0] << 16) | parts[1], "f32"), total)
 
 
-def magnitude(f: Writer, x: Value) -> Value:
-    """Of float32, as integers (u32) of the same order; NaN is the largest."""
-    return f.bits(x, "u32") & 0x7FFFFFFF
-
-
 def mark(f: Writer, largest: Value) -> Value:
     """1 (u32) if any lane of a vector of largest magnitudes is not 0 and not between LEAST and MOST."""
     wild = (largest > MOST) | ((largest < LEAST) & largest.differs(0))

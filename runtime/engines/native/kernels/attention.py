@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from ttc.runtime.engines.native.kernel import Kernel
 from ttc.runtime.engines.native.kernels.gemm_block import Block, Multiplier, Operands, emit_block
 from ttc.runtime.engines.native.kernels.packing import ROWS, PackColumns, PackRows
-from ttc.runtime.engines.native.kernels.words import Words
+from ttc.runtime.engines.native.kernels.words import Words, bases_at, batch_names
 from ttc.runtime.engines.native.storage import Storage
 from ttc.runtime.engines.native.tensors import ALIGNMENT
 
@@ -70,8 +70,8 @@ class Attention(Kernel):
     @property
     def names(self) -> tuple[str, ...]:
         """Of the words of a job."""
-        batch = (f"{name}_batch{i}" for i in range(self.batch) for name in ("size", *self.tensors))
-        return (*_SIZES, *self.tensors, *(f"{name}_row" for name in self.tensors), *(f"at_{name}" for name in _PLACES), *batch)
+        rows, places = (f"{name}_row" for name in self.tensors), (f"at_{name}" for name in _PLACES)
+        return (*_SIZES, *self.tensors, *rows, *places, *batch_names(self.tensors, self.batch))
 
     @property
     def group(self) -> int:
@@ -133,7 +133,8 @@ class _Attend:
         f, words = self.f, self.words
         with f.loop(f.begin, f.end) as task:
             chunks = words["chunks"]
-            bases = self._bases(task // chunks)
+            tensors = self.spec.tensors
+            bases = dict(zip(tensors, bases_at(f, words, tensors, self.spec.batch, task // chunks), strict=True))
             chunk = task % chunks
             first, last = chunk * self.rows // chunks, (chunk + 1) * self.rows // chunks
             with f.loop(0, self.keys, self.key_block) as key:
@@ -141,16 +142,6 @@ class _Attend:
                 self._pack(bases, key, count)
                 with f.loop(first, last, self.spec.group) as row:
                     self._group(bases, (first, row, f.smaller(last - row, self.spec.group)), key, count)
-
-    def _bases(self, element: Value) -> dict[str, Value]:
-        """Addresses of the matrices of one element of the batch."""
-        f, words, spec = self.f, self.words, self.spec
-        bases = {name: words.pointer(name) for name in spec.tensors}
-        for i in reversed(range(spec.batch)):
-            size = words[f"size_batch{i}"]
-            index, element = element % size, element // size
-            bases = {name: f.at(base, index * words[f"{name}_batch{i}"], "i8") for name, base in bases.items()}
-        return bases
 
     def _vectors(self, count: Value) -> Iterator[tuple[Value, Value | None]]:
         """All whole vectors of so many elements, in a loop, and then the lanes that are left, with their mask."""

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ttc.runtime.engines.native.kernel import Kernel
-from ttc.runtime.engines.native.kernels.lines import bases_at, lead_names, over_columns
-from ttc.runtime.engines.native.kernels.words import Words
+from ttc.runtime.engines.native.kernels.lines import over_columns
+from ttc.runtime.engines.native.kernels.words import Words, bases_at, batch_names
 from ttc.runtime.engines.native.region import Region
 from ttc.runtime.engines.native.storage import Storage
 
@@ -43,7 +43,7 @@ class Eltwise(Kernel):
     @property
     def names(self) -> tuple[str, ...]:
         """Of the words of a job: sizes, addresses, strides of rows, sizes and strides of the leading dimensions."""
-        return (*_SIZES, *self.tensors, *(f"{name}_row" for name in self.tensors), *lead_names(self.tensors, self.lead))
+        return (*_SIZES, *self.tensors, *(f"{name}_row" for name in self.tensors), *batch_names(self.tensors, self.lead))
 
     @property
     def storages(self) -> tuple[Storage, ...]:

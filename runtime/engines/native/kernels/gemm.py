@@ -20,7 +20,7 @@ from ttc.runtime.engines.native.kernels.gemm_block import SPAN, Ahead, Block, Di
 from ttc.runtime.engines.native.kernels.gemm_finish import Finish, emit_fetch, emit_row, emit_vector, is_short
 from ttc.runtime.engines.native.kernels.gemm_rows import POINTER_BYTES, Rows, Table
 from ttc.runtime.engines.native.kernels.shares import Count, shares_of
-from ttc.runtime.engines.native.kernels.words import Words
+from ttc.runtime.engines.native.kernels.words import Words, bases_at, batch_names
 from ttc.runtime.engines.native.region import Region
 from ttc.runtime.engines.native.tensors import ALIGNMENT
 
@@ -75,12 +75,16 @@ class Gemm(Kernel):
         return self.finish.others
 
     @property
+    def tensors(self) -> tuple[str, ...]:
+        """Names of all tensors."""
+        return ("a", "b", "c", *self.others)
+
+    @property
     def names(self) -> tuple[str, ...]:
         """Of the words of a job: sizes (`depth`: channels of a tap, in pairs with multiplier bf16), addresses, strides of rows, sizes and
         strides of the batch."""
-        tensors = ("a", "b", "c", *self.others)
-        batch = (f"{name}_batch{i}" for i in range(self.batch) for name in ("size", *tensors))
-        return (*_SIZES, *tensors, *self.rows.names(("a", "c", *self.others)), *batch)
+        rows = self.rows.names(("a", "c", *self.others))
+        return (*_SIZES, *self.tensors, *rows, *batch_names(self.tensors, self.batch))
 
     def scratch_bytes(self, depth: int, taps: int) -> int:
         """That a thread needs, given the words of these names."""
@@ -110,7 +114,7 @@ class Gemm(Kernel):
         first_block, last_block = shares_of(words["row_blocks"], row_chunks).span(task % row_chunks)
         first_panel, last_panel = shares_of(words["panels"], panel_chunks).span(rest % panel_chunks)
         blocks = shares_of(words["rows"], words["row_blocks"])
-        bases = self._bases(f, words, rest // panel_chunks)
+        bases = dict(zip(self.tensors, bases_at(f, words, self.tensors, self.batch, rest // panel_chunks), strict=True))
         panels_outside = words["panels_outside"].differs(0)
         spans = [last_block - first_block, last_panel - first_panel]
         outer = f.select(panels_outside, spans[1], spans[0])
@@ -124,16 +128,6 @@ class Gemm(Kernel):
             with f.when(panels_outside | j.equals(0)):
                 self.rows.emit(f, words, bases, (first, end - first), table)
             self._block(f, words, (bases, table, None if step is None else (j, step)), (first, end - first), panel, tile)
-
-    def _bases(self, f: Writer, words: Words, element: Value) -> dict[str, Value]:
-        """Addresses of the matrices of one element of the batch."""
-        tensors = ("a", "b", "c", *self.others)
-        bases = {name: words.pointer(name) for name in tensors}
-        for i in reversed(range(self.batch)):
-            size = words[f"size_batch{i}"]
-            index, element = element % size, element // size
-            bases = {name: f.at(base, index * words[f"{name}_batch{i}"], "i8") for name, base in bases.items()}
-        return bases
 
     def _block(self, f: Writer, words: Words, where: Where, span: tuple[Value, Value], panel: Value, tile: Value) -> None:
         """One block of c: sums, then the region."""

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
 from ttc.runtime.engines.native.kernel import Kernel
-from ttc.runtime.engines.native.kernels.words import Words
+from ttc.runtime.engines.native.kernels.words import Words, bases_at, batch_names
 from ttc.runtime.engines.native.storage import Storage
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ class LineKernel(Kernel):
     def names(self) -> tuple[str, ...]:
         """Of the words of a job."""
         sizes = ("length", "x_step", "y_step", "columns", "pieces", "piece")
-        return ("x", "y", *sizes, *lead_names(("x", "y"), self.lead))
+        return ("x", "y", *sizes, *batch_names(("x", "y"), self.lead))
 
     def emit(self, f: Writer) -> None:
         words = Words(f, self.names)
@@ -93,23 +93,6 @@ class LineKernel(Kernel):
     @abstractmethod
     def emit_lines(self, line: Line) -> None:
         """Neighbouring lines, a lane each."""
-
-
-def lead_names(tensors: Sequence[str], lead: int) -> tuple[str, ...]:
-    """Words of `lead` leading dimensions, the slowest first: the size, and the stride of each tensor in bytes."""
-    return tuple(f"{name}_lead{i}" for i in range(lead) for name in ("size", *tensors))
-
-
-def bases_at(f: Writer, words: Words, tensors: Sequence[str], lead: int, place: Value) -> list[Value]:
-    """Addresses of tensors at a place in the leading dimensions, counted in row-major order."""
-    bases = [words.pointer(name) for name in tensors]
-    for i in reversed(range(lead)):
-        index = place
-        if i > 0:
-            size = words[f"size_lead{i}"]
-            index, place = place % size, place // size
-        bases = [f.at(base, index * words[f"{name}_lead{i}"], "i8") for base, name in zip(bases, tensors, strict=True)]
-    return bases
 
 
 def fold_names(folds: int) -> tuple[str, ...]:

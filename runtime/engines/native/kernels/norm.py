@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 from ttc.runtime.engines.native.kernel import Kernel
-from ttc.runtime.engines.native.kernels.lines import bases_at, lead_names, over_columns
-from ttc.runtime.engines.native.kernels.words import Words
+from ttc.runtime.engines.native.kernels.lines import over_columns
+from ttc.runtime.engines.native.kernels.words import Words, bases_at, batch_names
 from ttc.runtime.engines.native.storage import Storage
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ class NormRows(Kernel):
     @property
     def names(self) -> tuple[str, ...]:
         """Of the words of a job."""
-        return (*self.tensors, "length", "eps", *lead_names(self.tensors, self.lead))
+        return (*self.tensors, "length", "eps", *batch_names(self.tensors, self.lead))
 
     def emit(self, f: Writer) -> None:
         words = Words(f, self.names)

@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ttc.runtime.engines.native.kernel import Kernel
-from ttc.runtime.engines.native.kernels.lines import bases_at, lead_names
-from ttc.runtime.engines.native.kernels.words import Words
+from ttc.runtime.engines.native.kernels.words import Words, bases_at, batch_names
 from ttc.runtime.engines.native.storage import Storage
 
 if TYPE_CHECKING:
@@ -46,7 +45,7 @@ class Order(Kernel):
     @property
     def names(self) -> tuple[str, ...]:
         """Of the words of a job."""
-        return ("x", "y", "length", "count", "x_step", "y_step", *lead_names(("x", "y"), self.lead))
+        return ("x", "y", "length", "count", "x_step", "y_step", *batch_names(("x", "y"), self.lead))
 
     def scratch_bytes(self, length: int, count: int) -> int:
         """That a thread needs."""

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING
 
 from ttc.runtime.engines.native.kernel import Kernel
 from ttc.runtime.engines.native.kernels.gemm_block import Multiplier
-from ttc.runtime.engines.native.kernels.words import Words
+from ttc.runtime.engines.native.kernels.operands import TENSORS
+from ttc.runtime.engines.native.kernels.words import Words, bases_at, batch_names
 from ttc.runtime.engines.native.storage import STORAGE_BYTES, Storage
 
 if TYPE_CHECKING:
@@ -50,20 +51,14 @@ class Packing(Kernel):
     @property
     def names(self) -> tuple[str, ...]:
         """Of the words of a job."""
-        batch = (f"{name}_batch{i}" for i in range(self.batch) for name in ("size", "source", "target"))
-        return ("source", "target", "depth", "columns", "line", "tasks", *batch)
+        return (*TENSORS, "depth", "columns", "line", "tasks", *batch_names(TENSORS, self.batch))
 
     def emit(self, f: Writer) -> None:
         words = Words(f, self.names)
         with f.loop(f.begin, f.end) as task:
             per_element = words["tasks"]
             element = task // per_element
-            source, target = words.pointer("source"), words.pointer("target")
-            for i in reversed(range(self.batch)):
-                size = words[f"size_batch{i}"]
-                index, element = element % size, element // size
-                source = f.at(source, index * words[f"source_batch{i}"], "i8")
-                target = f.at(target, index * words[f"target_batch{i}"], "i8")
+            source, target = bases_at(f, words, TENSORS, self.batch, element)
             self.emit_task(f, words, task % per_element, source, target)
 
     @abstractmethod

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 import numpy as np
 
 from ttc.runtime.engines.native.kernel import Kernel
-from ttc.runtime.engines.native.kernels.lines import bases_at, fold_names, lead_names, over_columns, over_folds
-from ttc.runtime.engines.native.kernels.words import Words
+from ttc.runtime.engines.native.kernels.lines import fold_names, over_columns, over_folds
+from ttc.runtime.engines.native.kernels.words import Words, bases_at, batch_names
 from ttc.runtime.engines.native.storage import Storage, array_dtype
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ class Reduce(Kernel):
     @property
     def names(self) -> tuple[str, ...]:
         """Of the words of a job."""
-        return ("x", "y", *self.sizes, *lead_names(("x", "y"), self.lead), *fold_names(self.folds))
+        return ("x", "y", *self.sizes, *batch_names(("x", "y"), self.lead), *fold_names(self.folds))
 
     @property
     @abstractmethod

@@ -9,6 +9,7 @@ from operator import add
 from typing import TYPE_CHECKING
 
 from ttc.runtime.engines.native.kernel import Kernel
+from ttc.runtime.engines.native.kernels.operands import TENSORS, RowKernel
 from ttc.runtime.engines.native.kernels.packing import transposed
 from ttc.runtime.engines.native.kernels.scaled_parts import RUN, WORDS, Scale, as_integers, inverse_of, runs_of, scale_of, top_of
 from ttc.runtime.engines.native.kernels.shares import Count
@@ -31,43 +32,21 @@ def panel_words(depth: Count, taps: Count, columns: int) -> Count:
 
 
 @dataclass(frozen=True)
-class ScaleRows(Kernel):
+class ScaleRows(RowKernel):
     """Rows of channels as scaled integers: all channels', filled up with zeros to whole runs, and as many bytes that are not used; then the
     runs' scales.  Where a run cannot be scaled, the row's numbers lie there as float32, and its first scale is NaN.
 
-    Args:
-        source: element type: f32, bf16 or f16.
-        lanes: float32 of a vector.
-        batch: dimensions that number the rows.
-
-    A task: a row.  Words: `names`; strides in bytes.
+    lanes: float32 of a vector.
     """
 
-    source: Storage
     lanes: int
-    batch: int
 
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Of the words of a job."""
-        return ("source", "target", "depth", *(f"{name}{i}" for i in range(self.batch) for name in ("size", "source", "target")))
+    def written_bytes(self, depth: int) -> int:
+        return runs_of(depth) * (RUN * 2 + 4)
 
-    def emit(self, f: Writer) -> None:
-        words = Words(f, self.names)
-        depth = words["depth"]
-        runs = runs_of(depth)
-        with f.loop(f.begin, f.end) as task:
-            source, target, rest = words.pointer("source"), words.pointer("target"), task
-            for i in reversed(range(self.batch)):
-                size = words[f"size{i}"]
-                index, rest = rest % size, rest // size
-                source = f.at(source, index * words[f"source{i}"], "i8")
-                target = f.at(target, index * words[f"target{i}"], "i8")
-            self._row(f, (depth, runs), source, target)
-
-    def _row(self, f: Writer, sizes: tuple[Value, Value], source: Value, target: Value) -> None:
+    def emit_row(self, f: Writer, depth: Value, source: Value, target: Value) -> None:
         """As many runs at a time as a vector has lanes."""
-        depth, runs = sizes
+        runs = runs_of(depth)
         scales = f.at(target, runs * RUN, "f32")
         wild = f.variable(f.constant(0, "i1"))
         group = self.lanes * RUN
@@ -137,7 +116,7 @@ class ScalePanels(Kernel):
     source: Storage
     by_rows: bool
 
-    names = ("source", "target", "depth", "taps", "columns", "line")
+    names = (*TENSORS, "depth", "taps", "columns", "line")
 
     @property
     def scratch_bytes(self) -> int:

@@ -18,7 +18,6 @@ from functools import reduce
 from math import isqrt
 from typing import TYPE_CHECKING
 
-from ttc.runtime.engines.native.kernels.amx_parts import magnitude
 from ttc.runtime.engines.native.kernels.shares import Count
 
 if TYPE_CHECKING:
@@ -59,7 +58,7 @@ class Scale:
 
 def top_of(f: Writer, numbers: Sequence[Value]) -> Value:
     """The largest magnitudes, lane by lane, as patterns (u32)."""
-    return reduce(f.larger, (magnitude(f, x) for x in numbers))
+    return reduce(f.larger, map(f.magnitude, numbers))
 
 
 def scale_of(f: Writer, top: Value, norm_squared: Value, inverse: Value) -> Scale:

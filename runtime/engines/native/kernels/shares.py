@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
     from ttc.runtime.engines.native.ir.values import Value
 
-Count = TypeVar("Count", bound=Any)
+Count = TypeVar("Count", int, "Value")
 """An int, or a number in generated code."""
 
 

@@ -1,4 +1,4 @@
-"""Words of a job by name."""
+"""Words of a job by name; those of a batch among them: the sizes of its dimensions, and what each tensor steps over."""
 
 from __future__ import annotations
 
@@ -33,3 +33,25 @@ def words_of(names: Sequence[str], values: Mapping[str, Word]) -> tuple[Word, ..
     if set(names) != set(values):
         raise Error("E0901", f"internal error: words of a job differ from its kernel's: {sorted(set(names) ^ set(values))}")
     return tuple(values[name] for name in names)
+
+
+def batch_names(tensors: Sequence[str], dimensions: int) -> tuple[str, ...]:
+    """Names of the words of a batch, its slowest dimension first: the size, and the stride of each tensor in bytes."""
+    return tuple(f"{name}_batch{i}" for i in range(dimensions) for name in ("size", *tensors))
+
+
+def batch_words(tensors: Sequence[str], dims: Sequence[Sequence[int]]) -> dict[str, Word]:
+    """The words of these names, given the numbers of each dimension."""
+    return {f"{name}_batch{i}": number for i, dim in enumerate(dims) for name, number in zip(("size", *tensors), dim, strict=True)}
+
+
+def bases_at(f: Writer, words: Words, tensors: Sequence[str], dimensions: int, element: Value) -> list[Value]:
+    """Addresses of the parts of tensors that belong to an element of the batch, which are counted in row-major order."""
+    bases = [words.pointer(name) for name in tensors]
+    for i in reversed(range(dimensions)):
+        index = element
+        if i > 0:
+            size = words[f"size_batch{i}"]
+            index, element = element % size, element // size
+        bases = [f.at(base, index * words[f"{name}_batch{i}"], "i8") for base, name in zip(bases, tensors, strict=True)]
+    return bases

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from ttc.runtime.engines.native.kernels.attention import Attention
 from ttc.runtime.engines.native.kernels.gemm_block import block_for
-from ttc.runtime.engines.native.kernels.words import words_of
+from ttc.runtime.engines.native.kernels.words import batch_words, words_of
 from ttc.runtime.engines.native.lowering import Lowering, NotTaken
-from ttc.runtime.engines.native.products import FLOATS, joined, multiplier_of
+from ttc.runtime.engines.native.products import FLOATS, dims_of, multiplier_of
 from ttc.runtime.engines.native.tensors import View
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def attention(n: Lowering) -> None:
     scores = block_for(n.cpu, rows, min(keys, most_keys))
     y = n.result(strided=True)
     tensors = [*tensors, y, *([] if mask is None else [mask])]
-    dims = joined([(size, *(t.strides[i] * t.item_bytes for t in tensors)) for i, size in enumerate(lead) if size != 1])
+    dims = dims_of(lead, tensors)
     if len(dims) > _BATCH_DIMENSIONS:
         raise NotTaken(f"a batch of {len(dims)} dimensions")
     storages = (q.storage, k.storage, v.storage, y.storage, None if mask is None else mask.storage)
@@ -67,8 +67,7 @@ def attention(n: Lowering) -> None:
     words |= {"key_block": key_block, "scale": float(scale), **places}
     for name, tensor in zip(kernel.tensors, tensors, strict=True):
         words |= {name: tensor, f"{name}_row": tensor.strides[-2] * tensor.item_bytes}
-    for i, (size, *steps) in enumerate(dims):
-        words |= {f"size_batch{i}": size, **{f"{name}_batch{i}": step for name, step in zip(kernel.tensors, steps, strict=True)}}
+    words |= batch_words(kernel.tensors, dims)
     n.job(
         kernel,
         words_of(kernel.names, words),

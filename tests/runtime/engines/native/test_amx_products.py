@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,11 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from tests.runtime.engines.native.graphs import Given, Ran, emulated_tiles, normal, ran
+from tests.runtime.engines.native import in_float64
+from tests.runtime.engines.native.graphs import Given, Ran, emulated_tiles, normal
 from tests.runtime.engines.native.guarded import outcomes
 from tests.runtime.engines.native.guarded_cases import graph_of
-from ttc.dialects.core.interpret import kernel
-from ttc.dialects.core.plain import TensorType, Work
 
 PRECISIONS = ("bfloat16", "high", "float32")
 ERRORS = {"bfloat16": 2.0**-7, "high": 2.0**-15, "float32": 2.0**-21}
@@ -24,14 +24,7 @@ SIZES = (1, 2, 15, 16, 17, 31, 32, 33, 67)
 PLAIN = {"transpose_a": False, "transpose_b": False}
 
 
-def product(a: NDArray, b: NDArray, *others: Given, precision: str = "float32", format: str = "Float32", **rest: Any) -> Ran:
-    options = {name: rest.pop(name) for name in ("level", "threads", "tiles") if name in rest}
-    attrs = {**PLAIN, **rest}
-    left = a.swapaxes(-1, -2) if attrs["transpose_a"] else a
-    right = b.swapaxes(-1, -2) if attrs["transpose_b"] else b
-    shape = (*np.broadcast_shapes(a.shape[:-2], b.shape[:-2]), left.shape[-2], right.shape[-1])
-    works = [Work("tile.matmul", tuple(range(2 + len(others))), attrs, (TensorType(shape, format),))]
-    return ran(works, [Given(a, format), Given(b, format, constant=True), *others], precision=precision, **{"tiles": True, **options})
+product = partial(in_float64.product, tiles=True)
 
 
 def in_tiles(found: Ran) -> None:
@@ -106,11 +99,8 @@ def test_wild_rows_are_computed_in_float32(precision: str, rows: int) -> None:
     a[33 % rows, 2] = -np.inf
     found = product(a, b, precision=precision)
     in_tiles(found)
-    wide = a.astype(np.float64)
-    with np.errstate(invalid="ignore", over="ignore"):
-        expected = (wide @ b.astype(np.float64)).astype(np.float32)
-    np.testing.assert_array_equal(np.isnan(found.native), np.isnan(expected))
-    np.testing.assert_array_equal(np.isinf(found.native), np.isinf(expected))
+    expected = in_float64.multiplied(a, b)
+    in_float64.strange_alike(found.native, expected)
     assert np.abs(found.native[4]).max() > 1e-40
     np.testing.assert_allclose(found.native[4], expected[4], rtol=0, atol=2e-43 if precision == "float32" else 1e-42)
     assert (found.native[5] == 0).all()
@@ -123,10 +113,8 @@ def test_wild_panels_are_computed_in_float32(precision: str) -> None:
     b[2, 3], b[4, 5], b[6, 8], b[:, 9], b[:, 10] = np.inf, np.nan, -3.4028e38, 1e-39, 0
     found = product(a, b, precision=precision)
     in_tiles(found)
-    with np.errstate(invalid="ignore", over="ignore"):
-        expected = (a.astype(np.float64) @ b.astype(np.float64)).astype(np.float32)
-    np.testing.assert_array_equal(np.isfinite(found.native), np.isfinite(expected))
-    np.testing.assert_array_equal(np.isnan(found.native), np.isnan(expected))
+    expected = in_float64.multiplied(a, b)
+    in_float64.strange_alike(found.native, expected)
     np.testing.assert_allclose(found.native[:, 9], expected[:, 9], rtol=0, atol=1e-43 if precision == "float32" else 1e-42)
     others = np.delete(np.arange(70), [3, 5, 8])
     np.testing.assert_allclose(found.native[:, others], expected[:, others], rtol=0, atol=60 * ERRORS[precision])
@@ -154,10 +142,8 @@ def test_bfloat16_passes_infinities_on() -> None:
 def convolved(x: NDArray, w: NDArray, *others: Given, precision: str, op: str = "conv2d", **rest: Any) -> tuple[Ran, NDArray, NDArray]:
     """One convolution, what it is in float64, and the sums of magnitudes."""
     attrs = {"strides": (1, 1), "pads": (0, 0, 0, 0), "dilations": (1, 1), "groups": 1, **rest}
-    wide = [array.astype(np.float64) for array in (x, w, *(other.array for other in others))]
-    expected, magnitudes = (np.asarray(kernel(f"tile.{op}")(*arrays, **attrs)) for arrays in (wide, [np.abs(a) for a in wide]))
-    works = [Work(f"tile.{op}", tuple(range(2 + len(others))), attrs, (TensorType(expected.shape, "Float32"),))]
-    return ran(works, [Given(x), Given(w, constant=True), *others], precision=precision, tiles=True), expected, magnitudes
+    found, expected = in_float64.convolved(x, w, *others, op=op, precision=precision, tiles=True, **attrs)
+    return found, expected, in_float64.convolution(op, [np.abs(array) for array in (x, w, *(other.array for other in others))], attrs)
 
 
 @pytest.mark.parametrize("precision", PRECISIONS)
@@ -218,12 +204,7 @@ def test_wild_pixels_reach_what_their_windows_reach(precision: str, value: float
     x[0, 5, 6, 3], x[0, 0, 0, 0] = value, -value
     found, expected, _ = convolved(x, w, precision=precision, pads=(1, 1, 1, 1))
     in_tiles(found)
-    with np.errstate(over="ignore"):
-        narrow = expected.astype(np.float32)
-    np.testing.assert_array_equal(np.isfinite(found.native), np.isfinite(narrow))
-    tame = np.isfinite(narrow) & (np.abs(narrow) < 1e6)
-    assert tame.sum() > 2000
-    np.testing.assert_allclose(found.native[tame], narrow[tame], rtol=0, atol=80 * ERRORS[precision])
+    in_float64.close_where_tame(found.native, expected, 80 * ERRORS[precision], least=2000)
 
 
 # ---- memory ----------------------------------------------------------------------------------------------------------------------------

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -11,25 +9,11 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from tests.runtime.engines.native.graphs import Given, Ran, normal, ran
+from tests.runtime.engines.native.in_float64 import convolved
 from ttc.dialects.core.interpret import kernel
 from ttc.dialects.core.plain import TensorType, Work
 
 LEVELS = ("amx", "avx2", "generic")
-
-
-def convolved(x: NDArray, w: NDArray, *others: Given, op: str = "conv2d", constant: bool = True, **rest: Any) -> tuple[Ran, NDArray]:
-    """One convolution of x[n, h, w, c], and what it is in float64."""
-    options = {name: rest.pop(name) for name in ("level", "precision", "threads") if name in rest}
-    format = rest.pop("format", "Float32")
-    after = rest.pop("after", None)
-    attrs = {"strides": (1, 1), "pads": (0, 0, 0, 0), "dilations": (1, 1), "groups": 1, **rest}
-    wide = (array.astype(np.float64) for array in (x, w, *(other.array for other in others)))
-    expected = np.asarray(kernel(f"tile.{op}")(*wide, **attrs))
-    type_ = TensorType(expected.shape, format)
-    works = [Work(f"tile.{op}", tuple(range(2 + len(others))), attrs, (type_,))]
-    if after is not None:
-        works.append(Work("tile.map", (2 + len(others),), {"fn": after}, (type_,)))
-    return ran(works, [Given(x, format), Given(w, format, constant), *others], **options), expected
 
 
 def narrowed(x: NDArray) -> NDArray:
@@ -186,11 +170,12 @@ def test_large_tiles_are_no_gain_where_a_filter_is_most_of_the_work() -> None:
     np.testing.assert_array_equal(found[0].native, found[1].native)
 
 
-def test_precision_high_takes_larger_tiles() -> None:
-    x, w = normal(1, 33, 32, 32), normal(3, 3, 32, 20)
-    high, expected = convolved(x, w, pads=(1, 1, 1, 1), precision="high")
+@pytest.mark.parametrize("level", ["avx512", "avx2"])
+def test_precision_high_takes_larger_tiles(level: str) -> None:
+    x, w = normal(1, 33, 32, 32), normal(3, 3, 32, 40)
+    high, expected = convolved(x, w, pads=(1, 1, 1, 1), precision="high", level=level)
     close(high, expected, 288, "Winograd", error=2e-5)
-    usual = convolved(x, w, pads=(1, 1, 1, 1))[0]
+    usual = convolved(x, w, pads=(1, 1, 1, 1), level=level)[0]
     assert np.abs(usual.native - expected).max() < np.abs(high.native - expected).max()
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -11,23 +9,11 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from tests.runtime.engines.native.graphs import Given, Ran, normal, ran
+from tests.runtime.engines.native.in_float64 import product
 from ttc.dialects.core.plain import TensorType, Work
 
 LEVELS = ("amx", "avx2", "generic")
 SIZES = (1, 2, 5, 15, 16, 17, 33, 67)
-
-
-def product(
-    a: NDArray, b: NDArray, *others: Given, level: str = "amx", format: str = "Float32", constant: bool = True, **attrs: Any
-) -> Ran:
-    """One product, b a constant or computed at each run."""
-    attrs = {"transpose_a": False, "transpose_b": False, **attrs}
-    left = a.swapaxes(-1, -2) if attrs["transpose_a"] else a
-    right = b.swapaxes(-1, -2) if attrs["transpose_b"] else b
-    shape = (*np.broadcast_shapes(a.shape[:-2], b.shape[:-2]), left.shape[-2], right.shape[-1])
-    count = 2 + len(others)
-    works = [Work("tile.matmul", tuple(range(count)), attrs, (TensorType(shape, format),))]
-    return ran(works, [Given(a, format), Given(b, format, constant), *others], level=level)
 
 
 def close(found: Ran, expected: NDArray, depth: int) -> None:
@@ -153,8 +139,7 @@ def test_long_sums_are_sums_of_shorter_ones(depth: int) -> None:
 @pytest.mark.parametrize("depth", [33, 5000])
 def test_precision_high_is_exact_to_16_bits(depth: int) -> None:
     a, b = np.abs(normal(7, depth)), np.abs(normal(depth, 37))
-    works = [Work("tile.matmul", (0, 1), {"transpose_a": False, "transpose_b": False}, (TensorType((7, 37), "Float32"),))]
-    found = ran(works, [Given(a), Given(b, constant=True)], level="avx2", precision="high")
+    found = product(a, b, level="avx2", precision="high")
     assert np.abs(found.native / (wide(a) @ wide(b)) - 1).max() < 2.0**-16
 
 
