@@ -19,6 +19,7 @@ from ttc.runtime.engines.native.kernels.packing import ROWS, PackColumns, Packin
 from ttc.runtime.engines.native.kernels.words import batch_words, words_of
 from ttc.runtime.engines.native.lowering import Lowering, NotTaken
 from ttc.runtime.engines.native.region import Region, Step
+from ttc.runtime.engines.native.storage import Storage
 from ttc.runtime.engines.native.tensors import View, dense_strides
 
 if TYPE_CHECKING:
@@ -87,13 +88,13 @@ def span_of(n: Lowering) -> int:
     return LONG_SPAN if n.node.op.precision in ("high", "bfloat16") and fetches_panels(n.cpu) else SPAN
 
 
-def left_operand(n: Lowering, a: View, multiplier: Multiplier) -> View:
-    """a in the type that is multiplied, its last dimension dense."""
+def left_operand(n: Lowering, a: View, storage: Storage) -> View:
+    """a in the type that is read, its last dimension dense."""
     if a.storage not in FLOATS:
         raise NotTaken(f"operands in {a.storage}")
-    if a.storage == multiplier and (a.strides[-1] == 1 or a.shape[-1] == 1):
+    if a.storage == storage and (a.strides[-1] == 1 or a.shape[-1] == 1):
         return a
-    target = n.temp(a.shape, multiplier)
+    target = n.temp(a.shape, storage)
     copy(n, a, target)
     return target
 

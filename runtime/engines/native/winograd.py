@@ -7,13 +7,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ttc.dialects.core.records import record
-from ttc.runtime.engines.native.convolutions import Axis, Result
+from ttc.runtime.engines.native.convolutions import Axis, Result, matrices_of
 from ttc.runtime.engines.native.kernels.gemm_block import Block, block_for
 from ttc.runtime.engines.native.kernels.winograd import LIMIT_BITS, LIMIT_EXPONENT, Winograd, WinogradFilter
 from ttc.runtime.engines.native.kernels.winograd_matrices import TAPS
 from ttc.runtime.engines.native.kernels.winograd_patches import WinogradPatches
 from ttc.runtime.engines.native.kernels.words import words_of
 from ttc.runtime.engines.native.lowering import Lowering
+from ttc.runtime.engines.native.products import multiplier_of
+from ttc.runtime.engines.native.scaled_choice import are_scaled
 from ttc.runtime.engines.native.tensors import View
 
 if TYPE_CHECKING:
@@ -22,8 +24,12 @@ if TYPE_CHECKING:
 _LEAST_CHANNELS = 16
 _LEAST_GAIN = 1.5
 """Multiplications saved, edges of tiles counted, below which the transforms eat up what is won."""
+_LEAST_GAIN_OF_PAIRS = 2.5
+"""The same where direct sums multiply pairs of bfloat16.  Measured on AMD Zen 4, time of this way by that of direct sums, channels x side:
+128x28 0.84, 128x16 0.68, 128x14 0.87, 256x28 0.65, 256x16 0.73, 256x14 0.96 to 1.16, 512x28 0.72, 512x14 1.12, 512x8 1.65."""
 _FILTER_TILES = 8
-"""Tiles that are multiplied while a point of the filter comes from memory, by AVX2: with few tiles, large ones are no gain."""
+"""Tiles that are multiplied while a point of the filter comes from memory, by AVX2, or where direct sums read far less of one: with few
+tiles, large ones are no gain.  Beside scaled integers on Zen 4: 128x14 0.70, 256x14 0.83, 512x14 0.87, 512x8 1.26, 512x7 1.11."""
 _CHUNK_BYTES = 640 << 10
 """Of patches and sums of a chunk of tiles: they stay in the second-level cache with the filter's panel at one point."""
 _NEAR_BYTES = 512 << 10
@@ -50,10 +56,10 @@ class Tiling:
         """Of a patch."""
         return (self.outputs + TAPS - 1) ** 2
 
-    def gain(self, axes: tuple[Axis, Axis]) -> float:
-        """Multiplications of direct sums for each of this way's."""
+    def gain(self, axes: tuple[Axis, Axis], images: int, filter_tiles: int) -> float:
+        """Multiplications of direct sums for each of this way's, if reading the filter takes as long as multiplying so many tiles."""
         direct = axes[0].windows * axes[1].windows * TAPS**2
-        return direct / (self.rows * self.columns * self.points)
+        return images * direct / ((images * self.rows * self.columns + filter_tiles) * self.points)
 
 
 def tiling_of(n: Lowering, x: View, w: View, axes: tuple[Axis, Axis]) -> Tiling | None:
@@ -63,12 +69,14 @@ def tiling_of(n: Lowering, x: View, w: View, axes: tuple[Axis, Axis]) -> Tiling 
     channels, outputs = w.shape[2:]
     if not fits or x.shape[3] != channels or channels % lanes or min(channels, outputs) < _LEAST_CHANNELS or not n.cpu.has("fma"):
         return None
+    in_pairs = multiplier_of(n, channels) == "bf16"
+    filter_tiles = _FILTER_TILES if in_pairs or are_scaled(n, matrices_of(w, 1), outputs, channels, TAPS**2) else 0
     m = 2 if n.node.op.precision == "float32" else 4
     found = [Tiling(m, -(-axes[0].windows // m), -(-axes[1].windows // m)) for m in {2, m}]
     near = 0 if lanes == 16 else _FILTER_TILES
-    best = min(found, key=lambda tiling: (x.shape[0] * tiling.rows * tiling.columns + near) * tiling.points)
-    known = w.storage == "f32" or (w.storage == "bf16" and not n.cpu.multiplies_pairs)
-    return best if best.gain(axes) >= _LEAST_GAIN and known and _is_tame(w) else None
+    best = max(found, key=lambda tiling: tiling.gain(axes, x.shape[0], max(near, filter_tiles)))
+    pays = best.gain(axes, x.shape[0], filter_tiles) >= (_LEAST_GAIN_OF_PAIRS if in_pairs else _LEAST_GAIN)
+    return best if pays and w.storage in ("f32", "bf16") and _is_tame(w) else None
 
 
 def _is_tame(w: View) -> bool:
@@ -119,7 +127,7 @@ def convolve_tiles(n: Lowering, x: View, w: View, axes: tuple[Axis, Axis], tilin
     split = split_of(n, tiling, tiles, channels, columns)
     block = split.block
     u = _filter(n, w, tiling, block)
-    kernel = Winograd(tiling.outputs, block, result.region, result.spread, w.storage, split.prepared)
+    kernel = Winograd(tiling.outputs, block, result.region, result.spread, x.storage, w.storage, split.prepared)
     image: dict[str, Word] = {"a": x, "channels": channels, "tiles": tiles, "y_tiles": tiling.rows, "x_tiles": tiling.columns}
     image |= {"chunks": split.chunks, **_strides("a", x)}
     for name, axis in zip("yx", axes, strict=True):
@@ -132,7 +140,7 @@ def convolve_tiles(n: Lowering, x: View, w: View, axes: tuple[Axis, Axis], tilin
     for name, view in tensors.items():
         words |= _strides(name, view)
     if split.prepared:
-        words |= _patches(n, kernel, image, split, (x.elements, tiles, channels))
+        words |= _patches(n, kernel, image, split, (x.elements * x.item_bytes, tiles, channels))
     n.job(
         kernel,
         words_of(kernel.names, words),
@@ -151,11 +159,11 @@ def _strides(name: str, view: View) -> dict[str, Word]:
 
 
 def _patches(n: Lowering, kernel: Winograd, image: dict[str, Word], split: Split, size: tuple[int, int, int]) -> dict[str, Word]:
-    """The job that prepares patches; gives words that tell where they are.  size: elements of the images, tiles, channels."""
-    pixels, tiles, channels = size
+    """The job that prepares patches; gives words that tell where they are.  size: bytes of the images, tiles, channels."""
+    image_bytes, tiles, channels = size
     elements = tiles * channels * kernel.tiles.points
     parts = max(1, min(split.most, elements // split.chunks // _PART_ELEMENTS))
-    v, peaks = n.temp((elements + split.chunks * kernel.tiles.points * kernel.tiles.gap,), "f32"), n.temp((split.chunks * parts,), "i32")
+    v, peaks = n.temp((elements + split.chunks * kernel.tiles.points * kernel.tiles.gap,), "f32"), n.temp((split.chunks * parts,), "u32")
     prepared: dict[str, Word] = {"v": v, "peaks": peaks, "parts": parts}
     patches = WinogradPatches(kernel.tiles)
     n.job(
@@ -164,7 +172,7 @@ def _patches(n: Lowering, kernel: Winograd, image: dict[str, Word], split: Split
         tasks=split.chunks * parts,
         written=[v, peaks],
         scratch=kernel.tiles.table_bytes(channels),
-        moved_bytes=(elements + pixels) * 4,
+        moved_bytes=elements * 4 + image_bytes,
     )
     return prepared
 

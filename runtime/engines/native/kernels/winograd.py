@@ -51,10 +51,10 @@ class Winograd(Kernel):
         outputs: m.
         block: of sums in registers.
         region, spread: see `Finish`.
-        filter: element type of w.
+        image, filter: element types of a and w.
         prepared: whether patches are there, by `WinogradPatches` with as many chunks and so many parts: v, peaks, parts.
 
-    Tasks: (range of panels, range of tiles), the latter fastest.  Words: `names`; strides in bytes.  a: x[n, h, w, c] in float32, dense in
+    Tasks: (range of panels, range of tiles), the latter fastest.  Words: `names`; strides in bytes.  a: x[n, h, w, c], dense in
     channels, of which there is a multiple of the vector; u: the filter in panels (`WinogradFilter`); w: the filter itself, dense.
     Scratch: `scratch_bytes`.
     """
@@ -63,13 +63,14 @@ class Winograd(Kernel):
     block: Block
     region: Region
     spread: tuple[bool, ...]
-    filter: Storage = "f32"
+    image: Storage
+    filter: Storage
     prepared: bool = False
 
     @property
     def tiles(self) -> Tiles:
         """How images are cut."""
-        return Tiles(self.outputs, self.block.lanes)
+        return Tiles(self.outputs, self.block.lanes, self.image)
 
     @property
     def finish(self) -> Finish:
@@ -119,18 +120,18 @@ class Winograd(Kernel):
 
     def _peak(self, f: Writer, words: Words, chunk: Value) -> Value:
         """Bits of the largest magnitude in the patches of a chunk."""
-        parts, largest = words["parts"], f.variable(f.constant(0, "i32"))
+        parts, largest = words["parts"], f.variable(f.constant(0, "u32"))
         with f.loop(0, parts) as part:
-            largest.set(f.larger(largest.get(), f.load(f.at(words.pointer("peaks"), chunk * parts + part, "i32"), "i32")))
+            largest.set(f.larger(largest.get(), f.load(f.at(words.pointer("peaks"), chunk * parts + part, "u32"), "u32")))
         return largest.get()
 
     def _patches(self, f: Writer, words: Words, memory: _Memory, tiles: tuple[Value, Value]) -> Value:
         """Prepare the patches of a chunk; gives the same."""
-        channels, largest = words["channels"], f.variable(f.constant(0, "i32", self.block.lanes))
+        channels, largest = words["channels"], f.variable(f.constant(0, "u32", self.block.lanes))
         with f.loop(*tiles) as tile:
             target = f.at(memory.patches, (tile - tiles[0]) * channels, "f32")
             self.tiles.emit(f, words, tile, target, self.tiles.step(tiles[1] - tiles[0], channels), largest)
-        return f.folded("maximum", largest.get())
+        return f.folded("larger", largest.get())
 
     def _products(self, f: Writer, words: Words, memory: _Memory, tiles: tuple[Value, Value], panel: Value) -> None:
         """sums[point, tile, column] of a panel."""
@@ -237,7 +238,7 @@ class Winograd(Kernel):
                 source = pixel_address(f, words, f.scratch, image, pixel, (i, j))
                 with f.loop(0, channels) as c:
                     row = f.at(words.pointer("w"), ((i * TAPS + j) * channels + c) * columns + start + v, self.filter)
-                    left = f.spread(f.load(f.at(source, c, "f32"), "f32"), lanes)
+                    left = f.spread(f.read(f.at(source, c, self.image), self.image), lanes)
                     total.set(f.fma(left, f.read(row, self.filter, lanes, mask), total.get()))
             f.store(total.get(), f.at(sums, v, "f32"))
 

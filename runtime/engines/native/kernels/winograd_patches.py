@@ -16,6 +16,7 @@ from ttc.runtime.engines.native.kernels.shares import shares_of
 from ttc.runtime.engines.native.kernels.windows import rounded_up
 from ttc.runtime.engines.native.kernels.winograd_matrices import TAPS, combined, matrices
 from ttc.runtime.engines.native.kernels.words import Words
+from ttc.runtime.engines.native.storage import Storage
 from ttc.runtime.engines.native.tensors import ALIGNMENT
 
 if TYPE_CHECKING:
@@ -24,8 +25,6 @@ if TYPE_CHECKING:
 
 IMAGE = ("a", "a_image", "a_y", "a_x", "y_size", "x_size", "y_before", "x_before", "y_tiles", "x_tiles", "channels")
 """Words that tell of an image and its tiles."""
-_MAGNITUDE = 0x7FFFFFFF
-"""Of float32: bits of magnitudes are ordered as magnitudes are, with infinity and NaN above all numbers."""
 
 
 @dataclass(frozen=True)
@@ -35,10 +34,12 @@ class Tiles:
     Args:
         outputs: m.
         lanes: float32 of a vector.
+        source: element type of images.
     """
 
     outputs: int
     lanes: int
+    source: Storage
 
     @property
     def patch(self) -> int:
@@ -72,7 +73,7 @@ class Tiles:
         return channels * 4 + rounded_up(self.points * POINTER_BYTES)
 
     def emit_zeros(self, f: Writer, words: Words) -> None:
-        """Write the pixel of zeros, to the start of a thread's memory."""
+        """Write the pixel of zeros, to the start of a thread's memory; as float32, or more than enough of them."""
         with f.loop(0, words["channels"]) as c:
             f.store(f.constant(0.0, "f32"), f.at(f.scratch, c, "f32"))
 
@@ -113,9 +114,9 @@ class Tiles:
         with f.loop(0, words["channels"], lanes) as c:
             columns: list[list[Value]] = []
             for j in range(size):
-                column = [f.load(f.at(pixel(i, j), c, "f32"), "f32", lanes) for i in range(size)]
+                column = [f.read(f.at(pixel(i, j), c, self.source), self.source, lanes) for i in range(size)]
                 for value in column:
-                    largest.set(f.larger(largest.get(), f.bits(value, "i32") & _MAGNITUDE))
+                    largest.set(f.larger(largest.get(), f.magnitude(value)))
                 columns.append(combined(f, matrix, column))
             for i in range(size):
                 for j, value in enumerate(combined(f, matrix, [column[i] for column in columns])):
@@ -126,7 +127,7 @@ class Tiles:
 class WinogradPatches(Kernel):
     """Writes the patches of all tiles: v[point, tile, channel] of each chunk of tiles, one chunk after the other.
 
-    Tasks: (chunk, part of its tiles), the latter fastest.  Words: `names`; strides in bytes.  peaks: i32 for each task, the bits of the
+    Tasks: (chunk, part of its tiles), the latter fastest.  Words: `names`; strides in bytes.  peaks: u32 for each task, the bits of the
     largest magnitude that it met.  a: as for `Winograd`.  Scratch: `Tiles.table_bytes`.
     """
 
@@ -144,11 +145,11 @@ class WinogradPatches(Kernel):
             first, end = chunks.span(chunk)
             start, last = shares_of(end - first, parts).span(task % parts)
             patches = self.tiles.chunk(words, chunk, first)
-            largest = f.variable(f.constant(0, "i32", self.tiles.lanes))
+            largest = f.variable(f.constant(0, "u32", self.tiles.lanes))
             with f.loop(start, last) as number:
                 target = f.at(patches, number * channels, "f32")
                 self.tiles.emit(f, words, first + number, target, self.tiles.step(end - first, channels), largest)
-            f.store(f.folded("maximum", largest.get()), f.at(words.pointer("peaks"), task, "i32"))
+            f.store(f.folded("larger", largest.get()), f.at(words.pointer("peaks"), task, "u32"))
 
 
 def pixel_address(f: Writer, words: Words, zeros: Value, image: Value, place: dict[str, Value], tap: tuple[Value, Value]) -> Value:

@@ -64,9 +64,9 @@ def conv2d(n: Lowering) -> None:
     if groups == 1 and not parts and has_few_results(n.cpu, w, axes[1]):
         convolve_in_columns(n, left_operand(n, x, multiplier), w, axes, multiplier, *whole_region(n, bias))
         return
-    tiling = tiling_of(n, x, w, axes) if groups == 1 and multiplier == "f32" and parts in (0, 3) else None
+    tiling = tiling_of(n, x, w, axes) if groups == 1 and parts in (0, 3) else None
     if tiling is not None:
-        convolve_tiles(n, left_operand(n, x, "f32"), w, axes, tiling, result_of(n, *whole_region(n, bias)))
+        convolve_tiles(n, left_operand(n, x, x.storage), w, axes, tiling, result_of(n, *whole_region(n, bias)))
         return
     if groups == 1 and are_scaled(n, matrices_of(w, 1), outputs, x.shape[3], w.shape[0] * w.shape[1]):
         from ttc.runtime.engines.native.scaled_products import convolve_scaled

@@ -148,9 +148,9 @@ def convolutions() -> Iterator[Graph]:
         wide = {"strides": (1, 1), "pads": (0, 0, 0, 0), "dilations": (1, 1), "groups": 1, "activation": "relu"}
         yield graph_of("conv2d", [(1, n + 2, n + 3, 8), (3, 3, 8, 8), (8,)], wide, held=(1, 2))
         yield graph_of("conv2d", [(1, n + 2, n + 3, 16), (3, 3, 16, 32)], wide, held=(1,), precision="bfloat16")
-        for precision in ("float32", "high"):
+        for precision, format in (("float32", "Float32"), ("high", "Float32"), ("float32", "Float16_b"), ("high", "Half")):
             around = {**wide, "pads": (1, 1, 1, 1)}
-            yield graph_of("conv2d", [(2, n + 6, 17, 16), (3, 3, 16, n + 16), (n + 16,)], around, held=(1, 2), precision=precision)
+            yield graph_of("conv2d", [(2, n + 6, 17, 16), (3, 3, 16, n + 16), (n + 16,)], around, format, held=(1, 2), precision=precision)
         up = {"strides": (2, 3), "pads": (1, 0, 0, 1), "output_padding": (1, 0), "dilations": (1, 1), "groups": 1}
         yield graph_of("conv_transpose2d", [(2, 5, n, 7), (3, 2, 4, 7), (4,)], up, held=(1, 2))
         yield graph_of(
