@@ -16,7 +16,7 @@ demo: $(VENV)/.demo  ## write a ResNet-50, compile it, run it, compare it with o
 	$(BIN)/python tools/demo.py
 
 test: lint type  ## lint, type check, and run every test
-	$(BIN)/python -m pytest -n $(WORKERS) --durations=15
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --durations=15
 
 lint: $(VENV)/.test  ## check style and format
 	$(BIN)/ruff check .
