@@ -10,7 +10,7 @@ from ttc.dialects.core.records import record
 from ttc.runtime.engines.native.kernels.lines import LineKernel
 from ttc.runtime.engines.native.kernels.words import batch_words, words_of
 from ttc.runtime.engines.native.lowering import Lowering, NotTaken
-from ttc.runtime.engines.native.products import joined
+from ttc.runtime.engines.native.products import dims_of
 from ttc.runtime.engines.native.tensors import View
 
 if TYPE_CHECKING:
@@ -30,8 +30,7 @@ class Axis:
 
 def axes_of(shape: Sequence[int], views: Sequence[View], only: Sequence[int]) -> list[Axis]:
     """Some dimensions, in order, neighbours joined where all tensors walk both in one stride; none of size 1."""
-    dims = [(shape[i], *(view.strides[i] * view.item_bytes for view in views)) for i in only if shape[i] != 1]
-    return [Axis(size, tuple(strides)) for size, *strides in joined(dims)]
+    return [Axis(size, tuple(strides)) for size, *strides in dims_of(shape, views, only)]
 
 
 def lead_words(axes: Sequence[Axis], tensors: Sequence[str]) -> dict[str, Word]:

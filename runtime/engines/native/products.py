@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from math import prod
 from typing import TYPE_CHECKING
@@ -131,9 +131,10 @@ def batch_once(b: View) -> View:
     return b
 
 
-def dims_of(lead: Sequence[int], views: Sequence[View]) -> list[tuple[int, ...]]:
-    """The leading dimensions of views, of these sizes: size, and stride of each view in bytes; neighbours joined, none of size 1."""
-    return joined([(size, *(view.strides[i] * view.item_bytes for view in views)) for i, size in enumerate(lead) if size != 1])
+def dims_of(shape: Sequence[int], views: Sequence[View], only: Iterable[int] | None = None) -> list[tuple[int, ...]]:
+    """Dimensions of views, of these sizes: size, and stride of each view in bytes; neighbours joined, none of size 1.  only: which."""
+    axes = range(len(shape)) if only is None else only
+    return joined([(shape[i], *(view.strides[i] * view.item_bytes for view in views)) for i in axes if shape[i] != 1])
 
 
 def submit_packing(
