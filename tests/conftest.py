@@ -14,6 +14,8 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
+from tests.draws import generator
+
 CACHE = "TTC_CACHE_DIR"
 _MADE: list[str] = []
 
@@ -28,6 +30,12 @@ def pytest_configure() -> None:
 def pytest_unconfigure() -> None:
     for folder in _MADE:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture
+def rng(request: pytest.FixtureRequest) -> np.random.Generator:
+    """Return a generator of the test alone, seeded by its name with its parameters: the same numbers in any order of tests."""
+    return generator(request.node.name)
 
 
 @pytest.fixture
