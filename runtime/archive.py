@@ -26,7 +26,7 @@ from ttc.dialects.core.records import record
 from ttc.dialects.netlist import json_text
 from ttc.dialects.netlist.model import Netlist
 from ttc.runtime.atomic_file import replacing
-from ttc.runtime.cpu import available_cores
+from ttc.runtime.cpu import checked_threads, starting_threads
 from ttc.runtime.manifest import (
     Description,
     Manifest,
@@ -47,6 +47,7 @@ _CHUNK_BYTES = 1 << 23
 _SEAL = "ttc archive sha256 "
 
 
+@starting_threads()
 def write_archive(
     path: str | os.PathLike[str],
     *,
@@ -161,6 +162,7 @@ class Archive:
         return np.frombuffer(self.member(stored.member), format_.storage).reshape(shape)
 
 
+@starting_threads()
 def open_archive(path: str | os.PathLike[str], *, verify_tensors: bool = True, threads: int | None = None) -> Archive:
     """Open and verify an archive.
 
@@ -182,7 +184,7 @@ def open_archive(path: str | os.PathLike[str], *, verify_tensors: bool = True, t
         check_layout(data, directory)
         _check_members(manifest, directory.entries)
         eager = {n: m for n, m in manifest.members.items() if verify_tensors or not n.startswith("tensors/")}
-        _check_hashes(data, eager, directory.entries, threads or available_cores())
+        _check_hashes(data, eager, directory.entries, checked_threads(threads))
         return Archive(place, manifest, directory.entries, directory.comment.decode("ascii"), data)
 
 

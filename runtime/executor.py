@@ -21,6 +21,7 @@ from ttc.dialects.core.formats import format_named
 from ttc.dialects.netlist import model
 from ttc.runtime.arguments import check_names, from_entries, inputs_of, outputs_of, to_entries
 from ttc.runtime.contract import check_values, known_values
+from ttc.runtime.cpu import starting_threads
 from ttc.runtime.instructions import MAX_STEPS, run_instructions
 from ttc.runtime.manifest import Description
 from ttc.runtime.program import Program
@@ -111,7 +112,8 @@ class Executor:
             waiting: deque[Future[dict[str, NDArray]]] = deque()
             try:
                 for inputs in copies:
-                    waiting.append(worker.submit(self.run, inputs, program))
+                    with starting_threads():
+                        waiting.append(worker.submit(self.run, inputs, program))
                     if len(waiting) > 2:
                         yield waiting.popleft().result()
                 while waiting:

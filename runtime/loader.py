@@ -6,7 +6,7 @@ import os
 
 from ttc.dialects.core.errors import Error
 from ttc.runtime.archive import Archive, in_file, open_archive
-from ttc.runtime.cpu import available_cores
+from ttc.runtime.cpu import checked_threads, starting_threads
 from ttc.runtime.engines.table import Exact, engine_named
 from ttc.runtime.executor import Executor
 from ttc.runtime.kept import recall, remember
@@ -18,19 +18,18 @@ def load(path: str | os.PathLike[str], *, engine: str | None = None, threads: in
     """Open an archive, verify all of it, and start a session.
 
     Args:    engine: name of the engine that runs it; None: the native one, or the reference where the device's arithmetic is asked for.
-             threads: that it may use, None for one a core; exact: compute as the device does.
-    Raises:  E0102, E0701 to E0704 for the file; E06xx for its netlist; E0803 for an unknown engine; E0101 for no thread at all.
+             threads: that it may use, at most 4 a CPU, None for one a core; exact: compute as the device does.
+    Raises:  E0102, E0701 to E0704 for the file; E06xx for its netlist; E0803 for an unknown engine; E0101 for another number of threads.
     """
     return Executor(load_program(path, engine=engine, threads=threads, exact=exact))
 
 
+@starting_threads()
 def load_program(
     path: str | os.PathLike[str], *, engine: str | None = None, threads: int | None = None, exact: Exact | None = None
 ) -> Program:
     """Open an archive, verify all of it, and give the program it holds, its plans made.  Raises as `load` does."""
-    if threads is not None and threads < 1:
-        raise Error("E0101", f"there must be at least one thread, not {threads}")
-    chosen = engine_named(engine, threads or available_cores(), exact)
+    chosen = engine_named(engine, checked_threads(threads), exact)
     archive = open_archive(path, threads=threads)
     kept = recall(archive, chosen)
     if kept is not None:

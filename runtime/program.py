@@ -14,7 +14,7 @@ from ttc.dialects.core.records import record
 from ttc.dialects.netlist import model
 from ttc.dialects.netlist.model import Netlist
 from ttc.runtime.archive import write_archive
-from ttc.runtime.cpu import available_cores
+from ttc.runtime.cpu import checked_threads
 from ttc.runtime.derive import Derivation, check_parameters
 from ttc.runtime.engines.base import Engine, Plan, held_keys
 from ttc.runtime.engines.table import Exact, engine_named
@@ -140,11 +140,9 @@ def build_program(
 
     Args:    engine: name of the engine, None for the one that fits; threads: that it may use, None for one a core.
              exact: computes as the device does.
-    Raises:  E0101 for a number of threads below 1, E0803 for an unknown engine, E06xx or E0703 for what does not fit.
+    Raises:  E0101 for a number of threads below 1, or more than 4 a CPU, E0803 for an unknown engine, E06xx or E0703 for what does not fit.
     """
-    if threads is not None and threads < 1:
-        raise Error("E0101", f"there must be at least one thread, not {threads}")
-    chosen = engine_named(engine, threads or available_cores(), exact)
+    chosen = engine_named(engine, checked_threads(threads), exact)
     check_program(netlist, description, tensors)
     constants = Constants(tensors)
     netlists = Netlists.of(netlist, joins=chosen.joins_graphs)

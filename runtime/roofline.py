@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import os
 import struct
 import threading
 import time
@@ -12,7 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ttc.runtime.engines.native.cache import Cache, cache_folder
+from ttc.runtime.cpu import starting_threads
+from ttc.runtime.engines.native.cache import process_cache
 from ttc.runtime.engines.native.code import Signature, compiled
 from ttc.runtime.engines.native.features import host_cpu
 from ttc.runtime.engines.native.probe import MultiplyAdd
@@ -45,7 +45,7 @@ def measured_roofline(threads: int) -> Roofline:
 
 def _flops(threads: int) -> float:
     cpu, kernel = host_cpu(), MultiplyAdd()
-    code = compiled([kernel], cpu, Cache(cache_folder(os.environ)))
+    code = compiled([kernel], cpu, process_cache())
     call = Signature(code.address(kernel))
     lanes = max(cpu.vector_bytes // 4, 4)
     sums = np.zeros((threads, 64), np.float32)  # a cache line or more for each
@@ -85,9 +85,10 @@ def _together(work: Callable[[int], object], threads: int) -> list[float]:
         work(index)
         seconds[index] = time.perf_counter() - start
 
-    others = [threading.Thread(target=one, args=(index,)) for index in range(1, threads)]
-    for thread in others:
-        thread.start()
+    others = [threading.Thread(target=one, args=(index,), daemon=True) for index in range(1, threads)]
+    with starting_threads():
+        for thread in others:
+            thread.start()
     one(0)
     for thread in others:
         thread.join()

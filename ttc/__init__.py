@@ -1,6 +1,6 @@
 """ttc: compile PyTorch, ONNX and TensorFlow models for tiled dataflow accelerators and the CPU, and run them.
 
-compile, load, Program, Executor, CompileOptions, RunOptions, Error: loaded when first asked for, so that `import ttc` is cheap.
+compile, load, Program, Executor, CompileOptions, RunOptions, Error, TtcWarning: loaded when first asked for, so that `import ttc` is cheap.
 """
 
 from importlib import import_module as _import_module
@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from ttc.api import compile, load
-    from ttc.dialects.core.errors import Error
+    from ttc.dialects.core.errors import Error, TtcWarning
     from ttc.options import CompileOptions, RunOptions
     from ttc.runtime.executor import Executor
     from ttc.runtime.program import Program
 
 __version__ = "0.1.0"
-__all__ = ["CompileOptions", "Error", "Executor", "Program", "RunOptions", "compile", "load"]
+__all__ = ["CompileOptions", "Error", "Executor", "Program", "RunOptions", "TtcWarning", "compile", "load"]
 
 _root = _Path(__file__).resolve().parent.parent
 if (_root / "dialects").is_dir() and (_root / "pyproject.toml").is_file():
@@ -27,6 +27,7 @@ _HOMES = {
     "Executor": "ttc.runtime.executor",
     "Program": "ttc.runtime.program",
     "RunOptions": "ttc.options",
+    "TtcWarning": "ttc.dialects.core.errors",
     "compile": "ttc.api",
     "load": "ttc.api",
 }

@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import stat
 import tomllib
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from ttc.dialects.core.errors import Error
+from ttc.dialects.core.errors import Error, nearest, passed_over, warn
 from ttc.runtime.atomic_file import check_replaceable, replacing
 
 MAX_CONFIG_BYTES = 1 << 22
@@ -72,3 +73,30 @@ def read_config(path: Path) -> dict[str, Any]:
         raise Error("E0102", f"cannot read {path}: {error.strerror}") from None
     except (ValueError, RecursionError) as error:
         raise Error("E0101", f"not a TOML file: {error}", where=str(path)) from None
+
+
+def rules_table(path: Path, key: str, kind: str) -> Any:
+    """What a TOML file of rules holds under that key.  kind: of rules.  Raises E0101, also for a file of other tables alone, E0102."""
+    tables = read_config(path)
+    if tables and key not in tables:
+        hint = nearest(next(iter(tables)), [key])
+        raise Error("E0101", f"a file of {kind} rules has no table '{next(iter(tables))}'", where=str(path), hint=hint)
+    check_tables(tables, [key], str(path))
+    return tables.get(key, [])
+
+
+def check_tables(config: Mapping[str, Any], known: Iterable[str], where: str | None = None) -> None:
+    """Warn of tables of a TOML file that are others', or misspelt.  Raises E0101 for a key that is in no table."""
+    known = list(known)
+    foreign = [name for name in config if name not in known]
+    for name in foreign:
+        if not _is_table(config[name]):
+            raise Error("E0101", f"key '{name}' is in no table", where=where, hint=f"write [{known[0]}] on a line before it")
+    if foreign:
+        tables = "tables that are" if len(foreign) > 1 else "a table that is"
+        warn(f"{where or 'the TOML file of --config'} has {tables} not for ttc, passed over: {passed_over(foreign, known)}")
+
+
+def _is_table(value: object) -> bool:
+    """Whether it is a table, or an array of them."""
+    return isinstance(value, dict) or (isinstance(value, list) and bool(value) and all(isinstance(item, dict) for item in value))

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ttc.dialects.core.errors import nearest
+from ttc.runtime.cpu import THREADS_A_CPU, most_threads
 
 if TYPE_CHECKING:
     from ttc.dialects.core.clusters import Cluster
@@ -77,6 +78,14 @@ def integer(low: int) -> Callable[[Any], int]:
         return number
 
     return read
+
+
+def threads(raw: Any) -> int:
+    """A number of threads that the CPUs of this process can have use for."""
+    number = integer(1)(raw)
+    if number > most_threads():
+        raise ValueError(f"it takes at most {most_threads()} here: {THREADS_A_CPU} for each CPU that this process may use")
+    return number
 
 
 def correlation(raw: Any) -> float:

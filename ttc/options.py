@@ -12,9 +12,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
 
 import ttc.option_values as takes
-from ttc.dialects.core.errors import Error, nearest
+from ttc.dialects.core.errors import Error, nearest, passed_over, warn
 from ttc.dialects.core.numerics import DRAM_PLACEMENTS, FIDELITIES, KERNELS, PRECISIONS
 from ttc.dialects.core.records import record
+from ttc.files import check_tables
 from ttc.option_values import Shape, read_shapes, shapes_text
 from ttc.placement_rules import PLACEMENT_KEY, read_placement
 from ttc.rules import RULES_KEY, read_rules
@@ -32,11 +33,10 @@ FORMATS = (
     *("Bfp8", "Bfp4", "Bfp2", "Bfp8_b", "Bfp4_b", "Bfp2_b", "Lf8", "Fp8_e4m3"),
 )
 """Storage at op borders; `source` keeps the model's own types."""
-ENGINES = ("native", "reference")
-BOTH = "both"  # what `ttc run` takes besides: the native engine, op by op against the reference
+ENGINES, BOTH = ("native", "reference"), "both"  # which `ttc run` takes besides: the native engine, op by op against the reference
 TARGET_HELP = "Machine to compile for: one that `ttc targets` lists, or a descriptor file."
-UNSET = (None, (), 0)
-"""Defaults that are not recorded: an option that IR or an archive does not name had this value."""
+_PREFIX, UNSET = "TTC_", (None, (), 0)
+"""What variables begin with; defaults that are not recorded: an option that IR or an archive does not name had this value."""
 ENGINE_VARIABLES = ("TTC_CACHE_DIR", "TTC_CPU")
 """Variables that the native engine reads itself: the folder of its kernels, and the level of instructions that they may use."""
 
@@ -272,7 +272,7 @@ class RunOptions(Options):
     engine: str = choice(ENGINES[0], "What executes the netlist; both: compare the engines op by op.", (*ENGINES, BOTH))
     exact: bool = option(False, "Compute as the device does: fidelity, registers, packing.", takes.truth, "true|false", switch=True)
     stochastic_rounding: int | None = option(None, "With --exact: round results at random, by this seed.", takes.integer(0), "SEED")
-    threads: int | None = option(None, "CPU threads; default: all that this process may use.", takes.integer(1), "N")
+    threads: int | None = option(None, "CPU threads; default: all that this process may use.", takes.threads, "N")
     seed: int = option(0, "Of random inputs.", takes.integer(0), "N")
     repeat: int = option(1, "Run this often; more than once prints the fastest, median and slowest time.", takes.integer(1), "N")
 
@@ -285,7 +285,7 @@ class BenchOptions(Options):
 
     program: str = option("forward", "Which program of the archive to run.", takes.text, "NAME")
     engine: str = choice(RunOptions.engine, "What executes the netlist.", ENGINES)
-    threads: int | None = option(None, "CPU threads; default: all that this process may use.", takes.integer(1), "N")
+    threads: int | None = option(None, "CPU threads; default: all that this process may use.", takes.threads, "N")
     seed: int = option(0, "Of random inputs.", takes.integer(0), "N")
     seconds: float = option(2.0, "Run for so long.", takes.seconds, "X")
     runs: int | None = option(None, "Run so often instead.", takes.integer(1), "N")
@@ -333,7 +333,7 @@ def flag_of(name: str) -> str:
 
 def variable_of(name: str) -> str:
     """`from_` -> `TTC_FROM`."""
-    return "TTC_" + name.rstrip("_").upper()
+    return _PREFIX + name.rstrip("_").upper()
 
 
 def key_of(name: str) -> str:
@@ -360,9 +360,8 @@ def resolve(
     Args:
         cls: one of KINDS.
         explicit: values of flags or keyword arguments, by field name; None counts as not given.
-        environ: variables; those that start with TTC_ must be known to some option class.
-        config: a parsed TOML file.
-    Raises: E0101 for unknown names and unusable values, with the nearest known ones.
+        environ, config: variables, and a parsed TOML file; TTC_* variables and tables that no option class has are warned of.
+    Raises: E0101 for unknown names and keys and for unusable values, with the nearest known ones.
     """
     known = {item.name: setting for item, setting in settings(cls)}
     _check_names(explicit, known, "option")
@@ -378,9 +377,10 @@ def _check_names(names: Mapping[str, Any], known: Mapping[str, Any], what: str) 
 
 
 def _from_environment(cls: type[Options], environ: Mapping[str, str]) -> dict[str, Any]:
-    ours = {name: text for name, text in environ.items() if name.startswith("TTC_")}
-    everywhere = dict.fromkeys((*ENGINE_VARIABLES, *(variable_of(item.name) for kind in KINDS for item, _ in settings(kind))))
-    _check_names(ours, everywhere, "variable")
+    ours = {name: text for name, text in environ.items() if name.startswith(_PREFIX)}
+    known = {*ENGINE_VARIABLES, *(variable_of(item.name) for kind in KINDS for item, _ in settings(kind))}
+    if foreign := set(ours) - known:  # Kubernetes sets TTC_PORT and others where a service is called ttc
+        warn(f"variables that ttc does not know, passed over: {passed_over(foreign, known, _PREFIX)}")
     return {
         item.name: _read(item.name, setting, ours[variable_of(item.name)], variable_of(item.name))
         for item, setting in settings(cls)
@@ -389,12 +389,12 @@ def _from_environment(cls: type[Options], environ: Mapping[str, str]) -> dict[st
 
 
 def _from_config(cls: type[Options], config: Mapping[str, Any]) -> dict[str, Any]:
-    _check_names(config, dict.fromkeys((*(kind.TABLE for kind in KINDS), *RULE_FILES)), "table")
+    check_tables(config, (cls.TABLE, *(kind.TABLE for kind in KINDS), *RULE_FILES))
     table = config.get(cls.TABLE, {})
     if not isinstance(table, dict):
         raise Error("E0101", f"'{cls.TABLE}' is not a table", hint=f"write [{cls.TABLE}] on a line of its own")
     by_key = {key_of(item.name): (item.name, setting) for item, setting in settings(cls)}
     _check_names(cast("Mapping[str, Any]", table), by_key, "key")
     found = {by_key[key][0]: _read(*by_key[key], raw, f"key '{key}'") for key, raw in table.items()}
-    rules = {name: key for key, name in RULE_FILES.items() if key in config and name in by_key}
-    return {name: _read(name, by_key[name][1], config[key], f"[[{key}]]") for name, key in rules.items()} | found
+    rules = [(name, key) for key, name in RULE_FILES.items() if key in config and name in by_key]
+    return {name: _read(name, by_key[name][1], config[key], f"[[{key}]]") for name, key in rules} | found

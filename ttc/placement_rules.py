@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ttc.dialects.core.errors import Error, nearest
+from ttc.dialects.core.errors import Error
 
 if TYPE_CHECKING:
     from ttc.dialects.core.placement_rules import AnyRule
@@ -33,16 +33,12 @@ def read_placement(raw: Any) -> tuple[AnyRule, ...]:
 
 
 def _placement_file(path: Path) -> tuple[AnyRule, ...]:
-    """The rules of a TOML file.  Raises E0101 unless it holds rules of placement, and nothing else."""
-    from ttc.files import read_config
+    """The rules of a TOML file.  Raises E0101 unless it holds rules of placement, and no other table alone."""
+    from ttc.files import rules_table
 
-    tables = read_config(path)
-    for name in tables:
-        if name != PLACEMENT_KEY:
-            hint = nearest(name, [PLACEMENT_KEY])
-            raise Error("E0101", f"a file of placement rules has no table '{name}'", where=str(path), hint=hint)
+    found = rules_table(path, PLACEMENT_KEY, "placement")
     try:
-        return read_placement(tables.get(PLACEMENT_KEY, []))
+        return read_placement(found)
     except Error as error:
         error.where = f"{path}: {error.where}" if error.where else str(path)
         raise

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ttc.dialects.core.errors import Error, nearest
+from ttc.dialects.core.errors import Error
 
 if TYPE_CHECKING:
     from ttc.dialects.core.precision import Rule
@@ -29,16 +29,12 @@ def read_rules(raw: Any) -> tuple[Rule, ...]:
 
 
 def _rules_file(path: Path) -> tuple[Rule, ...]:
-    """The rules of a TOML file.  Raises E0101 unless it holds rules, and nothing else."""
-    from ttc.files import read_config
+    """The rules of a TOML file.  Raises E0101 unless it holds rules, and no other table alone."""
+    from ttc.files import rules_table
 
-    tables = read_config(path)
-    for name in tables:
-        if name != RULES_KEY:
-            hint = nearest(name, [RULES_KEY])
-            raise Error("E0101", f"a file of precision rules has no table '{name}'", where=str(path), hint=hint)
+    found = rules_table(path, RULES_KEY, "precision")
     try:
-        return read_rules(tables.get(RULES_KEY, []))
+        return read_rules(found)
     except Error as error:
         error.where = f"{path}: {error.where}" if error.where else str(path)
         raise

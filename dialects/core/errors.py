@@ -6,6 +6,7 @@ E04 meaning of nn and tile ops, E05 passes and targets, E06 netlists, E07 archiv
 
 from __future__ import annotations
 
+import warnings
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
@@ -145,6 +146,15 @@ def _cut(line: str) -> str:
     return line if len(line) <= MAX_LINE else f"{line[:MAX_LINE]}... ({len(line) - MAX_LINE} more characters)"
 
 
+class TtcWarning(UserWarning):
+    """Tells of something that is not as it should be, and was passed over."""
+
+
+def warn(message: str) -> None:
+    """Warn of something, once a process: the command line prints `warning: message`."""
+    warnings.warn(message, TtcWarning, stacklevel=1)
+
+
 def nearest(word: str, words: Iterable[str]) -> str | None:
     """A hint naming the known word closest to a misspelt one, or listing all of them if none is close and they are few."""
     known = sorted(set(words))
@@ -152,3 +162,14 @@ def nearest(word: str, words: Iterable[str]) -> str | None:
     if close:
         return f"did you mean '{close[0]}'?"
     return f"known: {', '.join(known)}" if known and len(known) <= 24 else None
+
+
+_SURELY = 0.75
+"""Likeness from which on a name that may well be another's is taken for a misspelt one of ours."""
+
+
+def passed_over(names: Iterable[str], known: Iterable[str], prefix: str = "") -> str:
+    """Names that somebody else may have meant, each with the known name that it is near to.  prefix: what all known names begin with."""
+    words = [word.removeprefix(prefix) for word in known]
+    close = {name: get_close_matches(name.removeprefix(prefix), words, n=1, cutoff=_SURELY) for name in names}
+    return ", ".join(f"{name} (did you mean '{prefix}{near[0]}'?)" if near else name for name, near in sorted(close.items()))

@@ -43,4 +43,7 @@ def test_engines_and_threads_are_checked(path: Path):
     with pytest.raises(Error) as failure:
         load(path, threads=0)
     assert failure.value.code == "E0101"
+    with pytest.raises(Error, match="100000 threads are more") as failure:
+        load(path, threads=100_000)
+    assert failure.value.code == "E0101"
     assert load(path, threads=1).program.entry("peek").name == "peek"

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from ttc.dialects.core.errors import Error
-from ttc.files import MAX_CONFIG_BYTES, read_config, require_folder, require_input, require_output, write_bytes
+from ttc.dialects.core.errors import Error, TtcWarning
+from ttc.files import MAX_CONFIG_BYTES, read_config, require_folder, require_input, require_output, rules_table, write_bytes
 
 
 def code(call, *arguments) -> str:
@@ -69,3 +69,15 @@ def test_configs(tmp_path: Path) -> None:
         assert code(read_config, file) == "E0101"
     assert code(read_config, Path("/dev/zero")) == "E0102"
     assert code(read_config, tmp_path / "n\0l") == "E0102"
+
+
+def test_tables_of_others_beside_rules(tmp_path: Path) -> None:
+    path = tmp_path / "r.toml"
+    path.write_text("[[precision]]\nop = 'a'\n[tool]\n[precison]\n")
+    with pytest.warns(TtcWarning, match=r"r.toml has tables .* passed over: precison \(did you mean 'precision'\?\), tool$"):
+        assert rules_table(path, "precision", "precision") == [{"op": "a"}]
+    path.write_text("")
+    assert rules_table(path, "precision", "precision") == []
+    for text in ("[precison]\n", "x = 1\n[[precision]]\n"):
+        path.write_text(text)
+        assert code(rules_table, path, "precision", "precision") == "E0101"

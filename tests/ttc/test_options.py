@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from ttc.dialects.core.errors import Error
+from ttc.dialects.core.errors import Error, TtcWarning
 from ttc.files import read_config
-from ttc.options import KINDS, CompileOptions, RunOptions, flag_of, read_shapes, resolve, settings, variable_of
+from ttc.options import KINDS, BenchOptions, CompileOptions, RunOptions, flag_of, read_shapes, resolve, settings, variable_of
+from ttc.runtime import cpu
 
 
 def error_of(call, *arguments, **keywords) -> Error:
@@ -46,10 +47,10 @@ def test_giving_the_default_counts_as_given() -> None:
         ({"batch": 2.5}, {}, {}, "it takes a whole number of at least 1"),
         ({"shape": ("x=1xa",)}, {}, {}, "it takes NAME=1x3x224x224"),
         ({"shape": ("x=1", "x=2")}, {}, {}, "it takes NAME=1x3x224x224, each name once"),
-        ({}, {"TTC_TARGTE": "host"}, {}, "did you mean 'TTC_TARGET'?"),
         ({}, {"TTC_PRECISION": "hihg"}, {}, "did you mean 'high'?"),
         ({}, {}, {"compile": {"targte": "host"}}, "did you mean 'target'?"),
-        ({}, {}, {"compiel": {}}, "did you mean 'compile'?"),
+        ({}, {}, {"target": "host"}, "write [compile] on a line before it"),
+        ({}, {}, {"compiel": []}, "write [compile] on a line before it"),
         ({}, {}, {"compile": 3}, "write [compile] on a line of its own"),
         ({}, {}, {"compile": {"target": 3}}, "it takes a name"),
     ],
@@ -57,6 +58,37 @@ def test_giving_the_default_counts_as_given() -> None:
 def test_unknown_names_and_values(explicit: dict, environ: dict, config: dict, hint: str) -> None:
     error = error_of(resolve, CompileOptions, explicit, environ, config)
     assert (error.code, error.hint) == ("E0101", hint)
+
+
+KUBERNETES = {"TTC_PORT": "tcp://10.0.0.1:80", "TTC_PORT_80_TCP": "x", "TTC_SERVICE_HOST": "10.0.0.1"}
+
+
+@pytest.mark.parametrize(
+    ("environ", "config", "message"),
+    [
+        (KUBERNETES, {}, "variables that ttc does not know, passed over: TTC_PORT, TTC_PORT_80_TCP, TTC_SERVICE_HOST"),
+        ({"TTC_TARGTE": "x"}, {}, "variables that ttc does not know, passed over: TTC_TARGTE (did you mean 'TTC_TARGET'?)"),
+        (
+            {},
+            {"tool": {"x": 1}, "compiel": {}, "bin": [{"name": "a"}]},
+            "the TOML file of --config has tables that are not for ttc, passed over: bin, compiel (did you mean 'compile'?), tool",
+        ),
+    ],
+)
+def test_names_of_others_are_warned_of(environ: dict, config: dict, message: str) -> None:
+    with pytest.warns(TtcWarning) as caught:
+        options = resolve(CompileOptions, {}, {"TTC_TARGET": "host", **environ}, config)
+    assert ([str(w.message) for w in caught], options.target) == ([message], "host")
+
+
+def test_threads_are_bounded_by_the_cpus(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cpu, "available_cores", lambda: 2)
+    hint = "it takes at most 8 here: 4 for each CPU that this process may use"
+    for kind in (RunOptions, BenchOptions):
+        assert resolve(kind, {"threads": 8}).threads == 8
+        for source in ({"threads": "9"}, {}, {}), ({}, {"TTC_THREADS": "100000"}, {}), ({}, {}, {kind.TABLE: {"threads": 9}}):
+            error = error_of(resolve, kind, *source)
+            assert (error.code, error.hint) == ("E0101", hint)
 
 
 def test_variables_of_another_command_are_known() -> None:

@@ -17,6 +17,7 @@ import click
 import ttc
 from ttc.cli.console import Console
 from ttc.dialects.core.errors import Error, nearest
+from ttc.runtime.cpu import starting_threads
 
 COMMANDS = (
     *("compile", "run", "bench", "check", "bisect", "info", "targets", "opt", "diff", "repro", "reduce", "explain", "passes"),
@@ -73,7 +74,8 @@ def _prepare_streams() -> None:
 
 def _guarded(arguments: list[str], console: Console) -> int:
     try:
-        status = _invoke(arguments, console)
+        with console.warnings(), starting_threads():
+            status = _invoke(arguments, console)
         console.flush()
         return status
     except BrokenPipeError:

@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 import math
 import sys
-from collections.abc import Mapping, Sequence
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from io import StringIO
 from typing import Any
+from warnings import catch_warnings, simplefilter
 
 from ttc.cli.progress import Progress
-from ttc.dialects.core.errors import Error
+from ttc.dialects.core.errors import Error, TtcWarning
 from ttc.dialects.core.records import record
 
 WIDE = 10_000
@@ -78,6 +81,18 @@ class Console:
     def flush(self) -> None:
         """Write out what is buffered of the result.  Raises E0103 if the file behind stdout takes no more."""
         _write("", flush=True)
+
+    @contextmanager
+    def warnings(self) -> Iterator[None]:
+        """Print warnings of ttc here, each once; -q leaves them out."""
+
+        def show(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
+            self.note(f"warning: {message}") if issubclass(category, TtcWarning) else shown(message, category, *place, **more)
+
+        with catch_warnings():
+            simplefilter("default", TtcWarning)
+            shown, warnings.showwarning = warnings.showwarning, show
+            yield
 
     def progress(self) -> Progress:
         """A line on a terminal that says what is going on, once it takes over a second."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from contextlib import suppress
 from types import TracebackType
 from typing import TYPE_CHECKING
 
@@ -29,7 +30,8 @@ class Progress:
         if self.enabled:
             self._timer = threading.Timer(DELAY_SECONDS, self._start)
             self._timer.daemon = True
-            self._timer.start()
+            with suppress(RuntimeError):  # no thread, no line
+                self._timer.start()
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:

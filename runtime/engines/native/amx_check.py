@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ttc.dialects.core.errors import Error
-from ttc.runtime.engines.native.cache import Cache, cache_folder
+from ttc.runtime.engines.native.cache import process_cache
 from ttc.runtime.engines.native.code import Signature, Store, compiled
 from ttc.runtime.engines.native.features import Cpu, permit_amx
 from ttc.runtime.engines.native.kernels.amx_gemm import BLOCK, AmxGemm
@@ -29,7 +28,7 @@ def with_checked_tiles(cpu: Cpu) -> Cpu:
 
 @cache
 def _works(cpu: Cpu) -> bool:
-    return permit_amx() and multiplies_right(cpu, Cache(cache_folder(os.environ)))
+    return permit_amx() and multiplies_right(cpu, process_cache())
 
 
 def multiplies_right(cpu: Cpu, store: Store | None) -> bool:

@@ -1,18 +1,20 @@
 """Machine code kept from one process to the next: a folder of the user with one file for each kernel.
 
-    cache = Cache(cache_folder(os.environ))
+    cache = process_cache()
     cache.get(key, cpu), cache.put(key, cpu, data)
 
-A folder that cannot be used (missing and not to be made, of another owner, writable by others, read-only, full) is no error: nothing is
-found or kept, and `reason` says why.  Nothing is trusted that is read: an entry's name is a hash of all that determines it, its head holds
-a hash of its content, and one that does not fit is deleted.  Entries are written to a temporary file and renamed, so that readers see all
-or nothing; of two writers of one entry the later wins, with the same content.  The folder holds code, never weights.
+A folder that cannot be used (missing and not to be made, of another owner, writable by others, the root of all files, read-only, full) is
+no error: nothing is found or kept, `reason` says why, and it is warned of where somebody asked for that folder.  Nothing is trusted that
+is read: an entry's name is a hash of all that determines it, its head holds a hash of its content, and one that does not fit is deleted.
+Entries are written to a temporary file and renamed, so that readers see all or nothing; of two writers of one entry the later wins, with
+the same content.  The folder holds code, never weights.
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
+import re
 import stat
 import struct
 import threading
@@ -21,6 +23,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 
+from ttc.dialects.core.errors import warn
 from ttc.dialects.core.records import record
 from ttc.runtime.engines.native.features import Cpu
 from ttc.runtime.engines.native.generator import generator_version
@@ -31,7 +34,8 @@ MAX_ENTRY_BYTES = 64 << 20
 
 _MAGIC = b"TTCCODE1"
 _HEAD = struct.Struct("<8sQ32s")
-_SUFFIX, _TEMPORARY = ".code", ".tmp"
+_ENTRY, _TEMPORARY = re.compile(r"[0-9a-f]{64}\.code"), re.compile(r"\.[0-9a-f]{16}-[0-9a-f]{16}\.tmp")
+"""Names of files of ours: nothing else in the folder is touched."""
 _BLOCK_BYTES = 4096
 """Of a file system: what the smallest entry takes."""
 _TEMPORARY_SECONDS = 3600.0
@@ -71,16 +75,23 @@ def cache_folder(environ: Mapping[str, str]) -> Path | None:
         return None
 
 
+def process_cache() -> Cache:
+    """The cache that the variables of this process name."""
+    return Cache(cache_folder(os.environ), asked=bool(os.environ.get(VARIABLE)))
+
+
 class Cache:
     """Code by key, in a folder.
 
     Args:
         folder: made if it is missing; None: there is no cache.
         limit_bytes: of all entries; above it, those that were not used for the longest time are dropped.
+        asked: whether somebody asked for this folder: that it cannot be used is then warned of.
     """
 
-    def __init__(self, folder: Path | None, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> None:
+    def __init__(self, folder: Path | None, limit_bytes: int = DEFAULT_LIMIT_BYTES, *, asked: bool = False) -> None:
         self.folder = folder
+        self._asked = asked
         self.limit_bytes = limit_bytes
         self.reason: str | None = None
         self._fd = -1
@@ -92,7 +103,7 @@ class Cache:
         try:
             self._open(folder)
         except (OSError, ValueError) as error:
-            self.reason = f"{folder}: {_text(error)}"
+            self._refuse(error)
 
     def close(self) -> None:
         """Nothing is found or kept afterwards."""
@@ -124,7 +135,7 @@ class Cache:
             self.reason = "the sources of the native engine have changed since this process began"
             return None
         parts = (_MAGIC, found, cpu.key.encode(), key.encode())
-        return hashlib.sha256(b"".join(len(part).to_bytes(8, "little") + part for part in parts)).hexdigest() + _SUFFIX
+        return hashlib.sha256(b"".join(len(part).to_bytes(8, "little") + part for part in parts)).hexdigest() + ".code"
 
     def read(self, name: str | None) -> bytes | None:
         """The entry of that name; None if there is none, or it is not right."""
@@ -147,11 +158,11 @@ class Cache:
             self._write(name, _HEAD.pack(_MAGIC, len(data), _digest(name, data)) + data)
             self._account(len(data) + _HEAD.size)
         except OSError as error:
-            self.reason = f"{self.folder}: {_text(error)}"
+            self._refuse(error)
 
     def entries(self) -> Iterator[Entry]:
         """What there is, of any version and CPU, in no order."""
-        for name, found in self._files(_SUFFIX):
+        for name, found in self._files(_ENTRY):
             yield Entry(name, found.st_size, found.st_mtime)
 
     def clear(self) -> list[Entry]:
@@ -173,19 +184,31 @@ class Cache:
             folder.mkdir(mode=0o700)
         fd = os.open(folder, _FOLDER)
         found = os.fstat(fd)
-        if found.st_uid != os.geteuid() or stat.S_IMODE(found.st_mode) & 0o022:
+        root = os.stat("/")
+        if (found.st_dev, found.st_ino) == (root.st_dev, root.st_ino):
+            reason = "it is the root of all files"
+        elif found.st_uid != os.geteuid():
+            reason = "it belongs to another user"
+        else:
+            reason = "others may write to it" if stat.S_IMODE(found.st_mode) & 0o022 else None
+        if reason is not None:
             os.close(fd)
-            theirs = found.st_uid != os.geteuid()
-            raise ValueError("it belongs to another user" if theirs else "others may write to it")
+            raise ValueError(reason)
         self._fd = fd
 
-    def _files(self, suffix: str) -> Iterator[tuple[str, os.stat_result]]:
-        """Regular files of that suffix."""
+    def _refuse(self, error: OSError | ValueError) -> None:
+        """Say why nothing can be kept."""
+        self.reason = f"{self.folder}: {_text(error)}"
+        if self._asked:
+            warn(f"compiled kernels are not kept from one process to the next: {VARIABLE}={self.reason}")
+
+    def _files(self, form: re.Pattern[str]) -> Iterator[tuple[str, os.stat_result]]:
+        """Regular files with names of that form."""
         if self._fd < 0:
             return
         with suppress(OSError), os.scandir(self._fd) as found:
             for item in found:
-                if item.name.endswith(suffix) and item.is_file(follow_symlinks=False):
+                if form.fullmatch(item.name) and item.is_file(follow_symlinks=False):
                     with suppress(OSError):
                         yield item.name, item.stat(follow_symlinks=False)
 
@@ -213,7 +236,7 @@ class Cache:
         return data
 
     def _write(self, name: str, content: bytes) -> None:
-        temporary = f".{name[:16]}-{os.urandom(8).hex()}{_TEMPORARY}"
+        temporary = f".{name[:16]}-{os.urandom(8).hex()}.tmp"
         fd = os.open(temporary, _WRITE, 0o600, dir_fd=self._fd)
         try:
             with open(fd, "wb", buffering=0) as file:

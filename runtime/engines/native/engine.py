@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING
 from ttc.dialects.core.records import record
 from ttc.dialects.netlist.model import Graph, Netlist
 from ttc.runtime.engines.base import Plan
-from ttc.runtime.engines.native.cache import Cache, cache_folder
+from ttc.runtime.engines.native.cache import Cache, process_cache
 from ttc.runtime.engines.native.code import compiled, mapped
 from ttc.runtime.engines.native.constants import compute_constants, constant_view
 from ttc.runtime.engines.native.features import Cpu, host_cpu
@@ -49,7 +48,7 @@ class NativeEngine:
 
     def remember(self, key: str, note: str, plans: Mapping[str, Plan]) -> None:
         """See `RemembersPlans`.  Programs of which a part runs in Python are not kept, nor where there is no cache."""
-        cpu, store = self.checked_cpu(), Cache(cache_folder(os.environ))
+        cpu, store = self.checked_cpu(), process_cache()
         graphs: dict[str, bytes] = {}
         kernels: dict[str, tuple[str, str]] = {}
         for graph, plan in plans.items():
@@ -61,7 +60,7 @@ class NativeEngine:
 
     def recall(self, key: str, source: Callable[[], Netlist], constants: Constants) -> tuple[str, dict[str, Plan]] | None:
         """See `RemembersPlans`."""
-        cpu, store = self.checked_cpu(), Cache(cache_folder(os.environ))
+        cpu, store = self.checked_cpu(), process_cache()
         data = store.read(self._entry(key, cpu, store))
         try:
             return None if data is None else self._recalled(unpack_program(data), cpu, store, source, constants)
@@ -98,7 +97,7 @@ class NativeEngine:
         if lowered is None:
             return plan_of(graph, netlist, constants)
         prepared, first, jobs = lowered
-        code = compiled([*KERNELS, *(job.kernel for job in (*first, *jobs))], cpu, Cache(cache_folder(os.environ)))
+        code = compiled([*KERNELS, *(job.kernel for job in (*first, *jobs))], cpu, process_cache())
         pool = pool_of(self.threads, code)
         compute_constants(prepared.packing, code, pool, constants)
         return NativePlan(prepared, pool, code, cache(lambda: plan_of(graph, netlist, constants)), lambda: jobs)

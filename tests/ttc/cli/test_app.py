@@ -122,3 +122,25 @@ def test_an_interrupt_ends_with_130(monkeypatch: pytest.MonkeyPatch, capsys: pyt
     monkeypatch.setattr("ttc.files.require_input", lambda path: signal.raise_signal(signal.SIGINT))
     assert main(["info", "archive.tti"]) == 130
     assert capsys.readouterr().err == "interrupted\n"
+
+
+def test_warnings_are_printed_once(
+    small_onnx: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("TTC_PORT", "tcp://10.0.0.1:80")
+    archive, command = tmp_path / "a.tti", ["compile", str(small_onnx), "--batch", "2", "-o", str(tmp_path / "a.tti")]
+    monkeypatch.setenv("TTC_CACHE_DIR", "/dev/null/x")
+    assert main(command) == 0
+    assert main(["run", str(archive), "--random"]) == 0
+    reason = "TTC_CACHE_DIR=/dev/null/x: Not a directory"
+    variable = "warning: variables that ttc does not know, passed over: TTC_PORT\n"
+    kernels = f"warning: compiled kernels are not kept from one process to the next: {reason}\n"
+    assert capsys.readouterr().err == variable + variable + kernels + "note: random values for x (seed 0)\n"
+    assert main([*command, "-q"]) == 0
+    assert capsys.readouterr().err == ""
+
+
+def test_a_system_without_further_threads(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    failing(monkeypatch, RuntimeError("can't start new thread"))
+    assert main(["targets"]) == 2
+    assert capsys.readouterr().err.startswith("error[E0104]: the system starts no further thread\nhint: ask for fewer threads")

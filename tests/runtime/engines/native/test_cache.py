@@ -7,13 +7,15 @@ import signal
 import subprocess
 import sys
 import time
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from ttc.dialects.core.errors import TtcWarning
 from ttc.runtime.engines.native import cache as module
-from ttc.runtime.engines.native.cache import Cache, cache_folder
+from ttc.runtime.engines.native.cache import Cache, cache_folder, process_cache
 from ttc.runtime.engines.native.features import Cpu
 
 ROOT = Path(__file__).resolve().parents[4]
@@ -174,6 +176,34 @@ def test_folders_that_are_none(tmp_path: Path) -> None:
     assert unusable(Path("nul\0")).endswith("embedded null byte")
 
 
+@pytest.mark.parametrize("name", ["/", "//", "/."])
+def test_the_root_of_all_files_is_refused(name: str) -> None:
+    assert unusable(Path(name)).endswith(": it is the root of all files")
+
+
+def test_files_of_others_are_left_alone(tmp_path: Path) -> None:
+    tmp_path.chmod(0o700)
+    cache, names = Cache(tmp_path), [".mine.tmp", "x.code", "x.tmp"]
+    for name in names:
+        (tmp_path / name).write_text("x")
+        os.utime(tmp_path / name, (1e9, 1e9))
+    cache.put("k", CPU, DATA)
+    assert len(cache.clear()) == 1
+    assert sorted(item.name for item in tmp_path.iterdir()) == names
+
+
+@pytest.mark.parametrize("folder", ["/dev/null/cache", "/" + "a" * 5000, "/"])
+def test_a_folder_that_was_asked_for_and_cannot_be_used_is_warned_of(folder: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(module.VARIABLE, folder)
+    with pytest.warns(TtcWarning, match="compiled kernels are not kept from one process to the next: TTC_CACHE_DIR=/"):
+        assert process_cache().get("k", CPU) is None
+    monkeypatch.delenv(module.VARIABLE)
+    monkeypatch.setenv("XDG_CACHE_HOME", folder)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert process_cache().reason is not None or folder == "/"
+
+
 def reason_without_rights(inside: Path, where: Path) -> str:
     """What a process of a user without root's rights says of a folder, given relative to where it is."""
     reader, writer = os.pipe()
@@ -258,7 +288,7 @@ def test_the_oldest_go_when_it_is_full(tmp_path: Path) -> None:
 
 
 def test_what_killed_writers_left_goes(cache: Cache) -> None:
-    old, new = folder(cache) / ".old.tmp", folder(cache) / ".new.tmp"
+    old, new = (folder(cache) / f".{start * 16}-{'0' * 16}.tmp" for start in "ab")
     for path in (old, new):
         path.write_bytes(b"half")
     os.utime(old, (time.time() - 7200, time.time() - 7200))
@@ -282,6 +312,7 @@ WRITER = """
 import sys
 from pathlib import Path
 from tests.runtime.engines.native.test_cache import CPU, content
+from ttc.dialects.core.errors import TtcWarning
 from ttc.runtime.engines.native import cache as module
 module.generator_version = lambda: b"version"
 cache = module.Cache(Path(sys.argv[1]), limit_bytes=int(sys.argv[2]))
