@@ -85,7 +85,7 @@ def _fork(folder: Path, size: int) -> int:
     pid = os.fork()
     if pid == 0:
         try:
-            os.environ.update(keras.environment_of(folder, size), TTC_CHILD_SECONDS=str(CHILD_SECONDS))
+            os.environ.update(keras.environment_of(folder, size), TTC_CHILD_SECONDS=str(CHILD_SECONDS), TTC_CHILD_OF=str(os.getppid()))
             limits = int(os.environ["TTC_CHILD_BYTES"]), resource.getrlimit(resource.RLIMIT_AS)[1]
             os.environ["TTC_CHILD_BYTES"] = str(min(limit for limit in limits if limit != resource.RLIM_INFINITY))
             with (folder / "output.txt").open("wb") as output:

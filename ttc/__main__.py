@@ -1,25 +1,70 @@
 """The command `ttc`, and `python -m ttc`: a process for one command."""
 
 import gc
+import os
 import sys
+from typing import NoReturn
+
+from ttc.interrupts import Interrupts
 
 MADE_BEFORE_SEARCH = 100_000
 """Objects that are made, more than go, before Python looks for cyclic garbage among them; its own default is 700."""
 
 
-def run() -> int:
+def run() -> NoReturn:
+    """Run the command line of this process, and end the process with its exit status.
+
+    The process ends at once: tearing down modules and IR, and waiting for threads, would give nothing back that does not go with it, and
+    would be interrupted with a traceback.
+    """
+    interrupts = Interrupts()
+    interrupts.take()
+    try:
+        status = status_of(interrupts)
+        interrupts.end()
+    except BaseException as error:  # before the command line was there to tell of it
+        status = _told(error)
+    for stream in (sys.stdout, sys.stderr):
+        _flush(stream)
+    os._exit(128 + interrupts.number if interrupts.number else status)
+
+
+def status_of(interrupts: Interrupts) -> int:
     """Run the command line of this process; returns the exit status.
 
     What a command makes, modules and IR, lives about as long as the process.  Looking for cyclic garbage in it would cost a short command
-    a sixth of its time, half of that when all of it goes at the end; so that is done seldom, and not at the end.
+    a sixth of its time; so that is done seldom.
     """
     gc.set_threshold(MADE_BEFORE_SEARCH, 50, 100)
     from ttc.cli import main  # made with the threshold above
 
-    status = main()
-    gc.freeze()
-    return status
+    interrupts.begin()
+    return main()
+
+
+def _told(error: BaseException) -> int:
+    """Say what ended the process before the command line was there; returns the exit status."""
+    match error:
+        case KeyboardInterrupt():
+            os.write(2, b"interrupted\n")
+            return 130
+        case MemoryError():
+            os.write(2, b"error[E0104]: there is not enough memory to begin\n")
+            return 2
+        case _:
+            import traceback
+
+            traceback.print_exception(error)
+            return 3
+
+
+def _flush(stream: object) -> None:
+    """Write out what is buffered, unless the other side is gone: `main` has told of that."""
+    try:
+        stream.flush()  # pyright: ignore[reportAttributeAccessIssue]
+    except (OSError, ValueError, AttributeError):
+        pass
 
 
 if __name__ == "__main__":
-    sys.exit(run())
+    run()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import subprocess
-import tempfile
 from dataclasses import field
 from pathlib import Path
 
@@ -13,6 +12,7 @@ from ttc.dialects.core.records import record
 from ttc.evaluation import Arrays, drawn_inputs, evaluate
 from ttc.instruments.numerics import Bound, comparisons, evaluated, widened
 from ttc.passes.base import Unit
+from ttc.runtime.temporary import temporary_folder
 
 SCRIPT_SECONDS = 600
 """That a script may take."""
@@ -58,8 +58,8 @@ class ScriptPasses:
 
     def __call__(self, unit: Unit) -> str | None:
         """The status, if it is another.  Raises E0104 if the script cannot be run, or does not end."""
-        with tempfile.TemporaryDirectory(prefix="ttc-bisect-") as folder:
-            file = Path(folder) / "module.mlir"
+        with temporary_folder("ttc-bisect-") as folder:
+            file = folder / "module.mlir"
             file.write_text(print_op(unit.module) + "\n", encoding="utf-8")
             try:
                 ended = subprocess.run(

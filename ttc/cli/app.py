@@ -16,6 +16,7 @@ import click
 
 import ttc
 from ttc.cli.console import Console
+from ttc.cli.room import no_room, room_for_libraries
 from ttc.dialects.core.errors import Error, nearest
 from ttc.runtime.cpu import starting_threads
 
@@ -23,6 +24,8 @@ COMMANDS = (
     *("compile", "run", "bench", "check", "bisect", "info", "targets", "opt", "diff", "repro", "reduce", "explain", "passes"),
     *("tune-precision", "netlist", "perf", "cache"),
 )
+_NO_MEMORY = ("failed to map segment", "cannot allocate memory", "cannot create shared object descriptor")
+"""What the dynamic linker says where there is no memory for a library."""
 EXIT_COMPARISON, EXIT_INPUT, EXIT_BUG, EXIT_INTERRUPTED, EXIT_PIPE = 1, 2, 3, 130, 141
 
 
@@ -74,7 +77,7 @@ def _prepare_streams() -> None:
 
 def _guarded(arguments: list[str], console: Console) -> int:
     try:
-        with console.warnings(), starting_threads():
+        with console.warnings(), room_for_libraries(), starting_threads():
             status = _invoke(arguments, console)
         console.flush()
         return status
@@ -88,7 +91,9 @@ def _guarded(arguments: list[str], console: Console) -> int:
     except Error as error:
         return _report(error, console)
     except MemoryError:
-        return _report(Error("E0104", "there is not enough memory for this"), console)
+        return _report(no_room("something that this needs does not fit"), console)
+    except ImportError as error:
+        return _report(_unloadable(error), console)
     except OSError as error:
         return _report(Error("E0104", f"the system refused: {error}"), console)
     except Exception as error:
@@ -102,6 +107,13 @@ def _invoke(arguments: list[str], console: Console) -> int:
     except click.exceptions.Exit as stop:
         return stop.exit_code
     return status if isinstance(status, int) else 0
+
+
+def _unloadable(error: ImportError) -> Error:
+    """A library that the system cannot load for want of memory is no bug; all others are."""
+    if any(sign in str(error).lower() for sign in _NO_MEMORY):
+        return no_room(f"a library cannot be loaded: {error}")
+    return Error("E0901", f"internal error: {type(error).__name__}: {error}")
 
 
 def _as_error(error: click.ClickException) -> Error:

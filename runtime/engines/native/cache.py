@@ -27,6 +27,7 @@ from ttc.dialects.core.errors import warn
 from ttc.dialects.core.records import record
 from ttc.runtime.engines.native.features import Cpu
 from ttc.runtime.engines.native.generator import generator_version
+from ttc.runtime.temporary import new_file, remove_abandoned_files
 
 VARIABLE = "TTC_CACHE_DIR"
 DEFAULT_LIMIT_BYTES = 512 << 20
@@ -34,18 +35,15 @@ MAX_ENTRY_BYTES = 64 << 20
 
 _MAGIC = b"TTCCODE1"
 _HEAD = struct.Struct("<8sQ32s")
-_ENTRY, _TEMPORARY = re.compile(r"[0-9a-f]{64}\.code"), re.compile(r"\.[0-9a-f]{16}-[0-9a-f]{16}\.tmp")
-"""Names of files of ours: nothing else in the folder is touched."""
+_ENTRY, _TEMPORARY = re.compile(r"[0-9a-f]{64}\.code"), r"\.[0-9a-f]{16}"
+"""Names of entries, and stems of temporary files: nothing else in the folder is touched."""
 _BLOCK_BYTES = 4096
 """Of a file system: what the smallest entry takes."""
-_TEMPORARY_SECONDS = 3600.0
-"""A temporary file older than this was left by a process that is gone."""
 _TOUCH_SECONDS = 86400.0
 """How exactly the time of an entry's last use is kept."""
 _KEPT_SHARE = 0.9
 """Of the limit, after entries have been dropped: the next ones then need no search."""
 _READ = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
-_WRITE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC | os.O_NOFOLLOW
 
 
@@ -167,12 +165,14 @@ class Cache:
 
     def clear(self) -> list[Entry]:
         """Delete all entries, and what killed writers left; returns the entries that are gone."""
+        if self._fd < 0:
+            return []
         gone = []
         for entry in list(self.entries()):
             with suppress(OSError):
                 os.unlink(entry.name, dir_fd=self._fd)
                 gone.append(entry)
-        self._drop_temporary(0.0)
+        remove_abandoned_files(_TEMPORARY, self._fd)
         self._total = None
         return gone
 
@@ -236,13 +236,12 @@ class Cache:
         return data
 
     def _write(self, name: str, content: bytes) -> None:
-        temporary = f".{name[:16]}-{os.urandom(8).hex()}.tmp"
-        fd = os.open(temporary, _WRITE, 0o600, dir_fd=self._fd)
+        fd, temporary = new_file(f".{name[:16]}", 0o600, self._fd)
         try:
             with open(fd, "wb", buffering=0) as file:
                 while content:  # a write may take a part only, where the disk becomes full
                     content = content[file.write(content) :]
-            os.replace(temporary, name, src_dir_fd=self._fd, dst_dir_fd=self._fd)
+                os.replace(temporary, name, src_dir_fd=self._fd, dst_dir_fd=self._fd)
         except BaseException:
             with suppress(OSError):
                 os.unlink(temporary, dir_fd=self._fd)
@@ -254,7 +253,7 @@ class Cache:
         """Drop the oldest entries if this one was too much."""
         with self._lock:
             if self._total is None:
-                self._drop_temporary(_TEMPORARY_SECONDS)
+                remove_abandoned_files(_TEMPORARY, self._fd)
                 self._total = sum(_blocks(entry.size_bytes) for entry in self.entries())
             else:
                 self._total += _blocks(size_bytes)
@@ -272,12 +271,6 @@ class Cache:
                 os.unlink(entry.name, dir_fd=self._fd)
             total -= _blocks(entry.size_bytes)
         return total
-
-    def _drop_temporary(self, age_seconds: float) -> None:
-        for name, found in list(self._files(_TEMPORARY)):
-            if time.time() - found.st_mtime >= age_seconds:
-                with suppress(OSError):
-                    os.unlink(name, dir_fd=self._fd)
 
 
 def _digest(name: str, data: bytes) -> bytes:

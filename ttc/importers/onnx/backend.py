@@ -7,9 +7,7 @@ case is skipped.
 from __future__ import annotations
 
 import itertools
-import tempfile
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,6 +21,7 @@ from ttc.dialects.core.errors import Error
 from ttc.importers.onnx import import_onnx
 from ttc.importers.onnx.containers import is_sequence, item_name, packed_names
 from ttc.runtime.arguments import inputs_of
+from ttc.runtime.temporary import temporary_folder
 
 if TYPE_CHECKING:
     from ttc.runtime.executor import Executor
@@ -126,12 +125,12 @@ class Prepared(BackendRep):
         from ttc.runtime.loader import load
         from ttc.source import Source
 
-        with tempfile.TemporaryDirectory(prefix="ttc-onnx-") as folder:
-            path = Path(folder) / "model.onnx"
+        with temporary_folder("ttc-onnx-") as folder:
+            path = folder / "model.onnx"
             onnx.save(self._model, path)
             module, weights = import_onnx(path, shapes=_open_shapes(self._model, values), values=values)
             program = compile_source(Source(module, weights, "import"), resolve(CompileOptions, self._options)).program()
-            archive = Path(folder) / "model.tti"
+            archive = folder / "model.tti"
             program.save(archive)
             self.executor = load(archive)
 

@@ -8,9 +8,11 @@ description (traced), or `failure.json`.
 
 from __future__ import annotations
 
+import ctypes
 import json
 import os
 import resource
+import signal
 import sys
 import zipfile
 from pathlib import Path
@@ -25,10 +27,12 @@ BARRED = (
     *("webbrowser.open", "ctypes.dlopen", "pickle.find_class"),
 )
 """What loading a model never needs; audit events of Python."""
+_PR_SET_PDEATHSIG = 1  # linux/prctl.h
 
 
 def main(folder: Path) -> int:
     """Exit status 0 if the model was traced, else 1, with the reason in the folder."""
+    _end_with_parent()
     _limit()
     try:
         _trace(folder)
@@ -44,6 +48,13 @@ def main(folder: Path) -> int:
         _fail(folder, Error("E0201", f"Keras cannot load the model: {reason}"))
         return 1
     return 0
+
+
+def _end_with_parent() -> None:
+    """End with the program that waits for this one, however that ends: the system sends SIGKILL."""
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    if os.getppid() != int(os.environ["TTC_CHILD_OF"]):  # it ended before
+        os._exit(1)
 
 
 def _limit() -> None:

@@ -11,7 +11,6 @@ import os
 import signal
 import subprocess
 import sys
-import tempfile
 import zipfile
 from collections.abc import Mapping
 from importlib.util import find_spec
@@ -29,6 +28,7 @@ from ttc.importers.tf import mapped
 from ttc.importers.tf.config import MAX_BYTES, checked_config
 from ttc.importers.tf.traced import FAILURE, read_traced
 from ttc.importers.tf.values import Model
+from ttc.runtime.temporary import temporary_folder
 
 CONFIG, METADATA, WEIGHTS = "config.json", "metadata.json", "model.weights.h5"
 MAX_INFLATED_BYTES = 2 << 30
@@ -68,8 +68,7 @@ def _traced(path: Path) -> Model:
         raise Error("E0202", f"the file holds '{others[0]}': vocabularies and other assets are not supported")
     if find_spec("tensorflow") is None or find_spec("keras") is None:
         raise Error("E0104", "Keras files are read with TensorFlow, which is not installed", hint="pip install 'ttc[tf]'")
-    with tempfile.TemporaryDirectory(prefix="ttc-keras-") as name:
-        folder = Path(name)
+    with temporary_folder("ttc-keras-") as folder:
         size = _copy(archive, config, folder / "model.keras")
         _run_child(folder, size)
         return read_traced(folder)
@@ -118,6 +117,7 @@ def environment_of(folder: Path, size: int) -> dict[str, str]:
         "TF_CPP_MIN_LOG_LEVEL": "3",
         "TTC_CHILD_BYTES": str(SPARE_BYTES + THREAD_BYTES * (os.cpu_count() or 1) + 8 * size),
         "TTC_CHILD_SECONDS": str(SECONDS),
+        "TTC_CHILD_OF": str(os.getpid()),
     }
 
 

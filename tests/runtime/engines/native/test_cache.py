@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import signal
 import subprocess
@@ -288,12 +289,13 @@ def test_the_oldest_go_when_it_is_full(tmp_path: Path) -> None:
 
 
 def test_what_killed_writers_left_goes(cache: Cache) -> None:
-    old, new = (folder(cache) / f".{start * 16}-{'0' * 16}.tmp" for start in "ab")
-    for path in (old, new):
+    left, held = (folder(cache) / f".{start * 16}-{'0' * 16}.tmp" for start in "ab")
+    for path in (left, held):
         path.write_bytes(b"half")
-    os.utime(old, (time.time() - 7200, time.time() - 7200))
-    cache.put("k", CPU, DATA)
-    assert (old.exists(), new.exists()) == (False, True)
+    with held.open("rb") as writer:
+        fcntl.flock(writer, fcntl.LOCK_EX)
+        cache.put("k", CPU, DATA)
+        assert (left.exists(), held.exists()) == (False, True)
     assert [entry.size_bytes for entry in cache.clear()] == [len(DATA) + 48]
     assert list(folder(cache).iterdir()) == []
 
@@ -371,7 +373,5 @@ def test_writers_that_are_killed(tmp_path: Path) -> None:
     names = {entry.name for entry in cache.entries()}
     assert len(names) == 12
     assert [cache.get(f"k{number}", CPU) for number in range(12)] == [content(number) for number in range(12)]
-    for left in tmp_path.glob(".*"):
-        os.utime(left, (1e9, 1e9))
     cache.put("last", CPU, DATA)
     assert len(list(tmp_path.iterdir())) == 13
