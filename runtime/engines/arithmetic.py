@@ -8,16 +8,10 @@ from types import MappingProxyType
 from typing import cast
 
 from ttc.dialects.core.plain import Function, TensorType, Work
+from ttc.dialects.tile.movement import only_moves
 
-_MOVING = frozenset(
-    f"tile.{name}"
-    for name in (
-        *("reshape", "transpose", "hslice", "hstack", "broadcast", "slice", "relayout", "pad", "concat", "retile", "adjust", "repeat"),
-        *("tile_broadcast", "splice", "to_host", "from_host", "embedding", "gather", "gather_elements", "gather_nd", "lookup"),
-        *("scatter_elements", "scatter_nd", "reverse_sequence", "cast", "yield"),
-    )
-)
-"""Ops that move values and compute none."""
+_FREE = frozenset({"tile.adjust", "tile.cast", "tile.yield"})
+"""Ops that compute nothing, though they may round."""
 
 
 def flops_of(function: Function) -> int:
@@ -35,7 +29,7 @@ def _work_flops(work: Work, operands: Sequence[TensorType]) -> int:
     if work.body is not None or work.bodies:
         inner = work.bodies if work.body is None else (work.body, *work.bodies)
         return sum(map(flops_of, inner))
-    if work.op in _MOVING or work.op.startswith("ttc."):
+    if work.op in _FREE or work.op.startswith("ttc.") or only_moves(work):
         return 0
     counted = _COUNTS.get(work.op)
     return max(map(_elements, (*operands, *work.results)), default=0) if counted is None else counted(work, operands)

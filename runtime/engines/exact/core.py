@@ -14,6 +14,7 @@ from ttc.dialects.core import interpret
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.plain import TensorType, Work
 from ttc.dialects.netlist.model import Op
+from ttc.dialects.tile.movement import only_moves
 from ttc.runtime.engines.exact import registers
 from ttc.runtime.engines.exact.registers import Product
 
@@ -21,8 +22,6 @@ Rule: TypeAlias = Callable[..., "NDArray | tuple[NDArray, ...]"]
 """Like the kernel of an op, with the core before the operands."""
 
 TILE_SIDE = 32
-MOVES = frozenset({"shape", "index", "host"})
-"""Stems of kernels that only move elements: these bypass the registers."""
 MATRIX_FUNCTIONS = frozenset({"add", "sub", "mul"})
 """Elementwise functions that the matrix engine computes; all others run in Float32 on what lies in the destination register."""
 
@@ -79,8 +78,8 @@ class Core:
     # ---- execution ----
 
     def execute(self, work: Work, operands: Sequence[NDArray | None], resolve: interpret.Resolver | None) -> list[NDArray]:
-        """Run one op of the work from memory to memory; has the signature of `interpret.run_work`."""
-        if work.op.startswith("ttc.") or (work.body is None and _moves(work.op)):
+        """Run one op of the work from memory to memory; has the signature of `interpret.run_work`.  What only moves bypasses the registers."""
+        if work.op.startswith("ttc.") or (only_moves(work)):
             return interpret.run_work(work, operands, resolve)
         return self._compute(work, [None if x is None else self.unpack(x) for x in operands], resolve)
 
@@ -117,7 +116,3 @@ class Core:
 def noise_of(seed: int | None, op: Op) -> np.random.Generator | None:
     """The source of noise of one op in one microbatch: the same whenever it runs, another for every op."""
     return None if seed is None else np.random.default_rng([seed, zlib.crc32(op.name.encode())])
-
-
-def _moves(op: str) -> bool:
-    return interpret.kernel(op).__module__.rpartition(".")[2] in MOVES

@@ -10,8 +10,10 @@ import pytest
 from numpy.typing import NDArray
 
 from ttc.dialects.core.errors import Error
+from ttc.dialects.core.interpret import kernel
 from ttc.dialects.core.plain import Function, TensorType, Work
 from ttc.dialects.netlist.model import Blocking, Grid, Op
+from ttc.dialects.tile.movement import MOVEMENT
 from ttc.runtime.engines.exact.core import Core, noise_of
 from ttc.runtime.engines.exact.engine import rules
 from ttc.runtime.engines.exact.registers import narrow, truncate, unpack
@@ -181,11 +183,49 @@ def attention(q: NDArray, k: NDArray, v: NDArray) -> NDArray:
     return scores / scores.sum(-1, keepdims=True) @ v
 
 
-def test_moves_bypass_the_registers() -> None:
-    x = random(4, 6)
-    assert np.array_equal(execute("tile.reshape", x, shape=(24,)), x.reshape(24))
-    assert np.array_equal(execute("tile.transpose", x, perm=(1, 0)), x.T)
-    assert np.array_equal(execute("tile.embedding", x, np.array([2, 0])), x[[2, 0]])
+ODD = np.array([0, 2])
+MOVED: dict[str, tuple[list[NDArray], dict[str, Any]]] = {
+    "reshape": ([random(4, 6)], {"shape": (24,)}),
+    "transpose": ([random(4, 6)], {"perm": (1, 0)}),
+    "hslice": ([random(4, 6)], {"n": 2}),
+    "hstack": ([random(2, 4, 6)], {"n": 2}),
+    "broadcast": ([random(1, 6)], {"shape": (4, 6)}),
+    "slice": ([random(4, 6)], {"starts": (3, 0), "sizes": (2, 6), "steps": (-2, 1)}),
+    "relayout": ([random(4, 6)], {}),
+    "pad": ([random(4, 6)], {"before": (1, 0), "after": (0, 2), "value": 0.1}),
+    "concat": ([random(4, 6), random(2, 6, seed=1)], {"axis": 0}),
+    "retile": ([random(32, 32)], {"kept": (16, 32), "source": (32, 32), "target": (32, 32)}),
+    "repeat": ([random(4, 6)], {"axis": 1, "n": 3}),
+    "tile_broadcast": ([random(32, 32)], {"dim": "r", "tile": (32, 32)}),
+    "splice": ([random(2, 4, 6), random(2, 4, 6, seed=1)], {"pieces": (0, 1, 1, 0, 1, 1), "units": 4, "granularity": "t"}),
+    "to_host": ([random(4, 6)], {}),
+    "from_host": ([random(4, 6)], {}),
+    "embedding": ([random(4, 6), ODD], {}),
+    "gather": ([random(4, 6), ODD], {"axis": 0}),
+    "gather_elements": ([random(4, 6), ODD.reshape(1, 2)], {"axis": 0}),
+    "gather_nd": ([random(4, 6), ODD.reshape(1, 2)], {"batch_dims": 0}),
+    "lookup": ([random(4, 6), np.arange(1024, dtype=np.uint32).reshape(1, 32, 32) % 4], {"rows": 4, "cores": 1, "count": 4, "t": 1}),
+    "scatter_elements": ([random(4, 6), ODD.reshape(1, 2), random(1, 2, seed=1)], {"axis": 0, "reduction": "none"}),
+    "scatter_nd": ([random(4, 6), ODD.reshape(1, 2), random(1, seed=1)], {"reduction": "none"}),
+    "reverse_sequence": ([random(4, 6), np.array([1, 2, 3, 4, 2, 1])], {"batch_axis": 1, "time_axis": 0}),
+}
+
+
+@pytest.mark.parametrize("name", sorted(MOVEMENT))
+def test_what_only_moves_bypasses_the_registers(name: str) -> None:
+    operands, attrs = MOVED[name.removeprefix("tile.")]
+    found = execute(name, *operands, **attrs)
+    assert np.array_equal(found, kernel(name)(*operands, **attrs))
+    moved = {x.item() for operand in operands if operand.dtype == np.float32 for x in operand.flat}
+    assert {x.item() for x in found.flat} <= moved | {np.float32(attrs.get("value", 0)).item()}
+
+
+@pytest.mark.parametrize("reduction", ["add", "mul", "max"])
+def test_a_scatter_that_combines_computes(reduction: str) -> None:
+    x, indices, updates = random(4, 6), ODD.reshape(1, 2), random(1, 2, seed=1)
+    attrs = {"axis": 0, "reduction": reduction}
+    expected = kernel("tile.scatter_elements")(truncate(x, 10), indices, truncate(updates, 10), **attrs)
+    assert np.array_equal(execute("tile.scatter_elements", x, indices, updates, **attrs), expected)
 
 
 def test_results_are_packed() -> None:
