@@ -33,7 +33,7 @@ import checkout  # noqa: F401  # pyright: ignore[reportUnusedImport]
 from bench_engines import DEFAULT, ENGINES, MODELS, OURS, Job
 from bench_measure import Failed, Fresh, Resident, fresh_worker, median_of, repeated, ttc
 from bench_report import Found, Latency, document, report, wrong
-from ttc.compare import Exactness, compare
+from ttc.compare import Exactness, compare, lowest_pcc
 from ttc.options import ENGINES as OUR_ENGINES
 
 NAMES = "cnn,mlp,resnet50,mobilenetv2,unet,bert,vit,gpt2"
@@ -137,7 +137,7 @@ class Bench:
                 self.found.errors[engine] = {
                     "max_abs": max(f.max_abs for f in figures),
                     "relative_l2": max(f.relative_l2 for f in figures),
-                    "pcc": min(f.pcc for f in figures),
+                    "pcc": lowest_pcc(figures),
                     "within": all(f.within for f in figures),
                 }
 

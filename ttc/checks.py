@@ -46,7 +46,7 @@ class NumbersKept:
         bound = widened(Bound(rtol=self.rtol), unit.module)
         for name, found in comparisons(now, self._first, bound):
             if not bound.keeps(found):
-                return f"output '{name}': max abs {found.max_abs:.3g}, relative L2 {found.relative_l2:.3g}, PCC {found.pcc:.6f}"
+                return f"output '{name}': max abs {found.max_abs:.3g}, relative L2 {found.relative_l2:.3g}, PCC {found.pcc_text()}"
         return None
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import asdict
 from enum import IntEnum
 
@@ -45,6 +46,8 @@ RELATIVE_L2_BOUNDS = {Exactness.BITS16: 2e-2, Exactness.BITS8: 0.1}
 """Relative L2 error allowed of what is kept in fewer bits."""
 COARSE_PCC_BOUND = 0.99
 """Correlation asked for, too, of what is kept in 8 bits or less."""
+CONSTANT = 1e-6
+"""Numbers that vary by less than this share of their size are a constant: what is left is rounding."""
 
 
 @record
@@ -54,7 +57,7 @@ class Comparison:
     Args:
         max_abs: largest |a - b|; infinite where NaNs or infinities stand at different places.
         relative_l2: |a - b| / |b|, Euclidean.
-        pcc: Pearson's correlation; 1 for two equal constants, 0 if only one is constant.
+        pcc: Pearson's correlation; NaN where there is none, as one side is constant or has less than two elements.
         scale: max(1, max|b|).
         exactness: whose bounds apply.
     """
@@ -73,7 +76,7 @@ class Comparison:
     @property
     def within(self) -> bool:
         """Whether the figures keep the bounds."""
-        return self._bounded <= self.bound and (self.exactness < Exactness.BITS8 or self.pcc >= COARSE_PCC_BOUND)
+        return self._bounded <= self.bound and (self.exactness < Exactness.BITS8 or not self.pcc < COARSE_PCC_BOUND)
 
     @property
     def of_bound(self) -> float:
@@ -88,8 +91,12 @@ class Comparison:
     def _bounded(self) -> float:
         return self.relative_l2 if self._is_relative else self.max_abs
 
+    def pcc_text(self, digits: int = 6) -> str:
+        """The correlation as readers see it: `-` where there is none."""
+        return pcc_text(self.pcc, digits)
+
     def __str__(self) -> str:
-        figures = f"max abs {self.max_abs:.3g}, relative L2 {self.relative_l2:.3g}, PCC {self.pcc:.7f}"
+        figures = f"max abs {self.max_abs:.3g}, relative L2 {self.relative_l2:.3g}, PCC {self.pcc_text(7)}"
         what = "relative L2" if self._is_relative else "max abs"
         return f"{figures}: {'within' if self.within else 'OUT OF'} bound ({what} {self.bound:.3g})"
 
@@ -124,9 +131,21 @@ def compare(a: NDArray, b: NDArray, exactness: Exactness = Exactness.FLOAT32) ->
 
 
 def correlation(a: NDArray[np.float64], b: NDArray[np.float64]) -> float:
-    """Pearson's correlation of two vectors; 1 if they are equal, 0 if only one is constant."""
-    if np.array_equal(a, b):
-        return 1.0
-    a, b = a - a.mean(), b - b.mean()
-    norms = float(np.linalg.norm(a)) * float(np.linalg.norm(b))
-    return float(a @ b) / norms if norms else 0.0
+    """Pearson's correlation of two vectors; NaN where there is none: one of them is constant, or has less than two elements."""
+    if a.size < 2:
+        return math.nan
+    centred = a - a.mean(), b - b.mean()
+    norms = [float(np.linalg.norm(x)) for x in centred]
+    if any(norm <= CONSTANT * float(np.linalg.norm(x)) for norm, x in zip(norms, (a, b), strict=True)):
+        return math.nan
+    return 1.0 if np.array_equal(a, b) else float(centred[0] @ centred[1]) / (norms[0] * norms[1])
+
+
+def lowest_pcc(comparisons: Iterable[Comparison]) -> float:
+    """The lowest correlation of those that have one; NaN if none has."""
+    return min((c.pcc for c in comparisons if not math.isnan(c.pcc)), default=math.nan)
+
+
+def pcc_text(pcc: float, digits: int) -> str:
+    """A correlation as readers see it: `-` where there is none."""
+    return "-" if math.isnan(pcc) else f"{pcc:.{digits}f}"

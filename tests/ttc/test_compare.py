@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from ttc.compare import Exactness, compare
+from ttc.compare import Exactness, compare, lowest_pcc
 from ttc.dialects.core.errors import Error
 
 
@@ -61,9 +61,34 @@ def test_strange_values_count_where_they_stand(strange: float) -> None:
 
 def test_empty_and_constant() -> None:
     assert compare(np.zeros((0, 3)), np.zeros((0, 3))).within
-    assert compare(np.zeros(3), np.zeros(3)).pcc == 1
-    assert compare(np.zeros(3), np.arange(3.0)).pcc == 0
     assert compare(np.ones(3), np.zeros(3)).relative_l2 == math.inf
+
+
+@pytest.mark.parametrize(
+    ("a", "b"),
+    [
+        ([0.5], [0.5]),
+        ([0.5000001], [0.5]),
+        ([3.0] * 4, [3.0] * 4),
+        ([3.0] * 4, [1.0, 2, 3, 4]),
+        ([1 + 1e-9, 1, 1 - 1e-9], [1.0, 1, 1]),
+        ([], []),
+    ],
+)
+def test_what_is_constant_has_no_correlation(a: list[float], b: list[float]) -> None:
+    found = compare(np.array(a), np.array(b), Exactness.BITS8)
+    assert math.isnan(found.pcc)
+    assert found.figures()["pcc"] is None
+    assert ", PCC -: " in str(found)
+    assert found.within == (found.relative_l2 <= 0.1)
+
+
+def test_the_lowest_correlation_is_of_those_that_have_one() -> None:
+    alike, less = compare(np.arange(3.0), np.arange(3.0)), compare(np.array([0.0, 1, 3]), np.arange(3.0))
+    none = compare(np.ones(1), np.ones(1))
+    assert lowest_pcc([none, alike, less]) == less.pcc < alike.pcc == 1
+    assert math.isnan(lowest_pcc([none]))
+    assert math.isnan(lowest_pcc([]))
 
 
 def test_shapes_differ() -> None:

@@ -82,4 +82,4 @@ def _names(finding: Finding) -> tuple[str, str]:
 
 def _cells(finding: Finding) -> tuple[object, ...]:
     figures = finding.figures
-    return f"{figures.max_abs:.3g}", f"{figures.relative_l2:.3g}", f"{figures.pcc:.7f}", f"{figures.of_bound:.3g}"
+    return f"{figures.max_abs:.3g}", f"{figures.relative_l2:.3g}", figures.pcc_text(7), f"{figures.of_bound:.3g}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -75,7 +76,7 @@ def _tune(console: Console, model: Path, options: TuneOptions, files: tuple[str,
 def _remarks(model: Path, options: TuneOptions, outcome: Outcome) -> list[str]:
     return [
         f"Precision of {model.name} on {options.target}, by ttc tune-precision --pcc {options.pcc:g}:",
-        f"PCC {outcome.deviation.pcc:.6f}, relative L2 {outcome.deviation.relative_l2:.3g} against Float32.",
+        f"PCC {outcome.deviation.pcc_text()}, relative L2 {outcome.deviation.relative_l2:.3g} against Float32.",
     ]
 
 
@@ -84,7 +85,7 @@ def _figures(outcome: Outcome, options: TuneOptions) -> dict[str, Any]:
     return {
         "target": options.target,
         "bound": options.pcc,
-        "pcc": outcome.deviation.pcc,
+        "pcc": None if isnan(outcome.deviation.pcc) else outcome.deviation.pcc,
         "relative_l2": outcome.deviation.relative_l2,
         "evaluations": outcome.evaluations,
         **{name: {"tensor_bytes": side.tensor_bytes, "cycles": side.cycles} for name, side in sides.items()},
@@ -104,7 +105,7 @@ def _print(console: Console, outcome: Outcome, output: Path | None) -> None:
     ]
     console.table(["", "before", "after", "ratio"], totals)
     found = outcome.deviation
-    console.say(f"PCC {found.pcc:.6f}, relative L2 {found.relative_l2:.3g} against Float32, after {outcome.evaluations} evaluations")
+    console.say(f"PCC {found.pcc_text()}, relative L2 {found.relative_l2:.3g} against Float32, after {outcome.evaluations} evaluations")
     if output is not None:
         count = len(outcome.rules)
         console.say(f"{output}: {count} rule{'s' * (count != 1)}, for ttc compile --precision-file")

@@ -90,7 +90,7 @@ class NumericCheck(PassWatcher):
         self._say(f"{passes}; at the end output '{name}' against the imported model: {worst}")
 
     def _broken(self, name: str, found: Comparison, than: str) -> Error:
-        figures = f"max abs {found.max_abs:.3g}, relative L2 {found.relative_l2:.3g}, PCC {found.pcc:.6f}"
+        figures = f"max abs {found.max_abs:.3g}, relative L2 {found.relative_l2:.3g}, PCC {found.pcc_text()}"
         message = f"pass {self.run} (stage {self.stage}) breaks the numbers: output '{name}' differs from {than}: {figures}"
         return Error("E0505", message, hint="ttc bisect finds the rewrite")
 

@@ -83,7 +83,7 @@ def tune(path: Path, options: TuneOptions, gather: Gather, show: Show) -> Outcom
     search = Search(trials, Cost(subject, before.sites), options.pcc, options.effort, show)
     first = search.run(state)
     if not first.keeps(options.pcc):
-        hint = f"with nothing changed it is {first.pcc:.7f}"
+        hint = f"with nothing changed it is {first.pcc_text(7)}, with a relative L2 error of {first.relative_l2:.3g}"
         raise Error("E0503", f"{path.name} does not reach a correlation of {options.pcc} on {options.target}", hint=hint)
     return _confirmed(search, subject, before, inputs, options)
 

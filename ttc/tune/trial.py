@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field, replace
@@ -10,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from xdsl.ir import Operation, SSAValue
 
-from ttc.compare import Comparison, compare
+from ttc.compare import Comparison, compare, lowest_pcc, pcc_text
 from ttc.dialects.core import interpret
 from ttc.dialects.core.attributes import LiteralAttr, plain
 from ttc.dialects.core.formats import FORMATS, format_named, format_of
@@ -40,14 +41,29 @@ Execute = Callable[[Work, Sequence[NDArray | None], "interpret.Resolver | None"]
 
 @record
 class Deviation:
-    """How far outputs are from those in Float32.  pcc: the lowest correlation of an output; relative_l2: the largest error."""
+    """How far outputs are from those in Float32.
+
+    Args:
+        pcc: the lowest correlation of an output; NaN if none has one, as all are constant or single numbers.
+        relative_l2: the largest error.
+        uncorrelated_l2: the largest error of an output that has no correlation.
+    """
 
     pcc: float
     relative_l2: float
+    uncorrelated_l2: float = 0.0
+
+    def pcc_text(self, digits: int = 6) -> str:
+        """The correlation as readers see it: `-` where there is none."""
+        return pcc_text(self.pcc, digits)
 
     def keeps(self, bound: float) -> bool:
-        """Whether the correlation reaches the bound, with infinities at the same places."""
-        return self.pcc >= bound and bool(np.isfinite(self.relative_l2))
+        """Whether correlations reach the bound, with infinities at the same places.
+
+        An output without a correlation is judged by the relative L2 error that noise has which lowers a correlation to the bound.
+        """
+        error = math.sqrt(2 * (1 - bound))
+        return not self.pcc < bound and self.uncorrelated_l2 <= error and math.isfinite(self.relative_l2)
 
 
 @record(frozen=False)
@@ -133,7 +149,9 @@ def _evaluate(function: Function, inputs: Sequence[NDArray], executes: Sequence[
 
 def worst(comparisons: Sequence[Comparison]) -> Deviation:
     """The worst figures of several outputs; of none, those of equal ones."""
-    return Deviation(min((c.pcc for c in comparisons), default=1.0), max((c.relative_l2 for c in comparisons), default=0.0))
+    errors = [(c.relative_l2, math.isnan(c.pcc)) for c in comparisons]
+    uncorrelated = max((error for error, lacks in errors if lacks), default=0.0)
+    return Deviation(lowest_pcc(comparisons), max((error for error, _ in errors), default=0.0), uncorrelated)
 
 
 def microbatches(netlist: Netlist, program: str, inputs: Mapping[str, NDArray]) -> list[list[NDArray]]:

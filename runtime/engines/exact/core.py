@@ -78,7 +78,7 @@ class Core:
     # ---- execution ----
 
     def execute(self, work: Work, operands: Sequence[NDArray | None], resolve: interpret.Resolver | None) -> list[NDArray]:
-        """Run one op of the work from memory to memory; has the signature of `interpret.run_work`.  What only moves bypasses the registers."""
+        """Run one op from memory to memory, like `interpret.run_work`; what only moves elements bypasses the registers."""
         if work.op.startswith("ttc.") or (only_moves(work)):
             return interpret.run_work(work, operands, resolve)
         return self._compute(work, [None if x is None else self.unpack(x) for x in operands], resolve)

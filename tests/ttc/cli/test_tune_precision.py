@@ -6,7 +6,9 @@ import json
 from pathlib import Path
 
 import numpy as np
+import onnx
 import pytest
+from onnx import helper, numpy_helper
 
 from ttc.cli import main
 from ttc.rules import read_rules
@@ -56,3 +58,24 @@ def test_a_rule_that_matches_nothing_is_a_warning(small_onnx: Path, tmp_path: Pa
     rules.write_text('[[precision]]\nop = "matmull"\nfidelity = "LoFi"\n')
     assert main(["compile", str(small_onnx), "-o", str(tmp_path / "s.tti"), "--batch", "2", "--precision-file", str(rules)]) == 0
     assert capsys.readouterr().err == "warning: rule 'op=matmull fidelity=LoFi' matches no op; did you mean 'matmul'?\n"
+
+
+def one_number(folder: Path) -> Path:
+    """y[1, 1] = x[1, 64] @ w: an output that has no correlation."""
+    w = np.random.default_rng(7).uniform(0.5, 1.5, (64, 1)).astype(np.float32)
+    inputs, outputs = ([helper.make_tensor_value_info(name, 1, shape)] for name, shape in (("x", [1, 64]), ("y", [1, 1])))
+    graph = helper.make_graph([helper.make_node("MatMul", ["x", "w"], ["y"])], "one", inputs, outputs, [numpy_helper.from_array(w, "w")])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=10), folder / "one.onnx")
+    np.savez(folder / "in.npz", x=np.ones((1, 64), np.float32))
+    return folder / "one.onnx"
+
+
+def test_an_output_without_a_correlation_is_judged_by_its_error(tmp_path: Path, capsys: Capture) -> None:
+    model = one_number(tmp_path)
+    assert tune(model, "--inputs", tmp_path / "in.npz", "--pcc", 0.99, "--effort", 20, "--json") == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["pcc"] is None
+    assert 0 < found["relative_l2"] < (2 * 0.01) ** 0.5
+    assert found["rules"]
+    assert tune(model, "--inputs", tmp_path / "in.npz", "--pcc", 0.99, "--effort", 20) == 0
+    assert "\nPCC -, relative L2 " in capsys.readouterr().out
