@@ -75,7 +75,8 @@ def _converted(argument: Argument, entry: TensorType, value: Any) -> NDArray:
 def from_entries(argument: Argument, entries: Sequence[NDArray]) -> NDArray:
     """Entries as the user's array: of the argument's shape and dtype, and nobody else's.  Raises E0602 if they do not make one up."""
     whole = entries[0] if len(entries) == 1 else np.stack(entries)
-    value = np.array(whole, np.dtype(argument.dtype), order="C", copy=True)
+    with np.errstate(over="ignore"):  # what a narrower float cannot hold is infinite
+        value = np.array(whole, np.dtype(argument.dtype), order="C", copy=True)
     if -1 in argument.shape:
         return value
     if value.size != prod(argument.shape):

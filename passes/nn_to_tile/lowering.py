@@ -31,8 +31,8 @@ from ttc.passes.rule_tables import Declined, rules
 Rule: TypeAlias = "Callable[[Any, Lowering], SSAValue | Sequence[SSAValue]]"
 Wishes: TypeAlias = "Callable[[Any], dict[SSAValue, int]]"
 
-NARROWER = {"Int64": "Int32", "Int16": "Int32", "Bool": "UInt8", "Half": "Float16"}
-"""What holds the values of a format that a target lacks."""
+STAND_INS = {"Int64": "Int32", "Int16": "Int32", "Bool": "UInt8", "Half": "Float32"}
+"""What holds the values of a format that a target lacks: of integers those in its range (`refusal`), of all others every one."""
 
 MAX_RANK = 4
 """Of tensors in tiles."""
@@ -77,7 +77,7 @@ class Lowering:
         """The target's format for values of a dtype; None if they stay on the host."""
         if dtype not in self._formats:
             name, formats = format_of(dtype).name, self.unit.target.formats
-            held = next((found for found in (name, NARROWER.get(name)) if found in formats), None)
+            held = next((found for found in (name, STAND_INS.get(name)) if found in formats), None)
             self._formats[dtype] = held
         return self._formats[dtype]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 from xdsl.ir import SSAValue
 
 from ttc.dialects.core.spec import spec_of
@@ -19,7 +20,6 @@ def lower_cast(op: CastOp, low: Lowering) -> SSAValue:
     """A cast between dtypes that the target holds alike, and whose values are the same in both, is nothing."""
     x = low.tile(op.x)
     old, new = spec_of(op.x.type).dtype, spec_of(op.y.type).dtype
-    same_format = low.format(old) == low.format(new)
-    if same_format and (old == new or (old.kind == new.kind == "i" and old.itemsize <= new.itemsize)):
+    if low.format(old) == low.format(new) and np.can_cast(old, new, "safe"):
         return x
     return low.emit(tile.CastOp, x, like=op.y, to=str(new))
