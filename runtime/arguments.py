@@ -121,10 +121,17 @@ def _shape_text(shape: Sequence[int]) -> str:
 def _to_format(name: str, array: NDArray, format: str) -> NDArray:
     """Values as a queue of that format holds them.  Raises E0802 if an integer is out of its range."""
     format_ = format_named(format)
-    if array.dtype.kind in "iu" and format_.compute.kind in "iu" and array.size:
-        limits = np.iinfo(format_.compute)
-        low, high = int(array.min()), int(array.max())
-        if low < limits.min or high > limits.max:
-            raise Error("E0802", f"input '{name}' holds {low if low < limits.min else high}, which {format} cannot hold")
+    require_in_range(f"input '{name}'", array, format)
     with np.errstate(over="ignore"):  # what a narrower float cannot hold is infinite
         return format_.round(array.astype(format_.compute, copy=False))
+
+
+def require_in_range(what: str, array: NDArray, format: str) -> None:
+    """Raises E0802 if an integer is out of the range of the format that is to hold it."""
+    dtype = format_named(format).compute
+    if array.dtype.kind not in "iu" or dtype.kind not in "iu" or not array.size:
+        return
+    limits = np.iinfo(dtype)
+    low, high = int(array.min()), int(array.max())
+    if low < limits.min or high > limits.max:
+        raise Error("E0802", f"{what} holds {low if low < limits.min else high}, which {format} cannot hold")

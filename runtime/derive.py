@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ttc.dialects.core.errors import Error, nearest
 from ttc.dialects.core.formats import format_named
 from ttc.dialects.core.plain import Function, Work
-from ttc.runtime.arguments import check_array
+from ttc.runtime.arguments import check_array, require_in_range
 from ttc.runtime.evaluate import evaluate
 from ttc.runtime.manifest import Description
 from ttc.runtime.tensors import Constants, TensorSource
@@ -47,7 +47,7 @@ class Derivation:
         self._affected: dict[str, bool] = {}
 
     def changes(self) -> dict[str, TensorSource]:
-        """The stored tensors whose values change, with their new values.  Raises E0801 naming parameters that are lacking."""
+        """The stored tensors whose values change, with their new values.  Raises E0801 naming parameters that are lacking, E0802."""
         keys = [key for key in self._constants.sources if self._is_affected(key, ())]
         missing = self._missing(keys)
         if missing:
@@ -57,7 +57,9 @@ class Derivation:
 
     def _source(self, key: str) -> TensorSource:
         old = self._constants.sources[key]
-        return TensorSource.of_array(_shaped(self._value(key), old.shape, key), old.format)
+        value = _shaped(self._value(key), old.shape, key)
+        require_in_range(f"tensor '{key}'", value, old.format)
+        return TensorSource.of_array(value, old.format)
 
     def _is_affected(self, key: str, path: tuple[str, ...]) -> bool:
         """Whether a given parameter is this tensor or goes into it.  Raises E0703 for a tensor derived from itself."""

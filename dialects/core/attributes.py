@@ -168,7 +168,8 @@ class LiteralAttr(Data[Literal]):
     @property
     def array(self) -> np.ndarray:
         """The value, of the literal's dtype and shape."""
-        made = np.array(self.data.values, object if self.data.spec.dtype == STRING else None)
+        exact = self.data.spec.dtype.kind in "iuO"  # numpy makes floats of integers that no type of its own holds together
+        made = np.array(self.data.values, object if exact else None)
         return made.astype(self.data.spec.dtype).reshape(self.data.spec.shape)
 
     @property

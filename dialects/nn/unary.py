@@ -257,7 +257,8 @@ class CastOp(UnaryOp):
     """Conversion: y = x as another dtype; to integers toward zero, to bool whether x is not 0; numbers as text, and text as numbers.
 
     Args:    x: tensor[...], any dtype or text.  dtype: of the result, or that of text.
-    Returns: y: shape of x; a float beyond the range of an integer dtype gives a value that is not specified.  As text a float has the
+    Returns: y: shape of x; a float beyond the range of an integer dtype comes round as an integer does where 32 bits hold it (64
+             for wider dtypes and uint32); beyond that its value is not specified.  As text a float has the
              fewest digits that tell it from others, or reads NaN, INF or -INF; text that is no number is E0802 when the op runs.
     Raises:  E0403 if tensors of the dtype do not exist.
     Source:  ONNX Cast-13; torch.Tensor.to.

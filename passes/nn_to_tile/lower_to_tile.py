@@ -103,6 +103,9 @@ def _apply_rule(op: NNOp, low: Lowering) -> SSAValue | Sequence[SSAValue]:
         refusal = None if low.is_placed(value) else low.refusal(value)
         if refusal is not None:
             raise Declined(refusal)
+    for value in op.results:
+        if low.ranges.wraps(value):
+            raise Declined(f"numbers may exceed {spec_of(value.type).dtype}, and {low.format(spec_of(value.type).dtype)} is wider")
     return rule(op, low)
 
 

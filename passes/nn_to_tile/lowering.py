@@ -26,6 +26,7 @@ from ttc.dialects.tile.base import Tile, TileOp, TileType, tile_of, tile_type
 from ttc.dialects.tile.host import FromHostOp, ToHostOp
 from ttc.dialects.tile.shape import RelayoutOp
 from ttc.passes.base import Unit
+from ttc.passes.nn_to_tile.ranges import Bounds, Ranges, limits
 from ttc.passes.rule_tables import Declined, rules
 
 Rule: TypeAlias = "Callable[[Any, Lowering], SSAValue | Sequence[SSAValue]]"
@@ -70,6 +71,7 @@ class Lowering:
         self._types: dict[tuple[int, int], tuple[Attribute, TileType]] = {}
         self._formats: dict[np.dtype, str | None] = {}
         self._wishes = _wishes(ops)
+        self.ranges = Ranges(ops, unit.weights, self._room)
 
     # ---- types -------------------------------------------------------------------------------------------------------------------
 
@@ -99,8 +101,8 @@ class Lowering:
             spec = spec_of(value.type)
             known = self._refusals[id(value.type)] = value.type, spec, self._refusal_of_type(spec)
         _, spec, refusal = known
-        if refusal is None and spec.dtype.kind in "iu" and value in self._leaves:
-            return self._refusal_of_values(self._leaves[value], spec)
+        if refusal is None and spec.dtype.kind in "iu" and self.ranges.exceeds(value):
+            return f"{'a constant exceeds' if value in self._leaves else 'numbers may exceed'} {self.format(spec.dtype)}"
         return refusal
 
     def _refusal_of_type(self, spec: Spec) -> str | None:
@@ -111,18 +113,10 @@ class Lowering:
             return f"{spec} has no elements: it takes no tiles"
         return None
 
-    def _refusal_of_values(self, leaf: LeafOp, spec: Spec) -> str | None:
-        format_ = self.format(spec.dtype)
-        if format_ is None or FORMATS[format_].storage == spec.dtype:
-            return None
-        array = self._leaf_array(leaf)
-        limits = np.iinfo(FORMATS[format_].storage)
-        if array.size and not limits.min <= array.min() <= array.max() <= limits.max:
-            return f"a constant exceeds {format_}"
-        return None
-
-    def _leaf_array(self, leaf: LeafOp) -> np.ndarray:
-        return leaf.value.array if isinstance(leaf.value, LiteralAttr) else self.unit.weights[leaf.value.key.data].value()
+    def _room(self, dtype: np.dtype) -> Bounds | None:
+        """What the stand-in for a dtype of integers holds; None if there is none, or the format is the dtype's own."""
+        name = self.format(dtype)
+        return None if name is None or FORMATS[name].storage == dtype else limits(FORMATS[name].storage)
 
     @property
     def has_tiles(self) -> bool:

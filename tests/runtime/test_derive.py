@@ -10,10 +10,12 @@ import pytest
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.plain import Function, TensorType, Work
+from ttc.runtime.derive import Derivation
 from ttc.runtime.executor import Executor
 from ttc.runtime.loader import load
-from ttc.runtime.manifest import Derived, Variable
+from ttc.runtime.manifest import Derived, Description, Variable
 from ttc.runtime.program import Program, build_program
+from ttc.runtime.tensors import Constants, TensorSource
 
 VECTOR = TensorType((4,), "Float32")
 X = np.arange(12, dtype=np.float32).reshape(3, 4)
@@ -105,3 +107,13 @@ def test_tensors_derived_from_themselves(affine):
     with pytest.raises(Error, match="derived from itself") as failure:
         program.with_parameters({"w": vector(1)})
     assert failure.value.code == "E0703"
+
+
+def test_integers_that_the_stored_format_cannot_hold():
+    description = Description("rows", "0.1.0", {}, {"rows": Variable("rows", (2,), "int64")}, {}, ())
+    constants = Constants({"rows": TensorSource.of_array(np.zeros(2, np.int32), "Int32")})
+    (kept,) = Derivation(description, constants, {"rows": np.array([-(2**31), 2**31 - 1])}).changes().values()
+    assert kept.value().tolist() == [-(2**31), 2**31 - 1]
+    with pytest.raises(Error, match="tensor 'rows' holds 2147483648, which Int32 cannot hold") as failure:
+        Derivation(description, constants, {"rows": np.array([0, 2**31])}).changes()
+    assert failure.value.code == "E0802"

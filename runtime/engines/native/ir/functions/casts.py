@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 NARROW: Mapping[str, Storage] = {"float16": "f16", "bfloat16": "bf16"}
 NUMPY_NAMES = frozenset(["bool", "float32", "float64", *NARROW, *(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64))])
 """Dtypes that values are cast to."""
+_WIDER: Mapping[Dtype, Dtype] = {"i8": "i32", "u8": "i32", "i16": "i32", "u16": "i32", "u32": "i64", "u64": "i64"}
+"""By way of what floats become integers of other dtypes, so that they come round there as they do in numpy."""
 _CODES = INTEGERS - {"u32", "i64", "u64"}
 
 
@@ -48,14 +50,20 @@ def _from_codes(operands: Sequence[Dtype], attrs: Mapping[str, Plain]) -> str | 
 
 @elementwise(ANY, check=_known_name)
 def cast(f: Writer, x: Value, *, to: str | None = None) -> Value:
-    """x as the source's dtype of that name; floats to integers toward zero."""
+    """x as the source's dtype of that name; floats to integers toward zero, those beyond a narrow dtype modulo its range."""
     if to is None:
         return x
     narrow = NARROW.get(to)
     if narrow is not None:
         return f.rounded(f.converted(x, "f32"), narrow)
     dtype = value_type(np.dtype(to))
-    return x if dtype is None else f.converted(x, dtype)
+    if dtype is None:
+        return x
+    wider = _WIDER.get(dtype) if x.type.is_float else None
+    if wider is None:
+        return f.converted(x, dtype)
+    wrapped = f.converted(f.converted(x, wider), dtype)
+    return wrapped if dtype != "u64" else f.select(x < 0, wrapped, f.converted(x, dtype))
 
 
 @elementwise(NUMBERS, check=_same_bits)

@@ -121,6 +121,17 @@ def test_casts_between_all_numbers(level: str, sources: tuple[Storage, ...]):
         np.testing.assert_array_equal(Computed(region, level)(inside), inside.astype(target))
 
 
+@pytest.mark.parametrize("source", ["f32", "f64"])
+@pytest.mark.parametrize("target", ["int8", "uint8", "int16", "uint16", "uint32", "uint64"])
+def test_floats_beyond_an_integer_come_round(source: Storage, target: str):
+    x = np.array([-3.7, -1, 255.9, 256, 300.5, -200, 70000, -70000, 2.0**31 - 128, -(2.0**31)], array_dtype(source))
+    storage = storage_of_dtype(np.dtype(target))
+    assert storage is not None
+    for level in ("amx", "avx2", "generic"):
+        region = Region((source,), (Step("cast", (0,), storage, (("to", target),)),), 1)
+        np.testing.assert_array_equal(Computed(region, level)(x), x.astype(np.int64).astype(target))
+
+
 def test_casts_to_narrow_floats_round():
     x = np.random.default_rng(0).standard_normal(COUNT).astype(np.float32) * 100
     found = Computed(Region(("f32",), (Step("cast", (0,), "f32", (("to", "float16"),)),), 1))(x)

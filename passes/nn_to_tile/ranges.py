@@ -1,0 +1,283 @@
+"""Bounds that integers provably keep: what decides whether a device may hold them in a format of another width.
+
+A rule is a function `reach_<mnemonic>(op, *operands)` that takes the bounds of an op's operands and gives those of what it computes, in
+arithmetic without a width; several results have the same.  An op without a rule may give any number of its dtype.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import prod
+from typing import TypeAlias
+
+import numpy as np
+from xdsl.ir import BlockArgument, Operation, SSAValue
+
+import ttc.passes.nn_to_tile as package
+from ttc.dialects.core.attributes import LiteralAttr
+from ttc.dialects.core.leaves import ConstantOp, LeafOp, StateOp
+from ttc.dialects.core.spec import Spec, spec_of
+from ttc.dialects.core.weights import WeightStore
+from ttc.dialects.nn.base import NNOp
+from ttc.passes.rule_tables import rules
+
+Bounds: TypeAlias = "tuple[int, int]"
+"""The lowest and the highest number that there may be."""
+Reach: TypeAlias = "Callable[..., Bounds]"
+
+
+def limits(dtype: np.dtype) -> Bounds:
+    """Bounds of all numbers of a dtype of integers or truth values."""
+    if dtype.kind == "b":
+        return 0, 1
+    found = np.iinfo(dtype)
+    return int(found.min), int(found.max)
+
+
+def within(bounds: Bounds, room: Bounds) -> bool:
+    """Whether bounds lie inside others."""
+    return room[0] <= bounds[0] and bounds[1] <= room[1]
+
+
+def hull(*bounds: Bounds) -> Bounds:
+    """The bounds of numbers that keep one of some bounds."""
+    return min(low for low, _ in bounds), max(high for _, high in bounds)
+
+
+class Ranges:
+    """Bounds of the values of a function whose dtypes a device holds in formats of another width.
+
+    Args:
+        ops: of the function, in order.
+        weights: values of leaves.
+        room: what the device's format for a dtype holds; None for a dtype that it holds as it is, or not at all.
+    """
+
+    def __init__(self, ops: Sequence[Operation], weights: WeightStore, room: Callable[[np.dtype], Bounds | None]) -> None:
+        self._weights = weights
+        self._room = room
+        self._bounds: dict[SSAValue, Bounds] = {}
+        self._reach: dict[SSAValue, Bounds] = {}
+        for op in ops:
+            for value in op.results:
+                spec = spec_of(value.type)
+                if spec.dtype.kind in "iu" and room(spec.dtype) is not None:
+                    self._add(op, value, spec)
+
+    def exceeds(self, value: SSAValue) -> bool:
+        """Whether a value may hold a number that the device's format for it does not."""
+        room = self._room(spec_of(value.type).dtype)
+        return room is not None and not within(self._of(value), room)
+
+    def wraps(self, value: SSAValue) -> bool:
+        """Whether what computes a value may leave the range of its dtype, and the device would not come round where the source does."""
+        dtype = spec_of(value.type).dtype
+        return value in self._reach and self._room(dtype) is not None and not within(self._reach[value], limits(dtype))
+
+    def _add(self, op: Operation, value: SSAValue, spec: Spec) -> None:
+        found = limits(spec.dtype)
+        if isinstance(op, LeafOp):
+            found = self._of_leaf(op, spec)
+        elif isinstance(op, NNOp):
+            rule: Reach | None = rules(package.__name__, "reach_").get(op.name.removeprefix("nn."))
+            if rule is not None:
+                self._reach[value] = found = rule(op, *[self._of(x) for x in op.operands])
+        self._bounds[value] = found if within(found, limits(spec.dtype)) else limits(spec.dtype)
+
+    def _of(self, value: SSAValue) -> Bounds:
+        """Bounds of a value; of what holds no integers none that mean anything."""
+        spec = spec_of(value.type)
+        if spec.dtype.kind not in "iub":
+            return 0, 0
+        known = self._bounds.get(value)
+        if known is not None:
+            return known
+        room = self._room(spec.dtype) if isinstance(value, BlockArgument) else None
+        return limits(spec.dtype) if room is None else _common(room, limits(spec.dtype))  # what runs are given is checked
+
+    def _of_leaf(self, leaf: LeafOp, spec: Spec) -> Bounds:
+        """Those of a constant's values; what may be given anew, or follows from it, may be all that the format holds."""
+        room = self._room(spec.dtype)
+        if isinstance(leaf, StateOp):  # as wide as what runs make of it
+            return limits(spec.dtype)
+        if room is None or not spec.elements:
+            return 0, 0
+        array = leaf.value.array if isinstance(leaf.value, LiteralAttr) else self._weights[leaf.value.key.data].value()
+        found = int(array.min()), int(array.max())
+        exact = isinstance(leaf, ConstantOp) and (leaf.key is None or not self._weights[leaf.key].derived)
+        return found if exact or not within(found, room) else _common(room, limits(spec.dtype))
+
+
+def _common(a: Bounds, b: Bounds) -> Bounds:
+    return max(a[0], b[0]), min(a[1], b[1])
+
+
+# ---- rules -----------------------------------------------------------------------------------------------------------------------
+
+
+def _first(op: NNOp, x: Bounds, *others: Bounds) -> Bounds:
+    """Some numbers of the first operand."""
+    return x
+
+
+def _any(op: NNOp, *xs: Bounds) -> Bounds:
+    """Numbers of any operand."""
+    return hull(*xs)
+
+
+reach_identity = reach_reshape = reach_transpose = reach_expand = reach_repeat = reach_slice = reach_split = _first
+reach_dynamic_reshape = reach_dynamic_expand = reach_dynamic_slice = reach_compress = reach_reverse_sequence = _first
+reach_gather = reach_gather_elements = reach_gather_nd = reach_reduce_max = reach_reduce_min = reach_reduce_mean = _first
+reach_max_pool2d = _first
+reach_concat = _any
+
+
+def reach_cast(op: NNOp, x: Bounds) -> Bounds:
+    """The operand's integers; of a floating-point number any."""
+    exact = spec_of(op.operands[0].type).dtype.kind in "iub"
+    return x if exact else limits(spec_of(op.results[0].type).dtype)
+
+
+def reach_pad(op: NNOp, x: Bounds) -> Bounds:
+    """The operand's numbers, and that of the margins."""
+    value = op.plain_attrs()["value"]
+    return hull(x, (int(value), int(value))) if np.isfinite(value) else limits(spec_of(op.results[0].type).dtype)
+
+
+def reach_where(op: NNOp, condition: Bounds, a: Bounds, b: Bounds) -> Bounds:
+    """Numbers of both sides."""
+    return hull(a, b)
+
+
+def reach_one_hot(op: NNOp, indices: Bounds, depth: Bounds, values: Bounds) -> Bounds:
+    """The two values."""
+    return values
+
+
+def reach_scatter_elements(op: NNOp, x: Bounds, indices: Bounds, updates: Bounds) -> Bounds:
+    """Numbers of x and of what is written; what is added or multiplied may be anything."""
+    plain = op.plain_attrs()["reduction"] in ("none", "min", "max")
+    return hull(x, updates) if plain else limits(spec_of(op.results[0].type).dtype)
+
+
+reach_scatter_nd = reach_scatter_elements
+
+
+def reach_add(op: NNOp, a: Bounds, b: Bounds) -> Bounds:
+    return a[0] + b[0], a[1] + b[1]
+
+
+def reach_sub(op: NNOp, a: Bounds, b: Bounds) -> Bounds:
+    return a[0] - b[1], a[1] - b[0]
+
+
+def reach_mul(op: NNOp, a: Bounds, b: Bounds) -> Bounds:
+    found = [x * y for x in a for y in b]
+    return min(found), max(found)
+
+
+def reach_div(op: NNOp, a: Bounds, b: Bounds) -> Bounds:
+    """No larger than the dividend; what a division by zero gives is the source's affair."""
+    largest = max(map(abs, a))
+    return -largest if a[0] < 0 or b[0] < 0 else 0, largest
+
+
+def reach_mod(op: NNOp, a: Bounds, b: Bounds) -> Bounds:
+    """Smaller than the divisor."""
+    largest = max(*map(abs, b), 1) - 1
+    return -largest if a[0] < 0 or b[0] < 0 else 0, largest
+
+
+def reach_minimum(op: NNOp, a: Bounds, b: Bounds) -> Bounds:
+    return min(a[0], b[0]), min(a[1], b[1])
+
+
+def reach_maximum(op: NNOp, a: Bounds, b: Bounds) -> Bounds:
+    return max(a[0], b[0]), max(a[1], b[1])
+
+
+def reach_abs(op: NNOp, x: Bounds) -> Bounds:
+    return 0 if x[0] <= 0 <= x[1] else min(map(abs, x)), max(map(abs, x))
+
+
+def reach_neg(op: NNOp, x: Bounds) -> Bounds:
+    return -x[1], -x[0]
+
+
+def reach_sign(op: NNOp, x: Bounds) -> Bounds:
+    return -1, 1
+
+
+def reach_relu(op: NNOp, x: Bounds) -> Bounds:
+    return max(x[0], 0), max(x[1], 0)
+
+
+def reach_clip(op: NNOp, x: Bounds) -> Bounds:
+    """Between the limits, as floating-point numbers have them."""
+    attrs = op.plain_attrs()
+    given = [attrs.get(name) for name in ("min", "max")]
+    ends = [int(end) for end in given if end is not None and np.isfinite(end)]
+    low = x[0] if given[0] is None or not ends else max(x[0], min(ends))
+    high = x[1] if given[1] is None or not ends else min(x[1], max(ends))
+    return hull((low, low), (high, high), *((end, end) for end in ends))
+
+
+def _bits(op: NNOp, *xs: Bounds) -> Bounds:
+    """Numbers of as many bits as the operands' take, with a sign if one has it."""
+    low, high = hull(*xs)
+    bits = max((-low - 1 if low < 0 else low).bit_length(), high.bit_length())
+    return -(1 << bits) if low < 0 else 0, (1 << bits) - 1
+
+
+reach_bitwise_and = reach_bitwise_or = reach_bitwise_xor = _bits
+
+
+def reach_shift_right(op: NNOp, x: Bounds, by: Bounds) -> Bounds:
+    """Nearer to zero, or -1."""
+    return hull(x, (0, 0), (-1, -1)) if x[0] < 0 else (0, x[1])
+
+
+def _sizes(op: NNOp, *xs: Bounds) -> Bounds:
+    """Places in the operand, or its sizes."""
+    shape = spec_of(op.operands[0].type).shape
+    return limits(np.dtype(np.int64)) if -1 in shape else (0, max(shape, default=1))
+
+
+reach_argmax = reach_argmin = reach_shape = _sizes
+
+
+def reach_topk(op: NNOp, x: Bounds) -> Bounds:
+    """Numbers of the operand, and places in it."""
+    return hull(x, _sizes(op))
+
+
+def reach_unique(op: NNOp, x: Bounds) -> Bounds:
+    """Numbers of the operand, places in it, and counts of them."""
+    return hull(x, _count(op))
+
+
+def reach_non_zero(op: NNOp, x: Bounds) -> Bounds:
+    return _sizes(op)
+
+
+def reach_reduce_sum(op: NNOp, x: Bounds) -> Bounds:
+    """Sums of up to all numbers of the operand."""
+    return reach_mul(op, hull(x, (0, 0)), _count(op))
+
+
+def reach_cumsum(op: NNOp, x: Bounds) -> Bounds:
+    return reach_reduce_sum(op, x)
+
+
+def reach_matmul(op: NNOp, a: Bounds, b: Bounds, *bias: Bounds) -> Bounds:
+    """Sums of as many products as the last dimension of the left operand has, or its only other one."""
+    terms = max(spec_of(op.operands[0].type).shape[-2:], default=1)
+    product = reach_mul(op, a, b)
+    total = reach_mul(op, hull(product, (0, 0)), (0, terms))
+    return reach_add(op, total, hull((0, 0), *bias))
+
+
+def _count(op: NNOp) -> Bounds:
+    """Up to all elements of the operand."""
+    shape = spec_of(op.operands[0].type).shape
+    return (0, limits(np.dtype(np.int64))[1]) if -1 in shape else (0, prod(shape))
