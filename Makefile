@@ -5,8 +5,9 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
 BIN := $(VENV)/bin
 WORKERS ?= 2
+SEEDS ?= $(shell for i in 1 2 3 4 5; do echo $$RANDOM; done)
 
-.PHONY: help demo test lint type bench bench-passes bench-peers docs conformance-networks conformance-buda conformance-onnx conformance-torch conformance-tf onnx-misses fit-costs cost-error perf-dram perf-gemms perf-published perf-reference fuzz clean
+.PHONY: help demo test test-orders lint type bench bench-passes bench-peers docs conformance-networks conformance-buda conformance-onnx conformance-torch conformance-tf onnx-misses fit-costs cost-error perf-dram perf-gemms perf-published perf-reference fuzz clean
 .DEFAULT_GOAL := help
 
 help:  ## list the targets
@@ -17,6 +18,12 @@ demo: $(VENV)/.demo  ## write a ResNet-50, compile it, run it, compare it with o
 
 test: lint type  ## lint, type check, and run every test
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --durations=15
+
+test-orders: $(VENV)/.test  ## run every test in five random orders, or in those of SEEDS="1 2"
+	@failed=; for seed in $(SEEDS); do \
+	  command="$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --order $$seed"; \
+	  echo "$$command"; $$command || failed="$$failed $$seed"; \
+	done; [ -z "$$failed" ] || { echo "to repeat: make test-orders SEEDS=\"$${failed# }\""; exit 1; }
 
 lint: $(VENV)/.test  ## check style and format
 	$(BIN)/ruff check .

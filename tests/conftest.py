@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import shutil
 import signal
 import tempfile
@@ -12,12 +13,36 @@ from pathlib import Path
 import numpy as np
 import onnx
 import pytest
+from hypothesis import HealthCheck, register_random, settings
 from onnx import TensorProto, helper, numpy_helper
 
-from tests.draws import generator
+from tests.draws import EXAMPLES, drawing
 
 CACHE = "TTC_CACHE_DIR"
 _MADE: list[str] = []
+
+# A run is never red by chance: the same examples each time, whatever the machine has to do beside.
+settings.register_profile("tests", deadline=None, derandomize=True, database=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("tests")
+register_random(EXAMPLES)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--order", type=int, metavar="SEED", help="shuffle modules of tests, and the tests of each, by this seed")
+
+
+def pytest_report_header(config: pytest.Config) -> str | None:
+    seed = config.getoption("order")
+    return None if seed is None else f"order of tests: --order {seed}"
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """With --order, tests run shuffled, those of a module together as it sets up once; all workers find the same order."""
+    seed = config.getoption("order")
+    if seed is not None:
+        chance = random.Random(seed)
+        modules = {path: chance.random() for path in sorted({item.path for item in items})}
+        items.sort(key=lambda item: (modules[item.path], chance.random()))
 
 
 def pytest_configure() -> None:
@@ -32,10 +57,11 @@ def pytest_unconfigure() -> None:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-@pytest.fixture
-def rng(request: pytest.FixtureRequest) -> np.random.Generator:
-    """Return a generator of the test alone, seeded by its name with its parameters: the same numbers in any order of tests."""
-    return generator(request.node.name)
+@pytest.fixture(autouse=True)
+def rng(request: pytest.FixtureRequest) -> Iterator[np.random.Generator]:
+    """The generator of the test alone, seeded by its name with its parameters: the same numbers in any order of tests."""
+    with drawing(request.node.name) as own:
+        yield own
 
 
 @pytest.fixture

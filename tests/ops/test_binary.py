@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from tests.draws import generator
 from tests.ops.cases import check_batch, check_error, check_no_batch, check_op, spec
 from ttc.dialects.core.spec import Spec
 from ttc.dialects.nn import binary
 from ttc.dialects.nn.base import NNOp
 
-RNG = np.random.default_rng(2)
-A = RNG.standard_normal((3, 1, 5)).astype(np.float32)
-B = RNG.standard_normal((4, 5)).astype(np.float32)
+A = generator("binary.A").standard_normal((3, 1, 5)).astype(np.float32)
+B = generator("binary.B").standard_normal((4, 5)).astype(np.float32)
 NAN = np.array([1.0, np.nan, np.inf, 0.0], np.float32)
 
 ARITHMETIC = [
@@ -128,8 +128,8 @@ def test_dynamic_dimensions() -> None:
     assert binary.LessOp.infer(spec(-1, 1), spec(5, 4)) == spec(5, 4, dtype="bool")
 
 
-def test_batch() -> None:
-    x = RNG.standard_normal((6, 4)).astype(np.float32)
+def test_batch(rng: np.random.Generator) -> None:
+    x = rng.standard_normal((6, 4)).astype(np.float32)
     check_batch(binary.AddOp, [x, x + 1], [True, True], {}, 3)
     check_batch(binary.AddOp, [x, x[:1]], [True, False], {}, 3)
     check_batch(binary.AddOp, [x[0], x], [False, True], {}, 2)

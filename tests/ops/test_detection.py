@@ -11,7 +11,6 @@ from tests.ops.cases import check_error, check_op, run_op, spec
 from ttc.dialects.core.errors import Error
 from ttc.dialects.nn.detection import NonMaxSuppressionOp
 
-RNG = np.random.default_rng(11)
 BOXES = np.array([[[0, 0, 1, 1], [0, 0.1, 1, 1.1], [0, -0.1, 1, 0.9], [0, 10, 1, 11], [0, 10.1, 1, 11.1], [0, 100, 1, 101]]], np.float32)
 SCORES = np.array([[[0.9, 0.75, 0.6, 0.95, 0.5, 0.3]]], np.float32)
 CORNERS = {"centered": False}
@@ -60,10 +59,10 @@ def overlap(a: np.ndarray, b: np.ndarray) -> float:
     return shared / ((a[2] - a[0]) * (a[3] - a[1]) + (b[2] - b[0]) * (b[3] - b[1]) - shared)
 
 
-def test_images_and_classes_against_pairs() -> None:
-    corner = RNG.random((2, 20, 2))
-    boxes = np.concatenate([corner, corner + 0.1 + RNG.random((2, 20, 2)) / 2], axis=-1).astype(np.float32)
-    scores = RNG.random((2, 3, 20)).astype(np.float32)
+def test_images_and_classes_against_pairs(rng: np.random.Generator) -> None:
+    corner = rng.random((2, 20, 2))
+    boxes = np.concatenate([corner, corner + 0.1 + rng.random((2, 20, 2)) / 2], axis=-1).astype(np.float32)
+    scores = rng.random((2, 3, 20)).astype(np.float32)
     expected: list[tuple[int, int, int]] = []
     for image, kind in np.ndindex(2, 3):
         kept: list[int] = []

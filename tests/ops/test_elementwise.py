@@ -8,13 +8,13 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from tests.draws import generator
 from tests.ops.cases import check_batch, check_no_batch, check_op, run_op, spec
 from ttc.dialects.nn import activation, unary
 from ttc.dialects.nn.base import NNOp, ops
 from ttc.dialects.nn.elementwise import ElementwiseOp
 
-RNG = np.random.default_rng(1)
-ANY_SIGN = (3 * RNG.standard_normal((3, 5, 7))).astype(np.float32)
+ANY_SIGN = (3 * generator("elementwise.ANY_SIGN").standard_normal((3, 5, 7))).astype(np.float32)
 POSITIVE = np.abs(ANY_SIGN) + np.float32(0.1)
 SPECIAL = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, 0.5, 1.5, 2.5, -0.5], np.float32)
 """Values at which implementations differ."""

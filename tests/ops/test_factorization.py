@@ -5,17 +5,17 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from tests.draws import rng_of_test
 from tests.ops.cases import check_op, run_op
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.spec import Spec
 from ttc.dialects.nn.factorization import CholeskyOp, EighOp, LuOp, QrOp, SolveOp, SvdOp
 
 torch = pytest.importorskip("torch", reason="the reference is PyTorch's")
-RNG = np.random.default_rng(7)
 
 
 def matrices(*shape: int) -> np.ndarray:
-    return RNG.standard_normal(shape).astype(np.float32)
+    return rng_of_test().standard_normal(shape).astype(np.float32)
 
 
 def symmetric(*lead: int, n: int = 4) -> np.ndarray:

@@ -6,21 +6,21 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from tests.draws import generator
 from tests.ops.cases import check_batch, check_error, check_no_batch, check_op, run_op, spec
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.spec import Spec
 from ttc.dialects.nn.base import NNOp
 from ttc.dialects.nn.index import GatherElementsOp, GatherNdOp, GatherOp
 
-RNG = np.random.default_rng(4)
-X = RNG.standard_normal((3, 4, 5)).astype(np.float32)
+X = generator("index.X").standard_normal((3, 4, 5)).astype(np.float32)
 
 
 @pytest.mark.parametrize("axis", [0, 1, 2, -1, -3])
 @pytest.mark.parametrize("shape", [(), (2,), (2, 3), (0,), (1, 0, 2)])
 @pytest.mark.parametrize("dtype", [np.int32, np.int64])
-def test_gather(axis: int, shape: tuple[int, ...], dtype: type) -> None:
-    indices = RNG.integers(-3, 3, shape).astype(dtype).reshape(shape)
+def test_gather(axis: int, shape: tuple[int, ...], dtype: type, rng: np.random.Generator) -> None:
+    indices = rng.integers(-3, 3, shape).astype(dtype).reshape(shape)
     check_op(GatherOp, [X, indices], {"axis": axis}, np.take(X, indices, axis))
 
 
@@ -32,8 +32,8 @@ def test_gather_takes_any_dtype(dtype: type) -> None:
 
 @pytest.mark.parametrize("axis", [0, 1, -1])
 @pytest.mark.parametrize("shape", [(3, 4, 5), (2, 3, 1), (1, 0, 2)])
-def test_gather_elements(axis: int, shape: tuple[int, ...]) -> None:
-    indices = RNG.integers(-3, 3, shape)
+def test_gather_elements(axis: int, shape: tuple[int, ...], rng: np.random.Generator) -> None:
+    indices = rng.integers(-3, 3, shape)
     expected = np.zeros(shape, np.float32)
     for place in np.ndindex(*shape):
         source = list(place)
@@ -62,8 +62,8 @@ def test_gather_elements_may_ask_for_more_than_there_is_along_the_axis() -> None
         ((0, 2), 0),
     ],
 )
-def test_gather_nd(shape: tuple[int, ...], batch_dims: int) -> None:
-    indices = RNG.integers(-3, 3, shape)
+def test_gather_nd(shape: tuple[int, ...], batch_dims: int, rng: np.random.Generator) -> None:
+    indices = rng.integers(-3, 3, shape)
     rest = X.shape[batch_dims + shape[-1] :]
     expected = np.zeros((*shape[:-1], *rest), np.float32)
     for place in np.ndindex(*shape[:-1]):
@@ -126,9 +126,9 @@ def test_dynamic_dimensions() -> None:
     assert GatherNdOp.infer(spec(5, 4), spec(-1, 1, dtype="int64"), batch_dims=0) == spec(-1, 4)
 
 
-def test_batch() -> None:
-    x = RNG.standard_normal((6, 4)).astype(np.float32)
-    indices = RNG.integers(0, 4, (6, 2))
+def test_batch(rng: np.random.Generator) -> None:
+    x = rng.standard_normal((6, 4)).astype(np.float32)
+    indices = rng.integers(0, 4, (6, 2))
     check_batch(GatherOp, [x, np.array([2, 0])], [True, False], {"axis": -1}, 3)
     check_batch(GatherOp, [x, indices], [False, True], {"axis": 0}, 3)
     check_batch(GatherElementsOp, [x, indices], [True, True], {"axis": 1}, 3)

@@ -8,8 +8,6 @@ import pytest
 from tests.ops.cases import check_batch, check_error, check_op, spec
 from ttc.dialects.nn.quantization import DequantizeOp, QuantizeOp
 
-RNG = np.random.default_rng(8)
-
 
 @pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int16, np.uint16, np.int32])
 def test_quantize_rounds_halves_to_even_and_saturates(dtype: type) -> None:
@@ -19,8 +17,8 @@ def test_quantize_rounds_halves_to_even_and_saturates(dtype: type) -> None:
     check_op(QuantizeOp, [x, np.float32(1).reshape(()), np.array(3, dtype)], {}, np.array(expected, dtype))
 
 
-def test_quantize_by_axis() -> None:
-    x = (40 * RNG.standard_normal((3, 4, 5))).astype(np.float32)
+def test_quantize_by_axis(rng: np.random.Generator) -> None:
+    x = (40 * rng.standard_normal((3, 4, 5))).astype(np.float32)
     scale = np.array([0.5, 1, 2, 0.3], np.float32).reshape(4, 1)
     zero = np.array([0, 128, 200, 5], np.uint8).reshape(4, 1)
     expected = np.clip(np.rint(x / scale) + zero, 0, 255).astype(np.uint8)

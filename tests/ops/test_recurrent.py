@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 import torch
 
+from tests.draws import generator, rng_of_test
 from tests.ops.cases import check_error, check_op, run_op, spec
 from ttc.dialects.core.errors import Error
 from ttc.dialects.nn.base import NNOp
 from ttc.dialects.nn.recurrent import ACTIVATIONS, GruOp, LstmOp, RnnOp
 
-RNG = np.random.default_rng(12)
 STEPS, SAMPLES, FEATURES, HIDDEN = 5, 3, 4, 6
-X = RNG.standard_normal((STEPS, SAMPLES, FEATURES)).astype(np.float32)
+X = generator("recurrent.X").standard_normal((STEPS, SAMPLES, FEATURES)).astype(np.float32)
 NAMES = {RnnOp: ("tanh",), GruOp: ("sigmoid", "tanh"), LstmOp: ("sigmoid", "tanh", "tanh")}
 GATES = {RnnOp: 1, GruOp: 3, LstmOp: 4}
 ORDER = {RnnOp: [0], GruOp: [1, 0, 2], LstmOp: [0, 2, 3, 1]}
@@ -24,7 +24,7 @@ OWN = {RnnOp: {}, GruOp: {"linear_before_reset": True}, LstmOp: {"input_forget":
 
 
 def normal(*shape: int) -> np.ndarray:
-    return RNG.standard_normal(shape).astype(np.float32)
+    return rng_of_test().standard_normal(shape).astype(np.float32)
 
 
 def attrs(op_class: Any, direction: str = "forward", **changes: Any) -> dict[str, Any]:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from tests.draws import generator
 from tests.ops.cases import check_batch, check_error, check_no_batch, check_op, spec
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.spec import Spec
@@ -15,8 +16,7 @@ from ttc.dialects.nn import reduce
 from ttc.dialects.nn.base import NNOp
 from ttc.dialects.nn.kernels.reduce import argmax
 
-RNG = np.random.default_rng(3)
-X = RNG.standard_normal((3, 4, 5)).astype(np.float32)
+X = generator("reduce.X").standard_normal((3, 4, 5)).astype(np.float32)
 REDUCTIONS = [
     (reduce.ReduceSumOp, np.sum),
     (reduce.ReduceMeanOp, np.mean),
@@ -75,8 +75,8 @@ def test_scalar() -> None:
 
 @pytest.mark.parametrize("axis", [0, 1, -1])
 @pytest.mark.parametrize("keepdims", [True, False])
-def test_places_of_extremes(axis: int, keepdims: bool) -> None:
-    x = RNG.integers(0, 3, (4, 5, 6)).astype(np.float32)
+def test_places_of_extremes(axis: int, keepdims: bool, rng: np.random.Generator) -> None:
+    x = rng.integers(0, 3, (4, 5, 6)).astype(np.float32)
     attrs = {"axis": axis, "keepdims": keepdims, "select_last": False}
     check_op(reduce.ArgMaxOp, [x], attrs, np.argmax(x, axis, keepdims=keepdims))
     check_op(reduce.ArgMinOp, [x], attrs, np.argmin(x, axis, keepdims=keepdims))
@@ -154,8 +154,8 @@ def test_dynamic_dimensions() -> None:
     assert reduce.ReduceSumOp.infer(spec(-1, 4), axes=(0,), keepdims=False) == spec(4)
 
 
-def test_batch() -> None:
-    x = RNG.standard_normal((6, 4, 5)).astype(np.float32)
+def test_batch(rng: np.random.Generator) -> None:
+    x = rng.standard_normal((6, 4, 5)).astype(np.float32)
     check_batch(reduce.ReduceMeanOp, [x], [True], {"axes": (-1, 1), "keepdims": False}, 3, 1e-6)
     check_batch(reduce.ArgMaxOp, [x], [True], {"axis": 1, **ARG}, 3)
     check_batch(reduce.CumsumOp, [x], [True], {"axis": -1, **CUMSUM}, 3)

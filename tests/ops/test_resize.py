@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 import torch
 
+from tests.draws import generator
 from tests.ops.cases import check_batch, check_error, check_no_batch, check_op, run_op, spec
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.resampling import COORDINATES, ROUNDINGS
 from ttc.dialects.nn.resize import ResizeByOp, ResizeOp
 
-RNG = np.random.default_rng(9)
-X = RNG.standard_normal((2, 3, 5, 7)).astype(np.float32)
+X = generator("resize.X").standard_normal((2, 3, 5, 7)).astype(np.float32)
 
 
 def attrs(sizes: tuple[int, ...], scales: tuple[float, ...] | None = None, x: np.ndarray = X, **changes: Any) -> dict[str, Any]:

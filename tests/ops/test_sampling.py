@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 import torch
 
+from tests.draws import generator
 from tests.ops.cases import check_batch, check_error, check_op, run_op, spec
 from ttc.dialects.core.errors import Error
 from ttc.dialects.nn.sampling import DeformConvOp, GridSampleOp, RoiAlignOp
 
-RNG = np.random.default_rng(10)
-X = RNG.standard_normal((2, 3, 5, 6)).astype(np.float32)
-GRID = (1.6 * RNG.standard_normal((2, 4, 3, 2))).astype(np.float32)
+X = generator("sampling.X").standard_normal((2, 3, 5, 6)).astype(np.float32)
+GRID = (1.6 * generator("sampling.GRID").standard_normal((2, 4, 3, 2))).astype(np.float32)
 TORCH_MODES = {"nearest": "nearest", "linear": "bilinear", "cubic": "bicubic"}
 
 
@@ -33,9 +33,9 @@ def test_grid_sample_like_torch(mode: str, padding: str, align_corners: bool) ->
 
 
 @pytest.mark.parametrize("mode", ["nearest", "linear"])
-def test_three_dimensions_like_torch(mode: str) -> None:
-    x = RNG.standard_normal((1, 2, 3, 4, 5)).astype(np.float32)
-    grid = RNG.standard_normal((1, 2, 3, 2, 3)).astype(np.float32)
+def test_three_dimensions_like_torch(mode: str, rng: np.random.Generator) -> None:
+    x = rng.standard_normal((1, 2, 3, 4, 5)).astype(np.float32)
+    grid = rng.standard_normal((1, 2, 3, 2, 3)).astype(np.float32)
     expected = torch.nn.functional.grid_sample(torch.from_numpy(x), torch.from_numpy(grid), mode=TORCH_MODES[mode], align_corners=False)
     check_op(GridSampleOp, [x, grid], {"mode": mode, "padding": "zeros", "align_corners": False}, expected.numpy(), 1e-5)
 
@@ -104,10 +104,10 @@ DEFORM = {"strides": (1, 1), "dilations": (1, 1), "pads": (1, 1, 1, 1), "groups"
 
 
 @pytest.mark.parametrize("changes", [{}, {"strides": (2, 1), "dilations": (1, 2)}, {"groups": 2}, {"offset_groups": 2}])
-def test_deform_conv_without_moves_is_a_convolution(changes: dict[str, object]) -> None:
+def test_deform_conv_without_moves_is_a_convolution(changes: dict[str, object], rng: np.random.Generator) -> None:
     attrs = {**DEFORM, **changes}
-    x = RNG.standard_normal((2, 4, 6, 7)).astype(np.float32)
-    w = RNG.standard_normal((6, 4 // attrs["groups"], 3, 2)).astype(np.float32)
+    x = rng.standard_normal((2, 4, 6, 7)).astype(np.float32)
+    w = rng.standard_normal((6, 4 // attrs["groups"], 3, 2)).astype(np.float32)
     options = {"stride": attrs["strides"], "padding": 1, "dilation": attrs["dilations"], "groups": attrs["groups"]}
     expected = torch.nn.functional.conv2d(torch.from_numpy(x), torch.from_numpy(w), **options).numpy()
     offset = np.zeros((2, 12 * attrs["offset_groups"], *expected.shape[2:]), np.float32)
@@ -116,10 +116,10 @@ def test_deform_conv_without_moves_is_a_convolution(changes: dict[str, object]) 
     check_op(DeformConvOp, [x, w, offset, mask], attrs, expected / 2, 1e-4)
 
 
-def test_deform_conv_reads_moved_taps() -> None:
+def test_deform_conv_reads_moved_taps(rng: np.random.Generator) -> None:
     """Against grid_sample, which reads the image at the places that a kernel of one tap is moved to."""
-    x = RNG.standard_normal((1, 3, 5, 6)).astype(np.float32)
-    offset = (2 * RNG.standard_normal((1, 2, 5, 6))).astype(np.float32)
+    x = rng.standard_normal((1, 3, 5, 6)).astype(np.float32)
+    offset = (2 * rng.standard_normal((1, 2, 5, 6))).astype(np.float32)
     rows, columns = np.arange(5)[:, None] + offset[0, 0], np.arange(6) + offset[0, 1]
     grid = np.stack([(2 * columns + 1) / 6 - 1, (2 * rows + 1) / 5 - 1], axis=-1)[None].astype(np.float32)
     expected = torch.nn.functional.grid_sample(torch.from_numpy(x), torch.from_numpy(grid), align_corners=False).numpy()
@@ -138,8 +138,8 @@ def test_deform_conv_types() -> None:
     check_error("E0403", DeformConvOp, [x, spec(2, 4, 3, 3, dtype="float64"), offset, None], DEFORM)
 
 
-def test_deform_conv_samples_are_apart() -> None:
-    x = RNG.standard_normal((3, 2, 4, 4)).astype(np.float32)
-    w = RNG.standard_normal((2, 2, 3, 3)).astype(np.float32)
-    offset = RNG.standard_normal((3, 18, 4, 4)).astype(np.float32)
+def test_deform_conv_samples_are_apart(rng: np.random.Generator) -> None:
+    x = rng.standard_normal((3, 2, 4, 4)).astype(np.float32)
+    w = rng.standard_normal((2, 2, 3, 3)).astype(np.float32)
+    offset = rng.standard_normal((3, 18, 4, 4)).astype(np.float32)
     check_batch(DeformConvOp, [x, w, offset, None], [True, False, True, False], DEFORM, 3, 1e-5)

@@ -7,12 +7,12 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+from tests.draws import generator
 from tests.ops.cases import check_batch, check_error, check_op, run_op, spec
 from ttc.dialects.core.errors import Error
 from ttc.dialects.nn.scatter import ScatterElementsOp, ScatterNdOp
 
-RNG = np.random.default_rng(5)
-X = RNG.standard_normal((3, 4, 5)).astype(np.float32)
+X = generator("scatter.X").standard_normal((3, 4, 5)).astype(np.float32)
 COMBINE: dict[str, Callable[[np.float32, np.float32], np.float32]] = {
     "none": lambda old, new: new,
     "add": lambda old, new: old + new,
@@ -24,9 +24,9 @@ COMBINE: dict[str, Callable[[np.float32, np.float32], np.float32]] = {
 
 @pytest.mark.parametrize("reduction", list(COMBINE))
 @pytest.mark.parametrize("axis", [0, 1, 2, -1])
-def test_scatter_elements(axis: int, reduction: str) -> None:
-    indices = RNG.integers(-X.shape[axis], X.shape[axis], (2, 3, 4))
-    updates = RNG.standard_normal(indices.shape).astype(np.float32)
+def test_scatter_elements(axis: int, reduction: str, rng: np.random.Generator) -> None:
+    indices = rng.integers(-X.shape[axis], X.shape[axis], (2, 3, 4))
+    updates = rng.standard_normal(indices.shape).astype(np.float32)
     expected = X.copy()
     for place in np.ndindex(*indices.shape):
         target = list(place)
@@ -37,9 +37,9 @@ def test_scatter_elements(axis: int, reduction: str) -> None:
 
 @pytest.mark.parametrize("reduction", list(COMBINE))
 @pytest.mark.parametrize("depth", [1, 2, 3])
-def test_scatter_nd(depth: int, reduction: str) -> None:
-    indices = np.stack([RNG.integers(-d, d, (2, 4)) for d in X.shape[:depth]], axis=-1).astype(np.int32)
-    updates = RNG.standard_normal((2, 4, *X.shape[depth:])).astype(np.float32)
+def test_scatter_nd(depth: int, reduction: str, rng: np.random.Generator) -> None:
+    indices = np.stack([rng.integers(-d, d, (2, 4)) for d in X.shape[:depth]], axis=-1).astype(np.int32)
+    updates = rng.standard_normal((2, 4, *X.shape[depth:])).astype(np.float32)
     expected = X.copy()
     for place in np.ndindex(2, 4):
         target = tuple(int(i) for i in indices[place])
@@ -88,7 +88,7 @@ def test_errors() -> None:
     check_error("E0401", ScatterNdOp, [x, spec(2, 1, dtype="int64"), spec(2, 3)], {"reduction": "none"})
 
 
-def test_batch() -> None:
-    indices = RNG.integers(0, 4, (3, 2, 5))
-    updates = RNG.standard_normal(indices.shape).astype(np.float32)
+def test_batch(rng: np.random.Generator) -> None:
+    indices = rng.integers(0, 4, (3, 2, 5))
+    updates = rng.standard_normal(indices.shape).astype(np.float32)
     check_batch(ScatterElementsOp, [X, indices, updates], [True, True, True], {"axis": 1, "reduction": "none"}, 3)

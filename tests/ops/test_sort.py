@@ -9,8 +9,6 @@ from tests.ops.cases import check_batch, check_error, check_op, run_op, spec
 from ttc.dialects.core.errors import Error
 from ttc.dialects.nn.sort import ReverseSequenceOp, TopkOp
 
-RNG = np.random.default_rng(6)
-
 
 def expected_topk(x: np.ndarray, k: int, axis: int, largest: bool) -> tuple[np.ndarray, np.ndarray]:
     def chosen(row: np.ndarray) -> list[int]:
@@ -23,8 +21,8 @@ def expected_topk(x: np.ndarray, k: int, axis: int, largest: bool) -> tuple[np.n
 @pytest.mark.parametrize("largest", [True, False])
 @pytest.mark.parametrize(("axis", "k"), [(0, 2), (1, 5), (-1, 3), (2, 1)])
 @pytest.mark.parametrize("dtype", [np.float32, np.int32, np.uint8])
-def test_topk(dtype: type, axis: int, k: int, largest: bool) -> None:
-    x = RNG.integers(0, 6, (3, 5, 7)).astype(dtype)  # many equal elements
+def test_topk(dtype: type, axis: int, k: int, largest: bool, rng: np.random.Generator) -> None:
+    x = rng.integers(0, 6, (3, 5, 7)).astype(dtype)  # many equal elements
     check_op(TopkOp, [x], {"k": k, "axis": axis, "largest": largest}, expected_topk(x, k, axis, largest))
 
 
@@ -36,18 +34,18 @@ def test_topk_of_extreme_values() -> None:
     check_op(TopkOp, [y], {"k": 0, "axis": 0, "largest": False}, [np.zeros(0, np.float32), np.zeros(0, np.int64)])
 
 
-def test_topk_errors_and_batch() -> None:
+def test_topk_errors_and_batch(rng: np.random.Generator) -> None:
     check_error("E0402", TopkOp, [spec(2, 3)], {"k": 4, "axis": 1, "largest": True})
     check_error("E0402", TopkOp, [spec(2, 3)], {"k": -1, "axis": 1, "largest": True})
     check_error("E0412", TopkOp, [spec(2, 3)], {"k": 1, "axis": 2, "largest": True})
     check_error("E0403", TopkOp, [spec(2, dtype="bool")], {"k": 1, "axis": 0, "largest": True})
-    check_batch(TopkOp, [RNG.standard_normal((3, 5)).astype(np.float32)], [True], {"k": 2, "axis": 1, "largest": True}, 3)
+    check_batch(TopkOp, [rng.standard_normal((3, 5)).astype(np.float32)], [True], {"k": 2, "axis": 1, "largest": True}, 3)
 
 
 @pytest.mark.parametrize(("time", "batch"), [(0, 1), (1, 0), (0, 2), (2, 1)])
-def test_reverse_sequence(time: int, batch: int) -> None:
-    x = RNG.standard_normal((4, 3, 5)).astype(np.float32)
-    lengths = RNG.integers(0, x.shape[time] + 1, x.shape[batch])
+def test_reverse_sequence(time: int, batch: int, rng: np.random.Generator) -> None:
+    x = rng.standard_normal((4, 3, 5)).astype(np.float32)
+    lengths = rng.integers(0, x.shape[time] + 1, x.shape[batch])
     expected = x.copy()
     for i, length in enumerate(lengths):
         part = np.moveaxis(expected, (time, batch), (0, 1))

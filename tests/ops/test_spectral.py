@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from tests.draws import generator
 from tests.ops.cases import check_batch, check_error, check_no_batch, check_op, run_op, spec
 from tests.ops.tile_cases import check_error as check_tile_error
 from ttc.dialects.nn.spectral import FftOp, IrfftOp
 from ttc.dialects.tile import spectral as tile
 
-RNG = np.random.default_rng(11)
-A, C = (RNG.standard_normal((3, 6, 4)).astype(np.float32) for _ in range(2))
+A, C = generator("spectral.A, C").standard_normal((2, 3, 6, 4)).astype(np.float32)
 
 
 def parts(y: np.ndarray, dtype: type = np.float32) -> list[np.ndarray]:
@@ -40,11 +40,11 @@ def test_one_transform_by_hand() -> None:
 
 
 @pytest.mark.parametrize("size", [1, 2, 5, 6, 8])
-def test_irfft(size: int) -> None:
+def test_irfft(size: int, rng: np.random.Generator) -> None:
     x = A + 1j * C.astype(np.float64)
     for c, given in ((C, x), (None, x.real)):
         check_op(IrfftOp, [A, c], {"axis": 1, "size": size}, np.fft.irfft(given, size, 1).astype(np.float32), 2e-6)
-    whole = RNG.standard_normal((2, size)).astype(np.float32)
+    whole = rng.standard_normal((2, size)).astype(np.float32)
     there = run_op(FftOp, [whole, None], {"axis": 1, "size": size, "inverse": False, "onesided": True})
     check_op(IrfftOp, there, {"axis": 1, "size": size}, whole, 1e-6)
 

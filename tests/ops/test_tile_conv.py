@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from tests.draws import generator
 from tests.ops.tile_cases import check_error, check_op
 from ttc.dialects.tile.conv import Conv2dOp, ConvTranspose2dOp
 
-RNG = np.random.default_rng(5)
-X = RNG.standard_normal((2, 6, 7, 4)).astype(np.float32)
+X = generator("tile_conv.X").standard_normal((2, 6, 7, 4)).astype(np.float32)
 ATTRS = {"strides": (1, 1), "pads": (0, 0, 0, 0), "dilations": (1, 1), "groups": 1}
 
 
@@ -44,15 +44,15 @@ def convolved(x: NDArray, w: NDArray, strides: Any, pads: Any, dilations: Any, g
         {"groups": 4, "pads": (1, 1, 1, 1)},
     ],
 )
-def test_conv2d(change: dict[str, Any]) -> None:
+def test_conv2d(change: dict[str, Any], rng: np.random.Generator) -> None:
     attrs = {**ATTRS, **change}
-    w = RNG.standard_normal((3, 2, 4 // attrs["groups"], 8)).astype(np.float32)
-    bias = RNG.standard_normal(8).astype(np.float32)
+    w = rng.standard_normal((3, 2, 4 // attrs["groups"], 8)).astype(np.float32)
+    bias = rng.standard_normal(8).astype(np.float32)
     check_op(Conv2dOp, [X, w, bias], {**attrs, "activation": "relu"}, np.maximum(convolved(X, w, **attrs) + bias, 0), 1e-5)
 
 
-def test_conv_transpose2d_is_the_transpose_of_conv2d() -> None:
-    w = RNG.standard_normal((3, 2, 5, 4)).astype(np.float32)
+def test_conv_transpose2d_is_the_transpose_of_conv2d(rng: np.random.Generator) -> None:
+    w = rng.standard_normal((3, 2, 5, 4)).astype(np.float32)
     attrs = {"strides": (2, 1), "pads": (1, 0, 0, 1), "output_padding": (1, 0), "dilations": (1, 2), "groups": 1}
     y = np.zeros((2, 6 * 2 + 3, 7 + 2, 5))
     for i in range(3):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from tests.draws import generator
 from tests.ops.tile_cases import check_error, check_op
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.functions import entry_functions
@@ -15,9 +16,8 @@ from ttc.dialects.core.to_plain import plain_block
 from ttc.dialects.tile.base import dialect
 from ttc.dialects.tile.eltwise import CastOp, MapOp
 
-RNG = np.random.default_rng(3)
-A = RNG.standard_normal((3, 1, 5)).astype(np.float32)
-B = RNG.standard_normal((4, 5)).astype(np.float32)
+A = generator("tile_eltwise.A").standard_normal((3, 1, 5)).astype(np.float32)
+B = generator("tile_eltwise.B").standard_normal((4, 5)).astype(np.float32)
 
 
 def test_map_broadcasts() -> None:

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from tests.draws import generator
 from tests.ops.tile_cases import check_error, check_op, run_op
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.sparse_codes import Codes
 from ttc.dialects.tile.encoded import EncodedMatmulOp, TileDepthwiseOp
 
-RNG = np.random.default_rng(35)
 SIDE = 32
 
 
@@ -34,8 +34,8 @@ def strip(index: int, blocks: int, last_of_matrix: bool = False, last_of_tile: b
     return index & 0xFFFF, index >> 16 | last_of_matrix << 14 | last_of_tile << 15, blocks
 
 
-TILES = RNG.integers(0, 2, (1, SIDE, 3 * SIDE)).astype(np.float32)
-ACTS = RNG.integers(-4, 5, (2, 2 * SIDE, 64)).astype(np.float32)
+TILES = generator("tile_encoded.TILES").integers(0, 2, (1, SIDE, 3 * SIDE)).astype(np.float32)
+ACTS = generator("tile_encoded.ACTS").integers(-4, 5, (2, 2 * SIDE, 64)).astype(np.float32)
 GOOD = (
     *(*strip(0, 2), 0 | 1 << 4, 1 << 12 | 0, 1 | 2 << 4, 2 << 12 | 0, 0 << 12 | 1),
     *(*strip(1, 1, last_of_matrix=True), 1 | 1 << 4, 1 << 12 | 1),
@@ -72,12 +72,12 @@ def test_streams_without_meaning(stream: tuple[int, ...]) -> None:
     assert error.value.code == "E0802"
 
 
-def test_cores_and_fractures_have_codes_of_their_own() -> None:
+def test_cores_and_fractures_have_codes_of_their_own(rng: np.random.Generator) -> None:
     one = (*strip(0, 1, last_of_matrix=True), 0 | 1 << 4, 0)
     two = (*strip(0, 1, last_of_matrix=True), 0 | 1 << 4, 1 << 12)
     down = np.concatenate([np.concatenate([words(*one), words(*two)], axis=2), np.concatenate([words(*two), words(*one)], axis=2)], axis=1)
-    tiles = RNG.standard_normal((1, 2 * SIDE, 4 * SIDE)).astype(np.float32)
-    x = RNG.standard_normal((1, SIDE, 2 * SIDE)).astype(np.float32)
+    tiles = rng.standard_normal((1, 2 * SIDE, 4 * SIDE)).astype(np.float32)
+    x = rng.standard_normal((1, SIDE, 2 * SIDE)).astype(np.float32)
     expected = np.zeros((1, 2 * SIDE, 2 * SIDE), np.float32)
     for row, left, tile in ((0, 0, 0), (0, 1, 3), (1, 0, 1), (1, 1, 2)):
         sparse = tiles[0, row * SIDE : (row + 1) * SIDE, tile * SIDE : (tile + 1) * SIDE]
@@ -107,9 +107,9 @@ def test_columns_take_the_bits_they_need() -> None:
     assert [Codes(1, 1, u_kt, 4, 4).column_bits for u_kt in (1, 2, 3, 4, 5, 160)] == [1, 1, 2, 2, 3, 8]
 
 
-def test_one_tile_a_column() -> None:
-    a = RNG.standard_normal((2, 2 * SIDE, 6 * SIDE)).astype(np.float32)
-    b = RNG.standard_normal((2, 3 * SIDE, 2 * SIDE)).astype(np.float32)
+def test_one_tile_a_column(rng: np.random.Generator) -> None:
+    a = rng.standard_normal((2, 2 * SIDE, 6 * SIDE)).astype(np.float32)
+    b = rng.standard_normal((2, 3 * SIDE, 2 * SIDE)).astype(np.float32)
     expected = np.zeros((2, 2 * SIDE, 2 * SIDE), np.float32)
     for z in range(3):
         for column in range(2):

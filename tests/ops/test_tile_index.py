@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.draws import generator
 from tests.ops.tile_cases import check_error, check_op, run_op
 from ttc.dialects.core.errors import Error
 from ttc.dialects.tile.base import TileOp
 from ttc.dialects.tile.index import GatherElementsOp, GatherNdOp, GatherOp, LookupOp
 
-RNG = np.random.default_rng(36)
-TABLE = RNG.standard_normal((2, 32, 64)).astype(np.float32)
+TABLE = generator("tile_index.TABLE").standard_normal((2, 32, 64)).astype(np.float32)
 NONE = 0xFFFFFFFF
 
 
@@ -21,8 +21,8 @@ def attrs(**changes: Any) -> dict[str, Any]:
     return {"rows": 128, "cores": 2, "count": 40, "t": 2} | changes
 
 
-def test_each_core_reads_its_tiles_one_after_another() -> None:
-    indices = RNG.integers(0, 64, (1, 64, 64)).astype(np.uint32)
+def test_each_core_reads_its_tiles_one_after_another(rng: np.random.Generator) -> None:
+    indices = rng.integers(0, 64, (1, 64, 64)).astype(np.uint32)
     indices[0, 0, 3] = NONE
     expected = np.zeros((2, 128, 64), np.float32)
     for core in range(2):
@@ -56,7 +56,7 @@ def test_what_does_not_fit(shape: tuple[int, ...], changes: dict[str, Any], code
     check_error(LookupOp, [TABLE.shape, shape], attrs(**changes), code)
 
 
-X = RNG.standard_normal((3, 4, 5)).astype(np.float32)
+X = generator("tile_index.X").standard_normal((3, 4, 5)).astype(np.float32)
 
 
 def test_slices_along_any_axis() -> None:
@@ -65,8 +65,8 @@ def test_slices_along_any_axis() -> None:
     check_op(GatherOp, [X, np.array(2, np.int32)], {"axis": -1}, X[..., 2])
 
 
-def test_elements_along_an_axis() -> None:
-    indices = RNG.integers(-4, 4, (3, 2, 5))
+def test_elements_along_an_axis(rng: np.random.Generator) -> None:
+    indices = rng.integers(-4, 4, (3, 2, 5))
     expected = np.array([[[X[i, indices[i, j, k], k] for k in range(5)] for j in range(2)] for i in range(3)])
     check_op(GatherElementsOp, [X, indices], {"axis": 1}, expected)
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from tests.draws import generator
 from tests.ops.tile_cases import check_error, check_op
 from ttc.dialects.tile.linear import DetOp, MatmulOp
 
-RNG = np.random.default_rng(4)
-A = RNG.standard_normal((2, 3, 5)).astype(np.float32)
-B = RNG.standard_normal((5, 4)).astype(np.float32)
-BIAS = RNG.standard_normal(4).astype(np.float32)
+A = generator("tile_linear.A").standard_normal((2, 3, 5)).astype(np.float32)
+B = generator("tile_linear.B").standard_normal((5, 4)).astype(np.float32)
+BIAS = generator("tile_linear.BIAS").standard_normal(4).astype(np.float32)
 PLAIN = {"transpose_a": False, "transpose_b": False}
 
 

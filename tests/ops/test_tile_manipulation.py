@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.draws import generator
 from tests.ops.tile_cases import check_error, check_op
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.interpret import kernel
 from ttc.dialects.tile.base import TileOp
 from ttc.dialects.tile.manipulation import AdjustOp, RepeatOp, RetileOp, TileBroadcastOp
 
-RNG = np.random.default_rng(31)
-X = RNG.standard_normal((2, 4, 6)).astype(np.float32)
+X = generator("tile_manipulation.X").standard_normal((2, 4, 6)).astype(np.float32)
 
 
 @pytest.mark.parametrize("axis", [-3, -2, -1, 0])

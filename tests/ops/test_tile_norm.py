@@ -5,15 +5,15 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from tests.draws import generator
 from tests.ops.tile_cases import check_error, check_op
 from ttc.dialects.tile.attention import AttentionOp
 from ttc.dialects.tile.norm import LayerNormOp, RmsNormOp
 from ttc.dialects.tile.softmax import LogSoftmaxOp, SoftmaxOp
 
-RNG = np.random.default_rng(7)
-X = RNG.standard_normal((2, 3, 8)).astype(np.float32)
-SCALE = RNG.standard_normal(8).astype(np.float32)
-BIAS = RNG.standard_normal(8).astype(np.float32)
+X = generator("tile_norm.X").standard_normal((2, 3, 8)).astype(np.float32)
+SCALE = generator("tile_norm.SCALE").standard_normal(8).astype(np.float32)
+BIAS = generator("tile_norm.BIAS").standard_normal(8).astype(np.float32)
 
 
 def softmax(x: NDArray) -> NDArray:
@@ -40,9 +40,9 @@ def test_rms_norm() -> None:
     check_op(RmsNormOp, [X, SCALE], {"axis": -1, "eps": 0.1}, y, 1e-6)
 
 
-def test_attention() -> None:
-    q, k, v = (RNG.standard_normal(s).astype(np.float32) for s in ((2, 3, 4, 8), (2, 3, 5, 8), (2, 3, 5, 6)))
-    mask = RNG.standard_normal((2, 1, 1, 5)).astype(np.float32)
+def test_attention(rng: np.random.Generator) -> None:
+    q, k, v = (rng.standard_normal(s).astype(np.float32) for s in ((2, 3, 4, 8), (2, 3, 5, 8), (2, 3, 5, 6)))
+    mask = rng.standard_normal((2, 1, 1, 5)).astype(np.float32)
     y = softmax(q @ np.swapaxes(k, -1, -2) * 0.5 + mask) @ v
     check_op(AttentionOp, [q, k, v, mask], {"scale": 0.5, "zero_masked": False}, y, 1e-6)
     masked = np.full((5,), -np.inf, np.float32)

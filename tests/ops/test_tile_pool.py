@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from tests.draws import generator
 from tests.ops.tile_cases import check_error, check_op
 from ttc.dialects.tile.pool import AvgPool2dOp, MaxPool2dOp
 
-RNG = np.random.default_rng(6)
-X = RNG.standard_normal((2, 6, 7, 3)).astype(np.float32)
+X = generator("tile_pool.X").standard_normal((2, 6, 7, 3)).astype(np.float32)
 ATTRS = {"kernel": (3, 2), "strides": (2, 2), "pads": (1, 0, 1, 1), "dilations": (1, 1)}
 
 

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from tests.draws import generator, rng_of_test
 from tests.ops.tile_cases import check_error, check_op
 from ttc.dialects.tile.recurrent import GruOp, LstmOp, RnnOp
 
-RNG = np.random.default_rng(71)
-X = RNG.standard_normal((2, 3, 4)).astype(np.float32)
+X = generator("tile_recurrent.X").standard_normal((2, 3, 4)).astype(np.float32)
 
 
 def attrs(functions: int, **extra: Any) -> dict[str, Any]:
@@ -20,7 +20,8 @@ def attrs(functions: int, **extra: Any) -> dict[str, Any]:
 
 
 def weights(gates: int) -> tuple[Any, Any]:
-    return RNG.standard_normal((1, gates * 5, 4)).astype(np.float32), RNG.standard_normal((1, gates * 5, 5)).astype(np.float32)
+    rng = rng_of_test()
+    return rng.standard_normal((1, gates * 5, 4)).astype(np.float32), rng.standard_normal((1, gates * 5, 5)).astype(np.float32)
 
 
 def sigmoid(x: Any) -> Any:

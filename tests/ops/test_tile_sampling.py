@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.draws import generator
 from tests.ops.tile_cases import check_error, check_op
 from ttc.dialects.tile.sampling import DeformConvOp, GridSampleOp, RoiAlignOp
 
-RNG = np.random.default_rng(61)
-X = RNG.standard_normal((1, 2, 4, 5)).astype(np.float32)
+X = generator("tile_sampling.X").standard_normal((1, 2, 4, 5)).astype(np.float32)
 
 
 def test_a_grid_of_all_centres_is_the_image() -> None:
@@ -30,8 +30,8 @@ def test_a_region_of_four_elements_is_their_mean() -> None:
 CONV: dict[str, Any] = {"strides": (1, 1), "dilations": (1, 1), "pads": (0, 0, 0, 0), "groups": 1, "offset_groups": 1}
 
 
-def test_offsets_of_one_row_read_the_row_below() -> None:
-    w = RNG.standard_normal((3, 2, 1, 1)).astype(np.float32)
+def test_offsets_of_one_row_read_the_row_below(rng: np.random.Generator) -> None:
+    w = rng.standard_normal((3, 2, 1, 1)).astype(np.float32)
     offset = np.zeros((1, 2, 4, 5), np.float32)
     offset[:, 0] = 1
     below = np.concatenate([X[:, :, 1:], np.zeros((1, 2, 1, 5), np.float32)], axis=2)

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.draws import generator
 from tests.ops.tile_cases import check_error, check_op, run_op
 from ttc.dialects.tile.base import TileOp
 from ttc.dialects.tile.sfpu import BinaryOp, ReluOp, RescaleOp, SfpuOp
 
-RNG = np.random.default_rng(32)
-X = RNG.uniform(-3, 3, (1, 32, 64)).astype(np.float32)
+X = generator("tile_sfpu.X").uniform(-3, 3, (1, 32, 64)).astype(np.float32)
 LARGEST = np.finfo(np.float32).max
 EPS = np.finfo(np.float32).eps
 

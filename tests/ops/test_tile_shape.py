@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.draws import generator
 from tests.ops.tile_cases import check_error, check_op, run_op
 from ttc.dialects.core.errors import Error
 from ttc.dialects.tile import shape
@@ -14,8 +15,7 @@ from ttc.dialects.tile.base import TileOp
 from ttc.dialects.tile.index import EmbeddingOp
 from ttc.dialects.tile.reduce import ReduceOp
 
-RNG = np.random.default_rng(8)
-X = RNG.standard_normal((2, 3, 8)).astype(np.float32)
+X = generator("tile_shape.X").standard_normal((2, 3, 8)).astype(np.float32)
 
 
 @pytest.mark.parametrize(

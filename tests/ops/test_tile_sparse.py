@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.draws import generator
 from tests.ops.tile_cases import check_error, check_op
 from ttc.dialects.core.errors import Error
 from ttc.dialects.tile.kernels.sparse import sparse_matmul
 from ttc.dialects.tile.linear import MatmulOp
 from ttc.dialects.tile.sparse import DepthwiseOp, SparseMatmulOp
 
-RNG = np.random.default_rng(6)
-X = RNG.standard_normal((3, 4, 5)).astype(np.float32)
+X = generator("tile_sparse.X").standard_normal((3, 4, 5)).astype(np.float32)
 
 
 def selection(**changes: Any) -> dict[str, Any]:
@@ -72,8 +72,8 @@ def test_what_does_not_fit(changes: dict[str, Any], code: str) -> None:
 
 
 @pytest.mark.parametrize("activation", [None, "relu"])
-def test_depthwise(activation: str | None) -> None:
-    weights, bias = RNG.standard_normal((3, 5)).astype(np.float32), RNG.standard_normal(5).astype(np.float32)
+def test_depthwise(activation: str | None, rng: np.random.Generator) -> None:
+    weights, bias = rng.standard_normal((3, 5)).astype(np.float32), rng.standard_normal(5).astype(np.float32)
     expected = (X * weights[:, None]).sum(axis=0) + bias
     attrs = {} if activation is None else {"activation": activation}
     check_op(DepthwiseOp, [X, weights, bias], attrs, expected if activation is None else np.maximum(expected, 0), 1e-6)
@@ -86,10 +86,10 @@ def test_depthwise_that_does_not_fit(shapes: list[tuple[int, ...] | None]) -> No
 
 @pytest.mark.parametrize("k", [5, 70])
 @pytest.mark.parametrize("transpose_b", [False, True])
-def test_sums_of_products(k: int, transpose_b: bool) -> None:
-    a = RNG.standard_normal((2, 3, 4, k)).astype(np.float32)
-    b = RNG.standard_normal((3, 6, k) if transpose_b else (3, k, 6)).astype(np.float32)
-    bias = RNG.standard_normal(6).astype(np.float32)
+def test_sums_of_products(k: int, transpose_b: bool, rng: np.random.Generator) -> None:
+    a = rng.standard_normal((2, 3, 4, k)).astype(np.float32)
+    b = rng.standard_normal((3, 6, k) if transpose_b else (3, k, 6)).astype(np.float32)
+    bias = rng.standard_normal(6).astype(np.float32)
     expected = (a @ (b.swapaxes(1, 2) if transpose_b else b)).sum(axis=1) + bias
     attrs = {"transpose_a": False, "transpose_b": transpose_b, "accumulate": True}
     check_op(MatmulOp, [a, b, bias], attrs, expected, 1e-4)

@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 from tests.ops.tile_cases import check_error, check_op
 from ttc.dialects.tile.splice import SpliceOp
 
-RNG = np.random.default_rng(33)
-
 
 def turns(available: list[int], pieces: tuple[int, ...], units: int) -> list[tuple[int, int]]:
     """(operand, unit) of each unit of the result."""
@@ -26,8 +24,8 @@ def turns(available: list[int], pieces: tuple[int, ...], units: int) -> list[tup
     return found
 
 
-def test_matrices_in_turn() -> None:
-    a, b = (RNG.standard_normal((t, 4, 6)).astype(np.float32) for t in (6, 4))
+def test_matrices_in_turn(rng: np.random.Generator) -> None:
+    a, b = (rng.standard_normal((t, 4, 6)).astype(np.float32) for t in (6, 4))
     pieces = (1, 1, 2, 0, 2, 2)
     expected = np.stack([(a, b)[i][unit] for i, unit in turns([6, 4], pieces, 6)])
     check_op(SpliceOp, [a, b], {"pieces": pieces, "units": 6, "granularity": "t"}, expected)
@@ -42,9 +40,9 @@ def block(x: NDArray, core: tuple[int, int], share: tuple[int, int], size: tuple
 
 
 @pytest.mark.parametrize("order", ["r", "c"])
-def test_blocks_of_every_core_in_turn(order: str) -> None:
+def test_blocks_of_every_core_in_turn(order: str, rng: np.random.Generator) -> None:
     grid, mblock, size = (2, 2), (3, 2), (2, 4)
-    a, b = (RNG.standard_normal((2, 2 * rows, 2 * columns)).astype(np.float32) for rows, columns in ((4, 16), (2, 8)))
+    a, b = (rng.standard_normal((2, 2 * rows, 2 * columns)).astype(np.float32) for rows, columns in ((4, 16), (2, 8)))
     pieces, result = (1, 2, 3, 0, 1, 1), np.zeros((2, 12, 16), np.float32)
     steps = turns([8, 2], pieces, 6)
     for core in np.ndindex(*grid):

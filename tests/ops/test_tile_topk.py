@@ -10,16 +10,14 @@ import pytest
 from tests.ops.tile_cases import check_error, check_op, run_op
 from ttc.dialects.tile.topk import TopkOp
 
-RNG = np.random.default_rng(34)
-
 
 def attrs(**changes: Any) -> dict[str, Any]:
     return {"k": 32, "sort": "max", "sorted_runs": False, "cores": 1, "width": 32} | changes
 
 
 @pytest.mark.parametrize("k", [1, 4, 16, 32, 64, 128])
-def test_the_largest_in_falling_order(k: int) -> None:
-    x = RNG.permutation(5 * 512).reshape(1, 5, 512).astype(np.float32) - 1000
+def test_the_largest_in_falling_order(k: int, rng: np.random.Generator) -> None:
+    x = rng.permutation(5 * 512).reshape(1, 5, 512).astype(np.float32) - 1000
     places = np.broadcast_to(np.arange(512, dtype=np.float32), x.shape).copy()
     width = -(-k // 32) * 32
     expected = np.zeros((1, 5, width), np.float32)
@@ -29,14 +27,14 @@ def test_the_largest_in_falling_order(k: int) -> None:
     check_op(TopkOp, [x, places], attrs(k=k, width=width, sort="argmax"), expected)
 
 
-def test_each_core_finds_its_own() -> None:
-    x = RNG.permutation(2 * 128).reshape(1, 2, 128).astype(np.float32)
+def test_each_core_finds_its_own(rng: np.random.Generator) -> None:
+    x = rng.permutation(2 * 128).reshape(1, 2, 128).astype(np.float32)
     expected = np.concatenate([-np.sort(-part, axis=-1)[..., :32] for part in np.split(x, 2, axis=-1)], axis=-1)
     check_op(TopkOp, [x, x], attrs(cores=2), expected)
 
 
-def test_runs_that_are_sorted_already() -> None:
-    x = RNG.permutation(64).reshape(1, 1, 4, 16).astype(np.float32)
+def test_runs_that_are_sorted_already(rng: np.random.Generator) -> None:
+    x = rng.permutation(64).reshape(1, 1, 4, 16).astype(np.float32)
     runs = -np.sort(-x, axis=-1)
     runs[..., 1::2, :] = runs[..., 1::2, ::-1]
     x = runs.reshape(1, 1, 64)
@@ -78,8 +76,8 @@ def one_by_one(row: list[float], k: int) -> list[int]:
 
 
 @pytest.mark.parametrize("k", [8, 32, 64])
-def test_equal_numbers_end_where_the_network_leaves_them(k: int) -> None:
-    x = RNG.integers(-3, 4, (1, 3, 256)).astype(np.float32)
+def test_equal_numbers_end_where_the_network_leaves_them(k: int, rng: np.random.Generator) -> None:
+    x = rng.integers(-3, 4, (1, 3, 256)).astype(np.float32)
     places = np.broadcast_to(np.arange(256, dtype=np.float32), x.shape).copy()
     found = run_op(TopkOp, [x, places], attrs(k=k, width=64, sort="argmax"))
     assert found[0, :, :k].tolist() == [one_by_one(row.tolist(), k) for row in x[0]]

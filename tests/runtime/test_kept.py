@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.draws import generator
 from tests.runtime.engines.native.programs import Step, program, tensor
 from ttc.dialects.core.errors import Error
 from ttc.dialects.netlist.model import Netlist
@@ -25,9 +26,9 @@ from ttc.runtime.program import Program
 
 pytestmark = pytest.mark.skipif(host_cpu().arch != "x86-64", reason="runs code")
 
-RNG = np.random.default_rng(11)
-X = RNG.standard_normal((6, 33)).astype(np.float32)
-WEIGHTS = {name: RNG.standard_normal(shape).astype(np.float32) for name, shape in {"w": (33, 17), "b": (17,), "t": (17,)}.items()}
+X = generator("kept.X").standard_normal((6, 33)).astype(np.float32)
+SHAPES = {"w": (33, 17), "b": (17,), "t": (17,)}
+WEIGHTS = {name: generator(f"kept.{name}").standard_normal(shape).astype(np.float32) for name, shape in SHAPES.items()}
 STEPS = (
     Step("h", "tile.matmul", ("x", "w", "b"), tensor(6, 17), {"transpose_a": False, "transpose_b": False}),
     Step("p", "tile.softmax", ("h",), tensor(6, 17), {"axis": -1}),
@@ -114,9 +115,9 @@ def test_jobs_are_named_as_in_a_fresh_program(path: Path, read: list[Path]):
     assert len(found) > 1
 
 
-def test_a_run_that_needs_the_reference_engine_finds_it(tmp_path: Path, read: list[Path]):
+def test_a_run_that_needs_the_reference_engine_finds_it(tmp_path: Path, read: list[Path], rng: np.random.Generator):
     """Rows out of range: the native job says so, and the reference engine what is wrong."""
-    table = RNG.standard_normal((5, 3)).astype(np.float32)
+    table = rng.standard_normal((5, 3)).astype(np.float32)
     steps = (Step("r", "tile.gather", ("t", "x"), tensor(4, 3), {"axis": 0}),)
     made = program({"x": tensor(4, format="Int32")}, {"t": (table, "Float32")}, steps, {"y": "r"}, "reference")
     path = tmp_path / "g.tti"

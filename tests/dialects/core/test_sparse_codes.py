@@ -10,7 +10,6 @@ from ttc.dialects.core.errors import Error
 from ttc.dialects.core.sparse_codes import TILE_WORDS, Codes, Elements, Encoded, decoded, encoded
 from ttc.dialects.core.tiled import from_stream, streams
 
-RNG = np.random.default_rng(51)
 S = 32
 
 
@@ -33,10 +32,10 @@ def rebuilt(found: Encoded, shape: tuple[int, int, int], cores: int) -> NDArray:
 
 
 @pytest.mark.parametrize(("cores", "mblock_m", "u_rt", "u_kt"), [(1, 2, 2, 3), (2, 2, 1, 2), (4, 1, 1, 1), (1, 1, 4, 6)])
-def test_what_is_written_is_read_again(cores: int, mblock_m: int, u_rt: int, u_kt: int) -> None:
+def test_what_is_written_is_read_again(cores: int, mblock_m: int, u_rt: int, u_kt: int, rng: np.random.Generator) -> None:
     dense = np.zeros((3, 4 * S, 6 * S), np.float32)
-    for at in RNG.integers(0, dense.size, 200):
-        dense.ravel()[at] = RNG.integers(1, 4)
+    for at in rng.integers(0, dense.size, 200):
+        dense.ravel()[at] = rng.integers(1, 4)
     dense[1] = 0
     found = encoded(elements(dense), 3, cores, mblock_m, u_rt, u_kt)
     np.testing.assert_array_equal(rebuilt(found, dense.shape, cores), dense)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
 from numpy.typing import NDArray
 
+from tests.draws import rng_of_test
 from tests.runtime.conftest import Builder
 from ttc.dialects.core.plain import Function, TensorType, Work
 from ttc.dialects.netlist.model import Host, Op
@@ -17,8 +17,6 @@ from ttc.runtime.engines.native.features import EMULATED_TILES, Cpu, host_cpu
 from ttc.runtime.engines.native.lowering import Job
 from ttc.runtime.engines.reference import plan_of
 from ttc.runtime.tensors import Constants, TensorSource
-
-RNG = np.random.default_rng(7)
 
 
 @dataclass(frozen=True)
@@ -114,4 +112,4 @@ def _ops(works: Sequence[Work], given: Sequence[Given], rounding: str, precision
 
 def normal(*shape: int, dtype: str = "float32") -> NDArray:
     """Numbers around 0."""
-    return RNG.standard_normal(shape).astype(dtype)
+    return rng_of_test().standard_normal(shape).astype(dtype)

@@ -11,20 +11,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from tests.draws import rng_of_test
 from tests.runtime.engines.native.graphs import Given, Ran, ran
 from ttc.dialects.core.plain import Function, Plain, TensorType, Work
 from ttc.dialects.core.windows import window_counts, windows
 
 LEVELS = ("amx", "avx2", "generic")
 SIZES = (1, 2, 15, 16, 17, 31, 33, 67)
-RNG = np.random.default_rng(5)
 CODES = {"Int8": np.int8, "UInt8": np.uint8}
 PLAIN = {"transpose_a": False, "transpose_b": False}
 
 
 def codes(shape: Sequence[int], format: str) -> NDArray:
     info = np.iinfo(CODES[format])
-    return RNG.integers(info.min, info.max + 1, shape).astype(info.dtype)
+    return rng_of_test().integers(info.min, info.max + 1, shape).astype(info.dtype)
 
 
 def widened(operand: int, first: int, shape: Sequence[int], zero: int) -> list[Work]:
@@ -84,8 +84,8 @@ def test_extremes(level: str, left: int, right: int) -> None:
 
 
 @pytest.mark.parametrize("level", LEVELS)
-def test_integers_of_32_bits_wrap(level: str) -> None:
-    a, b = RNG.integers(-(2**31), 2**31, (2, 17, 33)).astype(np.int32)[:, :, :31], RNG.integers(-(2**31), 2**31, (31, 19)).astype(np.int32)
+def test_integers_of_32_bits_wrap(level: str, rng: np.random.Generator) -> None:
+    a, b = rng.integers(-(2**31), 2**31, (2, 17, 33)).astype(np.int32)[:, :, :31], rng.integers(-(2**31), 2**31, (31, 19)).astype(np.int32)
     works = [Work("tile.matmul", (0, 1), PLAIN, (TensorType((2, 17, 19), "Int32"),))]
     found = ran(works, [Given(np.ascontiguousarray(a), "Int32"), Given(b, "Int32", constant=True)], level=level)
     exact(found)
@@ -150,7 +150,7 @@ def _requantized(given: int, shape: tuple[int, ...]) -> list[Work]:
 
 
 @pytest.mark.parametrize("level", LEVELS)
-def test_sums_are_quantized_before_they_are_stored(level: str) -> None:
+def test_sums_are_quantized_before_they_are_stored(level: str, rng: np.random.Generator) -> None:
     shape = (9, 33)
     works = [
         Work("tile.cast", (0,), {"to": "int32"}, (TensorType((9, 20), "Int32"),)),
@@ -158,7 +158,7 @@ def test_sums_are_quantized_before_they_are_stored(level: str) -> None:
         Work("tile.matmul", (4, 5), PLAIN, (TensorType(shape, "Int32"),)),
         *_requantized(6, shape),
     ]
-    scale, bias = (RNG.standard_normal((2, 33)) * 1e-3).astype(np.float32)
+    scale, bias = (rng.standard_normal((2, 33)) * 1e-3).astype(np.float32)
     given = [Given(codes((9, 20), "UInt8"), "UInt8"), Given(codes((20, 33), "Int8"), "Int8", constant=True)]
     given += [Given(scale, constant=True), Given(bias, constant=True)]
     found = ran(works, given, level=level)

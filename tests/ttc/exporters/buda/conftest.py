@@ -11,11 +11,10 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
+from tests.draws import rng_of_test
 from ttc.driver import compile_path
 from ttc.options import CompileOptions
 from ttc.runtime.program import Program
-
-RNG = np.random.default_rng(11)
 
 
 @dataclass(frozen=True)
@@ -38,7 +37,7 @@ class Network:
 
 
 def weight(*shape: int) -> np.ndarray:
-    return (RNG.standard_normal(shape) / np.sqrt(shape[-1])).astype(np.float32)
+    return (rng_of_test().standard_normal(shape) / np.sqrt(shape[-1])).astype(np.float32)
 
 
 def image() -> Network:
@@ -56,7 +55,7 @@ def image() -> Network:
             ("Gemm", ["flat", "w2", "b2"], "g", {"transB": 1}),
             ("Softmax", ["g"], "y", {"axis": 1}),
         ],
-        {"x": RNG.standard_normal((1, 3, 14, 14)).astype(np.float32)},
+        {"x": rng_of_test().standard_normal((1, 3, 14, 14)).astype(np.float32)},
         ("y", (1, 10)),
         {
             **{"w0": weight(40, 3, 3, 3), "b0": weight(40), "w1": weight(40, 1, 3, 3), "w2": weight(10, 40), "b2": weight(10)},
@@ -85,7 +84,7 @@ def sentence() -> Network:
     ]
     return Network(
         nodes,
-        {"ids": RNG.integers(0, 50, (1, 40)), "mask": np.array([[[[1] * 33 + [0] * 7]]], np.int64)},
+        {"ids": rng_of_test().integers(0, 50, (1, 40)), "mask": np.array([[[[1] * 33 + [0] * 7]]], np.int64)},
         ("y", (1, 40, 64)),
         {
             **{"table": weight(50, 64), "wq": weight(64, 64), "wk": weight(64, 64), "wv": weight(64, 64)},
@@ -98,7 +97,8 @@ def sentence() -> Network:
 def planes() -> Network:
     """Matrices of two inputs one after another."""
     nodes = [("Concat", ["a", "b"], "ab", {"axis": 1}), ("Sigmoid", ["ab"], "y", {})]
-    return Network(nodes, {name: RNG.standard_normal((1, 2, 64, 32)).astype(np.float32) for name in "ab"}, ("y", (1, 4, 64, 32)), {})
+    inputs = dict(zip("ab", rng_of_test().standard_normal((2, 1, 2, 64, 32)).astype(np.float32), strict=True))
+    return Network(nodes, inputs, ("y", (1, 4, 64, 32)), {})
 
 
 NETWORKS: dict[str, Callable[[], Network]] = {"image": image, "planes": planes, "sentence": sentence}

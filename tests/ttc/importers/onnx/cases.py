@@ -13,6 +13,7 @@ from onnx import helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
 from xdsl.dialects.builtin import ModuleOp
 
+from tests.draws import rng_of_test
 from ttc.dialects.core.formats import format_named
 from ttc.dialects.core.functions import entry_functions, ports
 from ttc.dialects.core.interpret import run
@@ -23,12 +24,11 @@ from ttc.dialects.core.weights import WeightStore
 from ttc.importers.onnx import import_onnx
 
 Arrays = Mapping[str, NDArray]
-RNG = np.random.default_rng(7)
 
 
 def normal(*shape: int) -> NDArray:
     """Seeded normal float32 values."""
-    return RNG.standard_normal(shape).astype(np.float32)
+    return rng_of_test().standard_normal(shape).astype(np.float32)
 
 
 def ints(*values: int) -> NDArray:

@@ -9,20 +9,20 @@ import numpy as np
 import pytest
 from onnx import TensorProto, helper
 
+from tests.draws import rng_of_test
 from tests.ttc.importers.onnx.cases import check, check_node, imported, model_of, node_model, normal
 from ttc.dialects.core.errors import Error
 
-RNG = np.random.default_rng(2)
 X = 20 * normal(2, 3, 6)
 
 
 def scale(*shape: int) -> np.ndarray:
-    return (0.1 + RNG.random(shape)).astype(np.float32)
+    return (0.1 + rng_of_test().random(shape)).astype(np.float32)
 
 
 def codes(dtype: type, *shape: int) -> np.ndarray:
     info = np.iinfo(dtype)
-    return RNG.integers(max(info.min, -300), min(info.max, 300) + 1, shape).astype(dtype)
+    return rng_of_test().integers(max(info.min, -300), min(info.max, 300) + 1, shape).astype(dtype)
 
 
 @pytest.mark.parametrize(

@@ -12,17 +12,16 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from tests.draws import rng_of_test
 from tests.ttc.importers.onnx.cases import run_module
 from tests.ttc.importers.tflite.writer import Graph, Op, Tensor, model
 from ttc.importers.tflite import import_tflite
 from ttc.importers.tflite.schema import dtypes
 
-RNG = np.random.default_rng(11)
-
 
 def normal(*shape: int) -> NDArray:
     """Seeded normal float32 values."""
-    return RNG.standard_normal(shape).astype(np.float32)
+    return rng_of_test().standard_normal(shape).astype(np.float32)
 
 
 def ints(*values: Any, dtype: Any = np.int32) -> NDArray:
@@ -48,13 +47,14 @@ def const(value: NDArray) -> Given:
 def quantized(*shape: int, scale: float = 0.05, zero: int = 3, dtype: Any = np.int8) -> Given:
     """Seeded integers over most of the type's range."""
     info = np.iinfo(dtype)
-    return Given(RNG.integers(info.min // 2, info.max // 2, shape).astype(dtype), scale=(scale,), zero=(zero,))
+    return Given(rng_of_test().integers(info.min // 2, info.max // 2, shape).astype(dtype), scale=(scale,), zero=(zero,))
 
 
 def weights(*shape: int, axis: int, dtype: Any = np.int8) -> Given:
     """Constant integers with a scale a slice along the axis."""
-    scales = tuple(float(s) for s in np.float32(0.01) * RNG.uniform(0.5, 2, shape[axis]).astype(np.float32))
-    return Given(RNG.integers(-127, 128, shape).astype(dtype), constant=True, scale=scales, axis=axis)
+    rng = rng_of_test()
+    scales = tuple(float(s) for s in np.float32(0.01) * rng.uniform(0.5, 2, shape[axis]).astype(np.float32))
+    return Given(rng.integers(-127, 128, shape).astype(dtype), constant=True, scale=scales, axis=axis)
 
 
 @dataclass(frozen=True)

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import numpy as np
 
+from tests.draws import generator
 from tests.ttc.importers.tflite.writer import Graph, Op, Scalar, Signature, Tensor, model, numbers
 
-RNG = np.random.default_rng(1)
 WINDOW = {"padding": "SAME", "stride_h": 2, "stride_w": 1, "fused_activation_function": "RELU6"}
 
 
-def weights(*shape: int) -> np.ndarray:
-    return RNG.standard_normal(shape).astype(np.float32)
+def weights(name: str, *shape: int) -> np.ndarray:
+    return generator(name).standard_normal(shape).astype(np.float32)
 
 
 def real_network() -> bytes:
     """A convolution, a pool, a reshape with computed sizes, a dense layer, softmax; an open batch, names of a signature."""
     tensors = [
         Tensor("x", (1, 8, 6, 3), signature=(-1, 8, 6, 3)),
-        Tensor("w", (4, 3, 3, 3), data=weights(4, 3, 3, 3)),
-        Tensor("b", (4,), data=weights(4), outside=True),
+        Tensor("w", (4, 3, 3, 3), data=weights("filters", 4, 3, 3, 3)),
+        Tensor("b", (4,), data=weights("bias", 4), outside=True),
         Tensor("conv", (1, 4, 6, 4)),
         Tensor("pool", (1, 4, 3, 4)),
         Tensor("shape", (4,), "INT32"),
@@ -28,7 +28,7 @@ def real_network() -> bytes:
         Tensor("rest", (), "INT32", np.array(-1, np.int32)),
         Tensor("sizes", (2,), "INT32"),
         Tensor("flat", (1, 48)),
-        Tensor("dense", (5, 48), data=weights(5, 48)),
+        Tensor("dense", (5, 48), data=weights("dense", 5, 48)),
         Tensor("logits", (1, 5)),
         Tensor("y", (1, 5)),
     ]
@@ -49,10 +49,11 @@ def real_network() -> bytes:
 def quantized_network() -> bytes:
     """Integers: depthwise and plain convolutions by channel, an addition, a mean, a comparison."""
     codes = {"kind": "INT8", "scale": (0.05,), "zero": (3,)}
-    steps = tuple(float(s) for s in RNG.uniform(0.005, 0.02, 4))
-    integers = RNG.integers(-127, 128, (1, 3, 3, 4)).astype(np.int8)
-    filters = RNG.integers(-127, 128, (4, 1, 1, 4)).astype(np.int8)
-    bias = RNG.integers(-500, 500, 4).astype(np.int32)
+    rng = generator("quantized")
+    steps = tuple(float(s) for s in rng.uniform(0.005, 0.02, 4))
+    integers = rng.integers(-127, 128, (1, 3, 3, 4)).astype(np.int8)
+    filters = rng.integers(-127, 128, (4, 1, 1, 4)).astype(np.int8)
+    bias = rng.integers(-500, 500, 4).astype(np.int32)
     tensors = [
         Tensor("x", (1, 6, 6, 4), **codes),
         Tensor("w", (1, 3, 3, 4), "INT8", integers, steps, (0,) * 4, 3),
@@ -99,8 +100,8 @@ def recurrent_network() -> bytes:
             x,
             sparse()[0],
             Tensor("dense", (3, 4)),
-            Tensor("r", (3, 3), data=weights(3, 3)),
-            Tensor("b", (3,), data=weights(3)),
+            Tensor("r", (3, 3), data=weights("recurrent", 3, 3)),
+            Tensor("b", (3,), data=weights("start", 3)),
             state,
             Tensor("step", (1, 3)),
             Tensor("i", data=np.array(0, np.int32), **scalar),

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import numpy as np
 
+from tests.draws import generator
 from tests.ttc.importers.tflite.cases import FLOAT, INT32, check_op, const
 
-RNG = np.random.default_rng(2)
-CORNERS = RNG.random((12, 2)).astype(np.float32)
-BOXES = np.concatenate([CORNERS, CORNERS + RNG.uniform(0.2, 0.6, (12, 2)).astype(np.float32)], axis=1)
-SCORES = RNG.random(12).astype(np.float32)
+CORNERS = generator("ops_detection.CORNERS").random((12, 2)).astype(np.float32)
+BOXES = np.concatenate([CORNERS, CORNERS + generator("ops_detection.BOXES").uniform(0.2, 0.6, (12, 2)).astype(np.float32)], axis=1)
+SCORES = generator("ops_detection.SCORES").random(12).astype(np.float32)
 LIMITS = [const(np.array(0.4, np.float32)), const(np.array(0.2, np.float32))]
 
 

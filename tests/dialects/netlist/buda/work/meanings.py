@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from tests.draws import rng_of_test
 from ttc.dialects.core import interpret
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.plain import Function, TensorType
@@ -17,7 +18,6 @@ from ttc.dialects.netlist.buda.work import OpForm, form_of, work_of
 from ttc.dialects.netlist.model import Blocking, Grid, Op
 from ttc.dialects.tile.base import Tile, ops
 
-RNG = np.random.default_rng(41)
 INNER = ("matmul", "reduce", "depthwise", "topk")
 
 
@@ -34,7 +34,7 @@ def tensor(array: NDArray, format_: str = "Float32", tile: tuple[int, int] | Non
 
 def random(*shape: int) -> NDArray:
     """Numbers around zero."""
-    return RNG.standard_normal(shape).astype(np.float32)
+    return rng_of_test().standard_normal(shape).astype(np.float32)
 
 
 def work(op: BudaOp, arrays: Sequence[NDArray], types: Sequence[TensorType | None] = (), fused: FusedOp | None = None) -> Function:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.dialects.netlist.buda.work.meanings import RNG, buda, check_error, random, result, tensor, tms
+from tests.dialects.netlist.buda.work.meanings import buda, check_error, random, result, tensor, tms
 from ttc.dialects.netlist.buda.form import Tm
 
 S = 32
@@ -30,15 +30,15 @@ def test_quantization() -> None:
     np.testing.assert_array_equal(result(op, x, scale).astype(np.float32), np.clip(np.rint(x * np.float32(0.5) + 2), -127, 127))
 
 
-def test_requantization() -> None:
-    x, scale = RNG.integers(-999, 1000, (1, S, S)).astype(np.int32), np.full((1, S, S), 0.25, np.float32)
+def test_requantization(rng: np.random.Generator) -> None:
+    x, scale = rng.integers(-999, 1000, (1, S, S)).astype(np.int32), np.full((1, S, S), 0.25, np.float32)
     op = buda("requantization", attributes={"zero_point": -1.0}, out_df="Int8")
     found = result(op, x, scale, types=[tensor(x, "Int32")])
     np.testing.assert_array_equal(found.astype(np.float32), np.clip(np.rint(x * 0.25 - 1), -127, 127))
 
 
-def test_dequantization() -> None:
-    x, scale = RNG.integers(-9, 10, (1, S, S)).astype(np.int8), np.full((1, S, S), 0.25, np.float32)
+def test_dequantization(rng: np.random.Generator) -> None:
+    x, scale = rng.integers(-9, 10, (1, S, S)).astype(np.int8), np.full((1, S, S), 0.25, np.float32)
     op = buda("dequantization", attributes={"zero_point": 3.0})
     np.testing.assert_array_equal(result(op, x, scale, types=[tensor(x, "Int8")]), (x - np.float32(3)) * np.float32(0.25))
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.dialects.netlist.buda.work.meanings import RNG, buda, check_error, placed, random, result, tensor, tms, work
+from tests.dialects.netlist.buda.work.meanings import buda, check_error, placed, random, result, tensor, tms, work
 from ttc.dialects.core import interpret
 from ttc.dialects.core.errors import Error
 from ttc.dialects.netlist.buda.form import FusedOp, SubOp, Tm
@@ -100,8 +100,8 @@ def test_what_vector_modes_leave_depends_on_the_place() -> None:
     np.testing.assert_array_equal(result(buda("fused_op"), x, fused=in_place)[:, 4:], x[:, 4:])
 
 
-def test_integers() -> None:
-    x, scale = RNG.integers(-99, 100, (1, S, S)).astype(np.int8), np.full((1, S, S), 0.5, np.float32)
+def test_integers(rng: np.random.Generator) -> None:
+    x, scale = rng.integers(-99, 100, (1, S, S)).astype(np.int8), np.full((1, S, S), 0.5, np.float32)
     steps = fused(
         2,
         sub("nop", "input0", "dest"),

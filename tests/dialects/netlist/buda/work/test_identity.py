@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from tests.dialects.netlist.buda.work.meanings import RNG, buda, random, result, tensor, tms
+from tests.dialects.netlist.buda.work.meanings import buda, random, result, tensor, tms
+from tests.draws import rng_of_test
 from ttc.dialects.core.sparse_codes import Elements, encoded
 from ttc.dialects.netlist.buda.form import Tm
 
@@ -14,7 +15,7 @@ S = 32
 def sparse(shape: tuple[int, int, int]) -> np.ndarray:
     """Matrices with a few ones."""
     dense = np.zeros(shape, np.float32)
-    dense.ravel()[RNG.integers(0, dense.size, 60)] = 1
+    dense.ravel()[rng_of_test().integers(0, dense.size, 60)] = 1
     return dense
 
 

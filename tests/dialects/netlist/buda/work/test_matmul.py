@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.dialects.netlist.buda.work.meanings import RNG, buda, check_error, random, result, tensor, tms
+from tests.dialects.netlist.buda.work.meanings import buda, check_error, random, result, tensor, tms
 from ttc.dialects.netlist.buda.form import Tm
 
 S = 32
@@ -45,9 +45,9 @@ def test_groups_of_products_are_summed() -> None:
 
 @pytest.mark.parametrize("kind", ["requant", "dequant"])
 @pytest.mark.parametrize("biased", [False, True])
-def test_integers(kind: str, biased: bool) -> None:
-    a, b = (RNG.integers(-9, 10, (1, S, S)).astype(np.int8) for _ in range(2))
-    bias, scale = RNG.integers(-99, 100, (1, S, S)).astype(np.int32), np.full((1, S, S), 0.25, np.float32)
+def test_integers(kind: str, biased: bool, rng: np.random.Generator) -> None:
+    a, b = (rng.integers(-9, 10, (1, S, S)).astype(np.int8) for _ in range(2))
+    bias, scale = rng.integers(-99, 100, (1, S, S)).astype(np.int32), np.full((1, S, S), 0.25, np.float32)
     total = a.astype(np.float32) @ b.astype(np.float32) + (bias if biased else 0)
     if kind == "requant":
         expected = np.clip(np.rint(total * 0.25 + 3), -127, 127)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.dialects.netlist.buda.work.meanings import RNG, buda, check_error, random, result, tensor, tms
+from tests.dialects.netlist.buda.work.meanings import buda, check_error, random, result, tensor, tms
 from ttc.dialects.netlist.buda.form import Tm
 from ttc.dialects.netlist.buda.work.depthwise import diagonal_tiles
 
@@ -68,9 +68,9 @@ def test_diagonals_end_with_the_channels() -> None:
     assert tiles.sum() == sum(range(1, 41))
 
 
-def test_embedding() -> None:
+def test_embedding(rng: np.random.Generator) -> None:
     table, indices = random(1, 2 * S, 3 * S), np.full((1, 2 * S, S), 0xFFFFFFFF, np.uint32)
-    indices[0, 0, :20], indices[0, S, :20] = RNG.integers(0, 2 * S, (2, 20))
+    indices[0, 0, :20], indices[0, S, :20] = rng.integers(0, 2 * S, (2, 20))
     op = buda("embedding", grid=(2, 1), mblock=(1, 3), attributes={"num_indices": 32})
     y = result(op, table, indices, types=[tensor(table, tile=None), tensor(indices, "RawUInt32")])
     for core in range(2):
@@ -78,8 +78,8 @@ def test_embedding() -> None:
         assert not y[0, core * S + 20 : core * S + S].any()
 
 
-def test_topk() -> None:
-    x = RNG.permutation(S * 4 * S).reshape(1, S, 4 * S).astype(np.float32)
+def test_topk(rng: np.random.Generator) -> None:
+    x = rng.permutation(S * 4 * S).reshape(1, S, 4 * S).astype(np.float32)
     places = np.broadcast_to(np.arange(4 * S, dtype=np.uint16), x.shape)
     types = [None, tensor(places, "UInt16")]
     attributes = {"k": 32, "sort": "max", "kreduce": False, "m_k": 1, "u_kt": 4}

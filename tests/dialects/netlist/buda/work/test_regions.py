@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from tests.draws import rng_of_test
 from ttc.dialects.core import interpret
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.plain import Function, Plain, TensorType, Work
@@ -15,7 +16,6 @@ from ttc.dialects.netlist.buda.form import BudaOp, Tm
 from ttc.dialects.netlist.buda.work import Constant, OpForm, form_of, work_of
 from ttc.dialects.netlist.model import Blocking, Grid, Op
 
-RNG = np.random.default_rng(61)
 LAYOUT = "tiles(32, 32)"
 S = 32
 
@@ -88,7 +88,7 @@ def check(op: Op, type_: str, *arrays: NDArray) -> OpForm:
 
 
 def random(*shape: int) -> NDArray:
-    return RNG.standard_normal(shape).astype(np.float32)
+    return rng_of_test().standard_normal(shape).astype(np.float32)
 
 
 def test_a_function_is_an_op() -> None:
@@ -209,8 +209,8 @@ def test_works_that_lack_attributes() -> None:
         assert error.value.where == "op"
 
 
-def test_weights_of_summed_products_are_the_same_for_all_bands() -> None:
-    a, b = RNG.standard_normal((2, 3, S, S), np.float32), RNG.standard_normal((3, S, S), np.float32)
+def test_weights_of_summed_products_are_the_same_for_all_bands(rng: np.random.Generator) -> None:
+    a, b = rng.standard_normal((2, 3, S, S), np.float32), rng.standard_normal((3, S, S), np.float32)
     work = Work("tile.matmul", (0, 1), {"transpose_a": False, "transpose_b": False, "accumulate": True}, (type_of(2, S, S),))
     form = check(op_of((type_of(2, 3, S, S), type_of(3, S, S)), work), "matmul", a, b)
     assert dict(form.tms)[1] == (Tm("broadcast", ("z", 2)),)

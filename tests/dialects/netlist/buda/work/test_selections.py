@@ -16,7 +16,6 @@ from ttc.dialects.netlist.buda.form import BudaOp, Tm
 from ttc.dialects.netlist.buda.work import Constant, form_of, work_of
 from ttc.dialects.netlist.model import Blocking, Grid, Op
 
-RNG = np.random.default_rng(71)
 LAYOUT = "tiles(32, 32)"
 S = 32
 TAPS: dict[str, Any] = {
@@ -52,9 +51,11 @@ def op_of(attrs: dict[str, Any], grid: tuple[int, int], blocking: Blocking) -> O
          (3, 1), Blocking(1, (3, 2), (2, 1)), {}),
     ],
 )  # fmt: skip
-def test_rows(changes: dict[str, Any], grid: tuple[int, int], blocking: Blocking, tms: dict[int, list[str]]) -> None:
+def test_rows(
+    changes: dict[str, Any], grid: tuple[int, int], blocking: Blocking, tms: dict[int, list[str]], rng: np.random.Generator
+) -> None:
     op = op_of(TAPS | changes, grid, blocking)
-    x = RNG.standard_normal((144, 64)).astype(np.float32)
+    x = rng.standard_normal((144, 64)).astype(np.float32)
     form = form_of(op)
     assert form.type == "matmul"
     assert {i: [tm.kind for tm in list_] for i, list_ in form.tms.items()} == tms

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from tests.draws import rng_of_test
 from tests.runtime.engines.native.graphs import emulated_tiles
 from ttc.runtime.engines.native.code import Signature, compiled
 from ttc.runtime.engines.native.features import Cpu, host_cpu
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from ttc.runtime.engines.native.ir.writer import Writer
 
 pytestmark = pytest.mark.skipif(host_cpu().arch != "x86-64", reason="AMX is of x86-64")
-RNG = np.random.default_rng(11)
 NORMAL = 2.0**-126
 
 
@@ -70,14 +70,15 @@ def expected(c: NDArray[np.float32], a: NDArray[np.uint16], b: NDArray[np.uint16
 
 def patterns(*shape: int, exponent: int = 127) -> NDArray[np.uint16]:
     """bfloat16 of a few exponents."""
-    exponents = RNG.integers(exponent - 3, exponent + 3, shape)
-    return (exponents << 7 | RNG.integers(0, 128, shape) | RNG.integers(0, 2, shape) << 15).astype(np.uint16)
+    rng = rng_of_test()
+    exponents = rng.integers(exponent - 3, exponent + 3, shape)
+    return (exponents << 7 | rng.integers(0, 128, shape) | rng.integers(0, 2, shape) << 15).astype(np.uint16)
 
 
 @pytest.mark.parametrize("exponents", [(127, 127), (64, 61), (3, 127), (0 + 3, 200), (250, 120)])
-def test_products_are_those_of_the_instruction(exponents: tuple[int, int]) -> None:
+def test_products_are_those_of_the_instruction(exponents: tuple[int, int], rng: np.random.Generator) -> None:
     a, b = patterns(16, 32, exponent=exponents[0]), patterns(16, 16, 2, exponent=exponents[1])
-    c = np.zeros((16, 16), np.float32) if exponents[0] < 100 else RNG.standard_normal((16, 16)).astype(np.float32)
+    c = np.zeros((16, 16), np.float32) if exponents[0] < 100 else rng.standard_normal((16, 16)).astype(np.float32)
     np.testing.assert_array_equal(emulated(c, a, b), expected(c, a, b))
 
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from tests.draws import rng_of_test
 from tests.runtime.engines.native.test_copies import LEVELS, Recorder, execute, view_of
 from ttc.runtime.engines.native.amx_products import tile_panels, tile_rows
 from ttc.runtime.engines.native.features import host_cpu
@@ -17,7 +18,6 @@ from ttc.runtime.engines.native.lowering import Lowering
 from ttc.runtime.engines.native.storage import Storage, array_dtype
 from ttc.runtime.engines.native.tensors import View
 
-RNG = np.random.default_rng(5)
 WILD = [np.inf, -np.inf, np.nan, 3.4e38, 2.0**49]
 
 
@@ -29,7 +29,7 @@ class _Recorder(Recorder):
 
 
 def numbers(*shape: int) -> NDArray[np.float32]:
-    return RNG.standard_normal(shape).astype(np.float32)
+    return rng_of_test().standard_normal(shape).astype(np.float32)
 
 
 def widened(patterns: NDArray[np.uint16]) -> NDArray[np.float64]:

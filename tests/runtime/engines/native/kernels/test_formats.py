@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from tests.draws import rng_of_test
 from tests.runtime.engines.native.test_copies import LEVELS, Recorder, execute, view_of
 from ttc.dialects.core.formats import format_named
 from ttc.runtime.engines.native.copies import round_in_place
@@ -16,17 +17,17 @@ from ttc.runtime.engines.native.lowering import Lowering
 
 BLOCKS = ("Bfp8_b", "Bfp4_b", "Bfp2_b", "Bfp8", "Bfp4", "Bfp2")
 WORDS = ("Float16", "Lf8", "Fp8_e4m3", "Tf32")
-RNG = np.random.default_rng(3)
 
 
 def patterns(count: int) -> NDArray:
     """All kinds of float32: infinities, NaN and denormals among them."""
-    return RNG.integers(0, 1 << 32, count, dtype=np.uint32).view(np.float32)
+    return rng_of_test().integers(0, 1 << 32, count, dtype=np.uint32).view(np.float32)
 
 
 def near(count: int, exponent: int) -> NDArray:
     """Numbers of few exponents, so that blocks are of one magnitude."""
-    bits = (RNG.integers(0, 5, count) + exponent) << 23 | RNG.integers(0, 1 << 23, count) | RNG.integers(0, 2, count) << 31
+    rng = rng_of_test()
+    bits = (rng.integers(0, 5, count) + exponent) << 23 | rng.integers(0, 1 << 23, count) | rng.integers(0, 2, count) << 31
     return bits.astype(np.uint32).view(np.float32)
 
 
@@ -58,8 +59,8 @@ def test_every_pattern(format: str, level: str, truncate: bool) -> None:
 
 
 @pytest.mark.parametrize("format", [*BLOCKS, *WORDS])
-def test_ties_and_zeros(format: str) -> None:
+def test_ties_and_zeros(format: str, rng: np.random.Generator) -> None:
     halves = np.arange(-512, 512, dtype=np.float32).reshape(-1, 16) / 4
     check(halves, format)
     check(np.zeros((3, 20), np.float32) * np.float32(-1), format)
-    check(np.where(RNG.random((64, 16)) < 0.5, np.float32(-0.0), halves), format)
+    check(np.where(rng.random((64, 16)) < 0.5, np.float32(-0.0), halves), format)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.runtime.engines.native.graphs import RNG, Given, normal, ran
+from tests.runtime.engines.native.graphs import Given, normal, ran
 from ttc.dialects.core.plain import Function, TensorType, Work
 
 LEVELS = ("amx", "avx2", "generic")
@@ -50,10 +50,10 @@ def test_operands_are_broadcast_and_may_lie_in_any_order(drawn: tuple[tuple[int,
 
 @pytest.mark.parametrize("format", ["Float32", "Float16_b", "Half", "Float64", "Int32", "Int8", "UInt8", "Int64", "UInt16"])
 @pytest.mark.parametrize("level", LEVELS)
-def test_all_storages(format: str, level: str):
+def test_all_storages(format: str, level: str, rng: np.random.Generator):
     dtype = {"Float16_b": "float32", "Half": "float32", "RawUInt16": "uint16"}.get(format, format.lower())
     integers = format.startswith(("I", "U"))
-    x, y = (RNG.integers(0, 9, (5, 37)).astype(dtype) if integers else normal(5, 37, dtype=dtype) for _ in range(2))
+    x, y = (rng.integers(0, 9, (5, 37)).astype(dtype) if integers else normal(5, 37, dtype=dtype) for _ in range(2))
     to = float_type(5, 37, format=format)
     found = ran([mapped("add", 0, 1, to=to), mapped("relu", 2, to=to)], [Given(x, format), Given(y, format)], level=level)
     assert not found.refusals
@@ -71,7 +71,7 @@ def test_truth_values(level: str):
     np.testing.assert_array_equal(found.native, found.reference)
 
 
-def test_a_region_with_constants_and_a_cast():
+def test_a_region_with_constants_and_a_cast(rng: np.random.Generator):
     scalar, row = TensorType((), "Float32"), TensorType((3, 21), "Float32")
     ids = TensorType((3, 21), "Int64")
     body = Function(
@@ -85,7 +85,7 @@ def test_a_region_with_constants_and_a_cast():
         ),
         (6,),
     )
-    ints = RNG.integers(-9, 9, (3, 21))
+    ints = rng.integers(-9, 9, (3, 21))
     found = ran([Work("tile.eltwise", (0, 1), {}, (row,), body)], [Given(ints, "Int64"), Given(normal(3, 21))])
     assert found.kernels == ("Eltwise",)
     np.testing.assert_array_equal(found.native, found.reference)

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.runtime.engines.native.graphs import RNG, Given, Ran, normal, ran
+from tests.draws import rng_of_test
+from tests.runtime.engines.native.graphs import Given, Ran, normal, ran
 from ttc.dialects.core.formats import format_named
 from ttc.dialects.core.interpret import kernel
 from ttc.dialects.core.plain import TensorType, Work
@@ -17,7 +18,7 @@ FORMATS = ("Float32", "Float16_b", "Int32", "UInt8")
 
 def moved(op: str, shapes: list[tuple[int, ...]], format: str = "Float32", **attrs: Any) -> Ran:
     """One op over numbers that the format holds."""
-    xs = [RNG.integers(0, 100, shape).astype(format_named(format).compute) for shape in shapes]
+    xs = [rng_of_test().integers(0, 100, shape).astype(format_named(format).compute) for shape in shapes]
     shape = np.shape(kernel(f"tile.{op}")(*xs, **attrs))
     found = ran([Work(f"tile.{op}", tuple(range(len(xs))), attrs, (TensorType(shape, format),))], [Given(x, format) for x in xs])
     np.testing.assert_array_equal(found.native, found.reference)

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from tests.runtime.engines.native.graphs import RNG, Given, Ran, normal, ran
+from tests.runtime.engines.native.graphs import Given, Ran, normal, ran
 from ttc.dialects.core.plain import TensorType, Work
 
 LEVELS = ("amx", "avx2", "generic")
@@ -56,8 +56,8 @@ def test_any_axes_of_any_order_in_memory(shape: list[int], fn: str, level: str, 
 
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("format", INTEGERS)
-def test_integers_wrap(format: str, level: str):
-    x = RNG.integers(0, 100, (3, 37, 35)).astype(format.lower())
+def test_integers_wrap(format: str, level: str, rng: np.random.Generator):
+    x = rng.integers(0, 100, (3, 37, 35)).astype(format.lower())
     for fn in ("sum", "max", "min", "prod"):
         for axes in ((1,), (2,), (0, 2)):
             found = reduced(x, fn, axes, format=format, level=level)
@@ -77,8 +77,8 @@ def test_other_floats(format: str, level: str):
 
 
 @pytest.mark.parametrize("shape", [(300_007,), (1 << 19,), (2, 200_000), (112, 112, 1, 32)])
-def test_long_sums_lose_no_more_than_numpy_does(shape: tuple[int, ...]):
-    x = RNG.random(shape).astype(np.float32)
+def test_long_sums_lose_no_more_than_numpy_does(shape: tuple[int, ...], rng: np.random.Generator):
+    x = rng.random(shape).astype(np.float32)
     axes = tuple(range(len(shape) - 1)) if shape[-1] == 32 else (len(shape) - 1,)
     found = reduced(x, "sum", axes)
     assert not found.refusals
@@ -106,8 +106,8 @@ def placed(op: str, x: NDArray, axis: int, *, last: bool, keepdims: bool = False
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("last", [False, True])
 @pytest.mark.parametrize("op", ["argmax", "argmin"])
-def test_places_of_extremes_among_equal_ones(op: str, last: bool, level: str):
-    x = RNG.integers(-4, 4, (5, 9, 37)).astype(np.float32)
+def test_places_of_extremes_among_equal_ones(op: str, last: bool, level: str, rng: np.random.Generator):
+    x = rng.integers(-4, 4, (5, 9, 37)).astype(np.float32)
     x[2, 3, ::5] = x[3, ::2, 7] = np.nan
     x[4] = -np.inf if op == "argmax" else np.inf
     for axis in (0, 1, -1):
@@ -115,15 +115,15 @@ def test_places_of_extremes_among_equal_ones(op: str, last: bool, level: str):
         assert not found.refusals
         np.testing.assert_array_equal(found.native, found.reference)
     for format in ("Int64", "UInt8", "Bool"):
-        ints = RNG.integers(0, 2, (5, 37)).astype(format.lower())
+        ints = rng.integers(0, 2, (5, 37)).astype(format.lower())
         for axis in (0, 1):
             found = placed(op, ints, axis, last=last, format=format, level=level)
             np.testing.assert_array_equal(found.native, found.reference)
 
 
 @pytest.mark.parametrize("last", [False, True])
-def test_places_in_rows_of_many_parts(last: bool):
-    x = RNG.integers(-4, 4, (3, 9001)).astype(np.float32)
+def test_places_in_rows_of_many_parts(last: bool, rng: np.random.Generator):
+    x = rng.integers(-4, 4, (3, 9001)).astype(np.float32)
     x[2, [100, 8999]] = 50, 50
     found = placed("argmax", x, 1, last=last)
     np.testing.assert_array_equal(found.native, found.reference)
@@ -133,9 +133,9 @@ def test_places_in_rows_of_many_parts(last: bool):
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("exclusive", [False, True])
 @pytest.mark.parametrize("reverse", [False, True])
-def test_cumulative_ops(exclusive: bool, reverse: bool, level: str):
+def test_cumulative_ops(exclusive: bool, reverse: bool, level: str, rng: np.random.Generator):
     for op, format in (("cumsum", "Float32"), ("cumprod", "Int32"), ("cumsum", "Float16_b")):
-        x = RNG.integers(1, 9, (4, 7, 21)).astype("int32" if format == "Int32" else "float32")
+        x = rng.integers(1, 9, (4, 7, 21)).astype("int32" if format == "Int32" else "float32")
         for axis in (0, 1, -1):
             attrs = {"axis": axis, "exclusive": exclusive, "reverse": reverse}
             found = ran([Work(f"tile.{op}", (0,), attrs, (TensorType(x.shape, format),))], [Given(x, format)], level=level)

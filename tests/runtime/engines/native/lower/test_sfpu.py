@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.runtime.engines.native.graphs import RNG, Given, Ran, normal, ran
+from tests.runtime.engines.native.graphs import Given, Ran, normal, ran
 from ttc.dialects.core.plain import Plain, TensorType, Work
 
 EDGES = np.array([0, -0.0, np.inf, -np.inf, np.nan, 1e30, -1e30, 88.9, -88.9, 1e-40], np.float32)
@@ -46,8 +46,8 @@ def test_thresholds(mode: str, threshold: float):
 
 
 @pytest.mark.parametrize("kind", ["quantization", "requantization", "dequantization"])
-def test_steps_to_and_from_integers(kind: str):
-    ints = RNG.integers(-128, 128, (3, 40)).astype(np.int8)
+def test_steps_to_and_from_integers(kind: str, rng: np.random.Generator):
+    ints = rng.integers(-128, 128, (3, 40)).astype(np.int8)
     back = kind == "dequantization"
     x = Given(ints, "Int8") if back else Given(normal(3, 40) * 90)
     result = found(

@@ -13,7 +13,6 @@ from ttc.dialects.core.formats import format_named
 from ttc.dialects.core.plain import TensorType, Work
 
 LEVELS = ("amx", "avx2", "generic")
-RNG = np.random.default_rng(3)
 
 
 def ordered(x: NDArray, k: int, axis: int, largest: bool, format: str = "Float32", result: str = "Int64", level: str = "amx") -> Ran:
@@ -45,17 +44,17 @@ def test_lengths_and_axes(length: int, part: int, largest: bool, axis: int) -> N
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("k", [5, 70])
 @pytest.mark.parametrize("largest", [False, True])
-def test_equal_elements_zeros_infinities_and_nan(level: str, k: int, largest: bool) -> None:
-    x = RNG.choice(np.array([0.0, -0.0, 1.0, -1.0, np.inf, -np.inf, np.nan, -np.nan, 1e-45, -1e-45], np.float32), (4, 70))
+def test_equal_elements_zeros_infinities_and_nan(level: str, k: int, largest: bool, rng: np.random.Generator) -> None:
+    x = rng.choice(np.array([0.0, -0.0, 1.0, -1.0, np.inf, -np.inf, np.nan, -np.nan, 1e-45, -1e-45], np.float32), (4, 70))
     same(ordered(x, k, 1, largest, level=level))
 
 
 @pytest.mark.parametrize("largest", [False, True])
 @pytest.mark.parametrize("format", ["Int32", "Int16", "Int8", "UInt8", "UInt16", "Bool"])
-def test_integers(format: str, largest: bool) -> None:
+def test_integers(format: str, largest: bool, rng: np.random.Generator) -> None:
     dtype = format_named(format).compute
     low, high = (0, 1) if dtype == np.bool_ else (int(np.iinfo(dtype).min), int(np.iinfo(dtype).max))
-    x = RNG.integers(low, high, (3, 90), endpoint=True).astype(dtype)
+    x = rng.integers(low, high, (3, 90), endpoint=True).astype(dtype)
     x[:, :2] = low, high
     same(ordered(x, 90, 1, largest, format, "Int32"))
     same(ordered(x, 9, 1, largest, format, "Int32"))
