@@ -10,7 +10,7 @@ from zlib import crc32
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.conftest import pytest_collection_modifyitems
@@ -53,6 +53,10 @@ def test_every_example_draws_the_same_numbers() -> None:
 
     example()
     assert len(seen) == 1
+
+
+def test_examples_are_the_same_in_every_run() -> None:
+    assert (settings.default.deadline, settings.default.derandomize, settings.default.database) == (None, True, None)
 
 
 @pytest.mark.parametrize("number", range(2))

@@ -131,7 +131,7 @@ def test_no_text_brings_the_program_down(stage: str, target: str) -> None:
     assert outcome(stage_text(stage, target), stage, target) is None
     seen: list[Error] = []
 
-    @settings(derandomize=True, max_examples=50, deadline=None, database=None)
+    @settings(max_examples=50)
     @given(mutants(stage, target))
     def survives(text: str) -> None:
         error = outcome(text, stage, target)

@@ -23,7 +23,7 @@ PATTERNS = [
 
 
 @pytest.mark.parametrize("pattern", PATTERNS)
-@settings(max_examples=25, deadline=None, derandomize=True)
+@settings(max_examples=25)
 @given(text=st.text("abcABx.@ \n1_]\\*-", max_size=7))
 def test_whole_matches_are_those_of_python(pattern: str, text: str) -> None:
     assert compiled(pattern).matches(text) == (re.fullmatch(pattern, text, re.ASCII) is not None)

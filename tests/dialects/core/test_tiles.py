@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ttc.dialects.core.errors import Error
@@ -104,7 +104,6 @@ def test_integers_of_sign_and_magnitude() -> None:
     st.tuples(st.integers(0, 2), st.integers(1, 40), st.integers(1, 40)),
     st.sampled_from([32, 64]),
 )
-@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_there_and_back(name: str, tile: tuple[int, int], shape: tuple[int, int, int], alignment: int) -> None:
     format_ = FORMATS[name]
     generator = np.random.default_rng(4)

@@ -6,7 +6,7 @@ import struct
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -64,7 +64,7 @@ def elements(code_bytes: NDArray, bits: int) -> list[int]:
 
 
 @given(st.lists(FLOATS, min_size=16, max_size=16), st.sampled_from(NAMES), st.sampled_from(["rne", "truncate"]))
-@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=400)
 def test_blocks_are_what_the_document_says(numbers: list[float], name: str, rounding: Rounding) -> None:
     values = np.array(numbers, np.float32)
     bits, wide = int(name[3]), name.endswith("_b")

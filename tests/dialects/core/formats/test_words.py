@@ -5,7 +5,7 @@ from __future__ import annotations
 import ml_dtypes
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -111,7 +111,6 @@ def test_tf32_keeps_ten_bits() -> None:
 
 
 @given(st.lists(st.floats(width=32), min_size=1, max_size=40), st.sampled_from(["rne", "truncate"]))
-@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_rounding_twice_is_rounding_once(numbers: list[float], rounding: Rounding) -> None:
     values = np.array(numbers, np.float32)
     for name in (*NARROW, "Float16_b", "Tf32"):

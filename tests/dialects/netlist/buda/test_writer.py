@@ -103,7 +103,7 @@ def test_any_name_is_read_back(name: str) -> None:
     assert yaml.safe_load(f"{{{scalar(name)}: 1, a: [{scalar(name)}]}}") == {name: 1, "a": [name]}
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.text(min_size=1, max_size=20).filter(lambda t: "\ud800" > max(t) or min(t) > "\udfff"))
 def test_random_names_are_read_back(name: str) -> None:
     form, faults = read_form(write_netlist(BudaNetlist(queues={name: BudaQueue(name, entries=1)})).encode(), "x")

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from tests.runtime.engines.native.graphs import Given, Ran, normal, ran
 from ttc.dialects.core.plain import TensorType, Work
 from ttc.dialects.core.windows import window_counts, windows
@@ -18,12 +16,12 @@ def convolved(
     level: str = "amx",
     format: str = "Float32",
     bias: bool = True,
-    error: float = 1e-5,
+    share: float = 1e-6,
     **attrs: Any,
 ) -> Ran:
     """One convolution of x[n, h, w, c] with a filter [kh, kw, channels of a group, results], by default with margins of 1.
 
-    error: largest difference of the two, absolute and relative.
+    share: largest difference of the two, of the sum of magnitudes.
     """
     attrs = {"strides": (1, 1), "pads": (1, 1, 1, 1), "dilations": (1, 1), "groups": shape[3] // filter[2], **attrs}
     counts = window_counts((shape[1], shape[2]), windows(filter[:2], attrs["strides"], attrs["pads"], attrs["dilations"]))
@@ -31,5 +29,5 @@ def convolved(
     given += [Given(normal(filter[3]), format, constant=True)] if bias else []
     work = Work("tile.conv2d", (0, 1, 2 if bias else None), attrs, (TensorType((shape[0], *counts, filter[3]), format),))
     found = ran([work], given, level=level)
-    np.testing.assert_allclose(found.native, found.reference, rtol=error, atol=error)
+    found.close(share)
     return found

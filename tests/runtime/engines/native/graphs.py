@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 
+import numpy as np
 from numpy.typing import NDArray
 
+from tests import sums
 from tests.draws import rng_of_test
 from tests.runtime.conftest import Builder
 from ttc.dialects.core.plain import Function, TensorType, Work
@@ -44,12 +47,18 @@ class Ran:
     Args:
         refusals: (op, reason) of what it left to Python.
         kernels: names of the kernels it ran, in order.
+        on_magnitudes: what the reference engine finds for the magnitudes of all operands.
     """
 
     native: NDArray
     reference: NDArray
     refusals: tuple[tuple[str, str], ...]
     kernels: tuple[str, ...]
+    on_magnitudes: Callable[[], NDArray]
+
+    def close(self, share: float, expected: NDArray | None = None) -> None:
+        """Compare sums, and what follows them, with those of the reference engine or with others: relative to the sum of magnitudes."""
+        sums.close(self.native, self.reference if expected is None else expected, self.on_magnitudes(), share)
 
 
 def ran(
@@ -64,28 +73,35 @@ def ran(
 ) -> Ran:
     """Run works over given operands, whose numbers come first; the result is that of the last work.  tiles: with AMX, emulated."""
     b = Builder()
-    arrays: dict[str, NDArray] = {}
-    sources: dict[str, TensorSource] = {}
     for i, operand in enumerate(given):
         name = f"x{i}"
         b.queue(name, "constant" if operand.constant else "input", operand.type, key=name if operand.constant else None)
-        source = TensorSource.of_array(operand.array, operand.format)
-        if operand.constant:
-            sources[name] = source
-        else:
-            arrays[name] = source.value()
     ops = _ops(works, given, rounding, precision)
     (result,) = works[-1].results
     b.queue("y", "output", result, source=ops[-1].name)
     b.graph("g", ops, [(ops[-1].name, "y")])
-    netlist, constants = b.netlist(), Constants(sources)
+    netlist = b.netlist()
+    arrays, constants = _values(given)
     graph = netlist.graphs["g"]
     cpu = emulated_tiles(level) if tiles else host_cpu().limited_to(level)
     lowered = lower_graph(graph, netlist, constants, cpu)
     refusals = tuple((node.work.op, reason) for node, reason in lowered.refusals if node.work.op != "tile.cast")
     kernels = tuple(type(step.kernel).__name__ for step in lowered.steps if isinstance(step, Job))
     native = NativeEngine(threads, cpu).prepare(graph, netlist, constants).run(arrays)["y"]
-    return Ran(native, plan_of(graph, netlist, constants).run(arrays)["y"], refusals, kernels)
+
+    def reference(given: Sequence[Given]) -> NDArray:
+        arrays, constants = _values(given)
+        return plan_of(graph, netlist, constants).run(arrays)["y"]
+
+    magnitudes = partial(reference, [replace(operand, array=np.abs(operand.array)) for operand in given])
+    return Ran(native, reference(given), refusals, kernels, magnitudes)
+
+
+def _values(given: Sequence[Given]) -> tuple[dict[str, NDArray], Constants]:
+    """Arrays that a run is given, and what the program holds."""
+    sources = [(f"x{i}", operand.constant, TensorSource.of_array(operand.array, operand.format)) for i, operand in enumerate(given)]
+    held = {name: source for name, constant, source in sources if constant}
+    return {name: source.value() for name, constant, source in sources if not constant}, Constants(held)
 
 
 def emulated_tiles(level: str = "avx512") -> Cpu:

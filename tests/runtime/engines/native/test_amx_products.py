@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from tests import sums
 from tests.runtime.engines.native import in_float64
 from tests.runtime.engines.native.graphs import Given, Ran, emulated_tiles, normal
 from tests.runtime.engines.native.guarded import outcomes
@@ -37,11 +38,11 @@ def close(found: Ran, a: NDArray, b: NDArray, precision: str) -> None:
     """Each element within its share of the sum of magnitudes."""
     in_tiles(found)
     a, b = a.astype(np.float64), b.astype(np.float64)
-    assert (np.abs(found.native - a @ b) <= ERRORS[precision] * (np.abs(a) @ np.abs(b)) + 1e-30).all()
+    sums.close(found.native, a @ b, np.abs(a) @ np.abs(b), ERRORS[precision])
 
 
 @pytest.mark.parametrize("precision", PRECISIONS)
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=12)
 @given(m=st.sampled_from(SIZES), k=st.sampled_from(SIZES), n=st.sampled_from(SIZES), flags=st.integers(0, 3))
 def test_odd_shapes(precision: str, m: int, k: int, n: int, flags: int) -> None:
     a, b = normal(k, m) if flags & 1 else normal(m, k), normal(k, n)
@@ -78,7 +79,7 @@ def test_regions(precision: str, format: str) -> None:
     a, b, bias = normal(45, 64), normal(64, 70), normal(70)
     found = product(a, b, Given(bias, constant=True), precision=precision, format=format, activation="relu")
     in_tiles(found)
-    np.testing.assert_allclose(found.native, found.reference, rtol=1e-2, atol=24 * max(ERRORS[precision], 2e-2 * (format != "Float32")))
+    found.close(max(ERRORS[precision], 2.0**-7 * (format != "Float32")))
 
 
 @pytest.mark.parametrize("level", ["avx2", "generic"])
@@ -147,7 +148,7 @@ def convolved(x: NDArray, w: NDArray, *others: Given, precision: str, op: str = 
 
 
 @pytest.mark.parametrize("precision", PRECISIONS)
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 @given(
     size=st.tuples(*[st.sampled_from((1, 3, 6, 15))] * 2),
     channels=st.tuples(st.sampled_from((1, 3, 9, 15, 33)), st.sampled_from((1, 16, 33))),
@@ -169,7 +170,7 @@ def test_odd_windows(
     found, expected, magnitudes = convolved(x, w, precision=precision, strides=strides, pads=pads, dilations=dilations)
     if precision != "float32" or taps != (3, 3):
         in_tiles(found)
-    assert (np.abs(found.native - expected) <= ERRORS[precision] * magnitudes + 1e-6 * (taps == (3, 3))).all()
+    sums.close(found.native, expected, magnitudes, ERRORS[precision])
 
 
 @pytest.mark.parametrize("precision", PRECISIONS)
@@ -179,7 +180,7 @@ def test_windows_with_a_region(precision: str, channels: int, taps: int, stride:
     pads = (taps // 2,) * 4
     found, expected, magnitudes = convolved(x, w, bias, precision=precision, strides=(stride, stride), pads=pads, activation="relu")
     in_tiles(found)
-    assert (np.abs(found.native - expected) <= ERRORS[precision] * magnitudes).all()
+    sums.close(found.native, expected, magnitudes, ERRORS[precision])
 
 
 @pytest.mark.parametrize("precision", PRECISIONS)
@@ -188,13 +189,13 @@ def test_transposed_convolutions(precision: str) -> None:
     options: dict[str, Any] = {"op": "conv_transpose2d", "strides": (2, 2), "pads": (1, 1, 1, 1), "output_padding": (1, 1)}
     found, expected, magnitudes = convolved(x, w, precision=precision, **options)
     in_tiles(found)
-    assert (np.abs(found.native - expected) <= ERRORS[precision] * magnitudes).all()
+    sums.close(found.native, expected, magnitudes, ERRORS[precision])
 
 
 def test_groups_of_channels_are_left_to_float32() -> None:
     found, expected, magnitudes = convolved(normal(1, 9, 8, 12), normal(3, 3, 6, 34), precision="high", groups=2)
     assert "Gemm" in found.kernels
-    assert (np.abs(found.native - expected) <= ERRORS["float32"] * magnitudes).all()
+    sums.close(found.native, expected, magnitudes, ERRORS["float32"])
 
 
 @pytest.mark.parametrize("precision", ["high", "float32"])

@@ -11,7 +11,7 @@ from ttc.runtime.engines.native.tensors import Buffer
 LIVES = st.lists(st.tuples(st.integers(1, 5000), st.integers(0, 30), st.integers(0, 6)), min_size=1, max_size=40)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(LIVES)
 def test_buffers_alive_together_are_apart(lives: list[tuple[int, int, int]]):
     lifetimes = {Buffer(size): (first, first + length) for size, first, length in lives}

@@ -147,7 +147,7 @@ def test_planes_become_pixels_in_a_frame(channels: int, storage: Storage) -> Non
     assert type(recorder.jobs[-1][0]).__name__ == "Interleave"
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(data=st.data(), storage=st.sampled_from(["f32", "u16", "u8", "i64"]), level=st.sampled_from(LEVELS))
 def test_any_view(data: st.DataObject, storage: Storage, level: str) -> None:
     shape = tuple(data.draw(st.lists(st.sampled_from([1, 2, 3, 7, 15, 16, 17, 33]), min_size=1, max_size=4)))

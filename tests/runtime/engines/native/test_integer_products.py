@@ -56,7 +56,7 @@ def exact(found: Ran, kernel: str = "IntegerGemm") -> None:
     np.testing.assert_array_equal(found.native, found.reference)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(m=st.sampled_from(SIZES), k=st.sampled_from(SIZES), n=st.sampled_from(SIZES), flags=st.integers(0, 15), zero=st.integers(-128, 255))
 def test_odd_shapes(m: int, k: int, n: int, flags: int, zero: int) -> None:
     formats = ("Int8" if flags & 1 else "UInt8", "Int8" if flags & 2 else "UInt8")

@@ -64,7 +64,7 @@ def close(found: Ran, a: NDArray, b: NDArray) -> None:
     assert (np.abs(found.native - a.astype(np.float64) @ b) <= allowed(a, b)).all()
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(
     m=st.sampled_from((1, 2, 5, 6, 7, 15, 17, 33)),
     k=st.sampled_from((128, 129, 191, 193, 257)),
@@ -166,7 +166,7 @@ def test_magnitudes_within_bounds_lose_nothing(level: str, scale: float) -> None
 # ---- convolutions ----------------------------------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=12)
 @given(
     size=st.tuples(*[st.sampled_from((1, 3, 6, 15))] * 2),
     channels=st.tuples(st.sampled_from((128, 131, 150)), st.sampled_from((128, 133))),

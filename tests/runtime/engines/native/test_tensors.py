@@ -17,7 +17,7 @@ def seen(view: View, memory: NDArray) -> NDArray:
     return np.lib.stride_tricks.as_strided(memory[view.offset :], view.shape, [4 * s for s in view.strides])
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(SHAPES, st.data())
 def test_views_move_as_arrays_do(shape: tuple[int, ...], data: st.DataObject):
     memory = np.arange(np.prod(shape), dtype=np.float32)

@@ -63,7 +63,7 @@ def case(lead: tuple[int, ...], rows: int, keys: int, depth: int, columns: int, 
     return Case(normal(*lead, rows, depth), normal(*lead, keys, depth), normal(*lead, keys, columns), **options)  # pyright: ignore[reportArgumentType]
 
 
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=8)
 @given(rows=st.sampled_from(SIZES), keys=st.sampled_from(SIZES), depth=st.sampled_from(SIZES), columns=st.sampled_from(SIZES))
 def test_odd_shapes(rows: int, keys: int, depth: int, columns: int) -> None:
     case((2,), rows, keys, depth, columns).check()

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from tests import sums
 from tests.runtime.engines.native.graphs import Given, Ran, normal, ran
 from tests.runtime.engines.native.in_float64 import convolved
 from ttc.dialects.core.interpret import kernel
@@ -21,14 +22,15 @@ def narrowed(x: NDArray) -> NDArray:
     return (x.astype(np.float32).view(np.uint32) + 0x8000 & 0xFFFF0000).view(np.float32)
 
 
-def close(found: Ran, expected: NDArray, depth: int, *kernels: str, error: float = 2e-6) -> None:
+def close(found: Ran, expected: NDArray, *kernels: str, share: float = 1e-6) -> None:
+    """share: of the sum of magnitudes, which large tiles may be off."""
     assert not found.refusals
     for name in kernels:
         assert name in found.kernels
-    np.testing.assert_allclose(found.native, expected, rtol=1e-5, atol=error * max(depth, 4) ** 0.5)
+    found.close(share, expected)
 
 
-@settings(max_examples=16, deadline=None)
+@settings(max_examples=16)
 @given(
     size=st.tuples(*[st.sampled_from((1, 2, 3, 15, 17))] * 2),
     channels=st.tuples(*[st.sampled_from((1, 3, 16, 33))] * 2),
@@ -48,7 +50,7 @@ def test_odd_shapes(
     size = (max(size[0], reach[0]), max(size[1], reach[1]))
     x, w = normal(2, *size, channels[0]), normal(*taps, *channels)
     found, expected = convolved(x, w, strides=strides, pads=pads, dilations=dilations)
-    close(found, expected, taps[0] * taps[1] * channels[0])
+    close(found, expected)
 
 
 @pytest.mark.parametrize("level", LEVELS)
@@ -57,7 +59,7 @@ def test_instruction_sets(level: str, channels: int, taps: int, stride: int) -> 
     x, w, bias = normal(1, 17, 15, channels), normal(taps, taps, channels, 35), normal(35)
     pad = taps // 2
     found, expected = convolved(x, w, Given(bias, constant=True), level=level, strides=(stride, stride), pads=(pad,) * 4, activation="relu")
-    close(found, expected, taps * taps * channels, "Gemm")
+    close(found, expected, "Gemm")
 
 
 @pytest.mark.parametrize("level", LEVELS)
@@ -65,37 +67,38 @@ def test_instruction_sets(level: str, channels: int, taps: int, stride: int) -> 
 def test_taps_far_apart(channels: int, level: str) -> None:
     x, w = normal(2, 9, 14, channels), normal(3, 3, channels, 20)
     found, expected = convolved(x, w, pads=(8, 13, 8, 13), dilations=(8, 13), level=level)
-    close(found, expected, 9 * channels, "Gemm")
+    close(found, expected, "Gemm")
 
 
 def test_taps_that_no_window_meets_are_passed_over() -> None:
     x, w = normal(1, 9, 14, 9), normal(3, 3, 9, 20)
-    _, expected = convolved(x, w[1:2, 1:2])
+    inner, expected = convolved(x, w[1:2, 1:2])
     w[[0, 0, 0, 1, 1, 2, 2, 2], [0, 1, 2, 0, 2, 0, 1, 2]] = np.inf  # times the zeros of the margins, they would give NaN
     with np.errstate(invalid="ignore"):
         found, _ = convolved(x, w, pads=(9, 14, 9, 14), dilations=(9, 14))
-    close(found, expected, 9, "Gemm")
+    assert "Gemm" in found.kernels
+    sums.close(found.native, expected, inner.on_magnitudes(), 1e-6)
 
 
 @pytest.mark.parametrize("groups", [2, 3])
 def test_groups(groups: int) -> None:
     x, w = normal(2, 9, 8, 6 * groups), normal(3, 3, 6, 17 * groups)
     found, expected = convolved(x, w, Given(normal(17 * groups), constant=True), groups=groups, pads=(1, 1, 1, 1))
-    close(found, expected, 54, "Gemm")
+    close(found, expected, "Gemm")
 
 
 def test_one_channel_a_group_is_no_product() -> None:
     x, w = normal(1, 9, 9, 20), normal(3, 3, 1, 20)
     found, expected = convolved(x, w, groups=20, pads=(1, 1, 1, 1))
     assert "Gemm" not in found.kernels
-    close(found, expected, 9)
+    close(found, expected)
 
 
 @pytest.mark.parametrize("constant", [False, True])
 def test_a_filter_that_is_computed_is_packed_at_each_run(constant: bool) -> None:
     x, w = normal(1, 12, 12, 16), normal(3, 3, 16, 16)
     found, expected = convolved(x, w, constant=constant)
-    close(found, expected, 144, "Winograd" if constant else "PackRows")
+    close(found, expected, "Winograd" if constant else "PackRows")
 
 
 @pytest.mark.parametrize(
@@ -106,7 +109,7 @@ def test_windows_of_few_channels_lie_in_a_frame(channels: int, strides: tuple[in
     x, w, bias = normal(2, 17, 15, channels), normal(3, 3, channels, 35), normal(35)
     moves = {"strides": strides, "dilations": dilations, "pads": pads}
     found, expected = convolved(x, w, Given(bias, constant=True), level="avx2", after="relu", **moves)
-    close(found, np.maximum(expected, 0), 9 * channels, "Gemm")
+    close(found, np.maximum(expected, 0), "Gemm")
 
 
 @pytest.mark.parametrize("format", ["Float32", "Float16_b"])
@@ -153,7 +156,7 @@ def test_a_residual_that_is_held_wider_than_its_format_is_read_as_it_lies() -> N
 def test_tiles(level: str, size: tuple[int, int], channels: int, outputs: int, pads: tuple[int, ...]) -> None:
     x, w, bias = normal(2, *size, channels), normal(3, 3, channels, outputs), normal(outputs)
     found, expected = convolved(x, w, Given(bias, constant=True), level=level, pads=pads, after="relu")
-    close(found, np.maximum(expected, 0), 9 * channels, "Winograd", error=4e-6)
+    close(found, np.maximum(expected, 0), "Winograd", share=1e-6)
 
 
 @pytest.mark.parametrize("precision", ["float32", "high"])
@@ -161,7 +164,7 @@ def test_tiles(level: str, size: tuple[int, int], channels: int, outputs: int, p
 def test_patches_are_prepared_where_tasks_share_them(precision: str, count: int, size: int, channels: int) -> None:
     x, w = normal(count, size, size, channels), normal(3, 3, channels, 70)
     found, expected = convolved(x, w, pads=(1, 1, 1, 1), level="avx2", precision=precision)
-    close(found, expected, 9 * channels, "WinogradFilter", "WinogradPatches", "Winograd", error=4e-6 if precision == "float32" else 2e-5)
+    close(found, expected, "WinogradFilter", "WinogradPatches", "Winograd", share=1e-6 if precision == "float32" else 4e-6)
 
 
 def test_large_tiles_are_no_gain_where_a_filter_is_most_of_the_work() -> None:
@@ -174,7 +177,7 @@ def test_large_tiles_are_no_gain_where_a_filter_is_most_of_the_work() -> None:
 def test_precision_high_takes_larger_tiles(level: str) -> None:
     x, w = normal(1, 33, 32, 32), normal(3, 3, 32, 40)
     high, expected = convolved(x, w, pads=(1, 1, 1, 1), precision="high", level=level)
-    close(high, expected, 288, "Winograd", error=2e-5)
+    close(high, expected, "Winograd", share=4e-6)
     usual = convolved(x, w, pads=(1, 1, 1, 1), level=level)[0]
     assert np.abs(usual.native - expected).max() < np.abs(high.native - expected).max()
 
@@ -245,7 +248,7 @@ def test_a_filter_with_wild_numbers_is_summed_directly() -> None:
 # ---- transposed convolutions --------------------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=12)
 @given(
     size=st.tuples(*[st.sampled_from((1, 3, 7))] * 2),
     channels=st.tuples(*[st.sampled_from((1, 5, 17))] * 2),
@@ -261,16 +264,16 @@ def test_transposed(
     x, w = normal(2, *size, channels[0]), normal(*taps, channels[1], channels[0])
     bias = Given(normal(channels[1]), constant=True)
     found, expected = convolved(x, w, bias, op="conv_transpose2d", strides=strides, pads=pads, output_padding=(0, 0))
-    close(found, expected, taps[0] * taps[1] * channels[0], "Gemm")
+    close(found, expected, "Gemm")
 
 
 def test_transposed_with_output_padding_and_an_op_after_it() -> None:
     x, w = normal(1, 5, 6, 16), normal(3, 3, 9, 16)
     found, expected = convolved(x, w, op="conv_transpose2d", strides=(2, 2), pads=(1, 1, 1, 1), output_padding=(1, 1), after="relu")
-    close(found, np.maximum(expected, 0), 144, "Gemm")
+    close(found, np.maximum(expected, 0), "Gemm")
 
 
-@settings(max_examples=16, deadline=None)
+@settings(max_examples=16)
 @given(
     size=st.tuples(*[st.sampled_from((1, 3, 7))] * 2),
     taps=st.tuples(*[st.integers(1, 4)] * 2),
@@ -293,7 +296,7 @@ def test_transposed_with_gaps_and_groups(
     bias = Given(normal(groups * outputs), constant=True)
     attrs = {"strides": strides, "dilations": dilations, "groups": groups, "pads": pads, "output_padding": (0, 0)}
     found, expected = convolved(x, w, bias, op="conv_transpose2d", **attrs)
-    close(found, expected, taps[0] * taps[1] * inputs, "Gemm")
+    close(found, expected, "Gemm")
 
 
 @pytest.mark.parametrize("level", LEVELS)
@@ -301,7 +304,7 @@ def test_results_that_no_tap_reaches_are_the_bias(level: str) -> None:
     x, w, bias = normal(1, 3, 2, 5), normal(1, 2, 7, 5), normal(7)
     attrs = {"strides": (3, 4), "dilations": (1, 2), "output_padding": (2, 1)}
     found, expected = convolved(x, w, Given(bias, constant=True), op="conv_transpose2d", level=level, **attrs)
-    close(found, expected, 10, "Gemm")
+    close(found, expected, "Gemm")
     np.testing.assert_array_equal(found.native[0, 1], np.broadcast_to(bias, found.native.shape[2:]))
 
 
@@ -314,4 +317,4 @@ def test_several_results_of_each_channel_by_itself(channels: int, times: int, le
     x, w = normal(2, 7, 6, channels), normal(3, 2, 1, channels * times)
     bias = Given(normal(channels * times), constant=True)
     found, expected = convolved(x, w, bias, groups=channels, pads=(1, 0, 1, 1), strides=(1, 2), level=level)
-    close(found, expected, 6, "Depthwise")
+    close(found, expected, "Depthwise")

@@ -33,7 +33,7 @@ def broadcast_shapes(draw: st.DrawFn) -> tuple[tuple[int, ...], list[tuple[int, 
     return shape, operands, tuple(draw(st.permutations(range(len(shape)))))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(broadcast_shapes(), st.sampled_from(LEVELS))
 def test_operands_are_broadcast_and_may_lie_in_any_order(drawn: tuple[tuple[int, ...], list[tuple[int, ...]], tuple[int, ...]], level: str):
     shape, (b, c), order = drawn

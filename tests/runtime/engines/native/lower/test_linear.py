@@ -16,23 +16,23 @@ LEVELS = ("amx", "avx2", "generic")
 SIZES = (1, 2, 5, 15, 16, 17, 33, 67)
 
 
-def close(found: Ran, expected: NDArray, depth: int) -> None:
-    """As close as float32 sums of so many products of numbers around 0 may be expected to be."""
+def close(found: Ran, expected: NDArray) -> None:
+    """As close as float32 sums may be expected to be."""
     assert not found.refusals
-    np.testing.assert_allclose(found.native, expected, rtol=1e-5, atol=2e-6 * max(depth, 4) ** 0.5)
+    found.close(1e-6, expected)
 
 
 def wide(x: NDArray) -> NDArray:
     return x.astype(np.float64)
 
 
-@settings(max_examples=16, deadline=None)
+@settings(max_examples=16)
 @given(m=st.sampled_from(SIZES), k=st.sampled_from(SIZES), n=st.sampled_from(SIZES), flags=st.integers(0, 7))
 def test_odd_shapes(m: int, k: int, n: int, flags: int) -> None:
     a = normal(k, m) if flags & 1 else normal(m, k)
     b = normal(n, k) if flags & 2 else normal(k, n)
     found = product(a, b, transpose_a=bool(flags & 1), transpose_b=bool(flags & 2), constant=bool(flags & 4))
-    close(found, wide(a.T if flags & 1 else a) @ wide(b.T if flags & 2 else b), k)
+    close(found, wide(a.T if flags & 1 else a) @ wide(b.T if flags & 2 else b))
 
 
 @pytest.mark.parametrize("level", LEVELS)
@@ -42,7 +42,7 @@ def test_instruction_sets(level: str, shape: tuple[int, int, int]) -> None:
     a, b, bias = normal(m, k), normal(k, n), normal(n)
     found = product(a, b, Given(bias, constant=True), level=level, activation="relu")
     assert found.kernels == ("PackRows", "Gemm")
-    close(found, np.maximum(wide(a) @ wide(b) + bias, 0), k)
+    close(found, np.maximum(wide(a) @ wide(b) + bias, 0))
 
 
 @pytest.mark.parametrize(
@@ -59,14 +59,14 @@ def test_instruction_sets(level: str, shape: tuple[int, int, int]) -> None:
 @pytest.mark.parametrize("constant", [False, True])
 def test_batches_are_broadcast(a: tuple[int, ...], b: tuple[int, ...], constant: bool) -> None:
     x, y = normal(*a), normal(*b)
-    close(product(x, y, constant=constant), wide(x) @ wide(y), a[-1])
+    close(product(x, y, constant=constant), wide(x) @ wide(y))
 
 
 def test_a_batch_shares_its_right_operand_as_rows() -> None:
     a, b = normal(4, 9, 33), normal(33, 20)
     found = product(a, b)
     assert found.kernels == ("PackRows", "Gemm")
-    close(found, wide(a) @ wide(b), 33)
+    close(found, wide(a) @ wide(b))
 
 
 @pytest.mark.parametrize("residual", [(5, 19), (5, 1), (1, 19), (1, 1)])
@@ -80,7 +80,7 @@ def test_elementwise_ops_are_computed_before_the_result_is_stored(residual: tupl
     ]
     found = ran(works, [Given(a), Given(b, constant=True), Given(other)])
     assert found.kernels == ("PackRows", "Gemm")
-    close(found, np.maximum(wide(a) @ wide(b) + other, 0), 12)
+    close(found, np.maximum(wide(a) @ wide(b) + other, 0))
 
 
 @pytest.mark.parametrize("format", ["Float16_b", "Half"])
@@ -89,7 +89,7 @@ def test_narrow_operands_are_multiplied_as_float32(format: str, transpose_b: boo
     a, b = normal(9, 33), normal(21, 33) if transpose_b else normal(33, 21)
     found = product(a, b, format=format, transpose_b=transpose_b)
     assert not found.refusals
-    np.testing.assert_allclose(found.native, found.reference, rtol=2e-2 if format == "Float16_b" else 3e-3, atol=1e-2)
+    found.close(2.0**-8 if format == "Float16_b" else 2.0**-10)
 
 
 def test_infinities_and_nan_reach_their_rows_and_columns_alone() -> None:
@@ -146,7 +146,7 @@ def test_precision_high_is_exact_to_16_bits(depth: int) -> None:
 @pytest.mark.parametrize("rows", [1, 13, 40])
 def test_right_operands_that_no_cache_holds(rows: int) -> None:
     a, b = normal(rows, 700), normal(700, 130)
-    close(product(a, b, level="avx2"), wide(a) @ wide(b), 700)
+    close(product(a, b, level="avx2"), wide(a) @ wide(b))
 
 
 @pytest.mark.parametrize("transpose_b", [False, True])
@@ -156,6 +156,5 @@ def test_sums_of_products(transpose_b: bool, batch: tuple[int, ...]) -> None:
     attrs = {"transpose_a": False, "transpose_b": transpose_b, "accumulate": True}
     works = [Work("tile.matmul", (0, 1), attrs, (TensorType((*batch, 9, 17), "Float32"),))]
     found = ran(works, [Given(a), Given(b, constant=True)])
-    assert not found.refusals
     expected = (wide(a) @ wide(b.swapaxes(-1, -2) if transpose_b else b)).sum(-3)
-    np.testing.assert_allclose(found.native, expected, rtol=1e-5, atol=2e-5)
+    close(found, expected)

@@ -28,7 +28,7 @@ def same(found: Ran) -> None:
     np.testing.assert_array_equal(found.native, found.reference)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(
     length=st.sampled_from((1, 2, 15, 17, 33, 64, 65, 127, 300)),
     part=st.sampled_from((1, 2, 7, 64, 65, 300)),
