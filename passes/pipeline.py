@@ -46,6 +46,7 @@ from ttc.passes.tile.expand_composites import ExpandComposites
 from ttc.passes.tile.fuse_eltwise import FuseEltwise
 from ttc.passes.tile.legalize_tile import LegalizeTile
 from ttc.passes.tile.override_formats import OverrideFormats
+from ttc.passes.tile.split_concat import SplitConcat
 from ttc.passes.tile_to_netlist.lower_to_netlist import LowerToNetlist
 
 
@@ -85,6 +86,7 @@ def stages(
         "tile": [
             *(StreamBatch(samples), LowerToTile(), AssignFormats(format), OverrideFormats(rules), LegalizeTile(), CancelTms()),
             *expansion,
+            SplitConcat(target.max_input_queues),
             FuseEltwise(),
             *copies,
         ],
