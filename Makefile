@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 WORKERS ?= 2
 SEEDS ?= $(shell for i in 1 2 3 4 5; do echo $$RANDOM; done)
 
-.PHONY: help demo test test-orders lint type bench bench-passes bench-peers docs conformance-networks conformance-buda conformance-onnx conformance-torch conformance-tf onnx-misses fit-costs cost-error perf-dram perf-gemms perf-published perf-reference fuzz clean
+.PHONY: help demo test test-orders lint type bench bench-passes bench-peers docs conformance-networks conformance-buda conformance-onnx conformance-torch conformance-tf onnx-misses check-agreement fit-costs cost-error perf-dram perf-gemms perf-published perf-reference fuzz clean
 .DEFAULT_GOAL := help
 
 help:  ## list the targets
@@ -82,6 +82,9 @@ onnx-misses: $(VENV)/.test  ## renew the list of ONNX's cases that do not pass
 
 fuzz: $(VENV)/.test  ## damage small files of every format, COUNT of each (1000), and see that each ends in success or one error
 	$(BIN)/python tools/fuzz.py --count $(or $(COUNT),1000) --seconds 100000 --findings fuzz-findings
+
+check-agreement: $(VENV)/.test  ## see that ttc check and ttc compile agree on random models, COUNT of them (200)
+	$(BIN)/python tools/check_agreement.py --count $(or $(COUNT),200)
 
 clean:  ## delete the environment and everything built
 	rm -rf $(VENV) build dist demo *.egg-info

@@ -19,14 +19,14 @@ from ttc.dialects.nn.base import NNOp
 from ttc.flops import flops_of
 from ttc.importers.base import describe_model
 from ttc.importers.common.facts import Facts
-from ttc.importers.common.inputs import OpenDimensions, OpenInput
+from ttc.importers.common.inputs import OpenDimensions
+from ttc.importers.common.likely_shapes import flags_text
+from ttc.importers.common.open_input import OpenInput
 from ttc.importers.common.unsupported import Refusal, UnsupportedOps
 from ttc.options import CompileOptions
 from ttc.passes.base import Remark, Unit, Watcher
 from ttc.source import Source, open_source
 
-LAST_STAGE = "netlist"
-"""How far a model is compiled unless options say less: placed, but its tensors not computed nor written."""
 KIND_NAMES = {
     **dict.fromkeys((".pt2", ".pt", ".pth"), "PyTorch"),
     **{".tflite": "TensorFlow Lite", ".keras": "Keras", "/": "TensorFlow SavedModel", ".mlir": "IR text"},
@@ -60,10 +60,10 @@ class Findings:
     Args:
         facts: of its file.
         file_bytes: of the file, or of all files of a folder.
-        assumed: shapes of inputs with open dimensions, which were taken so that the rest could be checked.
         refusals: nodes that cannot be imported; then what follows is about the others.
         wanted: integer inputs whose values would help.
-        error: why it does not compile; None if it does.
+        open: dimensions that nobody fixed, which `ttc compile` ends at; the rest was checked with the shapes that it suggests.
+        failure: why it does not compile, or would not with those shapes.
         stage: the last that was reached.
         flops: of the model, once simplified; None where it was not reached.
         host: ops in host segments, those with the most arithmetic first.
@@ -71,10 +71,10 @@ class Findings:
 
     facts: Facts
     file_bytes: int
-    assumed: Mapping[str, tuple[int, ...]]
     refusals: tuple[Refusal, ...]
     wanted: tuple[str, ...]
-    error: Error | None
+    open: OpenDimensions | None
+    failure: Error | None
     stage: str | None
     flops: int | None
     host: tuple[HostOp, ...]
@@ -82,20 +82,30 @@ class Findings:
     """Shapes of inputs with open dimensions, as the options give them."""
 
     @property
+    def error(self) -> Error | None:
+        """What `ttc compile` with the same options ends in; None if it succeeds."""
+        return self.open or self.failure
+
+    @property
     def compiles(self) -> bool:
-        """Whether `ttc compile` with the same options does."""
+        """Whether `ttc compile` with the same options succeeds."""
         return self.error is None
+
+    @property
+    def assumed(self) -> Mapping[str, tuple[int, ...]]:
+        """Shapes of inputs with open dimensions, which were taken so that the rest could be checked."""
+        return {} if self.open is None else self.open.likely
 
     @property
     def flags(self) -> tuple[str, ...]:
         """Flags that would help, with examples of values."""
-        shapes = [f"--shape {name}={'x'.join(map(str, shape))}" for name, shape in self.assumed.items()]
+        shapes = [flags_text({name: shape}) for name, shape in self.assumed.items()]
         return (*shapes, *(f"--values {name}=FILE.npy" for name in self.wanted))
 
     @property
     def compiles_with_flags(self) -> bool:
         """Whether open dimensions are all that is in the way."""
-        return isinstance(self.error, OpenDimensions)
+        return self.open is not None and self.failure is None
 
     @property
     def host_flops(self) -> int:
@@ -104,10 +114,13 @@ class Findings:
 
 
 def check(path: Path, options: CompileOptions) -> Findings:
-    """Compile a model as far as that tells whether it compiles, and gather what there is to know of it.
+    """Compile a model as `ttc compile` does, but for reading its weights and writing, and gather what there is to know of it.
 
-    Raises: E0102 if there is no such file, E0201 to E0204 if it is no model at all.
+    Raises: E0101 for options that contradict each other, E0102 if there is no such file, E0201 to E0204 if it is no model at all.
     """
+    from ttc.driver import check_options
+
+    check_options(options)
     if not path.exists():
         raise Error("E0102", f"there is no file '{path}'")
     facts = describe_model(path)
@@ -115,13 +128,12 @@ def check(path: Path, options: CompileOptions) -> Findings:
     survey = Survey()
     known = facts or _facts_of(path, opened)
     taken = _inputs(opened.source)
-    fixed = {} if opened.assumed else _fixed(known.inputs or (), taken or ())
-    known = known if known.inputs is not None else replace(known, inputs=opened.inputs or taken)
-    found = None if opened.source is None else _compile(opened.source, opened.options, survey)
-    error = opened.error or found
-    return Findings(
-        known, _file_bytes(path), opened.assumed, opened.refusals, opened.wanted, error, survey.stage, survey.flops, survey.host(), fixed
-    )
+    fixed = {} if opened.open is not None else _fixed(known.inputs or (), taken or ())
+    known = known if known.inputs is not None else replace(known, inputs=taken if opened.open is None else opened.open.inputs)
+    later = None if opened.source is None else _compile(opened.source, opened.options, survey)
+    failure = opened.failure or later
+    found = opened.refusals, opened.wanted, opened.open, failure, survey.stage, survey.flops, survey.host(), fixed
+    return Findings(known, _file_bytes(path), *found)
 
 
 def _fixed(inputs: Sequence[OpenInput], taken: Sequence[OpenInput]) -> dict[str, tuple[int, ...]]:
@@ -138,70 +150,50 @@ class _Opened:
     Args:
         options: to go on with.
         source: None if nothing could be.
-        error, assumed, refusals, wanted: as in `Findings`.
-        inputs: with their open dimensions, if there are any.
+        open, failure, refusals, wanted: as in `Findings`.
     """
 
     options: CompileOptions
     source: Source | None = None
-    error: Error | None = None
-    assumed: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    open: OpenDimensions | None = None
+    failure: Error | None = None
     refusals: tuple[Refusal, ...] = ()
     wanted: tuple[str, ...] = ()
-    inputs: tuple[OpenInput, ...] | None = None
 
 
 def _open(path: Path, options: CompileOptions) -> _Opened:
+    """Import a model as `ttc compile` does, and if that leaves dimensions open, once more with likely sizes."""
     found = _Opened(options)
     try:
-        try:
-            found.source = open_source(path, options)
-        except OpenDimensions as error:
-            found.error, found.inputs, found.assumed = error, error.inputs, assumed_shapes(error.inputs, options)
-            found.options = replace(options, shape=tuple(sorted((dict(options.shape) | found.assumed).items())))
-            found.source = open_source(path, found.options)
+        _read(path, found)
+    except OpenDimensions as error:
+        found.open = error
+        found.options = replace(options, shape=tuple(sorted((dict(options.shape) | dict(error.likely)).items())))
+        _read(path, found)
+    return found
+
+
+def _read(path: Path, found: _Opened) -> None:
+    """Import with the options found, what can be imported.  Raises OpenDimensions."""
+    try:
+        found.source = open_source(path, found.options)
+    except OpenDimensions:
+        raise
     except UnsupportedOps as error:
-        found.error, found.refusals, found.wanted = error, error.refusals, error.wanted
+        found.failure, found.refusals, found.wanted = error, error.refusals, error.wanted
         found.source = Source(*error.rest(), "import") if error.rest is not None else None
     except Error as error:
-        found.error = error
-    return found
-
-
-def assumed_shapes(inputs: Sequence[OpenInput], options: CompileOptions) -> dict[str, tuple[int, ...]]:
-    """Shapes for inputs with open dimensions: those given, else a batch of 1, images of 224 by 224, sequences of 128.
-
-    Dimensions of one name get one size.
-    """
-    given = dict(options.shape)
-    sizes: dict[str, int] = {}
-    for item in inputs:
-        for size, dim in zip(given.get(item.name, ()), item.dims, strict=False):
-            sizes.update({dim: size} if isinstance(dim, str) and dim else {})
-    found: dict[str, tuple[int, ...]] = {}
-    for item in inputs:
-        shape: list[int] = []
-        for axis, dim in enumerate(item.dims):
-            size = dim if isinstance(dim, int) else sizes.get(dim, item.nearest_size(dim, _assumed(axis, len(item.dims), options.batch)))
-            sizes.update({dim: size} if isinstance(dim, str) and dim else {})
-            shape.append(size)
-        if item.name in given or tuple(shape) != item.dims:
-            found[item.name] = given.get(item.name, tuple(shape))
-    return found
-
-
-def _assumed(axis: int, rank: int, batch: int | None) -> int:
-    if axis == 0:
-        return batch or 1
-    return 224 if rank >= 4 and axis >= 2 else 128
+        found.failure = error
 
 
 def _compile(source: Source, options: CompileOptions, survey: Survey) -> Error | None:
-    """Why the rest of the compilation fails; None if it does not."""
+    """Why the rest of the compilation fails; None if it does not.  The archive is made and checked, but its tensors are not read."""
     from ttc.driver import compile_source
 
     try:
-        compile_source(source, replace(options, to=LAST_STAGE if options.to == "tti" else options.to, from_=None), [survey])
+        result = compile_source(source, replace(options, from_=None), [survey])
+        if result.package is not None:
+            result.verify()
     except Error as error:
         return error
     return None

@@ -69,9 +69,13 @@ class Result:
         """Write the archive of the compiled program, checked.  Raises E0305 if compilation stopped earlier, E06xx, E0103."""
         from ttc.runtime.archive import write_archive
 
+        self.verify()
         netlist, description, tensors = self._contents()
-        check_program(netlist, description, tensors)
         write_archive(path, netlist=netlist, tensors=tensors, description=description)
+
+    def verify(self) -> None:
+        """Check the compiled program as every archive is that is written.  Raises E0305 if compilation stopped earlier, E06xx."""
+        check_program(*self._contents())
 
     def _contents(self) -> tuple[Netlist, Description, Mapping[str, TensorSource]]:
         if self.package is None:
@@ -81,11 +85,16 @@ class Result:
 
 def compile_path(path: Path, options: CompileOptions, instruments: Sequence[Instrument] = (), *, count_ops: bool = False) -> Result:
     """Compile a model file or IR text.  count_ops: count the ops around every pass, too.  Raises Error."""
-    if "target" in options.given:
-        used_chips(configured(load_target(options.target), options), options)
+    check_options(options)
     timing = Timing(count_ops)
     source = open_source(path, options)
     return compile_source(source, options, instruments, timing)
+
+
+def check_options(options: CompileOptions) -> None:
+    """Refuse options that do not fit the target, before a model is read.  Raises E0101."""
+    if "target" in options.given:
+        used_chips(configured(load_target(options.target), options), options)
 
 
 def compile_source(source: Source, options: CompileOptions, instruments: Sequence[Instrument] = (), timing: Timing | None = None) -> Result:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -28,13 +28,19 @@ from ttc.dialects.core.weights import Weight, WeightStore
 from ttc.dialects.netlist.model import Argument
 from ttc.dialects.netlist.ops import queues_of
 from ttc.files import require_model
+from ttc.importers.common.inputs import OpenDimensions
+from ttc.importers.common.likely_shapes import GUESSES, likely_shapes
+from ttc.importers.common.unsupported import UnsupportedOps
 from ttc.input_values import recorded_values, values_of
 from ttc.npy_files import read_bundle
+from ttc.option_values import Shape
 from ttc.options import STAGES, CompileOptions
 from ttc.runtime.manifest import DTYPE_NAMES
 
 MAX_TEXT_BYTES = 1 << 28
 """Largest IR text that is read."""
+TRACED = (".keras",)
+"""Kinds whose import runs their framework: shapes are not tried on them."""
 
 
 @record(frozen=False)
@@ -63,13 +69,39 @@ def _import(path: Path, options: CompileOptions) -> tuple[ModuleOp, WeightStore]
     from ttc.importers.base import import_model
 
     values = values_of(options.values)
-    module, weights = import_model(path, shapes=dict(options.shape), batch=options.batch, values=values)
+    try:
+        module, weights = import_model(path, shapes=dict(options.shape), batch=options.batch, values=values)
+    except OpenDimensions as error:
+        if path.suffix.lower() not in TRACED:
+            _suggest_shapes(path, options, values, error)
+        raise
     known = {*dict(options.shape), *(row[0] for row in module_attr(module, "item_inputs") or ())}
     for name, value in values.items():
         if value is not None and value.dtype.kind not in "iub" and name not in known:
             message = f"input '{name}' is {value.dtype}: values of integer inputs alone can be compiled for"
             raise Error("E0206", message, hint=f"--shape {name}={'x'.join(map(str, value.shape))} sets its shape")
     return module, weights
+
+
+def _suggest_shapes(path: Path, options: CompileOptions, values: Mapping[str, Any], error: OpenDimensions) -> None:
+    """Let the error suggest the first of the likely shapes with which the model's own layers can be imported."""
+    from ttc.importers.base import import_model
+
+    tried: list[dict[str, Shape]] = []
+    for guess in GUESSES:
+        found = likely_shapes(error.inputs, dict(options.shape), options.batch, guess)
+        shapes = {name: found[name] for name in error.likely}
+        if shapes in tried:
+            continue
+        tried.append(shapes)
+        try:
+            import_model(path, shapes={**dict(options.shape), **shapes}, batch=options.batch, values=values)
+        except UnsupportedOps:
+            pass  # whatever the sizes
+        except Error:
+            continue
+        error.suggesting(shapes)
+        return
 
 
 def _open_text(path: Path, options: CompileOptions) -> Source:

@@ -11,11 +11,12 @@ import pytest
 from onnx import NodeProto, helper, numpy_helper
 
 from tests.ttc.importers.onnx.cases import ints, model_of, normal
-from ttc.check import Findings, assumed_shapes, check
+from ttc.check import Findings, check
 from ttc.dialects.core.errors import Error
 from ttc.driver import compile_path
-from ttc.importers.common.inputs import OpenDimensions, OpenInput
+from ttc.importers.common.inputs import OpenDimensions
 from ttc.options import CompileOptions, resolve
+from ttc.passes.tile.split_concat import SplitConcat
 
 X = normal(4, 64)
 
@@ -32,7 +33,7 @@ def node(op: str, inputs: str, outputs: str, **attrs: object) -> NodeProto:
 def test_a_model_that_compiles(tmp_path: Path) -> None:
     model = model_of([node("MatMul", "x w", "p"), node("Relu", "p", "y")], {"x": X}, ["y"], {"w": normal(64, 32)})
     found = checked(model, tmp_path, target="n150")
-    assert (found.compiles, found.error, found.stage, found.refusals, found.flags) == (True, None, "netlist", (), ())
+    assert (found.compiles, found.error, found.stage, found.refusals, found.flags) == (True, None, "tti", (), ())
     assert found.host == ()
     assert found.flops == 2 * 4 * 64 * 32, "an activation that is fused counts with its product"
     assert found.file_bytes == (tmp_path / "m.onnx").stat().st_size
@@ -51,7 +52,7 @@ def test_ops_in_host_segments(target: str, tmp_path: Path) -> None:
 def test_open_dimensions_are_told_and_the_rest_is_checked(small_onnx: Path) -> None:
     found = check(small_onnx, CompileOptions())
     assert isinstance(found.error, OpenDimensions)
-    assert (found.compiles, found.compiles_with_flags, found.stage) == (False, True, "netlist")
+    assert (found.compiles, found.compiles_with_flags, found.stage) == (False, True, "tti")
     assert found.flags == ("--shape x=1x8",)
     assert found.flops is not None
     fixed = check(small_onnx, resolve(CompileOptions, {"shape": ["x=3x8"]}))
@@ -59,18 +60,32 @@ def test_open_dimensions_are_told_and_the_rest_is_checked(small_onnx: Path) -> N
     assert fixed.flops == 3 * found.flops
 
 
-def test_shapes_that_are_assumed() -> None:
-    kind = np.dtype(np.float32)
-    inputs = [
-        OpenInput("image", ("n", 3, "h", "w"), kind),
-        OpenInput("ids", ("n", "length"), kind),
-        OpenInput("mask", ("n", "", "length", "length"), kind),
-        OpenInput("fixed", (2, 3), kind),
-    ]
-    assert assumed_shapes(inputs, CompileOptions()) == {"image": (1, 3, 224, 224), "ids": (1, 128), "mask": (1, 128, 128, 128)}
-    given = resolve(CompileOptions, {"shape": ["ids=4x77"]})
-    assert assumed_shapes(inputs, given) == {"image": (4, 3, 224, 224), "ids": (4, 77), "mask": (4, 128, 77, 77)}
-    assert assumed_shapes(inputs[:1], CompileOptions(batch=2)) == {"image": (2, 3, 224, 224)}
+def test_open_dimensions_and_another_failure(tmp_path: Path) -> None:
+    """What compile ends in is told first, then what it would end in with the sizes that were taken."""
+    open_model = model_of([node("Gemm", "x w", "y")], {"x": X}, ["y"], {"w": normal(3, 3)})
+    open_model.graph.input[0].type.tensor_type.shape.dim[0].dim_param = "n"
+    found = checked(open_model, tmp_path, target="host")
+    assert (found.compiles, found.compiles_with_flags, found.assumed) == (False, False, {"x": (1, 64)})
+    assert ((found.error or Error("", "")).code, (found.failure or Error("", "")).code) == ("E0205", "E0401")
+
+
+def test_sizes_that_the_layers_of_a_model_ask_for(tmp_path: Path) -> None:
+    """A flattened image of 28 by 28 fits the weights of the layer behind it; no other does."""
+    nodes = [node("Flatten", "x", "f"), node("Gemm", "f w", "y")]
+    model = model_of(nodes, {"x": normal(1, 1, 28, 28)}, ["y"], {"w": normal(784, 10)})
+    for axis, name in ((0, "n"), (2, "h"), (3, "w")):
+        model.graph.input[0].type.tensor_type.shape.dim[axis].dim_param = name
+    found = checked(model, tmp_path, target="host")
+    assert (found.compiles_with_flags, found.flags) == (True, ("--shape x=1x1x28x28",))
+
+
+def test_a_fault_of_the_finished_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The checks that an archive passes before it is written count."""
+    monkeypatch.setattr("ttc.passes.pipeline.SplitConcat", lambda _: SplitConcat(0))
+    inputs = {f"x{i}": normal(1, 32) for i in range(45)}
+    model = model_of([helper.make_node("Concat", list(inputs), ["y"], axis=0)], inputs, ["y"])
+    found = checked(model, tmp_path, target="n150")
+    assert (found.compiles, (found.error or Error("", "")).code) == (False, "E0610")
 
 
 def test_all_that_is_not_supported_is_listed_with_the_rest(tmp_path: Path) -> None:
@@ -92,7 +107,7 @@ def test_all_that_is_not_supported_is_listed_with_the_rest(tmp_path: Path) -> No
     }
     assert (found.wanted, found.flags) == (("sizes",), ("--values sizes=FILE.npy",))
     assert found.facts.ops == {"Reshape": 2, "MatMul": 1, "Unheard": 1, "nobody.Mystery": 1}
-    assert (found.flops, found.stage) == (2 * 4 * 64 * 32, "netlist"), "of what could be imported"
+    assert (found.flops, found.stage) == (2 * 4 * 64 * 32, "tti"), "of what could be imported"
 
 
 def test_nothing_can_be_imported(tmp_path: Path) -> None:
@@ -111,8 +126,9 @@ def test_what_fails_later_is_told_with_its_stage(tmp_path: Path) -> None:
 def test_text_can_be_checked(small_onnx: Path, tmp_path: Path) -> None:
     text = tmp_path / "m.mlir"
     text.write_text(compile_path(small_onnx, resolve(CompileOptions, {"batch": 2, "to": "nn"})).text())
-    found = check(text, CompileOptions())
-    assert (found.compiles, found.facts.kind, found.stage) == (True, "IR text", "netlist")
+    assert (check(text, CompileOptions()).error or Error("", "")).code == "E0304", "as ttc compile says, without --weights"
+    found = check(text, CompileOptions(weights=small_onnx))
+    assert (found.compiles, found.facts.kind, found.stage) == (True, "IR text", "tti")
     assert found.facts.ops["softmax"] == 1
 
 

@@ -126,13 +126,14 @@ def _print(console: Console, found: Found) -> None:
     if len(shown) < len(found.ops):
         console.say(f"... and {len(found.ops) - len(shown):,} ops more (-v shows all)")
     figures, machine = found.latencies.figures, found.machine
-    times = ", ".join(f"{name} {time_text(figures[name])}" for name in ("min", "p50", "p90", "p99", "max"))
-    console.say(f"latency: {times}")
+    shown_times = {"min": "min", "median": "p50", "p90": "p90", "p99": "p99", "max": "max"}
+    times = ", ".join(f"{label} {time_text(figures[name])}" for label, name in shown_times.items())
+    console.paragraph(f"latency: {times}")
     runs = f"{len(found.latencies.seconds):,} runs after {found.latencies.warm_up:,} to warm up"
     rate = f"{found.latencies.runs_per_second:.4g} runs/s one after the other, {found.streamed:.4g} as a stream"
-    console.say(f"throughput: {rate} ({runs}); ops: {time_text(total)} of a run")
+    console.paragraph(f"throughput: {rate} ({runs}); ops: {time_text(total)} of a run")
     rates = f"{machine.flops_per_second / 1e9:.4g} GFLOP/s of float32 multiply-adds, {machine.bytes_per_second / 1e9:.3g} GB/s of copying"
-    console.say(f"roofline: {rates} on {machine.threads} threads; over 100% where caches hold operands, or products cost less")
+    console.paragraph(f"roofline: {rates} on {machine.threads} threads; over 100% where caches hold operands, or products cost less")
 
 
 def _row(op: OpTime, total: float, machine: Roofline, verbose: bool) -> list[object]:

@@ -10,7 +10,7 @@ import click
 from ttc.cli.console import Console, size_text
 from ttc.cli.options import FILE, flags_of, options_from, verbosity
 from ttc.dialects.core.errors import Error
-from ttc.options import CompileOptions
+from ttc.options import STAGES, CompileOptions
 
 if TYPE_CHECKING:
     from ttc.check import Findings, HostOp
@@ -54,6 +54,7 @@ def document(name: str, options: CompileOptions, found: Findings) -> dict[str, A
         "compiles": found.compiles,
         "stage": found.stage,
         "error": None if found.error is None else _error(found.error),
+        "error_with_flags": None if found.open is None or found.failure is None else _error(found.failure),
         "flags": list(found.flags),
         "kind": facts.kind,
         "opsets": dict(facts.opsets),
@@ -77,7 +78,7 @@ def _flops(found: Findings) -> dict[str, Any] | None:
     """Shares on the device and in host segments; of what could be imported, if that is not all."""
     if found.flops is None:
         return None
-    reached = found.stage in ("tile", "netlist")
+    reached = found.stage is not None and STAGES.index(found.stage) >= STAGES.index("tile")
     host = found.host_flops if reached else None
     return {
         "of_the_whole_model": not found.refusals,
@@ -104,6 +105,8 @@ def needed(row: Refusal, wanted: tuple[str, ...]) -> str:
 
 
 def _print(console: Console, model: Path, options: CompileOptions, found: Findings) -> None:
+    from ttc.importers.common.likely_shapes import flags_text
+
     if not console.quiet:
         _print_facts(console, model, found)
         _print_inputs(console, found)
@@ -115,9 +118,10 @@ def _print(console: Console, model: Path, options: CompileOptions, found: Findin
     elif found.compiles_with_flags:
         console.say(f"compiles for {target} once open dimensions are fixed, for example: {' '.join(found.flags)}")
     else:
-        console.say(f"does not compile for {target}")
-        if found.error is not None and not found.refusals:
-            console.error(str(found.error))
+        sizes = f" with {flags_text(found.assumed)}, sizes taken as nobody gave them: others may compile" if found.assumed else ""
+        console.say(f"does not compile for {target}{sizes}")
+        if found.failure is not None and not found.refusals:
+            console.failure(found.failure)
         elif found.flags:
             console.say(f"flags that would help: {' '.join(found.flags)}")
 
@@ -131,7 +135,7 @@ def _print_facts(console: Console, model: Path, found: Findings) -> None:
     nodes = sum(facts.ops.values())
     often = ", ".join(f"{op} {count}" for op, count in list(facts.ops.items())[: None if console.verbose else 2 * SHOWN])
     more = ", ..." if not console.verbose and len(facts.ops) > 2 * SHOWN else ""
-    console.say(f"{nodes} nodes of {len(facts.ops)} ops: {often}{more}")
+    console.paragraph(f"{nodes} nodes of {len(facts.ops)} ops: {often}{more}")
     console.say(f"{facts.weights} weights: {facts.weight_elements} numbers, {size_text(facts.weight_bytes)}")
 
 

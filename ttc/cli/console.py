@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 import math
+import shutil
 import sys
+import textwrap
+import traceback
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -16,8 +19,12 @@ from ttc.cli.progress import Progress
 from ttc.dialects.core.errors import Error, TtcWarning
 from ttc.dialects.core.records import record
 
-WIDE = 10_000
-"""Columns of a table that no terminal shows: its lines are never broken."""
+GAP = 2
+"""Blanks between the columns of a table."""
+NAME_WORDS = 3
+"""Words of a cell that are not put on several lines."""
+NARROWEST = 16
+"""Letters of a word that a table on a terminal keeps together; where the output is a file or a pipe, words stay whole, however long."""
 
 
 @record(frozen=False)
@@ -51,6 +58,12 @@ class Console:
         """Why it failed."""
         sys.stderr.write(clean(text) + "\n")
 
+    def failure(self, error: BaseException) -> None:
+        """An error that a command caught and reports as its result; with -v, where it was raised."""
+        self.error(str(error))
+        if self.verbose:
+            self.error("".join(traceback.format_exception(error)).rstrip())
+
     def json(self, value: Any) -> None:
         """The result as JSON; numbers that are not finite become null."""
         _write(json.dumps(_finite(value), indent=2, allow_nan=False) + "\n")
@@ -64,19 +77,25 @@ class Console:
 
         stream = sys.stderr if note else sys.stdout
         terminal = stream.isatty()
+        cells = [[clean(_cell(value)) for value in row] for row in rows]
+        numeric = [all(isinstance(row[index], int | float) for row in rows) and bool(rows) for index in range(len(columns))]
+        widths = column_widths(columns, cells, numeric, line_columns(), narrowest=NARROWEST if terminal else None)
         table = Table(box=box.SIMPLE_HEAD if terminal else None, pad_edge=False, header_style="bold")
-        for index, column in enumerate(columns):
-            numeric = all(isinstance(row[index], int | float) for row in rows) and bool(rows)
-            table.add_column(column, justify="right" if numeric else "left", overflow="fold")
-        for row in rows:
-            table.add_row(*[Text(clean(_cell(x))) for x in row])
+        for column, is_number, width in zip(columns, numeric, widths, strict=True):
+            table.add_column(column, justify="right" if is_number else "left", overflow="fold", width=width)
+        for row in cells:
+            table.add_row(*map(Text, row))
         if terminal:
             Rich(file=stream, highlight=False).print(table)
             return
         text = StringIO()
-        Rich(file=text, width=WIDE, highlight=False).print(table)
+        Rich(file=text, width=sum(widths) + GAP * len(widths), highlight=False).print(table)
         lines = "".join(line.rstrip() + "\n" for line in text.getvalue().splitlines())
         sys.stderr.write(lines) if note else _write(lines)
+
+    def paragraph(self, text: str) -> None:
+        """A sentence of the result, in lines that fit; words stay whole."""
+        self.say(textwrap.fill(clean(text), line_columns(), subsequent_indent="  ", break_long_words=False, break_on_hyphens=False))
 
     def flush(self) -> None:
         """Write out what is buffered of the result.  Raises E0103 if the file behind stdout takes no more."""
@@ -97,6 +116,50 @@ class Console:
     def progress(self) -> Progress:
         """A line on a terminal that says what is going on, once it takes over a second."""
         return Progress(enabled=sys.stderr.isatty() and not self.quiet)
+
+
+def line_columns() -> int:
+    """Letters of a line: of the terminal, or as COLUMNS says; 80 where there is neither."""
+    return shutil.get_terminal_size().columns
+
+
+def column_widths(
+    columns: Sequence[str], cells: Sequence[Sequence[str]], numeric: Sequence[bool], line: int, narrowest: int | None = None
+) -> list[int]:
+    """Widths of a table's columns, so that its lines fit where that is possible without breaking words.
+
+    Columns of text give way, the widest first; numbers and headings stay whole.
+
+    Args:
+        columns, cells: headings, and rows under them.
+        numeric: which columns hold numbers.
+        line: letters of a line.
+        narrowest: letters of a word beyond which it may be broken; None: never.
+    """
+    texts = [[column, *(row[index] for row in cells)] for index, column in enumerate(columns)]
+    widths = [max(map(_columns_of, column)) for column in texts]
+    least = [_least(column, narrowest) if not number else width for column, number, width in zip(texts, numeric, widths, strict=True)]
+    room = line - GAP * (len(widths) - 1)
+    while sum(widths) > room:
+        index = max((i for i in range(len(widths)) if widths[i] > least[i]), key=widths.__getitem__, default=None)
+        if index is None:
+            break
+        lower = max((w for i, w in enumerate(widths) if widths[i] > least[i] and w < widths[index]), default=least[index])
+        widths[index] = max(least[index], min(widths[index] - 1, max(lower, widths[index] - (sum(widths) - room))))
+    return widths
+
+
+def _columns_of(text: str) -> int:
+    from rich.cells import cell_len
+
+    return cell_len(text)
+
+
+def _least(texts: Sequence[str], narrowest: int | None) -> int:
+    """Letters of the longest word, or of what of it stays together; a few words are a name, which is one."""
+    words = [word for text in texts[1:] for word in (text.split() if len(text.split()) > NAME_WORDS or ", " in text else [text])]
+    longest = max(map(_columns_of, words), default=0)
+    return max(_columns_of(texts[0]), longest if narrowest is None else min(longest, narrowest))
 
 
 def _write(text: str, *, flush: bool = False) -> None:

@@ -93,9 +93,11 @@ def _print(console: Console, cost: RunCost) -> None:
 
     rows = op_rows(cost)
     shown = rows if console.verbose else rows[:SHOWN_OPS]
+    console.say(f"ops, in cycles a microbatch ({1e9 / cost.clock_hz:.3g} ns a cycle):")
     console.table(OP_COLUMNS, shown)
     if len(shown) < len(rows):
         console.say(f"... and {len(rows) - len(shown):,} ops more (-v shows all)")
+    console.say("epochs, in cycles: interval and stall a microbatch, the others a run of the epoch:")
     console.table(EPOCH_COLUMNS, epoch_rows(cost))
     for line in run_lines(cost):
-        console.say(line)
+        console.paragraph(line)

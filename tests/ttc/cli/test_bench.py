@@ -30,12 +30,12 @@ def test_table(archive: Path, capsys: Capture) -> None:
     assert bench(archive, "--runs", 3, "--warm-up", 2) == 0
     captured = capsys.readouterr()
     assert captured.err == "note: random values for x (seed 0)\n"
-    lines = captured.out.splitlines()
+    lines = captured.out.replace("\n  ", " ").splitlines()
     assert lines[0].split() == ["op", "source", "kernel", "ms", "share", "GFLOP/s", "GB/s", "roofline"]
     shares = [float(re.findall(r"([\d.]+)%", line)[0]) for line in lines[1:-3]]
     assert shares == sorted(shares, reverse=True)
     assert sum(shares) == pytest.approx(100, abs=0.5)
-    assert re.match(r"latency: min .*, p50 .*, p90 .*, p99 .*, max ", lines[-3])
+    assert re.match(r"latency: min .*, median .*, p90 .*, p99 .*, max ", lines[-3])
     assert re.match(r"throughput: .* runs/s one after the other, .* as a stream \(3 runs after 2 to warm up\); ops: ", lines[-2])
     assert re.match(r"roofline: .* GFLOP/s .* GB/s of copying on 1 threads", lines[-1])
 

@@ -54,7 +54,8 @@ def test_open_dimensions(small_onnx: Path, capsys: Capture) -> None:
     assert capsys.readouterr().out.count("\n") == 1
 
 
-def test_text_of_a_model_that_does_not(broken: Path, capsys: Capture) -> None:
+def test_text_of_a_model_that_does_not(broken: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "300")
     assert run(broken) == 2
     captured = capsys.readouterr()
     rows = [line.split() for line in captured.out.splitlines()]
@@ -111,3 +112,30 @@ def test_what_is_needed() -> None:
 
 def test_figures() -> None:
     assert [flops_text(x) for x in (0, 999, 8.19e9, 3.2e13)] == ["0 FLOP", "999 FLOP", "8.19 GFLOP", "32 TFLOP"]
+
+
+def test_lines_fit_and_v_shows_where_an_error_was_raised(tmp_path: Path, capsys: Capture) -> None:
+    names = [f"/a/module/with/a/long/path/that/says/much/{index}" for index in range(3)]
+    nodes = [helper.make_node("Odd", ["x"], [f"y{i}"], name=name, domain="own") for i, name in enumerate(names)]
+    onnx.save(model_of(nodes, {"x": normal(2, 3)}, ["y0"]), tmp_path / "m.onnx")
+    assert run(tmp_path / "m.onnx") == 2
+    out = capsys.readouterr().out
+    assert all(name in out for name in names)
+    assert max(map(len, out.splitlines())) < 120, "80, but for names"
+    onnx.save(model_of([helper.make_node("Gemm", ["x", "x"], ["y"])], {"x": normal(2, 3)}, ["y"]), tmp_path / "m.onnx")
+    assert run(tmp_path / "m.onnx", "-v") == 2
+    assert "Traceback (most recent call last)" in capsys.readouterr().err
+
+
+def test_sizes_that_were_taken_are_named_where_they_do_not_compile(tmp_path: Path, capsys: Capture) -> None:
+    model = model_of([helper.make_node("Gemm", ["x", "w"], ["y"])], {"x": normal(2, 3)}, ["y"], {"w": normal(4, 4)})
+    model.graph.input[0].type.tensor_type.shape.dim[0].dim_param = "n"
+    onnx.save(model, tmp_path / "m.onnx")
+    assert run(tmp_path / "m.onnx", "--target", "host") == 2
+    captured = capsys.readouterr()
+    last = captured.out.splitlines()[-1]
+    assert last == "does not compile for host with --shape x=1x3, sizes taken as nobody gave them: others may compile"
+    assert "error[E0401]" in captured.err
+    assert run(tmp_path / "m.onnx", "--target", "host", "--json") == 2
+    found = json.loads(capsys.readouterr().out)
+    assert (found["error"]["code"], found["error_with_flags"]["code"]) == ("E0205", "E0401")

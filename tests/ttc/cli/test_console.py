@@ -7,7 +7,7 @@ import math
 
 import pytest
 
-from ttc.cli.console import Console, clean, size_text, time_text
+from ttc.cli.console import Console, clean, column_widths, size_text, time_text
 
 
 def test_streams(capsys: pytest.CaptureFixture[str]) -> None:
@@ -39,3 +39,28 @@ def test_texts() -> None:
     assert [size_text(x) for x in (0, 999, 97_520_000, 2.15e9)] == ["0 B", "999 B", "97.5 MB", "2.15 GB"]
     assert [time_text(x) for x in (2.5, 0.0123, 4.5e-5)] == ["2.50 s", "12.3 ms", "45 us"]
     assert clean("a\tb\n\x07é") == "a\tb\n\\x07é"
+
+
+def test_lines_of_a_table_fit_and_words_stay_whole(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    name = "/encoder/layer.11/attention/self/query/MatMul_with_a_name_that_no_line_of_forty_letters_holds"
+    monkeypatch.delenv("COLUMNS", raising=False)
+    Console().table(["op", "count", "why"], [["MatMul", 12, "a sentence of many words " * 20], ["Add", 5, "short"]])
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines)) <= 80
+    assert " ".join(line[15:].strip() for line in lines[1:]).split() == ("a sentence of many words " * 20 + "short").split()
+    monkeypatch.setenv("COLUMNS", "40")
+    Console().table(["op", "nodes"], [["MatMul", f"{name}, {name} (+2) more"], ["Add", "add (+2)"]])
+    found = capsys.readouterr().out.splitlines()
+    assert [line.split()[-1] for line in found[1:3]] == [f"{name},", name]
+    assert found[-1].split() == ["Add", "add", "(+2)"]
+    Console().paragraph("word " * 30)
+    lines = capsys.readouterr().out.splitlines()
+    assert (max(map(len, lines)) <= 40, " ".join(lines).split()) == (True, ["word"] * 30)
+
+
+def test_widths_of_columns() -> None:
+    cells = [["a b c d", "1 2 3 4", "x" * 30]]
+    assert column_widths(["p", "n", "q"], cells, [False, True, False], 100) == [7, 7, 30]
+    assert column_widths(["p", "n", "q"], cells, [False, True, False], 41) == [1, 7, 30]
+    assert column_widths(["p", "n", "q"], cells, [False, True, False], 10) == [1, 7, 30]
+    assert column_widths(["p", "n", "q"], cells, [False, True, False], 10, narrowest=16) == [1, 7, 16]

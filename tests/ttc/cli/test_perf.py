@@ -26,7 +26,8 @@ def test_table(archive: str, capsys: Capture) -> None:
     capsys.readouterr()
     assert main(["perf", archive]) == 0
     out = capsys.readouterr().out
-    heads = [line.split()[:3] for line in out.splitlines() if line.startswith("epoch")]
+    heads = [line.split()[:3] for line in out.splitlines() if line.startswith("epoch ")]
+    assert "ops, in cycles a microbatch (1 ns a cycle):\n" in out
     assert heads == [["epoch", "op", "type"], ["epoch", "chip", "inputs"]]
     assert "program forward on n150: 1 chip of 72 cores at 1.00 GHz" in out
     assert "samples/s" in out

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import field
 
 from ttc.dialects.core.records import record
-from ttc.importers.common.inputs import OpenInput
+from ttc.importers.common.open_input import OpenInput
 
 
 @record
@@ -17,7 +17,7 @@ class Facts:
         kind: of model: `ONNX`.
         opsets: versions of the sets of ops it uses, by name; empty where the kind has none.
         ops: how often each op occurs, bodies of functions and subgraphs included once.
-        weights: tensors that the file holds.
+        weights: tensors that the file holds, constants among its nodes included.
         weight_elements, weight_bytes: of them all.
         inputs: in order; None where they cannot be told.
     """

@@ -14,39 +14,34 @@ from ttc.dialects.core.errors import Error, nearest
 from ttc.dialects.core.formats import format_of
 from ttc.dialects.core.records import record
 from ttc.dialects.core.spec import Spec, spec_of
+from ttc.importers.common.likely_shapes import flags_text, likely_shapes
+from ttc.importers.common.open_input import Dims, OpenInput
 from ttc.runtime.contract import MAX_ELEMENTS
 
-Dims = tuple[int | str, ...]
-"""Sizes; for a dynamic dimension its name, which may be empty."""
-
-
-@record
-class OpenInput:
-    """An input as the model declares it.
-
-    Args:
-        name: as the framework calls it.
-        dims: sizes, and names of dynamic dimensions.
-        dtype: of the elements.
-        limits: least and largest sizes of dynamic dimensions by name, where the model has such.
-    """
-
-    name: str
-    dims: Dims
-    dtype: np.dtype
-    limits: Mapping[str, tuple[int, int]] = field(default_factory=dict)
-
-    def nearest_size(self, dim: str, size: int) -> int:
-        """The size that a dynamic dimension can have nearest to one."""
-        least, largest = self.limits.get(dim, (size, size))
-        return min(max(size, least), largest)
+LISTED = 4
+"""Inputs that a message names."""
 
 
 @record(frozen=False)
 class OpenDimensions(Error):
-    """E0205 for dimensions that nobody fixed.  inputs: all of the model's, in order."""
+    """E0205 for dimensions that nobody fixed.
+
+    Args:
+        inputs: all of the model's, in order.
+        likely: shapes that would fix them, by name of the input.
+    """
 
     inputs: tuple[OpenInput, ...] = ()
+    likely: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+
+    def suggesting(self, shapes: Mapping[str, tuple[int, ...]]) -> OpenDimensions:
+        """This error with a hint that fixes its dimensions so."""
+        still_open = [item for item in self.inputs if item.name in shapes]
+        only_batch = all(isinstance(dim, int) for item in still_open for dim in item.dims[1:])
+        sizes = {shapes[item.name][0] for item in still_open if item.dims}
+        batch = f" (or --batch {max(sizes)})" if only_batch and len(sizes) == 1 else ""
+        self.likely, self.hint = shapes, f"fix them: {flags_text(shapes)}{batch}"
+        return self
 
 
 def input_specs(inputs: Sequence[OpenInput], shapes: Mapping[str, tuple[int, ...]], batch: int | None) -> dict[str, Spec]:
@@ -62,14 +57,13 @@ def input_specs(inputs: Sequence[OpenInput], shapes: Mapping[str, tuple[int, ...
     for name in shapes:
         if name not in known:
             raise Error("E0206", f"the model has no input '{name}'", hint=nearest(name, known))
-    if batch is not None and batch < 1:
-        raise Error("E0206", f"a batch of {batch} is not possible")
+    _require_batch(inputs, batch)
     batch_names: set[int | str] = {i.dims[0] for i in inputs if i.dims and isinstance(i.dims[0], str) and i.dims[0]}
     fixed: dict[str, Dims] = {}
     for item in inputs:
         with_batch = _with_batch(item.dims, batch, batch_names)
-        fixed[item.name] = _with_shape(item.name, item.dims, shapes[item.name]) if item.name in shapes else with_batch
-    _require_static(fixed, inputs)
+        fixed[item.name] = _with_shape(item, shapes[item.name]) if item.name in shapes else with_batch
+    _require_static(fixed, inputs, shapes, batch)
     return {i.name: Spec(tuple(d for d in fixed[i.name] if isinstance(d, int)), i.dtype) for i in inputs}
 
 
@@ -93,30 +87,46 @@ def given_values(arguments: Mapping[str, SSAValue], values: Mapping[str, Any]) -
     return found
 
 
+def _require_batch(inputs: Sequence[OpenInput], batch: int | None) -> None:
+    """Some input has a leading dimension that a batch sets, or that has its size already.  Raises E0206."""
+    if batch is None:
+        return
+    if batch < 1:
+        raise Error("E0206", f"a batch of {batch} is not possible")
+    leading = {item.name: item.dims[0] for item in inputs if item.dims}
+    if any(isinstance(dim, str) or dim == batch for dim in leading.values()):
+        return
+    fixed = ", ".join(f"'{name}' is fixed at {dim}" for name, dim in list(leading.items())[:LISTED]) or "no input has one"
+    more = ", ..." if len(leading) > LISTED else ""
+    message = f"a batch of {batch} is not possible: the leading dimension of {fixed}{more}"
+    raise Error("E0206", message, hint="leave out --batch, or export the model with a dynamic batch")
+
+
 def _with_batch(dims: Dims, batch: int | None, names: set[int | str]) -> Dims:
     if batch is None:
         return dims
     return tuple(batch if isinstance(d, str) and (axis == 0 or d in names) else d for axis, d in enumerate(dims))
 
 
-def _with_shape(name: str, dims: Dims, shape: tuple[int, ...]) -> tuple[int, ...]:
+def _with_shape(item: OpenInput, shape: tuple[int, ...]) -> tuple[int, ...]:
+    dims = item.dims
     fits = len(shape) == len(dims) and all(isinstance(d, str) or d == s for d, s in zip(dims, shape, strict=True))
     if not fits or any(s < 0 for s in shape):
-        example = "x".join(str(d) if isinstance(d, int) else "1" for d in dims)
-        raise Error("E0206", f"input '{name}' is {_text(dims)}; {_text(shape)} does not fit", hint=f"for example --shape {name}={example}")
+        likely = likely_shapes([item], {})
+        hint = f"for example {flags_text(likely)}" if likely else "the model fixes it: leave out --shape"
+        raise Error("E0206", f"input '{item.name}' is {_text(dims)}; {_text(shape)} does not fit", hint=hint)
     return shape
 
 
-def _require_static(fixed: Mapping[str, Dims], inputs: Sequence[OpenInput]) -> None:
+def _require_static(
+    fixed: Mapping[str, Dims], inputs: Sequence[OpenInput], shapes: Mapping[str, tuple[int, ...]], batch: int | None
+) -> None:
     still_open = {name: dims for name, dims in fixed.items() if any(isinstance(d, str) for d in dims)}
     if not still_open:
         return
-    example = {i.name: [d if isinstance(d, int) else i.nearest_size(d, 1) for d in fixed[i.name]] for i in inputs}
-    flags = [f"--shape {name}={'x'.join(map(str, example[name]))}" for name in still_open]
-    only_batch = all(not any(isinstance(d, str) for d in dims[1:]) for dims in still_open.values())
-    hint = " ".join(flags) + (f" (or --batch {max(example[name][0] for name in still_open)})" if only_batch else "")
     listed = ", ".join(f"'{name}' {_text(dims)}" for name, dims in still_open.items())
-    raise OpenDimensions("E0205", f"inputs with dynamic dimensions: {listed}", hint=f"fix them: {hint}", inputs=tuple(inputs))
+    error = OpenDimensions("E0205", f"inputs with dynamic dimensions: {listed}", inputs=tuple(inputs))
+    raise error.suggesting({name: shape for name, shape in likely_shapes(inputs, shapes, batch).items() if name in still_open})
 
 
 def _text(dims: Sequence[int | str]) -> str:

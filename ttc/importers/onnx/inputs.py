@@ -8,7 +8,7 @@ from onnx import TypeProto, ValueInfoProto
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.spec import Spec
-from ttc.importers.common.inputs import OpenInput
+from ttc.importers.common.open_input import OpenInput
 from ttc.importers.onnx.tensors import dtype_of, shape_of
 
 _CONTAINERS = ("sequence_type", "optional_type")

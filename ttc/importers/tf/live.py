@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.weights import Weight
-from ttc.importers.common.inputs import OpenInput
+from ttc.importers.common.open_input import OpenInput
 from ttc.importers.tf.messages import Span, graph_of
 from ttc.importers.tf.structure import check_graph
 from ttc.importers.tf.tensors import dtype_of

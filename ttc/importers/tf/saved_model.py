@@ -8,7 +8,7 @@ from pathlib import Path
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.records import record
 from ttc.importers.common.beneath import map_beneath
-from ttc.importers.common.inputs import OpenInput
+from ttc.importers.common.open_input import OpenInput
 from ttc.importers.tf.checkpoint import Checkpoint
 from ttc.importers.tf.messages import Call, Dims, Function, Graph, Node, Span, Tensor, entries, graph_of, repeated, shape_of
 from ttc.importers.tf.objects import handles

@@ -10,7 +10,7 @@ import numpy as np
 
 from ttc.dialects.core.errors import Error
 from ttc.importers.common.beneath import map_beneath
-from ttc.importers.common.inputs import OpenInput
+from ttc.importers.common.open_input import OpenInput
 from ttc.importers.tf.messages import Span, graph_of
 from ttc.importers.tf.structure import check_graph
 from ttc.importers.tf.tensors import DTYPES, dtype_of, raw_weight, static_shape

@@ -11,7 +11,7 @@ from xdsl.ir import SSAValue
 
 from ttc.dialects.core.records import record
 from ttc.dialects.core.weights import Weight
-from ttc.importers.common.inputs import OpenInput
+from ttc.importers.common.open_input import OpenInput
 from ttc.importers.common.unsupported import Refused
 from ttc.importers.tf.messages import Graph
 

@@ -23,9 +23,10 @@ from ttc.dialects.core.spec import tensor_type
 from ttc.dialects.core.weights import WeightStore
 from ttc.importers.base import NO_SHAPES, NO_VALUES
 from ttc.importers.common.facts import Facts
-from ttc.importers.common.inputs import OpenInput, given_values, input_specs
+from ttc.importers.common.inputs import given_values, input_specs
 from ttc.importers.common.mapped import map_file
 from ttc.importers.common.module import finished, naming
+from ttc.importers.common.open_input import OpenInput
 from ttc.importers.common.unsupported import Unsupported
 from ttc.importers.tflite.building import TfliteBuilder
 from ttc.importers.tflite.model import Graph, Model, Signature, parse

@@ -12,7 +12,8 @@ from torch.utils import _pytree as pytree
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.spec import Spec
-from ttc.importers.common.inputs import OpenInput, input_specs
+from ttc.importers.common.inputs import input_specs
+from ttc.importers.common.open_input import OpenInput
 from ttc.importers.common.unsupported import Unsupported
 from ttc.importers.torch.dtypes import dtype_of
 
@@ -36,7 +37,8 @@ def static_specs(program: ExportedProgram, shapes: Mapping[str, tuple[int, ...]]
         OpenInput(i.name, tuple(_settled(d, i.name, fakes[i.name], n, sizes) for n, d in enumerate(i.dims)), i.dtype, limits)
         for i in inputs
     ]
-    specs = input_specs(fixed, shapes, batch)
+    settled = any(i.dims and isinstance(i.dims[0], str) for i in inputs)  # by the batch, where that was given
+    specs = input_specs(fixed, shapes, None if settled else batch)
     _require_in_range(limits, sizes)
     return specs
 

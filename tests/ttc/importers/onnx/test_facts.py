@@ -25,6 +25,14 @@ def test_facts(small_onnx: Path) -> None:
     assert [(item.name, item.dims, item.dtype) for item in found.inputs] == [("x", ("batch", 8), np.float32)]
 
 
+def test_weights_in_constant_nodes_count(tmp_path: Path) -> None:
+    held = helper.make_node("Constant", [], ["c"], value=onnx.numpy_helper.from_array(normal(8, 4)))
+    nodes = [held, helper.make_node("MatMul", ["x", "c"], ["p"]), helper.make_node("MatMul", ["p", "w"], ["y"])]
+    onnx.save(model_of(nodes, {"x": normal(2, 8)}, ["y"], {"w": normal(4, 4)}), tmp_path / "m.onnx")
+    found = describe(tmp_path / "m.onnx")
+    assert (found.weights, found.weight_elements, found.weight_bytes) == (2, 48, 192)
+
+
 def test_bodies_count_once(tmp_path: Path) -> None:
     branch = helper.make_graph([helper.make_node("Exp", ["x"], ["e"])], "b", [], [onnx.ValueInfoProto(name="e")])
     chosen = helper.make_node("If", ["c"], ["y"], then_branch=branch, else_branch=branch)
