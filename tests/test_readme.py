@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 import shlex
 import shutil
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
+import onnx
 import pytest
+from onnx import helper
 
+from tests.ttc.importers.onnx.cases import model_of, normal
 from ttc.cli import main
 from ttc.importers.onnx.tables import mappings
 from ttc.options import BenchOptions, CompileOptions, DebugOptions, RunOptions, flag_of, settings
@@ -23,8 +28,15 @@ def blocks(language: str) -> list[str]:
 
 @pytest.fixture
 def folder(small_onnx: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The folder that the examples speak of, as the current one."""
+    """The folder that the examples speak of, as the current one; a small network stands for the demo's."""
     shutil.copy(small_onnx, tmp_path / "model.onnx")
+    (tmp_path / "demo").mkdir()
+    nodes = [
+        helper.make_node("GlobalAveragePool", ["x"], ["p"]),
+        helper.make_node("Flatten", ["p"], ["f"]),
+        helper.make_node("Gemm", ["f", "w"], ["logits"]),
+    ]
+    onnx.save(model_of(nodes, {"x": normal(1, 3, 224, 224)}, ["logits"], {"w": normal(3, 1000)}), tmp_path / "demo" / "resnet50.onnx")
     np.save(tmp_path / "x.npy", np.ones((2, 8), np.float32))
     monkeypatch.chdir(tmp_path)
     return tmp_path
@@ -32,7 +44,7 @@ def folder(small_onnx: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 def test_commands(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     commands = [line for block in blocks("bash") for line in block.splitlines()]
-    assert len(commands) == 23
+    assert len(commands) == 24
     for command in commands:
         program, *arguments = shlex.split(command)
         assert (program, main(arguments)) == ("ttc", 0), command + capsys.readouterr().err
@@ -41,10 +53,17 @@ def test_commands(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert sorted(path.name for path in (folder / "passes").iterdir())[0] == "00.import"
 
 
+def test_the_first_commands_are_about_what_the_demo_leaves(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(Path(__file__).resolve().parent.parent / "tools"))
+    model = inspect.signature(import_module("demo").main).parameters["folder"].default / "resnet50.onnx"
+    assert all(str(model.with_suffix("")) in command for command in blocks("bash")[0].splitlines()[:-1])
+    assert str(model) in blocks("python")[0]
+
+
 def test_python(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (code,) = blocks("python")
     exec(compile(code, "README.md", "exec"), {})
-    assert capsys.readouterr().out == "{'probabilities': (2, 4)}\n"
+    assert capsys.readouterr().out == "{'logits': (1, 1000)}\n"
 
 
 @pytest.mark.parametrize("kind", [CompileOptions, DebugOptions, RunOptions, BenchOptions])

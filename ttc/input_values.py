@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from math import prod
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import ml_dtypes  # noqa: F401  numpy knows bfloat16 by its name
 import numpy as np
@@ -15,7 +16,7 @@ from ttc.dialects.core.errors import Error
 from ttc.dialects.core.functions import module_attr
 from ttc.dialects.core.records import record
 from ttc.files import require_input
-from ttc.npy_files import read_header
+from ttc.npy_files import read_header, reading_bundle
 from ttc.runtime.contract import ABSENT, MAX_ELEMENTS, absent_inputs, fixed_inputs, known_values
 
 if TYPE_CHECKING:
@@ -113,18 +114,68 @@ def _values(name: Any, value: Any) -> list[InputValue]:
     return [InputValue.of(name, _read(Path(value)) if isinstance(value, str | Path) else np.asarray(value))]
 
 
+def read_examples(files: Sequence[str], bundle: Path | None) -> dict[str, NDArray]:
+    """Example arrays by input name, as far as a compilation looks at them: shapes and types, and what few integers hold.
+
+    Args:
+        files: `NAME=FILE.npy` texts.
+        bundle: an .npz file with one array an input.
+    Raises: E0101, E0102, E0801.
+    """
+    found: dict[str, NDArray] = {}
+    for text in files:
+        try:
+            name, path = _split(text)
+        except ValueError:
+            raise Error("E0101", f"--input cannot be '{text}'", hint="it takes NAME=FILE.npy") from None
+        if name in found:
+            raise Error("E0801", f"input '{name}' is given twice")
+        with _opened(Path(path)) as file:
+            found[name] = _example(file, path)
+    for name, array in ({} if bundle is None else _bundled(bundle)).items():
+        if name in found:
+            raise Error("E0801", f"input '{name}' is given twice")
+        found[name] = array
+    return found
+
+
+def _bundled(path: Path) -> dict[str, NDArray]:
+    """The arrays of an .npz file, as `_example` gives them.  Raises E0102, E0801."""
+    with reading_bundle(path) as archive:
+        names = {info.filename: info.filename.removesuffix(".npy") for info in archive.infolist()}
+        if len(set(names.values())) != len(archive.infolist()):
+            raise Error("E0801", "an array stands in it twice", where=str(path))
+        found: dict[str, NDArray] = {}
+        for member, name in names.items():
+            with archive.open(member) as file:
+                found[name] = _example(file, f"{path}:{member}")
+        return found
+
+
 def _read(path: Path) -> NDArray:
     """The integers of a .npy file; of any other, its shape and type alone.  Raises ValueError, E0102, E0801."""
+    with _opened(path) as file:
+        array = _example(file, str(path))
+    if array.dtype.kind in "iub" and array.size > MAX_ELEMENTS:
+        raise ValueError(f"{path.name} holds {array.size} integers; a program can be made for at most {MAX_ELEMENTS} of one input")
+    return array
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[IO[bytes]]:
     try:
         with require_input(path).open("rb") as file:
-            shape, fortran, dtype = read_header(file, str(path))
-            if dtype.kind not in "iub":
-                return np.broadcast_to(np.zeros((), dtype), shape)
-            if prod(shape) > MAX_ELEMENTS:
-                raise ValueError(f"{path.name} holds {prod(shape)} integers; a program can be made for at most {MAX_ELEMENTS} of one input")
-            data = file.read(prod(shape) * dtype.itemsize)
+            yield file
     except OSError as error:
         raise Error("E0102", f"cannot read {path}: {error.strerror}") from None
+
+
+def _example(file: IO[bytes], where: str) -> NDArray:
+    """The array of a .npy stream if it holds few integers; else zeros of its shape and type, without memory.  Raises E0801."""
+    shape, fortran, dtype = read_header(file, where)
+    if dtype.kind not in "iub" or prod(shape) > MAX_ELEMENTS:
+        return np.broadcast_to(np.zeros((), dtype), shape)
+    data = file.read(prod(shape) * dtype.itemsize)
     if len(data) != prod(shape) * dtype.itemsize:
-        raise Error("E0801", "the file is cut short", where=str(path))
+        raise Error("E0801", "the file is cut short", where=where)
     return np.frombuffer(data, dtype).reshape(shape, order="F" if fortran else "C")

@@ -5,7 +5,8 @@ from __future__ import annotations
 import lzma
 import zipfile
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from io import BytesIO
 from math import prod
 from pathlib import Path
@@ -71,23 +72,30 @@ def read_array(path: Path, argument: Argument) -> NDArray:
         raise Error("E0102", f"cannot read {path}: {error.strerror}") from None
 
 
-def read_bundle(path: Path, known: Mapping[str, Argument]) -> dict[str, NDArray]:
-    """Arrays of an .npz file by input name, each checked before its data is read.  Raises E0102, E0801."""
+@contextmanager
+def reading_bundle(path: Path) -> Iterator[zipfile.ZipFile]:
+    """An .npz file whose arrays are of bounded size; what goes wrong while it is read is an error of ours.  Raises E0102, E0801."""
     require_input(path)
-    found: dict[str, NDArray] = {}
     try:
         with zipfile.ZipFile(path) as archive:
             if sum(info.file_size for info in archive.infolist()) > MAX_BUNDLE_BYTES:
                 raise Error("E0801", f"its arrays take more than {MAX_BUNDLE_BYTES >> 30} GB", where=str(path))
-            for info in archive.infolist():
-                name = info.filename.removesuffix(".npy")
-                if name not in known or name in found:
-                    problem = "is given twice" if name in found else "is not an input of the program"
-                    raise Error("E0801", f"'{name}' {problem}", where=str(path), hint=nearest(name, known))
-                with archive.open(info) as member:
-                    found[name] = _read_stream(member, known[name], f"{path}:{info.filename}", info.file_size)
+            yield archive
     except (zipfile.BadZipFile, OSError, NotImplementedError, RuntimeError, EOFError, zlib.error, lzma.LZMAError) as error:
         raise Error("E0801", f"not a readable .npz file: {error}", where=str(path)) from None
+
+
+def read_bundle(path: Path, known: Mapping[str, Argument]) -> dict[str, NDArray]:
+    """Arrays of an .npz file by input name, each checked before its data is read.  Raises E0102, E0801."""
+    found: dict[str, NDArray] = {}
+    with reading_bundle(path) as archive:
+        for info in archive.infolist():
+            name = info.filename.removesuffix(".npy")
+            if name not in known or name in found:
+                problem = "is given twice" if name in found else "is not an input of the program"
+                raise Error("E0801", f"'{name}' {problem}", where=str(path), hint=nearest(name, known))
+            with archive.open(info) as member:
+                found[name] = _read_stream(member, known[name], f"{path}:{info.filename}", info.file_size)
     return found
 
 

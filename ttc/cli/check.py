@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ttc.cli.console import Console, size_text
+from ttc.cli.examples import example_flags, with_examples
 from ttc.cli.options import FILE, flags_of, options_from, verbosity
 from ttc.dialects.core.errors import Error
 from ttc.options import STAGES, CompileOptions
@@ -25,6 +26,7 @@ SHOWN = 4
 @click.command("check")
 @click.argument("model", type=FILE)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON only.")
+@example_flags
 @flags_of(CompileOptions)
 @verbosity
 @click.pass_obj
@@ -37,7 +39,7 @@ def command(console: Console, model: Path, config: Path | None, as_json: bool, *
     from ttc.machine import require_supported
 
     require_supported()
-    options = options_from(CompileOptions, raw, config)
+    options = with_examples(options_from(CompileOptions, raw, config), raw)
     with console.progress() as progress:
         progress.show(f"checking {model.name}")
         found = check(model, options)

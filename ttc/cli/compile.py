@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ttc.cli.console import Console, size_text, time_text
+from ttc.cli.examples import example_flags, with_examples
 from ttc.cli.options import FILE, flags_of, options_from, verbosity
 from ttc.cli.watching import instruments, report, reproducing
 from ttc.dialects.core.errors import Error
@@ -22,21 +23,30 @@ if TYPE_CHECKING:
 
 @click.command("compile")
 @click.argument("model", type=FILE)
-@click.option("-o", "--output", type=FILE, required=True, metavar="OUT", help="Archive to write (.tti), or IR text with --to.")
+@click.option(
+    "-o",
+    "--output",
+    type=FILE,
+    metavar="OUT",
+    help="Archive to write (.tti), or IR text with --to (.mlir); default: the model's name, in this folder.",
+)
+@example_flags
 @click.option("--emit-netlist", "yaml", type=FILE, metavar="FILE.yaml", help="Write the netlist in the Buda format, too (--kernels buda).")
 @click.option("--emit-values", "bundle", type=FILE, metavar="FILE.npz", help="Write what the host puts into its rams, with --emit-netlist.")
 @flags_of(CompileOptions, DebugOptions)
 @verbosity
 @click.pass_obj
-def command(console: Console, model: Path, output: Path, yaml: Path | None, bundle: Path | None, config: Path | None, **raw: Any) -> int:
+def command(
+    console: Console, model: Path, output: Path | None, yaml: Path | None, bundle: Path | None, config: Path | None, **raw: Any
+) -> int:
     """Compile MODEL (.onnx, .pt2, .tflite, .keras, the folder of a SavedModel, or IR text .mlir) into an archive."""
     from ttc.files import require_model, require_output
     from ttc.machine import require_supported
 
     require_supported()
-    options = options_from(CompileOptions, raw, config)
+    options = with_examples(options_from(CompileOptions, raw, config), raw)
     require_model(model)
-    output = require_output(output, model)
+    output = require_output(output or default_output(model, options), model)
     emission = _emission(options, model, yaml, bundle)
     debug = options_from(DebugOptions, raw, config)
     with console.progress() as progress, reproducing(console, model, options, debug) as watch:
@@ -46,6 +56,12 @@ def command(console: Console, model: Path, output: Path, yaml: Path | None, bund
         _print_summary(console, result, output)
     report(console, debug, watchers, result.times)
     return 0
+
+
+def default_output(model: Path, options: CompileOptions) -> Path:
+    """A file in the current folder, named after the model: `resnet.onnx` becomes `resnet.tti`, or `resnet.mlir` with --to."""
+    stem = model.resolve().name if model.is_dir() else model.stem
+    return Path(f"{stem}.{'tti' if options.to == 'tti' else 'mlir'}")
 
 
 @record

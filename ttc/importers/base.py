@@ -31,6 +31,8 @@ KINDS: Mapping[str, tuple[str, str]] = MappingProxyType(
 """By suffix, `/` for a folder: the module that imports such files, loaded when one is met, and its function."""
 
 
+SAVED_MODEL = "saved_model.pb"
+"""The file in the folder of a SavedModel that may be taken for the model."""
 SUPPORTED = "supported: ONNX (.onnx), PyTorch (.pt2), TensorFlow (.tflite, .keras, folders of SavedModels)"
 
 
@@ -53,7 +55,8 @@ def import_model(
     if kind is None and not path.is_file():
         raise Error("E0102", f"'{path}' is not a regular file")
     if kind is None:
-        raise Error("E0201", f"'{path.name}' is of no model kind that can be imported", hint=SUPPORTED)
+        folder = f"give its folder: {path.parent}" if path.name == SAVED_MODEL else None
+        raise Error("E0201", f"'{path.name}' is of no model kind that can be imported", hint=folder or SUPPORTED)
     module, function = kind
     shapes = {**{name: value.shape for name, value in values.items() if hasattr(value, "shape")}, **shapes}
     return getattr(import_module(module), function)(path, shapes=shapes, batch=batch, values=values)

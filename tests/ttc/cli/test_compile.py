@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import os
+import shlex
 import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
+import onnx
 import pytest
+from onnx import helper
 
+import ttc
+from tests.ttc.importers.onnx.cases import ints, model_of, normal
 from ttc.cli import main
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -137,3 +143,67 @@ def test_what_cannot_be_emitted(small_onnx: Path, tmp_path: Path, capsys: Captur
     assert error.startswith("error[E0101]")
     assert hint in error
     assert os.listdir(tmp_path) == ["small.onnx"]
+
+
+def test_the_name_of_the_output(small_onnx: Path, tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is the model's, in the current folder; a model is never written over."""
+    monkeypatch.chdir(tmp_path)
+    assert compile_(small_onnx, "--batch", 2) == 0
+    assert capsys.readouterr().out.splitlines()[-1].startswith("small.tti: ")
+    assert compile_(small_onnx, "--batch", 2, "--to", "nn", "-q") == 0
+    text = (tmp_path / "small.mlir").read_text()
+    assert compile_(tmp_path / "small.mlir", "--to", "tile") == 2
+    assert "it is the input" in capsys.readouterr().err
+    assert (tmp_path / "small.mlir").read_text() == text
+
+
+def test_examples_fix_shapes(tmp_path: Path, capsys: Capture) -> None:
+    nodes = [helper.make_node("Reshape", ["x", "sizes"], ["y"])]
+    model = model_of(nodes, {"x": normal(2, 6), "sizes": ints(3, 4)}, ["y"])
+    model.graph.input[0].type.tensor_type.shape.dim[0].dim_param = "n"
+    onnx.save(model, tmp_path / "m.onnx")
+    out = tmp_path / "m.tti"
+    np.savez(tmp_path / "in.npz", x=np.ones((2, 6), np.float32), sizes=np.array([3, 4]))
+    assert compile_(tmp_path / "m.onnx", "-o", out, "--inputs", tmp_path / "in.npz") == 0
+    with ttc.load(out) as executor:
+        assert executor.run({"x": np.ones((2, 6), np.float32), "sizes": np.array([3, 4])})["y"].shape == (3, 4)
+    np.save(tmp_path / "x.npy", np.ones((4, 6), np.float32))
+    np.save(tmp_path / "sizes.npy", np.array([-1, 8]))
+    one = ["--input", f"x={tmp_path / 'x.npy'}"]
+    assert compile_(tmp_path / "m.onnx", "-o", out, *one, "--input", f"sizes={tmp_path / 'sizes.npy'}") == 0
+    assert main(["check", str(tmp_path / "m.onnx"), *one, "--input", f"sizes={tmp_path / 'sizes.npy'}"]) == 0
+    capsys.readouterr()
+    refused = {
+        (*one, *one): "E0801",
+        (*one, "--inputs", tmp_path / "in.npz"): "E0801",
+        ("--input", "x"): "E0101",
+        ("--input", f"x={tmp_path / 'none.npy'}"): "E0102",
+        ("--input", f"z={tmp_path / 'x.npy'}"): "E0206",
+        ("--inputs", tmp_path / "m.onnx"): "E0801",
+    }
+    for arguments, code in refused.items():
+        assert compile_(tmp_path / "m.onnx", "-o", out, *arguments) == 2
+        assert capsys.readouterr().err.startswith(f"error[{code}]"), arguments
+    np.save(tmp_path / "x.npy", np.ones((4, 6)))
+    assert compile_(tmp_path / "m.onnx", "-o", out, *one) == 2
+    assert "the value given is float64[4, 6]" in capsys.readouterr().err
+
+
+def test_the_file_in_the_folder_of_a_saved_model(tmp_path: Path, capsys: Capture) -> None:
+    (tmp_path / "saved_model.pb").write_bytes(b"")
+    assert compile_(tmp_path / "saved_model.pb", "-o", tmp_path / "m.tti") == 2
+    assert f"hint: give its folder: {tmp_path}" in capsys.readouterr().err
+
+
+def test_a_hint_for_open_dimensions_can_be_pasted(tmp_path: Path, capsys: Capture) -> None:
+    nodes = [helper.make_node("Conv", ["image", "w"], ["c"]), helper.make_node("ReduceMean", ["c"], ["m"], axes=[1, 2, 3], keepdims=0)]
+    nodes.append(helper.make_node("Add", ["m", "input bias"], ["y"]))
+    model = model_of(nodes, {"image": normal(1, 3, 8, 8), "input bias": normal(1)}, ["y"], {"w": normal(4, 3, 3, 3)}, opset=13)
+    for value, axes in zip(model.graph.input, ((0, 2, 3), (0,)), strict=True):
+        for axis in axes:
+            value.type.tensor_type.shape.dim[axis].dim_param = "nxhw"[axis]
+    onnx.save(model, tmp_path / "m.onnx")
+    assert compile_(tmp_path / "m.onnx", "-o", tmp_path / "m.tti") == 2
+    hint = capsys.readouterr().err.splitlines()[-1].removeprefix("hint: fix them: ")
+    assert hint == "--shape image=1x3x224x224 --shape 'input bias=1'"
+    assert compile_(tmp_path / "m.onnx", "-o", tmp_path / "m.tti", *shlex.split(hint)) == 0

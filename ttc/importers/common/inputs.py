@@ -78,13 +78,22 @@ def given_values(arguments: Mapping[str, SSAValue], values: Mapping[str, Any]) -
     found: dict[SSAValue, NDArray] = {}
     for name, argument in arguments.items():
         value, spec = values.get(name), spec_of(argument.type)
-        if not isinstance(value, np.ndarray) or spec.dtype.kind not in "iub":
+        if not isinstance(value, np.ndarray):
+            continue
+        if spec.dtype.kind not in "iub":
+            _require_dtype(name, value, spec)
             continue
         if Spec(value.shape, value.dtype) != spec:
             raise Error("E0206", f"input '{name}' is {spec}; the value given is {value.dtype}{list(value.shape)}")
         if spec.elements <= MAX_ELEMENTS:
             found[argument] = format_of(spec.dtype).unpack(value)
     return found
+
+
+def _require_dtype(name: str, value: NDArray, spec: Spec) -> None:
+    """An example has the type of its input, as far as numpy's files name types.  Raises E0206."""
+    if spec.dtype.kind == "f" and value.dtype.kind in "iubfc" and value.dtype != spec.dtype:
+        raise Error("E0206", f"input '{name}' is {spec}; the value given is {value.dtype}{list(value.shape)}")
 
 
 def _require_batch(inputs: Sequence[OpenInput], batch: int | None) -> None:

@@ -55,7 +55,7 @@ def test_open_dimensions_are_listed_with_the_flag_to_type(tmp_path: Path) -> Non
     error = failure(save(dynamic_model(["n", 3, "h"], [2, 2], [None]), tmp_path))
     assert error.code == "E0205"
     assert "'a' [n, 3, h], 'c' [?]" in error.message
-    assert error.hint == "fix them: --shape a=1x3x1 --shape c=1"
+    assert error.hint == "fix them: --shape a=1x3x128 --shape c=1"
 
 
 def test_where_only_batches_are_open_the_hint_says_so(tmp_path: Path) -> None:
