@@ -156,7 +156,7 @@ def _print_unsupported(console: Console, found: Findings) -> None:
     nodes = sum(len(row.nodes) for row in found.refusals)
     console.say(f"{nodes} nodes cannot be imported:")
     rows = [[row.op, row.domain, len(row.nodes), _named(console, row.nodes), row.why, needed(row, found.wanted)] for row in found.refusals]
-    console.table(["op", "domain", "count", "nodes", "why", "needed"], rows)
+    console.table(["op", "domain", "count", "nodes", "why", "needed"], rows, prose=True)
 
 
 def _print_shares(console: Console, found: Findings) -> None:
@@ -171,7 +171,9 @@ def _print_shares(console: Console, found: Findings) -> None:
     percent = 100 * shares["host"] / total if total else 0.0
     console.say(f"arithmetic{what}: {flops_text(total)}, {100 - percent:.2f} % on the device, {percent:.2f} % in host segments")
     if found.host:
-        console.table(["host op", "count", "share %", "nodes", "why"], [_host_row(console, entry, total) for entry in found.host])
+        console.table(
+            ["host op", "count", "share %", "nodes", "why"], [_host_row(console, entry, total) for entry in found.host], prose=True
+        )
 
 
 def _host_row(console: Console, entry: HostOp, total: int) -> list[object]:

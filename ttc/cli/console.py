@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import shutil
 import sys
 import textwrap
@@ -19,9 +20,11 @@ from ttc.cli.progress import Progress
 from ttc.dialects.core.errors import Error, TtcWarning
 from ttc.dialects.core.records import record
 
+WIDE = 1 << 20
+"""Letters of a line that is never broken."""
 GAP = 2
 """Blanks between the columns of a table."""
-NAME_WORDS = 3
+NAME_WORDS = 4
 """Words of a cell that are not put on several lines."""
 NARROWEST = 16
 """Letters of a word that a table on a terminal keeps together; where the output is a file or a pipe, words stay whole, however long."""
@@ -68,8 +71,13 @@ class Console:
         """The result as JSON; numbers that are not finite become null."""
         _write(json.dumps(_finite(value), indent=2, allow_nan=False) + "\n")
 
-    def table(self, columns: Sequence[str], rows: Sequence[Sequence[object]], *, note: bool = False) -> None:
-        """Rows under headings; columns of numbers are flush right.  note: to stderr, where the result is something else."""
+    def table(self, columns: Sequence[str], rows: Sequence[Sequence[object]], *, note: bool = False, prose: bool = False) -> None:
+        """Rows under headings; columns of numbers are flush right.
+
+        Args:
+            note: to stderr, where the result is something else.
+            prose: to be read, wherever it goes: its lines fit; others, in a file or a pipe, have a line a row unless COLUMNS is set.
+        """
         from rich import box
         from rich.console import Console as Rich
         from rich.table import Table
@@ -79,7 +87,13 @@ class Console:
         terminal = stream.isatty()
         cells = [[clean(_cell(value)) for value in row] for row in rows]
         numeric = [all(isinstance(row[index], int | float) for row in rows) and bool(rows) for index in range(len(columns))]
-        widths = column_widths(columns, cells, numeric, line_columns(), narrowest=NARROWEST if terminal else None)
+        widths = column_widths(
+            columns,
+            cells,
+            numeric,
+            line_columns() if prose or terminal or "COLUMNS" in os.environ else WIDE,
+            narrowest=NARROWEST if terminal else None,
+        )
         table = Table(box=box.SIMPLE_HEAD if terminal else None, pad_edge=False, header_style="bold")
         for column, is_number, width in zip(columns, numeric, widths, strict=True):
             table.add_column(column, justify="right" if is_number else "left", overflow="fold", width=width)

@@ -44,10 +44,12 @@ def test_texts() -> None:
 def test_lines_of_a_table_fit_and_words_stay_whole(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     name = "/encoder/layer.11/attention/self/query/MatMul_with_a_name_that_no_line_of_forty_letters_holds"
     monkeypatch.delenv("COLUMNS", raising=False)
-    Console().table(["op", "count", "why"], [["MatMul", 12, "a sentence of many words " * 20], ["Add", 5, "short"]])
+    Console().table(["op", "count", "why"], [["MatMul", 12, "a sentence of many words " * 20], ["Add", 5, "short"]], prose=True)
     lines = capsys.readouterr().out.splitlines()
     assert max(map(len, lines)) <= 80
     assert " ".join(line[15:].strip() for line in lines[1:]).split() == ("a sentence of many words " * 20 + "short").split()
+    Console().table(["op", "why"], [["MatMul", "a sentence of many words " * 20]])
+    assert len(capsys.readouterr().out.splitlines()) == 2, "a line a row, for programs"
     monkeypatch.setenv("COLUMNS", "40")
     Console().table(["op", "nodes"], [["MatMul", f"{name}, {name} (+2) more"], ["Add", "add (+2)"]])
     found = capsys.readouterr().out.splitlines()
@@ -59,8 +61,8 @@ def test_lines_of_a_table_fit_and_words_stay_whole(capsys: pytest.CaptureFixture
 
 
 def test_widths_of_columns() -> None:
-    cells = [["a b c d", "1 2 3 4", "x" * 30]]
-    assert column_widths(["p", "n", "q"], cells, [False, True, False], 100) == [7, 7, 30]
+    cells = [["a b c d e", "1 2 3 4", "x" * 30]]
+    assert column_widths(["p", "n", "q"], cells, [False, True, False], 100) == [9, 7, 30]
     assert column_widths(["p", "n", "q"], cells, [False, True, False], 41) == [1, 7, 30]
     assert column_widths(["p", "n", "q"], cells, [False, True, False], 10) == [1, 7, 30]
     assert column_widths(["p", "n", "q"], cells, [False, True, False], 10, narrowest=16) == [1, 7, 16]
