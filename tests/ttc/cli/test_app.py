@@ -53,7 +53,7 @@ def test_version(capsys: pytest.CaptureFixture[str]) -> None:
         (["comp"], "error[E0101]: there is no command 'comp'\nhint: did you mean 'compile'?\n"),
         (["info", "--jsn", "x"], "error[E0101]: there is no option '--jsn'\nhint: did you mean '--json'?\n"),
         (["info"], "error[E0101]: Missing argument 'ARCHIVE'\nhint: see ttc info --help\n"),
-        (["compile", "m.onnx"], "error[E0101]: Missing option '-o' / '--output'\nhint: see ttc compile --help\n"),
+        (["compile"], "error[E0101]: Missing argument 'MODEL'\nhint: see ttc compile --help\n"),
         (["run", "m.tti", "--threads", "0"], "error[E0101]: --threads cannot be '0'\nhint: it takes a whole number of at least 1\n"),
     ],
 )
