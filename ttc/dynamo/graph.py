@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
+from operator import getitem
 from threading import Lock
 from typing import Any
 
@@ -20,7 +21,7 @@ from ttc.dynamo.session import Job, Placeholder, Session
 from ttc.dynamo.settings import Settings
 
 MAX_SIZES = 32
-"""Sets of sizes that one graph is kept compiled for."""
+"""Sets of sizes that one graph is kept compiled for: those used last."""
 MAX_TRIES = 8
 """Times that a graph is compiled in one call because a tensor changes whose value went into the program."""
 _RAISED = ("E01", "E09")
@@ -44,8 +45,10 @@ class AtenGraph:
         self._name = name
         self._placeholders = tuple(placeholders)
         self._settings = settings
-        self._is_symbolic = any(_is_open(node.meta.get("val")) for node in graph.graph.nodes)
+        examples = [node.meta.get("val") for node in graph.graph.find_nodes(op="placeholder")]
+        self._open = [position for position, example in enumerate(examples) if _is_open(example)]
         self._cases: dict[tuple[object, ...], _Case] = {}
+        self._dropped = False
         self._lock = Lock()
 
     def __call__(self, values: list[Any]) -> list[Any]:
@@ -54,18 +57,30 @@ class AtenGraph:
         Raises E08xx, and without fallback what compiling raises."""
         given = tuple(values)
         values.clear()
-        sizes = tuple(tuple(v.shape) if isinstance(v, torch.Tensor) else v for v in given) if self._is_symbolic else ()
-        case = self._cases.get(sizes) or self._case(sizes, given)
-        return list(case(given))
+        return list(self._case(given)(given))
 
-    def _case(self, sizes: tuple[object, ...], given: tuple[Any, ...]) -> _Case:
-        with self._lock:
-            if sizes not in self._cases:
-                while len(self._cases) >= MAX_SIZES:
-                    self._cases.pop(next(iter(self._cases)))
-                graph = _with_sizes(self._graph, given) if self._is_symbolic else self._graph
-                self._cases[sizes] = _Case(Job(graph, self._name, self._placeholders), self._settings)
+    def _case(self, given: tuple[Any, ...]) -> _Case:
+        """The graph for the sizes of these values, which becomes the one used last."""
+        sizes = tuple([_sizes(given[i]) for i in self._open])
+        if not self._open and self._cases:
             return self._cases[sizes]
+        with self._lock:
+            case = self._cases.pop(sizes, None)
+            if case is None:
+                self._make_room()
+                graph = _with_sizes(self._graph, given) if self._open else self._graph
+                case = _Case(Job(graph, self._name, self._placeholders), self._settings)
+            self._cases[sizes] = case
+            return case
+
+    def _make_room(self) -> None:
+        if len(self._cases) < MAX_SIZES:
+            return
+        self._cases.pop(next(iter(self._cases)))
+        if not self._dropped:
+            self._dropped = True
+            what = f"the graph {self._name} runs with more than {MAX_SIZES} sets of sizes"
+            warnings.warn(f"{what}: those used least recently are compiled again when they return; pad inputs to fewer sizes", stacklevel=2)
 
 
 class _Case:
@@ -122,11 +137,20 @@ def _is_open(value: Any) -> bool:
     return isinstance(value, torch.SymInt | torch.SymFloat | torch.SymBool)
 
 
+def _sizes(value: Any) -> object:
+    return (tuple(value.shape), value.stride()) if isinstance(value, torch.Tensor) else value
+
+
 def _with_sizes(graph: fx.GraphModule, given: Sequence[Any]) -> fx.GraphModule:
     """The graph for the sizes that these values have; it still takes them all."""
     values = [v.detach() if isinstance(v, torch.Tensor) else v for v in given]
     with torch.no_grad(), preserve_node_meta():
-        return make_fx(fx.Interpreter(graph).run, tracing_mode="fake", _allow_non_fake_inputs=True)(*values)
+        traced = make_fx(fx.Interpreter(graph).run, tracing_mode="fake", _allow_non_fake_inputs=True)(*values)
+    for node in traced.graph.find_nodes(op="call_function", target=getitem):  # tracing takes all results of an op, read or not
+        if not node.users:
+            traced.graph.erase_node(node)
+    traced.recompile()
+    return traced
 
 
 def _check_devices(graph: fx.GraphModule) -> None:

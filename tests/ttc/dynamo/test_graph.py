@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import warnings
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -60,12 +62,75 @@ def test_sizes_in_results_and_training(compiled: Compile, graphs: list[str]) -> 
     assert sorted(graphs) == ["backward"] * 2 + ["forward"] * 2
 
 
-def test_only_so_many_sets_of_sizes_are_kept(compiled: Compile, graphs: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+LAYERS: dict[str, tuple[Callable[[], Any], tuple[int, ...]]] = {
+    "batch norm": (lambda: nn.Sequential(nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4), nn.ReLU()), (3, 6, 6)),
+    "batch norm of instances": (lambda: nn.InstanceNorm2d(3, affine=True, track_running_stats=True), (3, 4, 4)),
+    "group norm": (lambda: nn.Sequential(nn.Conv2d(3, 4, 1), nn.GroupNorm(2, 4)), (3, 4, 4)),
+    "layer norm": (lambda: nn.Sequential(nn.Linear(6, 8), nn.LayerNorm(8)), (6,)),
+    "max pool": (lambda: nn.Sequential(nn.Conv2d(3, 4, 3), nn.MaxPool2d(2)), (3, 6, 6)),
+    "max pool of sequences": (lambda: nn.MaxPool1d(2), (3, 6)),
+    "average pool": (lambda: nn.Sequential(nn.AvgPool2d(2), nn.AdaptiveAvgPool2d(2)), (3, 6, 6)),
+    "dropout": (lambda: nn.Dropout(0.3), (6,)),
+    "recurrent": (lambda: nn.LSTM(4, 3, batch_first=True), (5, 4)),
+    "attention": (lambda: nn.MultiheadAttention(8, 2, batch_first=True), (5, 8)),
+}
+"""A layer of each kind whose ops give more than is read, or keep statistics, and the shape of a row."""
+
+
+@pytest.mark.parametrize("mode", ["eval", "train"])
+@pytest.mark.parametrize("kind", LAYERS)
+def test_every_batch_runs_compiled(compiled: Compile, kind: str, mode: str) -> None:
+    """Without a fallback, so that a graph that could not be compiled would raise."""
+    make, row = LAYERS[kind]
+    model = make().train(mode == "train")
+    twin = copy.deepcopy(model)
+    run, repeats = compiled(model), 3 if kind == "attention" else 1
+    for batch in (2, 3, 5, 2, 1):
+        x = torch.randn(batch, *row, generator=torch.Generator().manual_seed(batch))
+        found = []
+        for call in (run, twin):
+            torch.manual_seed(batch)
+            with torch.set_grad_enabled(mode == "train"):
+                given = x.clone().requires_grad_(mode == "train")
+                results = torch.utils._pytree.tree_leaves(call(*[given] * repeats))
+            if mode == "train":
+                sum(y.sin().sum() for y in results).backward()
+            found.append([*results, given.grad])
+        torch.testing.assert_close(*found, rtol=1e-4, atol=1e-4)
+    for (name, ours), theirs in zip(model.state_dict().items(), twin.state_dict().values(), strict=True):
+        torch.testing.assert_close(ours, theirs, msg=name)
+    for ours, theirs in zip(model.parameters(), twin.parameters(), strict=True):
+        torch.testing.assert_close(ours.grad, theirs.grad, rtol=1e-4, atol=1e-4)
+
+
+def test_the_sets_of_sizes_used_last_are_kept(compiled: Compile, graphs: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "MAX_SIZES", 2)
     run = compiled(lambda x: x * x.shape[0], dynamic=True)
-    for rows in (2, 3, 4, 3, 2):
-        torch.testing.assert_close(run(torch.ones(rows)), torch.full((rows,), float(rows)))
-    assert len(graphs) == 4  # that of 2 rows is made twice
+
+    def check(*sizes: int) -> None:
+        for rows in sizes:
+            torch.testing.assert_close(run(torch.ones(rows)), torch.full((rows,), float(rows)))
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        check(2, 3, 2)
+    assert len(graphs) == 2
+    with pytest.warns(UserWarning, match="runs with more than 2 sets of sizes"):
+        check(4)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        check(2)
+        assert len(graphs) == 3
+        check(3)
+    assert len(graphs) == 4
+
+
+def test_strides_may_change_where_sizes_do(compiled: Compile) -> None:
+    run = compiled(lambda x: (x * 2, x.reshape(-1)), dynamic=True)
+    for x in (torch.randn(4, 6), torch.randn(6, 4).t(), torch.randn(4, 12)[:, ::2]):
+        for ours, theirs in zip(run(x), (x * 2, x.reshape(-1)), strict=True):
+            torch.testing.assert_close(ours, theirs)
+            assert ours.stride() == theirs.stride()
 
 
 # ---- kinds of tensors -------------------------------------------------------------------------------------------------------------
