@@ -2,8 +2,9 @@
 
 PyTorch finds the backend through the entry point group `torch_dynamo_backends` and gives it one graph after the other (settings: its
 options).  AOTAutograd takes each apart into a forward and a backward graph of aten ops (aot), whose random numbers PyTorch draws (draws);
-a graph is compiled when it first runs, once for each set of sizes, or runs in PyTorch if it cannot be (graph).  A compiled graph shares
-the memory of parameters and computes what derives from them again when they change (binding), and takes and gives tensors (tensors).
+a graph is compiled when it first runs, once for each set of sizes, or runs in PyTorch if it cannot be (graph).  Parameters that are trained
+are inputs of the graphs; others are prepared for a compiled graph, which computes what derives from them again when they change (binding).
+A compiled graph takes and gives tensors (tensors).
 
 The package itself does not load torch: who calls the backend has.
 """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import field
+from dataclasses import field, replace
 from typing import Any
 
 import torch
@@ -24,6 +24,8 @@ from ttc.importers.torch.decompositions import decompositions
 
 _LIFTED = frozenset((torch.ops.aten.lift_fresh.default, torch.ops.aten.lift_fresh_copy.default, torch.ops.aten.lift.default))
 """Ops by which tracing knows constants of the program."""
+_INFERENCE = "inference"
+"""Kind of a graph that computes nothing for gradients; the others are `forward` and `backward`."""
 _ARGUMENT = re.compile(r"L\['(\w+)'\]")
 _MEMBER = re.compile(r"\._(?:modules|parameters|buffers)\['([^']*)'\]")
 
@@ -56,7 +58,7 @@ def compile_graph(graph: fx.GraphModule, example_inputs: Sequence[Any], settings
     made = aot_autograd(
         fw_compiler=compiler("forward"),
         bw_compiler=compiler("backward"),
-        inference_compiler=compiler("inference"),
+        inference_compiler=compiler(_INFERENCE),
         decompositions=_decompositions(),
         partition_fn=min_cut_rematerialization_partition,
     )
@@ -87,17 +89,22 @@ def _sources(graph: fx.GraphModule, example_inputs: Sequence[Any]) -> tuple[Plac
         held = isinstance(value, torch.nn.Parameter) or getattr(value, "_dynamo_static_input_type", None) is not None
         source = _ARGUMENT.sub(r"\1", str(getattr(getattr(node, "_dynamo_source", None), "name", "")))
         path = _MEMBER.sub(r".\1", source).partition(".")[2] if held else source
-        found.append(Placeholder(path or source or str(node.target), held))
+        trained = held and isinstance(value, torch.Tensor) and value.requires_grad
+        found.append(Placeholder(path or source or str(node.target), held, trained))
     return _distinct(found)
 
 
 def _placeholders(aten: fx.GraphModule, names: _Names, kind: str) -> tuple[Placeholder, ...]:
-    """What the placeholders of an aten graph are.  A tensor that the graph gives a new value is an input, however the model keeps it."""
+    """What the placeholders of an aten graph are.
+
+    A tensor that the graph gives a new value is an input, however the model keeps it; and so is, where gradients are computed, one that has
+    a gradient: it changes before the next run, and preparing it takes longer than reading it.
+    """
     changed = _changed(aten)
     found: list[Placeholder] = []
     for node in aten.graph.find_nodes(op="placeholder"):
         what = names.forward.get(node.name) or _placeholder(node.meta.get("desc"), node.name, names.sources)
-        if node.name in changed:
+        if node.name in changed or (what.trained and kind != _INFERENCE):
             what = Placeholder(what.name, held=False)
         if kind == "forward":
             names.forward[node.name] = what
@@ -113,13 +120,13 @@ def _distinct(placeholders: Sequence[Placeholder]) -> tuple[Placeholder, ...]:
         while name in found:
             number += 1
             name = f"{placeholder.name}.{number}"
-        found[name] = Placeholder(name, placeholder.held)
+        found[name] = replace(placeholder, name=name)
     return tuple(found.values())
 
 
 def _placeholder(origin: Any, name: str, sources: Sequence[Placeholder]) -> Placeholder:
     if isinstance(origin, ParamAOTInput | BufferAOTInput):
-        return Placeholder(origin.target, held=True)
+        return Placeholder(origin.target, held=True, trained=isinstance(origin, ParamAOTInput))
     if isinstance(origin, PlainAOTInput) and origin.idx < len(sources):
         return sources[origin.idx]
     return Placeholder(name, held=False)

@@ -1,7 +1,8 @@
-"""Parameters of a compiled graph: they share the memory of the model's tensors, and what is derived from them follows their versions."""
+"""Tensors of a model that a compiled graph holds prepared: each call compares them with what was prepared."""
 
 from __future__ import annotations
 
+import ctypes
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -24,6 +25,10 @@ from ttc.runtime.tensors import TensorSource
 Build: TypeAlias = Callable[[Mapping[str, TensorSource]], Program]
 MAX_MODELS = 64
 """Models that one graph is kept bound to: modules of one class share what is compiled for it."""
+_BITS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
+"""Integers by size in bytes, as which numbers are the same bit by bit."""
+_memcmp = ctypes.CDLL(None).memcmp
+_memcmp.argtypes = (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t)
 
 
 class Parameter(NamedTuple):
@@ -37,26 +42,52 @@ class Outdated(Exception):
     """A tensor changed whose value the compiled program holds for good."""
 
 
+class _Copy(NamedTuple):
+    """A tensor as it was when it was prepared: a copy of its own memory, without gaps."""
+
+    tensor: torch.Tensor
+    shape: torch.Size
+    stride: tuple[int, ...]
+    dtype: torch.dtype
+    address: int
+    size_bytes: int
+
+    @staticmethod
+    def of(tensor: torch.Tensor) -> _Copy:
+        copy = tensor.detach().resolve_neg().clone()
+        return _Copy(copy, copy.shape, copy.stride(), copy.dtype, copy.data_ptr(), copy.numel() * copy.element_size())
+
+    def is_of(self, tensor: torch.Tensor) -> bool:
+        """Whether the tensor has these values, bit by bit."""
+        if tensor.shape != self.shape or tensor.dtype != self.dtype:
+            return False
+        tensor = tensor.resolve_neg()
+        if tensor.stride() != self.stride:
+            bits = _BITS[self.dtype.itemsize]
+            return torch.equal(tensor.detach().view(bits), self.tensor.view(bits))
+        return _memcmp(tensor.data_ptr(), self.address, self.size_bytes) == 0
+
+
 @record
 class _Bound:
-    """A session, and the memory it reads, which others cannot take while it is held.
+    """A session for a model.
 
     Args:
-        stamps: of the tensors that it holds the values of.
+        copies: of the tensors that it was prepared with, by their order in the binding.
         watches: end the session with the model.
     """
 
     executor: Executor
-    stamps: list[object]
-    memory: list[torch.Tensor]
+    copies: list[_Copy]
     watches: list[weakref.ref[torch.Tensor]]
 
 
 class Binding:
     """Gives the session for a model's tensors as they are now.  Thread-safe.
 
-    A tensor counts as changed when it lies elsewhere or PyTorch's version of it is another: `p.add_(1)` and `optimizer.step()` are seen,
-    writing through `p.data` or an array of its memory is not.  Tensors made in inference mode have no versions: they change at each call.
+    There are ways to write to a tensor that move neither its address nor PyTorch's version of it (fused optimizers, `p.data`, arrays of its
+    memory, collectives), so values are compared themselves, at the speed of memory.  What training changes at each step is no tensor of a
+    binding but an input of the graph (`aot`).
 
     Args:
         build: makes the program of stored tensors.
@@ -85,24 +116,26 @@ class Binding:
         self._lock = Lock()
         self._bounds: dict[tuple[int, ...], _Bound] = {}
         values = {p.name: given[p.position] for p in held}
-        self._baked = {name: values[name].detach().clone() for name in baked}
+        self._baked = {name: _Copy.of(values[name]) for name in baked}
         self.unbound = _without_values(build, sources, values)
 
     def executor(self, given: Sequence[Any]) -> Executor:
         """The session for these values of the placeholders.  Raises Outdated if the graph has to be compiled again."""
         tensors = [given[i] for i in self._positions]
-        stamps = _stamps(tensors)
         model = tuple([id(t) for t in tensors[: self._owned]])
         bound = self._bounds.get(model)
-        return bound.executor if bound is not None and bound.stamps == stamps else self._rebound(model, tensors, stamps)
+        if bound is not None and all(copy.is_of(tensor) for copy, tensor in zip(bound.copies, tensors, strict=True)):
+            return bound.executor
+        return self._rebound(model, tensors)
 
-    def _rebound(self, model: tuple[int, ...], tensors: list[torch.Tensor], stamps: list[object]) -> Executor:
+    def _rebound(self, model: tuple[int, ...], tensors: list[torch.Tensor]) -> Executor:
         with self._lock:
             bound = self._bounds.get(model)
-            old = [None] * len(stamps) if bound is None else bound.stamps
-            changed = [name for name, was, now in zip(self._names, old, stamps, strict=True) if was != now]
-            values = dict(zip(self._names, tensors, strict=True))
-            if any(name in self._baked and not torch.equal(values[name], self._baked[name]) for name in changed):
+            old = [None] * len(tensors) if bound is None else bound.copies
+            copies = [was if was is not None and was.is_of(now) else _Copy.of(now) for was, now in zip(old, tensors, strict=True)]
+            changed = [name for name, was, now in zip(self._names, old, copies, strict=True) if was is not now]
+            values = {name: copy.tensor for name, copy in zip(self._names, copies, strict=True)}
+            if any(name in self._baked and not self._baked[name].is_of(values[name]) for name in changed):
                 raise Outdated
             needed = set(changed).union(*(self._peers[name] for name in changed if name in self._peers))
             program = self.unbound if bound is None else bound.executor.program
@@ -111,16 +144,8 @@ class Binding:
                 self._bounds.pop(next(iter(self._bounds)), None)
             bounds = self._bounds
             watches = [weakref.ref(t, lambda _: bounds.pop(model, None)) for t in tensors[: self._owned]]
-            bounds[model] = _Bound(executor, stamps, [t.detach() for t in tensors], watches)
+            bounds[model] = _Bound(executor, copies, watches)
             return executor
-
-
-def _stamps(tensors: Sequence[torch.Tensor]) -> list[object]:
-    """Equal for tensors that lie at the same place and were not written to."""
-    try:
-        return [(t.data_ptr(), t._version) for t in tensors]
-    except RuntimeError:  # tensors of inference mode have no version
-        return [object() if t.is_inference() else (t.data_ptr(), t._version) for t in tensors]
 
 
 def _peers(description: Description) -> Mapping[str, frozenset[str]]:
@@ -149,7 +174,7 @@ def _peers(description: Description) -> Mapping[str, frozenset[str]]:
 
 
 def _with_values(program: Program, tensors: Mapping[str, torch.Tensor]) -> Program:
-    """As `Program.with_parameters`, but the values stay the tensors' own memory, and what depends on none of them is kept."""
+    """As `Program.with_parameters`, but the values stay in the tensors' memory, and what depends on none of them is kept."""
     changes = _changes(program, tensors)
     constants = program.constants.replaced(changes)
     return replace(program, constants=constants, plans=program.plans.with_constants(constants, changes))

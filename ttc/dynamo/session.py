@@ -29,10 +29,17 @@ from ttc.source import Source
 
 @record
 class Placeholder:
-    """A placeholder: what the program calls it, and whether the model holds it (a parameter or buffer that the graph does not change)."""
+    """A placeholder.
+
+    Args:
+        name: what the program calls it.
+        held: whether it is a tensor of the model that is prepared once, not an input of each run.
+        trained: whether it is a tensor of the model that has a gradient.
+    """
 
     name: str
     held: bool
+    trained: bool = False
 
 
 @record
