@@ -19,6 +19,8 @@ from onnx import TensorProto, helper, numpy_helper
 from tests.draws import EXAMPLES, drawing
 
 CACHE = "TTC_CACHE_DIR"
+LIBRARIES = {"CUDA_VISIBLE_DEVICES": "-1", "HF_HUB_OFFLINE": "1", "TF_CPP_MIN_LOG_LEVEL": "3"}
+"""What libraries read once, when whichever test comes first imports them."""
 _MADE: list[str] = []
 
 # A run is never red by chance: the same examples each time, whatever the machine has to do beside.
@@ -47,6 +49,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 def pytest_configure() -> None:
     """Generated code of the session lies in a folder of its own, unless the environment names one: workers of pytest-xdist inherit it."""
+    for name, value in LIBRARIES.items():
+        os.environ.setdefault(name, value)
     if CACHE not in os.environ:
         _MADE.append(tempfile.mkdtemp(prefix="ttc-tests-"))
         os.environ[CACHE] = _MADE[0]

@@ -80,7 +80,7 @@ def test_an_engine_is_stopped_between_its_turns(model: Path, tmp_path: Path) -> 
     with Resident("onnxruntime", Job(model, None, 1, "reference"), tmp_path / "y.npz") as resident:
         resident.turn()
         (pid,) = [int(p) for p in os.listdir("/proc") if p.isdecimal() and _is_worker(int(p), tmp_path)]
-        end = time.monotonic() + 5
+        end = time.monotonic() + 60
         while (state := Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]) != "T" and time.monotonic() < end:
             time.sleep(0.01)
         assert state == "T"
@@ -99,7 +99,7 @@ def test_fresh_processes() -> None:
     """Memory is that of the command, not of this process."""
     found = launch([sys.executable, "-S", "-c", "b = bytearray(50_000_000); import time; time.sleep(0.05)"], 1)
     assert 50e6 < found.peak_bytes < 80e6
-    assert 0.05 < found.seconds < 5
+    assert 0.05 < found.seconds < 60
     with pytest.raises(Failed, match="ValueError: no"):
         launch([sys.executable, "-c", "raise ValueError('no')"], 1)
 

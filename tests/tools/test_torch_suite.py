@@ -6,6 +6,7 @@ Those that are not right are listed, with what becomes of them and why, in `test
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +20,18 @@ import torch_suite  # noqa: E402
 from suite import Outcome  # noqa: E402
 from torch_suite import Case, name_of, operators, run_all, run_case, samples_of, tables  # noqa: E402
 
-torch.set_num_threads(1)  # children are forked
 LISTED = json.loads((Path(__file__).parents[1] / "data" / "torch_suite.json").read_text())
 PARTS = 12
 """Of the sample, so that several processes share it."""
+
+
+@pytest.fixture(autouse=True)
+def one_thread() -> Iterator[None]:
+    """Children are forked: they have none of PyTorch's other threads."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
 
 
 def sampled() -> list[Any]:

@@ -68,9 +68,9 @@ def test_patterns_that_cannot_be_used(pattern: str) -> None:
 
 
 def test_time_is_linear_in_the_text() -> None:
-    started = time.perf_counter()
+    started = time.process_time()
     assert not compiled("(a*)*(a|aa)*b").matches("a" * 20000)
-    assert time.perf_counter() - started < 5
+    assert time.process_time() - started < 5
 
 
 def test_texts_too_long_for_a_pattern(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -59,8 +59,8 @@ def test_random_blocks_come_close_to_the_bound() -> None:
 def test_thousands_of_blocks_are_packed_quickly() -> None:
     generator = random.Random(7)
     blocks = [Block(32 * generator.randrange(1, 400), e, e + generator.choice([1, 1, 4])) for e in range(300) for _ in range(10)]
-    begin = time.perf_counter()
+    begin = time.process_time()
     packing = pack(blocks, 0)
-    seconds = time.perf_counter() - begin
+    seconds = time.process_time() - begin
     assert packing.peak_bytes <= 1.1 * bound(blocks)
     assert seconds / len(blocks) < 1e-3

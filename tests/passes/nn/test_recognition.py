@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,6 @@ from ttc.options import CompileOptions, resolve
 from ttc.passes.base import Remark, Watcher
 
 torch: Any = pytest.importorskip("torch", reason="networks are exported by PyTorch")
-os.environ.setdefault("HF_HUB_OFFLINE", "1")
 transformers: Any = pytest.importorskip("transformers", reason="networks are those of transformers")
 
 SIZES = {"hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 128}

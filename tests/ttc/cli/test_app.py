@@ -93,7 +93,7 @@ def test_statuses(error: BaseException, status: int, monkeypatch: pytest.MonkeyP
 def test_a_full_disk_behind_stdout(tmp_path: Path) -> None:
     with open("/dev/full", "w") as full:
         child = process("targets", stdout=full)
-        _, err = child.communicate(timeout=20)
+        _, err = child.communicate(timeout=60)
     assert (child.returncode, err) == (2, "error[E0103]: cannot write to stdout: No space left on device\n")
 
 
@@ -113,7 +113,7 @@ def test_a_closed_pipe_leaves_no_traceback() -> None:
     os.close(reader)
     child = process("targets", stdout=writer)
     os.close(writer)
-    _, err = child.communicate(timeout=20)
+    _, err = child.communicate(timeout=60)
     assert (child.returncode, err) == (141, "")
 
 

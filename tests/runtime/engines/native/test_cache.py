@@ -364,11 +364,14 @@ def test_writers_that_are_killed(tmp_path: Path) -> None:
     """Whenever it happens, all entries are whole, and what is left over goes."""
     tmp_path.chmod(0o700)
     processes = writers(tmp_path, 4, 10**6, 1 << 30)
+    end = time.monotonic() + 60
+    while len([path for path in tmp_path.iterdir() if not path.name.startswith(".")]) < 12 and time.monotonic() < end:
+        time.sleep(0.01)
     for process in processes:
         time.sleep(0.1)
         process.send_signal(signal.SIGKILL)
     for process in processes:
-        process.communicate(timeout=20)
+        process.communicate(timeout=60)
     cache = Cache(tmp_path)
     names = {entry.name for entry in cache.entries()}
     assert len(names) == 12

@@ -148,7 +148,7 @@ def test_a_child_forked_in_a_run_that_changes_a_state_is_not_stuck(counter: tupl
     entered.wait()
     child = os.fork()
     if child == 0:
-        signal.alarm(20)
+        signal.alarm(60)
         _exit_if(session.run({"x": x}, "step")["y"].tolist() == [0] * 4)
     done.set()
     holder.join()

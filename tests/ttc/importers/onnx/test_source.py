@@ -92,9 +92,9 @@ def test_every_flipped_byte_is_an_error_or_a_model(tmp_path: Path) -> None:
     slowest_seconds = 0.0
     for at in [*range(payload.offset), *range(payload.offset + payload.size, len(data))]:
         for mask in (1 << at % 8, 0xFF):
-            begin = time.perf_counter()
+            begin = time.process_time()
             codes.add(attempt(path, data[:at] + bytes([data[at] ^ mask]) + data[at + 1 :]))
-            slowest_seconds = max(slowest_seconds, time.perf_counter() - begin)
+            slowest_seconds = max(slowest_seconds, time.process_time() - begin)
     assert codes <= {None, "E0201", "E0202", "E0203", "E0204", "E0205", "E0401", "E0402", "E0403", "E0412"}
     assert slowest_seconds < 2
 

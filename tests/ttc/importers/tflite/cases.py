@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -96,7 +95,6 @@ def op_model(
 
 def interpreted(data: bytes, feeds: Mapping[str, NDArray], *, delegates: bool = False, runs: int = 1) -> list[NDArray]:
     """Results of TensorFlow's interpreter, of the last run; with its default delegate, which is what users get, or its own kernels."""
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     pytest.importorskip("tensorflow", reason="results are compared with TensorFlow's own")
     from tensorflow.lite.python.interpreter import Interpreter, OpResolverType
 
