@@ -104,7 +104,7 @@ def test_new_parameters_make_new_plans(path: Path):
     kept = load_program(path, threads=2)
     changed = kept.with_parameters({"w": WEIGHTS["w"] * 2})
     expected = Executor(load_program(written(path, weights={**WEIGHTS, "w": WEIGHTS["w"] * 2}), engine="reference")).run({"x": X})["y"]
-    np.testing.assert_allclose(Executor(changed).run({"x": X})["y"], expected, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(Executor(changed).run({"x": X})["y"], expected, rtol=1e-4, atol=1e-5)
 
 
 def test_jobs_are_named_as_in_a_fresh_program(path: Path, read: list[Path]):

@@ -26,7 +26,7 @@ def test_a_value_inside_a_fused_pattern_is_kept(small_onnx: Path, tmp_path: Path
     for path, fields in ((small_onnx, {"probe": name}), (with_output, {})):
         program = compile_path(path, resolve(CompileOptions, {"batch": 2, **fields})).program()
         found.append(Executor(program).run({"x": x}))
-    np.testing.assert_allclose(found[0][name], found[1][value], rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(found[0][name], found[1][value], rtol=1e-5, atol=1e-5)
 
 
 def test_the_option_is_recorded_and_checked(small_onnx: Path) -> None:

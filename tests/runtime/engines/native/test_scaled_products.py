@@ -123,7 +123,7 @@ def test_regions(level: str, format: str) -> None:
     a, b, bias = normal(45, 130), normal(130, 140), normal(140)
     found = product(a, b, Given(bias, constant=True), format=format, activation="relu", level=level)
     scaled(found)
-    np.testing.assert_allclose(found.native, found.reference, rtol=1e-2, atol=5e-3 if format == "Float32" else 0.5)
+    found.close(2.0**-12 if format == "Float32" else 2.0**-7)
 
 
 # ---- numbers that cannot be scaled -----------------------------------------------------------------------------------------------------

@@ -34,7 +34,7 @@ def agrees(function: Callable[..., Any], *calls: tuple[Any, ...]) -> None:
         expected = module(*inputs)
         found = executor(*[x.numpy() for x in inputs])
         for ours, theirs in zip(found, expected if isinstance(expected, tuple) else (expected,), strict=True):
-            np.testing.assert_allclose(ours, theirs.detach().numpy(), rtol=1e-6)
+            np.testing.assert_allclose(ours, theirs.detach().numpy(), rtol=1e-6, atol=1e-6)
 
 
 X = torch.arange(6.0).reshape(2, 3)

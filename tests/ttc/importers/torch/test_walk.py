@@ -29,7 +29,7 @@ class Called(torch.nn.Module):
 def agrees(function: Any, *inputs: Any, **settings: Any) -> None:
     executor = ttc.Executor(ttc.compile(Called(function), inputs, target="host", **settings))
     for ours, theirs in zip(executor(*[x.numpy() for x in inputs]), torch.utils._pytree.tree_leaves(function(*inputs)), strict=True):
-        np.testing.assert_allclose(ours, np.asarray(theirs), rtol=1e-6)
+        np.testing.assert_allclose(ours, np.asarray(theirs), rtol=1e-6, atol=1e-6)
 
 
 def test_sizes_of_dynamic_dimensions_are_numbers() -> None:
