@@ -28,6 +28,13 @@ def test_large_and_infinite_inputs(op) -> None:
 
 
 @pytest.mark.parametrize("op", OPS)
+@pytest.mark.parametrize(("shape", "axis"), [((3, 0), 1), ((0, 3), 0), ((0, 3), 1), ((2, 0, 3), -1)])
+def test_of_nothing(op, shape: tuple[int, ...], axis: int) -> None:
+    x = np.zeros(shape, np.float32)
+    check_op(op, [x], {"axis": axis}, x)
+
+
+@pytest.mark.parametrize("op", OPS)
 def test_errors(op) -> None:
     check_error("E0412", op, [spec(2, 3)], {"axis": 2})
     check_error("E0403", op, [spec(2, 3, dtype="int32")], {"axis": 1})

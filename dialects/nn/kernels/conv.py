@@ -78,7 +78,7 @@ def conv_transpose2d(
             full[:, _tap(rows, i, 0, h), _tap(columns, j, 0, width)] += part
     height, length = full.shape[1:3]
     y = full[:, rows.before : height - rows.after, columns.before : length - columns.after]
-    y = np.ascontiguousarray(y.reshape(*y.shape[:3], -1))
+    y = np.ascontiguousarray(y.reshape(*y.shape[:3], groups * depth))
     return _image_from_nhwc(finish(y, bias, None, ()), layout)
 
 

@@ -23,7 +23,7 @@ def grid_sample(x: NDArray, grid: NDArray, *, mode: str, padding: str, align_cor
     for axis, size in enumerate(sizes):
         at = _denormalized(grid[..., len(sizes) - 1 - axis], size, align_corners)
         at = np.rint(at) if mode == "nearest" else at
-        at = _brought_inside(np.nan_to_num(at, nan=-1.0), size, padding, align_corners)
+        at = _brought_inside(np.nan_to_num(at, nan=-1.0), size, mode, padding, align_corners)
         columns.append(_neighbours(at, size, mode, padding, align_corners))
     batch = np.arange(x.shape[0]).reshape(-1, *(1,) * (grid.ndim - 2))
     total = np.zeros((x.shape[0], *grid.shape[1:-1], x.shape[1]), x.dtype)
@@ -40,12 +40,12 @@ def _denormalized(at: NDArray, size: int, align_corners: bool) -> NDArray:
     return (wide + 1) / 2 * (size - 1) if align_corners else ((wide + 1) * size - 1) / 2
 
 
-def _brought_inside(at: NDArray, size: int, padding: str, align_corners: bool) -> NDArray:
-    """Positions beyond the border clamped or reflected; very far ones end just beyond it."""
+def _brought_inside(at: NDArray, size: int, mode: str, padding: str, align_corners: bool) -> NDArray:
+    """Positions beyond the border clamped or reflected; very far ones end just beyond it.  Of cubic ones their neighbours are clamped."""
     low, high = (0.0, size - 1.0) if align_corners else (-0.5, size - 0.5)
     if padding == "reflection":
         return np.where((at < low) | (at > high), _reflected(at, low, high), at)
-    if padding == "border":
+    if padding == "border" and mode != "cubic":
         return np.where((at < low) | (at > high), np.clip(at, 0, size - 1), at)
     return np.clip(at, -4.0, size + 4.0)
 

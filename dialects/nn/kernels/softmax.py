@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 def softmax(x: NDArray, *, axis: int) -> NDArray:
     """exp(x - max x) / sum exp(x - max x) along the axis."""
-    y = x - x.max(axis=axis, keepdims=True)
+    y = x - x.max(axis=axis, keepdims=True, initial=-np.inf)
     np.exp(y, out=y)
     y /= y.sum(axis=axis, keepdims=True)
     return y
@@ -16,6 +16,6 @@ def softmax(x: NDArray, *, axis: int) -> NDArray:
 
 def log_softmax(x: NDArray, *, axis: int) -> NDArray:
     """x - max x - log sum exp(x - max x) along the axis."""
-    y = x - x.max(axis=axis, keepdims=True)
+    y = x - x.max(axis=axis, keepdims=True, initial=-np.inf)
     y -= np.log(np.exp(y).sum(axis=axis, keepdims=True))
     return y

@@ -48,6 +48,18 @@ collatz (int64 n, float[2,3] x) => (int64 steps, int64[k] path, float[2,3] y, fl
    y = Exp(sum)
 }
 """
+BACKWARD = """
+<ir_version: 8, opset_import: ["" : 18]>
+backward (float[5,2] x, float start, float step) => (float[n,2] y) {
+   axis = Constant<value_ints: ints = [0]>()
+   end = Constant<value_ints: ints = [-99]>()
+   first = Cast<to: int = 7>(start)
+   by = Cast<to: int = 7>(step)
+   starts = Unsqueeze(first, axis)
+   steps = Unsqueeze(by, axis)
+   y = Slice(x, starts, end, axis, steps)
+}
+"""
 GROWING = """
 <ir_version: 8, opset_import: ["" : 18]>
 growing (float[2] x, float limit) => (float[k] y, float[k] z, float[j] w) {
@@ -113,6 +125,15 @@ def test_a_carried_value_that_grows(target: str, tmp_path: Path) -> None:
     session = compiled(model, tmp_path, target)
     for limit in (1.0, 9.0, 100.0):
         check(model, {"x": np.array([1, 2], np.float32), "limit": np.array(limit, np.float32)}, session)
+
+
+@pytest.mark.parametrize("target", ["host", "n150"])
+def test_a_slice_that_runs_backward_from_before_the_first_element(target: str, tmp_path: Path) -> None:
+    model = parser.parse_model(BACKWARD)
+    session = compiled(model, tmp_path, target)
+    x = np.arange(10, dtype=np.float32).reshape(5, 2)
+    for start, step in ((-9, -1), (-9, 1), (-5, -2), (9, -3), (2, -1), (-2, -1)):
+        check(model, {"x": x, "start": np.array(start, np.float32), "step": np.array(step, np.float32)}, session)
 
 
 def test_branches_of_different_shapes(tmp_path: Path) -> None:

@@ -17,7 +17,17 @@ Ints: TypeAlias = tuple[int, ...]
 
 
 def slice_1(b: Builder, x: SSAValue, *, axes: Ints | None = None, ends: Ints, starts: Ints) -> SSAValue:
-    return strided(b, x, starts, ends, axes, None)
+    return _strided(b, x, starts, ends, axes, None)
+
+
+def _strided(b: Builder, x: SSAValue, starts: Ints, ends: Ints, axes: Ints | None, steps: Ints | None) -> SSAValue:
+    """Python's slices, but that one which runs backward from before the first element starts at it."""
+    along = range(len(starts)) if axes is None else axes
+    if steps is not None and len(starts) == len(along) == len(steps):
+        shape = b.shape(x)
+        sizes = [shape[axis_in(axis, len(shape))] for axis in along]
+        starts = tuple(max(s, -n) if step < 0 else s for s, n, step in zip(starts, sizes, steps, strict=True))
+    return strided(b, x, starts, ends, axes, steps)
 
 
 def slice_10(
@@ -25,16 +35,27 @@ def slice_10(
 ) -> SSAValue:
     """Bounds that are computed, or of a dimension that is, are for the run."""
     along = tuple(range(*b.shape(starts))) if axes is None else b.ints(axes, "axes")
+    by = None
     try:
         by = None if steps is None else b.ints(steps, "steps")
         first, last = b.ints(starts, "starts"), b.ints(ends, "ends")
         if b.spec(x).is_static:
-            return strided(b, x, first, last, along, by)
+            return _strided(b, x, first, last, along, by)
     except Unsupported:
         if not any(b.is_of_data(v) for v in (starts, ends, steps) if v is not None):
             raise
+    if steps is not None and (by is None or min(by, default=1) < 0):
+        starts = _from_the_first(b, x, starts, along, steps)
     steps = b.constant(np.ones(len(along), np.int64)) if steps is None else steps
     return b.nn("dynamic_slice", x, starts, ends, steps, axes=along)
+
+
+def _from_the_first(b: Builder, x: SSAValue, starts: SSAValue, axes: Ints, steps: SSAValue) -> SSAValue:
+    """Starts of slices; those that run backward from before the first element start at it."""
+    places = np.array([axis_in(axis, b.rank(x)) for axis in axes], np.int64)
+    sizes = b.cast(b.nn("gather", b.nn("shape", x), b.constant(places), axis=0), b.dtype(starts))
+    inside = b.nn("maximum", starts, b.nn("neg", sizes))
+    return b.nn("where", b.nn("less", steps, b.scalar(0, steps)), inside, starts)
 
 
 def pad_2(b: Builder, x: SSAValue, *, mode: str = "constant", pads: Ints, value: float = 0.0) -> SSAValue:

@@ -86,7 +86,7 @@ def resize_11(
     given = () if sizes is None else b.ints(sizes, "sizes")
     factors = _floats(b, scales, "scales") if scales is not None and not given else ()
     part = tuple(shape[a] for a in at)
-    if len(given or factors) != len(at) or len(set(at)) != len(at) or min(part, default=1) < 1:
+    if len(given or factors) != len(at) or len(set(at)) != len(at):
         raise Error("E0402", f"scales {list(factors)} or sizes {list(given)} do not fit axes {list(at)} of {b.spec(x)}")
     if given:
         given, factors = _fitted(part, given, keep_aspect_ratio_policy)
@@ -160,9 +160,9 @@ def _scaled(shape: Ints, scales: Floats) -> Ints:
 
 def _fitted(shape: Ints, sizes: Ints, policy: str) -> tuple[Ints, Floats]:
     """Sizes and scales that stretch to the sizes, or the largest (smallest) of one scale that are nowhere larger (smaller)."""
-    scales = tuple(size / d for size, d in zip(sizes, shape, strict=True))
-    if min(sizes, default=1) < 1:
+    if any(size < min(d, 1) or (size > 0) != (d > 0) for size, d in zip(sizes, shape, strict=True)):
         raise Error("E0402", f"sizes {list(sizes)} are not positive")
+    scales = tuple(size / d if d else 1.0 for size, d in zip(sizes, shape, strict=True))
     if policy == "stretch":
         return sizes, scales
     if policy not in ("not_larger", "not_smaller"):
@@ -205,6 +205,8 @@ def _resize(
 ) -> SSAValue:
     if mode not in ("nearest", "linear", "cubic"):
         raise Unsupported(f"mode {mode[:20]}")
+    if 0 in b.shape(x):
+        return b.constant(np.zeros(sizes, b.dtype(x)))
     return b.nn(
         "resize",
         x,

@@ -34,6 +34,8 @@ def hardmax_13(b: Builder, x: SSAValue, *, axis: int = -1) -> SSAValue:
     at = axis_in(axis, len(shape))
     if shape[at] > MAX_ELEMENTS:
         raise Unsupported(f"more than {MAX_ELEMENTS} elements along the axis")
+    if shape[at] == 0:
+        return x
     place = b.nn("argmax", x, axis=at, keepdims=True, select_last=False)
     steps = b.constant(np.arange(shape[at], dtype=np.int64).reshape(-1, *(1,) * (len(shape) - 1 - at)))
     return b.cast(b.nn("equal", place, steps), b.dtype(x))

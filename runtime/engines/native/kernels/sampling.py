@@ -128,8 +128,8 @@ class GridSample(Kernel):
         return f.select(distance <= 1.0, near, f.select(distance < 2.0, far, 0.0))
 
     def _inside(self, f: Writer, at: Value, size: Value) -> Value:
-        """A position beyond the border clamped or reflected."""
-        if self.padding == "zeros":
+        """A position beyond the border clamped or reflected; of a cubic one the neighbours are clamped."""
+        if self.padding == "zeros" or (self.padding == "border" and self.mode == "cubic"):
             return f.smaller(f.larger(at, -4.0), size + 4.0)
         moved = self._reflected(f, at, size) if self.padding == "reflection" else f.smaller(f.larger(at, 0.0), size - 1.0)
         return f.select(self._is_outside(at, size), moved, at)

@@ -31,6 +31,24 @@ def test_slice(starts: tuple[int, ...], ends: tuple[int, ...], axes: tuple[int, 
     check_node(tmp_path, "Slice", X, *operands, constant=(1, 2, 3, 4))
 
 
+@pytest.mark.parametrize(
+    ("start", "end", "step", "places"),
+    [
+        (-10, -20, -1, [0]),
+        (-5, -20, -2, [0]),
+        (-(2**63), -LARGE, -1, [0]),
+        (-10, 3, -1, []),
+        (-10, -20, 1, []),
+        (-4, -20, -1, [0]),
+        (9, -4, -3, [3]),
+    ],
+)
+def test_a_slice_that_starts_before_the_first_element(start: int, end: int, step: int, places: list[int], tmp_path: Path) -> None:
+    """onnx's evaluator slices as Python does; its text, onnxruntime and we clamp the start to the first element."""
+    model, feeds = node_model("Slice", X, *[ints(v) for v in (start, end, 0, step)], constant=(1, 2, 3, 4))
+    check(model, feeds, tmp_path, wanted=[X[places]])
+
+
 def test_slice_without_axes(tmp_path: Path) -> None:
     check_node(tmp_path, "Slice", X, ints(1, 2), ints(3, 4), constant=(1, 2))
 
