@@ -11,7 +11,7 @@ from ttc.dialects.core.plain import TensorType
 from ttc.dialects.netlist.model import Graph, Netlist
 from ttc.runtime.engines.base import HELD
 from ttc.runtime.engines.native.arena import plan_arena
-from ttc.runtime.engines.native.constants import constant_view
+from ttc.runtime.engines.native.constants import constant_view, literal_view
 from ttc.runtime.engines.native.copies import copy, round_in_place
 from ttc.runtime.engines.native.features import Cpu
 from ttc.runtime.engines.native.fusion import ELEMENTWISE, fuse_regions
@@ -97,6 +97,10 @@ def _bound(name: str, type_: TensorType) -> View | None:
 
 
 def _lower(lowered: Lowered, node: Node, cpu: Cpu) -> None:
+    literal = literal_view(node)
+    if literal is not None:
+        lowered.views[node.results[0]] = literal
+        return
     lowering = Lowering(node, lowered.views, lowered.flat.types, cpu, lowered.wanted, lowered.integers)
     try:
         _apply(lowering, lowered.flat.types)

@@ -62,7 +62,7 @@ class Memory:
         if view is None:
             self.objects[number] = value if value.flags.owndata else value.copy()
         else:
-            self.array(view)[...] = _stored(value, view.storage)
+            self.array(view)[...] = stored(value, view.storage)
 
     def entry(self, number: int, view: View | None, dtype: np.dtype) -> NDArray:
         """A copy of a value for a queue; what Python holds as it is."""
@@ -115,7 +115,7 @@ def _computed(stored: NDArray, storage: Storage) -> NDArray:
     return stored.astype(np.float32) if storage == "f16" else stored
 
 
-def _stored(value: NDArray, storage: Storage) -> NDArray:
+def stored(value: NDArray, storage: Storage) -> NDArray:
     """Numbers that are rounded already as the engine holds them."""
     if storage == "bf16":
         return (np.ascontiguousarray(value, np.float32).view(np.uint32) >> 16).astype(np.uint16)
