@@ -1,4 +1,4 @@
-"""Ops of ONNX's domain for classical machine learning on rows of features: scaled, filled in, joined, and weighed."""
+"""Ops of ONNX's domain for classical machine learning on rows of features: scaled, filled in and joined."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from xdsl.ir import SSAValue
 
 from ttc.dialects.core.errors import Error
 from ttc.importers.common.builder import Builder
-from ttc.importers.common.unsupported import Unsupported
 
 DOMAIN = "ai.onnx.ml"
 Floats: TypeAlias = tuple[float, ...]
@@ -45,38 +44,23 @@ def imputer_1(
     return b.nn("where", missing, b.constant(_by_feature(b, x, values, "value").astype(b.dtype(x))), x)
 
 
-def linear_regressor_1(
-    b: Builder, x: SSAValue, *, coefficients: Floats = (), intercepts: Floats = (), post_transform: str = "NONE", targets: int = 1
-) -> SSAValue:
-    """x[n, features] -> [n, targets]."""
-    if b.rank(x) != 2 or targets < 1 or len(coefficients) != targets * b.shape(x)[1] or len(intercepts) not in (0, targets):
-        raise Error(
-            "E0402", f"{len(coefficients)} coefficients and {len(intercepts)} intercepts of {targets} targets do not fit {b.spec(x)}"
-        )
-    weights = b.constant(np.array(coefficients, np.float32).reshape(targets, -1))
-    y = b.nn("matmul", b.cast(x, FLOAT32), weights, None, transpose_a=False, transpose_b=True)
-    y = b.nn("add", y, b.constant(np.array(intercepts, np.float32))) if intercepts else y
-    if post_transform == "NONE":
-        return y
-    if post_transform == "LOGISTIC":
-        return b.nn("sigmoid", y)
-    if post_transform == "SOFTMAX":
-        return b.nn("softmax", y, axis=1)
-    raise Unsupported(f"post_transform {post_transform[:20]}")
-
-
 def normalizer_1(b: Builder, x: SSAValue, *, norm: str = "MAX") -> SSAValue:
-    """Rows over the sum of their absolute values, or the root of that of their squares; rows of zeros stay.
+    """Rows over the sum of their absolute values (L1), the root of that of their squares (L2), or their largest value, with its sign.
 
-    Whether the largest value or the largest absolute one is meant by MAX, ONNX does not say.
+    Rows where that is zero stay.
     """
-    if norm not in ("L1", "L2"):
-        raise Unsupported(f"norm {norm[:20]}")
+    if norm not in ("MAX", "L1", "L2"):
+        raise Error("E0402", f"norm '{norm[:20]}' is not one of MAX, L1, L2")
     x = b.cast(x, FLOAT32)
     if b.rank(x) not in (1, 2):
         raise Error("E0401", f"takes rows of features, not {b.spec(x)}")
-    size = b.nn("reduce_sum", b.nn("abs", x) if norm == "L1" else b.nn("mul", x, x), axes=(b.rank(x) - 1,), keepdims=True)
-    size = size if norm == "L1" else b.nn("sqrt", size)
+    along = {"axes": (b.rank(x) - 1,), "keepdims": True}
+    if norm == "MAX":
+        size = b.nn("reduce_max", x, **along)
+    elif norm == "L1":
+        size = b.nn("reduce_sum", b.nn("abs", x), **along)
+    else:
+        size = b.nn("sqrt", b.nn("reduce_sum", b.nn("mul", x, x), **along))
     return b.nn("div", x, b.nn("where", b.nn("equal", size, b.scalar(0, size)), b.scalar(1, size), size))
 
 

@@ -1,27 +1,59 @@
-"""Ensembles of trees as ONNX had them before version 5 of its domain for machine learning: nodes by tree and number."""
+"""Ensembles of trees: by arrays of nodes and leaves since version 5 of ONNX's domain for machine learning, by tree and number before."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TypeAlias
+from collections.abc import Sequence
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 from xdsl.ir import SSAValue
 
 from ttc.dialects.core.errors import Error
+from ttc.dialects.core.records import record
+from ttc.dialects.core.trees import MAX_TARGETS
 from ttc.importers.common.builder import Builder
 from ttc.importers.common.tracking import MAX_ELEMENTS
 from ttc.importers.common.unsupported import Unsupported
-from ttc.importers.onnx.ops_ml import MODES, Asked, Ints, Tree, reached
+from ttc.importers.onnx.forests import MODES, Forest, Questions, forest_of
+from ttc.importers.onnx.scores import FLOAT32, TRANSFORMS, Labels, Scored, of_two_classes, require_transform, rows_of, transformed
 
 DOMAIN = "ai.onnx.ml"
 LEAF = "LEAF"
-_MODES = {f"BRANCH_{name}": place for place, name in enumerate(("LEQ", "LT", "GTE", "GT", "EQ", "NEQ"))}
-"""Places in MODES by ONNX's names."""
+AGGREGATES = ("AVERAGE", "SUM", "MIN", "MAX")
+"""By ONNX's number."""
+_MODES = {LEAF: -1} | {f"BRANCH_{name}": place for place, name in enumerate(("LEQ", "LT", "GTE", "GT", "EQ", "NEQ"))}
+Ints: TypeAlias = tuple[int, ...]
 Floats: TypeAlias = tuple[float, ...]
-Key: TypeAlias = tuple[int, int]
-"""Of a node: its tree, and its number there."""
+
+
+class Weights(NamedTuple):
+    """What leaves are worth: values[leaves, k], and what each is for: targets[leaves, k], -1 for nothing; None: column t for target t."""
+
+    values: NDArray
+    targets: NDArray | None
+
+
+@record
+class Listed:
+    """Nodes by tree and number, leaves among them: the attributes that classifiers and regressors share."""
+
+    nodes_falsenodeids: Ints = ()
+    nodes_featureids: Ints = ()
+    nodes_hitrates: Floats = ()
+    nodes_hitrates_as_tensor: NDArray | None = None
+    nodes_missing_value_tracks_true: Ints = ()
+    nodes_modes: tuple[str, ...] = ()
+    nodes_nodeids: Ints = ()
+    nodes_treeids: Ints = ()
+    nodes_truenodeids: Ints = ()
+    nodes_values: Floats = ()
+    nodes_values_as_tensor: NDArray | None = None
+
+    @property
+    def values(self) -> NDArray:
+        """What nodes compare with."""
+        return _numbers(self.nodes_values, self.nodes_values_as_tensor)
 
 
 def tree_ensemble_regressor_1(
@@ -30,87 +62,249 @@ def tree_ensemble_regressor_1(
     *,
     aggregate_function: str = "SUM",
     base_values: Floats = (),
+    base_values_as_tensor: NDArray | None = None,
     n_targets: int = 1,
-    nodes_falsenodeids: Ints = (),
-    nodes_featureids: Ints = (),
-    nodes_hitrates: Floats = (),
-    nodes_missing_value_tracks_true: Ints = (),
-    nodes_modes: tuple[str, ...] = (),
-    nodes_nodeids: Ints = (),
-    nodes_treeids: Ints = (),
-    nodes_truenodeids: Ints = (),
-    nodes_values: Floats = (),
     post_transform: str = "NONE",
     target_ids: Ints = (),
     target_nodeids: Ints = (),
     target_treeids: Ints = (),
     target_weights: Floats = (),
+    target_weights_as_tensor: NDArray | None = None,
+    **nodes: Any,
 ) -> SSAValue:
-    """x[n, features] -> [n, targets].  A leaf may have weights for several targets, or for none."""
-    after = {"NONE": None, "SOFTMAX": "softmax", "LOGISTIC": "sigmoid"}
-    if aggregate_function not in ("SUM", "AVERAGE") or post_transform not in after:
-        raise Unsupported(f"aggregate_function {aggregate_function[:20]} or post_transform {post_transform[:20]}")
-    columns = (nodes_treeids, nodes_nodeids, nodes_featureids, nodes_modes, nodes_values, nodes_truenodeids, nodes_falsenodeids)
-    if b.rank(x) != 2 or len({len(column) for column in columns}) != 1 or len(base_values) not in (0, n_targets):
-        raise Error("E0402", f"attributes of {len(nodes_nodeids)} nodes do not fit each other or {b.spec(x)}")
-    keys = list(zip(nodes_treeids, nodes_nodeids, strict=True))
-    inner = [i for i, mode in enumerate(nodes_modes) if mode != LEAF]
-    features = tuple(nodes_featureids[i] for i in inner)
-    if not inner or not 0 <= min(features) <= max(features) < b.shape(x)[1] or not {nodes_modes[i] for i in inner} <= _MODES.keys():
-        raise Error("E0402", f"features or modes of {len(inner)} nodes do not fit {b.spec(x)}")
-    following = {keys[i]: ((keys[i][0], nodes_truenodeids[i]), (keys[i][0], nodes_falsenodeids[i])) for i in inner}
-    leaves = [key for key, mode in zip(keys, nodes_modes, strict=True) if mode == LEAF]
-    if len(set(keys)) != len(keys) or len(inner) * len(leaves) > MAX_ELEMENTS or not 0 < n_targets * len(leaves) <= MAX_ELEMENTS:
-        raise Unsupported(f"{len(inner)} nodes, {len(leaves)} leaves and {n_targets} targets")
-    weights = _weights(leaves, n_targets, target_treeids, target_nodeids, target_ids, target_weights)
-    trees = len(dict.fromkeys(nodes_treeids))
-    tree = Tree(_paths(following, leaves), weights / (trees if aggregate_function == "AVERAGE" else 1))
-    tracks = tuple(nodes_missing_value_tracks_true[i] for i in inner) if len(nodes_missing_value_tracks_true) == len(keys) else ()
-    modes = np.array([_MODES[nodes_modes[i]] for i in inner])
-    assert modes.max() < len(MODES)
-    x = b.cast(x, np.dtype(np.float32)) if b.dtype(x).kind in "iu" else x
-    y = reached(b, x, Asked(features, modes, np.array([nodes_values[i] for i in inner]), tracks), tree)
-    y = b.nn("add", y, b.constant(np.array(base_values).astype(b.dtype(x)))) if base_values else y
-    name = after[post_transform]
-    y = y if name is None else b.nn(name, y, axis=1) if name == "softmax" else b.nn(name, y)
-    return b.cast(y, np.dtype(np.float32))
+    """x[n, features] -> [n, targets], float32.  A leaf may have weights for several targets, or for none."""
+    require_transform(post_transform)
+    weights = _numbers(target_weights, target_weights_as_tensor)
+    base = _numbers(base_values, base_values_as_tensor)
+    if len(base) not in (0, n_targets):
+        raise Error("E0402", f"{len(base)} base values do not fit {n_targets} targets")
+    listed, x = Listed(**nodes), rows_of(b, x)
+    y = _sums(b, x, listed, (target_treeids, target_nodeids, target_ids, weights), n_targets, aggregate_function)
+    return b.cast(transformed(b, _with_base(b, y, base), post_transform), FLOAT32)
 
 
-def _weights(leaves: Sequence[Key], targets: int, trees: Ints, nodes: Ints, ids: Ints, values: Floats) -> NDArray:
-    """[leaves, targets].  Raises E0402 for a leaf or target that does not exist."""
-    places = {key: row for row, key in enumerate(leaves)}
-    found = np.zeros((len(leaves), targets))
-    if not len(trees) == len(nodes) == len(ids) == len(values):
-        raise Error("E0402", f"{len(values)} weights are not those of {len(ids)} targets")
-    for tree, node, target, value in zip(trees, nodes, ids, values, strict=True):
-        if (tree, node) not in places or not 0 <= target < targets:
-            raise Error("E0402", f"leaf {node} of tree {tree} or target {target} does not exist")
-        found[places[tree, node], target] += value
-    return found
+def tree_ensemble_classifier_1(
+    b: Builder,
+    x: SSAValue,
+    *,
+    base_values: Floats = (),
+    base_values_as_tensor: NDArray | None = None,
+    class_ids: Ints = (),
+    class_nodeids: Ints = (),
+    class_treeids: Ints = (),
+    class_weights: Floats = (),
+    class_weights_as_tensor: NDArray | None = None,
+    classlabels_int64s: Ints = (),
+    classlabels_strings: tuple[str, ...] = (),
+    post_transform: str = "NONE",
+    **nodes: Any,
+) -> Scored:
+    """x[n, features] -> labels [n] and scores [n, classes], float32.
+
+    Where all weights of two classes are for the first, they are the score of the second: above 1/2, or above 0 if some are negative, it is
+    the second.
+    """
+    require_transform(post_transform)
+    labels, listed = Labels.of(classlabels_int64s, classlabels_strings), Listed(**nodes)
+    weights, base = _numbers(class_weights, class_weights_as_tensor), _numbers(base_values, base_values_as_tensor)
+    is_one_for_two = labels.count == 2 and bool(class_ids) and not any(class_ids)
+    if len(base) not in (0, 1 if is_one_for_two else labels.count):
+        raise Unsupported(f"{len(base)} base values for {labels.count} classes")
+    x, entries = rows_of(b, x), (class_treeids, class_nodeids, class_ids, weights)
+    if is_one_for_two:
+        y = _with_base(b, _sums(b, x, listed, entries, 1, "SUM"), base)
+        is_share = bool((weights >= 0).all())
+        named = labels.of_two(b, b.nn("greater", y, b.scalar(0.5 if is_share else 0, y)))
+        return named, b.cast(of_two_classes(b, y, post_transform, is_share=is_share), FLOAT32)
+    y = _with_base(b, _sums(b, x, listed, entries, labels.count, "SUM"), base)
+    eligible = y
+    if not len(base) and not _reaches_all(listed, class_treeids, class_ids, labels.count):
+        reached = _sums(b, x, listed, (*entries[:3], np.ones(len(weights), weights.dtype)), labels.count, "MAX")
+        eligible = b.nn("where", b.nn("greater", reached, b.scalar(0, reached)), y, b.scalar(-np.inf, y))
+    return labels.of_largest(b, eligible), b.cast(transformed(b, y, post_transform), FLOAT32)
 
 
-def _paths(following: Mapping[Key, tuple[Key, Key]], leaves: Sequence[Key]) -> NDArray:
-    """[nodes, leaves], as Tree has it.  Raises E0402 for nodes that are reached twice, or do not exist."""
-    parents: dict[Key, tuple[int, int]] = {}
-    names = list(following)
-    for place, key in enumerate(names):
-        for sign, child in zip((1, -1), following[key], strict=True):
-            if child in parents:
-                raise Error("E0402", f"node {child[1]} of tree {child[0]} is reached twice")
-            parents[child] = place, sign
-    roots = [tree for tree, _ in (*following, *leaves) if (tree, _) not in parents]
-    if len(set(roots)) != len(roots):
-        raise Error("E0402", "a tree has several roots")
-    missing = parents.keys() - following.keys() - set(leaves)
-    if missing:
-        raise Error("E0402", f"node {min(missing)[1]} of tree {min(missing)[0]} does not exist")
-    found = np.zeros((len(names), len(leaves)), np.int8)
-    for column, leaf in enumerate(leaves):
-        at, steps = leaf, 0
-        while at in parents:
-            place, sign = parents[at]
-            found[place, column] = sign
-            at, steps = names[place], steps + 1
-            if steps > len(names):
-                raise Error("E0402", f"tree {leaf[0]} has a cycle")
-    return found
+def tree_ensemble_5(
+    b: Builder,
+    x: SSAValue,
+    *,
+    aggregate_function: int = 1,
+    leaf_targetids: Ints,
+    leaf_weights: NDArray,
+    membership_values: NDArray | None = None,
+    n_targets: int = 1,
+    nodes_falseleafs: Ints,
+    nodes_falsenodeids: Ints,
+    nodes_featureids: Ints,
+    nodes_hitrates: NDArray | None = None,
+    nodes_missing_value_tracks_true: Ints = (),
+    nodes_modes: NDArray,
+    nodes_splits: NDArray,
+    nodes_trueleafs: Ints,
+    nodes_truenodeids: Ints,
+    post_transform: int = 0,
+    tree_roots: Ints,
+) -> SSAValue:
+    """x[n, features] -> [n, targets], x's dtype."""
+    count, weights = len(nodes_featureids), leaf_weights.ravel()
+    tracks = nodes_missing_value_tracks_true or (0,) * count
+    columns = (nodes_falseleafs, nodes_falsenodeids, nodes_modes.ravel(), nodes_splits.ravel(), nodes_trueleafs, nodes_truenodeids, tracks)
+    if not count or any(len(column) != count for column in columns) or len(weights) != len(leaf_targetids):
+        raise Error("E0402", f"attributes of {count} nodes or of {len(weights)} leaves do not fit each other")
+    if not 0 <= aggregate_function < len(AGGREGATES) or not 0 <= post_transform < len(TRANSFORMS):
+        raise Error("E0402", f"aggregate_function {aggregate_function} or post_transform {post_transform} is out of range")
+    modes = nodes_modes.ravel().astype(np.float64)
+    if not np.isin(modes, range(len(MODES))).all():
+        raise Error("E0402", "a node has a mode that ONNX does not have")
+    sets = [] if membership_values is None else _sets(membership_values.ravel())
+    if len(sets) != np.count_nonzero(modes == MODES.index("member")):
+        raise Error("E0402", f"{len(sets)} sets of members for {np.count_nonzero(modes == MODES.index('member'))} nodes")
+    branches = ((nodes_truenodeids, nodes_trueleafs), (nodes_falsenodeids, nodes_falseleafs))
+    holds, fails = (np.where(np.array(is_leaf, bool), -1 - np.maximum(ids, -1), ids) for ids, is_leaf in branches)
+    if min(map(min, (nodes_truenodeids, nodes_falsenodeids, tree_roots)), default=0) < 0:
+        raise Error("E0402", "a node or leaf has a negative number")
+    asked = Questions(np.array(nodes_featureids), modes.astype(np.int64), nodes_splits.ravel(), np.array(tracks, bool), holds, fails, sets)
+    x = rows_of(b, x)
+    forest = forest_of(asked, np.array(tree_roots, np.int64), b.shape(x)[1], len(weights), b.dtype(x))
+    entries = np.arange(len(weights)), np.array(leaf_targetids, np.int64), weights
+    y = _ensemble(b, x, forest, _weights(len(weights), *entries, n_targets), n_targets, AGGREGATES[aggregate_function])
+    return transformed(b, y, TRANSFORMS[post_transform])
+
+
+def _numbers(floats: Floats, tensor: NDArray | None) -> NDArray:
+    """Of two attributes the one that is given."""
+    return np.array(floats, np.float32) if tensor is None else tensor.ravel()
+
+
+def _with_base(b: Builder, y: SSAValue, base: NDArray) -> SSAValue:
+    return b.nn("add", y, b.constant(base.astype(b.dtype(y)))) if len(base) else y
+
+
+def _sets(values: NDArray) -> list[NDArray]:
+    """Sets that each end in NaN.  Raises E0402 if the last does not."""
+    ends = np.flatnonzero(np.isnan(values))
+    if len(values) and (not len(ends) or ends[-1] != len(values) - 1):
+        raise Error("E0402", "the last set of members does not end in NaN")
+    return np.split(values, ends + 1)[:-1] if len(values) else []
+
+
+def _ensemble(b: Builder, x: SSAValue, forest: Forest, weights: Weights, count: int, aggregate: str) -> SSAValue:
+    """Scores y[n, count] of x's dtype."""
+    operands = (forest.nodes, forest.splits, forest.roots, weights.values.astype(b.dtype(x)))
+    targets = None if weights.targets is None else b.constant(weights.targets.astype(np.int32))
+    kind = "sum" if aggregate == "AVERAGE" else aggregate.lower()
+    y = b.nn("tree_ensemble", x, *map(b.constant, operands), targets, aggregate=kind, count=count)
+    return b.nn("div", y, b.scalar(len(forest.roots), y)) if aggregate == "AVERAGE" else y
+
+
+def _weights(leaves: int, leaf: NDArray, target: NDArray, values: NDArray, count: int) -> Weights:
+    """Entries (leaf, target, value) as a table.  Raises E0402 for a target that does not exist, Unsupported for too large a table."""
+    if not 1 <= count <= MAX_TARGETS or (len(target) and not 0 <= target.min() <= target.max() < count):
+        raise Error("E0402", f"a leaf has a weight for a target that {count} are not")
+    each = np.bincount(leaf, minlength=leaves)
+    width = max(int(each.max(initial=1)), 1)
+    if leaves * width > MAX_ELEMENTS:
+        raise Unsupported(f"{leaves} leaves with up to {width} weights")
+    order = np.argsort(leaf, kind="stable")
+    column = np.arange(len(leaf)) - (np.cumsum(each) - each)[leaf[order]]
+    found, targets = np.zeros((leaves, width), values.dtype), np.full((leaves, width), -1, np.int64)
+    found[leaf[order], column], targets[leaf[order], column] = values[order], target[order]
+    return Weights(found, None if width == count and (targets == np.arange(width)).all() else targets)
+
+
+# ---- nodes by tree and number ----------------------------------------------------------------------------------------------------------
+
+
+def _sums(b: Builder, x: SSAValue, listed: Listed, entries: tuple[Ints, Ints, Ints, NDArray], count: int, aggregate: str) -> SSAValue:
+    """Scores of x[n, features].  entries: tree, node, target and value of each weight."""
+    if aggregate not in AGGREGATES:
+        raise Error("E0402", f"aggregate_function '{aggregate[:40]}' is not one of {', '.join(AGGREGATES)}")
+    values = listed.values
+    is_double = any(dtype == np.float64 for dtype in (b.dtype(x), values.dtype, entries[3].dtype))
+    x = b.cast(x, np.dtype(np.float64) if is_double else FLOAT32)
+    keys = _Keys(listed.nodes_treeids, listed.nodes_nodeids)
+    is_leaf, asked, roots = _questions(listed, keys, values)
+    leaf_of = np.cumsum(is_leaf) - 1
+    forest = forest_of(asked, roots, b.shape(x)[1], int(is_leaf.sum()), b.dtype(x))
+    trees, nodes, targets, weights = entries
+    if not len(trees) == len(nodes) == len(targets) == len(weights):
+        raise Error("E0402", f"{len(weights)} weights are not those of {len(targets)} targets")
+    places = keys.places(np.array(trees, np.int64), np.array(nodes, np.int64))
+    if not is_leaf[places].all():
+        raise Error("E0402", "a node that is no leaf has a weight")
+    table = _weights(int(is_leaf.sum()), leaf_of[places], np.array(targets, np.int64), weights, count)
+    if count == 1 and aggregate in ("SUM", "AVERAGE") and table.values.shape[1] == 1:
+        table = Weights(table.values, None)  # leaves without a weight have 0 already
+    return _ensemble(b, x, forest, table, count, aggregate)
+
+
+class _Keys:
+    """Finds nodes by tree and number."""
+
+    def __init__(self, trees: Sequence[int], nodes: Sequence[int]) -> None:
+        self._trees, self.first, self.tree = np.unique(np.array(trees, np.int64), return_index=True, return_inverse=True)
+        numbers = np.array(nodes, np.int64)
+        if len(trees) != len(nodes) or not len(nodes) or numbers.min() < 0 or numbers.max() > 1 << 31 or len(nodes) > 1 << 28:
+            raise Error("E0402", f"{len(trees)} trees do not fit {len(nodes)} nodes, or their numbers are out of range")
+        self._keys = self.tree << 32 | numbers
+        self._order = np.argsort(self._keys, kind="stable")
+        self._sorted = self._keys[self._order]
+        if (self._sorted[1:] == self._sorted[:-1]).any():
+            raise Error("E0402", "a tree has two nodes of one number")
+
+    def places(self, trees: NDArray, nodes: NDArray) -> NDArray:
+        """Of nodes among all.  Raises E0402 for one that does not exist."""
+        tree = np.minimum(np.searchsorted(self._trees, trees), len(self._trees) - 1)
+        at = self.places_in(tree, nodes)
+        if (self._trees[tree] != trees).any():
+            raise Error("E0402", "a weight is for a tree that does not exist")
+        return at
+
+    def places_in(self, tree: NDArray, nodes: NDArray) -> NDArray:
+        """Of nodes of trees, which are given by their places."""
+        wanted = tree << 32 | np.clip(nodes, 0, 1 << 31)
+        at = np.minimum(np.searchsorted(self._sorted, wanted), len(self._sorted) - 1)
+        wrong = (self._sorted[at] != wanted) | (nodes < 0)
+        if wrong.any():
+            one = int(np.flatnonzero(wrong)[0])
+            raise Error("E0402", f"node {nodes[one]} of tree {self._trees[tree[one]]} does not exist")
+        return self._order[at]
+
+
+def _questions(listed: Listed, keys: _Keys, values: NDArray) -> tuple[NDArray, Questions, NDArray]:
+    """Which nodes are leaves, the others, and the first node of each tree, as `forest_of` takes them."""
+    columns = (listed.nodes_featureids, listed.nodes_modes, values, listed.nodes_truenodeids, listed.nodes_falsenodeids)
+    tracks, count = listed.nodes_missing_value_tracks_true, len(listed.nodes_nodeids)
+    if any(len(column) != count for column in columns) or len(tracks) not in (0, count):
+        raise Error("E0402", f"attributes of {count} nodes do not fit each other")
+    unknown = set(listed.nodes_modes) - _MODES.keys()
+    if unknown:
+        raise Error("E0402", f"mode '{min(unknown)[:40]}' is not one of {', '.join(_MODES)}")
+    modes = np.array([_MODES[mode] for mode in listed.nodes_modes])
+    is_leaf = modes < 0
+    inner = ~is_leaf
+    number = np.where(is_leaf, -np.cumsum(is_leaf, dtype=np.int64), np.cumsum(inner, dtype=np.int64) - 1)
+
+    def following(ids: Ints) -> NDArray:
+        return number[keys.places_in(keys.tree[inner], np.array(ids, np.int64)[inner])]
+
+    asked = Questions(
+        np.array(listed.nodes_featureids, np.int64)[inner],
+        modes[inner],
+        values[inner],
+        np.array(tracks, bool)[inner] if tracks else np.zeros(int(inner.sum()), bool),
+        following(listed.nodes_truenodeids),
+        following(listed.nodes_falsenodeids),
+    )
+    return is_leaf, asked, number[np.sort(keys.first)]
+
+
+def _reaches_all(listed: Listed, trees: Ints, classes: Ints, count: int) -> bool:
+    """Whether each class has a tree all of whose leaves have a weight for it, so that no row leaves it without a score."""
+    leaves: dict[int, int] = {}
+    for tree, mode in zip(listed.nodes_treeids, listed.nodes_modes, strict=True):
+        leaves[tree] = leaves.get(tree, 0) + (mode == LEAF)
+    weighed: dict[tuple[int, int], int] = {}
+    for key in zip(trees, classes, strict=True):
+        weighed[key] = weighed.get(key, 0) + 1
+    return len({class_ for (tree, class_), number in weighed.items() if number >= leaves.get(tree, 0)}) == count

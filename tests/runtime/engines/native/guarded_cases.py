@@ -29,6 +29,7 @@ def graph_of(
     formats: str | Sequence[str] = "Float32",
     *,
     limits: Mapping[int, tuple[int, int]] | None = None,
+    values: Mapping[int, NDArray] | None = None,
     held: Sequence[int] = (),
     result: str = "",
     body: Function | None = None,
@@ -37,7 +38,8 @@ def graph_of(
 ) -> Graph:
     """One op over operands of those shapes and formats.
 
-    Args:    limits: of integers in an operand.  held: operands that the program holds.  result: its format, by default the first's.
+    Args:    limits: of integers in an operand.  values: operands that are not random.  held: operands that the program holds.
+             result: its format, by default the first's.
              codes: the format that operands are widened from, if any.
     """
     given = dict(attrs or {})
@@ -55,7 +57,8 @@ def graph_of(
         wide = types[i]
         assert wide is not None
         operand = TensorType(wide.shape, codes or wide.format)
-        source = TensorSource.of_array(_values(rng, operand, (limits or {}).get(i)), operand.format)
+        fixed = (values or {}).get(i)
+        source = TensorSource.of_array(_values(rng, operand, (limits or {}).get(i)) if fixed is None else fixed, operand.format)
         names.append(f"x{i}")
         b.queue(f"x{i}", "constant" if i in held else "input", operand, key=f"x{i}" if i in held else None)
         if i in held:
@@ -352,7 +355,22 @@ def index() -> Iterator[Graph]:
                     yield graph_of("scatter_elements", [(3, n), (2, 6), (2, 6)], elements, formats, limits=limits)
 
 
+def trees() -> Iterator[Graph]:
+    """Ensembles of trees: a chain of nodes whose second branches are leaves, walked by as many trees from different nodes."""
+    for n in SIZES:
+        chain = [[i % 3, i % 2, i + 1 if i + 1 < n else -1, -2 - i] for i in range(n)]
+        values = {1: np.array(chain, np.int32), 3: np.arange(n, dtype=np.int32)[::-1].copy()}
+        for format in (*FLOATS, "Float64"):
+            for width, of in ((1, 1), (3, 3), (2, 5)):
+                shapes: list[Shape | None] = [(n + 2, 3), (n, 4), (n,), (n,), (n + 1, width)]
+                formats = [format, "Int32", format, "Int32", format, "Int32"]
+                shapes += [(n + 1, width)] if width != of else []
+                attrs: dict[str, Plain] = {"aggregate": ("sum", "min", "max")[n % 3], "count": of}
+                held = (1, 2, 3, 4) if n % 2 and format != "Half" else ()
+                yield graph_of("tree_ensemble", shapes, attrs, formats[: len(shapes)], limits={5: (-1, of)}, values=values, held=held)
+
+
 FAMILIES = {
     "products": products, "integers": integers, "convolutions": convolutions, "pools": pools, "rows": rows, "elementwise": elementwise,
-    "layers": layers, "movement": movement, "index": index,
+    "layers": layers, "movement": movement, "index": index, "trees": trees,
 }  # fmt: skip

@@ -1,4 +1,4 @@
-"""Classical machine learning on numbers."""
+"""Classical machine learning: what chooses, marks and names; and how models of that domain are compared."""
 
 from __future__ import annotations
 
@@ -7,15 +7,36 @@ from typing import Any
 
 import numpy as np
 import pytest
-from onnx import ModelProto, helper, numpy_helper
+from onnx import ModelProto, helper
 
-from tests.ttc.importers.onnx.cases import Arrays, check, ints, model_of, normal
+from tests.ttc.importers.onnx.cases import Arrays, check, imported, ints, model_of, normal
 from tests.ttc.importers.onnx.test_walk import failure, save
+from ttc.dialects.core.errors import Error
 from ttc.importers.onnx.ops_ml import DOMAIN
 
 
-def ml_model(op: str, feeds: Arrays, version: int = 1, **attrs: Any) -> ModelProto:
-    return model_of([helper.make_node(op, list(feeds), ["y"], domain=DOMAIN, **attrs)], feeds, ["y"], domains={DOMAIN: version})
+def ml_model(op: str, feeds: Arrays, version: int = 1, outputs: int = 1, **attrs: Any) -> ModelProto:
+    names = ["y", *(f"y{i}" for i in range(1, outputs))]
+    return model_of([helper.make_node(op, list(feeds), names, domain=DOMAIN, **attrs)], feeds, names, domains={DOMAIN: version})
+
+
+def agrees(model: ModelProto, feeds: Arrays, folder: Path, against: ModelProto | None = None) -> None:
+    """The imported model gives what onnxruntime does with it, or with another one, on one thread."""
+    runtime = pytest.importorskip("onnxruntime")
+    settings = runtime.SessionOptions()
+    settings.intra_op_num_threads = 1
+    theirs = model if against is None else against
+    theirs.ir_version = 8
+    wanted = runtime.InferenceSession(theirs.SerializeToString(), settings).run(None, dict(feeds))
+    found = imported(model, feeds, folder)
+    assert len(found) == len(wanted)
+    for y, z in zip(found, wanted, strict=True):
+        assert y.shape == z.shape
+        if z.dtype.kind in "OUi":
+            assert y.tolist() == z.tolist()
+            continue
+        assert y.dtype == z.dtype
+        np.testing.assert_allclose(y, z, rtol=1e-4, atol=1e-5)
 
 
 def test_array_feature_extractor(tmp_path: Path) -> None:
@@ -38,66 +59,39 @@ def test_models_without_onnx_own_domain(tmp_path: Path) -> None:
     check(model, {"x": x}, tmp_path, wanted=[np.array([1, 0], np.float32)])
 
 
-TREES = {
-    "n_targets": 2,
-    "nodes_featureids": [0, 1, 2, 1],
-    "nodes_modes": np.array([0, 3, 6, 5], np.uint8),  # x0 <= 0.5, x1 > 1, x2 in {2, 3}, x1 != 4
-    "nodes_splits": np.array([0.5, 1, 0, 4], np.float32),
-    "nodes_truenodeids": [1, 0, 2, 4],
-    "nodes_trueleafs": [0, 1, 1, 1],
-    "nodes_falsenodeids": [2, 1, 3, 3],
-    "nodes_falseleafs": [0, 1, 1, 1],
-    "tree_roots": [0, 3],
-    "leaf_targetids": [0, 1, 0, 1, 0],
-    "leaf_weights": np.array([1, 2, 3, 4, 5], np.float32),
-    "membership_values": np.array([2, 3, np.nan], np.float32),
-}
-ROWS = np.array([[0, 2, 0], [0.5, 1, 9], [1, 0, 3], [1, 4, 4], [np.nan, 0, 2]], np.float32)
+def test_one_hot_encoder(tmp_path: Path) -> None:
+    numbers, words = np.array([[1, 2], [3, 9]]), np.array([["a", "b"], ["c", "?"]], object)
+    cases: list[tuple[Arrays, dict[str, Any]]] = [
+        ({"x": numbers}, {"cats_int64s": [1, 2, 3]}),
+        ({"x": words}, {"cats_strings": ["a", "b", "c"]}),
+    ]
+    for feeds, attrs in cases:
+        agrees(ml_model("OneHotEncoder", feeds, **attrs), feeds, tmp_path)
+        known = {"x": feeds["x"][:, :1]}
+        agrees(ml_model("OneHotEncoder", known, **attrs, zeros=0), known, tmp_path)
+        with pytest.raises(Error) as caught:
+            imported(ml_model("OneHotEncoder", feeds, **attrs, zeros=0), feeds, tmp_path)
+        assert caught.value.code == "E0802"
+    reals = {"x": np.array([[1, 2.5], [3, 9]], np.float32)}
+    agrees(ml_model("OneHotEncoder", reals, cats_int64s=[1, 2, 3]), reals, tmp_path)
 
 
-def scores(row: np.ndarray, tracks: bool = False) -> list[float]:
-    found = [0.0, 0.0]
-    if row[0] <= 0.5 or (tracks and np.isnan(row[0])):
-        target, weight = (0, 1) if row[1] > 1 else (1, 2)
-    else:
-        target, weight = (0, 3) if row[2] in (2, 3) else (1, 4)
-    found[target] += weight
-    target, weight = (0, 5) if row[1] != 4 else (1, 4)
-    found[target] += weight
-    return found
-
-
-def trees(**changes: Any) -> ModelProto:
-    given = {**TREES, **changes}
-    attrs = {k: numpy_helper.from_array(v) if isinstance(v, np.ndarray) else v for k, v in given.items() if v is not None}
-    return ml_model("TreeEnsemble", {"x": ROWS}, version=5, **attrs)
-
-
-@pytest.mark.parametrize("tracks", [None, [1, 0, 0, 0]])
-@pytest.mark.parametrize("average", [0, 1])
-def test_trees(average: int, tracks: list[int] | None, tmp_path: Path) -> None:
-    wanted = np.array([scores(row, bool(tracks)) for row in ROWS], np.float32) / (1 if average else 2)
-    model = trees(aggregate_function=average, nodes_missing_value_tracks_true=tracks)
-    check(model, {"x": ROWS}, tmp_path, wanted=[wanted])
+def test_zip_map_gives_the_values_of_its_maps(tmp_path: Path) -> None:
+    x = normal(3, 2)
+    each: list[dict[str, Any]] = [{"classlabels_int64s": [5, 3]}, {"classlabels_strings": ["b", "a"]}]
+    for labels in each:
+        check(ml_model("ZipMap", {"x": x}, **labels), {"x": x}, tmp_path, wanted=[x])
 
 
 @pytest.mark.parametrize(
-    ("changes", "code"),
+    ("op", "attrs", "code"),
     [
-        ({"aggregate_function": 2}, "E0202"),
-        ({"post_transform": 4}, "E0202"),
-        ({"nodes_truenodeids": [0, 0, 2, 4]}, "E0402"),
-        ({"nodes_truenodeids": [9, 0, 2, 4]}, "E0402"),
-        ({"nodes_truenodeids": [1, 7, 2, 4]}, "E0402"),
-        ({"nodes_featureids": [0, 1, 3, 1]}, "E0402"),
-        ({"nodes_featureids": [0, 1, 2]}, "E0402"),
-        ({"leaf_targetids": [0, 2, 0, 1, 0]}, "E0402"),
-        ({"membership_values": np.array([2, 3], np.float32)}, "E0402"),
-        ({"nodes_modes": np.array([0, 3, 6, 7], np.uint8)}, "E0402"),
-        ({"nodes_modes": np.array([0, 3, 6, np.nan], np.float32)}, "E0402"),
-        ({"nodes_modes": np.zeros((4, 2), np.uint8)}, "E0402"),
-        ({"nodes_missing_value_tracks_true": [1]}, "E0402"),
+        ("ZipMap", {"classlabels_int64s": [1, 2, 3]}, "E0402"),
+        ("ZipMap", {}, "E0402"),
+        ("OneHotEncoder", {}, "E0402"),
+        ("DictVectorizer", {"int64_vocabulary": [1]}, "E0202"),
+        ("CastMap", {}, "E0202"),
     ],
 )
-def test_trees_that_are_none(changes: dict[str, Any], code: str, tmp_path: Path) -> None:
-    assert failure(save(trees(**changes), tmp_path)).code == code
+def test_what_is_refused(op: str, attrs: dict[str, Any], code: str, tmp_path: Path) -> None:
+    assert failure(save(ml_model(op, {"x": normal(2, 2)}, **attrs), tmp_path)).code == code

@@ -1,0 +1,66 @@
+"""Ensembles of decision trees."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, prop_def, result_def, traits_def
+from xdsl.traits import Pure
+
+from ttc.dialects.core.attributes import INT, STR
+from ttc.dialects.core.errors import Error
+from ttc.dialects.core.spec import Spec
+from ttc.dialects.core.trees import AGGREGATES, COLUMNS, MAX_TARGETS
+from ttc.dialects.nn.base import TENSOR, NNOp, require_float, require_rank, same_dtype
+
+
+@irdl_op_definition
+class TreeEnsembleOp(NNOp):
+    """Decision trees: each leads a row to one of its leaves, and y[n, t] is the sum of their weights for target t.
+
+    A node takes its first branch where x[n, feature] <= split, else its second; NaN takes the first where the node says so.  A branch is
+    the number of a node further on, or ~l, which is leaf l.  Several branches may lead to one node.
+
+    Args:    x: tensor[n, f], floating point.  nodes: tensor[m, 4], int32: feature, 1 where NaN takes the first branch (else 0), first
+             branch, second branch.  splits: tensor[m], x's dtype.  roots: tensor[trees], int32, each a branch.
+             weights: tensor[leaves, k], x's dtype.  targets: tensor[leaves, k], int32: what each weight is for, in [0, count), or -1
+             where it is for none; absent: k is count, and column t is for target t.
+             aggregate: sum, min or max of the weights, over trees in their order; a target that no leaf has a weight for is 0.
+             count: of targets.
+    Returns: y: tensor[n, count], x's dtype.
+    Raises:  E0401 if shapes do not suit, E0402 for an unknown aggregate or a count out of range, E0403 for other dtypes.
+             E0802 at run time for features, branches or targets that are not there, or branches that do not lead on.
+    Source:  ONNX ai.onnx.ml TreeEnsemble-5; the importer writes all conditions in this form.
+    """
+
+    name = "nn.tree_ensemble"
+    x = operand_def(TENSOR)
+    nodes = operand_def(TENSOR)
+    splits = operand_def(TENSOR)
+    roots = operand_def(TENSOR)
+    weights = operand_def(TENSOR)
+    targets = opt_operand_def(TENSOR)
+    aggregate = prop_def(STR)
+    count = prop_def(INT)
+    y = result_def(TENSOR)
+    traits = traits_def(Pure())
+
+    @classmethod
+    def infer(
+        cls, x: Spec, nodes: Spec, splits: Spec, roots: Spec, weights: Spec, targets: Spec | None = None, *, aggregate: str, count: int
+    ) -> Spec:
+        same_dtype(require_float(require_rank(x, 2)), require_rank(splits, 1), require_rank(weights, 2))
+        if aggregate not in AGGREGATES or not 1 <= count <= MAX_TARGETS:
+            raise Error("E0402", f"aggregate '{aggregate}' or {count} targets are out of range")
+        for index, rank in ((nodes, 2), (roots, 1), (targets, 2)):
+            if index is not None and require_rank(index, rank).dtype != "int32":
+                raise Error("E0403", f"nodes, roots and targets are int32, not {index.dtype}")
+        suits = nodes.shape == (splits.shape[0], COLUMNS) and min(*x.shape[1:], *nodes.shape, *roots.shape, *weights.shape) >= 1
+        if not suits or (targets.shape != weights.shape if targets is not None else weights.shape[1] != count):
+            raise Error("E0401", f"nodes {nodes}, splits {splits}, weights {weights} or targets {targets} do not suit each other or {x}")
+        return Spec((x.shape[0], count), x.dtype)
+
+    @classmethod
+    def batch(cls, carried: Sequence[bool], operands: Sequence[Spec | None], result: Spec, attrs: dict[str, Any], size: int) -> bool:
+        return carried[0] and not any(carried[1:])
