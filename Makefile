@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 WORKERS ?= 2
 SEEDS ?= $(shell for i in 1 2 3 4 5; do echo $$RANDOM; done)
 
-.PHONY: help demo test test-orders lint type bench bench-passes bench-peers docs conformance-networks conformance-buda conformance-onnx conformance-torch conformance-tf onnx-misses check-agreement fit-costs cost-error perf-dram perf-gemms perf-published perf-reference fuzz clean
+.PHONY: help demo test test-orders lint type bench bench-passes bench-peers docs conformance-networks conformance-buda conformance-onnx conformance-torch conformance-tf conformance-real onnx-misses check-agreement fit-costs cost-error perf-dram perf-gemms perf-published perf-reference fuzz clean
 .DEFAULT_GOAL := help
 
 help:  ## list the targets
@@ -77,6 +77,9 @@ conformance-torch: $(VENV)/.test  ## run samples of PyTorch's own operator datab
 conformance-tf: $(VENV)/.test  ## compare keras.applications with TensorFlow as SavedModel, .keras and .tflite
 	$(BIN)/python tools/tf_suite.py --bar 1
 
+conformance-real: $(VENV)/.real  ## compare and time models that packages ship and converters make; write docs/real_models.md
+	$(BIN)/python tools/real_models.py --bar 0.95 --worst 1.5 --mean 0.75 --write docs/real_models.md
+
 onnx-misses: $(VENV)/.test  ## renew the list of ONNX's cases that do not pass
 	$(BIN)/python tools/onnx_misses.py
 
@@ -101,6 +104,10 @@ $(VENV)/.demo: $(VENV)/.venv pyproject.toml
 
 $(VENV)/.peers: $(VENV)/.test pyproject.toml
 	$(BIN)/python -m pip install --quiet -e '.[peers]'
+	touch $@
+
+$(VENV)/.real: $(VENV)/.test pyproject.toml
+	$(BIN)/python -m pip install --quiet -e '.[real]'
 	touch $@
 
 $(VENV)/.test: $(VENV)/.venv pyproject.toml

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -74,8 +75,12 @@ class Ours:
         return self._executor.run(self._inputs)
 
     def arrays(self, outputs: Any) -> list[NDArray[Any]]:
-        """In order."""
-        return list(outputs.values())
+        """In order, text as numpy's own."""
+        return [np.asarray(array, "U") if array.dtype.kind == "O" else array for array in outputs.values()]
+
+
+def _is_maps(found: Any) -> bool:
+    return isinstance(found, list) and bool(found) and isinstance(found[0], dict)
 
 
 class OnnxRuntime:
@@ -99,8 +104,9 @@ class OnnxRuntime:
         return self._session.run(None, self._inputs)
 
     def arrays(self, outputs: Any) -> list[NDArray[Any]]:
-        """As they are."""
-        return list(outputs)
+        """As they are; text as numpy's own, and a list of maps, as ZipMap gives it, as a row of values for each."""
+        whole = [np.array([[*row.values()] for row in found]) if _is_maps(found) else np.asarray(found) for found in outputs]
+        return [array.astype("U") if array.dtype.kind == "O" else array for array in whole]
 
 
 class OpenVino:
@@ -213,6 +219,94 @@ class Iree:
         return [item.to_host() for item in found]
 
 
+class Tflite:
+    """TensorFlow's interpreter of `.tflite` files, with its XNNPACK kernels."""
+
+    def __init__(self, job: Job) -> None:
+        os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
+        import tensorflow
+
+        self._tensorflow, self._job, self._given = tensorflow, job, job.inputs()
+
+    def open(self) -> None:
+        """An interpreter with the sizes of the inputs."""
+        self._interpreter = self._tensorflow.lite.Interpreter(str(self._job.model), num_threads=self._job.threads)
+        self._ports = [port["index"] for port in self._interpreter.get_input_details()]
+        for index, array in zip(self._ports, self._given, strict=True):
+            self._interpreter.resize_tensor_input(index, array.shape)
+        self._interpreter.allocate_tensors()
+        self._outputs = [port["index"] for port in self._interpreter.get_output_details()]
+
+    def run(self) -> Any:
+        """Copies of the outputs."""
+        for index, array in zip(self._ports, self._given, strict=True):
+            self._interpreter.set_tensor(index, array)
+        self._interpreter.invoke()
+        return [self._interpreter.get_tensor(index) for index in self._outputs]
+
+    def arrays(self, outputs: Any) -> list[NDArray[Any]]:
+        """As they are."""
+        return list(outputs)
+
+
+class TensorFlow:
+    """The signature `serving_default` of a SavedModel, in a session of TensorFlow, which loads models of all its versions."""
+
+    def __init__(self, job: Job) -> None:
+        os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
+        import tensorflow
+
+        self._tensorflow, self._job, self._given = tensorflow.compat.v1, job, job.inputs()
+
+    def open(self) -> None:
+        """Load the model; its inputs and outputs in the order of their names."""
+        threads = self._tensorflow.ConfigProto(intra_op_parallelism_threads=self._job.threads, inter_op_parallelism_threads=1)
+        session = self._tensorflow.Session(graph=self._tensorflow.Graph(), config=threads)
+        signature = saved_signature(self._tensorflow, session, self._job.model)
+        inputs = [port.name for _, port in sorted(signature.inputs.items())]
+        outputs = [port.name for _, port in sorted(signature.outputs.items())]
+        call = session.make_callable(outputs, inputs)
+        self._call = lambda: call(*(a.astype(object) if a.dtype.kind == "U" else a for a in self._given))
+
+    def run(self) -> Any:
+        """A list of arrays."""
+        return self._call()
+
+    def arrays(self, outputs: Any) -> list[NDArray[Any]]:
+        """As they are, text as numpy's own."""
+        return [np.char.decode(a.astype("S"), "utf-8") if a.dtype.kind == "O" else a for a in outputs]
+
+
+def saved_signature(tensorflow: Any, session: Any, path: Path) -> Any:
+    """Load a SavedModel into a session of tensorflow.compat.v1, and return its signature `serving_default`."""
+    return tensorflow.saved_model.load(session, ["serve"], str(path)).signature_def["serving_default"]
+
+
+class TorchExported:
+    """An exported program of PyTorch, run eagerly."""
+
+    def __init__(self, job: Job) -> None:
+        import torch
+
+        torch.set_num_threads(job.threads)
+        self._torch, self._job, self._given = torch, job, job.inputs()
+
+    def open(self) -> None:
+        """The program as a module."""
+        self._call = self._torch.export.load(self._job.model).module()
+        self._inputs = [self._torch.from_numpy(array) for array in self._given]
+
+    def run(self) -> Any:
+        """Whatever it returns."""
+        with self._torch.no_grad():
+            return self._call(*self._inputs)
+
+    def arrays(self, outputs: Any) -> list[NDArray[Any]]:
+        """Its tensors, in order."""
+        leaves = self._torch.utils._pytree.tree_leaves(outputs)
+        return [leaf.float().numpy() if leaf.dtype == self._torch.bfloat16 else leaf.numpy() for leaf in leaves]
+
+
 OURS: Mapping[str, tuple[str, ...]] = {
     "ours": ("--target", "host"),
     "ours-n150": ("--target", "n150"),
@@ -229,6 +323,9 @@ ENGINES: Mapping[str, Callable[[Job], Engine]] = {
     "torch-compile": TorchCompile,
     "torch": Torch,
     "iree": Iree,
+    "tflite": Tflite,
+    "tensorflow": TensorFlow,
+    "torch-exported": TorchExported,
 }
-DEFAULT = tuple(name for name in ENGINES if name != "iree")
-"""IREE takes up to half a minute to compile a model, and is asked for by name."""
+DEFAULT = tuple(name for name in ENGINES if name not in ("iree", "tflite", "tensorflow", "torch-exported"))
+"""IREE takes up to half a minute to compile a model, and is asked for by name; the others read no ONNX."""
