@@ -24,6 +24,8 @@ ROWS = 256
 FEATURES = 10
 CLASSES = 3
 _TRAINED = 600
+PLAIN: Mapping[str, Any] = {"zipmap": False}
+"""Options for scores as an array, instead of a map a row."""
 OPSETS = {"": 21, "ai.onnx.ml": 3}
 WORDS = ("tree", "linear model", "the quick brown fox", "gradient descent", "random forest", "a lazy dog", "deep tree", "model of words")
 
@@ -196,12 +198,12 @@ def _trees() -> Iterator[Pipeline]:
     yield Pipeline("decision_tree_two_targets", lambda: tree.DecisionTreeRegressor(max_depth=7, random_state=0), "two reals")
     yield Pipeline("extra_tree_classifier", lambda: tree.ExtraTreeClassifier(random_state=0))
     yield Pipeline("random_forest_classifier", lambda: ensemble.RandomForestClassifier(100, random_state=0))
-    yield Pipeline("random_forest_binary", lambda: ensemble.RandomForestClassifier(100, random_state=0), "two", {"zipmap": False})
-    yield Pipeline("random_forest_labels_of_text", lambda: ensemble.RandomForestClassifier(20, random_state=0), "words", {"zipmap": False})
-    yield Pipeline("random_forest_two_labels", lambda: ensemble.RandomForestClassifier(20, random_state=0), "two labels", {"zipmap": False})
+    yield Pipeline("random_forest_binary", lambda: ensemble.RandomForestClassifier(100, random_state=0), "two", PLAIN)
+    yield Pipeline("random_forest_labels_of_text", lambda: ensemble.RandomForestClassifier(20, random_state=0), "words", PLAIN)
+    yield Pipeline("random_forest_two_labels", lambda: ensemble.RandomForestClassifier(20, random_state=0), "two labels", PLAIN)
     yield Pipeline("random_forest_regressor", lambda: ensemble.RandomForestRegressor(100, random_state=0), "real")
     yield Pipeline("random_forest_two_targets", lambda: ensemble.RandomForestRegressor(30, random_state=0), "two reals")
-    yield Pipeline("extra_trees_classifier", lambda: ensemble.ExtraTreesClassifier(50, random_state=0), "three", {"zipmap": False})
+    yield Pipeline("extra_trees_classifier", lambda: ensemble.ExtraTreesClassifier(50, random_state=0), "three", PLAIN)
     yield Pipeline("extra_trees_regressor", lambda: ensemble.ExtraTreesRegressor(50, random_state=0), "real")
     yield Pipeline("isolation_forest", lambda: ensemble.IsolationForest(n_estimators=50, random_state=0))
     yield Pipeline("bagging_classifier", lambda: ensemble.BaggingClassifier(tree.DecisionTreeClassifier(max_depth=6), random_state=0))
@@ -214,7 +216,7 @@ def _boosted() -> Iterator[Pipeline]:
     from sklearn import ensemble
 
     yield Pipeline("gradient_boosting_classifier", lambda: ensemble.GradientBoostingClassifier(random_state=0))
-    yield Pipeline("gradient_boosting_binary", lambda: ensemble.GradientBoostingClassifier(random_state=0), "two", {"zipmap": False})
+    yield Pipeline("gradient_boosting_binary", lambda: ensemble.GradientBoostingClassifier(random_state=0), "two", PLAIN)
     yield Pipeline("gradient_boosting_regressor", lambda: ensemble.GradientBoostingRegressor(random_state=0), "real")
     yield Pipeline("hist_gradient_boosting_classifier", lambda: ensemble.HistGradientBoostingClassifier(random_state=0), "holes")
     yield Pipeline(
@@ -256,17 +258,17 @@ def _linear() -> Iterator[Pipeline]:
 
     for name, kind in (("three", ""), ("two", "_binary"), ("words", "_labels_of_text")):
         yield Pipeline(f"logistic_regression{kind}", lambda: linear_model.LogisticRegression(max_iter=500), name)
-    yield Pipeline("logistic_regression_plain", lambda: linear_model.LogisticRegression(max_iter=500), "three", {"zipmap": False})
+    yield Pipeline("logistic_regression_plain", lambda: linear_model.LogisticRegression(max_iter=500), "three", PLAIN)
     yield Pipeline("logistic_regression_columns", lambda: linear_model.LogisticRegression(max_iter=500), "three", {"zipmap": "columns"})
     yield Pipeline("sgd_hinge", lambda: linear_model.SGDClassifier(random_state=0))
-    yield Pipeline("sgd_log", lambda: linear_model.SGDClassifier(loss="log_loss", random_state=0), "two", {"zipmap": False})
+    yield Pipeline("sgd_log", lambda: linear_model.SGDClassifier(loss="log_loss", random_state=0), "two", PLAIN)
     yield Pipeline("perceptron", lambda: linear_model.Perceptron(random_state=0))
     yield Pipeline("passive_aggressive", lambda: linear_model.PassiveAggressiveClassifier(random_state=0))
     yield Pipeline("ridge_classifier", lambda: linear_model.RidgeClassifier())
     yield Pipeline("linear_svc", lambda: svm.LinearSVC(random_state=0))
     yield Pipeline("linear_svr", lambda: svm.LinearSVR(random_state=0), "real")
-    yield Pipeline("lda", lambda: discriminant_analysis.LinearDiscriminantAnalysis(), "three", {"zipmap": False})
-    yield Pipeline("qda", lambda: discriminant_analysis.QuadraticDiscriminantAnalysis(), "three", {"zipmap": False})
+    yield Pipeline("lda", lambda: discriminant_analysis.LinearDiscriminantAnalysis(), "three", PLAIN)
+    yield Pipeline("qda", lambda: discriminant_analysis.QuadraticDiscriminantAnalysis(), "three", PLAIN)
     yield Pipeline("linear_regression", lambda: linear_model.LinearRegression(), "two reals")
     kinds = ("Ridge", "Lasso", "ElasticNet", "BayesianRidge", "HuberRegressor", "SGDRegressor", "Lars", "TheilSenRegressor")
     for kind in kinds:
@@ -283,22 +285,22 @@ def _kernels() -> Iterator[Pipeline]:
         yield Pipeline(f"svc_{kernel}", lambda kernel=kernel: svm.SVC(kernel=kernel))
         yield Pipeline(f"svr_{kernel}", lambda kernel=kernel: svm.SVR(kernel=kernel), "real")
     yield Pipeline("svc_probability", lambda: svm.SVC(probability=True, random_state=0))
-    yield Pipeline("svc_probability_binary", lambda: svm.SVC(probability=True, random_state=0), "two", {"zipmap": False})
-    yield Pipeline("svc_binary", lambda: svm.SVC(), "two", {"zipmap": False})
-    yield Pipeline("svc_labels_of_text", lambda: svm.SVC(probability=True, random_state=0), "words", {"zipmap": False})
+    yield Pipeline("svc_probability_binary", lambda: svm.SVC(probability=True, random_state=0), "two", PLAIN)
+    yield Pipeline("svc_binary", lambda: svm.SVC(), "two", PLAIN)
+    yield Pipeline("svc_labels_of_text", lambda: svm.SVC(probability=True, random_state=0), "words", PLAIN)
     yield Pipeline("nu_svc", lambda: svm.NuSVC(nu=0.3))
     yield Pipeline("nu_svr", lambda: svm.NuSVR(), "real")
     for kernel in ("rbf", "poly"):
         yield Pipeline(f"one_class_svm_{kernel}", lambda kernel=kernel: svm.OneClassSVM(kernel=kernel, nu=0.2))
     process = gaussian_process.GaussianProcessRegressor
     yield Pipeline("gaussian_process_regressor", lambda: process(kernels.RBF(2.0), alpha=0.1), "real")
-    yield Pipeline("gaussian_process_classifier", lambda: gaussian_process.GaussianProcessClassifier(), "two", {"zipmap": False})
+    yield Pipeline("gaussian_process_classifier", lambda: gaussian_process.GaussianProcessClassifier(), "two", PLAIN)
 
 
 def _neighbours() -> Iterator[Pipeline]:
     from sklearn import cluster, mixture, neighbors
 
-    yield Pipeline("k_neighbours_classifier", lambda: neighbors.KNeighborsClassifier(), "three", {"zipmap": False})
+    yield Pipeline("k_neighbours_classifier", lambda: neighbors.KNeighborsClassifier(), "three", PLAIN)
     yield Pipeline("k_neighbours_default", lambda: neighbors.KNeighborsClassifier())
     yield Pipeline("k_neighbours_regressor", lambda: neighbors.KNeighborsRegressor(weights="distance"), "real")
     yield Pipeline("nearest_centroid", lambda: neighbors.NearestCentroid())
@@ -313,19 +315,19 @@ def _bayes() -> Iterator[Pipeline]:
     from sklearn import naive_bayes
 
     yield Pipeline("gaussian_nb", lambda: naive_bayes.GaussianNB())
-    yield Pipeline("gaussian_nb_plain", lambda: naive_bayes.GaussianNB(), "words", {"zipmap": False})
+    yield Pipeline("gaussian_nb_plain", lambda: naive_bayes.GaussianNB(), "words", PLAIN)
     for kind in ("MultinomialNB", "BernoulliNB", "ComplementNB"):
-        yield Pipeline(kind.lower(), lambda kind=kind: getattr(naive_bayes, kind)(), "counts", {"zipmap": False})
+        yield Pipeline(kind.lower(), lambda kind=kind: getattr(naive_bayes, kind)(), "counts", PLAIN)
 
 
 def _others() -> Iterator[Pipeline]:
     from sklearn import calibration, ensemble, linear_model, multiclass, multioutput, neural_network, svm, tree
 
     yield Pipeline("mlp_classifier", lambda: neural_network.MLPClassifier((32,), max_iter=50, random_state=0))
-    yield Pipeline("mlp_binary", lambda: neural_network.MLPClassifier((32,), max_iter=50, random_state=0), "two", {"zipmap": False})
+    yield Pipeline("mlp_binary", lambda: neural_network.MLPClassifier((32,), max_iter=50, random_state=0), "two", PLAIN)
     yield Pipeline("mlp_regressor", lambda: neural_network.MLPRegressor(hidden_layer_sizes=(32, 16), max_iter=50, random_state=0), "real")
-    yield Pipeline("one_vs_rest", lambda: multiclass.OneVsRestClassifier(linear_model.LogisticRegression()), "three", {"zipmap": False})
-    yield Pipeline("one_vs_one", lambda: multiclass.OneVsOneClassifier(linear_model.LogisticRegression()), "three", {"zipmap": False})
+    yield Pipeline("one_vs_rest", lambda: multiclass.OneVsRestClassifier(linear_model.LogisticRegression()), "three", PLAIN)
+    yield Pipeline("one_vs_one", lambda: multiclass.OneVsOneClassifier(linear_model.LogisticRegression()), "three", PLAIN)
     yield Pipeline(
         "multi_output_classifier",
         lambda: multioutput.MultiOutputClassifier(tree.DecisionTreeClassifier(max_depth=5)),
@@ -349,7 +351,7 @@ def _others() -> Iterator[Pipeline]:
     )
     reals = [("tree", tree.DecisionTreeRegressor(max_depth=5)), ("line", linear_model.Ridge())]
     yield Pipeline("voting_regressor", lambda: ensemble.VotingRegressor(reals), "real")
-    yield Pipeline("stacking_classifier", lambda: ensemble.StackingClassifier(voters), "three", {"zipmap": False})
+    yield Pipeline("stacking_classifier", lambda: ensemble.StackingClassifier(voters), "three", PLAIN)
     yield Pipeline("stacking_regressor", lambda: ensemble.StackingRegressor(reals), "real")
 
 
