@@ -197,7 +197,7 @@ RECIPES: tuple[Recipe, ...] = (
     ),
     *(Recipe("MatMulNBitsQuantizer", f"{name}.onnx", rewritten(name, quantize_blocks), "BITS16") for name in ("mlp", "bert")),
     *(Recipe("SessionOptions", f"{name}.onnx", rewritten(name, optimize_session)) for name in ("cnn", "resnet50", "bert", "gpt2")),
-    *(Recipe("optimizer of transformers", f"{n}.onnx", rewritten(n, optimize_transformer(n))) for n in ("bert", "gpt2", "vit")),
+    *(Recipe("optimizer of transformers", f"{n}.onnx", rewritten(n, optimize_transformer(n))) for n in ("bert", "vit")),
     *(Recipe("float16", f"{name}.onnx", rewritten(name, to_float16), "BITS16") for name in ("mobilenetv2", "bert")),
 )
 
