@@ -8,6 +8,7 @@ import shutil
 import signal
 import tempfile
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -59,6 +60,23 @@ def pytest_configure() -> None:
 def pytest_unconfigure() -> None:
     for folder in _MADE:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def same_environment() -> Iterator[None]:
+    """Change variables of the process back to what they were: commands that run in it set some, as for threads of libraries."""
+    before = dict(os.environ)
+    yield
+    for name in os.environ.keys() - before.keys():
+        del os.environ[name]
+    os.environ.update(before)
+
+
+@pytest.fixture(autouse=True)
+def environment() -> Iterator[None]:
+    """The next test finds the variables of the process as this one did."""
+    with same_environment():
+        yield
 
 
 @pytest.fixture(autouse=True)
