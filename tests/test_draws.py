@@ -68,7 +68,8 @@ def test_generators_that_libraries_share_are_seeded_by_the_name(number: int) -> 
 
 @pytest.mark.parametrize("path", sorted(TESTS.rglob("*.py")), ids=lambda path: str(path.relative_to(TESTS)))
 def test_no_module_keeps_a_generator(path: Path) -> None:
-    assert kept_generators(path.read_text()) == []
+    lines = kept_generators(path.read_text())
+    assert lines == [], "draw from the fixture rng, or from tests.draws.generator(name) at once"
 
 
 @pytest.mark.parametrize(

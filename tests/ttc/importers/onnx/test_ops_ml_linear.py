@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.draws import generator
 from tests.ttc.importers.onnx.test_ops_ml import agrees, ml_model
 from tests.ttc.importers.onnx.test_walk import failure, save
 from ttc.importers.onnx.scores import TRANSFORMS
 
-RNG = np.random.default_rng(21)
-X = RNG.standard_normal((5, 4)).astype(np.float32)
-WEIGHTS = RNG.standard_normal(12).astype(np.float32).tolist()
+X = generator("ops_ml_linear.X").standard_normal((5, 4)).astype(np.float32)
+WEIGHTS = generator("ops_ml_linear.WEIGHTS").standard_normal(12).astype(np.float32).tolist()
 SHIFTS = [0.25, -0.5, 0.75]
 
 
