@@ -64,7 +64,7 @@ def test_runs_follow_each_other(tmp_path: Path) -> None:
             x = X * factor
             wanted, found = model.serve(tf.constant(x)), executor.run({"x": x})
             for name, value in wanted.items():
-                np.testing.assert_allclose(found[name], value.numpy(), rtol=1e-6)
+                np.testing.assert_allclose(found[name], value.numpy(), rtol=1e-6, atol=1e-6)
 
 
 def test_what_is_not_set_is_a_constant(tmp_path: Path) -> None:
@@ -78,7 +78,7 @@ def test_functions_at_hand(tmp_path: Path) -> None:
     with ttc.Executor(program) as executor:
         found = [executor.run({"x": X})["after"] for _ in range(2)]
     wanted = [model.serve(tf.constant(X))["after"].numpy() for _ in range(2)]
-    np.testing.assert_allclose(found, wanted, rtol=1e-6)
+    np.testing.assert_allclose(found, wanted, rtol=1e-6, atol=1e-6)
 
 
 def test_keras_layers_that_keep_their_state() -> None:
@@ -178,7 +178,7 @@ def test_bodies_that_set_variables(body: Any, bodies: list[str]) -> None:
             x = X * factor
             wanted, found = model.serve(tf.constant(x)), executor.run({"x": x})
             for name, value in wanted.items():
-                np.testing.assert_allclose(found[name], value.numpy(), rtol=1e-5, err_msg=name)
+                np.testing.assert_allclose(found[name], value.numpy(), rtol=1e-5, atol=1e-5, err_msg=name)
 
 
 def test_handles_that_do_not_say_which_variable(tmp_path: Path) -> None:
