@@ -16,18 +16,18 @@ def kept_generators(source: str) -> list[int]:
 
     A generator that is asked at once, as `generator("cases").random(3)`, keeps nothing; what functions do, they do when a test runs.
     """
-    tree = ast.parse(source)
-    parents = {child: node for node in ast.walk(tree) for child in ast.iter_child_nodes(node)}
-    calls = [node for node in _at_import(tree) if isinstance(node, ast.Call)]
-    return sorted({call.lineno for call in calls if _draws_shared(call) or (_makes(call) and _is_kept(call, parents))})
+    if not any(word in source for word in (*MAKERS, *SHARED)):
+        return []
+    calls = [(node, parent) for node, parent in _at_import(ast.parse(source)) if isinstance(node, ast.Call)]
+    return sorted({call.lineno for call, parent in calls if _draws_shared(call) or (_makes(call) and _is_kept(parent))})
 
 
-def _at_import(node: ast.AST) -> Iterator[ast.AST]:
-    """Every node that is evaluated when the module is imported: not bodies of functions, but their defaults and decorators."""
+def _at_import(node: ast.AST) -> Iterator[tuple[ast.AST, ast.AST]]:
+    """Every node, with its parent, that is evaluated when the module is imported: of functions, their defaults and decorators alone."""
     for child in ast.iter_child_nodes(node):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) and (child is node.body or child in _list(node.body)):
             continue
-        yield child
+        yield child, node
         yield from _at_import(child)
 
 
@@ -42,8 +42,8 @@ def _makes(call: ast.Call) -> bool:
     return ast.unparse(call.func).rpartition(".")[2] in MAKERS
 
 
-def _is_kept(call: ast.Call, parents: dict[ast.AST, ast.AST]) -> bool:
-    return not isinstance(parents[call], ast.Attribute | ast.Call | ast.keyword)
+def _is_kept(parent: ast.AST) -> bool:
+    return not isinstance(parent, ast.Attribute | ast.Call | ast.keyword)
 
 
 def _draws_shared(call: ast.Call) -> bool:
