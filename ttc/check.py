@@ -16,7 +16,7 @@ from ttc.dialects.core.locations import source_names
 from ttc.dialects.core.records import record
 from ttc.dialects.core.spec import spec_of
 from ttc.dialects.nn.base import NNOp
-from ttc.flops import flops_of
+from ttc.dialects.nn.flops import flops_of
 from ttc.importers.base import describe_model
 from ttc.importers.common.facts import Facts
 from ttc.importers.common.inputs import OpenDimensions

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import stat
 import tomllib
 from collections.abc import Iterable, Mapping
@@ -14,6 +15,8 @@ from ttc.runtime.atomic_file import check_replaceable, replacing
 
 MAX_CONFIG_BYTES = 1 << 22
 """Largest TOML file that is read."""
+MAX_CONFIG_DEPTH = 64
+"""Deepest that keys of one may nest."""
 
 
 def require_input(path: Path) -> Path:
@@ -68,11 +71,25 @@ def read_config(path: Path) -> dict[str, Any]:
     if require_input(path).stat().st_size > MAX_CONFIG_BYTES:
         raise Error("E0101", f"a TOML file of more than {MAX_CONFIG_BYTES >> 20} MB", where=str(path))
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        text = path.read_text(encoding="utf-8")
+        if (line := _deep_line(text)) is not None:
+            raise Error("E0101", f"keys nest more than {MAX_CONFIG_DEPTH} deep in line {line}", where=str(path))
+        return tomllib.loads(text)
     except OSError as error:
         raise Error("E0102", f"cannot read {path}: {error.strerror}") from None
     except (ValueError, RecursionError) as error:
         raise Error("E0101", f"not a TOML file: {error}", where=str(path)) from None
+
+
+_QUOTED = re.compile(r'"(?:[^"\\]++|\\.)*+"|\'[^\']*+\'|#.*+')
+
+
+def _deep_line(text: str) -> int | None:
+    """The first line with more dots outside quotes than keys may nest deep: the parser takes as many steps for each line below it."""
+    for number, line in enumerate(text.splitlines(), 1):
+        if line.count(".") > MAX_CONFIG_DEPTH and _QUOTED.sub("", line).count(".") > MAX_CONFIG_DEPTH:
+            return number
+    return None
 
 
 def rules_table(path: Path, key: str, kind: str) -> Any:

@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import lru_cache
+from itertools import islice
 from typing import cast
 
 from xdsl.dialects import builtin
 from xdsl.ir import Attribute, Operation
 
+MAX_SOURCES = 32
+"""Source names of one location: each fusion reads them all, so that chains of any length stay linear."""
 
+
+@lru_cache(maxsize=1 << 14)
 def named_location(name: str) -> Attribute:
     """The location of an op that came from the source object of that name."""
     return builtin.NameLoc(builtin.StringAttr(name), builtin.NoneAttr())
 
 
 def fused_location(locations: Iterable[Attribute]) -> Attribute:
-    """One location for an op that replaces several: their source names, each once, in order."""
-    return location_of(tuple(dict.fromkeys(name for location in locations for name in source_names(location))))
+    """One location for an op that replaces several: their first MAX_SOURCES source names, each once, in order."""
+    names = dict.fromkeys(name for location in locations for name in source_names(location))
+    return location_of(tuple(islice(names, MAX_SOURCES)))
 
 
 def location_of(names: tuple[str, ...]) -> Attribute:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterable
-from typing import Literal, TypeAlias, TypeVar
+from typing import Literal, NoReturn, TypeAlias, TypeVar
 
 from xdsl.context import Context
 from xdsl.dialects import builtin, func
@@ -44,8 +44,15 @@ Locate: TypeAlias = Literal["none", "missing", "all"]
 """Which ops get the line of text they stand in as location: none, those without one, or all of them."""
 
 
+MAX_DIMENSIONS_TEXT = 1024
+"""Characters that the dimensions of a type may have between two `?`: far more than of any tensor, as xDSL reads the rest of them anew for each."""
+
+
 class _Parser(Parser):
-    """Of integer types of at most 64 bits, which is all we have: xDSL computes the range of any width."""
+    """Of integer types of at most 64 bits, which is all we have: xDSL computes the range of any width.
+
+    Attributes `dense<...>` are refused: their few characters stand for tensors of any size, which xDSL makes at once.
+    """
 
     _builtin_integer_type_regex = re.compile(r"^[su]?i([1-9]|[1-5][0-9]|6[0-4])$")
 
@@ -56,6 +63,14 @@ class _Parser(Parser):
         self._locate = locate
         self._awaited: dict[str, Span] = {}
         self._starts = [0, *(match.end() for match in re.finditer("\n", text))] if locate != "none" else []
+
+    def _parse_builtin_dense_attr(self) -> NoReturn:
+        self.raise_error("dense<...> is no attribute here: tensors are #ttc.literal<[...], type> or #ttc.weight<key, type>")
+
+    def _parse_optional_shape_delimiter(self) -> str | None:
+        if len(self._current_token.text) > MAX_DIMENSIONS_TEXT:
+            self.raise_error("a shape has too many dimensions")
+        return super()._parse_optional_shape_delimiter()
 
     def resolve_operand(self, operand: UnresolvedOperand, type: AttributeT) -> SSAValue[AttributeT]:
         """Remembers where a value was first used that is not defined yet."""

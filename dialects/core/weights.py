@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import field
+from math import prod
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ttc.dialects.core.errors import Error, nearest
+from ttc.dialects.core.names import FreeNames
 from ttc.dialects.core.records import record
 
 
@@ -34,9 +36,14 @@ class Weight:
     _value: NDArray | None = field(default=None, repr=False)
 
     @property
+    def elements(self) -> int:
+        """Elements of the value."""
+        return prod(self.shape)
+
+    @property
     def size_bytes(self) -> int:
         """Bytes of the value in its source dtype."""
-        return int(np.prod(self.shape, dtype=np.int64)) * self.dtype.itemsize
+        return self.elements * self.dtype.itemsize
 
     @property
     def is_loaded(self) -> bool:
@@ -69,6 +76,7 @@ class WeightStore:
 
     def __init__(self, known: Callable[[str, Weight], Callable[[], NDArray] | None] | None = None) -> None:
         self._weights: dict[str, Weight] = {}
+        self._names = FreeNames(".")
         self._known = known
 
     def copy(self) -> WeightStore:
@@ -104,9 +112,4 @@ class WeightStore:
 
     def fresh(self, stem: str) -> str:
         """A key that is not taken: the stem, or the stem with a number."""
-        if stem not in self._weights:
-            return stem
-        number = 1
-        while f"{stem}.{number}" in self._weights:
-            number += 1
-        return f"{stem}.{number}"
+        return self._names.of(stem, self._weights)

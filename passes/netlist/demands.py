@@ -46,7 +46,7 @@ def uses_of(module: ModuleOp) -> dict[str, Use]:
     epochs = epochs_of(module)
     in_place = {name for name, queue in queues_of(module).items() if queue.type == "ram"}
     for graph in graphs_of(module).values():
-        when = epochs.get(graph.sym, [])
+        when, on_device = epochs.get(graph.sym, []), _on_device(graph)
         for read in graph.reads:
             use = found.setdefault(read.queue, Use())
             readers = [(u.operation, u.index) for u in read.value.uses if isinstance(u.operation, NetlistOp)]
@@ -54,13 +54,13 @@ def uses_of(module: ModuleOp) -> dict[str, Use]:
                 entries, stays = entries_read(op, index, kept=read.queue in in_place)
                 use.moved(when, entries * (1 if stays else graph.input_count), streams=not stays)
             use.readers += _places(op for op, _ in readers)
-            use.on_device |= _on_device(graph)
+            use.on_device |= on_device
         for write in graph.writes:
             use = found.setdefault(write.queue, Use())
             use.moved(when, graph.input_count)
             use.writers += _places([write.value.owner])
             use.written = when[0] if when else None
-            use.on_device |= _on_device(graph)
+            use.on_device |= on_device
     return found
 
 

@@ -26,6 +26,7 @@ from ttc.dialects.core.spec import Spec, spec_of
 from ttc.dialects.core.to_plain import plain_block
 from ttc.dialects.core.weights import Weight, WeightStore
 from ttc.dialects.nn.base import NNOp
+from ttc.dialects.nn.budget import Budget
 from ttc.passes.base import Pass, Rewriter, Unit
 from ttc.passes.nn.match import size_bytes, stem_of
 
@@ -58,7 +59,8 @@ class Consteval(Pass):
         %2 = ttc.constant() {value = #ttc.literal<[-1.0, -3.0, -2.0, -4.0], tensor<2x2xf32>>} : () -> tensor<2x2xf32>
         return %2 : tensor<2x2xf32>
     Missed:
-        the result is larger than what it is made of (an expand, a pad), so the op stays; its shape depends on data; evaluation fails.
+        the result is larger than what it is made of (an expand, a pad), so the op stays; its shape depends on data; evaluation fails, or
+        takes more elements or steps than the budget of the model's constants has.
         Parameters that a result of a program updates are no constants.
     """
 
@@ -84,9 +86,10 @@ class _Outliner:
     forms: dict[SSAValue, int] = field(default_factory=dict)
     made: dict[int, WeightAttr | LiteralAttr] = field(default_factory=dict)
     stems: Counter[str] = field(default_factory=Counter)
-    budget: int = 1024
+    ops_left: int = 1024
 
     def __post_init__(self) -> None:
+        self.budget = Budget(sum(weight.elements for weight in map(self.unit.weights.__getitem__, self.unit.weights) if not weight.derived))
         self.derived = derived_functions(self.unit.module)
         numbers = [_number_in(function.sym_name.data) for function in self.derived.values()]
         self.next_function = max(numbers, default=-1) + 1
@@ -98,7 +101,7 @@ class _Outliner:
         ops = list(block.ops)
         for op in ops:
             self._number(op)
-        self.budget += 4 * len(ops)
+        self.ops_left += 4 * len(ops)
         wanted: set[SSAValue] = set()
         for op in reversed(ops):
             value = op.results[0] if len(op.results) == 1 else None
@@ -136,13 +139,14 @@ class _Outliner:
         value = self.made.get(number)
         if value is None:
             expression = _expression(op.results[0])
-            self.budget -= EXPRESSION_OPS if expression is None else len(expression)
-            if expression is None or self.budget < 0:
+            self.ops_left -= EXPRESSION_OPS if expression is None else len(expression)
+            if expression is None or self.ops_left < 0:
                 self.rewriter.missed(op, "the constant expression is too long")
                 return False
-            if not self._is_worthwhile(op, expression) or not self.rewriter.allow("consteval", op):
+            body = self._body(op, expression) if self._is_worthwhile(op, expression) else None
+            if body is None or not self._is_affordable(op, body) or not self.rewriter.allow("consteval", op):
                 return False
-            value = self._derive(op, expression)
+            value = self._derive(op, expression, body)
         if value is None:
             return False
         self.made[number] = value
@@ -166,9 +170,14 @@ class _Outliner:
             return False
         return True
 
-    def _derive(self, op: Operation, expression: list[Operation]) -> WeightAttr | LiteralAttr | None:
+    def _is_affordable(self, op: Operation, body: Block) -> bool:
+        refusal = self.budget.refusal(inner for inner in body.ops if not isinstance(inner, ReturnOp))
+        if refusal is not None:
+            self.rewriter.missed(op, f"the constant is not evaluated: {refusal}")
+        return refusal is None
+
+    def _derive(self, op: Operation, expression: list[Operation], body: Block) -> WeightAttr | LiteralAttr | None:
         spec = spec_of(op.results[0].type)
-        body = self._body(op, expression)
         function = plain_block(body)
         resolve = _resolver(self.unit.weights)
         has_parameter = any(isinstance(inner, ParamOp) for inner in body.ops)

@@ -11,6 +11,9 @@ from ttc.dialects.nn.pieces import ConcatOp, SliceOp, SplitOp
 from ttc.passes.nn.match import attr, owner, shape_of, single_use
 from ttc.passes.nn.rules import Build, Rule, become, static
 
+MAX_PARTS = 128
+"""Operands of a concat that concats are merged into: each merge reads all of them, and parts used twice would double them every time."""
+
 
 def _axis(op: Operation) -> int:
     return attr(op, "axis") % len(shape_of(op.operands[0]))
@@ -23,6 +26,9 @@ def _flat_concat(op: ConcatOp, _: WeightStore) -> Build | None:
     nested = [c is not None and _axis(c) == axis for c in inner]
     empty = [shape_of(x)[axis] == 0 for x in op.operands]
     if not any(nested) and not any(empty):
+        return None
+    merged = sum(len(c.operands) if c is not None and is_nested else 1 for c, is_nested in zip(inner, nested, strict=True))
+    if any(nested) and merged > MAX_PARTS:
         return None
     parts: list[SSAValue] = []
     for x, concat, is_nested, is_empty in zip(op.operands, inner, nested, empty, strict=True):

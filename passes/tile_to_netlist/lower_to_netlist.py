@@ -17,6 +17,7 @@ from ttc.dialects.core.formats import format_named
 from ttc.dialects.core.functions import Port, entry_functions, module_attr, ports, set_module_attr
 from ttc.dialects.core.leaves import LeafOp, ParamOp, StateOp
 from ttc.dialects.core.locations import fused_location, named_location, source_names
+from ttc.dialects.core.names import FreeNames
 from ttc.dialects.core.precision import Rule
 from ttc.dialects.core.records import record
 from ttc.dialects.core.to_plain import plain_type
@@ -115,6 +116,7 @@ class _Builder:
     rules: Sequence[Rule]
     rewriter: Rewriter
     names: set[str] = field(default_factory=set)
+    free: FreeNames = field(default_factory=lambda: FreeNames("_"))
     shared: dict[tuple[str, str, str], QueueOp] = field(default_factory=dict)
     last_queue: Operation | None = None
 
@@ -269,10 +271,7 @@ class _Builder:
 
     def fresh(self, stem: str) -> str:
         """A name no queue, op, graph or program has."""
-        name, number = stem, 0
-        while name in self.names:
-            number += 1
-            name = f"{stem}_{number}"
+        name = self.free.of(stem, self.names)
         self.names.add(name)
         return name
 

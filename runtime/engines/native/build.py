@@ -69,18 +69,18 @@ def lower_graph(graph: Graph, netlist: Netlist, constants: Constants, cpu: Cpu) 
         held = queue.kind in HELD and queue.key is not None
         lowered.views[value] = constant_view(constants, str(queue.key)) if held else _bound(name, queue.tensor)
     lowered.integers = Integers(flat, lowered.views)
+    unread = {value for value, _ in flat.writes}.difference(value for node in flat.nodes for value in node.reads)
     for node in flat.nodes:
         _lower(lowered, node, cpu)
-        _widen_written(lowered, node, cpu)
+        _widen_written(lowered, node, unread.intersection(node.results), cpu)
     return lowered
 
 
-def _widen_written(lowered: Lowered, node: Node, cpu: Cpu) -> None:
+def _widen_written(lowered: Lowered, node: Node, unread: set[int], cpu: Cpu) -> None:
     """Results in bfloat16 that queues alone read, and that no region has widened, become entries, which are float32, in native code."""
-    for value in {value for value, _ in lowered.flat.writes}.intersection(node.results):
+    for value in unread:
         view = lowered.views[value]
-        read = any(value in other.reads for other in lowered.flat.nodes)
-        if read or view is None or view.storage != "bf16" or view.buffer.place is not Place.ARENA:
+        if view is None or view.storage != "bf16" or view.buffer.place is not Place.ARENA:
             continue
         lowering = Lowering(node, lowered.views, lowered.flat.types, cpu)
         lowered.views[value] = target = lowering.temp(view.shape, "f32")

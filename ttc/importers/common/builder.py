@@ -17,6 +17,7 @@ from ttc.dialects.core.errors import Error
 from ttc.dialects.core.formats.text import STRING
 from ttc.dialects.core.leaves import ConstantOp, LeafOp, ParamOp, StateOp, is_unread
 from ttc.dialects.core.locations import location_of, named_location
+from ttc.dialects.core.names import FreeNames
 from ttc.dialects.core.spec import Spec, spec_of, tensor_type
 from ttc.dialects.core.weights import Weight, WeightStore
 from ttc.dialects.nn.base import NNOp, ops
@@ -38,7 +39,8 @@ class Builder:
     """
 
     def __init__(self, reserved: frozenset[str] = frozenset(), inputs: Mapping[SSAValue, NDArray] = NO_INPUTS) -> None:
-        self._reserved = reserved
+        self._taken = set(reserved)
+        self._names = FreeNames(".")
         self._weights: dict[str, Weight] = {}
         self._leaves: list[LeafOp] = []
         self._large: dict[tuple[Spec, bytes], SSAValue] = {}
@@ -198,9 +200,9 @@ class Builder:
         return self._large[content]
 
     def _texts(self, array: NDArray, name: str) -> SSAValue:
-        """Text is always written out: weights are numbers."""
+        """Text is always written out: weights are numbers.  Raises E0203 for too many."""
         if array.size > LiteralAttr.MAX_TEXTS:
-            raise Unsupported(f"a constant of {array.size} texts; at most {LiteralAttr.MAX_TEXTS} are possible")
+            raise Error("E0203", f"'{name}' holds {array.size} texts; at most {LiteralAttr.MAX_TEXTS} are possible", where=name)
         return self._leaf(ConstantOp, {"value": LiteralAttr.of(array)}, Spec(array.shape, STRING), name)
 
     def scalar(self, value: float, like: SSAValue) -> SSAValue:
@@ -213,10 +215,8 @@ class Builder:
         return leaf.result
 
     def _fresh(self, stem: str) -> str:
-        key, number = stem, 0
-        while key in self._weights or key in self._reserved:
-            number += 1
-            key = f"{stem}.{number}"
+        key = self._names.of(stem, self._taken)
+        self._taken.add(key)
         return key
 
     # ---- values known at import -------------------------------------------------------------------------------------------------

@@ -18,11 +18,10 @@ from ttc.dialects.core.spec import spec_of
 from ttc.dialects.core.to_plain import plain_work
 from ttc.dialects.core.weights import Weight
 from ttc.dialects.nn.base import NNOp
+from ttc.dialects.nn.budget import Budget
 
 MAX_ELEMENTS = 1 << 20
 """Elements of one value that is computed."""
-MAX_TOTAL_ELEMENTS = 1 << 25
-"""Elements of all values that are computed for one model."""
 NO_INPUTS: Mapping[SSAValue, NDArray] = MappingProxyType({})
 _HEAVY = {
     f"nn.{name}"
@@ -44,7 +43,7 @@ class Tracker:
         self._weights = weights
         self._inputs = inputs
         self._known: dict[SSAValue, NDArray | None] = {}
-        self._computed_elements = 0
+        self._budget = Budget()
         self.used: dict[SSAValue, NDArray] = {}
 
     def known(self, value: SSAValue) -> NDArray | None:
@@ -93,7 +92,7 @@ class Tracker:
         return [x for x in op.operands if x not in self._known]
 
     def _affordable(self, op: Operation) -> bool:
-        if op.name in _HEAVY or op.regions or self._computed_elements > MAX_TOTAL_ELEMENTS:
+        if op.name in _HEAVY or op.regions or self._budget.left <= 0:
             return False
         specs = [spec_of(v.type) for v in (*op.results, *(() if op.name == "nn.shape" else op.operands))]
         return all(s.is_static and s.elements <= MAX_ELEMENTS for s in specs)
@@ -126,7 +125,8 @@ class Tracker:
             return None
         present = iter(operands)
         values = [None if x is None else next(present) for x in op.named_operands()]
-        self._computed_elements += sum(spec_of(r.type).elements for r in op.results)
+        if self._budget.refusal((op,)) is not None:
+            return None
         try:
             return run_work(plain_work(op, {x: i for i, x in enumerate(op.operands)}), values)
         except Error:

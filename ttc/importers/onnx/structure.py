@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
 from typing import TypeAlias
 
 from onnx import FunctionProto, ModelProto, NodeProto
@@ -26,7 +27,7 @@ def key_of(node: NodeProto) -> FunctionKey:
 
 def node_name(node: NodeProto) -> str:
     """The node's name, or one made of its op and first output."""
-    return node.name or "_".join([node.op_type, *[name for name in node.output if name][:1]])
+    return node.name or "_".join([node.op_type, *islice(filter(None, node.output), 1)])
 
 
 def check_model(model: ModelProto, weights: Iterable[str]) -> dict[FunctionKey, FunctionProto]:

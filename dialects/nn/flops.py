@@ -15,13 +15,16 @@ _SHAPING = ("reshape", "transpose", "identity", "shape", "slice", "concat", "exp
 _INDEXING = ("gather", "gather_elements", "gather_nd", "scatter_elements", "scatter_nd", "compress", "non_zero", "one_hot")
 _MOVING = frozenset([*_SHAPING, *_INDEXING, "reverse_sequence"])
 """Ops that move values and compute none."""
+_ROI_POINTS = 8
+"""Points of a bin along a dimension, where the regions decide how many they are."""
 
 
 def flops_of(op: NNOp) -> int:
     """Operations of floating-point or integer arithmetic: a multiplication and the addition of its product are two.
 
-    Products of matrices, convolutions, attention, recurrent layers and pools are counted as they are defined; other ops that compute count
-    one for each element of the largest tensor that they read or write.  Ops with regions count what stands in these, once each: which
+    Products of matrices, convolutions, attention, recurrent layers and pools are counted as they are defined, factorizations, interpolations
+    and selections of boxes by their order of growth; other ops that compute count one for each element of the largest tensor that they read
+    or write.  Ops with regions count what stands in these, once each: which
     branch is taken and how often a loop runs is not known.  Sizes that depend on data count as one.
     """
     if op.regions:
@@ -77,6 +80,24 @@ def _pool(op: NNOp) -> int:
     return _elements(op.results[0]) * prod(op.plain_attrs()["kernel"])
 
 
+def _factorization(op: NNOp) -> int:
+    x = op.operands[0]
+    return 2 * _elements(x) * max(_shape(x)[-2:])
+
+
+def _interpolation(op: NNOp) -> int:
+    return 16 * max(_elements(op.operands[0]), _elements(op.results[0]))
+
+
+def _rois(op: NNOp) -> int:
+    attrs = op.plain_attrs()
+    return 4 * _elements(op.results[0]) * (attrs["samples"] or _ROI_POINTS) ** 2
+
+
+def _boxes(op: NNOp) -> int:
+    return _elements(op.operands[1]) * _shape(op.operands[0])[1]
+
+
 _COUNTS: Mapping[str, Callable[[NNOp], int]] = MappingProxyType(
     {
         "matmul": _matmul,
@@ -86,5 +107,9 @@ _COUNTS: Mapping[str, Callable[[NNOp], int]] = MappingProxyType(
         "attention": _attention,
         **dict.fromkeys(("rnn", "gru", "lstm"), _recurrent),
         **dict.fromkeys(("max_pool2d", "avg_pool2d"), _pool),
+        **dict.fromkeys(("det", "solve", "cholesky", "qr", "lu", "svd", "eigh"), _factorization),
+        **dict.fromkeys(("resize", "resize_by", "grid_sample"), _interpolation),
+        "roi_align": _rois,
+        "non_max_suppression": _boxes,
     }
 )

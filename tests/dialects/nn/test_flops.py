@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from tests.ttc.importers.onnx.cases import ints, node_model, normal
 from ttc.check import nn_ops
-from ttc.flops import flops_of
+from ttc.dialects.nn.flops import flops_of
 from ttc.importers.onnx import import_onnx
 
 RNN = {"hidden_size": 4}
