@@ -35,6 +35,7 @@ from ttc.runtime.manifest import (
     make_manifest,
     manifest_from_json,
     manifest_to_json,
+    signatures,
 )
 from ttc.runtime.tensors import TensorSource
 from ttc.runtime.zip_format import NAME, Directory, Entry, check_layout, read_directory
@@ -62,25 +63,74 @@ def write_archive(
         netlist: what runs.
         tensors: by key; loaded one after the other, released after writing.
         debug: texts by file name, such as the stages' IR; names of letters, digits, `_`, `.` and `-`.
-    Raises: E0103 if it cannot be written; what loading a tensor raises.
+    Raises: E0103 if it cannot be written, E0609 or E0703 if what would be written could not be loaded; what loading a tensor raises.
     """
+    texts = _loadable_texts(netlist, tensors, description, debug or {})
     with replacing(Path(path)) as fd, ThreadPoolExecutor(1) as pool:
         writer = ZipWriter(fd, pool)
         stored, members = _write_tensors(writer, tensors)
-        texts = {NETLIST: json_text.dumps(netlist)}
-        texts |= {_debug_name(name): text.encode("utf-8") for name, text in sorted((debug or {}).items())}
         for name, data in texts.items():
             members[name] = Member(len(data), writer.add(name, len(data), [memoryview(data)]))
-        manifest = manifest_to_json(make_manifest(description, netlist, stored, members))
+        manifest = _manifest_text(description, netlist, stored, members)
         writer.add(MANIFEST, len(manifest), [memoryview(manifest)])
         writer.finish(lambda directory: _seal(manifest, directory))
+
+
+def _loadable_texts(
+    netlist: Netlist, tensors: Mapping[str, TensorSource], description: Description, debug: Mapping[str, str]
+) -> dict[str, bytes]:
+    """The netlist and the debug texts as members, once loading has read the netlist and the manifest that they will have.
+
+    Raises E0609 or E0703 for what loading refuses: more bytes, items or characters than it takes.
+    """
+    texts = {NETLIST: _netlist_text(netlist)}
+    texts |= {_debug_name(name): text.encode("utf-8") for name, text in sorted(debug.items())}
+    unknown = hashlib.sha256().hexdigest()
+    stored = {key: StoredTensor(_tensor_name(number), t.shape, t.format) for number, (key, t) in enumerate(tensors.items(), 1)}
+    members = {stored[key].member: Member(source.size_bytes, unknown) for key, source in tensors.items()}
+    members |= {name: Member(len(data), unknown) for name, data in texts.items()}
+    text = _manifest_text(description, netlist, stored, members)
+    with _written():
+        manifest_from_json(text)
+    return texts
+
+
+def _netlist_text(netlist: Netlist) -> bytes:
+    with _written():
+        data = json_text.dumps(netlist)
+        if signatures(json_text.loads(data)) != signatures(netlist):
+            raise Error("E0609", "its programs' inputs and outputs have names that cannot be written")
+        return data
+
+
+def _manifest_text(description: Description, netlist: Netlist, stored: dict[str, StoredTensor], members: dict[str, Member]) -> bytes:
+    with _written():
+        data = manifest_to_json(make_manifest(description, netlist, stored, members))
+        _check_json_size(len(data))
+        return data
+
+
+@contextmanager
+def _written() -> Iterator[None]:
+    """Errors of reading back what is about to be written say what to do about the model, as there is no file yet."""
+    try:
+        yield
+    except UnicodeEncodeError as error:
+        raise Error("E0609", f"a name holds characters that are no text: {error.reason}") from None
+    except Error as error:
+        error.hint = error.hint or "the model is larger than archives can be: compile parts of it"
+        raise
+
+
+def _tensor_name(number: int) -> str:
+    return f"tensors/{number:04}.bin"
 
 
 def _write_tensors(writer: ZipWriter, tensors: Mapping[str, TensorSource]) -> tuple[dict[str, StoredTensor], dict[str, Member]]:
     stored: dict[str, StoredTensor] = {}
     members: dict[str, Member] = {}
     for number, (key, source) in enumerate(tensors.items(), 1):
-        name = f"tensors/{number:04}.bin"
+        name = _tensor_name(number)
         members[name] = Member(source.size_bytes, writer.add(name, source.size_bytes, source.chunks()))
         stored[key] = StoredTensor(name, source.shape, source.format)
     return stored, members
@@ -220,9 +270,13 @@ def _manifest_bytes(data: memoryview, directory: Directory) -> memoryview:
     entry = directory.entries.get(MANIFEST)
     if entry is None:
         raise Error("E0701", "the file is a zip without manifest.json: not a ttc archive")
-    if max(entry.size, directory.entries.get(NETLIST, entry).size) > MAX_JSON_BYTES:
-        raise Error("E0703", f"manifest.json or netlist.json is larger than {MAX_JSON_BYTES} bytes")
+    _check_json_size(max(entry.size, directory.entries.get(NETLIST, entry).size))
     return data[entry.data_offset : entry.end]
+
+
+def _check_json_size(size_bytes: int) -> None:
+    if size_bytes > MAX_JSON_BYTES:
+        raise Error("E0703", f"manifest.json or netlist.json is larger than {MAX_JSON_BYTES} bytes")
 
 
 def _check_members(manifest: Manifest, entries: Mapping[str, Entry]) -> None:

@@ -45,7 +45,7 @@ Locate: TypeAlias = Literal["none", "missing", "all"]
 
 
 MAX_DIMENSIONS_TEXT = 1024
-"""Characters that the dimensions of a type may have between two `?`: far more than of any tensor, as xDSL reads the rest of them anew for each."""
+"""Characters of a shape up to a `?`, far more than any tensor's has: for each dimension xDSL reads the rest of them anew."""
 
 
 class _Parser(Parser):

@@ -22,10 +22,10 @@ _ROI_POINTS = 8
 def flops_of(op: NNOp) -> int:
     """Operations of floating-point or integer arithmetic: a multiplication and the addition of its product are two.
 
-    Products of matrices, convolutions, attention, recurrent layers and pools are counted as they are defined, factorizations, interpolations
-    and selections of boxes by their order of growth; other ops that compute count one for each element of the largest tensor that they read
-    or write.  Ops with regions count what stands in these, once each: which
-    branch is taken and how often a loop runs is not known.  Sizes that depend on data count as one.
+    Products of matrices, convolutions, attention, recurrent layers and pools are counted as they are defined, factorizations,
+    interpolations and selections of boxes by their order of growth; other ops that compute count one for each element of the largest
+    tensor that they read or write.  Ops with regions count what stands in these, once each: which branch is taken and how often a loop
+    runs is not known.  Sizes that depend on data count as one.
     """
     if op.regions:
         return sum(flops_of(inner) for region in op.regions for block in region.blocks for inner in block.ops if isinstance(inner, NNOp))

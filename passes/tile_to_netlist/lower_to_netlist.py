@@ -34,6 +34,8 @@ from ttc.passes.tile_to_netlist.grouping import Group, computed, groups, is_lite
 from ttc.passes.tile_to_netlist.weights import Keys, key_of
 
 NAME = re.compile(r"[^A-Za-z0-9_]+")
+MAX_STEM = 256
+"""Characters of a source's name that names of the netlist keep: those of ops and queues have limits, and nobody reads longer ones."""
 
 
 @record
@@ -203,7 +205,7 @@ class _Builder:
             work.add_op(member.clone(mapper))
         work.add_op(YieldOp.build(mapper[result]))
         location = group.main.location
-        label = NAME.sub("_", (source_names(location) or (group.main.name,))[0]).strip("_") or group.main.name
+        label = _stem((source_names(location) or (group.main.name,))[0]) or group.main.name
         kind = "fused" if group.main.name == "tile.eltwise" else group.main.name.partition(".")[2]
         op = NetlistOp.build(
             self.fresh(label),
@@ -235,7 +237,7 @@ class _Builder:
 
     def queue(self, name: str, kind: str, value: SSAValue, location: Attribute, **fields: Any) -> QueueOp:
         """A queue of the value's type under a free name like the one given."""
-        op = QueueOp.build(self.fresh(NAME.sub("_", name).strip("_") or kind), kind, value.type, location=location, **fields)
+        op = QueueOp.build(self.fresh(_stem(name) or kind), kind, value.type, location=location, **fields)
         block = self.module.body.block
         anchor = block.first_op if self.last_queue is None else self.last_queue.next_op
         block.insert_op_before(op, anchor) if anchor is not None else block.add_op(op)
@@ -295,6 +297,11 @@ class _Graph:
     def write(self, value: SSAValue, queue: QueueOp) -> None:
         """Write a value of this graph to a queue, at its end."""
         self.op.add(WriteOp.build(self.values[value], queue, queue.location))
+
+
+def _stem(name: str) -> str:
+    """What names of a netlist can be made of a source's name; empty if that has no letters or digits."""
+    return NAME.sub("_", name[:MAX_STEM]).strip("_")
 
 
 def _location(value: SSAValue) -> Attribute:
