@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 
+from ttc.dialects.core.errors import Error
 from ttc.dialects.core.formats import format_of
 from ttc.dialects.core.functions import derived_functions, module_attr
 from ttc.dialects.core.records import record
@@ -46,10 +47,19 @@ def package_of(unit: Unit, netlist: Netlist, version: str) -> Package:
         derived=tuple(Derived(key, plain_block(function.body.block)) for key, function in derived_functions(unit.module).items()),
         fixed_inputs=fixed_inputs(module_attr(unit.module, "fixed_inputs")),
         absent_inputs=absent_inputs(module_attr(unit.module, "absent_inputs")),
+        independent_batches=_batches(unit.module),
     )
     sources = {key: format_of(np.dtype(dtype)).name for key, _, dtype in module_attr(unit.module, "sources") or ()}
     tensors = {key: TensorSource.of_weight(unit.weights[key], format_) for key, format_ in (sources | held).items()}
     return Package(netlist, tensors, description)
+
+
+def _batches(module: ModuleOp) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """The module's `ttc.independent_batches`: rows of a program and its inputs.  Raises E0302."""
+    rows = module_attr(module, "independent_batches") or ()
+    if not isinstance(rows, tuple) or any(tuple(map(type, row)) != (str, tuple) for row in rows):
+        raise Error("E0302", "ttc.independent_batches does not hold rows of a program's name and names of inputs")
+    return tuple((name, tuple(map(str, inputs))) for name, inputs in rows)
 
 
 def _variables(module: ModuleOp, kind: str) -> dict[str, Variable]:

@@ -37,6 +37,7 @@ from ttc.passes.nn.recognize_rotary import RecognizeRotary
 from ttc.passes.nn.recognize_swish import RecognizeSwish
 from ttc.passes.nn.simplify_algebra import SimplifyAlgebra
 from ttc.passes.nn_to_tile.lower_to_tile import LowerToTile
+from ttc.passes.nn_to_tile.note_independent import NoteIndependent
 from ttc.passes.nn_to_tile.stream_batch import StreamBatch
 from ttc.passes.tile.assign_formats import AssignFormats
 from ttc.passes.tile.cancel_tms import CancelTms
@@ -84,7 +85,15 @@ def stages(
     return {
         "nn": _nn_stage(target),
         "tile": [
-            *(StreamBatch(samples), LowerToTile(), AssignFormats(format), OverrideFormats(rules), LegalizeTile(), CancelTms()),
+            *(
+                NoteIndependent(),
+                StreamBatch(samples),
+                LowerToTile(),
+                AssignFormats(format),
+                OverrideFormats(rules),
+                LegalizeTile(),
+                CancelTms(),
+            ),
             *expansion,
             SplitConcat(target.max_input_queues),
             FuseEltwise(),

@@ -26,6 +26,7 @@ from ttc.runtime.instructions import MAX_STEPS, run_instructions
 from ttc.runtime.manifest import Description
 from ttc.runtime.program import Program
 from ttc.runtime.queues import QueueSet, executed_graphs
+from ttc.runtime.variants import Fit, Variants
 
 FORWARD = "forward"
 """The program that runs unless another is named."""
@@ -43,6 +44,7 @@ class Executor:
         self._program = program
         self._initial = program
         self._states = self._initial_states()
+        self._variants = Variants({name: point.program for name, point in program.netlists.points.items()}, program.description, FORWARD)
         self._fixed = known_values(program.description.fixed_inputs)
         points = program.netlists.points
         self._direct = {name: point.direct for name, point in points.items()}
@@ -74,17 +76,39 @@ class Executor:
         """Values of inputs that the program was compiled for; a run with another value of one raises E0806."""
         return self._fixed
 
-    def run(self, inputs: Mapping[str, Any], program: str = FORWARD) -> dict[str, NDArray]:
+    @property
+    def variants(self) -> Variants:
+        """The program `forward`, and those that differ from it in shapes alone."""
+        return self._variants
+
+    def fit(self, shapes: Mapping[str, tuple[int, ...]] | None, program: str | None = None, *, pad_batch: bool = False) -> Fit:
+        """The entry program that runs on inputs of these shapes: the one named, else `forward` or what differs from it in shapes alone.
+
+        shapes: None for those of `forward`.
+        Raises: E0801 if no program takes them; where there is one program alone, its run says so.
+        """
+        if program is not None or shapes is None or not self._variants.several:
+            return Fit(program or FORWARD)
+        return self._variants.fit(shapes, pad=pad_batch)
+
+    def run(self, inputs: Mapping[str, Any], program: str | None = None, *, pad_batch: bool = False) -> dict[str, NDArray]:
         """Run an entry program once.
 
         Args:    inputs: an array for each input, of its shape and dtype; read during the call only.
-                 program: name of the entry program.
+                 program: name of the entry program; None: `forward`, or the one that differs from it in shapes alone and has these.
+                 pad_batch: whether, where no program has these shapes, rows are added up to the next batch of one whose samples are
+                     proved independent, and cut off the results.
         Returns: the outputs by name, in order; arrays of the caller's own.
         Raises:  E0801 for inputs that do not fit, E0802 for values out of range, E0803 for an unknown program or a closed session,
                  E0806 for another value of an input than the program was compiled for.
         """
         if self._closed:
             raise Error("E0803", "this session is closed")
+        if program is None:
+            fit = self._chosen(inputs, pad_batch) if self._variants.several else None
+            if fit is not None and fit.rows is not None:
+                return fit.cut(self.run(fit.padded(inputs), fit.program))
+            program = FORWARD if fit is None else fit.program
         entry = self._program.entry(program)
         check_names(entry, inputs)
         check_values(entry, inputs, self._fixed)
@@ -100,7 +124,11 @@ class Executor:
             self._commit(states, updates)
             return outputs
 
-    def run_many(self, many: Iterable[Mapping[str, Any]], program: str = FORWARD) -> Iterator[dict[str, NDArray]]:
+    def _chosen(self, inputs: Mapping[str, Any], pad_batch: bool) -> Fit:
+        check_names(self._program.entry(FORWARD), inputs)
+        return self._variants.fit({name: np.shape(value) for name, value in inputs.items()}, pad=pad_batch)
+
+    def run_many(self, many: Iterable[Mapping[str, Any]], program: str | None = None) -> Iterator[dict[str, NDArray]]:
         """Run an entry program on one set of inputs after another; gives the outputs of each, in order.
 
         While one set is computed, the next is fetched, checked and copied.  Inputs are copied before the next are asked for, so that
@@ -122,11 +150,15 @@ class Executor:
                 for future in waiting:
                     future.cancel()
 
-    def __call__(self, *arrays: Any, program: str = FORWARD) -> tuple[NDArray, ...]:
+    def __call__(self, *arrays: Any, program: str | None = None) -> tuple[NDArray, ...]:
         """Run with inputs in the order of the program's arguments; gives its outputs in order.  Raises as `run` does."""
-        names = [a.name for a in inputs_of(self._program.entry(program))]
+        names = [a.name for a in inputs_of(self._program.entry(program or FORWARD))]
         if len(arrays) != len(names):
-            raise Error("E0801", f"program '{program}' takes {len(names)} inputs, not {len(arrays)}", hint=f"in order: {', '.join(names)}")
+            raise Error(
+                "E0801",
+                f"program '{program or FORWARD}' takes {len(names)} inputs, not {len(arrays)}",
+                hint=f"in order: {', '.join(names)}",
+            )
         return tuple(self.run(dict(zip(names, arrays, strict=True)), program).values())
 
     def states(self) -> dict[str, NDArray]:

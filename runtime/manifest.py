@@ -63,6 +63,8 @@ class Description:
         derived: expressions of derived tensors, in any order.
         fixed_inputs: values of inputs that the programs hold for alone.
         absent_inputs: of the model, sequences and optionals for which the programs take nothing, as they were empty: (name, kind).
+        independent_batches: of programs for several shapes, those that compute each sample of a batch by itself, with the inputs that
+            carry the batch.
     """
 
     model: str
@@ -73,6 +75,7 @@ class Description:
     derived: tuple[Derived, ...] = ()
     fixed_inputs: tuple[FixedInput, ...] = ()
     absent_inputs: tuple[tuple[str, str], ...] = ()
+    independent_batches: tuple[tuple[str, tuple[str, ...]], ...] = ()
 
 
 @record(slots=True)
@@ -138,11 +141,12 @@ class Manifest:
     members: dict[str, Member]
     fixed_inputs: tuple[FixedInput, ...] = ()
     absent_inputs: tuple[tuple[str, str], ...] = ()
+    independent_batches: tuple[tuple[str, tuple[str, ...]], ...] = ()
 
     @property
     def description(self) -> Description:
         """The part that the compiler gave."""
-        known = self.options, self.parameters, self.states, self.derived, self.fixed_inputs, self.absent_inputs
+        known = self.options, self.parameters, self.states, self.derived, self.fixed_inputs, self.absent_inputs, self.independent_batches
         return Description(self.model, self.producer.version, *known)
 
 
@@ -162,6 +166,7 @@ def make_manifest(description: Description, netlist: Netlist, tensors: dict[str,
         members,
         description.fixed_inputs,
         description.absent_inputs,
+        description.independent_batches,
     )
 
 
@@ -235,6 +240,10 @@ def _check_values(manifest: Manifest) -> None:
         if derived.function.inputs or len(derived.function.outputs) != 1:
             raise Error("E0703", f"the expression of tensor '{derived.key}' has inputs, or not one output")
     known_values(manifest.fixed_inputs)
+    for name, inputs in manifest.independent_batches:
+        known = {port.name for port in manifest.programs[name].arguments if port.shape} if name in manifest.programs else set[str]()
+        if not inputs or not known.issuperset(inputs):
+            raise Error("E0703", f"program '{name}' or one of its inputs with a batch is not there")
     if any(kind not in ABSENT for _, kind in manifest.absent_inputs):
         raise Error("E0703", f"inputs are absent as {' or '.join(ABSENT)} alone")
 

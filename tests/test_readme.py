@@ -44,7 +44,7 @@ def folder(small_onnx: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 def test_commands(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     commands = [line for block in blocks("bash") for line in block.splitlines()]
-    assert len(commands) == 24
+    assert len(commands) == 27
     for command in commands:
         program, *arguments = shlex.split(command)
         assert (program, main(arguments)) == ("ttc", 0), command + capsys.readouterr().err

@@ -47,11 +47,12 @@ def compile(
         dynamic_shapes: of a PyTorch module, as torch.export takes them.
         options: all options; without it those not given as keywords come from TTC_* variables.
         option_fields: fields of CompileOptions, such as target="host", format="Float16_b", shape={"x": (1, 3, 224, 224)}, and of
-            DebugOptions, such as dump="folder", print_after="fuse-*".
+            DebugOptions, such as dump="folder", print_after="fuse-*".  batch=[1, 8, 32], or shapes=[{"x": (1, 3)}, {"x": (8, 3)}],
+            make a program for each, which share weights; a run takes the one that its inputs fit.
     Raises: ttc.Error.
     """
     require_supported()
-    fields = dict(option_fields)
+    fields = _with_shapes(dict(option_fields))
     watchers = _watchers(fields)
     if is_torch(path_or_module):
         return _compile_torch(path_or_module, example_inputs, dynamic_shapes, _for_programs(options, fields), watchers)
@@ -65,6 +66,17 @@ def compile(
     from ttc.driver import compile_path
 
     return compile_path(path, _for_programs(options, fields), watchers).program()
+
+
+def _with_shapes(fields: dict[str, Any]) -> dict[str, Any]:
+    """The fields with `shapes`, a mapping by input name for each program, as the option that it amounts to.  Raises E0101."""
+    shapes = fields.pop("shapes", None)
+    if shapes is None:
+        return fields
+    if "shape" in fields or not shapes or any(set(one) != set(shapes[0]) for one in shapes):
+        raise Error("E0101", "shapes are mappings with the same inputs, one for each program", hint="leave out shape")
+    fields["shape"] = {name: list(dict.fromkeys(tuple(one[name]) for one in shapes)) for name in shapes[0]}
+    return fields
 
 
 def load(path: str | os.PathLike[str], threads: int | None = None, *, options: RunOptions | None = None, **option_fields: Any) -> Executor:
@@ -129,8 +141,11 @@ def _compile_torch(model: object, example_inputs: Any, dynamic_shapes: Any, opti
     from ttc.driver import compile_source
     from ttc.importers.torch import import_object
     from ttc.source import Source
+    from ttc.variants import imported
 
-    module, weights = import_object(model, example_inputs, dynamic_shapes, shapes=dict(options.shape), batch=options.batch)
+    module, weights = imported(
+        options, lambda shapes, batch: import_object(model, example_inputs, dynamic_shapes, shapes=shapes, batch=batch)
+    )
     return compile_source(Source(module, weights, "import"), options, watchers).program()
 
 
@@ -143,8 +158,9 @@ def _compile_tensorflow(model: object, example_inputs: Any, options: CompileOpti
     from ttc.driver import compile_source
     from ttc.importers.tf import import_object
     from ttc.source import Source
+    from ttc.variants import imported
 
-    module, weights = import_object(model, example_inputs, shapes=dict(options.shape), batch=options.batch)
+    module, weights = imported(options, lambda shapes, batch: import_object(model, example_inputs, shapes=shapes, batch=batch))
     return compile_source(Source(module, weights, "import"), options, watchers).program()
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from xdsl.dialects.builtin import ModuleOp
 
-from ttc.dialects.core.errors import Error
+from ttc.dialects.core.errors import Error, nearest
 from ttc.dialects.core.functions import entry_functions, ports
 from ttc.dialects.core.locations import source_names
 from ttc.dialects.core.records import record
@@ -25,7 +25,8 @@ from ttc.importers.common.open_input import OpenInput
 from ttc.importers.common.unsupported import Refusal, UnsupportedOps
 from ttc.options import CompileOptions
 from ttc.passes.base import Remark, Unit, Watcher
-from ttc.source import Source, open_source
+from ttc.source import Source, is_text, open_source
+from ttc.variants import variants
 
 KIND_NAMES = {
     **dict.fromkeys((".pt2", ".pt", ".pth"), "PyTorch"),
@@ -113,19 +114,24 @@ class Findings:
         return sum(entry.flops for entry in self.host)
 
 
-def check(path: Path, options: CompileOptions) -> Findings:
+def check(path: Path, options: CompileOptions, program: str | None = None) -> Findings:
     """Compile a model as `ttc compile` does, but for reading its weights and writing, and gather what there is to know of it.
 
-    Raises: E0101 for options that contradict each other, E0102 if there is no such file, E0201 to E0204 if it is no model at all.
+    program: whose arithmetic is counted; None: of all.
+    Raises: E0101 for options that contradict each other, E0803 for a program that is not asked for, E0102 if there is no such file,
+        E0201 to E0204 if it is no model at all.
     """
     from ttc.driver import check_options
 
     check_options(options)
+    names = [variant.name for variant in variants(options)]
+    if program is not None and program not in names and not is_text(path, options):
+        raise Error("E0803", f"there would be no program '{program}'", hint=nearest(program, names))
     if not path.exists():
         raise Error("E0102", f"there is no file '{path}'")
     facts = describe_model(path)
     opened = _open(path, options)
-    survey = Survey()
+    survey = Survey(program)
     known = facts or _facts_of(path, opened)
     taken = _inputs(opened.source)
     fixed = {} if opened.open is not None else _fixed(known.inputs or (), taken or ())
@@ -168,7 +174,8 @@ def _open(path: Path, options: CompileOptions) -> _Opened:
         _read(path, found)
     except OpenDimensions as error:
         found.open = error
-        found.options = replace(options, shape=tuple(sorted((dict(options.shape) | dict(error.likely)).items())))
+        first = variants(options)[0]  # which the others are like, but for their sizes
+        found.options = replace(options, shape=tuple(sorted({**first.shapes, **error.likely}.items())), batch=first.batch)
         _read(path, found)
     return found
 
@@ -222,9 +229,10 @@ def _facts_of(path: Path, opened: _Opened) -> Facts:
     return Facts(kind, {}, dict(ops.most_common()), len(weights), sum(elements), size_bytes)
 
 
-def nn_ops(module: ModuleOp) -> list[NNOp]:
-    """Ops of dialect nn in entry functions; those in regions belong to the ops that have these."""
-    return [op for function in entry_functions(module) for op in function.body.block.ops if isinstance(op, NNOp)]
+def nn_ops(module: ModuleOp, program: str | None = None) -> list[NNOp]:
+    """Ops of dialect nn in entry functions, or in one of them; those in regions belong to the ops that have these."""
+    functions = [function for function in entry_functions(module) if program in (None, function.sym_name.data)]
+    return [op for function in functions for op in function.body.block.ops if isinstance(op, NNOp)]
 
 
 def _file_bytes(path: Path) -> int:
@@ -238,6 +246,7 @@ def _file_bytes(path: Path) -> int:
 class Survey(Watcher):
     """Counts arithmetic at the end of stage nn, and of what is left to the host at the end of stage tile."""
 
+    program: str | None = None
     stage: str | None = None
     flops: int | None = None
     _left: list[tuple[str, tuple[str, ...], int]] = field(default_factory=list)
@@ -246,9 +255,11 @@ class Survey(Watcher):
     def on_stage(self, stage: str, unit: Unit) -> None:
         self.stage = stage
         if stage in ("import", "nn"):
-            self.flops = sum(map(flops_of, nn_ops(unit.module)))
+            self.flops = sum(map(flops_of, nn_ops(unit.module, self.program)))
         if stage == "tile":
-            self._left = [(op.name.removeprefix("nn."), source_names(op.location), flops_of(op)) for op in nn_ops(unit.module)]
+            self._left = [
+                (op.name.removeprefix("nn."), source_names(op.location), flops_of(op)) for op in nn_ops(unit.module, self.program)
+            ]
 
     def remark(self, remark: Remark) -> None:
         if remark.kind == "missed" and remark.message.startswith("nn."):

@@ -130,19 +130,42 @@ def rows(raw: Any) -> str:
 _SHAPE = re.compile(r"\d{1,15}(x\d{1,15})*")
 
 
-def read_shapes(raw: Any) -> tuple[tuple[str, Shape], ...]:
-    """(name, shape) pairs from `NAME=1x3x224x224` texts, or from a mapping of names to such texts or sequences.  Raises ValueError."""
+def batches(raw: Any) -> int | tuple[int, ...]:
+    """A size, or several with commas between them or in a list, each once."""
+    one = integer(1)
+    items: list[Any] = raw.split(",") if isinstance(raw, str) else list(raw) if isinstance(raw, list | tuple) else [raw]
+    found = tuple(one(item) for item in items)
+    if not found or len(set(found)) != len(found):
+        raise ValueError("it takes a size, or several: 1,8,32")
+    first, *rest = found
+    return found if rest else first
+
+
+def read_shapes(raw: Any, *, several: bool = False) -> tuple[tuple[str, Shape], ...]:
+    """(name, shape) pairs from `NAME=1x3x224x224` texts, or from a mapping of names to such texts or sequences.  Raises ValueError.
+
+    several: whether a name may stand there more than once, with other shapes, and in a mapping have a list of shapes.
+    """
     if isinstance(raw, str):
         raw = raw.split(",")
     if isinstance(raw, Mapping):
-        pairs = list(raw.items())
+        pairs = [(name, one) for name, shape in raw.items() for one in (shape if several and _is_many(shape) else [shape])]
     else:
         pairs = [item if isinstance(item, tuple) else str(item).rpartition("=")[::2] for item in raw]
     found = tuple((name, _shape(shape)) for name, shape in pairs)
     names = [name for name, _ in found]
-    if "" in names or len(set(names)) != len(names):
-        raise ValueError("it takes NAME=1x3x224x224, each name once")
-    return tuple(sorted(found))
+    if "" in names or len(set(found if several else names)) != len(names):
+        raise ValueError("it takes NAME=1x3x224x224, each " + ("name with a shape once" if several else "name once"))
+    return tuple(sorted(found, key=lambda pair: pair[0]))
+
+
+def shapes_of_programs(raw: Any) -> tuple[tuple[str, Shape], ...]:
+    """Shapes of inputs, of which one may have several, each for a program of its own."""
+    return read_shapes(raw, several=True)
+
+
+def _is_many(raw: Any) -> bool:
+    return isinstance(raw, list) and any(isinstance(item, str | list | tuple) for item in raw)
 
 
 def _shape(raw: Any) -> Shape:

@@ -35,6 +35,7 @@ FORMATS = (
 """Storage at op borders; `source` keeps the model's own types."""
 ENGINES, BOTH = ("native", "reference"), "both"  # which `ttc run` takes besides: the native engine, op by op against the reference
 TARGET_HELP = "Machine to compile for: one that `ttc targets` lists, or a descriptor file."
+PROGRAM_HELP = "Which program of the archive to run; default: the one whose shapes the inputs have."
 _PREFIX, UNSET = "TTC_", (None, (), 0)
 """What variables begin with; defaults that are not recorded: an option that IR or an archive does not name had this value."""
 ENGINE_VARIABLES = ("TTC_CACHE_DIR", "TTC_CPU")
@@ -97,6 +98,8 @@ class Options:
 def _plain(value: Any) -> Any:
     if not isinstance(value, tuple) or isinstance(value[0], str):
         return value
+    if isinstance(value[0], int):
+        return ",".join(map(str, value))
     return tuple(item.text for item in value) if hasattr(value[0], "text") else shapes_text(value)
 
 
@@ -108,6 +111,16 @@ def option(default: Any, help: str, read: Callable[[Any], Any], metavar: str, **
 def choice(default: str, help: str, choices: tuple[str, ...], *, in_result: bool = False) -> Any:
     """A field that takes one of a few words."""
     return option(default, help, takes.word(choices), "|".join(choices), choices=choices, in_result=in_result)
+
+
+def maybe_choice(help: str, choices: tuple[str, ...]) -> Any:
+    """A field that takes one of a few words, which changes the result; None where nobody chose."""
+    return option(None, help, takes.word(choices), "|".join(choices), choices=choices, in_result=True)
+
+
+def switch(help: str) -> Any:
+    """A field that is true where its flag is given."""
+    return option(False, help, takes.truth, "true|false", switch=True)
 
 
 # ---- the options ----------------------------------------------------------------------------------------------------------------
@@ -124,22 +137,12 @@ class CompileOptions(Options):
         None, "Rows of cores to leave unused: so many, or these by their NoC y.", takes.rows, "N|[Y,...]", in_result=True
     )
     format: str = choice("source", "How tensors are stored between ops.", FORMATS, in_result=True)
-    kernels: str | None = option(
-        None,
-        "Kernels of the device: whole composites, or what Buda netlists have; default: the target's own.",
-        takes.word(KERNELS),
-        "|".join(KERNELS),
-        choices=KERNELS,
-        in_result=True,
+    kernels: str | None = maybe_choice(
+        "Kernels of the device: whole composites, or what Buda netlists have; default: the target's own.", KERNELS
     )
     precision: str = choice("float32", "Of the multiplier on the CPU.", PRECISIONS, in_result=True)
-    fidelity: str | None = option(
-        None,
-        "Passes of the device's multiplier; default: HiFi3 for results in 16 bits, HiFi4 for all others.",
-        takes.word(FIDELITIES),
-        "|".join(FIDELITIES),
-        choices=FIDELITIES,
-        in_result=True,
+    fidelity: str | None = maybe_choice(
+        "Passes of the device's multiplier; default: HiFi3 for results in 16 bits, HiFi4 for all others.", FIDELITIES
     )
     chips: int | None = option(
         None, "Chips to spread a program over; default: one, or all of a cluster.", takes.integer(1), "N", in_result=True
@@ -147,14 +150,7 @@ class CompileOptions(Options):
     cluster: tuple[Cluster, ...] = option(
         (), "File that describes chips and the Ethernet links between them.", takes.cluster, "FILE.yaml", in_result=True
     )
-    dram_placement: str | None = option(
-        None,
-        "How the DRAM channel of a queue is chosen; default: by traffic.",
-        takes.word(DRAM_PLACEMENTS),
-        "|".join(DRAM_PLACEMENTS),
-        choices=DRAM_PLACEMENTS,
-        in_result=True,
-    )
+    dram_placement: str | None = maybe_choice("How the DRAM channel of a queue is chosen; default: by traffic.", DRAM_PLACEMENTS)
     amp: int = option(
         0, "Level of automatic mixed precision: smaller weights and coarser multipliers.", takes.level(2), "0|1|2", in_result=True
     )
@@ -168,9 +164,16 @@ class CompileOptions(Options):
         (), "TOML file of rules that place single ops and queues.", read_placement, "FILE.toml", in_result=True
     )
     shape: tuple[tuple[str, Shape], ...] = option(
-        (), "Shape of an input with dynamic dimensions (repeatable).", read_shapes, "NAME=1x3x224x224", repeated=True, in_result=True
+        (),
+        "Shape of an input with dynamic dimensions (repeatable); several of one input make a program each.",
+        takes.shapes_of_programs,
+        "NAME=1x3x224x224",
+        repeated=True,
+        in_result=True,
     )
-    batch: int | None = option(None, "Size of the dynamic leading dimension of every input.", takes.integer(1), "N", in_result=True)
+    batch: int | tuple[int, ...] | None = option(
+        None, "Size of every dynamic leading dimension; several make a program each.", takes.batches, "N[,N...]", in_result=True
+    )
     values: tuple[InputValue, ...] = option(
         (), "Value of an integer input that shapes follow from (repeatable).", takes.input_values, "NAME=FILE.npy", repeated=True
     )
@@ -230,8 +233,8 @@ class DebugOptions(Options):
         repeated=True,
     )
     print_after: tuple[str, ...] = option((), "Print the IR after these passes if they changed it.", takes.patterns, "PAT", repeated=True)
-    print_unchanged: bool = option(False, "Print after passes that changed nothing, too.", takes.truth, "true|false", switch=True)
-    print_locations: bool = option(False, "Print the source names of ops with the IR.", takes.truth, "true|false", switch=True)
+    print_unchanged: bool = switch("Print after passes that changed nothing, too.")
+    print_locations: bool = switch("Print the source names of ops with the IR.")
     dump: Path | None = option(None, "Write the IR after every pass, and index.json, to this folder.", takes.path, "DIR")
     timing: str | None = option(
         None,
@@ -240,7 +243,7 @@ class DebugOptions(Options):
         "FILE.json",
         bare="-",
     )
-    stats: bool = option(False, "Print how often each rewrite of each pass happened.", takes.truth, "true|false", switch=True)
+    stats: bool = switch("Print how often each rewrite of each pass happened.")
     remarks: tuple[str, ...] = option(
         (), "Print what these passes did, did not do, and why: a pattern.", takes.patterns, "PAT", repeated=True
     )
@@ -251,14 +254,8 @@ class DebugOptions(Options):
         "FILE.npz",
         bare="-",
     )
-    reproduce: bool = option(
-        False,
-        "Leave a folder for `ttc repro` where a pass reports an error, too, not only where it crashes.",
-        takes.truth,
-        "true|false",
-        switch=True,
-    )
-    with_weights: bool = option(False, "Keep the weights in that folder, instead of their shapes.", takes.truth, "true|false", switch=True)
+    reproduce: bool = switch("Leave a folder for `ttc repro` where a pass reports an error, too, not only where it crashes.")
+    with_weights: bool = switch("Keep the weights in that folder, instead of their shapes.")
     rewrite_limit: int | None = option(None, "Refuse rewrites after the first N.", takes.integer(0), "N")
 
 
@@ -268,9 +265,10 @@ class RunOptions(Options):
 
     TABLE: ClassVar[str] = "run"
 
-    program: str = option("forward", "Which program of the archive to run.", takes.text, "NAME")
+    program: str | None = option(None, PROGRAM_HELP, takes.text, "NAME")
+    pad_batch: bool = switch("Pad inputs with rows up to the next batch that there is a program for, and cut the results.")
     engine: str = choice(ENGINES[0], "What executes the netlist; both: compare the engines op by op.", (*ENGINES, BOTH))
-    exact: bool = option(False, "Compute as the device does: fidelity, registers, packing.", takes.truth, "true|false", switch=True)
+    exact: bool = switch("Compute as the device does: fidelity, registers, packing.")
     stochastic_rounding: int | None = option(None, "With --exact: round results at random, by this seed.", takes.integer(0), "SEED")
     threads: int | None = option(None, "CPU threads; default: all that this process may use.", takes.threads, "N")
     seed: int = option(0, "Of random inputs.", takes.integer(0), "N")
@@ -283,7 +281,7 @@ class BenchOptions(Options):
 
     TABLE: ClassVar[str] = "bench"
 
-    program: str = option("forward", "Which program of the archive to run.", takes.text, "NAME")
+    program: str | None = option(None, PROGRAM_HELP, takes.text, "NAME")
     engine: str = choice(RunOptions.engine, "What executes the netlist.", ENGINES)
     threads: int | None = option(None, "CPU threads; default: all that this process may use.", takes.threads, "N")
     seed: int = option(0, "Of random inputs.", takes.integer(0), "N")

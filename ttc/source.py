@@ -36,6 +36,7 @@ from ttc.npy_files import read_bundle
 from ttc.option_values import Shape
 from ttc.options import STAGES, CompileOptions
 from ttc.runtime.manifest import DTYPE_NAMES
+from ttc.variants import imported
 
 MAX_TEXT_BYTES = 1 << 28
 """Largest IR text that is read."""
@@ -55,7 +56,7 @@ class Source:
 def open_source(path: Path, options: CompileOptions) -> Source:
     """Import a model, or parse IR text (suffix .mlir, or option `from_`).  Raises E0102, E02xx, E03xx."""
     require_model(path)
-    if options.from_ is not None or path.suffix.lower() == ".mlir":
+    if is_text(path, options):
         return _open_text(path, options)
     if path.suffix.lower() == ".tti":
         raise Error("E0201", f"{path.name} is compiled already", hint=f"ttc run {path}")
@@ -65,16 +66,25 @@ def open_source(path: Path, options: CompileOptions) -> Source:
     return Source(module, weights, "import")
 
 
+def is_text(path: Path, options: CompileOptions) -> bool:
+    """Whether a file is taken as IR text."""
+    return options.from_ is not None or path.suffix.lower() == ".mlir"
+
+
 def _import(path: Path, options: CompileOptions) -> tuple[ModuleOp, WeightStore]:
     from ttc.importers.base import import_model
 
     values = values_of(options.values)
-    try:
-        module, weights = import_model(path, shapes=dict(options.shape), batch=options.batch, values=values)
-    except OpenDimensions as error:
-        if path.suffix.lower() not in TRACED:
-            _suggest_shapes(path, options, values, error)
-        raise
+
+    def one(shapes: Mapping[str, Shape], batch: int | None) -> tuple[ModuleOp, WeightStore]:
+        try:
+            return import_model(path, shapes=shapes, batch=batch, values=values)
+        except OpenDimensions as error:
+            if path.suffix.lower() not in TRACED:
+                _suggest_shapes(path, shapes, batch, values, error)
+            raise
+
+    module, weights = imported(options, one)
     known = {*dict(options.shape), *(row[0] for row in module_attr(module, "item_inputs") or ())}
     for name, value in values.items():
         if value is not None and value.dtype.kind not in "iub" and name not in known:
@@ -83,19 +93,19 @@ def _import(path: Path, options: CompileOptions) -> tuple[ModuleOp, WeightStore]
     return module, weights
 
 
-def _suggest_shapes(path: Path, options: CompileOptions, values: Mapping[str, Any], error: OpenDimensions) -> None:
+def _suggest_shapes(path: Path, given: Mapping[str, Shape], batch: int | None, values: Mapping[str, Any], error: OpenDimensions) -> None:
     """Let the error suggest the first of the likely shapes with which the model's own layers can be imported."""
     from ttc.importers.base import import_model
 
     tried: list[dict[str, Shape]] = []
     for guess in GUESSES:
-        found = likely_shapes(error.inputs, dict(options.shape), options.batch, guess)
+        found = likely_shapes(error.inputs, given, batch, guess)
         shapes = {name: found[name] for name in error.likely}
         if shapes in tried:
             continue
         tried.append(shapes)
         try:
-            import_model(path, shapes={**dict(options.shape), **shapes}, batch=options.batch, values=values)
+            import_model(path, shapes={**given, **shapes}, batch=batch, values=values)
         except UnsupportedOps:
             pass  # whatever the sizes
         except Error:
@@ -243,7 +253,8 @@ def _loaders(path: Path, module: ModuleOp) -> dict[str, Callable[[], NDArray]]:
 
         recorded = module_attr(module, "options") or {}
         made = CompileOptions(shape=recorded.get("shape", ()), batch=recorded.get("batch"))
-        _, store = import_model(path, shapes=dict(made.shape), batch=made.batch, values=recorded_values(module))
+        values = recorded_values(module)
+        _, store = imported(made, lambda shapes, batch: import_model(path, shapes=shapes, batch=batch, values=values))
         return {key: store[key].value for key in store}
     from ttc.runtime.archive import open_archive
 

@@ -57,13 +57,10 @@ class StreamBatch(Pass):
             self._stream(function, rewriter)
 
     def _stream(self, function: func.FuncOp, rewriter: Rewriter) -> None:
-        block = function.body.block
-        shapes = [spec_of(a.type).shape for a in block.args]
-        size = shapes[0][0] if shapes and shapes[0] else 1
-        if size <= 1:
+        carried, reason = batch_carriers(function)
+        if not carried:
             return
-        carried: set[SSAValue] = {a for a, shape in zip(block.args, shapes, strict=True) if a.uses and shape and shape[0] == size}
-        reason = _carry(function, carried, size) or _empty(carried)
+        size = spec_of(function.body.block.args[0].type).shape[0]
         if reason is not None:
             rewriter.missed(function, f"the batch of {size} is not streamed: {reason}")
             return
@@ -73,6 +70,20 @@ class StreamBatch(Pass):
             return
         _resize(function, carried, size, samples)
         rewriter.applied(function, f"a batch of {size} is streamed as {size // samples} microbatches of {samples}", samples=samples)
+
+
+def batch_carriers(function: func.FuncOp) -> tuple[set[SSAValue], str | None]:
+    """The values that carry the batch of a function, which is the first dimension of its first input, and why samples may depend on others.
+
+    Nothing carries a batch of one.
+    """
+    block = function.body.block
+    shapes = [spec_of(a.type).shape for a in block.args]
+    size = shapes[0][0] if shapes and shapes[0] else 1
+    if size <= 1:
+        return set(), None
+    carried: set[SSAValue] = {a for a, shape in zip(block.args, shapes, strict=True) if a.uses and shape and shape[0] == size}
+    return carried, _carry(function, carried, size) or _empty(carried)
 
 
 def _carry(function: func.FuncOp, carried: set[SSAValue], size: int) -> str | None:

@@ -46,7 +46,7 @@ def test_giving_the_default_counts_as_given() -> None:
         ({"batch": True}, {}, {}, "it takes a whole number of at least 1"),
         ({"batch": 2.5}, {}, {}, "it takes a whole number of at least 1"),
         ({"shape": ("x=1xa",)}, {}, {}, "it takes NAME=1x3x224x224"),
-        ({"shape": ("x=1", "x=2")}, {}, {}, "it takes NAME=1x3x224x224, each name once"),
+        ({"shape": ("x=1", "x=1")}, {}, {}, "it takes NAME=1x3x224x224, each name with a shape once"),
         ({}, {"TTC_PRECISION": "hihg"}, {}, "did you mean 'high'?"),
         ({}, {}, {"compile": {"targte": "host"}}, "did you mean 'target'?"),
         ({}, {}, {"target": "host"}, "write [compile] on a line before it"),

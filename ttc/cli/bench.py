@@ -26,7 +26,7 @@ SHOWN_OPS = 30
 
 @record
 class Found:
-    """What was measured: latencies, runs a second as a stream, the machine, the ops, the first profile; and inputs that were drawn."""
+    """What was measured: latencies, runs a second in a stream, machine, ops, the first profile, inputs that were drawn, the program."""
 
     latencies: Latencies
     streamed: float
@@ -34,6 +34,7 @@ class Found:
     ops: list[OpTime]
     profile: Profile
     drawn: tuple[str, ...]
+    program: str
 
 
 @click.command("bench")
@@ -68,7 +69,7 @@ def command(console: Console, archive: Path, config: Path | None, trace: Path | 
 def _measure(console: Console, archive: Path, options: BenchOptions, source: dict[str, Any]) -> Found:
     from ttc.api import load
     from ttc.bench import latencies, op_times, profiles_within, streamed
-    from ttc.cli.inputs import gather
+    from ttc.cli.inputs import fitting, gather
     from ttc.runtime.arguments import inputs_of
     from ttc.runtime.cpu import available_cores
     from ttc.runtime.profiling import profile
@@ -76,8 +77,9 @@ def _measure(console: Console, archive: Path, options: BenchOptions, source: dic
 
     with console.progress() as progress:
         progress.show(f"loading {archive.name}")
-        with load(archive, options.threads, engine=options.engine, program=options.program) as executor:
-            signature = inputs_of(executor.program.entry(options.program))
+        with load(archive, options.threads, engine=options.engine) as executor:
+            name = fitting(executor, options.program, source["files"], source["bundle"]).program
+            signature = inputs_of(executor.program.entry(name))
             names = {argument.name for argument in signature}
             fixed = {name: value for name, value in executor.fixed_inputs.items() if name in names}
             inputs = gather(signature, **source, seed=options.seed, fixed=fixed)
@@ -85,15 +87,15 @@ def _measure(console: Console, archive: Path, options: BenchOptions, source: dic
                 console.note(f"note: random values for {', '.join(inputs.drawn)} (seed {options.seed})")
             progress.show("running")
             limits = {"seconds": options.seconds, "runs": options.runs, "warm_up": options.warm_up}
-            spent = latencies(executor, inputs.arrays, options.program, **limits)
+            spent = latencies(executor, inputs.arrays, name, **limits)
             middle = spent.figures["p50"]
             total = options.seconds if options.runs is None else options.runs * middle
-            stream = streamed(executor, inputs.arrays, options.program, latency=middle, seconds=total)
+            stream = streamed(executor, inputs.arrays, name, latency=middle, seconds=total)
             progress.show("profiling")
             runs = profiles_within(options.seconds, middle)
-            profiles = profile(executor.program, inputs.arrays, options.program, runs=runs)
+            profiles = profile(executor.program, inputs.arrays, name, runs=runs)
         machine = measured_roofline(options.threads or available_cores())
-    return Found(spent, stream, machine, op_times(profiles), profiles[0], inputs.drawn)
+    return Found(spent, stream, machine, op_times(profiles), profiles[0], inputs.drawn, name)
 
 
 # ---- printing -------------------------------------------------------------------------------------------------------------------
@@ -103,7 +105,7 @@ def _print_json(console: Console, found: Found, options: BenchOptions) -> None:
     total = sum(op.seconds for op in found.ops)
     console.json(
         {
-            "program": options.program,
+            "program": found.program,
             "engine": options.engine,
             "threads": found.machine.threads,
             "random_inputs": list(found.drawn),

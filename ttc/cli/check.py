@@ -25,12 +25,13 @@ SHOWN = 4
 
 @click.command("check")
 @click.argument("model", type=FILE)
+@click.option("--program", metavar="NAME", help="Count the arithmetic of this program alone, where there are several.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON only.")
 @example_flags
 @flags_of(CompileOptions)
 @verbosity
 @click.pass_obj
-def command(console: Console, model: Path, config: Path | None, as_json: bool, **raw: Any) -> int:
+def command(console: Console, model: Path, program: str | None, config: Path | None, as_json: bool, **raw: Any) -> int:
     """Say whether MODEL compiles, what of it is not supported, and what would run on the device and on the host.
 
     Exit status 0 if `ttc compile` with the same options succeeds, else 2.
@@ -42,7 +43,7 @@ def command(console: Console, model: Path, config: Path | None, as_json: bool, *
     options = with_examples(options_from(CompileOptions, raw, config), raw)
     with console.progress() as progress:
         progress.show(f"checking {model.name}")
-        found = check(model, options)
+        found = check(model, options, program)
     console.json(document(model.name, options, found)) if as_json else _print(console, model, options, found)
     return 0 if found.compiles else FAILED
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +10,7 @@ import click
 
 from ttc.cli.console import Console, size_text
 from ttc.cli.options import FILE, verbosity
+from ttc.dialects.core.errors import Error, nearest
 
 if TYPE_CHECKING:
     from ttc.dialects.netlist.model import Argument, Netlist
@@ -26,19 +27,32 @@ MEANING = {
 
 @click.command("info")
 @click.argument("archive", type=FILE)
+@click.option("--program", metavar="NAME", help="Show this program alone, and the epochs that it runs.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON only.")
 @verbosity
 @click.pass_obj
-def command(console: Console, archive: Path, as_json: bool) -> int:
+def command(console: Console, archive: Path, program: str | None, as_json: bool) -> int:
     """Show what ARCHIVE (.tti) holds."""
     from ttc.files import require_input
     from ttc.runtime.archive import open_archive
 
     opened = open_archive(require_input(archive), verify_tensors=False)
-    netlist = opened.netlist()
+    netlist = opened.netlist() if program is None else _alone(opened.netlist(), program)
     facts = _facts(opened, netlist, archive)
     console.json(facts) if as_json else _print(console, facts)
     return 0
+
+
+def _alone(netlist: Netlist, name: str) -> Netlist:
+    """The netlist with one of its programs, and the graphs that it runs.  Raises E0803."""
+    from ttc.runtime.queues import executed_graphs
+
+    program = netlist.programs.get(name)
+    if program is None:
+        raise Error("E0803", f"there is no program '{name}'", hint=nearest(name, netlist.programs))
+    wanted = set(executed_graphs(program))
+    graphs = {key: graph for key, graph in netlist.graphs.items() if key in wanted}
+    return replace(netlist, programs={name: program}, graphs=graphs)
 
 
 def _facts(opened: Archive, netlist: Netlist, path: Path) -> dict[str, Any]:

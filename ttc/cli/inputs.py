@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,10 @@ from ttc.dialects.core.errors import Error, nearest
 from ttc.dialects.core.records import record
 from ttc.dialects.netlist.model import Argument
 from ttc.npy_files import draw, read_array, read_bundle
+
+if TYPE_CHECKING:
+    from ttc.runtime.executor import Executor
+    from ttc.runtime.variants import Fit
 
 NOTHING_FIXED: Mapping[str, NDArray[Any]] = MappingProxyType({})
 
@@ -59,6 +63,19 @@ def gather(
     given = {**fixed, **given}
     arrays = {name: given[name] if name in given else draw(argument, generator) for name, argument in known.items()}
     return Inputs(arrays, tuple(missing))
+
+
+def fitting(executor: Executor, program: str | None, files: Sequence[str], bundle: Path | None, *, pad_batch: bool = False) -> Fit:
+    """The program that runs on inputs in files: the one named, else one of their shapes; without any, the first.
+
+    Raises: E0801 if none has these shapes, E0803 for an unknown program, E0101 and E0102 for files.
+    """
+    if program is not None or not executor.variants.several or (not files and bundle is None):
+        return executor.fit(None, program)
+    from ttc.input_values import read_examples
+
+    shapes = {name: tuple(array.shape) for name, array in read_examples(files, bundle).items()}
+    return executor.fit(shapes, pad_batch=pad_batch)
 
 
 def _read_files(known: Mapping[str, Argument], files: Sequence[str]) -> dict[str, NDArray]:

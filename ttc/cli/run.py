@@ -39,6 +39,7 @@ class Outcome:
         seconds: of each repetition.
         checks: comparisons with what `by` computed, by output.
         engines: comparison of the engines.
+        program: which one ran.
     """
 
     inputs: Inputs
@@ -47,6 +48,7 @@ class Outcome:
     checks: dict[str, Comparison] = field(default_factory=dict)
     by: str | None = None
     engines: Agreement | None = None
+    program: str | None = None
 
     @property
     def checked(self) -> bool:
@@ -102,14 +104,14 @@ def limit_threads(threads: int | None) -> None:
 
 def _run(console: Console, archive: Path, options: RunOptions, check: Path | None, source: dict[str, Any]) -> Outcome:
     from ttc.api import load
-    from ttc.cli.inputs import gather
-    from ttc.runtime.arguments import inputs_of
+    from ttc.cli.inputs import fitting, gather
 
     with console.progress() as progress:
         progress.show(f"loading {archive.name}")
         engine = "reference" if options.engine == BOTH else options.engine
         with load(archive, options=replace(options, engine=engine)) as executor:
-            signature = inputs_of(executor.program.entry(options.program))
+            fit = fitting(executor, options.program, source["files"], source["bundle"], pad_batch=options.pad_batch)
+            signature = fit.arguments(executor.program.entry(fit.program))
             names = {argument.name for argument in signature}
             fixed = {name: value for name, value in executor.fixed_inputs.items() if name in names}
             inputs = gather(signature, **source, seed=options.seed, fixed=fixed)
@@ -119,6 +121,7 @@ def _run(console: Console, archive: Path, options: RunOptions, check: Path | Non
                 console.note(f"note: --exact changes nothing: target {executor.netlist.chip.target} is no device")
             progress.show("running")
             outcome = _on_both(executor, inputs, options) if options.engine == BOTH else _repeat(executor, inputs, options)
+            outcome.program = fit.program
             if check is not None:
                 progress.show(f"running {check.name} to compare with")
                 _check(outcome, executor, check, exact=options.exact)
@@ -135,7 +138,7 @@ def _on_both(executor: Executor, inputs: Inputs, options: RunOptions) -> Outcome
     program, found = compared_program(executor.program, engine_named("native", options.threads or available_cores()))
     start = time.perf_counter()
     with Executor(program) as compared:
-        outputs = compared.run(inputs.arrays, program=options.program)
+        outputs = compared.run(inputs.arrays, options.program, pad_batch=options.pad_batch)
     return Outcome(inputs, outputs, [time.perf_counter() - start], engines=found)
 
 
@@ -145,7 +148,7 @@ def _repeat(executor: Executor, inputs: Inputs, options: RunOptions) -> Outcome:
     seconds: list[float] = []
     for number in range(options.repeat):
         start = time.perf_counter()
-        found = executor.run(inputs.arrays, program=options.program)
+        found = executor.run(inputs.arrays, options.program, pad_batch=options.pad_batch)
         seconds.append(time.perf_counter() - start)
         outputs = outputs if number else found
     return Outcome(inputs, outputs, seconds)
@@ -182,7 +185,7 @@ def _times(seconds: list[float]) -> dict[str, Any]:
 
 def _print_json(console: Console, outcome: Outcome, options: RunOptions) -> None:
     document: dict[str, Any] = {
-        "program": options.program,
+        "program": outcome.program,
         "random_inputs": list(outcome.inputs.drawn),
         "seed": options.seed,
         "outputs": [{"name": name, **_figures(array)} for name, array in outcome.outputs.items()],

@@ -1,0 +1,123 @@
+"""Programs of one archive that differ in shapes alone: which fits the inputs of a run, and how a smaller batch is padded to one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ttc.dialects.core.errors import Error
+from ttc.dialects.core.records import record
+from ttc.dialects.netlist.model import Argument, Program
+from ttc.runtime.arguments import inputs_of, outputs_of
+from ttc.runtime.manifest import Description
+
+Shapes = Mapping[str, tuple[int, ...]]
+
+
+@record
+class Fit:
+    """A program for the inputs of a run.
+
+    Args:
+        program: its name.
+        rows: of the batch that was given, where it is padded to the program's; None: inputs are taken as they are.
+        carriers: inputs that are padded.
+        batch: of the program.
+    """
+
+    program: str
+    rows: int | None = None
+    carriers: tuple[str, ...] = ()
+    batch: int = 0
+
+    def arguments(self, program: Program) -> list[Argument]:
+        """The program's inputs, of the shapes that were given."""
+        if self.rows is None:
+            return inputs_of(program)
+        rows = self.rows
+        return [replace(a, shape=(rows, *a.shape[1:])) if a.name in self.carriers else a for a in inputs_of(program)]
+
+    def padded(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
+        """The inputs with the last row repeated up to the program's batch, zeros where there is none."""
+        return {name: _padded(np.asarray(x), self.batch) if name in self.carriers else x for name, x in inputs.items()}
+
+    def cut(self, outputs: Mapping[str, NDArray]) -> dict[str, NDArray]:
+        """The rows of results that belong to rows that were given."""
+        rows = self.rows or 0
+        return {name: value[: len(value) // self.batch * rows].copy() for name, value in outputs.items()}
+
+
+class Variants:
+    """The programs that take and give what a program does, but for shapes.
+
+    Args:
+        programs: of the archive, by name.
+        description: of the archive.
+        first: the program, by name.
+    """
+
+    def __init__(self, programs: Mapping[str, Program], description: Description, first: str) -> None:
+        like = programs.get(first)
+        alike = [] if like is None else [p for p in programs.values() if _kind(p) == _kind(like)]
+        self.programs: Mapping[str, Program] = {p.name: p for p in alike}
+        self._carriers = {name: inputs for name, inputs in description.independent_batches if name in self.programs}
+
+    @property
+    def several(self) -> bool:
+        """Whether there is a choice."""
+        return len(self.programs) > 1
+
+    def fit(self, shapes: Shapes, *, pad: bool = False) -> Fit:
+        """The program whose inputs have these shapes; the first if several do.  Raises E0801 that says what there is.
+
+        pad: where none has, the one of the least batch that a smaller one can be padded to.
+        """
+        for name, program in self.programs.items():
+            if all(_fits(shapes.get(a.name), a.shape) for a in inputs_of(program)):
+                return Fit(name)
+        found = [fit for name in self._carriers if pad and (fit := self._padding(name, shapes)) is not None]
+        if found:
+            return min(found, key=lambda fit: fit.batch)
+        raise self._nothing(shapes, pad=pad)
+
+    def _padding(self, name: str, shapes: Shapes) -> Fit | None:
+        """How to run the program on a smaller batch; None if other dimensions differ, or it is no smaller."""
+        carriers, arguments = self._carriers[name], inputs_of(self.programs[name])
+        batches = {a.shape[0] for a in arguments if a.name in carriers}
+        rows = {shapes[a.name][0] for a in arguments if a.name in carriers and shapes.get(a.name)}
+        if len(batches) != 1 or len(rows) != 1 or max(rows) > max(batches):
+            return None
+        fit = Fit(name, rows.pop(), tuple(carriers), batches.pop())
+        return fit if all(_fits(shapes.get(a.name), a.shape) for a in fit.arguments(self.programs[name])) else None
+
+    def _nothing(self, shapes: Shapes, *, pad: bool) -> Error:
+        given = ", ".join(f"{name} {list(shape)}" for name, shape in shapes.items())
+        there = "; ".join(f"{name}: {_shapes_text(inputs_of(program))}" for name, program in self.programs.items())
+        hint = None
+        if not pad and any(self._padding(name, shapes) is not None for name in self._carriers):
+            hint = "pad_batch=True, or --pad-batch, pads a smaller batch"
+        return Error("E0801", f"no program takes {given}; there are {there}", hint=hint)
+
+
+def _kind(program: Program) -> object:
+    """What programs that differ in shapes alone have in common."""
+    return [(a.name, a.dtype, len(a.shape)) for a in inputs_of(program)], [(r.name, r.dtype) for r in outputs_of(program)]
+
+
+def _fits(shape: tuple[int, ...] | None, wanted: tuple[int, ...]) -> bool:
+    """Whether an array of that shape is what a program takes; -1 stands for any size."""
+    return shape is not None and len(shape) == len(wanted) and all(w in (s, -1) for s, w in zip(shape, wanted, strict=True))
+
+
+def _shapes_text(arguments: Sequence[Argument]) -> str:
+    return ", ".join(f"{a.name} {list(a.shape)}" for a in arguments)
+
+
+def _padded(value: NDArray, batch: int) -> NDArray:
+    missing = batch - len(value)
+    row = value[-1:] if len(value) else np.zeros((1, *value.shape[1:]), value.dtype)
+    return np.concatenate([value, np.repeat(row, missing, axis=0)])
