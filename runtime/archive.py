@@ -76,6 +76,11 @@ def write_archive(
         writer.finish(lambda directory: _seal(manifest, directory))
 
 
+def check_loadable(netlist: Netlist, tensors: Mapping[str, TensorSource], description: Description) -> None:
+    """Raise what `write_archive` would for an archive that could not be loaded (E0609, E0703); no tensor is read."""
+    _loadable_texts(netlist, tensors, description, {})
+
+
 def _loadable_texts(
     netlist: Netlist, tensors: Mapping[str, TensorSource], description: Description, debug: Mapping[str, str]
 ) -> dict[str, bytes]:

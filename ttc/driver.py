@@ -69,13 +69,17 @@ class Result:
         """Write the archive of the compiled program, checked.  Raises E0305 if compilation stopped earlier, E06xx, E0103."""
         from ttc.runtime.archive import write_archive
 
-        self.verify()
         netlist, description, tensors = self._contents()
+        check_program(netlist, description, tensors)
         write_archive(path, netlist=netlist, tensors=tensors, description=description)
 
     def verify(self) -> None:
-        """Check the compiled program as every archive is that is written.  Raises E0305 if compilation stopped earlier, E06xx."""
-        check_program(*self._contents())
+        """Check what was compiled as `save` does, without reading tensors.  Raises E0305 if compilation stopped earlier, E06xx, E0703."""
+        from ttc.runtime.archive import check_loadable
+
+        netlist, description, tensors = self._contents()
+        check_program(netlist, description, tensors)
+        check_loadable(netlist, tensors, description)
 
     def _contents(self) -> tuple[Netlist, Description, Mapping[str, TensorSource]]:
         if self.package is None:

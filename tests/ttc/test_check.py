@@ -88,6 +88,13 @@ def test_a_fault_of_the_finished_program(tmp_path: Path, monkeypatch: pytest.Mon
     assert (found.compiles, (found.error or Error("", "")).code) == (False, "E0610")
 
 
+def test_an_archive_that_could_not_be_loaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What writing refuses counts: here, a manifest larger than loading takes."""
+    monkeypatch.setattr("ttc.runtime.archive.MAX_JSON_BYTES", 100)
+    found = checked(model_of([node("Relu", "x", "y")], {"x": X}, ["y"]), tmp_path, target="host")
+    assert (found.compiles, (found.error or Error("", "")).code) == (False, "E0703")
+
+
 def test_all_that_is_not_supported_is_listed_with_the_rest(tmp_path: Path) -> None:
     nodes = [
         node("MatMul", "x w", "p"),
