@@ -71,6 +71,9 @@ IN_ROWS = {
         %0, %1 = nn.rnn(%x, %w, %r, _, %n, _) {activations = ["tanh"], alphas = [0.0], betas = [0.0], clip = 1.0, direction = "forward"}
           : (f32[3, 2, 4], f32[1, 5, 4], f32[1, 5, 5], i32[2]) -> (f32[3, 1, 2, 5], f32[1, 2, 5])
         return %0, %1 : f32[3, 1, 2, 5], f32[1, 2, 5]""",
+    "couple_probabilities": """(%r: f32[2, 3])
+        %0 = nn.couple_probabilities(%r) {classes = 3} : (f32[2, 3]) -> f32[2, 3]
+        return %0 : f32[2, 3]""",
     "tree_ensemble": """(%x: f32[2, 3], %s: f32[1], %w: f32[2, 1])
         %n = ttc.constant() {value = #ttc.literal<[0, 0, -1, -2], i32[1, 4]>} : () -> i32[1, 4]
         %r = ttc.constant() {value = #ttc.literal<[0], i32[1]>} : () -> i32[1]

@@ -65,3 +65,9 @@ def order(x: Shape, *, k: int, axis: int, largest: bool) -> Shape:
     at = axis_in(axis, len(x))
     require(0 <= k <= x[at], "more than there are")
     return (*x[:at], k, *x[at + 1 :])
+
+
+def couple_probabilities(r: Shape, *, classes: int) -> Shape:
+    """[n, classes]."""
+    require(len(r) == 2 and classes >= 2 and r[1] == classes * (classes - 1) // 2, "pairs of other classes")
+    return (r[0], classes)

@@ -207,6 +207,9 @@ def rows() -> Iterator[Graph]:
             for op in ("softmax", "log_softmax"):
                 yield graph_of(op, [(5, n)], {"axis": -1}, format)
                 yield graph_of(op, [(3, n, 7)], {"axis": 1}, format)
+            yield graph_of(
+                "couple_probabilities", [(n, 10)], {"classes": 5}, format, values={0: np.linspace(0.1, 0.9, 10 * n).reshape(n, 10)}
+            )
             norm = {"axis": -1, "eps": 1e-5}
             yield graph_of("layer_norm", [(2, 3, n), (n,), (n,)], norm, format)
             yield graph_of("layer_norm", [(2, 3, n)], {"axis": 1, "eps": 1e-5}, format)

@@ -1,0 +1,50 @@
+"""Probabilities of classes from those of pairs of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def, traits_def
+from xdsl.traits import Pure
+
+from ttc.dialects.core.attributes import INT
+from ttc.dialects.core.errors import Error
+from ttc.dialects.core.spec import Spec
+from ttc.dialects.nn.base import TENSOR, NNOp, require_float, require_rank
+
+MAX_CLASSES = 1 << 12
+
+
+@irdl_op_definition
+class CoupleProbabilitiesOp(NNOp):
+    """Probabilities p of classes that fit those of pairs best: the least sum over pairs i, j of (r_ji p_i - r_ij p_j)^2.
+
+    They are found step by step, from equal ones on, until no error exceeds 0.005 / classes, or after 100 rounds.
+
+    Args:    r: tensor[n, pairs], floating point: that it is class i if it is i or j, for the pairs (0, 1), (0, 2), ..., (1, 2), ...
+             classes: their number, so that pairs is classes (classes - 1) / 2.
+    Returns: p: tensor[n, classes], r's dtype.
+    Raises:  E0401 if pairs are not those of the classes, E0402 for fewer than 2 classes or too many, E0403 for integers.
+    Source:  Wu, Lin and Weng, Probability estimates for multi-class classification by pairwise coupling, 2004, section 4.2;
+             ONNX ai.onnx.ml SVMClassifier-1.
+    """
+
+    name = "nn.couple_probabilities"
+    r = operand_def(TENSOR)
+    classes = prop_def(INT)
+    p = result_def(TENSOR)
+    traits = traits_def(Pure())
+
+    @classmethod
+    def infer(cls, r: Spec, *, classes: int) -> Spec:
+        require_float(require_rank(r, 2))
+        if not 2 <= classes <= MAX_CLASSES:
+            raise Error("E0402", f"{classes} classes are out of range")
+        if r.shape[1] != classes * (classes - 1) // 2:
+            raise Error("E0401", f"{r} does not hold the pairs of {classes} classes")
+        return Spec((r.shape[0], classes), r.dtype)
+
+    @classmethod
+    def batch(cls, carried: Sequence[bool], operands: Sequence[Spec | None], result: Spec, attrs: dict[str, Any], size: int) -> bool:
+        return carried[0]

@@ -1,0 +1,30 @@
+"""Probabilities of classes from those of pairs of them."""
+
+from __future__ import annotations
+
+from ttc.runtime.engines.native.kernels.coupling import CoupleProbabilities
+from ttc.runtime.engines.native.kernels.words import words_of
+from ttc.runtime.engines.native.lowering import Lowering, NotTaken
+from ttc.runtime.engines.native.products import FLOATS
+
+_ROUNDS = 8
+"""As a guess for reports."""
+
+
+def couple_probabilities(n: Lowering) -> None:
+    """Row by row."""
+    n.only("classes")
+    r, classes = n.dense(0), n.attr("classes")
+    if not isinstance(classes, int) or r.storage not in FLOATS or n.result_storage() not in FLOATS:
+        raise NotTaken(f"pairs of {classes} classes in {r.storage}")
+    p = n.result()
+    kernel = CoupleProbabilities(r.storage, p.storage)
+    n.job(
+        kernel,
+        words_of(kernel.NAMES, {"r": r, "p": p, "pairs": r.shape[1], "classes": classes}),
+        tasks=r.shape[0],
+        written=[p],
+        scratch=kernel.scratch_bytes(classes),
+        flops=r.shape[0] * _ROUNDS * 6 * classes * classes,
+        moved_bytes=sum(view.elements * view.item_bytes for view in (r, p)),
+    )
