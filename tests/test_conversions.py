@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 
 import ttc
+from tests.element_types import FLOATS, INTEGERS, NARROW_FLOATS, constant_of, numpy_type
 from tests.ttc.importers.tflite.writer import Graph, Op, Tensor
 from tests.ttc.importers.tflite.writer import model as tflite_model
 from ttc.compare import compare
@@ -19,16 +20,8 @@ from ttc.runtime.executor import Executor
 from ttc.runtime.program import build_program
 
 TARGETS = ("host", "e150", "n150", "p150")
-INTEGERS = ("INT64", "INT32", "INT16", "INT8", "UINT64", "UINT32", "UINT16", "UINT8", "INT4", "UINT4", "INT2", "UINT2")
-FLOATS = ("DOUBLE", "FLOAT", "FLOAT16", "BFLOAT16")
-NARROW_FLOATS = ("FLOAT8E4M3FN", "FLOAT8E4M3FNUZ", "FLOAT8E5M2", "FLOAT8E5M2FNUZ", "FLOAT8E8M0", "FLOAT4E2M1")
 EDGES = 16
 """Numbers of each kind."""
-
-
-def numpy_type(name: str) -> np.dtype:
-    """The dtype of arrays of an ONNX element type."""
-    return np.dtype(helper.tensor_dtype_to_np_dtype(getattr(TensorProto, name)))
 
 
 def edges(name: str) -> NDArray:
@@ -65,18 +58,9 @@ def model(name: str, given: dict[str, NDArray], constant: bool) -> onnx.ModelPro
         inputs += [] if constant else [helper.make_tensor_value_info(key, type_, values.shape)]
         outputs.append(helper.make_tensor_value_info(f"{key}_moved", type_, values.shape[::-1]))
         outputs.append(helper.make_tensor_value_info(f"{key}_chosen", TensorProto.FLOAT, values.shape))
-    constants = [helper.make_tensor(key, type_, v.shape, _bytes(v, name), raw=True) for key, v in given.items() if constant]
+    constants = [constant_of(key, name, values) for key, values in given.items() if constant]
     graph = helper.make_graph(nodes, "edges", inputs, outputs, constants)
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 25)], ir_version=13)
-
-
-def _bytes(values: NDArray, name: str) -> bytes:
-    """As ONNX stores them: types of 4 and 2 bits share bytes, the first in the lowest bits."""
-    bits = {"FLOAT4E2M1": 4, "INT4": 4, "UINT4": 4, "INT2": 2, "UINT2": 2}.get(name)
-    if bits is None:
-        return np.ascontiguousarray(values).tobytes()
-    codes = np.ascontiguousarray(values).view(np.uint8).reshape(-1, 8 // bits) & ((1 << bits) - 1)
-    return (codes << (bits * np.arange(8 // bits))).sum(1).astype(np.uint8).tobytes()
 
 
 def same(found: NDArray, expected: NDArray) -> None:
