@@ -1,7 +1,7 @@
 """Bounds that integers provably keep: what decides whether a device may hold them in a format of another width.
 
 A rule is a function `reach_<mnemonic>(op, *operands)` that takes the bounds of an op's operands and gives those of what it computes, in
-arithmetic without a width; several results have the same.  An op without a rule may give any number of its dtype.
+arithmetic without a width; several results have the same.  An op without a rule may give any number, and come round.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Ranges:
         self._weights = weights
         self._room = room
         self._bounds: dict[SSAValue, Bounds] = {}
-        self._reach: dict[SSAValue, Bounds] = {}
+        self._reach: dict[SSAValue, Bounds | None] = {}
         for op in ops:
             for value in op.results:
                 spec = spec_of(value.type)
@@ -71,8 +71,10 @@ class Ranges:
 
     def wraps(self, value: SSAValue) -> bool:
         """Whether what computes a value may leave the range of its dtype, and the device would not come round where the source does."""
-        dtype = spec_of(value.type).dtype
-        return value in self._reach and self._room(dtype) is not None and not within(self._reach[value], limits(dtype))
+        if value not in self._reach:
+            return False
+        found = self._reach[value]
+        return found is None or not within(found, limits(spec_of(value.type).dtype))
 
     def _add(self, op: Operation, value: SSAValue, spec: Spec) -> None:
         found = limits(spec.dtype)
@@ -80,8 +82,8 @@ class Ranges:
             found = self._of_leaf(op, spec)
         elif isinstance(op, NNOp):
             rule: Reach | None = rules(package.__name__, "reach_").get(op.name.removeprefix("nn."))
-            if rule is not None:
-                self._reach[value] = found = rule(op, *[self._of(x) for x in op.operands])
+            self._reach[value] = None if rule is None else rule(op, *[self._of(x) for x in op.operands])
+            found = self._reach[value] or found
         self._bounds[value] = found if within(found, limits(spec.dtype)) else limits(spec.dtype)
 
     def _of(self, value: SSAValue) -> Bounds:
@@ -136,6 +138,11 @@ def reach_cast(op: NNOp, x: Bounds) -> Bounds:
     """The operand's integers; of a floating-point number any."""
     exact = spec_of(op.operands[0].type).dtype.kind in "iub"
     return x if exact else limits(spec_of(op.results[0].type).dtype)
+
+
+def reach_quantize(op: NNOp, *operands: Bounds) -> Bounds:
+    """All numbers of the dtype, at whose ends it stops."""
+    return limits(spec_of(op.results[0].type).dtype)
 
 
 def reach_pad(op: NNOp, x: Bounds) -> Bounds:

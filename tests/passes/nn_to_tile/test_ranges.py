@@ -53,7 +53,7 @@ CASES: dict[str, tuple[int, dict[str, Any], list[np.ndarray]]] = {
     "max_pool2d": (1, {}, []),
     "matmul": (1, {"transpose_a": False, "transpose_b": False}, [np.arange(-10, 10).reshape(4, 5)]),
 }
-OTHER_OPERANDS = {"where", "one_hot"}
+OTHER_OPERANDS = {"where", "one_hot", "quantize"}
 """Rules whose operands are of several kinds: cases of their own below."""
 
 
@@ -92,6 +92,7 @@ def test_choices() -> None:
     assert reach("where", [condition, a, b], {}) == (-7, 9)
     assert reach("one_hot", [np.array([5]), np.array([9]), np.array([-1, 2])], {}) == (-1, 2)
     assert reach("cast", [np.array([1.5])], {}) == limits(I64)
+    assert reach("quantize", [np.array([1.5])], {}) == limits(I64)
     assert reach("scatter_nd", [a, a, a], {"reduction": "add"}) == limits(I64)
     assert reach("pad", [a], {"value": float("inf")}) == limits(I64)
 
@@ -107,6 +108,12 @@ def test_what_may_leave_its_range_is_computed_on_the_host(dtype: str) -> None:
     outcome = apply(LowerToTile(), SUM.format(dtype), "n150")
     assert "nn.add" in outcome.names()
     assert outcome.missed()[0].startswith("nn.add runs on the host: numbers may exceed ")
+
+
+@pytest.mark.parametrize("dtype", ["i64", "i16"])
+def test_what_no_rule_knows_is_computed_on_the_host(dtype: str) -> None:
+    power = SUM.format(dtype).replace("nn.add", "nn.pow")
+    assert apply(LowerToTile(), power, "n150").missed()[0].startswith("nn.pow runs on the host: numbers may exceed ")
 
 
 @pytest.mark.parametrize("dtype", ["i32", "ui8", "i8"])
