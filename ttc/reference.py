@@ -22,37 +22,65 @@ NOTHING_ABSENT: Mapping[str, str] = MappingProxyType({})
 def reference_outputs(
     model: Path, inputs: Mapping[str, NDArray], absent: Mapping[str, str] = NOTHING_ABSENT, probes: Sequence[str] = ()
 ) -> tuple[dict[str, NDArray], str]:
-    """Outputs of a model by name, and what computed them: `onnxruntime` or `evaluate`.
+    """Outputs of a model by name, and what computed them: `onnxruntime`, `evaluate`, or both where onnxruntime gives no value of a probe.
 
     Args:
         inputs: by name, items of a sequence as `s[0]`, `s[1]`, ...
         absent: inputs that are left out, with the reason: one of `ttc.runtime.contract.ABSENT`.
-        probes: nodes whose values are outputs, too; onnxruntime does not give these.
+        probes: nodes whose values are outputs, too; onnxruntime gives those of nodes with one output.
     Raises: E0102, E02xx, E0801.
     """
     require_model(model)
     native = all(array.dtype.isbuiltin == 1 for array in inputs.values())
-    if native and not probes and importlib.util.find_spec("onnxruntime") is not None:
-        found = _onnxruntime(model, inputs, absent)
-        if found is not None:
-            return found, "onnxruntime"
-    return _evaluate(model, inputs, absent, probes), "evaluate"
+    found: dict[str, NDArray] | None = None
+    if native and importlib.util.find_spec("onnxruntime") is not None:
+        found = _onnxruntime(model, inputs, absent, probes)
+    if found is None:
+        return _evaluate(model, inputs, absent, probes), "evaluate"
+    missing = [name for name in probes if name not in found]
+    if not missing:
+        return found, "onnxruntime"
+    return {**_evaluate(model, inputs, absent, missing), **found}, "onnxruntime and evaluate"
 
 
-def _onnxruntime(model: Path, inputs: Mapping[str, NDArray], absent: Mapping[str, str]) -> dict[str, NDArray] | None:
-    """None if onnxruntime cannot load or run the model."""
+def _onnxruntime(
+    model: Path, inputs: Mapping[str, NDArray], absent: Mapping[str, str], probes: Sequence[str] = ()
+) -> dict[str, NDArray] | None:
+    """Outputs, and of the probes those that it can give.  None if onnxruntime cannot load or run the model."""
     import onnxruntime
 
     quiet = onnxruntime.SessionOptions()
     quiet.log_severity_level = 4
     try:
-        session = onnxruntime.InferenceSession(str(model), quiet, providers=["CPUExecutionProvider"])
+        what, tensors = _with_outputs(model, quiet, probes) if probes else (str(model), {})
+        session = onnxruntime.InferenceSession(what, quiet, providers=["CPUExecutionProvider"])
         names = [output.name for output in session.get_outputs()]
         whole = {item.name: _whole(item.name, inputs, absent) for item in session.get_inputs()}
-        found = session.run(names, {name: value for name, value in whole.items() if value is not None})
-        return dict(pair for name, value in zip(names, found, strict=True) for pair in _parts(name, value))
+        values = session.run(names, {name: value for name, value in whole.items() if value is not None})
+        return dict(
+            pair for name, value in zip(names, values, strict=True) for node in tensors.get(name, [name]) for pair in _parts(node, value)
+        )
     except Exception:  # its errors have no common base, and whatever they are, the other way is open
         return None
+
+
+def _with_outputs(model: Path, options: Any, probes: Sequence[str]) -> tuple[bytes, dict[str, list[str]]]:
+    """An ONNX model that gives the values of nodes that have one output, too; and under which names each of those tensors is given."""
+    import onnx
+
+    from ttc.importers.onnx.structure import node_name
+
+    loaded = onnx.load(model, load_external_data=False)
+    names = {output.name: [output.name] for output in loaded.graph.output}
+    wanted = set(probes)
+    for node in loaded.graph.node:
+        if len(node.output) == 1 and node_name(node) in wanted:
+            (tensor,) = node.output
+            if tensor not in names:
+                loaded.graph.output.append(onnx.ValueInfoProto(name=tensor))
+            names.setdefault(tensor, []).append(node_name(node))
+    options.add_session_config_entry("session.model_external_initializers_file_folder_path", str(model.resolve().parent))
+    return loaded.SerializeToString(), names
 
 
 def _whole(name: str, inputs: Mapping[str, NDArray], absent: Mapping[str, str]) -> NDArray | list[NDArray] | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import statistics
 import time
+from collections.abc import Callable
 from dataclasses import field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,7 +23,8 @@ if TYPE_CHECKING:
 
     from ttc.agreement import Agreement
     from ttc.cli.inputs import Inputs
-    from ttc.compare import Comparison
+    from ttc.compare import Comparison, Exactness
+    from ttc.layers import Layers
     from ttc.runtime.executor import Executor
 
 BLAS_VARIABLES = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
@@ -40,6 +42,7 @@ class Outcome:
         checks: comparisons with what `by` computed, by output.
         engines: comparison of the engines.
         program: which one ran.
+        layers: comparisons of nodes inside the model.
     """
 
     inputs: Inputs
@@ -49,6 +52,7 @@ class Outcome:
     by: str | None = None
     engines: Agreement | None = None
     program: str | None = None
+    layers: Layers | None = None
 
     @property
     def checked(self) -> bool:
@@ -56,7 +60,7 @@ class Outcome:
 
     @property
     def within(self) -> bool:
-        return self.checked and (self.engines is None or self.engines.within)
+        return self.checked and (self.engines is None or self.engines.within) and (self.layers is None or self.layers.first_off is None)
 
 
 @click.command("run")
@@ -66,12 +70,13 @@ class Outcome:
 @click.option("--random", is_flag=True, help="Draw the inputs that are not given; without any given, all are drawn.")
 @click.option("--output-dir", "folder", type=FILE, metavar="DIR", help="Write NAME.npy for every output, and outputs.json.")
 @click.option("--check", type=FILE, metavar="MODEL.onnx", help="Compare with what this model gives; status 1 if it is too far off.")
+@click.option("--layers", is_flag=True, help="With --check: compare the nodes inside the model, too, and name the first that is off.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON only.")
 @flags_of(RunOptions)
 @verbosity
 @click.pass_obj
 def command(
-    console: Console, archive: Path, config: Path | None, folder: Path | None, check: Path | None, as_json: bool, **raw: Any
+    console: Console, archive: Path, config: Path | None, folder: Path | None, check: Path | None, layers: bool, as_json: bool, **raw: Any
 ) -> int:
     """Run the program in ARCHIVE (.tti)."""
     from ttc.files import require_folder, require_input, require_model
@@ -81,12 +86,15 @@ def command(
     require_input(archive)
     if options.engine == BOTH and (options.exact or options.repeat > 1):
         raise Error("E0101", "--engine both compares the engines once, in the CPU's arithmetic", hint="leave out --exact and --repeat")
+    if layers and (check is None or options.engine == BOTH):
+        hint = "add --check MODEL" if check is None else "leave out --engine both, which compares ops of the archive"
+        raise Error("E0101", "--layers compares an archive with its model, on one engine", hint=hint)
     if check is not None:
         require_model(check)
     if folder is not None:
         require_folder(folder)
     limit_threads(options.threads)
-    outcome = _run(console, archive, options, check, source)
+    outcome = _run(console, archive, options, check, source, layers=layers)
     if folder is not None:
         from ttc.cli.outputs import write_outputs
 
@@ -102,7 +110,9 @@ def limit_threads(threads: int | None) -> None:
             os.environ[name] = str(threads)
 
 
-def _run(console: Console, archive: Path, options: RunOptions, check: Path | None, source: dict[str, Any]) -> Outcome:
+def _run(
+    console: Console, archive: Path, options: RunOptions, check: Path | None, source: dict[str, Any], *, layers: bool = False
+) -> Outcome:
     from ttc.api import load
     from ttc.cli.inputs import fitting, gather
 
@@ -124,7 +134,9 @@ def _run(console: Console, archive: Path, options: RunOptions, check: Path | Non
             outcome.program = fit.program
             if check is not None:
                 progress.show(f"running {check.name} to compare with")
-                _check(outcome, executor, check, exact=options.exact)
+                exactness = _check(outcome, executor, check, exact=options.exact)
+                if layers:
+                    _compare_layers(outcome, executor, check, options, exactness, progress.show)
     return outcome
 
 
@@ -154,8 +166,8 @@ def _repeat(executor: Executor, inputs: Inputs, options: RunOptions) -> Outcome:
     return Outcome(inputs, outputs, seconds)
 
 
-def _check(outcome: Outcome, executor: Executor, model: Path, *, exact: bool) -> None:
-    """Compare with what the model gives; the device's arithmetic is that of 16 bits, whatever the format."""
+def _check(outcome: Outcome, executor: Executor, model: Path, *, exact: bool) -> Exactness:
+    """Compare with what the model gives; the device's arithmetic is that of 16 bits, whatever the format.  Returns whose bounds apply."""
     from ttc.compare import Exactness
     from ttc.reference import compare_outputs, exactness_of, probes_of, reference_outputs
 
@@ -165,6 +177,16 @@ def _check(outcome: Outcome, executor: Executor, model: Path, *, exact: bool) ->
     dtypes = [str(array.dtype) for array in outcome.outputs.values()]
     exactness = max(exactness_of(options, dtypes), Exactness.BITS16 if exact else Exactness.FLOAT32)
     outcome.checks = compare_outputs(outcome.outputs, expected, exactness)
+    return exactness
+
+
+def _compare_layers(
+    outcome: Outcome, executor: Executor, model: Path, options: RunOptions, exactness: Exactness, say: Callable[[str], None]
+) -> None:
+    from ttc.layers import Run, compare_layers
+
+    run = Run(executor.netlist, executor.description, model, outcome.inputs.arrays, outcome.outputs, options, exactness, say)
+    outcome.layers = compare_layers(run)
 
 
 # ---- printing -------------------------------------------------------------------------------------------------------------------
@@ -194,6 +216,10 @@ def _print_json(console: Console, outcome: Outcome, options: RunOptions) -> None
     if outcome.by is not None:
         checks = [{"name": name, **check.figures()} for name, check in outcome.checks.items()]
         document["check"] = {"against": outcome.by, "within": outcome.checked, "outputs": checks}
+    if outcome.layers is not None:
+        from ttc.cli.layers import plain_layers
+
+        document["layers"] = plain_layers(outcome.layers)
     if outcome.engines is not None:
         from ttc.cli.agreement import plain_agreement
 
@@ -213,6 +239,10 @@ def _print(console: Console, outcome: Outcome) -> None:
         console.say(f"time: {time_text(times['min']) if times['runs'] == 1 else spread}")
     for name, check in outcome.checks.items():
         console.say(check_line(name, check, outcome.by or ""))
+    if outcome.layers is not None:
+        from ttc.cli.layers import print_layers
+
+        print_layers(console, outcome.layers)
     if outcome.engines is not None:
         from ttc.cli.agreement import print_agreement
 

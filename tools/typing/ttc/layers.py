@@ -1,0 +1,1 @@
+../../../ttc/layers.py
