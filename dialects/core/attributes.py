@@ -19,6 +19,7 @@ from xdsl.printer import Printer
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.formats.text import STRING
+from ttc.dialects.core.shown import ir_escaped
 from ttc.dialects.core.spec import _DTYPES, Spec, StringType, element_type, spec_of, tensor_type
 
 INT = builtin.IntegerAttr.constr(builtin.i64)
@@ -204,9 +205,6 @@ def _shortest(value: np.generic) -> float:
     return float(value) if value.dtype == np.float64 else float(str(value.astype(np.float32)))
 
 
-_ESCAPES = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n", "\v": "\\0B", "\f": "\\0C"})
-
-
 def value_text(value: object) -> str:
     """A plain value as `parse_value` reads it."""
     match value:
@@ -220,7 +218,7 @@ def value_text(value: object) -> str:
         case tuple():
             return "[" + ", ".join(value_text(x) for x in value) + "]"
         case str():
-            return '"' + value.translate(_ESCAPES) + '"'
+            return f'"{ir_escaped(value)}"'
         case np.dtype():
             return str(element_type(value))
         case _:

@@ -11,6 +11,7 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 from ttc.dialects.core.records import record
+from ttc.dialects.core.shown import shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -128,12 +129,12 @@ class Error(Exception):
         place = f"{self.where}: " if self.where else ""
         lines = [f"error[{self.code}]: {place}{self.message}"]
         if self.excerpt:
-            lines += ["  " + line for line in self.excerpt.splitlines()]
+            lines += [f"  {line}" for line in self.excerpt.split("\n")]
         if self.context:
             lines.append(f"  in {self.context}")
         if self.hint:
             lines.append(f"hint: {self.hint}")
-        return "\n".join(_cut(line) for text in lines for line in text.split("\n"))
+        return "\n".join(_cut(shown(line)) for line in lines)
 
     def at(self, where: str) -> Error:
         """Name the place, unless it is named already; returns self for `raise`."""
@@ -152,7 +153,7 @@ class TtcWarning(UserWarning):
 
 def warn(message: str) -> None:
     """Warn of something, once a process: the command line prints `warning: message`."""
-    warnings.warn(message, TtcWarning, stacklevel=1)
+    warnings.warn(_cut(shown(message)), TtcWarning, stacklevel=1)
 
 
 def nearest(word: str, words: Iterable[str]) -> str | None:

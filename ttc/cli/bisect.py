@@ -92,6 +92,6 @@ def _print(console: Console, culprit: Culprit | None) -> None:
         number, name = culprit.rewrite
         console.say(f"rewrite {number} of the pass: {name}")
     for heading, lines in (("before", culprit.before), ("after", culprit.after)):
-        console.say(f"\n{heading}:")
+        console.text(f"\n{heading}:")
         for line in lines:
             console.say(f"  {line}")

@@ -19,6 +19,7 @@ from warnings import catch_warnings, simplefilter
 from ttc.cli.progress import Progress
 from ttc.dialects.core.errors import Error, TtcWarning
 from ttc.dialects.core.records import record
+from ttc.dialects.core.shown import shown, shown_lines
 
 WIDE = 1 << 20
 """Letters of a line that is never broken."""
@@ -44,22 +45,26 @@ class Console:
     def quiet(self) -> bool:
         return self.verbosity < 0
 
-    def say(self, text: str) -> None:
-        """A line of the result."""
-        _write(clean(text) + "\n")
+    def say(self, line: str) -> None:
+        """A line of the result, whatever names are in it."""
+        _write(shown(line) + "\n")
 
-    def note(self, text: str) -> None:
+    def text(self, text: str) -> None:
+        """Lines of the result."""
+        _write(shown_lines(text) + "\n")
+
+    def note(self, line: str) -> None:
         """Something worth knowing; left out with -q."""
         if not self.quiet:
-            sys.stderr.write(clean(text) + "\n")
+            sys.stderr.write(shown(line) + "\n")
 
     def asked(self, text: str) -> None:
-        """What an option asked for, on stderr beside the result; -q does not keep it back."""
-        sys.stderr.write(clean(text) + "\n")
+        """What an option asked for, in any number of lines, on stderr beside the result; -q does not keep it back."""
+        sys.stderr.write(shown_lines(text) + "\n")
 
     def error(self, text: str) -> None:
-        """Why it failed."""
-        sys.stderr.write(clean(text) + "\n")
+        """Why it failed, in any number of lines."""
+        sys.stderr.write(shown_lines(text) + "\n")
 
     def failure(self, error: BaseException) -> None:
         """An error that a command caught and reports as its result; with -v, where it was raised."""
@@ -85,7 +90,7 @@ class Console:
 
         stream = sys.stderr if note else sys.stdout
         terminal = stream.isatty()
-        cells = [[clean(_cell(value)) for value in row] for row in rows]
+        cells = [[shown(_cell(value)) for value in row] for row in rows]
         numeric = [all(isinstance(row[index], int | float) for row in rows) and bool(rows) for index in range(len(columns))]
         widths = column_widths(
             columns,
@@ -109,7 +114,7 @@ class Console:
 
     def paragraph(self, text: str) -> None:
         """A sentence of the result, in lines that fit; words stay whole."""
-        self.say(textwrap.fill(clean(text), line_columns(), subsequent_indent="  ", break_long_words=False, break_on_hyphens=False))
+        self.text(textwrap.fill(shown(text), line_columns(), subsequent_indent="  ", break_long_words=False, break_on_hyphens=False))
 
     def flush(self) -> None:
         """Write out what is buffered of the result.  Raises E0103 if the file behind stdout takes no more."""
@@ -120,11 +125,11 @@ class Console:
         """Print warnings of ttc here, each once; -q leaves them out."""
 
         def show(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
-            self.note(f"warning: {message}") if issubclass(category, TtcWarning) else shown(message, category, *place, **more)
+            self.note(f"warning: {message}") if issubclass(category, TtcWarning) else before(message, category, *place, **more)
 
         with catch_warnings():
             simplefilter("default", TtcWarning)
-            shown, warnings.showwarning = warnings.showwarning, show
+            before, warnings.showwarning = warnings.showwarning, show
             yield
 
     def progress(self) -> Progress:
@@ -185,11 +190,6 @@ def _write(text: str, *, flush: bool = False) -> None:
         raise
     except OSError as error:
         raise Error("E0103", f"cannot write to stdout: {error.strerror}") from None
-
-
-def clean(text: str) -> str:
-    """Text without control characters: names come from files, and a terminal obeys escape sequences."""
-    return "".join(c if c.isprintable() or c in "\n\t" else c.encode("unicode_escape").decode() for c in text)
 
 
 def size_text(size_bytes: float) -> str:

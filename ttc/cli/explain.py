@@ -21,5 +21,5 @@ def command(console: Console, code: str | None) -> int:
         console.table(["code", "meaning"], list(CODES.items()))
         return 0
     found = explanation(code.upper())
-    console.say(f"{found.code}: {found.meaning}\n\nWhy: {found.why}\n\nWhat helps: {found.remedy}")
+    console.text(f"{found.code}: {found.meaning}\n\nWhy: {found.why}\n\nWhat helps: {found.remedy}")
     return 0

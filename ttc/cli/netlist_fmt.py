@@ -51,9 +51,9 @@ def command(console: Console, netlist: Path, output: Path | None, ir_file: Path 
     if output is not None:
         write_bytes(output, found.text.encode())
     if ir_file == STDOUT:
-        console.say(ir.rstrip("\n"))
+        console.text(ir.rstrip("\n"))
     elif output is None and ir_file is None:
-        console.say(found.text.rstrip("\n"))
+        console.text(found.text.rstrip("\n"))
     return 0
 
 

@@ -68,7 +68,7 @@ def command(
     if output is not None:
         write_bytes(output, result.encode())
     elif not announced:
-        console.say(result.rstrip("\n"))
+        console.text(result.rstrip("\n"))
     for watcher in watchers:
         watcher.finish()
     report(console, debug, watchers, timing.stages, note=True)

@@ -65,8 +65,8 @@ def command(console: Console, names: tuple[str, ...], every: bool, as_text: bool
 def _describe(console: Console, kind: type[Pass]) -> None:
     taken, given = _borders(kind)
     console.say(f"{kind.name}: takes IR of stage {taken}, gives IR of stage {given}")
-    console.say(f"options: {_declared(kind) or 'none'}\n")
-    console.say(f"{inspect.getdoc(kind)}\n")
+    console.text(f"options: {_declared(kind) or 'none'}\n")
+    console.text(f"{inspect.getdoc(kind)}\n")
 
 
 def _borders(kind: type[Pass]) -> tuple[str, str]:

@@ -7,6 +7,8 @@ from contextlib import suppress
 from types import TracebackType
 from typing import TYPE_CHECKING
 
+from ttc.dialects.core.shown import shown
+
 if TYPE_CHECKING:
     from rich.status import Status
 
@@ -65,4 +67,4 @@ def _plain(text: str) -> str:
     """Text that rich prints as it stands."""
     from rich.markup import escape
 
-    return escape(text)
+    return escape(shown(text))

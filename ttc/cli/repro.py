@@ -31,7 +31,7 @@ def command(console: Console, folder: Path) -> int:
         console.say(f"{crash.passes}: it does not fail")
         return EXIT_GONE
     same = Signature.of(error) == crash.signature
-    console.say(f"{crash.passes}: {'the same error' if same else 'another error'}: {type(error).__name__}: {error}")
+    console.text(f"{crash.passes}: {'the same error' if same else 'another error'}: {type(error).__name__}: {error}")
     if console.verbose:
-        console.note("".join(traceback.format_exception(error)).rstrip())
+        console.asked("".join(traceback.format_exception(error)).rstrip())
     return EXIT_SAME if same else EXIT_OTHER

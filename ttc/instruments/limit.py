@@ -8,6 +8,7 @@ from xdsl.ir import Operation
 
 from ttc.dialects.core.ir import excerpt
 from ttc.dialects.core.locations import where
+from ttc.dialects.core.shown import shown
 from ttc.instruments.base import PassWatcher
 
 
@@ -41,6 +42,6 @@ class RewriteLimit(PassWatcher):
         if self.say is None:
             return
         if self.last is not None:
-            self.say(f"last {self.last}")
+            self.say(shown(f"last {self.last}"))
         else:
             self.say("no rewrite happened" if self.limit == 0 else f"all {self.count} rewrites happened")

@@ -16,6 +16,7 @@ from ttc.compare import Comparison, Exactness, compare
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.functions import entry_functions
 from ttc.dialects.core.records import record
+from ttc.dialects.core.shown import shown
 from ttc.dialects.core.to_plain import plain_type
 from ttc.evaluation import Arrays, drawn_inputs, evaluate
 from ttc.instruments.base import PassWatcher
@@ -87,7 +88,7 @@ class NumericCheck(PassWatcher):
             return
         name, worst = max(self._whole.items(), key=lambda item: item[1].of_bound)
         passes = f"{self._checked} pass{'es' if self._checked != 1 else ''} that changed the module kept the numbers"
-        self._say(f"{passes}; at the end output '{name}' against the imported model: {worst}")
+        self._say(shown(f"{passes}; at the end output '{name}' against the imported model: {worst}"))
 
     def _broken(self, name: str, found: Comparison, than: str) -> Error:
         figures = f"max abs {found.max_abs:.3g}, relative L2 {found.relative_l2:.3g}, PCC {found.pcc_text()}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from ttc.dialects.core.shown import shown
 from ttc.instruments.base import PassPattern, PassWatcher
 from ttc.passes.base import Remark, Watcher
 
@@ -32,7 +33,7 @@ class Warnings(Watcher):
 
     def remark(self, remark: Remark) -> None:
         if remark.data.get("warning"):
-            self.say(f"warning: {remark.message}")
+            self.say(shown(f"warning: {remark.message}"))
 
 
 def remark_text(remark: Remark) -> str:
@@ -40,8 +41,8 @@ def remark_text(remark: Remark) -> str:
     first, *others = remark.location or ("?",)
     more = f" (+{len(others)})" if others else ""
     figures = "".join(f" {name}={value}" for name, value in remark.data.items() if not isinstance(value, list))
-    entries = "".join(f"\n    {_entry(row)}" for value in remark.data.values() if isinstance(value, list) for row in value)
-    return f"remark: {first}{more}: {remark.pass_name}: {remark.kind}: {remark.message}{figures}{entries}"
+    entries = "".join(f"\n    {shown(_entry(row))}" for value in remark.data.values() if isinstance(value, list) for row in value)
+    return shown(f"remark: {first}{more}: {remark.pass_name}: {remark.kind}: {remark.message}{figures}") + entries
 
 
 def _entry(row: object) -> str:

@@ -8,9 +8,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import onnx
 import pytest
 
 import ttc.cli.targets
+from tests.conftest import small_model
 from ttc.cli import main
 from ttc.dialects.core.errors import Error
 
@@ -144,3 +146,44 @@ def test_a_system_without_further_threads(monkeypatch: pytest.MonkeyPatch, capsy
     failing(monkeypatch, RuntimeError("can't start new thread"))
     assert main(["targets"]) == 2
     assert capsys.readouterr().err.startswith("error[E0104]: the system starts no further thread\nhint: ask for fewer threads")
+
+
+HOSTILE = "a\nerror[E0901]: b\r\x1b[31m\u2028\u202e\u200bz"
+
+
+def test_names_write_no_lines_of_their_own(tmp_path: Path) -> None:
+    """Whatever is printed, no line begins with what a name holds after its line break, and no character is one that a terminal obeys."""
+    model = small_model()
+    for number, node in enumerate(model.graph.node):
+        node.name = f"{HOSTILE}{number}"
+    model.graph.input[0].name = model.graph.node[0].input[0] = f"x{HOSTILE}"
+    model.graph.output[0].name = model.graph.node[-1].output[0] = f"y{HOSTILE}"
+    onnx.save(model, tmp_path / "m.onnx")
+    model.graph.node[1].op_type = f"No{HOSTILE}"
+    onnx.save(model, tmp_path / "wrong.onnx")
+    commands = """compile m.onnx --batch 2 -o m.tti -v --print-after fuse-* --print-locations --remarks *
+    compile m.onnx --batch 2 --to tile -o m.mlir
+    compile m.mlir --weights m.tti -o again.tti -v
+    compile wrong.onnx --batch 2 -o w.tti
+    check wrong.onnx --batch 2
+    info m.tti
+    perf m.tti
+    bench m.tti --runs 2
+    run m.tti --random --check m.onnx
+    run m.tti --random --engine both
+    run m.tti --input none=x.npy
+    diff m.mlir m.mlir
+    opt m.mlir -p cancel-tms"""
+    for command in commands.splitlines():
+        done = subprocess.run(
+            [sys.executable, "-m", "ttc", *command.split()],
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            cwd=tmp_path,
+            capture_output=True,
+            timeout=120,
+            check=False,
+        )
+        lines = (done.stdout + done.stderr).decode().split("\n")
+        assert done.returncode in (0, 2), done.stderr
+        assert [line for line in lines if not line.isprintable() or line.startswith("error[E0901]")] == [], command
+    assert (tmp_path / "again.tti").read_bytes() == (tmp_path / "m.tti").read_bytes()

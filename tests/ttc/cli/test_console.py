@@ -7,7 +7,7 @@ import math
 
 import pytest
 
-from ttc.cli.console import Console, clean, column_widths, size_text, time_text
+from ttc.cli.console import Console, column_widths, size_text, time_text
 
 
 def test_streams(capsys: pytest.CaptureFixture[str]) -> None:
@@ -35,10 +35,21 @@ def test_tables_are_aligned_and_take_names_as_they_are(capsys: pytest.CaptureFix
     assert capsys.readouterr().out == "name      n\n[bold]x   5\ny\\x1b    12\n"
 
 
+def test_a_line_is_a_line_whatever_names_are_in_it(capsys: pytest.CaptureFixture[str]) -> None:
+    console = Console()
+    console.say("a\nb\x1b[31m")
+    console.note("n\u2028m")
+    console.text("two\nlines\u202e")
+    console.error("e\rf\ng")
+    console.table(["name", "x"], [["a\nb\u200b", 1]])
+    captured = capsys.readouterr()
+    assert captured.out == "a\\nb\\x1b[31m\ntwo\nlines\\u202e\nname        x\na\\nb\\u200b  1\n"
+    assert captured.err == "n\\u2028m\ne\\rf\ng\n"
+
+
 def test_texts() -> None:
     assert [size_text(x) for x in (0, 999, 97_520_000, 2.15e9)] == ["0 B", "999 B", "97.5 MB", "2.15 GB"]
     assert [time_text(x) for x in (2.5, 0.0123, 4.5e-5)] == ["2.50 s", "12.3 ms", "45 us"]
-    assert clean("a\tb\n\x07é") == "a\tb\n\\x07é"
 
 
 def test_lines_of_a_table_fit_and_words_stay_whole(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.records import record
+from ttc.dialects.core.shown import shown
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
@@ -77,8 +78,9 @@ class Misses:
         refusals.sort(key=lambda refusal: (-len(refusal.nodes), refusal))
         lines = [("op", "domain", "count", "nodes", "why")]
         for row in refusals:
-            shown = ", ".join(_short(name) for name in row.nodes[:3]) + (", ..." if len(row.nodes) > 3 else "")
-            lines.append((row.op, row.domain, str(len(row.nodes)), shown, row.why))
+            nodes = ", ".join(_short(name) for name in row.nodes[:3]) + (", ..." if len(row.nodes) > 3 else "")
+            lines.append((row.op, row.domain, str(len(row.nodes)), nodes, row.why))
+        lines = [tuple(map(shown, line)) for line in lines]
         widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
         text = ["  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines[: MAX_ROWS + 1]]
         if len(lines) > MAX_ROWS + 1:
