@@ -6,6 +6,7 @@ import json
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from xdsl.dialects import builtin
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Attribute
 
+from ttc.compare import Comparison, compare
 from ttc.dialects.core.attributes import plain
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.functions import entry_functions
@@ -23,17 +25,23 @@ from ttc.dialects.core.parsing import parse_module
 from ttc.dialects.core.plain import Plain
 from ttc.dialects.core.records import record
 from ttc.dialects.core.to_plain import plain_attr, plain_type
+from ttc.dialects.netlist.checks import require_valid
 from ttc.dialects.netlist.from_model import from_model
+from ttc.dialects.netlist.model import Netlist
 from ttc.dialects.netlist.ops import NetlistOp
+from ttc.dialects.netlist.to_model import to_model
+from ttc.diff_facts import Facts, Values, archive_facts, module_facts, netlist_facts, op_facts, operands_text, weight_facts
 from ttc.files import require_input
 from ttc.instruments.dump import INDEX
-from ttc.runtime.archive import open_archive
-from ttc.source import check_recorded, dialects, read_text
+from ttc.runtime.archive import Archive, open_archive
+from ttc.source import check_recorded, dialects, read_text, text_weights
 
-PLACES = ("place", "chip")
+PLACES = ("place", "chip", "graph")
+_FOLLOW = ("buffers",)
+"""Fields that follow from others: shown where these others are the same."""
 COST = "cycles"
 _NAMES = ("sym", "key")
-"""Fields that name an op or a tensor.  Buffers are left out, too: they follow from blocks."""
+"""Fields that name an op or a tensor."""
 
 
 @record
@@ -59,6 +67,9 @@ class Difference:
         split: an op of A, and the ops of B that came from it.
         changed: counterparts, with (old, new) by field; moved: those whose place alone differs.
         cycles: estimated, of all ops, in A and in B; None where they are not known.
+        others: what differs beside ops, with (old, new) by field: queues, graphs, programs, options, tensors; of one that is in A or B
+            alone, the empty name with `there`.
+        values: how far values of tensors are apart, where that was asked for.
         passes: for dumps: passes that changed the module in one alone, or to other numbers of ops.
     """
 
@@ -70,28 +81,51 @@ class Difference:
     moved: list[tuple[Item, dict[str, tuple[str, str]]]] = field(default_factory=list)
     cycles: tuple[int, int] | None = None
     passes: list[tuple[str, str]] = field(default_factory=list)
+    others: dict[str, dict[str, tuple[str, str]]] = field(default_factory=dict)
+    values: dict[str, Comparison] = field(default_factory=dict)
 
     @property
     def same(self) -> bool:
         """Whether there is no difference."""
-        return not (self.removed or self.added or self.fused or self.split or self.changed or self.moved or self.passes)
+        return not (self.removed or self.added or self.fused or self.split or self.changed or self.moved or self.passes or self.others)
 
 
 # ---- reading --------------------------------------------------------------------------------------------------------------------
 
 
-def items_of(path: Path) -> list[Item]:
-    """The ops of a module's text, of an archive, or of the last module of a dump.  Raises E0102, E0201, E03xx, E07xx."""
+@record
+class Side:
+    """A module, archive or dump: its ops, what else it says, and its tensors by the name of their facts."""
+
+    items: Sequence[Item]
+    facts: Facts = field(default_factory=dict)
+    values: Values = field(default_factory=dict)
+
+
+def side_of(path: Path, weights: Path | None = None) -> Side:
+    """What there is to compare of a module's text, of an archive, or of the last module of a dump.
+
+    weights: archive or model with the weights of a module, which are compared, too.
+    Raises:  E0102, E0201, E03xx, E07xx.
+    """
     if path.is_dir():
         rows = index_of(path)
-        return items_of(path / str(rows[-1]["file"])) if rows else []
+        return side_of(path / str(rows[-1]["file"]), weights) if rows else Side([])
     if path.suffix.lower() == ".tti":
-        return list(_items(from_model(open_archive(require_input(path)).netlist())))
+        archive = open_archive(require_input(path))
+        return archive_side(archive, archive.netlist())
     if path.suffix.lower() != ".mlir":
         raise Error("E0201", f"{path.name} is no IR text, archive or dump", hint="ttc compile writes them: -o, --to, --dump")
     module = parse_module(read_text(require_input(path)), path.name, dialects())
     check_recorded(module, path.name)
-    return list(_items(module))
+    facts = module_facts(module)
+    if any(isinstance(op, NetlistOp) for op in module.walk()):
+        netlist = to_model(module)
+        items, facts = list(_placed(module, netlist)), facts | netlist_facts(netlist)
+    else:
+        items = list(_items(module))
+    found, values = weight_facts(module, text_weights(module, weights)) if weights is not None else ({}, {})
+    return Side(items, facts | found, values)
 
 
 def index_of(folder: Path) -> list[dict[str, Any]]:
@@ -107,19 +141,37 @@ def index_of(folder: Path) -> list[dict[str, Any]]:
     return rows
 
 
-def _items(module: ModuleOp) -> Iterator[Item]:
-    placed = [op for op in module.walk() if isinstance(op, NetlistOp)]
-    for op in placed:
+def archive_side(archive: Archive, netlist: Netlist) -> Side:
+    """What there is to compare of an archive with that netlist.  Raises E06xx for one that is not sound."""
+    require_valid(netlist)
+    values: Values = {f"tensor {key}": partial(archive.tensor, key) for key in archive.manifest.tensors}
+    return Side(list(_placed(from_model(netlist), netlist)), archive_facts(archive, netlist), values)
+
+
+def sides_differ(old: Side, new: Side) -> Difference:
+    """How what B says differs from what A says."""
+    found = difference(old.items, new.items)
+    found.others = other_differences(old.facts, new.facts)
+    return found
+
+
+def _placed(module: ModuleOp, netlist: Netlist) -> Iterator[Item]:
+    """The ops of a netlist, in both of its forms."""
+    graphs = {op.name: (op, graph) for graph in netlist.graphs.values() for op in graph.ops}
+    for op in (op for op in module.walk() if isinstance(op, NetlistOp)):
         fields = {name: _field(value) for name, value in op.properties.items() if name not in (*_NAMES, "type", "buffers")}
         works = ", ".join(work.name for work in op.works)
-        yield Item(op.type, source_names(op.location), {**fields, "work": works, "result": _type(op.results[0].type)})
-    if placed:
-        return
+        more = op_facts(*graphs[op.sym])
+        yield Item(op.type, source_names(op.location), {**fields, "work": works, "result": _type(op.results[0].type), **more})
+
+
+def _items(module: ModuleOp) -> Iterator[Item]:
     for function in entry_functions(module):
         for op in function.walk():
             if isinstance(op, TtcOp) and not isinstance(op, LeafOp):
                 fields = {name: _text(plain_attr(value)) for name, value in op.plain_attrs().items() if name not in _NAMES}
-                yield Item(op.name, source_names(op.location), {**fields, "result": ", ".join(_type(r.type) for r in op.results)})
+                results = ", ".join(_type(r.type) for r in op.results)
+                yield Item(op.name, source_names(op.location), {**fields, "operands": operands_text(op), "result": results})
 
 
 def _type(type_: Any) -> str:
@@ -168,10 +220,18 @@ def _match(a: Sequence[Item], b: Sequence[Item], found: Difference) -> tuple[lis
 
 
 def _compare(old: Item, new: Item, found: Difference) -> None:
-    names = sorted({*old.fields, *new.fields} - {COST})
-    changes = {n: (old.fields.get(n, ""), new.fields.get(n, "")) for n in names if old.fields.get(n) != new.fields.get(n)}
+    changes = _changes(old.fields, new.fields)
+    if len(changes) > 1:
+        changes.pop(COST, None)  # which follows from the others
+    if any(name.partition("[")[0] not in (*_FOLLOW, *PLACES) for name in changes):
+        changes = {name: change for name, change in changes.items() if name.partition("[")[0] not in _FOLLOW}
     if changes:
         (found.moved if set(changes) <= {*PLACES} else found.changed).append((new, changes))
+
+
+def _changes(old: Mapping[str, str], new: Mapping[str, str]) -> dict[str, tuple[str, str]]:
+    """(old, new) of the fields that differ, empty for one that is not there."""
+    return {n: (old.get(n, ""), new.get(n, "")) for n in sorted({*old, *new}) if old.get(n) != new.get(n)}
 
 
 def _match_parts(left: list[Item], right: list[Item], found: Difference) -> None:
@@ -230,11 +290,48 @@ def _counts(row: Mapping[str, Any]) -> str:
     return ", ".join(f"{name} {count}" for name, count in counts.items()) or "nothing"
 
 
-def compared(a: Path, b: Path) -> Difference:
-    """How two files or dumps differ.  Raises as `items_of` does, E0101 for a dump and a file."""
+def compared(a: Path, b: Path, weights: Sequence[Path] = (), *, values: bool = False) -> Difference:
+    """How two files or dumps differ.
+
+    Args:
+        weights: of modules as text: of both, or of A and of B.
+        values: whether to say how far values of tensors are apart.
+    Raises: as `side_of` does, E0101 for a dump and a file.
+    """
     if a.is_dir() != b.is_dir():
         raise Error("E0101", "a dump is compared with a dump", hint="name one of its .mlir files")
-    found = difference(items_of(a), items_of(b))
+    if len(weights) > 2:
+        raise Error("E0101", f"weights are of A and of B, but {len(weights)} files are given")
+    old, new = side_of(a, weights[0] if weights else None), side_of(b, weights[-1] if weights else None)
+    found = sides_differ(old, new)
+    if values:
+        found.values = dict(_value_differences(old, new, found.others))
     if a.is_dir():
         found.passes = pass_differences(index_of(a), index_of(b))
     return found
+
+
+def other_differences(a: Facts, b: Facts) -> dict[str, dict[str, tuple[str, str]]]:
+    """What differs of the facts of two sides.  The order of ops and objects counts where they are the same ones."""
+    found: dict[str, dict[str, tuple[str, str]]] = {}
+    for name in dict.fromkeys([*a, *b]):
+        if name not in a or name not in b:
+            found[name] = {"": ("there", "") if name in a else ("", "there")}
+            continue
+        changes = _changes(a[name], b[name])
+        ordered = {n: c for n, c in changes.items() if not _is_order(n) or sorted(c[0].split()) == sorted(c[1].split())}
+        if ordered:
+            found[name] = ordered
+    return found
+
+
+def _is_order(name: str) -> bool:
+    return name == "ops" or name.startswith("order of ")
+
+
+def _value_differences(old: Side, new: Side, others: Mapping[str, Mapping[str, object]]) -> Iterator[tuple[str, Comparison]]:
+    for name in others:
+        if name in old.values and name in new.values:
+            a, b = old.values[name](), new.values[name]()
+            if a.shape == b.shape and "O" not in (a.dtype.kind, b.dtype.kind):
+                yield name, compare(b, a)

@@ -1,0 +1,1 @@
+../../../ttc/diff_facts.py
