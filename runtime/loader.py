@@ -3,47 +3,65 @@
 from __future__ import annotations
 
 import os
+from typing import TYPE_CHECKING
 
 from ttc.dialects.core.errors import Error
 from ttc.runtime.archive import Archive, in_file, open_archive
 from ttc.runtime.cpu import checked_threads, starting_threads
+from ttc.runtime.engines.base import Engine
 from ttc.runtime.engines.table import Exact, engine_named
 from ttc.runtime.executor import Executor
 from ttc.runtime.kept import recall, remember
 from ttc.runtime.manifest import signatures
 from ttc.runtime.program import Program, build_program
 
+if TYPE_CHECKING:
+    from ttc.runtime.engines.native.kernel_folders import KernelFolders
 
-def load(path: str | os.PathLike[str], *, engine: str | None = None, threads: int | None = None, exact: Exact | None = None) -> Executor:
+
+def load(
+    path: str | os.PathLike[str],
+    *,
+    engine: str | None = None,
+    threads: int | None = None,
+    exact: Exact | None = None,
+    kernels: KernelFolders | None = None,
+) -> Executor:
     """Open an archive, verify all of it, and start a session.
 
     Args:    engine: name of the engine that runs it; None: the native one, or the reference where the device's arithmetic is asked for.
              threads: that it may use, at most 4 a CPU, None for one a core; exact: compute as the device does.
+             kernels: where the native engine finds and keeps machine code; None: in the user's cache.
     Raises:  E0102, E0701 to E0704 for the file; E06xx for its netlist; E0803 for an unknown engine; E0101 for another number of threads.
     """
-    return Executor(load_program(path, engine=engine, threads=threads, exact=exact))
+    return Executor(load_program(path, engine=engine, threads=threads, exact=exact, kernels=kernels))
 
 
 @starting_threads()
 def load_program(
-    path: str | os.PathLike[str], *, engine: str | None = None, threads: int | None = None, exact: Exact | None = None
+    path: str | os.PathLike[str],
+    *,
+    engine: str | None = None,
+    threads: int | None = None,
+    exact: Exact | None = None,
+    kernels: KernelFolders | None = None,
 ) -> Program:
     """Open an archive, verify all of it, and give the program it holds, its plans made.  Raises as `load` does."""
-    chosen = engine_named(engine, checked_threads(threads), exact)
+    chosen = engine_named(engine, checked_threads(threads), exact, kernels)
     archive = open_archive(path, threads=threads)
     kept = recall(archive, chosen)
     if kept is not None:
         return kept
-    program = _checked(archive, engine, threads, exact)
+    program = _checked(archive, chosen)
     program.prepare()
     remember(program, archive, chosen)
     return program
 
 
-def _checked(archive: Archive, engine: str | None, threads: int | None, exact: Exact | None) -> Program:
+def _checked(archive: Archive, engine: Engine) -> Program:
     """The program of a verified archive.  Raises E06xx for its netlist, E0703 for a manifest that does not fit the netlist."""
     netlist = archive.netlist()
     with in_file(archive.path):
         if archive.manifest.target != netlist.chip.target or archive.manifest.programs != signatures(netlist):
             raise Error("E0703", "the manifest's target or programs differ from the netlist's")
-        return build_program(netlist, archive.manifest.description, archive.sources(), engine=engine, threads=threads, exact=exact)
+        return build_program(netlist, archive.manifest.description, archive.sources(), engine=engine)

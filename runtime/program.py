@@ -132,17 +132,17 @@ def build_program(
     description: Description,
     tensors: Mapping[str, TensorSource],
     *,
-    engine: str | None = None,
+    engine: str | Engine | None = None,
     threads: int | None = None,
     exact: Exact | None = None,
 ) -> Program:
     """Check a netlist with its tensors and make a program of them.
 
-    Args:    engine: name of the engine, None for the one that fits; threads: that it may use, None for one a core.
+    Args:    engine: the engine, or its name, None for the one that fits; threads: that it may use, None for one a core.
              exact: computes as the device does.
     Raises:  E0101 for a number of threads below 1, or more than 4 a CPU, E0803 for an unknown engine, E06xx or E0703 for what does not fit.
     """
-    chosen = engine_named(engine, checked_threads(threads), exact)
+    chosen = engine_named(engine, checked_threads(threads), exact) if engine is None or isinstance(engine, str) else engine
     check_program(netlist, description, tensors)
     constants = Constants(tensors)
     netlists = Netlists.of(netlist, joins=chosen.joins_graphs)

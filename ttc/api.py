@@ -11,7 +11,7 @@ from __future__ import annotations
 import dataclasses
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
@@ -79,12 +79,22 @@ def _with_shapes(fields: dict[str, Any]) -> dict[str, Any]:
     return fields
 
 
-def load(path: str | os.PathLike[str], threads: int | None = None, *, options: RunOptions | None = None, **option_fields: Any) -> Executor:
+def load(
+    path: str | os.PathLike[str],
+    threads: int | None = None,
+    *,
+    options: RunOptions | None = None,
+    precompiled: str | os.PathLike[str] | None = None,
+    on_compile: Callable[[int, int], None] | None = None,
+    **option_fields: Any,
+) -> Executor:
     """Open an archive for running; use it as a context manager, or close it.
 
     Args:
         path: of the archive.
         threads: CPU threads; default: variable TTC_THREADS, else all that the process may use.
+        precompiled: a folder that `ttc compile --precompile-dir` filled: machine code from there is executed.
+        on_compile: called with (kernels compiled, kernels to compile) where any have to be; from several threads.
         options, option_fields: as in `compile`, of RunOptions; exact=True computes as the device does.
     Raises: E0101, E0102, E06xx, E07xx.
     """
@@ -96,7 +106,15 @@ def load(path: str | os.PathLike[str], threads: int | None = None, *, options: R
     from ttc.runtime.loader import load as load_archive
 
     exact = Exact(found.stochastic_rounding) if found.exact else None
-    return load_archive(Path(path), engine=chosen_engine(found), threads=found.threads, exact=exact)
+    engine = chosen_engine(found)
+    if exact is not None or engine == "reference":
+        if precompiled is not None:
+            raise Error("E0101", "machine code is for the native engine", hint="leave out --precompiled")
+        return load_archive(Path(path), engine=engine, threads=found.threads, exact=exact)
+    from ttc.runtime.engines.native.kernel_folders import KernelFolders
+
+    kernels = KernelFolders(None if precompiled is None else Path(precompiled), told=on_compile)
+    return load_archive(Path(path), engine=engine, threads=found.threads, kernels=kernels)
 
 
 def chosen_engine(options: RunOptions) -> str | None:

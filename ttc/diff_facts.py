@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 from numpy.typing import NDArray
 from xdsl.dialects import func
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import BlockArgument, OpResult
 
 from ttc.dialects.core.functions import entry_functions
 from ttc.dialects.core.ir import TtcOp
@@ -101,7 +102,8 @@ def operands_text(op: TtcOp) -> str:
     for operand in op.operands:
         owner = operand.owner
         sources = source_names(owner.location) if isinstance(owner, TtcOp) else ()
-        found.append(sources[0] if sources else f"%{operand.index}" if hasattr(operand, "index") else "?")
+        number = f"%{operand.index}" if isinstance(operand, OpResult | BlockArgument) else "?"
+        found.append(sources[0] if sources else number)
     return ", ".join(found)
 
 

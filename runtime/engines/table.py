@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
 
 from ttc.dialects.core.errors import Error, nearest
 from ttc.dialects.core.records import record
 from ttc.runtime.engines.base import Engine
 from ttc.runtime.engines.reference import ReferenceEngine
+
+if TYPE_CHECKING:
+    from ttc.runtime.engines.native.kernel_folders import KernelFolders
 
 
 @record
@@ -18,26 +22,28 @@ class Exact:
     seed: int | None = None
 
 
-def _reference(threads: int) -> Engine:
+def _reference(threads: int, kernels: KernelFolders | None) -> Engine:
     """Its threads are those of numpy's BLAS, which take their number from the environment when numpy is loaded."""
-    del threads
+    del threads, kernels
     return ReferenceEngine()
 
 
-def _native(threads: int) -> Engine:
+def _native(threads: int, kernels: KernelFolders | None) -> Engine:
     """With the instructions that variable TTC_CPU allows it; raises E0101 if that names none."""
     from ttc.runtime.engines.native.engine import NativeEngine
     from ttc.runtime.engines.native.features import allowed_cpu
+    from ttc.runtime.engines.native.kernel_folders import KernelFolders
 
-    return NativeEngine(threads, allowed_cpu(os.environ))
-
-
-ENGINES: Mapping[str, Callable[[int], Engine]] = {"native": _native, "reference": _reference}
+    return NativeEngine(threads, allowed_cpu(os.environ), kernels or KernelFolders())
 
 
-def engine_named(name: str | None, threads: int, exact: Exact | None = None) -> Engine:
+ENGINES: Mapping[str, Callable[[int, KernelFolders | None], Engine]] = {"native": _native, "reference": _reference}
+
+
+def engine_named(name: str | None, threads: int, exact: Exact | None = None, kernels: KernelFolders | None = None) -> Engine:
     """The engine of that name, using at most so many threads, and the device's arithmetic if asked to.  None: the fastest that can do it.
 
+    kernels: where machine code is found and kept, for an engine that makes some.
     Raises E0803 for an unknown engine, E0101 for one that has no arithmetic but the CPU's.
     """
     if name is None:
@@ -46,7 +52,7 @@ def engine_named(name: str | None, threads: int, exact: Exact | None = None) -> 
     if make is None:
         raise Error("E0803", f"there is no engine '{name}'", hint=nearest(name, ENGINES))
     if exact is None:
-        return make(threads)
+        return make(threads, kernels)
     if name != ReferenceEngine.name:
         raise Error("E0101", f"engine '{name}' does not compute as the device does", hint="only 'reference' does")
     from ttc.runtime.engines.exact.engine import ExactEngine

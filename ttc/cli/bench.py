@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ttc.cli.console import Console, time_text
-from ttc.cli.options import FILE, flags_of, options_from, verbosity
+from ttc.cli.options import FILE, PRECOMPILED, flags_of, options_from, verbosity
 from ttc.cli.run import limit_threads
 from ttc.dialects.core.records import record
 from ttc.options import BenchOptions
@@ -44,6 +44,7 @@ class Found:
 @click.option("--random", is_flag=True, help="Draw the inputs that are not given; without any given, all are drawn.")
 @click.option("--trace", type=FILE, metavar="FILE.json", help="Write a trace of one run, which Perfetto opens.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON only.")
+@PRECOMPILED
 @flags_of(BenchOptions)
 @verbosity
 @click.pass_obj
@@ -53,12 +54,13 @@ def command(console: Console, archive: Path, config: Path | None, trace: Path | 
     from ttc.files import require_input, require_output, write_bytes
 
     source = {name: raw.pop(name) for name in ("files", "bundle", "random")}
+    precompiled = raw.pop("precompiled")
     options = options_from(BenchOptions, raw, config)
     require_input(archive)
     if trace is not None:
         require_output(trace, archive)
     limit_threads(options.threads)
-    found = _measure(console, archive, options, source)
+    found = _measure(console, archive, options, precompiled, source)
     if trace is not None:
         events = as_trace(found.profile, archive.name, options.engine)
         write_bytes(trace, json.dumps(events, separators=(",", ":"), allow_nan=False).encode())
@@ -66,7 +68,7 @@ def command(console: Console, archive: Path, config: Path | None, trace: Path | 
     return 0
 
 
-def _measure(console: Console, archive: Path, options: BenchOptions, source: dict[str, Any]) -> Found:
+def _measure(console: Console, archive: Path, options: BenchOptions, precompiled: Path | None, source: dict[str, Any]) -> Found:
     from ttc.api import load
     from ttc.bench import latencies, op_times, profiles_within, streamed
     from ttc.cli.inputs import fitting, gather
@@ -77,7 +79,7 @@ def _measure(console: Console, archive: Path, options: BenchOptions, source: dic
 
     with console.progress() as progress:
         progress.show(f"loading {archive.name}")
-        with load(archive, options.threads, engine=options.engine) as executor:
+        with load(archive, options.threads, engine=options.engine, precompiled=precompiled, on_compile=progress.compiling) as executor:
             name = fitting(executor, options.program, source["files"], source["bundle"]).program
             signature = inputs_of(executor.program.entry(name))
             names = {argument.name for argument in signature}

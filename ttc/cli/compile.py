@@ -17,6 +17,7 @@ from ttc.dialects.core.records import record
 from ttc.options import CompileOptions, DebugOptions
 
 if TYPE_CHECKING:
+    from ttc.cli.progress import Progress
     from ttc.driver import Result
     from ttc.passes.base import Instrument
 
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
 @example_flags
 @click.option("--emit-netlist", "yaml", type=FILE, metavar="FILE.yaml", help="Write the netlist in the Buda format, too (--kernels buda).")
 @click.option("--emit-values", "bundle", type=FILE, metavar="FILE.npz", help="Write what the host puts into its rams, with --emit-netlist.")
+@click.option("--precompile", is_flag=True, help="Compile the kernels for this CPU now, into the cache, rather than with the first run.")
+@click.option("--precompile-dir", type=FILE, metavar="DIR", help="Compile them into this folder, for run --precompiled DIR.")
 @flags_of(CompileOptions, DebugOptions)
 @verbosity
 @click.pass_obj
@@ -44,14 +47,19 @@ def command(
     from ttc.machine import require_supported
 
     require_supported()
+    precompile, folder = raw.pop("precompile"), raw.pop("precompile_dir")
     options = with_examples(options_from(CompileOptions, raw, config), raw)
     require_model(model)
+    if options.to != "tti" and (precompile or folder is not None):
+        raise Error("E0101", "kernels are those of an archive", hint="leave out --to, or --precompile")
     output = require_output(output or default_output(model, options), model)
     emission = _emission(options, model, yaml, bundle)
     debug = options_from(DebugOptions, raw, config)
     with console.progress() as progress, reproducing(console, model, options, debug) as watch:
         watchers = [watch, *instruments(console, debug, progress.show)]
         result = _compile(progress.show, model, output, options, emission, watchers, debug)
+        if precompile or folder is not None:
+            _precompile(progress, output, folder)
     if not console.quiet:
         _print_summary(console, result, output)
     report(console, debug, watchers, result.times)
@@ -125,6 +133,18 @@ def _save(result: Result, output: Path, emission: Emission | None) -> None:
     write_bytes(emission.yaml, text)
     if emission.bundle is not None and values is not None:
         write_bytes(emission.bundle, values)
+
+
+def _precompile(progress: Progress, archive: Path, folder: Path | None) -> None:
+    """Compile the kernels of an archive into a folder, or into the cache.  Raises E0103 where nothing can be kept."""
+    from ttc.runtime.engines.native.kernel_folders import KernelFolders
+    from ttc.runtime.loader import load_program
+
+    progress.show("compiling kernels for this CPU")
+    folders = KernelFolders(folder, fill=folder is not None, told=progress.compiling)
+    if (reason := folders.store().reason) is not None:
+        raise Error("E0103", f"compiled kernels cannot be kept: {reason}")
+    load_program(archive, engine="native", kernels=folders)
 
 
 def _print_summary(console: Console, result: Result, output: Path) -> None:

@@ -14,6 +14,9 @@ from ttc.options import Options, OptionsT, Setting, flag_of, key_of, resolve, se
 
 CommandT = TypeVar("CommandT", bound=Callable[..., Any])
 FILE = click.Path(path_type=Path)
+PRECOMPILED = click.option(
+    "--precompiled", type=FILE, metavar="DIR", help="Kernels made by ttc compile --precompile-dir: machine code, which is executed."
+)
 
 
 def flags_of(*classes: type[Options]) -> Callable[[CommandT], CommandT]:

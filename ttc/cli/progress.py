@@ -52,6 +52,10 @@ class Progress:
             if self._status is not None:
                 self._status.update(_plain(text))
 
+    def compiling(self, done: int, total: int) -> None:
+        """Say how many kernels are compiled."""
+        self.show(f"compiling kernels for this CPU: {done} of {total}")
+
     def _start(self) -> None:
         from rich.console import Console
         from rich.status import Status

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ttc.cli.console import Console, time_text
-from ttc.cli.options import FILE, flags_of, options_from, verbosity
+from ttc.cli.options import FILE, PRECOMPILED, flags_of, options_from, verbosity
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.records import record
 from ttc.options import BOTH, RunOptions
@@ -72,6 +72,7 @@ class Outcome:
 @click.option("--check", type=FILE, metavar="MODEL.onnx", help="Compare with what this model gives; status 1 if it is too far off.")
 @click.option("--layers", is_flag=True, help="With --check: compare the nodes inside the model, too, and name the first that is off.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON only.")
+@PRECOMPILED
 @flags_of(RunOptions)
 @verbosity
 @click.pass_obj
@@ -82,6 +83,7 @@ def command(
     from ttc.files import require_folder, require_input, require_model
 
     source = {name: raw.pop(name) for name in ("files", "bundle", "random")}
+    precompiled = raw.pop("precompiled")
     options = options_from(RunOptions, raw, config)
     require_input(archive)
     if options.engine == BOTH and (options.exact or options.repeat > 1):
@@ -94,7 +96,7 @@ def command(
     if folder is not None:
         require_folder(folder)
     limit_threads(options.threads)
-    outcome = _run(console, archive, options, check, source, layers=layers)
+    outcome = _run(console, archive, options, check, source, layers=layers, precompiled=precompiled)
     if folder is not None:
         from ttc.cli.outputs import write_outputs
 
@@ -111,7 +113,14 @@ def limit_threads(threads: int | None) -> None:
 
 
 def _run(
-    console: Console, archive: Path, options: RunOptions, check: Path | None, source: dict[str, Any], *, layers: bool = False
+    console: Console,
+    archive: Path,
+    options: RunOptions,
+    check: Path | None,
+    source: dict[str, Any],
+    *,
+    layers: bool = False,
+    precompiled: Path | None = None,
 ) -> Outcome:
     from ttc.api import load
     from ttc.cli.inputs import fitting, gather
@@ -119,7 +128,8 @@ def _run(
     with console.progress() as progress:
         progress.show(f"loading {archive.name}")
         engine = "reference" if options.engine == BOTH else options.engine
-        with load(archive, options=replace(options, engine=engine)) as executor:
+        chosen = replace(options, engine=engine)
+        with load(archive, options=chosen, precompiled=precompiled, on_compile=progress.compiling) as executor:
             fit = fitting(executor, options.program, source["files"], source["bundle"], pad_batch=options.pad_batch)
             signature = fit.arguments(executor.program.entry(fit.program))
             names = {argument.name for argument in signature}

@@ -85,10 +85,14 @@ class Cache:
         folder: made if it is missing; None: there is no cache.
         limit_bytes: of all entries; above it, those that were not used for the longest time are dropped.
         asked: whether somebody asked for this folder: that it cannot be used is then warned of.
+        first: another cache, in which entries are looked for first; nothing is kept there.
     """
 
-    def __init__(self, folder: Path | None, limit_bytes: int = DEFAULT_LIMIT_BYTES, *, asked: bool = False) -> None:
+    def __init__(
+        self, folder: Path | None, limit_bytes: int = DEFAULT_LIMIT_BYTES, *, asked: bool = False, first: Cache | None = None
+    ) -> None:
         self.folder = folder
+        self._first = first
         self._asked = asked
         self.limit_bytes = limit_bytes
         self.reason: str | None = None
@@ -126,7 +130,7 @@ class Cache:
 
         None: there is no cache, or the version is not known.
         """
-        if self._fd < 0:
+        if self._fd < 0 and self._first is None:
             return None
         found = (version or generator_version)()
         if found is None:
@@ -137,6 +141,8 @@ class Cache:
 
     def read(self, name: str | None) -> bytes | None:
         """The entry of that name; None if there is none, or it is not right."""
+        if self._first is not None and (found := self._first.read(name)) is not None:
+            return found
         if name is None or self._fd < 0:
             return None
         try:

@@ -10,9 +10,10 @@ each an entry of the cache: LLVM's time is that of the code in a module, and man
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Protocol
+from itertools import count
+from typing import Protocol, TypeAlias
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.records import record
@@ -23,6 +24,9 @@ from ttc.runtime.engines.native.linked_code import LinkedCode
 
 Signature = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p)
 """Of every kernel: (parameters, first task, task behind the last, scratch memory), for calls from Python; the GIL is released."""
+
+
+Told: TypeAlias = "Callable[[int, int], None]"
 
 
 class Compilable(Protocol):
@@ -119,7 +123,9 @@ class Code:
         self.memory.close()
 
 
-def compiled(kernels: Sequence[Compilable], cpu: Cpu, cache: Store | None = None, linker: Linker | None = None) -> Code:
+def compiled(
+    kernels: Sequence[Compilable], cpu: Cpu, cache: Store | None = None, linker: Linker | None = None, told: Told | None = None
+) -> Code:
     """Code of kernels.
 
     Args:
@@ -127,13 +133,14 @@ def compiled(kernels: Sequence[Compilable], cpu: Cpu, cache: Store | None = None
         cpu: what they may use.
         cache: where code is looked for and kept.
         linker: default: ours where it knows the architecture, else LLVM's.
+        told: called with (kernels compiled, kernels to compile) after each of them, by any thread.
     Raises:  E0901 if a module is not right; E0104 if the system gives no executable memory, or llvmlite is not there when it is needed.
     """
     linker = linker or _linker_for(cpu)
     unique = {kernel.key: kernel for kernel in kernels}
     kept = {} if cache is None else {key: data for key in unique if (data := cache.get(key, cpu)) is not None}
     missing = [kernel for key, kernel in unique.items() if key not in kept]
-    made = _made(missing, cpu, linker) if missing else {}
+    made = _made(missing, cpu, linker, told) if missing else {}
     if cache is not None:
         for key, data in made.items():
             cache.put(key, cpu, data)
@@ -161,15 +168,20 @@ def _linker_for(cpu: Cpu) -> Linker:
     return LlvmLinker()
 
 
-def _made(kernels: Sequence[Compilable], cpu: Cpu, linker: Linker) -> dict[str, bytes]:
+def _made(kernels: Sequence[Compilable], cpu: Cpu, linker: Linker, told: Told | None) -> dict[str, bytes]:
     """The kept form of each kernel's code, by key.  Modules are written here while others of them are being compiled."""
     try:
         from ttc.runtime.engines.native.machine_code import object_code
     except ImportError:
         raise Error("E0104", "kernels have to be compiled, and llvmlite is not installed", hint="pip install llvmlite") from None
 
+    numbers = count(1)
+
     def made(text: str) -> bytes:
-        return linker.linked(object_code(text, cpu))
+        code = linker.linked(object_code(text, cpu))
+        if told is not None:
+            told(next(numbers), len(kernels))
+        return code
 
     with ThreadPoolExecutor(min(available_cores(), len(kernels)), "ttc-compile") as pool:
         waiting = {kernel.key: pool.submit(made, kernel.llvm_ir(cpu)) for kernel in kernels}

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING
 from ttc.dialects.core.records import record
 from ttc.dialects.netlist.model import Graph, Netlist
 from ttc.runtime.engines.base import Plan
-from ttc.runtime.engines.native.cache import Cache, process_cache
+from ttc.runtime.engines.native.cache import Cache
 from ttc.runtime.engines.native.code import compiled, mapped
 from ttc.runtime.engines.native.constants import compute_constants, constant_view
 from ttc.runtime.engines.native.features import Cpu, host_cpu
 from ttc.runtime.engines.native.generator import planner_version
+from ttc.runtime.engines.native.kernel_folders import KernelFolders
 from ttc.runtime.engines.native.plan import NativePlan
 from ttc.runtime.engines.native.plan_bytes import KeptProgram, pack, pack_program, unpack, unpack_program
 from ttc.runtime.engines.native.pool import KERNELS, pool_of
@@ -32,10 +33,12 @@ class NativeEngine:
     Args:
         threads: that compute one run, the caller's among them.
         cpu: what code may use; None: all that this machine has.
+        kernels: where code is found and kept.
     """
 
     threads: int = 1
     cpu: Cpu | None = None
+    kernels: KernelFolders = KernelFolders()
     name: str = "native"
     joins_graphs: bool = True
 
@@ -48,7 +51,7 @@ class NativeEngine:
 
     def remember(self, key: str, note: str, plans: Mapping[str, Plan]) -> None:
         """See `RemembersPlans`.  Programs of which a part runs in Python are not kept, nor where there is no cache."""
-        cpu, store = self.checked_cpu(), process_cache()
+        cpu, store = self.checked_cpu(), self.kernels.store()
         graphs: dict[str, bytes] = {}
         kernels: dict[str, tuple[str, str]] = {}
         for graph, plan in plans.items():
@@ -60,7 +63,7 @@ class NativeEngine:
 
     def recall(self, key: str, source: Callable[[], Netlist], constants: Constants) -> tuple[str, dict[str, Plan]] | None:
         """See `RemembersPlans`."""
-        cpu, store = self.checked_cpu(), process_cache()
+        cpu, store = self.checked_cpu(), self.kernels.store()
         data = store.read(self._entry(key, cpu, store))
         try:
             return None if data is None else self._recalled(unpack_program(data), cpu, store, source, constants)
@@ -97,7 +100,7 @@ class NativeEngine:
         if lowered is None:
             return plan_of(graph, netlist, constants)
         prepared, first, jobs = lowered
-        code = compiled([*KERNELS, *(job.kernel for job in (*first, *jobs))], cpu, process_cache())
+        code = compiled([*KERNELS, *(job.kernel for job in (*first, *jobs))], cpu, self.kernels.store(), told=self.kernels.told)
         pool = pool_of(self.threads, code)
         compute_constants(prepared.packing, code, pool, constants)
         return NativePlan(prepared, pool, code, cache(lambda: plan_of(graph, netlist, constants)), lambda: jobs)

@@ -26,11 +26,14 @@ def shown(monkeypatch: pytest.MonkeyPatch, delay: float, *, enabled: bool = True
         end = time.monotonic() + seconds
         while TEXT not in stream.getvalue() and time.monotonic() < end:
             time.sleep(0.01)
+        progress.compiling(3, 12)
     return stream.getvalue()
 
 
 def test_it_shows_itself_after_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert TEXT in shown(monkeypatch, 0.02, seconds=60)
+    text = shown(monkeypatch, 0.02, seconds=60)
+    assert TEXT in text
+    assert "compiling kernels for this CPU: 3 of 12" in text
 
 
 def test_quick_work_shows_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
