@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 WORKERS ?= 2
 SEEDS ?= $(shell for i in 1 2 3 4 5; do echo $$RANDOM; done)
 
-.PHONY: help demo test test-orders lint type bench bench-passes bench-peers docs conformance-networks conformance-buda conformance-onnx conformance-torch conformance-tf conformance-real onnx-misses check-agreement fit-costs cost-error perf-dram perf-gemms perf-published perf-reference fuzz clean
+.PHONY: help demo test test-orders lint type bench bench-growth bench-passes bench-peers docs conformance-networks conformance-buda conformance-onnx conformance-torch conformance-tf conformance-real onnx-misses check-agreement fit-costs cost-error perf-dram perf-gemms perf-published perf-reference fuzz clean
 .DEFAULT_GOAL := help
 
 help:  ## list the targets
@@ -64,6 +64,9 @@ docs: $(VENV)/.test  ## write the pages of docs/ that are made from the code
 
 bench-passes: $(VENV)/.test  ## microseconds an op of every pass at 1,000, 4,000 and 10,000 ops
 	$(BIN)/python tools/bench_passes.py
+
+bench-growth: $(VENV)/.test  ## how compilation and running grow with chains, wide ops, and numbers of inputs and outputs
+	$(BIN)/python tools/bench_growth.py
 
 bench-peers: $(VENV)/.peers  ## compare speed, memory and load with onnxruntime, OpenVINO and PyTorch on eight networks
 	$(BIN)/python tools/bench_peers.py

@@ -1,0 +1,181 @@
+"""How compilation and running grow with a model: chains, wide ops, many inputs and outputs, each at n, 2n and 4n.
+
+    python tools/bench_growth.py [--json] [--size 1000] [--target host --target n150] [--kind chain_relu ...] [--bar 1.3]
+
+For each kind of model and each target it prints the seconds of processor time that import to archive take, and loading with one run, and by
+which exponent of n each grows between the last two sizes.  An exponent above the bar, where the time is no longer negligible, is flagged;
+exits with 1 if there is one.  Each measurement is a process of its own.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import multiprocessing
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from math import log2
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from onnx import ModelProto, NodeProto, helper, numpy_helper, save
+
+import checkout  # noqa: F401  the packages of this checkout
+from ttc.api import load
+from ttc.driver import compile_path
+from ttc.options import CompileOptions
+
+SIZE = 1000
+BAR = 1.3
+NEGLIGIBLE_SECONDS = 0.5
+"""Below it a time is mostly what every process does, whatever the model is."""
+SECONDS = 300
+"""Of the clock that one measurement may take."""
+Times = tuple[float, float]
+"""Seconds of import to archive, and of load and run."""
+
+node: Callable[..., NodeProto] = helper.make_node
+
+
+def model(nodes: Sequence[NodeProto], inputs: dict[str, list[int]], outputs: Sequence[str], **constants: Any) -> ModelProto:
+    """A model of float32 inputs of these shapes; constants by name."""
+    values = [numpy_helper.from_array(np.asarray(value), name) for name, value in constants.items()]
+    given = [helper.make_tensor_value_info(name, 1, shape) for name, shape in inputs.items()]
+    taken = [helper.make_tensor_value_info(name, 1, None) for name in outputs]
+    graph = helper.make_graph(list(nodes), "growth", given, taken, values)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9)
+
+
+def chain(n: int, link: Callable[[int, str, str], NodeProto], shape: Sequence[int] = (4,), **constants: Any) -> ModelProto:
+    """n ops one after another.  link: makes the i-th, from the value it reads to the value it makes."""
+    names = ["x", *(f"t{i}" for i in range(n - 1)), "y"]
+    return model([link(i, a, b) for i, (a, b) in enumerate(zip(names, names[1:], strict=False))], {"x": list(shape)}, ["y"], **constants)
+
+
+def wide(op: str, n: int, *, inputs: bool, **attributes: Any) -> ModelProto:
+    """One op of n operands: as many inputs of the model, or always the same."""
+    names = [f"x{i}" for i in range(n)] if inputs else ["x"] * n
+    return model([node(op, names, ["y"], **attributes)], dict.fromkeys(names, [2]), ["y"])
+
+
+def pieces(n: int, *, joined: bool) -> ModelProto:
+    """A split into n, each part a result of its own, or all joined again."""
+    parts, results = [f"p{i}" for i in range(n)], [f"y{i}" for i in range(n)]
+    nodes = [node("Split", ["x"], parts, axis=0, num_outputs=n), *(node("Sigmoid", [p], [y]) for p, y in zip(parts, results, strict=True))]
+    return model([*nodes, node("Concat", results, ["y"], axis=0)] if joined else nodes, {"x": [n]}, ["y"] if joined else results)
+
+
+def fan(n: int, *, joined: bool) -> ModelProto:
+    """n readers of one value, each a result of its own, or all summed."""
+    results = [f"y{i}" for i in range(n)]
+    nodes = [node("Sigmoid", ["x"], ["s"]), *(node("Add", ["s", f"c{i % 7}"], [y]) for i, y in enumerate(results))]
+    constants = {f"c{i}": np.array([i], np.float32) for i in range(7)}
+    return model([*nodes, node("Sum", results, ["y"])] if joined else nodes, {"x": [4]}, ["y"] if joined else results, **constants)
+
+
+SHAPES = {"flat": np.array([4]), "square": np.array([2, 2])}
+KINDS: dict[str, Callable[[int], ModelProto]] = {
+    "chain_identity": lambda n: chain(n, lambda _, a, b: node("Identity", [a], [b])),
+    "chain_sigmoid": lambda n: chain(n, lambda _, a, b: node("Sigmoid", [a], [b])),
+    "chain_add": lambda n: chain(n, lambda _, a, b: node("Add", [a, "x"], [b])),
+    "chain_add_constant": lambda n: chain(n, lambda _, a, b: node("Add", [a, "c"], [b]), c=np.float32(1)),
+    "chain_cast": lambda n: chain(n, lambda i, a, b: node("Cast", [a], [b], to=1 if i % 2 else 10)),
+    "chain_reshape": lambda n: chain(n, lambda i, a, b: node("Reshape", [a, "flat" if i % 2 else "square"], [b]), **SHAPES),
+    "chain_transpose": lambda n: chain(n, lambda _, a, b: node("Transpose", [a], [b], perm=[1, 2, 0]), (2, 3, 4)),
+    "chain_slice": lambda n: chain(n, lambda _, a, b: node("Slice", [a, "o", "e"], [b]), (n + 4,), o=np.array([1]), e=np.array([1 << 40])),
+    "chain_softmax": lambda n: chain(n, lambda _, a, b: node("Softmax", [a], [b])),
+    "chain_matmul": lambda n: chain(n, lambda _, a, b: node("MatMul", [a, "w"], [b]), (1, 4), w=np.eye(4, dtype=np.float32)),
+    "wide_concat": lambda n: wide("Concat", n, inputs=False, axis=0),
+    "wide_sum": lambda n: wide("Sum", n, inputs=False),
+    "wide_max": lambda n: wide("Max", n, inputs=False),
+    "wide_mean": lambda n: wide("Mean", n, inputs=False),
+    "inputs_concat": lambda n: wide("Concat", n, inputs=True, axis=0),
+    "inputs_sum": lambda n: wide("Sum", n, inputs=True),
+    "split_joined": lambda n: pieces(n, joined=True),
+    "split_outputs": lambda n: pieces(n, joined=False),
+    "fan_summed": lambda n: fan(n, joined=True),
+    "fan_outputs": lambda n: fan(n, joined=False),
+}
+
+
+def timed(kind: str, size: int, target: str) -> Times:
+    """Compile a model, save it, load it and run it once, in this process."""
+    with tempfile.TemporaryDirectory() as folder:
+        path, archive = Path(folder) / "m.onnx", Path(folder) / "m.tti"
+        save(KINDS[kind](size), path)
+        start = time.process_time()
+        result = compile_path(path, CompileOptions(target=target))
+        result.save(archive)
+        middle = time.process_time()
+        with load(archive, threads=1) as executor:
+            arguments = executor.netlist.programs["forward"].arguments
+            executor.run({a.name: np.zeros(a.shape, a.dtype) for a in arguments if a.kind == "input"})
+        return middle - start, time.process_time() - middle
+
+
+def measure(kind: str, size: int, target: str) -> Times | str:
+    """What `timed` gives in a process of its own, or why it gives nothing."""
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        try:
+            return pool.apply_async(timed, (kind, size, target)).get(SECONDS)
+        except multiprocessing.TimeoutError:
+            return f"more than {SECONDS} s"
+        except Exception as error:  # noqa: BLE001 - one line of the table
+            return str(error).partition("\n")[0][:120]
+
+
+def exponent(before: float, after: float) -> float:
+    """By which power of n a time grows, from that at n to that at 2n."""
+    return log2(max(after, 1e-9) / max(before, 1e-9))
+
+
+def flagged(before: float, after: float, bar: float) -> bool:
+    """Whether a time grows faster than the bar allows, and matters."""
+    return after > NEGLIGIBLE_SECONDS and exponent(before, after) > bar
+
+
+def row(kind: str, target: str, found: Sequence[Times | str], bar: float) -> tuple[str, bool]:
+    """A line of the table, and whether something in it is flagged."""
+    refused = next((f for f in found if isinstance(f, str)), None)
+    if refused is not None:
+        return f"{kind:20}{target:7}{refused}", refused.startswith("more than")
+    text, steep = f"{kind:20}{target:7}", False
+    for times in zip(*[f for f in found if not isinstance(f, str)], strict=True):
+        wrong = flagged(times[-2], times[-1], bar)
+        steep |= wrong
+        text += "".join(f"{seconds:8.2f}" for seconds in times) + f"   n^{exponent(times[-2], times[-1]):.2f}{'!' if wrong else ' '}  "
+    return text.rstrip(), steep
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Measure, and print a table or JSON; 1 if something is flagged."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--json", action="store_true")
+    parser.add_argument("--size", type=int, default=SIZE, metavar="N", help=f"the smallest size (default: {SIZE})")
+    parser.add_argument("--target", action="append", metavar="NAME", help="default: host and n150")
+    parser.add_argument("--kind", action="append", choices=sorted(KINDS), help="default: all")
+    parser.add_argument("--bar", type=float, default=BAR, metavar="X", help=f"largest exponent (default: {BAR})")
+    options = parser.parse_args(arguments)
+    sizes = [options.size, 2 * options.size, 4 * options.size]
+    rows: list[dict[str, Any]] = []
+    failed = False
+    if not options.json:
+        print(f"{'':27}seconds at {', '.join(map(str, sizes))}: import to archive; load and run", flush=True)
+    for target in options.target or ("host", "n150"):
+        for kind in options.kind or KINDS:
+            found = [measure(kind, size, target) for size in sizes]
+            line, steep = row(kind, target, found, options.bar)
+            failed |= steep
+            rows.append({"kind": kind, "target": target, "sizes": sizes, "found": found, "flagged": steep})
+            if not options.json:
+                print(line, flush=True)
+    if options.json:
+        print(json.dumps(rows, indent=1))
+    return int(failed)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
