@@ -76,7 +76,7 @@ def fan(n: int, *, joined: bool) -> ModelProto:
     return model([*nodes, node("Sum", results, ["y"])] if joined else nodes, {"x": [4]}, ["y"] if joined else results, **constants)
 
 
-SHAPES = {"flat": np.array([4]), "square": np.array([2, 2])}
+SHAPES: dict[str, Any] = {"flat": np.array([4]), "square": np.array([2, 2])}
 KINDS: dict[str, Callable[[int], ModelProto]] = {
     "chain_identity": lambda n: chain(n, lambda _, a, b: node("Identity", [a], [b])),
     "chain_sigmoid": lambda n: chain(n, lambda _, a, b: node("Sigmoid", [a], [b])),

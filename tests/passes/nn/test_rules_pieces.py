@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from ttc.passes.nn.canonicalize import Canonicalize
+from ttc.passes.nn.rules_pieces import MAX_PARTS
 
 if TYPE_CHECKING:
     from tests.passes.conftest import Harness
@@ -76,3 +77,12 @@ STAY = {
 @pytest.mark.parametrize("text", STAY.values(), ids=STAY)
 def test_what_stays(harness: Harness, text: str) -> None:
     harness.unchanged(Canonicalize(), text)
+
+
+def test_concats_of_many_parts_are_not_merged(harness: Harness) -> None:
+    """Each doubles the one before: merged without bound, the last would have 2^12 operands."""
+    types = [f"tensor<2x{1 << i}xf32>" for i in range(13)]
+    lines = [f"%t{i + 1} = nn.concat(%t{i}, %t{i}) {{axis = 1}} : ({types[i]}, {types[i]}) -> {types[i + 1]}" for i in range(12)]
+    outcome = harness.run(Canonicalize(), f"(%t0: {types[0]})\n" + "\n".join(lines) + f"\nreturn %t12 : {types[12]}")
+    concats = [op for op in outcome.unit.module.walk() if op.name == "nn.concat"]
+    assert max(len(op.operands) for op in concats) == MAX_PARTS
