@@ -23,12 +23,13 @@ from ttc.dialects.core.spec import spec_of, tensor_type
 from ttc.dialects.core.weights import WeightStore
 from ttc.importers.base import NO_SHAPES, NO_VALUES
 from ttc.importers.common.builder import Builder
+from ttc.importers.common.complexes import Complex
 from ttc.importers.common.inputs import given_values, input_specs
 from ttc.importers.common.module import finished, naming
 from ttc.importers.common.unsupported import Refused
 from ttc.importers.tf.facts import describe
 from ttc.importers.tf.saved_model import read_saved_model
-from ttc.importers.tf.values import Complex, Model, Stored, Value, Variable
+from ttc.importers.tf.values import Model, Stored, Value, Variable
 from ttc.importers.tf.walk import Walker
 
 __all__ = ["describe", "import_object", "import_saved_model", "mapped"]

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from inspect import signature
-from typing import Any
 
 import numpy as np
 from xdsl.ir import SSAValue
 
 from ttc.dialects.nn.base import broadcast_shapes
 from ttc.importers.common.builder import Builder
+from ttc.importers.common.complexes import Complex, apart, imaginary, magnitude, real, squares
 from ttc.importers.common.elementwise import atan2, binary, select, unary
 from ttc.importers.tf import ops_elementwise, ops_index, ops_linear, ops_reduce, ops_shape
 from ttc.importers.tf.messages import Type
 from ttc.importers.tf.tables import Rows
 from ttc.importers.tf.tensors import COMPLEX, dtype_of
-from ttc.importers.tf.values import Complex
 
 INT32 = np.dtype(np.int32)
 
@@ -27,18 +25,6 @@ def complex_(b: Builder, real: SSAValue, imag: SSAValue) -> Complex:
     return Complex(*(v if b.shape(v) == shape else b.nn("expand", v, shape=shape) for v in (real, imag)))
 
 
-def real(b: Builder, input: Complex) -> SSAValue:
-    return input.real
-
-
-def imaginary(b: Builder, input: Complex) -> SSAValue:
-    return input.imaginary
-
-
-def magnitude(b: Builder, x: Complex) -> SSAValue:
-    return b.nn("sqrt", _squares(b, x))
-
-
 def angle(b: Builder, input: Complex) -> SSAValue:
     return atan2(b, input.imaginary, input.real)
 
@@ -47,34 +33,7 @@ def conjugate(b: Builder, input: Complex) -> Complex:
     return Complex(input.real, b.nn("neg", input.imaginary))
 
 
-def _squares(b: Builder, x: Complex) -> SSAValue:
-    return b.nn("add", b.nn("mul", x.real, x.real), b.nn("mul", x.imaginary, x.imaginary))
-
-
 # ---- ops of real numbers, on complex ones -----------------------------------------------------------------------------------------------
-
-
-def apart(row: Callable[..., Any]) -> Callable[..., Any]:
-    """What a linear op with real coefficients does to real and to imaginary parts; other operands are the same for both."""
-
-    def apply(b: Builder, *operands: Any, **attributes: Any) -> Any:
-        results = [
-            row(b, *(part(x) if isinstance(x, Complex) else x for x in operands), **attributes)
-            for part in (lambda x: x.real, lambda x: x.imaginary)
-        ]
-        if isinstance(results[0], tuple):
-            return tuple(Complex(*pair) for pair in zip(*results, strict=True))
-        return Complex(*results)
-
-    apply.__signature__ = _opened(row)  # pyright: ignore[reportFunctionMemberAccess]
-    return apply
-
-
-def _opened(row: Callable[..., Any]) -> Any:
-    """The row's signature, with operands of any kind."""
-    found = signature(row)
-    kinds = [p.replace(annotation="Value") if str(p.annotation).startswith("SSAValue") else p for p in found.parameters.values()]
-    return found.replace(parameters=kinds)
 
 
 _LINEAR: Rows = {
@@ -106,12 +65,12 @@ def _product(b: Builder, x: Complex, y: Complex, of: Callable[[SSAValue, SSAValu
 
 
 def divide(b: Builder, x: Complex, y: Complex) -> Complex:
-    over, size = multiply(b, x, conjugate(b, y)), _squares(b, y)
+    over, size = multiply(b, x, conjugate(b, y)), squares(b, y)
     return Complex(b.nn("div", over.real, size), b.nn("div", over.imaginary, size))
 
 
 def reciprocal(b: Builder, x: Complex) -> Complex:
-    size = _squares(b, x)
+    size = squares(b, x)
     return Complex(b.nn("div", x.real, size), b.nn("div", b.nn("neg", x.imaginary), size))
 
 

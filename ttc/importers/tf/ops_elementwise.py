@@ -8,6 +8,7 @@ import numpy as np
 from xdsl.ir import SSAValue
 
 from ttc.importers.common.builder import Builder
+from ttc.importers.common.complexes import Complex
 from ttc.importers.common.elementwise import (
     atan2,
     binary,
@@ -26,7 +27,6 @@ from ttc.importers.common.unsupported import Unsupported
 from ttc.importers.tf.messages import Type
 from ttc.importers.tf.tables import Rows
 from ttc.importers.tf.tensors import COMPLEX, dtype_of
-from ttc.importers.tf.values import Complex
 
 
 def relu6(b: Builder, features: SSAValue) -> SSAValue:

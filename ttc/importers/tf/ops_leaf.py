@@ -7,10 +7,11 @@ from xdsl.ir import SSAValue
 
 from ttc.importers.common import masked
 from ttc.importers.common.builder import Builder
+from ttc.importers.common.complexes import Complex
 from ttc.importers.tf.messages import Shape, Tensor
 from ttc.importers.tf.tables import Rows
 from ttc.importers.tf.tensors import COMPLEX, STRING, complex_of, weight_of
-from ttc.importers.tf.values import Complex, Value
+from ttc.importers.tf.values import Value
 from ttc.importers.tf.variables import read, write
 
 INT32 = np.dtype(np.int32)

@@ -6,11 +6,10 @@ from collections.abc import Callable
 
 from xdsl.ir import SSAValue
 
-from ttc.dialects.core.errors import Error
 from ttc.importers.common.builder import Builder
-from ttc.importers.common.fourier import transform
+from ttc.importers.common.complexes import Complex
+from ttc.importers.common.fourier import fourier_sizes, last_axes, real_fourier, transform
 from ttc.importers.tf.tables import Rows
-from ttc.importers.tf.values import Complex
 
 
 def fourier(rank: int, *, inverse: bool) -> Callable[..., Complex]:
@@ -18,21 +17,8 @@ def fourier(rank: int, *, inverse: bool) -> Callable[..., Complex]:
 
     def apply(b: Builder, input: Complex) -> Complex:
         parts = [input.real, input.imaginary]
-        for axis in _last(b, input.real, rank):
+        for axis in last_axes(b, input.real, rank):
             parts = transform(b, parts, axis, b.shape(parts[0])[axis], inverse=inverse, onesided=False)
-        return Complex(*parts)
-
-    return apply
-
-
-def real_fourier(rank: int) -> Callable[..., Complex]:
-    """From real numbers to the first half of their spectrum; fft_length cuts the dimensions, or pads them with 0."""
-
-    def apply(b: Builder, input: SSAValue, fft_length: SSAValue) -> Complex:
-        sizes, axes = _sizes(b, fft_length, rank), _last(b, input, rank)
-        parts = transform(b, [input], axes[-1], sizes[-1], inverse=False, onesided=True)
-        for axis, size in zip(axes[:-1], sizes[:-1], strict=True):
-            parts = transform(b, parts, axis, size, inverse=False, onesided=False)
         return Complex(*parts)
 
     return apply
@@ -42,7 +28,7 @@ def inverse_real_fourier(rank: int) -> Callable[..., SSAValue]:
     """From half a spectrum to real numbers."""
 
     def apply(b: Builder, input: Complex, fft_length: SSAValue) -> SSAValue:
-        sizes, axes = _sizes(b, fft_length, rank), _last(b, input.real, rank)
+        sizes, axes = fourier_sizes(b, fft_length, rank), last_axes(b, input.real, rank)
         parts = [input.real, input.imaginary]
         for axis, size in zip(axes[:-1], sizes[:-1], strict=True):
             parts = transform(b, parts, axis, size, inverse=True, onesided=False)
@@ -50,20 +36,6 @@ def inverse_real_fourier(rank: int) -> Callable[..., SSAValue]:
         return found
 
     return apply
-
-
-def _last(b: Builder, x: SSAValue, count: int) -> tuple[int, ...]:
-    rank = b.rank(x)
-    if rank < count:
-        raise Error("E0401", f"needs rank {count} or more, not {b.spec(x)}")
-    return tuple(range(rank - count, rank))
-
-
-def _sizes(b: Builder, fft_length: SSAValue, rank: int) -> tuple[int, ...]:
-    found = b.ints(fft_length, "fft_length")
-    if len(found) != rank:
-        raise Error("E0402", f"fft_length {list(found)[:8]} does not fit {rank} dimensions")
-    return found
 
 
 ROWS: Rows = {

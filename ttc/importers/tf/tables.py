@@ -19,10 +19,11 @@ import ttc.importers.tf as package
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.records import record
 from ttc.importers.common.builder import Builder
+from ttc.importers.common.complexes import Complex
 from ttc.importers.common.unsupported import Unsupported
 from ttc.importers.tf.messages import Call, Node, Shape, Tensor, Type
 from ttc.importers.tf.tensors import dtype_of
-from ttc.importers.tf.values import Complex, TensorList, Value, Variable
+from ttc.importers.tf.values import TensorList, Value, Variable
 
 Rows: TypeAlias = Mapping[str, Callable[..., Any]]
 IMPLIED = frozenset(["N", "num_split", "num", "use_cudnn_on_gpu", "validate_indices", "validate_shape", "parallel_iterations"])

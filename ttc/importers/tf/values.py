@@ -11,6 +11,7 @@ from xdsl.ir import SSAValue
 
 from ttc.dialects.core.records import record
 from ttc.dialects.core.weights import Weight
+from ttc.importers.common.complexes import Complex
 from ttc.importers.common.open_input import OpenInput
 from ttc.importers.common.unsupported import Refused
 from ttc.importers.tf.messages import Graph
@@ -47,14 +48,6 @@ class TensorList:
     dtype: np.dtype
     shape: tuple[int, ...] | None = None
     stack: SSAValue | None = None
-
-
-@record
-class Complex:
-    """A tensor of complex numbers: real and imaginary parts."""
-
-    real: SSAValue
-    imaginary: SSAValue
 
 
 Value: TypeAlias = "SSAValue | Variable | TensorList | Complex | Refused | None"

@@ -10,13 +10,14 @@ from ttc.dialects.core.errors import Error
 from ttc.dialects.core.records import record
 from ttc.importers.common.builder import Builder
 from ttc.importers.common.calls import MAX_DEPTH
+from ttc.importers.common.complexes import Complex
 from ttc.importers.common.unsupported import REFUSED, Refused, Unsupported
 from ttc.importers.tf.control import CONTROL, Site, TooMany
 from ttc.importers.tf.messages import Function, Graph, Node
 from ttc.importers.tf.setting import Setting, reachable
 from ttc.importers.tf.structure import source_of
 from ttc.importers.tf.tables import OUTPUTS, complex_rows, rows
-from ttc.importers.tf.values import Complex, Value
+from ttc.importers.tf.values import Value
 
 MAX_UNROLLED = 1 << 15
 """Nodes in functions that loops and branches run, each as often as it is mapped."""

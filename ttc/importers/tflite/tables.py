@@ -3,6 +3,7 @@
 A row's function takes the builder, the op's operands (None for one that is absent) and its options by the schema's names, and gives an nn
 value or a tuple of them.  Rows compute on real numbers: the walker dequantizes their operands and quantizes their results.  Ops that a
 module lists in `CODES` move elements or compare them: where all their tensors have one scale and zero they are mapped on the integers.
+`COMPLEX_ROWS` are for operators that take complex numbers.
 Ops of a module's `VARIABLES` set the variables that are these operands: their rows give the new values after the results.
 """
 
@@ -41,13 +42,23 @@ class Row(NamedTuple):
 @cache
 def rows() -> dict[str, Row]:
     """All mappings by op."""
+    return _collected("ROWS")
+
+
+@cache
+def complex_rows() -> dict[str, Row]:
+    """All mappings by op, for operators that take complex numbers."""
+    return _collected("COMPLEX_ROWS")
+
+
+def _collected(table: str) -> dict[str, Row]:
     found: dict[str, Row] = {}
     for info in pkgutil.iter_modules(package.__path__):
         if not info.name.startswith("ops_"):
             continue
         module = importlib.import_module(f"{package.__name__}.{info.name}")
         on_codes, variables = getattr(module, "CODES", frozenset()), getattr(module, "VARIABLES", {})
-        for op, function in module.ROWS.items():
+        for op, function in getattr(module, table, {}).items():
             found[op] = Row(function, *_operands(function), op in on_codes, variables.get(op, ()))
     return found
 
@@ -60,4 +71,4 @@ def _operands(function: Callable[..., Any]) -> tuple[int, int, bool]:
     needed = sum(p.default is Parameter.empty for p in positional) - 1
     if many is None:
         return needed, len(positional) - 1, True
-    return needed, MAX_OPERANDS, many.annotation != "SSAValue"
+    return needed, MAX_OPERANDS, many.annotation not in ("SSAValue", "Value")

@@ -7,6 +7,7 @@ from typing import TypeAlias
 from xdsl.ir import SSAValue
 
 from ttc.dialects.core.records import record
+from ttc.importers.common.complexes import Complex
 from ttc.importers.common.unsupported import Refused
 
 
@@ -17,5 +18,5 @@ class Resource:
     name: str
 
 
-Value: TypeAlias = "SSAValue | Resource | Refused | None"
+Value: TypeAlias = "SSAValue | Complex | Resource | Refused | None"
 """None: an optional operand that is absent."""

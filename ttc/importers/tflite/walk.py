@@ -11,14 +11,15 @@ from xdsl.utils.exceptions import VerifyException
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.records import record
+from ttc.importers.common.complexes import Complex
 from ttc.importers.common.unsupported import REFUSED, Refused, Unsupported
 from ttc.importers.tflite.building import TfliteBuilder
 from ttc.importers.tflite.control import CONTROL, Site
 from ttc.importers.tflite.model import ABSENT, Graph, Model, Operator, Tensor
-from ttc.importers.tflite.tables import MAX_OPERANDS, Row, rows
+from ttc.importers.tflite.tables import MAX_OPERANDS, Row, complex_rows, rows
 from ttc.importers.tflite.values import Value
 from ttc.importers.tflite.variables import Variables
-from ttc.importers.tflite.weights import dtype_of, weight_of
+from ttc.importers.tflite.weights import declared_dtype, weight_of
 
 MAX_DEPTH = 32
 """How deep graphs may call graphs."""
@@ -128,8 +129,10 @@ class Walker:
         self.builder.enter(name, tuple(t.name for t in outputs), operator.version)
         if control is not None:
             return control(Site(self, operator, operands, scope.calls, name))
+        if any(isinstance(x, Complex) for x in operands):
+            row = complex_rows().get(operator.op)
         if row is None:
-            raise Unsupported("no mapping")
+            raise Unsupported("takes complex numbers" if operator.op in rows() else "no mapping")
         inputs = [None if i == ABSENT else scope.graph.tensors[i] for i in operator.inputs]
         results = self._mapped(row, operator, operands, inputs, outputs)
         for place, value in zip(row.variables, results[len(outputs) :], strict=False):
@@ -146,18 +149,18 @@ class Walker:
 
     def _mapped(
         self, row: Row, operator: Operator, operands: Sequence[Value], inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]
-    ) -> list[SSAValue]:
+    ) -> list[SSAValue | Complex]:
         """The results, and the new values of the variables that the op sets."""
         b = self.builder
         if not outputs:
             raise Error("E0203", f"{operator.op} has no results")
-        values = [x for x in operands if isinstance(x, SSAValue) or x is None]
+        values = [x for x in operands if isinstance(x, SSAValue | Complex) or x is None]
         resources = len(values) < len(operands)
         while values and values[-1] is None:
             values.pop()
         if resources or not row.least <= len(values) <= row.most or None in (values[: row.least] if row.gaps else values):
             raise Error("E0203", f"{operator.op} takes {_count(row)} operands, not {len(values) - values.count(None)}")
-        b.declared = tuple(dtype_of(t) for t in outputs)
+        b.declared = tuple(declared_dtype(t) for t in outputs)
         plain = operator.options.get("fused_activation_function", "NONE") == "NONE"
         on_codes = row.on_codes and plain and _one_step([t for t in (*inputs, *outputs) if t is not None])
         b.zero = next((t.quantization.zeros[0] for t in inputs if on_codes and t is not None and t.quantization is not None), 0)
@@ -169,16 +172,20 @@ class Walker:
         if row.variables and len(results) != len(outputs) + len(row.variables):
             raise Error("E0203", f"{operator.op} has {len(results) - len(row.variables)} results, not {len(outputs)}")
         variables = [t for t in (inputs[i] for i in row.variables if i < len(inputs)) if t is not None]
-        return [self._declared(r, t, dtype_of(t), coded=on_codes) for r, t in zip(results, (*outputs, *variables), strict=False)]
+        return [self._declared(r, t, declared_dtype(t), coded=on_codes) for r, t in zip(results, (*outputs, *variables), strict=False)]
 
-    def _real(self, value: SSAValue | None, tensor: Tensor | None) -> SSAValue | None:
-        if value is None or tensor is None or tensor.quantization is None:
+    def _real(self, value: SSAValue | Complex | None, tensor: Tensor | None) -> SSAValue | Complex | None:
+        if value is None or isinstance(value, Complex) or tensor is None or tensor.quantization is None:
             return value
         return self.builder.real(value, tensor.quantization)
 
-    def _declared(self, value: SSAValue, tensor: Tensor, dtype: np.dtype, *, coded: bool) -> SSAValue:
+    def _declared(self, value: SSAValue | Complex, tensor: Tensor, dtype: np.dtype, *, coded: bool) -> SSAValue | Complex:
         """The result in its tensor's type: quantized, and indices as wide as the model has them.  Raises E0403."""
         b = self.builder
+        if isinstance(value, Complex):
+            if dtype.kind != "c" or tensor.quantization is not None:
+                raise Error("E0403", f"tensor '{tensor.name}' is declared as {dtype}, but its op gives complex numbers")
+            return value
         if b.dtype(value) == dtype and (coded or tensor.quantization is None):
             return value
         if tensor.quantization is not None and not coded:

@@ -26,6 +26,11 @@ def dtype_of(tensor: Tensor) -> np.dtype:
     return found
 
 
+def declared_dtype(tensor: Tensor) -> np.dtype:
+    """Return the type of a tensor between ops, which may be complex.  Raises Unsupported."""
+    return np.dtype(np.complex64) if tensor.kind == "COMPLEX64" else dtype_of(tensor)
+
+
 def weight_of(data: Buffer, tensor: Tensor) -> Weight:
     """The value of a constant tensor, not read yet.  Raises E0203 where the bytes are not those of its shape; Unsupported."""
     dtype, span = dtype_of(tensor), tensor.data or Span(0, 0)

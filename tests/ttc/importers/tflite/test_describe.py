@@ -31,7 +31,7 @@ def test_open_dimensions_are_found_and_checked(tmp_path: Path) -> None:
     found = check(path, CompileOptions())
     assert found.facts.inputs is not None
     assert [(item.name, item.dims) for item in found.facts.inputs] == [("image", ("", 8, 6, 3))]
-    assert (found.compiles_with_flags, found.flags, found.stage) == (True, ("--shape image=1x8x6x3",), "netlist")
+    assert (found.compiles_with_flags, found.flags, found.stage) == (True, ("--shape image=1x8x6x3",), "tti")
 
 
 def test_what_is_no_model(tmp_path: Path) -> None:

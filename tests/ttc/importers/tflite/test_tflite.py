@@ -70,7 +70,7 @@ def test_what_is_not_supported_is_one_table(tmp_path: Path) -> None:
     ops = [
         Op("CUSTOM", ["x"], ["t0"], custom="MyOp"),
         Op("EXP", ["t0"], ["t1"]),
-        Op("RFFT2D", ["x"], ["t2"]),
+        Op("LSH_PROJECTION", ["x"], ["t2"]),
         Op("CUSTOM", ["t1"], ["t3"], custom="MyOp"),
         Op("ADD", ["t2", "t3"], ["y"], {"fused_activation_function": "NONE"}),
     ]
@@ -79,7 +79,7 @@ def test_what_is_not_supported_is_one_table(tmp_path: Path) -> None:
     assert caught.value.code == "E0202"
     table = str(caught.value.excerpt)
     assert "CUSTOM:MyOp" in table
-    assert "RFFT2D" in table
+    assert "LSH_PROJECTION" in table
     assert "EXP" not in table
 
 
