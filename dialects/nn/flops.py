@@ -100,7 +100,7 @@ def _boxes(op: NNOp) -> int:
 
 _COUNTS: Mapping[str, Callable[[NNOp], int]] = MappingProxyType(
     {
-        "matmul": _matmul,
+        **dict.fromkeys(("matmul", "grouped_matmul"), _matmul),
         "conv2d": _convolution,
         "deform_conv": _convolution,
         "conv_transpose2d": _transposed_convolution,

@@ -12,7 +12,8 @@ from ttc.dialects.core.attributes import BOOL, FLOATS, STR
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.spec import DYNAMIC, STORED_ONLY, Spec
 from ttc.dialects.nn.alignment import all_follow_samples, follows_samples, require_activation, require_broadcastable
-from ttc.dialects.nn.base import TENSOR, NNOp, broadcast_shapes, require_float, same_dtype
+from ttc.dialects.nn.base import TENSOR, NNOp, broadcast_shapes, require_float, require_rank, same_dtype
+from ttc.dialects.nn.index import require_indices
 
 
 @irdl_op_definition
@@ -70,6 +71,38 @@ class MatmulOp(NNOp):
             return all_follow_samples(operands, carried, result)
         rows_are_samples = carried[0] and not carried[1] and not attrs["transpose_a"]
         return rows_are_samples and all(follows_samples(x, c, result) for x, c in zip(operands[2:], carried[2:], strict=True))
+
+
+@irdl_op_definition
+class GroupedMatmulOp(NNOp):
+    """Product of each row with the matrix of its group: y[i] = x[i] @ w[groups[i]].
+
+    What a layer of experts computes: work grows with the rows, not with the groups.
+
+    Args:    x: tensor[r, k], floating point.  w: tensor[g, k, n], or [g, n, k] with transpose_w.  groups: tensor[r], int32 or int64:
+             the matrix of each row.
+    Returns: y: tensor[r, n] of x's dtype; 0 for rows whose group is not in [0, g).
+    Raises:  E0401 if the shapes do not fit, E0403 for other or differing dtypes.
+    Source:  torch.nn.functional.grouped_mm (whose groups are runs of rows); com.microsoft MoE.
+    """
+
+    name = "nn.grouped_matmul"
+    x = operand_def(TENSOR)
+    w = operand_def(TENSOR)
+    groups = operand_def(TENSOR)
+    transpose_w = prop_def(BOOL)
+    y = result_def(TENSOR)
+    traits = traits_def(Pure())
+
+    @classmethod
+    def infer(cls, x: Spec, w: Spec, groups: Spec, *, transpose_w: bool) -> Spec:
+        same_dtype(require_float(require_rank(x, 2)), require_rank(w, 3))
+        require_indices(require_rank(groups, 1))
+        k, n = reversed(w.shape[1:]) if transpose_w else w.shape[1:]
+        rows = x.shape[0] if groups.shape[0] == DYNAMIC else groups.shape[0]
+        if x.shape[0] not in (rows, DYNAMIC) or (k != x.shape[1] and DYNAMIC not in (k, x.shape[1])):
+            raise Error("E0401", f"{x}, {w} and {groups} do not fit each other")
+        return Spec((rows, n), x.dtype)
 
 
 @irdl_op_definition

@@ -7,7 +7,8 @@ import pytest
 import torch
 
 from tests.ops.cases import check_batch, check_error, check_no_batch, check_op, spec
-from ttc.dialects.nn.linear import DetOp, MatmulOp
+from ttc.dialects.core.spec import Spec
+from ttc.dialects.nn.linear import DetOp, GroupedMatmulOp, MatmulOp
 
 PLAIN = {"transpose_a": False, "transpose_b": False}
 
@@ -133,3 +134,25 @@ def test_det() -> None:
     check_error("E0401", DetOp, [spec(2, 3)], {})
     check_error("E0401", DetOp, [spec(2)], {})
     check_error("E0403", DetOp, [spec(2, 2, dtype="int32")], {})
+
+
+@pytest.mark.parametrize("transposed", [False, True])
+def test_grouped_product(transposed: bool) -> None:
+    """Rows in any order; those of no group are 0, and a group may have none."""
+    x, w, groups = random(6, 5), random(4, 5, 7), np.array([3, 0, 3, 9, 1, -1], np.int32)
+    expected = np.stack([x[i] @ w[g] if 0 <= g < 4 else np.zeros(7) for i, g in enumerate(groups)]).astype(np.float32)
+    laid = np.ascontiguousarray(w.swapaxes(1, 2)) if transposed else w
+    check_op(GroupedMatmulOp, [x, laid, groups], {"transpose_w": transposed}, expected, 1e-5)
+
+
+@pytest.mark.parametrize(
+    ("x", "w", "groups", "code"),
+    [
+        (spec(6, 5), spec(4, 6, 7), spec(6, dtype="int64"), "E0401"),
+        (spec(6, 5), spec(4, 5, 7), spec(5, dtype="int64"), "E0401"),
+        (spec(6, 5), spec(5, 7), spec(6, dtype="int64"), "E0401"),
+        (spec(6, 5), spec(4, 5, 7), spec(6), "E0403"),
+    ],
+)
+def test_grouped_product_of_what_does_not_fit(x: Spec, w: Spec, groups: Spec, code: str) -> None:
+    check_error(code, GroupedMatmulOp, [x, w, groups], {"transpose_w": False})

@@ -1,4 +1,4 @@
-"""Numpy semantics of the matrix product and the determinant."""
+"""Numpy semantics of matrix products and the determinant."""
 
 from __future__ import annotations
 
@@ -23,6 +23,19 @@ def matmul(
     left = a.swapaxes(-1, -2) if transpose_a else a
     right = b.swapaxes(-1, -2) if transpose_b else b
     return finish(_product(left, right), bias, activation, activation_args)
+
+
+def grouped_matmul(x: NDArray, w: NDArray, groups: NDArray, *, transpose_w: bool) -> NDArray:
+    """x[i] @ w[groups[i]], a product a group that has rows."""
+    order = np.argsort(groups, kind="stable")
+    sorted_groups = groups[order]
+    y = np.zeros((x.shape[0], w.shape[1 if transpose_w else 2]), x.dtype)
+    for group in range(w.shape[0]):
+        first, end = np.searchsorted(sorted_groups, (group, group + 1))
+        if first < end:
+            rows = order[first:end]
+            y[rows] = x[rows] @ (w[group].T if transpose_w else w[group])
+    return y
 
 
 def det(x: NDArray) -> NDArray:

@@ -6,15 +6,11 @@ import numpy as np
 from xdsl.ir import SSAValue
 
 from ttc.importers.common.einsum import einsum as joined
-from ttc.importers.common.parts import part
 from ttc.importers.common.products import matmul
 from ttc.importers.common.unsupported import Unsupported
 from ttc.importers.torch.builder import TorchBuilder
-from ttc.importers.torch.elements import INT64, times
+from ttc.importers.torch.elements import INT64, binary, times
 from ttc.importers.torch.tables import Rows
-
-MAX_GROUPED_ELEMENTS = 1 << 28
-"""Of the products of all rows with the matrices of all groups, which are there at once."""
 
 
 def product(b: TorchBuilder, x: SSAValue, y: SSAValue) -> SSAValue:
@@ -64,7 +60,8 @@ def addr(b: TorchBuilder, x: SSAValue, left: SSAValue, right: SSAValue, *, beta:
 
 
 def outer(b: TorchBuilder, left: SSAValue, right: SSAValue) -> SSAValue:
-    return b.nn("mul", b.reshape(left, b.spec(left).elements, 1), right)
+    """In the dtype that both promote to."""
+    return binary("mul", "and")(b, b.reshape(left, b.spec(left).elements, 1), right)
 
 
 def einsum(b: TorchBuilder, equation: str, tensors: tuple[SSAValue, ...], *, path: tuple[int, ...] | None) -> SSAValue:
@@ -100,16 +97,10 @@ def grouped_product(
         return found if out_dtype is None else b.cast(found, out_dtype)
     if ends is None or bias is not None or (b.rank(x), b.rank(y)) != (2, 3):
         raise Unsupported("groups other than of the left operand's rows")
-    rows, (groups, _, columns) = b.shape(x)[0], b.shape(y)
-    if groups * rows * columns > MAX_GROUPED_ELEMENTS:
-        raise Unsupported(f"{groups} groups of {rows} rows")
-    ends = b.cast(ends, INT64)
-    before = b.nn("less", b.constant(np.arange(rows)), b.reshape(ends, groups, 1))
-    earlier = b.nn("concat", b.constant(np.zeros((1, rows), np.bool_)), part(b, before, 0, 0, groups - 1), axis=0) if groups > 1 else None
-    mine = before if earlier is None else b.nn("and", before, b.nn("not", earlier))
-    products = matmul(b, x, y)
-    kept = b.nn("where", b.reshape(mine, groups, rows, 1), products, b.scalar(0, products))
-    found = b.nn("reduce_sum", kept, axes=(0,), keepdims=False)
+    rows, groups = b.shape(x)[0], b.shape(y)[0]
+    ended = b.nn("less_equal", b.cast(ends, INT64), b.constant(np.arange(rows)[:, None]))
+    mine = b.nn("reduce_sum", b.cast(b.reshape(ended, rows, groups), INT64), axes=(1,), keepdims=False)
+    found = b.nn("grouped_matmul", x, y, mine, transpose_w=False)
     return found if out_dtype is None else b.cast(found, out_dtype)
 
 

@@ -22,6 +22,7 @@ from ttc.importers.common.builder import MAX_ELEMENTS, MAX_RANK
 from ttc.importers.common.unsupported import Misses
 from ttc.importers.torch.complexes import complex_rows
 from ttc.importers.torch.decompositions import decompositions, overload_name
+from ttc.importers.torch.definitions import define
 from ttc.importers.torch.pt2_symbols import check_expression
 from ttc.importers.torch.tables import rows
 from ttc.importers.torch.walk import CHECKS, SIZES
@@ -143,6 +144,7 @@ def _is_known(domain: str, op: str, overload: str | None) -> bool:
         return False
     if domain in _LATER:
         importlib.import_module(_LATER[domain])
+    define(f"{domain}.{op}")
     packet = getattr(getattr(torch.ops, domain), op, None)
     found = getattr(packet, overload or "default", None)
     if not isinstance(found, torch._ops.OpOverload):

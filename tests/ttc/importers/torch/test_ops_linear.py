@@ -27,6 +27,8 @@ def test_products() -> None:
         "addbmm": lambda x, y: torch.addbmm(y[:3, :3], x, x.mT, alpha=0.5),
         "addmv": lambda x, y: torch.addmv(y[:, 0], y, y[0]),
         "outer": lambda x, y: torch.outer(y[0], y[1]),
+        "outer_of_two_dtypes": lambda x, y: torch.outer(y[0], torch.arange(3)),
+        "outer_of_truth_values": lambda x, y: torch.outer(y[0] > 0, y[1] > 0),
         "addr": lambda x, y: torch.addr(y, y[:, 0], y[0]),
         "einsum": lambda x, y: torch.einsum("bij,kj->bki", x, y),
         "einsum_diagonal": lambda x, y: torch.einsum("ii->i", y[:4, :4]),

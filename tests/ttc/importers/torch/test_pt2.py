@@ -18,6 +18,7 @@ torch = pytest.importorskip("torch", reason="PyTorch has no wheel for this Pytho
 import ttc  # noqa: E402
 from ttc.dialects.core.ir import print_op  # noqa: E402
 from ttc.importers.base import import_model  # noqa: E402
+from ttc.importers.torch.definitions import define  # noqa: E402
 
 nn = torch.nn
 Members = dict[str, bytes]
@@ -260,3 +261,22 @@ def test_files_in_memory_are_not_models() -> None:
     torch.save({}, buffer)
     with pytest.raises(ttc.Error, match="BytesIO"):
         ttc.compile(buffer)
+
+
+class Experts(nn.Module):
+    """A product by groups of rows, as layers of experts of transformers are exported."""
+
+    def forward(self, x: Any, w: Any, ends: Any) -> Any:
+        return torch.ops.transformers.grouped_mm_fallback(x, w, ends)
+
+
+def test_ops_of_a_package_that_is_not_loaded(tmp_path: Path) -> None:
+    """Each row meets its group's matrix alone, rows after the last end none; an archive need not find what defined the op."""
+    define("transformers.grouped_mm_fallback")
+    x, w, ends = torch.randn(40, 8), torch.randn(64, 8, 5), torch.arange(64, dtype=torch.int32) // 2 + 1
+    torch.export.save(torch.export.export(Experts(), (x, w, ends), strict=False), tmp_path / "experts.pt2")
+    ttc.compile(tmp_path / "experts.pt2", target="host").save(tmp_path / "m.tti")
+    with ttc.load(tmp_path / "m.tti") as executor:
+        (y,) = executor(x.numpy(), w.numpy(), ends.numpy())
+    np.testing.assert_allclose(y, Experts()(x, w, ends).numpy(), atol=1e-5)
+    assert np.abs(y[32:]).max() == 0
