@@ -35,6 +35,11 @@ def polar(b: TorchBuilder, size: SSAValue, angle: SSAValue) -> Complex:
     return Complex(b.nn("mul", size, b.nn("cos", angle)), b.nn("mul", size, b.nn("sin", angle)))
 
 
+def exp(b: TorchBuilder, x: Complex) -> Complex:
+    """The exponential of the real part, turned by the imaginary one."""
+    return polar(b, b.nn("exp", x.real), x.imaginary)
+
+
 def view_as_complex(b: TorchBuilder, x: SSAValue) -> Complex:
     at = b.rank(x) - 1
     return Complex(element(b, x, at, 0), element(b, x, at, 1))
@@ -169,6 +174,7 @@ OVER_COMPLEX: Mapping[str, Callable[..., Any]] = {
     **{f"aten.{name}.default": conjugate for name in ("conj", "_conj", "conj_physical", "_conj_physical")},
     "aten.abs.default": magnitude,
     "aten.angle.default": angle,
+    "aten.exp.default": exp,
     "aten.add.Tensor": add,
     "aten.add.Scalar": add,
     "aten.sub.Tensor": sub,

@@ -90,6 +90,8 @@ def test_transforms() -> None:
         "rotation": lambda x: torch.view_as_real(
             torch.view_as_complex(x.reshape(3, 4, 2)) * torch.polar(torch.ones(4), torch.arange(4.0))
         ).flatten(1),
+        "vocoder": lambda x: _vocoded(torch.tensor_split(x.reshape(1, 2, 12).repeat(1, 5, 1), 2, dim=1)),
+        "spectrum_in_parts": lambda x: tuple(part.abs() for part in torch.fft.rfft(x.flatten()).split([6, 7])),
         "spectrogram": lambda x: torch.stft(x.flatten(), 8, window=torch.hann_window(8), return_complex=True).abs(),
         "shift": lambda x: torch.fft.fftshift(x),
     }
@@ -129,3 +131,9 @@ def test_bits_of_numbers() -> None:
         },
         x,
     )
+
+
+def _vocoded(parts: tuple[torch.Tensor, ...]) -> torch.Tensor:
+    """Sound from the logarithms and angles of its spectrum, which a network gives in one tensor."""
+    size, angle = parts
+    return torch.istft(size.exp() * torch.exp(1j * angle), 8, 2, 8, torch.hann_window(8))
