@@ -1,4 +1,4 @@
-"""Where the taps of windows lie in images: places of maxima, and windows added up where they lie."""
+"""Where the taps of windows lie in images: places of maxima."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import numpy as np
 from xdsl.ir import SSAValue
 
 from ttc.dialects.core import windows as core
-from ttc.dialects.core.errors import Error
 from ttc.importers.common.builder import Builder
 from ttc.importers.common.tracking import MAX_ELEMENTS
 from ttc.importers.common.unsupported import Unsupported
@@ -70,22 +69,3 @@ def largest_in(b: Builder, x: SSAValue, places: np.ndarray, names: np.ndarray | 
     table = b.nn("expand", b.constant(named), shape=(n * c, *places.shape))
     found = b.reshape(b.nn("gather_elements", table, tap, axis=2), n * c, len(places))
     return b.nn("reduce_max", values, axes=(2,), keepdims=False), found
-
-
-def added_windows(b: Builder, x: SSAValue, sizes: Ints, win: Window) -> SSAValue:
-    """x[n, c * taps, windows] -> [n, c, sizes]: windows are added up where they lie, by a product with a matrix of 0 and 1."""
-    kernel = win.kernel
-    places = window_places(sizes, win)
-    n, columns, count = b.shape(x)
-    if count != len(places) or columns % prod(kernel):
-        raise Error("E0401", f"{b.spec(x)} does not hold {len(places)} windows of {list(kernel)}")
-    if places.size * prod(sizes) > MAX_ELEMENTS:
-        raise Unsupported("too many windows")
-    spread = np.zeros((prod(kernel), count, prod(sizes)), b.dtype(x))
-    for tap, at in np.ndindex(prod(kernel), count):
-        if places[at, tap] >= 0:
-            spread[tap, at, places[at, tap]] = 1
-    rows = b.reshape(x, n * columns // prod(kernel), prod(kernel) * count)
-    matrix = b.constant(spread.reshape(-1, prod(sizes)))
-    y = b.nn("matmul", rows, matrix, None, transpose_a=False, transpose_b=False)
-    return b.reshape(y, n, columns // prod(kernel), *sizes)

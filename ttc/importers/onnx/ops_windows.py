@@ -11,7 +11,7 @@ from xdsl.ir import SSAValue
 from ttc.dialects.core.errors import Error
 from ttc.dialects.nn.base import axis_in
 from ttc.importers.common.builder import Builder
-from ttc.importers.common.places import added_windows
+from ttc.importers.common.overlaps import added_windows
 from ttc.importers.common.tracking import MAX_ELEMENTS
 from ttc.importers.common.unsupported import Unsupported
 from ttc.importers.common.windows import Window, flat_window
@@ -22,7 +22,7 @@ Ints: TypeAlias = tuple[int, ...]
 def col2_im_18(
     b: Builder, x: SSAValue, image: SSAValue, block: SSAValue, *, dilations: Ints = (), pads: Ints = (), strides: Ints = ()
 ) -> SSAValue:
-    """x[n, c * prod(block), windows] -> [n, c, image]: windows are added up where they lie, by a product with a matrix of 0 and 1."""
+    """x[n, c * prod(block), windows] -> [n, c, image]: windows are added up where they lie."""
     sizes, kernel = b.ints(image, "image_shape"), b.ints(block, "block_shape")
     rank = len(sizes)
     if b.rank(x) != 3 or min(sizes, default=0) < 1 or len(kernel) != rank:

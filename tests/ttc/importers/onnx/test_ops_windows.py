@@ -29,6 +29,15 @@ def test_col2im(count: int, attrs: dict, options: dict, tmp_path: Path) -> None:
     check(model, feeds, tmp_path, wanted=[wanted])
 
 
+@pytest.mark.parametrize("size", [20, 512])
+def test_col2im_of_many_windows(size: int, tmp_path: Path) -> None:
+    """Overlapping patches of an image, many more of them than a matrix of places could hold."""
+    x = np.random.default_rng(size).standard_normal((1, 64, (size // 4 - 1) ** 2)).astype(np.float32)
+    wanted = torch.nn.functional.fold(torch.from_numpy(x), (size, size), (8, 8), stride=4).numpy()
+    model, feeds = node_model("Col2Im", x, ints(size, size), ints(8, 8), constant=(1, 2), strides=[4, 4])
+    check(model, feeds, tmp_path, wanted=[wanted])
+
+
 @pytest.mark.parametrize(
     "options", [{"stride": 2}, {"stride": 1, "padding": 1}, {"stride": 2, "dilation": 2}, {"stride": 2, "ceil_mode": True}]
 )
