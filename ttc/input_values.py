@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from math import prod
@@ -22,7 +23,9 @@ from ttc.runtime.contract import ABSENT, MAX_ELEMENTS, absent_inputs, fixed_inpu
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
 
-_FORM = "it takes NAME=FILE.npy, NAME=none or NAME=sequence, each name once"
+_FORM = "it takes NAME=FILE.npy, a number or truth value NAME=16000, NAME=none or NAME=sequence, each name once"
+_NUMBER = re.compile(r"[+-]?[0-9]{1,18}")
+_TRUTH = {"true": True, "false": False}
 
 
 @record
@@ -61,7 +64,7 @@ class InputValue:
 
 
 def read_values(raw: Any) -> tuple[InputValue, ...]:
-    """Values by name: from `NAME=FILE.npy` texts, or a mapping of names to arrays, paths, lists of these, and None.
+    """Values by name: from `NAME=FILE.npy` and `NAME=16000` texts, or a mapping of names to arrays, paths, lists of these, and None.
 
     Raises ValueError, and E0102 or E0801 for a file.
     """
@@ -100,7 +103,14 @@ def _split(text: Any) -> tuple[str, str]:
     ways = [(text[:index], text[index + 1 :]) for index in places]
     if not ways:
         raise ValueError(_FORM)
-    return next((way for way in ways if way[1] in ABSENT or Path(way[1]).is_file()), ways[0])
+    return next((way for way in ways if way[1] in ABSENT or _number(way[1]) is not None or Path(way[1]).is_file()), ways[0])
+
+
+def _number(text: str) -> NDArray | None:
+    """The array of rank 0 of a whole number or truth value; None for other text, which names a file."""
+    if text in _TRUTH:
+        return np.array(_TRUTH[text])
+    return np.array(int(text), np.int64) if _NUMBER.fullmatch(text) else None
 
 
 def _values(name: Any, value: Any) -> list[InputValue]:
@@ -111,7 +121,10 @@ def _values(name: Any, value: Any) -> list[InputValue]:
         return [InputValue(name, value or ABSENT[0])]
     if isinstance(value, list | tuple):
         return [item for i, x in enumerate(value) for item in _values(f"{name}[{i}]", x)] or [InputValue(name, ABSENT[1])]
-    return [InputValue.of(name, _read(Path(value)) if isinstance(value, str | Path) else np.asarray(value))]
+    if isinstance(value, str):
+        number = _number(value)
+        return [InputValue.of(name, _read(Path(value)) if number is None else number)]
+    return [InputValue.of(name, _read(value) if isinstance(value, Path) else np.asarray(value))]
 
 
 def read_examples(files: Sequence[str], bundle: Path | None) -> dict[str, NDArray]:

@@ -83,6 +83,15 @@ def test_values_come_from_files_and_arrays(tmp_path: Path) -> None:
     assert hash(found) == hash(InputValue(*(getattr(found, name) for name in ("name", "kind", "shape", "data"))))
 
 
+def test_numbers_may_stand_in_place_of_files() -> None:
+    found = values_of(read_values(["sr=16000", "on=true", "by=-2"]))
+    assert {name: (x.dtype.name, x.shape, x.item()) for name, x in found.items() if x is not None} == {
+        "by": ("int64", (), -2),
+        "on": ("bool", (), True),
+        "sr": ("int64", (), 16000),
+    }
+
+
 def test_what_sequences_and_optionals_are(tmp_path: Path) -> None:
     x = normal(2, 3)
     np.save(tmp_path / "x.npy", x)

@@ -10,11 +10,13 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from xdsl.ir import Attribute, Block, SSAValue
+from xdsl.dialects import func
+from xdsl.ir import Attribute, Block, BlockArgument, SSAValue
 
 from ttc.dialects.core.attributes import LiteralAttr, WeightAttr
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.formats.text import STRING
+from ttc.dialects.core.functions import ports
 from ttc.dialects.core.leaves import ConstantOp, LeafOp, ParamOp, StateOp, is_unread
 from ttc.dialects.core.locations import location_of, named_location
 from ttc.dialects.core.names import FreeNames
@@ -241,6 +243,14 @@ class Builder:
         """
         return self._given.known(value) is None and all(self.rank(x) > 1 for x in self._given.missing(value))
 
+    def undecided(self, condition: SSAValue, error: Error) -> Error:
+        """The error of a branch that may not be the one taken, with a hint at the inputs whose values would decide."""
+        names = sorted(_name(argument) for argument in self._given.missing(condition))
+        if names and error.hint is None:
+            flags = " ".join(f"--values {name}=..." for name in names)
+            error.hint = f"if this branch is not to be taken, compile for one value of {', '.join(names)}: {flags}"
+        return error
+
     @property
     def fixed(self) -> dict[SSAValue, NDArray]:
         """Arguments whose values were needed, with these, in the compute dtypes of their formats."""
@@ -273,6 +283,12 @@ class Builder:
                 store.add(leaf.key, self._weights[leaf.key])
         block.add_ops(self._body)
         return store
+
+
+def _name(argument: SSAValue) -> str:
+    """The name of an argument of the function being built."""
+    function = argument.owner.parent_op() if isinstance(argument, BlockArgument) else None
+    return ports(function)[0][argument.index].name if isinstance(argument, BlockArgument) and isinstance(function, func.FuncOp) else "?"
 
 
 def _is_float(dtype: np.dtype) -> bool:

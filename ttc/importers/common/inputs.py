@@ -72,7 +72,8 @@ def given_values(arguments: Mapping[str, SSAValue], values: Mapping[str, Any]) -
 
     Args:
         arguments: by name.
-        values: arrays by name, of the arguments' shapes and dtypes; larger ones than a contract can hold are passed over.
+        values: arrays by name, of the arguments' shapes and dtypes, or whole numbers for arguments of one element; larger ones than a
+            contract can hold are passed over.
     Raises: E0206 for an array of another dtype or shape.
     """
     found: dict[SSAValue, NDArray] = {}
@@ -83,6 +84,7 @@ def given_values(arguments: Mapping[str, SSAValue], values: Mapping[str, Any]) -
         if spec.dtype.kind not in "iub":
             _require_dtype(name, value, spec)
             continue
+        value = _as_declared(value, spec)
         if Spec(value.shape, value.dtype) != spec:
             raise Error("E0206", f"input '{name}' is {spec}; the value given is {value.dtype}{list(value.shape)}")
         if spec.elements <= MAX_ELEMENTS:
@@ -109,6 +111,14 @@ def _require_batch(inputs: Sequence[OpenInput], batch: int | None) -> None:
     more = ", ..." if len(leading) > LISTED else ""
     message = f"a batch of {batch} is not possible: the leading dimension of {fixed}{more}"
     raise Error("E0206", message, hint="leave out --batch, or export the model with a dynamic batch")
+
+
+def _as_declared(value: NDArray, spec: Spec) -> NDArray:
+    """A number without dimensions as the one element of an argument, if that can hold it."""
+    if value.ndim or not spec.is_static or spec.elements != 1:
+        return value
+    cast = value.astype(spec.dtype)
+    return cast.reshape(spec.shape) if cast == value else value
 
 
 def _with_batch(dims: Dims, batch: int | None, names: set[int | str]) -> Dims:

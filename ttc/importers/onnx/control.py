@@ -64,12 +64,21 @@ def if_(call: Call) -> list[Value]:
         try:
             with call.attempt() as ops:
                 return _selected(call, condition, call.run(then, (), "then"), call.run(other, (), "else"), ops)
-        except (_NotSelected, Unsupported):
+        except (_NotSelected, Unsupported, Error):
             pass
     try:
-        return call.run(then if call.truth(condition) else other, (), "")
+        chosen = then if call.truth(condition) else other
     except Unsupported:
+        return _undecided(call, condition, then, other)
+    return call.run(chosen, (), "")
+
+
+def _undecided(call: Call, condition: SSAValue, then: GraphProto, other: GraphProto) -> list[Value]:
+    """A branch at run time.  If one of the two does not type, the values that would decide at import are a way out."""
+    try:
         return _branched(call, condition, then, other)
+    except Error as error:
+        raise call.builder.undecided(condition, error) from None
 
 
 def _is_short(graph: GraphProto) -> bool:

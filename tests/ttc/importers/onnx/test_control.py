@@ -10,7 +10,7 @@ import onnx
 import pytest
 from onnx import GraphProto, NodeProto, TensorProto, helper
 
-from tests.ttc.importers.onnx.cases import check, function_proto, ints, model_of, normal, save
+from tests.ttc.importers.onnx.cases import check, function_proto, imported, ints, model_of, normal, save
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.functions import entry_functions, module_attr
 from ttc.dialects.core.locations import source_names
@@ -236,3 +236,24 @@ def test_loops_in_loops_are_mapped_a_few_times_each(growing: bool, most: int, tm
     depth = 12
     model = model_of(nested(depth, growing=growing), X, [f"r{depth}"], {"trips": np.array(5, np.int64)})
     assert ops_of(model, tmp_path).count("nn.loop") == 1
+
+
+def rates() -> onnx.ModelProto:
+    """A choice by sample rate, whose other branch is for inputs of another size."""
+    then = body([node("Exp", ["x"], ["b"])], [], ["b"])
+    other = body([node("Reshape", ["x", "seven"], ["b"])], [], ["b"])
+    nodes = [node("Equal", ["sr", "rate"], ["c"]), node("If", ["c"], ["y"], then_branch=then, else_branch=other)]
+    return model_of(nodes, {**X, "sr": np.array(16000)}, ["y"], {"rate": np.array(16000), "seven": ints(7)})
+
+
+def test_a_branch_that_is_not_taken_need_not_fit(tmp_path: Path) -> None:
+    feeds = {**X, "sr": np.array(16000)}
+    (y,) = imported(rates(), feeds, tmp_path, values={"sr": np.array(16000)})
+    np.testing.assert_allclose(y, np.exp(X["x"]), rtol=1e-6)
+
+
+def test_a_branch_that_does_not_fit_names_what_decides(tmp_path: Path) -> None:
+    with pytest.raises(Error) as caught:
+        import_onnx(save(rates(), tmp_path))
+    assert (caught.value.code, caught.value.where) == ("E0401", "model.onnx: If_y[else]/Reshape_b")
+    assert "--values sr=" in str(caught.value.hint)
