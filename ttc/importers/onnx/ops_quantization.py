@@ -101,6 +101,19 @@ def _spread(b: Builder, value: SSAValue, shape: tuple[int, ...], axis: int, bloc
     return b.nn("slice", flat, starts=(0,) * len(shape), sizes=shape, steps=(1,) * len(shape))
 
 
+def dynamic_quantize_linear_11(b: Builder, x: SSAValue) -> tuple[SSAValue, ...]:
+    """To uint8 by the range of x, widened to hold 0; x that is 0 everywhere has the scale 1, as in onnxruntime."""
+    zero, most = b.scalar(0, x), b.scalar(255, x)
+    axes = tuple(range(b.rank(x)))
+    low = b.nn("minimum", b.nn("reduce_min", x, axes=axes, keepdims=False), zero)
+    high = b.nn("maximum", b.nn("reduce_max", x, axes=axes, keepdims=False), zero)
+    scale = b.nn("div", b.nn("sub", high, low), most)
+    scale = b.nn("where", b.nn("equal", high, low), b.scalar(1, x), scale)
+    at = b.nn("round", b.nn("clip", b.nn("sub", zero, b.nn("div", low, scale)), min=0.0, max=255.0))
+    at = b.cast(at, np.dtype(np.uint8))
+    return b.nn("quantize", x, scale, at), scale, at
+
+
 # ---- exact sums ------------------------------------------------------------------------------------------------------------------
 
 

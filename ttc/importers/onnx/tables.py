@@ -2,7 +2,8 @@
 
 `softmax_13(b, x, *, axis=-1)` maps Softmax from opset 13 on: its parameters are the inputs and attributes of the op's schema, its result an
 nn value or a tuple of them.  Underscores in the name are for reading: `gather_nd_11` is GatherND.  A module whose ops are not of ONNX's own
-domain names theirs: `DOMAIN = "ai.onnx.ml"`.
+domain names theirs: `DOMAIN = "ai.onnx.ml"`.  Where the onnx package has no schemas of a module's ops (`SIGNED = True`), the signatures of
+its functions are their schemas: see `signatures`.
 """
 
 from __future__ import annotations
@@ -10,8 +11,10 @@ from __future__ import annotations
 import importlib
 import pkgutil
 import re
+import sys
 from collections.abc import Callable
 from functools import cache
+from types import ModuleType
 from typing import TypeAlias, cast
 
 from xdsl.ir import SSAValue
@@ -23,20 +26,40 @@ _NAME = re.compile(r"[a-z][a-z0-9_]*_\d+")
 
 
 @cache
+def _modules() -> tuple[ModuleType, ...]:
+    """All `ops_*` modules."""
+    names = [info.name for info in pkgutil.iter_modules(package.__path__) if info.name.startswith("ops_")]
+    return tuple(importlib.import_module(f"{package.__name__}.{name}") for name in names)
+
+
+def is_signed(apply: Mapping) -> bool:
+    """Whether the signature of a mapping is the schema of its op."""
+    return getattr(sys.modules[apply.__module__], "SIGNED", False)
+
+
+@cache
+def signed_domains() -> frozenset[str]:
+    """Domains beside ONNX's own whose schemas are signatures.  Models may use them without importing them, as in onnxruntime."""
+    return frozenset(m.DOMAIN for m in _modules() if getattr(m, "SIGNED", False) and getattr(m, "DOMAIN", ""))
+
+
+@cache
 def mappings(domain: str = "") -> dict[str, dict[int, Mapping]]:
     """All mappings of a domain: op type in lower case -> opset -> function."""
     found: dict[str, dict[int, Mapping]] = {}
-    for info in pkgutil.iter_modules(package.__path__):
-        if not info.name.startswith("ops_"):
-            continue
-        module = importlib.import_module(f"{package.__name__}.{info.name}")
+    for module in _modules():
         if getattr(module, "DOMAIN", "") != domain:
             continue
         for name, item in vars(module).items():
-            if callable(item) and _NAME.fullmatch(name):
+            if callable(item) and _NAME.fullmatch(name) and not _is_imported(item, name, module):
                 stem, _, opset = name.rpartition("_")
                 found.setdefault(stem.replace("_", ""), {})[int(opset)] = cast("Mapping", item)
     return found
+
+
+def _is_imported(item: object, name: str, module: ModuleType) -> bool:
+    """Whether a module has a function from another one, which may be of another domain."""
+    return getattr(item, "__name__", "") == name and getattr(item, "__module__", "") != module.__name__
 
 
 def mapping(op: str, opset: int, domain: str = "") -> Mapping | None:

@@ -21,8 +21,9 @@ from ttc.importers.onnx.calls import Budget, Call
 from ttc.importers.onnx.control import CONTROL
 from ttc.importers.onnx.inputs import type_proto
 from ttc.importers.onnx.opsets import Schema, bind, check_node, opsets, schema_function, schema_of
+from ttc.importers.onnx.signatures import check_signature
 from ttc.importers.onnx.structure import FunctionKey, domain_of, key_of, node_name
-from ttc.importers.onnx.tables import mapping
+from ttc.importers.onnx.tables import is_signed, mapping, signed_domains
 from ttc.importers.onnx.tensors import CODES, array_of
 from ttc.importers.onnx.values import REFUSED, Listed, Packed, Refused, RefusedInside, Value
 
@@ -121,16 +122,20 @@ class Walker:
         if function is not None:
             return self._call(function, node, operands, scope, name)
         domain = domain_of(node.domain)
-        opset = scope.opsets.get(domain)
-        schema = None if opset is None else schema_of(node.op_type, opset, domain)
-        if schema is None or opset is None:
-            why = "its domain is not imported" if opset is None else "no such op in this opset"
-            return self._miss(node, scope, why, name)
-        check_node(node, schema)
+        opset = scope.opsets.get(domain, 1 if domain in signed_domains() else None)
+        if opset is None:
+            return self._miss(node, scope, "its domain is not imported", name)
         apply = mapping(node.op_type, opset, domain)
         control = CONTROL.get(node.op_type) if not domain else None
-        if apply is None and control is None:
-            return self._by_definition(node, schema, operands, scope, name)
+        if apply is not None and is_signed(apply):
+            check_signature(node, apply)
+        else:
+            schema = schema_of(node.op_type, opset, domain)
+            if schema is None:
+                return self._miss(node, scope, _unknown(domain), name)
+            check_node(node, schema)
+            if apply is None and control is None:
+                return self._by_definition(node, schema, operands, scope, name)
         if any(isinstance(x, Refused) for x in operands):
             return (REFUSED,) * len(node.output)
         try:
@@ -232,6 +237,13 @@ class Walker:
         """A result of a call.  ONNX's own definitions leave out outputs that a node does not ask for, and some that it does."""
         output = inner.outputs[index]
         return inner.values[output] if output in inner.values else self._extra(node, index, scope, name)
+
+
+def _unknown(domain: str) -> str:
+    """Why an op that neither ONNX nor a mapping knows is refused."""
+    if domain == "com.microsoft.nchwc":
+        return "laid out for one CPU by onnxruntime: save the model with ORT_ENABLE_EXTENDED"
+    return "no mapping" if domain in signed_domains() else "no such op in this opset"
 
 
 def _attributes(node: NodeProto) -> dict[str, Any]:
