@@ -166,6 +166,13 @@ class Archive:
     entries: Mapping[str, Entry]
     seal: str
     _data: memoryview
+    _opened: _Opened
+
+    def require_unchanged(self) -> None:
+        """Raises E0704 if the file was cut or written to since it was opened: what is mapped of it is then not what was verified."""
+        if self._opened.changed():
+            hint = "load it again; replace archives by renaming, as ttc does, not in place"
+            raise Error("E0704", "the archive was changed while it was in use", str(self.path), hint)
 
     def member(self, name: str) -> memoryview:
         """The bytes of a member.  Raises E0703."""
@@ -227,7 +234,7 @@ def open_archive(path: str | os.PathLike[str], *, verify_tensors: bool = True, t
     """
     place = Path(path)
     with in_file(place):
-        data = _map_file(place)
+        data, opened = _map_file(place)
         directory = read_directory(data)
         if MANIFEST in directory.entries and not directory.comment.startswith(_SEAL.encode("ascii")):
             raise Error("E0703", "the archive has no seal: it was repackaged", hint="fetch it again, or compile the model again")
@@ -240,7 +247,7 @@ def open_archive(path: str | os.PathLike[str], *, verify_tensors: bool = True, t
         _check_members(manifest, directory.entries)
         eager = {n: m for n, m in manifest.members.items() if verify_tensors or not n.startswith("tensors/")}
         _check_hashes(data, eager, directory.entries, checked_threads(threads))
-        return Archive(place, manifest, directory.entries, directory.comment.decode("ascii"), data)
+        return Archive(place, manifest, directory.entries, directory.comment.decode("ascii"), data, opened)
 
 
 @contextmanager
@@ -253,8 +260,8 @@ def in_file(path: Path) -> Iterator[None]:
         raise
 
 
-def _map_file(path: Path) -> memoryview:
-    """The whole file, mapped read-only.  Raises E0102, or E0701 if it is empty."""
+def _map_file(path: Path) -> tuple[memoryview, _Opened]:
+    """The whole file, mapped read-only, and the file.  Raises E0102, or E0701 if it is empty."""
     try:
         fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except (OSError, ValueError) as error:
@@ -266,9 +273,28 @@ def _map_file(path: Path) -> memoryview:
             raise Error("E0102", "it is not a regular file")
         if status.st_size == 0:
             raise Error("E0701", "the file is empty")
-        return memoryview(mmap.mmap(fd, status.st_size, access=mmap.ACCESS_READ))
+        return memoryview(mmap.mmap(fd, status.st_size, access=mmap.ACCESS_READ)), _Opened(os.dup(fd))
     finally:
         os.close(fd)
+
+
+class _Opened:
+    """An open file, and what its size and its last change were."""
+
+    def __init__(self, fd: int) -> None:
+        self._fd = fd
+        self._then = self._now()
+
+    def changed(self) -> bool:
+        """Whether the content of the file may be another, or less, than when it was opened."""
+        return self._now() != self._then
+
+    def _now(self) -> tuple[int, int]:
+        status = os.fstat(self._fd)
+        return status.st_size, status.st_mtime_ns
+
+    def __del__(self) -> None:
+        os.close(self._fd)
 
 
 def _manifest_bytes(data: memoryview, directory: Directory) -> memoryview:

@@ -100,10 +100,12 @@ class Executor:
                      proved independent, and cut off the results.
         Returns: the outputs by name, in order; arrays of the caller's own.
         Raises:  E0801 for inputs that do not fit, E0802 for values out of range, E0803 for an unknown program or a closed session,
-                 E0806 for another value of an input than the program was compiled for.
+                 E0806 for another value of an input than the program was compiled for, E0704 if the archive's file was changed.
         """
         if self._closed:
             raise Error("E0803", "this session is closed")
+        if self._program.check is not None:
+            self._program.check()
         if program is None:
             fit = self._chosen(inputs, pad_batch) if self._variants.several else None
             if fit is not None and fit.rows is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ttc.dialects.core.errors import Error
@@ -51,11 +52,11 @@ def load_program(
     archive = open_archive(path, threads=threads)
     kept = recall(archive, chosen)
     if kept is not None:
-        return kept
+        return replace(kept, check=archive.require_unchanged)
     program = _checked(archive, chosen)
     program.prepare()
     remember(program, archive, chosen)
-    return program
+    return replace(program, check=archive.require_unchanged)
 
 
 def _checked(archive: Archive, engine: Engine) -> Program:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import field, replace
 from threading import Lock
 
@@ -81,6 +81,7 @@ class Program:
 
     Args:
         parameters: values given by `with_parameters` since it was compiled.
+        check: called before each run; raises where what the constants are mapped from is no longer what it was.
     """
 
     netlists: Netlists
@@ -88,6 +89,7 @@ class Program:
     constants: Constants
     plans: Plans
     parameters: Mapping[str, NDArray] = field(default_factory=dict)
+    check: Callable[[], None] | None = None
 
     @property
     def netlist(self) -> Netlist:

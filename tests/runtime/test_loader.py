@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from ttc.dialects.core.errors import Error
@@ -47,3 +48,20 @@ def test_engines_and_threads_are_checked(path: Path):
         load(path, threads=100_000)
     assert failure.value.code == "E0101"
     assert load(path, threads=1).program.entry("peek").name == "peek"
+
+
+@pytest.mark.parametrize("change", ["cut", "written"])
+@pytest.mark.parametrize("engine", ["native", "reference"])
+def test_an_archive_that_is_changed_while_it_is_loaded(path: Path, change: str, engine: str) -> None:
+    session = load(path, engine=engine, threads=1)
+    inputs = {"x": np.zeros(4, np.float32)}
+    assert session.run(inputs, "step")["y"].shape == (4,)
+    path.rename(path.with_suffix(".old"))
+    assert session.run(inputs, "step")["y"].shape == (4,)
+    if change == "cut":
+        os.truncate(path.with_suffix(".old"), 100)
+    else:
+        os.utime(path.with_suffix(".old"), ns=(1, 1))
+    with pytest.raises(Error, match="changed while it was in use") as failure:
+        session.run(inputs, "step")
+    assert failure.value.code == "E0704"
