@@ -63,9 +63,14 @@ class Format:
 def compile_to_nn(path: Path) -> None:
     """As `ttc compile --to nn` does, with open batch dimensions set."""
     from ttc.driver import compile_path
+    from ttc.importers.common.inputs import OpenDimensions
     from ttc.options import CompileOptions, resolve
 
-    compile_path(path, resolve(CompileOptions, {"to": "nn", "target": "host", "batch": 1}))
+    options = {"to": "nn", "target": "host"}
+    try:
+        compile_path(path, resolve(CompileOptions, options))
+    except OpenDimensions:
+        compile_path(path, resolve(CompileOptions, {**options, "batch": 1}))
 
 
 def resume(path: Path) -> None:

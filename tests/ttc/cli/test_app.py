@@ -187,3 +187,13 @@ def test_names_write_no_lines_of_their_own(tmp_path: Path) -> None:
         assert done.returncode in (0, 2), done.stderr
         assert [line for line in lines if not line.isprintable() or line.startswith("error[E0901]")] == [], command
     assert (tmp_path / "again.tti").read_bytes() == (tmp_path / "m.tti").read_bytes()
+
+
+@pytest.mark.parametrize("command", ["compile", "run", "bench", "check", "info", "perf", "diff", "opt", "netlist check"])
+def test_v_shows_where_an_error_was_raised(command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    none = str(tmp_path / "none.mlir")
+    more = {"diff": [none], "opt": ["-p", "canonicalize"]}.get(command, [])
+    assert main([*command.split(), none, *more, "-v"]) == 2
+    error = capsys.readouterr().err
+    assert error.startswith("error[E0102]")
+    assert "Traceback (most recent call last)" in error
