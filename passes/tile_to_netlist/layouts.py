@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import lru_cache
-from math import inf, prod
+from math import inf, isqrt, prod
 
 from ttc.dialects.core.records import record
 from ttc.dialects.core.targets import Target
@@ -112,10 +112,11 @@ def splits(tiles: int, limit: int) -> Iterator[tuple[int, int]]:
 @lru_cache(maxsize=4096)
 def divisors(number: int) -> tuple[int, ...]:
     """All divisors, largest first."""
-    return tuple(d for d in range(number, 0, -1) if number % d == 0)
+    small = [d for d in range(1, isqrt(number) + 1) if number % d == 0]
+    return tuple(sorted({*small, *(number // d for d in small)}, reverse=True))
 
 
 @lru_cache(maxsize=4096)
 def largest_divisor(number: int, limit: int) -> int:
     """The largest divisor that is at most `limit`."""
-    return next(d for d in range(max(min(number, limit), 1), 0, -1) if number % d == 0)
+    return next(d for d in divisors(number) if d <= max(limit, 1))

@@ -61,3 +61,9 @@ def test_of_layouts_on_as_many_cores_few_are_kept() -> None:
     work = [prod(layout.share) for layout in found]
     assert all(later < work[0] for later in work[1:])
     assert len(found) < len(list(layouts((1, 64, 64), FUSED, Limits())))
+
+
+def test_divisors_of_large_numbers_take_no_time() -> None:
+    assert divisors(12) == (12, 6, 4, 3, 2, 1)
+    assert len(divisors(1 << 40)) == 41
+    assert largest_divisor(1 << 40, 1000) == 512
