@@ -139,11 +139,11 @@ class Walker:
             self._set(operator.inputs[place], value, scope)
         return results
 
-    def _set(self, index: int, value: SSAValue, scope: Scope) -> None:
+    def _set(self, index: int, value: SSAValue | Complex, scope: Scope) -> None:
         """A variable tensor gets a new value; one that is not declared so does not keep it."""
         name = self.variables.name((scope.calls[-1], index))
-        if name is None:
-            raise Unsupported("a state that is no variable")
+        if name is None or isinstance(value, Complex):
+            raise Unsupported("a state that is no variable of real numbers")
         self.variables.assign(name, value)
         scope.values[index] = value
 
@@ -168,7 +168,7 @@ class Walker:
             values = [self._real(x, t) for x, t in zip(values, inputs, strict=False)]
         results = row.function(b, *values, **operator.options)
         results = results if isinstance(results, tuple) else (results,)
-        b.forget_unused(values, results)
+        b.forget_unused([x for x in values if isinstance(x, SSAValue)], results)
         if row.variables and len(results) != len(outputs) + len(row.variables):
             raise Error("E0203", f"{operator.op} has {len(results) - len(row.variables)} results, not {len(outputs)}")
         variables = [t for t in (inputs[i] for i in row.variables if i < len(inputs)) if t is not None]
