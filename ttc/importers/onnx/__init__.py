@@ -27,6 +27,7 @@ from ttc.importers.onnx.containers import arguments_of, items_of, ports_of, tens
 from ttc.importers.onnx.facts import describe
 from ttc.importers.onnx.inputs import declared_shapes, open_input
 from ttc.importers.onnx.opsets import opsets
+from ttc.importers.onnx.order import sort_nodes
 from ttc.importers.onnx.source import Source, read
 from ttc.importers.onnx.structure import check_model, domain_of
 from ttc.importers.onnx.walk import Scope, Walker, names_read
@@ -65,6 +66,7 @@ def _import(
 ) -> tuple[ModuleOp, WeightStore]:
     graph = source.model.graph
     versions = opsets(source.model.opset_import, "the model", needed=not _has_others(source.model))
+    sort_nodes(source.model)
     functions = check_model(source.model, source.weights)
     if graph.sparse_initializer:
         raise Error("E0202", "the model has sparse initializers, which are not supported")

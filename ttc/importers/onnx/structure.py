@@ -88,7 +88,7 @@ def _undefined(name: str, node: NodeProto, nodes: Sequence[NodeProto], what: str
     if later is None:
         raise Error("E0203", f"{what}, node '{node_name(node)}': nothing defines its input '{name}'")
     message = f"{what}, node '{node_name(node)}': its input '{name}' is computed only later, by node '{node_name(later)}'"
-    raise Error("E0203", message, hint="the graph has a cycle, or its nodes are not sorted")
+    raise Error("E0203", message, hint="the graph has a cycle")
 
 
 def _first_repeated(names: Sequence[str]) -> str | None:
