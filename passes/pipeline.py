@@ -24,6 +24,7 @@ from ttc.passes.nn.fold_transpose import FoldTranspose
 from ttc.passes.nn.fuse_activation import FuseActivation
 from ttc.passes.nn.fuse_bias import FuseBias
 from ttc.passes.nn.group_heads import GroupHeads
+from ttc.passes.nn.inline_branches import InlineBranches
 from ttc.passes.nn.keep_sources import KeepSources
 from ttc.passes.nn.lower_fft import LowerFft
 from ttc.passes.nn.lower_pool import LowerPool
@@ -115,6 +116,7 @@ def _nn_stage(target: Target) -> list[Pass]:
     return [
         KeepSources(),
         Canonicalize(),
+        InlineBranches(),
         FoldShapes(),
         FoldTranspose(),
         FoldQdq(),

@@ -44,7 +44,7 @@ class FuseEltwise(Pass):
           tile.yield(%2) : (!tile.tensor<"4x8xFloat32", "rows">) -> ()
         }
         return %0 : !tile.tensor<"4x8xFloat16_b", "rows">
-    Missed:  a region would read more than 8 tensors.
+    Missed:  a region would read more than 8 tensors; a choice between two tensors by one truth, of which an engine runs what is needed.
     """
 
     name = "fuse-eltwise"
@@ -53,7 +53,7 @@ class FuseEltwise(Pass):
         for function in entry_functions(unit.module):
             order = {op: index for index, op in enumerate(function.body.block.ops)}
             for op in reversed(list(order)):
-                if isinstance(op, MapOp | CastOp) and op.parent is not None:
+                if isinstance(op, MapOp | CastOp) and op.parent is not None and not _is_choice(op):
                     _fuse(op, order, rewriter)
 
 
@@ -101,7 +101,7 @@ def _grow(root: MapOp | CastOp, rewriter: Rewriter) -> _Cluster:
     waiting = deque(root.operands)
     while waiting:
         op = waiting.popleft().owner
-        if not isinstance(op, MapOp | CastOp) or op in cluster.ops or not cluster.can_join(op):
+        if not isinstance(op, MapOp | CastOp) or op in cluster.ops or _is_choice(op) or not cluster.can_join(op):
             continue
         inputs = cluster.inputs_with(op)
         if len(inputs) > MAX_INPUTS:
@@ -131,6 +131,14 @@ def _widened(tile: Tile) -> Tile:
     """Values inside a region are held in Float32 where their format is narrower."""
     format_ = FORMATS[tile.format]
     return tile.with_(format="Float32") if format_.is_float and format_.compute.itemsize == 4 else tile
+
+
+def _is_choice(op: MapOp | CastOp) -> bool:
+    """Whether the op takes one of two computed tensors whole."""
+    if not isinstance(op, MapOp) or op.fn.data != "where":
+        return False
+    which, *values = op.operands
+    return tile_of(which).elements == 1 and not any(map(_is_literal, values))
 
 
 def _is_literal(value: SSAValue) -> bool:

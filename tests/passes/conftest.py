@@ -73,7 +73,7 @@ def parse(fragment: str, values: Values | None = None) -> Unit:
             given = (values or {}).get(key)
             weights.add_array(key, random_value(key, value.spec) if given is None else given.astype(value.spec.dtype))
         if isinstance(op, TtcOp):
-            op.location = named_location(op.results[0].name_hint or op.name.split(".")[1])  # pyright: ignore[reportAttributeAccessIssue]
+            op.location = named_location((op.results and op.results[0].name_hint) or op.name.split(".")[1])  # pyright: ignore[reportAttributeAccessIssue]
     verify(module)
     return Unit(module, weights, load_target("host"))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain, groupby
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.formats import format_named
@@ -11,6 +12,7 @@ from ttc.dialects.core.plain import TensorType
 from ttc.dialects.netlist.model import Graph, Netlist
 from ttc.runtime.engines.base import HELD
 from ttc.runtime.engines.native.arena import plan_arena
+from ttc.runtime.engines.native.choices import note_conditions
 from ttc.runtime.engines.native.constants import constant_view, literal_view
 from ttc.runtime.engines.native.copies import copy, round_in_place
 from ttc.runtime.engines.native.features import Cpu
@@ -62,6 +64,7 @@ def lower_graph(graph: Graph, netlist: Netlist, constants: Constants, cpu: Cpu) 
         return Lowered(flat, refusals=[(node, "results of other shapes than it says") for node in unsound])
     keep_wide(flat, cpu)
     sink_reshapes(flat)
+    note_conditions(flat)
     fuse_regions(flat)
     lowered = Lowered(flat, wanted_layouts(flat))
     for name, value in flat.queues.items():
@@ -221,17 +224,17 @@ def _layout(lowered: Lowered, steps: Sequence[Step], netlist: Netlist) -> Layout
     written = _written(lowered, netlist)
     lifetimes: dict[Buffer, tuple[int, int]] = {}
     for number, step in enumerate(steps):
-        for buffers in buffers_of(step):
-            for buffer in buffers:
-                if buffer.place is Place.ARENA:
-                    lifetimes[buffer] = (lifetimes.get(buffer, (number, number))[0], number)
+        truths = [view.buffer for view, _ in _truths(lowered, step)]
+        for buffer in (*chain.from_iterable(buffers_of(step)), *truths):
+            if buffer.place is Place.ARENA:
+                lifetimes[buffer] = (lifetimes.get(buffer, (number, number))[0], number)
     for item in written:
         if item.view is not None and item.view.buffer.place is Place.ARENA:
             first = lifetimes.get(item.view.buffer, (0, 0))[0]
             lifetimes[item.view.buffer] = (first, len(steps))
     queues = {name: value for name, value in lowered.flat.queues.items() if netlist.queues[name].kind not in HELD}
     bound = {name: lowered.views[value] for name, value in queues.items()}
-    return Layout(_segments(steps), bound, written, plan_arena(lifetimes), queues)
+    return Layout(_segments(lowered, steps), bound, written, plan_arena(lifetimes), queues)
 
 
 def _written(lowered: Lowered, netlist: Netlist) -> list[Written]:
@@ -248,13 +251,24 @@ def _written(lowered: Lowered, netlist: Netlist) -> list[Written]:
     return found
 
 
-def _segments(steps: Sequence[Step]) -> list[Segment]:
+def _truths(lowered: Lowered, step: Step) -> tuple[tuple[View, bool], ...]:
+    """The conditions of a step that can be looked at: what Python holds is not."""
+    views = ((lowered.views[value], wanted) for value, wanted in step.node.conditions)
+    return tuple((view, wanted) for view, wanted in views if view is not None)
+
+
+def _segments(lowered: Lowered, steps: Sequence[Step]) -> list[Segment]:
+    """Neighbouring jobs under the same conditions, each with the step in Python after them."""
     segments: list[Segment] = []
     first = count = 0
-    for step in steps:
-        if isinstance(step, PythonStep):
-            segments.append(Segment(first, count, step))
+    for conditions, group in groupby(steps, key=lambda step: _truths(lowered, step)):
+        for step in group:
+            if isinstance(step, PythonStep):
+                segments.append(Segment(first, count, step, conditions))
+                first = count
+            else:
+                count += 1
+        if count > first:
+            segments.append(Segment(first, count, None, conditions))
             first = count
-        else:
-            count += 1
-    return [*segments, Segment(first, count, None)] if count > first else segments
+    return segments

@@ -17,6 +17,7 @@ def fuse_regions(flat: Flat) -> None:
     """Give producers the regions of the only nodes that read their results."""
     readers = {value: len(nodes) for value, nodes in flat.users().items()}
     written = {value for value, _ in flat.writes}
+    needed = written | flat.conditions
     kept: list[Node] = []
     made: dict[int, int] = {}
     for node in flat.nodes:
@@ -24,7 +25,7 @@ def fuse_regions(flat: Flat) -> None:
         joined = None
         if place is not None:
             (value,) = kept[place].results
-            joined = _joined(flat, kept[place], node) if readers[value] == 1 and value not in written else None
+            joined = _joined(flat, kept[place], node) if readers[value] == 1 and value not in needed else None
         if place is None or joined is None:
             place = len(kept)
             kept.append(node)
@@ -52,7 +53,7 @@ def _producer(flat: Flat, node: Node, kept: list[Node], made: dict[int, int]) ->
     if node.work.op not in ELEMENTWISE or not places or len(inputs) != len(node.operands):
         return None
     producer = kept[max(places)]
-    if len(producer.results) != 1 or not can_take_region(producer.work.op):
+    if len(producer.results) != 1 or producer.conditions != node.conditions or not can_take_region(producer.work.op):
         return None
     (value,) = producer.results
     rounds = needs_rounding(flat.types[value].format) and not producer.unrounded

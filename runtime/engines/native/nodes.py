@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.plain import TensorType, Work
@@ -12,6 +12,10 @@ from ttc.runtime.engines.native.region import Region
 
 if TYPE_CHECKING:
     from ttc.runtime.engines.native.features import Cpu
+
+
+Condition: TypeAlias = tuple[int, bool]
+"""A value that is one truth, and what it has to be."""
 
 
 @dataclass(eq=False)
@@ -26,6 +30,7 @@ class Node:
         region: what is computed of its first result before it is stored; further operands of the region are `extras`.
         parts: the nodes that were joined to this one, itself without a region first; none if it was always one.
         wide: floating-point results stay as they are computed, whatever their format: see `keep_wide`.
+        conditions: under which its results are of use, an outer choice before an inner one; see `choices`.
     """
 
     work: Work
@@ -36,6 +41,7 @@ class Node:
     extras: tuple[int, ...] = ()
     parts: tuple[Node, ...] = ()
     wide: bool = False
+    conditions: tuple[Condition, ...] = ()
 
     @property
     def unrounded(self) -> bool:
@@ -61,12 +67,14 @@ class Flat:
         types: of values, by number.
         queues: values that are entries of queues, by the queue's name.
         writes: (value, queue) pairs.
+        conditions: values that decide whether nodes run.
     """
 
     nodes: list[Node] = field(default_factory=list)
     types: list[TensorType] = field(default_factory=list)
     queues: dict[str, int] = field(default_factory=dict)
     writes: list[tuple[int, str]] = field(default_factory=list)
+    conditions: set[int] = field(default_factory=set)
 
     def users(self) -> dict[int, list[Node]]:
         """Nodes that read each value, in order."""

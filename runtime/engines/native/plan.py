@@ -97,6 +97,8 @@ class NativePlan:
                 instance.bind(written.view.buffer, outputs[written.queue].ctypes.data)
         memory = Memory(instance, {**given, **outputs}, {layout.values[queue]: entry for queue, entry in given.items()})
         for segment in layout.segments:
+            if segment.conditions and not all(memory.truth(view) == wanted for view, wanted in segment.conditions):
+                continue
             compute(lease, segment, memory)
             if instance.status[0]:
                 return None

@@ -70,7 +70,7 @@ def pack(prepared: Prepared) -> bytes | None:
         "buffers": [[b.size_bytes, b.place.value, b.queue, b.key] for b in writer.numbers],
         "tables": [[number, array.nbytes] for number, array in writer.tables],
         "arena": [layout.arena.size_bytes, [[writer.numbers[b], offset] for b, offset in layout.arena.offsets.items()]],
-        "segments": [[segment.first, segment.last] for segment in layout.segments],
+        "segments": [[s.first, s.last, [[writer.view(view), wanted] for view, wanted in s.conditions]] for s in layout.segments],
         "bound": {queue: writer.view(view) for queue, view in layout.bound.items()},
         "written": [[w.queue, w.value, writer.view(w.view), w.in_place, w.dtype.str] for w in layout.written],
         "values": dict(layout.values),
@@ -90,7 +90,10 @@ def unpack(data: bytes) -> Prepared:
     template, packing = reader.template(head["template"]), reader.template(head["packing"])
     arena_bytes, offsets = head["arena"]
     layout = Layout(
-        [Segment(first, last, None) for first, last in head["segments"]],
+        [
+            Segment(first, last, None, tuple((reader.view(view), wanted) for view, wanted in truths))
+            for first, last, truths in head["segments"]
+        ],
         {queue: reader.view(view) for queue, view in head["bound"].items()},
         [Written(queue, value, reader.view(view), own, np.dtype(dtype)) for queue, value, view, own, dtype in head["written"]],
         Arena({reader.buffers[number]: offset for number, offset in offsets}, arena_bytes),

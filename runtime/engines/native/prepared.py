@@ -18,11 +18,12 @@ from ttc.runtime.engines.native.tensors import Buffer, View
 
 @record
 class Segment:
-    """Jobs [first, last) of the list, then a step in Python if there is one."""
+    """Jobs [first, last) of the list, then a step in Python if there is one; they run if all truths of `conditions` are what is beside."""
 
     first: int
     last: int
     step: PythonStep | None
+    conditions: tuple[tuple[View, bool], ...] = ()
 
 
 @record
@@ -89,7 +90,8 @@ class Prepared:
     def buffers(self) -> Iterator[Buffer]:
         """All that it names, some of them more than once."""
         yield from self.layout.arena.offsets
-        for view in (*self.layout.bound.values(), *(written.view for written in self.layout.written)):
+        truths = (view for segment in self.layout.segments for view, _ in segment.conditions)
+        for view in (*self.layout.bound.values(), *(written.view for written in self.layout.written), *truths):
             if view is not None:
                 yield view.buffer
         yield from self.template.patches

@@ -14,7 +14,7 @@ from ttc.dialects.core.records import record
 from ttc.runtime.engines.native.instance import Instance
 from ttc.runtime.engines.native.nodes import Node
 from ttc.runtime.engines.native.storage import Storage, array_dtype
-from ttc.runtime.engines.native.tensors import Place, View
+from ttc.runtime.engines.native.tensors import Buffer, Place, View
 from ttc.runtime.evaluate import evaluate_all
 
 
@@ -34,6 +34,7 @@ class Memory:
         self._instance = instance
         self._arrays = arrays
         self.objects = objects
+        self._truths: dict[tuple[Buffer, int], bool] = {}
 
     def array(self, view: View) -> NDArray:
         """A view as an array of its storage type."""
@@ -47,6 +48,13 @@ class Memory:
         flat = whole.reshape(-1)
         flat = flat if flat.dtype == dtype else flat.view(np.uint8).view(dtype)
         return np.lib.stride_tricks.as_strided(flat[view.offset :], view.shape, [s * dtype.itemsize for s in view.strides])
+
+    def truth(self, view: View) -> bool:
+        """Whether the one element of a view is not 0; as it was when it was asked for first: it is computed once."""
+        found = self._truths.get((view.buffer, view.offset))
+        if found is None:
+            found = self._truths[view.buffer, view.offset] = bool(self.array(view).item())
+        return found
 
     def value(self, number: int, view: View | None) -> NDArray:
         """A value in the compute dtype of its format."""

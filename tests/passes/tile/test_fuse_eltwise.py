@@ -62,6 +62,11 @@ UNCHANGED = {
         %c = ttc.constant() {value = #ttc.literal<[0.5], f32[]>} : () -> Float32[]
         %0 = tile.map(%c, %c) {fn = "add"} : (Float32[], Float32[]) -> Float32[]
         return %0 : Float32[]""",
+    "a choice between tensors": """(%x: Float32[4], %c: UInt8[])
+        %0 = tile.map(%x) {fn = "relu"} : (Float32[4]) -> Float32[4]
+        %1 = tile.map(%c, %0, %x) {fn = "where"} : (UInt8[], Float32[4], Float32[4]) -> Float32[4]
+        %2 = tile.map(%1) {fn = "exp"} : (Float32[4]) -> Float32[4]
+        return %2 : Float32[4]""",
     "a literal that enlarges the result": """(%x: Float32[4])
         %c = ttc.constant() {value = #ttc.literal<[0.5], f32[1, 1]>} : () -> Float32[1, 1]
         %0 = tile.map(%x, %c) {fn = "add"} : (Float32[4], Float32[1, 1]) -> Float32[1, 4]

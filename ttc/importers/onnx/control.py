@@ -14,6 +14,7 @@ from xdsl.ir import SSAValue
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.nn.base import NNOp
+from ttc.dialects.nn.total import is_total
 from ttc.importers.common import control
 from ttc.importers.common.control import Step
 from ttc.importers.common.unsupported import Unsupported
@@ -24,25 +25,6 @@ from ttc.importers.onnx.structure import domain_of
 from ttc.importers.onnx.tensors import array_of
 from ttc.importers.onnx.values import Listed, Packed, Value, flattened, like, refusable
 
-_FAILING = frozenset(
-    f"nn.{name}"
-    for name in (
-        *(
-            "gather",
-            "gather_elements",
-            "gather_nd",
-            "scatter_elements",
-            "scatter_nd",
-            "embedding",
-            "range",
-            "one_hot",
-            "compress",
-            "reshape",
-        ),
-        *("branch", "loop", "resize", "roi_align", "non_max_suppression", "div", "mod"),
-    )
-)
-"""Ops that fail on some data, or whose results have dynamic shapes: they must not run for nothing."""
 MAX_SELECTED = 64
 """Ops of two branches that both run, for a choice by value."""
 
@@ -89,7 +71,7 @@ def _is_short(graph: GraphProto) -> bool:
 
 def _selected(call: Call, condition: SSAValue, first: list[Value], second: list[Value], ops: Sequence[NNOp]) -> list[Value]:
     refusable([*first, *second])
-    if len(ops) > MAX_SELECTED or any(op.name in _FAILING for op in ops):
+    if len(ops) > MAX_SELECTED or not all(map(is_total, ops)):
         raise _NotSelected
     chosen: list[Value] = []
     for x, y in zip(first, second, strict=False):
