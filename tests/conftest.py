@@ -52,6 +52,7 @@ def pytest_configure() -> None:
     """Generated code of the session lies in a folder of its own, unless the environment names one: workers of pytest-xdist inherit it."""
     for name, value in LIBRARIES.items():
         os.environ.setdefault(name, value)
+    os.environ.pop("COLUMNS", None)  # pytest-xdist sets it: tables would be laid out for readers
     if CACHE not in os.environ:
         _MADE.append(tempfile.mkdtemp(prefix="ttc-tests-"))
         os.environ[CACHE] = _MADE[0]

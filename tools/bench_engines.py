@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -79,8 +79,14 @@ class Ours:
         return [np.asarray(array, "U") if array.dtype.kind == "O" else array for array in outputs.values()]
 
 
-def _is_maps(found: Any) -> bool:
-    return isinstance(found, list) and bool(found) and isinstance(found[0], dict)
+def onnxruntime_arrays(outputs: Sequence[Any]) -> list[NDArray[Any]]:
+    """Return outputs as arrays: text as numpy's own, items of a sequence each by itself, a list of maps as a row of values for each map."""
+    found: list[NDArray[Any]] = []
+    for value in outputs:
+        maps = isinstance(value, list) and value and isinstance(value[0], dict)
+        items = [np.array([[*row.values()] for row in value])] if maps else value if isinstance(value, list) else [value]
+        found += [array.astype("U") if array.dtype.kind == "O" else array for array in map(np.asarray, items)]
+    return found
 
 
 class OnnxRuntime:
@@ -104,9 +110,8 @@ class OnnxRuntime:
         return self._session.run(None, self._inputs)
 
     def arrays(self, outputs: Any) -> list[NDArray[Any]]:
-        """As they are; text as numpy's own, and a list of maps, as ZipMap gives it, as a row of values for each."""
-        whole = [np.array([[*row.values()] for row in found]) if _is_maps(found) else np.asarray(found) for found in outputs]
-        return [array.astype("U") if array.dtype.kind == "O" else array for array in whole]
+        """See `onnxruntime_arrays`."""
+        return onnxruntime_arrays(outputs)
 
 
 class OpenVino:

@@ -35,10 +35,11 @@ def long_model() -> onnx.ModelProto:
 
 
 def started(*arguments: str) -> subprocess.Popen[bytes]:
-    """A process of the command, which takes interrupts also where that of the tests ignores them."""
+    """A process of the command, which takes signals also where that of the tests ignores them, as under nohup."""
 
     def interruptible() -> None:
-        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, signal.SIG_DFL)
 
     command = [sys.executable, "-m", "ttc", *arguments]
     return subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, preexec_fn=interruptible)

@@ -33,7 +33,7 @@ def test_engines_that_agree(archive: Path, capsys: Capture) -> None:
 
 
 def test_a_wrong_kernel(archive: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(table.ENGINES, "native", lambda threads: Forgetful())  # pyright: ignore[reportArgumentType]
+    monkeypatch.setitem(table.ENGINES, "native", lambda *_: Forgetful())  # pyright: ignore[reportArgumentType]
     assert main(["run", str(archive), "--random", "--engine", "both"]) == 1
     last = capsys.readouterr().out.splitlines()[-1]
     assert last.startswith(
@@ -46,7 +46,7 @@ def test_a_wrong_kernel(archive: Path, capsys: Capture, monkeypatch: pytest.Monk
 
 
 def test_errors_that_add_up(archive: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(table.ENGINES, "native", lambda threads: Drifting())  # pyright: ignore[reportArgumentType]
+    monkeypatch.setitem(table.ENGINES, "native", lambda *_: Drifting())  # pyright: ignore[reportArgumentType]
     assert main(["run", str(archive), "--random", "--engine", "both"]) == 1
     last = capsys.readouterr().out.splitlines()[-1]
     assert last.startswith("wrong together: ops '")

@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.draws import generator
 from tests.ttc.importers.onnx.test_ops_ml import agrees, ml_model
 from tests.ttc.importers.onnx.test_walk import failure, save
 from ttc.importers.onnx.ops_ml_svm import KERNELS
 from ttc.importers.onnx.scores import TRANSFORMS
 
-RNG = np.random.default_rng(31)
-X = RNG.standard_normal((7, 3)).astype(np.float32)
-VECTORS = RNG.standard_normal((6, 3)).astype(np.float32)
+X = generator("ml_svm.X").standard_normal((7, 3)).astype(np.float32)
+VECTORS = generator("ml_svm.VECTORS").standard_normal((6, 3)).astype(np.float32)
 PARAMS = [0.5, 0.25, 3.0]
 
 
@@ -58,8 +58,8 @@ def test_transforms(probable: bool, after: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("labels", [[5, 7], [5, 7, 9]])
 @pytest.mark.parametrize("sign", [1, -1])
-def test_linear_classifier(sign: int, labels: list[int], tmp_path: Path) -> None:
-    weights = np.abs(RNG.standard_normal(3 * len(labels))) * sign
+def test_linear_classifier(sign: int, labels: list[int], tmp_path: Path, rng: np.random.Generator) -> None:
+    weights = np.abs(rng.standard_normal(3 * len(labels))) * sign
     attrs = {"classlabels_ints": labels, "coefficients": weights.tolist(), "rho": [0.1], "kernel_params": PARAMS, "kernel_type": "LINEAR"}
     agrees(ml_model("SVMClassifier", {"x": X}, outputs=2, **attrs), {"x": X}, tmp_path)
 
