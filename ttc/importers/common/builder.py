@@ -23,6 +23,7 @@ from ttc.dialects.core.names import FreeNames
 from ttc.dialects.core.spec import Spec, spec_of, tensor_type
 from ttc.dialects.core.weights import Weight, WeightStore
 from ttc.dialects.nn.base import NNOp, ops
+from ttc.importers.common.partial import Partial
 from ttc.importers.common.tracking import NO_INPUTS, Tracker
 from ttc.importers.common.unsupported import Misses, Unsupported
 
@@ -226,6 +227,10 @@ class Builder:
     def known(self, value: SSAValue) -> NDArray | None:
         """The value if it follows from constants and static shapes by little work, else None."""
         return self._tracker.known(value)
+
+    def part(self, value: SSAValue) -> Partial | None:
+        """Which elements of a list of integers are known, where sizes that data decide stand beside others in it."""
+        return self._tracker.part(value)
 
     def need(self, value: SSAValue, what: str) -> NDArray:
         """The known value of an operand that nn has as an attribute.  Raises Unsupported."""

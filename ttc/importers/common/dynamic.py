@@ -9,6 +9,7 @@ from typing import TypeAlias
 import numpy as np
 from xdsl.ir import SSAValue
 
+from ttc.dialects.core.errors import Error
 from ttc.dialects.core.spec import DYNAMIC
 from ttc.dialects.nn.base import axes_in, broadcast_shapes
 from ttc.dialects.nn.pieces import ConcatOp
@@ -36,9 +37,9 @@ def listed(b: Builder, sizes: Sequence[Size]) -> SSAValue:
 
 def known_of(b: Builder, values: SSAValue) -> tuple[int, ...]:
     """What is known of a list of integers; -1 for the others.  Joined lists are looked into."""
-    found = b.known(values)
+    found = b.part(values)
     if found is not None:
-        return tuple(int(v) for v in found.ravel())
+        return tuple(int(v) if known else DYNAMIC for v, known in zip(found.values.ravel(), found.known.ravel(), strict=True))
     op = values.owner
     if isinstance(op, ConcatOp):
         return tuple(v for x in op.operands for v in known_of(b, x))
@@ -91,3 +92,27 @@ def sliced(b: Builder, x: SSAValue, starts: SSAValue, ends: SSAValue, axes: Sequ
 def expanded(b: Builder, x: SSAValue, shape: SSAValue, known: Sequence[int]) -> SSAValue:
     """x broadcast with a shape that is computed.  known: what is known of it, -1 elsewhere."""
     return b.nn("dynamic_expand", x, shape, sizes=broadcast_shapes(b.spec(x).shape, tuple(known)))
+
+
+def repeated(b: Builder, x: SSAValue, repeats: SSAValue) -> SSAValue:
+    """Whole copies of x side by side, as many along each dimension as a list of integers says that is computed.  Raises E0402."""
+    known, rank = known_of(b, repeats), b.rank(x)
+    if len(known) != rank or b.rank(repeats) != 1:
+        raise Error("E0402", f"repeats of {b.spec(repeats)} for {rank} dimensions")
+    split: list[Size] = []
+    counts: list[Size] = []
+    merged: list[Size] = []
+    for axis, count in enumerate(known):
+        size = size_of(b, x, axis)
+        times: Size = count if count != DYNAMIC else b.reshape(part(b, repeats, 0, axis, 1))
+        split += [1, size]
+        counts += [times, 1]
+        merged.append(_product(b, size, times))
+    copies = expanded(b, reshaped(b, x, split), listed(b, counts), tuple(c if isinstance(c, int) else DYNAMIC for c in counts))
+    return reshaped(b, copies, merged)
+
+
+def _product(b: Builder, x: Size, y: Size) -> Size:
+    if isinstance(x, int) and isinstance(y, int):
+        return x * y
+    return b.reshape(b.nn("mul", listed(b, [x]), listed(b, [y])))

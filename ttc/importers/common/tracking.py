@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
 import numpy as np
@@ -19,6 +19,7 @@ from ttc.dialects.core.to_plain import plain_work
 from ttc.dialects.core.weights import Weight
 from ttc.dialects.nn.base import NNOp
 from ttc.dialects.nn.budget import Budget
+from ttc.importers.common.partial import Partial, partly, sizes_known
 
 MAX_ELEMENTS = 1 << 20
 """Elements of one value that is computed."""
@@ -43,6 +44,7 @@ class Tracker:
         self._weights = weights
         self._inputs = inputs
         self._known: dict[SSAValue, NDArray | None] = {}
+        self._partial: dict[SSAValue, Partial] = {}
         self._budget = Budget()
         self.used: dict[SSAValue, NDArray] = {}
 
@@ -60,6 +62,11 @@ class Tracker:
             else:
                 self._settle(top)
         return self._known[value]
+
+    def part(self, value: SSAValue) -> Partial | None:
+        """Which elements of a list of integers are known, where sizes that data decide stand beside others in it."""
+        found = self.known(value)
+        return self._partial.get(value) if found is None else Partial(found, np.ones(found.shape, bool))
 
     def missing(self, value: SSAValue) -> set[SSAValue]:
         """Arguments of integers and booleans that a value which is not known follows from; none if it follows from others, too."""
@@ -87,7 +94,7 @@ class Tracker:
         op = value.owner
         if not isinstance(op, NNOp) or not self._affordable(op):
             return []
-        if op.name == "nn.shape" or any(self._known.get(x, op) is None for x in op.operands):
+        if op.name == "nn.shape" or any(self._known.get(x, op) is None and x not in self._partial for x in op.operands):
             return []
         return [x for x in op.operands if x not in self._known]
 
@@ -119,10 +126,27 @@ class Tracker:
     def _evaluate(self, op: NNOp) -> list[NDArray] | None:
         if op.name == "nn.shape":
             spec = spec_of(op.operands[0].type)
+            if not spec.is_static:
+                self._partial[op.results[0]] = sizes_known(spec.shape)
             return [np.array(spec.shape, np.int64)] if spec.is_static else None
         operands = [self._known.get(x) for x in op.operands]
         if any(x is None for x in operands):
+            return self._evaluate_partly(op)
+        return self._run(op, [x for x in operands if x is not None])
+
+    def _evaluate_partly(self, op: NNOp) -> list[NDArray] | None:
+        """The results if all of their elements are known; else those that are, are kept as such."""
+        operands = [self.part(x) for x in op.operands]
+        present = [x for x in operands if x is not None]
+        results = partly(op, present, lambda values: self._run(op, values)) if len(present) == len(operands) else None
+        if results is None:
             return None
+        if all(result.known.all() for result in results):
+            return [result.values for result in results]
+        self._partial.update(zip(op.results, results, strict=True))
+        return None
+
+    def _run(self, op: NNOp, operands: Sequence[NDArray]) -> list[NDArray] | None:
         present = iter(operands)
         values = [None if x is None else next(present) for x in op.named_operands()]
         if self._budget.refusal((op,)) is not None:

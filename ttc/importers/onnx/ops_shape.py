@@ -10,7 +10,7 @@ from xdsl.ir import SSAValue
 from ttc.dialects.core.errors import Error
 from ttc.dialects.nn.base import axes_in, axis_in, broadcast_shapes
 from ttc.importers.common.builder import MAX_RANK, Builder
-from ttc.importers.common.dynamic import expanded, known_of, reshaped, size_of, with_axes, without_axes
+from ttc.importers.common.dynamic import expanded, known_of, repeated, reshaped, size_of, with_axes, without_axes
 from ttc.importers.common.parts import part
 from ttc.importers.common.unsupported import Unsupported
 from ttc.importers.onnx.ops_activation import split_product
@@ -136,7 +136,12 @@ def expand_8(b: Builder, x: SSAValue, shape: SSAValue) -> SSAValue:
 
 
 def tile_6(b: Builder, x: SSAValue, repeats: SSAValue) -> SSAValue:
-    return b.nn("repeat", x, repeats=b.ints(repeats, "repeats"))
+    try:
+        return b.nn("repeat", x, repeats=b.ints(repeats, "repeats"))
+    except Unsupported:
+        if not b.is_of_data(repeats):
+            raise
+        return repeated(b, x, repeats)
 
 
 def concat_4(b: Builder, *inputs: SSAValue, axis: int) -> SSAValue:

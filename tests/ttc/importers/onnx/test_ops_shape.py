@@ -6,9 +6,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from onnx import helper
 
-from tests.ttc.importers.onnx.cases import check, check_node, imported, ints, node_model, normal
+from tests.ttc.importers.onnx.cases import check, check_node, imported, ints, model_of, node_model, normal
 from ttc.dialects.core.errors import Error
+from ttc.importers.onnx import import_onnx
 
 X = normal(2, 3, 4)
 ONES = normal(2, 1, 3, 1)
@@ -121,3 +123,32 @@ def test_space_to_depth_undoes_depth_to_space_of_its_mode(tmp_path: Path) -> Non
         wide = imported(*node_model("DepthToSpace", x, blocksize=2, mode=mode), tmp_path)[0]
         model, feeds = node_model("SpaceToDepth", wide, blocksize=2, mode=mode, opset=28)
         check(model, feeds, tmp_path, wanted=[x])
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+def test_tile_by_sizes_beside_those_that_data_decides(axis: int, tmp_path: Path) -> None:
+    """places[2, n]: the first size is known though the second is not; copies by the second one are counted when the model runs."""
+    nodes = [
+        helper.make_node("NonZero", ["x"], ["places"]),
+        helper.make_node("Shape", ["places"], ["sizes"]),
+        helper.make_node("Slice", ["sizes", "start", "end"], ["size"]),
+        helper.make_node("Concat", ["one", "size"], ["repeats"], axis=0),
+        helper.make_node("Tile", ["places", "repeats"], ["y"]),
+    ]
+    constants = {"start": ints(axis), "end": ints(axis + 1), "one": ints(1)}
+    model, feeds = model_of(nodes, {"x": normal(3, 4)}, ["y"], constants), {"x": (normal(3, 4) > 0).astype(np.float32)}
+    check(model, feeds, tmp_path)
+    module, _ = import_onnx(tmp_path / "model.onnx")
+    assert ("nn.repeat" in str(module)) == (axis == 0)
+
+
+def test_tile_by_as_many_sizes_as_dimensions(tmp_path: Path) -> None:
+    nodes = [
+        helper.make_node("NonZero", ["x"], ["places"]),
+        helper.make_node("Shape", ["places"], ["sizes"]),
+        helper.make_node("Tile", ["x", "sizes"], ["y"]),
+    ]
+    feeds = {"x": normal(3)}
+    with pytest.raises(Error) as caught:
+        imported(model_of(nodes, feeds, ["y"]), feeds, tmp_path)
+    assert caught.value.code == "E0402"
