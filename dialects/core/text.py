@@ -24,7 +24,7 @@ def texts(value: Any, what: str) -> NDArray:
         array = array if array.dtype == STRING else _widened(array, what)
     except ValueError as error:
         raise Error("E0801", f"{what} does not make an array of text: {error}") from None
-    if not all(isinstance(x, str) for x in array.flat):
+    if not {str}.issuperset(map(type, array.flat)) and not all(isinstance(x, str) for x in array.flat):
         raise Error("E0801", f"{what} holds something else than text")
     return bounded(array, "E0801", what)
 
@@ -44,6 +44,9 @@ def bounded(array: NDArray, code: str = "E0805", what: str = "a tensor of text")
 
 def mapped(function: Callable[..., Any], *arrays: NDArray, dtype: Any = STRING) -> NDArray:
     """The function of elements at the same place of arrays that broadcast."""
+    if all(array.dtype == STRING for array in arrays):  # else numbers would come as Python's
+        made = np.asarray(np.frompyfunc(function, len(arrays), 1)(*arrays), STRING)
+        return bounded(made) if dtype == STRING else made.astype(dtype)
     given = np.broadcast_arrays(*arrays)
     made = np.empty(given[0].shape, dtype)
     for place in np.ndindex(made.shape):

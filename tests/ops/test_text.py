@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from tests.ops.cases import check_error, run_op, spec
 from ttc.dialects.nn.base import NNOp, ops
+from ttc.dialects.nn.kernels.text import regex_full_match, string_concat, string_index
 from ttc.dialects.nn.text import RegexFullMatchOp, StringConcatOp, StringIndexOp, StringNormalizeOp, StringSplitOp
 
 WORDS = np.array([["a", 'b"\\\n'], ["", "größe\x00é"]], object)
@@ -91,3 +92,12 @@ def test_ops_that_choose_text() -> None:
 def test_ops_that_compute_take_no_text(op: str, attrs: dict[str, Any]) -> None:
     check_error("E0403", ops()[op], [spec(2, dtype="object")], attrs)
     check_error("E0403", ops()["pad"], [spec(2, dtype="object")], {"before": (1,), "after": (0,), "value": 0.0, "mode": "constant"})
+
+
+def test_text_of_no_elements_and_of_none_dimensions() -> None:
+    empty, one = np.empty((0, 2), object), np.array("a", object)
+    assert string_index(empty, words=("a",)).shape == (0, 2)
+    assert string_index(one, words=("b", "a", "a")).tolist() == 1
+    assert string_concat(one, empty).shape == (0, 2)
+    assert string_concat(one, one).tolist() == "aa"
+    assert regex_full_match(empty, pattern="a").dtype == np.bool_

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from functools import lru_cache
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -46,5 +49,11 @@ def regex_full_match(x: NDArray, *, pattern: str) -> NDArray:
 
 def string_index(x: NDArray, *, words: tuple[str, ...]) -> NDArray:
     """The place of each text among the words; their number for others."""
-    places = {word: place for place, word in reversed(list(enumerate(words)))}
-    return mapped(lambda text: places.get(text, len(words)), x, dtype=np.int64)
+    place, other = _places(words).get, len(words)
+    return np.fromiter([place(text, other) for text in x.ravel().tolist()], np.int64, x.size).reshape(x.shape)
+
+
+@lru_cache(maxsize=256)
+def _places(words: tuple[str, ...]) -> Mapping[str, int]:
+    """The first place of each word."""
+    return {word: place for place, word in reversed(list(enumerate(words)))}

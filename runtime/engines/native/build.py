@@ -26,6 +26,7 @@ from ttc.runtime.engines.native.python_step import PythonStep
 from ttc.runtime.engines.native.region import result_storage
 from ttc.runtime.engines.native.reshapes import sink_reshapes
 from ttc.runtime.engines.native.shape_rules import has_rule, is_sound
+from ttc.runtime.engines.native.small_runs import is_small
 from ttc.runtime.engines.native.storage import Storage, array_dtype, needs_rounding, storage_of_dtype
 from ttc.runtime.engines.native.tensors import Buffer, Place, View, dense
 from ttc.runtime.engines.native.wanted import wanted_layouts
@@ -260,15 +261,15 @@ def _truths(lowered: Lowered, step: Step) -> tuple[tuple[View, bool], ...]:
 def _segments(lowered: Lowered, steps: Sequence[Step]) -> list[Segment]:
     """Neighbouring jobs under the same conditions, each with the step in Python after them."""
     segments: list[Segment] = []
-    first = count = 0
+    first, jobs = 0, list[Job]()
     for conditions, group in groupby(steps, key=lambda step: _truths(lowered, step)):
         for step in group:
             if isinstance(step, PythonStep):
-                segments.append(Segment(first, count, step, conditions))
-                first = count
+                segments.append(Segment(first, first + len(jobs), step, conditions, is_small(jobs)))
+                first, jobs = first + len(jobs), []
             else:
-                count += 1
-        if count > first:
-            segments.append(Segment(first, count, None, conditions))
-            first = count
+                jobs.append(step)
+        if jobs:
+            segments.append(Segment(first, first + len(jobs), None, conditions, is_small(jobs)))
+            first, jobs = first + len(jobs), []
     return segments

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypeAlias
 
 from ttc.dialects.core.errors import Error
@@ -12,6 +12,9 @@ from ttc.runtime.engines.native.region import Region
 
 if TYPE_CHECKING:
     from ttc.runtime.engines.native.features import Cpu
+
+SHARED = ("argmax", "argmin", "gather")
+"""Mnemonics of ops of dialect nn that the host computes, in formats that the device lacks; native code computes them as the tile op."""
 
 
 Condition: TypeAlias = tuple[int, bool]
@@ -129,6 +132,7 @@ def _input(flat: Flat, name: str, named: dict[str, int], netlist: Netlist, graph
 
 
 def _node(flat: Flat, work: Work, op: Op, values: list[int], known: dict[tuple[object, ...], tuple[int, ...]]) -> tuple[int, ...]:
+    work = _with_lowering(work)
     operands = tuple(None if i is None else values[i] for i in work.operands)
     identity = (work.op, operands, repr(work.attrs), repr(work.body), repr(work.bodies), work.results, op.rounding, op.precision)
     found = known.get(identity)
@@ -136,6 +140,12 @@ def _node(flat: Flat, work: Work, op: Op, values: list[int], known: dict[tuple[o
         found = known[identity] = tuple(_value(flat, type_) for type_ in work.results)
         flat.nodes.append(Node(work, op, operands, found))
     return found
+
+
+def _with_lowering(work: Work) -> Work:
+    """Work of the host as that of the tile op that shares its kernel, which native code computes in the host's formats, too."""
+    dialect, _, mnemonic = work.op.partition(".")
+    return replace(work, op=f"tile.{mnemonic}") if dialect == "nn" and mnemonic in SHARED else work
 
 
 def _value(flat: Flat, type_: TensorType) -> int:

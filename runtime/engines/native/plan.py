@@ -7,19 +7,16 @@ from collections.abc import Callable, Mapping, Sequence
 from time import perf_counter_ns
 from typing import TYPE_CHECKING, TypeAlias
 
-import numpy as np
 from numpy.typing import NDArray
 
 from ttc.dialects.core.interpret import Resolver
 from ttc.runtime.engines.base import Timed
 from ttc.runtime.engines.native.code import Code
 from ttc.runtime.engines.native.instance import Instance
-from ttc.runtime.engines.native.memory import new_array
+from ttc.runtime.engines.native.lease import Lease
 from ttc.runtime.engines.native.pool import Pool
 from ttc.runtime.engines.native.prepared import Prepared, Segment
 from ttc.runtime.engines.native.python_step import Memory, Mismatch
-from ttc.runtime.engines.native.storage import array_dtype
-from ttc.runtime.engines.native.tensors import View
 
 if TYPE_CHECKING:
     from ttc.runtime.engines.native.lowering import Job
@@ -43,7 +40,9 @@ class NativePlan:
         self.code = code
         self._reference = reference
         self.jobs = jobs
-        self._free: deque[_Lease] = deque()  # no lock: a child process may be forked while one is held
+        layout = prepared.layout
+        self._needs_memory = any(s.step or s.conditions for s in layout.segments) or any(not w.in_place for w in layout.written)
+        self._free: deque[Lease] = deque()  # no lock: a child process may be forked while one is held
 
     def run(self, entries: Mapping[str, NDArray]) -> dict[str, NDArray]:
         """One microbatch; see `Plan.run`."""
@@ -54,13 +53,13 @@ class NativePlan:
         times: list[Timed] = []
         jobs = self.jobs()
 
-        def timed(lease: _Lease, segment: Segment, memory: Memory) -> None:
+        def timed(lease: Lease, segment: Segment, memory: Memory | None) -> None:
             for number in range(segment.first, segment.last):
                 run, job = lease.instance.segment(number, number + 1), jobs[number]
                 start = perf_counter_ns()
                 self._pool.run(run.ctypes.data)
                 times.append(_timed(job.node, type(job.kernel).__name__, start, (job.flops, job.moved_bytes), number))
-            if segment.step is not None:
+            if segment.step is not None and memory is not None:
                 start = perf_counter_ns()
                 segment.step.run(memory, self._resolver)
                 times.append(_timed(segment.step.node, "python", start, (0, 0), len(times)))
@@ -80,34 +79,36 @@ class NativePlan:
             found = None
         return self._reference().run(entries) if found is None else found
 
-    def _lease(self) -> _Lease:
+    def _lease(self) -> Lease:
         try:
             return self._free.pop()
         except IndexError:
-            return _Lease(self.prepared, self.code, self._pool.threads)
+            return Lease(self.prepared, self.code, self._pool)
 
-    def _computed(self, lease: _Lease, entries: Mapping[str, NDArray], compute: _Compute) -> dict[str, NDArray] | None:
+    def _computed(self, lease: Lease, entries: Mapping[str, NDArray], compute: _Compute) -> dict[str, NDArray] | None:
         """None if data is out of range.  Raises Mismatch."""
         instance, layout = lease.instance, self.prepared.layout
         instance.rewind()
-        given = {queue: _bind(instance, view, entries[queue]) for queue, view in layout.bound.items()}
-        outputs = {w.queue: new_array(w.view.shape, w.dtype) for w in layout.written if w.view is not None and w.in_place}
-        for written in layout.written:
-            if written.view is not None and written.in_place:
-                instance.bind(written.view.buffer, outputs[written.queue].ctypes.data)
-        memory = Memory(instance, {**given, **outputs}, {layout.values[queue]: entry for queue, entry in given.items()})
+        given, opened = lease.take(entries), lease.open()
+        memory = self._memory(instance, given, opened) if self._needs_memory else None
         for segment in layout.segments:
-            if segment.conditions and not all(memory.truth(view) == wanted for view, wanted in segment.conditions):
+            if memory is not None and segment.conditions and not all(memory.truth(view) == wanted for view, wanted in segment.conditions):
                 continue
             compute(lease, segment, memory)
             if instance.status[0]:
                 return None
-        return {w.queue: outputs[w.queue] if w.in_place else memory.entry(w.value, w.view, w.dtype) for w in layout.written}
+        found = lease.results(opened)
+        if memory is None:
+            return found
+        return {w.queue: found[w.queue] if w.in_place else memory.entry(w.value, w.view, w.dtype) for w in layout.written}
 
-    def _native(self, lease: _Lease, segment: Segment, memory: Memory) -> None:
-        if segment.last > segment.first:
-            self._pool.run(lease.runs[segment.first])
-        if segment.step is not None and not lease.instance.status[0]:
+    def _memory(self, instance: Instance, given: Mapping[str, NDArray], opened: Mapping[str, NDArray]) -> Memory:
+        """The values of a run for steps in Python, and for results that are copied."""
+        return Memory(instance, {**given, **opened}, {self.prepared.layout.values[queue]: entry for queue, entry in given.items()})
+
+    def _native(self, lease: Lease, segment: Segment, memory: Memory | None) -> None:
+        lease.compute(segment)
+        if segment.step is not None and memory is not None and not lease.instance.status[0]:
             segment.step.run(memory, self._resolver)
 
     @property
@@ -115,28 +116,8 @@ class NativePlan:
         return self._reference().constant
 
 
-class _Lease:
-    """An instance with the runs of a plan's segments.  runs: their addresses, by the segment's first job."""
-
-    def __init__(self, prepared: Prepared, code: Code, threads: int) -> None:
-        self.instance = Instance(prepared.template, prepared.layout.arena, code.addresses, threads)
-        self._memory = {s.first: self.instance.segment(s.first, s.last) for s in prepared.layout.segments if s.last > s.first}
-        self.runs = {first: run.ctypes.data for first, run in self._memory.items()}
-
-
-_Compute: TypeAlias = "Callable[[_Lease, Segment, Memory], None]"
+_Compute: TypeAlias = "Callable[[Lease, Segment, Memory | None], None]"
 """What computes one segment of a run."""
-
-
-def _bind(instance: Instance, view: View | None, entry: NDArray) -> NDArray:
-    """Put an entry in its place; gives the array whose memory is used.  Raises Mismatch."""
-    if view is None:
-        return entry
-    if entry.shape != view.shape or entry.dtype != array_dtype(view.storage):
-        raise Mismatch(str(view.buffer.queue))
-    entry = np.ascontiguousarray(entry)
-    instance.bind(view.buffer, entry.ctypes.data)
-    return entry
 
 
 def _timed(node: Node, kernel: str, start_ns: int, work: tuple[int, int], number: int) -> Timed:

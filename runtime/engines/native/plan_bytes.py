@@ -70,7 +70,7 @@ def pack(prepared: Prepared) -> bytes | None:
         "buffers": [[b.size_bytes, b.place.value, b.queue, b.key] for b in writer.numbers],
         "tables": [[number, array.nbytes] for number, array in writer.tables],
         "arena": [layout.arena.size_bytes, [[writer.numbers[b], offset] for b, offset in layout.arena.offsets.items()]],
-        "segments": [[s.first, s.last, [[writer.view(view), wanted] for view, wanted in s.conditions]] for s in layout.segments],
+        "segments": [[s.first, s.last, [[writer.view(view), wanted] for view, wanted in s.conditions], s.alone] for s in layout.segments],
         "bound": {queue: writer.view(view) for queue, view in layout.bound.items()},
         "written": [[w.queue, w.value, writer.view(w.view), w.in_place, w.dtype.str] for w in layout.written],
         "values": dict(layout.values),
@@ -91,8 +91,8 @@ def unpack(data: bytes) -> Prepared:
     arena_bytes, offsets = head["arena"]
     layout = Layout(
         [
-            Segment(first, last, None, tuple((reader.view(view), wanted) for view, wanted in truths))
-            for first, last, truths in head["segments"]
+            Segment(first, last, None, tuple((reader.view(view), wanted) for view, wanted in truths), alone)
+            for first, last, truths, alone in head["segments"]
         ],
         {queue: reader.view(view) for queue, view in head["bound"].items()},
         [Written(queue, value, reader.view(view), own, np.dtype(dtype)) for queue, value, view, own, dtype in head["written"]],

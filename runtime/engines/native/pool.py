@@ -52,8 +52,16 @@ class Pool:
             finally:
                 self._lock.release()
         else:
-            alone = self._new_memory(1)
-            self._run(alone.ctypes.data, run, 0, None)
+            alone = self.new_alone()
+            self.run_alone(alone.ctypes.data, run)
+
+    def new_alone(self) -> NDArray[np.int64]:
+        """Memory for `run_alone`, of one run at a time."""
+        return self._new_memory(1)
+
+    def run_alone(self, alone: int, run: int) -> None:
+        """Compute a run by this thread, without the others.  alone: the address of memory made by `new_alone`."""
+        self._run(alone, run, 0, None)
 
     def renew(self) -> None:
         """In a forked process: without workers, and without the lock of a thread that is not there."""

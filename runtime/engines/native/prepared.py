@@ -18,12 +18,16 @@ from ttc.runtime.engines.native.tensors import Buffer, View
 
 @record
 class Segment:
-    """Jobs [first, last) of the list, then a step in Python if there is one; they run if all truths of `conditions` are what is beside."""
+    """Jobs [first, last) of the list, then a step in Python if there is one; they run if all truths of `conditions` are what is beside.
+
+    alone: whether one thread computes the jobs.
+    """
 
     first: int
     last: int
     step: PythonStep | None
     conditions: tuple[tuple[View, bool], ...] = ()
+    alone: bool = False
 
 
 @record

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ttc.dialects.core.interpret import Resolver, run_unrounded, run_work
-from ttc.dialects.core.plain import Function, Work
+from ttc.dialects.core.plain import Function
 from ttc.dialects.core.records import record
 from ttc.runtime.engines.native.instance import Instance
 from ttc.runtime.engines.native.nodes import Node
@@ -45,9 +46,9 @@ class Memory:
             whole = buffer.array
         else:
             whole = self._instance.bytes_of(buffer)
-        flat = whole.reshape(-1)
-        flat = flat if flat.dtype == dtype else flat.view(np.uint8).view(dtype)
-        return np.lib.stride_tricks.as_strided(flat[view.offset :], view.shape, [s * dtype.itemsize for s in view.strides])
+        flat = np.ascontiguousarray(whole).reshape(-1)
+        strides = [step * dtype.itemsize for step in view.strides]
+        return np.ndarray(view.shape, dtype, flat.view(np.uint8), view.offset * dtype.itemsize, strides)
 
     def truth(self, view: View) -> bool:
         """Whether the one element of a view is not 0; as it was when it was asked for first: it is computed once."""
@@ -95,25 +96,57 @@ class PythonStep:
     def run(self, memory: Memory, resolve: Resolver) -> None:
         """Compute it.  Raises what its reference kernel does, and Mismatch."""
         node = self.node
-        given = zip(node.operands, self.sources, self.dtypes, strict=True)
-        present = [(value, view, dtype) for value, view, dtype in given if value is not None]
-        operands = iter(range(len(present)))
-        work = node.work
-        numbered = tuple(None if value is None else next(operands) for value in node.operands)
-        outputs = tuple(range(len(present), len(present) + len(work.results)))
-        function = Function((), (_renumbered(work, numbered),), outputs)
-        execute = run_unrounded if node.unrounded else run_work
-        results = evaluate_all(function, [memory.operand(*operand) for operand in present], resolve, node.where, execute)
-        if len(results) != len(node.results):
-            raise Mismatch(node.where)
-        for value, view, result, type_ in zip(node.results, self.targets, results, work.results, strict=True):
-            if len(type_.shape) != result.ndim or any(d not in (-1, n) for d, n in zip(type_.shape, result.shape, strict=True)):
-                raise Mismatch(node.where)
+        if self._is_held:
+            memory.objects[node.results[0]] = self._held(resolve)
+            return
+        operands = [memory.operand(*operand) for operand in self._present]
+        results = self._evaluated(operands, resolve)
+        for value, view, result in zip(node.results, self.targets, results, strict=True):
             memory.set(value, view, result)
 
+    def _evaluated(self, operands: Sequence[NDArray], resolve: Resolver) -> Sequence[NDArray]:
+        """Its results, of the shapes announced.  Raises Mismatch."""
+        node = self.node
+        results = evaluate_all(self._function, operands, resolve, node.where, run_unrounded if node.unrounded else run_work)
+        if len(results) != len(node.results):
+            raise Mismatch(node.where)
+        for result, type_ in zip(results, node.work.results, strict=True):
+            if result.shape != type_.shape and not _fits(result.shape, type_.shape):
+                raise Mismatch(node.where)
+        return results
 
-def _renumbered(work: Work, operands: tuple[int | None, ...]) -> Work:
-    return replace(work, operands=operands)
+    @cached_property
+    def _is_held(self) -> bool:
+        """Whether its result is text of the program, the same in all runs."""
+        return self.node.work.op == "ttc.constant" and self.targets == (None,)
+
+    def _held(self, resolve: Resolver) -> NDArray:
+        """The result of a constant, computed once; nobody can change it."""
+        found = self.__dict__.get("_value")
+        if found is None:
+            found = self._evaluated((), resolve)[0].copy()
+            found.flags.writeable = False
+            self.__dict__["_value"] = found
+        return found
+
+    @cached_property
+    def _present(self) -> tuple[tuple[int, View | None, np.dtype | None], ...]:
+        """Operands that are not absent: their numbers, views and dtypes."""
+        given = zip(self.node.operands, self.sources, self.dtypes, strict=True)
+        return tuple((value, view, dtype) for value, view, dtype in given if value is not None)
+
+    @cached_property
+    def _function(self) -> Function:
+        """The work as a function of these operands."""
+        work, places = self.node.work, iter(range(len(self._present)))
+        numbered = tuple(None if value is None else next(places) for value in self.node.operands)
+        outputs = tuple(range(len(self._present), len(self._present) + len(work.results)))
+        return Function((), (replace(work, operands=numbered),), outputs)
+
+
+def _fits(shape: Sequence[int], wanted: Sequence[int]) -> bool:
+    """Whether a shape is the one announced; -1 stands for any size."""
+    return len(shape) == len(wanted) and all(d in (-1, n) for d, n in zip(wanted, shape, strict=True))
 
 
 def _computed(stored: NDArray, storage: Storage) -> NDArray:

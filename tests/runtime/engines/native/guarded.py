@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ttc.dialects.netlist.model import Netlist
-from ttc.runtime.engines.native import build, constants, plan
+from ttc.runtime.engines.native import build, constants, lease, plan
 from ttc.runtime.engines.native.arena import Arena
 from ttc.runtime.engines.native.engine import NativeEngine
 from ttc.runtime.engines.native.features import Cpu
@@ -209,10 +209,11 @@ class _Guard:
             count = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
             return self.bytes(count).view(dtype).reshape(shape)
 
-        constants.Instance = plan.Instance = GuardedInstance  # pyright: ignore[reportPrivateImportUsage, reportAttributeAccessIssue]
+        constants.Instance = lease.Instance = GuardedInstance  # pyright: ignore[reportPrivateImportUsage, reportAttributeAccessIssue]
         build.template_of = template  # pyright: ignore[reportPrivateImportUsage]
         constants.aligned_bytes = lambda count: self.bytes(_whole_lines(count))  # pyright: ignore[reportPrivateImportUsage]
-        build.constant_view, plan.new_array = constant, array  # pyright: ignore[reportPrivateImportUsage]
+        build.constant_view, lease.new_array = constant, array  # pyright: ignore[reportPrivateImportUsage]
+        lease.SMALL_BYTES = 0  # entries lie in the memory of the tests, which is guarded
 
     def bytes(self, count: int) -> NDArray[np.uint8]:
         return guarded(count, at_end=self.at_end)
@@ -247,10 +248,10 @@ def _reply(graph: Graph, cpu: Cpu, at_end: bool, note: Callable[[str], None]) ->
 def run_jobs(prepared: NativePlan, entries: dict[str, NDArray]) -> dict[str, NDArray]:
     """A run, job by job."""
 
-    def compute(lease: Any, segment: plan.Segment, memory: Memory) -> None:
+    def compute(leased: Any, segment: plan.Segment, memory: Memory | None) -> None:
         for number in range(segment.first, segment.last):
-            prepared._pool.run(lease.instance.segment(number, number + 1).ctypes.data)
-        if segment.step is not None and not lease.instance.status[0]:
+            prepared._pool.run(leased.instance.segment(number, number + 1).ctypes.data)
+        if segment.step is not None and memory is not None and not leased.instance.status[0]:
             segment.step.run(memory, prepared._resolver)
 
     return prepared._leased(entries, compute)

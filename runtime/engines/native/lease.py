@@ -1,0 +1,94 @@
+"""What one run at a time has of a plan: an instance, the runs of its segments, and memory for small entries."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ttc.runtime.engines.native.code import Code
+from ttc.runtime.engines.native.instance import Instance
+from ttc.runtime.engines.native.memory import aligned_bytes, new_array
+from ttc.runtime.engines.native.pool import Pool
+from ttc.runtime.engines.native.prepared import Prepared, Segment
+from ttc.runtime.engines.native.python_step import Mismatch
+from ttc.runtime.engines.native.storage import array_dtype
+from ttc.runtime.engines.native.tensors import View
+
+SMALL_BYTES = 1 << 14
+"""Entries up to so many bytes are copied: that takes less than to fill in their addresses."""
+
+
+class Lease:
+    """An instance with what is filled in once.
+
+    Entries of at most SMALL_BYTES have memory of their own here, whose address the jobs have for good; the addresses of others are
+    filled in at each run.
+    """
+
+    def __init__(self, prepared: Prepared, code: Code, pool: Pool) -> None:
+        self.instance = Instance(prepared.template, prepared.layout.arena, code.addresses, pool.threads)
+        self._pool = pool
+        segments = [segment for segment in prepared.layout.segments if segment.last > segment.first]
+        self._memory = {s.first: self.instance.segment(s.first, s.last) for s in segments}
+        self._runs = {first: run.ctypes.data for first, run in self._memory.items()}
+        self._alone = pool.new_alone()
+        self._alone_address = self._alone.ctypes.data
+        self._inputs = [(queue, view, self._own(view)) for queue, view in prepared.layout.bound.items()]
+        written = [(w.queue, w.view, w.dtype) for w in prepared.layout.written if w.view is not None and w.in_place]
+        self._outputs = [(queue, view, dtype, self._own(view)) for queue, view, dtype in written]
+
+    def compute(self, segment: Segment) -> None:
+        """Run the jobs of a segment, if it has any."""
+        if segment.last == segment.first:
+            return
+        if segment.alone:
+            self._pool.run_alone(self._alone_address, self._runs[segment.first])
+        else:
+            self._pool.run(self._runs[segment.first])
+
+    def take(self, entries: Mapping[str, NDArray]) -> dict[str, NDArray]:
+        """Put entries in their places; gives the arrays whose memory is used, by queue.  Raises Mismatch."""
+        found: dict[str, NDArray] = {}
+        for queue, view, own in self._inputs:
+            entry = entries[queue]
+            if own is not None:
+                if entry.shape != own.shape or entry.dtype != own.dtype:
+                    raise Mismatch(queue)
+                own[...] = entry
+                entry = own
+            elif view is not None:
+                entry = self._bind(queue, view, entry)
+            found[queue] = entry
+        return found
+
+    def open(self) -> dict[str, NDArray]:
+        """Arrays that the run writes, by queue."""
+        found: dict[str, NDArray] = {}
+        for queue, view, dtype, own in self._outputs:
+            if own is None:
+                found[queue] = array = new_array(view.shape, dtype)
+                self.instance.bind(view.buffer, array.ctypes.data)
+            else:
+                found[queue] = own
+        return found
+
+    def results(self, opened: Mapping[str, NDArray]) -> dict[str, NDArray]:
+        """What the run wrote into these, to be given away."""
+        return {queue: opened[queue] if own is None else own.copy() for queue, _, _, own in self._outputs}
+
+    def _own(self, view: View | None) -> NDArray | None:
+        """Memory for the small entries that a view shows; None for others.  It is a view, which nobody takes for an array to keep."""
+        if view is None or not 0 < view.buffer.size_bytes <= SMALL_BYTES:
+            return None
+        array = np.ndarray(view.shape, array_dtype(view.storage), aligned_bytes(view.buffer.size_bytes))
+        self.instance.bind(view.buffer, array.ctypes.data)
+        return array
+
+    def _bind(self, queue: str, view: View, entry: NDArray) -> NDArray:
+        if entry.shape != view.shape or entry.dtype != array_dtype(view.storage):
+            raise Mismatch(queue)
+        entry = np.ascontiguousarray(entry)
+        self.instance.bind(view.buffer, entry.ctypes.data)
+        return entry

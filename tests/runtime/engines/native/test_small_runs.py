@@ -1,0 +1,24 @@
+"""Runs that one thread computes alone."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.runtime.engines.native.programs import Step, program, tensor
+from ttc.dialects.core.plain import TensorType
+from ttc.runtime.engines.native.plan import NativePlan
+
+
+def alone(x: TensorType, op: str, y: TensorType, attrs: dict[str, str | int]) -> list[bool]:
+    """Of each segment of a program of one op, whether one thread computes it."""
+    made = program({"x": x}, {}, [Step("y", op, ("x",), y, attrs)], {"y.out": "y"}, "native")
+    (plan,) = [made.plans[graph] for graph in made.executed.graphs]
+    assert isinstance(plan, NativePlan)
+    return [segment.alone for segment in plan.prepared.layout.segments]
+
+
+@pytest.mark.parametrize(("rows", "expected"), [(1, True), (16, True), (2048, False)])
+def test_work_decides(rows: int, expected: bool):
+    x = tensor(rows, 64)
+    assert alone(x, "tile.softmax", x, {"axis": -1}) == [expected]
+    assert alone(x, "tile.map", x, {"fn": "exp"}) == [expected]
