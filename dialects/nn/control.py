@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple, Self, cast
+from typing import Any, ClassVar, NamedTuple, Self, cast
 
 import numpy as np
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
@@ -15,15 +15,16 @@ from xdsl.irdl import (
     opt_prop_def,
     prop_def,
     region_def,
+    result_def,
     traits_def,
     var_operand_def,
     var_region_def,
     var_result_def,
 )
-from xdsl.traits import IsolatedFromAbove, IsTerminator
+from xdsl.traits import IsolatedFromAbove, IsTerminator, Pure
 from xdsl.utils.exceptions import VerifyException
 
-from ttc.dialects.core.attributes import INT, LiteralAttr
+from ttc.dialects.core.attributes import BOOL, INT, STR, LiteralAttr
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.ir import TtcOp
 from ttc.dialects.core.leaves import ConstantOp
@@ -203,6 +204,32 @@ class LoopOp(ControlOp):
                 raise Error("E0401", f"a loop carries {outer}, of which an iteration makes {inner}")
         trips = DYNAMIC if length is None else length
         return *takes, *(Spec((trips, *x.shape), x.dtype) for x in found[carried:])
+
+
+@irdl_op_definition
+class RequireOp(NNOp):
+    """x, where a truth is as it has to be; a run in which it is not is refused.
+
+    Args:    x: tensor[...], any dtype.  truth: tensor[], bool.  wanted: what it has to be.  message: why, for people.
+    Returns: y: x.  Another truth is E0802 when the op runs, with the message.
+    Raises:  E0403 if truth is not one bool.
+    Source:  a branch whose other side does not fit the shapes that a model is compiled for (importers).
+    """
+
+    name = "nn.require"
+    STRINGS: ClassVar[bool] = True
+    x = operand_def(TENSOR)
+    truth = operand_def(TENSOR)
+    wanted = prop_def(BOOL)
+    message = prop_def(STR)
+    y = result_def(TENSOR)
+    traits = traits_def(Pure())
+
+    @classmethod
+    def infer(cls, x: Spec, truth: Spec, *, wanted: bool, message: str) -> Spec:
+        if truth != Spec((), TRUTH_TYPE):
+            raise Error("E0403", f"a run is refused by one bool, not {truth}")
+        return x
 
 
 def ends_of(block: Block) -> Ends:

@@ -10,7 +10,7 @@ from ttc.dialects.core.functions import entry_functions
 from ttc.dialects.core.records import record
 from ttc.dialects.core.spec import spec_of
 from ttc.dialects.nn.binary import WhereOp
-from ttc.dialects.nn.control import TRUTH_TYPE, BranchOp
+from ttc.dialects.nn.control import TRUTH_TYPE, BranchOp, RequireOp
 from ttc.dialects.nn.total import is_total
 from ttc.passes.base import Pass, Rewriter, Unit
 
@@ -20,7 +20,7 @@ class InlineBranches(Pass):
     """Replace a branch of two regions that cannot fail and give the same static types by both regions and a choice of values.
 
     All that follows sees the ops of the regions: they are fused, get constants, and run on the device.  The native engine runs of them
-    what the choice takes.
+    what the choice takes.  Branches of which the importer left one side are remarked on.
 
     Before:
         (%c: tensor<i1>, %x: tensor<2xf32>)
@@ -51,6 +51,8 @@ class InlineBranches(Pass):
             for op in list(function.body.block.ops):
                 if isinstance(op, BranchOp):
                     _inline(op, rewriter)
+                elif isinstance(op, RequireOp):
+                    rewriter.analysis(op, f"one side of a branch is left, for runs that take it: otherwise {op.message.data}")
 
 
 def _inline(branch: BranchOp, rewriter: Rewriter) -> None:

@@ -259,3 +259,17 @@ def test_regions_of_an_archive_that_do_not_fit_end_in_an_error(change: Callable[
     with pytest.raises(Error) as caught:
         evaluate(replace(function, works=(change(function.works[0]),)), [np.array(2), f32(1, 2)], None, "op")
     assert caught.value.code in ("E0609", "E0802", "E0302")
+
+
+def test_a_run_with_another_truth_is_refused() -> None:
+    def body(b: Builder, x: Sequence[SSAValue]) -> Sequence[SSAValue]:
+        return [b.nn("require", *x, wanted=False, message="not for this")]
+
+    (y,) = run(body, f32(1, 2), np.array(False))
+    np.testing.assert_array_equal(y, f32(1, 2))
+    with pytest.raises(Error, match="not for this") as caught:
+        run(body, f32(1, 2), np.array(True))
+    assert caught.value.code == "E0802"
+    with pytest.raises(Error, match="refused by one bool") as caught:
+        run(body, f32(1, 2), np.array([True]))
+    assert caught.value.code == "E0403"

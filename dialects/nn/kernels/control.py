@@ -55,6 +55,13 @@ def loop(
     return *state, *(_stacked(stack, body, first + carried + i) for i, stack in enumerate(stacks))
 
 
+def require(x: NDArray, truth: NDArray, *, wanted: bool, message: str) -> NDArray:
+    """x; another truth than the wanted one raises E0802."""
+    if bool(truth.item()) != wanted:
+        raise Error("E0802", f"{message}")
+    return x
+
+
 def _stacked(stack: list[NDArray], body: Body, output: int) -> NDArray:
     if not stack:
         return body.empty(output)[None][:0]

@@ -69,3 +69,12 @@ def test_a_branch_around_one_that_stays_stays(harness: Harness) -> None:
     text = nested(dynamic).replace("%5 = ", "%6 = nn.shape(%e) : (tensor<2xf32>) -> tensor<1xi64>\n            %5 = ")
     outcome = harness.unchanged(InlineBranches(), text)
     assert [message.split()[7] for message in outcome.missed()] == ["nn.dynamic_reshape", "nn.branch"]
+
+
+def test_a_branch_with_one_side_is_remarked_on(harness: Harness) -> None:
+    text = f"""(%x: {T}, %c: tensor<i1>)
+        %0 = nn.require(%x, %c) {{message = "it does not fit", wanted = true}} : ({T}, tensor<i1>) -> {T}
+        return %0 : {T}"""
+    (remark,) = harness.run(InlineBranches(), text).remarks
+    assert remark.kind == "analysis"
+    assert remark.message == "one side of a branch is left, for runs that take it: otherwise it does not fit"

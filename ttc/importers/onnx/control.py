@@ -29,6 +29,10 @@ MAX_SELECTED = 64
 """Ops of two branches that both run, for a choice by value."""
 
 
+_UNTYPED = ("E0401", "E0402", "E0403", "E0412")
+"""Errors of ops that do not take their operands."""
+
+
 class _NotSelected(Exception):  # noqa: N818 - not an error: there is another way
     """Both branches cannot run for a choice by value."""
 
@@ -56,11 +60,37 @@ def if_(call: Call) -> list[Value]:
 
 
 def _undecided(call: Call, condition: SSAValue, then: GraphProto, other: GraphProto) -> list[Value]:
-    """A branch at run time.  If one of the two does not type, the values that would decide at import are a way out."""
+    """A branch at run time.  Of two that differ in whether they type, the one that does: runs that would take the other are refused."""
     try:
         return _branched(call, condition, then, other)
     except Error as error:
-        raise call.builder.undecided(condition, error) from None
+        found = _one_sided(call, condition, then, other) if error.code in _UNTYPED else None
+        if found is None:
+            raise call.builder.undecided(condition, error) from None
+        return found
+
+
+def _one_sided(call: Call, condition: SSAValue, then: GraphProto, other: GraphProto) -> list[Value] | None:
+    """What the one branch gives that types, for runs that take it; None if both do, or neither."""
+    given: list[list[Value]] = []
+    errors: list[Error] = []
+    wanted = True
+    for graph, taken in ((then, True), (other, False)):
+        try:
+            with call.attempt():
+                given.append(refusable(call.run(graph, (), "then" if taken else "else")))
+            wanted = taken
+        except Error as error:
+            if error.code not in _UNTYPED:
+                raise
+            errors.append(error)
+    if len(given) != 1:
+        return None
+    (values,), (error,) = given, errors
+    message = f"the branch that is taken does not fit the shapes that the model was compiled for: {error.message} ({error.where})"
+    truth = call.b.reshape(condition)
+    found = [call.b.nn("require", x, truth, wanted=wanted, message=message) for x in flattened(values)]
+    return like([values], found)
 
 
 def _is_short(graph: GraphProto) -> bool:

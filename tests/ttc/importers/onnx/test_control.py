@@ -252,8 +252,25 @@ def test_a_branch_that_is_not_taken_need_not_fit(tmp_path: Path) -> None:
     np.testing.assert_allclose(y, np.exp(X["x"]), rtol=1e-6)
 
 
-def test_a_branch_that_does_not_fit_names_what_decides(tmp_path: Path) -> None:
+@pytest.mark.parametrize("swapped", [False, True])
+def test_a_branch_that_does_not_fit_is_refused_when_it_is_taken(swapped: bool, tmp_path: Path) -> None:
+    model = rates()
+    if swapped:
+        for attribute in model.graph.node[1].attribute:
+            attribute.name = {"then_branch": "else_branch", "else_branch": "then_branch"}[attribute.name]
+    fits, fails = (np.array(8000), np.array(16000)) if swapped else (np.array(16000), np.array(8000))
+    (y,) = imported(model, {**X, "sr": fits}, tmp_path)
+    np.testing.assert_allclose(y, np.exp(X["x"]), rtol=1e-6)
+    with pytest.raises(Error, match=r"does not fit the shapes .*Reshape_b") as caught:
+        imported(model, {**X, "sr": fails}, tmp_path)
+    assert caught.value.code == "E0802"
+
+
+def test_branches_neither_of_which_fits_name_what_decides(tmp_path: Path) -> None:
+    model = rates()
+    for attribute in model.graph.node[1].attribute:
+        attribute.g.CopyFrom(body([node("Reshape", ["x", "seven"], ["b"])], [], ["b"]))
     with pytest.raises(Error) as caught:
-        import_onnx(save(rates(), tmp_path))
-    assert (caught.value.code, caught.value.where) == ("E0401", "model.onnx: If_y[else]/Reshape_b")
+        import_onnx(save(model, tmp_path))
+    assert (caught.value.code, caught.value.where) == ("E0401", "model.onnx: If_y[then]/Reshape_b")
     assert "--values sr=" in str(caught.value.hint)
