@@ -13,7 +13,7 @@ from ttc.runtime.engines.native.region import Region
 if TYPE_CHECKING:
     from ttc.runtime.engines.native.features import Cpu
 
-SHARED = ("argmax", "argmin", "gather")
+SHARED = ("argmax", "argmin", "gather", "tree_ensemble")
 """Mnemonics of ops of dialect nn that the host computes, in formats that the device lacks; native code computes them as the tile op."""
 
 

@@ -44,6 +44,7 @@ def walked(
     level: str = "amx",
     threads: int = 2,
     constant: bool = True,
+    dialect: str = "tile",
 ) -> Ran:
     dtype = FORMATS[format]
     x = rng.standard_normal((rows, trees.features)).astype(dtype)
@@ -58,7 +59,7 @@ def walked(
     given = [Given(x, format), *numbers, Given(trees.weights.astype(dtype), format, constant)]
     given += [] if targets is None else [Given(targets, "Int32", constant)]
     work = Work(
-        "tile.tree_ensemble", tuple(range(len(given))), {"aggregate": aggregate, "count": count}, (TensorType((rows, count), format),)
+        f"{dialect}.tree_ensemble", tuple(range(len(given))), {"aggregate": aggregate, "count": count}, (TensorType((rows, count), format),)
     )
     return ran([work], given, level=level, threads=threads)
 
@@ -75,6 +76,12 @@ def same(found: Ran) -> None:
 def test_rows_and_trees(rows: int, trees: int, level: str) -> None:
     rng = np.random.default_rng(rows * 100 + trees)
     same(walked(Trees(trees, 4, 3, 1, rng), rows, rng, level=level))
+
+
+@pytest.mark.parametrize("format", ["Float32", "Float64"])
+def test_trees_of_the_host(format: str) -> None:
+    rng = np.random.default_rng(21)
+    same(walked(Trees(9, 3, 5, 1, rng), 17, rng, format=format, dialect="nn"))
 
 
 @pytest.mark.parametrize("format", FORMATS)
