@@ -9,9 +9,10 @@ with default flags, for n150 and for host, and runs in processes of its own that
 TensorFlow or PyTorch, with the same number of threads.
 
 A model is right if every output keeps the bound of its exactness (Float32: max|a-b| <= 1e-4 max(1, max|b|)), against onnxruntime also on
-one thread (how sums are shared out decides ties), or is at most as far from the same model in float64 as the reference is; refused if ttc says by an error that it cannot; unchecked, and not counted, if the reference
-cannot run it; and wrong otherwise.  Exit status 1 if fewer than the share `--bar` are right for either target, a model is wrong, or times
-relative to the reference's are over `--worst`, or `--mean` in the geometric mean.
+one thread (how sums are shared out decides ties), or is at most as far from the same model in float64 as the reference is; refused if ttc
+says by an error that it cannot; unchecked, and not counted, if the reference cannot run it; and wrong otherwise.  Exit status 1 if fewer
+than the share `--bar` are right for either target, a model is wrong, or times relative to the reference's are over `--worst`, or `--mean`
+in the geometric mean.
 """
 
 from __future__ import annotations
@@ -151,7 +152,7 @@ def judged(model: Model, found: Sequence[NDArray], wanted: Sequence[NDArray]) ->
 
 
 def appealed(model: Model, verdict: Verdict, found: Sequence[NDArray], wanted: Sequence[NDArray], inputs: Sequence[NDArray]) -> Verdict:
-    """The verdict where engines differ: ours is right if onnxruntime says the same on one thread, or is as far from float64 as it at least."""
+    """The verdict where engines differ: ours is right if onnxruntime says so on one thread, or is no nearer to float64."""
     if verdict.status != "wrong" or model.reference != "onnxruntime" or [a.shape for a in found] != [b.shape for b in wanted]:
         return verdict
     alone = judged(model, found, on_one_thread(model.path))
