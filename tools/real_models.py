@@ -152,7 +152,7 @@ def judged(model: Model, found: Sequence[NDArray], wanted: Sequence[NDArray]) ->
 
 
 def appealed(model: Model, verdict: Verdict, found: Sequence[NDArray], wanted: Sequence[NDArray], inputs: Sequence[NDArray]) -> Verdict:
-    """The verdict where engines differ: ours is right if onnxruntime says so on one thread, or is no nearer to float64."""
+    """The verdict where engines differ: ours is right if onnxruntime says so on one thread, or is no nearer than ours to float64."""
     if verdict.status != "wrong" or model.reference != "onnxruntime" or [a.shape for a in found] != [b.shape for b in wanted]:
         return verdict
     alone = judged(model, found, on_one_thread(model.path))
