@@ -5,16 +5,17 @@ from __future__ import annotations
 import importlib
 import inspect
 import pkgutil
-from collections.abc import Callable, Sequence
-from functools import cache
-from typing import TypeAlias
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import field
+from functools import cache, partial
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ttc.dialects.core.errors import Error, nearest
 from ttc.dialects.core.formats import format_named
-from ttc.dialects.core.plain import Function, Work
+from ttc.dialects.core.plain import Function, TensorType, Work
 from ttc.dialects.core.records import record
 
 Kernel: TypeAlias = Callable[..., "NDArray | tuple[NDArray, ...]"]
@@ -24,20 +25,58 @@ Execute: TypeAlias = "Callable[[Work, Sequence[NDArray | None], Resolver | None]
 """Runs one op: `run_work`, or something with arithmetic of its own."""
 
 
+@record(slots=True)
+class _Step:
+    """One op of a region, ready to run many times.
+
+    Args:
+        compute: its kernel with its attributes, or all of it.
+        operands: numbers of values; None for one that is absent.
+        roundings: of results, each with the dtype that it leaves as it is; None where they are rounded already.
+        done: values that nothing reads after it.
+        where: its source, for errors.
+    """
+
+    compute: Callable[..., Any]
+    operands: tuple[int | None, ...]
+    roundings: tuple[tuple[np.dtype | None, Callable[[NDArray], NDArray]], ...] | None
+    done: tuple[int, ...]
+    where: str
+
+    def run(self, values: Sequence[NDArray | None]) -> Sequence[NDArray]:
+        try:
+            found = self.compute(*[None if i is None else values[i] for i in self.operands])
+        except Error as error:
+            raise error.at(self.where) from None
+        if self.roundings is None:
+            return found
+        results = map(np.asarray, found if isinstance(found, tuple) else (found,))
+        return [x if x.dtype == own else rounded(x) for x, (own, rounded) in zip(results, self.roundings, strict=True)]
+
+
 @record
 class Body:
-    """A region of an op that decides what runs, as its kernel calls it."""
+    """A region of an op that decides what runs, as its kernel calls it; made ready when it is called first."""
 
     function: Function
     resolve: Resolver | None
     execute: Execute
+    _steps: list[_Step] = field(default_factory=list, init=False, repr=False, compare=False)
 
     def __call__(self, *values: NDArray) -> list[NDArray]:
         """Its outputs on these inputs, all in the compute dtypes of their formats.  Raises E0802 for a shape that an input excludes."""
         for value, type_ in zip(values, self.function.inputs, strict=True):
             if value.ndim != len(type_.shape) or any(d not in (-1, n) for d, n in zip(type_.shape, value.shape, strict=True)):
                 raise Error("E0802", f"a value of shape {list(value.shape)} comes in where {list(type_.shape)} is announced")
-        return run(self.function, values, self.resolve, self.execute)
+        if not self._steps:
+            self._steps.extend(_steps(self.function, self.resolve, self.execute))
+        found: list[NDArray | None] = list(values)
+        with np.errstate(all="ignore"):
+            for step in self._steps:
+                found.extend(step.run(found))
+                for number in step.done:
+                    found[number] = None
+        return [_present(found[number]) for number in self.function.outputs]
 
     def empty(self, index: int) -> NDArray:
         """An array like its output of that number, its dynamic dimensions of no elements."""
@@ -97,6 +136,38 @@ def run(function: Function, inputs: Sequence[NDArray], resolve: Resolver | None 
             if operand is not None and last_use.get(operand) == index:
                 values[operand] = None
     return [_present(values[i]) for i in function.outputs]
+
+
+def _steps(function: Function, resolve: Resolver | None, execute: Execute) -> Iterator[_Step]:
+    """The ops of a region as steps.  Kernels are looked up, and literals made, once; other arithmetic runs whole ops."""
+    last_use = function.last_use()
+    for index, work in enumerate(function.works):
+        done = tuple(i for i in dict.fromkeys(work.operands) if i is not None and last_use.get(i) == index)
+        where = " + ".join(work.location) or work.op
+        if "values" in work.attrs and work.op.startswith("ttc."):
+            made = execute(work, [], resolve)
+            yield _Step(partial(_same, made), (), None, done, where)
+        elif execute not in (run_work, run_unrounded) or work.body is not None or work.bodies or work.op.startswith("ttc."):
+            yield _Step(partial(_whole, work, resolve, execute), work.operands, None, done, where)
+        else:
+            roundings = tuple(_rounding(type_, execute) for type_ in work.results)
+            yield _Step(partial(kernel(work.op), **work.attrs), work.operands, roundings, done, where)
+
+
+def _same(made: list[NDArray]) -> list[NDArray]:
+    return made
+
+
+def _whole(work: Work, resolve: Resolver | None, execute: Execute, *operands: NDArray | None) -> list[NDArray]:
+    return execute(work, operands, resolve)
+
+
+def _rounding(type_: TensorType, execute: Execute) -> tuple[np.dtype | None, Callable[[NDArray], NDArray]]:
+    """The dtype whose values a result may have as they are, and what becomes of others."""
+    format_ = format_named(type_.format)
+    if execute is run_unrounded and format_.is_float:
+        return format_.compute, lambda value: value.astype(format_.compute, copy=False)
+    return format_.own, format_.round
 
 
 def _results(work: Work, operands: Sequence[NDArray | None], resolve: Resolver | None, execute: Execute) -> Sequence[NDArray]:

@@ -273,3 +273,24 @@ def test_a_run_with_another_truth_is_refused() -> None:
     with pytest.raises(Error, match="refused by one bool") as caught:
         run(body, f32(1, 2), np.array([True]))
     assert caught.value.code == "E0403"
+
+
+@pytest.mark.parametrize("execute", [interpret.run_work, interpret.run_unrounded])
+def test_regions_compute_what_their_ops_do_one_by_one(execute: interpret.Execute) -> None:
+    """Kernels, literals, ops with regions, results that are rounded, and an op that fails, which is named."""
+    half = TensorType((2,), "Half")
+    works = (
+        Work("ttc.constant", (), {"values": (0.1, 3.0)}, (half,)),
+        Work("tile.map", (0, 1), {"fn": "mul"}, (half,)),
+        Work("nn.split", (2,), {"axis": 0, "sizes": (1, 1)}, (TensorType((1,), "Float32"),) * 2),
+        Work("nn.cast", (3,), {"dtype": "int64"}, (TensorType((1,), "Int64"),)),
+        Work("nn.gather", (0, 5), {"axis": 0}, (TensorType((1,), "Float32"),), location=("pick",)),
+    )
+    function = Function((TensorType((2,), "Float32"),), works, (2, 4, 6))
+    region = interpret.Body(function, None, execute)
+    for x in (f32(3.3, 7), f32(-3.3, 1 / 3)):
+        for found, expected in zip(region(x), interpret.run(function, [x], None, execute), strict=True):
+            assert (found.dtype, found.tolist()) == (expected.dtype, expected.tolist())
+    with pytest.raises(Error) as caught:
+        region(f32(30, 0))
+    assert (caught.value.code, caught.value.where) == ("E0802", "pick")

@@ -57,6 +57,11 @@ class Format(ABC):
         """The narrowest dtype of arrays that holds all its values as numbers."""
         return self.storage if self.storage.names is None else self.compute
 
+    @property
+    def own(self) -> np.dtype | None:
+        """The dtype whose arrays `round` leaves as they are; None if it may change those of any."""
+        return None
+
     # ---- whole tensors ---------------------------------------------------------------------------------------------------------------
 
     @abstractmethod

@@ -21,6 +21,10 @@ class NativeFormat(Format):
     def element_bits(self) -> int:
         return 8 * self.storage.itemsize
 
+    @property
+    def own(self) -> np.dtype | None:
+        return self.storage if self.storage == self.compute else None
+
     def round(self, values: NDArray, rounding: Rounding = "rne") -> NDArray:
         return self.unpack(self._stored(values))
 
