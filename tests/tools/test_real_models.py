@@ -137,4 +137,4 @@ def test_the_catalogue_is_whole() -> None:
     packages = tomllib.loads(real_catalogue.CATALOGUE.read_text())["package"]
     keys = [(p["name"], p["version"], row["file"]) for p in packages for row in p["model"]]
     assert len(set(keys)) == len(keys) >= 60
-    assert {key for p in packages for row in p["model"] for key in row} <= {"file", "shape", "values", "range", "bound"}
+    assert {key for p in packages for row in p["model"] for key in row} <= {"file", "shape", "values", "range", "bound", "exactness"}
