@@ -30,7 +30,7 @@ def bind(
         if argument.kwarg_only and argument.name in IGNORED:
             continue
         value = args[index] if index < len(args) else kwargs.get(argument.name, _default(argument))
-        value = _resolved(value, str(argument.type), argument.name, static)
+        value = _resolved(value, str(argument.type), argument.name, static, needed=argument.kwarg_only)
         if argument.kwarg_only:
             keywords[argument.name] = value
         else:
@@ -45,13 +45,14 @@ def _default(argument: Any) -> Value:
     return tuple(found) if isinstance(found, list) else found
 
 
-def _resolved(value: Value, kind: str, name: str, static: Callable[[Value, str], Value]) -> Value:
-    """Numbers where the schema has numbers; a scalar (type `number`) may depend on data."""
-    if "Tensor" in kind:
-        return value
+def _resolved(value: Value, kind: str, name: str, static: Callable[[Value, str], Value], *, needed: bool) -> Value:
+    """Numbers where the schema has numbers; a scalar (type `number`) may depend on data, unless it is one that an op `needs` as such."""
     if isinstance(value, tuple):
-        return tuple(_resolved(v, kind, name, static) for v in value)
-    found = static(value, "" if "number" in kind and not isinstance(value, DataNumber) else name)
+        return tuple(_resolved(v, kind, name, static, needed=needed) for v in value)
+    if "Tensor" in kind and not isinstance(value, DataNumber):
+        return value
+    needed = needed or "number" not in kind or isinstance(value, DataNumber)
+    found = static(value, name if needed else "")
     if isinstance(found, SSAValue) and "number" not in kind:
         raise Unsupported(f"{name} is a tensor of {found.type}")
     return found

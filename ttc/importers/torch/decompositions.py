@@ -10,6 +10,7 @@ from typing import Any
 
 import torch
 
+from ttc.importers.torch.composites import composites
 from ttc.importers.torch.tables import rows
 
 
@@ -32,6 +33,7 @@ def decompositions() -> dict[Any, Callable[..., Any]]:
     table = {op: how for op, how in global_decomposition_table["post_autograd"].items() if _is_wanted(op)}
     table.update(torch.export.default_decompositions().items())
     table.update(chunked_losses())
+    table.update(composites())
     return {op: how for op, how in table.items() if overload_name(op) not in rows()}
 
 

@@ -96,3 +96,15 @@ def test_lines_of_the_program_are_the_users_own() -> None:
     module, _ = import_module(Called(lambda x: torch.nn.functional.gelu(x)), (torch.rand(2),))
     (op,) = (op for op in entry_functions(module)[0].walk() if op.name == "nn.gelu")
     assert source_names(op.location)[-1].startswith("test_walk.py:")
+
+
+@pytest.mark.parametrize("kind", ["mul", "add", "alpha"])
+def test_arithmetic_with_numbers_of_data_is_refused_where_it_is_an_operand(kind: str) -> None:
+    def function(x: Any, y: Any) -> Any:
+        if kind == "alpha":
+            return torch.add(x, x, alpha=y[0].item())
+        return x * (y[0].item() + 1) if kind == "mul" else x + (y[0].item() - 2)
+
+    with pytest.raises(ttc.Error, match="needs a constant") as caught:
+        import_module(Called(function), (torch.ones(3), torch.rand(4)))
+    assert caught.value.code == "E0202"

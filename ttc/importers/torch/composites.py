@@ -1,0 +1,123 @@
+"""Ops that PyTorch computes by one kernel and has no decomposition of: in terms of functions that it takes apart."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch.nn import functional
+
+
+def composites() -> dict[Any, Callable[..., Any]]:
+    """The definitions by overload."""
+    aten = torch.ops.aten
+    return {
+        aten._transformer_encoder_layer_fwd.default: encoder_layer,
+        aten._native_multi_head_attention.default: multi_head_attention,
+        aten._cdist_backward.default: distance_backward,
+    }
+
+
+def encoder_layer(
+    x: Any,
+    width: int,
+    heads: int,
+    qkv_weight: Any,
+    qkv_bias: Any,
+    proj_weight: Any,
+    proj_bias: Any,
+    use_gelu: bool,
+    norm_first: bool,
+    eps: float,
+    *rest: Any,
+) -> Any:
+    """Return the result of an encoder layer without dropout.
+
+    rest: weight and bias of two norms and of two linear layers, then the mask of the attention and its kind, as `_hidden` takes them.
+    """
+    norms, (weight_in, bias_in, weight_out, bias_out), masking = (rest[0:2], rest[2:4]), rest[4:8], rest[8:]
+
+    def attended(value: Any) -> Any:
+        return _attention(value, value, value, heads, qkv_weight, qkv_bias, proj_weight, proj_bias, *masking)[0]
+
+    def fed(value: Any) -> Any:
+        inner = functional.linear(value, weight_in, bias_in)
+        return functional.linear(functional.gelu(inner) if use_gelu else functional.relu(inner), weight_out, bias_out)
+
+    for block, (weight, bias) in zip((attended, fed), norms, strict=True):
+        if norm_first:
+            x = x + block(functional.layer_norm(x, (width,), weight, bias, eps))
+        else:
+            x = functional.layer_norm(x + block(x), (width,), weight, bias, eps)
+    return x
+
+
+def multi_head_attention(
+    query: Any,
+    key: Any,
+    value: Any,
+    width: int,
+    heads: int,
+    qkv_weight: Any,
+    qkv_bias: Any,
+    proj_weight: Any,
+    proj_bias: Any,
+    mask: Any = None,
+    need_weights: bool = True,
+    average_attn_weights: bool = True,
+    mask_type: int | None = None,
+) -> Any:
+    """Return the result and, if they are needed, the weights that positions have, as a mean over the heads where that is asked for."""
+    found, weights = _attention(query, key, value, heads, qkv_weight, qkv_bias, proj_weight, proj_bias, mask, mask_type)
+    if not need_weights:
+        return found, query.new_empty(0)
+    return found, weights.mean(1) if average_attn_weights else weights
+
+
+def _attention(
+    query: Any,
+    key: Any,
+    value: Any,
+    heads: int,
+    qkv_weight: Any,
+    qkv_bias: Any,
+    proj_weight: Any,
+    proj_bias: Any,
+    mask: Any = None,
+    kind: int | None = None,
+) -> tuple[Any, Any]:
+    """The result [n, s, width] and the weights [n, heads, s, t]."""
+    parts = zip((query, key, value), qkv_weight.chunk(3), qkv_bias.chunk(3), strict=True)
+    q, k, v = (functional.linear(x, w, c).unflatten(-1, (heads, -1)).transpose(1, 2) for x, w, c in parts)
+    scores = torch.matmul(q * q.shape[-1] ** -0.5, k.transpose(-2, -1))
+    if mask is not None:
+        scores = scores.masked_fill(_hidden(mask, kind), float("-inf"))
+    weights = scores.softmax(-1)
+    return functional.linear(torch.matmul(weights, v).transpose(1, 2).flatten(2), proj_weight, proj_bias), weights
+
+
+def _hidden(mask: Any, kind: int | None) -> Any:
+    """Which scores [n, heads, s, t] are hidden: those where a mask is not 0.
+
+    kind: 0 for a mask[s, t], 1 for one of the keys[n, t], else [n, heads, s, t].
+    """
+    hidden = mask.to(torch.bool)
+    return hidden[:, None, None, :] if kind == 1 else hidden
+
+
+def distance_backward(grad: Any, x: Any, y: Any, order: float, distances: Any) -> Any:
+    """Return the gradient of x[..., p, m] in the distances [..., p, r] of its rows to those of y[..., r, m]; 0 where a distance is 0."""
+    apart = x.unsqueeze(-2) - y.unsqueeze(-3)
+    grad, distances = grad.unsqueeze(-1), distances.unsqueeze(-1)
+    if order == 0:
+        return torch.zeros_like(x)
+    if order == 1:
+        return (grad * apart.sign()).sum(-2)
+    if order == float("inf"):
+        return (grad * apart.sign() * (apart.abs() == distances)).sum(-2)
+    shares = apart if order == 2 else apart.sign() * apart.abs() ** (order - 1)
+    if order < 2:
+        shares = torch.where(apart == 0, 0.0, shares)
+    over = distances if order == 2 else distances ** (order - 1)
+    return torch.where(distances == 0, 0.0, grad * shares / torch.where(distances == 0, 1.0, over)).sum(-2)
