@@ -1,8 +1,10 @@
-"""Entry programs that are one graph run once: they need no queues."""
+"""Entry programs that are one graph, run on one microbatch after the other: they need no queues."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from math import prod
 from typing import TypeGuard
 
 import numpy as np
@@ -11,14 +13,14 @@ from numpy.typing import NDArray
 from ttc.dialects.core.formats import format_named
 from ttc.dialects.core.plain import TensorType
 from ttc.dialects.core.records import record
-from ttc.dialects.netlist.model import Argument, Netlist, Program
+from ttc.dialects.netlist.model import Argument, Netlist, Program, Queue
 from ttc.runtime.arguments import entries_of, from_entries, inputs_of, outputs_of, to_entry
-from ttc.runtime.engines.base import HELD, bound_queues
+from ttc.runtime.engines.base import HELD, Plan, bound_queues
 
 
 @record
 class DirectInput:
-    """An input that is one entry of a queue.
+    """An input that is one entry of a queue, or as many as there are microbatches.
 
     Args:
         entry: type of that.
@@ -32,6 +34,11 @@ class DirectInput:
     def value(self, given: object) -> NDArray:
         """A user's value as an entry.  Raises E0801, E0802."""
         return given if self._is_entry(given) else to_entry(self.argument, self.entry, given)
+
+    def parts(self, given: object, count: int) -> NDArray:
+        """A user's value as so many entries.  Raises E0801, E0802."""
+        whole = replace(self.entry, shape=self.argument.shape)
+        return (given if self._is_entry(given) else to_entry(self.argument, whole, given)).reshape(count, *self.entry.shape)
 
     def _is_entry(self, value: object) -> TypeGuard[NDArray]:
         if self.dtype is None or type(value) is not np.ndarray:  # a dtype of None would equal float64
@@ -47,11 +54,22 @@ class DirectEntry:
     Args:
         graph: that it executes.
         inputs, outputs: arguments with their queues, in order.
+        count: microbatches of a run.
     """
 
     graph: str
     inputs: Sequence[DirectInput]
     outputs: Sequence[Argument]
+    count: int = 1
+
+    def run(self, plan: Plan, given: Mapping[str, object]) -> dict[str, NDArray]:
+        """The results on a user's arrays.  Raises E0801, E0802."""
+        if self.count == 1:
+            entries = self.entries(given)
+            return self.results(plan.run(entries), entries)
+        parts = {item.argument.queue: item.parts(given[item.argument.name], self.count) for item in self.inputs}
+        written = [plan.run({queue: part[number] for queue, part in parts.items()}) for number in range(self.count)]
+        return {result.name: from_entries(result, [entries[result.queue] for entries in written]) for result in self.outputs}
 
     def entries(self, given: Mapping[str, object]) -> dict[str, NDArray]:
         """The user's arrays as entries, by queue.  Raises E0801, E0802."""
@@ -81,23 +99,32 @@ def direct_entry(program: Program, netlist: Netlist) -> DirectEntry | None:
     given, written = {argument.queue for argument in inputs}, [queue for _, queue in graph.writes]
     kinds = {netlist.queues[name].kind for name in (*bound_queues(graph, netlist), *written)}
     simple = (
-        graph.input_count == 1
-        and len(outputs) == len(program.results)
+        len(outputs) == len(program.results)
         and not kinds & {"state", *HELD}
         and given.issuperset(bound_queues(graph, netlist))
         and len(set(written)) == len(written)
         and all(result.queue in written for result in outputs)
-        and all(entries_of(argument, netlist.queues[argument.queue]) == 1 for argument in inputs)
+        and all(_has_entries(item, netlist.queues[item.queue], graph.input_count) for item in (*inputs, *outputs))
         and not any(netlist.queues[name].alias or netlist.queues[name].view for name in (*given, *written))
     )
     if not simple:
         return None
-    return DirectEntry(graph.name, [direct_input(argument, netlist.queues[argument.queue].tensor) for argument in inputs], outputs)
+    entries = [direct_input(argument, netlist.queues[argument.queue].tensor, graph.input_count) for argument in inputs]
+    return DirectEntry(graph.name, entries, outputs, graph.input_count)
 
 
-def direct_input(argument: Argument, entry: TensorType) -> DirectInput:
-    """An input that is one entry of that type."""
+def _has_entries(argument: Argument, queue: Queue, count: int) -> bool:
+    """Whether so many entries that the queue has room for make up a user's array."""
+    if count == 1:
+        return argument.kind == "output" or entries_of(argument, queue) == 1
+    static = -1 not in (*argument.shape, *queue.tensor.shape)
+    whole = prod(argument.shape) == count * prod(queue.tensor.shape)
+    return static and whole and argument.streamed and queue.type == "queue" and count <= queue.entries
+
+
+def direct_input(argument: Argument, entry: TensorType, count: int) -> DirectInput:
+    """An input that is so many entries of that type."""
     dtype = np.dtype(argument.dtype)
     format_ = format_named(entry.format)
     same = format_.storage == format_.compute == dtype and dtype.kind in "fiub"
-    return DirectInput(argument, entry, dtype if same and argument.shape == entry.shape else None)
+    return DirectInput(argument, entry, dtype if same and (count > 1 or argument.shape == entry.shape) else None)

@@ -116,8 +116,7 @@ class Executor:
         check_values(entry, inputs, self._fixed)
         direct = self._direct.get(program)
         if direct is not None:
-            entries = direct.entries(inputs)
-            return direct.results(self._program.plans[direct.graph].run(entries), entries)
+            return direct.run(self._program.plans[direct.graph], inputs)
         if program not in self._stateful_entries:
             return self._run(entry, self._program, inputs, dict(self._states))[0]
         with self._stateful:

@@ -56,6 +56,7 @@ def _note(program: model.Program, entry: DirectEntry) -> dict[str, Any]:
         "graph": entry.graph,
         "arguments": [_argument_note(a) for a in program.arguments],
         "results": [_argument_note(r) for r in program.results],
+        "count": entry.count,
         "entries": [[item.entry.shape, item.entry.format, item.entry.layout] for item in entry.inputs],
     }
 
@@ -70,7 +71,9 @@ def _point(note: dict[str, Any]) -> EntryPoint:
     inputs = [argument for argument in arguments if argument.kind == "input"]
     entries = [TensorType(tuple(shape), format, layout) for shape, format, layout in note["entries"]]
     outputs = [result for result in results if result.kind == "output"]
-    direct = DirectEntry(note["graph"], [direct_input(*pair) for pair in zip(inputs, entries, strict=True)], outputs)
+    count = note["count"]
+    given = [direct_input(argument, entry, count) for argument, entry in zip(inputs, entries, strict=True)]
+    direct = DirectEntry(note["graph"], given, outputs, count)
     return EntryPoint(program, direct)
 
 
