@@ -16,6 +16,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 ROOT = Path(__file__).parent.parent
+TARGETS = ("host", "n150")
 Outcome = tuple[int, float, int, str]
 Node = onnx.NodeProto
 node: Callable[..., Node] = helper.make_node
@@ -154,7 +155,8 @@ def compiled(folder: Path) -> dict[str, Outcome]:
     for number, (name, make) in enumerate(MODELS.items()):
         path = folder / f"{number}.onnx"
         path.write_bytes(make().SerializeToString())
-        commands[f"model: {name}"] = ["compile", str(path), "-o", str(folder / "m.tti"), "--target", "host"]
+        for target in TARGETS:
+            commands[f"model: {name} on {target}"] = ["compile", str(path), "-o", str(folder / "m.tti"), "--target", target]
     path = folder / "small.onnx"
     path.write_bytes(model(node("Relu", ["x"], ["y"])).SerializeToString())
     flags = {"IR": "", "TOML": "--config", "target": "--target"}
@@ -172,7 +174,7 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Outcome]:
     return compiled(tmp_path_factory.mktemp("bombs"))
 
 
-@pytest.mark.parametrize("name", [f"model: {name}" for name in MODELS])
+@pytest.mark.parametrize("name", [f"model: {name} on {target}" for name in MODELS for target in TARGETS])
 def test_models(name: str, found: dict[str, Outcome]) -> None:
     status, seconds, megabytes, said = found[name]
     assert status in (0, 2), said
@@ -194,4 +196,4 @@ def test_texts(name: str, found: dict[str, Outcome]) -> None:
 
 
 def test_too_many_texts_are_named(found: dict[str, Outcome]) -> None:
-    assert "'words' holds 65537 texts; at most 65536 are possible" in found["model: texts"][3]
+    assert "'words' holds 65537 texts; at most 65536 are possible" in found["model: texts on host"][3]

@@ -26,6 +26,7 @@ def fused_location(locations: Iterable[Attribute]) -> Attribute:
     return location_of(tuple(islice(names, MAX_SOURCES)))
 
 
+@lru_cache(maxsize=1 << 12)
 def location_of(names: tuple[str, ...]) -> Attribute:
     """The location that holds these source names, as they are."""
     if len(names) == 1:

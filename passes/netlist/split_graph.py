@@ -18,12 +18,14 @@ class Splitter:
 
     module: ModuleOp
     graph: GraphOp
-    taken: set[str] = field(default_factory=set)  # names of ops, which queues must not have
+    taken: set[str] = field(default_factory=set)  # names of ops and queues, which new queues must not have
 
     def split(self, sizes: Sequence[int]) -> None:
         """Make a graph of each run of ops.  sizes: ops in each, in order."""
         ops, writes = self.graph.ops, self.graph.writes
-        self.taken.update(op.sym for graph in graphs_of(self.module).values() for op in graph.ops)
+        queues = queues_of(self.module)
+        self.last = list(queues.values())[-1]
+        self.taken.update(queues, (op.sym for graph in graphs_of(self.module).values() for op in graph.ops))
         graphs = [self.graph, *[self.new_graph(i) for i in range(1, len(sizes))]]
         home: dict[Operation, GraphOp] = {}
         position = 0
@@ -75,10 +77,10 @@ class Splitter:
 
     def edge(self, op: NetlistOp, graph: GraphOp) -> QueueOp:
         """A queue for the result of an op that a later epoch reads."""
-        names = queues_of(self.module)
-        queue = QueueOp.build(free_name(f"{op.sym}_q", names.keys() | self.taken), "edge", op.result.type, location=op.location)
-        last = list(names.values())[-1]
-        self.module.body.block.insert_ops_after([queue], last)
+        queue = QueueOp.build(free_name(f"{op.sym}_q", self.taken), "edge", op.result.type, location=op.location)
+        self.taken.add(queue.sym)
+        self.module.body.block.insert_ops_after([queue], self.last)
+        self.last = queue
         graph.add(WriteOp.build(op.result, queue, op.location))
         return queue
 

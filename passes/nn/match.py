@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Block, Operation, SSAValue
 
 from ttc.dialects.core.attributes import LiteralAttr
 from ttc.dialects.core.functions import entry_functions
@@ -88,17 +88,52 @@ def either_way(op: Operation) -> Iterator[tuple[SSAValue, SSAValue]]:
 
 def is_constant(value: SSAValue) -> bool:
     """Whether the value is made of constants and parameters alone, by an expression of at most MAX_EXPRESSION ops."""
+    return _expression_ops(value.owner) is not None
+
+
+class Constants:
+    """Tells which values are constant, as `is_constant` does, and remembers it: expressions that grow op by op are walked once.
+
+    For passes that never change what a constant expression reads.
+    """
+
+    def __init__(self) -> None:
+        self._ops: dict[Operation | Block, int | None] = {}
+
+    def __contains__(self, value: SSAValue) -> bool:
+        owner = value.owner
+        if isinstance(owner, ConstantOp | ParamOp):
+            return True
+        if owner not in self._ops:
+            self._ops[owner] = self._count(owner)
+        return self._ops[owner] is not None
+
+    def _count(self, owner: Operation | Block) -> int | None:
+        """At most how many ops compute the owner's value; None if it is no constant.  What operands share is counted once if need be."""
+        if isinstance(owner, NNOp) and owner.operands:
+            parts = {x.owner for x in owner.operands if not isinstance(x.owner, ConstantOp | ParamOp)}
+            counts = [self._ops.get(part, MAX_EXPRESSION) for part in parts]
+            if None in counts:
+                return None
+            bound = 1 + sum(count for count in counts if count is not None)
+            if bound <= MAX_EXPRESSION:
+                return bound
+        return _expression_ops(owner)
+
+
+def _expression_ops(owner: Operation | Block) -> int | None:
+    """How many ops compute the owner's value from constants and parameters; None if it reads anything else, or they are too many."""
     seen: set[Operation] = set()
-    pending = [value.owner]
+    pending = [owner]
     while pending:
         op = pending.pop()
         if isinstance(op, ConstantOp | ParamOp) or op in seen:
             continue
         if not isinstance(op, NNOp) or not op.operands or len(seen) == MAX_EXPRESSION:
-            return False
+            return None
         seen.add(op)
         pending.extend(x.owner for x in op.operands)
-    return True
+    return len(seen)
 
 
 def constant_array(value: SSAValue, weights: WeightStore, max_elements: int) -> NDArray | None:

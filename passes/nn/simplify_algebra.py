@@ -12,7 +12,7 @@ from ttc.dialects.core.weights import WeightStore
 from ttc.dialects.nn.binary import AddOp, DivOp, MulOp, SubOp
 from ttc.dialects.nn.unary import NegOp, ReciprocalOp
 from ttc.passes.base import Pass, Rewriter, Unit
-from ttc.passes.nn.match import constant_scalar, either_way, is_constant, owner, single_use, spec, sweep_entries
+from ttc.passes.nn.match import Constants, constant_scalar, either_way, owner, single_use, spec, sweep_entries
 
 Commutative: TypeAlias = AddOp | MulOp
 
@@ -54,19 +54,19 @@ class SimplifyAlgebra(Pass):
     exact_division: bool = True
 
     def apply(self, unit: Unit, rewriter: Rewriter) -> None:
-        weights = unit.weights
-        sweep_entries(unit, rewriter, {SubOp: lambda op: _negate(op, rewriter), DivOp: lambda op: self._invert(op, weights, rewriter)})
+        weights, constants = unit.weights, Constants()
         sweep_entries(
             unit,
             rewriter,
-            {MulOp: lambda op: _combine(op, weights, rewriter), AddOp: lambda op: _combine(op, weights, rewriter)},
+            {SubOp: lambda op: _negate(op, constants, rewriter), DivOp: lambda op: self._invert(op, constants, weights, rewriter)},
         )
+        sweep_entries(unit, rewriter, dict.fromkeys((MulOp, AddOp), lambda op: _combine(op, constants, weights, rewriter)))
 
-    def _invert(self, op: DivOp, weights: WeightStore, rewriter: Rewriter) -> None:
+    def _invert(self, op: DivOp, constants: Constants, weights: WeightStore, rewriter: Rewriter) -> None:
         """x / c: x * (1 / c)."""
         x, divisor = op.operands
         number = constant_scalar(divisor, weights)
-        if number is None or is_constant(x) or not _is_float(op):
+        if number is None or x in constants or not _is_float(op):
             return
         if self.exact_division and not _is_power_of_two(number):
             rewriter.missed(op, f"dividing by {number:g} is not multiplying by a number exactly")
@@ -86,24 +86,24 @@ def _is_power_of_two(number: float) -> bool:
     return math.isfinite(number) and abs(math.frexp(number)[0]) == 0.5 and 2.0**-14 <= abs(number) <= 2.0**14
 
 
-def _negate(op: SubOp, rewriter: Rewriter) -> None:
+def _negate(op: SubOp, constants: Constants, rewriter: Rewriter) -> None:
     """x - c: x + (-c)."""
     x, constant = op.operands
-    if not is_constant(constant) or is_constant(x) or not _is_float(op) or not rewriter.allow("subtract-by-adding", op):
+    if constant not in constants or x in constants or not _is_float(op) or not rewriter.allow("subtract-by-adding", op):
         return
     new = rewriter.build(op, AddOp, x, rewriter.build(op, NegOp, constant).results[0])
     rewriter.applied(new, "a subtraction is an addition")
     rewriter.replace(op, new.results[0])
 
 
-def _combine(op: Commutative, weights: WeightStore, rewriter: Rewriter) -> None:
+def _combine(op: Commutative, constants: Constants, weights: WeightStore, rewriter: Rewriter) -> None:
     """(x + a) + b: x + (a + b), and the same for products."""
     for value, outer in either_way(op):
         inner = owner(value, type(op))
-        if inner is None or not is_constant(outer) or is_constant(value) or not _is_float(op) or not single_use(value):
+        if inner is None or outer not in constants or value in constants or not _is_float(op) or not single_use(value):
             continue
-        x, first = next(((x, c) for x, c in either_way(inner) if is_constant(c)), (None, None))
-        if x is None or first is None or is_constant(x):
+        x, first = next(((x, c) for x, c in either_way(inner) if c in constants), (None, None))
+        if x is None or first is None or x in constants:
             continue
         if not _is_safe(op, first, outer, weights):
             rewriter.missed(op, f"constants of two {op.name} are not combined: the result would lose digits")

@@ -11,6 +11,8 @@ from ttc.runtime.engines.native.region import Region, Step, region_of, result_st
 from ttc.runtime.engines.native.storage import Storage, needs_rounding
 
 ELEMENTWISE = ("tile.map", "tile.cast", "tile.eltwise")
+MAX_STEPS = 256
+"""Steps of a region that grows by joining: each join copies them all, and a kernel of more gains nothing."""
 
 
 def fuse_regions(flat: Flat) -> None:
@@ -67,7 +69,7 @@ def _joined(flat: Flat, producer: Node, node: Node) -> Node | None:
     present: list[Storage] = [storage for storage in storages if storage is not None]
     region = region_of(node.work, present, node.unrounded)
     first = producer.region or _own(producer)
-    if None in storages or region is None or first is None:
+    if None in storages or region is None or first is None or len(first.steps) + len(region.steps) > MAX_STEPS:
         return None
     inputs = [value for value in node.operands if value is not None]
     at = inputs.index(producer.results[0])

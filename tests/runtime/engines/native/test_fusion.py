@@ -7,7 +7,9 @@ import pytest
 
 from tests.runtime.engines.native.graphs import Given, Ran, normal, ran
 from ttc.dialects.core.plain import TensorType, Work
-from ttc.runtime.engines.native import plan
+from ttc.runtime.engines.native import build, plan
+from ttc.runtime.engines.native.fusion import MAX_STEPS
+from ttc.runtime.engines.native.nodes import Flat
 
 _PRODUCT = {"transpose_a": False, "transpose_b": False}
 
@@ -29,3 +31,16 @@ def test_entries_of_queues_are_rounded_but_not_converted(monkeypatch: pytest.Mon
     found = _product(*works, precision=precision)
     assert not (found.native.view(np.uint32) & 0xFFFF).any()
     assert np.abs(found.native - found.reference).max() < 1e-2 * np.abs(found.reference).max()
+
+
+def test_regions_that_grow_by_joining_have_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    fused: list[Flat] = []
+    join = build.fuse_regions
+    monkeypatch.setattr(build, "fuse_regions", lambda flat: (join(flat), fused.append(flat)))
+    ops, x = 2 * MAX_STEPS, TensorType((4,), "Float32")
+    works = [Work("tile.map", (i, 0), {"fn": "add", "names": (), "values": ()}, (x,)) for i in range(ops)]
+    found = ran(works, [Given(normal(4), "Float32")])
+    sizes = [len(node.region.steps) for node in fused[0].nodes if node.region is not None]
+    assert max(sizes) <= MAX_STEPS
+    assert sum(sizes) >= ops - len(sizes)
+    found.close(1e-5)
