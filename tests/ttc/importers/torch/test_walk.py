@@ -13,6 +13,7 @@ import ttc  # noqa: E402
 from ttc.dialects.core.functions import entry_functions, module_attr  # noqa: E402
 from ttc.dialects.core.locations import source_names  # noqa: E402
 from ttc.importers.torch import import_module  # noqa: E402
+from ttc.importers.torch.definitions import NAMES, define
 from ttc.importers.torch.tables import rows  # noqa: E402
 from ttc.importers.torch.walk import CHECKS, SIZES  # noqa: E402
 
@@ -86,6 +87,8 @@ def test_results_that_a_mapping_leaves_out(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_tables_name_overloads_of_pytorch() -> None:
+    for name in NAMES:
+        define(name)
     for name in (*rows(), *SIZES, *CHECKS):
         space, op, *overload = name.split(".")
         found = getattr(getattr(torch.ops, space), op)
