@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ import ttc  # noqa: E402
 from ttc.dialects.core.functions import entry_functions, module_attr  # noqa: E402
 from ttc.dialects.core.locations import source_names  # noqa: E402
 from ttc.importers.torch import import_module  # noqa: E402
-from ttc.importers.torch.definitions import NAMES, define
+from ttc.importers.torch.definitions import NAMES, define  # noqa: E402
 from ttc.importers.torch.tables import rows  # noqa: E402
 from ttc.importers.torch.walk import CHECKS, SIZES  # noqa: E402
 
@@ -87,6 +88,7 @@ def test_results_that_a_mapping_leaves_out(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_tables_name_overloads_of_pytorch() -> None:
+    importlib.import_module("torch.ao.quantization.fx._decomposed")  # defines those of quantized_decomposed
     for name in NAMES:
         define(name)
     for name in (*rows(), *SIZES, *CHECKS):
