@@ -98,7 +98,7 @@ MODELS: dict[str, Callable[[], onnx.ModelProto]] = {
     "Fourier": lambda: summed(filled("f"), node("DFT", ["f"], ["a"], axis=1), s=[1, 1 << 26, 1]),
     "columns": lambda: summed(filled("f"), node("Col2Im", ["f", "i", "b"], ["a"]), s=[1, 1 << 20, 1], i=[1 << 10] * 2, b=[1 << 10] * 2),
     "cumulative sum": lambda: summed(filled("f"), node("CumSum", ["f", "z"], ["a"]), s=[1 << 30], z=0),
-    "where": lambda: summed(filled("f"), node("Where", ["c", "f", "f"], ["a"]), s=[1 << 32], c=np.array([1])),
+    "where": lambda: summed(filled("f"), node("Cast", ["c"], ["b"], to=9), node("Where", ["b", "f", "f"], ["a"]), s=[1 << 32], c=[1]),
     "gather": lambda: summed(
         filled("f"), filled("g", "t"), node("Cast", ["g"], ["i"], to=7), node("GatherND", ["f", "i"], ["a"]), s=[1024, 16], t=[1 << 28, 1]
     ),
@@ -197,3 +197,7 @@ def test_texts(name: str, found: dict[str, Outcome]) -> None:
 
 def test_too_many_texts_are_named(found: dict[str, Outcome]) -> None:
     assert "'words' holds 65537 texts; at most 65536 are possible" in found["model: texts on host"][3]
+
+
+def test_a_depth_that_is_too_large_is_named(found: dict[str, Outcome]) -> None:
+    assert "a depth of 268435456; 1 to 1048576 are possible" in found["model: one hot on host"][3]

@@ -15,6 +15,9 @@ from ttc.importers.common.unsupported import Unsupported
 
 Ints: TypeAlias = tuple[int, ...]
 
+MAX_DEPTH = 1 << 20
+"""Entries of the axis that OneHot adds: each is a constant of the program."""
+
 
 def slice_1(b: Builder, x: SSAValue, *, axes: Ints | None = None, ends: Ints, starts: Ints) -> SSAValue:
     return _strided(b, x, starts, ends, axes, None)
@@ -110,8 +113,10 @@ def one_hot_9(b: Builder, indices: SSAValue, depth: SSAValue, values: SSAValue, 
     size = int(b.number(depth, "depth"))
     rank = b.rank(indices) + 1
     at = axis_in(axis, rank)
-    if not 0 < size <= 1 << 20 or b.shape(values) != (2,):
-        raise Error("E0402", f"depth {size} and values {list(b.shape(values))} do not fit")
+    if b.shape(values) != (2,):
+        raise Error("E0402", f"values must be the two of off and on, not of shape {list(b.shape(values))}")
+    if not 0 < size <= MAX_DEPTH:
+        raise Error("E0402", f"a depth of {size}; 1 to {MAX_DEPTH} are possible")
     shape = b.shape(indices)
     wide = b.reshape(b.cast(indices, np.dtype(np.int64)), *shape[:at], 1, *shape[at:])
     count = b.constant(np.array(size, np.int64))
