@@ -11,7 +11,7 @@ FLOATS = ("DOUBLE", "FLOAT", "FLOAT16", "BFLOAT16")
 NARROW_FLOATS = ("FLOAT8E4M3FN", "FLOAT8E4M3FNUZ", "FLOAT8E5M2", "FLOAT8E5M2FNUZ", "FLOAT8E8M0", "FLOAT4E2M1")
 INTEGERS = ("INT64", "INT32", "INT16", "INT8", "UINT64", "UINT32", "UINT16", "UINT8", "INT4", "UINT4", "INT2", "UINT2")
 _BITS = {"FLOAT4E2M1": 4, "INT4": 4, "UINT4": 4, "INT2": 2, "UINT2": 2}
-"""Of types that share bytes, the first element in the lowest bits."""
+"""Bits of an element, of types that share bytes, the first element in the lowest bits."""
 
 
 def numpy_type(name: str) -> np.dtype:

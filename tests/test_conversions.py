@@ -44,7 +44,7 @@ def edges(name: str) -> NDArray:
 
 
 def model(name: str, given: dict[str, NDArray], constant: bool) -> onnx.ModelProto:
-    """Of every array of a type its transpose, and a choice between it as float32 and an input x; the arrays are constants or inputs."""
+    """Transpose every array of a type, and choose between it as float32 and an input x; the arrays are constants or inputs."""
     type_ = getattr(TensorProto, name)
     nodes: list[onnx.NodeProto] = []
     inputs = [helper.make_tensor_value_info("c", TensorProto.BOOL, [1]), helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 8])]

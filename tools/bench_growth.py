@@ -33,7 +33,7 @@ BAR = 1.3
 NEGLIGIBLE_SECONDS = 0.5
 """Below it a time is mostly what every process does, whatever the model is."""
 SECONDS = 300
-"""Of the clock that one measurement may take."""
+"""Wall time that one measurement may take."""
 Times = tuple[float, float]
 """Seconds of import to archive, and of load and run."""
 

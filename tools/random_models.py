@@ -15,7 +15,7 @@ import onnx
 from onnx import ModelProto, NodeProto, TensorProto, helper, numpy_helper, shape_inference
 
 SIZES = (1, 1, 2, 3, 4, 5, 7, 8, 16, 31, 32, 33, 48, 64, 100)
-"""Of dimensions: small and odd ones."""
+"""Sizes that dimensions take: small and odd ones."""
 ODD = 0.02
 """How often a choice is made that hardly any model makes: an empty dimension, a mode or type that an op does not have."""
 MOST = 1 << 20

@@ -4,4 +4,4 @@ from __future__ import annotations
 
 ROUNDS = 100
 TOLERANCE = 0.005
-"""Of an error, over the number of classes."""
+"""The error below which iterations end, times the number of classes."""

@@ -49,7 +49,7 @@ MAX_DIMENSIONS_TEXT = 1024
 
 
 class _Parser(Parser):
-    """Of integer types of at most 64 bits, which is all we have: xDSL computes the range of any width.
+    """Reads IR whose integer types have at most 64 bits, which is all we have: xDSL computes the range of any width.
 
     Attributes `dense<...>` are refused: their few characters stand for tensors of any size, which xDSL makes at once.
     """

@@ -98,7 +98,7 @@ class Ranges:
         return limits(spec.dtype) if room is None else _common(room, limits(spec.dtype))  # what runs are given is checked
 
     def _of_leaf(self, leaf: LeafOp, spec: Spec) -> Bounds:
-        """Those of a constant's values; what may be given anew, or follows from it, may be all that the format holds."""
+        """Bound a constant by its values; what may be given anew, or follows from it, may be all that the format holds."""
         room = self._room(spec.dtype)
         if isinstance(leaf, StateOp):  # as wide as what runs make of it
             return limits(spec.dtype)

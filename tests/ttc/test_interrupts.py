@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parents[2]
 LIMIT_SECONDS = 60.0
 """For what takes a second on a quiet machine."""
 _PRODUCTS, _ROWS, _COLUMNS = 40, 8192, 2048
-"""Of the long run: 2.7 TFLOP, half a minute of a thread."""
+"""Sizes of the long run: 2.7 TFLOP, half a minute of a thread."""
 
 
 def long_model() -> onnx.ModelProto:

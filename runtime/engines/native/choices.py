@@ -36,7 +36,7 @@ def note_conditions(flat: Flat) -> None:
 
 
 def _conditions(flat: Flat) -> list[tuple[Condition, ...]]:
-    """Of each node, from the last to the first: what all its readers have in common."""
+    """Return the conditions of each node, found from the last node to the first: those that all its readers have in common."""
     made = {value: number for number, node in enumerate(flat.nodes) for value in node.results}
     needed: dict[int, tuple[Condition, ...]] = {value: () for value, _ in flat.writes}
     found: list[tuple[Condition, ...]] = []

@@ -9,18 +9,18 @@ if TYPE_CHECKING:
     from ttc.runtime.engines.native.lowering import Job
 
 MOST_NS = 20_000
-"""Of work that one thread does alone.
+"""Most estimated nanoseconds of work that one thread does alone.
 
-Threads that sleep compute their first task 5 to 50 microseconds after they are woken, and where other programs have the cores,
-milliseconds after: half of 20 microseconds, the most that a second thread saves, is not worth it.
+Threads that sleep take microseconds to be woken, and milliseconds where other programs have the cores: half of 20 microseconds, the most
+that a second thread saves, is not worth it.  This and the rates below are estimates, which were not fitted to measurements.
 """
 _FLOPS_A_NS = 4
 _BYTES_A_NS = 4
 """What one core does at least in kernels of few elements: multiples less than in large products and copies."""
 _JOB_NS = 200
-"""Of a job with one element."""
+"""What a job of one element takes."""
 _UNKNOWN_TASK_NS = 2_000
-"""Of a task of a job that does not say what it does."""
+"""What a task takes of a job that does not say what it does."""
 
 
 def is_small(jobs: Iterable[Job]) -> bool:

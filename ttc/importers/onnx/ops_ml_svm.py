@@ -18,9 +18,9 @@ from ttc.importers.onnx.scores import FLOAT32, Labels, Scored, of_two_classes, r
 DOMAIN = "ai.onnx.ml"
 KERNELS = ("LINEAR", "POLY", "RBF", "SIGMOID")
 _LEAST = 1e-7
-"""Of the probability of a class of a pair."""
+"""Least probability of a class of a pair."""
 _MOST_FACTORS = 8
-"""Of a power that is written as products."""
+"""Greatest power that is written as products."""
 Floats: TypeAlias = tuple[float, ...]
 Ints: TypeAlias = tuple[int, ...]
 
@@ -164,7 +164,7 @@ def _votes(b: Builder, scores: SSAValue, pairs: list[tuple[int, int]], count: in
 
 
 def _probabilities(b: Builder, scores: SSAValue, slopes: Floats, shifts: Floats, count: int) -> SSAValue:
-    """Of classes, from scores of pairs."""
+    """Compute probabilities of classes from scores of pairs."""
     moved = b.nn("mul", scores, b.constant(-np.array(slopes, np.float32)))
     share = b.nn("sigmoid", b.nn("sub", moved, b.constant(np.array(shifts, np.float32))))
     inside = b.nn("minimum", b.nn("maximum", share, b.scalar(_LEAST, share)), b.scalar(1 - _LEAST, share))

@@ -172,7 +172,7 @@ def tree_ensemble_5(
 
 
 def _numbers(floats: Floats, tensor: NDArray | None) -> NDArray:
-    """Of two attributes the one that is given."""
+    """Return the one of two attributes that is given."""
     return np.array(floats, np.float32) if tensor is None else tensor.ravel()
 
 
@@ -253,7 +253,7 @@ class _Keys:
             raise Error("E0402", "a tree has two nodes of one number")
 
     def places(self, trees: NDArray, nodes: NDArray) -> NDArray:
-        """Of nodes among all.  Raises E0402 for one that does not exist."""
+        """Return the places of nodes among all.  Raises E0402 for one that does not exist."""
         tree = np.minimum(np.searchsorted(self._trees, trees), len(self._trees) - 1)
         at = self.places_in(tree, nodes)
         if (self._trees[tree] != trees).any():
@@ -261,7 +261,7 @@ class _Keys:
         return at
 
     def places_in(self, tree: NDArray, nodes: NDArray) -> NDArray:
-        """Of nodes of trees, which are given by their places."""
+        """Return the places of nodes of trees, which are given by their places."""
         wanted = tree << 32 | np.clip(nodes, 0, 1 << 31)
         at = np.minimum(np.searchsorted(self._sorted, wanted), len(self._sorted) - 1)
         wrong = (self._sorted[at] != wanted) | (nodes < 0)

@@ -31,7 +31,7 @@ def skip_layer_normalization_1(
     *,
     epsilon: float = 1e-12,
 ) -> tuple[SSAValue | None, ...]:
-    """Of x + skip + bias, which is the fourth result."""
+    """Normalize x + skip + bias, which is the fourth result."""
     total = _sum(b, x, skip, bias)
     y, *moments = layer_normalization_17(b, total, gamma, beta, epsilon=epsilon)
     return y, *(moments or (None, None)), total
@@ -137,7 +137,7 @@ def group_norm_1(
     epsilon: float = 1e-5,
     groups: int,
 ) -> SSAValue:
-    """Of x[n, spatial..., c], or [n, c, spatial...]; activation 1 is SiLU."""
+    """Normalize x[n, spatial..., c], or [n, c, spatial...], by groups; activation 1 is SiLU."""
     return _group_norm(b, x, gamma, beta, (activation, channels_last, groups), epsilon)
 
 
@@ -154,7 +154,7 @@ def skip_group_norm_1(
     epsilon: float = 1e-5,
     groups: int,
 ) -> tuple[SSAValue, ...]:
-    """Of x + skip + bias, which is the second result; skip may be one number a sample and channel."""
+    """Normalize x + skip + bias by groups, which is the second result; skip may be one number a sample and channel."""
     shape = b.shape(x)
     if b.rank(skip) == 2:
         skip = b.reshape(skip, shape[0], *(1,) * (len(shape) - 2), b.shape(skip)[1])

@@ -57,7 +57,7 @@ class PackTrees(Kernel):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Of the words of a job: addresses, and the numbers of features, nodes, leaves, trees, and of trees filled up."""
+        """Name the words of a job: addresses, and the numbers of features, nodes, leaves, trees, and of trees filled up."""
         return ("nodes", "splits", "roots", "weights", "records", "places", "bad", "features", "count", "leaves", "trees", "filled")
 
     def emit(self, f: Writer) -> None:
@@ -96,7 +96,7 @@ class PackTrees(Kernel):
         self._record(f, words, node, split, place, first, second)
 
     def _place(self, f: Writer, words: Words, branch: Value, first: Value, otherwise: Value) -> Value:
-        """Of a branch among the records; `otherwise`, and a report, for one before `first` or to nothing."""
+        """Give the place of a branch among the records; `otherwise`, and a report, for one before `first` or to nothing."""
         is_node = branch >= 0
         leaf = -branch - 1
         known = f.select(is_node, (branch >= first) & (branch < words["count"]), leaf < words["leaves"])
@@ -159,7 +159,7 @@ class WalkTrees(Kernel):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Of the words of a job: addresses; rows, rows of a task, features, nodes, leaves, trees filled up; trees, weights, targets."""
+        """Name the words of a job: addresses; rows, rows of a task, features, nodes, leaves, trees filled up; trees, weights, targets."""
         return (*self.NAMES, "trees", "width", "of", *(("targets",) if self.has_targets else ()))
 
     def emit(self, f: Writer) -> None:

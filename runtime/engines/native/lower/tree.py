@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _EMPTY = {"sum": "-0.0", "min": "nan", "max": "nan"}
 """Weights that change nothing."""
 _SCRATCH_BYTES = 1 << 19
-"""Of the rows of a task, if one row takes less."""
+"""Scratch memory that the rows of a task take together, if one row takes less."""
 _MOST_BYTES = 1 << 26
 _STEPS = 8
 """Nodes that a row meets in a tree, as a guess for reports."""

@@ -10,7 +10,7 @@ from ttc.runtime.engines.native.plan import NativePlan
 
 
 def alone(x: TensorType, op: str, y: TensorType, attrs: dict[str, str | int]) -> list[bool]:
-    """Of each segment of a program of one op, whether one thread computes it."""
+    """Say of each segment of a program of one op whether one thread computes it."""
     made = program({"x": x}, {}, [Step("y", op, ("x",), y, attrs)], {"y.out": "y"}, "native")
     (plan,) = [made.plans[graph] for graph in made.executed.graphs]
     assert isinstance(plan, NativePlan)
