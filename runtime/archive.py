@@ -262,20 +262,27 @@ def in_file(path: Path) -> Iterator[None]:
 
 def _map_file(path: Path) -> tuple[memoryview, _Opened]:
     """The whole file, mapped read-only, and the file.  Raises E0102, or E0701 if it is empty."""
+    fd = open_regular(path)
+    try:
+        size = os.fstat(fd).st_size
+        if size == 0:
+            raise Error("E0701", "the file is empty")
+        return memoryview(mmap.mmap(fd, size, access=mmap.ACCESS_READ)), _Opened(os.dup(fd))
+    finally:
+        os.close(fd)
+
+
+def open_regular(path: Path) -> int:
+    """A descriptor to read a file by.  Raises E0102 unless it is there and regular."""
     try:
         fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
         raise Error("E0102", f"cannot open it: {reason}") from None
-    try:
-        status = os.fstat(fd)
-        if not stat.S_ISREG(status.st_mode):
-            raise Error("E0102", "it is not a regular file")
-        if status.st_size == 0:
-            raise Error("E0701", "the file is empty")
-        return memoryview(mmap.mmap(fd, status.st_size, access=mmap.ACCESS_READ)), _Opened(os.dup(fd))
-    finally:
+    if not stat.S_ISREG(os.fstat(fd).st_mode):
         os.close(fd)
+        raise Error("E0102", "it is not a regular file")
+    return fd
 
 
 class _Opened:

@@ -14,7 +14,8 @@ from ttc.dialects.core.formats import format_named
 from ttc.dialects.core.formats.text import STRING
 from ttc.dialects.core.plain import TensorType
 from ttc.dialects.core.text import texts
-from ttc.dialects.netlist.model import Argument, Program, Queue
+from ttc.dialects.netlist.model import Argument, Program
+from ttc.runtime.machine.rings import Entries
 
 
 def inputs_of(program: Program) -> list[Argument]:
@@ -38,7 +39,7 @@ def check_names(program: Program, given: Mapping[str, Any]) -> None:
         raise Error("E0801", f"program '{program.name}' lacks its input{'s' * (len(missing) > 1)} {', '.join(missing)}")
 
 
-def entries_of(argument: Argument, queue: Queue) -> int:
+def entries_of(argument: Argument, queue: Entries) -> int:
     """How many entries of the queue make up the user's array.  Raises E0602 if none do."""
     if -1 in argument.shape or -1 in queue.tensor.shape:
         return 1
@@ -50,7 +51,7 @@ def entries_of(argument: Argument, queue: Queue) -> int:
     return count
 
 
-def to_entries(argument: Argument, queue: Queue, value: Any) -> list[NDArray]:
+def to_entries(argument: Argument, queue: Entries, value: Any) -> list[NDArray]:
     """A user's array as entries of a queue, in the compute dtype of its format.
 
     Args:    value: an array of exactly the argument's shape and dtype, or Python numbers (nested lists of them).

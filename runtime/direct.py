@@ -1,4 +1,4 @@
-"""Entry programs that are one graph, run on one microbatch after the other: they need no queues."""
+"""Entry programs that are one graph: they need no queues."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 from ttc.dialects.core.formats import format_named
 from ttc.dialects.core.plain import TensorType
 from ttc.dialects.core.records import record
-from ttc.dialects.netlist.model import Argument, Netlist, Program, Queue
+from ttc.dialects.netlist.model import Argument, Program
 from ttc.runtime.arguments import entries_of, from_entries, inputs_of, outputs_of, to_entry
-from ttc.runtime.engines.base import HELD, Plan, bound_queues
+from ttc.runtime.engines.base import Plan
+from ttc.runtime.machine.surface import Channel, Surface
 
 
 @record
@@ -55,15 +56,19 @@ class DirectEntry:
         graph: that it executes.
         inputs, outputs: arguments with their queues, in order.
         count: microbatches of a run.
+        states: queues that show states, with the keys of these.
+        updates: results that are new values of states or parameters.
     """
 
     graph: str
     inputs: Sequence[DirectInput]
     outputs: Sequence[Argument]
     count: int = 1
+    states: tuple[tuple[str, str], ...] = ()
+    updates: tuple[Argument, ...] = ()
 
     def run(self, plan: Plan, given: Mapping[str, object]) -> dict[str, NDArray]:
-        """The results on a user's arrays.  Raises E0801, E0802."""
+        """The results of a program without states on a user's arrays.  Raises E0801, E0802."""
         if self.count == 1:
             entries = self.entries(given)
             return self.results(plan.run(entries), entries)
@@ -90,30 +95,31 @@ class DirectEntry:
         return found
 
 
-def direct_entry(program: Program, netlist: Netlist) -> DirectEntry | None:
-    """How to run a program without queues; None where it needs them: several graphs or microbatches, states, updates."""
+def direct_entry(program: Program, surface: Surface) -> DirectEntry | None:
+    """How to run a program without queues; None where it needs them: several graphs, or states with several microbatches."""
     if len(program.instructions) != 1 or program.instructions[0].opcode != "execute":
         return None
-    graph = netlist.graphs[str(program.instructions[0].args[0])]
+    graph, queues = surface.graphs[str(program.instructions[0].args[0])], surface.queues
     inputs, outputs = inputs_of(program), outputs_of(program)
-    given, written = {argument.queue for argument in inputs}, [queue for _, queue in graph.writes]
-    kinds = {netlist.queues[name].kind for name in (*bound_queues(graph, netlist), *written)}
+    states = tuple((name, str(queues[name].key)) for name in graph.reads if queues[name].kind == "state")
+    updates = tuple(result for result in program.results if result.updates is not None)
+    given, written = {argument.queue for argument in inputs}, graph.writes
     simple = (
-        len(outputs) == len(program.results)
-        and not kinds & {"state", *HELD}
-        and given.issuperset(bound_queues(graph, netlist))
+        not any(queues[name].kind == "state" for name in written)
+        and given.issuperset(name for name in graph.reads if queues[name].kind != "state")
         and len(set(written)) == len(written)
-        and all(result.queue in written for result in outputs)
-        and all(_has_entries(item, netlist.queues[item.queue], graph.input_count) for item in (*inputs, *outputs))
-        and not any(netlist.queues[name].alias or netlist.queues[name].view for name in (*given, *written))
+        and all(result.queue in written for result in program.results)
+        and all(_has_entries(item, queues[item.queue], graph.input_count) for item in (*inputs, *outputs))
+        and not any(queues[name].shown for name in (*given, *written))
+        and (graph.input_count == 1 or not (states or updates))
     )
     if not simple:
         return None
-    entries = [direct_input(argument, netlist.queues[argument.queue].tensor, graph.input_count) for argument in inputs]
-    return DirectEntry(graph.name, entries, outputs, graph.input_count)
+    entries = [direct_input(argument, queues[argument.queue].tensor, graph.input_count) for argument in inputs]
+    return DirectEntry(graph.name, entries, outputs, graph.input_count, states, updates)
 
 
-def _has_entries(argument: Argument, queue: Queue, count: int) -> bool:
+def _has_entries(argument: Argument, queue: Channel, count: int) -> bool:
     """Whether so many entries that the queue has room for make up a user's array."""
     if count == 1:
         return argument.kind == "output" or entries_of(argument, queue) == 1

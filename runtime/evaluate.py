@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from numpy.typing import NDArray
 
@@ -37,8 +37,13 @@ def evaluate_all(
     Args:    where: the place named by errors that do not know theirs; execute: runs one op.
     Raises:  E0609 if its ops cannot take their operands or attributes, E0104 if memory does not suffice, and what its ops raise.
     """
+    return guarded(lambda: interpret.run(function, inputs, resolve, execute), where)
+
+
+def guarded(compute: Callable[[], list[NDArray]], where: str) -> list[NDArray]:
+    """What a computation gives.  Raises as `evaluate_all` does."""
     try:
-        return interpret.run(function, inputs, resolve, execute)
+        return compute()
     except Error as error:
         raise error.at(where) from None
     except MemoryError:

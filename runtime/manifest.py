@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Collection
 from dataclasses import field
 from math import prod
 from typing import Any
@@ -76,6 +77,14 @@ class Description:
     fixed_inputs: tuple[FixedInput, ...] = ()
     absent_inputs: tuple[tuple[str, str], ...] = ()
     independent_batches: tuple[tuple[str, tuple[str, ...]], ...] = ()
+
+
+def updated_keys(description: Description, updates: Collection[str]) -> frozenset[str]:
+    """Keys of the parameters among what programs update, that no derived tensor follows from: they need not be prepared to be read."""
+    leaves = [work.attrs for derived in description.derived for work in derived.function.works if work.op == "ttc.param"]
+    derived = {attrs.get("sym") for attrs in leaves} | {attrs.get("key") for attrs in leaves}
+    chosen = {name: v for name, v in description.parameters.items() if name in updates and v.key is not None}
+    return frozenset(str(v.key) for name, v in chosen.items() if name not in derived and v.key not in derived)
 
 
 @record(slots=True)
@@ -194,7 +203,7 @@ def manifest_to_json(manifest: Manifest) -> bytes:
 def manifest_from_json(data: bytes) -> Manifest:
     """Read a manifest.  Raises E0702 for another format version, E0703 for anything that is not as it should be."""
     try:
-        document = json.loads(data.decode("utf-8"), object_pairs_hook=_unique, parse_constant=_no_constant)
+        document = json.loads(data.decode("utf-8"), object_pairs_hook=unique_keys, parse_constant=_no_constant)
     except (ValueError, RecursionError) as error:
         raise Error("E0703", f"manifest.json is not valid JSON: {str(error)[:200]}") from None
     _check_version(document)
@@ -206,7 +215,8 @@ def manifest_from_json(data: bytes) -> Manifest:
     return manifest
 
 
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """A JSON object's members, as `json.loads` hands them to its hook.  Raises ValueError if two have one key."""
     found = dict(pairs)
     if len(found) != len(pairs):
         raise ValueError("an object holds a key twice")

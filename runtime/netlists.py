@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import cached_property
 
 from ttc.dialects.core.records import record
 from ttc.dialects.netlist.model import Netlist, Program
 from ttc.runtime.direct import DirectEntry, direct_entry
 from ttc.runtime.joined import joined
+from ttc.runtime.machine.surface import Surface, surface_of
+from ttc.runtime.manifest import Description, updated_keys
 
 
 @record
@@ -24,19 +27,23 @@ class Netlists:
 
     Args:
         read: gives the netlist, checked.
+        description: of the model.
         joins: whether the engine would rather have the graphs of a program as one.
-        points: the entry points, if they are known.
+        surface: of the netlist as the engine has it, if it is known.
     """
 
-    def __init__(self, read: Callable[[], Netlist], *, joins: bool = False, points: Mapping[str, EntryPoint] | None = None) -> None:
+    def __init__(
+        self,
+        read: Callable[[], Netlist],
+        description: Description,
+        *,
+        joins: bool = False,
+        surface: Surface | None = None,
+    ) -> None:
         self._read = read
+        self._description = description
         self._joins = joins
-        self._points = points
-
-    @staticmethod
-    def of(netlist: Netlist, *, joins: bool = False) -> Netlists:
-        """Of a netlist at hand."""
-        return Netlists(lambda: netlist, joins=joins)
+        self._surface = surface
 
     @cached_property
     def whole(self) -> Netlist:
@@ -44,14 +51,28 @@ class Netlists:
         return self._read()
 
     @cached_property
+    def updated(self) -> frozenset[str]:
+        """Keys of parameters that programs update, and that need not be prepared to be read."""
+        programs = self.whole.programs if self._surface is None else self._surface.programs
+        results = [result for program in programs.values() for result in program.results]
+        return updated_keys(self._description, {result.updates for result in results if result.updates is not None})
+
+    @cached_property
     def executed(self) -> Netlist:
-        """As the engine has it."""
-        return joined(self.whole) if self._joins else self.whole
+        """As the engine has it: parameters that programs update are read at each run, as states are."""
+        netlist = self.whole
+        changing = {name: queue for name, queue in netlist.queues.items() if queue.kind == "parameter" and queue.key in self.updated}
+        if changing:
+            queues = {name: replace(queue, kind="state") if name in changing else queue for name, queue in netlist.queues.items()}
+            netlist = replace(netlist, queues=queues)
+        return joined(netlist) if self._joins else netlist
+
+    @cached_property
+    def surface(self) -> Surface:
+        """What a session needs to know of the netlist."""
+        return surface_of(self.executed) if self._surface is None else self._surface
 
     @cached_property
     def points(self) -> Mapping[str, EntryPoint]:
         """Entry points by name."""
-        if self._points is not None:
-            return self._points
-        netlist = self.executed
-        return {name: EntryPoint(program, direct_entry(program, netlist)) for name, program in netlist.programs.items()}
+        return {name: EntryPoint(program, direct_entry(program, self.surface)) for name, program in self.surface.programs.items()}

@@ -24,7 +24,7 @@ class Profile:
 
     @property
     def jobs(self) -> list[Timed]:
-        """Of all graphs."""
+        """The jobs of all graphs."""
         return [job for _, jobs in self.graphs for job in jobs]
 
 
@@ -56,11 +56,11 @@ class _Recorder(Plans):
         return _RecordedPlan(graph, plan, self._profiles)
 
     def make_all(self) -> None:
-        """Those of the program itself."""
+        """Make the plans of the program itself."""
         self._plans.make_all()
 
     def with_constants(self, constants: Constants, changed: Iterable[str]) -> Plans:
-        """Of another program, whose jobs are noted as well."""
+        """Plans of another program, whose jobs are noted as well."""
         return _Recorder(self._plans.with_constants(constants, changed), self._profiles)
 
 
@@ -70,7 +70,7 @@ class _RecordedPlan:
     plan: ProfiledPlan
     profiles: list[Profile]
 
-    def run(self, entries: Mapping[str, NDArray]) -> dict[str, NDArray]:
+    def run(self, entries: Mapping[str, NDArray], into: Mapping[str, NDArray] | None = None) -> dict[str, NDArray]:
         """See `Plan.run`."""
         self.profiles[-1].graphs.append((self.graph, self.plan.profile(entries)))
-        return self.plan.run(entries)
+        return self.plan.run(entries, into)

@@ -147,5 +147,5 @@ def build_program(
     chosen = engine_named(engine, checked_threads(threads), exact) if engine is None or isinstance(engine, str) else engine
     check_program(netlist, description, tensors)
     constants = Constants(tensors)
-    netlists = Netlists.of(netlist, joins=chosen.joins_graphs)
+    netlists = Netlists(lambda: netlist, description, joins=chosen.joins_graphs)
     return Program(netlists, description, constants, Plans(chosen, netlists, constants))

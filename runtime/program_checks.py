@@ -10,7 +10,8 @@ from ttc.dialects.netlist.checks import check
 from ttc.dialects.netlist.model import Netlist, Program
 from ttc.runtime.arguments import entries_of
 from ttc.runtime.contract import check_contract
-from ttc.runtime.instructions import MAX_STEPS, check_instructions
+from ttc.runtime.machine.instructions import check_instructions
+from ttc.runtime.machine.limits import UNBOUNDED
 from ttc.runtime.manifest import DTYPE_NAMES, Description
 from ttc.runtime.tensors import TensorSource
 
@@ -88,5 +89,5 @@ def _check_entry(program: Program, netlist: Netlist, description: Description) -
     check_instructions(program.instructions)
     for instruction in program.instructions:
         graph = netlist.graphs.get(str(instruction.args[0])) if instruction.opcode == "execute" else None
-        if instruction.opcode == "execute" and (graph is None or not 0 < graph.input_count <= MAX_STEPS):
+        if instruction.opcode == "execute" and (graph is None or not 0 < graph.input_count <= UNBOUNDED.microbatches):
             raise Error("E0608", f"the program executes '{instruction.args[0]}', which is not there or runs without end", program.name)

@@ -1,35 +1,19 @@
-"""The README's chapter on debugging: from a wrong number to the rewrite that makes it, on a BERT with a fold broken on purpose."""
+"""The page on debugging a model: from a wrong number to the rewrite that makes it, on a BERT with a fold broken on purpose."""
 
 from __future__ import annotations
 
-import re
 import shlex
 from pathlib import Path
 
 import pytest
 
-from tests.test_readme import README
+from tests.pages import DOCS, steps, without_numbers
 from ttc.cli import main
 from ttc.dialects.core.locations import source_names
 from ttc.dialects.nn.base import NNOp
 from ttc.passes.nn import fuse_activation
 
 torch = pytest.importorskip("torch", reason="models are exported from torch, which has a build for Python 3.11 alone")
-
-
-def steps() -> list[tuple[str, int, list[str]]]:
-    """(command, exit status, lines it prints) of the chapter."""
-    chapter = README.partition("### Debugging a model")[2].partition("\n## ")[0]
-    lines = [line for block in re.findall(r"```console\n(.*?)```", chapter, re.DOTALL) for line in block.splitlines()]
-    found: list[tuple[str, int, list[str]]] = []
-    for line in lines:
-        if line.startswith("$ "):
-            command, _, note = line[2:].partition("#")
-            status = re.search(r"status (\d+)", note)
-            found.append((command.strip(), int(status[1]) if status else 0, []))
-        else:
-            found[-1][2].append(line)
-    return found
 
 
 def save_bert(path: Path) -> None:
@@ -60,15 +44,11 @@ def test_the_walk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytes
     save_bert(tmp_path / "bert.pt2")
     capsys.readouterr()
     break_fold(monkeypatch)
-    assert len(steps()) == 9
-    for command, status, lines in steps():
+    found = list(steps((DOCS / "debugging-a-model.md").read_text()))
+    assert len(found) == 9
+    for command, status, lines in found:
         program, *arguments = shlex.split(command)
         assert (program, main(arguments)) == ("ttc", status), command
         printed = "".join(capsys.readouterr())
         for line in lines:
-            assert _without_numbers(line) in _without_numbers(printed), command
-
-
-def _without_numbers(text: str) -> str:
-    """Figures differ between machines in their last digits, and what stands behind them in its column."""
-    return re.sub(r" +", " ", re.sub(r"\d+\.\d+(e-\d+)?|\d+(?= OUT)", "#", text))
+            assert without_numbers(line) in without_numbers(printed), command

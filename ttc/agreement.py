@@ -13,6 +13,7 @@ from ttc.dialects.core.plain import TensorType
 from ttc.dialects.core.records import record
 from ttc.dialects.netlist.model import Graph, Netlist, Op, Queue
 from ttc.runtime.engines.base import Engine, Plan, ProfiledPlan, bound_queues
+from ttc.runtime.engines.into import write_into
 from ttc.runtime.engines.reference import ReferenceEngine, ReferencePlan
 from ttc.runtime.netlists import Netlists
 from ttc.runtime.program import Plans, Program
@@ -90,7 +91,7 @@ class ComparedEngine:
 def compared_program(program: Program, engine: Engine) -> tuple[Program, Agreement]:
     """The program on the reference engine, compared with another engine as it runs; and what that finds."""
     found = Agreement()
-    netlists = Netlists.of(program.netlist, joins=engine.joins_graphs)
+    netlists = Netlists(lambda: program.netlist, program.description, joins=engine.joins_graphs)
     plans = Plans(ComparedEngine(engine, found), netlists, program.constants)
     return replace(program, netlists=netlists, plans=plans), found
 
@@ -110,7 +111,7 @@ class ComparedPlan:
         """The other engine's plan."""
         return self.engines.other.prepare(self.graph, self.netlist, self.constants)
 
-    def run(self, entries: Mapping[str, NDArray]) -> dict[str, NDArray]:
+    def run(self, entries: Mapping[str, NDArray], into: Mapping[str, NDArray] | None = None) -> dict[str, NDArray]:
         """One microbatch; gives what the reference does.  See `Plan.run`."""
         self.runs += 1
         values = dict(entries)
@@ -121,7 +122,7 @@ class ComparedPlan:
             values |= {op: expected[queue] for op, queue in self.graph.writes}
         if not self._whole_agrees(entries, values):
             self._search(entries)
-        return {queue: values[op] for op, queue in self.graph.writes}
+        return write_into({queue: values[op] for op, queue in self.graph.writes}, into or {})
 
     def _whole_agrees(self, entries: Mapping[str, NDArray], values: Mapping[str, NDArray]) -> bool:
         """Compare the graph as a whole; the worst so far is kept."""

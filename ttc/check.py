@@ -22,7 +22,7 @@ from ttc.importers.common.facts import Facts
 from ttc.importers.common.inputs import OpenDimensions
 from ttc.importers.common.likely_shapes import flags_text
 from ttc.importers.common.open_input import OpenInput
-from ttc.importers.common.unsupported import Refusal, UnsupportedOps
+from ttc.importers.common.unsupported import Refusal, UnsupportedOps, values_flag
 from ttc.options import CompileOptions
 from ttc.passes.base import Remark, Unit, Watcher
 from ttc.source import Source, is_text, open_source
@@ -101,7 +101,7 @@ class Findings:
     def flags(self) -> tuple[str, ...]:
         """Flags that would help, with examples of values."""
         shapes = [flags_text({name: shape}) for name, shape in self.assumed.items()]
-        return (*shapes, *(f"--values {name}=FILE.npy" for name in self.wanted))
+        return (*shapes, *map(values_flag, self.wanted))
 
     @property
     def compiles_with_flags(self) -> bool:

@@ -77,12 +77,13 @@ def drawn_inputs(module: ModuleOp, seed: int, bundle: Path | None = None) -> dic
     return found
 
 
-def evaluate(unit: Unit, inputs: Mapping[str, Mapping[str, NDArray]]) -> dict[str, Arrays]:
+def evaluate(unit: Unit, inputs: Mapping[str, Mapping[str, NDArray]], execute: interpret.Execute = interpret.run_work) -> dict[str, Arrays]:
     """Outputs, and new values of parameters and states, by entry function and name.
 
     Args:
         unit: at any point of stages import to netlist; it is not changed.
         inputs: of every entry function, in the shapes and dtypes of users.
+        execute: runs one op, of the stages before netlist.
     Raises: E0801 for a missing input, and what the ops raise.
     """
     if queues_of(unit.module):
@@ -91,7 +92,7 @@ def evaluate(unit: Unit, inputs: Mapping[str, Mapping[str, NDArray]]) -> dict[st
     for function in entry_functions(unit.module):
         name = function.sym_name.data
         arguments, results = ports(function)
-        found[name] = _run_function(plain_block(function.body.block), arguments, results, _of(inputs, name), unit.weights)
+        found[name] = _run_function(plain_block(function.body.block), arguments, results, _of(inputs, name), unit.weights, execute)
     return found
 
 
@@ -105,7 +106,12 @@ def _of(inputs: Mapping[str, Mapping[str, NDArray]], name: str) -> Mapping[str, 
 
 
 def _run_function(
-    function: Function, arguments: Sequence[Port], results: Sequence[Port], inputs: Mapping[str, NDArray], weights: WeightStore
+    function: Function,
+    arguments: Sequence[Port],
+    results: Sequence[Port],
+    inputs: Mapping[str, NDArray],
+    weights: WeightStore,
+    execute: interpret.Execute,
 ) -> Arrays:
     """The function on each microbatch; streamed results are put together again."""
 
@@ -116,7 +122,7 @@ def _run_function(
 
     given = [_entries(port, type_, inputs) for port, type_ in zip(arguments, function.inputs, strict=True)]
     count = max(map(len, given), default=1)
-    runs = [interpret.run(function, [item[i if len(item) > 1 else 0] for item in given], resolve) for i in range(count)]
+    runs = [interpret.run(function, [item[i if len(item) > 1 else 0] for item in given], resolve, execute) for i in range(count)]
     found: Arrays = {}
     for index, port in enumerate(results):
         parts = [run[index] for run in runs]
@@ -144,7 +150,7 @@ def _run_netlist(unit: Unit, inputs: Mapping[str, Mapping[str, NDArray]]) -> dic
     decided = Unit(_decided(unit.module), unit.weights, unit.target)
     package = package_of(decided, to_model(decided.module), __version__)
     constants = Constants(package.tensors)
-    netlists = Netlists.of(package.netlist)
+    netlists = Netlists(lambda: package.netlist, package.description)
     program = Program(netlists, package.description, constants, Plans(ReferenceEngine(), netlists, constants))
     found: dict[str, Arrays] = {}
     for name in package.netlist.programs:

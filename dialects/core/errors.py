@@ -40,6 +40,8 @@ CODES: dict[str, str] = {
     "E0503": "the target cannot hold or compute this",
     "E0504": "what a rule asks of the placement cannot hold",
     "E0505": "a pass changed the numbers by more than it may",
+    "E0506": "a gradient is asked for that does not exist",
+    "E0507": "a gradient rule gives other numbers than the op's own differences",
     "E0601": "a netlist names a queue, graph, op or program that does not exist, or twice",
     "E0602": "shapes or blocks of a netlist op or queue do not fit",
     "E0603": "a core is off the grid or used twice in an epoch",
@@ -97,6 +99,7 @@ CODES: dict[str, str] = {
     "E0804": "a queue is read while empty, written while full, or used at a pointer or time at which it cannot be",
     "E0805": "a run takes more steps, memory or arithmetic than it may",
     "E0806": "an input of the run has another value than the program was compiled for",
+    "E0807": "a checkpoint is damaged, or of another model",
     "E0901": "an internal error: a bug in ttc",
 }
 

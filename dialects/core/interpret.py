@@ -6,7 +6,7 @@ import importlib
 import inspect
 import pkgutil
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import field
+from dataclasses import field, replace
 from functools import cache, partial
 from typing import Any, TypeAlias
 
@@ -136,6 +136,20 @@ def run(function: Function, inputs: Sequence[NDArray], resolve: Resolver | None 
             if operand is not None and last_use.get(operand) == index:
                 values[operand] = None
     return [_present(values[i]) for i in function.outputs]
+
+
+def ready(work: Work, execute: Execute) -> Callable[[Sequence[NDArray | None]], list[NDArray]] | None:
+    """An op as `execute` runs it, given all its operands in order, with its kernel looked up once; None for leaves and ops with regions."""
+    if execute not in (run_work, run_unrounded) or work.body is not None or work.bodies or work.op.startswith("ttc."):
+        return None
+    places = tuple(None if value is None else place for place, value in enumerate(work.operands))
+    (step,) = _steps(Function((), (replace(work, operands=places),), ()), None, execute)
+
+    def run(operands: Sequence[NDArray | None]) -> list[NDArray]:
+        with np.errstate(all="ignore"):
+            return list(step.run(operands))
+
+    return run
 
 
 def _steps(function: Function, resolve: Resolver | None, execute: Execute) -> Iterator[_Step]:

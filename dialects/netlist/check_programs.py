@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import field, fields
 from math import prod
 
 from ttc.dialects.core.records import record
-from ttc.dialects.netlist.check_queues import STORED, WRITTEN
+from ttc.dialects.netlist.check_queues import KEPT, WRITTEN
+from ttc.dialects.netlist.check_stashes import Stashes
 from ttc.dialects.netlist.model import Argument, Graph, Instruction, Netlist, Program, QueueSetting
 from ttc.dialects.netlist.violations import Findings
 
@@ -36,6 +38,7 @@ RESULT_KINDS = {"output": ("output",), "parameter": ("parameter", "output"), "st
 
 def check_programs(netlist: Netlist, found: Findings) -> None:
     """All rules of programs."""
+    stashes = Stashes(netlist, found)
     for program in netlist.programs.values():
         where = f"program '{program.name}'"
         _check_arguments(program, netlist, where, found)
@@ -44,7 +47,9 @@ def check_programs(netlist: Netlist, found: Findings) -> None:
             walk.step(index, instruction)
         walk.finish()
         if netlist.positions == "order":
-            Dataflow(program, netlist, walk, found).check()
+            Dataflow(program, netlist, walk, stashes, found).check()
+    if netlist.positions == "order":
+        stashes.check()
 
 
 # ---- arguments -----------------------------------------------------------------------------------------------------------------------
@@ -87,11 +92,15 @@ def _check_argument(argument: Argument, kinds: tuple[str, ...], netlist: Netlist
 
 @record(frozen=False)
 class Loop:
-    """An open or closed loop: epochs [first, last] inside it, and how often it runs as far as that is known."""
+    """An open or closed loop: epochs [first, last] inside it, and how often it runs as far as that is known.
+
+    certain: whether it is known.
+    """
 
     first: int
     iterations: int
     last: int = -1
+    certain: bool = True
 
 
 @record(frozen=False)
@@ -206,7 +215,8 @@ class Walk:
         total = max(runs, 1) * (self.open[-1].iterations if self.open else 1)
         bounded = self.pointed or total <= MAX_ITERATIONS  # whoever runs Buda's programs counts their steps
         self.found.require(bounded, "E0608", where, f"{total} iterations are more than {MAX_ITERATIONS}")
-        self.open.append(Loop(len(self.epochs), min(total, MAX_ITERATIONS)))
+        certain = known is not None and (not self.open or self.open[-1].certain)
+        self.open.append(Loop(len(self.epochs), min(total, MAX_ITERATIONS), certain=certain))
 
     def _leave(self, where: str) -> None:
         if self.found.require(bool(self.open), "E0608", where, "closes no loop"):
@@ -218,11 +228,15 @@ class Walk:
 
 @record(frozen=False)
 class Dataflow:
-    """The order of writes and reads of one program, and the epochs in which each queue must hold its value."""
+    """The order of writes and reads of one program, and the epochs in which each queue must hold its value.
+
+    stashes: are told what the program does to them.
+    """
 
     program: Program
     netlist: Netlist
     walk: Walk
+    stashes: Stashes
     found: Findings
 
     def check(self) -> None:
@@ -235,7 +249,9 @@ class Dataflow:
         if not self.found.require(total <= MAX_USES, "E0608", self.walk.where, f"its {total} uses of queues are too many"):
             return
         uses: dict[str, list[int]] = defaultdict(list)
-        for epoch, (graph, _) in enumerate(self.walk.epochs):
+        for epoch, (graph, loops) in enumerate(self.walk.epochs):
+            count = graph.input_count * (loops[-1].iterations if loops else 1)
+            self.stashes.note(self.program, graph, count, reads[graph.name])
             for name in reads[graph.name]:
                 uses[name].append(epoch)
                 self._check_read(name, graph, given, written)
@@ -255,7 +271,7 @@ class Dataflow:
 
     def _check_read(self, name: str, graph: Graph, given: set[str], written: set[str]) -> None:
         queue = self.netlist.queues[name]
-        if queue.kind in STORED or name in written or (queue.kind == "input" and name in given):
+        if queue.kind in KEPT or name in written or (queue.kind == "input" and name in given):
             return
         message = f"graph '{graph.name}' reads queue '{name}' before anything fills it"
         hint = "an input must be an argument of the program" if queue.kind == "input" else "execute the graph that writes it earlier"
@@ -265,23 +281,26 @@ class Dataflow:
         queue = self.netlist.queues.get(name)
         if queue is None or queue.lifetime is None:
             return
-        first, last = self._needed(queue.kind, epochs)
+        first, last = needed_epochs(queue.kind, epochs, self.walk)
         covered = queue.lifetime[0] <= first and last <= queue.lifetime[1]
         message = f"lives in epochs {list(queue.lifetime)}, but {self.walk.where} needs it in {[first, last]}"
         self.found.require(covered, "E0605", f"queue '{name}'", message)
 
-    def _needed(self, kind: str, epochs: list[int]) -> tuple[int, int]:
-        """First and last epoch in which a queue must hold its value.
 
-        The host fills inputs before the first epoch and reads outputs after the last.  A loop that holds some of the uses but not
-        all runs again while the value must stay: its whole span counts.
-        """
-        outside = kind != "edge"
-        first, last = min(epochs), max(epochs)
-        if outside:
-            first, last = (first, len(self.walk.epochs) - 1) if kind in WRITTEN else (0, last)
-        for epoch in epochs:
-            for loop in self.walk.epochs[epoch][1]:
-                inside = not outside and loop.first <= epochs[0] and epochs[-1] <= loop.last
-                first, last = (first, last) if inside else (min(first, loop.first), max(last, loop.last))
-        return first, last
+def needed_epochs(kind: str, epochs: Sequence[int], walk: Walk) -> tuple[int, int]:
+    """First and last epoch of a program in which a queue of that kind must hold its value.
+
+    The host fills inputs before the first epoch and reads outputs after the last.  A loop that holds some of the uses but not
+    all runs again while the value must stay: its whole span counts.
+
+    Args:    epochs: in which graphs read or write the queue, in order.
+    """
+    outside = kind != "edge"
+    first, last = min(epochs), max(epochs)
+    if outside:
+        first, last = (first, len(walk.epochs) - 1) if kind in WRITTEN else (0, last)
+    for epoch in epochs:
+        for loop in walk.epochs[epoch][1]:
+            inside = not outside and loop.first <= epochs[0] and epochs[-1] <= loop.last
+            first, last = (first, last) if inside else (min(first, loop.first), max(last, loop.last))
+    return first, last

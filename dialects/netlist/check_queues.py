@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, insort
 from collections import defaultdict
+from collections.abc import Iterable, Iterator
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.formats import FORMATS
@@ -15,12 +16,14 @@ from ttc.dialects.netlist.model import Chip, Graph, Host, Netlist, Queue
 from ttc.dialects.netlist.sizes import queue_buffer_bytes, tile_shape
 from ttc.dialects.netlist.violations import Findings
 
-WRITTEN = ("output", "edge")
+WRITTEN = ("output", "edge", "stash")
 """Kinds of queues that an op fills; the host fills the others."""
 UPDATABLE = ("state", "parameter")
 STORED = ("state", "parameter", "constant")
 """Kinds whose first value an archive holds."""
 HOST_BYTES = 1 << 48
+KEPT = (*STORED, "stash")
+"""Kinds that hold their values between runs."""
 ALWAYS = (0, 1 << 62)
 
 
@@ -79,8 +82,11 @@ def _check_kind(queue: Queue, where: str, found: Findings) -> None:
     stored = queue.kind in STORED
     found.require(stored == (queue.key is not None), "E0609", where, f"kind {queue.kind} {'needs a' if stored else 'has no'} key")
     found.require(not stored or queue.type == "ram", "E0609", where, f"kind {queue.kind} is read in place: its type is ram")
+    consumed = queue.kind != "stash" or queue.type == "queue"
+    found.require(consumed, "E0609", where, "each reader of a stash gets each of its entries once: its type is queue")
     if queue.lifetime is not None:
-        found.require(not stored, "E0605", where, f"a {queue.kind} holds its value always: it has no lifetime")
+        kept = queue.kind in KEPT
+        found.require(not kept, "E0605", where, f"a {queue.kind} holds its value always: it has no lifetime")
         ordered = 0 <= queue.lifetime[0] <= queue.lifetime[1]
         found.require(ordered, "E0605", where, f"its lifetime {list(queue.lifetime)} is out of order")
 
@@ -234,17 +240,26 @@ def _check_ways(graph: Graph, read: set[tuple[str, str]], written: set[tuple[str
 
 
 def _check_overlaps(ranges: list[Range], place: str, found: Findings) -> None:
-    """No two ranges share bytes while both live.
+    """No two ranges share bytes while both live."""
+    for opened, other in overlaps(ranges):
+        if found.many:
+            return
+        message = f"bytes {opened.start} to {opened.end} of {place} overlap those of queue '{other}'"
+        found.add("E0605", f"queue '{opened.queue}'", message)
+
+
+def overlaps(ranges: Iterable[Range]) -> Iterator[tuple[Range, str]]:
+    """Ranges of one channel that share bytes with an earlier one's queue while both live; without them, no two ranges do.
 
     A sweep over addresses: ranges open at the same byte must have disjoint lifetimes, so they are kept sorted by lifetime, and a
     new one is compared with its neighbours alone.
     """
-    ranges.sort(key=lambda r: (r.start, r.end))
-    closing = sorted(ranges, key=lambda r: r.end)
+    opening = sorted(ranges, key=lambda r: (r.start, r.end))
+    closing = sorted(opening, key=lambda r: r.end)
     live: list[tuple[int, int, int, str]] = []  # (first epoch, last epoch, number, queue), disjoint
     numbers: dict[int, tuple[int, int, int, str]] = {}
     closed = 0
-    for number, opened in enumerate(ranges):
+    for number, opened in enumerate(opening):
         while closing[closed].end <= opened.start:
             entry = numbers.pop(id(closing[closed]), None)
             if entry is not None:
@@ -256,9 +271,8 @@ def _check_overlaps(ranges: list[Range], place: str, found: Findings) -> None:
         if clash is None:
             insort(live, entry)
             numbers[id(opened)] = entry
-        elif not found.many:
-            message = f"bytes {opened.start} to {opened.end} of {place} overlap those of queue '{clash}'"
-            found.add("E0605", f"queue '{opened.queue}'", message)
+        else:
+            yield opened, clash
 
 
 def _clash(live: list[tuple[int, int, int, str]], index: int, lifetime: tuple[int, int]) -> str | None:

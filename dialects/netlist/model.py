@@ -99,12 +99,13 @@ class Queue:
 
     Args:
         name: unique among queues and ops.
-        kind: what it holds: `input`, `output`, `parameter`, `constant`, `state`, or `edge` (between epochs).
+        kind: what it holds: `input`, `output`, `parameter`, `constant`, `state`, `edge` (between epochs of a program), or `stash`
+            (between programs: some fill it and others read it, such as `forward` and `backward`).
         type: `queue` (entries are consumed) or `ram` (read in place).
-        source: the op that writes it, for kinds `output` and `edge`; `HOST` for the others, which the host fills (programs may
-            update states and parameters).
+        source: the op that writes it, for kinds `output`, `edge` and `stash`; `HOST` for the others, which the host fills (programs
+            may update states and parameters).
         tensor: type of one entry (one microbatch).
-        entries: slots of the ring.
+        entries: slots of the ring; of a stash: microbatches that may be in flight between its programs.
         location: `dram` or `host`.
         chip: that it lies on.
         grid: rows and columns of buffers; each buffer is one core's share of an entry.
@@ -112,7 +113,7 @@ class Queue:
         buffers: (channel, address) of each buffer, row-major; addresses in bytes.
         buffer_bytes: size of each, header and all entries (`sizes.queue_buffer_bytes`).
         key: archive tensor that fills it (parameter, constant, state).
-        lifetime: first and last epoch in which it must hold its value; None: always (parameters, constants and states).
+        lifetime: first and last epoch in which it must hold its value; None: always (parameters, constants, states and stashes).
             An epoch is numbered by its `execute`, counted from 0 through the text of its program.
         alias: the queue whose memory this one shows, with other entries.
         view: tile manipulations that an entry passes through on its way into the queue; None: none.
@@ -120,7 +121,7 @@ class Queue:
     """
 
     name: str
-    kind: Literal["input", "output", "parameter", "constant", "state", "edge"]
+    kind: Literal["input", "output", "parameter", "constant", "state", "edge", "stash"]
     type: Literal["queue", "ram"]
     source: str
     tensor: TensorType

@@ -14,6 +14,7 @@ from ttc.dialects.core.errors import Error
 from ttc.dialects.core.ir import verify
 from ttc.dialects.core.locations import source_names
 from ttc.dialects.core.to_plain import plain_block, plain_type
+from ttc.dialects.netlist.check_queues import WRITTEN
 from ttc.dialects.netlist.checks import require_valid
 from ttc.dialects.netlist.codec import PlainValue, decode, encode
 from ttc.dialects.netlist.model import Graph, Host, Netlist, Op, Program, Queue
@@ -80,7 +81,7 @@ def _queue(op: QueueOp, sources: dict[str, str]) -> Queue:
     if missing is not None:
         raise Error("E0609", f"its {missing.replace('_', ' ')} is not decided", where=f"queue '{name}'")
     tensor = plain_type(fields.pop("tensor"))
-    source = sources.get(name, "HOST") if fields["kind"] in ("output", "edge") else "HOST"
+    source = sources.get(name, "HOST") if fields["kind"] in WRITTEN else "HOST"
     blocking = fields.pop("blocking", None)
     if op.view is not None:
         fields["view"] = plain_block(op.view.block)

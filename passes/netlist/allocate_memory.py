@@ -29,7 +29,7 @@ PRIVATE_BYTES = 1 << 48
 class AllocateMemory(Pass):
     """Give every buffer of every queue a channel and an address; queues that are never alive together may share addresses.
 
-    Positions in time are the executes of a program, counted from 0.  Parameters, constants, states and queues between chips live
+    Positions in time are the executes of a program, counted from 0.  Parameters, constants, states, stashes and queues between chips live
     throughout; inputs from the start of their program, outputs to its end, edges from the graph that writes them to the last that reads
     them, and through the loops that would need them again.  Queues of the host that cores read or write lie in the channels of host
     memory that the chip reaches, the others in memory of the program alone.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import field
+
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, SSAValue
 
@@ -28,11 +30,20 @@ class ChipQueues:
     """
 
     module: ModuleOp
+    taken: set[str] = field(default_factory=set)  # names of ops and queues, which new ones must not have
+    written: dict[str, SSAValue] = field(default_factory=dict)  # what the first graph that writes a queue puts into it
+    last: dict[str, NetlistOp] = field(default_factory=dict)  # the op behind all others of a graph that passes a value on
 
     def part(self, rewriter: Rewriter) -> None:
         """Part the queues that graphs of several chips read."""
+        queues = queues_of(self.module)
+        self.taken.update(queues)
+        for graph in graphs_of(self.module).values():
+            self.taken.update(op.sym for op in graph.ops)
+            for write in graph.writes:
+                self.written.setdefault(write.queue, write.value)
         every = self.readers()
-        for queue in list(queues_of(self.module).values()):
+        for queue in queues.values():
             readers = every.get(queue.sym, {})
             if len(readers) < 2 or plain_type(queue.tensor).layout == "rows":  # rows lie in the host's memory, which all chips reach
                 continue
@@ -55,10 +66,9 @@ class ChipQueues:
 
     def value(self, queue: QueueOp, read: ReadOp) -> SSAValue:
         """What fills the queues of other chips: what is written to the first one, or else what an op passes on there."""
-        for graph in graphs_of(self.module).values():
-            for write in graph.writes:
-                if write.queue == queue.sym:
-                    return write.value
+        written = self.written.get(queue.sym)
+        if written is not None:
+            return written
         return self.passing(_graph_of(read), read.value, queue).result
 
     def passing(self, graph: GraphOp, value: SSAValue, queue: QueueOp) -> NetlistOp:
@@ -67,10 +77,11 @@ class ChipQueues:
         copy = MapOp.build(work.args[0], location=queue.location, fn="identity")
         work.add_op(copy)
         work.add_op(YieldOp.build(copy.results[0]))
-        last = graph.ops[-1]
+        last = self.last.get(graph.sym) or graph.ops[-1]
         settings = {key: text for key in KEPT if (text := last.get(key)) is not None}
         op = NetlistOp.build(self.fresh(f"{queue.sym}_pass"), [value], work, queue.location, type="map", **settings)
         graph.block.insert_ops_after([op], last)
+        self.last[graph.sym] = op
         return op
 
     def copy(self, queue: QueueOp, chip: int, value: SSAValue | None) -> QueueOp:
@@ -80,6 +91,8 @@ class ChipQueues:
             made = QueueOp.build(name, queue.kind, queue.tensor, type=queue.type, location=queue.location, key=queue.key)
         else:
             made = QueueOp.build(name, "edge", queue.tensor, location=queue.location)
+            if queue.kind == "stash":
+                made.kind, made.entries = queue.kind, queue.entries
             owner = value.owner
             if isinstance(owner, Operation):
                 _graph_of(owner).add(WriteOp.build(value, made, queue.location))
@@ -88,8 +101,9 @@ class ChipQueues:
 
     def fresh(self, stem: str) -> str:
         """A name no queue or op has."""
-        graphs = graphs_of(self.module).values()
-        return free_name(stem, queues_of(self.module).keys() | {op.sym for graph in graphs for op in graph.ops})
+        name = free_name(stem, self.taken)
+        self.taken.add(name)
+        return name
 
 
 def _graph_of(op: Operation) -> GraphOp:

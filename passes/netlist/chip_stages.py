@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from itertools import accumulate
 
+from ttc.passes.tile_to_netlist.layouts import divisors
+
 TRIALS = 3
 """Times that shares are corrected by what a stage was found to take."""
 WINDOW = 16
@@ -95,4 +97,4 @@ def rounds(times: Sequence[float], fixed: Sequence[float], microbatches: int) ->
         each = max(max(time - anew, 0.0) / count + anew for time, anew in zip(times, fixed, strict=True))
         return (count + len(times) - 1) * each
 
-    return min((d for d in range(1, microbatches + 1) if microbatches % d == 0), key=lambda d: (whole(d), d))
+    return min(divisors(microbatches), key=lambda d: (whole(d), d))

@@ -10,7 +10,7 @@ from ttc.dialects.core.records import record
 from ttc.dialects.netlist.model import Host
 from ttc.dialects.netlist.ops import GraphOp, ProgramOp, QueueOp, graphs_of, programs_of, queues_of
 
-STORED = ("parameter", "constant", "state")
+KEPT = ("parameter", "constant", "state", "stash")
 """Kinds of queues that hold their value all the time."""
 Span = tuple[int, int]
 """First and last epoch, both included."""
@@ -79,8 +79,8 @@ def rounds_of(module: ModuleOp) -> dict[str, int]:
 def lifetimes(module: ModuleOp, *, static_ports: bool = False) -> dict[str, Span | None]:
     """First and last epoch in which each queue must hold its value; None: always.
 
-    Parameters, constants and states hold theirs always.  So do queues between chips, each of which goes at its own pace; and inputs
-    and outputs if `static_ports`, and what is held while the host computes, whose part of a Buda netlist lies between its programs.
+    Parameters, constants, states and stashes hold theirs always.  So do queues between chips, each of which goes at its own pace; and
+    inputs and outputs if `static_ports`, and what is held while the host computes, whose part of a Buda netlist lies between its programs.
     Otherwise an input is held from the start of its program, an output to its end.
     """
     spans: dict[str, Span] = {}
@@ -105,7 +105,7 @@ def lifetimes(module: ModuleOp, *, static_ports: bool = False) -> dict[str, Span
             before = spans.get(name, span)
             spans[name] = (min(before[0], span[0]), max(before[1], span[1]))
     always = _between_chips(module) | across
-    kept = (*STORED, "input", "output") if static_ports else STORED
+    kept = (*KEPT, "input", "output") if static_ports else KEPT
     return {name: None if queue.kind in kept or name in always else spans.get(name, (0, 0)) for name, queue in queues_of(module).items()}
 
 

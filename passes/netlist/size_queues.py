@@ -28,7 +28,8 @@ class SizeQueues(Pass):
 
     What a device op writes lies as the op computes it, one buffer a core.  What the host fills is cut along its longer side into a
     buffer for each DRAM channel, or lies in one piece in host memory if the user wants it there.  A queue holds every microbatch of a
-    call; parameters, constants and states hold one entry.  It lies on the chip that reads it.
+    call; parameters, constants and states hold one entry; a stash holds as many as it was made with, or those of one call if nobody said.
+    It lies on the chip that reads it.
 
     Before:
         netlist.queue() {kind = "input", sym = "x", type = "queue", tensor = !tile.tensor<"32x64xFloat32", "tiles(32, 32)">} : () -> ()
@@ -60,7 +61,8 @@ class SizeQueues(Pass):
             tensor = plain_type(queue.tensor)
             writer = writers.get(name)
             asked = settle(self.rules, _names(queue))
-            queue.entries = 1 if queue.type == "ram" else counts.get(name, 1)
+            in_flight = queue.entries if queue.kind == "stash" else None
+            queue.entries = in_flight or (1 if queue.type == "ram" else counts.get(name, 1))
             queue.chip = homes.get(name, 0)
             _lay_out(queue, tensor, writer if isinstance(writer, NetlistOp) else None, unit.target, asked.location)
             _check_asked(queue, asked, name in homes)

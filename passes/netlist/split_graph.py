@@ -26,7 +26,8 @@ class Splitter:
         queues = queues_of(self.module)
         self.last = list(queues.values())[-1]
         self.taken.update(queues, (op.sym for graph in graphs_of(self.module).values() for op in graph.ops))
-        graphs = [self.graph, *[self.new_graph(i) for i in range(1, len(sizes))]]
+        names = graphs_of(self.module)
+        graphs = [self.graph, *[self.new_graph(i, names) for i in range(1, len(sizes))]]
         home: dict[Operation, GraphOp] = {}
         position = 0
         for graph, size in zip(graphs, sizes, strict=True):
@@ -46,8 +47,8 @@ class Splitter:
                 read.erase()
         self.extend_programs(graphs)
 
-    def new_graph(self, index: int) -> GraphOp:
-        name = free_name(f"{self.graph.sym}_e{index}", graphs_of(self.module))
+    def new_graph(self, index: int, taken: Container[str]) -> GraphOp:
+        name = free_name(f"{self.graph.sym}_e{index}", taken)
         return GraphOp.build(name, chip=self.graph.chip, input_count=self.graph.input_count, location=self.graph.location)
 
     def move(self, ops: list[NetlistOp], home: dict[Operation, GraphOp]) -> None:

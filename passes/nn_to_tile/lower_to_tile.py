@@ -54,8 +54,7 @@ def _lower_function(function: func.FuncOp, unit: Unit, rewriter: Rewriter) -> No
     old = function.body.block
     ops = list(old.ops)
     low = Lowering(unit, ops)
-    for argument in old.args:
-        low.add_argument(argument)
+    low.add_arguments(old.args)
     returned: Sequence[SSAValue] = ()
     for op in ops:
         if isinstance(op, NNOp):

@@ -130,14 +130,15 @@ class Lowering:
 
     # ---- values ------------------------------------------------------------------------------------------------------------------
 
-    def add_argument(self, value: BlockArgument) -> None:
-        """An argument gives the value: a tile, or a tensor on the host if the target does not hold it."""
-        new = self.block.insert_arg(value.type, len(self.block.args))
-        new.name_hint = value.name_hint
-        if self.refusal(value) is None:
-            self._arguments[value] = new
-        else:
-            self._hosts[value] = new
+    def add_arguments(self, values: Sequence[BlockArgument]) -> None:
+        """Arguments of a new block give the values: tiles, or tensors on the host where the target does not hold them."""
+        self.block = Block(arg_types=[value.type for value in values])
+        for value, new in zip(values, self.block.args, strict=True):
+            new.name_hint = value.name_hint
+            if self.refusal(value) is None:
+                self._arguments[value] = new
+            else:
+                self._hosts[value] = new
 
     def add_leaf(self, value: SSAValue, leaf: LeafOp) -> None:
         """A leaf gives the value."""

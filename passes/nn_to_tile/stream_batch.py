@@ -17,6 +17,7 @@ from ttc.dialects.core.records import record
 from ttc.dialects.core.spec import Spec, spec_of, tensor_type
 from ttc.dialects.nn.base import NNOp
 from ttc.passes.base import Pass, Rewriter, Unit
+from ttc.passes.tile_to_netlist.layouts import divisors
 
 SLACK = 1.1
 """How much more padded tiles a sample may cost for a smaller microbatch."""
@@ -113,10 +114,10 @@ def _empty(carried: set[SSAValue]) -> str | None:
 
 def microbatch(size: int, specs: list[Spec]) -> int:
     """Samples a microbatch: the smallest divisor of the batch that wastes little tile padding."""
-    divisors = [m for m in range(1, size + 1) if size % m == 0]
-    cost = {m: sum(_padded_tiles(spec, size, m) for spec in specs) / m for m in divisors}
+    samples = divisors(size)[::-1]
+    cost = {m: sum(_padded_tiles(spec, size, m) for spec in specs) / m for m in samples}
     least = min(cost.values())
-    return next(m for m in divisors if cost[m] <= SLACK * least)
+    return next(m for m in samples if cost[m] <= SLACK * least)
 
 
 def _padded_tiles(spec: Spec, size: int, samples: int) -> int:

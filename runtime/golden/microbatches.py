@@ -12,13 +12,13 @@ from ttc.dialects.core.errors import Error
 from ttc.dialects.core.formats import format_named
 from ttc.dialects.core.plain import Function
 from ttc.dialects.netlist.model import Op
-from ttc.runtime.engines.reference import compute
 from ttc.runtime.evaluate import evaluate
 from ttc.runtime.golden.epochs import Epoch
-from ttc.runtime.golden.programs import Setting
+from ttc.runtime.golden.ops import OpPlans
 from ttc.runtime.golden.rams import Ram
-from ttc.runtime.golden.rings import Ring
+from ttc.runtime.golden.rings import HostRing
 from ttc.runtime.golden.roles import is_gradient
+from ttc.runtime.machine.stepper import Setting
 
 
 class Reader:
@@ -27,7 +27,7 @@ class Reader:
     Without a setting, a ram is read where its pointer is; of a queue, the oldest entry is read and given up.
     """
 
-    def __init__(self, queue: Ring | Ram, setting: Setting | None) -> None:
+    def __init__(self, queue: HostRing | Ram, setting: Setting | None) -> None:
         self.queue = queue
         self._kept: NDArray | None = None
         self._prologue = setting is not None and setting.prologue
@@ -71,7 +71,7 @@ class Writer:
     microbatch.
     """
 
-    def __init__(self, queue: Ring | Ram, setting: Setting | None) -> None:
+    def __init__(self, queue: HostRing | Ram, setting: Setting | None) -> None:
         self.queue = queue
         self._epilogue = setting is not None and setting.epilogue
         self._pointer = queue.write_pointer if setting is None or setting.wr_ptr_global is None else setting.wr_ptr_global
@@ -82,7 +82,7 @@ class Writer:
         """An op's result, through the queue's tile manipulations."""
         view = self.queue.queue.view
         entry = value if view is None else evaluate(view, [value], None, f"queue '{self.queue.name}'")
-        if isinstance(self.queue, Ring):
+        if isinstance(self.queue, HostRing):
             self.queue.push(entry)
         elif self._epilogue:
             self._last = entry
@@ -92,7 +92,7 @@ class Writer:
 
     def finish(self) -> None:
         """The epilogue."""
-        if isinstance(self.queue, Ring):
+        if isinstance(self.queue, HostRing):
             return
         if self._last is not None:
             self.queue.write(self._pointer, self._last)
@@ -108,16 +108,19 @@ class EpochRun:
     Args:
         settings: of the queues of each graph.
         sums: of gradients, by op, as executions before have left them; they go on there.
+        ops: compute the ops.
     """
 
     def __init__(
         self,
         epoch: Epoch,
         settings: Mapping[str, Mapping[str, Setting]],
-        queues: Mapping[str, Ring | Ram],
+        queues: Mapping[str, HostRing | Ram],
         sums: dict[str, NDArray | None],
+        ops: OpPlans,
     ) -> None:
         self._epoch = epoch
+        self._ops = ops
         self._sums = sums
         _clear(settings, queues)
         self._readers: dict[tuple[str, str], Reader] = {}
@@ -158,15 +161,15 @@ class EpochRun:
 
     def _result(self, op: Op, inputs: list[NDArray]) -> NDArray:
         if not is_gradient(op):
-            return compute(op, inputs, None)
+            return self._ops.run(op, inputs)
         before = self._sums[op.name]
         made, finish = _before_finish(op.work)
-        result = compute(replace(op, work=made), inputs, None)
+        result = self._ops.run(op, inputs, "sum", made)
         if before is not None:
             result = np.add(before, result)
             if op.rounding != "none":
                 result = format_named(op.work.value_types[op.work.outputs[0]].format).round(result)
-        result = compute(replace(op, work=finish), [result], None) if finish.works else result
+        result = self._ops.run(op, [result], "finish", finish) if finish.works else result
         self._sums[op.name] = result
         return result
 
@@ -174,12 +177,12 @@ class EpochRun:
         popped: set[str] = set()
         for reader in self._readers.values():
             reader.advance()
-            if isinstance(reader.queue, Ring) and reader.queue.name not in popped:
+            if isinstance(reader.queue, HostRing) and reader.queue.name not in popped:
                 popped.add(reader.queue.name)
                 reader.queue.pop(reader.pops)
 
 
-def _clear(settings: Mapping[str, Mapping[str, Setting]], queues: Mapping[str, Ring | Ram]) -> None:
+def _clear(settings: Mapping[str, Mapping[str, Setting]], queues: Mapping[str, HostRing | Ram]) -> None:
     """Let rams be zeros that are to start so."""
     for of_graph in settings.values():
         for name, setting in of_graph.items():
@@ -206,7 +209,7 @@ def _before_finish(work: Function) -> tuple[Function, Function]:
 
 
 def _start(
-    before: NDArray | None, names: tuple[str, ...], settings: Mapping[str, Setting], queues: Mapping[str, Ring | Ram]
+    before: NDArray | None, names: tuple[str, ...], settings: Mapping[str, Setting], queues: Mapping[str, HostRing | Ram]
 ) -> NDArray | None:
     """What gradients are added to: the accumulator's contents if it has a prologue, nothing if it is to start from zero, else `before`."""
     for name in names:

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.formats import format_named
 from ttc.dialects.netlist.model import Queue
-from ttc.runtime.golden.limits import Meter
 from ttc.runtime.golden.roles import Shared
-from ttc.runtime.queues import check_entry
+from ttc.runtime.machine.limits import Meter
+from ttc.runtime.machine.rings import check_entry
 
 
 class Memory:
@@ -108,7 +108,7 @@ class Ram:
 
     @property
     def name(self) -> str:
-        """Of the queue."""
+        """The name of the queue."""
         return self.queue.name
 
     def read(self, pointer: int) -> NDArray:

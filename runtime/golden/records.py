@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ttc.dialects.netlist.model import Queue
-from ttc.runtime.golden.limits import Meter
+from ttc.runtime.machine.limits import Meter
 
 _CHUNK = 1 << 15
 """Elements looked at together: what fits a cache."""

@@ -1,4 +1,4 @@
-"""A golden run: the programs of a Buda netlist, executed in the reference engine on queues whose pointers the programs set.
+"""A golden run: the programs of a Buda netlist, executed on queues whose pointers the programs set.
 
 What the host does, which a netlist does not say:
 
@@ -18,47 +18,59 @@ from numpy.typing import NDArray
 
 from ttc.dialects.core.errors import Error, nearest
 from ttc.dialects.netlist.model import Netlist, Program, Queue
+from ttc.runtime.engines.base import Engine
+from ttc.runtime.engines.reference import ReferenceEngine
 from ttc.runtime.golden.addresses import Allocation
 from ttc.runtime.golden.epochs import Epoch, epoch_of, epochs_of
-from ttc.runtime.golden.limits import Limits, Meter
 from ttc.runtime.golden.microbatches import EpochRun
-from ttc.runtime.golden.programs import Setting, run_program
+from ttc.runtime.golden.ops import OpPlans
 from ttc.runtime.golden.rams import Memory, Ram
 from ttc.runtime.golden.records import Record, Role
-from ttc.runtime.golden.rings import Ring
+from ttc.runtime.golden.rings import HostRing
 from ttc.runtime.golden.roles import is_host_fed, shared_memories
-from ttc.runtime.queues import executed_graphs
+from ttc.runtime.machine.instructions import executed_graphs
+from ttc.runtime.machine.limits import Limits, Meter
+from ttc.runtime.machine.stepper import Actions, Setting, Stepper
 
 Source = Callable[[Queue, int], NDArray]
 """The host: gives entry number n of a queue (n-th pushed; for a ram, the entry at pointer n), as the queue's format holds it."""
 
 
-class Session:
+class Session(Actions):
     """Programs that run one after the other on the same queues.
 
     Args:
         source: the host.
         programs: that will run; None: all of the netlist.  Queues that none of their graphs reads are drained by the host.
         keep: whether entries are kept, for `Record.array`.
+        engine: that computes the ops; None: the reference engine.
     """
 
     def __init__(
-        self, netlist: Netlist, source: Source, programs: Iterable[str] | None = None, *, keep: bool = False, limits: Limits | None = None
+        self,
+        netlist: Netlist,
+        source: Source,
+        programs: Iterable[str] | None = None,
+        *,
+        keep: bool = False,
+        limits: Limits | None = None,
+        engine: Engine | None = None,
     ) -> None:
         self.netlist = netlist
         self.meter = Meter(limits or Limits())
         self._source = source
         self._keep = keep
         self._epochs = epochs_of(netlist)
+        self._ops = OpPlans(netlist, engine or ReferenceEngine())
         self._popped: dict[str, Record] = {}
         chosen = list(netlist.programs if programs is None else programs)
         used = [self.program(name) for name in dict.fromkeys(chosen)]
         self._read = {name for program in used for graph in executed_graphs(program) for name in _inputs(netlist, graph)}
-        self.queues: dict[str, Ring | Ram] = {}
+        self.queues: dict[str, HostRing | Ram] = {}
         self._make_queues()
         self._allocation = Allocation(netlist, used)
         self._sums: dict[str, NDArray | None] = {}
-        self._statics: dict[str, dict[str, int]] = {}
+        self._steppers: dict[str, Stepper] = {}
         self._variables: dict[str, int] = {}
         self._following: dict[str, dict[str, None]] = {}
         self._pending: dict[str, Mapping[str, Setting]] = {}
@@ -87,7 +99,9 @@ class Session:
         self._waited.clear()
         self._late.clear()
         try:
-            run_program(program, params or {}, self._statics.setdefault(name, {}), self, self.meter)
+            if name not in self._steppers:
+                self._steppers[name] = Stepper(program)
+            self._steppers[name].run(self, self.meter, params)
             self._check_complete()
         except Error as error:
             raise error.at(f"program '{name}'") from None
@@ -99,12 +113,12 @@ class Session:
         """
         written = {queue for graph in self.netlist.graphs.values() for _, queue in graph.writes}
         for name, queue in self.queues.items():
-            pushed = range(queue.pushed) if isinstance(queue, Ring) else self._filled(queue)
+            pushed = range(queue.pushed) if isinstance(queue, HostRing) else self._filled(queue)
             if pushed:
                 yield self._record(queue.queue, "input", ((entry, self._give(queue.queue, entry)) for entry in pushed))
             if name in self._popped:
                 yield self._popped[name]
-            changed = name in written and (isinstance(queue, Ring) or queue.memory.written)
+            changed = name in written and (isinstance(queue, HostRing) or queue.memory.written)
             left = queue.left() if changed else {}
             if left:
                 yield self._record(queue.queue, "ram" if isinstance(queue, Ram) else "edge", left.items())
@@ -153,7 +167,7 @@ class Session:
 
     def _clear(self, name: str) -> None:
         queue = self.queues[name]
-        if isinstance(queue, Ring):
+        if isinstance(queue, HostRing):
             queue.clear()
 
     def _together(self) -> Epoch:
@@ -172,7 +186,7 @@ class Session:
             self._allocation.check_use(graph)
         self.meter.fits(epoch.elements, f"graph '{next(iter(epoch.graphs))}'")
         self.meter.epoch(epoch.microbatches, epoch.work)
-        EpochRun(epoch, settings, self.queues, self._sums).run()
+        EpochRun(epoch, settings, self.queues, self._sums, self._ops).run()
         late, self._late = self._late, {}
         for name in late:
             self._follow(name)
@@ -180,7 +194,7 @@ class Session:
     def _follow(self, variable: str) -> None:
         for name in self._following.get(variable, ()):
             queue = self.queues[name]
-            if isinstance(queue, Ring) and self._allocation.is_live(name):
+            if isinstance(queue, HostRing) and self._allocation.is_live(name):
                 queue.move_to(self._variables[variable])
 
     def _check_complete(self) -> None:
@@ -200,10 +214,10 @@ class Session:
             if queue.type == "ram":
                 self.queues[name] = Ram(queue, memories[name])
             elif is_host_fed(queue):
-                self.queues[name] = Ring(queue, self.meter, source=partial(self._give, queue))
+                self.queues[name] = HostRing(queue, self.meter, source=partial(self._give, queue))
             else:
                 drain = None if name in self._read else partial(self._pop, queue)
-                self.queues[name] = Ring(queue, self.meter, drain=drain)
+                self.queues[name] = HostRing(queue, self.meter, drain=drain)
 
     def _pop(self, queue: Queue, entry: NDArray) -> None:
         if queue.name not in self._popped:

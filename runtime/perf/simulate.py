@@ -136,6 +136,9 @@ class _Run:
         self.done = [0] * len(stages)
         self.busy = [False] * len(stages)
         self.emitted = [0] * len(pipes)
+        self.handed = [-1] * len(stages)
+        self.lagging = [0] * len(stages)
+        self.freed: list[set[int]] = [set() for _ in stages]
         self.taken = [0] * len(pipes)
         self.free = [0.0] * (1 + max((s.resource for s in stages if s.resource is not None), default=-1))
         self.idle = [0.0] * len(stages)
@@ -172,7 +175,9 @@ class _Run:
         self.idle[stage] = now
         for pipe in self.into[stage]:
             self.taken[pipe] += 1
-            self.waiting.append(self.network.pipes[pipe].source)
+            source = self.network.pipes[pipe].source
+            self.freed[source].add(pipe)
+            self.waiting.append(source)
         self.waiting.append(stage)
         if self.done[stage] % self.network.granules == 0:
             self.left_stage(stage, now)
@@ -194,16 +199,24 @@ class _Run:
                 return
 
     def hand_on(self, stage: int, now: float) -> bool:
-        """Hand on what a stage has made, as far as there is room; returns whether all of it went."""
+        """Hand on what a stage has made, as far as there is room; returns whether all of it went.
+
+        Where it has made nothing since the last time, only pipes in which readers freed room since then are looked at.
+        """
         due = self.due(stage)
-        complete = True
-        for pipe in self.out[stage]:
+        pipes = sorted(self.freed[stage])
+        if due != self.handed[stage]:
+            pipes, self.handed[stage] = self.out[stage], due
+            self.lagging[stage] = sum(self.emitted[pipe] != due for pipe in pipes)
+        self.freed[stage].clear()
+        for pipe in pipes:
             room = self.taken[pipe] + self.network.pipes[pipe].capacity - self.emitted[pipe]
             count = min(due - self.emitted[pipe], room)
             if count > 0:
                 self.emitted[pipe] += count
+                self.lagging[stage] -= self.emitted[pipe] == due
                 self.waiting.append(self.network.pipes[pipe].target)
-            complete = complete and self.emitted[pipe] == due
+        complete = self.lagging[stage] == 0
         if complete and self.stuck[stage]:
             self.blocked[stage] += now - self.idle[stage]
             self.idle[stage] = now

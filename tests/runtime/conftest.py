@@ -43,7 +43,7 @@ class Builder:
         kept = kind in ("parameter", "constant", "state")
         size = queue_buffer_bytes(tensor, entries, None, HOST_CHIP)
         address, self._address = self._address, self._address + -(-size // 64) * 64
-        lifetime = None if kept else (0, 0)
+        lifetime = None if kept or kind == "stash" else (0, 0)
         self.queues[name] = Queue(
             name, kind, "ram" if kept else "queue", source, tensor, entries, "host", 0, (1, 1), None, ((0, address),), size, key, lifetime
         )  # fmt: skip

@@ -12,6 +12,7 @@ from ttc.dialects.core.errors import Error
 from ttc.dialects.netlist.model import Argument, Netlist
 from ttc.runtime.direct import direct_entry
 from ttc.runtime.executor import Executor
+from ttc.runtime.machine.surface import surface_of
 from ttc.runtime.manifest import Description
 from ttc.runtime.program import build_program
 
@@ -30,7 +31,7 @@ def streamed(count: int, entries: int) -> Netlist:
 @pytest.mark.parametrize("engine", ["native", "reference"])
 def test_microbatches_need_no_queues(engine: str):
     netlist = streamed(5, 5)
-    entry = direct_entry(netlist.programs["forward"], netlist)
+    entry = direct_entry(netlist.programs["forward"], surface_of(netlist))
     assert entry is not None
     assert entry.count == 5
     session = Executor(build_program(netlist, Description("test", "0.1.0", {}), {}, engine=engine))
@@ -46,4 +47,4 @@ def test_microbatches_need_no_queues(engine: str):
 def test_queues_that_do_not_hold_a_run_are_used_as_they_are():
     """A run then ends in the error of the queue that is full."""
     netlist = streamed(5, 3)
-    assert direct_entry(netlist.programs["forward"], netlist) is None
+    assert direct_entry(netlist.programs["forward"], surface_of(netlist)) is None

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from tests.draws import generator
-from tests.runtime.engines.native.programs import Step, program, tensor
+from tests.runtime.conftest import Builder
+from tests.runtime.engines.native.programs import Step, program, tensor, typed_ops
 from ttc.dialects.core.errors import Error
-from ttc.dialects.netlist.model import Netlist
+from ttc.dialects.netlist.model import Argument, Netlist
 from ttc.runtime.archive import Archive, open_archive, write_archive
 from ttc.runtime.engines.native import engine as engine_module
 from ttc.runtime.engines.native.cache import Cache
@@ -23,6 +26,7 @@ from ttc.runtime.loader import load, load_program
 from ttc.runtime.manifest import Description, Variable
 from ttc.runtime.profiling import profile
 from ttc.runtime.program import Program
+from ttc.runtime.tensors import TensorSource
 
 pytestmark = pytest.mark.skipif(host_cpu().arch != "x86-64", reason="runs code")
 
@@ -129,6 +133,54 @@ def test_a_run_that_needs_the_reference_engine_finds_it(tmp_path: Path, read: li
     with pytest.raises(Error) as failure:
         session.run({"x": np.array([0, 9, 0, 0], np.int32)})
     assert failure.value.code == "E0802"
+
+
+def stateful(path: Path) -> Path:
+    """An archive: `step` with two graphs: h = x + s, s = h; y = h * w through queue `edge`; `peek`: the state; `double`: z = x + x."""
+    types, b = dict.fromkeys(("x", "s", "w"), tensor(4)), Builder()
+    b.queue("x", "input", tensor(4))
+    b.queue("s", "state", tensor(4), key="s")
+    b.queue("w", "parameter", tensor(4), key="w")
+    b.queue("edge", "edge", tensor(4), source="h")
+    for name, source in (("next", "n"), ("y", "p"), ("now", "c"), ("z", "d")):
+        b.queue(name, "output", tensor(4), source=source)
+    b.queues |= {name: replace(b.queues[name], lifetime=(0, 1)) for name in ("edge", "next", "y")}
+
+    def graph(name: str, steps: Sequence[tuple[str, str, tuple[str, ...]]], writes: list[tuple[str, str]]) -> None:
+        made = [Step(step, "tile.map", reads, tensor(4), {"fn": fn}) for step, fn, reads in steps]
+        b.graph(name, typed_ops(made, types | {"edge": tensor(4)}), writes)
+
+    graph("first", [("h", "add", ("x", "s")), ("n", "add", ("x", "s"))], [("h", "edge"), ("n", "next")])
+    graph("second", [("p", "mul", ("edge", "w"))], [("p", "y")])
+    graph("third", [("c", "mul", ("s", "w"))], [("c", "now")])
+    graph("fourth", [("d", "add", ("x", "x"))], [("d", "z")])
+    x = Argument("x", "input", "x", (4,), "float32")
+    y, now, z = (replace(x, name=name, queue=name, kind="output") for name in ("y", "now", "z"))
+    b.program("step", [x], [y, replace(x, name="s", kind="state", queue="next", updates="s")], ["first", "second"])
+    b.program("peek", [], [now], ["third"])
+    b.program("double", [x], [z], ["fourth"])
+    tensors = {name: TensorSource.of_array(np.full(4, value, np.float32), "Float32") for name, value in (("s", 0), ("w", 3))}
+    known = {name: Variable(name, (4,), "float32") for name in ("s", "w")}
+    description = Description("test", "0.1.0", {}, {"w": known["w"]}, {"s": known["s"]})
+    write_archive(path, netlist=b.netlist(), tensors=tensors, description=description)
+    return path
+
+
+def test_states_entries_and_queues_are_kept(tmp_path: Path, read: list[Path]):
+    path, x = stateful(tmp_path / "s.tti"), np.arange(4, dtype=np.float32)
+    for loads in range(3):
+        with load(path, threads=2) as executor:
+            for count in range(1, 4):
+                assert executor.run({"x": x}, "step")["y"].tolist() == (3 * count * x).tolist()
+                assert executor.run({}, "peek")["now"].tolist() == (3 * count * x).tolist()
+                assert executor.run({"x": x}, "double")["z"].tolist() == (2 * x).tolist()
+            assert executor.states()["s"].tolist() == (3 * x).tolist()
+            executor.checkpoint(tmp_path / "c")
+            executor.reset()
+            assert executor.run({}, "peek")["now"].tolist() == [0] * 4
+            executor.restore(tmp_path / "c")
+            assert executor.run({"x": x}, "step")["y"].tolist() == (12 * x).tolist()
+        assert read == [path], loads
 
 
 def test_what_is_not_kept(tmp_path: Path, counter):

@@ -38,7 +38,7 @@ def test_an_engine_that_cannot_tell(counter):
     program = build_program(netlist, description, tensors, engine="reference")
 
     class Silent:
-        def run(self, entries: Mapping[str, NDArray]) -> dict[str, NDArray]:
+        def run(self, entries: Mapping[str, NDArray], into: Mapping[str, NDArray] | None = None) -> dict[str, NDArray]:
             raise AssertionError
 
     class SilentPlans(Plans):

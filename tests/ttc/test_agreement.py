@@ -16,6 +16,7 @@ from tests.ttc.residual import residual_model
 from ttc.agreement import Agreement, compared_program
 from ttc.dialects.netlist.model import Graph, Netlist, Op
 from ttc.runtime.engines.base import Engine, Plan
+from ttc.runtime.engines.into import write_into
 from ttc.runtime.engines.reference import ReferenceEngine
 from ttc.runtime.executor import Executor
 from ttc.runtime.tensors import Constants
@@ -58,8 +59,8 @@ class _Drift:
     plan: Plan
     factor: float
 
-    def run(self, entries: Mapping[str, NDArray]) -> dict[str, NDArray]:
-        return {name: value * np.float32(self.factor) for name, value in self.plan.run(entries).items()}
+    def run(self, entries: Mapping[str, NDArray], into: Mapping[str, NDArray] | None = None) -> dict[str, NDArray]:
+        return write_into({name: value * np.float32(self.factor) for name, value in self.plan.run(entries).items()}, into or {})
 
 
 def compared(folder: Path, engine: Engine, target: str = "n150", **options: str) -> tuple[Agreement, dict[str, NDArray]]:

@@ -112,7 +112,7 @@ def test_all_that_is_not_supported_is_listed_with_the_rest(tmp_path: Path) -> No
         "Mystery": ("its domain is not imported", ("/Mystery",)),
         "Unheard": ("no such op in this opset", ("/Unheard",)),
     }
-    assert (found.wanted, found.flags) == (("sizes",), ("--values sizes=FILE.npy",))
+    assert (found.wanted, found.flags) == (("sizes",), ("--values sizes=FILE.npy|NUMBER",))
     assert found.facts.ops == {"Reshape": 2, "MatMul": 1, "Unheard": 1, "nobody.Mystery": 1}
     assert (found.flops, found.stage) == (2 * 4 * 64 * 32, "tti"), "of what could be imported"
 

@@ -207,7 +207,10 @@ def test_values_that_do_not_fit(reshaping: Path) -> None:
 def test_a_refusal_names_the_inputs_that_would_help(reshaping: Path) -> None:
     with pytest.raises(Error) as caught:
         open_source(reshaping, CompileOptions())
-    assert (caught.value.code, caught.value.hint) == ("E0202", "the model can be compiled for one value of sizes: --values sizes=FILE.npy")
+    assert (caught.value.code, caught.value.hint) == (
+        "E0202",
+        "the model can be compiled for one value of sizes: --values sizes=FILE.npy|NUMBER",
+    )
     nodes = [helper.make_node("Cast", ["f"], ["axes"], to=7), helper.make_node("ReduceMax", ["x", "axes"], ["y"])]
     model = model_of(nodes, {"x": X, "f": normal(1)}, ["y"])
     onnx.save(model, reshaping)

@@ -99,7 +99,9 @@ def needed(row: Refusal, wanted: tuple[str, ...]) -> str:
     if row.why in ("its domain is not imported", "no such op in this opset"):
         return f"a function of that name in the model, or a set of ops that has {row.op}"
     if row.why.startswith("needs a constant"):
-        values = "".join(f" or --values {name}=FILE.npy" for name in wanted)
+        from ttc.importers.common.unsupported import values_flag
+
+        values = "".join(f" or {values_flag(name)}" for name in wanted)
         return f"{row.why.removeprefix('needs ')} in the model{values}"
     return f"a model that does without: {row.why}"
 

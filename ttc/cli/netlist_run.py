@@ -20,12 +20,13 @@ if TYPE_CHECKING:
 
     from ttc.dialects.netlist.buda.form import BudaNetlist
     from ttc.dialects.netlist.model import Netlist
-    from ttc.runtime.golden.config import HostConfig
     from ttc.runtime.golden.records import Record
     from ttc.runtime.golden.session import Session
+    from ttc.stimulus.config import HostConfig
 
 STIMULI = ("uniform", "normal", "constant")
 ROUNDINGS = ("golden", "formats")
+ENGINES = ("reference", "native")
 
 
 @record
@@ -54,7 +55,8 @@ class Call:
     help="Round to formats what the host pushes alone, toward zero; or that and all results of ops, to nearest.",
 )
 @click.option("--output-dir", "folder", type=FILE, metavar="DIR", help="Write what went into and came out of QUEUE to QUEUE.npy.")
-@click.option("--threads", type=click.IntRange(1, 1024), default=1, show_default=True, metavar="N", help="Threads of matrix products.")
+@click.option("--engine", type=click.Choice(ENGINES), default="reference", show_default=True, help="What computes the ops.")
+@click.option("--threads", type=click.IntRange(1, 1024), default=1, show_default=True, metavar="N", help="Threads that compute an op.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON only.")
 @verbosity
 @click.pass_obj
@@ -105,7 +107,7 @@ def _broken(form: BudaNetlist, arch: str | None) -> int:
 
 def _netlist(form: BudaNetlist, arch: str | None, rounding: str) -> tuple[Netlist, HostConfig]:
     from ttc.dialects.netlist.buda.to_netlist import to_netlist
-    from ttc.runtime.golden.config import host_config
+    from ttc.stimulus.config import host_config
 
     netlist = to_netlist(form, arch)
     return (_rounded(netlist) if rounding == "formats" else netlist), host_config(form.extra)
@@ -137,7 +139,7 @@ def _params(texts: Sequence[str]) -> dict[str, int]:
 
 def _calls(netlist: Netlist, names: Sequence[str], given: Mapping[str, int], config: HostConfig) -> list[Call]:
     """The programs to run, in order.  Raises E0803 for one that does not exist, E0101 for a parameter that none of them has."""
-    from ttc.runtime.golden.parameters import parameters
+    from ttc.stimulus.parameters import parameters
 
     calls: list[Call] = []
     for name in names or netlist.programs:
@@ -153,14 +155,17 @@ def _calls(netlist: Netlist, names: Sequence[str], given: Mapping[str, int], con
 
 
 def _session(netlist: Netlist, config: HostConfig, calls: Sequence[Call], given: Mapping[str, Any], *, keep: bool) -> Session:
-    from ttc.runtime.golden.host import host_of
+    from ttc.runtime.cpu import checked_threads
+    from ttc.runtime.engines.table import engine_named
     from ttc.runtime.golden.session import Session
-    from ttc.runtime.golden.stimulus import Rule, Rules
+    from ttc.stimulus.host import host_of
+    from ttc.stimulus.rules import Rule, Rules
 
     rules = config.rules if given["stimulus"] is None else Rules(Rule(given["stimulus"]))
     values = _bundles(given["bundles"], netlist)
     host = host_of(netlist, rules, given["seed"], values, "rne" if given["rounding"] == "formats" else "truncate")
-    return Session(netlist, host, [call.program for call in calls], keep=keep)
+    engine = engine_named(given["engine"], checked_threads(given["threads"]))
+    return Session(netlist, host, [call.program for call in calls], keep=keep, engine=engine)
 
 
 def _bundles(paths: Sequence[Path], netlist: Netlist) -> dict[str, NDArray]:

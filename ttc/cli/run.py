@@ -71,6 +71,8 @@ class Outcome:
 @click.option("--output-dir", "folder", type=FILE, metavar="DIR", help="Write NAME.npy for every output, and outputs.json.")
 @click.option("--check", type=FILE, metavar="MODEL.onnx", help="Compare with what this model gives; status 1 if it is too far off.")
 @click.option("--layers", is_flag=True, help="With --check: compare the nodes inside the model, too, and name the first that is off.")
+@click.option("--restore", type=FILE, metavar="FILE", help="Begin with the states, and changed parameters, of this checkpoint.")
+@click.option("--checkpoint", type=FILE, metavar="FILE", help="After the run, write states and changed parameters (safetensors).")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON only.")
 @PRECOMPILED
 @flags_of(RunOptions)
@@ -83,7 +85,7 @@ def command(
     from ttc.files import require_folder, require_input, require_model
 
     source = {name: raw.pop(name) for name in ("files", "bundle", "random")}
-    precompiled = raw.pop("precompiled")
+    precompiled, states = raw.pop("precompiled"), {name: raw.pop(name) for name in ("restore", "checkpoint")}
     options = options_from(RunOptions, raw, config)
     require_input(archive)
     if options.engine == BOTH and (options.exact or options.repeat > 1):
@@ -95,14 +97,29 @@ def command(
         require_model(check)
     if folder is not None:
         require_folder(folder)
+    _check_states(archive, options, check, **states)
     limit_threads(options.threads)
-    outcome = _run(console, archive, options, check, source, layers=layers, precompiled=precompiled)
+    outcome = _run(console, archive, options, check, source, layers=layers, precompiled=precompiled, **states)
     if folder is not None:
         from ttc.cli.outputs import write_outputs
 
         write_outputs(folder, outcome.outputs)
     _print_json(console, outcome, options) if as_json else _print(console, outcome)
     return 0 if outcome.within else FAILED
+
+
+def _check_states(archive: Path, options: RunOptions, check: Path | None, restore: Path | None, checkpoint: Path | None) -> None:
+    """Whether checkpoints can be read and written, before anything is run.  Raises E0101, E0102, E0103."""
+    from ttc.files import require_input, require_output
+
+    if options.engine == BOTH and (restore is not None or checkpoint is not None):
+        raise Error("E0101", "--engine both runs a session of its own, without checkpoints", hint="leave out --restore and --checkpoint")
+    if restore is not None:
+        if check is not None:
+            raise Error("E0101", "--check compares with the first run of the model", hint="leave out --restore")
+        require_input(restore)
+    if checkpoint is not None:
+        require_output(checkpoint, archive)
 
 
 def limit_threads(threads: int | None) -> None:
@@ -121,6 +138,8 @@ def _run(
     *,
     layers: bool = False,
     precompiled: Path | None = None,
+    restore: Path | None = None,
+    checkpoint: Path | None = None,
 ) -> Outcome:
     from ttc.api import load
     from ttc.cli.inputs import fitting, gather
@@ -139,9 +158,13 @@ def _run(
                 console.note(f"note: random values for {', '.join(inputs.drawn)} (seed {options.seed})")
             if options.exact and executor.netlist.chip.grid is None:
                 console.note(f"note: --exact changes nothing: target {executor.netlist.chip.target} is no device")
+            if restore is not None:
+                executor.restore(restore)
             progress.show("running")
             outcome = _on_both(executor, inputs, options) if options.engine == BOTH else _repeat(executor, inputs, options)
             outcome.program = fit.program
+            if checkpoint is not None:
+                executor.checkpoint(checkpoint)
             if check is not None:
                 progress.show(f"running {check.name} to compare with")
                 exactness = _check(outcome, executor, check, exact=options.exact)

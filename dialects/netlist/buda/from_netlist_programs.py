@@ -69,11 +69,28 @@ def _text(value: object) -> str | None:
 def made_programs(program: model.Program, netlist: Netlist) -> list[BudaProgram]:
     """The programs of Buda that do what one of ours does, one for each part between graphs on the host.
 
-    Raises E0503 for a loop around a graph on the host.
+    Raises E0503 for a loop around a graph on the host, and for a stash that another program reads as well.
     """
+    _check_stashes(program, netlist)
     parts = [part for part in _parts(program, netlist) if any(step.opcode == "execute" for _, step in part)]
     names = [program.name] if len(parts) == 1 else [f"{program.name}.{index}" for index in range(len(parts))]
     return [_Maker(netlist).program(name, part) for name, part in zip(names, parts, strict=True)]
+
+
+def _check_stashes(program: model.Program, netlist: Netlist) -> None:
+    """One program alone reads each stash: its variables are the only ones that say where the next entry is.  Raises E0503."""
+    own = _stashes_read(program, netlist)
+    for other in netlist.programs.values() if own else ():
+        both = own & _stashes_read(other, netlist) if other is not program else set()
+        if both:
+            message = f"programs '{program.name}' and '{other.name}' both read it: in Buda each would have read pointers of its own"
+            raise Error("E0503", message, where=f"queue '{min(both)}'")
+
+
+def _stashes_read(program: model.Program, netlist: Netlist) -> set[str]:
+    graphs = [netlist.graphs[str(step.args[0])] for step in program.instructions if step.opcode == "execute"]
+    read = {name for graph in graphs for op in graph.ops for name in op.inputs if name in netlist.queues}
+    return {name for name in read if netlist.queues[name].kind == "stash"}
 
 
 def _parts(program: model.Program, netlist: Netlist) -> list[list[tuple[int, Instruction]]]:

@@ -10,7 +10,8 @@ Conventions, which engines and cost models rely on:
   Entries of a queue are microbatches.  Nothing is padding to the plain netlist.
 - `Blocking` is what the form says of one core; queues in row layout have it too.  `Op.inner` is (m_k, u_kt) where the op has them.
 - A queue's kind: fed by the host, `input` (type queue), `parameter` (ram), or `state` (ram that shares memory with one that ops write);
-  fed by an op, `edge` where an op reads it or memory it shares, else `output`.  Its source is the op, or `HOST`; keys are None.
+  fed by an op, `edge` where an op reads it or memory it shares (`stash` where other programs read it than fill it), else `output`.
+  Its source is the op, or `HOST`; keys are None.
 - Bytes of a queue's buffer: header, and entries in tiles with their headers, or in rows without.
 - `Queue.view` is the queue's input_tms as a function of the op's result; `Queue.alias` is the queue whose memory it shows.
 - Ops stand in order of computation.  `Op.type` is Buda's type.  The work is that of `work.work_of`; `rounding` is none, since the

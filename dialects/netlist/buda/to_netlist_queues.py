@@ -17,7 +17,7 @@ from ttc.dialects.netlist.buda.work.tms import apply_tms
 from ttc.dialects.netlist.model import Blocking, Chip, Queue
 from ttc.dialects.netlist.sizes import queue_header_bytes, tile_bytes, tile_shape
 
-Kind = Literal["input", "output", "parameter", "state", "edge"]
+Kind = Literal["input", "output", "parameter", "state", "edge", "stash"]
 
 
 class QueueBuilder:
@@ -35,6 +35,7 @@ class QueueBuilder:
                 self._shown_read.add(base)
             if queue.input in ops:
                 self._shown_written.add(base)
+        self._stashes = stashes(form)
 
     def queue(self, queue: BudaQueue) -> Queue:
         """The queue, its tensor, kind and size derived.  Raises E0602."""
@@ -65,10 +66,35 @@ class QueueBuilder:
         """What the queue holds: see `to_netlist`."""
         base = queue.alias or queue.name
         if queue.input in self._ops:
-            return "edge" if base in self._shown_read else "output"
+            between = "stash" if queue.name in self._stashes else "edge"
+            return between if base in self._shown_read else "output"
         if queue.type != "ram":
             return "input"
         return "state" if base in self._shown_written else "parameter"
+
+
+def stashes(form: BudaNetlist) -> set[str]:
+    """Queues of type `queue` that some programs fill and others read; those that share memory with others are not among them."""
+    programs: dict[str, set[str]] = {}
+    for program in form.programs.values():
+        for step in program.instructions:
+            if step.opcode == "execute":
+                programs.setdefault(str(step.args[0]), set()).add(program.name)
+    fillers: dict[str, set[str]] = {}
+    readers: dict[str, set[str]] = {}
+    for graph in form.graphs.values():
+        for op in graph.ops:
+            fillers[op.name] = programs.get(graph.name, set())
+            for name in op.inputs:
+                readers.setdefault(name, set()).update(programs.get(graph.name, ()))
+    shared = {queue.alias for queue in form.queues.values() if queue.alias}
+    found: set[str] = set()
+    for queue in form.queues.values():
+        written, read = fillers.get(queue.input, set()), readers.get(queue.name, set())
+        alone = queue.type != "ram" and not queue.alias and queue.name not in shared
+        if alone and written and read and not written & read:
+            found.add(queue.name)
+    return found
 
 
 def view_of(tms: Sequence[Tm], source: TensorType, target: TensorType, where: str) -> Function:

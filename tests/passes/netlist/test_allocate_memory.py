@@ -53,6 +53,21 @@ def test_the_remark_tells_peak_and_bound() -> None:
     assert remarks[0].message == "DRAM of chip 0: peak 12,480 bytes, at least 12,480 are alive at one time, 0.0 % fragmented"
 
 
+def test_nothing_shares_the_memory_of_a_stash() -> None:
+    """As an edge it would lie where the input does, which nothing reads later in either program."""
+    queues = [text.replace("kind =", "buffer_bytes = 4160, grid = [1, 1], kind =", 1) for text in QUEUES]
+    programs = [program(*RUN[:2]), program(RUN[0], RUN[2]).replace('sym = "p"', 'sym = "back"')]
+    rule = tuple(QueueRule(name, channel=0) for name in "xwaby")
+    found: dict[str, list[int]] = {}
+    for kind in ("edge", "stash"):
+        text = [q.replace('"edge"', f'"{kind}"') if '"b"' in q else q for q in queues]
+        unit, _ = allocated(*text, *GRAPHS, *programs, rules=rule)
+        found[kind] = sorted(address for ((_, address),) in places(unit).values())
+        assert queues_of(unit.module)["b"].lifetime == (None if kind == "stash" else (1, 1))
+    assert len(set(found["edge"])) == 4
+    assert len(set(found["stash"])) == 5
+
+
 def test_memory_that_cores_reach_is_apart_from_the_programs_own() -> None:
     queues = [text.replace("kind =", "buffer_bytes = 4160, grid = [1, 1], kind =", 1) for text in QUEUES]
     queues[0] = queues[0].replace('"dram"', '"host"')

@@ -49,6 +49,13 @@ def test_queues_between_chips_live_always() -> None:
     assert (found["a"], found["b"]) == (None, (1, 2))
 
 
+def test_stashes_live_always() -> None:
+    queues = [*(q for q in QUEUES if '"b"' not in q), queue("b", "stash")]
+    programs = [program(*RUN[:2]), program(RUN[2]).replace('sym = "p"', 'sym = "back"')]
+    found = lifetimes(parse_unit("\n".join([*queues, *GRAPHS, *programs])).module)
+    assert (found["a"], found["b"]) == ((0, 1), None)
+
+
 def test_horizon() -> None:
     assert horizon([None, (0, 4), (2, 3)]) == 5
     assert horizon([]) == 1

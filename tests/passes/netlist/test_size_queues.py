@@ -44,6 +44,18 @@ def test_a_queue_lies_on_the_chip_that_reads_it() -> None:
     assert {name: q.chip for name, q in found.items()} == {"x": 0, "w": 0, "a": 1, "b": 1, "y": 1}
 
 
+@pytest.mark.parametrize(("made_with", "entries"), [("", 3), ("entries = 8, ", 8)])
+def test_a_stash_holds_what_is_in_flight(made_with: str, entries: int) -> None:
+    """As many microbatches as it was made with; if nobody said, those of a run: here three rounds of one."""
+    stash = queue("b", "stash").replace("{", "{" + made_with, 1)
+    programs = [
+        program("netlist.loop() {count = 3} : () -> () {", *RUN[:2], "}"),
+        program(RUN[2]).replace('sym = "p"', 'sym = "back"'),
+    ]
+    found = sized([*(q for q in QUEUES if '"b"' not in q), stash, *GRAPHS, *programs])["b"]
+    assert (found.entries, found.buffer_bytes) == (entries, entries * 4128 + 32)
+
+
 def test_a_queue_in_host_memory_lies_in_one_piece() -> None:
     wide = QUEUES[0].replace("32x32x", "32x512x")
     assert sized([wide])["x"].grid == (1, 6)

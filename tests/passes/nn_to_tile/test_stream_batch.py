@@ -33,6 +33,7 @@ def test_microbatches_fill_tiles() -> None:
     assert microbatch(8, [Spec((8, 56, 56, 64), F32)]) == 1
     assert microbatch(48, [Spec((48, 100), F32)]) == 24
     assert microbatch(4, [Spec((4, 10), F32)]) == 4
+    assert microbatch(99_999_999_999, [Spec((99_999_999_999, 4), F32)]) == 21_649  # of which not every number below is tried
 
 
 def test_a_reduction_over_the_batch_stops_it() -> None:

@@ -12,10 +12,10 @@ from ttc.dialects.core.plain import TensorType
 from ttc.dialects.netlist.buda.reader import read_netlist
 from ttc.dialects.netlist.buda.to_netlist import to_netlist
 from ttc.dialects.netlist.model import Blocking, Queue
-from ttc.runtime.golden.host import host_of
-from ttc.runtime.golden.limits import Limits
 from ttc.runtime.golden.session import Session
-from ttc.runtime.golden.stimulus import Rules
+from ttc.runtime.machine.limits import Limits
+from ttc.stimulus.host import host_of
+from ttc.stimulus.rules import Rules
 
 TILE = (32, 32)
 

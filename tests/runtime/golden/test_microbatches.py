@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 
 from tests.runtime.golden.netlists import execute, flat, found, graph, netlist, op, program, queue, session, streamed
-from ttc.runtime.golden.host import Host
 from ttc.runtime.golden.session import Session
+from ttc.stimulus.host import Host
 
 
 def test_a_ram_is_read_before_the_ops_of_a_microbatch_write_it():

@@ -8,9 +8,9 @@ import pytest
 from tests.runtime.golden.netlists import flat, queue_of
 from ttc.dialects.core.errors import Error
 from ttc.dialects.netlist.model import Queue
-from ttc.runtime.golden.limits import Limits, Meter
 from ttc.runtime.golden.rams import Memory, Ram
 from ttc.runtime.golden.roles import Shared
+from ttc.runtime.machine.limits import Limits, Meter
 
 
 def memory(*views: Queue, accumulates: bool = False) -> Memory:

@@ -7,8 +7,8 @@ import pytest
 
 from tests.runtime.golden.netlists import flat, queue_of
 from ttc.dialects.core.errors import Error
-from ttc.runtime.golden.limits import Limits, Meter
 from ttc.runtime.golden.records import Record
+from ttc.runtime.machine.limits import Limits, Meter
 
 
 def test_statistics_are_those_of_all_entries_together():

@@ -6,12 +6,12 @@ import pytest
 
 from tests.runtime.golden.netlists import flat, queue_of
 from ttc.dialects.core.errors import Error
-from ttc.runtime.golden.limits import Limits, Meter
-from ttc.runtime.golden.rings import Ring
+from ttc.runtime.golden.rings import HostRing
+from ttc.runtime.machine.limits import Limits, Meter
 
 
-def ring(entries: int = 2) -> Ring:
-    return Ring(queue_of(entries=entries), Meter(Limits()))
+def ring(entries: int = 2) -> HostRing:
+    return HostRing(queue_of(entries=entries), Meter(Limits()))
 
 
 def test_full_and_empty_differ_by_the_wrap_bit() -> None:
@@ -69,7 +69,7 @@ def test_first_reader_after_clearing_says_which_round_it_is() -> None:
 
 
 def test_host_pushes_what_is_read():
-    q = Ring(queue_of(entries=4), Meter(Limits()), source=flat)
+    q = HostRing(queue_of(entries=4), Meter(Limits()), source=flat)
     assert q.read(1)[0, 0, 0] == 1
     assert q.pushed == 2
     q.move_to(2)
@@ -81,7 +81,7 @@ def test_host_pushes_what_is_read():
 
 
 def test_the_hosts_entries_can_be_read_again_and_those_of_ops_cannot():
-    q = Ring(queue_of(entries=4), Meter(Limits()), source=flat)
+    q = HostRing(queue_of(entries=4), Meter(Limits()), source=flat)
     q.read(1)
     q.move_to(2)
     q.start_at(0)
@@ -96,7 +96,7 @@ def test_the_hosts_entries_can_be_read_again_and_those_of_ops_cannot():
 
 def test_host_drains_what_nobody_reads() -> None:
     taken = []
-    q = Ring(queue_of(entries=1), Meter(Limits()), drain=taken.append)
+    q = HostRing(queue_of(entries=1), Meter(Limits()), drain=taken.append)
     for number in range(3):
         q.push(flat(number))
     assert [v[0, 0, 0] for v in taken] == [0, 1, 2]
@@ -105,7 +105,7 @@ def test_host_drains_what_nobody_reads() -> None:
 
 def test_entries_count_against_the_memory() -> None:
     meter = Meter(Limits(size_bytes=3 * 4096))
-    q = Ring(queue_of(entries=4), meter)
+    q = HostRing(queue_of(entries=4), meter)
     for number in range(3):
         q.push(flat(number))
     with pytest.raises(Error, match="E0805"):
@@ -116,11 +116,11 @@ def test_entries_count_against_the_memory() -> None:
 
 
 def test_entries_that_nobody_can_push():
-    q = Ring(queue_of(entries=1 << 40), Meter(Limits()), source=flat)
+    q = HostRing(queue_of(entries=1 << 40), Meter(Limits()), source=flat)
     with pytest.raises(Error, match="E0805"):
         q.read(1 << 39)
     with pytest.raises(Error, match="E0602"):
-        Ring(queue_of(entries=0), Meter(Limits()))
+        HostRing(queue_of(entries=0), Meter(Limits()))
 
 
 def test_wrong_shape() -> None:

@@ -12,26 +12,29 @@ from numpy.typing import NDArray
 from ttc.dialects.netlist.buda.reader import read_netlist
 from ttc.dialects.netlist.buda.to_netlist import to_netlist
 from ttc.dialects.netlist.model import Netlist
-from ttc.runtime.golden.config import host_config
+from ttc.runtime.engines.table import engine_named
 from ttc.runtime.golden.epochs import epochs_of
-from ttc.runtime.golden.host import host_of
-from ttc.runtime.golden.parameters import parameters
 from ttc.runtime.golden.session import Session
+from ttc.stimulus.config import host_config
+from ttc.stimulus.host import host_of
+from ttc.stimulus.parameters import parameters
 
 SAMPLES = Path(__file__).parents[2] / "data" / "netlists" / "valid"
 MAX_BYTES = 60_000
 MAX_WORK = 3 * 10**8
 """What a sample may need at most to be run here: multiplications and elements, of each graph once."""
+MAX_COMPARED_WORK = 2 * 10**7
+"""Likewise, to be run on both engines."""
 NETWORKS = ("bert_tiny_inference_12chip_2enc", "netlist_encoder_x2", "fe_bert_stable_softmax_issue_574")
 FILES = [path for path in sorted(SAMPLES.rglob("*.yaml")) if path.stat().st_size < MAX_BYTES or path.stem in NETWORKS]
 
 
 @cache
-def sample(path: Path) -> Session:
+def sample(path: Path, engine: str = "reference") -> Session:
     """The session in which all programs of a sample have run, each once."""
     form = read_netlist(path)
     netlist, config = to_netlist(form), host_config(form.extra)
-    session = Session(netlist, host_of(netlist, config.rules, 0, {}), keep=True)
+    session = Session(netlist, host_of(netlist, config.rules, 0, {}), keep=True, engine=engine_named(engine, 1))
     for program in netlist.programs.values():
         session.run(program.name, parameters(program, netlist, {}, config.arguments))
     return session
@@ -57,6 +60,19 @@ def test_every_sample_runs(path: Path):
     session = sample(path)
     written = {queue for graph in session.netlist.graphs.values() for _, queue in graph.writes}
     assert written & arrays(session, "output", "ram", "edge").keys()
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_engines_agree(path: Path):
+    if work(to_netlist(read_netlist(path))) > MAX_COMPARED_WORK:
+        pytest.skip(f"it needs more than {MAX_COMPARED_WORK:,} multiplications, the limit for a sample that both engines compute here")
+    expected, found = (arrays(sample(path, engine), "output", "ram", "edge") for engine in ("reference", "native"))
+    assert found.keys() == expected.keys()
+    for queue, values in expected.items():
+        finite = np.isfinite(values)
+        np.testing.assert_array_equal(found[queue][~finite], values[~finite], err_msg=queue)
+        distance = np.linalg.norm((found[queue] - values)[finite].astype(np.float64))
+        assert distance <= 1e-4 * np.linalg.norm(values[finite].astype(np.float64)), queue
 
 
 def test_training():

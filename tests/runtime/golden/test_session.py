@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from tests.runtime.golden.netlists import execute, found, graph, netlist, op, program, queue, session, streamed
 from ttc.dialects.core.errors import Error
-from ttc.runtime.golden.limits import Limits
+from ttc.runtime.machine.limits import Limits
 
 RAM = "rd_ptr_global: $z, wr_ptr_global: $z"
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from ttc.runtime.perf import simulate as simulation
 from ttc.runtime.perf.simulate import Network, Pipe, Stage, simulate
 
 
@@ -84,3 +85,22 @@ def test_no_more_is_simulated_than_needed() -> None:
 def test_nothing_takes_no_time() -> None:
     found = simulate(network(pipes=[]), 5)
     assert (found.deadlock, found.total(5)) == (None, 0.0)
+
+
+def test_the_work_of_a_value_of_many_readers_is_linear(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Readers end one after another, as they share a resource; each looks at its own pipe."""
+    looked: list[int] = []
+
+    def least(*values: int) -> int:
+        looked.append(1)
+        return min(values)
+
+    monkeypatch.setattr(simulation, "min", least, raising=False)
+    counts: list[int] = []
+    for readers in (100, 200):
+        looked.clear()
+        stages = (Stage("source", 1.0), *(Stage(f"r{i}", 1.0, resource=0, service=1.0) for i in range(readers)))
+        pipes = tuple(Pipe(0, 1 + i, 2) for i in range(readers))
+        assert simulate(Network(stages, pipes, 4), 2).deadlock is None
+        counts.append(len(looked))
+    assert counts[1] < 2.2 * counts[0]

@@ -60,8 +60,8 @@ def test_text_of_a_model_that_does_not(broken: Path, capsys: Capture, monkeypatc
     captured = capsys.readouterr()
     rows = [line.split() for line in captured.out.splitlines()]
     assert ["2", "nodes", "cannot", "be", "imported:"] in rows
-    assert any(row[:1] == ["Reshape"] and row[-3:] == ["or", "--values", "s=FILE.npy"] for row in rows)
-    assert captured.out.splitlines()[-2:] == ["does not compile for n150", "flags that would help: --values s=FILE.npy"]
+    assert any(row[:1] == ["Reshape"] and row[-3:] == ["or", "--values", "s=FILE.npy|NUMBER"] for row in rows)
+    assert captured.out.splitlines()[-2:] == ["does not compile for n150", "flags that would help: --values s=FILE.npy|NUMBER"]
     assert captured.err == ""
 
 
@@ -69,7 +69,7 @@ def test_json(broken: Path, capsys: Capture) -> None:
     assert run(broken, "--json", "--target", "host") == 2
     found = json.loads(capsys.readouterr().out)
     assert (found["model"], found["target"], found["compiles"], found["nodes"]) == ("broken.onnx", "host", False, 2)
-    assert (found["error"]["code"], found["flags"]) == ("E0202", ["--values s=FILE.npy"])
+    assert (found["error"]["code"], found["flags"]) == ("E0202", ["--values s=FILE.npy|NUMBER"])
     assert {row["op"]: row["nodes"] for row in found["unsupported"]} == {"Reshape": ["/reshape"], "Odd": ["/odd"]}
     assert found["inputs"] == [{"name": "x", "dtype": "float32", "dims": [2, 3]}, {"name": "s", "dtype": "int64", "dims": [1]}]
     assert found["flops"] is None
@@ -105,7 +105,7 @@ def test_what_is_needed() -> None:
         return needed(Refusal("Op", "ai.onnx 18", why, ("n",)), wanted)
 
     assert of("no mapping") == "an importer's mapping of Op, or a function of that name in the model"
-    assert of("needs a constant shape", "s") == "a constant shape in the model or --values s=FILE.npy"
+    assert of("needs a constant shape", "s") == "a constant shape in the model or --values s=FILE.npy|NUMBER"
     assert of("takes no sequences") == "a model that does without: takes no sequences"
     assert "set of ops that has Op" in of("no such op in this opset")
 

@@ -69,6 +69,15 @@ def test_programs_run_in_the_order_given(file: Path, capsys: Capture):
     assert found["queues"][2]["entries"] == 4
 
 
+def test_the_native_engine_computes_the_same(file: Path, capsys: Capture):
+    documents = []
+    for engine in ("reference", "native"):
+        assert run(file, "--json", "--engine", engine) == 0
+        documents.append(json.loads(capsys.readouterr().out))
+    expected, found = ({queue["name"]: queue["mean"] for queue in document["queues"]} for document in documents)
+    assert found == pytest.approx(expected, rel=1e-5, abs=1e-6)
+
+
 def test_files_let_anybody_compute_it_again(file: Path, tmp_path: Path, capsys: Capture):
     folder = tmp_path / "out"
     assert run(file, "--output-dir", folder, "-q") == 0

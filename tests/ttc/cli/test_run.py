@@ -10,7 +10,9 @@ import onnx
 import pytest
 from onnx import numpy_helper
 
+from tests.runtime.conftest import counter  # noqa: F401 - a fixture
 from ttc.cli import main
+from ttc.runtime.archive import write_archive
 
 Capture = pytest.CaptureFixture[str]
 X = np.random.default_rng(0).standard_normal((2, 8)).astype(np.float32)
@@ -123,3 +125,39 @@ def test_bad_calls(archive: Path, tmp_path: Path, capsys: Capture) -> None:
         captured = capsys.readouterr()
         assert captured.err.startswith(f"error[{code}]: "), (arguments, captured.err)
         assert captured.out == ""
+
+
+@pytest.fixture
+def counting(tmp_path: Path, counter) -> Path:  # noqa: F811 - the fixture
+    netlist, tensors, description = counter
+    write_archive(tmp_path / "counter.tti", netlist=netlist, tensors=tensors, description=description)
+    return tmp_path / "counter.tti"
+
+
+@pytest.mark.parametrize("engine", ["native", "reference"])
+def test_states_go_from_run_to_run(counting: Path, tmp_path: Path, engine: str, capsys: Capture) -> None:
+    first, second = tmp_path / "1.safetensors", tmp_path / "2.safetensors"
+    assert run(counting, "--program", "step", "--repeat", 3, "--checkpoint", first, "--engine", engine, "-q") == 0
+    assert run(counting, "--program", "step", "--restore", first, "--checkpoint", second, "--engine", engine, "-q") == 0
+    for path, count in ((first, 3), (second, 4)):
+        capsys.readouterr()
+        assert run(counting, "--program", "peek", "--restore", path, "--json") == 0
+        (now,) = json.loads(capsys.readouterr().out)["outputs"]
+        assert (now["min"], now["max"]) == (count, count)
+
+
+def test_checkpoints_that_cannot_be(counting: Path, archive: Path, small_onnx: Path, tmp_path: Path, capsys: Capture) -> None:
+    written = tmp_path / "c"
+    assert run(counting, "--program", "step", "--checkpoint", written, "-q") == 0
+    for arguments, code in (
+        ((archive, "--restore", written), "E0807"),
+        ((counting, "--restore", small_onnx), "E0807"),
+        ((counting, "--restore", tmp_path / "missing"), "E0102"),
+        ((counting, "--checkpoint", counting), "E0103"),
+        ((counting, "--checkpoint", tmp_path / "missing" / "c"), "E0103"),
+        ((counting, "--checkpoint", written, "--engine", "both"), "E0101"),
+        ((archive, "--restore", written, "--check", small_onnx), "E0101"),
+    ):
+        capsys.readouterr()
+        assert run(*arguments, "--program", "peek" if counting in arguments else "forward") == 2
+        assert f"error[{code}]" in capsys.readouterr().err

@@ -37,7 +37,7 @@ def compiled(folder: Path) -> Path:
 
 def test_without_a_value_the_hint_says_how(folder: Path, capsys: Capture) -> None:
     assert ttc(folder, "compile", "{}/m.onnx", "-o", "{}/m.tti") == 2
-    assert "hint: the model can be compiled for one value of sizes: --values sizes=FILE.npy" in capsys.readouterr().err
+    assert "hint: the model can be compiled for one value of sizes: --values sizes=FILE.npy|NUMBER" in capsys.readouterr().err
 
 
 def test_archives_are_the_same_wherever_the_value_comes_from(folder: Path) -> None:

@@ -18,13 +18,11 @@ from ttc.dialects.netlist.model import Grid, Netlist, Queue
 from ttc.exporters.buda.export import Exported
 from ttc.exporters.buda.literals import matrix_of
 from ttc.exporters.buda.values import entries, held_values, tensors_of
-from ttc.runtime.arguments import inputs_of, to_entries
 from ttc.runtime.engines.reference import ReferenceEngine
+from ttc.runtime.executor import Executor
 from ttc.runtime.golden.session import Session
-from ttc.runtime.instructions import run_instructions
 from ttc.runtime.netlists import Netlists
 from ttc.runtime.program import Plans, Program
-from ttc.runtime.queues import QueueSet
 
 
 @record
@@ -68,26 +66,12 @@ def replay(exported: Exported, program: Program, inputs: Mapping[str, Any], entr
 
 
 def pushed_entries(program: Program, inputs: Mapping[str, Any], entry: str = "forward") -> dict[str, list[NDArray]]:
-    """All entries that one run of a program without states pushes into each queue."""
+    """All entries that one run of a program pushes into each queue, its ops computed one by one."""
     found: dict[str, list[NDArray]] = {}
-    netlist, steps = program.netlist, program.netlist.programs[program.entry(entry).name]
-    plans = Plans(ReferenceEngine(), Netlists.of(netlist), program.constants)
-    queues = QueueSet(netlist, steps)
-    queues.start({})
-
-    def push(queue: str, item: NDArray) -> None:
-        found.setdefault(queue, []).append(item)
-        queues[queue].push(item)
-
-    def execute(name: str) -> None:
-        for _ in range(netlist.graphs[name].input_count):
-            for queue, value in plans[name].run({queue: queues[queue].pop(name) for queue in queues.bound(name)}).items():
-                push(queue, value)
-
-    for argument in inputs_of(steps):
-        for item in to_entries(argument, netlist.queues[argument.queue], inputs[argument.name]):
-            push(argument.queue, item)
-    run_instructions(steps.instructions, execute)
+    netlists = Netlists(lambda: program.netlist, program.description)
+    plans = Plans(ReferenceEngine(), netlists, program.constants)
+    with Executor(replace(program, netlists=netlists, plans=plans)) as executor:
+        executor.session.call(entry, inputs, watch=lambda queue, item: found.setdefault(queue, []).append(item))
     return found
 
 

@@ -215,6 +215,23 @@ def test_a_compiled_netlist() -> None:
     assert (op.intermed_df, op.acc_df, op.math_fidelity, op.untilize_output) == ("Float32", "Float32", "HiFi4", False)
 
 
+def test_a_stash_moves_with_the_program_that_reads_it() -> None:
+    """It is never allocated for a while; programs that both read one would have pointers of their own."""
+    whole = compiled()
+    stash = replace(whole.queues["e"], kind="stash", lifetime=None)
+    runs = {name: Program(name, (), (), (Instruction("execute", (graph,)),)) for name, graph in (("forward", "a"), ("backward", "b"))}
+    found = from_netlist(replace(whole, queues={**whole.queues, "e": stash}, programs=runs))
+    opcodes = {name: [step.opcode for step in program.instructions] for name, program in found.programs.items()}
+    assert not any("queue" in opcode for names in opcodes.values() for opcode in names)
+    (execute,) = [step for step in found.programs["backward"].instructions if step.opcode == "execute"]
+    assert execute.settings == (QueueSetting("e", rd_ptr_local="$lptr_q0", rd_ptr_global="$gptr_q0"),)
+    assert to_netlist(found).queues["e"].kind == "stash"
+    runs["again"] = replace(runs["backward"], name="again")
+    with pytest.raises(Error, match="programs 'backward' and 'again' both read it") as failure:
+        from_netlist(replace(whole, queues={**whole.queues, "e": stash}, programs=runs))
+    assert (failure.value.code, failure.value.where) == ("E0503", "queue 'e'")
+
+
 def test_programs_of_a_compiled_netlist() -> None:
     """A program for each part between host graphs; inputs move their pointers, what lives between epochs is allocated there."""
     programs = from_netlist(compiled()).programs

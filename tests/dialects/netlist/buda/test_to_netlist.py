@@ -98,6 +98,16 @@ def test_a_queue_between_graphs_is_an_edge() -> None:
     assert [graph.epoch for graph in found.graphs.values()] == [None, None]
 
 
+def test_a_queue_between_programs_is_a_stash() -> None:
+    graph = f"  h:\n    target_device: 0\n    input_count: 2\n    last: {{type: nop, grid_loc: [0, 0], inputs: [y], {OP}, {BLOCKS}}}"
+    other = "  - q:\n    - var: {$l: 0, $g: 0}\n    - execute: {graph_name: h, queue_settings: {y: {rd_ptr_local: $l, rd_ptr_global: $g}}}"
+    assert netlist(graphs=graph, programs=other).queues["y"].kind == "stash"
+    again = "    - execute: {graph_name: g, queue_settings: {x: {rd_ptr_local: $l, rd_ptr_global: $g}}}"
+    assert netlist(graphs=graph, programs=f"{other}\n{again}").queues["y"].kind == "edge"  # one program fills it and reads it
+    ram = f"  y2: {{type: ram, input: last, {QUEUE}, dram: [[0, 0x30000000], [1, 0x30000000]]}}"
+    assert netlist(ram, graph, other).queues["y2"].kind == "output"
+
+
 def test_flat_and_untilized_queues_lie_in_rows() -> None:
     flat = f"  f: {{type: queue, input: HOST, layout: flat, {QUEUE.replace('Bfp8_b', 'Float16')}, {IN_DRAM}}}"
     assert netlist(flat).queues["f"].tensor == TensorType((3, 128, 64), "Float16", "rows")

@@ -6,8 +6,8 @@ import pytest
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.netlist.buda.reader import read_netlist
-from ttc.runtime.golden.config import HostConfig, host_config
-from ttc.runtime.golden.stimulus import Rule
+from ttc.stimulus.config import HostConfig, host_config
+from ttc.stimulus.rules import Rule
 
 
 def config(text: str) -> HostConfig:

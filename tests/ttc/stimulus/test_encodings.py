@@ -9,8 +9,8 @@ import pytest
 
 from ttc.dialects.core.sparse_codes import TILE_WORDS, Codes, decoded
 from ttc.dialects.core.tiled import streams
-from ttc.runtime.golden.encodings import SparseMatrices, draw_codes
-from ttc.runtime.golden.stimulus import Rule
+from ttc.stimulus.encodings import SparseMatrices, draw_codes
+from ttc.stimulus.rules import Rule
 
 CODES = Codes(mblock_m=4, u_rt=2, u_kt=3, tile_bits=6, ublock_bits=8)
 

@@ -9,11 +9,12 @@ import pytest
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.netlist.model import Instruction, Program, QueueSetting
-from ttc.runtime.golden.limits import Limits, Meter
-from ttc.runtime.golden.programs import Setting, params_of, run_program
+from ttc.runtime.machine.instructions import params_of
+from ttc.runtime.machine.limits import Limits, Meter
+from ttc.runtime.machine.stepper import Actions, Setting, Stepper
 
 
-class Log:
+class Log(Actions):
     """Notes what a program does."""
 
     def __init__(self) -> None:
@@ -38,11 +39,13 @@ def step(opcode: str, *args: str | int, settings: tuple[QueueSetting, ...] = ())
     return Instruction(opcode, args, settings)
 
 
-def run(
-    *steps: Instruction, params: Mapping[str, int] | None = None, statics: dict[str, int] | None = None, limits: Limits | None = None
-) -> Log:
+def stepper(*steps: Instruction) -> Stepper:
+    return Stepper(Program("p", (), (), steps))
+
+
+def run(*steps: Instruction, params: Mapping[str, int] | None = None, limits: Limits | None = None) -> Log:
     log = Log()
-    run_program(Program("p", (), (), steps), params or {}, {} if statics is None else statics, log, Meter(limits or Limits()))
+    stepper(*steps).run(log, Meter(limits or Limits()), params)
     return log
 
 
@@ -72,11 +75,13 @@ def test_nested_loops():
 
 
 def test_static_variables_live_on():
-    statics: dict[str, int] = {}
     steps = (step("staticvar", "$s", 7), step("var", "$v", 7), step("inc", "$s", 1), step("inc", "$v", 1))
-    assert last(run(*steps, statics=statics), "s") == 8
-    log = run(*steps, statics=statics)
-    assert (last(log, "s"), last(log, "v"), statics) == (9, 8, {"s": 9})
+    again = stepper(*steps)
+    logs = [Log(), Log()]
+    for log in logs:
+        again.run(log, Meter(Limits()))
+    assert [last(log, "s") for log in logs] == [8, 9]
+    assert (last(logs[1], "v"), again.statics) == (8, {"s": 9})
 
 
 def test_parameters():

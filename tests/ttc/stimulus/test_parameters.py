@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.runtime.golden.netlists import queue_of
 from tests.runtime.golden.test_epochs import CHIP, op_of
 from ttc.dialects.netlist.model import Graph, Instruction, Netlist, Program, QueueSetting
-from ttc.runtime.golden.parameters import parameters
+from ttc.stimulus.parameters import parameters
 
 NAMES = ("p_loop_count", "p_microbatch_count", "p_microbatch_size", "p_zero_grad", "p_cache_write")
 

@@ -12,7 +12,7 @@ from ttc.dialects.core.plain import Function, Work
 from ttc.dialects.core.sparse_codes import HEADER_WORDS, TILE_WORDS, Codes
 from ttc.dialects.core.tiled import SIDE
 from ttc.dialects.netlist.model import Netlist, Op
-from ttc.runtime.golden.stimulus import Rule
+from ttc.stimulus.rules import Rule
 
 SPARSE, LOOKUP = "tile.encoded_matmul", "tile.lookup"
 

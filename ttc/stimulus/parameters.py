@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ttc.dialects.netlist.model import Netlist, Program
-from ttc.runtime.golden.programs import params_of
 from ttc.runtime.golden.roles import is_host_fed
+from ttc.runtime.machine.instructions import params_of
 
 
 def parameters(program: Program, netlist: Netlist, given: Mapping[str, int], arguments: Mapping[str, int]) -> dict[str, int]:

@@ -23,6 +23,10 @@ class Limits:
     work: int = 5 * 10**13
 
 
+UNBOUNDED = Limits(steps=10_000_000, microbatches=10_000_000, size_bytes=1 << 62, work=1 << 62)
+"""What a run of a compiled program may use: its instructions and microbatches are bounded, its memory is the program's own."""
+
+
 class Meter:
     """Counts what a run has used, and stops it at the limits."""
 

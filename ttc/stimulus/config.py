@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from ttc.dialects.core.errors import Error, nearest
 from ttc.dialects.core.plain import Plain
-from ttc.runtime.golden.stimulus import KINDS, Rule, Rules
+from ttc.stimulus.rules import KINDS, Rule, Rules
 
 SECTION = "test-config"
 MAX_OVERRIDES = 10_000

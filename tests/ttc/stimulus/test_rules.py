@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests.runtime.golden.netlists import queue_of
-from ttc.runtime.golden.stimulus import Rule, Rules, draw, matches, stored
+from ttc.stimulus.rules import Rule, Rules, draw, matches, stored
 
 
 def test_kinds():

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from ttc.dialects.core.errors import Error
-from ttc.runtime.golden.limits import Limits, Meter
+from ttc.runtime.machine.limits import Limits, Meter
 
 
 @pytest.mark.parametrize(

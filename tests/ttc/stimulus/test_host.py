@@ -10,9 +10,9 @@ import pytest
 from tests.runtime.golden.netlists import flat, queue_of
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.sparse_codes import Codes
-from ttc.runtime.golden.encodings import Fitting, SparseMatrices
-from ttc.runtime.golden.host import Host
-from ttc.runtime.golden.stimulus import Rule, Rules
+from ttc.stimulus.encodings import Fitting, SparseMatrices
+from ttc.stimulus.host import Host
+from ttc.stimulus.rules import Rule, Rules
 
 
 def test_given_entries_come_first_in_the_format_of_the_queue():

@@ -1,0 +1,354 @@
+"""A session: devices, memory that outlives runs, and the programs that run on both."""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+from threading import Condition, RLock
+from typing import TYPE_CHECKING, Any
+from weakref import WeakSet
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ttc.dialects.core.errors import Error
+from ttc.dialects.netlist import model
+from ttc.runtime.arguments import check_names, entries_of, from_entries, inputs_of, outputs_of, to_entries
+from ttc.runtime.contract import check_values, known_values
+from ttc.runtime.engines.base import Plan
+from ttc.runtime.machine.device import Device, plan_for
+from ttc.runtime.machine.execution import Demand, Execution, Watch
+from ttc.runtime.machine.rings import USER
+from ttc.runtime.machine.stateful import StatefulEntry, stateful_entry
+from ttc.runtime.machine.stepper import Stepper
+from ttc.runtime.machine.store import UPDATES, Cells, Store
+from ttc.runtime.machine.values import Values
+from ttc.runtime.program import Program
+
+if TYPE_CHECKING:
+    from ttc.runtime.machine.snapshot import Held
+
+
+class Session:
+    """Runs programs on memory of its own; thread-safe.
+
+    `call` runs a program once, from inputs to outputs.  `push`, `run` and `pop` do the three steps apart, so that several sets of inputs
+    may wait, and programs may run between; each fails at once where a queue is full or empty, or waits for so many seconds until another
+    thread has changed that.  Programs that use nothing that outlives a run are called concurrently; others one at a time.  A run that
+    fails changes nothing.
+
+    Args:
+        devices: that compute; None: one for all chips, with the program's own plans.
+    """
+
+    def __init__(self, program: Program, devices: Sequence[Device] | None = None) -> None:
+        self._initial = program
+        self._surface = program.netlists.surface
+        self._given_devices = tuple(devices) if devices is not None else (Device.of(program),)
+        self._fixed = known_values(program.description.fixed_inputs)
+        self._steppers = {name: Stepper(entry) for name, entry in self._surface.programs.items()}
+        self._names = {name: {argument.name for argument in inputs_of(entry)} for name, entry in self._surface.programs.items()}
+        self._pool: dict[str, deque[Cells]] = {name: deque() for name in self._steppers}
+        self._closed = False
+        self._changed = Condition(RLock())
+        self._start()
+        _SESSIONS.add(self)
+
+    @property
+    def program(self) -> Program:
+        """The program, with the parameters as they are now."""
+        with self._changed:
+            return self.values.saved(self._program)
+
+    @property
+    def fixed_inputs(self) -> Mapping[str, NDArray]:
+        """Values of inputs that the program was compiled for; a run with another value of one raises E0806."""
+        return self._fixed
+
+    def entry(self, name: str) -> model.Program:
+        """The entry program of that name.  Raises E0803 if there is none, or the session is closed."""
+        self._alive()
+        return self._initial.entry(name)
+
+    # ---- one run at a time ---------------------------------------------------------------------------------------------------------------
+
+    def call(self, name: str, inputs: Mapping[str, Any], *, watch: Watch | None = None) -> dict[str, NDArray]:
+        """Run a program once.
+
+        Args:    inputs: an array for each input; read during the call only.
+                 watch: is told every entry that is pushed, with its queue.
+        Returns: the outputs by name; arrays of the caller's own.
+        Raises:  E0801, E0802, E0806 for inputs, E0803 for an unknown program or a closed session, and as `run` does.
+        """
+        entry = self._checked(name, inputs)
+        direct = self._direct.get(name) if watch is None else None
+        if direct is not None:
+            return direct.run(self._plan(name, direct.graph), inputs)
+        single = self._single.get(name) if watch is None else None
+        if single is not None:
+            with self._changed:
+                return single.run(self._plan(name, single.direct.graph), inputs)
+        with self._leased(name) as cells, self._changed if self._lives[name] else nullcontext():
+            self._push(entry, cells, inputs, watch)
+            with self._undoing(cells, name):
+                self._execute(entry, cells, watch=watch)
+            return self._popped(entry, cells)
+
+    # ---- the same in three steps ---------------------------------------------------------------------------------------------------------
+
+    def push(self, name: str, inputs: Mapping[str, Any], *, timeout: float = 0.0) -> None:
+        """Put the inputs of one run into their queues.
+
+        Raises: as `call` does for inputs; E0804 if a queue is full, and stays so for `timeout` seconds.
+        """
+        entry, cells = self._checked(name, inputs), self._main(name)
+        counts = {a.queue: entries_of(a, self._surface.queues[a.queue]) for a in inputs_of(entry)}
+
+        def full() -> str | None:
+            lacking = [queue for queue, count in counts.items() if not cells[queue].has_room(count)]
+            return f"queue '{lacking[0]}' is full" if lacking else None
+
+        with self._changed:
+            self._wait(full, timeout, f"nothing runs program '{name}'")
+            self._push(entry, cells, inputs)
+            self._changed.notify_all()
+
+    def run(self, name: str, params: Mapping[str, int] | None = None, *, timeout: float = 0.0) -> None:
+        """Run a program once on what is in its queues.
+
+        Args:   params: values of the program's parameters, by name without `$`.
+        Raises: E0804 if entries, or room for results, are lacking for `timeout` seconds; E0802, E0805, E0101 as programs do.
+        """
+        entry, cells = self.entry(name), self._main(name)
+        demand = Demand(self._surface, self._steppers[name], params)
+        with self._changed:
+            self._wait(lambda: demand.lacking(cells), timeout, "push inputs first, pop results, or run the program at the other end")
+            with self._undoing(cells, name):
+                self._execute(entry, cells, params)
+            self._changed.notify_all()
+
+    def pop(self, name: str, *, timeout: float = 0.0) -> dict[str, NDArray]:
+        """The outputs of the oldest run that nobody has popped.  Raises E0804 if there is none, and comes none for `timeout` seconds."""
+        entry, cells = self.entry(name), self._main(name)
+        counts = {r.queue: entries_of(r, self._surface.queues[r.queue]) for r in outputs_of(entry)}
+
+        def empty() -> str | None:
+            lacking = [queue for queue, count in counts.items() if cells[queue].available(USER) < min(count, cells[queue].most)]
+            return f"queue '{lacking[0]}' has no results" if lacking else None
+
+        with self._changed:
+            self._wait(empty, timeout, f"run program '{name}' first")
+            found = self._popped(entry, cells)
+            self._changed.notify_all()
+            return found
+
+    # ---- values --------------------------------------------------------------------------------------------------------------------------
+
+    def states(self) -> dict[str, NDArray]:
+        """Copies of the states by name, in the shapes and dtypes of the model."""
+        with self._changed:
+            return self.values.states()
+
+    def parameters(self) -> dict[str, NDArray]:
+        """Copies of the parameters by name, likewise; without those of which the program holds derived tensors alone."""
+        with self._changed:
+            return self.values.parameters(self._program)
+
+    def assign(self, parameters: Mapping[str, NDArray], states: Mapping[str, NDArray] | None = None) -> None:
+        """Give parameters and states new values; what derives from them is computed anew.
+
+        Raises: E0801, E0802; then nothing has changed.
+        """
+        with self._changed:
+            self._alive()
+            staged, others = self.values.staged(parameters, states or {})
+            program = self._program.with_parameters(others) if others else self._program
+            for variable, value in staged:
+                np.copyto(variable.value, value)
+            self._use(program)
+
+    def checkpoint(self, path: str | os.PathLike[str]) -> None:
+        """Write to a file, whole or not at all, what it takes to go on: states, parameters that runs or `assign` have changed, entries of
+        queues, static variables of programs.  Runs that change any of it wait meanwhile.
+
+        Raises: E0103 if the file cannot be written, E0803 once the session is closed.
+        """
+        with self._changed:
+            self._alive()
+            self._held().save(Path(path))
+
+    def restore(self, path: str | os.PathLike[str]) -> None:
+        """Go on from a checkpoint of the model, whatever target and formats it was compiled for.
+
+        Parameters that the checkpoint lacks get the values that they had at the start.
+        Raises: E0102 if there is no such file; E0807 if it is damaged or of another model, or entries of queues do not fit; E0801, E0802
+                for values that the program's formats do not take; E0803 once the session is closed.  Then nothing has changed.
+        """
+        from ttc.runtime.machine.checkpoint import open_checkpoint
+
+        with open_checkpoint(Path(path), self._initial.description) as file, self._changed:
+            self._alive()
+            for waiting in file.head.queues:
+                if waiting.program in self._steppers:
+                    self._main(waiting.program)
+            self._use(self._held().restore(file))
+            self._changed.notify_all()
+
+    def reset(self) -> None:
+        """Give states, parameters and queues what they had at the start."""
+        with self._changed:
+            self._start()
+            self._changed.notify_all()
+
+    def close(self) -> None:
+        """Give up all memory; further runs, and those that wait, raise E0803."""
+        self._closed = True
+        with self._changed:
+            for free in self._pool.values():
+                free.clear()
+            self._mains.clear()
+            self._changed.notify_all()
+
+    def renew(self) -> None:
+        """In a forked process: do without the lock of a thread that is not there."""
+        self._changed = Condition(RLock())
+
+    # ---- inside --------------------------------------------------------------------------------------------------------------------------
+
+    def _start(self) -> None:
+        self.values = Values(self._initial)
+        self._store = Store(self._surface, self.values.variables)
+        self._mains: dict[str, Cells] = {}
+        for free in self._pool.values():
+            free.clear()
+        self._lives = {name: self._outlives(name) for name in self._steppers}
+        self._direct, self._single = {}, dict[str, StatefulEntry]()
+        for name, point in self._initial.netlists.points.items():
+            if point.direct is not None and not self._lives[name]:
+                self._direct[name] = point.direct
+            elif point.direct is not None and (single := stateful_entry(point.direct, self._surface, self.values)) is not None:
+                self._single[name] = single
+        self._chips = {name: self._surface.ports(name)[0].chip for name in (*self._direct, *self._single)}
+        self._use(self._initial)
+
+    def _held(self) -> Held:
+        from ttc.runtime.machine.snapshot import Held  # most sessions never need it
+
+        cells = {None: self._store.shared, **self._mains}
+        return Held(self._program, self._initial, self.values, self._surface, cells, self._steppers)
+
+    def _outlives(self, name: str) -> bool:
+        """Whether a program uses something that outlives its runs."""
+        queues = self._surface.used(name)
+        kept = any(queue in self._store.shared or self._surface.queues[queue].kind == "state" for queue in queues)
+        return kept or any(result.updates is not None for result in self._surface.programs[name].results)
+
+    def _use(self, program: Program) -> None:
+        self._program = program
+        self._devices = tuple(device.with_program(program, self._initial) for device in self._given_devices)
+        self._plans: dict[str, Plan] = {}  # after the devices: whoever finds the new dictionary finds them, too
+
+    def _plan(self, name: str, graph: str) -> Plan:
+        """The plan of a program that is one graph."""
+        plans = self._plans
+        return plans.get(name) or plans.setdefault(name, plan_for(self._devices, self._chips[name], graph))
+
+    def _alive(self) -> None:
+        if self._closed:
+            raise Error("E0803", "this session is closed")
+
+    def _checked(self, name: str, inputs: Mapping[str, Any]) -> model.Program:
+        entry = self.entry(name)
+        if type(inputs) is not dict or inputs.keys() != self._names[name]:
+            check_names(entry, inputs)
+        if self._fixed:
+            check_values(entry, inputs, self._fixed)
+        return entry
+
+    def _main(self, name: str) -> Cells:
+        with self._changed:
+            if name not in self._mains:
+                self._mains[name] = self._store.cells(name)
+            return self._mains[name]
+
+    def _wait(self, lacking: Callable[[], str | None], timeout: float, hint: str) -> None:
+        """Wait until nothing is lacking.  Raises E0804 after so many seconds, E0803 once the session is closed."""
+        self._changed.wait_for(lambda: self._closed or lacking() is None, timeout)
+        self._alive()
+        message = lacking()
+        if message is not None:
+            raise Error("E0804", message if timeout == 0 else f"{message}, still after {timeout:g} s", hint=hint)
+
+    @contextmanager
+    def _leased(self, name: str) -> Iterator[Cells]:
+        """Empty cells for one run."""
+        free = self._pool[name]
+        try:
+            cells = free.pop()
+        except IndexError:
+            cells = self._store.cells(name)
+        try:
+            yield cells
+        finally:
+            for queue, cell in cells.items():
+                if queue not in self._store.shared:
+                    cell.clear()
+            free.append(cells)
+
+    @contextmanager
+    def _undoing(self, cells: Cells, name: str) -> Iterator[None]:
+        """Take back what a run that fails has done to queues, variables and static variables."""
+        stepper = self._steppers[name]
+        statics = stepper.statics.copy()
+        memory = {id(cell): cell for cell in (*cells.values(), *(self.values.variables.values() if self._lives[name] else ()))}
+        undo = [cell.mark() for cell in memory.values()]
+        try:
+            yield
+        except BaseException:
+            for step in undo:
+                step()
+            stepper.statics = statics
+            raise
+
+    def _push(self, entry: model.Program, cells: Cells, inputs: Mapping[str, Any], watch: Watch | None = None) -> None:
+        entries = {a.queue: to_entries(a, self._surface.queues[a.queue], inputs[a.name]) for a in inputs_of(entry)}
+        for queue, items in entries.items():
+            for item in items:
+                cells[queue].push(item)
+                if watch is not None:
+                    watch(queue, item)
+
+    def _execute(self, entry: model.Program, cells: Cells, params: Mapping[str, int] | None = None, watch: Watch | None = None) -> None:
+        Execution(self._surface, cells, self._devices, self._alive, watch).run(self._steppers[entry.name], params)
+        results = [result for result in entry.results if result.updates is not None]
+        values = self._taken(results, cells, UPDATES)
+        updates = {str(result.updates): values[result.name] for result in results}
+        parameters = self.values.update(updates)
+        if parameters:
+            self._use(self._program.with_parameters(parameters))
+
+    def _popped(self, entry: model.Program, cells: Cells) -> dict[str, NDArray]:
+        return self._taken(outputs_of(entry), cells, USER)
+
+    def _taken(self, results: Sequence[model.Argument], cells: Cells, reader: str) -> dict[str, NDArray]:
+        """What results are, by name; those of one queue are of the same entries."""
+        found: dict[str, list[NDArray]] = {}
+        for result in results:
+            if result.queue not in found:
+                count = min(entries_of(result, self._surface.queues[result.queue]), cells[result.queue].most)
+                found[result.queue] = [cells[result.queue].take(reader) for _ in range(count)]
+        return {result.name: from_entries(result, found[result.queue]) for result in results}
+
+
+_SESSIONS: WeakSet[Session] = WeakSet()
+
+
+def _after_fork() -> None:
+    for session in _SESSIONS:
+        session.renew()
+
+
+os.register_at_fork(after_in_child=_after_fork)

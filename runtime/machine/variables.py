@@ -1,0 +1,161 @@
+"""Values that live as long as a session: states, parameters that programs update, and rams between graphs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import prod
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ttc.dialects.core.errors import Error
+from ttc.dialects.core.formats import format_named
+from ttc.runtime.machine.rings import Entries, Undo, check_entry
+
+ALIGNMENT = 64
+"""Bytes, of the memory of variables: a cache line."""
+
+
+class OneEntry:
+    """What rams and variables have in common: one entry, which is read any number of times and replaced by the next."""
+
+    def has_room(self, count: int) -> bool:
+        """True: the last entry stays."""
+        return True
+
+    @property
+    def most(self) -> int:
+        """Entries that can be read at a time."""
+        return 1
+
+
+class Ram(OneEntry):
+    """A queue of type `ram` between graphs, or from the user to them: one entry, the last written."""
+
+    def __init__(self, queue: Entries) -> None:
+        self._queue = queue
+        self._entry: NDArray | None = None
+
+    def push(self, entry: NDArray) -> None:
+        """Replace the entry.  Raises E0602 for a wrong shape."""
+        check_entry(self._queue, entry)
+        self._entry = entry
+
+    def available(self, reader: str) -> int:
+        """1 if there is an entry: it can be read any number of times."""
+        return int(self._entry is not None)
+
+    def take(self, reader: str) -> NDArray:
+        """The entry, which stays.  Raises E0804 if there is none yet."""
+        if self._entry is None:
+            raise Error("E0804", f"'{reader or 'the user'}' reads '{self._queue.name}' before anything was written to it", self._queue.name)
+        return self._entry
+
+    def waiting(self) -> tuple[list[NDArray], dict[str, int]]:
+        """The entry, if there is one; readers have no positions."""
+        return ([] if self._entry is None else [self._entry]), {}
+
+    def refill(self, entries: Sequence[NDArray], read: Mapping[str, int]) -> None:
+        """Hold this entry.  Raises E0602 for a wrong shape, E0804 for several, or positions of readers."""
+        if len(entries) > 1 or read:
+            raise Error("E0804", f"queue '{self._queue.name}' holds one entry, without positions of readers")
+        for entry in entries:
+            self.push(entry)
+
+    def clear(self) -> None:
+        """Forget the entry."""
+        self._entry = None
+
+    def mark(self) -> Undo:
+        """What lets it be again as it is now."""
+        entry = self._entry
+
+        def undo() -> None:
+            self._entry = entry
+
+        return undo
+
+
+class Variable(OneEntry):
+    """A state or parameter in memory of its session's own, aligned to ALIGNMENT.
+
+    A run either gets the memory itself to write to (`value`, from plans that change nothing where they fail), or assigns another value,
+    which goes to a second buffer and takes the first one's place, so that it can be taken back.
+
+    Args:
+        name: of the tensor that holds its first value.
+        format: name of the format that the value is rounded to.
+        initial: the first value, in the compute dtype of the format; it is copied.
+    """
+
+    def __init__(self, name: str, format: str, initial: NDArray) -> None:
+        self.name = name
+        self.format = format_named(format)
+        self.value = owned(initial)
+        """Shape and dtype stay; the values are those of now.  Only the session may write to it."""
+        self._spare: NDArray | None = None
+        self._assigned = False
+
+    @property
+    def spare(self) -> NDArray:
+        """The second buffer, of arbitrary content."""
+        if self._spare is None:
+            self._spare = owned(np.empty_like(self.value))
+        return self._spare
+
+    def swap(self) -> None:
+        """Let the second buffer be the value."""
+        self.value, self._spare = self.spare, self.value
+
+    def rounded(self, value: NDArray) -> NDArray:
+        """A value as the format holds it.  Raises E0602 if it has another number of elements."""
+        if value.size != self.value.size:
+            raise Error("E0602", f"a state of shape {list(self.value.shape)} is updated with {list(value.shape)}", self.name)
+        with np.errstate(over="ignore"):  # what a narrower float cannot hold is infinite
+            return self.format.round(value.astype(self.format.compute, copy=False)).reshape(self.value.shape)
+
+    def keeps(self, dtype: np.dtype) -> bool:
+        """Whether arrays of the dtype hold all values that the variable can have."""
+        return self.format.storage == dtype or np.can_cast(self.format.compute, dtype, "safe")
+
+    def push(self, entry: NDArray) -> None:
+        """Assign a value.  Raises E0602 for another number of elements."""
+        rounded = self.rounded(entry)
+        if not self._assigned:
+            np.copyto(self.spare, rounded)
+            self.swap()
+            self._assigned = True
+        else:
+            np.copyto(self.value, rounded)
+
+    def available(self, reader: str) -> int:
+        """1: it can always be read."""
+        return 1
+
+    def take(self, reader: str) -> NDArray:
+        """The value."""
+        return self.value
+
+    def clear(self) -> None:
+        """A variable keeps its value when queues are emptied."""
+
+    def mark(self) -> Undo:
+        """What takes back the values that are assigned from here on; one mark is in force at a time."""
+        self._assigned = False
+
+        def undo() -> None:
+            if self._assigned:
+                self.swap()
+                self._assigned = False
+
+        return undo
+
+
+def owned(value: NDArray) -> NDArray:
+    """A copy in aligned memory that is nobody else's."""
+    size = prod(value.shape) * value.dtype.itemsize
+    raw = np.empty(size + ALIGNMENT, np.uint8)
+    start = -raw.ctypes.data % ALIGNMENT
+    copy = raw[start : start + size].view(value.dtype).reshape(value.shape)
+    np.copyto(copy, value)
+    return copy

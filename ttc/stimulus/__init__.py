@@ -1,0 +1,1 @@
+"""What the host pushes into the queues of Buda netlists: given values, and drawn ones."""
