@@ -18,12 +18,16 @@ HELD = ("parameter", "constant")
 class Plan(Protocol):
     """A graph, ready to run.  Plans are immutable and may be run by several threads at a time."""
 
-    def run(self, entries: Mapping[str, NDArray]) -> dict[str, NDArray]:
+    def run(self, entries: Mapping[str, NDArray], into: Mapping[str, NDArray] | None = None) -> dict[str, NDArray]:
         """Compute one microbatch.
 
-        Args:    entries: one entry of every queue in `bound_queues`, by queue name, in the compute dtype of its format; not changed.
-        Returns: an entry for every queue that the graph writes, likewise.
-        Raises:  E0802 for a data-dependent value out of range.
+        Args:    entries: one entry of every queue in `bound_queues`, by queue name, in the compute dtype of its format; not changed,
+                 but where their memory is in `into`.
+                 into: memory for entries of some of the queues that the graph writes: aligned arrays in row-major order, of the entry's
+                 shape and compute dtype, which do not overlap.  It may be the memory of an entry: a state that is read and written.
+        Returns: an entry for every queue that the graph writes, likewise; those of `into` are written there and are these arrays.
+        Raises:  E0802 for a data-dependent value out of range; E0601 or E0602 for memory that does not fit.  The memory of `into` is
+                 then as it was.
         """
         ...
 

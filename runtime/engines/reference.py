@@ -16,7 +16,9 @@ from ttc.dialects.core.records import record
 from ttc.dialects.netlist.model import Graph, Host, Netlist, Op
 from ttc.runtime.engines.arithmetic import flops_of
 from ttc.runtime.engines.base import HELD, Timed
+from ttc.runtime.engines.into import write_into
 from ttc.runtime.evaluate import evaluate, evaluate_all
+from ttc.runtime.room import require_memory, require_results, result_bytes
 from ttc.runtime.tensors import Constants
 
 
@@ -28,8 +30,11 @@ class ReferenceEngine:
     joins_graphs: bool = False
 
     def prepare(self, graph: Graph, netlist: Netlist, constants: Constants) -> ReferencePlan:
-        """See `plan_of`."""
-        return plan_of(graph, netlist, constants)
+        """See `plan_of`.  Raises E0104, too, for more memory than this process can have."""
+        require_results(graph, held=True)
+        plan = plan_of(graph, netlist, constants)
+        require_memory(plan.run_bytes, "a run")
+        return plan
 
 
 @record
@@ -48,9 +53,21 @@ class ReferencePlan:
     constants: Constants
     kin: Mapping[str, tuple[Op, ...]]
 
-    def run(self, entries: Mapping[str, NDArray]) -> dict[str, NDArray]:
+    @property
+    def run_bytes(self) -> int:
+        """Bytes of results that are there at once, at most."""
+        sizes = {op.name: result_bytes(op) for op in self.graph.ops}
+        most = alive = 0
+        for op, dying in zip(self.graph.ops, self.dying, strict=False):
+            alive += sizes[op.name]
+            most = max(most, alive)
+            alive -= sum(sizes.get(name, 0) for name in dying)
+        return most
+
+    def run(self, entries: Mapping[str, NDArray], into: Mapping[str, NDArray] | None = None) -> dict[str, NDArray]:
         """One microbatch; see `Plan.run`."""
-        return self._run(entries, self._step)
+        found = self._run(entries, self._step)
+        return write_into(found, into) if into else found
 
     def profile(self, entries: Mapping[str, NDArray]) -> list[Timed]:
         """One job an op; see `ProfiledPlan.profile`."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import deque
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import chain, groupby
+from itertools import groupby
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.formats import format_named
@@ -17,23 +18,25 @@ from ttc.runtime.engines.native.constants import constant_view, literal_view
 from ttc.runtime.engines.native.copies import copy, round_in_place
 from ttc.runtime.engines.native.features import Cpu
 from ttc.runtime.engines.native.fusion import ELEMENTWISE, fuse_regions
+from ttc.runtime.engines.native.in_place import InPlaces, Use, may_be_in_place, reordered, use_of
 from ttc.runtime.engines.native.instance import template_of
 from ttc.runtime.engines.native.integers import Integers
 from ttc.runtime.engines.native.lowering import Job, Lowering, NotTaken, lowering_of
 from ttc.runtime.engines.native.nodes import Flat, Node, flatten, keep_wide
+from ttc.runtime.engines.native.packed_inside import with_packing_inside
 from ttc.runtime.engines.native.prepared import ConstantJobs, Layout, Prepared, Segment, Written
 from ttc.runtime.engines.native.python_step import PythonStep
 from ttc.runtime.engines.native.region import result_storage
 from ttc.runtime.engines.native.reshapes import sink_reshapes
 from ttc.runtime.engines.native.shape_rules import has_rule, is_sound
 from ttc.runtime.engines.native.small_runs import is_small
+from ttc.runtime.engines.native.steps import Step, buffers_of
 from ttc.runtime.engines.native.storage import Storage, array_dtype, needs_rounding, storage_of_dtype
 from ttc.runtime.engines.native.tensors import Buffer, Place, View, dense
 from ttc.runtime.engines.native.wanted import wanted_layouts
 from ttc.runtime.evaluate import MALFORMED
 from ttc.runtime.tensors import Constants
 
-Step = Job | PythonStep
 CONVERTING = (*ELEMENTWISE, "tile.argmax", "tile.argmin", "tile.order", "tile.sfpu", "tile.binary", "tile.relu", "tile.rescale")
 """Ops whose results may be of another kind of numbers than their operands."""
 
@@ -174,7 +177,7 @@ def prepared_of(lowered: Lowered, netlist: Netlist, threads: int) -> tuple[Prepa
     if not any(isinstance(step, Job) for step in lowered.steps):
         return None
     first, steps = split_constant(lowered.steps)
-    layout = _layout(lowered, steps, netlist)
+    layout, steps = _layout(lowered, with_packing_inside(steps), netlist)
     jobs = [step for step in steps if isinstance(step, Job)]
     kept = {buffer for step in steps for buffers in buffers_of(step) for buffer in buffers}
     kept |= {written.view.buffer for written in layout.written if written.view is not None}
@@ -213,29 +216,51 @@ def _varies(buffer: Buffer, variable: set[Buffer]) -> bool:
     return buffer in variable or buffer.place in (Place.BOUND, Place.STATUS)
 
 
-def buffers_of(step: Step) -> tuple[list[Buffer], list[Buffer]]:
-    """Buffers that a step reads, and that it writes."""
-    if isinstance(step, PythonStep):
-        return [v.buffer for v in step.sources if v is not None], [v.buffer for v in step.targets if v is not None]
-    return [view.buffer for view in step.read], [view.buffer for view in step.written]
-
-
-def _layout(lowered: Lowered, steps: Sequence[Step], netlist: Netlist) -> Layout:
-    """Places of all buffers, and segments of native code."""
+def _layout(lowered: Lowered, steps: Sequence[Step], netlist: Netlist) -> tuple[Layout, list[Step]]:
+    """Places of all buffers and segments of native code, and the steps in the order in which they run."""
     written = _written(lowered, netlist)
-    lifetimes: dict[Buffer, tuple[int, int]] = {}
-    for number, step in enumerate(steps):
-        truths = [view.buffer for view, _ in _truths(lowered, step)]
-        for buffer in (*chain.from_iterable(buffers_of(step)), *truths):
-            if buffer.place is Place.ARENA:
-                lifetimes[buffer] = (lifetimes.get(buffer, (number, number))[0], number)
-    for item in written:
-        if item.view is not None and item.view.buffer.place is Place.ARENA:
-            first = lifetimes.get(item.view.buffer, (0, 0))[0]
-            lifetimes[item.view.buffer] = (first, len(steps))
     queues = {name: value for name, value in lowered.flat.queues.items() if netlist.queues[name].kind not in HELD}
     bound = {name: lowered.views[value] for name, value in queues.items()}
-    return Layout(_segments(lowered, steps), bound, written, plan_arena(lifetimes), queues)
+    uses = [use_of(step, [view for view, _ in _truths(lowered, step)]) for step in steps]
+    variables = frozenset(name for name in bound if netlist.queues[name].kind == "state")
+    replaced = _replaced(netlist, variables, written) if may_be_in_place(written, bound) else {}
+    uses = reordered(uses, written, bound, replaced)
+    places = InPlaces(uses, written, bound)
+    in_place, steps = places.found() if replaced else {}, [use.step for use in uses]
+    arena = plan_arena(_lifetimes(uses, written))
+    segments = _segments(lowered, steps, places.begin if in_place else len(steps))
+    return Layout(segments, bound, written, arena, queues, variables, in_place, places.last_reads()), steps
+
+
+def _lifetimes(uses: Sequence[Use], written: Sequence[Written]) -> dict[Buffer, tuple[int, int]]:
+    """The first and the last step that need each buffer of the arena."""
+    found: dict[Buffer, tuple[int, int]] = {}
+    for number, use in enumerate(uses):
+        for buffer in (*use.reads, *use.writes):
+            if buffer.place is Place.ARENA:
+                found[buffer] = (found.get(buffer, (number, number))[0], number)
+    for item in written:
+        if item.view is not None and item.view.buffer.place is Place.ARENA:
+            first = found.get(item.view.buffer, (0, 0))[0]
+            found[item.view.buffer] = (first, len(uses))
+    return found
+
+
+def _replaced(netlist: Netlist, states: Collection[str], written: Sequence[Written]) -> dict[str, str]:
+    """By the queue of a result, the state that it most likely replaces: the one that a program updates with it, else one of its type."""
+    named = {str(key): name for name in states for key in (name, netlist.queues[name].key)}
+    updates = {result.queue: result.updates for program in netlist.programs.values() for result in program.results if result.updates}
+    found = {item.queue: named[key] for item in written if (key := updates.get(item.queue, item.queue)) in named}
+    taken = set(found.values())
+    free: dict[TensorType, deque[str]] = {}
+    for name in sorted(states):
+        if name not in taken:
+            free.setdefault(netlist.queues[name].tensor, deque()).append(name)
+    for item in written:
+        left = free.get(netlist.queues[item.queue].tensor)
+        if item.queue not in found and left:
+            found[item.queue] = left.popleft()
+    return found
 
 
 def _written(lowered: Lowered, netlist: Netlist) -> list[Written]:
@@ -258,12 +283,12 @@ def _truths(lowered: Lowered, step: Step) -> tuple[tuple[View, bool], ...]:
     return tuple((view, wanted) for view, wanted in views if view is not None)
 
 
-def _segments(lowered: Lowered, steps: Sequence[Step]) -> list[Segment]:
-    """Neighbouring jobs under the same conditions, each with the step in Python after them."""
+def _segments(lowered: Lowered, steps: Sequence[Step], begin: int) -> list[Segment]:
+    """Neighbouring jobs under the same conditions, each with the step in Python after them.  begin: the step that a segment begins with."""
     segments: list[Segment] = []
     first, jobs = 0, list[Job]()
-    for conditions, group in groupby(steps, key=lambda step: _truths(lowered, step)):
-        for step in group:
+    for (conditions, _), group in groupby(enumerate(steps), key=lambda item: (_truths(lowered, item[1]), item[0] >= begin)):
+        for _, step in group:
             if isinstance(step, PythonStep):
                 segments.append(Segment(first, first + len(jobs), step, conditions, is_small(jobs)))
                 first, jobs = first + len(jobs), []

@@ -19,6 +19,7 @@ from ttc.runtime.engines.native.plan import NativePlan
 from ttc.runtime.engines.native.plan_bytes import KeptProgram, pack, pack_program, unpack, unpack_program
 from ttc.runtime.engines.native.pool import KERNELS, pool_of
 from ttc.runtime.engines.reference import ReferencePlan, plan_of
+from ttc.runtime.room import require_memory, require_results
 from ttc.runtime.tensors import Constants
 
 if TYPE_CHECKING:
@@ -43,7 +44,11 @@ class NativeEngine:
     joins_graphs: bool = True
 
     def prepare(self, graph: Graph, netlist: Netlist, constants: Constants) -> Plan:
-        """A plan; graphs of which no op has a kernel run on the reference engine.  Weights are packed now."""
+        """A plan; graphs of which no op has a kernel run on the reference engine.  Weights are packed now.
+
+        Raises E0104 for more memory than this process can have.
+        """
+        require_results(graph, held=False)
         try:
             return self._planned(graph, netlist, constants)
         except (MemoryError, OverflowError):  # sizes that only a netlist made by others has: the reference engine says what is wrong
@@ -81,6 +86,7 @@ class NativeEngine:
         pool, found = pool_of(self.threads, code), dict[str, Plan]()
         for graph, packed in kept.graphs.items():
             prepared = unpack(packed)
+            require_memory(prepared.layout.run_bytes, "a run")
             for buffer in set(prepared.buffers()):
                 view = None if buffer.key is None else constant_view(constants, buffer.key)
                 buffer.array = buffer.array if view is None else view.buffer.array
@@ -100,6 +106,7 @@ class NativeEngine:
         if lowered is None:
             return plan_of(graph, netlist, constants)
         prepared, first, jobs = lowered
+        require_memory(prepared.layout.run_bytes, "a run")
         code = compiled([*KERNELS, *(job.kernel for job in (*first, *jobs))], cpu, self.kernels.store(), told=self.kernels.told)
         pool = pool_of(self.threads, code)
         compute_constants(prepared.packing, code, pool, constants)

@@ -14,6 +14,9 @@ from ttc.runtime.engines.native.lowering import Job
 from ttc.runtime.engines.native.memory import aligned_bytes, aligned_words
 from ttc.runtime.engines.native.tensors import ALIGNMENT, Buffer, Place, View
 
+_TASKS = 2
+"""The word of a job that says how many tasks it has."""
+
 
 @record
 class Patch:
@@ -124,6 +127,11 @@ class Instance:
         patch = self._template.patches.get(buffer)
         if patch is not None:
             patch.apply(self._words, address)
+
+    def leave_out(self, jobs: Mapping[int, bool]) -> None:
+        """Say of jobs whether they are passed over."""
+        for job, out in jobs.items():
+            self._table[job, _TASKS] = 0 if out else self._template.table[job, _TASKS]
 
     def segment(self, first: int, last: int) -> NDArray[np.int64]:
         """Memory of a run of jobs [first, last)."""

@@ -7,13 +7,15 @@ from collections.abc import Callable, Mapping, Sequence
 from time import perf_counter_ns
 from typing import TYPE_CHECKING, TypeAlias
 
+import numpy as np
 from numpy.typing import NDArray
 
 from ttc.dialects.core.interpret import Resolver
 from ttc.runtime.engines.base import Timed
+from ttc.runtime.engines.into import write_into
 from ttc.runtime.engines.native.code import Code
-from ttc.runtime.engines.native.instance import Instance
 from ttc.runtime.engines.native.lease import Lease
+from ttc.runtime.engines.native.memory import new_array
 from ttc.runtime.engines.native.pool import Pool
 from ttc.runtime.engines.native.prepared import Prepared, Segment
 from ttc.runtime.engines.native.python_step import Memory, Mismatch
@@ -22,6 +24,10 @@ if TYPE_CHECKING:
     from ttc.runtime.engines.native.lowering import Job
     from ttc.runtime.engines.native.nodes import Node
     from ttc.runtime.engines.reference import ReferencePlan
+
+
+_NOWHERE: Mapping[str, NDArray] = {}
+"""No memory of the caller's."""
 
 
 class NativePlan:
@@ -42,11 +48,12 @@ class NativePlan:
         self.jobs = jobs
         layout = prepared.layout
         self._needs_memory = any(s.step or s.conditions for s in layout.segments) or any(not w.in_place for w in layout.written)
+        self._objects = any(w.view is None for w in layout.written)
         self._free: deque[Lease] = deque()  # no lock: a child process may be forked while one is held
 
-    def run(self, entries: Mapping[str, NDArray]) -> dict[str, NDArray]:
+    def run(self, entries: Mapping[str, NDArray], into: Mapping[str, NDArray] | None = None) -> dict[str, NDArray]:
         """One microbatch; see `Plan.run`."""
-        return self._leased(entries, self._native)
+        return self._leased(entries, self._native, into or _NOWHERE)
 
     def profile(self, entries: Mapping[str, NDArray]) -> list[Timed]:
         """One microbatch, job by job; see `ProfiledPlan.profile`.  Each job is timed with its start and the wait for all threads."""
@@ -67,17 +74,17 @@ class NativePlan:
         self._leased(entries, timed)
         return times
 
-    def _leased(self, entries: Mapping[str, NDArray], compute: _Compute) -> dict[str, NDArray]:
+    def _leased(self, entries: Mapping[str, NDArray], compute: _Compute, into: Mapping[str, NDArray] = _NOWHERE) -> dict[str, NDArray]:
         """By the reference engine where data is out of range or not as announced, or memory does not suffice: it says what is wrong."""
         try:
             lease = self._lease()
             try:
-                found = self._computed(lease, entries, compute)
+                found = self._computed(lease, entries, compute, into)
             finally:
                 self._free.append(lease)
         except (Mismatch, MemoryError):
             found = None
-        return self._reference().run(entries) if found is None else found
+        return self._reference().run(entries, into) if found is None else found
 
     def _lease(self) -> Lease:
         try:
@@ -85,26 +92,47 @@ class NativePlan:
         except IndexError:
             return Lease(self.prepared, self.code, self._pool)
 
-    def _computed(self, lease: Lease, entries: Mapping[str, NDArray], compute: _Compute) -> dict[str, NDArray] | None:
-        """None if data is out of range.  Raises Mismatch."""
-        instance, layout = lease.instance, self.prepared.layout
+    def _computed(
+        self, lease: Lease, entries: Mapping[str, NDArray], compute: _Compute, into: Mapping[str, NDArray]
+    ) -> dict[str, NDArray] | None:
+        """None if data is out of range.  Raises Mismatch, and as `take` does."""
+        instance, layout, targets = lease.instance, self.prepared.layout, lease.targets
         instance.rewind()
-        given, opened = lease.take(entries), lease.open()
-        memory = self._memory(instance, given, opened) if self._needs_memory else None
+        given, opened = lease.take(entries, into), lease.open()
+        memory = self._memory(lease, given, opened, into) if self._needs_memory else None
+        made = self._made(lease, memory) if targets.direct else None
         for segment in layout.segments:
             if memory is not None and segment.conditions and not all(memory.truth(view) == wanted for view, wanted in segment.conditions):
                 continue
             compute(lease, segment, memory)
             if instance.status[0]:
                 return None
-        found = lease.results(opened)
-        if memory is None:
-            return found
-        return {w.queue: found[w.queue] if w.in_place else memory.entry(w.value, w.view, w.dtype) for w in layout.written}
+        found = lease.results(opened, made)
+        for queue in targets.direct:
+            found[queue] = into[queue]
+        if memory is not None:
+            out = made or {}
+            found = {w.queue: found[w.queue] if w.in_place else memory.entry(w, out.get(w.queue)) for w in layout.written}
+        if self._objects:
+            return write_into(found, into)
+        for queue in targets.copied:
+            np.copyto(into[queue], found[queue])
+            found[queue] = into[queue]
+        return found
 
-    def _memory(self, instance: Instance, given: Mapping[str, NDArray], opened: Mapping[str, NDArray]) -> Memory:
+    def _made(self, lease: Lease, memory: Memory | None) -> dict[str, NDArray]:
+        """Arrays to be given away that are filled at the end of a run: made before anything is written in place."""
+        made = lease.new_results()
+        if memory is not None:
+            made |= {
+                w.queue: new_array(w.view.shape, w.dtype) for w in self.prepared.layout.written if w.view is not None and not w.in_place
+            }
+        return made
+
+    def _memory(self, lease: Lease, given: Mapping[str, NDArray], opened: Mapping[str, NDArray], into: Mapping[str, NDArray]) -> Memory:
         """The values of a run for steps in Python, and for results that are copied."""
-        return Memory(instance, {**given, **opened}, {self.prepared.layout.values[queue]: entry for queue, entry in given.items()})
+        written = {**opened, **{queue: into[queue] for queue in lease.targets.direct}}
+        return Memory(lease.instance, given, written, {self.prepared.layout.values[queue]: entry for queue, entry in given.items()})
 
     def _native(self, lease: Lease, segment: Segment, memory: Memory | None) -> None:
         lease.compute(segment)

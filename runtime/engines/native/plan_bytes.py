@@ -22,7 +22,7 @@ from ttc.dialects.core.records import record
 from ttc.runtime.engines.native.arena import Arena
 from ttc.runtime.engines.native.instance import Patch, Template
 from ttc.runtime.engines.native.memory import aligned_bytes
-from ttc.runtime.engines.native.prepared import ConstantJobs, Layout, Prepared, Segment, Written
+from ttc.runtime.engines.native.prepared import ConstantJobs, InPlace, Layout, Prepared, Segment, Written
 from ttc.runtime.engines.native.tensors import STATUS, Buffer, Place, View
 
 _WORD = np.dtype("<i8")
@@ -74,6 +74,9 @@ def pack(prepared: Prepared) -> bytes | None:
         "bound": {queue: writer.view(view) for queue, view in layout.bound.items()},
         "written": [[w.queue, w.value, writer.view(w.view), w.in_place, w.dtype.str] for w in layout.written],
         "values": dict(layout.values),
+        "variables": sorted(layout.variables),
+        "in_place": {queue: [place.first, dict(place.over)] for queue, place in layout.in_place.items()},
+        "last_reads": dict(layout.last_reads),
         "template": writer.template(prepared.template),
         "packing": writer.template(prepared.packing.template),
         "reads": [writer.all(buffers) for buffers in prepared.packing.reads],
@@ -98,6 +101,9 @@ def unpack(data: bytes) -> Prepared:
         [Written(queue, value, reader.view(view), own, np.dtype(dtype)) for queue, value, view, own, dtype in head["written"]],
         Arena({reader.buffers[number]: offset for number, offset in offsets}, arena_bytes),
         head["values"],
+        frozenset(head["variables"]),
+        {queue: InPlace(first, {name: tuple(jobs) for name, jobs in over.items()}) for queue, (first, over) in head["in_place"].items()},
+        head["last_reads"],
     )
     reads, writes = (tuple(map(reader.all, head[name])) for name in ("reads", "writes"))
     return Prepared(layout, template, ConstantJobs(packing, reads, writes, frozenset(reader.all(head["kept"]))))

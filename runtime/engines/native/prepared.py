@@ -13,7 +13,7 @@ from ttc.dialects.core.records import record
 from ttc.runtime.engines.native.arena import Arena
 from ttc.runtime.engines.native.instance import Template
 from ttc.runtime.engines.native.python_step import PythonStep
-from ttc.runtime.engines.native.tensors import Buffer, View
+from ttc.runtime.engines.native.tensors import Buffer, Place, View
 
 
 @record
@@ -48,12 +48,28 @@ class Written:
 
 
 @record
+class InPlace:
+    """A result that may be written straight into memory of the caller's: no step fails once it is begun.
+
+    Args:
+        first: number of the first step that writes it.  The memory may be that of any entry that no step reads from there on.
+        over: the other entries whose memory it may be, by queue, with numbers of jobs that are left out then: they copy what is there.
+    """
+
+    first: int
+    over: Mapping[str, tuple[int, ...]]
+
+
+@record
 class Layout:
     """Where things lie, and in which order they are computed.
 
     Args:
         bound: queues that change from run to run, and how their entries lie; None for those that Python holds.
         values: numbers of the values of these queues.
+        variables: those of the queues whose entries stay in the same memory from run to run.
+        in_place: by queue, results that may be written straight into the caller's memory.
+        last_reads: by queue, number of the last step that reads its entry.
     """
 
     segments: Sequence[Segment]
@@ -61,6 +77,16 @@ class Layout:
     written: Sequence[Written]
     arena: Arena
     values: Mapping[str, int]
+    variables: frozenset[str]
+    in_place: Mapping[str, InPlace]
+    last_reads: Mapping[str, int]
+
+    @property
+    def run_bytes(self) -> int:
+        """Bytes that a run takes beside constants: of the arena, of entries that it is given and of those that it writes."""
+        views = [*self.bound.values(), *(written.view for written in self.written)]
+        own = {view.buffer for view in views if view is not None and view.buffer.place is not Place.ARENA}
+        return self.arena.size_bytes + sum(buffer.size_bytes for buffer in own)
 
 
 @record

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ttc.dialects.core.interpret import Resolver, run_unrounded, run_work
+from ttc.dialects.core.interpret import Execute, Resolver, ready, run_unrounded, run_work
 from ttc.dialects.core.plain import Function
 from ttc.dialects.core.records import record
 from ttc.runtime.engines.native.instance import Instance
 from ttc.runtime.engines.native.nodes import Node
 from ttc.runtime.engines.native.storage import Storage, array_dtype
 from ttc.runtime.engines.native.tensors import Buffer, Place, View
-from ttc.runtime.evaluate import evaluate_all
+from ttc.runtime.evaluate import evaluate_all, guarded
+
+if TYPE_CHECKING:
+    from ttc.runtime.engines.native.prepared import Written
 
 
 class Mismatch(Exception):
@@ -27,21 +31,23 @@ class Memory:
     """The values of one run, as arrays.
 
     Args:
-        arrays: entries of queues, given and to be written, by queue.
+        given, written: entries of queues that the graph reads, and those that it writes, by queue; a queue may be both.
         objects: values that Python holds, by number.
     """
 
-    def __init__(self, instance: Instance, arrays: Mapping[str, NDArray], objects: dict[int, NDArray]) -> None:
+    def __init__(
+        self, instance: Instance, given: Mapping[str, NDArray], written: Mapping[str, NDArray], objects: dict[int, NDArray]
+    ) -> None:
         self._instance = instance
-        self._arrays = arrays
+        self._arrays = {Place.BOUND: given, Place.WRITTEN: written}
         self.objects = objects
         self._truths: dict[tuple[Buffer, int], bool] = {}
 
     def array(self, view: View) -> NDArray:
         """A view as an array of its storage type."""
         dtype, buffer = array_dtype(view.storage), view.buffer
-        if buffer.place in (Place.BOUND, Place.WRITTEN):
-            whole = self._arrays[str(buffer.queue)]
+        if buffer.place in self._arrays:
+            whole = self._arrays[buffer.place][str(buffer.queue)]
         elif buffer.place is Place.CONSTANT and buffer.array is not None:
             whole = buffer.array
         else:
@@ -73,10 +79,15 @@ class Memory:
         else:
             self.array(view)[...] = stored(value, view.storage)
 
-    def entry(self, number: int, view: View | None, dtype: np.dtype) -> NDArray:
-        """A copy of a value for a queue; what Python holds as it is."""
-        value = self.value(number, view)
-        return value if view is None else np.array(value, dtype, order="C", copy=True)
+    def entry(self, written: Written, made: NDArray | None) -> NDArray:
+        """A copy of a value for a queue; what Python holds as it is.  made: memory for it, in the type that it has."""
+        value = self.value(written.value, written.view)
+        if written.view is None:
+            return value
+        if made is None:
+            return np.array(value, written.dtype, order="C", copy=True)
+        np.copyto(made, value, casting="no")
+        return made
 
 
 @record(eq=False)
@@ -107,13 +118,28 @@ class PythonStep:
     def _evaluated(self, operands: Sequence[NDArray], resolve: Resolver) -> Sequence[NDArray]:
         """Its results, of the shapes announced.  Raises Mismatch."""
         node = self.node
-        results = evaluate_all(self._function, operands, resolve, node.where, run_unrounded if node.unrounded else run_work)
+        if self._ready is None:
+            results = evaluate_all(self._function, operands, resolve, node.where, self._execute)
+        else:
+            ready, given = self._ready, iter(operands)
+            every = [None if value is None else next(given) for value in node.operands]
+            results = guarded(lambda: ready(every), node.where)
         if len(results) != len(node.results):
             raise Mismatch(node.where)
         for result, type_ in zip(results, node.work.results, strict=True):
             if result.shape != type_.shape and not _fits(result.shape, type_.shape):
                 raise Mismatch(node.where)
         return results
+
+    @property
+    def _execute(self) -> Execute:
+        """How an op runs in the reference engine."""
+        return run_unrounded if self.node.unrounded else run_work
+
+    @cached_property
+    def _ready(self) -> Callable[[Sequence[NDArray | None]], list[NDArray]] | None:
+        """The node with its kernel looked up, where that can be done once for all runs."""
+        return ready(self.node.work, self._execute)
 
     @cached_property
     def _is_held(self) -> bool:

@@ -5,6 +5,7 @@ Memory of a pool, in words of 8 bytes (each group on a cache line of its own):
    16 sleepers: workers in the kernel                17 threads of the present run     18 address of the present run
    19 arrived when it began                          20 libc's syscall                 21 its number of futex    22 stop
    23 libc's sched_yield
+   24 OpenMP's GOMP_parallel  25 its omp_get_thread_num  26 its omp_get_num_threads  27 address of `Member`
 Memory of a run:
     0 address of jobs   1 number of jobs   2 address of counters (0 at the start)   3 scratch   4 bytes of scratch a thread
     5 words from a thread's counters, one a job, to the next thread's
@@ -33,6 +34,7 @@ RUN_WORDS = 8
 ALONE, BARRIER = 1, 2
 """Flags of a job: the first thread computes it; all threads wait for each other after it."""
 GENERATION, ARRIVED, SLEEPERS, THREADS, RUN, BASE, SYSCALL, FUTEX, STOP, YIELD = 0, 8, 16, 17, 18, 19, 20, 21, 22, 23
+PARALLEL, TEAM_NUMBER, TEAM_SIZE, MEMBER = 24, 25, 26, 27
 
 _SPINS_AT_BARRIER = 1 << 12
 _SPINS_FOR_RUN = 1 << 12
@@ -53,7 +55,32 @@ class Run(Kernel):
         f.atomic_add(f.at(pool, GENERATION, "i64"), 1)
         with f.when(f.atomic_load(f.at(pool, SLEEPERS, "i64")) > 0):
             _futex(f, pool, _FUTEX_WAKE, f.constant(1 << 30, "i64"))
-        _walk(f, pool, run, f.constant(0, "i64"))
+        _walk(f, pool, run, f.constant(0, "i64"), f.atomic_load(f.at(pool, THREADS, "i64")))
+
+
+@dataclass(frozen=True)
+class Lead(Kernel):
+    """Computes a run on a team of OpenMP's threads, the caller's among them: words is the pool's memory, begin the run's."""
+
+    def emit(self, f: Writer) -> None:
+        pool = f.words
+        f.atomic_store(f.begin, f.at(pool, RUN, "i64"))
+        f.atomic_store(f.atomic_load(f.at(pool, ARRIVED, "i64")), f.at(pool, BASE, "i64"))
+        parallel, member = f.load(f.at(pool, PARALLEL, "i64"), "ptr"), f.load(f.at(pool, MEMBER, "i64"), "i64")
+        threads = f.converted(f.atomic_load(f.at(pool, THREADS, "i64")), "i32")
+        f.call(parallel, [member, f.as_integer(pool), threads, f.constant(0, "i32")])
+
+
+@dataclass(frozen=True)
+class Member(Kernel):
+    """What each thread of such a team does: words is the pool's memory.  OpenMP may give fewer threads than it is asked for."""
+
+    def emit(self, f: Writer) -> None:
+        pool = f.words
+        number, size = (
+            f.converted(f.call(f.load(f.at(pool, at, "i64"), "ptr"), [], f.begin.type.of("i32")), "i64") for at in (TEAM_NUMBER, TEAM_SIZE)
+        )
+        _walk(f, pool, f.as_pointer(f.atomic_load(f.at(pool, RUN, "i64"))), number, size)
 
 
 @dataclass(frozen=True)
@@ -68,8 +95,9 @@ class Worker(Kernel):
             stop(f.atomic_load(f.at(pool, STOP, "i64")).differs(0))
             seen.set(f.atomic_load(f.at(pool, GENERATION, "i64")))
             run = f.as_pointer(f.atomic_load(f.at(pool, RUN, "i64")))
-            with f.when(thread < f.atomic_load(f.at(pool, THREADS, "i64"))):
-                _walk(f, pool, run, thread)
+            threads = f.atomic_load(f.at(pool, THREADS, "i64"))
+            with f.when(thread < threads):
+                _walk(f, pool, run, thread, threads)
 
 
 def _wait(f: Writer, pool: Value, seen: Value) -> None:
@@ -93,9 +121,8 @@ def _futex(f: Writer, pool: Value, operation: int, value: Value) -> None:
     f.call(call, [number, f.as_integer(generation), f.constant(operation, "i64"), value, zero, zero, zero], number.type)
 
 
-def _walk(f: Writer, pool: Value, run: Value, thread: Value) -> None:
+def _walk(f: Writer, pool: Value, run: Value, thread: Value, threads: Value) -> None:
     """All jobs of a run, as one of its threads."""
-    threads = f.atomic_load(f.at(pool, THREADS, "i64"))
     jobs, counters = f.load(run, "ptr"), f.load(f.at(run, 2, "i64"), "ptr")
     count = f.load(f.at(run, 1, "i64"), "i64")
     scratch = f.at(f.load(f.at(run, 3, "i64"), "ptr"), f.load(f.at(run, 4, "i64"), "i64") * thread, "i8")

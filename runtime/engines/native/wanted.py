@@ -7,6 +7,7 @@ heads of an attention are written side by side.  Kernels that write rows at any 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 from ttc.dialects.core.plain import TensorType
@@ -61,9 +62,9 @@ class _Places:
         if storage is None or not sizes:
             return
         place = self._places.get(value) or _new(shape, storage)
-        start = 0
+        start, times = 0, Counter(node.operands)
         for operand, size in zip(node.operands, sizes, strict=True):
-            if operand is not None and node.operands.count(operand) == 1:
+            if operand is not None and times[operand] == 1:
                 self._place(node, operand, place.sliced(axis, start, size))
             start += size
         self._places[value] = place

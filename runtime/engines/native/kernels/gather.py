@@ -36,7 +36,7 @@ class Gather(Kernel):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Of the words of a job."""
+        """The names of the words of a job."""
         keys = (f"{what}{i}" for i in range(self.keys) for what in ("size", "stride"))
         return ("source", "indices", "target", "status", "rows", "columns", "source_batch", "index_batch", *keys)
 
@@ -76,7 +76,7 @@ class GatherElements(Kernel):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Of the words of a job."""
+        """The names of the words of a job."""
         dims = (f"batch{i}{what}" for i in range(self.batch) for what in ("", "_source"))
         return ("source", "indices", "target", "status", "size", "along", "columns", "column_source", *dims)
 
@@ -95,6 +95,34 @@ class GatherElements(Kernel):
                 index = checked(f, f.load(f.at(entries, c, self.index), self.index), words["size"], status)
                 value = f.read(f.at(x, c * words["column_source"] + index * words["along"], self.source), self.source)
                 f.write(value, f.at(y, c, self.target), self.target)
+
+
+@dataclass(frozen=True)
+class CheckIndices(Kernel):
+    """Sets the status unless all of indices[i, 0], ..., indices[i, keys - 1] lie in their dimensions; a job of it may come early.
+
+    Args:
+        index: element type.
+        keys: indices of a row.
+
+    One task.  Words: `names`; the indices are dense.
+    """
+
+    index: Storage
+    keys: int
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the words of a job."""
+        return ("indices", "status", "rows", *(f"size{i}" for i in range(self.keys)))
+
+    def emit(self, f: Writer) -> None:
+        """See `Kernel.emit`."""
+        words = Words(f, self.names)
+        with f.loop(f.begin, f.end), f.loop(0, words["rows"]) as row:
+            entry = f.at(words.pointer("indices"), row * self.keys, self.index)
+            for i in range(self.keys):
+                checked(f, f.load(f.at(entry, i, self.index), self.index), words[f"size{i}"], words.pointer("status"))
 
 
 def checked(f: Writer, index: Value, size: Value, status: Value) -> Value:

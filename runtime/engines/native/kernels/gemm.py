@@ -81,8 +81,11 @@ class Gemm(Kernel):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Of the words of a job: sizes (`depth`: channels of a tap, in pairs with multiplier bf16), addresses, strides of rows, sizes and
-        strides of the batch."""
+        """The names of the words of a job.
+
+        They are sizes (`depth`: channels of a tap, in pairs with multiplier bf16), addresses, strides of rows, sizes and
+        strides of the batch.
+        """
         rows = self.rows.names(("a", "c", *self.others))
         return (*_SIZES, *self.tensors, *rows, *batch_names(self.tensors, self.batch))
 
@@ -98,7 +101,8 @@ class Gemm(Kernel):
     def emit(self, f: Writer) -> None:
         words = Words(f, self.names)
         row_words = self.row_words(words["depth"])
-        tile, zeros = f.scratch, f.at(f.scratch, self.block.bytes, "i8")
+        tile = self.tile(f, words)
+        zeros = f.at(tile, self.block.bytes, "i8")
         if self.rows.has_borders:
             with f.loop(0, row_words) as k:
                 f.store(f.constant(0.0, "f32"), f.at(zeros, k, "f32"))
@@ -127,17 +131,14 @@ class Gemm(Kernel):
             first, end = blocks.span(block)
             with f.when(panels_outside | j.equals(0)):
                 self.rows.emit(f, words, bases, (first, end - first), table)
+            self.begin_block(f, words, bases, panel, j)
             self._block(f, words, (bases, table, None if step is None else (j, step)), (first, end - first), panel, tile)
 
     def _block(self, f: Writer, words: Words, where: Where, span: tuple[Value, Value], panel: Value, tile: Value) -> None:
         """One block of c: sums, then the region."""
         (bases, table, turn), (first, count) = where, span
         depth, taps = words["depth"], words["taps"]
-        right = f.at(bases["b"], panel * taps * depth * self.block.columns, "f32")
-        ahead = None
-        if turn is not None:
-            number, step = turn
-            ahead = Ahead(f.at(right, taps * depth * (number * step + self.block.columns * 4), "i8"), step)
+        right, ahead = self.right(f, words, bases, panel, turn)
         self._fetch(f, table, count, panel)
         in_memory = f.variable(f.constant(0, "i1"))
         for rows in self.block.counts:
@@ -156,6 +157,25 @@ class Gemm(Kernel):
                     in_memory.set(stored)
         with f.when(in_memory.get()):
             self._finish(f, words, table, count, panel, tile)
+
+    def tile(self, f: Writer, words: Words) -> Value:
+        """Address of the sums of a block, and of what follows them in scratch memory."""
+        del words
+        return f.scratch
+
+    def begin_block(self, f: Writer, words: Words, bases: dict[str, Value], panel: Value, number: Value) -> None:
+        """What precedes the blocks that a task computes of a panel; number: of the block among them, where panels are the outer loop."""
+
+    def right(
+        self, f: Writer, words: Words, bases: dict[str, Value], panel: Value, turn: tuple[Value, Value] | None
+    ) -> tuple[Value, Ahead | None]:
+        """Address of a panel, and what to fetch while it is multiplied.  turn: see `Where`."""
+        depth, taps = words["depth"], words["taps"]
+        right = f.at(bases["b"], panel * taps * depth * self.block.columns, "f32")
+        if turn is None:
+            return right, None
+        number, step = turn
+        return right, Ahead(f.at(right, taps * depth * (number * step + self.block.columns * 4), "i8"), step)
 
     def _direct(self, f: Writer, words: Words, table: Table, panel: Value) -> Direct | None:
         """Whole panels of sums go through short regions as they are in registers, of which there must be some left for it."""

@@ -50,7 +50,7 @@ class Packing(Kernel):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Of the words of a job."""
+        """The names of the words of a job."""
         return (*TENSORS, "depth", "columns", "line", "tasks", *batch_names(TENSORS, self.batch))
 
     def emit(self, f: Writer) -> None:
@@ -64,6 +64,17 @@ class Packing(Kernel):
     @abstractmethod
     def emit_task(self, f: Writer, words: Mapping[str, Value] | Words, task: Value, source: Value, target: Value) -> None:
         """One task of one element of the batch."""
+
+    @abstractmethod
+    def emit_panel(self, f: Writer, words: Mapping[str, Value] | Words, panel: Value, source: Value, target: Value) -> None:
+        """Pack one panel of one element of the batch, all of its channels.  target: where that panel lies."""
+
+    @abstractmethod
+    def ahead(self, f: Writer, words: Mapping[str, Value] | Words, panel: Value, source: Value, turn: Value) -> tuple[Value, Value]:
+        """What to fetch of a panel's source while others are multiplied: its first address, and bytes a channel.
+
+        turn: counts blocks of rows that are multiplied meanwhile, each of which fetches another part, or nothing new.
+        """
 
     def store(self, f: Writer, rows: list[Value], target: Value, first: Value) -> None:
         """Vectors of neighbouring channels, from channel `first` on.  target: address of the panel's vector for channel 0."""
@@ -96,16 +107,32 @@ class PackRows(Packing):
         last = f.smaller(first + ROWS, depth)
         with f.loop(0, columns, self.columns) as start:
             panel = f.at(target, start * depth * (4 // self.step), "i8")
-            with f.loop(first, last, self.step) as k, f.loop(0, self.columns, self.lanes) as v:
+            self._rows(f, (columns, line, there), (first, last), start, source, panel)
+
+    def emit_panel(self, f: Writer, words: Mapping[str, Value] | Words, panel: Value, source: Value, target: Value) -> None:
+        depth, columns, line = (words[name] for name in ("depth", "columns", "line"))
+        self._rows(f, (columns, line, depth), (f.constant(0, "i64"), depth), panel * self.columns, source, target)
+
+    def ahead(self, f: Writer, words: Mapping[str, Value] | Words, panel: Value, source: Value, turn: Value) -> tuple[Value, Value]:
+        start = f.at(source, panel * (self.columns * STORAGE_BYTES[self.source]), "i8")
+        return start, f.select(turn.equals(0), words["line"], 0)
+
+    def _rows(
+        self, f: Writer, shape: tuple[Value, Value, Value], span: tuple[Value, Value], start: Value, source: Value, panel: Value
+    ) -> None:
+        """Channels of a panel.  shape: columns, bytes from row to row, channels that exist.  start: first column of the panel."""
+        (columns, line, there), (first, last) = shape, span
+        with f.choice((columns - start >= self.columns) & (last <= there)) as (whole, part):
+            with whole, f.loop(first, last, self.step) as k:
+                rows = [f.at(f.at(source, (k + r) * line, "i8"), start, self.source) for r in range(self.step)]
+                for v in range(0, self.columns, self.lanes):
+                    self.store(f, [f.read(f.at(row, v, self.source), self.source, self.lanes) for row in rows], f.at(panel, v, "f32"), k)
+            with part, f.loop(first, last, self.step) as k, f.loop(0, self.columns, self.lanes) as v:
                 left = columns - start - v
-                place = f.at(panel, v, "f32")
-                rows = [f.at(source, (k + r) * line + (start + v) * STORAGE_BYTES[self.source], "i8") for r in range(self.step)]
-                with f.choice((left >= self.lanes) & (k + self.step <= there)) as (whole, part):
-                    with whole:
-                        self.store(f, [f.read(row, self.source, self.lanes) for row in rows], place, k)
-                    with part:
-                        masks = [f.mask(f.select(there > k + r, left, 0), self.lanes) for r in range(self.step)]
-                        self.store(f, [f.read(row, self.source, self.lanes, mask) for row, mask in zip(rows, masks, strict=True)], place, k)
+                rows = [f.at(f.at(source, (k + r) * line, "i8"), start + v, self.source) for r in range(self.step)]
+                masks = [f.mask(f.select(there > k + r, left, 0), self.lanes) for r in range(self.step)]
+                found = [f.read(row, self.source, self.lanes, mask) for row, mask in zip(rows, masks, strict=True)]
+                self.store(f, found, f.at(panel, v, "f32"), k)
 
 
 @dataclass(frozen=True)
@@ -113,12 +140,19 @@ class PackColumns(Packing):
     """From columns: b[k, n] with k running fastest.  A task: a panel."""
 
     def emit_task(self, f: Writer, words: Mapping[str, Value] | Words, task: Value, source: Value, target: Value) -> None:
+        self.emit_panel(f, words, task, source, f.at(target, task * self.columns * words["depth"] * (4 // self.step), "i8"))
+
+    def ahead(self, f: Writer, words: Mapping[str, Value] | Words, panel: Value, source: Value, turn: Value) -> tuple[Value, Value]:
+        column = f.smaller(turn, self.columns - 1)
+        start = f.at(source, (panel * self.columns + column) * words["line"], "i8")
+        return start, f.select(turn < self.columns, f.constant(STORAGE_BYTES[self.source], "i64"), 0)
+
+    def emit_panel(self, f: Writer, words: Mapping[str, Value] | Words, panel: Value, source: Value, target: Value) -> None:
         depth, columns, line = (words[name] for name in ("depth", "columns", "line"))
-        panel = f.at(target, task * self.columns * depth * (4 // self.step), "i8")
         whole_depth = depth // self.lanes * self.lanes
         with f.loop(0, self.columns, self.lanes) as v:
-            start = task * self.columns + v
-            place, left = f.at(panel, v, "f32"), columns - start
+            start = panel * self.columns + v
+            place, left = f.at(target, v, "f32"), columns - start
             tile = f.at(source, start * line, "i8")
             with f.choice(left >= self.lanes) as (whole, part):
                 with whole:
@@ -149,12 +183,29 @@ class PackColumns(Packing):
 
 
 def transposed(f: Writer, rows: list[Value]) -> list[Value]:
-    """A square of vectors, transposed: log2 rounds, in each of which halves of the list are interleaved."""
+    """A square of vectors, transposed, in log2 rounds, each of one instruction a row.
+
+    First blocks are exchanged between rows, down to 4 by 4 elements; these, of 32 bits, lie within 16 bytes, where vectors of 32 and 64
+    bytes shuffle at once.
+    """
     lanes = len(rows)
-    half = lanes // 2
-    low = [i // 2 + (i % 2) * lanes for i in range(lanes)]
-    high = [i + half for i in low]
-    for _ in range(lanes.bit_length() - 1):
-        pairs = [(rows[i], rows[i + half]) for i in range(half)]
-        rows = [f.shuffled(a, b, order) for a, b in pairs for order in (low, high)]
-    return rows
+    size = lanes // 2
+    while size >= 4 or size == 1 == lanes // 2:
+        low = [i + (lanes - size if i & size else 0) for i in range(lanes)]
+        high = [i + size for i in low]
+        rows = [f.shuffled(rows[i & ~size], rows[i | size], high if i & size else low) for i in range(lanes)]
+        size //= 2
+    return rows if lanes < 4 else [row for i in range(0, lanes, 4) for row in _transposed_blocks(f, rows[i : i + 4])]
+
+
+def _transposed_blocks(f: Writer, rows: list[Value]) -> list[Value]:
+    """Four vectors, in which all blocks of 4 by 4 elements are transposed."""
+    lanes = rows[0].type.lanes
+
+    def shuffle(x: Value, y: Value, order: tuple[int, ...]) -> Value:
+        """Four elements for each block, numbered as if those of y followed those of x."""
+        return f.shuffled(x, y, [block + i % 4 + (lanes if i >= 4 else 0) for block in range(0, lanes, 4) for i in order])
+
+    one, two, three, four = rows
+    pairs = [shuffle(x, y, order) for x, y in ((one, two), (three, four)) for order in ((0, 4, 1, 5), (2, 6, 3, 7))]
+    return [shuffle(pairs[i], pairs[i + 2], order) for i in (0, 1) for order in ((0, 1, 4, 5), (2, 3, 6, 7))]

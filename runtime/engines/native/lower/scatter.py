@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import prod
 from typing import TYPE_CHECKING
 
 from ttc.runtime.engines.native import copies
 from ttc.runtime.engines.native.kernels import scatter as kernels
-from ttc.runtime.engines.native.kernels.gather import key_words
+from ttc.runtime.engines.native.kernels.gather import CheckIndices, key_words
 from ttc.runtime.engines.native.kernels.words import words_of
 from ttc.runtime.engines.native.lowering import Lowering, NotTaken
 from ttc.runtime.engines.native.products import FLOATS
 from ttc.runtime.engines.native.storage import Storage
-from ttc.runtime.engines.native.tensors import View, dense_strides
+from ttc.runtime.engines.native.tensors import Place, View, dense_strides
 
 if TYPE_CHECKING:
     from ttc.runtime.engines.native.lowering import Word
@@ -35,7 +36,7 @@ def scatter_nd(n: Lowering) -> None:
     words: dict[str, Word] = {"target": y, "indices": indices, "updates": updates, "status": n.status}
     words |= {"rows": indices.elements // keys, "columns": columns, **key_words(y.shape[:keys], dense_strides(y.shape)[:keys])}
     moved = 2 * updates.elements * updates.item_bytes
-    n.job(kernel, words_of(kernel.names, words), tasks=1, written=[y, n.status], moved_bytes=moved)
+    n.job(kernel, words_of(kernel.names, words), tasks=1, written=[y, *_status(n, indices, y.shape[:keys])], moved_bytes=moved)
     _finish(n, y)
 
 
@@ -57,7 +58,9 @@ def scatter_elements(n: Lowering) -> None:
     for i, (size, stride) in enumerate(zip(batch, strides, strict=True)):
         words |= {f"batch{i}": size, f"batch{i}_target": stride}
     moved = 2 * updates.elements * updates.item_bytes
-    n.job(kernel, words_of(kernel.names, words), tasks=tasks, written=[y, n.status], moved_bytes=moved)
+    n.job(
+        kernel, words_of(kernel.names, words), tasks=tasks, written=[y, *_status(n, indices, y.shape[axis : axis + 1])], moved_bytes=moved
+    )
     _finish(n, y)
 
 
@@ -71,6 +74,20 @@ def _operands(n: Lowering) -> tuple[kernels.Reduction, View, View]:
     if reduction not in ("none", "add", "mul", "max", "min") or (reduction != "none" and x.storage == "bool"):
         raise NotTaken(f"{reduction} of {x.storage}")
     return reduction, indices, updates  # pyright: ignore[reportReturnType]
+
+
+def _status(n: Lowering, indices: View, sizes: Sequence[int]) -> list[View]:
+    """The status, if the job that writes elements may set it.
+
+    Where entries of the caller are changed a job before it looks at the indices: a run that fails then does so before it has changed any.
+    """
+    if n.operand(0).buffer.place is not Place.BOUND:
+        return [n.status]
+    kernel = CheckIndices(indices.storage, len(sizes))
+    words: dict[str, Word] = {"indices": indices, "status": n.status, "rows": indices.elements // len(sizes)}
+    words |= {f"size{i}": size for i, size in enumerate(sizes)}
+    n.job(kernel, words_of(kernel.names, words), tasks=1, written=[n.status], moved_bytes=indices.elements * indices.item_bytes)
+    return []
 
 
 def _copied(n: Lowering, reduction: str) -> View:

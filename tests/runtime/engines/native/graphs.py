@@ -18,6 +18,7 @@ from ttc.runtime.engines.native.build import lower_graph
 from ttc.runtime.engines.native.engine import NativeEngine
 from ttc.runtime.engines.native.features import EMULATED_TILES, Cpu, host_cpu
 from ttc.runtime.engines.native.lowering import Job
+from ttc.runtime.engines.native.plan import NativePlan
 from ttc.runtime.engines.reference import plan_of
 from ttc.runtime.tensors import Constants, TensorSource
 
@@ -46,7 +47,8 @@ class Ran:
 
     Args:
         refusals: (op, reason) of what it left to Python.
-        kernels: names of the kernels it ran, in order.
+        kernels: names of the kernels that ops were lowered to, in order.
+        each_run: names of those of each run: some are joined, and what works on constants alone is left out.
         on_magnitudes: what the reference engine finds for the magnitudes of all operands.
     """
 
@@ -55,6 +57,7 @@ class Ran:
     refusals: tuple[tuple[str, str], ...]
     kernels: tuple[str, ...]
     on_magnitudes: Callable[[], NDArray]
+    each_run: tuple[str, ...] = ()
 
     def close(self, share: float, expected: NDArray | None = None) -> None:
         """Compare sums, and what follows them, with those of the reference engine or with others: relative to the sum of magnitudes."""
@@ -87,14 +90,16 @@ def ran(
     lowered = lower_graph(graph, netlist, constants, cpu)
     refusals = tuple((node.work.op, reason) for node, reason in lowered.refusals if node.work.op != "tile.cast")
     kernels = tuple(type(step.kernel).__name__ for step in lowered.steps if isinstance(step, Job))
-    native = NativeEngine(threads, cpu).prepare(graph, netlist, constants).run(arrays)["y"]
+    plan = NativeEngine(threads, cpu).prepare(graph, netlist, constants)
+    native = plan.run(arrays)["y"]
+    each_run = tuple(type(job.kernel).__name__ for job in plan.jobs()) if isinstance(plan, NativePlan) else ()
 
     def reference(given: Sequence[Given]) -> NDArray:
         arrays, constants = _values(given)
         return plan_of(graph, netlist, constants).run(arrays)["y"]
 
     magnitudes = partial(reference, [replace(operand, array=np.abs(operand.array)) for operand in given])
-    return Ran(native, reference(given), refusals, kernels, magnitudes)
+    return Ran(native, reference(given), refusals, kernels, magnitudes, each_run)
 
 
 def _values(given: Sequence[Given]) -> tuple[dict[str, NDArray], Constants]:

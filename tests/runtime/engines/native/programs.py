@@ -53,12 +53,7 @@ def program(
     for name, (value, format) in held.items():
         types[name] = TensorType(value.shape, format)
         b.queue(name, "constant", types[name], key=name)
-    ops: list[Op] = []
-    for s in steps:
-        types[s.name] = s.type
-        work = Work(s.op, tuple(range(len(s.reads))), dict(s.attrs or {}), (s.type,), None, (s.name,))
-        function = Function(tuple(types[name] for name in s.reads), (work,), (len(s.reads),))
-        ops.append(Op(s.name, s.op.partition(".")[2], tuple(s.reads), Host(), None, function, rounding=s.rounding))  # pyright: ignore[reportArgumentType]
+    ops = typed_ops(steps, types)
     for name, source in outputs.items():
         b.queue(name, "output", types[source], source=source)
     b.graph("g", ops, [(source, name) for name, source in outputs.items()])
@@ -70,6 +65,17 @@ def program(
     )
     tensors = {name: TensorSource.of_array(value, format) for name, (value, format) in held.items()}
     return build_program(b.netlist(), Description("test", "0.1.0", {}), tensors, engine=engine, threads=threads)
+
+
+def typed_ops(steps: Sequence[Step], types: dict[str, TensorType]) -> list[Op]:
+    """Ops on the host.  types: of the queues they read; those of the steps are added."""
+    ops: list[Op] = []
+    for s in steps:
+        types[s.name] = s.type
+        work = Work(s.op, tuple(range(len(s.reads))), dict(s.attrs or {}), (s.type,), None, (s.name,))
+        function = Function(tuple(types[name] for name in s.reads), (work,), (len(s.reads),))
+        ops.append(Op(s.name, s.op.partition(".")[2], tuple(s.reads), Host(), None, function, rounding=s.rounding))  # pyright: ignore[reportArgumentType]
+    return ops
 
 
 def _argument(name: str, kind: str, queue: str, type_: TensorType) -> Argument:

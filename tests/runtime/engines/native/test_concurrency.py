@@ -46,6 +46,19 @@ def test_a_thousand_runs_on_eight_threads_are_as_one_alone(session: Executor, al
         assert all(callers.map(same, range(1000)))
 
 
+def test_runs_that_share_out_their_work_on_eight_threads(rng: np.random.Generator):
+    type_ = tensor(2048, 64)
+    made = program({"x": type_}, {}, [Step("s", "tile.softmax", ("x",), type_, {"axis": -1})], {"y": "s"}, "native")
+    plan = made.plans["g"]
+    assert isinstance(plan, NativePlan)
+    assert [segment.alone for segment in plan.prepared.layout.segments] == [False]
+    given = [rng.standard_normal(type_.shape, np.float32) for _ in range(3)]
+    large = Executor(made)
+    expected = [large.run({"x": x})["y"] for x in given]
+    with ThreadPoolExecutor(8) as callers:
+        assert all(callers.map(lambda n: np.array_equal(large.run({"x": given[n % 3]})["y"], expected[n % 3]), range(200)))
+
+
 @pytest.mark.parametrize("threads", [1, 2, 5])
 def test_results_do_not_depend_on_the_number_of_threads(threads: int, alone: list[np.ndarray]):
     other = Executor(network("native", threads))

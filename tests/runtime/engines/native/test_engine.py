@@ -10,7 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 from tests.runtime.conftest import Builder
-from tests.runtime.engines.native.programs import Step, executors, network, tensor
+from tests.runtime.engines.native.programs import Step, executors, network, program, tensor
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.plain import Function, Plain, TensorType, Work
 from ttc.dialects.netlist.model import Argument, Host, Netlist, Op
@@ -281,8 +281,10 @@ def test_memory_that_cannot_be_executed_is_a_clear_error(monkeypatch: pytest.Mon
     assert failure.value.hint == "use --engine reference"
 
 
-def test_fewer_threads_than_asked_for_do(monkeypatch: pytest.MonkeyPatch):
-    executor = Executor(network("native", 7))
+def test_fewer_threads_than_asked_for_do(monkeypatch: pytest.MonkeyPatch, rng: np.random.Generator):
+    type_, x = tensor(2048, 64), rng.standard_normal((2048, 64), np.float32)
+    made = [program({"x": type_}, {}, [Step("s", "tile.softmax", ("x",), type_, {"axis": -1})], {"y": "s"}, "native", n) for n in (7, 1)]
+    executor = Executor(made[0])
     plan = executor.program.plans["g"]
     assert isinstance(plan, NativePlan)
     started: list[object] = []
@@ -299,10 +301,11 @@ def test_fewer_threads_than_asked_for_do(monkeypatch: pytest.MonkeyPatch):
 
     own = plan._pool._libc
     monkeypatch.setattr(plan._pool, "_libc", Libc())
+    monkeypatch.setattr(plan._pool, "_team", None)
     plan._pool.renew()
-    found = [executor.run({"x": X})["y"] for _ in range(3)]
+    found = [executor.run({"x": x})["y"] for _ in range(3)]
     assert len(started) == 3
-    expected = Executor(network("native", 1)).run({"x": X})["y"]
+    expected = Executor(made[1]).run({"x": x})["y"]
     assert all(np.array_equal(y, expected) for y in found)
 
 

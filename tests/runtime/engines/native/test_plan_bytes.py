@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from tests.runtime.engines.native.programs import Step, network, program, tensor
+from tests.runtime.engines.stateful import ENGINES, Stateful
 from ttc.runtime.engines.native.features import host_cpu
 from ttc.runtime.engines.native.instance import Template
 from ttc.runtime.engines.native.plan import NativePlan
@@ -72,3 +73,14 @@ def test_words_that_are_missing_are_noticed(cut: int):
     assert data is not None
     with pytest.raises(ValueError, match="words where|reshape"):
         unpack(data[:-cut])
+
+
+def test_what_is_written_in_place_is_kept():
+    type_ = tensor(4, 33)
+    graph = Stateful({"a": type_, "i": tensor(1, 1, format="Int64"), "r": tensor(1, 33)},
+                     [Step("next", "tile.scatter_nd", ("a", "i", "r"), type_, {"reduction": "none"})], {"a": "next"})  # fmt: skip
+    made = graph.plan(ENGINES["native"])
+    assert isinstance(made, NativePlan)
+    layout, found = made.prepared.layout, unpack(pack(made.prepared) or b"").layout
+    assert layout.in_place["a.next"].over == {"a": (1,)}
+    assert (found.in_place, found.last_reads, found.variables) == (layout.in_place, layout.last_reads, frozenset({"a"}))

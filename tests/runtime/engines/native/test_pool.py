@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 
 from ttc.dialects.core.plain import TensorType, Work
 from ttc.dialects.netlist.model import Host, Op
+from ttc.runtime.engines.native import pool as pools
 from ttc.runtime.engines.native.arena import Arena
 from ttc.runtime.engines.native.code import compiled
 from ttc.runtime.engines.native.features import host_cpu
@@ -21,7 +23,7 @@ from ttc.runtime.engines.native.kernel import Kernel
 from ttc.runtime.engines.native.lowering import Job
 from ttc.runtime.engines.native.memory import aligned_words
 from ttc.runtime.engines.native.nodes import Node
-from ttc.runtime.engines.native.pool import KERNELS, Pool
+from ttc.runtime.engines.native.pool import KERNELS, Pool, Team, join_team, pool_of
 from ttc.runtime.engines.native.tensors import Buffer, Place, View, dense
 
 if TYPE_CHECKING:
@@ -117,3 +119,76 @@ def test_a_child_process_has_workers_of_its_own():
     assert os.waitpid(child, 0)[1] == 0
     assert np.array_equal(chain.rows[0], np.zeros(200, np.int64))
     assert chain.run()
+
+
+@pytest.fixture
+def team() -> Team:
+    try:
+        found = Team.of(ctypes.CDLL("libgomp.so.1"))
+    except OSError:
+        pytest.skip("this machine has no libgomp")
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize("threads", [1, 2, 5])
+@pytest.mark.parametrize("tasks", [1, 3, 1000])
+def test_jobs_on_a_team_wait_for_the_job_before(team: Team, threads: int, tasks: int):
+    chain = Chain(threads, 20, tasks)
+    chain.pool.join(team)
+    assert all(chain.run() for _ in range(50))
+
+
+def test_a_team_that_is_smaller_than_asked_for_does_all(team: Team):
+    library = ctypes.CDLL("libgomp.so.1")
+    most = library.omp_get_thread_limit()
+    chain = Chain(4, 20, 100)
+    chain.pool.join(team)
+    inside: list[bool] = []
+    call = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+
+    @call
+    def nested(_: int) -> None:  # a region inside of another has one thread
+        inside.append(chain.run())
+
+    library.omp_set_max_active_levels(1)
+    library.GOMP_parallel(nested, None, 2, 0)
+    assert most >= 2
+    assert any(inside)
+
+
+def test_a_child_process_has_no_team(team: Team):
+    chain = Chain(2, 10, 200)
+    chain.pool.join(team)
+    assert chain.run()
+    child = os.fork()
+    if child == 0:
+        os._exit(0 if chain.run() and chain.run() else 1)
+    assert os.waitpid(child, 0)[1] == 0
+    assert chain.run()
+
+
+def test_runs_at_the_same_time_on_a_team_are_right(team: Team):
+    chains = [Chain(2, 10, 50) for _ in range(4)]
+    for chain in chains:
+        chain.pool = chains[0].pool
+    chains[0].pool.join(team)
+    with ThreadPoolExecutor(4) as callers:
+        for _ in range(50):
+            assert all(callers.map(Chain.run, chains))
+
+
+def test_a_library_without_openmp_has_no_team():
+    assert Team.of(ctypes.CDLL("libm.so.6")) is None
+
+
+def test_pools_of_the_process_join(team: Team, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(pools, "_POOLS", {})
+    monkeypatch.setattr(pools, "_TEAMS", [])
+    chain = Chain(3, 10, 200)
+    before = pool_of(2, chain.code)
+    join_team(team)
+    for pool in (before, pool_of(3, chain.code)):
+        chain.pool = pool
+        assert chain.run()
+        assert pool._address == 0, "no workers were started"
