@@ -3,7 +3,7 @@
 PyTorch finds the backend through the entry point group `torch_dynamo_backends` and gives it one graph after the other (settings: its
 options).  AOTAutograd takes each apart into a forward and a backward graph of aten ops (aot), whose random numbers PyTorch draws (draws);
 a graph is compiled when it first runs, once for each set of sizes, or runs in PyTorch if it cannot be (graph).  Parameters that are trained
-are inputs of the graphs; others are prepared for a compiled graph, which computes what derives from them again when they change (binding).
+are inputs of the graphs; others are prepared for a compiled graph (binding), and become inputs when they are found changed.
 A compiled graph takes and gives tensors (tensors).
 
 The package itself does not load torch: who calls the backend has.

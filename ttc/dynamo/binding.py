@@ -42,6 +42,14 @@ class Outdated(Exception):
     """A tensor changed whose value the compiled program holds for good."""
 
 
+class Changed(Exception):
+    """Tensors of a model changed that were prepared for it; `positions`: of the placeholders that give them."""
+
+    def __init__(self, positions: Sequence[int]) -> None:
+        super().__init__(positions)
+        self.positions = tuple(positions)
+
+
 class _Copy(NamedTuple):
     """A tensor as it was when it was prepared: a copy of its own memory, without gaps."""
 
@@ -87,7 +95,8 @@ class Binding:
 
     There are ways to write to a tensor that move neither its address nor PyTorch's version of it (fused optimizers, `p.data`, arrays of its
     memory, collectives), so values are compared themselves, at the speed of memory.  What training changes at each step is no tensor of a
-    binding but an input of the graph (`aot`).
+    binding but an input of the graph (`aot`), and so is, from then on, what was found changed once: the next change is likely, and reading
+    a tensor takes less time than to prepare it again.
 
     Args:
         build: makes the program of stored tensors.
@@ -112,7 +121,6 @@ class Binding:
         self._names = [p.name for p in held]
         self._positions = [p.position for p in held]
         self._owned = sum(isinstance(given[i], torch.nn.Parameter) for i in self._positions)
-        self._peers = _peers(description)
         self._lock = Lock()
         self._bounds: dict[tuple[int, ...], _Bound] = {}
         values = {p.name: given[p.position] for p in held}
@@ -120,57 +128,34 @@ class Binding:
         self.unbound = _without_values(build, sources, values)
 
     def executor(self, given: Sequence[Any]) -> Executor:
-        """The session for these values of the placeholders.  Raises Outdated if the graph has to be compiled again."""
+        """The session for these values of the placeholders.
+
+        Raises Changed for tensors that are to be inputs from now on, Outdated if the graph has to be compiled again as it is.
+        """
         tensors = [given[i] for i in self._positions]
         model = tuple([id(t) for t in tensors[: self._owned]])
         bound = self._bounds.get(model)
-        if bound is not None and all(copy.is_of(tensor) for copy, tensor in zip(bound.copies, tensors, strict=True)):
+        if bound is None:
+            return self._bind(model, tensors)
+        if all(copy.is_of(tensor) for copy, tensor in zip(bound.copies, tensors, strict=True)):
             return bound.executor
-        return self._rebound(model, tensors)
+        pairs = zip(self._names, self._positions, bound.copies, tensors, strict=True)
+        changed = [position for name, position, copy, tensor in pairs if name not in self._baked and not copy.is_of(tensor)]
+        raise Changed(changed) if changed else Outdated
 
-    def _rebound(self, model: tuple[int, ...], tensors: list[torch.Tensor]) -> Executor:
+    def _bind(self, model: tuple[int, ...], tensors: list[torch.Tensor]) -> Executor:
         with self._lock:
-            bound = self._bounds.get(model)
-            old = [None] * len(tensors) if bound is None else bound.copies
-            copies = [was if was is not None and was.is_of(now) else _Copy.of(now) for was, now in zip(old, tensors, strict=True)]
-            changed = [name for name, was, now in zip(self._names, old, copies, strict=True) if was is not now]
+            copies = [_Copy.of(tensor) for tensor in tensors]
             values = {name: copy.tensor for name, copy in zip(self._names, copies, strict=True)}
-            if any(name in self._baked and not self._baked[name].is_of(values[name]) for name in changed):
+            if any(not copy.is_of(values[name]) for name, copy in self._baked.items()):
                 raise Outdated
-            needed = set(changed).union(*(self._peers[name] for name in changed if name in self._peers))
-            program = self.unbound if bound is None else bound.executor.program
-            executor = Executor(_with_values(program, {name: values[name] for name in sorted(needed)}))
+            executor = Executor(_with_values(self.unbound, values))
             while len(self._bounds) >= MAX_MODELS:
                 self._bounds.pop(next(iter(self._bounds)), None)
             bounds = self._bounds
             watches = [weakref.ref(t, lambda _: bounds.pop(model, None)) for t in tensors[: self._owned]]
             bounds[model] = _Bound(executor, copies, watches)
             return executor
-
-
-def _peers(description: Description) -> Mapping[str, frozenset[str]]:
-    """For each parameter those that are needed to compute anew what it goes into: parameters of one expression, of the next, and so on."""
-    functions = {derived.key: derived.function for derived in description.derived}
-    owners = {variable.key: name for name, variable in description.parameters.items()}
-
-    def leaves(key: str, path: tuple[str, ...]) -> set[str]:
-        found: set[str] = set()
-        for work in functions[key].works:
-            leaf = str(work.attrs.get("key", ""))
-            if work.op == "ttc.param":
-                found.add(str(work.attrs["sym"]))
-            elif leaf in owners:
-                found.add(owners[leaf])
-            elif leaf in functions and leaf not in path:
-                found |= leaves(leaf, (*path, leaf))
-        return found
-
-    peers = {name: frozenset((name,)) for name in description.parameters}
-    for key in functions:
-        names = leaves(key, (key,))
-        joined = frozenset(names).union(*(peers[name] for name in names if name in peers))
-        peers.update(dict.fromkeys(joined, joined))
-    return peers
 
 
 def _with_values(program: Program, tensors: Mapping[str, torch.Tensor]) -> Program:

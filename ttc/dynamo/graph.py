@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
 from operator import getitem
 from threading import Lock
 from typing import Any
@@ -15,7 +16,7 @@ from torch.fx.traceback import preserve_node_meta
 from torch.utils import _pytree as pytree
 
 from ttc.dialects.core.errors import Error
-from ttc.dynamo.binding import Outdated
+from ttc.dynamo.binding import Changed, Outdated
 from ttc.dynamo.draws import Draw, take_out
 from ttc.dynamo.session import Job, Placeholder, Session
 from ttc.dynamo.settings import Settings
@@ -23,7 +24,7 @@ from ttc.dynamo.settings import Settings
 MAX_SIZES = 32
 """Sets of sizes that one graph is kept compiled for: those used last."""
 MAX_TRIES = 8
-"""Times that a graph is compiled in one call because a tensor changes whose value went into the program."""
+"""Times that a graph is compiled in one call because tensors change that were prepared for it."""
 _RAISED = ("E01", "E09")
 """Beginnings of codes of errors that no other way of running helps: options, and bugs."""
 
@@ -87,7 +88,8 @@ class _Case:
     """A graph for one set of sizes."""
 
     def __init__(self, job: Job, settings: Settings) -> None:
-        self._job = job
+        self._job = self._first = job
+        self._holds_all = False
         self._settings = settings
         self._draws: tuple[Draw, ...] = ()
         self._refusal: Error | None = None
@@ -106,7 +108,18 @@ class _Case:
                 return run(values)
             except Outdated:
                 self._run = None
+            except Changed as changed:
+                self._read(changed.positions)
         raise Error("E0901", f"the tensors of {self._job.name} change while it is compiled")
+
+    def _read(self, positions: Collection[int]) -> None:
+        """Have the graph compiled once more, with the tensors of these placeholders among its inputs, if it can be."""
+        with self._lock:
+            if self._holds_all:
+                self._run = None
+                return
+            placeholders = [replace(p, held=p.held and i not in positions) for i, p in enumerate(self._job.placeholders)]
+            self._job, self._run = replace(self._job, placeholders=placeholders), None
 
     def _compiled(self, values: tuple[Any, ...]) -> Run:
         with self._lock:
@@ -119,7 +132,10 @@ class _Case:
             _check_devices(self._job.graph)
             return Session(self._job.with_drawn(), values, self._settings)
         except Error as error:
-            return self._fallback(error)
+            if self._job is self._first:
+                return self._fallback(error)
+        self._job, self._holds_all = self._first, True  # a tensor that is an input now is taken as a constant alone
+        return self._session(values)
 
     def _fallback(self, error: Error) -> Run:
         """PyTorch's own way to run the graph.  Raises the error where there is none, or none is wanted."""

@@ -17,6 +17,7 @@ from ttc.driver import compile_source
 from ttc.dynamo.binding import Binding, Build, Parameter
 from ttc.dynamo.settings import Settings
 from ttc.dynamo.tensors import tensor_of, unusual_stride
+from ttc.dynamo.threads import share_threads
 from ttc.importers.torch.graphs import Binding as Placed
 from ttc.importers.torch.graphs import Fixed, Held, Input, Result, import_graph, spec_of_tensor
 from ttc.importers.torch.weights import array_of, identity
@@ -101,7 +102,7 @@ class Session:
         self._inputs = [(p.name, i, p.spec.dtype) for i, p in enumerate(placed) if isinstance(p, Input) and p.name in wanted]
 
     def __call__(self, given: Sequence[Any]) -> list[Any]:
-        """The outputs; tensors are fresh, but for those that are placeholders.  Raises E08xx, Outdated."""
+        """The outputs; tensors are fresh, but for those that are placeholders.  Raises E08xx, Changed, Outdated."""
         arrays: Mapping[str, NDArray] = {}
         if self._binding is not None:
             inputs = {name: array_of(given[i], dtype) for name, i, dtype in self._inputs}
@@ -160,4 +161,6 @@ def _builder(package: Package, settings: Settings) -> Build:
     """Makes the program, with other values of its tensors too."""
     netlist, description, run = package.netlist, package.description, settings.run
     exact = Exact(run.stochastic_rounding) if run.exact else None
-    return lambda tensors: build_program(netlist, description, tensors, engine=chosen_engine(run), threads=run.threads, exact=exact)
+    threads = run.threads or torch.get_num_threads()
+    share_threads()
+    return lambda tensors: build_program(netlist, description, tensors, engine=chosen_engine(run), threads=threads, exact=exact)

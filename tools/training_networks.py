@@ -1,0 +1,244 @@
+"""Networks that `bench_training.py` trains: each with a batch of random data and its loss, written with PyTorch's own modules.
+
+Importing this loads torch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+WORDS, TOKENS, CLASSES = 2048, 128, 10
+"""Words of the vocabulary, tokens of a row, classes of images."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """A network and a batch for it.
+
+    Args:
+        network: in training mode, Float32.
+        batch: its arguments.
+        target: class of each row of its result.
+    """
+
+    network: nn.Module
+    batch: Tensor
+    target: Tensor
+
+    def loss(self, batch: Tensor, target: Tensor) -> Tensor:
+        """Mean cross entropy of the network's result, over its last axis."""
+        result = self.network(batch)
+        return F.cross_entropy(result.flatten(0, -2), target.flatten())
+
+
+def perceptron(widths: Sequence[int]) -> nn.Module:
+    """Linear layers from width to width, and a ReLU between any two."""
+    layers: list[nn.Module] = []
+    for width, following in zip(widths, widths[1:], strict=False):
+        layers += [nn.Linear(width, following), nn.ReLU()]
+    return nn.Sequential(*layers[:-1])
+
+
+# ---- images ---------------------------------------------------------------------------------------------------------------------
+
+
+def convolution(channels: int, made: int, size: int, stride: int = 1) -> nn.Sequential:
+    """A convolution without bias that keeps the size of images but for its stride, and its batch norm."""
+    return nn.Sequential(nn.Conv2d(channels, made, size, stride, size // 2, bias=False), nn.BatchNorm2d(made))
+
+
+def plain_images() -> nn.Module:
+    """Three convolutions of 3x3 with batch norm and max pools, then two linear layers: images of 3x32x32."""
+    stages = [
+        layer
+        for channels, made in ((3, 32), (32, 64), (64, 128))
+        for layer in (*convolution(channels, made, 3), nn.ReLU(), nn.MaxPool2d(2))
+    ]
+    return nn.Sequential(*stages, nn.Flatten(), nn.Linear(128 * 16, 128), nn.ReLU(), nn.Linear(128, CLASSES))
+
+
+class Residual(nn.Module):
+    """The basic block of ResNet: two convolutions of 3x3, and the images themselves, or a convolution of 1x1 of them."""
+
+    def __init__(self, channels: int, made: int, stride: int) -> None:
+        super().__init__()
+        self.first, self.second = convolution(channels, made, 3, stride), convolution(made, made, 3)
+        same = stride == 1 and channels == made
+        self.shortcut = nn.Identity() if same else convolution(channels, made, 1, stride)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """x[n, channels, h, w] -> [n, made, h / stride, w / stride]."""
+        return F.relu(self.second(F.relu(self.first(x))) + self.shortcut(x))
+
+
+def resnet18() -> nn.Module:
+    """ResNet-18 with ten classes."""
+    stages = [
+        block
+        for channels, made, stride in ((64, 64, 1), (64, 128, 2), (128, 256, 2), (256, 512, 2))
+        for block in (Residual(channels, made, stride), Residual(made, made, 1))
+    ]
+    stem = (*convolution(3, 64, 7, 2), nn.ReLU(), nn.MaxPool2d(3, 2, 1))
+    return nn.Sequential(*stem, *stages, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(512, CLASSES))
+
+
+# ---- transformers ---------------------------------------------------------------------------------------------------------------
+
+
+class Attention(nn.Module):
+    """Attention of a sequence to itself, with queries, keys and values of one product."""
+
+    def __init__(self, width: int, heads: int, *, causal: bool) -> None:
+        super().__init__()
+        self.heads, self.causal = heads, causal
+        self.together, self.out = nn.Linear(width, 3 * width), nn.Linear(width, width)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """x[rows, tokens, width] -> the same shape."""
+        rows, tokens, width = x.shape
+        parts = self.together(x).view(rows, tokens, 3, self.heads, width // self.heads).permute(2, 0, 3, 1, 4)
+        mixed = F.scaled_dot_product_attention(*parts.unbind(0), is_causal=self.causal)
+        return self.out(mixed.transpose(1, 2).reshape(rows, tokens, width))
+
+
+class Layer(nn.Module):
+    """A layer of a transformer with GELU; norms before attention and products (ViT, GPT-2), or after the sums (BERT)."""
+
+    def __init__(self, width: int, heads: int, *, causal: bool = False, before: bool = True) -> None:
+        super().__init__()
+        self.before = before
+        self.attention = Attention(width, heads, causal=causal)
+        self.norms = nn.ModuleList([nn.LayerNorm(width), nn.LayerNorm(width)])
+        self.products = nn.Sequential(nn.Linear(width, 4 * width), nn.GELU(), nn.Linear(4 * width, width))
+
+    def forward(self, x: Tensor) -> Tensor:
+        """x[rows, tokens, width] -> the same shape."""
+        first, second = self.norms
+        if self.before:
+            x = x + self.attention(first(x))
+            return x + self.products(second(x))
+        x = first(x + self.attention(x))
+        return second(x + self.products(x))
+
+
+class Vision(nn.Module):
+    """ViT of 6 layers at width 192: images of 3x112x112 in patches of 8, a class token, learned positions."""
+
+    def __init__(self, width: int = 192, layers: int = 6) -> None:
+        super().__init__()
+        self.patches = nn.Conv2d(3, width, 8, 8)
+        self.token = nn.Parameter(torch.zeros(1, 1, width))
+        self.positions = nn.Parameter(torch.randn(1, 197, width) * 0.02)
+        self.layers = nn.Sequential(*[Layer(width, 3) for _ in range(layers)], nn.LayerNorm(width))
+        self.head = nn.Linear(width, CLASSES)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """x[rows, 3, 112, 112] -> [rows, classes]."""
+        tokens = self.patches(x).flatten(2).transpose(1, 2)
+        tokens = torch.cat([self.token.expand(len(x), -1, -1), tokens], 1) + self.positions
+        return self.head(self.layers(tokens)[:, 0])
+
+
+class Language(nn.Module):
+    """Words and learned positions, layers, a norm, and scores of words by the embedding's own weights (BERT and GPT-2)."""
+
+    def __init__(self, *, causal: bool, width: int = 256, layers: int = 4) -> None:
+        super().__init__()
+        self.words, self.positions = nn.Embedding(WORDS, width), nn.Embedding(TOKENS, width)
+        self.layers = nn.Sequential(*[Layer(width, 4, causal=causal, before=causal) for _ in range(layers)])
+        self.norm = nn.LayerNorm(width)
+        for table in (self.words, self.positions):
+            nn.init.normal_(table.weight, std=0.02)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """x[rows, tokens], integers -> scores[rows, tokens, words]."""
+        tokens = self.words(x) + self.positions(torch.arange(x.shape[1]))
+        return F.linear(self.norm(self.layers(tokens)), self.words.weight)
+
+
+def turned(x: Tensor, angles: Tensor) -> Tensor:
+    """x[rows, heads, tokens, depth] with pairs of its last axis turned by rotary positions; angles: [tokens, depth]."""
+    one, other = x.chunk(2, -1)
+    return x * angles.cos() + torch.cat([-other, one], -1) * angles.sin()
+
+
+class LlamaLayer(nn.Module):
+    """A layer of Llama: RMS norms, rotary positions, keys and values shared by two heads each, a gated SiLU."""
+
+    def __init__(self, width: int, heads: int) -> None:
+        super().__init__()
+        self.heads, self.depth = heads, width // heads
+        self.norms = nn.ModuleList([nn.RMSNorm(width), nn.RMSNorm(width)])
+        self.q, self.out = (nn.Linear(width, width, bias=False) for _ in range(2))
+        self.k, self.v = (nn.Linear(width, width // 2, bias=False) for _ in range(2))
+        self.gate, self.up = (nn.Linear(width, 688, bias=False) for _ in range(2))
+        self.down = nn.Linear(688, width, bias=False)
+
+    def forward(self, x: Tensor, angles: Tensor) -> Tensor:
+        """x[rows, tokens, width] -> the same shape; angles: [tokens, depth]."""
+        rows, tokens, width = x.shape
+        normed = self.norms[0](x)
+        q, k, v = (part(normed).view(rows, tokens, -1, self.depth).transpose(1, 2) for part in (self.q, self.k, self.v))
+        q, k = turned(q, angles), turned(k, angles)
+        k, v = (part.repeat_interleave(2, 1) for part in (k, v))
+        mixed = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+        x = x + self.out(mixed.transpose(1, 2).reshape(rows, tokens, width))
+        normed = self.norms[1](x)
+        return x + self.down(F.silu(self.gate(normed)) * self.up(normed))
+
+
+class Llama(nn.Module):
+    """Llama of 4 layers at width 256."""
+
+    def __init__(self, width: int = 256, layers: int = 4, heads: int = 4) -> None:
+        super().__init__()
+        self.words = nn.Embedding(WORDS, width)
+        self.layers = nn.ModuleList([LlamaLayer(width, heads) for _ in range(layers)])
+        self.norm, self.head = nn.RMSNorm(width), nn.Linear(width, WORDS, bias=False)
+        nn.init.normal_(self.words.weight, std=0.02)
+        frequencies = 10000.0 ** -(torch.arange(0, width // heads, 2) / (width // heads))
+        self.register_buffer("angles", (torch.arange(TOKENS)[:, None] * frequencies).repeat(1, 2))
+
+    def forward(self, x: Tensor) -> Tensor:
+        """x[rows, tokens], integers -> scores[rows, tokens, words]."""
+        tokens = self.words(x)
+        for layer in self.layers:
+            tokens = layer(tokens, self.angles)
+        return self.head(self.norm(tokens))
+
+
+# ---- by name --------------------------------------------------------------------------------------------------------------------
+
+
+def classified(network: nn.Module, *shape: int) -> Task:
+    """Rows of numbers of this shape, and a class for each."""
+    return Task(network, torch.randn(shape), torch.randint(CLASSES, shape[:1]))
+
+
+def next_words(network: nn.Module, rows: int) -> Task:
+    """Rows of TOKENS words, and a word for each place."""
+    words = torch.randint(WORDS, (rows, TOKENS + 1))
+    return Task(network, words[:, :-1].contiguous(), words[:, 1:].contiguous())
+
+
+NETWORKS: dict[str, Callable[[], Task]] = {
+    "mlp": lambda: classified(perceptron((784, 512, 512, CLASSES)), 64, 784),
+    "tiny": lambda: classified(perceptron((64, 64, 64, CLASSES)), 32, 64),
+    "cnn": lambda: classified(plain_images(), 32, 3, 32, 32),
+    "resnet18": lambda: classified(resnet18(), 8, 3, 112, 112),
+    "vit": lambda: classified(Vision(), 8, 3, 112, 112),
+    "bert": lambda: next_words(Language(causal=False), 8),
+    "gpt2": lambda: next_words(Language(causal=True), 8),
+    "llama": lambda: next_words(Llama(), 8),
+}
+
+
+def task(name: str) -> Task:
+    """The task of that name, the same in every process."""
+    torch.manual_seed(0)
+    return NETWORKS[name]()
