@@ -15,6 +15,7 @@ from ttc.passes.netlist.size_queues import SizeQueues
 from ttc.passes.nn.canonicalize import Canonicalize
 from ttc.passes.nn.channels_last import ChannelsLast
 from ttc.passes.nn.consteval import Consteval
+from ttc.passes.nn.differentiate import Differentiate
 from ttc.passes.nn.fold_batch_norm import FoldBatchNorm
 from ttc.passes.nn.fold_pad import FoldPad
 from ttc.passes.nn.fold_qdq import FoldQdq
@@ -24,6 +25,7 @@ from ttc.passes.nn.fold_transpose import FoldTranspose
 from ttc.passes.nn.fuse_activation import FuseActivation
 from ttc.passes.nn.fuse_bias import FuseBias
 from ttc.passes.nn.group_heads import GroupHeads
+from ttc.passes.nn.hoist_invariants import HoistInvariants
 from ttc.passes.nn.inline_branches import InlineBranches
 from ttc.passes.nn.keep_sources import KeepSources
 from ttc.passes.nn.lower_fft import LowerFft
@@ -51,6 +53,16 @@ from ttc.passes.tile.override_formats import OverrideFormats
 from ttc.passes.tile.split_concat import SplitConcat
 from ttc.passes.tile_to_netlist.lower_to_netlist import LowerToNetlist
 
+RECOGNITION: tuple[Pass, ...] = (
+    RecognizeGelu(),
+    RecognizeSwish(),
+    RecognizeLayerNorm(),
+    RecognizeRmsNorm(),
+    RecognizeRotary(),
+    RecognizeAttention(),
+)
+"""Passes that find composite ops, which have gradients of their own."""
+
 
 def stages(
     target: Target,
@@ -62,6 +74,7 @@ def stages(
     chips: tuple[int, ...] = (0,),
     effort: int = 1,
     samples: int | None = None,
+    gradients: Differentiate | None = None,
 ) -> dict[str, list[Pass]]:
     """Passes of the stages that have passes, in order.
 
@@ -75,6 +88,7 @@ def stages(
         chips: that programs are spread over, each linked to the next.
         effort: of placement, from 0 to 3.
         samples: of a microbatch of a streamed batch; None: as tiles are filled.
+        gradients: the pass that makes those asked for; None: none are.
     """
     queue_rules = tuple(rule for rule in placement if isinstance(rule, QueueRule))
     op_rules = tuple(rule for rule in placement if isinstance(rule, PlacementRule))
@@ -84,7 +98,7 @@ def stages(
     copies: list[Pass] = [CopyTransposed()] if target.kernels == "buda" else []
     memory = AllocateMemory(dram_placement, queue_rules, static_ports=target.kernels == "buda")  # a Buda host fills its queues at any time
     return {
-        "nn": _nn_stage(target),
+        "nn": _nn_stage(target, gradients),
         "tile": [
             *(
                 NoteIndependent(),
@@ -110,13 +124,28 @@ def stages(
     }
 
 
-def _nn_stage(target: Target) -> list[Pass]:
+def gradient_steps(gradients: Differentiate) -> list[Pass]:
+    """Passes that come before what computes with the values of parameters: gradients are those of the parameters themselves."""
+    return [
+        Canonicalize(),
+        InlineBranches(),
+        HoistInvariants(),
+        FoldShapes(),
+        FoldTranspose(),
+        *RECOGNITION,
+        gradients,
+    ]
+
+
+def _nn_stage(target: Target, gradients: Differentiate | None) -> list[Pass]:
     """Passes on nn ops: constants, patterns, layouts.  A host has kernels of whole recurrent layers."""
     steps: list[Pass] = [] if target.is_host else [LowerRecurrent()]
     return [
         KeepSources(),
+        *([] if gradients is None else gradient_steps(gradients)),
         Canonicalize(),
         InlineBranches(),
+        HoistInvariants(),
         FoldShapes(),
         FoldTranspose(),
         FoldQdq(),
@@ -124,12 +153,7 @@ def _nn_stage(target: Target) -> list[Pass]:
         Consteval(),
         Canonicalize(),
         FoldQdq(),
-        RecognizeGelu(),
-        RecognizeSwish(),
-        RecognizeLayerNorm(),
-        RecognizeRmsNorm(),
-        RecognizeRotary(),
-        RecognizeAttention(),
+        *RECOGNITION,
         GroupHeads(),
         SimplifyAlgebra(),
         LowerPool(),

@@ -10,17 +10,17 @@ from xdsl.ir import SSAValue
 
 from ttc.dialects.core.records import record
 from ttc.dialects.nn.base import NNOp
-from ttc.dialects.nn.linear import MatmulOp
-from ttc.dialects.nn.pieces import ConcatOp
+from ttc.dialects.nn.cells import CELLS, rows
+from ttc.dialects.nn.making import zeros
 from ttc.dialects.nn.recurrent import GruOp, LstmOp, RnnOp
 from ttc.passes.base import Pass, Rewriter, Unit
-from ttc.passes.nn.cells import Cell, GruCell, LstmCell, Ops, RnnCell
-from ttc.passes.nn.match import MAX_READ, attr, constant_array, shape_of, spec, sweep_entries
+from ttc.passes.nn.making import RewriteMaker
+from ttc.passes.nn.match import MAX_READ, constant_array, shape_of, spec, sweep_entries
 
 MAX_STEPS = 64
 """Steps, of both directions together, that are written out."""
 
-_CELLS: dict[type[NNOp], type[Cell]] = {RnnOp: RnnCell, GruOp: GruCell, LstmOp: LstmCell}
+_LAYERS: tuple[type[NNOp], ...] = (RnnOp, GruOp, LstmOp)
 
 
 @record
@@ -52,7 +52,7 @@ class LowerRecurrent(Pass):
     name: ClassVar[str] = "lower-recurrent"
 
     def apply(self, unit: Unit, rewriter: Rewriter) -> None:
-        sweep_entries(unit, rewriter, {kind: lambda op: _lower(op, unit, rewriter) for kind in _CELLS})
+        sweep_entries(unit, rewriter, {kind: lambda op: _lower(op, unit, rewriter) for kind in _LAYERS})
 
 
 def _lower(op: NNOp, unit: Unit, rewriter: Rewriter) -> None:
@@ -65,7 +65,7 @@ def _lower(op: NNOp, unit: Unit, rewriter: Rewriter) -> None:
     if reason is not None:
         rewriter.missed(op, f"{op.name} stays one op: {reason}")
     elif rewriter.allow("lower-recurrent", op):
-        layer = _Layer(Ops(op, unit, rewriter), operands, found)
+        layer = _Layer(RewriteMaker(op, unit, rewriter), op, operands, found)
         rewriter.applied(op, f"{op.name} is written out in {shape_of(x)[0]} steps")
         rewriter.replace(op, layer.results())
 
@@ -87,11 +87,13 @@ class _Layer:
     """A layer in the making.
 
     Args:
-        ops: makes ops before that of the layer.  operands: x, w, r, bias, lengths, h and, of some, c and peepholes.
+        b: makes ops before that of the layer.  op: that of the layer.
+        operands: x, w, r, bias, lengths, h and, of some, c and peepholes.
         lengths: of sequences, if they are given.
     """
 
-    ops: Ops
+    b: RewriteMaker
+    op: NNOp
     operands: list[Any]
     lengths: NDArray | None
 
@@ -104,38 +106,38 @@ class _Layer:
 
     def _direction(self, d: int) -> tuple[SSAValue, list[SSAValue]]:
         """States after each step [t, 1, n, k] and last states [1, n, k] of one direction."""
-        ops, op = self.ops, self.ops.op
+        b, attrs = self.b, self.op.plain_attrs()
         x, w, r, bias, _, *states, peepholes = (*self.operands[:5], *self._states())
-        weight, hidden = ops.rows(w, d), ops.rows(r, d)
-        cell = _CELLS[type(op)](ops, hidden, self._of(bias, d), self._of(peepholes, d), d)
+        weight, hidden = rows(b, w, d), rows(b, r, d)
+        cell = CELLS[self.op.name](b, attrs, hidden, self._of(bias, d), self._of(peepholes, d), d)
         held = [self._start(s, d, x, r) for s in states]
-        gates = ops.make(MatmulOp, x, weight, cell.input_bias(), transpose_a=False, transpose_b=True)
+        gates = cell.product(x, weight, cell.input_bias())
         steps, samples, size = *shape_of(x)[:2], shape_of(r)[2]
         found: list[SSAValue] = [gates] * steps
-        backward = attr(op, "direction") == "reverse" or d == 1
+        backward = attrs["direction"] == "reverse" or d == 1
         for t in range(steps)[:: -1 if backward else 1]:
-            new = cell.step(ops.rows(gates, t), held)
-            running = None if self.lengths is None or bool(np.all(t < self.lengths)) else ops.constant((t < self.lengths)[:, None])
+            new = cell.step(rows(b, gates, t), held)
+            running = None if self.lengths is None or bool(np.all(t < self.lengths)) else b.constant((t < self.lengths)[:, None])
             y = new[0]
             if running is not None:
-                y = ops.choose(running, y, ops.zeros(shape_of(y)))
-                new = [ops.choose(running, n, s) for n, s in zip(new, held, strict=True)]
+                y = b.nn("where", running, y, zeros(b, y, shape_of(y)))
+                new = [b.nn("where", running, n, s) for n, s in zip(new, held, strict=True)]
             held = new
-            found[t] = ops.reshape(y, (1, 1, samples, size))
-        return self._joined(found, 0), [ops.reshape(s, (1, samples, size)) for s in held]
+            found[t] = b.reshape(y, 1, 1, samples, size)
+        return self._joined(found, 0), [b.reshape(s, 1, samples, size) for s in held]
 
     def _states(self) -> list[Any]:
         """h, of an LSTM c, and peepholes."""
-        op = self.ops.op
+        op = self.op
         return [*self.operands[5:7], self.operands[7]] if isinstance(op, LstmOp) else [self.operands[5], None]
 
     def _of(self, value: SSAValue | None, d: int) -> SSAValue | None:
         """The part of one direction, without the dimension of directions."""
-        return None if value is None else self.ops.rows(value, d)
+        return None if value is None else rows(self.b, value, d)
 
     def _start(self, state: SSAValue | None, d: int, x: SSAValue, r: SSAValue) -> SSAValue:
         found = self._of(state, d)
-        return self.ops.zeros((shape_of(x)[1], shape_of(r)[2])) if found is None else found
+        return zeros(self.b, x, (shape_of(x)[1], shape_of(r)[2])) if found is None else found
 
     def _joined(self, parts: list[SSAValue], axis: int) -> SSAValue:
-        return parts[0] if len(parts) == 1 else self.ops.make(ConcatOp, *parts, axis=axis)
+        return parts[0] if len(parts) == 1 else self.b.nn("concat", *parts, axis=axis)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,11 @@ from ttc.dialects.core.parsing import parse_module
 from ttc.dialects.core.spec import Spec, tensor_type
 from ttc.dialects.core.to_plain import plain_block
 from ttc.dialects.nn.base import NNOp, dialect
+from ttc.dialects.nn.gradients.base import Refused, rules
+from ttc.dialects.nn.gradients.check import check_rule
+
+MAX_DIFFERENCED = 1 << 12
+"""Elements of operands, together, of the largest op whose gradient is checked against differences."""
 
 
 def one_op_module(op_class: type[NNOp], specs: Sequence[Spec | None], attrs: dict[str, Any]) -> builtin.ModuleOp:
@@ -59,10 +65,19 @@ def check_op(
     wanted = [expected] if isinstance(expected, np.ndarray | np.generic) else list(expected)
     found = run_op(op_class, arrays, attrs)
     assert len(found) == len(wanted)
+    check_gradient(op_class, arrays, attrs)
     for y, want in zip(found, wanted, strict=True):
         assert y.shape == want.shape
         assert y.dtype == format_of(want.dtype).compute
         assert max_abs(y, want) <= tol
+
+
+def check_gradient(op_class: type[NNOp], arrays: Sequence[NDArray | None], attrs: dict[str, Any]) -> None:
+    """The gradient rule of an nn op agrees with differences of its results, where it has one and the operands are not large."""
+    if op_class.name not in rules() or sum(x.size for x in arrays if x is not None) > MAX_DIFFERENCED:
+        return
+    with suppress(Refused):
+        assert [found for found in check_rule(op_class, arrays, attrs) if found.is_wrong] == []
 
 
 def max_abs(found: NDArray, wanted: NDArray) -> float:

@@ -13,6 +13,7 @@ import pytest
 from tests.passes.documented import pair
 from ttc.dialects.core.targets import load_target
 from ttc.passes.base import Pass
+from ttc.passes.nn.differentiate import Differentiate
 from ttc.passes.pipeline import stages
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -20,7 +21,8 @@ TARGETS = (load_target("n150"), replace(load_target("n150"), kernels="buda"), lo
 FOLDERS = {"nn": ("nn",), "tile": ("nn_to_tile", "tile"), "netlist": ("tile_to_netlist", "netlist")}
 """Folders of passes/ that hold the passes of a stage."""
 
-EVERY = {type(pass_): stage for target in TARGETS for stage, found in stages(target).items() for pass_ in found}
+PIPELINES = (*map(stages, TARGETS), stages(load_target("host"), gradients=Differentiate()))
+EVERY = {type(pass_): stage for pipeline in PIPELINES for stage, found in pipeline.items() for pass_ in found}
 CHECKS = {"docstring", "check_pair"}
 """Functions of tests that execute the IR of a docstring."""
 

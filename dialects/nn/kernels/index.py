@@ -10,8 +10,13 @@ from ttc.dialects.core.errors import Error
 
 def gather(x: NDArray, indices: NDArray, *, axis: int) -> NDArray:
     """The slices of x at the indices along the axis."""
-    _check(indices, x.shape[axis])
-    return np.take(x, indices, axis=axis)
+    if indices.dtype == np.uint64:  # numpy takes them as int64, in which the largest count from the end
+        _check(indices, x.shape[axis])
+    try:
+        return np.take(x, indices, axis=axis)
+    except IndexError:
+        _check(indices, x.shape[axis])
+        raise
 
 
 def gather_elements(x: NDArray, indices: NDArray, *, axis: int) -> NDArray:

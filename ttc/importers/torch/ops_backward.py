@@ -9,10 +9,12 @@ import numpy as np
 import torch
 from xdsl.ir import SSAValue
 
+from ttc.dialects.core.windows import Window as Along
+from ttc.dialects.nn.gradients.conv import cut_or_padded, of_filters, of_images
+from ttc.dialects.nn.gradients.pool import along_axes, mean_matrix
+from ttc.dialects.nn.gradients.resize import resized_back
+from ttc.dialects.nn.window import Window
 from ttc.importers.common.convolution import convolution, transposed_convolution
-from ttc.importers.common.parts import padded
-from ttc.importers.common.products import matmul
-from ttc.importers.common.windows import Window
 from ttc.importers.torch.builder import TorchBuilder
 from ttc.importers.torch.tables import Row, Rows
 
@@ -40,45 +42,25 @@ def convolution_backward(
     rank = b.rank(x) - 2
     stride, padding, dilation = (v * (rank if len(v) == 1 else 1) for v in (stride, padding, dilation))
     win = Window(b.shape(weight)[2:], stride, dilation, (*padding, *padding))
+
+    def convolve(x: SSAValue, w: SSAValue, flat: Window, groups: int) -> SSAValue:
+        return convolution(b, x, w, None, flat, groups)
+
+    def transpose(x: SSAValue, w: SSAValue, flat: Window, extra: Ints, groups: int) -> SSAValue:
+        return transposed_convolution(b, x, w, None, flat, extra, groups)
+
     of_x = of_weight = of_bias = None
     if output_mask[0] and transposed:
-        of_x = _cut(b, convolution(b, grad_output, weight, None, win, groups), b.shape(x))
+        of_x = cut_or_padded(b, convolve(grad_output, weight, win, groups), b.shape(x))
     elif output_mask[0]:
-        of_x = _gradient_of_images(b, grad_output, weight, win, b.shape(x)[2:], groups)
+        of_x = of_images(b, grad_output, weight, win, b.shape(x)[2:], groups, transpose)
     if output_mask[1]:
         images, filters = (grad_output, x) if transposed else (x, grad_output)
-        of_weight = _gradient_of_weight(b, images, filters, win, groups)
+        of_weight = of_filters(b, images, filters, win, groups, convolve)
     if output_mask[2]:
         axes = (0, *range(2, rank + 2))
         of_bias = b.nn("reduce_sum", grad_output, axes=axes, keepdims=False)
     return of_x, of_weight, of_bias
-
-
-def _gradient_of_images(b: TorchBuilder, grad: SSAValue, weight: SSAValue, win: Window, sizes: Ints, groups: int) -> SSAValue:
-    """The transposed convolution, with zeros where no window of the convolution came to lie."""
-    rank = len(sizes)
-    full = [(n - 1) * s + r for n, s, r in zip(b.shape(grad)[2:], win.strides, win.reach(), strict=True)]
-    lacking = tuple(max(size + 2 * pad - have, 0) for size, pad, have in zip(sizes, win.pads, full, strict=False))
-    y = transposed_convolution(b, grad, weight, None, win, lacking, groups)
-    return _cut(b, y, (*b.shape(y)[: b.rank(y) - rank], *sizes))
-
-
-def _gradient_of_weight(b: TorchBuilder, images: SSAValue, filters: SSAValue, win: Window, groups: int) -> SSAValue:
-    """dw[o, c, k...] = sum over n and i of images[n, c, i * stride + k * dilation - pad] filters[n, o, i]: a convolution in which samples
-    are the channels, and steps between taps and between windows change places."""
-    n, channels, *sizes = b.shape(images)
-    depth = channels // groups
-    turned = b.nn("transpose", b.reshape(images, n, groups, depth, prod(sizes)), perm=(2, 1, 0, 3))
-    turned = b.reshape(turned, depth, groups * n, *sizes)
-    order = (1, 0, *range(2, len(sizes) + 2))
-    swapped = Window(b.shape(filters)[2:], win.dilations, win.strides, win.pads)
-    found = convolution(b, turned, b.nn("transpose", filters, perm=order), None, swapped, groups)
-    return b.nn("transpose", _cut(b, found, (*b.shape(found)[:2], *win.kernel)), perm=order)
-
-
-def _cut(b: TorchBuilder, x: SSAValue, shape: Ints) -> SSAValue:
-    """The beginning of x of that shape."""
-    return padded(b, x, (0,) * len(shape), tuple(want - have for want, have in zip(shape, b.shape(x), strict=True)))
 
 
 # ---- pools ----------------------------------------------------------------------------------------------------------------------
@@ -124,13 +106,12 @@ def avg_pool_backward(
     padding = padding * (rank if len(padding) == 1 else 1)
     stride = stride * (rank if len(stride) == 1 else 1) or kernel_size
     sizes, counts = b.shape(x)[-rank:], b.shape(grad_output)[-rank:]
-    matrices = []
-    for size, count, kernel, step, pad in zip(sizes, counts, kernel_size, stride, padding, strict=True):
-        first = np.arange(count)[:, None] * step - pad
-        inside = (np.arange(size) >= first) & (np.arange(size) < first + kernel)
-        length = np.minimum(first + kernel, size + pad) - first if count_include_pad else inside.sum(1, keepdims=True)
-        matrices.append(inside / (1 if divisor_override else np.maximum(length, 1)))
-    y = _along_axes(b, grad_output, matrices)
+    rows = zip(sizes, counts, kernel_size, stride, padding, strict=True)
+    matrices = [
+        mean_matrix(size, count, Along(kernel, step, 1, pad, pad), include_pad=count_include_pad, divided=not divisor_override)
+        for size, count, kernel, step, pad in rows
+    ]
+    y = along_axes(b, grad_output, matrices, b.rank(x) - rank)
     return y if not divisor_override else b.nn("div", y, b.scalar(divisor_override, y))
 
 
@@ -141,21 +122,7 @@ def adaptive_avg_pool_backward(b: TorchBuilder, grad_output: SSAValue, x: SSAVal
         at = np.arange(count)[:, None]
         inside = (np.arange(size) >= at * size // count) & (np.arange(size) < -(-(at + 1) * size // count))
         matrices.append(inside / np.maximum(inside.sum(1, keepdims=True), 1))
-    return _along_axes(b, grad_output, matrices)
-
-
-def _along_axes(b: TorchBuilder, x: SSAValue, matrices: list[np.ndarray]) -> SSAValue:
-    """The product of each of the last dimensions with its matrix [old size, new size]."""
-    rank = b.rank(x)
-    for axis, matrix in enumerate(matrices, rank - len(matrices)):
-        constant = b.constant(matrix.astype(b.dtype(x)))
-        if axis == rank - 1:
-            x = matmul(b, x, constant)
-        else:
-            order = (*(a for a in range(rank) if a != axis), axis)
-            back = tuple(int(a) for a in np.argsort(order))
-            x = b.nn("transpose", matmul(b, b.nn("transpose", x, perm=order), constant), perm=back)
-    return x
+    return along_axes(b, grad_output, matrices, b.rank(x) - rank)
 
 
 # ---- resizing -------------------------------------------------------------------------------------------------------------------
@@ -179,7 +146,7 @@ def resize_backward(forward: str) -> Row:
             made = op(units, [new if i == axis else 2 for i in range(rank)], *corners, *_only(scales, axis))
             line = made[(0, slice(None), *(slice(None) if i == axis else 0 for i in range(rank)))]
             matrices.append(line.numpy().T)
-        return _along_axes(b, grad_output, matrices)
+        return resized_back(b, grad_output, matrices, b.rank(grad_output) - rank)
 
     return row
 

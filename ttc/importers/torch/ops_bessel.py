@@ -12,7 +12,8 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from ttc.importers.torch.formulas import Formula, chebyshev, fitted, polynomial, row_of
+from ttc.dialects.nn.formulas import Formula
+from ttc.importers.torch.formulas import chebyshev, fitted, polynomial, row_of
 from ttc.importers.torch.tables import Row, Rows
 
 EDGE = 8.0

@@ -7,6 +7,7 @@ from math import sqrt
 import numpy as np
 from xdsl.ir import SSAValue
 
+from ttc.dialects.nn.gradients.attention import of_scores
 from ttc.importers.common.products import matmul
 from ttc.importers.common.unsupported import Unsupported
 from ttc.importers.torch.builder import TorchBuilder
@@ -60,10 +61,8 @@ def flash_backward(
     grad, q, k, v, y = (b.cast(x, b.dtype(logsumexp)) for x in (grad_out, query, wide_key, wide_value, out))
     scored = _scores(b, query, key, attn_mask, is_causal, scale)
     weights = b.nn("exp", b.nn("sub", scored, b.reshape(logsumexp, *b.shape(logsumexp), 1)))
-    common = b.nn("reduce_sum", b.nn("mul", grad, y), axes=(3,), keepdims=True)
-    of_scores = b.nn("mul", weights, b.nn("sub", matmul(b, grad, _turned(b, v)), common))
-    of_scores = times(b, of_scores, _factor(b, query, scale))
-    found = matmul(b, of_scores, k), matmul(b, _turned(b, of_scores), q), matmul(b, _turned(b, weights), grad)
+    scaled = times(b, of_scores(b, weights, grad, y, v), _factor(b, query, scale))
+    found = matmul(b, scaled, k), matmul(b, _turned(b, scaled), q), matmul(b, _turned(b, weights), grad)
     return tuple(b.cast(_summed(b, x, b.shape(of)[1]), b.dtype(of)) for x, of in zip(found, (query, key, value), strict=True))
 
 

@@ -20,7 +20,10 @@ REDUCTIONS = {"sum": "add", "add": "add", "prod": "mul", "multiply": "mul", "mul
 
 
 def index_put(b: TorchBuilder, x: SSAValue, indices: Indices, values: SSAValue, accumulate: bool, *_unsafe: bool) -> SSAValue:
-    """x[indices] = values, or += : with the indexed dimensions in front, where index tuples write slices."""
+    """x[indices] = values, or += : with the indexed dimensions in front, where index tuples write slices.
+
+    Places in one dimension behind others are written where they are, as in caches of attention: x is not turned.
+    """
     values = b.cast(values, b.dtype(x))
     first = indices[0] if indices else None
     if len(indices) == 1 and first is not None and b.dtype(first) == BOOL and b.known(first) is None:
@@ -28,6 +31,9 @@ def index_put(b: TorchBuilder, x: SSAValue, indices: Indices, values: SSAValue, 
     places = placed(b, indices)
     used = [i for i, v in enumerate(places) if v is not None]
     rank = b.rank(x)
+    along = places[used[0]] if len(used) == 1 and used[0] > 0 else None
+    if along is not None and b.rank(along) < 2 and b.spec(along).is_static and b.spec(x).is_static:
+        return _put_along(b, x, used[0], along, values, accumulate)
     order = (*used, *(i for i in range(rank) if i not in used))
     front = x if order == tuple(range(rank)) else b.nn("transpose", x, perm=order)
     tuples = joined_indices(b, [v for v in places if v is not None])
@@ -35,6 +41,16 @@ def index_put(b: TorchBuilder, x: SSAValue, indices: Indices, values: SSAValue, 
     updates = _updates(b, values, tuples, slices, used)
     found = b.nn("scatter_nd", front, tuples, updates, reduction="add" if accumulate else "none")
     return found if front is x else b.nn("transpose", found, perm=tuple(int(i) for i in np.argsort(order)))
+
+
+def _put_along(b: TorchBuilder, x: SSAValue, axis: int, index: SSAValue, values: SSAValue, accumulate: bool) -> SSAValue:
+    """Values written at places of one dimension, which values have where the index has one."""
+    shape = b.shape(x)
+    wanted = (*shape[:axis], *b.shape(index), *shape[axis + 1 :])
+    values = _trimmed(b, values, len(wanted))
+    wide = values if b.shape(values) == wanted else b.nn("expand", values, shape=wanted)
+    line, axis, at, slices = _slices(b, x, axis, index, wide)
+    return _scattered(b, line, axis, at, slices, "add" if accumulate else "none")
 
 
 def _updates(b: TorchBuilder, values: SSAValue, tuples: SSAValue, slices: tuple[int, ...], used: list[int]) -> SSAValue:
@@ -89,7 +105,7 @@ def _scattered(b: TorchBuilder, x: SSAValue, dim: int, indices: SSAValue, update
 
 
 def scatter(b: TorchBuilder, x: SSAValue, dim: int, index: SSAValue, source: Operand, *, reduce: str | None = None) -> SSAValue:
-    """Of elements, or of one number."""
+    """Writes elements, or one number, at places."""
     if not isinstance(source, SSAValue):
         number = b.operand(source, b.dtype(x))
         source = number if not b.shape(index) else b.nn("expand", number, shape=b.shape(index))
@@ -178,7 +194,7 @@ def index_fill(b: TorchBuilder, x: SSAValue, dim: int, index: SSAValue, value: O
 
 
 def put(b: TorchBuilder, x: SSAValue, index: SSAValue, source: SSAValue, accumulate: bool) -> SSAValue:
-    """Of the flattened x."""
+    """Writes at places of the flattened x."""
     count = b.spec(index).elements
     places = b.reshape(b.cast(index, INT64), count, 1)
     flat, values = b.reshape(x, b.spec(x).elements), b.reshape(source, count)

@@ -12,9 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 from xdsl.ir import SSAValue
 
+from ttc.dialects.nn.formulas import Formula
 from ttc.importers.common.unsupported import Unsupported
 from ttc.importers.torch.builder import TorchBuilder
-from ttc.importers.torch.formulas import FLOAT64, Formula, chebyshev, fitted, polynomial, row_of
+from ttc.importers.torch.formulas import FLOAT64, chebyshev, fitted, polynomial, row_of
 from ttc.importers.torch.tables import Rows
 
 SHIFT = 8

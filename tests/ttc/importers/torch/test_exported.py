@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -170,6 +171,25 @@ def test_running_statistics_of_training_are_states() -> None:
     states = executor.states()
     np.testing.assert_allclose(states["running_var"], module.running_var, rtol=1e-5)
     assert states["num_batches_tracked"] == 3
+
+
+def test_states_go_on_as_another_target_has_them(tmp_path: Path) -> None:
+    module = nn.BatchNorm2d(3, momentum=0.5).train()
+    settings: list[dict[str, Any]] = [{"target": "host"}, {"target": "n150"}, {"target": "host", "format": "Float16_b"}]
+    first, *others = (ttc.Executor(ttc.compile(module, (X,), **chosen)) for chosen in settings)
+    for step in range(1, 4):
+        first((X * step).numpy())
+    path = tmp_path / "c.safetensors"
+    first.checkpoint(path)
+    for bound, executor in zip((1e-6, 4e-3), others, strict=True):
+        executor.restore(path)
+        for name, value in first.states().items():
+            np.testing.assert_allclose(executor.states()[name], value, rtol=bound)
+        executor.checkpoint(path)
+        executor.restore(path)
+    with pytest.raises(ttc.Error) as failure:
+        ttc.Executor(ttc.compile(Latest(), (torch.ones(3),), target="host")).restore(path)
+    assert failure.value.code == "E0807"
 
 
 class Cache(nn.Module):

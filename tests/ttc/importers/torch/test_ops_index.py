@@ -45,6 +45,13 @@ def test_writes() -> None:
             x.index_put((AT, AT), SOURCE[0, :3], accumulate=True),
             x.index_put((AT[:1],), SOURCE[0]),
         ),
+        "put_along": lambda x: (
+            torch.ops.aten.index_put(x, [None, AT[:2]], SOURCE.reshape(4, 2)[:3]),
+            torch.ops.aten.index_put(x, [None, AT[:2] - 4], torch.tensor(7.0)),
+            torch.ops.aten.index_put(x, [None, AT], SOURCE[0, :3], True),
+            torch.ops.aten.index_put(x, [None, AT[0]], SOURCE[0, :3]),
+            torch.ops.aten.index_put(x[None], [None, None, AT[1:2]], SOURCE[1, :3, None]),
+        ),
         "scatter": lambda x: (x.scatter(0, PLACES, SOURCE), x.scatter(0, PLACES[:, :2], 7.0), x.scatter_add(0, PLACES, SOURCE)),
         "reduce": lambda x: tuple(x.scatter_reduce(0, PLACES, SOURCE, how) for how in ("sum", "prod", "mean", "amax", "amin")),
         "reduce_alone": lambda x: tuple(x.scatter_reduce(0, PLACES, SOURCE, how, include_self=False) for how in ("sum", "mean", "amax")),

@@ -32,3 +32,18 @@ def test_pools() -> None:
         "lp": lambda x: F.lp_pool2d(x.abs(), 2, 2),
     }
     agree(functions, randn(2, 3, 9, 8))
+
+
+def test_places_of_ties_of_nan_and_of_the_lowest_numbers() -> None:
+    """Windows of few taps, and of many; the first of equal elements counts, and no place is in the padding."""
+    x = randn(2, 3, 19, 18).round()
+    x[1, 2] = -torch.inf
+    x[0, 1, 4, 4] = torch.nan
+    windows = {
+        "pairs": {"kernel_size": 2},
+        "padded": {"kernel_size": 3, "stride": 2, "padding": 1},
+        "dilated": {"kernel_size": (2, 3), "stride": 1, "dilation": 2},
+        "up": {"kernel_size": 2, "ceil_mode": True},
+        "many taps": {"kernel_size": 5, "stride": 3, "padding": 2},
+    }
+    agree({name: lambda x, how=how: F.max_pool2d(x, return_indices=True, **how) for name, how in windows.items()}, x)

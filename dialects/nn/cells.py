@@ -1,0 +1,164 @@
+"""Cells of recurrent layers in ops: what becomes of the states of one direction in one step."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from math import isfinite
+from typing import Any, ClassVar, TypeAlias
+
+from xdsl.ir import SSAValue
+
+from ttc.dialects.core.records import record
+from ttc.dialects.nn.making import OpMaker, part
+
+Values: TypeAlias = Sequence[SSAValue]
+Product: TypeAlias = Callable[[int], SSAValue]
+"""The products of the old state with the weights of a cell, by number."""
+
+
+def rows(b: OpMaker, value: SSAValue, index: int) -> SSAValue:
+    """What lies at one index of the first dimension."""
+    shape = b.shape(value)
+    return b.reshape(part(b, value, 0, index, 1), *shape[1:])
+
+
+def cut(b: OpMaker, value: SSAValue, axis: int, count: int) -> list[SSAValue]:
+    """Equal parts along a dimension."""
+    size = b.shape(value)[axis] // count
+    return [part(b, value, axis, i * size, size) for i in range(count)]
+
+
+def activation(b: OpMaker, x: SSAValue, name: str, alpha: float, beta: float) -> SSAValue:
+    """An activation of recurrent layers."""
+    match name:
+        case "relu" | "tanh" | "sigmoid" | "softplus":
+            return b.nn(name, x)
+        case "leakyrelu" | "elu":
+            return b.nn("leaky_relu" if name == "leakyrelu" else "elu", x, alpha=alpha)
+        case "hardsigmoid":
+            return b.nn("hard_sigmoid", x, alpha=alpha, beta=beta)
+        case "affine":
+            return b.nn("add", b.nn("mul", b.scalar(alpha, x), x), b.scalar(beta, x))
+        case "scaledtanh":
+            return b.nn("mul", b.scalar(alpha, x), b.nn("tanh", b.nn("mul", b.scalar(beta, x), x)))
+        case "thresholdedrelu":
+            return b.nn("where", b.nn("greater_equal", x, b.scalar(alpha, x)), x, b.scalar(0.0, x))
+        case _:
+            return b.nn("div", x, b.nn("add", b.scalar(1.0, x), b.nn("abs", x)))  # softsign
+
+
+@record(frozen=False)
+class Cell:
+    """One direction of a layer.
+
+    Args:    b: makes ops.  attrs: of the layer.  r: weights of the state [gates * k, k].
+             bias: [2 * gates * k], of inputs, then of states.  peepholes: [3 * k].  direction: its number.
+    """
+
+    FUNCTIONS: ClassVar[int] = 1
+    b: OpMaker
+    attrs: Mapping[str, Any]
+    r: SSAValue
+    bias: SSAValue | None
+    peepholes: SSAValue | None
+    direction: int
+
+    @property
+    def size(self) -> int:
+        """Elements of a state."""
+        return self.b.shape(self.r)[1]
+
+    def input_bias(self) -> SSAValue | None:
+        """What is added to the products of the inputs: both biases."""
+        if self.bias is None:
+            return None
+        return self.b.nn("add", *cut(self.b, self.bias, 0, 2))
+
+    def weights(self) -> list[tuple[SSAValue, SSAValue | None]]:
+        """Weights of the products of the old state, which `combine` takes by number, with their biases."""
+        return [(self.r, None)]
+
+    @abstractmethod
+    def combine(self, gates: SSAValue, product: Product, states: Values) -> list[SSAValue]:
+        """New states from the inputs' products [n, gates * k], the old state's products, and the old states [n, k]."""
+
+    def step(self, gates: SSAValue, states: Values) -> list[SSAValue]:
+        """New states from the inputs' products [n, gates * k] and the old states [n, k]."""
+        weights = self.weights()
+        return self.combine(gates, lambda number: self.product(states[0], *weights[number]), states)
+
+    def product(self, state: SSAValue, weight: SSAValue, bias: SSAValue | None = None) -> SSAValue:
+        """state @ weight^T + bias."""
+        return self.b.nn("matmul", state, weight, bias, transpose_a=False, transpose_b=True)
+
+    def apply(self, number: int, x: SSAValue) -> SSAValue:
+        """An activation of this direction, by number, of x brought into the clip's range."""
+        index = number + self.direction * self.FUNCTIONS
+        clip = self.attrs["clip"]
+        if isfinite(clip):
+            x = self.b.nn("clip", x, min=-clip, max=clip)
+        return activation(self.b, x, *(self.attrs[key][index] for key in ("activations", "alphas", "betas")))
+
+
+class RnnCell(Cell):
+    """h' = f(gates + h r^T)."""
+
+    def combine(self, gates: SSAValue, product: Product, states: Values) -> list[SSAValue]:
+        return [self.apply(0, self.b.nn("add", gates, product(0)))]
+
+
+class GruCell(Cell):
+    """h' = (1 - z) n + z h."""
+
+    FUNCTIONS: ClassVar[int] = 2
+
+    def input_bias(self) -> SSAValue | None:
+        return None if self.bias is None else cut(self.b, self.bias, 0, 2)[0]
+
+    def weights(self) -> list[tuple[SSAValue, SSAValue | None]]:
+        found = self._weights()
+        return found if self.attrs["linear_before_reset"] else found[:1]
+
+    def _weights(self) -> list[tuple[SSAValue, SSAValue | None]]:
+        """Those of update and reset, and of the new state."""
+        b, k = self.b, self.size
+        outer = None if self.bias is None else cut(b, self.bias, 0, 2)[1]
+        first, last = (None, None) if outer is None else (part(b, outer, 0, 0, 2 * k), part(b, outer, 0, 2 * k, k))
+        return [(part(b, self.r, 0, 0, 2 * k), first), (part(b, self.r, 0, 2 * k, k), last)]
+
+    def combine(self, gates: SSAValue, product: Product, states: Values) -> list[SSAValue]:
+        b, k, (h,) = self.b, self.size, states
+        both = self.apply(0, b.nn("add", part(b, gates, 1, 0, 2 * k), product(0)))
+        update, reset = cut(b, both, 1, 2)
+        if self.attrs["linear_before_reset"]:
+            hidden = b.nn("mul", reset, product(1))
+        else:
+            hidden = self.product(b.nn("mul", reset, h), *self._weights()[1])
+        new = self.apply(1, b.nn("add", part(b, gates, 1, 2 * k, k), hidden))
+        rest = b.nn("sub", b.scalar(1.0, update), update)
+        return [b.nn("add", b.nn("mul", rest, new), b.nn("mul", update, h))]
+
+
+class LstmCell(Cell):
+    """c' = forget c + enter g(new), h' = leave l(c')."""
+
+    FUNCTIONS: ClassVar[int] = 3
+
+    def combine(self, gates: SSAValue, product: Product, states: Values) -> list[SSAValue]:
+        b, c = self.b, states[1]
+        enter, leave, forget, new = cut(b, b.nn("add", gates, product(0)), 1, 4)
+        enter = self.apply(0, self._peek(enter, c, 0))
+        coupled = self.attrs["input_forget"]
+        forget = b.nn("sub", b.scalar(1.0, enter), enter) if coupled else self.apply(0, self._peek(forget, c, 2))
+        c = b.nn("add", b.nn("mul", forget, c), b.nn("mul", enter, self.apply(1, new)))
+        return [b.nn("mul", self.apply(0, self._peek(leave, c, 1)), self.apply(2, c)), c]
+
+    def _peek(self, gate: SSAValue, c: SSAValue, number: int) -> SSAValue:
+        if self.peepholes is None:
+            return gate
+        return self.b.nn("add", gate, self.b.nn("mul", cut(self.b, self.peepholes, 0, 3)[number], c))
+
+
+CELLS: Mapping[str, type[Cell]] = {"nn.rnn": RnnCell, "nn.gru": GruCell, "nn.lstm": LstmCell}
+"""The cells by the op of their layer."""

@@ -1,0 +1,14 @@
+"""Gradients of ops with regions, and of what data has to fulfil."""
+
+from __future__ import annotations
+
+from ttc.dialects.nn.gradients.base import Cotangents, Site, gradient, no_gradient
+from ttc.dialects.nn.making import OpMaker
+
+no_gradient("gradients through regions, of which data decide what runs, are not supported", "nn.branch", "nn.loop")
+
+
+@gradient("nn.require")
+def require(b: OpMaker, site: Site) -> Cotangents:
+    """That of x: dy."""
+    return [site.dy, None]

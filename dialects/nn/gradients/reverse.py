@@ -1,0 +1,97 @@
+"""Reverse-mode differentiation of a list of ops: from cotangents of some values to those of others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Protocol
+
+from xdsl.ir import Attribute, Operation, SSAValue
+
+from ttc.dialects.core.errors import Error
+from ttc.dialects.core.locations import where
+from ttc.dialects.core.spec import DYNAMIC, STORED_ONLY, Spec, spec_of
+from ttc.dialects.nn.base import NNOp
+from ttc.dialects.nn.gradients.base import Cotangents, Refused, Site, refusals, rules
+from ttc.dialects.nn.making import OpMaker
+
+
+class Entered(Protocol):
+    """A maker of ops whose location can be set to where a gradient belongs."""
+
+    def enter(self, location: Attribute) -> None:
+        """From here on ops belong to the gradient of what is at this location."""
+        ...
+
+
+def is_differentiable(spec: Spec) -> bool:
+    """Whether values of a type have cotangents: those of floating point that ops compute with."""
+    return spec.dtype.kind in "fV" and spec.dtype not in STORED_ONLY
+
+
+def active_values(ops: Iterable[Operation], wanted: Iterable[SSAValue]) -> set[SSAValue]:
+    """The wanted values, and what follows from them by way of floating point alone."""
+    active = set(wanted)
+    for op in ops:
+        if not active.isdisjoint(op.operands):
+            active.update(r for r in op.results if is_differentiable(spec_of(r.type)))
+    return active
+
+
+def pull_back(
+    b: OpMaker,
+    ops: Sequence[Operation],
+    seeds: Mapping[SSAValue, SSAValue],
+    wanted: Iterable[SSAValue],
+    entered: Entered | None = None,
+) -> dict[SSAValue, SSAValue]:
+    """Cotangents of the wanted values; those that the seeded values do not depend on have none.
+
+    Args:
+        b: makes the ops of the gradients.
+        ops: what lies between wanted and seeded values, in program order.
+        seeds: cotangents of values that the ops give.
+        wanted: of floating point.
+        entered: told the location of each op before its rule runs; None: all gradients belong where b is.
+    Raises: E0506 for an op that has no gradient, at its source.
+    """
+    wanted = list(wanted)
+    active = active_values(ops, wanted)
+    found: dict[SSAValue, list[SSAValue]] = {value: [seed] for value, seed in seeds.items() if value in active}
+    for op in reversed(ops):
+        parts = [found.get(result) for result in op.results]
+        if not any(parts):
+            continue
+        operands = op.named_operands() if isinstance(op, NNOp) else [*op.operands]
+        asked = [x in active for x in operands]
+        if not any(asked):
+            continue
+        if entered is not None:
+            entered.enter(op.location)
+        given = _apply(b, op, operands, [None if p is None else _sum(b, p) for p in parts], asked)
+        for operand, wants, part in zip(operands, asked, given, strict=True):
+            if part is None or operand is None or not wants:
+                continue
+            if part.type is not operand.type and spec_of(part.type) != spec_of(operand.type):
+                raise Error("E0901", f"the gradient rule of {op.name} gives {spec_of(part.type)} for {spec_of(operand.type)}", where(op))
+            found.setdefault(operand, []).append(part)
+    return {value: _sum(b, found[value]) for value in wanted if value in found}
+
+
+def _apply(b: OpMaker, op: Operation, operands: Cotangents, cotangents: Cotangents, asked: Sequence[bool]) -> Cotangents:
+    """What the op's rule gives.  Raises E0506."""
+    rule = rules().get(op.name)
+    if rule is None or not isinstance(op, NNOp):
+        reason = refusals().get(op.name, "dialect nn does not have the op")
+        raise Refused("E0506", f"{op.name} has no gradient: {reason}", where=where(op))
+    for value in (*operands, *op.results):
+        if value is not None and DYNAMIC in spec_of(value.type).shape:
+            raise Refused("E0506", f"{op.name} has no gradient here: a shape depends on data", where=where(op))
+    return rule(b, Site(op.name, tuple(operands), tuple(op.results), op.plain_attrs(), tuple(cotangents), tuple(asked), op))
+
+
+def _sum(b: OpMaker, parts: list[SSAValue]) -> SSAValue:
+    """The sum of contributions, which takes their place."""
+    while len(parts) > 1:
+        second, first = parts.pop(), parts.pop()
+        parts.append(b.nn("add", first, second))
+    return parts[0]

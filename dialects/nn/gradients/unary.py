@@ -1,0 +1,93 @@
+"""Gradients of elementwise ops of one operand.  Rounding and signs are constant almost everywhere: their gradients are 0."""
+
+from __future__ import annotations
+
+from math import pi, sqrt
+from typing import Any
+
+from ttc.dialects.nn.formulas import Formula
+from ttc.dialects.nn.gradients.base import Cotangents, Site, gradient, no_gradient
+from ttc.dialects.nn.gradients.elementwise import unary
+from ttc.dialects.nn.gradients.reverse import is_differentiable
+from ttc.dialects.nn.making import OpMaker
+
+no_gradient("its result is a truth value", "nn.not", "nn.is_nan", "nn.is_inf")
+
+
+@unary("nn.abs")
+def absolute(dy: Formula, x: Formula, y: Formula) -> Formula:
+    """The sign of x; 0 at 0."""
+    return dy * x.of("sign")
+
+
+@unary("nn.neg")
+def neg(dy: Formula, x: Formula, y: Formula) -> Formula:
+    """-1."""
+    return -dy
+
+
+@unary("nn.exp")
+def exp(dy: Formula, x: Formula, y: Formula) -> Formula:
+    """y itself."""
+    return dy * y
+
+
+@unary("nn.log")
+def log(dy: Formula, x: Formula, y: Formula) -> Formula:
+    """1 / x."""
+    return dy / x
+
+
+@unary("nn.sqrt")
+def square_root(dy: Formula, x: Formula, y: Formula) -> Formula:
+    """1 / (2 y)."""
+    return dy / (y * 2.0)
+
+
+@unary("nn.rsqrt")
+def rsqrt(dy: Formula, x: Formula, y: Formula) -> Formula:
+    """-y^3 / 2."""
+    return dy * -0.5 * (y * y * y)
+
+
+@unary("nn.reciprocal")
+def reciprocal(dy: Formula, x: Formula, y: Formula) -> Formula:
+    """-y^2."""
+    return -(dy * y * y)
+
+
+@unary("nn.sin")
+def sin(dy: Formula, x: Formula, y: Formula) -> Formula:
+    """cos x."""
+    return dy * x.of("cos")
+
+
+@unary("nn.cos")
+def cos(dy: Formula, x: Formula, y: Formula) -> Formula:
+    """-sin x."""
+    return -(dy * x.of("sin"))
+
+
+@unary("nn.erf")
+def erf(dy: Formula, x: Formula, y: Formula) -> Formula:
+    """2 / sqrt(pi) exp(-x^2)."""
+    return dy * (2 / sqrt(pi)) * (-(x * x)).of("exp")
+
+
+@gradient("nn.sign", "nn.floor", "nn.ceil", "nn.round")
+def constant_almost_everywhere(b: OpMaker, site: Site) -> Cotangents:
+    """0, also where the op jumps."""
+    return [None]
+
+
+@gradient("nn.identity")
+def identity(b: OpMaker, site: Site) -> Cotangents:
+    """1."""
+    return [site.dy]
+
+
+@gradient("nn.cast")
+def cast(b: OpMaker, site: Site) -> Cotangents:
+    """The cotangent in the operand's dtype."""
+    before: Any = b.spec(site.operand(0))
+    return [b.cast(site.dy, before.dtype) if is_differentiable(before) else None]
