@@ -22,7 +22,8 @@ from ttc.dialects.core.locations import location_of, named_location
 from ttc.dialects.core.names import FreeNames
 from ttc.dialects.core.spec import Spec, spec_of, tensor_type
 from ttc.dialects.core.weights import Weight, WeightStore
-from ttc.dialects.nn.base import NNOp, ops
+from ttc.dialects.nn.base import NNOp
+from ttc.dialects.nn.making import OpMaker
 from ttc.importers.common.partial import Partial
 from ttc.importers.common.tracking import NO_INPUTS, Tracker
 from ttc.importers.common.unsupported import Misses, Unsupported
@@ -33,7 +34,7 @@ MAX_RANK = 32
 NOTHING_DECLARED: Mapping[str, tuple[int, ...]] = MappingProxyType({})
 
 
-class Builder:
+class Builder(OpMaker):
     """The function being built.
 
     Args:
@@ -93,17 +94,6 @@ class Builder:
 
     # ---- ops ------------------------------------------------------------------------------------------------------------------
 
-    def nn(self, op: str, *operands: SSAValue | None, **attrs: Any) -> SSAValue:
-        """The result of a new nn op.  Raises E04xx at the node."""
-        return self.nn_all(op, *operands, **attrs)[0]
-
-    def nn_all(self, op: str, *operands: SSAValue | None, **attrs: Any) -> tuple[SSAValue, ...]:
-        """All results of a new nn op."""
-        kind = ops().get(op)
-        if kind is None:
-            raise Unsupported(f"dialect nn has no op '{op}'")
-        return self.place(kind.build(*operands, location=self._location, **attrs))
-
     def place(self, op: NNOp) -> tuple[SSAValue, ...]:
         """The results of an op that is made already; it comes after all that were placed before it.  Raises E0203 for results too large."""
         for result in op.results:
@@ -137,30 +127,12 @@ class Builder:
         """Of the current node."""
         return self._location
 
-    def spec(self, value: SSAValue) -> Spec:
-        return spec_of(value.type)
-
     def shape(self, value: SSAValue) -> tuple[int, ...]:
         """The sizes of a value's dimensions.  Raises Unsupported if one depends on data: mappings that can do without ask for `spec`."""
         found = spec_of(value.type)
         if not found.is_static:
             raise Unsupported(f"takes no tensor whose shape depends on data: {found}")
         return found.shape
-
-    def rank(self, value: SSAValue) -> int:
-        """The number of a value's dimensions, which always is known."""
-        return spec_of(value.type).rank
-
-    def dtype(self, value: SSAValue) -> np.dtype:
-        return spec_of(value.type).dtype
-
-    def reshape(self, value: SSAValue, *shape: int) -> SSAValue:
-        """The value in another shape; itself if it has that shape."""
-        return value if self.spec(value).shape == shape else self.nn("reshape", value, shape=shape)
-
-    def cast(self, value: SSAValue, dtype: np.dtype) -> SSAValue:
-        """The value in another dtype; itself if it has that dtype."""
-        return value if self.dtype(value) == dtype else self.nn("cast", value, dtype=dtype)
 
     # ---- leaves ---------------------------------------------------------------------------------------------------------------
 
@@ -207,10 +179,6 @@ class Builder:
         if array.size > LiteralAttr.MAX_TEXTS:
             raise Error("E0203", f"'{name}' holds {array.size} texts; at most {LiteralAttr.MAX_TEXTS} are possible", where=name)
         return self._leaf(ConstantOp, {"value": LiteralAttr.of(array)}, Spec(array.shape, STRING), name)
-
-    def scalar(self, value: float, like: SSAValue) -> SSAValue:
-        """A constant of rank 0 in the dtype of another value."""
-        return self.constant(np.array(value).astype(self.dtype(like)))
 
     def _leaf(self, kind: type[LeafOp], attrs: dict[str, Any], spec: Spec, name: str) -> SSAValue:
         leaf = kind.make((), attrs, [tensor_type(spec)], named_location(name))

@@ -37,6 +37,10 @@ MAX_OPS = 1 << 15
 """Of all bodies, each as often as it is made."""
 
 
+class Differing(Unsupported):
+    """Values of branches or iterations that differ in rank or dtype."""
+
+
 @record
 class Step:
     """What one iteration makes.
@@ -58,7 +62,8 @@ def branch(b: Builder, which: SSAValue, bodies: Sequence[Callable[[], Sequence[S
     Args:
         which: one bool (true: the first of two bodies) or one integer (its number; the last body where there is none of it), of any shape.
         bodies: each gives as many values, alike in rank and dtype.
-    Raises: Unsupported for values that differ in these, E0203 for bodies nested too deep or too large in all, and what bodies raise.
+    Raises: Differing for values that differ in these, Unsupported for other numbers, E0203 for bodies nested too deep or too large in
+        all, and what bodies raise.
     """
     chosen = b.reshape(which) if b.dtype(which) == TRUTH_TYPE else b.cast(b.reshape(which), COUNT_TYPE)
     regions: list[_Region] = []
@@ -90,7 +95,7 @@ def loop(
         carried: what the first iteration takes.
         count: iterations at most, one integer; condition: whether there is a first one, one bool; both may be absent.
         length: iterations that there are in any case, if that is known; the first dimension of the stacks then is, too.
-    Raises: Unsupported for a carried value that changes its rank or dtype, E0203 as `branch` does, and what `step` raises.
+    Raises: Differing for a carried value that changes its rank or dtype, E0203 as `branch` does, and what `step` raises.
     """
     number = None if count is None else b.cast(b.reshape(count), COUNT_TYPE)
     first = None if condition is None else b.reshape(condition)
@@ -134,7 +139,7 @@ def _outputs(b: Builder, step: Callable[..., Step], block: Block, conditional: b
 
 def _wider(a: Spec, b: Spec) -> Spec:
     if a.rank != b.rank or a.dtype != b.dtype:
-        raise Unsupported(f"a value is {a} here and {b} there")
+        raise Differing(f"a value is {a} here and {b} there")
     return joined(a, b)
 
 

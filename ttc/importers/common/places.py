@@ -15,6 +15,8 @@ from ttc.importers.common.unsupported import Unsupported
 from ttc.importers.common.windows import Window
 
 Ints: TypeAlias = tuple[int, ...]
+MOST_TAPS = 16
+"""Of windows whose taps are compared one after the other; beyond, ops grow with the window, and lines of taps are long enough."""
 
 
 def window_places(sizes: Ints, win: Window, *, ceil: bool = False) -> np.ndarray:
@@ -59,13 +61,52 @@ def largest_in(b: Builder, x: SSAValue, places: np.ndarray, names: np.ndarray | 
     if b.dtype(x).kind not in "fViu":
         raise Unsupported(f"indices of {b.dtype(x)}")
     n, c, *sizes = b.shape(x)
-    inside = places >= 0
-    images = b.reshape(x, n * c, prod(sizes))
-    values = b.nn("gather", images, b.constant(np.where(inside, places, 0)), axis=1)
-    lowest = -np.inf if b.dtype(x).kind in "fV" else np.iinfo(b.dtype(x)).min
-    values = b.nn("where", b.constant(inside), values, b.scalar(lowest, x))
-    tap = b.nn("argmax", values, axis=2, keepdims=True, select_last=False)
+    images, inside = b.reshape(x, n * c, prod(sizes)), places >= 0
     named = places if names is None else np.where(inside, names[places], -1)
+    if places.shape[1] <= MOST_TAPS:
+        return _largest_by_taps(b, images, places.T, named.T)
+    values = b.nn("gather", images, b.constant(np.where(inside, places, 0)), axis=1)
+    values = b.nn("where", b.constant(inside), values, b.scalar(_lowest(b, x), x))
+    tap = b.nn("argmax", values, axis=2, keepdims=True, select_last=False)
     table = b.nn("expand", b.constant(named), shape=(n * c, *places.shape))
     found = b.reshape(b.nn("gather_elements", table, tap, axis=2), n * c, len(places))
-    return b.nn("reduce_max", values, axes=(2,), keepdims=False), found
+    return b.nn("reduce_max", values, axes=(2,), keepdims=False), _inside(b, found, named.T)
+
+
+def _largest_by_taps(b: Builder, images: SSAValue, places: np.ndarray, named: np.ndarray) -> tuple[SSAValue, SSAValue]:
+    """The same, tap after tap, all windows at once: lines as long as there are windows, not as taps.
+
+    Args:
+        images: [images, elements].
+        places, named: [taps, windows].
+    """
+    taps, windows = places.shape
+    values = b.nn("gather", images, b.constant(np.where(places >= 0, places, 0)), axis=1)
+    values = b.nn("where", b.constant(places >= 0), values, b.scalar(_lowest(b, images), images)) if (places < 0).any() else values
+    count = b.shape(images)[0]
+    lines = [
+        b.reshape(b.nn("slice", values, starts=(0, tap, 0), sizes=(count, 1, windows), steps=(1, 1, 1)), count, windows)
+        for tap in range(taps)
+    ]
+    best, found = lines[0], b.nn("expand", b.constant(named[0]), shape=(count, windows))
+    for tap in range(1, taps):
+        beaten = b.nn("not", b.nn("less_equal", lines[tap], best))
+        if b.dtype(images).kind in "fV":  # the first NaN stays the largest
+            beaten = b.nn("and", beaten, b.nn("equal", best, best))
+        best, found = b.nn("where", beaten, lines[tap], best), b.nn("where", beaten, b.constant(named[tap]), found)
+    return best, _inside(b, found, named)
+
+
+def _inside(b: Builder, found: SSAValue, named: np.ndarray) -> SSAValue:
+    """Places of maxima, where none is outside: where all elements of a window are the lowest of all, the first of them stands for it.
+
+    named: [taps, windows], negative outside.
+    """
+    if not (named < 0).any():
+        return found
+    first = np.take_along_axis(named, np.argmax(named >= 0, 0)[None], 0)[0]
+    return b.nn("where", b.nn("less", found, b.scalar(0, found)), b.constant(first), found)
+
+
+def _lowest(b: Builder, x: SSAValue) -> float:
+    return -np.inf if b.dtype(x).kind in "fV" else np.iinfo(b.dtype(x)).min

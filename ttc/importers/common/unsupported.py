@@ -88,11 +88,16 @@ class Misses:
         count = sum(len(row.nodes) for row in refusals)
         ops = len({row[:2] for row in refusals})
         message = f"{count} node{'s' * (count != 1)} of {ops} op{'s' * (ops != 1)} cannot be imported"
-        flags = " ".join(f"--values {name}=FILE.npy" for name in wanted)
+        flags = " ".join(map(values_flag, wanted))
         hint = f"the model can be compiled for one value of {', '.join(wanted)}: {flags}" if wanted else None
         return UnsupportedOps(
             "E0202", message, hint=hint, excerpt="\n".join(text), refusals=tuple(refusals), wanted=tuple(wanted), rest=rest
         )
+
+
+def values_flag(name: str) -> str:
+    """The flag that gives the value of an input, in the two forms that it has."""
+    return f"--values {name}=FILE.npy|NUMBER"
 
 
 def _short(name: str) -> str:

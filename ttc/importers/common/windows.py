@@ -12,23 +12,9 @@ from xdsl.ir import SSAValue
 
 from ttc.dialects.core import windows as core
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.records import record
+from ttc.dialects.nn.window import Window
 from ttc.importers.common.builder import Builder
 from ttc.importers.common.unsupported import Unsupported
-
-
-@record
-class Window:
-    """An entry a spatial dimension; pads are all beginnings, then all ends: of two dimensions top, left, bottom, right."""
-
-    kernel: tuple[int, ...]
-    strides: tuple[int, ...]
-    dilations: tuple[int, ...]
-    pads: tuple[int, ...]
-
-    def reach(self) -> tuple[int, ...]:
-        """Elements from a window's first to its last, by dimension."""
-        return tuple((k - 1) * d + 1 for k, d in zip(self.kernel, self.dilations, strict=True))
 
 
 def spatial_rank(b: Builder, x: SSAValue) -> int:

@@ -16,7 +16,7 @@ from ttc.dialects.core.errors import Error
 from ttc.dialects.nn.base import NNOp
 from ttc.dialects.nn.total import is_total
 from ttc.importers.common import control
-from ttc.importers.common.control import Step
+from ttc.importers.common.control import Differing, Step
 from ttc.importers.common.unsupported import Unsupported
 from ttc.importers.onnx.calls import MAX_TRIPS, Call, declared, nodes_in, stack
 from ttc.importers.onnx.packed import element, packed
@@ -60,9 +60,18 @@ def if_(call: Call) -> list[Value]:
 
 
 def _undecided(call: Call, condition: SSAValue, then: GraphProto, other: GraphProto) -> list[Value]:
-    """A branch at run time.  Of two that differ in whether they type, the one that does: runs that would take the other are refused."""
+    """A branch at run time.  Of two that differ in whether they type, the one that does: runs that would take the other are refused.
+
+    Of two whose results differ in rank or dtype, the one that hands on what there is, which the rest of the model is made for.
+    """
     try:
         return _branched(call, condition, then, other)
+    except Differing as reason:
+        if _hands_on(then) == _hands_on(other):
+            raise
+        message = f"the branch that is taken gives other types than the one that changes nothing: {reason}"
+        wanted = _hands_on(then)
+        return _required(call, condition, refusable(call.run(then if wanted else other, (), "")), wanted=wanted, message=message)
     except Error as error:
         found = _one_sided(call, condition, then, other) if error.code in _UNTYPED else None
         if found is None:
@@ -88,9 +97,19 @@ def _one_sided(call: Call, condition: SSAValue, then: GraphProto, other: GraphPr
         return None
     (values,), (error,) = given, errors
     message = f"the branch that is taken does not fit the shapes that the model was compiled for: {error.message} ({error.where})"
+    return _required(call, condition, values, wanted=wanted, message=message)
+
+
+def _required(call: Call, condition: SSAValue, values: list[Value], *, wanted: bool, message: str) -> list[Value]:
+    """Values of the one branch that is left; runs that would take the other are refused."""
     truth = call.b.reshape(condition)
     found = [call.b.nn("require", x, truth, wanted=wanted, message=message) for x in flattened(values)]
     return like([values], found)
+
+
+def _hands_on(graph: GraphProto) -> bool:
+    """Whether a branch computes nothing."""
+    return all(node.op_type == "Identity" and not domain_of(node.domain) for node in graph.node)
 
 
 def _is_short(graph: GraphProto) -> bool:

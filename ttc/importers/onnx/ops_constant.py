@@ -11,6 +11,7 @@ from xdsl.ir import SSAValue
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.spec import spec_of
 from ttc.importers.common.builder import Builder
+from ttc.importers.common.dynamic import expanded, known_of
 from ttc.importers.common.tracking import MAX_ELEMENTS
 from ttc.importers.common.unsupported import Unsupported
 from ttc.importers.onnx.tensors import DTYPES
@@ -43,9 +44,14 @@ def constant_1(
 
 
 def constant_of_shape_9(b: Builder, shape: SSAValue, *, value: NDArray | None = None) -> SSAValue:
-    """One value everywhere: float 0 unless given."""
-    wanted = b.ints(shape, "shape")
+    """One value everywhere: float 0 unless given; the shape may follow from data."""
     filler = np.zeros(1, np.float32) if value is None else value
+    try:
+        wanted = b.ints(shape, "shape")
+    except Unsupported:
+        if not b.is_of_data(shape) or filler.size != 1:
+            raise
+        return expanded(b, b.constant(filler.reshape(())), shape, known_of(b, shape))
     if filler.size != 1 or min(wanted, default=0) < 0:
         raise Error("E0402", f"shape {list(wanted)} or value {list(filler.shape)} cannot be used")
     return b.nn("expand", b.constant(filler.reshape(())), shape=wanted)

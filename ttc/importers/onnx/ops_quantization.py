@@ -29,7 +29,7 @@ _LIMITS = {
     for t in (ml_dtypes.int4, ml_dtypes.uint4, ml_dtypes.int2, ml_dtypes.uint2)
 }
 """Ranges of the integers of less than a byte, which are computed with as bytes."""
-INT32, FLOAT64 = np.dtype(np.int32), np.dtype(np.float64)
+INT32 = np.dtype(np.int32)
 
 
 def quantize_linear_10(
@@ -121,7 +121,7 @@ def mat_mul_integer_10(b: Builder, x: SSAValue, w: SSAValue, x_zero: SSAValue | 
     """(x - x_zero) @ (w - w_zero) in int32; x_zero may be one a row, w_zero one a column."""
     if x_zero is not None and b.rank(x_zero) == 1:
         x_zero = b.reshape(x_zero, *b.shape(x_zero), 1)
-    return mat_mul_1(b, _centred(b, x, x_zero, INT32), _centred(b, w, w_zero, INT32))
+    return mat_mul_1(b, _centred(b, x, x_zero), _centred(b, w, w_zero))
 
 
 def conv_integer_10(
@@ -138,17 +138,17 @@ def conv_integer_10(
     pads: Ints = (),
     strides: Ints = (),
 ) -> SSAValue:
-    """In float64, which holds the sums exactly; w_zero may be one a filter."""
+    """Convolve x - x_zero with w - w_zero in int32; w_zero may be one a filter."""
     if w_zero is not None and b.rank(w_zero) == 1:
         w_zero = b.reshape(w_zero, b.shape(w_zero)[0], *(1,) * (b.rank(w) - 1))
-    x, w = _centred(b, x, x_zero, FLOAT64), _centred(b, w, w_zero, FLOAT64)
-    y = conv_1(b, x, w, auto_pad=auto_pad, dilations=dilations, group=group, kernel_shape=kernel_shape, pads=pads, strides=strides)
-    return b.cast(y, INT32)
+    x, w = _centred(b, x, x_zero), _centred(b, w, w_zero)
+    return conv_1(b, x, w, auto_pad=auto_pad, dilations=dilations, group=group, kernel_shape=kernel_shape, pads=pads, strides=strides)
 
 
-def _centred(b: Builder, x: SSAValue, zero: SSAValue | None, dtype: np.dtype) -> SSAValue:
-    wide = b.cast(x, dtype)
-    return wide if zero is None else b.nn("sub", wide, b.cast(zero, dtype))
+def _centred(b: Builder, x: SSAValue, zero: SSAValue | None) -> SSAValue:
+    """x - zero in int32."""
+    wide = b.cast(x, INT32)
+    return wide if zero is None else b.nn("sub", wide, b.cast(zero, INT32))
 
 
 # ---- real numbers in between ------------------------------------------------------------------------------------------------------

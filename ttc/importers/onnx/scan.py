@@ -1,19 +1,21 @@
-"""Scan: one iteration for each element along an axis of some operands; unrolled, or a loop of dialect nn."""
+"""Scan: one iteration for each element along an axis of some operands; all at once, unrolled, or a loop of dialect nn."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 
 import numpy as np
 from onnx import GraphProto
-from xdsl.ir import SSAValue
+from xdsl.ir import Block, SSAValue
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.records import record
-from ttc.dialects.core.spec import DYNAMIC
+from ttc.dialects.core.spec import DYNAMIC, Spec, tensor_type
 from ttc.dialects.nn.base import axis_in
 from ttc.importers.common import control
-from ttc.importers.common.control import Step
+from ttc.importers.common.batched import batched
+from ttc.importers.common.control import Step, erase
 from ttc.importers.common.parts import element, part
 from ttc.importers.common.unsupported import Unsupported
 from ttc.importers.onnx.calls import MAX_TRIPS, Call, declared, nodes_in, stack
@@ -50,6 +52,9 @@ def _scan(call: Call, operands: Sequence[Value], axes: tuple[int, ...], reversed
     scanned = _scanned(call, operands[-count:], axes, reversed_)
     small = scanned.trips <= MAX_TRIPS and call.budget.has(scanned.trips * nodes_in(graph))
     why = f"more than {MAX_TRIPS} elements, or too many nodes"
+    if scanned.trips > 1:
+        with suppress(Unsupported), call.attempt():
+            return _at_once(call, graph, state, scanned, label)
     if scanned.trips != DYNAMIC and small:
         try:
             with call.attempt():
@@ -73,6 +78,36 @@ def _scanned(call: Call, operands: Sequence[Value], axes: tuple[int, ...], rever
     if len(known) > 1:
         raise Error("E0401", f"scanned inputs have {' and '.join(map(str, sorted(known)))} elements")
     return _Scanned(inputs, along, reversed_, known.pop() if known else DYNAMIC)
+
+
+def _at_once(call: Call, graph: GraphProto, state: list[Value], scanned: _Scanned, label: str) -> list[Value]:
+    """All iterations together.  Raises Unsupported where one needs what another makes."""
+    b, size = call.b, scanned.trips
+    rows = zip(scanned.inputs, scanned.axes, scanned.backwards, strict=True)
+    whole = [_first(call, x, axis, back) for x, axis, back in rows]
+    block = Block(arg_types=[tensor_type(Spec(b.shape(x)[1:], b.dtype(x))) for x in whole])
+    with b.collected() as ops:
+        try:
+            results = refusable(call.run(graph, (*state, *block.args), f"{label}i"))
+            values = [x for x in results[len(state) :] if isinstance(x, SSAValue)]
+            handed_on = all(x is y for x, y in zip(state, results, strict=False))
+            if not handed_on or len(values) != len(results) - len(state) or not all(b.spec(x).is_static for x in values):
+                raise Unsupported("iterations that depend on each other")
+            with b.collected() as made:
+                stacks = batched(b, size, dict(zip(block.args, whole, strict=True)), ops, values)
+        finally:
+            erase(ops)
+    for op in made:
+        b.place(op)
+    axes, backwards = _directions(call, len(stacks))
+    return [*state, *(_turned(call, x, a, back) for x, a, back in zip(stacks, axes, backwards, strict=True))]
+
+
+def _first(call: Call, x: SSAValue, axis: int, back: int) -> SSAValue:
+    """A scanned operand with its elements along the first dimension, in the order in which they are taken."""
+    rank = call.b.rank(x)
+    x = x if axis == 0 else call.b.nn("transpose", x, perm=(axis, *(i for i in range(rank) if i != axis)))
+    return _turned(call, x, 0, back)
 
 
 def _unrolled(call: Call, graph: GraphProto, state: list[Value], scanned: _Scanned, label: str) -> list[Value]:

@@ -28,6 +28,7 @@ class Checkpoint(Mapping[str, Weight]):
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._files: dict[int, mmap.mmap | bytes] = {}
+        self._left: dict[int, int] = {}
         self._shards = 1
         self._weights: dict[str, Weight] = {}
         index = self._open(f"{STEM}.index")
@@ -78,6 +79,9 @@ class Checkpoint(Mapping[str, Weight]):
         data = self._shard(shard, what)
         if offset < 0 or size < 0 or offset + size > len(data):
             raise Error("E0203", f"{what}: bytes {offset} to {offset + size} lie past the end of its file ({len(data)} bytes)")
+        self._left[shard] -= size
+        if self._left[shard] < 0:
+            raise Error("E0203", f"{what} shares its bytes with others: they take more than their file's {len(data)} bytes together")
         self._weights[key] = raw_weight(data, offset, size, DTYPES[code], shape, what)
 
     def _shard(self, shard: int, what: str) -> mmap.mmap | bytes:
@@ -85,6 +89,7 @@ class Checkpoint(Mapping[str, Weight]):
             raise Error("E0203", f"{what} lies in file {shard} of {self._shards}")
         if shard not in self._files:
             self._files[shard] = self._open(f"{STEM}.data-{shard:05}-of-{self._shards:05}")
+            self._left[shard] = len(self._files[shard])
         return self._files[shard]
 
     def _open(self, name: str) -> mmap.mmap | bytes:

@@ -4,6 +4,7 @@ run code, load other files or other frameworks' modules."""
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -12,7 +13,8 @@ from ttc.dialects.core.errors import Error
 MAX_BYTES = 1 << 26
 MAX_DEPTH = 100
 """Of nested lists and dictionaries; models inside of models take five levels each."""
-MAX_ENTRIES = 4_000_000
+MAX_ENTRIES = 2_000_000
+"""Values in lists and dictionaries, counted before anything is built of them."""
 PLAIN = frozenset(["__keras_tensor__", "__tensor__", "__numpy__", "__bytes__", "__ellipsis__", "__slice__", "__tuple__"])
 """Marks of values that are data alone."""
 MODULES = (
@@ -34,6 +36,9 @@ REFUSED = {
     "FlaxLayer": "runs code of JAX",
 }
 
+_MARK = re.compile(rb'"(?:[^"\\]|\\.)*+"?|[\[\]{},]', re.DOTALL)
+"""A text, which may not end, or a mark of structure."""
+
 
 def checked_config(data: bytes) -> bytes:
     """A model's config.json, without what only training needs.  Raises E0201 to E0203."""
@@ -41,7 +46,7 @@ def checked_config(data: bytes) -> bytes:
         raise Error("E0203", f"config.json has {len(data)} bytes, more than {MAX_BYTES}")
     _check_nesting(data)
     try:
-        config = json.loads(data)
+        config = json.loads(data.decode())
     except (ValueError, RecursionError) as error:
         raise Error("E0201", f"config.json is no JSON: {error}") from error
     if not isinstance(config, dict) or not isinstance(config.get("config"), dict):
@@ -57,29 +62,23 @@ def checked_config(data: bytes) -> bytes:
 
 
 def _check_nesting(data: bytes) -> None:
-    """Brackets outside of texts, counted before anything recursive sees them."""
-    depth, inside, escaped = 0, False, False
-    for byte in data:
-        if inside:
-            inside, escaped = byte != 0x22 or escaped, byte == 0x5C and not escaped
-        elif byte == 0x22:
-            inside = True
-        elif byte in b"[{":
-            depth += 1
-            if depth > MAX_DEPTH:
-                raise Error("E0203", f"config.json is nested more than {MAX_DEPTH} deep")
-        elif byte in b"]}":
-            depth -= 1
+    """Brackets and commas outside of texts, counted before anything recursive sees them, and before any value is built."""
+    depth, entries = 0, 0
+    for found in _MARK.finditer(data):
+        byte = found[0][:1]
+        depth += (byte in b"[{") - (byte in b"]}")
+        entries += byte in b"[{,"
+        if depth > MAX_DEPTH:
+            raise Error("E0203", f"config.json is nested more than {MAX_DEPTH} deep")
+        if entries > MAX_ENTRIES:
+            raise Error("E0203", f"config.json has more than {MAX_ENTRIES} entries")
 
 
 def _dictionaries(root: Any) -> Iterator[dict[str, Any]]:
     """All of them, the root first."""
-    stack, count = [root], 0
+    stack = [root]
     while stack:
         item = stack.pop()
-        count += 1
-        if count > MAX_ENTRIES:
-            raise Error("E0203", f"config.json has more than {MAX_ENTRIES} entries")
         if isinstance(item, dict):
             yield item
             stack.extend(item.values())

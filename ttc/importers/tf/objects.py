@@ -13,6 +13,8 @@ from ttc.importers.tf.structure import source_of
 
 SUFFIX = "/.ATTRIBUTES/VARIABLE_VALUE"
 MAX_OBJECTS = 1_000_000
+MAX_PATH_CHARACTERS = 1 << 26
+"""Of the paths to all objects together: each holds the names on the way to it."""
 
 
 def handles(graph: Span, nodes: Sequence[Node], stored: Container[str]) -> Iterator[tuple[str, str]]:
@@ -52,8 +54,8 @@ def _children(span: Span) -> Iterator[tuple[int, str]]:
 
 
 def _keys(children: Sequence[Sequence[tuple[int, str]]], stored: Container[str]) -> Mapping[int, str]:
-    """Keys of stored tensors by object: the shortest path to it from the first one."""
-    paths, found = {0: ""}, dict[int, str]()
+    """Keys of stored tensors by object: the shortest path to it from the first one.  Raises E0203 for paths that take too much."""
+    paths, found, left = {0: ""}, dict[int, str](), MAX_PATH_CHARACTERS
     queue = [0] if children else []
     for at in queue:
         for child, name in children[at]:
@@ -61,6 +63,9 @@ def _keys(children: Sequence[Sequence[tuple[int, str]]], stored: Container[str])
             if path + SUFFIX in stored:
                 found.setdefault(child, path + SUFFIX)
             if child not in paths and 0 <= child < len(children) and len(path) < 1 << 12:
+                left -= len(path)
+                if left < 0:
+                    raise Error("E0203", f"paths to the SavedModel's objects take more than {MAX_PATH_CHARACTERS} characters")
                 paths[child] = path
                 queue.append(child)
     return found

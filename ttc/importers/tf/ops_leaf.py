@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from math import prod
+
 import numpy as np
+from numpy.typing import NDArray
 from xdsl.ir import SSAValue
 
 from ttc.importers.common import masked
@@ -10,7 +13,7 @@ from ttc.importers.common.builder import Builder
 from ttc.importers.common.complexes import Complex
 from ttc.importers.tf.messages import Shape, Tensor
 from ttc.importers.tf.tables import Rows
-from ttc.importers.tf.tensors import COMPLEX, STRING, complex_of, weight_of
+from ttc.importers.tf.tensors import COMPLEX, STRING, complex_of, content_of
 from ttc.importers.tf.values import Value
 from ttc.importers.tf.variables import read, write
 
@@ -24,10 +27,20 @@ def const(b: Builder, *, value: Tensor) -> SSAValue | Complex | None:
     if code == STRING:
         return None
     if code in COMPLEX:
-        real, imaginary = complex_of(value, "the constant")
-        return Complex(b.constant(real), b.constant(imaginary))
-    weight = weight_of(value, "the constant")
-    return b.constant(weight.value())
+        shape, real, imaginary = complex_of(value, "the constant")
+        return Complex(_filled(b, real, shape), _filled(b, imaginary, shape))
+    found = content_of(value, "the constant")
+    return _filled(b, found.first.value(), found.shape)
+
+
+def _filled(b: Builder, first: NDArray, shape: tuple[int, ...]) -> SSAValue:
+    """A constant of these numbers; where the shape takes more, the last one repeats: by ops, which take no memory."""
+    if first.shape == shape:
+        return b.constant(first)
+    if len(first) == 1:
+        return b.nn("expand", b.constant(first[0]), shape=shape)
+    rest = b.nn("expand", b.constant(first[-1]), shape=(prod(shape) - len(first),))
+    return b.reshape(b.nn("concat", b.constant(first), rest, axis=0), *shape)
 
 
 def identity(b: Builder, input: Value) -> Value:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 
 from ttc.dialects.core.errors import Error
@@ -18,6 +19,7 @@ from ttc.importers.tf.values import Model, Stored
 
 FILE = "saved_model.pb"
 DEFAULT = "serving_default"
+MAX_GRAPHS = 64
 HANDLES = frozenset(["VarHandleOp", "VariableV2", "Variable"])
 """Ops that give a variable: its handle, or, in TensorFlow 1, its value."""
 
@@ -62,7 +64,7 @@ def read_saved_model(folder: Path, signature: str | None = None) -> Model:
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise Error("E0102", f"the folder is no SavedModel: {FILE} cannot be read: {reason}") from error
-    meta = _chosen(list(repeated(Span(data, 0, len(data)), 2, _meta_graph)))
+    meta = _chosen(list(islice(repeated(Span(data, 0, len(data)), 2, _meta_graph), MAX_GRAPHS + 1)))
     chosen = _signature(meta, signature)
     if meta.graph is None:
         raise Error("E0201", "the SavedModel has no graph")
@@ -129,7 +131,9 @@ def _tensor_info(span: Span | None, what: str) -> TensorInfo:
 
 
 def _chosen(found: Sequence[MetaGraph]) -> MetaGraph:
-    """The graph for serving, else the only one.  Raises E0201."""
+    """The graph for serving, else the only one.  Raises E0201, E0203."""
+    if len(found) > MAX_GRAPHS:
+        raise Error("E0203", f"the SavedModel has more than {MAX_GRAPHS} graphs")
     serving = [meta for meta in found if "serve" in meta.tags] or found
     if len(serving) != 1:
         listed = "; ".join(", ".join(sorted(meta.tags)) or "no tags" for meta in found[:8])

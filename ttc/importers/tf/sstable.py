@@ -15,6 +15,8 @@ MAGIC = (0xDB4775248B80FB57).to_bytes(8, "little")
 FOOTER_BYTES, TRAILER_BYTES = 48, 5
 MAX_ENTRIES = 1_000_000
 MAX_KEY_BYTES = 1 << 14
+MAX_SHARED_BYTES = 1 << 25
+"""Of all keys together, beyond the size of the file: a key may repeat the beginning of the one before at no cost."""
 
 
 def table(data: Buffer) -> Iterator[tuple[bytes, int, int]]:
@@ -24,13 +26,15 @@ def table(data: Buffer) -> Iterator[tuple[bytes, int, int]]:
     start = len(data) - FOOTER_BYTES
     _, at = _handle(data, start, len(data))
     index, _ = _handle(data, at, len(data))
-    count = 0
+    count, left = 0, MAX_SHARED_BYTES + len(data)
     for _, begin, end in _block(data, *index):
         block, _ = _handle(data, begin, end)
         for entry in _block(data, *block):
-            count += 1
+            count, left = count + 1, left - len(entry[0])
             if count > MAX_ENTRIES:
                 raise Error("E0201", f"an index of more than {MAX_ENTRIES} variables")
+            if left < 0:
+                raise Error("E0201", f"an index of which the keys take more than {MAX_SHARED_BYTES} bytes beyond the file's size")
             yield entry
 
 

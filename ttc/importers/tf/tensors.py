@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ttc.dialects.core.errors import Error
+from ttc.dialects.core.records import record
 from ttc.dialects.core.weights import Weight
 from ttc.importers.common.builder import MAX_ELEMENTS, MAX_RANK
 from ttc.importers.tf.messages import Dims, Span, Tensor, packed_numbers, packed_reals, shape_of
@@ -43,8 +44,8 @@ _NAMES = {
     **{7: "string", 8: "complex64", 11: "qint8", 12: "quint8", 13: "qint32", 15: "qint16", 16: "quint16", 18: "complex128"},
     **{20: "resource", 21: "variant", 29: "int4", 30: "uint4"},
 }
-MAX_FILLED = 1 << 26
-"""Elements of a tensor that the file gives by fewer numbers than it has."""
+MAX_FILLED = 1 << 16
+"""Elements of a tensor that are written out where the file gives fewer numbers."""
 _LAYOUTS = {5: Struct("<f"), 6: Struct("<d")}
 _HALVES = (14, 19)
 """Types whose numbers are given as their bits."""
@@ -98,19 +99,35 @@ def raw_weight(data: Any, offset: int, size: int, dtype: np.dtype, shape: tuple[
     return Weight(shape, dtype, load)
 
 
-def weight_of(tensor: Tensor, what: str) -> Weight:
-    """A tensor as a lazy weight.  Raises E0202 (element type), E0203 (shape and data disagree)."""
+@record
+class Content:
+    """What a file says of a tensor: its first numbers, of which the last one repeats to fill the shape.
+
+    Args:
+        shape: of the tensor.
+        first: its numbers if they are as many as the shape takes, in that shape; else a list of at least one.
+    """
+
+    shape: tuple[int, ...]
+    first: Weight
+
+
+def content_of(tensor: Tensor, what: str) -> Content:
+    """The numbers of a tensor; all of them, unless they repeat for long.
+
+    Raises E0202 (element type), E0203 (shape and data disagree).
+    """
     span = tensor.span
     header = {item.number: item for item in span}
     dtype = dtype_of(span.number(header[1]) if 1 in header else 0, what)
     shape = static_shape(shape_of(span.inside(header[2])) if 2 in header else (), what)
     if 4 in header and header[4].end > header[4].content:
         content = header[4]
-        return raw_weight(span.data, content.content, content.end - content.content, dtype, shape, what)
+        return Content(shape, raw_weight(span.data, content.content, content.end - content.content, dtype, shape, what))
     return _typed(span, span.number(header[1]), dtype, shape, what)
 
 
-def _typed(span: Span, code: int, dtype: np.dtype, shape: tuple[int, ...], what: str) -> Weight:
+def _typed(span: Span, code: int, dtype: np.dtype, shape: tuple[int, ...], what: str) -> Content:
     """Numbers one by one; where they are fewer than the shape takes, the last one repeats, or 0 if there are none."""
     count = prod(shape)
     given: list[Any] = []
@@ -121,23 +138,23 @@ def _typed(span: Span, code: int, dtype: np.dtype, shape: tuple[int, ...], what:
             given.extend(islice(numbers, count + 1 - len(given)))
     if len(given) > count:
         raise Error("E0203", f"{what} is {dtype}{list(shape)}, but has more numbers than that takes")
-    if len(given) < count > MAX_FILLED:
-        raise Error("E0203", f"{what} is {dtype}{list(shape)}, but has {len(given)} numbers")
+    given = given or [0] * min(count, 1)
+    kept = shape if count in (len(given), 0) or count <= MAX_FILLED else (len(given),)
 
     def load() -> NDArray:
-        wide = np.array(given or [0], np.float64 if code in (1, 2) else np.int64)
+        wide = np.array(given, np.float64 if code in (1, 2) else np.int64)
         small = wide.astype(np.uint16).view(dtype) if code in _HALVES else wide.astype(dtype)
-        if small.size == count:
-            return small.reshape(shape)
-        full = np.full(count, small[-1], dtype)
-        full[: len(given)] = small[: len(given)]
-        return full.reshape(shape)
+        missing = prod(kept) - len(given)
+        return (np.concatenate([small, np.repeat(small[-1:], missing)]) if missing else small).reshape(kept)
 
-    return Weight(shape, dtype, load)
+    return Content(shape, Weight(kept, dtype, load))
 
 
-def complex_of(tensor: Tensor, what: str) -> tuple[NDArray, NDArray]:
-    """Real and imaginary parts of a tensor of complex numbers.  Raises E0203."""
+def complex_of(tensor: Tensor, what: str) -> tuple[tuple[int, ...], NDArray, NDArray]:
+    """Shape of a tensor of complex numbers, and their real and imaginary parts.
+
+    The parts are of that shape, or, if the last one repeats for long, a list of the first ones.  Raises E0203.
+    """
     span = tensor.span
     header = {item.number: item for item in span}
     dtype, field = COMPLEX[span.number(header[1])]
@@ -145,14 +162,16 @@ def complex_of(tensor: Tensor, what: str) -> tuple[NDArray, NDArray]:
     if 4 in header and header[4].end > header[4].content:
         content = header[4]
         parts = raw_weight(span.data, content.content, content.end - content.content, dtype, (*shape, 2), what).value()
-        return parts[..., 0], parts[..., 1]
+        return shape, parts[..., 0], parts[..., 1]
     layout, count = _LAYOUTS[5 if field == 9 else 6], prod(shape)
     given = [x for item in span if item.number == field for x in islice(packed_reals(span, item, layout), 2 * count + 1)]
-    if len(given) > 2 * count or len(given) % 2 or len(given) < 2 * count > MAX_FILLED:
+    if len(given) > 2 * count or len(given) % 2:
         raise Error("E0203", f"{what} has {len(given)} parts of complex numbers, which do not fit {list(shape)}")
     pairs = np.array(given or [0, 0], dtype).reshape(-1, 2)
+    if len(pairs) < count > MAX_FILLED:
+        return shape, pairs[..., 0], pairs[..., 1]
     full = np.concatenate([pairs, np.repeat(pairs[-1:], max(count - len(pairs), 0), axis=0)])[:count].reshape(*shape, 2)
-    return full[..., 0], full[..., 1]
+    return shape, full[..., 0], full[..., 1]
 
 
 def texts_of(tensor: Tensor) -> list[str]:

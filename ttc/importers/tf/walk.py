@@ -21,6 +21,8 @@ from ttc.importers.tf.values import Value
 
 MAX_UNROLLED = 1 << 15
 """Nodes in functions that loops and branches run, each as often as it is mapped."""
+MAX_NAME_CHARACTERS = 1 << 26
+"""Of the names of nodes, each of which holds those of the calls around it, as often as they are mapped."""
 CHANGING = frozenset(
     [
         *("Assign", "AssignAdd", "AssignSub"),
@@ -72,6 +74,7 @@ class Walker:
         self._constants: dict[int, tuple[Value, ...]] = {}
         self._bodies: dict[str, dict[str, Node]] = {}
         self.unrolled = 0
+        self._characters = MAX_NAME_CHARACTERS
         self._setting = Setting(graph)
 
     def outputs(self, references: Sequence[str]) -> list[Value]:
@@ -166,6 +169,9 @@ class Walker:
 
     def _node(self, node: Node, scope: Scope) -> tuple[Value, ...]:
         name = scope.named(node)
+        self._characters -= len(name)
+        if self._characters < 0:
+            raise Error("E0203", f"names of nodes take more than {MAX_NAME_CHARACTERS} characters once calls are written out")
         if scope.repeated:
             self._spend()
         operands = [self._value(r, scope, name) for r in node.inputs if not r.startswith("^")]

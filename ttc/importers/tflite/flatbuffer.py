@@ -20,6 +20,8 @@ Buffer: TypeAlias = bytes | mmap
 MAX_TABLES = 300_000
 """Tables that are looked at: vectors may name one table many times."""
 MAX_TEXT_BYTES = 1 << 16
+MAX_SHARED_BYTES = 1 << 25
+"""Bytes of texts and lists of numbers that are read over those of the file: tables may share one list."""
 _U2, _I4, _U4 = struct.Struct("<H"), struct.Struct("<i"), struct.Struct("<I")
 _SCALARS = {code: struct.Struct("<" + char) for code, char in zip("b1 i1 u1 i2 u2 i4 u4 i8 u8 f4".split(), "BbBhHiIqQf", strict=True)}
 """By numpy's names of types; b1 is a truth value."""
@@ -39,6 +41,7 @@ class Reader:
         self.data = data
         self.size = len(data)
         self._tables = 0
+        self._left = self.size + MAX_SHARED_BYTES
 
     def root(self) -> Table:
         """Raises E0201."""
@@ -66,6 +69,12 @@ class Reader:
         """Raises E0201 unless so many bytes lie there."""
         if at < 0 or size < 0 or at + size > self.size:
             raise Error("E0201", f"not a TFLite model, or a damaged one: {size} bytes at {at} lie outside its {self.size} bytes")
+
+    def spend(self, size: int) -> None:
+        """Count bytes of a text or a list of numbers that is read.  Raises E0201 where tables share so much that it has no end."""
+        self._left -= size
+        if self._left < 0:
+            raise Error("E0201", f"a TFLite model of {self.size} bytes whose tables share lists and names of over {MAX_SHARED_BYTES} bytes")
 
     def vector(self, at: int, item_bytes: int) -> Span:
         """Where the items of the vector lie that the offset at this place names."""
@@ -128,6 +137,7 @@ class Table:
             return None
         dtype = np.dtype(bool if kind == "b1" else f"<{kind}")
         span = self._reader.vector(at, dtype.itemsize)
+        self._reader.spend(span.size)
         return np.frombuffer(self._reader.data, dtype, span.size // dtype.itemsize, span.offset) if span.size else np.empty(0, dtype)
 
     def ints(self, field: int, kind: str = "i4", most: int = 1 << 16) -> tuple[int, ...] | None:
@@ -149,4 +159,5 @@ class Table:
             return ""
         if found.size > MAX_TEXT_BYTES:
             raise Error("E0201", f"not a TFLite model, or a damaged one: a name of {found.size} bytes")
+        self._reader.spend(found.size)
         return bytes(self._reader.data[found.offset : found.offset + found.size]).decode("utf-8", "backslashreplace")

@@ -13,7 +13,18 @@ from ttc.dialects.core.errors import Error
 from ttc.dialects.core.records import record
 from ttc.importers.common.builder import MAX_ELEMENTS, MAX_RANK
 from ttc.importers.tflite.flatbuffer import Buffer, Reader, Span, Table
-from ttc.importers.tflite.schema import ENUMS, HINTS, IDENTIFIER, OPERATORS, PACKED, TENSOR_TYPES, VERSION, Field, options_of
+from ttc.importers.tflite.schema import (
+    CUSTOM_OPTIONS,
+    ENUMS,
+    HINTS,
+    IDENTIFIER,
+    OPERATORS,
+    PACKED,
+    TENSOR_TYPES,
+    VERSION,
+    Field,
+    options_of,
+)
 
 Ints: TypeAlias = tuple[int, ...]
 ABSENT = -1
@@ -88,6 +99,11 @@ class Operator:
     inputs: Ints
     outputs: Ints
     options: Mapping[str, Any]
+
+    @property
+    def kind(self) -> str:
+        """What mappings know it by: a custom op by its own name, too."""
+        return f"CUSTOM:{self.custom[:60]}" if self.op == "CUSTOM" else self.op
 
 
 @record
@@ -285,7 +301,25 @@ def _operator(table: Table, what: str, codes: list[tuple[str, str, int]], tensor
     op, custom, version = codes[code]
     inputs = _indices(table.ints(1), tensors, f"{what} ({op}): inputs", optional=True)
     outputs = _indices(table.ints(2), tensors, f"{what} ({op}): outputs")
-    return Operator(op, custom, version, inputs, outputs, _options(table, op, what))
+    options = _custom_options(table, custom, what) if op == "CUSTOM" else _options(table, op, what)
+    return Operator(op, custom, version, inputs, outputs, options)
+
+
+def _custom_options(table: Table, custom: str, what: str) -> dict[str, Any]:
+    """The words of a custom op that has a definition; none of another.  Raises E0203."""
+    fields = CUSTOM_OPTIONS.get(custom, "").split()
+    data = table.numbers(5, "u1") if fields else None
+    if not fields:
+        return {}
+    if data is None or data.size < 4 * len(fields):
+        raise Error("E0203", f"{what} ({custom}) lacks its options")
+    words = np.frombuffer(data.tobytes(), "<i4", len(fields)).tolist()
+    found: dict[str, Any] = dict(zip(fields, words, strict=True))
+    for name in ENUMS.keys() & found.keys():
+        if not 0 <= found[name] < len(ENUMS[name]):
+            raise Error("E0203", f"{what}: {name} has the unknown value {found[name]}")
+        found[name] = ENUMS[name][found[name]]
+    return {name.removeprefix("custom_"): value for name, value in found.items()}
 
 
 def _options(table: Table, op: str, what: str) -> dict[str, Any]:

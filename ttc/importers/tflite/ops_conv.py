@@ -79,6 +79,20 @@ def transpose_conv(
     return images.conv_transpose(b, x, b.moved(w, (1, 2, 0, 3)), bias, sizes[1:3], (stride_h, stride_w), (1, 1), padding)
 
 
+def transpose_conv_bias(
+    b: TfliteBuilder, x: SSAValue, w: SSAValue, bias: SSAValue, *, padding: str, stride_w: int, stride_h: int
+) -> SSAValue:
+    """MediaPipe's transposed convolution, whose result is as large as the windows reach.  w: [out, height, width, in]."""
+    _require_rank(b, x, 4)
+    _require_rank(b, w, 4)
+    strides = stride_h, stride_w
+    images.require_steps("strides", strides)
+    last = [size - 1 for size in b.shape(x)[1:3]]
+    reach = [k if padding != "SAME" else min(k, n % s + 1) for k, n, s in zip(b.shape(w)[1:3], last, strides, strict=True)]
+    sizes = last[0] * stride_h + reach[0], last[1] * stride_w + reach[1]
+    return images.conv_transpose(b, x, b.moved(w, (1, 2, 0, 3)), bias, sizes, strides, (1, 1), padding)
+
+
 def conv_3d(
     b: TfliteBuilder,
     x: SSAValue,
@@ -229,6 +243,7 @@ ROWS: Rows = {
     "CONV_2D": fused(conv_2d),
     "DEPTHWISE_CONV_2D": fused(depthwise_conv_2d),
     "TRANSPOSE_CONV": fused(transpose_conv),
+    "CUSTOM:Convolution2DTransposeBias": transpose_conv_bias,
     "CONV_3D": fused(conv_3d),
     "CONV_3D_TRANSPOSE": fused(conv_3d_transpose),
     "FULLY_CONNECTED": fused(fully_connected),

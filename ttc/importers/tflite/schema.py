@@ -42,6 +42,7 @@ ENUMS: dict[str, tuple[str, ...]] = {
     "mirror": ("REFLECT", "SYMMETRIC"),
     "window_function": ("UNSUPPORTED", "ADD", "MUL", "MINIMUM", "MAXIMUM", "ALL", "ANY"),
     "lsh": ("UNKNOWN", "SPARSE", "DENSE"),
+    "custom_padding": ("UNKNOWN", "SAME", "VALID"),
 }
 
 OPERATORS = tuple(
@@ -211,6 +212,11 @@ class Options(NamedTuple):
     second: bool
     table: int
     fields: tuple[Field, ...]
+
+
+CUSTOM_OPTIONS = {"Convolution2DTransposeBias": "custom_padding stride_w stride_h"}
+"""Custom ops that have a definition, and the words of 32 bits that their options begin with; those of ENUMS are enumerations, which the
+mappings know without `custom_`."""
 
 
 @cache

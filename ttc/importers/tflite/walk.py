@@ -25,6 +25,8 @@ MAX_DEPTH = 32
 """How deep graphs may call graphs."""
 MAX_REPEATED = 1 << 15
 """Operators, each as often as its graph is called, over twice those of the file."""
+MAX_NAME_CHARACTERS = 1 << 26
+"""Characters of the names of all operators, which hold those of the calls around them."""
 Values: TypeAlias = dict[int, Value]
 
 
@@ -51,6 +53,7 @@ class Walker:
         self.builder = builder
         self.variables = Variables(builder)
         self._left = MAX_REPEATED + 2 * sum(len(graph.operators) for graph in model.graphs)
+        self._characters = MAX_NAME_CHARACTERS
         self._constants: dict[tuple[int, int], Value] = {}
 
     def walk(self, number: int, inputs: Sequence[Value], calls: tuple[int, ...] = (), prefix: str = "") -> list[Value]:
@@ -100,6 +103,9 @@ class Walker:
     def _operator(self, operator: Operator, scope: Scope) -> None:
         tensors = scope.graph.tensors
         name = scope.prefix + (tensors[operator.outputs[0]].name if operator.outputs else operator.op)
+        self._characters -= len(name)
+        if self._characters < 0:
+            raise Error("E0203", f"names of operators take more than {MAX_NAME_CHARACTERS} characters once calls are written out")
         try:
             results = self._results(operator, scope, name)
         except Unsupported as reason:
@@ -116,12 +122,11 @@ class Walker:
             scope.values[index] = result
 
     def _miss(self, operator: Operator, why: str, name: str) -> Sequence[Value]:
-        op = f"{operator.op}:{operator.custom[:60]}" if operator.op == "CUSTOM" else operator.op
-        self.builder.misses.add(op, f"tflite {operator.version}", why, name)
+        self.builder.misses.add(operator.kind, f"tflite {operator.version}", why, name)
         return (REFUSED,) * len(operator.outputs)
 
     def _results(self, operator: Operator, scope: Scope, name: str) -> Sequence[Value]:
-        row, control = rows().get(operator.op), CONTROL.get(operator.op)
+        row, control = rows().get(operator.kind), CONTROL.get(operator.op)
         operands = [None if i == ABSENT else self.value(i, scope) for i in operator.inputs]
         if any(isinstance(x, Refused) for x in operands):
             return (REFUSED,) * len(operator.outputs)

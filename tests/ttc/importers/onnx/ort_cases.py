@@ -76,7 +76,10 @@ def case(op: str, *operands: Any, **attrs: Any) -> Case:
 
 
 class Draw(NamedTuple):
-    """An operand that is drawn when the test runs: of that shape and kind, `f`: normal numbers, else integers of a dtype."""
+    """An operand that is drawn when the test runs: of that shape and kind, `f`: normal numbers, else integers of a dtype.
+
+    Signed bytes stay within 64: on CPUs without VNNI, onnxruntime's sums of two products of bytes saturate at 16 bits.
+    """
 
     kind: str
     shape: tuple[int, ...]
@@ -87,7 +90,7 @@ class Draw(NamedTuple):
             return (self.factor * rng.standard_normal(self.shape)).astype(np.float32)
         if self.kind == "scale":
             return (0.01 + self.factor * rng.random(self.shape)).astype(np.float32)
-        low, high = {"u8": (0, 256), "i8": (-127, 128), "i16": (-300, 300), "bit": (0, 2), "ids": (0, 6)}[self.kind]
+        low, high = {"u8": (0, 256), "i8": (-64, 65), "i16": (-300, 300), "bit": (0, 2), "ids": (0, 6)}[self.kind]
         dtype = {"u8": np.uint8, "i8": np.int8, "i16": np.int16, "bit": np.int32, "ids": np.int64}[self.kind]
         return rng.integers(low, high, self.shape).astype(dtype)
 

@@ -266,6 +266,20 @@ def test_a_branch_that_does_not_fit_is_refused_when_it_is_taken(swapped: bool, t
     assert caught.value.code == "E0802"
 
 
+@pytest.mark.parametrize("swapped", [False, True])
+def test_of_branches_of_different_ranks_the_one_that_changes_nothing_is_left(swapped: bool, tmp_path: Path) -> None:
+    same, wide = body([node("Identity", ["x"], ["b"])], [], ["b"]), body([node("Unsqueeze", ["x", "first"], ["b"])], [], ["b"])
+    then, other = (wide, same) if swapped else (same, wide)
+    nodes = [node("Equal", ["sr", "rate"], ["c"]), node("If", ["c"], ["i"], then_branch=then, else_branch=other), node("Exp", ["i"], ["y"])]
+    model = model_of(nodes, {**X, "sr": np.array(16000)}, ["y"], {"rate": np.array(16000), "first": ints(0)})
+    fits, fails = (np.array(8000), np.array(16000)) if swapped else (np.array(16000), np.array(8000))
+    (y,) = imported(model, {**X, "sr": fits}, tmp_path)
+    np.testing.assert_allclose(y, np.exp(X["x"]), rtol=1e-6)
+    with pytest.raises(Error, match=r"gives other types than the one that changes nothing: .*1, 2, 3") as caught:
+        imported(model, {**X, "sr": fails}, tmp_path)
+    assert caught.value.code == "E0802"
+
+
 def test_branches_neither_of_which_fits_name_what_decides(tmp_path: Path) -> None:
     model = rates()
     for attribute in model.graph.node[1].attribute:

@@ -62,6 +62,17 @@ def test_constant_of_shape(value: np.ndarray | None, tmp_path: Path) -> None:
     check(model, feeds, tmp_path, wanted=[np.full((2, 3), 0 if value is None else 3, np.float32 if value is None else np.int64)])
 
 
+@pytest.mark.parametrize("x", [[0.0, 1.0, 2.0], [0.0, 0.0, 0.0]])
+def test_constant_of_a_shape_that_data_decides(x: list[float], tmp_path: Path) -> None:
+    nodes = [
+        helper.make_node("NonZero", ["x"], ["places"]),
+        helper.make_node("Shape", ["places"], ["shape"]),
+        helper.make_node("ConstantOfShape", ["shape"], ["y"], value=numpy_helper.from_array(np.array([7], np.int64))),
+    ]
+    feeds = {"x": np.array(x, np.float32)}
+    check(model_of(nodes, feeds, ["y"]), feeds, tmp_path)
+
+
 @pytest.mark.parametrize(
     ("operands", "wanted"),
     [

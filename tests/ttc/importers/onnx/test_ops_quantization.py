@@ -9,9 +9,11 @@ import numpy as np
 import pytest
 from onnx import TensorProto, helper
 
+import ttc
 from tests.draws import rng_of_test
-from tests.ttc.importers.onnx.cases import check, check_node, imported, model_of, node_model, normal
+from tests.ttc.importers.onnx.cases import check, check_node, imported, model_of, node_model, normal, save
 from ttc.dialects.core.errors import Error
+from ttc.runtime.engines.native.plan import NativePlan
 
 X = 20 * normal(2, 3, 6)
 
@@ -86,6 +88,22 @@ def test_conv_integer(attrs: dict[str, Any], tmp_path: Path) -> None:
     wanted = imported(model, feeds, tmp_path)[0].astype(np.int32)
     model, feeds = node_model("ConvInteger", x, w, *points, **attrs)
     check(model, feeds, tmp_path, wanted=[wanted])
+
+
+@pytest.mark.parametrize("target", ["host", "n150"])
+def test_conv_integer_is_native(target: str, tmp_path: Path) -> None:
+    x, w, zero = codes(np.uint8, 1, 9, 8, 8), codes(np.uint8, 5, 9, 3, 3), codes(np.uint8, 1)[0]
+    model, feeds = node_model("ConvInteger", x, w, np.asarray(zero), np.array(133, np.uint8), constant=(1, 3), pads=[1] * 4)
+    program = ttc.compile(save(model, tmp_path), target=target)
+    program.save(tmp_path / "m.tti")
+    padded = np.pad(x.astype(np.int64) - int(zero), ((0, 0), (0, 0), (1, 1), (1, 1)))
+    windows = np.lib.stride_tricks.sliding_window_view(padded, (3, 3), (2, 3))
+    wanted = np.einsum("ncyxij,ocij->noyx", windows, w.astype(np.int64) - 133)
+    with ttc.load(tmp_path / "m.tti") as executor:
+        (y,) = executor.run(feeds).values()
+        plans = [executor.program.plans[graph] for graph in executor.program.executed.graphs]
+    assert np.array_equal(y, wanted)
+    assert all(isinstance(plan, NativePlan) and all(part.step is None for part in plan.prepared.layout.segments) for plan in plans)
 
 
 def quantized(y: np.ndarray, step: float, zero: int) -> np.ndarray:

@@ -114,17 +114,18 @@ def save_variables(folder: Path, values: Mapping[str, NDArray], *, shards: int =
         rows.append((key.encode(), entry + number(4, wrong.get("offset", len(data))) + number(5, wrong.get("size", value.nbytes))))
         data += value.tobytes()
     (place / "variables.data-00000-of-00001").write_bytes(data)
-    (place / "variables.index").write_bytes(_table(rows, compressed))
+    (place / "variables.index").write_bytes(table_file(block(rows), compressed))
 
 
-def _table(rows: Sequence[tuple[bytes, bytes]], compressed: bool) -> bytes:
+def table_file(data: bytes, compressed: bool = False, place: tuple[int, int] | None = None) -> bytes:
+    """An index of one block of entries.  place: offset and size that it tells of the block, if they are to be wrong."""
     trailer = bytes([int(compressed)]) + b"\0" * 4
-    block = _block(rows)
-    index = _block([(b"\xff", write_varint(0) + write_varint(len(block)))])
-    handles = write_varint(0) + write_varint(0) + write_varint(len(block) + 5) + write_varint(len(index))
-    return block + trailer + index + trailer + handles.ljust(40, b"\0") + MAGIC
+    index = block([(b"\xff", b"".join(map(write_varint, place or (0, len(data)))))])
+    handles = write_varint(0) + write_varint(0) + write_varint(len(data) + 5) + write_varint(len(index))
+    return data + trailer + index + trailer + handles.ljust(40, b"\0") + MAGIC
 
 
-def _block(rows: Sequence[tuple[bytes, bytes]]) -> bytes:
+def block(rows: Sequence[tuple[bytes, bytes]]) -> bytes:
+    """Entries of keys and values, none of which shares the beginning of its key with the one before."""
     entries = b"".join(write_varint(0) + write_varint(len(k)) + write_varint(len(v)) + k + v for k, v in rows)
     return entries + (0).to_bytes(4, "little") + (1).to_bytes(4, "little")

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from ttc.dialects.core.errors import Error
+from ttc.importers.tf import config
 from ttc.importers.tf.config import MAX_DEPTH, checked_config
 
 
@@ -98,3 +99,18 @@ def test_what_is_no_config(data: bytes, code: str, text: str) -> None:
 def test_brackets_in_texts_do_not_count() -> None:
     label = "[" * 500 + '"' + "[" * 500
     assert json.loads(checked_config(model(dense(config={"name": label}))))["config"]["layers"][0]["config"]["name"] == label
+
+
+def test_many_values_are_counted_before_any_is_built(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Brackets and commas in texts do not count, however the texts end."""
+    inside = dense(config={"name": "a", "note": '[{,\\"' * 200 + "\\"})
+    monkeypatch.setattr(config, "MAX_ENTRIES", 100)
+    assert json.loads(checked_config(model(inside)))["config"]["layers"] == [inside]
+    monkeypatch.setattr(config.json, "loads", lambda text: pytest.fail("built"))
+    refused(b"[" + b"{}," * 200 + b"{}]", "E0203", "more than 100 entries")
+    refused(b"[" * 101, "E0203", f"nested more than {MAX_DEPTH} deep")
+
+
+def test_only_utf_8_is_read() -> None:
+    """Other encodings would hide brackets from the count."""
+    refused(model(dense()).decode().encode("utf-16"), "E0201", "no JSON")

@@ -172,7 +172,6 @@ def test_graphs_that_are_not_well_formed(tmp_path: Path, nodes: list[bytes], cod
     [
         (tensor(dims=[3], content=b"\0" * 11), "takes 12 bytes, but has 11"),
         (tensor(dims=[1 << 31, 1 << 31], content=b"\0" * 4), "too large"),
-        (tensor(dims=[1 << 20, 1 << 19]), "but has 0 numbers"),
         (tensor(dims=[-2, 3], content=b"\0" * 4), "no static shape"),
         (tensor(code=99, dims=[1], content=b"\0" * 4), "number 99"),
         (tensor(code=8, dims=[1], content=b"\0" * 8), "complex64"),

@@ -80,7 +80,7 @@ def kind_of(dtype: np.dtype) -> str:
 def op_model(
     op: str, operands: Sequence[Operand], results: Sequence[Result], options: Mapping[str, Any]
 ) -> tuple[bytes, dict[str, NDArray]]:
-    """The model of one operator, and values of its inputs."""
+    """The model of one operator, a custom one as `CUSTOM:Name`, and values of its inputs."""
     given = {f"x{i}": x if isinstance(x, Given) else Given(x) for i, x in enumerate(operands) if x is not None}
     tensors = [
         Tensor(n, g.value.shape, g.kind or kind_of(g.value.dtype), g.value if g.constant else None, g.scale, g.zero, g.axis)
@@ -89,7 +89,8 @@ def op_model(
     names = [f"y{i}" for i in range(len(results))]
     tensors += [Tensor(n, r.shape, r.kind, None, r.scale, r.zero) for n, r in zip(names, results, strict=True)]
     feeds = {n: g.value for n, g in given.items() if not g.constant}
-    node = Op(op, [f"x{i}" if x is not None else None for i, x in enumerate(operands)], names, options)
+    kind, _, custom = op.partition(":")
+    node = Op(kind, [f"x{i}" if x is not None else None for i, x in enumerate(operands)], names, options, custom)
     return model(Graph(tensors, list(feeds), names, [node])), feeds
 
 

@@ -105,3 +105,15 @@ def test_spans_are_checked_against_the_file() -> None:
     for span in (Span(1, 8), Span(-1, 2), Span(0, -1), Span(1 << 70, 1)):
         with pytest.raises(Error):
             reader.require(*span)
+
+
+def test_one_list_that_many_tables_share(monkeypatch: pytest.MonkeyPatch) -> None:
+    data = bytes(flatbuffer({0: numbers("i4", *range(100)), 1: "n" * 400}))
+    monkeypatch.setattr(module, "MAX_SHARED_BYTES", 4000)
+    for read in (lambda table: table.ints(0), lambda table: table.text(1)):
+        reader = Reader(data)
+        times = (len(data) + 4000) // 400
+        assert [len(read(reader.root())) for _ in range(times)] == [len(read(Reader(data).root()))] * times
+        with pytest.raises(Error, match="tables share lists and names of over 4000 bytes") as caught:
+            read(reader.root())
+        assert caught.value.code == "E0201"

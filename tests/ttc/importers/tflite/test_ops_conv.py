@@ -60,6 +60,31 @@ def test_transpose_conv(padding: str, sizes: tuple[int, int], tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("padding", ["SAME", "VALID"])
+@pytest.mark.parametrize(("kernel", "stride"), [((2, 2), (2, 2)), ((3, 4), (2, 3)), ((1, 5), (3, 2)), ((3, 3), (1, 1))])
+def test_transpose_conv_with_bias_of_mediapipe(kernel: tuple[int, int], stride: tuple[int, int], padding: str, tmp_path: Path) -> None:
+    w, bias = normal(5, *kernel, 4), normal(5)
+    options = {"padding": padding, "stride_h": stride[0], "stride_w": stride[1]}
+    data, feeds = op_model("CUSTOM:Convolution2DTransposeBias", [IMAGE, const(w), const(bias)], (Result(),), options)
+    (found,) = imported(data, feeds, tmp_path)
+    last = np.array(IMAGE.shape[1:3]) - 1
+    totals = [max(k - n % s - 1, 0) if padding == "SAME" else 0 for k, n, s in zip(kernel, last, stride, strict=True)]
+    whole = np.zeros((2, *(last * stride + kernel), 5), np.float32) + bias
+    for y, x in np.ndindex(*IMAGE.shape[1:3]):
+        rows, columns = (slice(at * s, at * s + k) for at, s, k in zip((y, x), stride, kernel, strict=True))
+        whole[:, rows, columns] += np.einsum("ni,ohwi->nhwo", IMAGE[:, y, x], w)
+    low = [total // 2 for total in totals]
+    high = [size - total + before for size, total, before in zip(whole.shape[1:3], totals, low, strict=True)]
+    np.testing.assert_allclose(found, whole[:, low[0] : high[0], low[1] : high[1]], rtol=1e-5, atol=1e-4)
+
+
+def test_a_custom_op_without_its_options(tmp_path: Path) -> None:
+    data, feeds = op_model("CUSTOM:Convolution2DTransposeBias", [IMAGE, const(normal(5, 2, 2, 4)), const(normal(5))], (Result(),), {})
+    with pytest.raises(Error, match="lacks its options") as caught:
+        imported(data, feeds, tmp_path)
+    assert caught.value.code == "E0203"
+
+
+@pytest.mark.parametrize("padding", ["SAME", "VALID"])
 def test_conv_3d(padding: str, tmp_path: Path) -> None:
     options = with_options(padding=padding, stride_d=2, stride_h=1, stride_w=2)
     check_op(tmp_path, "CONV_3D", normal(1, 5, 6, 4, 2), const(normal(2, 3, 2, 2, 3)), const(normal(3)), atol=1e-4, **options)

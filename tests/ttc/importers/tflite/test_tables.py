@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from inspect import Parameter, signature
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from tests.ttc.importers.tflite.cases import Given, Operand, Result, op_model
 from ttc.dialects.core.errors import Error
 from ttc.importers.tflite import import_tflite
 from ttc.importers.tflite.control import CONTROL
-from ttc.importers.tflite.schema import ENUMS, HINTS, OPERATORS, Field, options_of
+from ttc.importers.tflite.schema import CUSTOM_OPTIONS, ENUMS, HINTS, OPERATORS, Field, options_of
 from ttc.importers.tflite.tables import rows
 
 ROUNDS = 6
@@ -23,11 +24,17 @@ KINDS = ["float32", "float32", "int32", "int8", "bool", "int64"]
 
 @pytest.mark.parametrize("op", sorted(rows()))
 def test_rows_take_the_options_of_the_schema(op: str) -> None:
-    assert op in OPERATORS
+    assert op.partition(":")[0] in OPERATORS
     named = {n for n, p in signature(rows()[op].function, follow_wrapped=True).parameters.items() if p.kind is Parameter.KEYWORD_ONLY}
-    options = options_of(op)
-    wanted = {f.name for f in options.fields} - HINTS if options is not None else set()
+    wanted = {f.name for f in fields(op)} - HINTS
     assert named in (wanted, wanted - {"fused_activation_function"})
+
+
+def fields(op: str) -> Sequence[Field]:
+    """Options of an op; those of a custom one as numbers."""
+    options, custom = options_of(op), CUSTOM_OPTIONS.get(op.partition(":")[2], "")
+    words = [Field(name.removeprefix("custom_"), "i4", 0.0) for name in custom.split()]
+    return words if options is None else options.fields
 
 
 def test_ops_are_mapped_once() -> None:
@@ -62,12 +69,12 @@ def operand(rng: random.Random) -> Operand:
 def test_any_operands(op: str, tmp_path: Path) -> None:
     """Whatever they are, the model is imported or refused: nothing else is raised."""
     row, rng, path = rows()[op], random.Random(op), tmp_path / "model.tflite"
-    options, codes = options_of(op), set[str]()
+    codes = set[str]()
     for _ in range(ROUNDS):
         most = min(row.most, row.least + 3)
         operands = [operand(rng) for _ in range(rng.randint(max(row.least - 1, 0), most + (rng.random() < 0.1)))]
         results = [Result(rng.choice(["FLOAT32", "FLOAT32", "INT32", "INT8", "BOOL"])) for _ in range(rng.choice([1, 1, 1, 2, 3, 0]))]
-        given = {f.name: option(rng, f) for f in options.fields if rng.random() < 0.8} if options is not None else {}
+        given = {f.name: option(rng, f) for f in fields(op) if rng.random() < 0.8}
         path.write_bytes(op_model(op, operands, results, given)[0])
         try:
             import_tflite(path)[0].verify()

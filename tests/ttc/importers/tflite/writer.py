@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from ttc.importers.tflite.schema import ENUMS, IDENTIFIER, OPERATORS, TENSOR_TYPES, VERSION, options_of
+from ttc.importers.tflite.schema import CUSTOM_OPTIONS, ENUMS, IDENTIFIER, OPERATORS, TENSOR_TYPES, VERSION, options_of
 
 LEAST_VERSIONS = {"BROADCAST_TO": 2}
 """Of ops that TensorFlow's interpreter does not have in version 1."""
@@ -212,11 +212,18 @@ def _op(op: Op, graph: Graph, kinds: list[tuple[str, str]]) -> dict[int, Any]:
         2: _indices(graph, op.outputs),
     }
     wanted = options_of(op.op)
+    if op.custom in CUSTOM_OPTIONS and op.options:
+        names = [name.removeprefix("custom_") for name in CUSTOM_OPTIONS[op.custom].split()]
+        found[5] = numbers("u1", *np.array([_word(name, op.options.get(name, 0)) for name in names], "<i4").tobytes())
     if wanted is None:
         return found
     places = (11, 12) if wanted.second else (3, 4)
     fields = {i: _option(f.kind, op.options[f.name]) for i, f in enumerate(wanted.fields) if f.name in op.options}
     return {**found, places[0]: Scalar("u1", wanted.table), places[1]: fields}
+
+
+def _word(name: str, value: Any) -> int:
+    return ENUMS[f"custom_{name}"].index(value) if isinstance(value, str) else value
 
 
 def _option(kind: str, value: Any) -> Any:
