@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 WORKERS ?= 2
 SEEDS ?= $(shell for i in 1 2 3 4 5; do echo $$RANDOM; done)
 
-.PHONY: help demo test test-orders lint type bench bench-growth bench-passes bench-peers docs conformance-networks conformance-buda conformance-onnx conformance-torch conformance-tf conformance-real onnx-misses check-agreement fit-costs cost-error perf-dram perf-gemms perf-published perf-reference fuzz clean
+.PHONY: help demo test test-orders lint type bench bench-growth bench-passes bench-peers bench-training docs site conformance-networks conformance-buda conformance-onnx conformance-torch conformance-tf conformance-real onnx-misses check-agreement fit-costs cost-error perf-dram perf-gemms perf-published perf-reference fuzz clean
 .DEFAULT_GOAL := help
 
 help:  ## list the targets
@@ -62,11 +62,17 @@ conformance-buda: $(VENV)/.test  ## write eight networks as Buda netlists, read 
 docs: $(VENV)/.test  ## write the pages of docs/ that are made from the code
 	$(BIN)/python tools/docs.py
 
+site: $(VENV)/.docs  ## build the documentation as a site in build/site; it needs no network, nor does reading it
+	$(BIN)/python tools/site_build.py
+
 bench-passes: $(VENV)/.test  ## microseconds an op of every pass at 1,000, 4,000 and 10,000 ops
 	$(BIN)/python tools/bench_passes.py
 
 bench-growth: $(VENV)/.test  ## how compilation and running grow with chains, wide ops, and numbers of inputs and outputs
 	$(BIN)/python tools/bench_growth.py
+
+bench-training: $(VENV)/.test  ## compare training steps under torch.compile with eager PyTorch and its own compiler on eight networks
+	$(BIN)/python tools/bench_training.py
 
 bench-peers: $(VENV)/.peers  ## compare speed, memory and load with onnxruntime, OpenVINO and PyTorch on eight networks
 	$(BIN)/python tools/bench_peers.py
@@ -111,6 +117,10 @@ $(VENV)/.peers: $(VENV)/.test pyproject.toml
 
 $(VENV)/.real: $(VENV)/.test pyproject.toml
 	$(BIN)/python -m pip install --quiet -e '.[real]'
+	touch $@
+
+$(VENV)/.docs: $(VENV)/.venv pyproject.toml
+	$(BIN)/python -m pip install --quiet -e '.[docs]'
 	touch $@
 
 $(VENV)/.test: $(VENV)/.venv pyproject.toml
