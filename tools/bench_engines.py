@@ -225,17 +225,20 @@ class Iree:
 
 
 class Tflite:
-    """TensorFlow's interpreter of `.tflite` files, with its XNNPACK kernels."""
+    """TensorFlow's interpreter of `.tflite` files, with its XNNPACK kernels, or with its own."""
 
-    def __init__(self, job: Job) -> None:
+    def __init__(self, job: Job, *, delegates: bool = True) -> None:
         os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
         import tensorflow
 
         self._tensorflow, self._job, self._given = tensorflow, job, job.inputs()
+        self._kernels = "AUTO" if delegates else "BUILTIN_WITHOUT_DEFAULT_DELEGATES"
 
     def open(self) -> None:
         """An interpreter with the sizes of the inputs."""
-        self._interpreter = self._tensorflow.lite.Interpreter(str(self._job.model), num_threads=self._job.threads)
+        lite = self._tensorflow.lite
+        kernels = lite.experimental.OpResolverType[self._kernels]
+        self._interpreter = lite.Interpreter(str(self._job.model), num_threads=self._job.threads, experimental_op_resolver_type=kernels)
         self._ports = [port["index"] for port in self._interpreter.get_input_details()]
         for index, array in zip(self._ports, self._given, strict=True):
             self._interpreter.resize_tensor_input(index, array.shape)

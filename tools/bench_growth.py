@@ -1,10 +1,11 @@
 """How compilation and running grow with a model: chains, wide ops, many inputs and outputs, each at n, 2n and 4n.
 
-    python tools/bench_growth.py [--json] [--size 1000] [--target host --target n150] [--kind chain_relu ...] [--bar 1.3]
+    python tools/bench_growth.py [--json] [--size 1000] [--target host --target n150] [--kind chain_relu ...] [--bar 1.3] [--large]
 
 For each kind of model and each target it prints the seconds of processor time that import to archive take, and loading with one run, and by
 which exponent of n each grows between the last two sizes.  An exponent above the bar, where the time is no longer negligible, is flagged;
-exits with 1 if there is one.  Each measurement is a process of its own.
+exits with 1 if there is one.  Each measurement is a process of its own.  With --large, 4n is the largest size that models of each kind
+are meant to have.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from onnx import ModelProto, NodeProto, helper, numpy_helper, save
+from onnx import ModelProto, NodeProto, TensorProto, helper, numpy_helper, save
 
 import checkout  # noqa: F401  the packages of this checkout
 from ttc.api import load
@@ -34,6 +35,8 @@ NEGLIGIBLE_SECONDS = 0.5
 """Below it a time is mostly what every process does, whatever the model is."""
 SECONDS = 300
 """Wall time that one measurement may take."""
+LARGE = {"chain": 50_000, "inputs": 100_000, "wide": 100_000, "split": 20_000, "fan": 20_000, "nested": 8_192}
+"""The largest size of each kind, by the first word of its name."""
 Times = tuple[float, float]
 """Seconds of import to archive, and of load and run."""
 
@@ -76,6 +79,37 @@ def fan(n: int, *, joined: bool) -> ModelProto:
     return model([*nodes, node("Sum", results, ["y"])] if joined else nodes, {"x": [4]}, ["y"] if joined else results, **constants)
 
 
+def mixed(i: int, a: str, b: str) -> NodeProto:
+    """A link of a chain in which ops of several kinds take turns."""
+    ops: list[tuple[str, list[str], dict[str, Any]]] = [
+        ("Relu", [a], {}),
+        ("Mul", [a, "x"], {}),
+        ("Reshape", [a, "square"], {}),
+        ("Transpose", [a], {"perm": [1, 0]}),
+        ("Reshape", [a, "flat"], {}),
+        ("Max", [a, "x"], {}),
+        ("Tanh", [a], {}),
+        ("Sub", [a, "c"], {}),
+    ]
+    op, operands, attributes = ops[i % len(ops)]
+    return node(op, operands, [b], **attributes)
+
+
+def nested(n: int) -> ModelProto:
+    """n ops If, in the branches of each other: each holds half of the rest in either, so that they nest log2(n) deep."""
+    value = helper.make_tensor_value_info("y", 1, [4])
+
+    def decided(count: int) -> NodeProto:
+        if not count:
+            return node("Sigmoid", ["x"], ["y"])
+        halves = {"then_branch": (count - 1) // 2, "else_branch": count // 2}
+        return node("If", ["c"], ["y"], **{name: helper.make_graph([decided(half)], name, [], [value]) for name, half in halves.items()})
+
+    made = model([decided(n)], {"x": [4]}, ["y"])
+    made.graph.input.append(helper.make_tensor_value_info("c", TensorProto.BOOL, []))
+    return made
+
+
 SHAPES: dict[str, Any] = {"flat": np.array([4]), "square": np.array([2, 2])}
 KINDS: dict[str, Callable[[int], ModelProto]] = {
     "chain_identity": lambda n: chain(n, lambda _, a, b: node("Identity", [a], [b])),
@@ -88,11 +122,17 @@ KINDS: dict[str, Callable[[int], ModelProto]] = {
     "chain_slice": lambda n: chain(n, lambda _, a, b: node("Slice", [a, "o", "e"], [b]), (n + 4,), o=np.array([1]), e=np.array([1 << 40])),
     "chain_softmax": lambda n: chain(n, lambda _, a, b: node("Softmax", [a], [b])),
     "chain_matmul": lambda n: chain(n, lambda _, a, b: node("MatMul", [a, "w"], [b]), (1, 4), w=np.eye(4, dtype=np.float32)),
+    "chain_conv": lambda n: chain(
+        n, lambda _, a, b: node("Conv", [a, "w"], [b]), (1, 4, 4, 4), w=np.eye(4, dtype=np.float32)[..., None, None]
+    ),
+    "chain_mixed": lambda n: chain(n, mixed, c=np.float32(1), **SHAPES),
+    "nested_if": nested,
     "wide_concat": lambda n: wide("Concat", n, inputs=False, axis=0),
     "wide_sum": lambda n: wide("Sum", n, inputs=False),
     "wide_max": lambda n: wide("Max", n, inputs=False),
     "wide_mean": lambda n: wide("Mean", n, inputs=False),
     "inputs_concat": lambda n: wide("Concat", n, inputs=True, axis=0),
+    "inputs_max": lambda n: wide("Max", n, inputs=True),
     "inputs_sum": lambda n: wide("Sum", n, inputs=True),
     "split_joined": lambda n: pieces(n, joined=True),
     "split_outputs": lambda n: pieces(n, joined=False),
@@ -155,17 +195,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--size", type=int, default=SIZE, metavar="N", help=f"the smallest size (default: {SIZE})")
+    parser.add_argument("--large", action="store_true", help="up to the largest size of each kind, instead of --size")
     parser.add_argument("--target", action="append", metavar="NAME", help="default: host and n150")
     parser.add_argument("--kind", action="append", choices=sorted(KINDS), help="default: all")
     parser.add_argument("--bar", type=float, default=BAR, metavar="X", help=f"largest exponent (default: {BAR})")
     options = parser.parse_args(arguments)
-    sizes = [options.size, 2 * options.size, 4 * options.size]
     rows: list[dict[str, Any]] = []
     failed = False
     if not options.json:
-        print(f"{'':27}seconds at {', '.join(map(str, sizes))}: import to archive; load and run", flush=True)
+        print(f"{'':27}seconds at n, 2n and 4n, n = {'largest / 4' if options.large else options.size}: import to archive; load and run")
     for target in options.target or ("host", "n150"):
         for kind in options.kind or KINDS:
+            smallest = LARGE[kind.partition("_")[0]] // 4 if options.large else options.size
+            sizes = [smallest, 2 * smallest, 4 * smallest]
             found = [measure(kind, size, target) for size in sizes]
             line, steep = row(kind, target, found, options.bar)
             failed |= steep

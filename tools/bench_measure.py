@@ -30,7 +30,7 @@ class Failed(RuntimeError):
 
 
 def environment(threads: int) -> dict[str, str]:
-    """Of measured processes: thread counts for libraries that ask the environment, this checkout, and compiled Python as usual."""
+    """The environment of measured processes: thread counts for libraries that read them there, this checkout, compiled Python as usual."""
     counts = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), str(threads))
     paths = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
     kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
@@ -49,19 +49,20 @@ def worker(engine: str, job: Job, outputs: Path | None = None) -> list[str]:
 class Resident:
     """An engine in a process that is stopped but for its turns, so that no thread of it spins while others run."""
 
-    def __init__(self, engine: str, job: Job, outputs: Path) -> None:
+    def __init__(self, command: Sequence[str], threads: int) -> None:
+        """command: of a process that speaks as `bench_worker.py` does; `first` is its first answer."""
         self._errors = tempfile.TemporaryFile("w+")
         self._process = subprocess.Popen(
-            worker(engine, job, outputs),
+            command,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._errors,
             text=True,
-            env=environment(job.threads),
+            env=environment(threads),
         )
         self.runs = self.warm_up = 1
         try:
-            self._answer()
+            self.first = self._answer()
             for _ in range(2):  # the second run of all is often slow, too
                 self._fit(min(self.turn()))
         except BaseException:

@@ -31,7 +31,7 @@ import numpy as np
 
 import checkout  # noqa: F401  # pyright: ignore[reportUnusedImport]
 from bench_engines import DEFAULT, ENGINES, MODELS, OURS, Job
-from bench_measure import Failed, Fresh, Resident, fresh_worker, median_of, repeated, ttc
+from bench_measure import Failed, Fresh, Resident, fresh_worker, median_of, repeated, ttc, worker
 from bench_report import Found, Latency, document, report, wrong
 from ttc.compare import Exactness, compare, lowest_pcc
 from ttc.options import ENGINES as OUR_ENGINES
@@ -117,7 +117,8 @@ class Bench:
             residents: dict[str, Resident] = {}
             for engine, job in list(self._jobs.items()):
                 with self._noted(engine):
-                    residents[engine] = stack.enter_context(Resident(engine, job, Path(folder) / f"{engine}.npz"))
+                    command = worker(engine, job, Path(folder) / f"{engine}.npz")
+                    residents[engine] = stack.enter_context(Resident(command, job.threads))
             turns: dict[str, list[list[float]]] = {engine: [] for engine in residents}
             for _ in range(self._asked.rounds):
                 for engine, resident in residents.items():
@@ -221,7 +222,7 @@ def rounds(text: str) -> int:
 
 
 def parser() -> argparse.ArgumentParser:
-    """Of the command line."""
+    """The parser of the command line."""
     found = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     found.add_argument("--models", default=NAMES, help="names of models.py, or of ONNX files in the folder")
     found.add_argument("--engines", type=words(tuple(ENGINES)), default=DEFAULT, help=", ".join(ENGINES))

@@ -17,26 +17,32 @@ import signal
 import sys
 import time
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any, Protocol, TextIO
 
 import numpy as np
 
-from bench_engines import ENGINES, Engine, Job
+from bench_engines import ENGINES, Job
 
 PR_SET_PDEATHSIG = 1
 
 
-def serve(engine: Engine, answers: TextIO) -> None:
+class Runs(Protocol):
+    """What is timed."""
+
+    def run(self) -> Any: ...
+
+
+def serve(engine: Runs, answers: TextIO) -> None:
     """Runs, until stdin ends."""
     gc.disable()
     for line in sys.stdin:
         runs, warm_up, most = line.split()
         timed(engine, int(warm_up), float(most) / 2)
-        _answer(answers, {"seconds": timed(engine, int(runs), float(most) / 2)})
+        answer(answers, {"seconds": timed(engine, int(runs), float(most) / 2)})
         gc.collect()
 
 
-def timed(engine: Engine, runs: int, most: float) -> list[float]:
+def timed(engine: Runs, runs: int, most: float) -> list[float]:
     """Seconds of each run; none begins after `most` seconds but the first."""
     seconds: list[float] = []
     begin = time.perf_counter()
@@ -47,7 +53,8 @@ def timed(engine: Engine, runs: int, most: float) -> list[float]:
     return seconds
 
 
-def _answer(answers: TextIO, value: Any) -> None:
+def answer(answers: TextIO, value: Any) -> None:
+    """Write a line of JSON."""
     answers.write(json.dumps(value) + "\n")
     answers.flush()
 
@@ -70,7 +77,7 @@ def main() -> None:
         np.savez(outputs, *engine.arrays(first))
     del first
     spans = [after - before for before, after in zip(times, times[1:], strict=False)]
-    _answer(answers, dict(zip(("import", "load", "first"), spans, strict=True)))
+    answer(answers, dict(zip(("import", "load", "first"), spans, strict=True)))
     serve(engine, answers)
 
 

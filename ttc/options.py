@@ -175,7 +175,7 @@ class CompileOptions(Options):
         None, "Size of every dynamic leading dimension; several make a program each.", takes.batches, "N[,N...]", in_result=True
     )
     values: tuple[InputValue, ...] = option(
-        (), "Value of an integer input that shapes follow from (repeatable).", takes.input_values, "NAME=FILE.npy", repeated=True
+        (), "Value of an integer input that shapes follow from (repeatable).", takes.input_values, "NAME=FILE.npy|NUMBER", repeated=True
     )
     probe: tuple[str, ...] = option(
         (), "Make the value of a node an output, under the node's name (repeatable).", takes.words, "NAME", repeated=True, in_result=True
@@ -302,7 +302,7 @@ class TuneOptions(Options):
     )
     batch: int | None = option(None, "Size of the dynamic leading dimension of every input.", takes.integer(1), "N")
     values: tuple[InputValue, ...] = option(
-        (), "Value of an integer input that shapes follow from (repeatable).", takes.input_values, "NAME=FILE.npy", repeated=True
+        (), "Value of an integer input that shapes follow from (repeatable).", takes.input_values, "NAME=FILE.npy|NUMBER", repeated=True
     )
     program: str = option("forward", "Which program of the model to evaluate.", takes.text, "NAME")
     pcc: float = option(0.99, "Correlation of the outputs with those in Float32 to keep.", takes.correlation, "X")

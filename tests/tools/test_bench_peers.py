@@ -15,7 +15,7 @@ from onnx import TensorProto, helper, numpy_helper, save
 import bench_measure
 import bench_peers
 from bench_engines import Job
-from bench_measure import Failed, Fresh, Resident, launch, median_of
+from bench_measure import Failed, Fresh, Resident, launch, median_of, worker
 
 pytest.importorskip("onnxruntime")
 
@@ -77,7 +77,7 @@ def test_a_wrong_output_is_told(model: Path, monkeypatch: pytest.MonkeyPatch, ca
 
 
 def test_an_engine_is_stopped_between_its_turns(model: Path, tmp_path: Path) -> None:
-    with Resident("onnxruntime", Job(model, None, 1, "reference"), tmp_path / "y.npz") as resident:
+    with Resident(worker("onnxruntime", Job(model, None, 1, "reference"), tmp_path / "y.npz"), 1) as resident:
         resident.turn()
         (pid,) = [int(p) for p in os.listdir("/proc") if p.isdecimal() and _is_worker(int(p), tmp_path)]
         end = time.monotonic() + 60

@@ -14,7 +14,7 @@ import bench_measure
 import real_catalogue
 import real_models
 from real_catalogue import Model, Port, drawn, extract, flags, shipped, write_inputs
-from real_models import Row, Verdict, judged, kept, page
+from real_models import Row, Verdict, between, judged, kept, page
 
 pytest.importorskip("onnxruntime")
 
@@ -138,3 +138,13 @@ def test_the_catalogue_is_whole() -> None:
     keys = [(p["name"], p["version"], row["file"]) for p in packages for row in p["model"]]
     assert len(set(keys)) == len(keys) >= 60
     assert {key for p in packages for row in p["model"] for key in row} <= {"file", "shape", "values", "range", "bound", "exactness"}
+
+
+@pytest.mark.parametrize(("found", "status"), [(1.5, "right"), (0.1, "right"), (-1.2, "wrong"), (np.nan, "wrong")])
+def test_between_two_references(found: float, status: str) -> None:
+    """One is at 0, the other at 1: what is no farther from either than they are from each other is right."""
+    one, other, count = np.zeros(1, np.float32), np.ones(1, np.float32), np.array([3])
+    before = Verdict("wrong", "far", 0.5)
+    verdict = between(before, [np.array([found], np.float32), count], [one, count], [other, count])
+    assert verdict.status == status
+    assert between(before, [one, count + 1], [one, count], [other, count]) is before

@@ -1,0 +1,55 @@
+"""Tests of tools/reference.py."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+import ttc
+from reference import PAGES, SESSION
+from tests.test_pages import GENERATED
+from ttc.cli.app import COMMANDS
+from ttc.dialects.nn.base import ops as nn_ops
+from ttc.dialects.tile.base import ops as tile_ops
+from ttc.passes.pipeline_text import all_passes
+
+
+def headings(page: str, level: int) -> list[str]:
+    outside = re.sub(r"^```.*?^```$", "", page, flags=re.DOTALL | re.MULTILINE)
+    return re.findall(rf"^{'#' * level} (.*)$", outside, re.MULTILINE)
+
+
+def test_the_pages_are_those_that_others_link_to() -> None:
+    assert set(PAGES) == GENERATED
+
+
+def test_the_api_is_whole() -> None:
+    page = PAGES["reference/api.md"]()
+    assert headings(page, 2) == [*(f"ttc.{name}" for name in ttc.__all__), SESSION]
+    assert {"Executor.run", "Executor.states", "Program.save", "Session.push"} <= set(headings(page, 3))
+    assert "    path: str | os.PathLike[str],\n    threads: int | None = None,\n    *,\n    options: RunOptions | None = None,\n" in page
+    assert "\nset_parameters(self, values: Mapping[str, NDArray]) -> None\n" in page
+    assert "| `target` (`--target`) | Machine to compile for" in page
+
+
+def test_every_command_is_there() -> None:
+    found = headings(PAGES["reference/commands.md"](), 2)
+    assert [name for name in COMMANDS if f"ttc {name}" not in found] == []
+    assert "ttc netlist run" in found
+
+
+@pytest.mark.parametrize(("dialect", "ops"), [("nn", nn_ops), ("tile", tile_ops)])
+def test_every_op_is_there(dialect: str, ops) -> None:
+    found = headings(PAGES[f"reference/{dialect}.md"](), 3)
+    assert sorted(found) == sorted(kind.name for kind in ops().values())
+
+
+def test_every_pass_is_there_with_its_ir() -> None:
+    page = PAGES["reference/passes.md"]()
+    assert headings(page, 2) == list(all_passes())
+    assert "%2 = nn.matmul(%x, %w, %b)" in page.partition("## fuse-bias")[2].partition("\n## ")[0]
+
+
+def test_pages_are_the_same_each_time() -> None:
+    assert all(page() == page() for page in PAGES.values())
