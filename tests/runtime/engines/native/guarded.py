@@ -10,10 +10,12 @@ import faulthandler
 import json
 import mmap
 import os
+import resource
 import signal
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -34,6 +36,8 @@ from ttc.runtime.tensors import Constants, TensorSource
 
 SECONDS = 60
 """That a task may take."""
+MEMORY_BYTES = 6 << 30
+"""Of address space that a limited task may take, beyond what its process has."""
 _PAGE = mmap.PAGESIZE
 _MPROTECT = ctypes.CDLL(None, use_errno=True).mprotect
 _MPROTECT.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)
@@ -124,6 +128,12 @@ def _work(tasks: Sequence[tuple[str, Callable[[Callable[[str], None]], Any]]], s
         status = 0
     finally:
         os._exit(status)
+
+
+def limit_memory() -> None:
+    """Let the process have MEMORY_BYTES more address space than it has, however much other tests have taken in it before."""
+    used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_AS, (used + MEMORY_BYTES, resource.RLIM_INFINITY))  # a child runs several tasks
 
 
 # ---- memory ----------------------------------------------------------------------------------------------------------------------------

@@ -152,13 +152,13 @@ def test_a_child_forked_in_a_run_that_changes_a_state_is_not_stuck(counter: tupl
     entered, done = threading.Event(), threading.Event()
 
     def hold() -> None:
-        with session._stateful:
+        with session.session._changed:
             entered.set()
-            done.wait()
+            done.wait(60)
 
     holder = threading.Thread(target=hold)
     holder.start()
-    entered.wait()
+    assert entered.wait(60)
     child = os.fork()
     if child == 0:
         signal.alarm(60)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import resource
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from random import Random
@@ -10,7 +9,7 @@ from random import Random
 import numpy as np
 import pytest
 
-from tests.runtime.engines.native.guarded import Graph, difference, guard, in_children
+from tests.runtime.engines.native.guarded import Graph, difference, guard, in_children, limit_memory
 from tests.runtime.engines.native.guarded_cases import FAMILIES, graph_of
 from tests.runtime.engines.native.guarded_mutations import mutated
 from tests.runtime.engines.native.guarded_networks import network
@@ -20,9 +19,9 @@ from ttc.runtime.engines.native.engine import NativeEngine
 from ttc.runtime.engines.native.features import host_cpu
 from ttc.runtime.engines.reference import plan_of
 from ttc.runtime.program_checks import check_netlist
+from ttc.runtime.room import largest_bytes, memory_bytes
 from ttc.runtime.tensors import Constants
 
-GIGABYTES = 6
 GRAPHS = 40
 """Of a family, that pass the loader's checks."""
 
@@ -51,7 +50,7 @@ def network_problems(seeds: Sequence[int], lies: float) -> list[str]:
 
     def task(seed: int) -> Callable[[Callable[[str], None]], str]:
         def run(note: Callable[[str], None]) -> str:
-            resource.setrlimit(resource.RLIMIT_AS, (GIGABYTES << 30, GIGABYTES << 30))
+            limit_memory()
             guard(at_end=True, note=note)
             graph = network(seed, lies=lies)
             try:
@@ -109,7 +108,7 @@ def _guarded(graph: Graph) -> Callable[[Callable[[str], None]], str]:
 
 def _task(graphs: list[Graph], seed: int) -> Callable[[Callable[[str], None]], str]:
     def task(note: Callable[[str], None]) -> str:
-        resource.setrlimit(resource.RLIMIT_AS, (GIGABYTES << 30, GIGABYTES << 30))
+        limit_memory()
         guard(at_end=True, note=note)
         graph = _sound_to_the_loader(Random(seed), graphs)
         return _problem(graph, note)
@@ -135,6 +134,8 @@ def _problem(graph: Graph, note: Callable[[str], None]) -> str:
     expected = _ended(lambda: plan_of(one, graph.netlist, constants).run(graph.entries))
     note(f"native: {text}")
     found = _ended(lambda: NativeEngine(1, host_cpu()).prepare(one, graph.netlist, Constants(graph.tensors)).run(graph.entries))
+    if found == "E0104" and max(largest_bytes(op.work) for op in one.ops) > memory_bytes():
+        return ""  # what is announced is refused before anything runs; the reference engine may find less, or another fault
     if isinstance(expected, str) or isinstance(found, str):
         same = isinstance(expected, str) and isinstance(found, str) and expected == found
         return "" if same else f"{_brief(found)} instead of {_brief(expected)}: {text}"
