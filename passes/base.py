@@ -14,11 +14,11 @@ from typing import Any, ClassVar, Literal, Protocol, TypeVar
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Attribute, Operation, SSAValue
 
-from ttc.dialects.core.leaves import is_unread
-from ttc.dialects.core.locations import fused_location, source_names, where
+from ttc.dialects.core.ir.leaves import is_unread
+from ttc.dialects.core.ir.locations import fused_location, source_names, where
+from ttc.dialects.core.machines.targets import Target
+from ttc.dialects.core.plain.weights import WeightStore
 from ttc.dialects.core.records import record
-from ttc.dialects.core.targets import Target
-from ttc.dialects.core.weights import WeightStore
 from ttc.dialects.nn.base import NNOp
 
 OpT = TypeVar("OpT", bound=NNOp)

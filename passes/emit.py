@@ -7,9 +7,9 @@ from xdsl.dialects.builtin import ModuleOp
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.formats import format_of
-from ttc.dialects.core.functions import derived_functions, module_attr
+from ttc.dialects.core.ir.entries import derived_functions, module_attr
+from ttc.dialects.core.ir.to_plain import plain_attr, plain_block
 from ttc.dialects.core.records import record
-from ttc.dialects.core.to_plain import plain_attr, plain_block
 from ttc.dialects.netlist.model import Netlist
 from ttc.dialects.netlist.to_model import verify_netlist
 from ttc.passes.base import Unit

@@ -6,9 +6,9 @@ import time
 from collections.abc import Sequence
 
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.functions import module_attr, set_module_attr
-from ttc.dialects.core.ir import surroundings, verify
-from ttc.dialects.core.snapshot import Snapshot
+from ttc.dialects.core.ir.adapter import surroundings, verify
+from ttc.dialects.core.ir.entries import module_attr, set_module_attr
+from ttc.dialects.core.ir.snapshot import Snapshot
 from ttc.passes.base import Instrument, Pass, Report, Rewriter, Unit
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from ttc.dialects.core.machines.targets import Target
 from ttc.dialects.core.numerics import DRAM_PLACEMENTS
-from ttc.dialects.core.placement_rules import AnyRule, PlacementRule
-from ttc.dialects.core.precision import Rule
-from ttc.dialects.core.queue_rules import QueueRule
-from ttc.dialects.core.targets import Target
+from ttc.dialects.core.rules.placement import AnyRule, PlacementRule
+from ttc.dialects.core.rules.precision import Rule
+from ttc.dialects.core.rules.queues import QueueRule
 from ttc.passes.base import Pass
 from ttc.passes.netlist.allocate_memory import AllocateMemory
 from ttc.passes.netlist.assign_chips import AssignChips

@@ -18,9 +18,9 @@ from typing import Any
 
 import ttc.passes as package
 from ttc.dialects.core.errors import Error, nearest
-from ttc.dialects.core.placement_rules import PlacementRule, rule_of_text
-from ttc.dialects.core.precision import Rule
-from ttc.dialects.core.queue_rules import QueueRule
+from ttc.dialects.core.rules.placement import PlacementRule, rule_of_text
+from ttc.dialects.core.rules.precision import Rule
+from ttc.dialects.core.rules.queues import QueueRule
 from ttc.passes.base import Pass
 
 MAX_PASSES = 1000

@@ -10,15 +10,15 @@ from xdsl.dialects import func
 from xdsl.dialects.builtin import FunctionType, ModuleOp
 from xdsl.ir import Operation, SSAValue
 
-from ttc.dialects.core.attributes import LiteralAttr, plain
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.formats import FORMATS, format_named
-from ttc.dialects.core.functions import entry_functions
-from ttc.dialects.core.ir import TtcOp, set_type
-from ttc.dialects.core.leaves import ConstantOp, LeafOp, ParamOp
-from ttc.dialects.core.locations import source_names, where
-from ttc.dialects.core.precision import Rule, settle, width
+from ttc.dialects.core.ir.adapter import TtcOp, set_type
+from ttc.dialects.core.ir.attributes import LiteralAttr, plain
+from ttc.dialects.core.ir.entries import entry_functions
+from ttc.dialects.core.ir.leaves import ConstantOp, LeafOp, ParamOp
+from ttc.dialects.core.ir.locations import source_names, where
 from ttc.dialects.core.records import record
+from ttc.dialects.core.rules.precision import Rule, settle, width
 from ttc.dialects.tile.attention import AttentionOp
 from ttc.dialects.tile.base import TileOp, TileType, tile_type
 from ttc.dialects.tile.eltwise import CastOp, EltwiseOp, MapOp

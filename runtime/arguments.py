@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from ttc.dialects.core.errors import Error, nearest
 from ttc.dialects.core.formats import format_named
 from ttc.dialects.core.formats.text import STRING
-from ttc.dialects.core.plain import TensorType
-from ttc.dialects.core.text import texts
+from ttc.dialects.core.kernels.text import texts
+from ttc.dialects.core.plain.functions import TensorType
 from ttc.dialects.netlist.model import Argument, Program
 from ttc.runtime.machine.rings import Entries
 

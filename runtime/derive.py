@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ttc.dialects.core.errors import Error, nearest
 from ttc.dialects.core.formats import format_named
-from ttc.dialects.core.plain import Function, Work
+from ttc.dialects.core.plain.functions import Function, Work
 from ttc.runtime.arguments import check_array, require_in_range
 from ttc.runtime.evaluate import evaluate
 from ttc.runtime.manifest import Description

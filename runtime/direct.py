@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ttc.dialects.core.formats import format_named
-from ttc.dialects.core.plain import TensorType
+from ttc.dialects.core.plain.functions import TensorType
 from ttc.dialects.core.records import record
 from ttc.dialects.netlist.model import Argument, Program
 from ttc.runtime.arguments import entries_of, from_entries, inputs_of, outputs_of, to_entry

@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 
 from numpy.typing import NDArray
 
-from ttc.dialects.core import interpret
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.plain import Function
+from ttc.dialects.core.plain import interpret
+from ttc.dialects.core.plain.functions import Function
 
 MALFORMED = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
 """What code raises that trusts the compiler, where an archive was made by others."""

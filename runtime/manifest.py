@@ -11,7 +11,7 @@ from typing import Any
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.formats import FORMATS
 from ttc.dialects.core.formats.text import STRING
-from ttc.dialects.core.plain import Function, Plain
+from ttc.dialects.core.plain.functions import Function, Plain
 from ttc.dialects.core.records import record
 from ttc.dialects.netlist.codec import decode, encode
 from ttc.dialects.netlist.model import Argument, Netlist

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.formats import format_named
-from ttc.dialects.core.plain import Function, TensorType
+from ttc.dialects.core.plain.functions import Function, TensorType
 from ttc.dialects.netlist.model import Graph, Op
 
 SMALL_BYTES = 1 << 24

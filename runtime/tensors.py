@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from ttc.dialects.core.errors import Error, nearest
 from ttc.dialects.core.formats import Format, format_named
+from ttc.dialects.core.plain.weights import Weight
 from ttc.dialects.core.records import record
-from ttc.dialects.core.weights import Weight
 
 _CHUNK_BYTES = 1 << 23
 

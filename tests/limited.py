@@ -14,7 +14,7 @@ from pathlib import Path
 
 import onnx  # noqa: F401 - read once for all commands
 
-import ttc.driver  # noqa: F401
+import ttc.compiler.driver  # noqa: F401
 import ttc.importers.onnx  # noqa: F401
 from ttc.cli.app import main
 

@@ -15,7 +15,7 @@ import ttc
 from tests.element_types import FLOATS, INTEGERS, NARROW_FLOATS, constant_of, numpy_type
 from tests.ttc.importers.tflite.writer import Graph, Op, Tensor
 from tests.ttc.importers.tflite.writer import model as tflite_model
-from ttc.compare import compare
+from ttc.accuracy.distances import compare
 from ttc.runtime.executor import Executor
 from ttc.runtime.program import build_program
 

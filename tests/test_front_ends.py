@@ -11,13 +11,13 @@ import pytest
 from numpy.typing import NDArray
 from onnx import ModelProto, NodeProto, helper, numpy_helper, save
 
-from ttc.dialects.core.plain import Function, Work
+from ttc.compiler.driver import compile_source
+from ttc.compiler.source import Source, open_source
+from ttc.dialects.core.plain.functions import Function, Work
 from ttc.dialects.netlist.model import Netlist, Queue
-from ttc.driver import compile_source
 from ttc.options import CompileOptions
 from ttc.runtime.executor import Executor
 from ttc.runtime.program import Program
-from ttc.source import Source, open_source
 
 torch = pytest.importorskip("torch", reason="torch has a build for Python 3.11 alone")
 keras = pytest.importorskip("keras", reason="keras comes with TensorFlow, which is optional")

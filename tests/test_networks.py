@@ -18,20 +18,20 @@ import numpy as np
 import pytest
 
 import ttc
-from ttc.compare import Exactness, compare
-from ttc.dialects.core.attributes import plain
-from ttc.dialects.core.functions import entry_functions
-from ttc.dialects.core.ir import print_op
+from ttc.accuracy.distances import Exactness, compare
+from ttc.compiler.driver import compile_path
+from ttc.compiler.source import dialects
+from ttc.dialects.core.ir.adapter import print_op
+from ttc.dialects.core.ir.attributes import plain
+from ttc.dialects.core.ir.entries import entry_functions
+from ttc.dialects.core.ir.parsing import parse_module
 from ttc.dialects.core.numerics import FIDELITIES
-from ttc.dialects.core.parsing import parse_module
 from ttc.dialects.netlist.occupancy import occupancy
-from ttc.driver import compile_path
 from ttc.options import CompileOptions
 from ttc.passes.base import Unit, Watcher
 from ttc.runtime.engines.table import Exact
 from ttc.runtime.executor import Executor
 from ttc.runtime.program import Program, build_program
-from ttc.source import dialects
 
 MODELS = Path(__file__).parent / "data" / "models" / "models.py"
 NETWORKS = ["cnn", "mlp", "resnet50", "bert", "mobilenetv2", "unet", "vit", "gpt2"]

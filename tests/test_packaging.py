@@ -154,7 +154,13 @@ def test_help_is_quick() -> None:
     assert min(seconds) < HELP_SECONDS
 
 
-UNUSED = ("ttc.crash", "ttc.instruments.numerics", "ttc.runtime.engines", "ttc.runtime.program", "ttc.dialects.core.target_files")
+UNUSED = (
+    "ttc.debug.crash",
+    "ttc.instruments.numerics",
+    "ttc.runtime.engines",
+    "ttc.runtime.program",
+    "ttc.dialects.core.machines.target_files",
+)
 """Modules of ours that an ordinary compilation does without: what failed, what is watched, what runs."""
 PLACING = ("ttc.passes.netlist.balancer", "ttc.passes.netlist.chip_assigner", "ttc.runtime.perf.epoch")
 """Those that find places on a device."""

@@ -9,7 +9,7 @@ import pytest
 
 from tests.pages import DOCS, steps, without_numbers
 from ttc.cli import main
-from ttc.dialects.core.locations import source_names
+from ttc.dialects.core.ir.locations import source_names
 from ttc.dialects.nn.base import NNOp
 from ttc.passes.nn import fuse_activation
 

@@ -26,7 +26,7 @@ from onnx import ModelProto, NodeProto, TensorProto, helper, numpy_helper, save
 
 import checkout  # noqa: F401  the packages of this checkout
 from ttc.api import load
-from ttc.driver import compile_path
+from ttc.compiler.driver import compile_path
 from ttc.options import CompileOptions
 
 SIZE = 1000

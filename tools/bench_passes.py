@@ -20,7 +20,7 @@ import numpy as np
 from onnx import ModelProto, NodeProto, helper, numpy_helper, save
 
 import checkout  # noqa: F401  the packages of this checkout
-from ttc.driver import compile_path
+from ttc.compiler.driver import compile_path
 from ttc.options import CompileOptions
 
 SIZES = (1000, 4000, 10000)

@@ -22,12 +22,12 @@ import onnx
 
 import checkout  # noqa: F401 - finds ttc where it is not installed
 from random_models import random_model
-from ttc.check import check
+from ttc.compiler.driver import compile_path
 from ttc.dialects.core.errors import Error
-from ttc.driver import compile_path
 from ttc.importers.common.inputs import OpenDimensions
-from ttc.option_values import Shape
 from ttc.options import CompileOptions, resolve
+from ttc.reports.readiness import check
+from ttc.settings.option_values import Shape
 
 TARGETS = ("host", "n150")
 SUCCESS = "compiles"

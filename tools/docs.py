@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import checkout  # noqa: F401  the packages of this checkout
-from ttc.explanations import page
+from ttc.reports.explanations import page
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 

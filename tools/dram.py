@@ -13,7 +13,7 @@ import json
 import sys
 from dataclasses import asdict, dataclass
 
-from ttc.dialects.core.targets import load_target
+from ttc.dialects.core.machines.targets import load_target
 from ttc.runtime.perf.movement import dram_rate
 from ttc.runtime.perf.rates import rates_of
 

@@ -21,10 +21,10 @@ from pathlib import Path
 import numpy as np
 
 import networks
+from ttc.compiler.driver import compile_path
 from ttc.dialects.netlist.buda.reader import read_form
 from ttc.dialects.netlist.buda.rules.check import check_form
 from ttc.dialects.netlist.buda.writer import write_netlist
-from ttc.driver import compile_path
 from ttc.exporters.buda.export import export
 from ttc.exporters.buda.replay import replay
 from ttc.options import CompileOptions

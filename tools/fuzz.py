@@ -363,7 +363,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--findings", type=Path, metavar="FOLDER", help="write what causes findings there")
     parser.add_argument("--json", action="store_true", help="print JSON only")
     given = parser.parse_args(arguments)
-    import_module("ttc.driver")  # once, for all workers
+    import_module("ttc.compiler.driver")  # once, for all workers
     tallies: list[Tally] = []
     start, names = time.monotonic(), given.format or [name for name, format_ in FORMATS.items() if not format_.slow]
     if not given.json:

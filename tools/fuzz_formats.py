@@ -62,7 +62,7 @@ class Format:
 
 def compile_to_nn(path: Path) -> None:
     """As `ttc compile --to nn` does, with open batch dimensions set."""
-    from ttc.driver import compile_path
+    from ttc.compiler.driver import compile_path
     from ttc.importers.common.inputs import OpenDimensions
     from ttc.options import CompileOptions, resolve
 
@@ -75,9 +75,9 @@ def compile_to_nn(path: Path) -> None:
 
 def resume(path: Path) -> None:
     """Compile IR text from the stage that it says it is at to the next one, or read it only if there is none."""
-    from ttc.driver import compile_source
+    from ttc.compiler.driver import compile_source
+    from ttc.compiler.source import open_source
     from ttc.options import STAGES, CompileOptions, resolve
-    from ttc.source import open_source
 
     source = open_source(path, CompileOptions())
     following = STAGES[min(STAGES.index(source.stage) + 1, STAGES.index("netlist"))]
@@ -117,7 +117,7 @@ def read_buda(path: Path) -> None:
     """As `ttc netlist check` and `ttc netlist fmt` do."""
     from ttc.dialects.netlist.buda.reader import read_form
     from ttc.dialects.netlist.buda.rules.check import check_form
-    from ttc.netlist_format import formatted
+    from ttc.exporters.buda_round_trip import formatted
 
     form, found = read_form(path)
     found = found + check_form(form, None, found)
@@ -127,14 +127,14 @@ def read_buda(path: Path) -> None:
 
 
 def read_target(path: Path) -> None:
-    from ttc.dialects.core.targets import load_target
+    from ttc.dialects.core.machines.targets import load_target
 
     load_target(str(path))
 
 
 def read_options(path: Path) -> None:
     """As every command with `--config` does."""
-    from ttc.files import read_config
+    from ttc.inputs.files import read_config
     from ttc.options import KINDS, resolve
 
     config = read_config(path)

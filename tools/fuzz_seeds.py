@@ -245,7 +245,7 @@ def tti_seeds(folder: Path) -> list[Files]:
 
 def ir_seeds(folder: Path) -> list[Files]:
     """IR at the ends of four stages."""
-    from ttc.driver import compile_path
+    from ttc.compiler.driver import compile_path
     from ttc.options import CompileOptions, resolve
 
     path = folder / "m.mlir"

@@ -15,8 +15,8 @@ import sys
 from dataclasses import dataclass
 from statistics import median
 
-from ttc.dialects.core.plain import Function, TensorType, Work
-from ttc.dialects.core.targets import load_target
+from ttc.dialects.core.machines.targets import load_target
+from ttc.dialects.core.plain.functions import Function, TensorType, Work
 from ttc.dialects.netlist.chips import chip
 from ttc.dialects.netlist.model import Blocking, Buffer, Chip, Graph, Grid, Instruction, Netlist, Op, Program, Queue
 from ttc.dialects.netlist.sizes import tile_bytes

@@ -23,7 +23,7 @@ import numpy as np
 import onnxruntime
 
 import ttc
-from ttc.compare import compare, lowest_pcc
+from ttc.accuracy.distances import compare, lowest_pcc
 
 ROOT = Path(__file__).resolve().parent.parent
 MODELS = ROOT / "tests" / "data" / "models" / "models.py"

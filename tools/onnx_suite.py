@@ -32,12 +32,12 @@ from onnx.backend.test.loader import load_model_tests
 from onnx.backend.test.runner import Runner
 
 import checkout  # noqa: F401
-import ttc.driver
+import ttc.compiler.driver
 import ttc.passes.pipeline
 import ttc.runtime.loader  # noqa: F401
 from suite import Outcome, by_op, category_rows, host_ops, in_child, reasons, row
+from ttc.compat.onnx_backend import Backend, Prepared
 from ttc.dialects.core.errors import Error
-from ttc.importers.onnx.backend import Backend, Prepared
 from ttc.importers.onnx.tables import mappings
 
 TIME_LIMIT_SECONDS = 60

@@ -34,7 +34,7 @@ class Model:
         values: of integer inputs that the program is compiled for.
         range: least and one past the greatest value, of integer inputs.
         bound: steps by which quantized results may differ.
-        exactness: whose bounds apply to results of floating point, a name of ttc.compare.Exactness.
+        exactness: whose bounds apply to results of floating point, a name of ttc.accuracy.distances.Exactness.
         given: whether its inputs lie beside it already.
     """
 

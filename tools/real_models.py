@@ -40,7 +40,7 @@ from bench_report import Latency
 from real_catalogue import Model, flags, ports_of, shipped, write_inputs
 from real_converted import converted, pipelines
 from real_float64 import in_float64
-from ttc.compare import Exactness, compare
+from ttc.accuracy.distances import Exactness, compare
 
 TARGETS: Mapping[str, str] = {"host": "ours", "n150": "ours-n150"}
 """Engine of bench_engines by target."""

@@ -13,8 +13,8 @@ import checkout  # noqa: F401  the packages of this checkout
 import ttc
 from docstrings import escaped, markdown
 from ttc.cli.app import group
-from ttc.dialects.core.ir import TtcOp
-from ttc.dialects.core.targets import load_target
+from ttc.dialects.core.ir.adapter import TtcOp
+from ttc.dialects.core.machines.targets import load_target
 from ttc.dialects.nn.base import ops as nn_ops
 from ttc.dialects.tile.base import ops as tile_ops
 from ttc.options import Options, flag_of, settings

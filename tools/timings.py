@@ -15,7 +15,7 @@ from pathlib import Path
 
 import checkout  # noqa: F401  # pyright: ignore[reportUnusedImport]
 from ttc.dialects.core.formats import FORMATS
-from ttc.dialects.core.targets import arch_names
+from ttc.dialects.core.machines.targets import arch_names
 from ttc.runtime.perf.base import PHASES
 from ttc.runtime.perf.functions import ENGINE
 from ttc.runtime.perf.work import CoreWork

@@ -36,15 +36,15 @@ from torch.utils import _pytree as pytree
 import checkout  # noqa: F401
 import ttc.runtime.loader
 from suite import Outcome, by_op, category_rows, died, host_ops, limit_memory, outcome_of, reasons
+from ttc.compiler.driver import compile_source
+from ttc.compiler.source import Source
 from ttc.dialects.core.errors import Error
-from ttc.driver import compile_source
 from ttc.importers.torch.dtypes import DTYPES, dtype_of
 from ttc.importers.torch.exported import import_exported
 from ttc.importers.torch.weights import array_of
 from ttc.options import CompileOptions, resolve
 from ttc.runtime.arguments import inputs_of
 from ttc.runtime.program import Program
-from ttc.source import Source
 
 SAMPLES = 20
 TIME_LIMIT_SECONDS = 60

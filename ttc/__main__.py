@@ -5,7 +5,7 @@ import os
 import sys
 from typing import NoReturn
 
-from ttc.interrupts import Interrupts
+from ttc.process.interrupts import Interrupts
 
 MADE_BEFORE_SEARCH = 100_000
 """Objects that are made, more than go, before Python looks for cyclic garbage among them; its own default is 700."""

@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from ttc.dialects.core.errors import Error
-from ttc.machine import require_supported
 from ttc.options import CompileOptions, DebugOptions, RunOptions, resolve, settings
+from ttc.process.platform import require_supported
 
 if TYPE_CHECKING:
     from ttc.passes.base import Instrument
@@ -63,7 +63,7 @@ def compile(
     path = _path_of(path_or_module)
     if example_inputs is not None:
         fields = {**_examples(example_inputs), **fields}
-    from ttc.driver import compile_path
+    from ttc.compiler.driver import compile_path
 
     return compile_path(path, _for_programs(options, fields), watchers).program()
 
@@ -156,10 +156,10 @@ def is_torch(model: object) -> bool:
 
 
 def _compile_torch(model: object, example_inputs: Any, dynamic_shapes: Any, options: CompileOptions, watchers: list[Instrument]) -> Program:
-    from ttc.driver import compile_source
+    from ttc.compiler.driver import compile_source
+    from ttc.compiler.source import Source
+    from ttc.compiler.variants import imported
     from ttc.importers.torch import import_object
-    from ttc.source import Source
-    from ttc.variants import imported
 
     module, weights = imported(
         options, lambda shapes, batch: import_object(model, example_inputs, dynamic_shapes, shapes=shapes, batch=batch)
@@ -173,10 +173,10 @@ def is_tensorflow(model: object) -> bool:
 
 
 def _compile_tensorflow(model: object, example_inputs: Any, options: CompileOptions, watchers: list[Instrument]) -> Program:
-    from ttc.driver import compile_source
+    from ttc.compiler.driver import compile_source
+    from ttc.compiler.source import Source
+    from ttc.compiler.variants import imported
     from ttc.importers.tf import import_object
-    from ttc.source import Source
-    from ttc.variants import imported
 
     module, weights = imported(options, lambda shapes, batch: import_object(model, example_inputs, shapes=shapes, batch=batch))
     return compile_source(Source(module, weights, "import"), options, watchers).program()

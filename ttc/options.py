@@ -11,20 +11,20 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
 
-import ttc.option_values as takes
+import ttc.settings.option_values as takes
 from ttc.dialects.core.errors import Error, nearest, passed_over, warn
 from ttc.dialects.core.numerics import DRAM_PLACEMENTS, FIDELITIES, KERNELS, PRECISIONS
 from ttc.dialects.core.records import record
-from ttc.files import check_tables
-from ttc.option_values import Shape, read_shapes, shapes_text
-from ttc.placement_rules import PLACEMENT_KEY, read_placement
-from ttc.rules import RULES_KEY, read_rules
+from ttc.inputs.files import check_tables
+from ttc.settings.option_values import Shape, read_shapes, shapes_text
+from ttc.settings.placement_reader import PLACEMENT_KEY, read_placement
+from ttc.settings.precision_reader import RULES_KEY, read_rules
 
 if TYPE_CHECKING:
-    from ttc.dialects.core.clusters import Cluster
-    from ttc.dialects.core.placement_rules import AnyRule
-    from ttc.dialects.core.precision import Rule
-    from ttc.input_values import InputValue
+    from ttc.dialects.core.machines.clusters import Cluster
+    from ttc.dialects.core.rules.placement import AnyRule
+    from ttc.dialects.core.rules.precision import Rule
+    from ttc.inputs.input_values import InputValue
 
 STAGES = ("import", "nn", "tile", "netlist", "tti")
 """Stages of a compilation, in order."""
@@ -199,7 +199,7 @@ class CompileOptions(Options):
 
     def recorded(self) -> dict[str, Any]:
         """Options that change the result; a descriptor file by its stem, so that no path is recorded."""
-        from ttc.dialects.core.targets import target_label
+        from ttc.dialects.core.machines.targets import target_label
 
         return {**super().recorded(), "target": target_label(self.target)}
 
@@ -213,7 +213,7 @@ class CompileOptions(Options):
         """Rules of precision: those of the level of mixed precision, the fidelity asked for, those of the file; later ones override."""
         if not self.amp and self.fidelity is None:
             return self.precision_file
-        from ttc.dialects.core.precision import AMP, Rule
+        from ttc.dialects.core.rules.precision import AMP, Rule
 
         asked = () if self.fidelity is None else (Rule(fidelity=self.fidelity),)
         return (*AMP[self.amp], *asked, *self.precision_file)

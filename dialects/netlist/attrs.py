@@ -14,8 +14,8 @@ from xdsl.irdl import irdl_attr_definition
 from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 
-from ttc.dialects.core.attributes import attribute, parse_value, plain, value_text
 from ttc.dialects.core.errors import Error
+from ttc.dialects.core.ir.attributes import attribute, parse_value, plain, value_text
 from ttc.dialects.netlist import model
 from ttc.dialects.netlist.codec import decode, default_of, stored_fields
 

@@ -10,8 +10,8 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.irdl import base, region_def, traits_def
 from xdsl.traits import IsolatedFromAbove, NoTerminator
 
-from ttc.dialects.core.attributes import INT, STR
-from ttc.dialects.core.ir import TtcOp
+from ttc.dialects.core.ir.adapter import TtcOp
+from ttc.dialects.core.ir.attributes import INT, STR
 from ttc.dialects.netlist.attrs import netlist_attribute, netlist_value
 from ttc.dialects.tile.base import TileType
 

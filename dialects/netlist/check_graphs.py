@@ -6,7 +6,7 @@ import re
 
 from ttc.dialects.core.formats import FORMATS
 from ttc.dialects.core.numerics import ACCUMULATORS, FIDELITIES, PRECISIONS
-from ttc.dialects.core.plain import TensorType
+from ttc.dialects.core.plain.functions import TensorType
 from ttc.dialects.core.records import record
 from ttc.dialects.netlist.check_epochs import check_epochs, run_together
 from ttc.dialects.netlist.check_work import check_function

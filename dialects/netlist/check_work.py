@@ -7,7 +7,7 @@ from functools import lru_cache
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.formats import FORMATS, format_named
-from ttc.dialects.core.plain import Function, TensorType, Work
+from ttc.dialects.core.plain.functions import Function, TensorType, Work
 from ttc.dialects.netlist.sizes import tile_shape
 from ttc.dialects.netlist.violations import Findings
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import fields
 
-from ttc.dialects.core.targets import Target
+from ttc.dialects.core.machines.targets import Target
 from ttc.dialects.netlist.model import Chip
 
 

@@ -14,7 +14,7 @@ from types import NoneType, UnionType
 from typing import Any, Literal, TypeAlias, Union, get_args, get_origin, get_type_hints
 
 from ttc.dialects.core.errors import Error, nearest
-from ttc.dialects.core.plain import Function
+from ttc.dialects.core.plain.functions import Function
 
 Decoder: TypeAlias = Callable[[Any, int], Any]
 """Raw value and how many functions enclose it -> value."""

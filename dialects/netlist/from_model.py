@@ -9,8 +9,8 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Attribute, Block, SSAValue
 
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.locations import location_of
-from ttc.dialects.core.plain import TensorType
+from ttc.dialects.core.ir.locations import location_of
+from ttc.dialects.core.plain.functions import TensorType
 from ttc.dialects.netlist.from_plain import function_block, ir_type, takes_tensors
 from ttc.dialects.netlist.model import Graph, Host, Instruction, Netlist, Op, Program, Queue
 from ttc.dialects.netlist.ops import (

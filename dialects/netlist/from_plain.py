@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 from xdsl.ir import Attribute, Block, Region, SSAValue
 
-from ttc.dialects.core.attributes import DTYPE, Literal, LiteralAttr, WeightAttr
 from ttc.dialects.core.errors import Error, nearest
 from ttc.dialects.core.formats import format_named
 from ttc.dialects.core.formats.text import STRING
-from ttc.dialects.core.ir import TtcOp
-from ttc.dialects.core.leaves import CORE
-from ttc.dialects.core.locations import location_of
-from ttc.dialects.core.plain import Function, Plain, TensorType, Work
-from ttc.dialects.core.spec import Spec, tensor_type
+from ttc.dialects.core.ir.adapter import TtcOp
+from ttc.dialects.core.ir.attributes import DTYPE, Literal, LiteralAttr, WeightAttr
+from ttc.dialects.core.ir.leaves import CORE
+from ttc.dialects.core.ir.locations import location_of
+from ttc.dialects.core.ir.spec import Spec, tensor_type
+from ttc.dialects.core.plain.functions import Function, Plain, TensorType, Work
 from ttc.dialects.netlist.sizes import tile_shape
 from ttc.dialects.nn.base import ops as nn_ops
 from ttc.dialects.nn.control import YieldOp as ControlYieldOp

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import field
 from typing import Literal, TypeAlias
 
-from ttc.dialects.core.plain import Function, Plain, TensorType
+from ttc.dialects.core.plain.functions import Function, Plain, TensorType
 from ttc.dialects.core.records import record
 
 Settings: TypeAlias = "tuple[tuple[str, Plain], ...]"

@@ -27,9 +27,9 @@ from xdsl.irdl import (
 from xdsl.traits import IsolatedFromAbove, IsTerminator
 from xdsl.utils.exceptions import VerifyException
 
-from ttc.dialects.core.attributes import INT, INTS, STR, STRS
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.ir import TtcOp
+from ttc.dialects.core.ir.adapter import TtcOp
+from ttc.dialects.core.ir.attributes import INT, INTS, STR, STRS
 from ttc.dialects.netlist.attrs import (
     RECORDS,
     AddressesAttr,

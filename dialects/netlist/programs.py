@@ -9,8 +9,8 @@ from xdsl.ir import Attribute, Block, Operation, Region
 from xdsl.irdl import base, irdl_op_definition, opt_prop_def, prop_def, traits_def
 from xdsl.traits import NoTerminator
 
-from ttc.dialects.core.attributes import STR
 from ttc.dialects.core.errors import Error
+from ttc.dialects.core.ir.attributes import STR
 from ttc.dialects.netlist.attrs import ArgumentAttr, SettingAttr
 from ttc.dialects.netlist.base import NUMBER, Container, NetlistBase, field
 from ttc.dialects.netlist.model import Argument, Instruction, QueueSetting

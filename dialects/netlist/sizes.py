@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.formats import format_named
-from ttc.dialects.core.plain import TILES, TensorType
+from ttc.dialects.core.plain.functions import TILES, TensorType
 from ttc.dialects.netlist.model import Blocking, Chip
 
 WIDE_ACCUMULATE = ("Float32", "Int32")

@@ -7,9 +7,9 @@ from typing import ClassVar
 
 from xdsl.irdl import irdl_op_definition, opt_prop_def, prop_def
 
-from ttc.dialects.core.attributes import FLOAT, STR
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.spec import Spec
+from ttc.dialects.core.ir.attributes import FLOAT, STR
+from ttc.dialects.core.ir.spec import Spec
 from ttc.dialects.nn.base import require_float
 from ttc.dialects.nn.elementwise import NUMERIC, UnaryOp, require_kind
 

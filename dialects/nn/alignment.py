@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ttc.dialects.core.epilogue import activation_attrs
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.spec import Spec
+from ttc.dialects.core.ir.spec import Spec
+from ttc.dialects.core.kernels.epilogue import activation_attrs
 from ttc.dialects.nn.base import broadcast_shapes, require_float
 
 

@@ -16,10 +16,10 @@ from xdsl.utils.exceptions import VerifyException
 import ttc.dialects.nn as package
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.formats.text import STRING
-from ttc.dialects.core.interpret import kernel
-from ttc.dialects.core.ir import TtcOp, collect_ops
-from ttc.dialects.core.locations import source_names
-from ttc.dialects.core.spec import STORED_ONLY, Spec, spec_of, tensor_type
+from ttc.dialects.core.ir.adapter import TtcOp, collect_ops
+from ttc.dialects.core.ir.locations import source_names
+from ttc.dialects.core.ir.spec import STORED_ONLY, Spec, spec_of, tensor_type
+from ttc.dialects.core.plain.interpret import kernel
 
 TENSOR = base(TensorType)
 

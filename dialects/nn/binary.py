@@ -6,9 +6,9 @@ from typing import ClassVar
 
 from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def
 
-from ttc.dialects.core.attributes import BOOL
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.spec import Spec
+from ttc.dialects.core.ir.attributes import BOOL
+from ttc.dialects.core.ir.spec import Spec
 from ttc.dialects.nn.base import TENSOR, broadcast_shapes, same_dtype
 from ttc.dialects.nn.elementwise import BOOL_TYPE, NUMERIC, WITH_TEXT, BinaryOp, CompareOp, ElementwiseOp, LogicOp, require_kind
 

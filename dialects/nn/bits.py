@@ -7,9 +7,9 @@ from typing import ClassVar
 import numpy as np
 from xdsl.irdl import irdl_op_definition, prop_def
 
-from ttc.dialects.core.attributes import DTYPE
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.spec import Spec, element_type
+from ttc.dialects.core.ir.attributes import DTYPE
+from ttc.dialects.core.ir.spec import Spec, element_type
 from ttc.dialects.nn.elementwise import ANY, BinaryOp, UnaryOp, require_kind
 
 INTEGERS = "iu"

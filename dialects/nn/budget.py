@@ -11,7 +11,7 @@ from typing import ClassVar
 
 from xdsl.ir import Operation, SSAValue
 
-from ttc.dialects.core.spec import spec_of
+from ttc.dialects.core.ir.spec import spec_of
 from ttc.dialects.nn.base import NNOp
 from ttc.dialects.nn.flops import flops_of
 

@@ -24,12 +24,12 @@ from xdsl.irdl import (
 from xdsl.traits import IsolatedFromAbove, IsTerminator, Pure
 from xdsl.utils.exceptions import VerifyException
 
-from ttc.dialects.core.attributes import BOOL, INT, STR, LiteralAttr
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.ir import TtcOp
-from ttc.dialects.core.leaves import ConstantOp
-from ttc.dialects.core.locations import source_names
-from ttc.dialects.core.spec import DYNAMIC, Spec, spec_of, tensor_type
+from ttc.dialects.core.ir.adapter import TtcOp
+from ttc.dialects.core.ir.attributes import BOOL, INT, STR, LiteralAttr
+from ttc.dialects.core.ir.leaves import ConstantOp
+from ttc.dialects.core.ir.locations import source_names
+from ttc.dialects.core.ir.spec import DYNAMIC, Spec, spec_of, tensor_type
 from ttc.dialects.nn.base import TENSOR, NNOp
 
 COUNT_TYPE = np.dtype(np.int64)

@@ -8,10 +8,10 @@ from typing import Any
 from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, opt_prop_def, prop_def, result_def, traits_def
 from xdsl.traits import Pure
 
-from ttc.dialects.core.attributes import FLOATS, INT, INTS, STR
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.spec import DYNAMIC, Spec
-from ttc.dialects.core.windows import as_layout, channels_last, window_counts, windows
+from ttc.dialects.core.ir.attributes import FLOATS, INT, INTS, STR
+from ttc.dialects.core.ir.spec import DYNAMIC, Spec
+from ttc.dialects.core.kernels.windows import as_layout, channels_last, window_counts, windows
 from ttc.dialects.nn.alignment import require_activation
 from ttc.dialects.nn.base import TENSOR, NNOp, require_rank, same_dtype
 from ttc.dialects.nn.elementwise import FLOATING, NUMERIC, require_kind

@@ -10,7 +10,7 @@ from xdsl.irdl import operand_def, result_def, traits_def
 from xdsl.traits import Pure
 
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.spec import STORED_ONLY, Spec
+from ttc.dialects.core.ir.spec import STORED_ONLY, Spec
 from ttc.dialects.nn.alignment import all_follow_samples
 from ttc.dialects.nn.base import TENSOR, NNOp, broadcast_shapes, same_dtype
 

@@ -8,9 +8,9 @@ from typing import Any
 from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, opt_prop_def, prop_def, result_def, traits_def
 from xdsl.traits import Pure
 
-from ttc.dialects.core.attributes import BOOL, FLOATS, STR
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.spec import DYNAMIC, STORED_ONLY, Spec
+from ttc.dialects.core.ir.attributes import BOOL, FLOATS, STR
+from ttc.dialects.core.ir.spec import DYNAMIC, STORED_ONLY, Spec
 from ttc.dialects.nn.alignment import all_follow_samples, follows_samples, require_activation, require_broadcastable
 from ttc.dialects.nn.base import TENSOR, NNOp, broadcast_shapes, require_float, require_rank, same_dtype
 from ttc.dialects.nn.index import require_indices

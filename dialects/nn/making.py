@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike
 from xdsl.ir import Attribute, SSAValue
 
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.locations import source_names
-from ttc.dialects.core.spec import Spec, spec_of
+from ttc.dialects.core.ir.locations import source_names
+from ttc.dialects.core.ir.spec import Spec, spec_of
 from ttc.dialects.nn.base import NNOp, ops
 
 

@@ -16,9 +16,9 @@ from xdsl.irdl import (
 )
 from xdsl.traits import Pure
 
-from ttc.dialects.core.attributes import FLOAT, INT
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.spec import DYNAMIC, Spec
+from ttc.dialects.core.ir.attributes import FLOAT, INT
+from ttc.dialects.core.ir.spec import DYNAMIC, Spec
 from ttc.dialects.nn.alignment import all_follow_samples, require_broadcastable
 from ttc.dialects.nn.base import TENSOR, NNOp, axis_in, require_float, same_dtype
 

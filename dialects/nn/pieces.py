@@ -10,9 +10,9 @@ import numpy as np
 from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def, traits_def, var_operand_def, var_result_def
 from xdsl.traits import Pure
 
-from ttc.dialects.core.attributes import FLOAT, INT, INTS, STR
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.spec import DYNAMIC, Spec
+from ttc.dialects.core.ir.attributes import FLOAT, INT, INTS, STR
+from ttc.dialects.core.ir.spec import DYNAMIC, Spec
 from ttc.dialects.nn.base import TENSOR, NNOp, axis_in, same_dtype
 from ttc.dialects.nn.shape import ShapeOp, require_length, require_sizes, rescale_leading
 

@@ -8,10 +8,10 @@ from typing import Any
 from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def, traits_def
 from xdsl.traits import Pure
 
-from ttc.dialects.core.attributes import BOOL, INTS, STR
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.spec import STORED_ONLY, Spec
-from ttc.dialects.core.windows import as_layout, channels_last, window_counts, windows
+from ttc.dialects.core.ir.attributes import BOOL, INTS, STR
+from ttc.dialects.core.ir.spec import STORED_ONLY, Spec
+from ttc.dialects.core.kernels.windows import as_layout, channels_last, window_counts, windows
 from ttc.dialects.nn.base import TENSOR, NNOp, require_float, require_rank
 
 

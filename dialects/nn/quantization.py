@@ -5,7 +5,7 @@ from __future__ import annotations
 from xdsl.irdl import irdl_op_definition, operand_def, result_def
 
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.spec import Spec
+from ttc.dialects.core.ir.spec import Spec
 from ttc.dialects.nn.base import TENSOR, broadcast_shapes, require_float, same_dtype
 from ttc.dialects.nn.elementwise import ElementwiseOp, require_kind
 

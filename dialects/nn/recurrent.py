@@ -8,9 +8,9 @@ from typing import Any, ClassVar
 from xdsl.irdl import AttrSizedOperandSegments, irdl_op_definition, operand_def, opt_operand_def, prop_def, result_def, traits_def
 from xdsl.traits import Pure
 
-from ttc.dialects.core.attributes import BOOL, FLOAT, FLOATS, STR, STRS
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.spec import Spec
+from ttc.dialects.core.ir.attributes import BOOL, FLOAT, FLOATS, STR, STRS
+from ttc.dialects.core.ir.spec import Spec
 from ttc.dialects.nn.base import TENSOR, NNOp, require_float, require_rank, same_dtype
 from ttc.dialects.nn.index import require_indices
 

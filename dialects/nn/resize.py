@@ -9,10 +9,10 @@ from typing import Any
 from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, opt_prop_def, prop_def, result_def, traits_def
 from xdsl.traits import Pure
 
-from ttc.dialects.core.attributes import BOOL, FLOAT, FLOATS, INTS, STR
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.resampling import COORDINATES, MODES, ROUNDINGS
-from ttc.dialects.core.spec import DYNAMIC, Spec
+from ttc.dialects.core.ir.attributes import BOOL, FLOAT, FLOATS, INTS, STR
+from ttc.dialects.core.ir.spec import DYNAMIC, Spec
+from ttc.dialects.core.kernels.resampling import COORDINATES, MODES, ROUNDINGS
 from ttc.dialects.nn.base import TENSOR, NNOp, axes_in, require_float
 from ttc.dialects.nn.elementwise import NUMERIC, require_kind
 from ttc.dialects.nn.shape import ShapeOp, require_length, require_sizes

@@ -6,9 +6,9 @@ import numpy as np
 from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, prop_def, result_def, traits_def
 from xdsl.traits import Pure
 
-from ttc.dialects.core.attributes import BOOL, INT
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.spec import DYNAMIC, Spec
+from ttc.dialects.core.ir.attributes import BOOL, INT
+from ttc.dialects.core.ir.spec import DYNAMIC, Spec
 from ttc.dialects.nn.base import TENSOR, NNOp, axis_in, require_rank, same_dtype
 from ttc.dialects.nn.elementwise import ANY, NUMERIC, require_kind
 

@@ -7,9 +7,9 @@ from typing import ClassVar
 from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, prop_def, result_def, traits_def
 from xdsl.traits import Pure
 
-from ttc.dialects.core.attributes import BOOL, INT, INTS
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.spec import DYNAMIC, Spec
+from ttc.dialects.core.ir.attributes import BOOL, INT, INTS
+from ttc.dialects.core.ir.spec import DYNAMIC, Spec
 from ttc.dialects.nn.base import TENSOR, NNOp, axis_in
 from ttc.dialects.nn.dynamic import require_announced
 from ttc.dialects.nn.selection import INDEX_TYPE

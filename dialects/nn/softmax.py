@@ -8,8 +8,8 @@ from typing import Any
 from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def, traits_def
 from xdsl.traits import Pure
 
-from ttc.dialects.core.attributes import INT
-from ttc.dialects.core.spec import Spec
+from ttc.dialects.core.ir.attributes import INT
+from ttc.dialects.core.ir.spec import Spec
 from ttc.dialects.nn.base import TENSOR, NNOp, axis_in, require_float
 
 

@@ -8,9 +8,9 @@ from typing import Any
 from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, prop_def, result_def, traits_def
 from xdsl.traits import Pure
 
-from ttc.dialects.core.attributes import BOOL, INT
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.spec import Spec
+from ttc.dialects.core.ir.attributes import BOOL, INT
+from ttc.dialects.core.ir.spec import Spec
 from ttc.dialects.nn.base import TENSOR, NNOp, axis_in, require_float, same_dtype
 
 MAX_SIZE = 1 << 27

@@ -9,12 +9,12 @@ import numpy as np
 from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, prop_def, result_def, traits_def
 from xdsl.traits import Pure
 
-from ttc.dialects.core.attributes import BOOL, INT, STR, STRS
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.formats.text import STRING
-from ttc.dialects.core.regular import compiled
-from ttc.dialects.core.spec import DYNAMIC, Spec
+from ttc.dialects.core.ir.attributes import BOOL, INT, STR, STRS
+from ttc.dialects.core.ir.spec import DYNAMIC, Spec
 from ttc.dialects.nn.base import TENSOR, NNOp, broadcast_shapes
+from ttc.dialects.nn.regular import compiled
 from ttc.dialects.nn.selection import INDEX_TYPE
 
 MAX_WORDS = 1 << 16

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from xdsl.ir import Operation
 
-from ttc.dialects.core.attributes import LiteralAttr
-from ttc.dialects.core.leaves import ConstantOp
-from ttc.dialects.core.spec import STRING, Spec, spec_of
+from ttc.dialects.core.ir.attributes import LiteralAttr
+from ttc.dialects.core.ir.leaves import ConstantOp
+from ttc.dialects.core.ir.spec import STRING, Spec, spec_of
 from ttc.dialects.nn.base import NNOp, axis_in
 
 _TOTAL = frozenset(

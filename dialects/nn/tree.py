@@ -8,10 +8,10 @@ from typing import Any
 from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, prop_def, result_def, traits_def
 from xdsl.traits import Pure
 
-from ttc.dialects.core.attributes import INT, STR
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.spec import Spec
-from ttc.dialects.core.trees import AGGREGATES, COLUMNS, MAX_TARGETS
+from ttc.dialects.core.ir.attributes import INT, STR
+from ttc.dialects.core.ir.spec import Spec
+from ttc.dialects.core.kernels.trees import AGGREGATES, COLUMNS, MAX_TARGETS
 from ttc.dialects.nn.base import TENSOR, NNOp, require_float, require_rank, same_dtype
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, prop_def, result_def, traits_def
 from xdsl.traits import Pure
 
-from ttc.dialects.core.attributes import BOOL, FLOAT
 from ttc.dialects.core.errors import Error
+from ttc.dialects.core.ir.attributes import BOOL, FLOAT
 from ttc.dialects.nn.base import broadcast_shapes
 from ttc.dialects.tile.base import TILE, Tile, TileOp, require_broadcastable
 

@@ -18,11 +18,11 @@ from xdsl.utils.exceptions import VerifyException
 import ttc.dialects.tile as package
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.formats import FORMATS
-from ttc.dialects.core.interpret import kernel
-from ttc.dialects.core.ir import TtcOp, collect_ops
-from ttc.dialects.core.locations import source_names
-from ttc.dialects.core.plain import TensorType, fold_to_tiles
-from ttc.dialects.core.spec import Spec
+from ttc.dialects.core.ir.adapter import TtcOp, collect_ops
+from ttc.dialects.core.ir.locations import source_names
+from ttc.dialects.core.ir.spec import Spec
+from ttc.dialects.core.plain.functions import TensorType, fold_to_tiles
+from ttc.dialects.core.plain.interpret import kernel
 from ttc.dialects.nn.base import broadcast_shapes
 from ttc.dialects.nn.base import ops as nn_ops
 

@@ -8,9 +8,9 @@ from typing import Any
 from xdsl.ir import Operation
 
 from ttc.dialects.core.formats import FORMATS
-from ttc.dialects.core.ir import TtcOp
-from ttc.dialects.core.leaves import LeafOp
-from ttc.dialects.core.vocabulary import FUNCTIONS
+from ttc.dialects.core.ir.adapter import TtcOp
+from ttc.dialects.core.ir.leaves import LeafOp
+from ttc.dialects.core.kernels.buda_functions import FUNCTIONS
 from ttc.dialects.tile.base import TileOp, tile_of
 from ttc.dialects.tile.eltwise import CastOp, EltwiseOp, MapOp
 from ttc.dialects.tile.linear import MatmulOp

@@ -14,9 +14,9 @@ from xdsl.irdl import (
 )
 from xdsl.traits import Pure
 
-from ttc.dialects.core.attributes import FLOATS, INT, INTS, STR
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.windows import transposed_counts, window_counts, windows
+from ttc.dialects.core.ir.attributes import FLOATS, INT, INTS, STR
+from ttc.dialects.core.kernels.windows import transposed_counts, window_counts, windows
 from ttc.dialects.tile.base import TILE, Tile, TileOp, require_broadcastable
 
 

@@ -9,9 +9,9 @@ from xdsl.irdl import base, irdl_op_definition, operand_def, opt_prop_def, prop_
 from xdsl.traits import IsolatedFromAbove, IsTerminator, Pure
 from xdsl.utils.exceptions import VerifyException
 
-from ttc.dialects.core.attributes import STR, STRS, LiteralAttr
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.leaves import ConstantOp
+from ttc.dialects.core.ir.attributes import STR, STRS, LiteralAttr
+from ttc.dialects.core.ir.leaves import ConstantOp
 from ttc.dialects.nn.base import broadcast_shapes
 from ttc.dialects.tile.base import TILE, Tile, TileOp, tile_of
 

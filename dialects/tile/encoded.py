@@ -5,10 +5,10 @@ from __future__ import annotations
 from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def, traits_def
 from xdsl.traits import Pure
 
-from ttc.dialects.core.attributes import INT, INTS
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.sparse_codes import Codes
-from ttc.dialects.core.tiled import MAX_ELEMENTS, SIDE
+from ttc.dialects.core.ir.attributes import INT, INTS
+from ttc.dialects.core.tiling.arrays import MAX_ELEMENTS, SIDE
+from ttc.dialects.core.tiling.sparse_codes import Codes
 from ttc.dialects.tile.base import TILE, Tile, TileOp
 from ttc.dialects.tile.manipulation import tiles_in
 
@@ -17,8 +17,8 @@ from ttc.dialects.tile.manipulation import tiles_in
 class EncodedMatmulOp(TileOp):
     """Sparse matrices times x: their distinct tiles are an operand, and which of them stand where is another.
 
-    Each row of cores has matrices of its own, and so has each fracture of its columns; `core/sparse_codes.py` says how codes read.  All
-    matrices of x, one above another, are one matrix; that of the result are `shape[0]` products with it.
+    Each row of cores has matrices of its own, and so has each fracture of its columns; `dialects/core/tiling/sparse_codes.py` says how
+    codes read.  All matrices of x, one above another, are one matrix; those of the result are `shape[0]` products with it.
 
     Args:    tiles: tile[1, rows of cores * 32, tiles * 32].  x: tile[z, rows, columns].  codes: tile[1, rows of cores * 32, columns] of
              unsigned integers.  shape: of the result.  grid: rows and columns of cores.  fractures: how many share the columns of a row

@@ -14,8 +14,8 @@ from xdsl.irdl import (
 )
 from xdsl.traits import Pure
 
-from ttc.dialects.core.attributes import BOOL, FLOATS, STR
 from ttc.dialects.core.errors import Error
+from ttc.dialects.core.ir.attributes import BOOL, FLOATS, STR
 from ttc.dialects.nn.base import broadcast_shapes
 from ttc.dialects.tile.base import TILE, SharedOp, Tile, TileOp, require_broadcastable
 

@@ -7,10 +7,10 @@ from typing import ClassVar
 from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def, traits_def
 from xdsl.traits import Pure
 
-from ttc.dialects.core.attributes import INT, INTS, STR
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.formats import format_named
-from ttc.dialects.core.tiled import MAX_ELEMENTS
+from ttc.dialects.core.ir.attributes import INT, INTS, STR
+from ttc.dialects.core.tiling.arrays import MAX_ELEMENTS
 from ttc.dialects.nn.base import axis_in
 from ttc.dialects.tile.base import TILE, Tile, TileOp
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ttc.dialects.core.plain import Work
+from ttc.dialects.core.plain.functions import Work
 
 MOVEMENT = frozenset(
     f"tile.{name}"

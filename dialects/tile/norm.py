@@ -13,7 +13,7 @@ from xdsl.irdl import (
 )
 from xdsl.traits import Pure
 
-from ttc.dialects.core.attributes import FLOAT, INT
+from ttc.dialects.core.ir.attributes import FLOAT, INT
 from ttc.dialects.nn.base import axis_in
 from ttc.dialects.tile.base import TILE, Tile, TileOp, require_broadcastable
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from xdsl.irdl import AttrSizedOperandSegments, irdl_op_definition, operand_def, opt_operand_def, prop_def, result_def, traits_def
 from xdsl.traits import Pure
 
-from ttc.dialects.core.attributes import BOOL, FLOAT, FLOATS, STR, STRS
+from ttc.dialects.core.ir.attributes import BOOL, FLOAT, FLOATS, STR, STRS
 from ttc.dialects.tile.base import TILE, SharedOp
 
 

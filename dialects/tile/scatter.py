@@ -5,7 +5,7 @@ from __future__ import annotations
 from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def, traits_def
 from xdsl.traits import Pure
 
-from ttc.dialects.core.attributes import INT, STR
+from ttc.dialects.core.ir.attributes import INT, STR
 from ttc.dialects.tile.base import TILE, SharedOp
 
 

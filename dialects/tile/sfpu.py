@@ -8,8 +8,8 @@ from typing import ClassVar
 from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, prop_def, result_def, traits_def
 from xdsl.traits import Pure
 
-from ttc.dialects.core.attributes import FLOAT, INTS, STR
 from ttc.dialects.core.errors import Error, nearest
+from ttc.dialects.core.ir.attributes import FLOAT, INTS, STR
 from ttc.dialects.tile.base import TILE, Tile, TileOp
 from ttc.dialects.tile.kernels.sfpu import MAX_EXPONENT
 from ttc.dialects.tile.manipulation import tiles_in

@@ -10,8 +10,8 @@ from xdsl.ir import Operation
 from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def, traits_def, var_operand_def
 from xdsl.traits import Pure
 
-from ttc.dialects.core.attributes import FLOAT, INT, INTS
 from ttc.dialects.core.errors import Error
+from ttc.dialects.core.ir.attributes import FLOAT, INT, INTS
 from ttc.dialects.nn.base import axis_in
 from ttc.dialects.tile.base import TILE, Tile, TileOp, require_broadcastable, tile_of
 

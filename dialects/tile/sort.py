@@ -7,8 +7,8 @@ from typing import ClassVar
 from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def, traits_def
 from xdsl.traits import Pure
 
-from ttc.dialects.core.attributes import BOOL, INT
 from ttc.dialects.core.errors import Error
+from ttc.dialects.core.ir.attributes import BOOL, INT
 from ttc.dialects.nn.base import axis_in
 from ttc.dialects.tile.base import TILE, SharedOp, Tile, TileOp
 

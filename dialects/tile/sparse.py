@@ -16,8 +16,8 @@ from xdsl.irdl import (
 )
 from xdsl.traits import Pure
 
-from ttc.dialects.core.attributes import BOOL, FLOATS, INT, INTS, STR
 from ttc.dialects.core.errors import Error
+from ttc.dialects.core.ir.attributes import BOOL, FLOATS, INT, INTS, STR
 from ttc.dialects.tile.base import TILE, Tile, TileOp, require_broadcastable
 from ttc.dialects.tile.kernels.sparse import MAX_ROWS
 

@@ -7,8 +7,8 @@ from math import prod
 from xdsl.irdl import irdl_op_definition, opt_prop_def, prop_def, result_def, traits_def, var_operand_def
 from xdsl.traits import Pure
 
-from ttc.dialects.core.attributes import INT, INTS, STR
 from ttc.dialects.core.errors import Error
+from ttc.dialects.core.ir.attributes import INT, INTS, STR
 from ttc.dialects.tile.base import TILE, Tile, TileOp
 from ttc.dialects.tile.kernels.splice import Pieces
 

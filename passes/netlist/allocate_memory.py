@@ -7,10 +7,10 @@ from dataclasses import replace
 from typing import ClassVar
 
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.locations import source_names
-from ttc.dialects.core.queue_rules import QueueRule, settle
+from ttc.dialects.core.ir.locations import source_names
+from ttc.dialects.core.machines.targets import Target
 from ttc.dialects.core.records import record
-from ttc.dialects.core.targets import Target
+from ttc.dialects.core.rules.queues import QueueRule, settle
 from ttc.dialects.netlist.occupancy import MemoryUse, use_of
 from ttc.dialects.netlist.ops import QueueOp, graphs_of, programs_of, queues_of
 from ttc.passes.base import Pass, Rewriter, Unit

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from ttc.dialects.core.placement_rules import PlacementRule
 from ttc.dialects.core.records import record
+from ttc.dialects.core.rules.placement import PlacementRule
 from ttc.dialects.netlist.ops import programs_of
 from ttc.passes.base import Pass, Rewriter, Unit
 

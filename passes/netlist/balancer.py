@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ttc.dialects.core.placement_rules import PlacementRule
+from ttc.dialects.core.rules.placement import PlacementRule
 from ttc.dialects.netlist.ops import GraphOp, NetlistOp, queues_of
 from ttc.passes.base import Rewriter, Unit
 from ttc.passes.netlist.nodes import Builder

@@ -7,9 +7,9 @@ from dataclasses import replace
 from itertools import accumulate
 
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.placement_rules import PlacementRule
+from ttc.dialects.core.machines.targets import Target
 from ttc.dialects.core.records import record
-from ttc.dialects.core.targets import Target
+from ttc.dialects.core.rules.placement import PlacementRule
 from ttc.dialects.netlist.ops import ExecuteOp, LoopOp, ProgramOp, graphs_of, queues_of
 from ttc.passes.base import Rewriter, Unit
 from ttc.passes.netlist.chip_stages import balanced, rounds

@@ -7,8 +7,8 @@ from dataclasses import field
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, SSAValue
 
+from ttc.dialects.core.ir.to_plain import plain_type
 from ttc.dialects.core.records import record
-from ttc.dialects.core.to_plain import plain_type
 from ttc.dialects.netlist.ops import GraphOp, NetlistOp, QueueOp, ReadOp, WriteOp, YieldOp, graphs_of, queues_of
 from ttc.dialects.tile.eltwise import MapOp
 from ttc.passes.base import Rewriter

@@ -8,9 +8,9 @@ from math import prod
 
 from xdsl.dialects.builtin import ModuleOp
 
+from ttc.dialects.core.ir.to_plain import plain_block
+from ttc.dialects.core.machines.targets import Target
 from ttc.dialects.core.records import record
-from ttc.dialects.core.targets import Target
-from ttc.dialects.core.to_plain import plain_block
 from ttc.dialects.netlist.model import Grid, Op
 from ttc.dialects.netlist.occupancy import align
 from ttc.dialects.netlist.ops import GraphOp, NetlistOp, QueueOp, graphs_of, queues_of

@@ -9,10 +9,10 @@ from xdsl.ir import SSAValue
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.formats import format_named
-from ttc.dialects.core.locations import where
-from ttc.dialects.core.plain import TensorType
+from ttc.dialects.core.ir.locations import where
+from ttc.dialects.core.ir.to_plain import plain_type
+from ttc.dialects.core.plain.functions import TensorType
 from ttc.dialects.core.records import record
-from ttc.dialects.core.to_plain import plain_type
 from ttc.dialects.netlist.ops import GraphOp, NetlistOp, QueueOp, ReadOp, queues_of
 from ttc.passes.base import Unit
 from ttc.passes.netlist.overrides import Overrides

@@ -8,9 +8,9 @@ from dataclasses import field
 from difflib import get_close_matches
 
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.locations import source_names
-from ttc.dialects.core.placement_rules import PlacementRule, settle
+from ttc.dialects.core.ir.locations import source_names
 from ttc.dialects.core.records import record
+from ttc.dialects.core.rules.placement import PlacementRule, settle
 from ttc.dialects.netlist.ops import NetlistOp
 from ttc.passes.tile_to_netlist.limits import Limits
 

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.formats import format_named
-from ttc.dialects.core.locations import source_names
-from ttc.dialects.core.targets import Target
-from ttc.dialects.core.to_plain import plain_type
+from ttc.dialects.core.ir.locations import source_names
+from ttc.dialects.core.ir.to_plain import plain_type
+from ttc.dialects.core.machines.targets import Target
 from ttc.dialects.netlist.ops import QueueOp
 
 LISTED = 5

@@ -7,12 +7,12 @@ from typing import ClassVar
 from xdsl.dialects.builtin import ModuleOp
 
 from ttc.dialects.core.errors import Error, nearest
-from ttc.dialects.core.locations import source_names
-from ttc.dialects.core.plain import TensorType
-from ttc.dialects.core.queue_rules import QueueRule, settle
+from ttc.dialects.core.ir.locations import source_names
+from ttc.dialects.core.ir.to_plain import plain_type
+from ttc.dialects.core.machines.targets import Target
+from ttc.dialects.core.plain.functions import TensorType
 from ttc.dialects.core.records import record
-from ttc.dialects.core.targets import Target
-from ttc.dialects.core.to_plain import plain_type
+from ttc.dialects.core.rules.queues import QueueRule, settle
 from ttc.dialects.netlist.chips import chip
 from ttc.dialects.netlist.model import Blocking, Grid
 from ttc.dialects.netlist.ops import GraphOp, NetlistOp, QueueOp, graphs_of, queues_of

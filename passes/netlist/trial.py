@@ -9,10 +9,10 @@ from math import inf
 from xdsl.ir import SSAValue
 
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.locations import source_names, where
-from ttc.dialects.core.plain import TensorType
+from ttc.dialects.core.ir.locations import source_names, where
+from ttc.dialects.core.ir.to_plain import plain_block, plain_type
+from ttc.dialects.core.plain.functions import TensorType
 from ttc.dialects.core.records import record
-from ttc.dialects.core.to_plain import plain_block, plain_type
 from ttc.dialects.netlist.chips import chip
 from ttc.dialects.netlist.model import Graph, Grid, Netlist, Op, Queue
 from ttc.dialects.netlist.ops import GraphOp, NetlistOp, QueueOp, ReadOp

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from xdsl.ir import BlockArgument, Operation, SSAValue
 
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.ir import TtcOp
-from ttc.dialects.core.to_plain import plain_attr, plain_block, plain_type
+from ttc.dialects.core.ir.adapter import TtcOp
+from ttc.dialects.core.ir.to_plain import plain_attr, plain_block, plain_type
 from ttc.dialects.netlist.model import Buffer
 from ttc.dialects.netlist.ops import GraphOp, NetlistOp
 from ttc.dialects.tile.shape import ViewOp

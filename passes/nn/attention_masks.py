@@ -7,11 +7,11 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from xdsl.ir import Operation, SSAValue
 
-from ttc.dialects.core.attributes import LiteralAttr
-from ttc.dialects.core.leaves import ConstantOp
+from ttc.dialects.core.ir.attributes import LiteralAttr
+from ttc.dialects.core.ir.leaves import ConstantOp
+from ttc.dialects.core.ir.spec import tensor_type
+from ttc.dialects.core.plain.weights import WeightStore
 from ttc.dialects.core.records import record
-from ttc.dialects.core.spec import tensor_type
-from ttc.dialects.core.weights import WeightStore
 from ttc.dialects.nn.binary import AddOp, WhereOp
 from ttc.dialects.nn.shape import ExpandOp
 from ttc.passes.base import Rewriter

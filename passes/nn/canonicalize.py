@@ -9,11 +9,11 @@ from typing import Any, ClassVar
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation
 
-from ttc.dialects.core.functions import entry_functions
-from ttc.dialects.core.ir import TtcOp, blocks_of
-from ttc.dialects.core.leaves import is_unread
+from ttc.dialects.core.ir.adapter import TtcOp, blocks_of
+from ttc.dialects.core.ir.entries import entry_functions
+from ttc.dialects.core.ir.leaves import is_unread
+from ttc.dialects.core.plain.weights import WeightStore
 from ttc.dialects.core.records import record
-from ttc.dialects.core.weights import WeightStore
 from ttc.dialects.nn.pieces import SplitOp
 from ttc.passes.base import Pass, Rewriter, Unit
 from ttc.passes.nn import rules_algebra, rules_indexing, rules_pieces, rules_regroup, rules_views

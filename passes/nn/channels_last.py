@@ -10,8 +10,8 @@ from typing import Any, ClassVar
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, SSAValue
 
-from ttc.dialects.core.functions import entry_functions
-from ttc.dialects.core.ir import TtcOp
+from ttc.dialects.core.ir.adapter import TtcOp
+from ttc.dialects.core.ir.entries import entry_functions
 from ttc.dialects.core.records import record
 from ttc.dialects.nn.base import NNOp
 from ttc.dialects.nn.conv import Conv2dOp, ConvTranspose2dOp

@@ -13,18 +13,18 @@ from xdsl.dialects.builtin import FunctionType, ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 
-from ttc.dialects.core.attributes import LiteralAttr, WeightAttr, plain
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.formats import format_of
 from ttc.dialects.core.formats.text import STRING
-from ttc.dialects.core.functions import derived_functions, entry_functions, ports
-from ttc.dialects.core.interpret import run
-from ttc.dialects.core.leaves import ConstantOp, ParamOp
-from ttc.dialects.core.plain import Function, Work
+from ttc.dialects.core.ir.attributes import LiteralAttr, WeightAttr, plain
+from ttc.dialects.core.ir.entries import derived_functions, entry_functions, ports
+from ttc.dialects.core.ir.leaves import ConstantOp, ParamOp
+from ttc.dialects.core.ir.spec import Spec, spec_of
+from ttc.dialects.core.ir.to_plain import plain_block
+from ttc.dialects.core.plain.functions import Function, Work
+from ttc.dialects.core.plain.interpret import run
+from ttc.dialects.core.plain.weights import Weight, WeightStore
 from ttc.dialects.core.records import record
-from ttc.dialects.core.spec import Spec, spec_of
-from ttc.dialects.core.to_plain import plain_block
-from ttc.dialects.core.weights import Weight, WeightStore
 from ttc.dialects.nn.base import NNOp
 from ttc.dialects.nn.budget import Budget
 from ttc.passes.base import Pass, Rewriter, Unit

@@ -7,7 +7,7 @@ from typing import ClassVar
 from xdsl.dialects.func import FuncOp
 
 from ttc.dialects.core.errors import Error, nearest
-from ttc.dialects.core.functions import entry_functions
+from ttc.dialects.core.ir.entries import entry_functions
 from ttc.dialects.core.records import record
 from ttc.passes.base import Pass, Rewriter, Unit
 from ttc.passes.nn.gradient_entries import FORMS, Gradients, joint_entry, recomputing_entry, separate_entry

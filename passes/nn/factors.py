@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 from xdsl.ir import Operation, SSAValue
 
-from ttc.dialects.core.weights import WeightStore
+from ttc.dialects.core.plain.weights import WeightStore
 from ttc.dialects.nn.binary import DivOp, MulOp
 from ttc.passes.nn.match import constant_scalar, either_way, owner, sole_user
 from ttc.passes.nn.polynomial import Polynomial, polynomial, product, same

@@ -7,10 +7,10 @@ from typing import ClassVar
 import numpy as np
 from xdsl.ir import SSAValue
 
-from ttc.dialects.core.attributes import LiteralAttr
-from ttc.dialects.core.leaves import ConstantOp
+from ttc.dialects.core.ir.attributes import LiteralAttr
+from ttc.dialects.core.ir.leaves import ConstantOp
+from ttc.dialects.core.ir.spec import tensor_type
 from ttc.dialects.core.records import record
-from ttc.dialects.core.spec import tensor_type
 from ttc.dialects.nn.base import NNOp
 from ttc.dialects.nn.binary import AddOp, DivOp, MulOp, SubOp
 from ttc.dialects.nn.conv import Conv2dOp, ConvTranspose2dOp

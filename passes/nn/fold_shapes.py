@@ -8,12 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 from xdsl.ir import Operation
 
-from ttc.dialects.core.attributes import LiteralAttr, WeightAttr
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.functions import entry_functions
-from ttc.dialects.core.leaves import ConstantOp
+from ttc.dialects.core.ir.attributes import LiteralAttr, WeightAttr
+from ttc.dialects.core.ir.entries import entry_functions
+from ttc.dialects.core.ir.leaves import ConstantOp
+from ttc.dialects.core.ir.spec import spec_of
 from ttc.dialects.core.records import record
-from ttc.dialects.core.spec import spec_of
 from ttc.dialects.nn.base import NNOp
 from ttc.dialects.nn.shape import ShapeOfOp
 from ttc.passes.base import Pass, Rewriter, Unit

@@ -10,13 +10,13 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.functions import Port, finish_function, make_function, ports
-from ttc.dialects.core.ir import TtcOp
-from ttc.dialects.core.leaves import LeafOp, ParamOp, StateOp, is_unread
-from ttc.dialects.core.locations import where
+from ttc.dialects.core.ir.adapter import TtcOp
+from ttc.dialects.core.ir.entries import Port, finish_function, make_function, ports
+from ttc.dialects.core.ir.leaves import LeafOp, ParamOp, StateOp, is_unread
+from ttc.dialects.core.ir.locations import where
+from ttc.dialects.core.ir.spec import spec_of
+from ttc.dialects.core.plain.weights import WeightStore
 from ttc.dialects.core.records import record
-from ttc.dialects.core.spec import spec_of
-from ttc.dialects.core.weights import WeightStore
 from ttc.dialects.nn.gradients.maker import PREFIX, GradientMaker
 from ttc.dialects.nn.gradients.reverse import is_differentiable, pull_back
 from ttc.dialects.nn.making import filled

@@ -9,11 +9,11 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import SSAValue
 
 from ttc.dialects.core.errors import Error, nearest
-from ttc.dialects.core.functions import ports
-from ttc.dialects.core.leaves import ParamOp
-from ttc.dialects.core.locations import where
+from ttc.dialects.core.ir.entries import ports
+from ttc.dialects.core.ir.leaves import ParamOp
+from ttc.dialects.core.ir.locations import where
+from ttc.dialects.core.ir.spec import spec_of
 from ttc.dialects.core.records import record
-from ttc.dialects.core.spec import spec_of
 from ttc.dialects.nn.gradients.reverse import is_differentiable
 
 T = TypeVar("T")

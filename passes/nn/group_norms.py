@@ -8,9 +8,9 @@ from typing import NamedTuple
 import numpy as np
 from xdsl.ir import Operation, SSAValue
 
-from ttc.dialects.core.attributes import LiteralAttr
-from ttc.dialects.core.leaves import ConstantOp
-from ttc.dialects.core.spec import tensor_type
+from ttc.dialects.core.ir.attributes import LiteralAttr
+from ttc.dialects.core.ir.leaves import ConstantOp
+from ttc.dialects.core.ir.spec import tensor_type
 from ttc.dialects.nn.base import NNOp
 from ttc.dialects.nn.binary import AddOp, MulOp, SubOp
 from ttc.dialects.nn.norm import LayerNormOp

@@ -7,9 +7,9 @@ from typing import ClassVar
 
 from xdsl.ir import Block, Operation, SSAValue
 
-from ttc.dialects.core.attributes import LiteralAttr
-from ttc.dialects.core.functions import entry_functions
-from ttc.dialects.core.leaves import ConstantOp
+from ttc.dialects.core.ir.attributes import LiteralAttr
+from ttc.dialects.core.ir.entries import entry_functions
+from ttc.dialects.core.ir.leaves import ConstantOp
 from ttc.dialects.core.records import record
 from ttc.dialects.nn.binary import AddOp
 from ttc.dialects.nn.control import LoopOp, YieldOp, is_written_out

@@ -6,9 +6,9 @@ from typing import ClassVar
 
 from xdsl.ir import SSAValue
 
-from ttc.dialects.core.functions import entry_functions
+from ttc.dialects.core.ir.entries import entry_functions
+from ttc.dialects.core.ir.spec import spec_of
 from ttc.dialects.core.records import record
-from ttc.dialects.core.spec import spec_of
 from ttc.dialects.nn.binary import WhereOp
 from ttc.dialects.nn.control import TRUTH_TYPE, BranchOp, RequireOp
 from ttc.dialects.nn.total import is_total

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from ttc.dialects.core.attributes import WeightAttr
-from ttc.dialects.core.functions import module_attr, set_module_attr
-from ttc.dialects.core.leaves import ConstantOp
+from ttc.dialects.core.ir.attributes import WeightAttr
+from ttc.dialects.core.ir.entries import module_attr, set_module_attr
+from ttc.dialects.core.ir.leaves import ConstantOp
 from ttc.dialects.core.records import record
 from ttc.passes.base import Pass, Rewriter, Unit
 

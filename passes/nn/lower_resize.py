@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 from xdsl.ir import SSAValue
 
-from ttc.dialects.core.attributes import WeightAttr
-from ttc.dialects.core.leaves import ConstantOp
+from ttc.dialects.core.ir.attributes import WeightAttr
+from ttc.dialects.core.ir.leaves import ConstantOp
+from ttc.dialects.core.ir.spec import Spec, tensor_type
 from ttc.dialects.core.records import record
-from ttc.dialects.core.spec import Spec, tensor_type
 from ttc.dialects.nn.linear import MatmulOp
 from ttc.dialects.nn.resize import ResizeOp
 from ttc.dialects.nn.shape import ExpandOp

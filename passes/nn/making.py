@@ -6,9 +6,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from xdsl.ir import Attribute, SSAValue
 
-from ttc.dialects.core.attributes import LiteralAttr, WeightAttr
-from ttc.dialects.core.leaves import ConstantOp
-from ttc.dialects.core.spec import Spec, tensor_type
+from ttc.dialects.core.ir.attributes import LiteralAttr, WeightAttr
+from ttc.dialects.core.ir.leaves import ConstantOp
+from ttc.dialects.core.ir.spec import Spec, tensor_type
 from ttc.dialects.nn.base import NNOp
 from ttc.dialects.nn.making import OpMaker
 from ttc.passes.base import Rewriter, Unit

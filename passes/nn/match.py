@@ -10,13 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 from xdsl.ir import Block, Operation, SSAValue
 
-from ttc.dialects.core.attributes import LiteralAttr
-from ttc.dialects.core.functions import entry_functions
-from ttc.dialects.core.ir import TtcOp
-from ttc.dialects.core.leaves import ConstantOp, ParamOp
-from ttc.dialects.core.locations import source_names
-from ttc.dialects.core.spec import Spec, spec_of
-from ttc.dialects.core.weights import WeightStore
+from ttc.dialects.core.ir.adapter import TtcOp
+from ttc.dialects.core.ir.attributes import LiteralAttr
+from ttc.dialects.core.ir.entries import entry_functions
+from ttc.dialects.core.ir.leaves import ConstantOp, ParamOp
+from ttc.dialects.core.ir.locations import source_names
+from ttc.dialects.core.ir.spec import Spec, spec_of
+from ttc.dialects.core.plain.weights import WeightStore
 from ttc.dialects.nn.base import NNOp
 from ttc.dialects.nn.base import ops as nn_ops
 from ttc.dialects.nn.elementwise import ElementwiseOp

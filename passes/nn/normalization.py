@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from xdsl.ir import Operation, SSAValue
 
-from ttc.dialects.core.weights import WeightStore
+from ttc.dialects.core.plain.weights import WeightStore
 from ttc.dialects.nn.binary import AddOp, MulOp, PowOp
 from ttc.dialects.nn.unary import ReciprocalOp, RsqrtOp, SqrtOp
 from ttc.passes.nn.match import either_way, is_constant, is_scalar, owner, shape_of, sole_user

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from xdsl.ir import SSAValue
 
-from ttc.dialects.core.weights import WeightStore
+from ttc.dialects.core.plain.weights import WeightStore
 from ttc.dialects.nn.binary import AddOp, DivOp, MulOp, PowOp, SubOp
 from ttc.dialects.nn.unary import NegOp
 from ttc.passes.nn.match import TOLERANCE, constant_scalar

@@ -7,8 +7,8 @@ from typing import ClassVar, NamedTuple
 
 from xdsl.ir import Operation, SSAValue
 
+from ttc.dialects.core.plain.weights import WeightStore
 from ttc.dialects.core.records import record
-from ttc.dialects.core.weights import WeightStore
 from ttc.dialects.nn.attention import AttentionOp
 from ttc.dialects.nn.binary import DivOp, MulOp, WhereOp
 from ttc.dialects.nn.linear import MatmulOp

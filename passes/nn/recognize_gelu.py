@@ -7,8 +7,8 @@ from typing import ClassVar
 
 from xdsl.ir import Operation
 
+from ttc.dialects.core.plain.weights import WeightStore
 from ttc.dialects.core.records import record
-from ttc.dialects.core.weights import WeightStore
 from ttc.dialects.nn.activation import GeluOp, TanhOp
 from ttc.dialects.nn.base import NNOp
 from ttc.dialects.nn.binary import AddOp

@@ -8,8 +8,8 @@ from typing import ClassVar, NamedTuple
 
 from xdsl.ir import Operation, SSAValue
 
+from ttc.dialects.core.plain.weights import WeightStore
 from ttc.dialects.core.records import record
-from ttc.dialects.core.weights import WeightStore
 from ttc.dialects.nn.binary import AddOp, DivOp, MulOp, PowOp, SubOp
 from ttc.dialects.nn.norm import LayerNormOp
 from ttc.dialects.nn.reduce import ReduceMeanOp

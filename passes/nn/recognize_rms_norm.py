@@ -8,10 +8,10 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 from xdsl.ir import Operation, SSAValue
 
-from ttc.dialects.core.attributes import LiteralAttr, WeightAttr
-from ttc.dialects.core.leaves import ConstantOp
+from ttc.dialects.core.ir.attributes import LiteralAttr, WeightAttr
+from ttc.dialects.core.ir.leaves import ConstantOp
+from ttc.dialects.core.ir.spec import Spec, tensor_type
 from ttc.dialects.core.records import record
-from ttc.dialects.core.spec import Spec, tensor_type
 from ttc.dialects.nn.binary import AddOp, DivOp, MulOp
 from ttc.dialects.nn.norm import RmsNormOp
 from ttc.dialects.nn.reduce import ReduceMeanOp

@@ -6,8 +6,8 @@ from typing import ClassVar
 
 from xdsl.ir import Operation, SSAValue
 
+from ttc.dialects.core.plain.weights import WeightStore
 from ttc.dialects.core.records import record
-from ttc.dialects.core.weights import WeightStore
 from ttc.dialects.nn.activation import ClipOp, HardSigmoidOp, HardSwishOp, SigmoidOp, SiluOp
 from ttc.dialects.nn.base import NNOp
 from ttc.dialects.nn.elementwise import FLOATING

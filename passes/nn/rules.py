@@ -7,8 +7,8 @@ from typing import Any, TypeAlias
 
 from xdsl.ir import Operation, SSAValue
 
+from ttc.dialects.core.plain.weights import WeightStore
 from ttc.dialects.core.records import record
-from ttc.dialects.core.weights import WeightStore
 from ttc.passes.base import Rewriter
 from ttc.passes.nn.match import shape_of
 

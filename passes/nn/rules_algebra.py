@@ -6,7 +6,7 @@ import math
 
 from xdsl.ir import Operation, SSAValue
 
-from ttc.dialects.core.weights import WeightStore
+from ttc.dialects.core.plain.weights import WeightStore
 from ttc.dialects.nn.activation import ReluOp
 from ttc.dialects.nn.base import NNOp
 from ttc.dialects.nn.binary import AddOp, AndOp, DivOp, MulOp, OrOp, PowOp, SubOp, WhereOp

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from xdsl.ir import Operation, SSAValue
 
-from ttc.dialects.core.weights import WeightStore
+from ttc.dialects.core.plain.weights import WeightStore
 from ttc.dialects.nn.index import GatherElementsOp, GatherNdOp, GatherOp
 from ttc.dialects.nn.pieces import SliceOp
 from ttc.dialects.nn.shape import ExpandOp, ReshapeOp

@@ -6,7 +6,7 @@ from itertools import accumulate
 
 from xdsl.ir import Operation, SSAValue
 
-from ttc.dialects.core.weights import WeightStore
+from ttc.dialects.core.plain.weights import WeightStore
 from ttc.dialects.nn.pieces import ConcatOp, SliceOp, SplitOp
 from ttc.passes.nn.match import attr, owner, shape_of, single_use
 from ttc.passes.nn.rules import Build, Rule, become, static

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from xdsl.ir import SSAValue
 
-from ttc.dialects.core.weights import WeightStore
+from ttc.dialects.core.plain.weights import WeightStore
 from ttc.dialects.nn.shape import ReshapeOp, TransposeOp
 from ttc.passes.base import Rewriter
 from ttc.passes.nn.match import composed, is_identity, owner, perm_of, shape_of, single_use

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from xdsl.ir import Operation, SSAValue
 
-from ttc.dialects.core.weights import WeightStore
+from ttc.dialects.core.plain.weights import WeightStore
 from ttc.dialects.nn.base import NNOp, broadcast_shapes
 from ttc.dialects.nn.linear import MatmulOp
 from ttc.dialects.nn.pieces import ConcatOp, PadOp, SliceOp, SplitOp

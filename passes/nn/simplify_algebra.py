@@ -7,8 +7,8 @@ from typing import ClassVar, TypeAlias
 
 from xdsl.ir import SSAValue
 
+from ttc.dialects.core.plain.weights import WeightStore
 from ttc.dialects.core.records import record
-from ttc.dialects.core.weights import WeightStore
 from ttc.dialects.nn.binary import AddOp, DivOp, MulOp, SubOp
 from ttc.dialects.nn.unary import NegOp, ReciprocalOp
 from ttc.passes.base import Pass, Rewriter, Unit

@@ -8,7 +8,7 @@ from math import prod
 from numpy.typing import NDArray
 from xdsl.ir import SSAValue
 
-from ttc.dialects.core.spec import spec_of
+from ttc.dialects.core.ir.spec import spec_of
 from ttc.dialects.nn.base import NNOp, axis_in
 from ttc.dialects.nn.index import GatherElementsOp, GatherNdOp
 from ttc.dialects.tile import index as tile

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from xdsl.ir import SSAValue
 
-from ttc.dialects.core.attributes import plain
-from ttc.dialects.core.spec import spec_of
+from ttc.dialects.core.ir.attributes import plain
+from ttc.dialects.core.ir.spec import spec_of
 from ttc.dialects.nn.linear import DetOp, MatmulOp
 from ttc.dialects.tile import linear as tile
 from ttc.passes.nn_to_tile.lowering import Lowering, in_rows, natural_fold, tiles_of

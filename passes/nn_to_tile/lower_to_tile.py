@@ -12,12 +12,12 @@ from xdsl.ir import Operation, SSAValue
 
 import ttc.passes.nn_to_tile as package
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.functions import Port, entry_functions, ports
-from ttc.dialects.core.ir import set_type
-from ttc.dialects.core.leaves import LeafOp, StateOp
-from ttc.dialects.core.locations import where
+from ttc.dialects.core.ir.adapter import set_type
+from ttc.dialects.core.ir.entries import Port, entry_functions, ports
+from ttc.dialects.core.ir.leaves import LeafOp, StateOp
+from ttc.dialects.core.ir.locations import where
+from ttc.dialects.core.ir.spec import spec_of
 from ttc.dialects.core.records import record
-from ttc.dialects.core.spec import spec_of
 from ttc.dialects.nn.base import NNOp
 from ttc.dialects.tile.host import ToHostOp
 from ttc.passes.base import Pass, Rewriter, Unit

@@ -15,12 +15,12 @@ import numpy as np
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, SSAValue
 
 import ttc.passes.nn_to_tile as package
-from ttc.dialects.core.attributes import LiteralAttr
 from ttc.dialects.core.formats import FORMATS, format_of
-from ttc.dialects.core.ir import set_type
-from ttc.dialects.core.leaves import LeafOp
-from ttc.dialects.core.plain import fold_to_tiles
-from ttc.dialects.core.spec import Spec, spec_of, tensor_type
+from ttc.dialects.core.ir.adapter import set_type
+from ttc.dialects.core.ir.attributes import LiteralAttr
+from ttc.dialects.core.ir.leaves import LeafOp
+from ttc.dialects.core.ir.spec import Spec, spec_of, tensor_type
+from ttc.dialects.core.plain.functions import fold_to_tiles
 from ttc.dialects.nn.base import NNOp
 from ttc.dialects.tile.base import Tile, TileOp, TileType, tile_of, tile_type
 from ttc.dialects.tile.host import FromHostOp, ToHostOp

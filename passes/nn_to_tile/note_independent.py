@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from ttc.dialects.core.functions import entry_functions, ports, set_module_attr
+from ttc.dialects.core.ir.entries import entry_functions, ports, set_module_attr
 from ttc.dialects.core.records import record
 from ttc.passes.base import Pass, Rewriter, Unit
 from ttc.passes.nn_to_tile.stream_batch import batch_carriers

@@ -5,7 +5,7 @@ from __future__ import annotations
 from xdsl.ir import SSAValue
 
 from ttc.dialects.core.formats import FORMATS
-from ttc.dialects.core.spec import spec_of
+from ttc.dialects.core.ir.spec import spec_of
 from ttc.dialects.nn.quantization import QuantizeOp
 from ttc.passes.nn_to_tile.binary import lower_elementwise
 from ttc.passes.nn_to_tile.lowering import Lowering

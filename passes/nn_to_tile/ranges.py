@@ -14,10 +14,10 @@ import numpy as np
 from xdsl.ir import BlockArgument, Operation, SSAValue
 
 import ttc.passes.nn_to_tile as package
-from ttc.dialects.core.attributes import LiteralAttr
-from ttc.dialects.core.leaves import ConstantOp, LeafOp, StateOp
-from ttc.dialects.core.spec import Spec, spec_of
-from ttc.dialects.core.weights import WeightStore
+from ttc.dialects.core.ir.attributes import LiteralAttr
+from ttc.dialects.core.ir.leaves import ConstantOp, LeafOp, StateOp
+from ttc.dialects.core.ir.spec import Spec, spec_of
+from ttc.dialects.core.plain.weights import WeightStore
 from ttc.dialects.nn.base import NNOp
 from ttc.passes.rule_tables import rules
 

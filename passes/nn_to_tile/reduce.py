@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from xdsl.ir import SSAValue
 
-from ttc.dialects.core.spec import spec_of
+from ttc.dialects.core.ir.spec import spec_of
 from ttc.dialects.nn.base import NNOp
 from ttc.dialects.tile import reduce as tile
 from ttc.passes.nn_to_tile.lowering import Lowering, in_rows, natural_fold

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from xdsl.ir import SSAValue
 
-from ttc.dialects.core.spec import spec_of
+from ttc.dialects.core.ir.spec import spec_of
 from ttc.dialects.nn.base import axis_in
 from ttc.dialects.nn.softmax import LogSoftmaxOp, SoftmaxOp
 from ttc.dialects.tile import softmax as tile

@@ -9,12 +9,12 @@ from xdsl.dialects import func
 from xdsl.dialects.builtin import ArrayAttr, FunctionType
 from xdsl.ir import SSAValue
 
-from ttc.dialects.core.attributes import attribute
-from ttc.dialects.core.functions import Port, entry_functions, ports
-from ttc.dialects.core.ir import set_type
-from ttc.dialects.core.leaves import LeafOp, StateOp
+from ttc.dialects.core.ir.adapter import set_type
+from ttc.dialects.core.ir.attributes import attribute
+from ttc.dialects.core.ir.entries import Port, entry_functions, ports
+from ttc.dialects.core.ir.leaves import LeafOp, StateOp
+from ttc.dialects.core.ir.spec import Spec, spec_of, tensor_type
 from ttc.dialects.core.records import record
-from ttc.dialects.core.spec import Spec, spec_of, tensor_type
 from ttc.dialects.nn.base import NNOp
 from ttc.passes.base import Pass, Rewriter, Unit
 from ttc.passes.tile_to_netlist.layouts import divisors

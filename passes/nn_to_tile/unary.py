@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from xdsl.ir import SSAValue
 
-from ttc.dialects.core.spec import spec_of
+from ttc.dialects.core.ir.spec import spec_of
 from ttc.dialects.nn.unary import CastOp, IdentityOp
 from ttc.dialects.tile import eltwise as tile
 from ttc.passes.nn_to_tile.lowering import Lowering

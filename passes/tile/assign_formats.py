@@ -8,12 +8,12 @@ import numpy as np
 from xdsl.dialects import func
 from xdsl.ir import Operation, SSAValue
 
-from ttc.dialects.core.attributes import LiteralAttr
 from ttc.dialects.core.errors import Error, nearest
 from ttc.dialects.core.formats import FORMATS, format_named
-from ttc.dialects.core.functions import entry_functions
-from ttc.dialects.core.ir import set_type
-from ttc.dialects.core.leaves import ConstantOp
+from ttc.dialects.core.ir.adapter import set_type
+from ttc.dialects.core.ir.attributes import LiteralAttr
+from ttc.dialects.core.ir.entries import entry_functions
+from ttc.dialects.core.ir.leaves import ConstantOp
 from ttc.dialects.core.records import record
 from ttc.dialects.tile.base import TileType, tile_type
 from ttc.dialects.tile.shape import ViewOp

@@ -7,7 +7,7 @@ from typing import Any
 
 from xdsl.ir import Operation, SSAValue
 
-from ttc.dialects.core.functions import entry_functions
+from ttc.dialects.core.ir.entries import entry_functions
 from ttc.dialects.core.records import record
 from ttc.dialects.tile.base import Tile, TileOp, tile_of
 from ttc.dialects.tile.eltwise import MapOp

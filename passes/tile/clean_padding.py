@@ -8,8 +8,8 @@ from typing import Any, ClassVar
 from xdsl.dialects import func
 from xdsl.ir import Operation, SSAValue
 
-from ttc.dialects.core.functions import entry_functions
-from ttc.dialects.core.leaves import LeafOp
+from ttc.dialects.core.ir.entries import entry_functions
+from ttc.dialects.core.ir.leaves import LeafOp
 from ttc.dialects.core.records import record
 from ttc.dialects.tile.base import TileOp, tile_of
 from ttc.dialects.tile.eltwise import CastOp, MapOp

@@ -11,11 +11,11 @@ from xdsl.ir import Operation, SSAValue
 import ttc.passes.tile.expand as package
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.formats import FORMATS
-from ttc.dialects.core.functions import entry_functions
-from ttc.dialects.core.leaves import LeafOp
-from ttc.dialects.core.locations import where
+from ttc.dialects.core.ir.entries import entry_functions
+from ttc.dialects.core.ir.leaves import LeafOp
+from ttc.dialects.core.ir.locations import where
+from ttc.dialects.core.ir.spec import Spec, tensor_type
 from ttc.dialects.core.records import record
-from ttc.dialects.core.spec import Spec, tensor_type
 from ttc.dialects.nn.base import ops as nn_ops
 from ttc.dialects.tile.base import TileOp, tile_of
 from ttc.dialects.tile.buda import foreign

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 
 from xdsl.ir import Block, Operation, Region, SSAValue
 
-from ttc.dialects.core.attributes import LiteralAttr
 from ttc.dialects.core.formats import FORMATS
-from ttc.dialects.core.functions import entry_functions
-from ttc.dialects.core.leaves import ConstantOp
+from ttc.dialects.core.ir.attributes import LiteralAttr
+from ttc.dialects.core.ir.entries import entry_functions
+from ttc.dialects.core.ir.leaves import ConstantOp
 from ttc.dialects.core.records import record
 from ttc.dialects.nn.base import broadcast_shapes
 from ttc.dialects.tile.base import Tile, tile_of, tile_type

@@ -9,10 +9,10 @@ from typing import Any
 from xdsl.ir import Operation, SSAValue
 
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.functions import entry_functions
-from ttc.dialects.core.locations import where
+from ttc.dialects.core.ir.entries import entry_functions
+from ttc.dialects.core.ir.locations import where
+from ttc.dialects.core.machines.targets import Target
 from ttc.dialects.core.records import record
-from ttc.dialects.core.targets import Target
 from ttc.dialects.nn.base import axes_in, axis_in
 from ttc.dialects.tile.attention import AttentionOp
 from ttc.dialects.tile.base import Tile, TileOp, TileType, tile_of

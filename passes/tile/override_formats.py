@@ -8,11 +8,11 @@ from xdsl.dialects.builtin import ModuleOp
 
 from ttc.dialects.core.errors import Error, nearest
 from ttc.dialects.core.formats import FORMATS
-from ttc.dialects.core.functions import entry_functions
-from ttc.dialects.core.locations import source_names
-from ttc.dialects.core.precision import Rule
+from ttc.dialects.core.ir.entries import entry_functions
+from ttc.dialects.core.ir.locations import source_names
+from ttc.dialects.core.machines.targets import Target
 from ttc.dialects.core.records import record
-from ttc.dialects.core.targets import Target
+from ttc.dialects.core.rules.precision import Rule
 from ttc.passes.base import Pass, Rewriter, Unit
 from ttc.passes.precision import assign, computing, kinds, retype
 

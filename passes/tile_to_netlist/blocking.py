@@ -7,8 +7,8 @@ from dataclasses import replace
 from functools import lru_cache
 
 from ttc.dialects.core.errors import Error
+from ttc.dialects.core.machines.targets import Target
 from ttc.dialects.core.records import record
-from ttc.dialects.core.targets import Target
 from ttc.dialects.netlist.model import Blocking, Buffer
 from ttc.dialects.netlist.sizes import WIDE_ACCUMULATE
 from ttc.passes.tile_to_netlist.buffers import MAX_INNER, REREADING, WHOLE_ROWS, WITH_INNER, WITH_WEIGHTS, Need, fill, tile_dims

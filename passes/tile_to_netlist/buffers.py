@@ -11,7 +11,7 @@ from dataclasses import field
 from functools import lru_cache
 
 from ttc.dialects.core.formats import format_named
-from ttc.dialects.core.plain import TensorType
+from ttc.dialects.core.plain.functions import TensorType
 from ttc.dialects.core.records import record
 from ttc.dialects.netlist.model import Buffer
 from ttc.runtime.perf.base import OpView

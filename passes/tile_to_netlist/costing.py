@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ttc.dialects.core.formats import format_named
-from ttc.dialects.core.plain import Function, TensorType, Work
+from ttc.dialects.core.machines.targets import Target
+from ttc.dialects.core.plain.functions import Function, TensorType, Work
 from ttc.dialects.core.records import record
-from ttc.dialects.core.targets import Target
 from ttc.dialects.netlist.model import Blocking, Grid, Op
 from ttc.runtime.perf.base import OpView, Share
 from ttc.runtime.perf.cycles import cycles

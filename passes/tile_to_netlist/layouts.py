@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from functools import lru_cache
 from math import inf, isqrt, prod
 
+from ttc.dialects.core.machines.targets import Target
 from ttc.dialects.core.records import record
-from ttc.dialects.core.targets import Target
 from ttc.dialects.netlist.sizes import dealt
 from ttc.passes.tile_to_netlist.limits import Limits
 

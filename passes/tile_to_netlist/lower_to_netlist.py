@@ -11,16 +11,16 @@ from xdsl.dialects import func
 from xdsl.dialects.builtin import ModuleOp, UnknownLoc
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
-from ttc.dialects.core.attributes import plain
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.formats import format_named
-from ttc.dialects.core.functions import Port, entry_functions, module_attr, ports, set_module_attr
-from ttc.dialects.core.leaves import LeafOp, ParamOp, StateOp
-from ttc.dialects.core.locations import fused_location, named_location, source_names
+from ttc.dialects.core.ir.attributes import plain
+from ttc.dialects.core.ir.entries import Port, entry_functions, module_attr, ports, set_module_attr
+from ttc.dialects.core.ir.leaves import LeafOp, ParamOp, StateOp
+from ttc.dialects.core.ir.locations import fused_location, named_location, source_names
+from ttc.dialects.core.ir.to_plain import plain_type
 from ttc.dialects.core.names import FreeNames
-from ttc.dialects.core.precision import Rule
 from ttc.dialects.core.records import record
-from ttc.dialects.core.to_plain import plain_type
+from ttc.dialects.core.rules.precision import Rule
 from ttc.dialects.netlist.chips import chip
 from ttc.dialects.netlist.model import Argument
 from ttc.dialects.netlist.ops import ExecuteOp, GraphOp, NetlistOp, ProgramOp, QueueOp, ReadOp, WriteOp, YieldOp, set_chip

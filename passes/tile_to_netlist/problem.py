@@ -6,8 +6,8 @@ from collections.abc import Hashable, Sequence
 from dataclasses import field
 from functools import cached_property
 
+from ttc.dialects.core.machines.targets import Target
 from ttc.dialects.core.records import record
-from ttc.dialects.core.targets import Target
 from ttc.passes.tile_to_netlist.blocking import Candidate, Found
 from ttc.passes.tile_to_netlist.limits import Limits
 from ttc.runtime.perf.movement import Load, Stream, epoch_cycles, interval_cycles, stream_load

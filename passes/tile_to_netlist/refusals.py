@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ttc.dialects.core.errors import Error
+from ttc.dialects.core.machines.targets import Target
 from ttc.dialects.core.records import record
-from ttc.dialects.core.targets import Target
 from ttc.passes.tile_to_netlist.buffers import tile_dims
 from ttc.passes.tile_to_netlist.limits import Limits, Pair
 from ttc.runtime.perf.base import OpView

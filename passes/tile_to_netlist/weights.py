@@ -8,14 +8,14 @@ from xdsl.dialects.builtin import FunctionType, StringAttr
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, Region
 
-from ttc.dialects.core.attributes import LiteralAttr, plain
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.functions import derived_functions
-from ttc.dialects.core.leaves import LeafOp, ParamOp, StateOp
+from ttc.dialects.core.ir.attributes import LiteralAttr, plain
+from ttc.dialects.core.ir.entries import derived_functions
+from ttc.dialects.core.ir.leaves import LeafOp, ParamOp, StateOp
+from ttc.dialects.core.ir.spec import tensor_type
+from ttc.dialects.core.ir.to_plain import plain_type
+from ttc.dialects.core.plain.weights import Weight
 from ttc.dialects.core.records import record
-from ttc.dialects.core.spec import tensor_type
-from ttc.dialects.core.to_plain import plain_type
-from ttc.dialects.core.weights import Weight
 from ttc.passes.base import Unit
 
 

@@ -7,7 +7,7 @@ from math import prod
 from types import MappingProxyType
 from typing import cast
 
-from ttc.dialects.core.plain import Function, TensorType, Work
+from ttc.dialects.core.plain.functions import Function, TensorType, Work
 from ttc.dialects.tile.movement import only_moves
 
 _FREE = frozenset({"tile.adjust", "tile.cast", "tile.yield"})

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.formats import format_named
-from ttc.dialects.core.interpret import Resolver, run_unrounded, run_work
-from ttc.dialects.core.plain import Work
+from ttc.dialects.core.plain.functions import Work
+from ttc.dialects.core.plain.interpret import Resolver, run_unrounded, run_work
 from ttc.dialects.core.records import record
 from ttc.dialects.netlist.model import Graph, Host, Netlist, Op
 from ttc.runtime.engines.arithmetic import flops_of

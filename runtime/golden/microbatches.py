@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.formats import format_named
-from ttc.dialects.core.plain import Function
+from ttc.dialects.core.plain.functions import Function
 from ttc.dialects.netlist.model import Op
 from ttc.runtime.evaluate import evaluate
 from ttc.runtime.golden.epochs import Epoch

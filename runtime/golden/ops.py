@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from numpy.typing import NDArray
 
-from ttc.dialects.core.plain import Function, TensorType
+from ttc.dialects.core.plain.functions import Function, TensorType
 from ttc.dialects.core.records import record
 from ttc.dialects.netlist.model import Graph, Netlist, Op, Queue
 from ttc.runtime.engines.base import Engine, Plan

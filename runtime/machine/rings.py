@@ -8,7 +8,7 @@ from typing import Generic, Protocol, TypeAlias, TypeVar
 from numpy.typing import NDArray
 
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.plain import TensorType
+from ttc.dialects.core.plain.functions import TensorType
 from ttc.runtime.machine.limits import Meter
 
 USER = ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ttc.dialects.core.numerics import FIDELITIES
-from ttc.dialects.core.plain import Function, Plain, TensorType
+from ttc.dialects.core.plain.functions import Function, Plain, TensorType
 
 PHASES = {name: phases for phases, name in enumerate(FIDELITIES, 1)}
 """Passes of the multiplier at each fidelity."""

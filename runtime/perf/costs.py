@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ttc.dialects.core.plain import TensorType, Work
+from ttc.dialects.core.plain.functions import TensorType, Work
 from ttc.dialects.netlist.model import Ethernet, Graph, Grid, Host, Op
 from ttc.runtime.perf.base import PHASES
 from ttc.runtime.perf.movement import Kind, Stream, stream_cycles

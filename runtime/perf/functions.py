@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ttc.dialects.core.plain import Plain, TensorType
+from ttc.dialects.core.plain.functions import Plain, TensorType
 
 VECTOR = (
     "abs cosine dequantization dropout exp gelu gelu_derivative log lrelu maximum power quantization reciprocal requantization "

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from math import prod
 
-from ttc.dialects.core.plain import Plain, TensorType
+from ttc.dialects.core.plain.functions import Plain, TensorType
 from ttc.runtime.perf.base import OpView, Share
 from ttc.runtime.perf.functions import primitives
 from ttc.runtime.perf.work import CoreWork

@@ -9,7 +9,7 @@ from importlib import resources
 from typing import Any
 
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.targets import Target, arch_names, complete, load_target, target_names, target_of
+from ttc.dialects.core.machines.targets import Target, arch_names, complete, load_target, target_names, target_of
 from ttc.dialects.netlist.model import Chip
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from math import prod
 
-from ttc.dialects.core.plain import Function, TensorType, Work
+from ttc.dialects.core.plain.functions import Function, TensorType, Work
 from ttc.dialects.netlist.model import Blocking, Grid, Op
 from ttc.dialects.netlist.sizes import dealt
 from ttc.runtime.perf.selections import passes_of

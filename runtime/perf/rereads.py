@@ -6,7 +6,7 @@ for each of their statistics and once for the result.
 
 from __future__ import annotations
 
-from ttc.dialects.core.plain import TensorType, Work
+from ttc.dialects.core.plain.functions import TensorType, Work
 from ttc.dialects.netlist.model import Blocking, Op
 
 STATISTICS = {"softmax": 3, "log_softmax": 3, "layer_norm": 3, "rms_norm": 2}

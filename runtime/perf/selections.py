@@ -13,8 +13,8 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from ttc.dialects.core.plain import TensorType, Work
-from ttc.dialects.core.selection import selected_rows
+from ttc.dialects.core.kernels.selection import selected_rows
+from ttc.dialects.core.plain.functions import TensorType, Work
 
 MAX_ROWS = 1 << 22
 """Rows of a selection, terms included, that are followed one by one; of longer ones every matrix starts anew."""

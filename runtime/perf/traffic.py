@@ -8,7 +8,7 @@ from functools import cached_property, lru_cache
 from math import inf
 
 from ttc.dialects.core.formats import format_named
-from ttc.dialects.core.plain import TensorType
+from ttc.dialects.core.plain.functions import TensorType
 from ttc.dialects.netlist.links import links_from
 from ttc.dialects.netlist.model import Blocking, Ethernet, Graph, Grid, Host, Netlist, Op, Queue
 from ttc.dialects.netlist.sizes import tile_shape

@@ -11,15 +11,15 @@ import pytest
 from numpy.typing import NDArray
 from xdsl.dialects import builtin
 
-from ttc.dialects.core import interpret
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.formats import format_of
-from ttc.dialects.core.functions import Port, entry_functions, finish_function, make_function
-from ttc.dialects.core.ir import print_op, verify
-from ttc.dialects.core.locations import named_location
-from ttc.dialects.core.parsing import parse_module
-from ttc.dialects.core.spec import Spec, tensor_type
-from ttc.dialects.core.to_plain import plain_block
+from ttc.dialects.core.ir.adapter import print_op, verify
+from ttc.dialects.core.ir.entries import Port, entry_functions, finish_function, make_function
+from ttc.dialects.core.ir.locations import named_location
+from ttc.dialects.core.ir.parsing import parse_module
+from ttc.dialects.core.ir.spec import Spec, tensor_type
+from ttc.dialects.core.ir.to_plain import plain_block
+from ttc.dialects.core.plain import interpret
 from ttc.dialects.nn.base import NNOp, dialect
 from ttc.dialects.nn.gradients.base import Refused, rules
 from ttc.dialects.nn.gradients.check import check_rule

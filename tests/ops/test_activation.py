@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests.ops.cases import check_error, check_op, max_abs, spec
-from ttc.dialects.core.spec import Spec
+from ttc.dialects.core.ir.spec import Spec
 from ttc.dialects.nn import activation
 from ttc.dialects.nn.base import NNOp
 from ttc.dialects.nn.kernels.erf import gelu

@@ -10,7 +10,7 @@ import torch
 from numpy.typing import NDArray
 
 from tests.ops.cases import check_batch, check_error, check_no_batch, check_op, spec
-from ttc.dialects.core import attend
+from ttc.dialects.core.kernels import attend
 from ttc.dialects.nn.attention import AttentionOp
 
 ATTRS = {"scale": 0.25, "zero_masked": False}

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from tests.draws import generator
 from tests.ops.cases import check_batch, check_error, check_no_batch, check_op, spec
-from ttc.dialects.core.spec import Spec
+from ttc.dialects.core.ir.spec import Spec
 from ttc.dialects.nn import binary
 from ttc.dialects.nn.base import NNOp
 

@@ -12,15 +12,15 @@ from numpy.typing import NDArray
 from xdsl.dialects import builtin
 from xdsl.ir import SSAValue
 
-from ttc.dialects.core import interpret
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.formats import format_of
-from ttc.dialects.core.functions import Port, entry_functions, finish_function, make_function
-from ttc.dialects.core.ir import print_op, verify
-from ttc.dialects.core.parsing import parse_module
-from ttc.dialects.core.plain import Function, TensorType, Work
-from ttc.dialects.core.spec import Spec, spec_of, tensor_type
-from ttc.dialects.core.to_plain import plain_block
+from ttc.dialects.core.ir.adapter import print_op, verify
+from ttc.dialects.core.ir.entries import Port, entry_functions, finish_function, make_function
+from ttc.dialects.core.ir.parsing import parse_module
+from ttc.dialects.core.ir.spec import Spec, spec_of, tensor_type
+from ttc.dialects.core.ir.to_plain import plain_block
+from ttc.dialects.core.plain import interpret
+from ttc.dialects.core.plain.functions import Function, TensorType, Work
 from ttc.dialects.netlist.check_work import check_function
 from ttc.dialects.netlist.codec import decode, encode
 from ttc.dialects.netlist.from_plain import function_block

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from ttc.dialects.core.interpret import kernel
-from ttc.dialects.core.ir import TtcOp
+from ttc.dialects.core.ir.adapter import TtcOp
+from ttc.dialects.core.plain.interpret import kernel
 from ttc.dialects.nn.base import dialect as nn
 from ttc.dialects.tile.base import dialect as tile
 

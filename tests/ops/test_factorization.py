@@ -8,7 +8,7 @@ import pytest
 from tests.draws import rng_of_test
 from tests.ops.cases import check_op, run_op
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.spec import Spec
+from ttc.dialects.core.ir.spec import Spec
 from ttc.dialects.nn.factorization import CholeskyOp, EighOp, LuOp, QrOp, SolveOp, SvdOp
 
 torch = pytest.importorskip("torch", reason="the reference is PyTorch's")

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from tests.ops.cases import check_batch, check_error, check_no_batch, check_op, spec
-from ttc.dialects.core.spec import Spec
+from ttc.dialects.core.ir.spec import Spec
 from ttc.dialects.nn.linear import DetOp, GroupedMatmulOp, MatmulOp
 
 PLAIN = {"transpose_a": False, "transpose_b": False}

@@ -11,12 +11,12 @@ from xdsl.dialects import builtin, func
 from xdsl.ir import Attribute, Block, Region
 from xdsl.irdl import OptOperandDef, OptPropertyDef, OptRegionDef, VarOperandDef, VarRegionDef, VarResultDef
 
-from ttc.dialects.core.attributes import FLOATS, INTS, STRS, LiteralAttr, WeightAttr
-from ttc.dialects.core.ir import TtcOp, print_op
-from ttc.dialects.core.leaves import CORE
-from ttc.dialects.core.locations import fused_location, named_location, source_names
-from ttc.dialects.core.parsing import parse_module
-from ttc.dialects.core.spec import Spec, tensor_type
+from ttc.dialects.core.ir.adapter import TtcOp, print_op
+from ttc.dialects.core.ir.attributes import FLOATS, INTS, STRS, LiteralAttr, WeightAttr
+from ttc.dialects.core.ir.leaves import CORE
+from ttc.dialects.core.ir.locations import fused_location, named_location, source_names
+from ttc.dialects.core.ir.parsing import parse_module
+from ttc.dialects.core.ir.spec import Spec, tensor_type
 from ttc.dialects.netlist import model
 from ttc.dialects.netlist.attrs import AddressesAttr, netlist_attribute
 from ttc.dialects.netlist.ops import dialect as netlist

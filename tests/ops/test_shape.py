@@ -7,7 +7,7 @@ import pytest
 
 from tests.ops.cases import check_batch, check_error, check_no_batch, check_op, spec
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.spec import Spec
+from ttc.dialects.core.ir.spec import Spec
 from ttc.dialects.nn.base import NNOp
 from ttc.dialects.nn.kernels.shape import reshape
 from ttc.dialects.nn.shape import ExpandOp, RepeatOp, ReshapeOp, ShapeOfOp, TransposeOp

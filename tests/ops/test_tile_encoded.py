@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from tests.draws import generator
 from tests.ops.tile_cases import check_error, check_op, run_op
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.sparse_codes import Codes
+from ttc.dialects.core.tiling.sparse_codes import Codes
 from ttc.dialects.tile.encoded import EncodedMatmulOp, TileDepthwiseOp
 
 SIDE = 32

@@ -10,7 +10,7 @@ import pytest
 from tests.draws import generator
 from tests.ops.tile_cases import check_error, check_op
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.interpret import kernel
+from ttc.dialects.core.plain.interpret import kernel
 from ttc.dialects.tile.base import TileOp
 from ttc.dialects.tile.manipulation import AdjustOp, RepeatOp, RetileOp, TileBroadcastOp
 

@@ -22,18 +22,18 @@ from numpy.typing import NDArray
 from xdsl.dialects.builtin import ModuleOp
 
 from tests.passes.documented import pair
-from ttc.dialects.core.attributes import WeightAttr
 from ttc.dialects.core.formats import format_of
-from ttc.dialects.core.functions import entry_functions
-from ttc.dialects.core.interpret import run
-from ttc.dialects.core.ir import TtcOp, print_op, verify
-from ttc.dialects.core.locations import named_location
-from ttc.dialects.core.parsing import parse_module
-from ttc.dialects.core.plain import Work
-from ttc.dialects.core.spec import Spec, spec_of
-from ttc.dialects.core.targets import load_target
-from ttc.dialects.core.to_plain import plain_block
-from ttc.dialects.core.weights import WeightStore
+from ttc.dialects.core.ir.adapter import TtcOp, print_op, verify
+from ttc.dialects.core.ir.attributes import WeightAttr
+from ttc.dialects.core.ir.entries import entry_functions
+from ttc.dialects.core.ir.locations import named_location
+from ttc.dialects.core.ir.parsing import parse_module
+from ttc.dialects.core.ir.spec import Spec, spec_of
+from ttc.dialects.core.ir.to_plain import plain_block
+from ttc.dialects.core.machines.targets import load_target
+from ttc.dialects.core.plain.functions import Work
+from ttc.dialects.core.plain.interpret import run
+from ttc.dialects.core.plain.weights import WeightStore
 from ttc.dialects.nn.base import dialect
 from ttc.passes.base import Instrument, Pass, Remark, Report, Unit
 from ttc.passes.manager import run_pass

@@ -7,10 +7,10 @@ import textwrap
 from xdsl.dialects.builtin import ModuleOp
 
 from tests.passes.documented import pair
-from ttc.dialects.core.ir import print_op, verify
-from ttc.dialects.core.parsing import parse_module
-from ttc.dialects.core.targets import load_target
-from ttc.dialects.core.weights import WeightStore
+from ttc.dialects.core.ir.adapter import print_op, verify
+from ttc.dialects.core.ir.parsing import parse_module
+from ttc.dialects.core.machines.targets import load_target
+from ttc.dialects.core.plain.weights import WeightStore
 from ttc.dialects.netlist.ops import dialect as netlist
 from ttc.dialects.nn.base import dialect as nn
 from ttc.dialects.tile.base import dialect as tile

@@ -16,11 +16,11 @@ from hypothesis import strategies as st
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
 
-from ttc.dialects.core.attributes import LiteralAttr, WeightAttr
-from ttc.dialects.core.functions import Port, finish_function, make_function, set_module_attr
-from ttc.dialects.core.leaves import ConstantOp, ParamOp
-from ttc.dialects.core.locations import named_location
-from ttc.dialects.core.spec import Spec, spec_of, tensor_type
+from ttc.dialects.core.ir.attributes import LiteralAttr, WeightAttr
+from ttc.dialects.core.ir.entries import Port, finish_function, make_function, set_module_attr
+from ttc.dialects.core.ir.leaves import ConstantOp, ParamOp
+from ttc.dialects.core.ir.locations import named_location
+from ttc.dialects.core.ir.spec import Spec, spec_of, tensor_type
 from ttc.dialects.nn.base import ops
 
 FLOAT = np.dtype(np.float32)

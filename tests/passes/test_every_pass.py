@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.passes.documented import pair
-from ttc.dialects.core.targets import load_target
+from ttc.dialects.core.machines.targets import load_target
 from ttc.passes.base import Pass
 from ttc.passes.nn.differentiate import Differentiate
 from ttc.passes.pipeline import stages

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import pytest
 
 from tests.passes.module_pairs import parse_unit
-from ttc.dialects.core.ir import print_op
+from ttc.dialects.core.ir.adapter import print_op
 from ttc.passes.base import Pass
 from ttc.passes.microbatch import best_microbatch, tried
 from ttc.passes.pipeline import stages

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.precision import Rule
-from ttc.dialects.core.targets import load_target
+from ttc.dialects.core.machines.targets import load_target
+from ttc.dialects.core.rules.precision import Rule
 from ttc.passes.nn.canonicalize import Canonicalize
 from ttc.passes.nn.fold_qdq import FoldQdq
 from ttc.passes.nn_to_tile.stream_batch import StreamBatch

@@ -11,15 +11,15 @@ from hypothesis import HealthCheck, assume, given, settings
 from xdsl.dialects.builtin import ModuleOp
 
 from tests.passes.random_modules import modules
-from ttc.dialects.core.ir import print_op, verify
-from ttc.dialects.core.parsing import parse_module
-from ttc.driver import compile_source
-from ttc.evaluation import Arrays, drawn_inputs, evaluate
+from ttc.accuracy.module_values import Arrays, drawn_inputs, evaluate
+from ttc.compiler.driver import compile_source
+from ttc.compiler.source import Source, dialects, text_weights
+from ttc.dialects.core.ir.adapter import print_op, verify
+from ttc.dialects.core.ir.parsing import parse_module
 from ttc.instruments.base import PassWatcher
 from ttc.instruments.numerics import Bound, comparisons, widened
 from ttc.options import CompileOptions, resolve
 from ttc.passes.base import Pass, Report, Unit
-from ttc.source import Source, dialects, text_weights
 
 NOISE = 1e-6
 """Relative change of inputs and weights, as a rounding makes it."""

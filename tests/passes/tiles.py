@@ -24,18 +24,18 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Attribute, Operation
 
 from tests.passes.documented import pair
-from ttc.dialects.core.attributes import WeightAttr
 from ttc.dialects.core.formats import format_named, format_of
-from ttc.dialects.core.functions import entry_functions
-from ttc.dialects.core.interpret import run
-from ttc.dialects.core.ir import TtcOp, print_op, verify
-from ttc.dialects.core.locations import named_location
-from ttc.dialects.core.parsing import parse_module
-from ttc.dialects.core.plain import TensorType, Work
-from ttc.dialects.core.spec import Spec
-from ttc.dialects.core.targets import load_target
-from ttc.dialects.core.to_plain import plain_block, plain_type
-from ttc.dialects.core.weights import WeightStore
+from ttc.dialects.core.ir.adapter import TtcOp, print_op, verify
+from ttc.dialects.core.ir.attributes import WeightAttr
+from ttc.dialects.core.ir.entries import entry_functions
+from ttc.dialects.core.ir.locations import named_location
+from ttc.dialects.core.ir.parsing import parse_module
+from ttc.dialects.core.ir.spec import Spec
+from ttc.dialects.core.ir.to_plain import plain_block, plain_type
+from ttc.dialects.core.machines.targets import load_target
+from ttc.dialects.core.plain.functions import TensorType, Work
+from ttc.dialects.core.plain.interpret import run
+from ttc.dialects.core.plain.weights import WeightStore
 from ttc.dialects.nn.base import dialect as nn_dialect
 from ttc.dialects.tile.base import dialect as tile_dialect
 from ttc.passes.base import Pass, Report, Unit

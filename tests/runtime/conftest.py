@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from ttc.dialects.core.plain import Function, TensorType, Work
+from ttc.dialects.core.plain.functions import Function, TensorType, Work
 from ttc.dialects.netlist.model import Argument, Chip, Graph, Host, Instruction, Netlist, Op, Program, Queue
 from ttc.dialects.netlist.sizes import queue_buffer_bytes
 from ttc.runtime.manifest import Derived, Description, Variable

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.plain import TensorType
+from ttc.dialects.core.plain.functions import TensorType
 from ttc.dialects.netlist.model import Argument, Queue
 from ttc.runtime.arguments import check_array, from_entries, to_entries
 

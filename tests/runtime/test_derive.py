@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.plain import Function, TensorType, Work
+from ttc.dialects.core.plain.functions import Function, TensorType, Work
 from ttc.runtime.derive import Derivation
 from ttc.runtime.executor import Executor
 from ttc.runtime.loader import load

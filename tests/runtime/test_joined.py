@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests.runtime.conftest import Builder
-from ttc.dialects.core.plain import Function, TensorType, Work
+from ttc.dialects.core.plain.functions import Function, TensorType, Work
 from ttc.dialects.netlist.model import Argument, Host, Netlist, Op
 from ttc.runtime.engines.reference import plan_of
 from ttc.runtime.joined import joined

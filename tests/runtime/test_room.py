@@ -10,10 +10,10 @@ import pytest
 from onnx import helper, numpy_helper, save
 
 import ttc
+from ttc.compiler.driver import compile_path
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.plain import Function, TensorType, Work
+from ttc.dialects.core.plain.functions import Function, TensorType, Work
 from ttc.dialects.netlist.model import Graph, Host, Op
-from ttc.driver import compile_path
 from ttc.options import CompileOptions
 from ttc.runtime import room
 from ttc.runtime.loader import load

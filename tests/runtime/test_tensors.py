@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.weights import Weight
+from ttc.dialects.core.plain.weights import Weight
 from ttc.runtime.tensors import Constants, TensorSource
 
 

@@ -11,9 +11,9 @@ import pytest
 import check_agreement
 from check_agreement import compared, main
 from random_models import random_model
-from ttc.check import Findings, check
 from ttc.dialects.core.errors import Error
 from ttc.options import CompileOptions
+from ttc.reports.readiness import Findings, check
 
 MODELS = 30
 

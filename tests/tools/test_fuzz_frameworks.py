@@ -11,8 +11,8 @@ import pytest
 import fuzz_frameworks
 from fuzz_formats import Files, zipped
 from fuzz_seeds import pt2_seeds
+from ttc.compiler.driver import compile_path
 from ttc.dialects.core.errors import Error
-from ttc.driver import compile_path
 from ttc.options import CompileOptions, resolve
 
 pt2 = pytest.importorskip("ttc.importers.torch.pt2")

@@ -9,7 +9,7 @@ import pytest
 
 import reference_netlists
 from reference_netlists import REFERENCES, Reference, Side, descriptor, side
-from ttc.dialects.core.targets import load_target
+from ttc.dialects.core.machines.targets import load_target
 from ttc.dialects.netlist.buda.reader import read_netlist
 from ttc.dialects.netlist.buda.to_netlist import to_netlist
 from ttc.runtime.perf.run import run_cost

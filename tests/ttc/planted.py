@@ -8,7 +8,7 @@ import pytest
 from xdsl.dialects.func import ReturnOp
 from xdsl.ir import Operation, SSAValue
 
-from ttc.dialects.core.functions import entry_functions
+from ttc.dialects.core.ir.entries import entry_functions
 from ttc.dialects.netlist.ops import NetlistOp
 from ttc.dialects.netlist.ops import YieldOp as NetlistYieldOp
 from ttc.dialects.nn.unary import NegOp

@@ -15,7 +15,7 @@ X = np.random.default_rng(0).standard_normal((2, 8)).astype(np.float32)
 
 
 def softmax_of(model: Path) -> np.ndarray:
-    from ttc.reference import reference_outputs
+    from ttc.comparison.reference_outputs import reference_outputs
 
     return reference_outputs(model, {"x": X})[0]["probabilities"]
 

@@ -10,7 +10,7 @@ ROOT = Path(__file__).resolve().parents[2]
 CODE = """
 import gc, sys
 from ttc.__main__ import status_of
-from ttc.interrupts import Interrupts
+from ttc.process.interrupts import Interrupts
 sys.argv = ["ttc", *sys.argv[1:]]
 status = status_of(Interrupts())
 print(status, gc.get_threshold()[0])

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from ttc.dialects.core.errors import Error, TtcWarning
-from ttc.files import read_config
+from ttc.inputs.files import read_config
 from ttc.options import KINDS, BenchOptions, CompileOptions, RunOptions, flag_of, read_shapes, resolve, settings, variable_of
 from ttc.runtime import cpu
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from ttc.cli.console import Console
 
 if TYPE_CHECKING:
-    from ttc.agreement import Agreement, Finding
+    from ttc.comparison.engines import Agreement, Finding
 
 SHOWN = 8
 """Ops in the table: all that are out of bound, and of the others those nearest to it."""

@@ -15,7 +15,7 @@ from ttc.dialects.core.records import record
 from ttc.options import BenchOptions
 
 if TYPE_CHECKING:
-    from ttc.bench import Latencies, OpTime
+    from ttc.reports.bench import Latencies, OpTime
     from ttc.runtime.profiling import Profile
     from ttc.runtime.roofline import Roofline
 
@@ -50,8 +50,8 @@ class Found:
 @click.pass_obj
 def command(console: Console, archive: Path, config: Path | None, trace: Path | None, as_json: bool, **raw: Any) -> int:
     """Measure how fast the program in ARCHIVE (.tti) runs: latencies, throughput, and the time of each op."""
-    from ttc.bench import as_trace
-    from ttc.files import require_input, require_output, write_bytes
+    from ttc.inputs.files import require_input, require_output, write_bytes
+    from ttc.reports.bench import as_trace
 
     source = {name: raw.pop(name) for name in ("files", "bundle", "random")}
     precompiled = raw.pop("precompiled")
@@ -70,8 +70,8 @@ def command(console: Console, archive: Path, config: Path | None, trace: Path | 
 
 def _measure(console: Console, archive: Path, options: BenchOptions, precompiled: Path | None, source: dict[str, Any]) -> Found:
     from ttc.api import load
-    from ttc.bench import latencies, op_times, profiles_within, streamed
     from ttc.cli.inputs import fitting, gather
+    from ttc.reports.bench import latencies, op_times, profiles_within, streamed
     from ttc.runtime.arguments import inputs_of
     from ttc.runtime.cpu import available_cores
     from ttc.runtime.profiling import profile

@@ -13,7 +13,7 @@ from ttc.dialects.core.errors import Error
 from ttc.options import CompileOptions
 
 if TYPE_CHECKING:
-    from ttc.bisect import Check, Culprit
+    from ttc.debug.bisect import Check, Culprit
 
 EXIT_KEPT, EXIT_BROKEN = 0, 1
 
@@ -44,8 +44,8 @@ def command(
     After every pass the module is evaluated and compared with the imported one, or given to a script.  Status: 0 if all passes keep
     it, 1 if one does not.
     """
-    from ttc.bisect import bisect
-    from ttc.files import require_input, require_model
+    from ttc.debug.bisect import bisect
+    from ttc.inputs.files import require_input, require_model
     from ttc.instruments.progress import PassProgress
 
     options = options_from(CompileOptions, raw, config)
@@ -64,13 +64,13 @@ def command(
 
 
 def _by_numbers(bundle: Path | None, seed: int, rtol: float | None) -> Check:
-    from ttc.checks import NumbersKept
+    from ttc.debug.bisect_checks import NumbersKept
 
     return NumbersKept(bundle, seed, rtol)
 
 
 def _by_script(script: Path) -> Check:
-    from ttc.checks import ScriptPasses
+    from ttc.debug.bisect_checks import ScriptPasses
 
     return ScriptPasses(script)
 

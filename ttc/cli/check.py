@@ -14,8 +14,8 @@ from ttc.dialects.core.errors import Error
 from ttc.options import STAGES, CompileOptions
 
 if TYPE_CHECKING:
-    from ttc.check import Findings, HostOp
     from ttc.importers.common.unsupported import Refusal
+    from ttc.reports.readiness import Findings, HostOp
 
 FAILED = 2
 """Exit status of a model that does not compile."""
@@ -36,8 +36,8 @@ def command(console: Console, model: Path, program: str | None, config: Path | N
 
     Exit status 0 if `ttc compile` with the same options succeeds, else 2.
     """
-    from ttc.check import check
-    from ttc.machine import require_supported
+    from ttc.process.platform import require_supported
+    from ttc.reports.readiness import check
 
     require_supported()
     options = with_examples(options_from(CompileOptions, raw, config), raw)

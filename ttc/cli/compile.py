@@ -18,7 +18,7 @@ from ttc.options import CompileOptions, DebugOptions
 
 if TYPE_CHECKING:
     from ttc.cli.progress import Progress
-    from ttc.driver import Result
+    from ttc.compiler.driver import Result
     from ttc.passes.base import Instrument
 
 
@@ -43,8 +43,8 @@ def command(
     console: Console, model: Path, output: Path | None, yaml: Path | None, bundle: Path | None, config: Path | None, **raw: Any
 ) -> int:
     """Compile MODEL (.onnx, .pt2, .tflite, .keras, the folder of a SavedModel, or IR text .mlir) into an archive."""
-    from ttc.files import require_model, require_output
-    from ttc.machine import require_supported
+    from ttc.inputs.files import require_model, require_output
+    from ttc.process.platform import require_supported
 
     require_supported()
     precompile, folder = raw.pop("precompile"), raw.pop("precompile_dir")
@@ -82,7 +82,7 @@ class Emission:
 
 def _emission(options: CompileOptions, model: Path, yaml: Path | None, bundle: Path | None) -> Emission | None:
     """The files to write beside the archive.  Raises E0101 where there will be no netlist of Buda, E0103."""
-    from ttc.files import require_output
+    from ttc.inputs.files import require_output
 
     if yaml is None:
         if bundle is not None:
@@ -102,8 +102,8 @@ def _compile(
     watchers: Sequence[Instrument],
     debug: DebugOptions,
 ) -> Result:
-    from ttc.driver import compile_path
-    from ttc.files import write_bytes
+    from ttc.compiler.driver import compile_path
+    from ttc.inputs.files import write_bytes
 
     show(f"reading {model.name}")
     result = compile_path(model, options, watchers, count_ops=debug.timing is not None)
@@ -123,7 +123,7 @@ def _save(result: Result, output: Path, emission: Emission | None) -> None:
     from ttc.dialects.netlist.buda.writer import write_netlist
     from ttc.exporters.buda.export import export
     from ttc.exporters.buda.values import bundle_of
-    from ttc.files import write_bytes
+    from ttc.inputs.files import write_bytes
 
     program = result.program()
     exported = export(program.netlist)
@@ -160,7 +160,7 @@ def _print_summary(console: Console, result: Result, output: Path) -> None:
 
 def netlist_line(netlist: Any) -> str:
     """`3 epochs, 57 ops, at most 64 of 72 cores (mean 51.0), DRAM 12.5 MB`."""
-    from ttc.summary import summarize
+    from ttc.reports.netlist_summary import summarize
 
     figures = summarize(netlist)
     epochs = f"{len(figures.epochs)} epoch{'' if len(figures.epochs) == 1 else 's'}, {figures.ops} ops"

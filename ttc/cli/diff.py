@@ -12,8 +12,8 @@ from ttc.cli.console import Console
 from ttc.cli.options import FILE, verbosity
 
 if TYPE_CHECKING:
-    from ttc.compare import Comparison
-    from ttc.diff import Difference, Item
+    from ttc.accuracy.distances import Comparison
+    from ttc.comparison.diff import Difference, Item
 
 EXIT_SAME, EXIT_DIFFERENT = 0, 1
 MAX_FIELDS = 8
@@ -37,7 +37,7 @@ def command(console: Console, a: Path, b: Path, weights: tuple[Path, ...], value
     Ops are aligned by the source nodes they came from: removed, added, fused, split, changed, moved.  Then follow queues, graphs, programs,
     options and tensors, these by their hashes.  Status: 0 the same, 1 different.
     """
-    from ttc.diff import compared
+    from ttc.comparison.diff import compared
 
     found = compared(a, b, weights, values=values)
     if as_json:

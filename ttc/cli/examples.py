@@ -27,7 +27,7 @@ def with_examples(options: CompileOptions, raw: dict[str, Any]) -> CompileOption
     files, bundle = raw.pop("example_files"), raw.pop("example_bundle")
     if not files and bundle is None:
         return options
-    from ttc.input_values import InputValue, read_examples
+    from ttc.inputs.input_values import InputValue, read_examples
 
     examples = read_examples(files, bundle)
     shapes = {name: tuple(array.shape) for name, array in examples.items()} | dict(options.shape)

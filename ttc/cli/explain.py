@@ -15,7 +15,7 @@ from ttc.cli.options import verbosity
 def command(console: Console, code: str | None) -> int:
     """Say what an error CODE such as E0412 means, why it comes, and what helps; without a code list all of them."""
     from ttc.dialects.core.errors import CODES
-    from ttc.explanations import explanation
+    from ttc.reports.explanations import explanation
 
     if code is None:
         console.table(["code", "meaning"], list(CODES.items()))

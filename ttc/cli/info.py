@@ -33,7 +33,7 @@ MEANING = {
 @click.pass_obj
 def command(console: Console, archive: Path, program: str | None, as_json: bool) -> int:
     """Show what ARCHIVE (.tti) holds."""
-    from ttc.files import require_input
+    from ttc.inputs.files import require_input
     from ttc.runtime.archive import open_archive
 
     opened = open_archive(require_input(archive), verify_tensors=False)
@@ -56,7 +56,7 @@ def _alone(netlist: Netlist, name: str) -> Netlist:
 
 
 def _facts(opened: Archive, netlist: Netlist, path: Path) -> dict[str, Any]:
-    from ttc.summary import summarize
+    from ttc.reports.netlist_summary import summarize
 
     description, figures = opened.manifest.description, summarize(netlist)
     return {

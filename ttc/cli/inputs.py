@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ttc.dialects.core.errors import Error, nearest
 from ttc.dialects.core.records import record
 from ttc.dialects.netlist.model import Argument
-from ttc.npy_files import draw, read_array, read_bundle
+from ttc.inputs.npy_files import draw, read_array, read_bundle
 
 if TYPE_CHECKING:
     from ttc.runtime.executor import Executor
@@ -72,7 +72,7 @@ def fitting(executor: Executor, program: str | None, files: Sequence[str], bundl
     """
     if program is not None or not executor.variants.several or (not files and bundle is None):
         return executor.fit(None, program)
-    from ttc.input_values import read_examples
+    from ttc.inputs.input_values import read_examples
 
     shapes = {name: tuple(array.shape) for name, array in read_examples(files, bundle).items()}
     return executor.fit(shapes, pad_batch=pad_batch)

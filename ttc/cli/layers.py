@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from ttc.cli.console import Console
 
 if TYPE_CHECKING:
-    from ttc.layers import Layer, Layers
+    from ttc.comparison.layers import Layer, Layers
 
 SHOWN = 40
 """Most rows of the table without -v: all nodes if there are no more, else the first out of bound and those nearest to it."""

@@ -31,7 +31,7 @@ def command(console: Console, netlist: Path, arch: str | None, as_json: bool) ->
     """
     from ttc.dialects.netlist.buda.reader import read_form
     from ttc.dialects.netlist.buda.rules.check import check_form
-    from ttc.files import require_input
+    from ttc.inputs.files import require_input
 
     form, found = read_form(require_input(netlist))
     found = found + check_form(form, arch.lower() if arch is not None else None, found)

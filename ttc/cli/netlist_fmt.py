@@ -30,8 +30,8 @@ def command(console: Console, netlist: Path, output: Path | None, ir_file: Path 
     What is written reads back as the same netlist, which is proved before it is written; comments are lost.
     """
     from ttc.dialects.netlist.buda.reader import read_netlist
-    from ttc.files import require_input, require_output, write_bytes
-    from ttc.netlist_format import formatted
+    from ttc.exporters.buda_round_trip import formatted
+    from ttc.inputs.files import require_input, require_output, write_bytes
 
     require_input(netlist)
     for path in (output, ir_file):

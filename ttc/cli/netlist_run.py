@@ -67,7 +67,7 @@ def command(console: Console, file: Path, folder: Path | None, seed: int, roundi
     those of weights scaled so that results keep their size.
     Parameters take values from --param, else from test-config, else 1 for counts, and the sizes of microbatches that the graphs have.
     """
-    from ttc.files import require_folder, require_input
+    from ttc.inputs.files import require_folder, require_input
 
     limit_threads(given["threads"])
     require_input(file)
@@ -172,7 +172,7 @@ def _bundles(paths: Sequence[Path], netlist: Netlist) -> dict[str, NDArray]:
     """Entries of queues, checked against their types.  Raises E0102, E0801."""
     from ttc.dialects.core.formats import format_named
     from ttc.dialects.netlist.model import Argument
-    from ttc.npy_files import read_bundle
+    from ttc.inputs.npy_files import read_bundle
     from ttc.runtime.golden.roles import host_owned
 
     known = {

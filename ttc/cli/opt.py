@@ -52,9 +52,9 @@ def command(
 
     Without passes the IR is parsed, verified and printed.  `ttc passes` lists passes and their options.
     """
-    from ttc.files import require_output, write_bytes
+    from ttc.debug.opt import Job, optimized, parts_of
+    from ttc.inputs.files import require_output, write_bytes
     from ttc.instruments.timing import Timing
-    from ttc.opt import Job, optimized, parts_of
 
     debug = options_from(DebugOptions, raw, config)
     if output is not None:
@@ -80,7 +80,7 @@ def _pipeline(text: str | None, file: Path | None) -> str:
     if text is not None and file is not None:
         raise Error("E0101", "--passes and --pipeline both give the passes")
     if file is not None:
-        from ttc.files import read_config
+        from ttc.inputs.files import read_config
 
         table = read_config(file)
         passes = table.get("passes")
@@ -94,8 +94,8 @@ def _pipeline(text: str | None, file: Path | None) -> str:
 
 def _read(file: Path) -> tuple[str, str]:
     """The text, and how messages name it.  Raises E0102, E0301."""
-    from ttc.files import require_input
-    from ttc.source import MAX_TEXT_BYTES, read_text
+    from ttc.compiler.source import MAX_TEXT_BYTES, read_text
+    from ttc.inputs.files import require_input
 
     if file != STDIN:
         return read_text(require_input(file)), file.name

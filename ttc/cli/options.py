@@ -60,7 +60,7 @@ def options_from(cls: type[OptionsT], raw: dict[str, Any], config: Path | None) 
 
     Raises: E0101, E0102.
     """
-    from ttc.files import read_config
+    from ttc.inputs.files import read_config
 
     names = {item.name for item, _ in settings(cls)}
     explicit = {name: value for name, value in raw.items() if name in names and value not in (None, ())}

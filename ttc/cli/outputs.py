@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.formats.text import STRING
-from ttc.dialects.core.text import MAX_CHARACTERS
-from ttc.files import require_folder, write_bytes
+from ttc.dialects.core.kernels.text import MAX_CHARACTERS
+from ttc.inputs.files import require_folder, write_bytes
 
 INDEX = "outputs.json"
 MAX_STEM = 200

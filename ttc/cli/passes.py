@@ -37,8 +37,8 @@ BORDERS = {
 @click.pass_obj
 def command(console: Console, names: tuple[str, ...], every: bool, as_text: bool, **raw: str | None) -> int:
     """List the passes of each stage in the order in which they run; or say all about the PASSes named."""
-    from ttc.dialects.core.targets import load_target
-    from ttc.driver import configured
+    from ttc.compiler.driver import configured
+    from ttc.dialects.core.machines.targets import load_target
     from ttc.passes.pipeline import stages
     from ttc.passes.pipeline_text import all_passes, make_pass, pass_text, pipeline_text
 

@@ -38,7 +38,7 @@ def command(
     Status 1: an epoch comes to a standstill because a buffer is too small.
     """
     from ttc.cli.app import EXIT_COMPARISON
-    from ttc.files import require_input, require_output, write_bytes
+    from ttc.inputs.files import require_input, require_output, write_bytes
     from ttc.runtime.perf.report import as_json as plain
     from ttc.runtime.perf.report import deadlocks
     from ttc.runtime.perf.run import run_cost

@@ -19,9 +19,9 @@ def command(console: Console, folder: Path, output: Path | None) -> int:
     """Make the IR of a crash smaller, while its pass fails in the same way: fewer ops, smaller dimensions."""
     from dataclasses import replace
 
-    from ttc.crash import read_crash, save
-    from ttc.files import require_folder
-    from ttc.reduce import Reduction
+    from ttc.debug.crash import read_crash, save
+    from ttc.debug.reduce import Reduction
+    from ttc.inputs.files import require_folder
 
     crash = read_crash(folder)
     output = require_folder(output or folder.with_name(f"{folder.name}-reduced"))

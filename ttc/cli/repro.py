@@ -23,7 +23,7 @@ def command(console: Console, folder: Path) -> int:
     """
     import traceback
 
-    from ttc.crash import Signature, read_crash
+    from ttc.debug.crash import Signature, read_crash
 
     crash = read_crash(folder)
     error = crash.error()

@@ -21,10 +21,10 @@ from ttc.options import BOTH, RunOptions
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from ttc.agreement import Agreement
+    from ttc.accuracy.distances import Comparison, Exactness
     from ttc.cli.inputs import Inputs
-    from ttc.compare import Comparison, Exactness
-    from ttc.layers import Layers
+    from ttc.comparison.engines import Agreement
+    from ttc.comparison.layers import Layers
     from ttc.runtime.executor import Executor
 
 BLAS_VARIABLES = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
@@ -82,7 +82,7 @@ def command(
     console: Console, archive: Path, config: Path | None, folder: Path | None, check: Path | None, layers: bool, as_json: bool, **raw: Any
 ) -> int:
     """Run the program in ARCHIVE (.tti)."""
-    from ttc.files import require_folder, require_input, require_model
+    from ttc.inputs.files import require_folder, require_input, require_model
 
     source = {name: raw.pop(name) for name in ("files", "bundle", "random")}
     precompiled, states = raw.pop("precompiled"), {name: raw.pop(name) for name in ("restore", "checkpoint")}
@@ -110,7 +110,7 @@ def command(
 
 def _check_states(archive: Path, options: RunOptions, check: Path | None, restore: Path | None, checkpoint: Path | None) -> None:
     """Whether checkpoints can be read and written, before anything is run.  Raises E0101, E0102, E0103."""
-    from ttc.files import require_input, require_output
+    from ttc.inputs.files import require_input, require_output
 
     if options.engine == BOTH and (restore is not None or checkpoint is not None):
         raise Error("E0101", "--engine both runs a session of its own, without checkpoints", hint="leave out --restore and --checkpoint")
@@ -175,7 +175,7 @@ def _run(
 
 def _on_both(executor: Executor, inputs: Inputs, options: RunOptions) -> Outcome:
     """Outputs of the reference engine, and how the native one compares."""
-    from ttc.agreement import compared_program
+    from ttc.comparison.engines import compared_program
     from ttc.runtime.cpu import available_cores
     from ttc.runtime.engines.table import engine_named
     from ttc.runtime.executor import Executor
@@ -201,8 +201,8 @@ def _repeat(executor: Executor, inputs: Inputs, options: RunOptions) -> Outcome:
 
 def _check(outcome: Outcome, executor: Executor, model: Path, *, exact: bool) -> Exactness:
     """Compare with what the model gives; the device's arithmetic is that of 16 bits, whatever the format.  Returns whose bounds apply."""
-    from ttc.compare import Exactness
-    from ttc.reference import compare_outputs, exactness_of, probes_of, reference_outputs
+    from ttc.accuracy.distances import Exactness
+    from ttc.comparison.reference_outputs import compare_outputs, exactness_of, probes_of, reference_outputs
 
     options = executor.description.options
     absent = dict(executor.description.absent_inputs)
@@ -216,7 +216,7 @@ def _check(outcome: Outcome, executor: Executor, model: Path, *, exact: bool) ->
 def _compare_layers(
     outcome: Outcome, executor: Executor, model: Path, options: RunOptions, exactness: Exactness, say: Callable[[str], None]
 ) -> None:
-    from ttc.layers import Run, compare_layers
+    from ttc.comparison.layers import Run, compare_layers
 
     run = Run(executor.netlist, executor.description, model, outcome.inputs.arrays, outcome.outputs, options, exactness, say)
     outcome.layers = compare_layers(run)

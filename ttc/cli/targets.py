@@ -10,7 +10,7 @@ from ttc.cli.console import Console, size_text
 from ttc.cli.options import verbosity
 
 if TYPE_CHECKING:
-    from ttc.dialects.core.targets import Target
+    from ttc.dialects.core.machines.targets import Target
 
 
 @click.command("targets")
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 @click.pass_obj
 def command(console: Console, as_json: bool) -> int:
     """List the machines that `--target` names; it takes a descriptor file as well."""
-    from ttc.dialects.core.targets import described, load_target, target_names
+    from ttc.dialects.core.machines.targets import described, load_target, target_names
 
     targets = [load_target(name) for name in target_names()]
     if as_json:

@@ -41,8 +41,8 @@ def command(
     of the kinds that would break the bound.  Cost is stored bytes and estimated cycles, each relative to the model as it is.  On a device
     target evaluations compute as the device does (`ttc run --exact`); what is found is then compiled and run once more as a whole.
     """
-    from ttc.files import require_model, require_output, write_bytes
-    from ttc.machine import require_supported
+    from ttc.inputs.files import require_model, require_output, write_bytes
+    from ttc.process.platform import require_supported
     from ttc.tune.document import document
 
     require_supported()

@@ -41,7 +41,7 @@ def reproducing(console: Console, model: Path, options: CompileOptions, debug: D
         yield watch
     except Exception as error:
         if not isinstance(error, Error) or error.code == "E0901" or debug.reproduce:
-            from ttc.crash import write_crash
+            from ttc.debug.crash import write_crash
 
             command = ["ttc", *sys.argv[1:]]
             folder = write_crash(Path(), model, options, watch, command, with_weights=debug.with_weights)
@@ -54,7 +54,7 @@ def report(
     console: Console, options: DebugOptions, watchers: Sequence[Instrument], stages: Sequence[StageTime], *, note: bool = False
 ) -> None:
     """Tables of times and statistics, or the trace, as far as they were asked for.  note: to stderr.  Raises E0103."""
-    from ttc.files import write_bytes
+    from ttc.inputs.files import write_bytes
     from ttc.instruments.statistics import Statistics
     from ttc.instruments.timing import time_tree, trace_text
 

@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 from torch import fx
 
 from ttc.api import chosen_engine
+from ttc.compiler.driver import compile_source
+from ttc.compiler.source import Source
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.records import record
-from ttc.driver import compile_source
 from ttc.dynamo.binding import Binding, Build, Parameter
 from ttc.dynamo.settings import Settings
 from ttc.dynamo.tensors import tensor_of, unusual_stride
@@ -25,7 +26,6 @@ from ttc.passes.emit import Package
 from ttc.runtime.arguments import inputs_of
 from ttc.runtime.engines.table import Exact
 from ttc.runtime.program import build_program
-from ttc.source import Source
 
 
 @record

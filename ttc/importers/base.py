@@ -13,7 +13,7 @@ from ttc.dialects.core.errors import Error
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
 
-    from ttc.dialects.core.weights import WeightStore
+    from ttc.dialects.core.plain.weights import WeightStore
     from ttc.importers.common.facts import Facts
 
 NO_SHAPES: Mapping[str, tuple[int, ...]] = MappingProxyType({})

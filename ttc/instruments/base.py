@@ -6,7 +6,7 @@ from collections import Counter
 from fnmatch import fnmatchcase
 
 from ttc.dialects.core.errors import Error, nearest
-from ttc.dialects.core.functions import module_attr
+from ttc.dialects.core.ir.entries import module_attr
 from ttc.options import STAGES
 from ttc.passes.base import Pass, Unit, Watcher
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from ttc.files import require_folder, require_input, require_output
+from ttc.inputs.files import require_folder, require_input, require_output
 from ttc.instruments.base import PassPattern
 from ttc.options import DebugOptions
 from ttc.passes.base import Instrument

@@ -1,4 +1,4 @@
-"""Remembers what failed, so that a crash can be written down (`ttc.crash`, loaded when there is one)."""
+"""Remembers what failed, so that a crash can be written down (`ttc.debug.crash`, loaded when there is one)."""
 
 from __future__ import annotations
 

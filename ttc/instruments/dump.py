@@ -11,8 +11,8 @@ from typing import Any, ClassVar
 from xdsl.dialects.builtin import ModuleOp
 
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.functions import set_module_attr
-from ttc.dialects.core.ir import print_op
+from ttc.dialects.core.ir.adapter import print_op
+from ttc.dialects.core.ir.entries import set_module_attr
 from ttc.instruments.base import PassWatcher
 from ttc.options import STAGES
 from ttc.passes.base import Pass, Remark, Report, Unit

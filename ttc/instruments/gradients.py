@@ -8,13 +8,13 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from ttc.dialects.core import interpret
+from ttc.accuracy.module_values import drawn_inputs, evaluate
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.plain import Work
+from ttc.dialects.core.plain import interpret
+from ttc.dialects.core.plain.functions import Work
 from ttc.dialects.nn.base import ops
 from ttc.dialects.nn.gradients.base import Refused, rules
 from ttc.dialects.nn.gradients.check import BOUND, check_rule
-from ttc.evaluation import drawn_inputs, evaluate
 from ttc.instruments.base import PassWatcher
 from ttc.passes.base import Pass, Unit
 from ttc.passes.nn.differentiate import Differentiate

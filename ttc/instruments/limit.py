@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 from xdsl.ir import Operation
 
-from ttc.dialects.core.ir import excerpt
-from ttc.dialects.core.locations import where
+from ttc.dialects.core.ir.adapter import excerpt
+from ttc.dialects.core.ir.locations import where
 from ttc.dialects.core.shown import shown
 from ttc.instruments.base import PassWatcher
 

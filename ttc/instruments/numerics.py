@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
 
-from ttc.compare import Comparison, Exactness, compare
+from ttc.accuracy.distances import Comparison, Exactness, compare
+from ttc.accuracy.module_values import Arrays, drawn_inputs, evaluate
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.functions import entry_functions
+from ttc.dialects.core.ir.entries import entry_functions
+from ttc.dialects.core.ir.to_plain import plain_type
 from ttc.dialects.core.records import record
 from ttc.dialects.core.shown import shown
-from ttc.dialects.core.to_plain import plain_type
-from ttc.evaluation import Arrays, drawn_inputs, evaluate
 from ttc.instruments.base import PassWatcher
 from ttc.passes.base import Pass, Report, Unit
 

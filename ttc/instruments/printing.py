@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import ClassVar
 
-from ttc.dialects.core.ir import print_op
+from ttc.dialects.core.ir.adapter import print_op
 from ttc.instruments.base import PassPattern, PassWatcher
 from ttc.passes.base import Pass, Report, Unit
 

@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import field
 
-from ttc.dialects.core.functions import entry_functions
+from ttc.dialects.core.ir.entries import entry_functions
 from ttc.dialects.core.records import record
 from ttc.dialects.netlist.ops import NetlistOp, queues_of
 from ttc.dialects.nn.base import NNOp

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ttc.dialects.core.errors import Error, nearest
-from ttc.dialects.core.plain import Plain
+from ttc.dialects.core.plain.functions import Plain
 from ttc.stimulus.rules import KINDS, Rule, Rules
 
 SECTION = "test-config"

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ttc.dialects.core.plain import Function, Work
-from ttc.dialects.core.sparse_codes import HEADER_WORDS, TILE_WORDS, Codes
-from ttc.dialects.core.tiled import SIDE
+from ttc.dialects.core.plain.functions import Function, Work
+from ttc.dialects.core.tiling.arrays import SIDE
+from ttc.dialects.core.tiling.sparse_codes import HEADER_WORDS, TILE_WORDS, Codes
 from ttc.dialects.netlist.model import Netlist, Op
 from ttc.stimulus.rules import Rule
 

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from xdsl.ir import SSAValue
 
 from ttc.dialects.core.formats import format_named
-from ttc.dialects.core.leaves import LeafOp
-from ttc.dialects.core.precision import Rule
+from ttc.dialects.core.ir.leaves import LeafOp
+from ttc.dialects.core.rules.precision import Rule
 from ttc.dialects.tile.base import TileOp, TileType
 from ttc.dialects.tile.shape import ViewOp
 from ttc.passes.precision import assign, chosen

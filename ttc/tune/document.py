@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from ttc.dialects.core.precision import PATTERNS, Rule
-from ttc.rules import RULES_KEY
+from ttc.dialects.core.rules.precision import PATTERNS, Rule
+from ttc.settings.precision_reader import RULES_KEY
 
 
 def document(rules: Sequence[Rule], remarks: Sequence[str]) -> str:

@@ -11,12 +11,12 @@ from xdsl.ir import SSAValue
 
 from ttc.dialects.core.errors import Error, nearest
 from ttc.dialects.core.formats import FORMATS, format_named
-from ttc.dialects.core.functions import entry_functions
-from ttc.dialects.core.locations import source_names
+from ttc.dialects.core.ir.entries import entry_functions
+from ttc.dialects.core.ir.locations import source_names
+from ttc.dialects.core.machines.targets import Target
 from ttc.dialects.core.numerics import FIDELITIES
-from ttc.dialects.core.precision import Rule, exactly, width
 from ttc.dialects.core.records import record
-from ttc.dialects.core.targets import Target
+from ttc.dialects.core.rules.precision import Rule, exactly, width
 from ttc.dialects.tile.base import TileOp, TileType
 from ttc.passes.precision import Guard, weights_of
 from ttc.tune.subject import Subject

@@ -9,10 +9,10 @@ from pathlib import Path
 from numpy.typing import NDArray
 from xdsl.ir import SSAValue
 
-from ttc.compare import compare
+from ttc.accuracy.distances import compare
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.precision import Rule
 from ttc.dialects.core.records import record
+from ttc.dialects.core.rules.precision import Rule
 from ttc.dialects.netlist.model import Argument
 from ttc.dialects.tile.base import tile_of
 from ttc.options import CompileOptions, TuneOptions

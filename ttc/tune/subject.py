@@ -11,12 +11,13 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 
 from ttc import __version__
+from ttc.compiler.source import open_source
 from ttc.dialects.core.errors import Error, nearest
-from ttc.dialects.core.functions import entry_functions
-from ttc.dialects.core.locations import source_names
-from ttc.dialects.core.precision import Rule
+from ttc.dialects.core.ir.entries import entry_functions
+from ttc.dialects.core.ir.locations import source_names
+from ttc.dialects.core.machines.targets import load_target
 from ttc.dialects.core.records import record
-from ttc.dialects.core.targets import load_target
+from ttc.dialects.core.rules.precision import Rule
 from ttc.dialects.netlist.ops import NetlistOp
 from ttc.dialects.tile.base import TileOp
 from ttc.options import CompileOptions
@@ -27,8 +28,7 @@ from ttc.passes.netlist.view import main_op
 from ttc.passes.pipeline import stages
 from ttc.passes.precision import computing
 from ttc.passes.tile.override_formats import OverrideFormats
-from ttc.source import open_source
-from ttc.summary import summarize
+from ttc.reports.netlist_summary import summarize
 
 Site = tuple[str, tuple[str, ...]]
 """An op as rules see it, whatever passes make of it later: its name and its source names."""

@@ -11,17 +11,17 @@ import numpy as np
 from numpy.typing import NDArray
 from xdsl.ir import Operation, SSAValue
 
-from ttc.compare import Comparison, compare, lowest_pcc, pcc_text
-from ttc.dialects.core import interpret
-from ttc.dialects.core.attributes import LiteralAttr, plain
+from ttc.accuracy.distances import Comparison, compare, lowest_pcc, pcc_text
 from ttc.dialects.core.formats import FORMATS, format_named, format_of
-from ttc.dialects.core.functions import ports
-from ttc.dialects.core.leaves import LeafOp
-from ttc.dialects.core.plain import Function, TensorType, Work
-from ttc.dialects.core.precision import Rule
+from ttc.dialects.core.ir.attributes import LiteralAttr, plain
+from ttc.dialects.core.ir.entries import ports
+from ttc.dialects.core.ir.leaves import LeafOp
+from ttc.dialects.core.ir.to_plain import plain_ops, plain_type
+from ttc.dialects.core.plain import interpret
+from ttc.dialects.core.plain.functions import Function, TensorType, Work
+from ttc.dialects.core.plain.weights import WeightStore
 from ttc.dialects.core.records import record
-from ttc.dialects.core.to_plain import plain_ops, plain_type
-from ttc.dialects.core.weights import WeightStore
+from ttc.dialects.core.rules.precision import Rule
 from ttc.dialects.netlist.model import Host, Netlist, Op
 from ttc.dialects.tile.base import TileOp
 from ttc.passes.precision import assign, chosen

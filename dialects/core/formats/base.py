@@ -25,7 +25,7 @@ class Format(ABC):
     """One data format: how numbers are stored at op borders, and what that does to values.
 
     Engines hold a tensor of a format in its `compute` dtype.  Archives hold what `pack` gives: the logical, unpadded tensor.  Devices
-    hold tiles, whose sections `to_sections` gives (see `ttc.dialects.core.tiles`).
+    hold tiles, whose sections `to_sections` gives (see `ttc.dialects.core.tiling.bits`).
 
     Args:
         name: the netlist's name for it.

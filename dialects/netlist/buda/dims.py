@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.plain import TensorType
+from ttc.dialects.core.plain.functions import TensorType
 from ttc.dialects.netlist.buda.form import BudaOp, BudaQueue
 from ttc.dialects.netlist.buda.normal import TILE
 from ttc.dialects.netlist.model import Blocking

@@ -12,8 +12,8 @@ from dataclasses import field
 from pathlib import Path
 from typing import Any, TypeAlias, final
 
-from ttc.dialects.core.collection import uncollected
 from ttc.dialects.core.errors import Error
+from ttc.dialects.core.garbage import uncollected
 from ttc.dialects.core.records import record
 
 MAX_BYTES = 64 << 20

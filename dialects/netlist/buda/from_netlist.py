@@ -16,7 +16,7 @@ from dataclasses import replace
 from typing import Any, cast
 
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.plain import Function, Plain, TensorType
+from ttc.dialects.core.plain.functions import Function, Plain, TensorType
 from ttc.dialects.netlist.buda import settings as kept
 from ttc.dialects.netlist.buda.form import BudaGraph, BudaNetlist, BudaOp, BudaProgram, FusedOp
 from ttc.dialects.netlist.buda.from_netlist_ops import op_form, queue_form

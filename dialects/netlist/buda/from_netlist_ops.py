@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from math import prod
 
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.plain import Plain, TensorType
+from ttc.dialects.core.plain.functions import Plain, TensorType
 from ttc.dialects.netlist.buda.form import BudaOp, BudaQueue, FusedOp
 from ttc.dialects.netlist.buda.normal import TILE
 from ttc.dialects.netlist.buda.to_netlist_buffers import usual_input_tiles

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.targets import Target, arch_names, complete, target_of
+from ttc.dialects.core.machines.targets import Target, arch_names, complete, target_of
 
 SAME = {"wormhole": "wormhole_b0"}
 """Architectures of the format that differ from another one only in what netlists do not say."""

@@ -11,7 +11,7 @@ from dataclasses import fields, replace
 from itertools import groupby
 from typing import Any
 
-from ttc.dialects.core.plain import Plain
+from ttc.dialects.core.plain.functions import Plain
 from ttc.dialects.netlist.buda.form import BudaGraph, BudaInstruction, BudaNetlist, BudaOp, BudaProgram, BudaQueue, QueueSetting, SubOp
 
 TILE = (32, 32)

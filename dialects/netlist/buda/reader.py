@@ -10,8 +10,8 @@ import re
 from pathlib import Path
 from typing import Any
 
-from ttc.dialects.core.collection import uncollected
 from ttc.dialects.core.errors import Error
+from ttc.dialects.core.garbage import uncollected
 from ttc.dialects.netlist.buda.document import SECTIONS, Items, Node, Table, read_document
 from ttc.dialects.netlist.buda.form import BudaGraph, BudaNetlist, BudaOp, BudaProgram, BudaQueue, FusedOp, SubOp
 from ttc.dialects.netlist.buda.reader_base import FieldReader

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from ttc.dialects.core.plain import Plain
+from ttc.dialects.core.plain.functions import Plain
 from ttc.dialects.netlist.buda.document import Items, Node, Table
 from ttc.dialects.netlist.buda.form import BudaInstruction, QueueSetting
 from ttc.dialects.netlist.buda.reader_base import FieldReader

@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import Any, TypeAlias
 
 from ttc.dialects.core.errors import nearest
-from ttc.dialects.core.plain import Plain
+from ttc.dialects.core.plain.functions import Plain
 from ttc.dialects.netlist.buda.document import Items, Node, Quoted, Table
 from ttc.dialects.netlist.buda.form import Pair, Tm
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 
-from ttc.dialects.core.plain import Plain
+from ttc.dialects.core.plain.functions import Plain
 
 PLAIN = re.compile(r"[A-Za-z_$/][A-Za-z0-9_$./+\-]*")
 """Texts that no reader takes for anything else than a text, apart from `WORDS`."""

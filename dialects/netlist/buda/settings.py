@@ -19,7 +19,7 @@ from dataclasses import fields
 from typing import Any, TypeVar, cast
 
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.plain import Plain
+from ttc.dialects.core.plain.functions import Plain
 from ttc.dialects.netlist.buda.form import BudaGraph, BudaOp, BudaQueue, FusedOp, SubOp, Tm
 from ttc.dialects.netlist.model import Settings
 

@@ -32,7 +32,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.plain import Plain
+from ttc.dialects.core.plain.functions import Plain
 from ttc.dialects.netlist.buda import settings as kept
 from ttc.dialects.netlist.buda.form import BudaGraph, BudaNetlist, BudaOp
 from ttc.dialects.netlist.buda.from_netlist import derived

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ttc.dialects.core.plain import Plain, TensorType
+from ttc.dialects.core.plain.functions import Plain, TensorType
 from ttc.dialects.netlist.buda.form import BudaOp, FusedOp
 from ttc.dialects.netlist.buda.normal import TILE
 from ttc.dialects.netlist.model import Blocking, Buffer, Chip

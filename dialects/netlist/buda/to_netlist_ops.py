@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ttc.dialects.core.errors import Error, nearest
-from ttc.dialects.core.plain import Plain, TensorType
+from ttc.dialects.core.plain.functions import Plain, TensorType
 from ttc.dialects.core.records import record
 from ttc.dialects.netlist.buda.dims import blocks
 from ttc.dialects.netlist.buda.form import BudaOp, FusedOp

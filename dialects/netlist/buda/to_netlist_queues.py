@@ -8,7 +8,7 @@ from typing import Literal
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.formats import format_named
-from ttc.dialects.core.plain import Function, TensorType
+from ttc.dialects.core.plain.functions import Function, TensorType
 from ttc.dialects.netlist.buda.dims import blocks
 from ttc.dialects.netlist.buda.form import BudaNetlist, BudaOp, BudaQueue, Tm
 from ttc.dialects.netlist.buda.work import result_type

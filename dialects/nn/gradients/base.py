@@ -17,7 +17,7 @@ from xdsl.ir import SSAValue
 
 import ttc.dialects.nn.gradients as package
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.locations import where
+from ttc.dialects.core.ir.locations import where
 from ttc.dialects.core.records import record
 from ttc.dialects.nn.base import NNOp
 from ttc.dialects.nn.making import OpMaker, zeros

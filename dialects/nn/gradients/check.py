@@ -13,15 +13,15 @@ import numpy as np
 from numpy.typing import NDArray
 from xdsl.ir import Block, SSAValue
 
-from ttc.dialects.core import interpret
 from ttc.dialects.core.formats import format_of
-from ttc.dialects.core.functions import Port, finish_function, make_function
-from ttc.dialects.core.locations import named_location
-from ttc.dialects.core.plain import Work
+from ttc.dialects.core.ir.entries import Port, finish_function, make_function
+from ttc.dialects.core.ir.locations import named_location
+from ttc.dialects.core.ir.spec import Spec, spec_of, tensor_type
+from ttc.dialects.core.ir.to_plain import plain_block
+from ttc.dialects.core.plain import interpret
+from ttc.dialects.core.plain.functions import Work
+from ttc.dialects.core.plain.weights import WeightStore
 from ttc.dialects.core.records import record
-from ttc.dialects.core.spec import Spec, spec_of, tensor_type
-from ttc.dialects.core.to_plain import plain_block
-from ttc.dialects.core.weights import WeightStore
 from ttc.dialects.nn.base import NNOp
 from ttc.dialects.nn.gradients.maker import GradientMaker
 from ttc.dialects.nn.gradients.reverse import is_differentiable, pull_back

@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from xdsl.ir import SSAValue
 
-from ttc.dialects.core.epilogue import activation_attrs
+from ttc.dialects.core.kernels.epilogue import activation_attrs
 from ttc.dialects.nn.formulas import Formula
 from ttc.dialects.nn.gradients.base import Cotangents, Site, gradient, rules, unbroadcast
 from ttc.dialects.nn.making import OpMaker, zeros

@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from xdsl.ir import Attribute, Block, SSAValue
 
-from ttc.dialects.core.attributes import LiteralAttr, WeightAttr
-from ttc.dialects.core.leaves import ConstantOp
-from ttc.dialects.core.locations import location_of, source_names
-from ttc.dialects.core.spec import Spec, tensor_type
-from ttc.dialects.core.weights import WeightStore
+from ttc.dialects.core.ir.attributes import LiteralAttr, WeightAttr
+from ttc.dialects.core.ir.leaves import ConstantOp
+from ttc.dialects.core.ir.locations import location_of, source_names
+from ttc.dialects.core.ir.spec import Spec, tensor_type
+from ttc.dialects.core.plain.weights import WeightStore
 from ttc.dialects.nn.base import NNOp
 from ttc.dialects.nn.making import OpMaker
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from xdsl.ir import SSAValue
 
-from ttc.dialects.core.windows import Window, windows
+from ttc.dialects.core.kernels.windows import Window, windows
 from ttc.dialects.nn.formulas import Formula, Truth
 from ttc.dialects.nn.gradients.base import Cotangents, Ints, Site, elements, gradient, padded, product
 from ttc.dialects.nn.gradients.pieces import put_back

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from xdsl.ir import SSAValue
 
-from ttc.dialects.core.resampling import Sampling, taps
+from ttc.dialects.core.kernels.resampling import Sampling, taps
 from ttc.dialects.nn.gradients.base import Cotangents, Site, gradient, no_gradient, total
 from ttc.dialects.nn.gradients.pool import along_axes
 from ttc.dialects.nn.making import OpMaker

@@ -8,8 +8,8 @@ from typing import Protocol
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.locations import where
-from ttc.dialects.core.spec import DYNAMIC, STORED_ONLY, Spec, spec_of
+from ttc.dialects.core.ir.locations import where
+from ttc.dialects.core.ir.spec import DYNAMIC, STORED_ONLY, Spec, spec_of
 from ttc.dialects.nn.base import NNOp
 from ttc.dialects.nn.gradients.base import Cotangents, Refused, Site, refusals, rules
 from ttc.dialects.nn.making import OpMaker

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ttc.dialects.core.attend import attend
+from ttc.dialects.core.kernels.attend import attend
 
 
 def attention(q: NDArray, k: NDArray, v: NDArray, mask: NDArray | None = None, *, scale: float, zero_masked: bool) -> NDArray:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.interpret import Body
+from ttc.dialects.core.plain.interpret import Body
 
 _MAX_ITERATIONS = 1 << 26
 _MAX_BYTES = 1 << 32

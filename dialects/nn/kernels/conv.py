@@ -10,9 +10,9 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 from numpy.typing import NDArray
 
-from ttc.dialects.core.epilogue import finish
-from ttc.dialects.core.integers import sums_are_exact
-from ttc.dialects.core.windows import Window, channels_last, window_counts, windows
+from ttc.dialects.core.kernels.epilogue import finish
+from ttc.dialects.core.kernels.integers import sums_are_exact
+from ttc.dialects.core.kernels.windows import Window, channels_last, window_counts, windows
 
 Moves: TypeAlias = tuple[Window, Window]
 

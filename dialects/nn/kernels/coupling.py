@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ttc.dialects.core.coupling import ROUNDS, TOLERANCE
+from ttc.dialects.core.kernels.coupling import ROUNDS, TOLERANCE
 
 
 def couple_probabilities(r: NDArray, *, classes: int) -> NDArray:

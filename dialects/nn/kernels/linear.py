@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ttc.dialects.core.epilogue import finish
-from ttc.dialects.core.integers import sums_are_exact
+from ttc.dialects.core.kernels.epilogue import finish
+from ttc.dialects.core.kernels.integers import sums_are_exact
 
 
 def matmul(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ttc.dialects.core.windows import Window, channels_last, window_counts, windows
+from ttc.dialects.core.kernels.windows import Window, channels_last, window_counts, windows
 
 
 def max_pool2d(

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.resampling import Sampling, Taps, taps
+from ttc.dialects.core.kernels.resampling import Sampling, Taps, taps
 
 _MAX_SCALE = float(1 << 10)
 _MAX_ELEMENTS = 1 << 28

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.resampling import cubic_kernel
+from ttc.dialects.core.kernels.resampling import cubic_kernel
 
 _CUBIC = -0.75
 _OFFSETS = {"nearest": (0,), "linear": (0, 1), "cubic": (-1, 0, 1, 2)}

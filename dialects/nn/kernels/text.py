@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.formats.text import STRING
-from ttc.dialects.core.regular import compiled
-from ttc.dialects.core.text import mapped
+from ttc.dialects.core.kernels.text import mapped
+from ttc.dialects.nn.regular import compiled
 
 _MAX_PIECES = 1 << 24
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from ttc.dialects.core import text
 from ttc.dialects.core.formats.text import STRING
+from ttc.dialects.core.kernels import text
 
 
 def identity(x: NDArray) -> NDArray:

@@ -6,7 +6,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from ttc.dialects.core.interpret import kernel
+from ttc.dialects.core.plain.interpret import kernel
 
 
 def conv2d(x: NDArray, w: NDArray, bias: NDArray | None = None, **attrs: Any) -> Any:

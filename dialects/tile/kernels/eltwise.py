@@ -6,7 +6,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from ttc.dialects.core.interpret import kernel
+from ttc.dialects.core.plain.interpret import kernel
 
 
 def map_(*xs: NDArray, fn: str, names: tuple[str, ...] = (), values: tuple[Any, ...] = ()) -> NDArray:

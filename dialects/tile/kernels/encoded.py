@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.sparse_codes import Codes, Entries, decoded
-from ttc.dialects.core.tiled import SIDE, require_room, split, streams
+from ttc.dialects.core.tiling.arrays import SIDE, require_room, split, streams
+from ttc.dialects.core.tiling.sparse_codes import Codes, Entries, decoded
 
 _CHUNK = 1 << 9
 """Products of tiles computed together."""

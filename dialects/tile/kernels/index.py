@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.interpret import kernel
-from ttc.dialects.core.tiled import require_room, streams
+from ttc.dialects.core.plain.interpret import kernel
+from ttc.dialects.core.tiling.arrays import require_room, streams
 
 
 def embedding(table: NDArray, indices: NDArray) -> Any:

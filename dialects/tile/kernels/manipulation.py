@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.formats import format_named
-from ttc.dialects.core.tiled import require_room, split
+from ttc.dialects.core.tiling.arrays import require_room, split
 
 
 def repeat(x: NDArray, *, axis: int, n: int) -> NDArray:

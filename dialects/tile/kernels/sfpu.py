@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.tiled import split
+from ttc.dialects.core.tiling.arrays import split
 
 MAX_EXPONENT = 1 << 10
 """Bound on exponents of `power`, which multiplies as often."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from numpy.typing import NDArray
 
-from ttc.dialects.core.interpret import kernel
+from ttc.dialects.core.plain.interpret import kernel
 
 
 def order(x: NDArray, *, k: int, axis: int, largest: bool) -> NDArray:

@@ -7,9 +7,9 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
-from ttc.dialects.core.epilogue import finish
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.selection import selected_rows
+from ttc.dialects.core.kernels.epilogue import finish
+from ttc.dialects.core.kernels.selection import selected_rows
 
 MAX_ROWS = 1 << 27
 """Bound on the rows that a selection reads."""

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ttc.dialects.core.records import record
-from ttc.dialects.core.tiled import require_room
+from ttc.dialects.core.tiling.arrays import require_room
 
 MAX_ROW = 1 << 16
 """Bound on the numbers of a row."""

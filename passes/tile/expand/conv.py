@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 from xdsl.ir import SSAValue
 
-from ttc.dialects.core.windows import windows
+from ttc.dialects.core.kernels.windows import windows
 from ttc.dialects.tile.base import tile_of
 from ttc.dialects.tile.buda import is_epilogue
 from ttc.dialects.tile.conv import Conv2dOp, ConvTranspose2dOp

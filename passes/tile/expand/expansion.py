@@ -13,9 +13,9 @@ from typing import Any, TypeAlias
 import numpy as np
 from xdsl.ir import SSAValue
 
-from ttc.dialects.core.attributes import LiteralAttr
 from ttc.dialects.core.formats import FORMATS
-from ttc.dialects.core.leaves import ConstantOp, LeafOp
+from ttc.dialects.core.ir.attributes import LiteralAttr
+from ttc.dialects.core.ir.leaves import ConstantOp, LeafOp
 from ttc.dialects.nn.base import broadcast_shapes
 from ttc.dialects.tile.base import Tile, TileOp, tile_of, tile_type
 from ttc.dialects.tile.eltwise import CastOp, MapOp

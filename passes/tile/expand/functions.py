@@ -13,9 +13,9 @@ from math import inf, isfinite, sqrt
 import numpy as np
 from xdsl.ir import SSAValue
 
-from ttc.dialects.core.attributes import WeightAttr
 from ttc.dialects.core.formats import FORMATS
-from ttc.dialects.core.leaves import ConstantOp
+from ttc.dialects.core.ir.attributes import WeightAttr
+from ttc.dialects.core.ir.leaves import ConstantOp
 from ttc.dialects.tile.base import tile_of
 from ttc.dialects.tile.eltwise import CastOp
 from ttc.passes.rule_tables import Declined

@@ -6,7 +6,7 @@ from typing import Any
 
 from xdsl.ir import SSAValue
 
-from ttc.dialects.core.epilogue import activation_attrs
+from ttc.dialects.core.kernels.epilogue import activation_attrs
 from ttc.dialects.tile.base import tile_of
 from ttc.dialects.tile.buda import is_epilogue
 from ttc.dialects.tile.linear import MatmulOp

@@ -7,7 +7,7 @@ from math import inf, prod
 from xdsl.ir import SSAValue
 
 from ttc.dialects.core.formats import FORMATS
-from ttc.dialects.core.windows import Window, windows
+from ttc.dialects.core.kernels.windows import Window, windows
 from ttc.dialects.tile.base import tile_of
 from ttc.dialects.tile.pool import AvgPool2dOp, MaxPool2dOp
 from ttc.dialects.tile.reduce import ReduceOp

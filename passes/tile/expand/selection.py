@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from math import prod
 from typing import Any
 
+from ttc.dialects.core.kernels.windows import Window
 from ttc.dialects.core.records import record
-from ttc.dialects.core.windows import Window
 
 MAX_TAP_ROWS = 8
 """Rows of taps that are gathered by themselves: one op puts them together again, and it has so many inputs."""

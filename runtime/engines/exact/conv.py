@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ttc.dialects.core.epilogue import finish
-from ttc.dialects.core.interpret import kernel
+from ttc.dialects.core.kernels.epilogue import finish
+from ttc.dialects.core.plain.interpret import kernel
 from ttc.runtime.engines.exact.core import Core
 
 

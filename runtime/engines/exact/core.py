@@ -10,9 +10,9 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from ttc.dialects.core import interpret
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.plain import TensorType, Work
+from ttc.dialects.core.plain import interpret
+from ttc.dialects.core.plain.functions import TensorType, Work
 from ttc.dialects.netlist.model import Op
 from ttc.dialects.tile.movement import only_moves
 from ttc.runtime.engines.exact import registers

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ttc.dialects.core.interpret import kernel
+from ttc.dialects.core.plain.interpret import kernel
 from ttc.runtime.engines.exact.core import Core
 
 ONE = np.ones((), np.float32)

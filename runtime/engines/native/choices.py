@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import takewhile
 
-from ttc.dialects.core.plain import Function
+from ttc.dialects.core.plain.functions import Function
 from ttc.runtime.engines.arithmetic import flops_of
 from ttc.runtime.engines.native.nodes import Condition, Flat, Node
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.interpret import run_unrounded, run_work
+from ttc.dialects.core.plain.interpret import run_unrounded, run_work
 from ttc.runtime.engines.native.arena import Arena
 from ttc.runtime.engines.native.code import Code
 from ttc.runtime.engines.native.copies import constant

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from ttc.dialects.core.windows import Window, windows
+from ttc.dialects.core.kernels.windows import Window, windows
 from ttc.runtime.engines.native.copies import copied, copy
 from ttc.runtime.engines.native.ir.regions import supported
 from ttc.runtime.engines.native.kernels.depthwise import Depthwise

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from ttc.dialects.core.windows import Window
+from ttc.dialects.core.kernels.windows import Window
 from ttc.runtime.engines.native.convolutions import Axis, Images, Result, convolve
 from ttc.runtime.engines.native.depthwise import are_small, block_for, lanes_for, moves_of, results_of, submit, window_words
 from ttc.runtime.engines.native.kernels.gemm_block import Multiplier, cost_of

@@ -13,7 +13,7 @@ from typing import TypeAlias
 import numpy as np
 
 from ttc.dialects.core.formats import format_named
-from ttc.dialects.core.plain import Work
+from ttc.dialects.core.plain.functions import Work
 from ttc.runtime.engines.native.fusion import ELEMENTWISE
 from ttc.runtime.engines.native.lowering import can_take_region
 from ttc.runtime.engines.native.nodes import Flat, Node

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
-from ttc.dialects.core.plain import Plain, TensorType
+from ttc.dialects.core.plain.functions import Plain, TensorType
 from ttc.runtime.engines.native.kernel import Kernel
 from ttc.runtime.engines.native.nodes import Node
 from ttc.runtime.engines.native.region import Region, identity, packed, result_storage

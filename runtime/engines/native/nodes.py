@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypeAlias
 
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.plain import TensorType, Work
+from ttc.dialects.core.plain.functions import TensorType, Work
 from ttc.dialects.netlist.model import Graph, Netlist, Op
 from ttc.runtime.engines.native.region import Region
 

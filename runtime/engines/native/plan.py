@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from ttc.dialects.core.interpret import Resolver
+from ttc.dialects.core.plain.interpret import Resolver
 from ttc.runtime.engines.base import Timed
 from ttc.runtime.engines.into import write_into
 from ttc.runtime.engines.native.code import Code

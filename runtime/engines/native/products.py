@@ -7,7 +7,7 @@ from dataclasses import replace
 from math import prod
 from typing import TYPE_CHECKING
 
-from ttc.dialects.core.epilogue import activation_attrs
+from ttc.dialects.core.kernels.epilogue import activation_attrs
 from ttc.dialects.core.records import record
 from ttc.runtime.engines.native.copies import copy
 from ttc.runtime.engines.native.ir.regions import supported

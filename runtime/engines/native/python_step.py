@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from ttc.dialects.core.interpret import Execute, Resolver, ready, run_unrounded, run_work
-from ttc.dialects.core.plain import Function
+from ttc.dialects.core.plain.functions import Function
+from ttc.dialects.core.plain.interpret import Execute, Resolver, ready, run_unrounded, run_work
 from ttc.dialects.core.records import record
 from ttc.runtime.engines.native.instance import Instance
 from ttc.runtime.engines.native.nodes import Node

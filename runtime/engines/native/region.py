@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from ttc.dialects.core.plain import Function, Plain, TensorType, Work
+from ttc.dialects.core.plain.functions import Function, Plain, TensorType, Work
 from ttc.dialects.core.records import record
 from ttc.runtime.engines.native.storage import Storage, needs_rounding, storage_of
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ttc.dialects.core.formats import format_named
-from ttc.dialects.core.plain import Function, TensorType, Work
+from ttc.dialects.core.plain.functions import Function, TensorType, Work
 from ttc.runtime.engines.native.fusion import ELEMENTWISE
 from ttc.runtime.engines.native.lowering import can_take_region
 from ttc.runtime.engines.native.nodes import Flat, Node

@@ -16,7 +16,7 @@ from functools import cache
 from typing import TypeAlias
 
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.plain import Plain, TensorType, Work
+from ttc.dialects.core.plain.functions import Plain, TensorType, Work
 
 Shape: TypeAlias = tuple[int, ...]
 Ints: TypeAlias = tuple[int, ...]

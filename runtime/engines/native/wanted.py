@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from ttc.dialects.core.plain import TensorType
+from ttc.dialects.core.plain.functions import TensorType
 from ttc.runtime.engines.native.nodes import Flat, Node
 from ttc.runtime.engines.native.region import result_storage
 from ttc.runtime.engines.native.storage import STORAGE_BYTES, Storage, needs_rounding

@@ -9,8 +9,8 @@ import pytest
 from xdsl.dialects import builtin
 
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.ir import print_op
-from ttc.dialects.core.parsing import parse_module
+from ttc.dialects.core.ir.adapter import print_op
+from ttc.dialects.core.ir.parsing import parse_module
 from ttc.dialects.core.shown import ir_escaped, shown, shown_lines
 
 HOSTILE = 'a\nerror[E0901]: b\r\x1b[31m\x07\x85\u2028\u2029\u202e\u2066\u200b\ufeff\u00a0\x7f\t"\\\U000e0001'

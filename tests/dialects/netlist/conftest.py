@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ttc.dialects.core.plain import Function, TensorType, Work
+from ttc.dialects.core.plain.functions import Function, TensorType, Work
 from ttc.dialects.netlist.model import Argument, Blocking, Buffer, Chip, Graph, Grid, Host, Instruction, Netlist, Op, Program, Queue
 
 TILE_BYTES = 32 * 32 * 4 + 32

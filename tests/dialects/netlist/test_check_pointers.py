@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.plain import Function, TensorType, Work
+from ttc.dialects.core.plain.functions import Function, TensorType, Work
 from ttc.dialects.netlist.checks import check
 from ttc.dialects.netlist.model import Ethernet, Instruction, Netlist, Op, QueueSetting
 from ttc.runtime.manifest import Description

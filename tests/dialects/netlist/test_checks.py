@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.plain import Function, TensorType, Work
+from ttc.dialects.core.plain.functions import Function, TensorType, Work
 from ttc.dialects.netlist.checks import check, require_valid
 from ttc.dialects.netlist.model import Blocking, Buffer, Grid, Host, Instruction, Netlist
 from ttc.dialects.netlist.sizes import queue_buffer_bytes

@@ -7,9 +7,9 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block
 
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.ir import print_op, verify
-from ttc.dialects.core.locations import named_location, source_names
-from ttc.dialects.core.parsing import parse_module
+from ttc.dialects.core.ir.adapter import print_op, verify
+from ttc.dialects.core.ir.locations import named_location, source_names
+from ttc.dialects.core.ir.parsing import parse_module
 from ttc.dialects.netlist import model
 from ttc.dialects.netlist import ops as netlist_ops
 from ttc.dialects.netlist.ops import (

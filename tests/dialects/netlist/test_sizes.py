@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.plain import TensorType
+from ttc.dialects.core.plain.functions import TensorType
 from ttc.dialects.netlist.model import Blocking, Chip
 from ttc.dialects.netlist.sizes import dst_limit, queue_buffer_bytes, steps_along, streamed_t, tile_bytes, tile_shape
 

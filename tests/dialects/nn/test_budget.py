@@ -6,9 +6,9 @@ import numpy as np
 from xdsl.dialects.builtin import UnknownLoc
 from xdsl.ir import Operation
 
-from ttc.dialects.core.attributes import WeightAttr
-from ttc.dialects.core.leaves import ConstantOp
-from ttc.dialects.core.spec import Spec, tensor_type
+from ttc.dialects.core.ir.attributes import WeightAttr
+from ttc.dialects.core.ir.leaves import ConstantOp
+from ttc.dialects.core.ir.spec import Spec, tensor_type
 from ttc.dialects.nn.base import NNOp
 from ttc.dialects.nn.budget import Budget, steps_of
 from ttc.dialects.nn.linear import MatmulOp

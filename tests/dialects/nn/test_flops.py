@@ -10,9 +10,9 @@ import pytest
 from numpy.typing import NDArray
 
 from tests.ttc.importers.onnx.cases import ints, node_model, normal
-from ttc.check import nn_ops
 from ttc.dialects.nn.flops import flops_of
 from ttc.importers.onnx import import_onnx
+from ttc.reports.readiness import nn_ops
 
 RNN = {"hidden_size": 4}
 

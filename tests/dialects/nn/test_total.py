@@ -7,10 +7,10 @@ import pytest
 from xdsl.dialects import test
 from xdsl.ir import SSAValue
 
-from ttc.dialects.core.attributes import LiteralAttr
-from ttc.dialects.core.leaves import ConstantOp
-from ttc.dialects.core.locations import named_location
-from ttc.dialects.core.spec import DYNAMIC, Spec, tensor_type
+from ttc.dialects.core.ir.attributes import LiteralAttr
+from ttc.dialects.core.ir.leaves import ConstantOp
+from ttc.dialects.core.ir.locations import named_location
+from ttc.dialects.core.ir.spec import DYNAMIC, Spec, tensor_type
 from ttc.dialects.nn.base import NNOp, ops
 from ttc.dialects.nn.total import _TOTAL, is_total
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.interpret import kernel
-from ttc.dialects.core.parsing import parse_module
+from ttc.dialects.core.ir.parsing import parse_module
+from ttc.dialects.core.plain.interpret import kernel
 from ttc.dialects.tile.base import Tile, dialect, ops, require_broadcastable, tile_type
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from tests.passes.tile.vocabulary import one_op
 from tests.passes.tiles import parse
-from ttc.dialects.core.functions import entry_functions
+from ttc.dialects.core.ir.entries import entry_functions
 from ttc.dialects.tile.base import ops
 from ttc.dialects.tile.buda import FUNCTIONS, OPS, foreign, is_epilogue
 

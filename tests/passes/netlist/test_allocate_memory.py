@@ -7,7 +7,7 @@ import pytest
 from tests.passes.module_pairs import check_pair, parse_unit
 from tests.passes.netlist.three_graphs import GRAPHS, QUEUES, RUN, program
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.queue_rules import QueueRule
+from ttc.dialects.core.rules.queues import QueueRule
 from ttc.dialects.netlist.model import Grid
 from ttc.dialects.netlist.ops import graphs_of, queues_of
 from ttc.passes.base import Remark, Unit

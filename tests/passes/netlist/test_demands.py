@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from tests.passes.module_pairs import parse_unit
 from tests.passes.netlist.three_graphs import GRAPHS, QUEUES, RUN, program
-from ttc.dialects.core.targets import load_target
+from ttc.dialects.core.machines.targets import load_target
 from ttc.dialects.netlist.model import Blocking, Buffer, Grid
 from ttc.dialects.netlist.ops import graphs_of, queues_of
 from ttc.passes.netlist.channels import Demand

@@ -7,7 +7,7 @@ import pytest
 from tests.passes.module_pairs import parse_unit
 from tests.passes.netlist.chains import chain
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.placement_rules import PlacementRule
+from ttc.dialects.core.rules.placement import PlacementRule
 from ttc.dialects.netlist.ops import NetlistOp, graphs_of
 from ttc.passes.netlist.overrides import Overrides, breaks, op_names
 from ttc.passes.tile_to_netlist.limits import Limits

@@ -7,8 +7,8 @@ import pytest
 from tests.passes.module_pairs import check_pair, parse_unit
 from tests.passes.netlist.three_graphs import GRAPHS, QUEUES, RUN, graph, program, queue
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.plain import TensorType
-from ttc.dialects.core.queue_rules import QueueRule
+from ttc.dialects.core.plain.functions import TensorType
+from ttc.dialects.core.rules.queues import QueueRule
 from ttc.dialects.netlist.model import Blocking, Grid
 from ttc.dialects.netlist.ops import QueueOp, graphs_of, queues_of
 from ttc.passes.manager import run_pass

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ttc.dialects.core.locations import source_names
-from ttc.dialects.core.spec import spec_of
+from ttc.dialects.core.ir.locations import source_names
+from ttc.dialects.core.ir.spec import spec_of
 from ttc.passes.nn.fuse_bias import FuseBias
 
 if TYPE_CHECKING:

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ttc.dialects.core.functions import entry_functions, ports
-from ttc.dialects.core.ir import verify
-from ttc.dialects.core.locations import source_names
-from ttc.dialects.core.targets import load_target
+from ttc.accuracy.module_values import evaluate
+from ttc.dialects.core.ir.adapter import verify
+from ttc.dialects.core.ir.entries import entry_functions, ports
+from ttc.dialects.core.ir.locations import source_names
+from ttc.dialects.core.machines.targets import load_target
 from ttc.dialects.netlist.to_model import to_model
-from ttc.evaluation import evaluate
 from ttc.passes.base import Unit
 from ttc.passes.emit import package_of
 from ttc.passes.manager import run_passes

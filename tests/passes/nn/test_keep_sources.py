@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.passes.conftest import Harness
-from ttc.dialects.core.functions import module_attr
+from ttc.dialects.core.ir.entries import module_attr
 from ttc.passes.nn.keep_sources import KeepSources
 
 

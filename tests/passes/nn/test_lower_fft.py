@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.passes.documented import pair
-from ttc.dialects.core.targets import load_target
+from ttc.dialects.core.machines.targets import load_target
 from ttc.passes.manager import run_pass
 from ttc.passes.nn.lower_fft import LowerFft
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ttc.dialects.core.targets import load_target
+from ttc.dialects.core.machines.targets import load_target
 from ttc.passes.manager import run_pass
 from ttc.passes.nn.channels_last import ChannelsLast
 from ttc.passes.nn.lower_resize import LowerResize

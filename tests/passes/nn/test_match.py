@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.passes.conftest import parse
-from ttc.dialects.core.functions import entry_functions
+from ttc.dialects.core.ir.entries import entry_functions
 from ttc.passes.nn import match
 from ttc.passes.nn.match import MAX_EXPRESSION, Constants, is_constant
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from ttc.driver import compile_path
+from ttc.compiler.driver import compile_path
 from ttc.options import CompileOptions, resolve
 from ttc.passes.base import Remark, Watcher
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from ttc.dialects.core import interpret
 from ttc.dialects.core.formats import format_named
-from ttc.dialects.core.functions import entry_functions
-from ttc.dialects.core.ir import print_op, verify
-from ttc.dialects.core.parsing import parse_module
-from ttc.dialects.core.plain import Work
-from ttc.dialects.core.targets import load_target
-from ttc.dialects.core.to_plain import plain_block
-from ttc.dialects.core.weights import WeightStore
+from ttc.dialects.core.ir.adapter import print_op, verify
+from ttc.dialects.core.ir.entries import entry_functions
+from ttc.dialects.core.ir.parsing import parse_module
+from ttc.dialects.core.ir.to_plain import plain_block
+from ttc.dialects.core.machines.targets import load_target
+from ttc.dialects.core.plain import interpret
+from ttc.dialects.core.plain.functions import Work
+from ttc.dialects.core.plain.weights import WeightStore
 from ttc.dialects.nn.base import dialect
 from ttc.passes.base import Pass, Rewriter, Unit
 from ttc.passes.nn_to_tile.stream_batch import StreamBatch

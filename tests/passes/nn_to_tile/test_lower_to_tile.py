@@ -7,11 +7,11 @@ import pytest
 
 from tests.passes.tiles import Outcome, apply, check_numbers, docstring, parse, same
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.functions import Port, entry_functions, ports
-from ttc.dialects.core.locations import source_names
-from ttc.dialects.core.parsing import parse_module
-from ttc.dialects.core.targets import load_target
-from ttc.dialects.core.weights import WeightStore
+from ttc.dialects.core.ir.entries import Port, entry_functions, ports
+from ttc.dialects.core.ir.locations import source_names
+from ttc.dialects.core.ir.parsing import parse_module
+from ttc.dialects.core.machines.targets import load_target
+from ttc.dialects.core.plain.weights import WeightStore
 from ttc.dialects.nn.base import dialect as nn_dialect
 from ttc.dialects.tile.base import TileType, tile_of
 from ttc.dialects.tile.base import dialect as tile_dialect

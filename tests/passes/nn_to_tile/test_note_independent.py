@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.passes.module_pairs import check_pair, parse_unit
-from ttc.dialects.core.functions import module_attr
+from ttc.dialects.core.ir.entries import module_attr
 from ttc.passes.manager import run_pass
 from ttc.passes.nn_to_tile.note_independent import NoteIndependent
 

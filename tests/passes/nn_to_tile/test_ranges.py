@@ -10,8 +10,8 @@ import pytest
 
 import ttc.passes.nn_to_tile as package
 from tests.passes.tiles import apply
-from ttc.dialects.core.interpret import kernel
-from ttc.dialects.core.spec import Spec, tensor_type
+from ttc.dialects.core.ir.spec import Spec, tensor_type
+from ttc.dialects.core.plain.interpret import kernel
 from ttc.dialects.nn.base import ops
 from ttc.passes.nn_to_tile.lower_to_tile import LowerToTile
 from ttc.passes.nn_to_tile.ranges import limits, within

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from tests.passes.module_pairs import check_pair, parse_unit
-from ttc.dialects.core.functions import entry_functions, ports
-from ttc.dialects.core.ir import print_op
-from ttc.dialects.core.spec import Spec, spec_of
+from ttc.dialects.core.ir.adapter import print_op
+from ttc.dialects.core.ir.entries import entry_functions, ports
+from ttc.dialects.core.ir.spec import Spec, spec_of
 from ttc.passes.manager import run_pass
 from ttc.passes.nn_to_tile.stream_batch import StreamBatch, microbatch
 

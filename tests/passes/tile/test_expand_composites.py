@@ -10,11 +10,11 @@ from xdsl.ir import Operation
 import ttc.passes.tile.expand as package
 from tests.passes.tile.vocabulary import one_op
 from tests.passes.tiles import docstring, parse
+from ttc.compiler.driver import compile_path
 from ttc.dialects.core.errors import Error
 from ttc.dialects.tile.base import ops
 from ttc.dialects.tile.buda import OPS, foreign
 from ttc.dialects.tile.shape import ViewOp
-from ttc.driver import compile_path
 from ttc.options import CompileOptions
 from ttc.passes.base import Watcher
 from ttc.passes.manager import run_pass

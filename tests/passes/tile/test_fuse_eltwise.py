@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.passes.tiles import apply, docstring, same
-from ttc.dialects.core.locations import source_names
+from ttc.dialects.core.ir.locations import source_names
 from ttc.dialects.tile.base import tile_of
 from ttc.passes.tile.fuse_eltwise import MAX_INPUTS, FuseEltwise
 

@@ -6,7 +6,7 @@ import pytest
 
 from tests.passes.tiles import apply, docstring
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.precision import AMP, Rule
+from ttc.dialects.core.rules.precision import AMP, Rule
 from ttc.dialects.tile.base import tile_of
 from ttc.passes.tile.override_formats import OverrideFormats
 

@@ -12,7 +12,7 @@ from onnx import helper
 import ttc
 from tests.passes.tiles import Outcome, apply, docstring
 from tests.ttc.importers.onnx.cases import model_of
-from ttc.dialects.core.targets import target_names
+from ttc.dialects.core.machines.targets import target_names
 from ttc.passes.tile.split_concat import SplitConcat
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tests.passes.tiles import Outcome, apply
-from ttc.dialects.core.attributes import value_text
+from ttc.dialects.core.ir.attributes import value_text
 from ttc.dialects.tile.buda import foreign
 from ttc.passes.tile.expand_composites import ExpandComposites
 

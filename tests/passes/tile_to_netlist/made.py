@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from ttc.dialects.core.targets import Target, load_target
+from ttc.dialects.core.machines.targets import Target, load_target
 from ttc.dialects.netlist.model import Blocking, Buffer
 from ttc.passes.tile_to_netlist.blocking import Candidate, Found
 from ttc.passes.tile_to_netlist.problem import Node, Problem

@@ -3,8 +3,8 @@
 import pytest
 
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.plain import TensorType
-from ttc.dialects.core.targets import load_target
+from ttc.dialects.core.machines.targets import load_target
+from ttc.dialects.core.plain.functions import TensorType
 from ttc.dialects.netlist.sizes import streamed_t
 from ttc.passes.tile_to_netlist.blocking import candidates
 from ttc.runtime.perf.base import OpView

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ttc.dialects.core.plain import TensorType
-from ttc.dialects.core.targets import load_target
+from ttc.dialects.core.machines.targets import load_target
+from ttc.dialects.core.plain.functions import TensorType
 from ttc.dialects.netlist.model import Blocking
 from ttc.passes.tile_to_netlist.costing import Costs, Template
 from ttc.runtime.perf.base import OpView

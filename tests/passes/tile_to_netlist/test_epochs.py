@@ -11,8 +11,8 @@ import pytest
 from tests.passes.tile_to_netlist.made import candidate, even, found, small
 from tests.passes.tile_to_netlist.made import chain as made_chain
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.plain import TensorType
-from ttc.dialects.core.targets import load_target
+from ttc.dialects.core.machines.targets import load_target
+from ttc.dialects.core.plain.functions import TensorType
 from ttc.passes.tile_to_netlist.blocking import Found, Subject, find
 from ttc.passes.tile_to_netlist.epochs import EFFORTS, Placed, Verdict, cut
 from ttc.passes.tile_to_netlist.problem import Node, Problem

@@ -7,7 +7,7 @@ from math import prod
 
 import pytest
 
-from ttc.dialects.core.targets import load_target
+from ttc.dialects.core.machines.targets import load_target
 from ttc.dialects.netlist.sizes import dealt
 from ttc.passes.tile_to_netlist.layouts import chosen_layouts, divisors, largest_divisor, layouts, splits
 from ttc.passes.tile_to_netlist.limits import Limits

@@ -7,8 +7,8 @@ import re
 import pytest
 
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.plain import TensorType
-from ttc.dialects.core.targets import load_target
+from ttc.dialects.core.machines.targets import load_target
+from ttc.dialects.core.plain.functions import TensorType
 from ttc.passes.tile_to_netlist.blocking import Subject, find
 from ttc.passes.tile_to_netlist.limits import Limits
 from ttc.runtime.perf.base import OpView

@@ -7,7 +7,7 @@ import pytest
 
 from tests.passes.module_pairs import parse_unit
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.functions import derived_functions
+from ttc.dialects.core.ir.entries import derived_functions
 from ttc.dialects.netlist.ops import queues_of
 from ttc.passes.base import Unit
 from ttc.passes.manager import run_pass

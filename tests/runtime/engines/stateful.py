@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from tests.runtime.conftest import Builder
 from tests.runtime.engines.native.programs import Step, typed_ops
-from ttc.dialects.core.plain import TensorType
+from ttc.dialects.core.plain.functions import TensorType
 from ttc.dialects.netlist.model import Netlist
 from ttc.runtime.engines.base import Engine, Plan
 from ttc.runtime.engines.exact.engine import ExactEngine

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ttc.dialects.core.plain import Function, TensorType, Work
+from ttc.dialects.core.plain.functions import Function, TensorType, Work
 from ttc.runtime.engines.arithmetic import flops_of
 
 

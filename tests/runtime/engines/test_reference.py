@@ -9,8 +9,8 @@ import pytest
 from numpy.typing import NDArray
 
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.interpret import kernels
-from ttc.dialects.core.plain import Function, TensorType, Work
+from ttc.dialects.core.plain.functions import Function, TensorType, Work
+from ttc.dialects.core.plain.interpret import kernels
 from ttc.dialects.netlist.model import Graph, Host, Netlist, Op
 from ttc.runtime.engines.base import bound_queues, held_keys
 from ttc.runtime.engines.reference import ReferenceEngine

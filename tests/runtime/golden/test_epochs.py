@@ -6,7 +6,7 @@ import pytest
 
 from tests.runtime.golden.netlists import queue_of
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.plain import Function, TensorType, Work
+from ttc.dialects.core.plain.functions import Function, TensorType, Work
 from ttc.dialects.netlist.model import Chip, Graph, Grid, Netlist, Op
 from ttc.runtime.golden.epochs import CALL, epochs_of, work_of
 

@@ -21,7 +21,7 @@ from tests.runtime.conftest import Builder, op
 from tests.runtime.machine.test_session import handing_over, looping
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.formats import FORMATS
-from ttc.dialects.core.plain import TensorType
+from ttc.dialects.core.plain.functions import TensorType
 from ttc.dialects.netlist.model import Argument, Instruction
 from ttc.runtime.archive import write_archive
 from ttc.runtime.engines.table import engine_named

@@ -9,7 +9,7 @@ import pytest
 
 from tests.runtime.conftest import VECTOR, Builder, op
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.plain import Function, Work
+from ttc.dialects.core.plain.functions import Function, Work
 from ttc.dialects.netlist.model import Argument
 from ttc.dialects.netlist.split import Joint
 from ttc.runtime.engines.table import engine_named

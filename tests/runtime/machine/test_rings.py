@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.plain import TensorType
+from ttc.dialects.core.plain.functions import TensorType
 from ttc.dialects.netlist.model import Queue
 from ttc.runtime.machine.limits import Limits, Meter
 from ttc.runtime.machine.rings import USER, OrderedRing

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from tests.runtime.perf.conftest import matmul, netlist_of, queue, relu, tensor
-from ttc.dialects.core.targets import load_target
+from ttc.dialects.core.machines.targets import load_target
 from ttc.dialects.netlist.model import Ethernet, Grid, Host, Netlist
 from ttc.runtime.perf.costs import OpCost, movement_of, op_cost, overhead_cycles, tile_products
 from ttc.runtime.perf.rates import rates_of

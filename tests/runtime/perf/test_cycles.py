@@ -2,7 +2,7 @@
 
 import pytest
 
-from ttc.dialects.core.plain import TensorType
+from ttc.dialects.core.plain.functions import TensorType
 from ttc.runtime.perf.base import OpView, Share
 from ttc.runtime.perf.cycles import beside, cycles, gathering, share_cycles
 from ttc.runtime.perf.table import table

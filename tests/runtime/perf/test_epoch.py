@@ -8,8 +8,8 @@ from dataclasses import replace
 import pytest
 
 from tests.runtime.perf.conftest import matmul, netlist_of, queue, relu, tensor
-from ttc.dialects.core.plain import Function, Work
-from ttc.dialects.core.targets import load_target
+from ttc.dialects.core.machines.targets import load_target
+from ttc.dialects.core.plain.functions import Function, Work
 from ttc.dialects.netlist.model import Blocking, Buffer, Grid, Netlist, Op
 from ttc.runtime.perf.epoch import EpochCost, epoch_cost
 from ttc.runtime.perf.rates import Rates, rates_of

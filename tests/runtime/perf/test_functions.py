@@ -1,6 +1,6 @@
 """Elementwise functions in terms of measured ones."""
 
-from ttc.dialects.core.plain import TensorType
+from ttc.dialects.core.plain.functions import TensorType
 from ttc.dialects.nn.base import ops
 from ttc.dialects.tile.buda import FUNCTIONS as BUDA
 from ttc.dialects.tile.sfpu import BinaryOp, RescaleOp, SfpuOp

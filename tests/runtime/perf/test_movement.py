@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from ttc.dialects.core.targets import load_target
+from ttc.dialects.core.machines.targets import load_target
 from ttc.runtime.perf.movement import (
     Load,
     Stream,

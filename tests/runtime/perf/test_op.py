@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
-from ttc.dialects.core.plain import Function, TensorType, Work
-from ttc.dialects.core.targets import load_target
+from ttc.dialects.core.machines.targets import load_target
+from ttc.dialects.core.plain.functions import Function, TensorType, Work
 from ttc.dialects.netlist.model import Blocking, Grid, Host, Op
 from ttc.passes.tile_to_netlist.blocking import candidates
 from ttc.runtime.perf.base import OpView

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from ttc.dialects.core.plain import Function, TensorType, Work
+from ttc.dialects.core.plain.functions import Function, TensorType, Work
 from ttc.dialects.nn.base import ops as nn_ops
 from ttc.dialects.tile.base import ops as tile_ops
 from ttc.runtime.perf.base import OpView, Share

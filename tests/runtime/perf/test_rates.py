@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.targets import arch_names, load_target, target_names
+from ttc.dialects.core.machines.targets import arch_names, load_target, target_names
 from ttc.dialects.netlist.chips import chip
 from ttc.runtime.perf.rates import machine, rates_of
 

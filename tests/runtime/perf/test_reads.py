@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from tests.runtime.perf.conftest import LAYOUT, matmul, relu, tensor
-from ttc.dialects.core.plain import Function, TensorType, Work
+from ttc.dialects.core.plain.functions import Function, TensorType, Work
 from ttc.dialects.netlist.model import Blocking, Grid, Host, Op
 from ttc.runtime.perf.reads import Part, Steps, dims, reads_of, share_of
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from tests.runtime.perf.conftest import LAYOUT, relu, tensor
-from ttc.dialects.core.plain import Function, TensorType, Work
+from ttc.dialects.core.plain.functions import Function, TensorType, Work
 from ttc.dialects.netlist.model import Blocking, Grid, Op
 from ttc.runtime.perf.rereads import readings
 

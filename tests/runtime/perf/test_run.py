@@ -10,7 +10,7 @@ import pytest
 
 from tests.runtime.perf.conftest import netlist_of, queue, relu, tensor
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.targets import load_target
+from ttc.dialects.core.machines.targets import load_target
 from ttc.dialects.netlist.buda.reader import read_netlist
 from ttc.dialects.netlist.buda.to_netlist import to_netlist
 from ttc.dialects.netlist.model import Argument, Graph, Grid, Host, Instruction, Netlist, Program

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tests.runtime.perf.conftest import LAYOUT
-from ttc.dialects.core.plain import TensorType, Work
-from ttc.dialects.core.windows import windows
+from ttc.dialects.core.kernels.windows import windows
+from ttc.dialects.core.plain.functions import TensorType, Work
 from ttc.passes.tile.expand.selection import Selection, along, windows_of
 from ttc.runtime.perf.selections import passes_of
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ttc.dialects.core.targets import arch_names
+from ttc.dialects.core.machines.targets import arch_names
 from ttc.runtime.perf.table import family, parse_table, table
 
 

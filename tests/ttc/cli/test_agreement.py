@@ -8,8 +8,8 @@ from pathlib import Path
 import onnx
 import pytest
 
+from tests.ttc.comparison.test_engines import Drifting, Forgetful
 from tests.ttc.residual import residual_model
-from tests.ttc.test_agreement import Drifting, Forgetful
 from ttc.cli import main
 from ttc.runtime.engines import table
 

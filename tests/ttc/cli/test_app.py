@@ -121,7 +121,7 @@ def test_a_closed_pipe_leaves_no_traceback() -> None:
 
 @pytest.mark.usefixtures("interruptible")
 def test_an_interrupt_ends_with_130(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setattr("ttc.files.require_input", lambda path: signal.raise_signal(signal.SIGINT))
+    monkeypatch.setattr("ttc.inputs.files.require_input", lambda path: signal.raise_signal(signal.SIGINT))
     assert main(["info", "archive.tti"]) == 130
     assert capsys.readouterr().err == "interrupted\n"
 

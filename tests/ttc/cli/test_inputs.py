@@ -155,5 +155,5 @@ def test_dynamic_shapes(saved: dict[str, Path]) -> None:
 
 
 def test_bundles_that_unpack_to_more_than_any_run_takes(saved: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ttc.npy_files.MAX_BUNDLE_BYTES", 100)
+    monkeypatch.setattr("ttc.inputs.npy_files.MAX_BUNDLE_BYTES", 100)
     assert code(take, bundle=saved["both.npz"]) == "E0801"

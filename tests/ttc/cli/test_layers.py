@@ -9,12 +9,12 @@ from pathlib import Path
 import onnx
 import pytest
 
-from tests.ttc.test_layers import chain
+from tests.ttc.comparison.test_layers import chain
+from ttc.accuracy.distances import Comparison
 from ttc.cli import layers as printed
 from ttc.cli import main
 from ttc.cli.console import Console
-from ttc.compare import Comparison
-from ttc.layers import Layer, Layers
+from ttc.comparison.layers import Layer, Layers
 
 Capture = pytest.CaptureFixture[str]
 

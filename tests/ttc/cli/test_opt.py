@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.ttc.test_opt import BAD, TEXT
+from tests.ttc.debug.test_opt import BAD, TEXT
 from ttc.cli import main
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.ttc.test_crash import break_pass
+from tests.ttc.debug.test_crash import break_pass
 from ttc.cli import main
 from ttc.passes.nn.canonicalize import Canonicalize
 

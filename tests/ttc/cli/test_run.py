@@ -63,7 +63,7 @@ def test_json(archive: Path, small_onnx: Path, capsys: Capture) -> None:
 
 
 def test_inputs_and_outputs_as_files(archive: Path, small_onnx: Path, tmp_path: Path, capsys: Capture) -> None:
-    from ttc.reference import reference_outputs
+    from ttc.comparison.reference_outputs import reference_outputs
 
     np.save(tmp_path / "x.npy", X)
     np.savez(tmp_path / "x.npz", x=X)

@@ -11,7 +11,7 @@ import pytest
 from onnx import helper, numpy_helper
 
 from ttc.cli import main
-from ttc.rules import read_rules
+from ttc.settings.precision_reader import read_rules
 
 Capture = pytest.CaptureFixture[str]
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.functions import module_attr
+from ttc.dialects.core.ir.entries import module_attr
 from ttc.importers.base import SUPPORTED, import_model
 
 

@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 from onnx import parser
 from onnxruntime import InferenceSession
 
+from ttc.compiler.driver import compile_path
 from ttc.dialects.core.errors import Error
 from ttc.dialects.netlist.model import Host
 from ttc.dialects.nn.kernels import control
-from ttc.driver import compile_path
 from ttc.options import CompileOptions, resolve
 from ttc.runtime.executor import Executor
 from ttc.runtime.loader import load

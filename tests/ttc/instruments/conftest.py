@@ -8,9 +8,9 @@ from typing import ClassVar
 import pytest
 from xdsl.dialects.builtin import StringAttr
 
-from ttc.dialects.core.parsing import parse_module
-from ttc.dialects.core.targets import load_target
-from ttc.dialects.core.weights import WeightStore
+from ttc.dialects.core.ir.parsing import parse_module
+from ttc.dialects.core.machines.targets import load_target
+from ttc.dialects.core.plain.weights import WeightStore
 from ttc.dialects.nn.base import dialect
 from ttc.passes.base import Pass, Rewriter, Unit
 

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from ttc.compiler.driver import compile_path
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.ir import print_op
-from ttc.dialects.core.parsing import parse_module
+from ttc.dialects.core.ir.adapter import print_op
+from ttc.dialects.core.ir.parsing import parse_module
 from ttc.dialects.nn.base import dialect
-from ttc.driver import compile_path
 from ttc.instruments.dump import Dump
 from ttc.options import CompileOptions, resolve
 from ttc.passes.base import Pass, Unit

@@ -8,8 +8,8 @@ import onnx
 import pytest
 
 from tests.ttc.residual import residual_model
-from ttc.checks import NumbersKept
-from ttc.driver import compile_path
+from ttc.compiler.driver import compile_path
+from ttc.debug.bisect_checks import NumbersKept
 from ttc.instruments.limit import RewriteLimit
 from ttc.options import CompileOptions, resolve
 from ttc.passes.base import Pass, Unit

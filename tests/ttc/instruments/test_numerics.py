@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from tests.ttc.planted import plant
-from ttc.compare import Exactness
+from ttc.accuracy.distances import Exactness
+from ttc.compiler.driver import compile_path
 from ttc.dialects.core.errors import Error
-from ttc.driver import compile_path
 from ttc.instruments.dump import Dump
 from ttc.instruments.numerics import Bound, NumericCheck, comparisons, widened
 from ttc.options import CompileOptions, resolve

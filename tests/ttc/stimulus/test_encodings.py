@@ -7,8 +7,8 @@ from itertools import product
 import numpy as np
 import pytest
 
-from ttc.dialects.core.sparse_codes import TILE_WORDS, Codes, decoded
-from ttc.dialects.core.tiled import streams
+from ttc.dialects.core.tiling.arrays import streams
+from ttc.dialects.core.tiling.sparse_codes import TILE_WORDS, Codes, decoded
 from ttc.stimulus.encodings import SparseMatrices, draw_codes
 from ttc.stimulus.rules import Rule
 

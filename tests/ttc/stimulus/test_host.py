@@ -9,7 +9,7 @@ import pytest
 
 from tests.runtime.golden.netlists import flat, queue_of
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.sparse_codes import Codes
+from ttc.dialects.core.tiling.sparse_codes import Codes
 from ttc.stimulus.encodings import Fitting, SparseMatrices
 from ttc.stimulus.host import Host
 from ttc.stimulus.rules import Rule, Rules

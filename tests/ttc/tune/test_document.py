@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ttc.dialects.core.precision import Rule
-from ttc.rules import read_rules
+from ttc.dialects.core.rules.precision import Rule
+from ttc.settings.precision_reader import read_rules
 from ttc.tune.document import document
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.precision import Rule
-from ttc.dialects.core.targets import load_target
+from ttc.dialects.core.machines.targets import load_target
+from ttc.dialects.core.rules.precision import Rule
 from ttc.options import CompileOptions
 from ttc.tune.knobs import State, candidates_for, knobs_of
 from ttc.tune.subject import open_subject

@@ -10,10 +10,10 @@ import pytest
 from numpy.typing import NDArray
 
 import ttc
-from ttc.compare import compare
+from ttc.accuracy.distances import compare
 from ttc.dialects.core.errors import Error
 from ttc.options import TuneOptions, read_shapes
-from ttc.rules import read_rules
+from ttc.settings.precision_reader import read_rules
 from ttc.tune.document import document
 from ttc.tune.run import Outcome, tune
 

@@ -11,7 +11,7 @@ from typing import Literal
 from numpy.typing import NDArray
 
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.plain import TensorType
+from ttc.dialects.core.plain.functions import TensorType
 from ttc.dialects.core.records import record
 from ttc.dialects.netlist.model import Blocking, Netlist, Queue
 from ttc.dialects.netlist.sizes import queue_buffer_bytes

@@ -8,8 +8,8 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from ttc.compare import Comparison, compare
-from ttc.dialects.core.plain import Function
+from ttc.accuracy.distances import Comparison, compare
+from ttc.dialects.core.plain.functions import Function
 from ttc.dialects.core.records import record
 from ttc.dialects.netlist.buda.reader import read_netlist
 from ttc.dialects.netlist.buda.to_netlist import to_netlist

@@ -7,7 +7,7 @@ matrix; along its columns likewise.
 from __future__ import annotations
 
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.plain import TensorType
+from ttc.dialects.core.plain.functions import TensorType
 from ttc.dialects.core.records import record
 from ttc.dialects.netlist.buda.form import Tm
 from ttc.dialects.netlist.model import Blocking

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from xdsl.ir import SSAValue
 
-from ttc.dialects.core.spec import spec_of
+from ttc.dialects.core.ir.spec import spec_of
 from ttc.dialects.nn.base import NNOp, axes_in
 from ttc.dialects.nn.reduce import ReduceOp
 from ttc.dialects.nn.shape import ReshapeOp, TransposeOp

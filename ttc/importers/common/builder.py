@@ -13,15 +13,15 @@ from numpy.typing import ArrayLike, NDArray
 from xdsl.dialects import func
 from xdsl.ir import Attribute, Block, BlockArgument, SSAValue
 
-from ttc.dialects.core.attributes import LiteralAttr, WeightAttr
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.formats.text import STRING
-from ttc.dialects.core.functions import ports
-from ttc.dialects.core.leaves import ConstantOp, LeafOp, ParamOp, StateOp, is_unread
-from ttc.dialects.core.locations import location_of, named_location
+from ttc.dialects.core.ir.attributes import LiteralAttr, WeightAttr
+from ttc.dialects.core.ir.entries import ports
+from ttc.dialects.core.ir.leaves import ConstantOp, LeafOp, ParamOp, StateOp, is_unread
+from ttc.dialects.core.ir.locations import location_of, named_location
+from ttc.dialects.core.ir.spec import Spec, spec_of, tensor_type
 from ttc.dialects.core.names import FreeNames
-from ttc.dialects.core.spec import Spec, spec_of, tensor_type
-from ttc.dialects.core.weights import Weight, WeightStore
+from ttc.dialects.core.plain.weights import Weight, WeightStore
 from ttc.dialects.nn.base import NNOp
 from ttc.dialects.nn.making import OpMaker
 from ttc.importers.common.partial import Partial

@@ -25,8 +25,8 @@ from xdsl.dialects.builtin import UnknownLoc
 from xdsl.ir import Block, Operation, SSAValue
 
 from ttc.dialects.core.errors import Error
+from ttc.dialects.core.ir.spec import Spec, spec_of, tensor_type
 from ttc.dialects.core.records import record
-from ttc.dialects.core.spec import Spec, spec_of, tensor_type
 from ttc.dialects.netlist.check_work import MAX_BODIES
 from ttc.dialects.nn.base import NNOp
 from ttc.dialects.nn.control import COUNT_TYPE, TRUTH_TYPE, BranchOp, LoopOp, YieldOp, is_written_out, joined

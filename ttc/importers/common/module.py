@@ -13,10 +13,10 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
 
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.functions import Port, finish_function, ports, set_module_attr
-from ttc.dialects.core.plain import Plain
-from ttc.dialects.core.spec import Spec, spec_of
-from ttc.dialects.core.weights import WeightStore
+from ttc.dialects.core.ir.entries import Port, finish_function, ports, set_module_attr
+from ttc.dialects.core.ir.spec import Spec, spec_of
+from ttc.dialects.core.plain.functions import Plain
+from ttc.dialects.core.plain.weights import WeightStore
 from ttc.importers.common.builder import Builder
 from ttc.runtime.contract import FixedInput
 

@@ -7,8 +7,8 @@ from typing import TypeAlias
 
 from xdsl.ir import SSAValue
 
-from ttc.dialects.core import windows as core
 from ttc.dialects.core.errors import Error
+from ttc.dialects.core.kernels import windows as core
 from ttc.importers.common.builder import Builder
 from ttc.importers.common.parts import padded
 from ttc.importers.common.windows import Window

@@ -8,8 +8,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from ttc.dialects.core.ir.spec import DYNAMIC
 from ttc.dialects.core.records import record
-from ttc.dialects.core.spec import DYNAMIC
 from ttc.dialects.nn.base import NNOp
 
 MAX_PARTS: Final = 1 << 10

@@ -9,14 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 from xdsl.ir import Operation, SSAValue
 
-from ttc.dialects.core.attributes import LiteralAttr
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.formats import format_of
-from ttc.dialects.core.interpret import run_work
-from ttc.dialects.core.leaves import LeafOp
-from ttc.dialects.core.spec import spec_of
-from ttc.dialects.core.to_plain import plain_work
-from ttc.dialects.core.weights import Weight
+from ttc.dialects.core.ir.attributes import LiteralAttr
+from ttc.dialects.core.ir.leaves import LeafOp
+from ttc.dialects.core.ir.spec import spec_of
+from ttc.dialects.core.ir.to_plain import plain_work
+from ttc.dialects.core.plain.interpret import run_work
+from ttc.dialects.core.plain.weights import Weight
 from ttc.dialects.nn.base import NNOp
 from ttc.dialects.nn.budget import Budget
 from ttc.importers.common.partial import Partial, partly, sizes_known

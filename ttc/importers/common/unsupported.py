@@ -13,7 +13,7 @@ from ttc.dialects.core.shown import shown
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
 
-    from ttc.dialects.core.weights import WeightStore
+    from ttc.dialects.core.plain.weights import WeightStore
 
 MAX_ROWS = 40
 

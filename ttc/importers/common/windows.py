@@ -10,8 +10,8 @@ from typing import Any
 
 from xdsl.ir import SSAValue
 
-from ttc.dialects.core import windows as core
 from ttc.dialects.core.errors import Error
+from ttc.dialects.core.kernels import windows as core
 from ttc.dialects.nn.window import Window
 from ttc.importers.common.builder import Builder
 from ttc.importers.common.unsupported import Unsupported

@@ -16,9 +16,9 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
 
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.functions import Port, make_function
-from ttc.dialects.core.spec import tensor_type
-from ttc.dialects.core.weights import WeightStore
+from ttc.dialects.core.ir.entries import Port, make_function
+from ttc.dialects.core.ir.spec import tensor_type
+from ttc.dialects.core.plain.weights import WeightStore
 from ttc.importers.base import NO_SHAPES, NO_VALUES
 from ttc.importers.common.builder import Builder
 from ttc.importers.common.inputs import given_values, input_specs

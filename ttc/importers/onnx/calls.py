@@ -11,8 +11,8 @@ from onnx import AttributeProto, GraphProto, NodeProto
 from xdsl.ir import SSAValue
 
 from ttc.dialects.core.errors import Error
+from ttc.dialects.core.ir.spec import Spec
 from ttc.dialects.core.records import record
-from ttc.dialects.core.spec import Spec
 from ttc.dialects.nn.base import NNOp, axis_in
 from ttc.importers.common.builder import Builder
 from ttc.importers.common.control import erase

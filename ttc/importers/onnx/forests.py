@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.trees import COLUMNS
+from ttc.dialects.core.kernels.trees import COLUMNS
 
 MODES = ("less_equal", "less", "greater_equal", "greater", "equal", "not_equal", "member")
 """What a node asks of its feature, by ONNX's number."""

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from onnx import TypeProto, ValueInfoProto
 
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.spec import Spec
+from ttc.dialects.core.ir.spec import Spec
 from ttc.importers.common.open_input import OpenInput
 from ttc.importers.onnx.tensors import dtype_of, shape_of
 

@@ -10,7 +10,7 @@ import numpy as np
 from xdsl.ir import SSAValue
 
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.spec import STORED_ONLY
+from ttc.dialects.core.ir.spec import STORED_ONLY
 from ttc.importers.common.builder import Builder
 from ttc.importers.common.unsupported import Unsupported
 from ttc.importers.onnx.tensors import DTYPES, type_name

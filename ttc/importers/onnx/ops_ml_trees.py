@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from xdsl.ir import SSAValue
 
 from ttc.dialects.core.errors import Error
+from ttc.dialects.core.kernels.trees import MAX_TARGETS
 from ttc.dialects.core.records import record
-from ttc.dialects.core.trees import MAX_TARGETS
 from ttc.importers.common.builder import Builder
 from ttc.importers.common.tracking import MAX_ELEMENTS
 from ttc.importers.common.unsupported import Unsupported

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from onnx import ModelProto, TensorProto
 
 from ttc.dialects.core.errors import Error
+from ttc.dialects.core.plain.weights import Weight
 from ttc.dialects.core.records import record
-from ttc.dialects.core.weights import Weight
 from ttc.importers.common.mapped import map_file
 from ttc.importers.onnx.external import ExternalFiles
 from ttc.importers.onnx.tensors import Raw, weight_of

@@ -11,9 +11,9 @@ from onnx import TensorProto
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.formats.text import STRING
+from ttc.dialects.core.ir.spec import STORED_ONLY
+from ttc.dialects.core.plain.weights import Weight
 from ttc.dialects.core.records import record
-from ttc.dialects.core.spec import STORED_ONLY
-from ttc.dialects.core.weights import Weight
 from ttc.importers.common.builder import MAX_ELEMENTS, MAX_RANK
 
 _BITS: dict[np.dtype, int] = {

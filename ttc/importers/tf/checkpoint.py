@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.weights import Weight
+from ttc.dialects.core.plain.weights import Weight
 from ttc.importers.common.beneath import map_beneath
 from ttc.importers.tf.messages import Span, shape_of
 from ttc.importers.tf.sstable import table

@@ -9,7 +9,7 @@ import numpy as np
 from xdsl.ir import SSAValue
 
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.spec import DYNAMIC
+from ttc.dialects.core.ir.spec import DYNAMIC
 from ttc.dialects.nn.pieces import ConcatOp
 from ttc.dialects.nn.shape import ReshapeOp
 from ttc.dialects.nn.unary import CastOp

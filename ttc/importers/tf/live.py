@@ -10,7 +10,7 @@ import tensorflow as tf
 from numpy.typing import NDArray
 
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.weights import Weight
+from ttc.dialects.core.plain.weights import Weight
 from ttc.importers.common.open_input import OpenInput
 from ttc.importers.tf.messages import Span, graph_of
 from ttc.importers.tf.structure import check_graph

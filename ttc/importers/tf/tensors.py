@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ttc.dialects.core.errors import Error
+from ttc.dialects.core.plain.weights import Weight
 from ttc.dialects.core.records import record
-from ttc.dialects.core.weights import Weight
 from ttc.importers.common.builder import MAX_ELEMENTS, MAX_RANK
 from ttc.importers.tf.messages import Dims, Span, Tensor, packed_numbers, packed_reals, shape_of
 

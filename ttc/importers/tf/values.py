@@ -9,8 +9,8 @@ from typing import TypeAlias
 import numpy as np
 from xdsl.ir import SSAValue
 
+from ttc.dialects.core.plain.weights import Weight
 from ttc.dialects.core.records import record
-from ttc.dialects.core.weights import Weight
 from ttc.importers.common.complexes import Complex
 from ttc.importers.common.open_input import OpenInput
 from ttc.importers.common.unsupported import Refused

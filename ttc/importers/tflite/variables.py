@@ -9,9 +9,9 @@ import numpy as np
 from xdsl.ir import SSAValue
 
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.functions import Port
-from ttc.dialects.core.spec import Spec
-from ttc.dialects.core.weights import Weight
+from ttc.dialects.core.ir.entries import Port
+from ttc.dialects.core.ir.spec import Spec
+from ttc.dialects.core.plain.weights import Weight
 from ttc.importers.common.unsupported import Unsupported
 from ttc.importers.tflite.building import TfliteBuilder
 from ttc.importers.tflite.model import Tensor

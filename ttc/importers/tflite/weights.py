@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.weights import Weight
+from ttc.dialects.core.plain.weights import Weight
 from ttc.importers.common.unsupported import Unsupported
 from ttc.importers.tflite.flatbuffer import Buffer, Span
 from ttc.importers.tflite.model import Sparsity, Tensor

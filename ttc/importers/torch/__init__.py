@@ -18,7 +18,7 @@ from ttc.importers.base import NO_SHAPES
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
 
-    from ttc.dialects.core.weights import WeightStore
+    from ttc.dialects.core.plain.weights import WeightStore
 
 
 def require_torch() -> None:

@@ -15,7 +15,7 @@ from ttc.importers.torch import require_torch
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
 
-    from ttc.dialects.core.weights import WeightStore
+    from ttc.dialects.core.plain.weights import WeightStore
 
 _EXPORT = "export it: torch.export.save(torch.export.export(module, example_inputs), 'model.pt2')"
 _VERSIONS = (b"0", b"1")

@@ -12,8 +12,8 @@ from torch.utils import _pytree as pytree
 from xdsl.dialects.builtin import ModuleOp
 
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.spec import Spec
-from ttc.dialects.core.weights import WeightStore
+from ttc.dialects.core.ir.spec import Spec
+from ttc.dialects.core.plain.weights import WeightStore
 from ttc.importers.base import NO_SHAPES, NO_VALUES
 from ttc.importers.torch.aliases import aliases_as_one
 from ttc.importers.torch.decompositions import decompositions

@@ -12,10 +12,10 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
 
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.functions import Port, make_function
+from ttc.dialects.core.ir.entries import Port, make_function
+from ttc.dialects.core.ir.spec import Spec, tensor_type
+from ttc.dialects.core.plain.weights import WeightStore
 from ttc.dialects.core.records import record
-from ttc.dialects.core.spec import Spec, tensor_type
-from ttc.dialects.core.weights import WeightStore
 from ttc.importers.base import NO_VALUES
 from ttc.importers.common.inputs import given_values
 from ttc.importers.common.module import finished

@@ -8,7 +8,7 @@ from typing import TypeAlias
 import numpy as np
 from xdsl.ir import SSAValue
 
-from ttc.dialects.core.spec import DYNAMIC
+from ttc.dialects.core.ir.spec import DYNAMIC
 from ttc.dialects.nn.base import axis_in, broadcast_shapes
 from ttc.importers.common.dynamic import sliced, with_axes, without_axes
 from ttc.importers.common.parts import element, part

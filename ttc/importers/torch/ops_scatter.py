@@ -7,7 +7,7 @@ from math import prod
 import numpy as np
 from xdsl.ir import SSAValue
 
-from ttc.dialects.core.spec import DYNAMIC
+from ttc.dialects.core.ir.spec import DYNAMIC
 from ttc.dialects.nn.base import axis_in, broadcast_shapes
 from ttc.importers.common.dynamic import expanded, listed, size_of, with_axes
 from ttc.importers.common.unsupported import Unsupported

@@ -11,7 +11,7 @@ from torch.export.graph_signature import InputKind, TensorArgument
 from torch.utils import _pytree as pytree
 
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.spec import Spec
+from ttc.dialects.core.ir.spec import Spec
 from ttc.importers.common.inputs import input_specs
 from ttc.importers.common.open_input import OpenInput
 from ttc.importers.common.unsupported import Unsupported

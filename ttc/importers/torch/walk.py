@@ -14,7 +14,7 @@ from xdsl.ir import SSAValue
 from xdsl.utils.exceptions import VerifyException
 
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.spec import DYNAMIC
+from ttc.dialects.core.ir.spec import DYNAMIC
 from ttc.importers.common.unsupported import Unsupported
 from ttc.importers.torch.arguments import bind
 from ttc.importers.torch.builder import TorchBuilder

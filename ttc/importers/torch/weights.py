@@ -9,7 +9,7 @@ import torch
 from numpy.typing import NDArray
 
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.weights import Weight
+from ttc.dialects.core.plain.weights import Weight
 from ttc.importers.common.unsupported import Unsupported
 from ttc.importers.torch.dtypes import EXTENSIONS, dtype_of
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from math import inf
 from typing import TypeAlias
 
-from ttc.dialects.core.plain import Plain
+from ttc.dialects.core.plain.functions import Plain
 from ttc.dialects.netlist.buda.form import BudaOp
 from ttc.dialects.netlist.buda.reader_fields import BINARY, SFPU, UNARY
 from ttc.dialects.netlist.buda.rules.context import Context

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ttc.dialects.core.errors import Error, nearest
-from ttc.dialects.core.plain import Function, TensorType
+from ttc.dialects.core.plain.functions import Function, TensorType
 from ttc.dialects.netlist.buda.form import BudaOp, FusedOp
 from ttc.dialects.netlist.buda.work.building import ADJUSTED, Building, input_tile, relu, result_type
 from ttc.dialects.netlist.buda.work.families import BUILDS, ELEMENTWISE

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.plain import Plain, TensorType
+from ttc.dialects.core.plain.functions import Plain, TensorType
 from ttc.dialects.core.records import record
 from ttc.dialects.netlist.buda.form import BudaOp, FusedOp
 from ttc.dialects.netlist.buda.work.shared import FRAME, Builder, blocks, layout_of, number, word

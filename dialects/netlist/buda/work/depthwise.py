@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.plain import Plain
+from ttc.dialects.core.plain.functions import Plain
 from ttc.dialects.netlist.buda.form import Tm
 from ttc.dialects.netlist.buda.work.building import Build, Building
 from ttc.dialects.netlist.buda.work.read_tms import broadcast_to

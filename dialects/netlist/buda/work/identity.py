@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.plain import Plain
-from ttc.dialects.core.sparse_codes import WORD_BITS, Codes
+from ttc.dialects.core.plain.functions import Plain
+from ttc.dialects.core.tiling.sparse_codes import WORD_BITS, Codes
 from ttc.dialects.netlist.buda.work.building import Building
 from ttc.dialects.netlist.buda.work.reading import Operand, Parts, Read, Reading
 from ttc.dialects.netlist.buda.work.shared import FRAME, blocks, flag, integer

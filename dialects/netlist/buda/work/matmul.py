@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.plain import Plain
+from ttc.dialects.core.plain.functions import Plain
 from ttc.dialects.netlist.buda.form import Tm
 from ttc.dialects.netlist.buda.work import identity
 from ttc.dialects.netlist.buda.work.building import INTEGERS, Build, Building

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.plain import Plain
+from ttc.dialects.core.plain.functions import Plain
 from ttc.dialects.netlist.buda.form import Tm
 from ttc.dialects.netlist.buda.work.datacopy import COPIES
 from ttc.dialects.netlist.buda.work.families import READS

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.plain import Plain
+from ttc.dialects.core.plain.functions import Plain
 from ttc.dialects.netlist.buda.work.building import INTEGERS
 from ttc.dialects.netlist.buda.work.reading import VIEWS, Operand, Parts, Reading, relu_said
 from ttc.dialects.netlist.buda.work.schedule import Input, Result, Step, scheduled

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.plain import Plain, TensorType, Work, fold_to_tiles
+from ttc.dialects.core.plain.functions import Plain, TensorType, Work, fold_to_tiles
 from ttc.dialects.core.records import record
 from ttc.dialects.netlist.buda.form import Pair, Tm
 from ttc.dialects.netlist.buda.work.shared import FRAME

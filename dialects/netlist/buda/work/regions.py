@@ -8,9 +8,9 @@ from dataclasses import field
 import numpy as np
 
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.plain import Plain, TensorType, Work
+from ttc.dialects.core.kernels.buda_functions import FUNCTIONS
+from ttc.dialects.core.plain.functions import Plain, TensorType, Work
 from ttc.dialects.core.records import record
-from ttc.dialects.core.vocabulary import FUNCTIONS
 from ttc.dialects.netlist.buda.work.building import INTEGERS, Build
 from ttc.dialects.netlist.buda.work.read_tms import broadcast_to
 from ttc.dialects.netlist.buda.work.reading import Operand, Parts, Read, Reading

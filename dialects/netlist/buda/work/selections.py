@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.plain import Plain, TensorType
-from ttc.dialects.core.selection import selected_rows
-from ttc.dialects.core.sparse_codes import Elements, Encoded, encoded
-from ttc.dialects.core.tiled import SIDE
+from ttc.dialects.core.kernels.selection import selected_rows
+from ttc.dialects.core.plain.functions import Plain, TensorType
+from ttc.dialects.core.tiling.arrays import SIDE
+from ttc.dialects.core.tiling.sparse_codes import Elements, Encoded, encoded
 from ttc.dialects.netlist.buda.form import Tm
 from ttc.dialects.netlist.buda.work.building import Build
 from ttc.dialects.netlist.buda.work.read_tms import tile_dims

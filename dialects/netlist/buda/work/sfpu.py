@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ttc.dialects.core.plain import Plain
+from ttc.dialects.core.plain.functions import Plain
 from ttc.dialects.netlist.buda.work import matmul
 from ttc.dialects.netlist.buda.work.building import Build, Building, input_tile
 from ttc.dialects.netlist.buda.work.reading import Parts, Read, Reading

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.plain import Plain
+from ttc.dialects.core.plain.functions import Plain
 from ttc.dialects.netlist.buda.work.building import Build, Building
 from ttc.dialects.netlist.buda.work.reading import Parts, Read, Reading
 from ttc.dialects.netlist.buda.work.shared import FRAME, flag, integer, word

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from ttc.dialects.core.plain import Plain
+from ttc.dialects.core.plain.functions import Plain
 from ttc.runtime.engines.native.storage import array_dtype, storage_of_dtype
 
 if TYPE_CHECKING:

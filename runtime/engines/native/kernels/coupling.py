@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from ttc.dialects.core.coupling import ROUNDS, TOLERANCE
+from ttc.dialects.core.kernels.coupling import ROUNDS, TOLERANCE
 from ttc.runtime.engines.native.kernel import Kernel
 from ttc.runtime.engines.native.kernels.words import Words
 from ttc.runtime.engines.native.storage import Storage

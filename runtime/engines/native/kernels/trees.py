@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-from ttc.dialects.core.trees import COLUMNS
+from ttc.dialects.core.kernels.trees import COLUMNS
 from ttc.runtime.engines.native.kernel import Kernel
 from ttc.runtime.engines.native.kernels.words import Words
 from ttc.runtime.engines.native.storage import STORAGE_BYTES, Storage

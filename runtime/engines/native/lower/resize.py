@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ttc.dialects.core.resampling import Sampling, Taps, taps
+from ttc.dialects.core.kernels.resampling import Sampling, Taps, taps
 from ttc.runtime.engines.native.copies import constant
 from ttc.runtime.engines.native.kernels.resize import Resample
 from ttc.runtime.engines.native.kernels.words import words_of

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ttc.dialects.core.plain import Plain
+from ttc.dialects.core.plain.functions import Plain
 from ttc.runtime.engines.native.shape_rules import Ints, Shape, broadcast, require
 
 

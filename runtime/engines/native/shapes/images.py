@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ttc.dialects.core.windows import window_counts, windows
+from ttc.dialects.core.kernels.windows import window_counts, windows
 from ttc.runtime.engines.native.shape_rules import Floats, Ints, Shape, require
 
 

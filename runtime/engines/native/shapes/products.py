@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import prod
 
-from ttc.dialects.core.windows import transposed_counts, window_counts, windows
+from ttc.dialects.core.kernels.windows import transposed_counts, window_counts, windows
 from ttc.runtime.engines.native.shape_rules import Floats, Ints, Shape, broadcast, require, require_fits
 
 

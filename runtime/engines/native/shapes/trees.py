@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ttc.dialects.core.trees import AGGREGATES, COLUMNS, MAX_TARGETS
+from ttc.dialects.core.kernels.trees import AGGREGATES, COLUMNS, MAX_TARGETS
 from ttc.runtime.engines.native.shape_rules import Shape, require
 
 

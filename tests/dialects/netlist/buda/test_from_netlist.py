@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.plain import Function, TensorType, Work
+from ttc.dialects.core.plain.functions import Function, TensorType, Work
 from ttc.dialects.netlist.buda.form import BudaInstruction, BudaNetlist, QueueSetting
 from ttc.dialects.netlist.buda.from_netlist import from_netlist
 from ttc.dialects.netlist.buda.machine import machine

@@ -10,8 +10,8 @@ import pytest
 from xdsl.ir import Block
 
 from tests.ops.cases import one_op_module, spec
-from ttc.dialects.core.functions import entry_functions
-from ttc.dialects.core.weights import WeightStore
+from ttc.dialects.core.ir.entries import entry_functions
+from ttc.dialects.core.plain.weights import WeightStore
 from ttc.dialects.nn.activation import TanhOp
 from ttc.dialects.nn.base import ops
 from ttc.dialects.nn.gradients import base

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from ttc.dialects.core.windows import windows
+from ttc.dialects.core.kernels.windows import windows
 from ttc.dialects.tile.kernels.sparse import sparse_matmul
 from ttc.passes.tile.expand.selection import Selection, along, bands_of, permuted, row_of_taps, scattered, stacked, windows_of
 

@@ -10,8 +10,8 @@ import pytest
 from numpy.typing import NDArray
 
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.interpret import kernel
-from ttc.dialects.core.plain import Function, TensorType, Work
+from ttc.dialects.core.plain.functions import Function, TensorType, Work
+from ttc.dialects.core.plain.interpret import kernel
 from ttc.dialects.netlist.model import Blocking, Grid, Op
 from ttc.dialects.tile.movement import MOVEMENT
 from ttc.runtime.engines.exact.core import Core, noise_of

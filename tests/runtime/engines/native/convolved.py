@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from tests.runtime.engines.native.graphs import Given, Ran, normal, ran
-from ttc.dialects.core.plain import TensorType, Work
-from ttc.dialects.core.windows import window_counts, windows
+from ttc.dialects.core.kernels.windows import window_counts, windows
+from ttc.dialects.core.plain.functions import TensorType, Work
 
 
 def convolved(

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from tests import sums
 from tests.draws import rng_of_test
 from tests.runtime.conftest import Builder
-from ttc.dialects.core.plain import Function, TensorType, Work
+from ttc.dialects.core.plain.functions import Function, TensorType, Work
 from ttc.dialects.netlist.model import Host, Op
 from ttc.runtime.engines.native.build import lower_graph
 from ttc.runtime.engines.native.engine import NativeEngine

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from tests.runtime.conftest import Builder
 from tests.runtime.engines.native.guarded import Graph
 from ttc.dialects.core.formats import FORMATS, format_named
-from ttc.dialects.core.plain import Function, Plain, TensorType, Work
+from ttc.dialects.core.plain.functions import Function, Plain, TensorType, Work
 from ttc.dialects.netlist.model import Host, Op
 from ttc.runtime.engines.native.shape_rules import Shape, rules
 from ttc.runtime.tensors import TensorSource

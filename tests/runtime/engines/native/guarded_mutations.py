@@ -10,7 +10,7 @@ import numpy as np
 
 from tests.runtime.engines.native.guarded import Graph
 from ttc.dialects.core.formats import format_named
-from ttc.dialects.core.plain import Function, Plain, TensorType, Work
+from ttc.dialects.core.plain.functions import Function, Plain, TensorType, Work
 from ttc.dialects.netlist.model import Netlist, Op
 from ttc.runtime.tensors import TensorSource
 

@@ -12,7 +12,7 @@ import numpy as np
 from tests.runtime.conftest import Builder
 from tests.runtime.engines.native.guarded import Graph
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.plain import Function, Plain, TensorType, Work
+from ttc.dialects.core.plain.functions import Function, Plain, TensorType, Work
 from ttc.dialects.netlist.model import Host, Op
 from ttc.runtime.engines.native.shape_rules import Unsound, rules
 from ttc.runtime.tensors import TensorSource

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tests.runtime.engines.native.graphs import Given, Ran, ran
-from ttc.dialects.core.interpret import kernel
-from ttc.dialects.core.plain import TensorType, Work
+from ttc.dialects.core.plain.functions import TensorType, Work
+from ttc.dialects.core.plain.interpret import kernel
 
 _OPTIONS = ("level", "threads", "precision", "tiles")
 """Of `ran`; all else that is named is an attribute of the op."""

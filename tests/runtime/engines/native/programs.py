@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from tests.runtime.conftest import Builder
 from ttc.dialects.core.formats import format_named
-from ttc.dialects.core.plain import Function, Plain, TensorType, Work
+from ttc.dialects.core.plain.functions import Function, Plain, TensorType, Work
 from ttc.dialects.netlist.model import Argument, Host, Op
 from ttc.runtime.executor import Executor
 from ttc.runtime.manifest import Description

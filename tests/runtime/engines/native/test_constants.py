@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests.runtime.engines.native.graphs import Given, ran
-from ttc.dialects.core.plain import TensorType, Work
+from ttc.dialects.core.plain.functions import TensorType, Work
 
 
 @pytest.mark.parametrize(

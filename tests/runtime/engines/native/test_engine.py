@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from tests.runtime.conftest import Builder
 from tests.runtime.engines.native.programs import Step, executors, network, program, tensor
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.plain import Function, Plain, TensorType, Work
+from ttc.dialects.core.plain.functions import Function, Plain, TensorType, Work
 from ttc.dialects.netlist.model import Argument, Host, Netlist, Op
 from ttc.runtime.engines.native import image
 from ttc.runtime.engines.native.build import lower_graph

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from tests.runtime.engines.native.convolved import convolved
 from tests.runtime.engines.native.graphs import Given, normal, ran
-from ttc.dialects.core.plain import TensorType, Work
-from ttc.dialects.core.windows import windows
+from ttc.dialects.core.kernels.windows import windows
+from ttc.dialects.core.plain.functions import TensorType, Work
 
 
 @pytest.mark.parametrize(("level", "results"), [("amx", 1), ("amx", 3), ("avx2", 1), ("avx2", 3), ("generic", 1)])

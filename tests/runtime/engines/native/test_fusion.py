@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests.runtime.engines.native.graphs import Given, Ran, normal, ran
-from ttc.dialects.core.plain import TensorType, Work
+from ttc.dialects.core.plain.functions import TensorType, Work
 from ttc.runtime.engines.native import build, plan
 from ttc.runtime.engines.native.fusion import MAX_STEPS
 from ttc.runtime.engines.native.nodes import Flat

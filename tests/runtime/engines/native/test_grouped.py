@@ -9,7 +9,7 @@ import pytest
 
 from tests.runtime.engines.native.convolved import convolved
 from tests.runtime.engines.native.graphs import Given, normal, ran
-from ttc.dialects.core.plain import TensorType, Work
+from ttc.dialects.core.plain.functions import TensorType, Work
 
 LEVELS = ("amx", "avx2", "generic")
 

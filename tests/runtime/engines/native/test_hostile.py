@@ -14,7 +14,7 @@ from tests.runtime.engines.native.guarded_cases import FAMILIES, graph_of
 from tests.runtime.engines.native.guarded_mutations import mutated
 from tests.runtime.engines.native.guarded_networks import network
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.plain import Plain
+from ttc.dialects.core.plain.functions import Plain
 from ttc.runtime.engines.native.engine import NativeEngine
 from ttc.runtime.engines.native.features import host_cpu
 from ttc.runtime.engines.reference import plan_of

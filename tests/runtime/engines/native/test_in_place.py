@@ -14,7 +14,7 @@ from tests.runtime.engines.native.programs import Step, tensor
 from tests.runtime.engines.stateful import Stateful
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.formats import format_named
-from ttc.dialects.core.plain import TensorType
+from ttc.dialects.core.plain.functions import TensorType
 from ttc.runtime.engines.native.build import lower_graph, prepared_of
 from ttc.runtime.engines.native.code import compiled
 from ttc.runtime.engines.native.constants import compute_constants

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from tests.draws import rng_of_test
 from tests.runtime.engines.native.graphs import Given, Ran, ran
-from ttc.dialects.core.plain import Function, Plain, TensorType, Work
-from ttc.dialects.core.windows import window_counts, windows
+from ttc.dialects.core.kernels.windows import window_counts, windows
+from ttc.dialects.core.plain.functions import Function, Plain, TensorType, Work
 
 LEVELS = ("amx", "avx2", "generic")
 SIZES = (1, 2, 15, 16, 17, 31, 33, 67)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ttc.dialects.core.plain import Work
+from ttc.dialects.core.plain.functions import Work
 from ttc.runtime.engines.native.integers import Range, fits, in_floats, limits, range_of
 from ttc.runtime.engines.native.region import Region, Step
 

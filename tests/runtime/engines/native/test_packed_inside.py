@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests.runtime.engines.native.graphs import Given, Ran, normal, ran
-from ttc.dialects.core.plain import TensorType, Work
+from ttc.dialects.core.plain.functions import TensorType, Work
 
 LEVELS = ("generic", "avx2", "avx512")
 

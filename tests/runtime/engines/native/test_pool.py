@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from ttc.dialects.core.plain import TensorType, Work
+from ttc.dialects.core.plain.functions import TensorType, Work
 from ttc.dialects.netlist.model import Host, Op
 from ttc.runtime.engines.native import pool as pools
 from ttc.runtime.engines.native.arena import Arena

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.runtime.engines.native.graphs import Given, normal, ran
-from ttc.dialects.core.plain import TensorType, Work
+from ttc.dialects.core.plain.functions import TensorType, Work
 from ttc.runtime.engines.native.products import joined
 
 

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from tests.runtime.engines.native.programs import Step, executors, tensor
-from ttc.dialects.core import interpret
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.formats.text import STRING
-from ttc.dialects.core.plain import TensorType, Work
+from ttc.dialects.core.plain import interpret
+from ttc.dialects.core.plain.functions import TensorType, Work
 
 
 def test_labels_of_text_stay_as_they_are():

@@ -7,7 +7,7 @@ import pytest
 
 from tests import sums
 from tests.runtime.engines.native.graphs import Given, normal, ran
-from ttc.dialects.core.plain import Function, TensorType, Work
+from ttc.dialects.core.plain.functions import Function, TensorType, Work
 from ttc.runtime.engines.native.region import Region, Step, identity, region_of, unary
 
 X = TensorType((5, 7), "Float32")

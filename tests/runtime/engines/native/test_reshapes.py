@@ -7,7 +7,7 @@ import pytest
 
 from tests import sums
 from tests.runtime.engines.native.graphs import Given, normal, ran
-from ttc.dialects.core.plain import Function, TensorType, Work
+from ttc.dialects.core.plain.functions import Function, TensorType, Work
 
 _FLAT, _BATCHED = TensorType((6, 10), "Float32"), TensorType((2, 3, 10), "Float32")
 _PRODUCT = Work("tile.matmul", (0, 1), {"transpose_a": False, "transpose_b": False}, (_FLAT,))

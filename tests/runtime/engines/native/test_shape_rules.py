@@ -11,7 +11,7 @@ from tests.runtime.engines.native.guarded import Graph
 from tests.runtime.engines.native.guarded_cases import FAMILIES
 from tests.runtime.engines.native.guarded_mutations import mutated
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.plain import TensorType, Work
+from ttc.dialects.core.plain.functions import TensorType, Work
 from ttc.dialects.tile.base import Tile, ops
 from ttc.runtime.engines.native.shape_rules import is_sound, rules
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from tests.runtime.engines.native.programs import Step, program, tensor
-from ttc.dialects.core.plain import TensorType
+from ttc.dialects.core.plain.functions import TensorType
 from ttc.runtime.engines.native.plan import NativePlan
 from ttc.runtime.engines.native.small_runs import is_small
 

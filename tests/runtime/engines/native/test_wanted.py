@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tests.runtime.engines.native.graphs import Given, normal, ran
-from ttc.dialects.core.plain import Function, TensorType, Work
+from ttc.dialects.core.plain.functions import Function, TensorType, Work
 from ttc.dialects.netlist.model import Host, Op
 from ttc.runtime.engines.native.nodes import Flat, Node
 from ttc.runtime.engines.native.tensors import Buffer, View, dense

@@ -12,7 +12,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from tests.draws import rng_of_test
-from ttc.driver import compile_path
+from ttc.compiler.driver import compile_path
 from ttc.options import CompileOptions
 from ttc.runtime.program import Program
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.plain import Function
+from ttc.dialects.core.plain.functions import Function
 from ttc.dialects.netlist.buda.reader import read_form
 from ttc.dialects.netlist.buda.rules.check import check_form
 from ttc.dialects.netlist.buda.writer import write_netlist

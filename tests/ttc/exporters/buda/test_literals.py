@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ttc.dialects.core.plain import Function, TensorType, Work
+from ttc.dialects.core.plain.functions import Function, TensorType, Work
 from ttc.exporters.buda.literals import matrix_of, written_out
 
 LAYOUT = "tiles(32, 32)"

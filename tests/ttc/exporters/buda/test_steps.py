@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.interpret import run
-from ttc.dialects.core.plain import TensorType
+from ttc.dialects.core.plain.functions import TensorType
+from ttc.dialects.core.plain.interpret import run
 from ttc.dialects.netlist.buda.form import Tm
 from ttc.dialects.netlist.buda.work.shared import Builder
 from ttc.dialects.netlist.buda.work.tms import apply_tms

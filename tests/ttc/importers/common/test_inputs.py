@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.spec import Spec
+from ttc.dialects.core.ir.spec import Spec
 from ttc.importers.common.inputs import input_specs
 from ttc.importers.common.open_input import OpenInput
 

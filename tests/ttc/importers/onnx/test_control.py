@@ -12,9 +12,9 @@ from onnx import GraphProto, NodeProto, TensorProto, helper
 
 from tests.ttc.importers.onnx.cases import check, function_proto, imported, ints, model_of, normal, save
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.functions import entry_functions, module_attr
-from ttc.dialects.core.locations import source_names
-from ttc.dialects.core.spec import spec_of
+from ttc.dialects.core.ir.entries import entry_functions, module_attr
+from ttc.dialects.core.ir.locations import source_names
+from ttc.dialects.core.ir.spec import spec_of
 from ttc.importers.onnx import calls, control, import_onnx
 
 X = {"x": normal(2, 3)}

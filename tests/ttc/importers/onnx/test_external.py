@@ -113,7 +113,7 @@ READS = """
 import resource, sys, time
 from pathlib import Path
 import numpy as np
-from ttc.driver import compile_path
+from ttc.compiler.driver import compile_path
 from ttc.options import CompileOptions
 import ttc.importers.onnx
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.interpret import kernel
+from ttc.dialects.core.plain.interpret import kernel
 from ttc.importers.onnx.forests import MODES, Questions, forest_of
 
 LIMITS = np.array(

@@ -9,8 +9,8 @@ from onnx import ModelProto, TensorProto, ValueInfoProto, helper
 
 from tests.ttc.importers.onnx.cases import imported, model_of, normal, save, value_info
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.functions import entry_functions
-from ttc.dialects.core.spec import spec_of
+from ttc.dialects.core.ir.entries import entry_functions
+from ttc.dialects.core.ir.spec import spec_of
 from ttc.importers.onnx import import_onnx
 
 Dims = list[int | str | None]

@@ -10,10 +10,10 @@ import pytest
 from onnx import helper, numpy_helper
 
 from tests.ttc.importers.onnx.cases import check, check_node, imported, ints, model_of, node_model, normal, save
-from ttc.dialects.core.attributes import LiteralAttr
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.functions import entry_functions
-from ttc.dialects.core.leaves import ConstantOp
+from ttc.dialects.core.ir.attributes import LiteralAttr
+from ttc.dialects.core.ir.entries import entry_functions
+from ttc.dialects.core.ir.leaves import ConstantOp
 from ttc.importers.onnx import import_onnx
 
 TABLE = normal(5, 7)

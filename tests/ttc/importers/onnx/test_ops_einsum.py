@@ -9,7 +9,7 @@ import pytest
 
 from tests.ttc.importers.onnx.cases import check, imported, node_model, normal, save
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.functions import entry_functions
+from ttc.dialects.core.ir.entries import entry_functions
 from ttc.importers.onnx import import_onnx
 
 

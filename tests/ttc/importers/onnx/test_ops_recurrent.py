@@ -11,7 +11,7 @@ import pytest
 from tests.ttc.importers.onnx.cases import check, check_node, imported, node_model, normal
 from tests.ttc.importers.onnx.cases import save as saved
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.functions import entry_functions
+from ttc.dialects.core.ir.entries import entry_functions
 from ttc.dialects.nn.recurrent import RecurrentOp
 from ttc.importers.onnx import import_onnx
 

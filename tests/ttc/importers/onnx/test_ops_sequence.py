@@ -11,7 +11,7 @@ from onnx import ModelProto, NodeProto, TensorProto, helper
 
 from tests.ttc.importers.onnx.cases import check, ints, model_of, normal, save
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.functions import entry_functions, ports
+from ttc.dialects.core.ir.entries import entry_functions, ports
 from ttc.importers.onnx import import_onnx
 
 A, B = normal(2, 3), normal(2, 3)

@@ -10,9 +10,9 @@ from onnx import NodeProto, helper
 
 from tests.ttc.importers.onnx.cases import check, function_proto, imported, ints, model_of, normal, save
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.functions import entry_functions, module_attr, ports
-from ttc.dialects.core.leaves import ConstantOp, LeafOp, ParamOp
-from ttc.dialects.core.locations import source_names
+from ttc.dialects.core.ir.entries import entry_functions, module_attr, ports
+from ttc.dialects.core.ir.leaves import ConstantOp, LeafOp, ParamOp
+from ttc.dialects.core.ir.locations import source_names
 from ttc.importers.onnx import import_onnx
 
 X = {"x": normal(2, 3)}

@@ -11,8 +11,8 @@ import pytest
 from tests.ttc.importers.tf.files import block, function, node, number, object_graph, part, save, save_variables, shape, table_file
 from tests.ttc.importers.tflite.test_bombs import bounded
 from ttc.api import load
+from ttc.compiler.driver import compile_path
 from ttc.dialects.core.errors import Error
-from ttc.driver import compile_path
 from ttc.importers.common.protobuf import write_varint
 from ttc.importers.tf import import_saved_model, objects, sstable, walk
 from ttc.options import CompileOptions

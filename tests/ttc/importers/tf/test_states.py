@@ -14,8 +14,8 @@ import ttc  # noqa: E402
 from tests.ttc.importers.tf.files import function, node, save, save_variables  # noqa: E402
 from tests.ttc.importers.tf.test_saved_model import VARIABLE  # noqa: E402
 from ttc.dialects.core.errors import Error  # noqa: E402
-from ttc.dialects.core.functions import entry_functions  # noqa: E402
-from ttc.dialects.core.leaves import LeafOp  # noqa: E402
+from ttc.dialects.core.ir.entries import entry_functions  # noqa: E402
+from ttc.dialects.core.ir.leaves import LeafOp  # noqa: E402
 from ttc.importers.tf import import_object, import_saved_model  # noqa: E402
 
 X = np.arange(6, dtype=np.float32).reshape(2, 3)

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from tests.ttc.importers.tflite.writer import Graph, Op, Tensor, model
+from ttc.compiler.driver import compile_path
 from ttc.dialects.core.errors import Error
-from ttc.driver import compile_path
 from ttc.importers.tflite import walk
 from ttc.options import CompileOptions
 

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from tests.ttc.importers.tflite.samples import quantized_network, real_network
-from ttc.check import check
 from ttc.dialects.core.errors import Error
 from ttc.importers.base import describe_model
 from ttc.importers.tflite import describe
 from ttc.options import CompileOptions
+from ttc.reports.readiness import check
 
 
 def test_facts(tmp_path: Path) -> None:

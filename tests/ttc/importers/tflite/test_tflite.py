@@ -16,8 +16,8 @@ from tests.ttc.importers.tflite.cases import imported, interpreted, normal
 from tests.ttc.importers.tflite.samples import all_samples, quantized_network, real_network
 from tests.ttc.importers.tflite.writer import Graph, Op, Signature, Tensor, model
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.functions import entry_functions, ports
-from ttc.dialects.core.locations import source_names
+from ttc.dialects.core.ir.entries import entry_functions, ports
+from ttc.dialects.core.ir.locations import source_names
 from ttc.importers.base import import_model
 
 X, Y = Tensor("x", (2, 3)), Tensor("y", (2, 3))

@@ -11,7 +11,7 @@ import pytest
 from tests.ttc.importers.tflite.cases import imported, normal
 from tests.ttc.importers.tflite.writer import Graph, Op, Tensor, model
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.functions import entry_functions, ports
+from ttc.dialects.core.ir.entries import entry_functions, ports
 from ttc.importers.tflite import import_tflite
 
 X = normal(2, 3)

@@ -9,11 +9,11 @@ import numpy as np
 import torch
 from torch.utils import _pytree as pytree
 
-from ttc.driver import compile_source
+from ttc.compiler.driver import compile_source
+from ttc.compiler.source import Source
 from ttc.importers.torch.exported import import_exported
 from ttc.options import CompileOptions
 from ttc.runtime.executor import Executor
-from ttc.source import Source
 
 Functions = Mapping[str, Callable[..., Any]]
 

@@ -9,11 +9,11 @@ import torch
 from torch.fx.experimental.proxy_tensor import make_fx
 from torch.utils import _pytree as pytree
 
-from ttc.driver import compile_source
+from ttc.compiler.driver import compile_source
+from ttc.compiler.source import Source
 from ttc.importers.torch.graphs import Fixed, Input, Result, graph_inputs, import_graph
 from ttc.options import CompileOptions
 from ttc.runtime.executor import Executor
-from ttc.source import Source
 
 
 def check(op: Any, *args: Any, tolerance: float = 2e-6, **kwargs: Any) -> None:

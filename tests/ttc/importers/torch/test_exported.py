@@ -11,9 +11,9 @@ import pytest
 torch = pytest.importorskip("torch", reason="PyTorch has no wheel for this Python")
 
 import ttc  # noqa: E402
-from ttc.dialects.core.functions import entry_functions, ports  # noqa: E402
-from ttc.dialects.core.leaves import ConstantOp, LeafOp, ParamOp, StateOp  # noqa: E402
-from ttc.dialects.core.locations import source_names  # noqa: E402
+from ttc.dialects.core.ir.entries import entry_functions, ports  # noqa: E402
+from ttc.dialects.core.ir.leaves import ConstantOp, LeafOp, ParamOp, StateOp  # noqa: E402
+from ttc.dialects.core.ir.locations import source_names  # noqa: E402
 from ttc.importers.torch import import_exported, import_module, import_object  # noqa: E402
 from ttc.importers.torch.tables import rows  # noqa: E402
 

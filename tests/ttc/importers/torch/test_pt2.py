@@ -16,7 +16,7 @@ import pytest
 torch = pytest.importorskip("torch", reason="PyTorch has no wheel for this Python")
 
 import ttc  # noqa: E402
-from ttc.dialects.core.ir import print_op  # noqa: E402
+from ttc.dialects.core.ir.adapter import print_op  # noqa: E402
 from ttc.importers.base import import_model  # noqa: E402
 from ttc.importers.torch.definitions import define  # noqa: E402
 

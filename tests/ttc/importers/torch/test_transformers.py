@@ -12,8 +12,8 @@ pytest.importorskip("transformers", reason="transformers is installed where PyTo
 
 import ttc  # noqa: E402
 from tests.ttc.importers.torch.networks import NETWORKS  # noqa: E402
-from ttc.dialects.core.functions import entry_functions  # noqa: E402
-from ttc.dialects.core.locations import source_names  # noqa: E402
+from ttc.dialects.core.ir.entries import entry_functions  # noqa: E402
+from ttc.dialects.core.ir.locations import source_names  # noqa: E402
 from ttc.importers.torch import import_module  # noqa: E402
 
 executorch = pytest.importorskip("transformers.integrations.executorch", reason="transformers that exports with caches")

@@ -11,8 +11,8 @@ import pytest
 torch = pytest.importorskip("torch", reason="PyTorch has no wheel for this Python")
 
 import ttc  # noqa: E402
-from ttc.dialects.core.functions import entry_functions, module_attr  # noqa: E402
-from ttc.dialects.core.locations import source_names  # noqa: E402
+from ttc.dialects.core.ir.entries import entry_functions, module_attr  # noqa: E402
+from ttc.dialects.core.ir.locations import source_names  # noqa: E402
 from ttc.importers.torch import import_module  # noqa: E402
 from ttc.importers.torch.definitions import NAMES, define  # noqa: E402
 from ttc.importers.torch.tables import rows  # noqa: E402

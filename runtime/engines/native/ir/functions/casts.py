@@ -10,7 +10,7 @@ import numpy as np
 from ttc.runtime.engines.native.ir.elementwise import ANY, INTEGERS, NUMBERS, elementwise, numpy_type, value_type
 
 if TYPE_CHECKING:
-    from ttc.dialects.core.plain import Plain
+    from ttc.dialects.core.plain.functions import Plain
     from ttc.runtime.engines.native.ir.dtypes import Dtype
     from ttc.runtime.engines.native.ir.values import Value
     from ttc.runtime.engines.native.ir.writer import Writer

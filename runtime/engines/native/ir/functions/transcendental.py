@@ -9,7 +9,7 @@ from ttc.runtime.engines.native.ir.elementwise import FLOAT32, NUMBERS, elementw
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from ttc.dialects.core.plain import Plain
+    from ttc.dialects.core.plain.functions import Plain
     from ttc.runtime.engines.native.ir.dtypes import Dtype
     from ttc.runtime.engines.native.ir.values import Value
     from ttc.runtime.engines.native.ir.writer import Writer

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ttc.dialects.core.targets import complete
+from ttc.dialects.core.machines.targets import complete
 from ttc.dialects.netlist.buda.form import BudaOp, BudaQueue
 from ttc.dialects.netlist.buda.reader import read_netlist
 from ttc.dialects.netlist.buda.rules.context import Context, arch_named, faults_of, missing, tiles

@@ -10,9 +10,9 @@ import pytest
 from numpy.typing import NDArray
 
 from tests.draws import rng_of_test
-from ttc.dialects.core import interpret
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.plain import Function, TensorType
+from ttc.dialects.core.plain import interpret
+from ttc.dialects.core.plain.functions import Function, TensorType
 from ttc.dialects.netlist.buda.form import BudaOp, FusedOp, Tm
 from ttc.dialects.netlist.buda.work import OpForm, form_of, work_of
 from ttc.dialects.netlist.model import Blocking, Grid, Op

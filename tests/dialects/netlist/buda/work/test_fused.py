@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from tests.dialects.netlist.buda.work.meanings import buda, check_error, placed, random, result, tensor, tms, work
-from ttc.dialects.core import interpret
 from ttc.dialects.core.errors import Error
+from ttc.dialects.core.plain import interpret
 from ttc.dialects.netlist.buda.form import FusedOp, SubOp, Tm
 from ttc.dialects.netlist.buda.work import form_of
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from tests.dialects.netlist.buda.work.meanings import buda, random, result, tensor, tms
 from tests.draws import rng_of_test
-from ttc.dialects.core.sparse_codes import Elements, encoded
+from ttc.dialects.core.tiling.sparse_codes import Elements, encoded
 from ttc.dialects.netlist.buda.form import Tm
 
 S = 32

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.dialects.netlist.buda.work.meanings import placed
-from ttc.dialects.core.plain import TensorType
+from ttc.dialects.core.plain.functions import TensorType
 from ttc.dialects.netlist.buda.form import BudaNetlist, BudaOp, BudaQueue, FusedOp
 from ttc.dialects.netlist.buda.reader import read_netlist
 from ttc.dialects.netlist.buda.work import OpForm, form_of, result_type, work_of

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ttc.dialects.core import interpret
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.plain import Function, TensorType, Work
+from ttc.dialects.core.plain import interpret
+from ttc.dialects.core.plain.functions import Function, TensorType, Work
 from ttc.dialects.netlist.buda.form import BudaOp, Tm
 from ttc.dialects.netlist.buda.work import Constant, form_of, work_of
 from ttc.dialects.netlist.model import Blocking, Grid, Op

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests.dialects.netlist.buda.work.meanings import buda, check_error, random, result, tensor, work
-from ttc.dialects.core import interpret
+from ttc.dialects.core.plain import interpret
 from ttc.dialects.netlist.buda.work import work_of
 from ttc.dialects.netlist.buda.work.sfpu import FUNCTIONS
 

@@ -7,7 +7,7 @@ import pytest
 from numpy.typing import NDArray
 
 from tests.dialects.netlist.buda.work.meanings import buda, check_error, random, result, tensor, tms, work
-from ttc.dialects.core import interpret
+from ttc.dialects.core.plain import interpret
 from ttc.dialects.netlist.buda.form import Tm
 
 S = 32

@@ -9,8 +9,8 @@ import pytest
 from numpy.typing import NDArray
 
 from tests.runtime.engines.native.elementwise import Computed
-from ttc.dialects.core.interpret import kernel
-from ttc.dialects.core.plain import Plain
+from ttc.dialects.core.plain.functions import Plain
+from ttc.dialects.core.plain.interpret import kernel
 from ttc.runtime.engines.native.ir.elementwise import functions
 from ttc.runtime.engines.native.ir.regions import supported
 from ttc.runtime.engines.native.region import Region, Step

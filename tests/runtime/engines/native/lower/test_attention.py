@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from tests.runtime.engines.native.graphs import Given, Ran, normal, ran
-from ttc.dialects.core.interpret import kernel
-from ttc.dialects.core.plain import TensorType, Work
+from ttc.dialects.core.plain.functions import TensorType, Work
+from ttc.dialects.core.plain.interpret import kernel
 
 LEVELS = ("amx", "avx2", "generic")
 SIZES = (1, 2, 5, 15, 17, 33, 67)

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from tests import sums
 from tests.runtime.engines.native.graphs import Given, Ran, normal, ran
 from tests.runtime.engines.native.in_float64 import convolved
-from ttc.dialects.core.interpret import kernel
-from ttc.dialects.core.plain import TensorType, Work
+from ttc.dialects.core.plain.functions import TensorType, Work
+from ttc.dialects.core.plain.interpret import kernel
 
 LEVELS = ("amx", "avx2", "generic")
 

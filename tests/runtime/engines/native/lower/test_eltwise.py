@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.runtime.engines.native.graphs import Given, normal, ran
-from ttc.dialects.core.plain import Function, TensorType, Work
+from ttc.dialects.core.plain.functions import Function, TensorType, Work
 
 LEVELS = ("amx", "avx2", "generic")
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from tests import sums
 from tests.runtime.engines.native.graphs import Given, Ran, normal, ran
 from tests.runtime.engines.native.in_float64 import product
-from ttc.dialects.core.plain import TensorType, Work
+from ttc.dialects.core.plain.functions import TensorType, Work
 
 LEVELS = ("amx", "avx2", "generic")
 SIZES = (1, 2, 5, 15, 16, 17, 33, 67)

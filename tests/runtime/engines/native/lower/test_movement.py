@@ -10,8 +10,8 @@ import pytest
 from tests.draws import rng_of_test
 from tests.runtime.engines.native.graphs import Given, Ran, normal, ran
 from ttc.dialects.core.formats import format_named
-from ttc.dialects.core.interpret import kernel
-from ttc.dialects.core.plain import TensorType, Work
+from ttc.dialects.core.plain.functions import TensorType, Work
+from ttc.dialects.core.plain.interpret import kernel
 
 FORMATS = ("Float32", "Float16_b", "Int32", "UInt8")
 

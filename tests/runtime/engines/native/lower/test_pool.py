@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from tests.runtime.engines.native.graphs import Given, Ran, normal, ran
 from ttc.dialects.core.formats import format_named
-from ttc.dialects.core.plain import TensorType, Work
-from ttc.dialects.core.windows import window_counts, windows
+from ttc.dialects.core.kernels.windows import window_counts, windows
+from ttc.dialects.core.plain.functions import TensorType, Work
 
 LEVELS = ("amx", "avx2", "generic")
 INTEGERS = ("Int32", "Int8", "UInt8", "Int64")

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests.runtime.engines.native.graphs import Given, Ran, normal, ran
-from ttc.dialects.core.plain import TensorType, Work
+from ttc.dialects.core.plain.functions import TensorType, Work
 
 MORE: dict[str, Any] = {"cubic": -0.75, "exclude_outside": False, "antialias": False, "fill": 0.0}
 

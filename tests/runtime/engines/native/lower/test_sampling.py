@@ -7,8 +7,8 @@ import pytest
 from numpy.typing import NDArray
 
 from tests.runtime.engines.native.graphs import Given, Ran, normal, ran
-from ttc.dialects.core.interpret import kernel
-from ttc.dialects.core.plain import TensorType, Work
+from ttc.dialects.core.plain.functions import TensorType, Work
+from ttc.dialects.core.plain.interpret import kernel
 
 LEVELS = ("amx", "avx2", "generic")
 MODES, PADDINGS = ("nearest", "linear", "cubic"), ("zeros", "border", "reflection")

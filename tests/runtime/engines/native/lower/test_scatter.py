@@ -12,7 +12,7 @@ from tests.draws import rng_of_test
 from tests.runtime.engines.native.graphs import Given, Ran, ran
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.formats import format_named
-from ttc.dialects.core.plain import TensorType, Work
+from ttc.dialects.core.plain.functions import TensorType, Work
 
 REDUCTIONS = ("none", "add", "mul", "max", "min")
 

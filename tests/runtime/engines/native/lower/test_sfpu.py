@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests.runtime.engines.native.graphs import Given, Ran, normal, ran
-from ttc.dialects.core.plain import Plain, TensorType, Work
+from ttc.dialects.core.plain.functions import Plain, TensorType, Work
 
 EDGES = np.array([0, -0.0, np.inf, -np.inf, np.nan, 1e30, -1e30, 88.9, -88.9, 1e-40], np.float32)
 FUNCTIONS = ("abs", "cosine", "exp", "gelu", "log", "lrelu", "power", "reciprocal", "sigmoid", "sine", "sqrt", "square", "tanh")

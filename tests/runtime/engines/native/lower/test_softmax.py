@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from tests import sums
 from tests.runtime.engines.native.graphs import Given, Ran, normal, ran
-from ttc.dialects.core.plain import TensorType, Work
+from ttc.dialects.core.plain.functions import TensorType, Work
 
 LEVELS = ("amx", "avx2", "generic")
 OPS = ("softmax", "log_softmax")

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from tests.runtime.engines.native.graphs import Given, Ran, normal, ran
 from ttc.dialects.core.formats import format_named
-from ttc.dialects.core.plain import TensorType, Work
+from ttc.dialects.core.plain.functions import TensorType, Work
 
 LEVELS = ("amx", "avx2", "generic")
 

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from tests.runtime.engines.native.graphs import Given, Ran, ran
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.plain import TensorType, Work
+from ttc.dialects.core.plain.functions import TensorType, Work
 
 LEVELS = ("amx", "avx2", "generic")
 FORMATS = {"Float32": np.float32, "Float64": np.float64, "Float16_b": np.float32, "Half": np.float32}

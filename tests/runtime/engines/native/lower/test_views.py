@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from tests.runtime.engines.native.graphs import Given, normal, ran
-from ttc.dialects.core.interpret import kernel
-from ttc.dialects.core.plain import TensorType, Work
+from ttc.dialects.core.plain.functions import TensorType, Work
+from ttc.dialects.core.plain.interpret import kernel
 
 VIEWS: dict[str, tuple[str, tuple[int, ...], dict[str, Any]]] = {
     "reshape": ("reshape", (2, 30, 40), {"shape": (40, 60)}),

@@ -1,0 +1,391 @@
+"""The adapter over xDSL: what depends on its version, and what it lacks.
+
+Ops with plain attributes and one textual form, printing, verification, a dominance check.  Outside this file, `attributes`, `parsing`
+and the attributes of the dialects nothing touches xDSL's parser, printer or verifier.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from io import StringIO
+from types import ModuleType
+from typing import Any, NamedTuple, Self, TypeVar, cast
+
+from xdsl.dialects import builtin, func
+from xdsl.ir import Attribute, Block, Operation, OpResult, Region, SSAValue, SSAValues, TypeAttribute, Use
+from xdsl.irdl import (
+    AttrSizedOperandSegments,
+    IRDLOperation,
+    OptOperandDef,
+    VarOperandDef,
+)
+from xdsl.parser import Parser
+from xdsl.printer import Printer
+from xdsl.traits import IsolatedFromAbove
+from xdsl.utils.exceptions import VerifyException
+
+from ttc.dialects.core.errors import Error
+from ttc.dialects.core.ir.attributes import FLOAT, FLOATS, STRS, attribute, parse_value, plain, value_text
+from ttc.dialects.core.ir.locations import where
+from ttc.dialects.core.ir.segments import SEGMENTS, read_segments, segment_sizes, segments_attribute
+
+OpT = TypeVar("OpT", bound="TtcOp")
+UNKNOWN = builtin.UnknownLoc()
+
+
+class _Layout(NamedTuple):
+    """How an op class's operands and properties are declared; worked out once a class."""
+
+    kinds: tuple[str, ...]  # of operands: one | optional | many
+    sized: bool
+    floats: frozenset[str]
+    float_lists: frozenset[str]
+    lists: frozenset[str]
+
+
+@cache
+def _layout(cls: type[TtcOp]) -> _Layout:
+    definition = cls.get_irdl_definition()
+    kinds = [
+        "optional" if isinstance(operand, OptOperandDef) else "many" if isinstance(operand, VarOperandDef) else "one"
+        for _, operand in definition.operands
+    ]
+    floats = frozenset(name for name, p in definition.properties.items() if p.constr is FLOAT)
+    float_lists = frozenset(name for name, p in definition.properties.items() if p.constr is FLOATS)
+    lists = frozenset(name for name, p in definition.properties.items() if p.constr is STRS)
+    sized = any(isinstance(option, AttrSizedOperandSegments) for option in definition.options)
+    return _Layout(tuple(kinds), sized, floats, float_lists, lists)
+
+
+class TtcOp(IRDLOperation):
+    """Base of every op of ours: plain attributes, one textual form, types by inference.
+
+    Text: `%y = nn.conv2d(%x, %w, _) {group = 1} : (tensor<..>, tensor<..>) -> tensor<..>`; `_` stands for an absent optional operand,
+    a region follows the types.
+    """
+
+    @classmethod
+    def create(
+        cls,
+        *,
+        operands: Sequence[SSAValue] = (),
+        result_types: Sequence[Attribute] = (),
+        properties: Mapping[str, Attribute] | None = None,
+        attributes: Mapping[str, Attribute] | None = None,
+        location: Any = None,
+        successors: Sequence[Block] = (),
+        regions: Sequence[Region] = (),
+    ) -> Self:
+        """As xDSL's, in half the time: no op here has successors, or attributes with defaults to look for."""
+        if successors:
+            raise ValueError(f"{cls.name} has no successors")
+        op = cls.__new__(cls)
+        if operands:
+            op._operands = SSAValues(operands)
+            op._operand_uses = tuple([Use(op, index) for index in range(len(operands))])
+            for value, use in zip(operands, op._operand_uses, strict=True):
+                value.add_use(use)
+        op.results = SSAValues([OpResult(type_, op, index) for index, type_ in enumerate(result_types)])
+        op.properties = {} if properties is None else dict(properties)
+        op.attributes = {} if attributes is None else dict(attributes)
+        op.location = UNKNOWN if location is None else location
+        for region in regions:
+            op.add_region(region)
+        return op
+
+    def plain_attrs(self) -> dict[str, Any]:
+        """Properties by name as plain values; absent ones are left out."""
+        return {k: plain(v) for k, v in self.properties.items() if k != SEGMENTS}
+
+    def named_operands(self) -> list[SSAValue | None]:
+        """Operands in declaration order; None for an absent optional one; variadic ones spread."""
+        given: list[SSAValue | None] = [*self.operands]
+        layout = _layout(type(self))
+        if not layout.sized:  # one kind at most is optional or variadic
+            lacking = "optional" in layout.kinds and len(given) < len(layout.kinds)
+            return [*given[: (at := layout.kinds.index("optional"))], None, *given[at:]] if lacking else given
+        values: list[SSAValue | None] = []
+        start = 0
+        for kind, size in zip(layout.kinds, read_segments(self.properties[SEGMENTS]), strict=True):
+            values.extend(given[start : start + size] if size or kind == "many" else (None,))
+            start += size
+        return values
+
+    @classmethod
+    def make(
+        cls,
+        operands: Sequence[SSAValue | None],
+        attrs: dict[str, Any],
+        result_types: Sequence[Attribute],
+        location: Attribute,
+        regions: Sequence[Region] = (),
+    ) -> Any:
+        """Create an op from plain attributes; None attributes are left out.  Result types are taken as given."""
+        layout = _layout(cls)
+        properties: dict[str, Attribute] = {}
+        for name, value in attrs.items():
+            if value is None:
+                continue
+            if name in layout.floats and isinstance(value, int):
+                value = float(value)
+            elif name in layout.float_lists:
+                value = builtin.DenseArrayBase.from_list(builtin.f64, [float(x) for x in value])
+            elif name in layout.lists and isinstance(value, tuple | list) and not value:
+                value = builtin.ArrayAttr(())
+            properties[name] = attribute(value)
+        if layout.sized:
+            properties[SEGMENTS] = segments_attribute(segment_sizes(cls.name, layout.kinds, operands))
+        return cls.create(
+            operands=[x for x in operands if x is not None],
+            result_types=result_types,
+            properties=properties,
+            regions=regions,
+            location=cast("Any", location),
+        )
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string("(")
+        for index, value in enumerate(self.named_operands()):
+            printer.print_string(", " if index else "")
+            printer.print_string("_") if value is None else printer.print_ssa_value(value)
+        printer.print_string(")")
+        attrs = {k: v for k, v in self.properties.items() if k != SEGMENTS}
+        if attrs:
+            printer.print_string(" {")
+            for index, name in enumerate(sorted(attrs)):
+                printer.print_string(f"{', ' if index else ''}{name} = ")
+                value = plain(attrs[name])
+                printer.print_attribute(value) if isinstance(value, Attribute) else printer.print_string(value_text(value))
+            printer.print_string("}")
+        printer.print_string(" : (")
+        printer.print_list(self.operands, lambda v: printer.print_attribute(v.type))
+        printer.print_string(") -> ")
+        with_parens = len(self.results) != 1
+        printer.print_string("(" if with_parens else "")
+        printer.print_list(self.results, lambda v: printer.print_attribute(v.type))
+        printer.print_string(")" if with_parens else "")
+        for region in self.regions:
+            printer.print_string(" ")
+            printer.print_region(region)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> TtcOp:
+        unresolved = parser.parse_comma_separated_list(parser.Delimiter.PAREN, lambda: _parse_operand(parser))
+        _require_operands(parser, cls, unresolved)
+        attrs: dict[str, Any] = {}
+        for name, value in parser.parse_optional_comma_separated_list(parser.Delimiter.BRACES, lambda: _parse_entry(parser)) or ():
+            if name in attrs:
+                parser.raise_error(f"attribute '{name}' is given twice")
+            attrs[name] = value
+        unknown = attrs.keys() - cls.get_irdl_definition().properties.keys()
+        if unknown:
+            parser.raise_error(f"{cls.name} has no attribute '{min(unknown)}'")
+        parser.parse_punctuation(":")
+        start = parser.pos
+        types = parser.parse_comma_separated_list(parser.Delimiter.PAREN, parser.parse_type)
+        present = [x for x in unresolved if x is not None]
+        if len(present) != len(types):
+            parser.raise_error(f"{len(present)} operands but {len(types)} operand types", start)
+        parser.parse_punctuation("->")
+        results = parser.parse_optional_comma_separated_list(parser.Delimiter.PAREN, parser.parse_type)
+        if results is None:
+            results = [parser.parse_type()]
+        resolved = iter([parser.resolve_operand(x, t) for x, t in zip(present, types, strict=True)])
+        operands = [None if x is None else next(resolved) for x in unresolved]
+        regions: list[Region] = []
+        while (region := parser.parse_optional_region()) is not None:
+            regions.append(region)
+        return cls.make(operands, attrs, results, builtin.UnknownLoc(), regions)
+
+
+def collect_ops(package: ModuleType, dialect: str, kind: type[OpT]) -> dict[str, type[OpT]]:
+    """The ops of a dialect by mnemonic: classes of that kind with a name, defined in the modules of its package."""
+    found: dict[str, type[OpT]] = {}
+    for info in pkgutil.iter_modules(package.__path__):
+        if info.ispkg:
+            continue
+        module = importlib.import_module(f"{package.__name__}.{info.name}")
+        for item in vars(module).values():
+            if isinstance(item, type) and issubclass(item, kind) and item.__module__ == module.__name__:
+                name = vars(item).get("name")
+                if isinstance(name, str) and name.startswith(f"{dialect}."):
+                    found[name.removeprefix(f"{dialect}.")] = item
+    return found
+
+
+def _require_operands(parser: Parser, cls: type[TtcOp], operands: Sequence[object]) -> None:
+    """Fail unless every operand that is neither optional nor variadic is given: accessors of an op without it would fail later."""
+    kinds = _layout(cls).kinds
+    required = [i for i, kind in enumerate(kinds[: kinds.index("many")] if "many" in kinds else kinds) if kind == "one"]
+    absent = [i for i in required if i >= len(operands) or operands[i] is None]
+    if absent:
+        parser.raise_error(f"{cls.name} lacks operand {absent[0] + 1}")
+
+
+def _parse_operand(parser: Parser) -> Any:
+    if parser.parse_optional_keyword("_") is not None:
+        return None
+    return parser.parse_unresolved_operand()
+
+
+def _parse_entry(parser: Parser) -> tuple[str, Any]:
+    name = parser.parse_identifier()
+    parser.parse_punctuation("=")
+    return name, parse_value(parser)
+
+
+class _Printer(Printer):
+    """Prints strings as text: xDSL would write what is not ASCII as escaped bytes, which its parser reads as bytes, not as text."""
+
+    def print_string_literal(self, string: str) -> None:
+        self.print_string(value_text(string))
+
+    def print_string(self, text: str, *, indent: int | None = None) -> None:
+        if "\n" in text:
+            super().print_string(text, indent=indent)
+        else:
+            print(text, end="", file=self.stream)
+
+    def print_attribute(self, attribute: Attribute) -> None:
+        """Types and locations, which come up again and again in one module and the next, from the text they had before."""
+        if self.printing_location or not isinstance(attribute, _KEPT):
+            super().print_attribute(attribute)
+            return
+        known = _TEXTS.get(id(attribute))
+        if known is None:
+            known = attribute, self._attribute_text(attribute)
+            if len(known[1]) <= MAX_KEPT_TEXT:
+                if len(_TEXTS) >= MAX_KEPT_TEXTS:
+                    _TEXTS.clear()
+                _TEXTS[id(attribute)] = known
+        print(known[1], end="", file=self.stream)
+
+    def _attribute_text(self, attribute: Attribute) -> str:
+        outer, inner = self.stream, StringIO()
+        self.stream = inner
+        try:
+            super().print_attribute(attribute)
+        finally:
+            self.stream = outer
+        return inner.getvalue()
+
+
+_KEPT = (TypeAttribute, builtin.NameLoc, builtin.FusedLoc, builtin.FileLineColLoc, builtin.UnknownLoc)
+MAX_KEPT_TEXT, MAX_KEPT_TEXTS = 512, 1 << 16
+_TEXTS: dict[int, tuple[Attribute, str]] = {}
+"""Attributes by identity (which they keep as long as they are here), with their texts."""
+
+
+def print_op(op: Operation, *, locations: bool = True) -> str:
+    """The text of an op, weights elided."""
+    stream = StringIO()
+    _Printer(stream, print_debuginfo=locations).print_op(op)
+    return stream.getvalue()
+
+
+def verify(module: Operation) -> None:
+    """Check structure, types, attributes and dominance.  Raises E0302, E0303, or the code of the op's own rule."""
+    for problem in problems(module):
+        raise problem
+
+
+def problems(module: Operation) -> Iterator[Error]:
+    """What `verify` finds, op by op; nothing beyond a value that is used before its definition."""
+    try:
+        check_dominance(module)
+    except Error as error:
+        yield error
+        return
+    for op in module.walk():
+        try:
+            op.verify(verify_nested_ops=False)
+        except VerifyException as error:
+            cause = error.__cause__
+            found = cause.at(where(op)) if isinstance(cause, Error) else Error("E0302", str(error).splitlines()[0], where=where(op))
+            found.excerpt = found.excerpt or _around(op)
+            yield found
+
+
+def excerpt(op: Operation, limit: int = 160) -> str:
+    """The op alone as text, shortened to one line."""
+    line = print_op(op, locations=False).splitlines()[0]
+    return line if len(line) <= limit else line[: limit - 3] + "..."
+
+
+def surroundings(module: Operation, place: str, limit: int = 120) -> str | None:
+    """The op that `where` names so as text, with a caret below it, between the ops before and after it; None if there is no such op.
+
+    limit: of characters of a line.
+    """
+    op = next((op for op in module.walk() if isinstance(op, TtcOp) and where(op) == place), None)
+    return None if op is None else _around(op, limit)
+
+
+def _around(op: Operation, limit: int = 120) -> str:
+    stream = StringIO()
+    printer = _Printer(stream)
+    lines: list[str] = []
+    for neighbour in (op.prev_op, op, op.next_op):
+        if neighbour is None:
+            continue
+        stream.seek(0)
+        stream.truncate()
+        printer.print_op(neighbour)
+        line = stream.getvalue().splitlines()[0].strip()
+        lines.append(line if len(line) <= limit else line[: limit - 3] + "...")
+        if neighbour is op:
+            lines.append(" " * max(line.find(op.name), 0) + "^" * len(op.name))
+    return "\n".join(lines)
+
+
+_BODIES = builtin.ModuleOp, func.FuncOp
+"""Ops whose region is never empty."""
+
+
+def check_dominance(module: Operation) -> None:
+    """Every operand is defined before it is used, in the same block or an enclosing one that the op may see.
+
+    Raises E0303; E0302 for a region of several blocks, which nothing here branches between, and a module or function without any.
+    """
+    for region in module.regions:
+        _check_region(region, set())
+
+
+def _check_region(region: Region, outer: set[SSAValue]) -> None:
+    parent = region.parent_op()
+    if parent is not None and (region.first_block is not region.last_block or (isinstance(parent, _BODIES) and region.first_block is None)):
+        raise Error("E0302", f"{parent.name} has a region of {len(region.blocks)} blocks, not of one", where=where(parent))
+    for block in region.blocks:
+        seen = set(outer) if region.blocks else outer
+        seen.update(block.args)
+        for op in block.ops:
+            for operand in op.operands:
+                if operand not in seen:
+                    raise Error("E0303", f"{op.name} uses a value before its definition", where=where(op), excerpt=excerpt(op))
+            for nested in op.regions:
+                _check_region(nested, set() if _isolated(op) else seen)
+            seen.update(op.results)
+
+
+def is_structured(op: Operation) -> bool:
+    """Whether an op of dialect nn decides at run time which of its regions run, and how often."""
+    return bool(op.regions) and op.name.startswith("nn.")
+
+
+def _isolated(op: Operation) -> bool:
+    return op.has_trait(IsolatedFromAbove)
+
+
+def set_type(value: SSAValue, type_: Attribute) -> None:
+    """Give a value another type in place; its uses stay."""
+    value._type = type_  # pyright: ignore[reportPrivateUsage, reportAttributeAccessIssue]
+
+
+def blocks_of(module: Operation) -> Iterator[Block]:
+    """All blocks, outer first."""
+    for op in module.walk():
+        for region in op.regions:
+            yield from region.blocks

@@ -1,0 +1,109 @@
+"""Entry functions with named arguments and results, functions of derived tensors, and the module's own attributes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, cast
+
+import numpy as np
+from xdsl.dialects import builtin, func
+from xdsl.ir import Attribute, Block, Region, SSAValue
+
+from ttc.dialects.core.errors import Error
+from ttc.dialects.core.ir.attributes import attribute, plain
+from ttc.dialects.core.ir.locations import named_location
+from ttc.dialects.core.ir.spec import element_type
+from ttc.dialects.core.plain.functions import Plain
+from ttc.dialects.core.records import record
+
+
+@record
+class Port:
+    """An argument or result of an entry function.
+
+    Args:
+        name: as the source calls it.
+        updates: for a result, the parameter or state whose new value it is.
+        dtype: dtype the user sees; None: that of the value.
+        streamed: whether the user's array holds many microbatches along dimension 0, of which the value is one.
+    """
+
+    name: str
+    updates: str | None = None
+    dtype: np.dtype | None = None
+    streamed: bool = False
+
+    def attribute(self) -> builtin.DictionaryAttr:
+        entries: dict[str, Attribute] = {"ttc.name": builtin.StringAttr(self.name)}
+        if self.updates is not None:
+            entries["ttc.updates"] = builtin.StringAttr(self.updates)
+        if self.dtype is not None:
+            entries["ttc.dtype"] = element_type(self.dtype)
+        if self.streamed:
+            entries["ttc.streamed"] = builtin.UnitAttr()
+        return builtin.DictionaryAttr(entries)
+
+    @staticmethod
+    def of(entry: builtin.DictionaryAttr) -> Port:
+        data = {k: plain(v) for k, v in entry.data.items()}
+        if not isinstance(data.get("ttc.name"), str):
+            raise Error("E0302", "an argument or result of an entry function lacks ttc.name")
+        return Port(data["ttc.name"], data.get("ttc.updates"), data.get("ttc.dtype"), "ttc.streamed" in data)
+
+
+def entry_functions(module: builtin.ModuleOp) -> list[func.FuncOp]:
+    """The functions users can run: those that are not private."""
+    return [op for op in module.ops if isinstance(op, func.FuncOp) and op.sym_visibility is None]
+
+
+def derived_functions(module: builtin.ModuleOp) -> dict[str, func.FuncOp]:
+    """The expressions of derived tensors, by weight key."""
+    found: dict[str, func.FuncOp] = {}
+    for op in module.ops:
+        if isinstance(op, func.FuncOp) and "ttc.derived" in op.attributes:
+            found[plain(op.attributes["ttc.derived"])] = op
+    return found
+
+
+def ports(function: func.FuncOp) -> tuple[list[Port], list[Port]]:
+    """Arguments and results of an entry function.  Raises E0302."""
+    arguments = function.arg_attrs.data if function.arg_attrs is not None else ()
+    results = function.res_attrs.data if function.res_attrs is not None else ()
+    kinds = function.function_type
+    if len(arguments) != len(kinds.inputs.data) or len(results) != len(kinds.outputs.data):
+        raise Error("E0302", f"function @{function.sym_name.data}: every argument and result needs ttc.name")
+    return [Port.of(cast("Any", a)) for a in arguments], [Port.of(cast("Any", r)) for r in results]
+
+
+def make_function(name: str, arguments: Sequence[tuple[Port, Attribute]], location: Attribute | None = None) -> func.FuncOp:
+    """An entry function with its arguments and an empty body; `finish_function` closes it."""
+    block = Block(arg_types=[type_ for _, type_ in arguments])
+    function = func.FuncOp(name, ([t for _, t in arguments], []), Region(block))
+    function.arg_attrs = builtin.ArrayAttr([port.attribute() for port, _ in arguments])
+    function.location = cast("Any", location or named_location(name))
+    return function
+
+
+def finish_function(function: func.FuncOp, results: Sequence[tuple[Port, SSAValue]]) -> None:
+    """Add the return, and set the function's result types and names."""
+    function.body.block.add_op(func.ReturnOp(*[value for _, value in results]))
+    function.function_type = builtin.FunctionType.from_lists(
+        [a.type for a in function.body.block.args], [value.type for _, value in results]
+    )
+    function.res_attrs = builtin.ArrayAttr([port.attribute() for port, _ in results])
+
+
+def module_attr(module: builtin.ModuleOp, name: str) -> Any:
+    """A `ttc.<name>` attribute of the module as a plain value; None if absent."""
+    value = module.attributes.get(f"ttc.{name}")
+    return None if value is None else plain(value)
+
+
+def set_module_attr(module: builtin.ModuleOp, name: str, value: Plain | dict[str, Any]) -> None:
+    """Set a `ttc.<name>` attribute of the module; dictionaries of plain values are allowed."""
+    entry = (
+        builtin.DictionaryAttr({k: attribute(v) for k, v in value.items() if v is not None})
+        if isinstance(value, dict)
+        else attribute(value)
+    )
+    module.attributes[f"ttc.{name}"] = entry

@@ -1,0 +1,73 @@
+"""Leaves: the ops of dialect ttc, shared by nn and tile, whose values are not computed."""
+
+from __future__ import annotations
+
+from xdsl.ir import Dialect, Operation
+from xdsl.irdl import (
+    base,
+    irdl_op_definition,
+    prop_def,
+    result_def,
+    traits_def,
+)
+from xdsl.traits import Pure
+from xdsl.utils.exceptions import VerifyException
+
+from ttc.dialects.core.ir.adapter import TtcOp
+from ttc.dialects.core.ir.attributes import STR, LiteralAttr, WeightAttr
+from ttc.dialects.core.ir.spec import StringType
+
+
+class LeafOp(TtcOp):
+    """A value that is not computed: no operands, one result."""
+
+    value = prop_def(base(WeightAttr) | base(LiteralAttr))
+    result = result_def()
+    traits = traits_def(Pure())
+
+    def verify_(self) -> None:
+        shape = getattr(self.result.type, "get_shape", lambda: None)()
+        if shape is not None and tuple(shape) != self.value.spec.shape:
+            raise VerifyException(f"the value is {self.value.spec} but the result is {self.result.type}")
+
+    @property
+    def key(self) -> str | None:
+        """The weight's key; None for a literal."""
+        return self.value.key.data if isinstance(self.value, WeightAttr) else None
+
+
+@irdl_op_definition
+class ConstantOp(LeafOp):
+    """A constant: a weight of the store, or a small literal.
+
+    Returns: result: a tensor of the value's shape; in dialect tile in the format that the op border asks for.
+    """
+
+    name = "ttc.constant"
+
+
+@irdl_op_definition
+class ParamOp(LeafOp):
+    """A parameter by its name: a value that may be replaced (and its derived tensors computed anew) without compiling again."""
+
+    name = "ttc.param"
+    sym = prop_def(STR)
+
+
+@irdl_op_definition
+class StateOp(LeafOp):
+    """The value a state has when the function is entered; `value` is the one it starts with.
+
+    It stays where nothing reads it: a result may update the state, and it says which there are.
+    """
+
+    name = "ttc.state"
+    sym = prop_def(STR)
+
+
+def is_unread(op: Operation) -> bool:
+    """Whether an op of ours may be dropped: nothing reads its results, and it declares no state."""
+    return isinstance(op, TtcOp) and not isinstance(op, StateOp) and all(r.first_use is None for r in op.results)
+
+
+CORE = Dialect("ttc", [ConstantOp, ParamOp, StateOp], [WeightAttr, LiteralAttr, StringType])

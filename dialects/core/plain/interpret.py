@@ -1,0 +1,221 @@
+"""The reference semantics of plain functions: each op's numpy kernel, op by op, values rounded to their formats."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import pkgutil
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import field, replace
+from functools import cache, partial
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ttc.dialects.core.errors import Error, nearest
+from ttc.dialects.core.formats import format_named
+from ttc.dialects.core.plain.functions import Function, TensorType, Work
+from ttc.dialects.core.records import record
+
+Kernel: TypeAlias = Callable[..., "NDArray | tuple[NDArray, ...]"]
+Resolver: TypeAlias = Callable[[Work], NDArray]
+"""Gives the value of a `ttc.constant`, `ttc.param` or `ttc.state` whose value is not a literal."""
+Execute: TypeAlias = "Callable[[Work, Sequence[NDArray | None], Resolver | None], list[NDArray]]"
+"""Runs one op: `run_work`, or something with arithmetic of its own."""
+
+
+@record(slots=True)
+class _Step:
+    """One op of a region, ready to run many times.
+
+    Args:
+        compute: its kernel with its attributes, or all of it.
+        operands: numbers of values; None for one that is absent.
+        roundings: of results, each with the dtype that it leaves as it is; None where they are rounded already.
+        done: values that nothing reads after it.
+        where: its source, for errors.
+    """
+
+    compute: Callable[..., Any]
+    operands: tuple[int | None, ...]
+    roundings: tuple[tuple[np.dtype | None, Callable[[NDArray], NDArray]], ...] | None
+    done: tuple[int, ...]
+    where: str
+
+    def run(self, values: Sequence[NDArray | None]) -> Sequence[NDArray]:
+        try:
+            found = self.compute(*[None if i is None else values[i] for i in self.operands])
+        except Error as error:
+            raise error.at(self.where) from None
+        if self.roundings is None:
+            return found
+        results = map(np.asarray, found if isinstance(found, tuple) else (found,))
+        return [x if x.dtype == own else rounded(x) for x, (own, rounded) in zip(results, self.roundings, strict=True)]
+
+
+@record
+class Body:
+    """A region of an op that decides what runs, as its kernel calls it; made ready when it is called first."""
+
+    function: Function
+    resolve: Resolver | None
+    execute: Execute
+    _steps: list[_Step] = field(default_factory=list, init=False, repr=False, compare=False)
+
+    def __call__(self, *values: NDArray) -> list[NDArray]:
+        """Its outputs on these inputs, all in the compute dtypes of their formats.  Raises E0802 for a shape that an input excludes."""
+        for value, type_ in zip(values, self.function.inputs, strict=True):
+            if value.ndim != len(type_.shape) or any(d not in (-1, n) for d, n in zip(type_.shape, value.shape, strict=True)):
+                raise Error("E0802", f"a value of shape {list(value.shape)} comes in where {list(type_.shape)} is announced")
+        if not self._steps:
+            self._steps.extend(_steps(self.function, self.resolve, self.execute))
+        found: list[NDArray | None] = list(values)
+        with np.errstate(all="ignore"):
+            for step in self._steps:
+                found.extend(step.run(found))
+                for number in step.done:
+                    found[number] = None
+        return [_present(found[number]) for number in self.function.outputs]
+
+    def empty(self, index: int) -> NDArray:
+        """An array like its output of that number, its dynamic dimensions of no elements."""
+        type_ = self.function.value_types[self.function.outputs[index]]
+        return np.zeros([max(d, 0) for d in type_.shape], format_named(type_.format).compute)
+
+
+@cache
+def kernels(dialect: str) -> dict[str, Kernel]:
+    """Kernels of a dialect by op mnemonic: the public functions of the modules in `ttc.dialects.<dialect>.kernels`."""
+    package = importlib.import_module(f"ttc.dialects.{dialect}.kernels")
+    found: dict[str, Kernel] = {}
+    for info in pkgutil.iter_modules(package.__path__):
+        module = importlib.import_module(f"{package.__name__}.{info.name}")
+        for name, function in vars(module).items():
+            if name.startswith("_") or not inspect.isfunction(function) or function.__module__ != module.__name__:
+                continue
+            found[name.rstrip("_")] = function
+    return found
+
+
+def kernel(op: str) -> Kernel:
+    """The numpy kernel of an op by its full name.  Raises E0302.
+
+    A tile op that computes what the nn op of its name does shares that kernel.
+    """
+    dialect, _, mnemonic = op.partition(".")
+    tables = {"nn": ("nn",), "tile": ("tile", "nn")}.get(dialect, ())
+    for name in tables:
+        if mnemonic in kernels(name):
+            return kernels(name)[mnemonic]
+    known = [known for name in tables for known in kernels(name)]
+    raise Error("E0302", f"there is no op '{op}' that can be executed", hint=nearest(mnemonic, known))
+
+
+def run_work(work: Work, operands: Sequence[NDArray | None], resolve: Resolver | None = None) -> list[NDArray]:
+    """Execute one op and round its results to their formats.  Errors name the op's source."""
+    results = _results(work, operands, resolve, run_work)
+    return [format_named(type_.format).round(np.asarray(value)) for value, type_ in zip(results, work.results, strict=True)]
+
+
+def run_unrounded(work: Work, operands: Sequence[NDArray | None], resolve: Resolver | None = None) -> list[NDArray]:
+    """Execute one op; floating-point results stay as the kernel computes them, in the compute dtype.  Integers are rounded and clamped."""
+    results = _results(work, operands, resolve, run_unrounded)
+    formats = [format_named(type_.format) for type_ in work.results]
+    values = [np.asarray(value) for value in results]
+    return [v.astype(f.compute, copy=False) if f.is_float else f.round(v) for v, f in zip(values, formats, strict=True)]
+
+
+def run(function: Function, inputs: Sequence[NDArray], resolve: Resolver | None = None, execute: Execute = run_work) -> list[NDArray]:
+    """Execute a function on arrays in the compute dtypes of its input formats; returns its outputs likewise."""
+    values: list[NDArray | None] = list(inputs)
+    last_use = function.last_use()
+    for index, work in enumerate(function.works):
+        values.extend(execute(work, [None if i is None else values[i] for i in work.operands], resolve))
+        for operand in work.operands:
+            if operand is not None and last_use.get(operand) == index:
+                values[operand] = None
+    return [_present(values[i]) for i in function.outputs]
+
+
+def ready(work: Work, execute: Execute) -> Callable[[Sequence[NDArray | None]], list[NDArray]] | None:
+    """An op as `execute` runs it, given all its operands in order, with its kernel looked up once; None for leaves and ops with regions."""
+    if execute not in (run_work, run_unrounded) or work.body is not None or work.bodies or work.op.startswith("ttc."):
+        return None
+    places = tuple(None if value is None else place for place, value in enumerate(work.operands))
+    (step,) = _steps(Function((), (replace(work, operands=places),), ()), None, execute)
+
+    def run(operands: Sequence[NDArray | None]) -> list[NDArray]:
+        with np.errstate(all="ignore"):
+            return list(step.run(operands))
+
+    return run
+
+
+def _steps(function: Function, resolve: Resolver | None, execute: Execute) -> Iterator[_Step]:
+    """The ops of a region as steps.  Kernels are looked up, and literals made, once; other arithmetic runs whole ops."""
+    last_use = function.last_use()
+    for index, work in enumerate(function.works):
+        done = tuple(i for i in dict.fromkeys(work.operands) if i is not None and last_use.get(i) == index)
+        where = " + ".join(work.location) or work.op
+        if "values" in work.attrs and work.op.startswith("ttc."):
+            made = execute(work, [], resolve)
+            yield _Step(partial(_same, made), (), None, done, where)
+        elif execute not in (run_work, run_unrounded) or work.body is not None or work.bodies or work.op.startswith("ttc."):
+            yield _Step(partial(_whole, work, resolve, execute), work.operands, None, done, where)
+        else:
+            roundings = tuple(_rounding(type_, execute) for type_ in work.results)
+            yield _Step(partial(kernel(work.op), **work.attrs), work.operands, roundings, done, where)
+
+
+def _same(made: list[NDArray]) -> list[NDArray]:
+    return made
+
+
+def _whole(work: Work, resolve: Resolver | None, execute: Execute, *operands: NDArray | None) -> list[NDArray]:
+    return execute(work, operands, resolve)
+
+
+def _rounding(type_: TensorType, execute: Execute) -> tuple[np.dtype | None, Callable[[NDArray], NDArray]]:
+    """The dtype whose values a result may have as they are, and what becomes of others."""
+    format_ = format_named(type_.format)
+    if execute is run_unrounded and format_.is_float:
+        return format_.compute, lambda value: value.astype(format_.compute, copy=False)
+    return format_.own, format_.round
+
+
+def _results(work: Work, operands: Sequence[NDArray | None], resolve: Resolver | None, execute: Execute) -> Sequence[NDArray]:
+    try:
+        with np.errstate(all="ignore"):
+            return _evaluate(work, operands, resolve, execute)
+    except Error as error:
+        raise error.at(" + ".join(work.location) or work.op) from None
+
+
+def _evaluate(work: Work, operands: Sequence[NDArray | None], resolve: Resolver | None, execute: Execute) -> Sequence[NDArray]:
+    if work.op.startswith("ttc."):
+        return (_leaf(work, resolve),)
+    if work.body is not None:
+        return run(work.body, [_present(x) for x in operands], resolve, execute)
+    if work.bodies:
+        bodies = tuple(Body(function, resolve, execute) for function in work.bodies)
+        results = kernel(work.op)(*operands, **work.attrs, bodies=bodies)
+    else:
+        results = kernel(work.op)(*operands, **work.attrs)
+    return results if isinstance(results, tuple) else (results,)
+
+
+def _leaf(work: Work, resolve: Resolver | None) -> NDArray:
+    values = work.attrs.get("values")
+    if isinstance(values, tuple):
+        (type_,) = work.results
+        return np.array(values, format_named(type_.format).compute).reshape(type_.shape)
+    if resolve is None:
+        raise Error("E0304", f"{work.op} {work.attrs.get('key')!r} has no value here")
+    return resolve(work)
+
+
+def _present(value: NDArray | None) -> NDArray:
+    if value is None:
+        raise Error("E0302", "a value is used that is absent")
+    return value

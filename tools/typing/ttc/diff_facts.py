@@ -1,1 +1,0 @@
-../../../ttc/diff_facts.py

@@ -1,1 +1,0 @@
-../../../ttc/driver.py

@@ -1,1 +1,0 @@
-../../../ttc/explanations.py

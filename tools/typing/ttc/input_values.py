@@ -1,1 +1,0 @@
-../../../ttc/input_values.py

@@ -1,1 +1,0 @@
-../../../ttc/netlist_format.py

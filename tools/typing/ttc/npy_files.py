@@ -1,1 +1,0 @@
-../../../ttc/npy_files.py

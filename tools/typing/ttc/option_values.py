@@ -1,1 +1,0 @@
-../../../ttc/option_values.py

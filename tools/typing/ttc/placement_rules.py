@@ -1,1 +1,0 @@
-../../../ttc/placement_rules.py

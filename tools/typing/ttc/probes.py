@@ -1,1 +1,0 @@
-../../../ttc/probes.py

@@ -1,1 +1,0 @@
-../../../ttc/variants.py

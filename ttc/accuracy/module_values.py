@@ -1,0 +1,181 @@
+"""What a module computes, at any point of the pipeline: op by op, as the reference semantics of its stage say."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from xdsl.dialects.builtin import ModuleOp
+
+from ttc import __version__
+from ttc.dialects.core.errors import Error, nearest
+from ttc.dialects.core.formats import format_named, format_of
+from ttc.dialects.core.ir.entries import Port, entry_functions, module_attr, ports
+from ttc.dialects.core.ir.spec import spec_of
+from ttc.dialects.core.ir.to_plain import plain_block
+from ttc.dialects.core.plain import interpret
+from ttc.dialects.core.plain.functions import Function, TensorType, Work
+from ttc.dialects.core.plain.weights import WeightStore
+from ttc.dialects.core.records import record
+from ttc.dialects.netlist import model
+from ttc.dialects.netlist.model import Argument, Host
+from ttc.dialects.netlist.ops import GraphOp, NetlistOp, QueueOp, queues_of
+from ttc.dialects.netlist.to_model import to_model
+from ttc.inputs.npy_files import draw, read_bundle
+from ttc.passes.base import Unit
+from ttc.passes.emit import package_of
+from ttc.runtime.contract import fixed_inputs, known_values
+from ttc.runtime.engines.reference import ReferenceEngine
+from ttc.runtime.executor import Executor
+from ttc.runtime.netlists import Netlists
+from ttc.runtime.program import Plans, Program
+from ttc.runtime.tensors import Constants
+
+Arrays = dict[str, NDArray]
+UNDECIDED = {"location": "host", "chip": 0, "grid": (1, 1), "buffer_bytes": 0}
+"""Fields of queues that do not bear on what is computed."""
+
+
+@record
+class InputSpec:
+    """What the user gives for an input: shape and dtype of the array."""
+
+    shape: tuple[int, ...]
+    dtype: np.dtype
+
+
+def input_specs(module: ModuleOp) -> dict[str, dict[str, InputSpec]]:
+    """Inputs by entry function and name, of a module at the end of stage import or nn."""
+    found: dict[str, dict[str, InputSpec]] = {}
+    for function in entry_functions(module):
+        arguments, _ = ports(function)
+        specs = [spec_of(argument.type) for argument in function.body.block.args]
+        found[function.sym_name.data] = {
+            port.name: InputSpec(spec.shape, port.dtype or spec.dtype) for port, spec in zip(arguments, specs, strict=True)
+        }
+    return found
+
+
+def drawn_inputs(module: ModuleOp, seed: int, bundle: Path | None = None) -> dict[str, Arrays]:
+    """Inputs of every entry function: those of an .npz file, those the model was made for, and random ones.
+
+    Random floats are standard normal; integers and booleans are 0 or 1, so that indices of any table and masks are both in range, and
+    texts are their digits.
+    Raises: E0102 for an unreadable file, E0801 for an array that does not fit or has no input.
+    """
+    all_specs = input_specs(module)
+    known = {name: Argument(name, "input", "", s.shape, str(s.dtype)) for specs in all_specs.values() for name, s in specs.items()}
+    given = {} if bundle is None else read_bundle(bundle, known)
+    fixed = known_values(fixed_inputs(module_attr(module, "fixed_inputs")))
+    generator = np.random.default_rng(seed)
+    found: dict[str, Arrays] = {}
+    for program, specs in all_specs.items():
+        drawn = {name: draw(known[name], generator) for name in specs}
+        found[program] = {name: given.get(name, fixed.get(name, value)) for name, value in drawn.items()}
+    return found
+
+
+def evaluate(unit: Unit, inputs: Mapping[str, Mapping[str, NDArray]], execute: interpret.Execute = interpret.run_work) -> dict[str, Arrays]:
+    """Outputs, and new values of parameters and states, by entry function and name.
+
+    Args:
+        unit: at any point of stages import to netlist; it is not changed.
+        inputs: of every entry function, in the shapes and dtypes of users.
+        execute: runs one op, of the stages before netlist.
+    Raises: E0801 for a missing input, and what the ops raise.
+    """
+    if queues_of(unit.module):
+        return _run_netlist(unit, inputs)
+    found: dict[str, Arrays] = {}
+    for function in entry_functions(unit.module):
+        name = function.sym_name.data
+        arguments, results = ports(function)
+        found[name] = _run_function(plain_block(function.body.block), arguments, results, _of(inputs, name), unit.weights, execute)
+    return found
+
+
+def _of(inputs: Mapping[str, Mapping[str, NDArray]], name: str) -> Mapping[str, NDArray]:
+    if name not in inputs:
+        raise Error("E0801", f"there are no inputs for program '{name}'", hint=nearest(name, inputs))
+    return inputs[name]
+
+
+# ---- stages import, nn and tile -------------------------------------------------------------------------------------------------
+
+
+def _run_function(
+    function: Function,
+    arguments: Sequence[Port],
+    results: Sequence[Port],
+    inputs: Mapping[str, NDArray],
+    weights: WeightStore,
+    execute: interpret.Execute,
+) -> Arrays:
+    """The function on each microbatch; streamed results are put together again."""
+
+    def resolve(work: Work) -> NDArray:
+        value = weights[str(work.attrs["key"])].value()
+        held = format_named(work.results[0].format)
+        return held.round(format_of(value.dtype).unpack(value).astype(held.compute, copy=False))
+
+    given = [_entries(port, type_, inputs) for port, type_ in zip(arguments, function.inputs, strict=True)]
+    count = max(map(len, given), default=1)
+    runs = [interpret.run(function, [item[i if len(item) > 1 else 0] for item in given], resolve, execute) for i in range(count)]
+    found: Arrays = {}
+    for index, port in enumerate(results):
+        parts = [run[index] for run in runs]
+        found[_name(port)] = np.concatenate(parts) if port.streamed and count > 1 else parts[-1]
+    return found
+
+
+def _name(port: Port) -> str:
+    return port.name if port.updates is None else f"new {port.updates}"
+
+
+def _entries(port: Port, type_: TensorType, inputs: Mapping[str, NDArray]) -> list[NDArray]:
+    """A user's array as the values of an argument, one a microbatch."""
+    if port.name not in inputs:
+        raise Error("E0801", f"there is no value for input '{port.name}'", hint=nearest(port.name, inputs))
+    array, held = inputs[port.name], format_named(type_.format)
+    value = held.round(format_of(array.dtype).unpack(array).astype(held.compute, copy=False))
+    return list(value.reshape(-1, *type_.shape)) if port.streamed else [value.reshape(type_.shape)]
+
+
+# ---- stage netlist --------------------------------------------------------------------------------------------------------------
+
+
+def _run_netlist(unit: Unit, inputs: Mapping[str, Mapping[str, NDArray]]) -> dict[str, Arrays]:
+    decided = Unit(_decided(unit.module), unit.weights, unit.target)
+    package = package_of(decided, to_model(decided.module), __version__)
+    constants = Constants(package.tensors)
+    netlists = Netlists(lambda: package.netlist, package.description)
+    program = Program(netlists, package.description, constants, Plans(ReferenceEngine(), netlists, constants))
+    found: dict[str, Arrays] = {}
+    for name in package.netlist.programs:
+        with Executor(program) as executor:
+            found[name] = executor.run(_of(inputs, name), name)
+            found[name] |= {
+                f"new {key}": value for key, value in executor.states().items() if _updates(package.netlist.programs[name], key)
+            }
+    return found
+
+
+def _updates(program: model.Program, state: str) -> bool:
+    return any(result.updates == state for result in program.results)
+
+
+def _decided(module: ModuleOp) -> ModuleOp:
+    """A copy in which every op and queue has a place, where passes have not decided it yet."""
+    copy = module.clone()
+    counts = [op.input_count for op in copy.ops if isinstance(op, GraphOp)]
+    fillers = {"entries": max(counts, default=1), **UNDECIDED}
+    for op in copy.walk():
+        if isinstance(op, NetlistOp) and (op.place is None or not op.buffers):
+            op.place, op.blocking = Host(), None
+        elif isinstance(op, QueueOp) and any(op.get(name) is None for name in (*fillers, "buffers")):
+            for name, value in fillers.items():
+                op.set(name, value)
+            op.buffers, op.blocking = ((0, 0),), None
+    return copy

@@ -1,0 +1,241 @@
+"""One compilation: from a source through the stages, as far as asked, under the eyes of instruments."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from xdsl.dialects.builtin import ModuleOp
+
+from ttc import __version__
+from ttc.compiler.probes import add_probes
+from ttc.compiler.source import Source, open_source
+from ttc.dialects.core.errors import Error, nearest
+from ttc.dialects.core.garbage import uncollected
+from ttc.dialects.core.ir.adapter import print_op, verify
+from ttc.dialects.core.ir.entries import module_attr, set_module_attr
+from ttc.dialects.core.machines.targets import Target, described, harvest, is_target_file, load_target, parse_rows, target_of
+from ttc.dialects.core.numerics import DRAM_PLACEMENTS
+from ttc.dialects.core.records import record
+from ttc.instruments.timing import StageTime, Timing
+from ttc.options import STAGES, UNSET, CompileOptions, flag_of, settings
+from ttc.passes.base import Instrument, Pass, Unit
+from ttc.passes.emit import Package, emit
+from ttc.passes.manager import run_stage
+from ttc.passes.pipeline import stages
+from ttc.runtime.program_checks import check_program
+
+if TYPE_CHECKING:
+    from ttc.dialects.netlist.model import Netlist
+    from ttc.runtime.manifest import Description
+    from ttc.runtime.program import Program
+    from ttc.runtime.tensors import TensorSource
+
+TRIES = 2
+"""Effort of placement from which on several microbatches are tried."""
+
+
+@record
+class Result:
+    """What a compilation gave.
+
+    Args:
+        unit: the module at the end of `stage`, its weights, the machine.
+        stage: where it stopped.
+        options: as they were in force, those recorded in resumed IR included.
+        package: what an archive holds; None unless the stage is `tti`.
+        times: of the stages that ran.
+    """
+
+    unit: Unit
+    stage: str
+    options: CompileOptions
+    package: Package | None
+    times: tuple[StageTime, ...]
+
+    def text(self) -> str:
+        """The module as text that compilation can resume from."""
+        return print_op(self.unit.module) + "\n"
+
+    def program(self) -> Program:
+        """The compiled program, its netlist checked.  Raises E0305 if compilation stopped earlier, and E06xx."""
+        from ttc.runtime.program import build_program  # with the engines, which nobody needs who only writes an archive
+
+        return build_program(*self._contents())
+
+    def save(self, path: Path) -> None:
+        """Write the archive of the compiled program, checked.  Raises E0305 if compilation stopped earlier, E06xx, E0103."""
+        from ttc.runtime.archive import write_archive
+
+        netlist, description, tensors = self._contents()
+        check_program(netlist, description, tensors)
+        write_archive(path, netlist=netlist, tensors=tensors, description=description)
+
+    def verify(self) -> None:
+        """Check what was compiled as `save` does, without reading tensors.  Raises E0305 if compilation stopped earlier, E06xx, E0703."""
+        from ttc.runtime.archive import check_loadable
+
+        netlist, description, tensors = self._contents()
+        check_program(netlist, description, tensors)
+        check_loadable(netlist, tensors, description)
+
+    def _contents(self) -> tuple[Netlist, Description, Mapping[str, TensorSource]]:
+        if self.package is None:
+            raise Error("E0305", f"compilation stopped at stage '{self.stage}': there is no program")
+        return self.package.netlist, self.package.description, self.package.tensors
+
+
+def compile_path(path: Path, options: CompileOptions, instruments: Sequence[Instrument] = (), *, count_ops: bool = False) -> Result:
+    """Compile a model file or IR text.  count_ops: count the ops around every pass, too.  Raises Error."""
+    check_options(options)
+    timing = Timing(count_ops)
+    source = open_source(path, options)
+    return compile_source(source, options, instruments, timing)
+
+
+def check_options(options: CompileOptions) -> None:
+    """Refuse options that do not fit the target, before a model is read.  Raises E0101."""
+    if "target" in options.given:
+        used_chips(configured(load_target(options.target), options), options)
+
+
+def compile_source(source: Source, options: CompileOptions, instruments: Sequence[Instrument] = (), timing: Timing | None = None) -> Result:
+    """Take IR from the stage it is at to the stage that `options.to` names.
+
+    Raises E0305 if that stage lies behind it, E0101 if an option contradicts what the IR was compiled with, and what passes raise.
+    """
+    if STAGES.index(options.stop[0]) < STAGES.index(source.stage) or options.stop[0] == source.stage and options.stop[1]:
+        raise Error("E0305", f"the IR is at the end of stage '{source.stage}', past '{options.to}'")
+    asked = options.target if "target" in options.given else None
+    options = with_recorded(source.module, options)
+    unit = Unit(source.module, source.weights, configured(machine_for(source.module, asked, options.target), options))
+    set_module_attr(unit.module, "options", options.recorded())
+    timing = timing or Timing()
+    watchers: list[Instrument] = [*instruments, timing]
+    if source.stage == "import" and options.probe:
+        add_probes(unit.module, options.probe)
+    with uncollected():
+        _begin(source, unit, watchers)
+        _run(unit, source.stage, options, watchers)
+    stopped = options.stop[0]
+    package = emit(unit, __version__) if stopped == "tti" else None
+    if package is not None:
+        _end_stage("tti", unit, watchers)
+    for watcher in watchers:
+        watcher.finish()
+    return Result(unit, stopped, options, package, tuple(timing.stages))
+
+
+def configured(target: Target, options: CompileOptions) -> Target:
+    """The machine with the kernels that an option asks for, the chips of a cluster, without rows of cores taken off it.  Raises E0101."""
+    if options.kernels is not None:
+        if target.is_host and options.kernels != target.kernels:
+            raise Error("E0101", f"target '{target.name}' has no kernel set '{options.kernels}'", hint=f"it has '{target.kernels}'")
+        target = replace(target, kernels=options.kernels)
+    if target.is_host and options.dram_placement is not None:
+        raise Error("E0101", f"target '{target.name}' has no DRAM channels to choose from")
+    for cluster in options.cluster:
+        target = cluster.of_target(target)
+    return target if options.harvested_rows is None else harvest(target, parse_rows(options.harvested_rows))
+
+
+def used_chips(target: Target, options: CompileOptions) -> tuple[int, ...]:
+    """The chips that a program is spread over, each linked to the next.  Raises E0101 if there are not as many."""
+    from ttc.dialects.core.machines.clusters import chips_in_a_row
+
+    cluster = options.cluster[0] if options.cluster else None
+    if cluster is None:
+        return chips_in_a_row(target, options.chips or 1)
+    return chips_in_a_row(target, options.chips or len(cluster.chips), cluster.mmio, cluster.chips)
+
+
+def machine_for(module: ModuleOp, asked: str | None, name: str) -> Target:
+    """The machine compiled for; one that a file describes is recorded in the module, so that IR can be resumed without the file.
+
+    asked: what the option names, None if it was not given; name: of the machine, as far as the module records one.
+    Raises E0101 if the module records another machine than asked for.
+    """
+    recorded = module_attr(module, "target")
+    if recorded is not None:
+        target = target_of(recorded, "ttc.target")
+        if asked is not None and load_target(asked) != target:
+            raise Error("E0101", f"{flag_of('target')} {asked}: the IR was compiled for another target of that name")
+        return target
+    if asked is None and is_target_file(name):
+        raise Error("E0101", f"the IR names the target '{name}', which is no machine's name")
+    if asked is None or not is_target_file(asked):
+        return load_target(name)
+    target = load_target(asked)
+    set_module_attr(module, "target", described(target))
+    return target
+
+
+def _begin(source: Source, unit: Unit, watchers: Sequence[Instrument]) -> None:
+    if source.stage == "import":
+        set_module_attr(unit.module, "stage", "import")
+        verify(unit.module)
+    _end_stage(source.stage, unit, watchers)
+
+
+def _run(unit: Unit, done: str, options: CompileOptions, watchers: Sequence[Instrument]) -> None:
+    channels = options.dram_placement or DRAM_PLACEMENTS[0]
+    chips = used_chips(unit.target, options)
+    effort = 1 if options.effort is None else options.effort
+
+    def pipeline(samples: int | None, effort: int = effort) -> dict[str, list[Pass]]:
+        formats = options.storage_format, options.precision, options.rules
+        return stages(unit.target, *formats, channels, options.placement_file, chips, effort, samples)
+
+    passes = pipeline(None)
+    last, name = options.stop
+    for stage in ("nn", "tile", "netlist"):
+        if not STAGES.index(done) < STAGES.index(stage) <= STAGES.index(last):
+            continue
+        if stage == "tile" and effort >= TRIES and not unit.target.is_host:
+            from ttc.passes.microbatch import best_microbatch  # with the performance model, which other compilations do without
+
+            passes = pipeline(best_microbatch(unit, lambda samples: pipeline(samples, 1)))
+        end = _place_of(name, passes[stage], stage) if stage == last and name is not None else None
+        run_stage(stage, passes[stage], unit, watchers, end)
+
+
+def _place_of(name: str, passes: Sequence[Pass], stage: str) -> int:
+    """How many passes of a stage run up to the one named.
+
+    name: `canonicalize` (its first run), `canonicalize@2` (its second), or `7` (the seventh pass).  Raises E0101.
+    """
+    if name.isdecimal() and 0 < int(name) <= len(passes):
+        return int(name)
+    stem, _, number = name.partition("@")
+    places = [index for index, pass_ in enumerate(passes, 1) if pass_.name == stem]
+    if not places:
+        raise Error("E0101", f"stage '{stage}' has no pass '{stem[:80]}'", hint=nearest(stem, [p.name for p in passes]))
+    times = int(number) if number.isdecimal() else 1 if not number else 0
+    if not 1 <= times <= len(places):
+        raise Error("E0101", f"there is no run '{name[:80]}' in stage '{stage}': the pass runs {len(places)} times in it")
+    return places[times - 1]
+
+
+def _end_stage(stage: str, unit: Unit, watchers: Sequence[Instrument]) -> None:
+    for watcher in watchers:
+        watcher.on_stage(stage, unit)
+
+
+def with_recorded(module: ModuleOp, options: CompileOptions) -> CompileOptions:
+    """Options that change the result, as resumed IR records them.  Raises E0101 if one was given differently."""
+    recorded = module_attr(module, "options")
+    if not recorded:
+        return options
+    given, changes = replace(options, to="tti").recorded(), {}
+    for item, setting in settings(CompileOptions):
+        if not setting.in_result:
+            continue
+        now = given.get(item.name)
+        then = recorded.get(item.name, None if item.default in UNSET else now)
+        if item.name in options.given and now != then:
+            without = f"with {then}" if then is not None else "without it"
+            raise Error("E0101", f"{flag_of(item.name)} {now}: the IR was compiled {without}", hint="compile from the model")
+        changes[item.name] = item.default if then is None else then
+    return replace(options, **changes)
