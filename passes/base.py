@@ -215,5 +215,5 @@ class Pass(ABC):
 
 
 def kebab(name: str) -> str:
-    """`FuseBias` -> `fuse-bias`."""
+    """Return a name in kebab case: `fuse-bias` for `FuseBias`."""
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "-", name).lower()

@@ -20,7 +20,7 @@ from ttc.runtime.tensors import TensorSource
 
 @record
 class Package:
-    """What `runtime.archive.write_archive` takes."""
+    """What an archive is written from: netlist, tensors and description; see `runtime.archive.write_archive`."""
 
     netlist: Netlist
     tensors: dict[str, TensorSource]

@@ -24,7 +24,7 @@ def run_passes(passes: Sequence[Pass], unit: Unit, instruments: Sequence[Instrum
 
 
 def run_pass(pass_: Pass, unit: Unit, instruments: Sequence[Instrument] = ()) -> Report:
-    """Run one pass."""
+    """Run one pass over a unit, watched by instruments."""
     (report,) = run_passes([pass_], unit, instruments)
     return report
 

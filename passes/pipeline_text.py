@@ -24,7 +24,7 @@ from ttc.dialects.core.rules.queues import QueueRule
 from ttc.passes.base import Pass
 
 MAX_PASSES = 1000
-"""Passes of one pipeline."""
+"""The most passes that one pipeline may have."""
 _TOKEN = re.compile(r'\s*(?:(?P<text>"(?:[^"\\]|\\.)*")|(?P<word>[^\s{}\[\],="]+)|(?P<mark>[{}\[\],=]))')
 _RULES: Mapping[type, Callable[[str], Any]] = {Rule: Rule.of_text, PlacementRule: rule_of_text, QueueRule: rule_of_text}
 

@@ -35,7 +35,7 @@ def compile(
     options: CompileOptions | None = None,
     **option_fields: Any,
 ) -> Program:
-    """Compile a model.
+    """Compile a model into a program that can be saved and run.
 
     Args:
         path_or_module: a model file, IR text (.mlir), a `torch.nn.Module`, a `torch.export.ExportedProgram`, a

@@ -277,7 +277,7 @@ class RunOptions(Options):
 
 @record(kw_only=True)
 class BenchOptions(Options):
-    """What `ttc bench` takes."""
+    """The options of the command `ttc bench`."""
 
     TABLE: ClassVar[str] = "bench"
 
@@ -292,7 +292,7 @@ class BenchOptions(Options):
 
 @record(kw_only=True)
 class TuneOptions(Options):
-    """What `ttc tune-precision` takes."""
+    """The options of the command `ttc tune-precision`."""
 
     TABLE: ClassVar[str] = "tune"
 
@@ -325,12 +325,12 @@ def settings(cls: type[Options]) -> Iterator[tuple[dataclasses.Field[Any], Setti
 
 
 def flag_of(name: str) -> str:
-    """`from_` -> `--from`."""
+    """Return the flag of a field: `--from` for `from_`."""
     return "--" + name.rstrip("_").replace("_", "-")
 
 
 def variable_of(name: str) -> str:
-    """`from_` -> `TTC_FROM`."""
+    """Return the environment variable of a field: `TTC_FROM` for `from_`."""
     return _PREFIX + name.rstrip("_").upper()
 
 
@@ -353,7 +353,7 @@ def resolve(
     environ: Mapping[str, str] | None = None,
     config: Mapping[str, Any] | None = None,
 ) -> OptionsT:
-    """Options from their sources.
+    """Read options from their sources: flags or keyword arguments, variables, a TOML file.
 
     Args:
         cls: one of KINDS.

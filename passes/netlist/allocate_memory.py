@@ -22,7 +22,7 @@ from ttc.passes.netlist.shortage import shortage
 Places = tuple[tuple[int, int], ...]
 """Channel and address of each buffer of a queue."""
 PRIVATE_BYTES = 1 << 48
-"""Of the memory of the program alone: more than it can have."""
+"""The size in bytes of memory of the program alone: more than it can have."""
 
 
 @record

@@ -21,7 +21,7 @@ from ttc.runtime.perf.reads import dims, reads_of
 
 @record(frozen=False)
 class Use:
-    """Who touches a queue.
+    """Who touches a queue, and how often.
 
     traffic: entries that pass in each phase; readers, writers: places of the ops that do; written: first epoch in which one does.
     An epoch has two phases: L1 is filled with what stays in it, then microbatches stream.

@@ -19,7 +19,7 @@ BEYOND = 1 << 60
 
 @record(slots=True)
 class Block:
-    """Bytes to place.
+    """Bytes that need a place in a channel's memory, for some epochs.
 
     Args:
         size_bytes: a multiple of the channel's alignment.

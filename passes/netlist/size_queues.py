@@ -70,7 +70,7 @@ class SizeQueues(Pass):
 
 
 def _counts(module: ModuleOp) -> dict[str, int]:
-    """Entries of each queue.
+    """Return how many entries each queue needs.
 
     The host fills and reads a queue once a call: it holds what passes in all rounds of the loops around its graphs.  An edge holds what
     one round passes, and of each round by which a chip may be ahead of the one that reads it.

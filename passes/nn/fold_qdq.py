@@ -24,7 +24,7 @@ from ttc.passes.base import Pass, Rewriter, Unit
 from ttc.passes.nn.match import attr, has_elements, is_constant, owner, rebuilt, reshaped, shape_of, sole_user, spec, sweep_entries
 
 WIDE = np.dtype(np.int32)
-"""Of sums of products."""
+"""The type of sums of products of quantized numbers."""
 
 MAX_DEPTH = 2**15
 """Products of two numbers of 8 bits in a sum of 32."""
@@ -165,7 +165,7 @@ def _flat(op: MatmulOp | Conv2dOp, inner: DequantizeOp, rewriter: Rewriter) -> S
 
 
 def _depth(op: MatmulOp | Conv2dOp) -> int:
-    """Products in a sum."""
+    """Return how many products make one sum."""
     if isinstance(op, Conv2dOp):
         weights, outputs = shape_of(op.operands[1]), shape_of(op.results[0])[_channel(op)]
         return prod(weights) // outputs

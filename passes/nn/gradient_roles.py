@@ -64,7 +64,7 @@ def roles_of(function: FuncOp, loss: str | None, outputs: Sequence[str], paramet
 
 
 def last_operands(function: FuncOp) -> tuple[SSAValue, ...]:
-    """What a function returns."""
+    """Return the values that a function returns."""
     last = function.body.block.last_op
     return () if last is None else tuple(last.operands)
 

@@ -20,7 +20,7 @@ from ttc.passes.base import Pass, Rewriter, Unit
 from ttc.passes.nn.match import attr, inverse, reshaped, shape_of, spec, stem_of, sweep_entries, transposed
 
 MAX_SIZE = 2048
-"""Of a transform: the matrices grow with its square."""
+"""The largest transform that becomes products: its matrices grow with the square of its size."""
 
 
 @record

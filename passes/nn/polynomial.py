@@ -10,7 +10,7 @@ from ttc.dialects.nn.unary import NegOp
 from ttc.passes.nn.match import TOLERANCE, constant_scalar
 
 Polynomial = dict[int, float]
-"""Coefficients by degree."""
+"""A polynomial, as its coefficients by degree."""
 
 MAX_DEGREE = 4
 MAX_DEPTH = 6

@@ -34,7 +34,7 @@ def _done_twice(op: NNOp, _: WeightStore) -> Build | None:
 
 
 def _neutral_factor(op: MulOp, weights: WeightStore) -> Build | None:
-    """x * 1."""
+    """Drop a multiplication by 1."""
     for x, other in either_way(op):
         if has_elements(other, 1.0, weights):
             return same_type(op, x)
@@ -97,7 +97,7 @@ def _fitted(op: Operation, value: SSAValue) -> Build | None:
 
 
 def rules() -> list[Rule]:
-    """Rules for arithmetic."""
+    """Return the rewrite rules for arithmetic."""
     return [
         Rule("identity", (IdentityOp,), _identity),
         Rule("undone", (NegOp, NotOp), _undone),

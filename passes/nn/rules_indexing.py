@@ -107,7 +107,7 @@ def _repeated(rewriter: Rewriter, op: GatherOp, x: SSAValue, axis: int, index: i
 
 
 def rules() -> list[Rule]:
-    """Rules for gathers."""
+    """Return the rewrite rules for gathers."""
     return [
         Rule("gather-run", (GatherOp,), _gather),
         Rule("gather-elements-run", (GatherElementsOp,), _gather_elements),

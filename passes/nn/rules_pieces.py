@@ -114,7 +114,7 @@ def joined(op: SplitOp) -> list[SSAValue] | None:
 
 
 def rules() -> list[Rule]:
-    """Rules for pieces."""
+    """Return the rewrite rules for slices and concatenations."""
     return [
         Rule("flat-concat", (ConcatOp,), _flat_concat),
         Rule("put-together", (ConcatOp,), _put_together),

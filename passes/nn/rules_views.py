@@ -143,7 +143,7 @@ def _narrow(op: NNOp, _: WeightStore) -> Build | None:
 
 
 def rules() -> list[Rule]:
-    """Rules for views."""
+    """Return the rewrite rules for views."""
     return [
         Rule("drop-view", (ReshapeOp, ExpandOp, CastOp), _nothing_moved),
         Rule("grouped-transpose", (ReshapeOp,), _grouped_transpose),

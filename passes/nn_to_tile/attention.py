@@ -1,4 +1,4 @@
-"""Lowering of attention."""
+"""Lowering of attention from nn to tile."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lowering of elementwise ops."""
+"""Lowering of elementwise ops from nn to tile."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lowering of convolutions."""
+"""Lowering of convolutions from nn to tile."""
 
 from __future__ import annotations
 

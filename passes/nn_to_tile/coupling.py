@@ -10,5 +10,5 @@ from ttc.passes.nn_to_tile.lowering import Lowering, in_rows
 
 
 def lower_couple_probabilities(op: CoupleProbabilitiesOp, low: Lowering) -> SSAValue:
-    """tile.couple_probabilities."""
+    """Lower nn.couple_probabilities to tile.couple_probabilities, in row layout."""
     return in_rows(op, tile.CoupleProbabilitiesOp, low)

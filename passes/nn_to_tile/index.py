@@ -39,12 +39,12 @@ def lower_gather(op: NNOp, low: Lowering) -> SSAValue:
 
 
 def lower_gather_elements(op: GatherElementsOp, low: Lowering) -> SSAValue:
-    """tile.gather_elements."""
+    """Lower nn.gather_elements to tile.gather_elements, in row layout."""
     return in_rows(op, tile.GatherElementsOp, low)
 
 
 def lower_gather_nd(op: GatherNdOp, low: Lowering) -> SSAValue:
-    """tile.gather_nd."""
+    """Lower nn.gather_nd to tile.gather_nd, in row layout."""
     return in_rows(op, tile.GatherNdOp, low)
 
 

@@ -29,7 +29,7 @@ def lower_matmul(op: MatmulOp, low: Lowering) -> SSAValue:
 
 
 def lower_det(op: DetOp, low: Lowering) -> SSAValue:
-    """tile.det."""
+    """Lower nn.det to tile.det, in row layout."""
     return in_rows(op, tile.DetOp, low)
 
 

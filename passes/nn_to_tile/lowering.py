@@ -36,7 +36,7 @@ STAND_INS = {"Int64": "Int32", "Int16": "Int32", "Bool": "UInt8", "Half": "Float
 """What holds the values of a format that a target lacks: of integers those in its range (`refusal`), of all others every one."""
 
 MAX_RANK = 4
-"""Of tensors in tiles."""
+"""The highest rank of tensors in tiles."""
 
 
 @cache

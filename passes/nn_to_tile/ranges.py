@@ -123,7 +123,7 @@ def _first(op: NNOp, x: Bounds, *others: Bounds) -> Bounds:
 
 
 def _any(op: NNOp, *xs: Bounds) -> Bounds:
-    """Numbers of any operand."""
+    """Return the range of a result that holds numbers of any operand."""
     return hull(*xs)
 
 
@@ -152,12 +152,12 @@ def reach_pad(op: NNOp, x: Bounds) -> Bounds:
 
 
 def reach_where(op: NNOp, condition: Bounds, a: Bounds, b: Bounds) -> Bounds:
-    """Numbers of both sides."""
+    """Return the range of nn.where: numbers of both sides."""
     return hull(a, b)
 
 
 def reach_one_hot(op: NNOp, indices: Bounds, depth: Bounds, values: Bounds) -> Bounds:
-    """The two values."""
+    """Return the range of nn.one_hot: between the two values."""
     return values
 
 
@@ -190,7 +190,7 @@ def reach_div(op: NNOp, a: Bounds, b: Bounds) -> Bounds:
 
 
 def reach_mod(op: NNOp, a: Bounds, b: Bounds) -> Bounds:
-    """Smaller than the divisor."""
+    """Return the range of nn.mod: magnitudes below that of the divisor."""
     largest = max(*map(abs, b), 1) - 1
     return -largest if a[0] < 0 or b[0] < 0 else 0, largest
 

@@ -31,22 +31,22 @@ def lower_reduce_prod(op: NNOp, low: Lowering) -> SSAValue:
 
 
 def lower_argmax(op: NNOp, low: Lowering) -> SSAValue:
-    """tile.argmax."""
+    """Lower nn.argmax to tile.argmax, in row layout."""
     return in_rows(op, tile.ArgMaxOp, low)
 
 
 def lower_argmin(op: NNOp, low: Lowering) -> SSAValue:
-    """tile.argmin."""
+    """Lower nn.argmin to tile.argmin, in row layout."""
     return in_rows(op, tile.ArgMinOp, low)
 
 
 def lower_cumsum(op: NNOp, low: Lowering) -> SSAValue:
-    """tile.cumsum."""
+    """Lower nn.cumsum to tile.cumsum, in row layout."""
     return in_rows(op, tile.CumsumOp, low)
 
 
 def lower_cumprod(op: NNOp, low: Lowering) -> SSAValue:
-    """tile.cumprod."""
+    """Lower nn.cumprod to tile.cumprod, in row layout."""
     return in_rows(op, tile.CumprodOp, low)
 
 

@@ -10,7 +10,7 @@ from ttc.passes.nn_to_tile.lowering import Lowering, in_rows
 
 
 def lower_resize(op: ResizeOp, low: Lowering) -> SSAValue:
-    """tile.resize."""
+    """Lower nn.resize to tile.resize, in row layout."""
     return in_rows(op, tile.ResizeOp, low)
 
 

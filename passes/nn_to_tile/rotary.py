@@ -30,7 +30,7 @@ def _rotated(x: SSAValue, low: Lowering) -> SSAValue:
 
 
 def _interleaved(x: SSAValue, low: Lowering) -> SSAValue:
-    """The same for neighbours, which a reshape makes a dimension of their own."""
+    """Return the rotation of neighbouring elements, which a reshape makes a dimension of their own."""
     shape, fold = tile_of(x).shape, tile_of(x).fold
     pairs = low.emit(ReshapeOp, x, shape=(*shape[:-1], shape[-1] // 2, 2), fold=fold)
     return low.emit(ReshapeOp, _rotated(pairs, low), shape=shape, fold=fold)

@@ -10,15 +10,15 @@ from ttc.passes.nn_to_tile.lowering import Lowering, in_rows
 
 
 def lower_grid_sample(op: GridSampleOp, low: Lowering) -> SSAValue:
-    """tile.grid_sample."""
+    """Lower nn.grid_sample to tile.grid_sample, in row layout."""
     return in_rows(op, tile.GridSampleOp, low)
 
 
 def lower_roi_align(op: RoiAlignOp, low: Lowering) -> SSAValue:
-    """tile.roi_align."""
+    """Lower nn.roi_align to tile.roi_align, in row layout."""
     return in_rows(op, tile.RoiAlignOp, low)
 
 
 def lower_deform_conv(op: DeformConvOp, low: Lowering) -> SSAValue:
-    """tile.deform_conv."""
+    """Lower nn.deform_conv to tile.deform_conv, in row layout."""
     return in_rows(op, tile.DeformConvOp, low)

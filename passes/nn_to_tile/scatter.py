@@ -10,10 +10,10 @@ from ttc.passes.nn_to_tile.lowering import Lowering, in_rows
 
 
 def lower_scatter_elements(op: ScatterElementsOp, low: Lowering) -> SSAValue:
-    """tile.scatter_elements."""
+    """Lower nn.scatter_elements to tile.scatter_elements, in row layout."""
     return in_rows(op, tile.ScatterElementsOp, low)
 
 
 def lower_scatter_nd(op: ScatterNdOp, low: Lowering) -> SSAValue:
-    """tile.scatter_nd."""
+    """Lower nn.scatter_nd to tile.scatter_nd, in row layout."""
     return in_rows(op, tile.ScatterNdOp, low)

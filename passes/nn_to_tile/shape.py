@@ -19,7 +19,7 @@ from ttc.passes.nn_to_tile.lowering import Lowering, natural_fold
 from ttc.passes.rule_tables import Declined
 
 MAX_COPIES = 16
-"""Of a tensor that is repeated by concatenation."""
+"""The most copies of a tensor that is repeated by concatenation."""
 
 
 def lower_reshape(op: NNOp, low: Lowering) -> SSAValue:
@@ -42,7 +42,7 @@ def lower_transpose(op: NNOp, low: Lowering) -> SSAValue:
 
 
 def lower_expand(op: NNOp, low: Lowering) -> SSAValue:
-    """tile.broadcast."""
+    """Lower nn.expand to tile.broadcast."""
     return _broadcast(op, low)
 
 
@@ -77,7 +77,7 @@ def lower_slice(op: NNOp, low: Lowering) -> SSAValue:
 
 
 def lower_split(op: NNOp, low: Lowering) -> list[SSAValue]:
-    """A tile.slice a part."""
+    """Lower nn.split to one tile.slice for each part."""
     attrs = op.plain_attrs()
     shape = spec_of(op.operands[0].type).shape
     axis = axis_in(attrs["axis"], len(shape))

@@ -19,5 +19,5 @@ def lower_topk(op: TopkOp, low: Lowering) -> list[SSAValue]:
 
 
 def lower_reverse_sequence(op: ReverseSequenceOp, low: Lowering) -> SSAValue:
-    """tile.reverse_sequence."""
+    """Lower nn.reverse_sequence to tile.reverse_sequence, in row layout."""
     return in_rows(op, tile.ReverseSequenceOp, low)

@@ -12,10 +12,10 @@ from ttc.passes.nn_to_tile.lowering import Lowering, in_rows
 
 
 def lower_fft(op: FftOp, low: Lowering) -> Sequence[SSAValue]:
-    """tile.fft."""
+    """Lower nn.fft to tile.fft, in row layout."""
     return in_rows(op, tile.FftOp, low).owner.results  # pyright: ignore[reportAttributeAccessIssue] - an op gives the value
 
 
 def lower_irfft(op: IrfftOp, low: Lowering) -> SSAValue:
-    """tile.irfft."""
+    """Lower nn.irfft to tile.irfft, in row layout."""
     return in_rows(op, tile.IrfftOp, low)

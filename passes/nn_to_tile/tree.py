@@ -10,5 +10,5 @@ from ttc.passes.nn_to_tile.lowering import Lowering, in_rows
 
 
 def lower_tree_ensemble(op: TreeEnsembleOp, low: Lowering) -> SSAValue:
-    """tile.tree_ensemble."""
+    """Lower nn.tree_ensemble to tile.tree_ensemble, in row layout."""
     return in_rows(op, tile.TreeEnsembleOp, low)

@@ -12,7 +12,7 @@ from ttc.passes.nn_to_tile.lowering import Lowering
 
 
 def lower_identity(op: IdentityOp, low: Lowering) -> SSAValue:
-    """The operand itself."""
+    """Lower nn.identity to its operand."""
     return low.tile(op.x)
 
 

@@ -26,7 +26,7 @@ from ttc.passes.rule_tables import Declined, rules
 from ttc.passes.tile.expand.expansion import Expansion, Rule
 
 MAX_DEPTH = 16
-"""Of expansions within expansions."""
+"""How deep expansions may lie within expansions."""
 
 
 @record

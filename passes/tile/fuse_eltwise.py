@@ -18,7 +18,7 @@ from ttc.dialects.tile.eltwise import CastOp, EltwiseOp, MapOp, YieldOp
 from ttc.passes.base import Pass, Rewriter, Unit
 
 MAX_INPUTS = 8
-"""Of a region: what a core can stream in at a time."""
+"""The most inputs of a fused region: what a core can stream in at a time."""
 
 
 @record

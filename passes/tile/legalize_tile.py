@@ -27,7 +27,7 @@ from ttc.dialects.tile.softmax import LogSoftmaxOp, SoftmaxOp
 from ttc.passes.base import Pass, Rewriter, Unit
 
 MAX_RANK = 4
-"""Of the tensors that kernels on tiles take."""
+"""The highest rank of tensors that kernels on tiles take."""
 
 Legal = Callable[[Any, Rewriter], "SSAValue | None"]
 Along = Callable[[int, tuple[int, int, int]], dict[str, Any]]

@@ -29,7 +29,7 @@ class Fill(IntEnum):
 
 
 class Padding(NamedTuple):
-    """Of the rows and of the columns of a value's matrices."""
+    """What the padding of a value's matrices holds, in its rows and in its columns."""
 
     rows: Fill
     columns: Fill

@@ -59,7 +59,7 @@ class SplitConcat(Pass):
 
 
 def _parts(values: Sequence[SSAValue], most: int) -> list[Sequence[SSAValue]]:
-    """As few runs of neighbours as possible, of at most so many values, their lengths alike; the longer ones first."""
+    """Cut values into as few runs of neighbours as possible, of at most so many, their lengths alike; the longer ones come first."""
     count = -(-len(values) // most)
     length, longer = divmod(len(values), count)
     starts = [i * length + min(i, longer) for i in range(count + 1)]

@@ -21,7 +21,7 @@ from ttc.runtime.perf.base import OpView, Share
 DEEP_SHARE = 0.6
 """Part of L1 that deep K blocks may take: the rest is for what waits where paths join."""
 SELECTION_SHARE = 0.9
-"""The same of the source of a selection of rows."""
+"""The share of L1 that the source of a selection of rows may take."""
 DEEP, SHALLOW = (512, 256, 128, 32, 16), (4, 2, 1)
 """Tiles of K that a product takes at a time where L1 has room for more than usual, and where it has not."""
 
@@ -263,7 +263,9 @@ class Fitter:
             raise refused_inner(self.subject.view, self.subject.limits, depth)
 
     def deeper(self, share: Triple, way: Way, usual: Need) -> Need:
-        """The same with deeper K blocks, if L1 has room for them.  A selection that holds all of its source need not read it again."""
+        """Return the need with deeper K blocks, if L1 has room for them; a selection that holds all of its source need not read it
+        again.
+        """
         share_of_l1 = SELECTION_SHARE if self.subject.view.op == "sparse_matmul" else DEEP_SHARE
         for inner in DEEP if usual.inner is not None and usual.inner[0] > 1 else ():
             found = self.buffers(share, way, inner)

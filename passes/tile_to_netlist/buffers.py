@@ -175,7 +175,9 @@ def buffers_conv2d(need: Need) -> None:
 
 
 def buffers_conv_transpose2d(need: Need) -> None:
-    """As a convolution whose input rows are the output's divided by the stride; a tap meets at most as many pixels as the block has."""
+    """Size the buffers of a transposed convolution, whose input rows are the output's divided by the stride; a tap meets at most as many
+    pixels as the block has.
+    """
     image, weight = need.view.operand(0), need.view.operand(1)
     kernel_h, kernel_w = weight.shape[:2]
     stride = _ints(need.view.attrs.get("strides"), (1, 1))

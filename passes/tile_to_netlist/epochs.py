@@ -52,7 +52,7 @@ class _Search:
         self.packer = Packer(self.problem, self.effort, self.families, self.judge)
 
     def run(self) -> list[Epoch]:
-        """The best cuts found."""
+        """Return the epochs of the best cuts that were found."""
         self.times = [self.bounds(begin) for begin in range(len(self.problem.nodes))]
         best: tuple[float, list[Epoch]] = inf, []
         for _ in range(self.effort.rounds):
@@ -80,7 +80,7 @@ class _Search:
         return self.epochs(path)
 
     def epochs(self, path: list[Window] | tuple[()]) -> list[Epoch]:
-        """Those of a path that are packed."""
+        """Return those epochs of a path that are packed."""
         known = [(window, self.exact[window]) for window in path if window in self.exact]
         return [Epoch(begin, verdict.ops, verdict.cycles) for (begin, _), verdict in known]
 

@@ -47,7 +47,9 @@ def layouts(dims: tuple[int, int, int], target: Target, limits: Limits) -> Itera
 
 
 def chosen_layouts(dims: tuple[int, int, int], target: Target, limits: Limits) -> list[Layout]:
-    """Of the layouts on as many cores those with the least to do for a core, the squarest first, if that is less than on fewer cores."""
+    """Return the layouts that leave least to do for a core, among those on as many cores, the squarest first, if it is less than on fewer
+    cores.
+    """
     by_cores: dict[int, list[Layout]] = {}
     for layout in layouts(dims, target, limits):
         by_cores.setdefault(layout.rows * layout.cols, []).append(layout)
@@ -111,7 +113,7 @@ def splits(tiles: int, limit: int) -> Iterator[tuple[int, int]]:
 
 @lru_cache(maxsize=4096)
 def divisors(number: int) -> tuple[int, ...]:
-    """All divisors, largest first."""
+    """Return all divisors of a number, the largest first."""
     small = [d for d in range(1, isqrt(number) + 1) if number % d == 0]
     return tuple(sorted({*small, *(number // d for d in small)}, reverse=True))
 

@@ -130,7 +130,7 @@ class _Builder:
         return self.unit.module
 
     def lower(self, function: func.FuncOp) -> None:
-        """Replace one entry function."""
+        """Replace one entry function by the graphs, queues and program it becomes."""
         arguments, results = ports(function)
         block = function.body.block
         _copy_what_is_not_computed(block)

@@ -104,7 +104,7 @@ class Packer:
         return Verdict(placed, self.problem.time([p.candidate for p in placed], traffic))
 
     def relieved(self, begin: int, verdict: Verdict) -> tuple[Placed, ...] | None:
-        """The same with more cores for ops whose L1 does not hold what waits there; None if they do not fit on the grid."""
+        """Return the ops with more cores for those whose L1 does not hold what waits there; None if they do not fit on the grid."""
         chosen = [p.candidate for p in verdict.ops]
         usable = self.problem.target.l1_usable_bytes
         for shortage in verdict.short:
@@ -134,7 +134,7 @@ class Packer:
         return self.attempt(begin, [self.problem.nodes[i].found.front[0] for i in range(begin, end)])
 
     def improved(self, begin: int, placed: tuple[Placed, ...]) -> tuple[Placed, ...]:
-        """The same with cores that are left given to ops that gain by them, the slowest first, as long as rectangles still fit.
+        """Return the ops with free cores given to those that gain by them, the slowest first, as long as rectangles still fit.
 
         Where many microbatches pass, only the slowest op counts.
         """

@@ -16,7 +16,7 @@ from ttc.runtime.perf.rates import Rates, rates_of
 
 @record
 class Node:
-    """An op to place.
+    """An op that is to be placed, as the search sees it.
 
     Args:
         found: its candidates.
@@ -92,7 +92,7 @@ class Problem:
         return Stream("dram", size, size, channels=self.target.dram_channels)
 
     def traffic(self, begin: int, longest: int) -> list[Traffic]:
-        """Of the epochs that begin with an op, by their number of ops from 1 to at most `longest`."""
+        """Return the traffic of the epochs that begin with an op, by their number of ops from 1 to at most `longest`."""
         found: list[Traffic] = []
         read = written = 0
         end = min(begin + longest, len(self.nodes))

@@ -20,15 +20,15 @@ class Exactness(IntEnum):
 
     FLOAT32 = 0
     HIGH = 1
-    """Precision `high`."""
+    """The exactness of products computed at precision `high`."""
     BITS16 = 2
-    """Of 16 bits, or, as Tf32, hardly more."""
+    """The exactness of formats of 16 bits and of those that, like Tf32, hardly have more."""
     BITS8 = 3
-    """Of 8 bits or less."""
+    """The exactness of formats of 8 bits or less."""
 
     @staticmethod
     def of_format(name: str) -> Exactness:
-        """Of numbers kept in a format; integers lose nothing.  Raises E0607."""
+        """Return how exact numbers kept in a format are; integers lose nothing.  Raises E0607."""
         format_ = format_named(name)
         if not format_.is_float or name in ("Float32", "Float64"):
             return Exactness.FLOAT32
@@ -36,7 +36,7 @@ class Exactness(IntEnum):
 
     @staticmethod
     def of_precision(precision: object) -> Exactness:
-        """Of products at a precision: float32, high or bfloat16."""
+        """Return how exact products computed at a precision (float32, high or bfloat16) are."""
         return {"high": Exactness.HIGH, "bfloat16": Exactness.BITS16}.get(str(precision), Exactness.FLOAT32)
 
 

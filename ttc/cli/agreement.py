@@ -52,7 +52,7 @@ def described(finding: Finding) -> str:
 
 
 def plain_agreement(found: Agreement) -> dict[str, Any]:
-    """As JSON."""
+    """Return the agreement of two engines as a dictionary for JSON."""
     first = found.wrong[0] if found.wrong else None
     return {
         "reference": "reference",

@@ -1,4 +1,4 @@
-"""`ttc bench`."""
+"""The command `ttc bench`: how fast an archive runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`ttc bisect`."""
+"""The command `ttc bisect`: the first pass that makes the numbers, or a script's verdict, wrong."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`ttc cache`."""
+"""The command `ttc cache`: what the cache of machine code holds, and its removal."""
 
 from __future__ import annotations
 

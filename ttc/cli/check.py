@@ -1,4 +1,4 @@
-"""`ttc check`."""
+"""The command `ttc check`: whether a model compiles, and what stands in its way."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def command(console: Console, model: Path, program: str | None, config: Path | N
 
 
 def document(name: str, options: CompileOptions, found: Findings) -> dict[str, Any]:
-    """The findings as JSON."""
+    """Return the findings of a check as a dictionary for JSON."""
     facts = found.facts
     return {
         "model": name,

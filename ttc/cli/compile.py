@@ -1,4 +1,4 @@
-"""`ttc compile`."""
+"""The command `ttc compile`: from a model to an archive, or to IR."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ class Console:
         _write(shown(line) + "\n")
 
     def text(self, text: str) -> None:
-        """Lines of the result."""
+        """Write lines of the command's result to standard output."""
         _write(shown_lines(text) + "\n")
 
     def note(self, line: str) -> None:

@@ -1,4 +1,4 @@
-"""`ttc diff`."""
+"""The command `ttc diff`: how two modules, dumps or archives differ."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`ttc explain`."""
+"""The command `ttc explain`: the long form of an error code."""
 
 from __future__ import annotations
 

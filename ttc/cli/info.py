@@ -1,4 +1,4 @@
-"""`ttc info`."""
+"""The command `ttc info`: what an archive or a model holds."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ def verdict(found: Layers) -> str:
 
 
 def plain_layers(found: Layers) -> dict[str, Any]:
-    """As JSON."""
+    """Return the comparison of layers as a dictionary for JSON."""
     first = found.first_off
     return {
         "against": found.by,

@@ -1,4 +1,4 @@
-"""`ttc netlist check`."""
+"""The command `ttc netlist check`: the rules of netlists, applied to a Buda netlist."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`ttc netlist fmt`."""
+"""The command `ttc netlist fmt`: Buda netlists in a normal form."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`ttc netlist run`."""
+"""The command `ttc netlist run`: the programs of a Buda netlist, executed."""
 
 from __future__ import annotations
 

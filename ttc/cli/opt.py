@@ -1,4 +1,4 @@
-"""`ttc opt`."""
+"""The command `ttc opt`: passes on IR text."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ttc.options import CompileOptions, DebugOptions
 
 STDIN = Path("-")
 MAX_PIPELINE = 1 << 16
-"""Characters of a pipeline."""
+"""The most characters that the text of a pipeline may have."""
 
 
 @click.command("opt")

@@ -68,7 +68,7 @@ def options_from(cls: type[OptionsT], raw: dict[str, Any], config: Path | None) 
 
 
 def verbosity(command: CommandT) -> CommandT:
-    """-v and -q."""
+    """Give a command the flags -v and -q."""
     quiet = click.option("-q", "--quiet", is_flag=True, expose_value=False, callback=_set_quiet, help="Print errors only.")
     more = click.option(
         "-v", "--verbose", count=True, expose_value=False, callback=_set_verbose, help="Print remarks and timings; tracebacks of errors."

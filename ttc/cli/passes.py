@@ -1,4 +1,4 @@
-"""`ttc passes`."""
+"""The command `ttc passes`: passes, stages, and what they do."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`ttc perf`."""
+"""The command `ttc perf`: estimated performance of a netlist."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`ttc reduce`."""
+"""The command `ttc reduce`: IR made smaller while a pass fails on it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`ttc repro`."""
+"""The command `ttc repro`: a crash, run again from the folder that it left."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`ttc run`."""
+"""The command `ttc run`: an archive, run on given or random inputs."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ FAILED = 1
 
 @record(frozen=False)
 class Outcome:
-    """What a run gave.
+    """The outcome of `ttc run`: outputs, times and comparisons.
 
     Args:
         outputs: by name.

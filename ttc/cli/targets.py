@@ -1,4 +1,4 @@
-"""`ttc targets`."""
+"""The command `ttc targets`: the targets that ttc knows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`ttc tune-precision`."""
+"""The command `ttc tune-precision`: a search for cheap precision."""
 
 from __future__ import annotations
 

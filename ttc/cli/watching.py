@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def instruments(console: Console, options: DebugOptions, show: Callable[[str], None], *, partial: bool = False) -> list[Instrument]:
-    """Those that the options ask for, the line of progress, and remarks: all of them with -v, else warnings alone.
+    """Return the instruments that the options ask for, the line of progress, and remarks: all of them with -v, else warnings alone.
 
     partial: as for the chosen instruments.
     """

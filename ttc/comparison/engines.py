@@ -84,7 +84,7 @@ class ComparedEngine:
     joins_graphs: bool = False
 
     def prepare(self, graph: Graph, netlist: Netlist, constants: Constants) -> ComparedPlan:
-        """See `Engine.prepare`."""
+        """Return a plan that runs both engines over a graph; see `Engine.prepare`."""
         return ComparedPlan(graph, netlist, constants, self)
 
 
@@ -108,7 +108,7 @@ class ComparedPlan:
 
     @cached_property
     def whole(self) -> Plan:
-        """The other engine's plan."""
+        """Prepare the whole graph on the other engine."""
         return self.engines.other.prepare(self.graph, self.netlist, self.constants)
 
     def run(self, entries: Mapping[str, NDArray], into: Mapping[str, NDArray] | None = None) -> dict[str, NDArray]:
@@ -234,7 +234,7 @@ def _first(numbers: Sequence[int], holds: Callable[[int], bool]) -> int:
 
 
 def _needed(ops: Sequence[Op], name: str) -> tuple[Op, ...]:
-    """Those of the ops that the value of one of them needs, that one included."""
+    """Return the ops that the value of one of them needs, that one included."""
     wanted = {name}
     found: list[Op] = []
     for op in reversed(ops):
@@ -254,7 +254,7 @@ def _queue(name: str, type_: TensorType) -> Queue:
 
 
 def _exactness(ops: Iterable[Op]) -> Exactness:
-    """Of the least exact of what ops compute in."""
+    """Return the exactness of the least exact op."""
     return max(max(Exactness.of_precision(op.precision), Exactness.of_format(_result(op).format)) for op in ops)
 
 

@@ -39,7 +39,7 @@ TRIES = 2
 
 @record
 class Result:
-    """What a compilation gave.
+    """The result of a compilation, at the stage where it stopped.
 
     Args:
         unit: the module at the end of `stage`, its weights, the machine.

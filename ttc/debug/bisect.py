@@ -25,7 +25,7 @@ from ttc.passes.pipeline_text import pass_text
 Check = Callable[[Unit], "str | None"]
 """What is wrong with a module, in a few words; None if nothing is.  The first one it sees is the imported model."""
 MAX_LINES = 40
-"""Of IR before and after."""
+"""The most lines of IR that are shown before and after a rewrite."""
 
 
 @record

@@ -15,7 +15,7 @@ from ttc.passes.base import Unit
 from ttc.runtime.temporary import temporary_folder
 
 SCRIPT_SECONDS = 600
-"""That a script may take."""
+"""The seconds that a script of the user may take."""
 
 
 @record(frozen=False)

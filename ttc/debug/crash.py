@@ -49,7 +49,7 @@ class Signature:
 
     @staticmethod
     def of(error: BaseException) -> Signature:
-        """Of an error, with the figures in its message left out: they change with sizes."""
+        """Return the signature of an error, without the figures in its message, as they change with sizes."""
         kind = error.code if isinstance(error, Error) else type(error).__name__
         text = error.message if isinstance(error, Error) else str(error)
         return Signature(kind, re.sub(r"\d+", "#", text[:MAX_TEXT]))

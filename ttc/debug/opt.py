@@ -24,7 +24,7 @@ from ttc.passes.pipeline_text import read_pipeline
 
 SEPARATOR = re.compile(r"^// -----.*$", re.MULTILINE)
 MAX_PARTS = 10_000
-"""Parts of one text."""
+"""The most parts that one text may have."""
 
 
 @record

@@ -1,4 +1,4 @@
-"""`torch.compile(model, backend="ttc")`.
+"""The backend of PyTorch's compiler: `torch.compile(model, backend="ttc")`.
 
 PyTorch finds the backend through the entry point group `torch_dynamo_backends` and gives it one graph after the other (settings: its
 options).  AOTAutograd takes each apart into a forward and a backward graph of aten ops (aot), whose random numbers PyTorch draws (draws);

@@ -159,7 +159,7 @@ class Binding:
 
 
 def _with_values(program: Program, tensors: Mapping[str, torch.Tensor]) -> Program:
-    """As `Program.with_parameters`, but the values stay in the tensors' memory, and what depends on none of them is kept."""
+    """Return the program with new parameter values that stay in the tensors' memory; prepared work that depends on none of them is kept."""
     changes = _changes(program, tensors)
     constants = program.constants.replaced(changes)
     return replace(program, constants=constants, plans=program.plans.with_constants(constants, changes))

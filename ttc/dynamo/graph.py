@@ -32,7 +32,7 @@ Run = Callable[[Sequence[Any]], Sequence[Any]]
 
 
 class AtenGraph:
-    """Runs a graph.  Thread-safe.
+    """A graph of aten ops that runs, compiled for each combination of shapes it meets.  Thread-safe.
 
     Args:
         graph: functional; its nodes carry `meta["val"]`.

@@ -30,7 +30,7 @@ from ttc.runtime.program import build_program
 
 @record
 class Placeholder:
-    """A placeholder.
+    """A placeholder of a graph: a tensor that it is given.
 
     Args:
         name: what the program calls it.
@@ -45,7 +45,7 @@ class Placeholder:
 
 @record
 class Job:
-    """A graph to compile.
+    """A graph to compile, with its placeholders.
 
     Args:
         graph: with static shapes; its random numbers are placeholders.
@@ -86,7 +86,7 @@ class _Made(NamedTuple):
 
 
 class Session:
-    """A compiled graph.  Thread-safe."""
+    """A compiled graph that PyTorch calls.  Thread-safe."""
 
     def __init__(self, job: Job, given: Sequence[Any], settings: Settings) -> None:
         """given: values of the placeholders, drawn ones included.  Raises Error as compiling does."""

@@ -78,7 +78,7 @@ def read_values(raw: Any) -> tuple[InputValue, ...]:
 
 
 def values_of(given: Sequence[InputValue]) -> dict[str, NDArray | None]:
-    """As importers take them."""
+    """Return the values of inputs by name, as importers take them."""
     return {value.name: value.array() for value in given}
 
 

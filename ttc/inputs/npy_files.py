@@ -22,9 +22,9 @@ from ttc.dialects.netlist.model import Argument
 from ttc.inputs.files import require_input
 
 MAX_HEADER_BYTES = 10_000
-"""Of a .npy file: numpy's own limit."""
+"""The most bytes of the header of a .npy file: numpy's own limit."""
 MAX_BUNDLE_BYTES = 16 << 30
-"""Of all arrays in an .npz file, as they are in memory."""
+"""The most bytes of all arrays in an .npz file, as they are in memory."""
 _HEADERS = {(1, 0): (2, np.lib.format.read_array_header_1_0), (2, 0): (4, np.lib.format.read_array_header_2_0)}
 """By version: bytes of the header's length, and what reads from there."""
 

@@ -41,7 +41,7 @@ class PassWatcher(Watcher):
 
 
 def following(stage: str) -> str:
-    """The stage after one."""
+    """Return the stage that follows a stage; the last one follows itself."""
     return STAGES[min(STAGES.index(stage) + 1, len(STAGES) - 1)]
 
 

@@ -25,7 +25,7 @@ from ttc.passes.base import Pass, Report, Unit
 
 @record
 class Bound:
-    """What errors are allowed.
+    """The errors that a numeric check allows.
 
     Args:
         exactness: of the formats that values are kept in.

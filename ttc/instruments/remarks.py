@@ -1,4 +1,4 @@
-"""Prints what passes remark."""
+"""The instrument that prints what passes remark."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Counts what passes did."""
+"""The instrument that counts what passes did."""
 
 from __future__ import annotations
 

@@ -99,7 +99,7 @@ class TimeRow:
 
     @property
     def microseconds_per_op(self) -> float | None:
-        """Of the total, by the ops that went in."""
+        """Microseconds of the total time for each op that went in; None if ops were not counted."""
         return None if self.ops_before is None else self.total_seconds * 1e6 / max(self.ops_before, 1)
 
 

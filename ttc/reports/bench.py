@@ -18,13 +18,13 @@ if TYPE_CHECKING:
     from ttc.runtime.roofline import Roofline
 
 MOST_RUNS = 1_000_000
-"""Latencies that are kept."""
+"""The most latencies that are kept."""
 WARM_UP_SHARE = 0.1
-"""Of the time, for runs before those that count."""
+"""The share of the time that goes to runs before those that count."""
 MOST_PROFILES, PROFILE_SHARE = 20, 0.2
 """Runs that are profiled: as many as this part of the time allows."""
 STREAM_SHARE = 0.5
-"""Of the time, for runs as a stream."""
+"""The share of the time that goes to runs as a stream."""
 JOBS = 1
 """Thread of a trace on which jobs stand, below that of graphs."""
 
@@ -46,7 +46,7 @@ class Latencies:
 
     @property
     def runs_per_second(self) -> float:
-        """One after the other."""
+        """How many runs a second takes, one after the other."""
         return len(self.seconds) / self.total
 
 
@@ -71,7 +71,7 @@ class OpTime:
         return machine.seconds(self.flops, self.bytes) / self.seconds if self.seconds else 0.0
 
     def figures(self, total: float, machine: Roofline) -> dict[str, Any]:
-        """As plain data; total: seconds of all ops."""
+        """Return the figures of an op as plain data; total: seconds of all ops."""
         return {
             "op": self.op,
             "source": list(self.source),
@@ -132,7 +132,7 @@ def profiles_within(seconds: float, latency: float) -> int:
 
 
 def op_times(profiles: Sequence[Profile]) -> list[OpTime]:
-    """Of each op, the slowest first.  profiles: of runs of one program, at least one."""
+    """Return the times of ops, the slowest first.  profiles: of runs of one program, at least one."""
     spent: dict[str, list[float]] = {}
     jobs: dict[str, list[Timed]] = {}
     for profile in profiles:

@@ -35,7 +35,7 @@ def explanation(code: str) -> Explanation:
 
 
 def page() -> str:
-    """The page docs/errors.md."""
+    """Return the text of the page docs/errors.md."""
     lines = ["# Error codes", "", "Made by `make docs` from the table of codes and their explanations; `ttc explain CODE` prints one.", ""]
     for code in CODES:
         found = explanation(code)

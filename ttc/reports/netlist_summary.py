@@ -22,7 +22,7 @@ class EpochSummary:
 
 @record
 class NetlistSummary:
-    """A netlist in figures.
+    """A netlist in figures: epochs, cores, memory and estimated cycles.
 
     Args:
         grid_cores: cores of one chip; 0 on `host`.

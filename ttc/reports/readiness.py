@@ -110,7 +110,7 @@ class Findings:
 
     @property
     def host_flops(self) -> int:
-        """Of all ops in host segments."""
+        """FLOPs of all ops in host segments."""
         return sum(entry.flops for entry in self.host)
 
 

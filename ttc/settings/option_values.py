@@ -42,7 +42,7 @@ def stop(stages: tuple[str, ...]) -> Callable[[Any], str]:
 
 
 def truth(raw: Any) -> bool:
-    """True or false."""
+    """Read a value that is true or false."""
     found = {"1": True, "true": True, "0": False, "false": False}.get(str(raw).lower())
     if found is None:
         raise ValueError("it takes true or false")
@@ -62,14 +62,14 @@ def machine(raw: Any) -> str:
 
 
 def path(raw: Any) -> Path:
-    """A path."""
+    """Read a path, which is not checked for a file."""
     if not isinstance(raw, str | Path) or not str(raw):
         raise ValueError("it takes a path")
     return Path(raw)
 
 
 def integer(low: int) -> Callable[[Any], int]:
-    """Whole numbers from `low`."""
+    """Return a reader of whole numbers from `low` on."""
 
     def read(raw: Any) -> int:
         number = int(raw) if isinstance(raw, str) and re.fullmatch(r"-?\d{1,18}", raw) else raw

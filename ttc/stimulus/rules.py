@@ -54,7 +54,7 @@ class Rule:
     cols: tuple[int, int] | None = None
 
     def number(self, name: str) -> float:
-        """One of its numbers."""
+        """Return a number of the rule, or the default of its kind."""
         return self.numbers.get(name, KINDS[self.kind][name])
 
 

@@ -26,7 +26,7 @@ PRODUCTS = ("matmul", "conv2d", "conv_transpose2d", "attention")
 STEADY = ("softmax", "log_softmax", "layer_norm", "rms_norm", "reduce", "avg_pool2d")
 """Ops whose results never take a block format: sums of many values, or what feeds an exponential."""
 MIN_WEIGHT_ELEMENTS = 1024
-"""Of an op's weights, for their format to matter."""
+"""The least elements of an op's weights for which their format matters."""
 CANDIDATES = ("Float16_b", "Bfp8_b", "Bfp4_b")
 
 Kept = Callable[[TileOp], str | None]

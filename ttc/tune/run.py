@@ -43,7 +43,7 @@ class Row:
 
 @record
 class Outcome:
-    """What a search found.
+    """The outcome of a search for precision: rules, and what they gain and cost.
 
     Args:
         rules: to compile with.

@@ -32,9 +32,9 @@ from ttc.runtime.engines.exact.engine import rules as exact_rules
 from ttc.tune.subject import Subject
 
 MAX_MICROBATCHES = 4
-"""Of a streamed batch, the first ones stand for all."""
+"""The most microbatches that are tried: the first ones of a streamed batch stand for all."""
 CACHE_BYTES = 1 << 31
-"""Of weights rounded to formats; those kept as they are take none."""
+"""The most bytes of weights rounded to formats that are kept; those that stay as they are take none."""
 
 Execute = Callable[[Work, Sequence[NDArray | None], "interpret.Resolver | None"], list[NDArray]]
 

@@ -1,4 +1,4 @@
-"""Scaled dot-product attention."""
+"""Expansion of attention into products, a softmax and views."""
 
 from __future__ import annotations
 

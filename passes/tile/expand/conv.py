@@ -45,7 +45,7 @@ def expand_conv2d(op: Conv2dOp, to: Expansion) -> SSAValue:
 
 
 def expand_conv_transpose2d(op: ConvTranspose2dOp, to: Expansion) -> SSAValue:
-    """The same, of the pixels that each tap sends to each pixel of the result, or zeros, and transposed weights."""
+    """Expand a transposed convolution into a selection of pixels for each tap and a product with transposed weights."""
     attrs = op.plain_attrs()
     moves = windows(tile_of(op.w).shape[:2], attrs["strides"], attrs["pads"], attrs["dilations"])
     taps = scattered(tile_of(op.x).shape[:3], to.result.shape[1:3], moves)

@@ -77,13 +77,13 @@ def inverted(to: Expansion, x: SSAValue) -> SSAValue:
 
 
 def least(to: Expansion, a: SSAValue, b: SSAValue | float) -> SSAValue:
-    """min(a, b)."""
+    """Return min(a, b), elementwise, in primitives."""
     opposite = -b if isinstance(b, float) else to.map("mul", b, -1.0)
     return to.map("mul", to.map("maximum", to.map("mul", a, -1.0), opposite), -1.0)
 
 
 def between(to: Expansion, x: SSAValue, low: float | None, high: float | None) -> SSAValue:
-    """min(max(x, low), high)."""
+    """Return min(max(x, low), high), elementwise; a bound of None does not bind."""
     if low == 0 and high is not None and 0 < high < inf:
         return to.map("clip", x, min=0.0, max=high)
     if low is not None and low > -inf:
@@ -92,7 +92,7 @@ def between(to: Expansion, x: SSAValue, low: float | None, high: float | None) -
 
 
 def erf_of_magnitude(to: Expansion, x: SSAValue) -> SSAValue:
-    """erf |x|."""
+    """Return erf |x|, elementwise, from a polynomial of a reciprocal."""
     size = to.map("abs", x)
     t = to.map("reciprocal", to.map("add", to.map("mul", size, ERF_SCALE), 1.0))
     *lower, total = [float(a) for a in ERF]

@@ -12,7 +12,7 @@ from ttc.dialects.core.records import record
 MAX_TAP_ROWS = 8
 """Rows of taps that are gathered by themselves: one op puts them together again, and it has so many inputs."""
 TILE_ROWS = 32
-"""Of a tile."""
+"""Rows of a tile, of which selections are made."""
 HELD_TILES = 128
 """Tiles of an image, a tile of channels wide, that a core can hold while it passes over it once a tap."""
 
@@ -50,7 +50,7 @@ class Selection:
         return all(row == [int(j == places[i]) for j in walked] and self.divisors[i] == 1 for i, row in zip(moved, steps, strict=True))
 
     def attrs(self) -> dict[str, Any]:
-        """As attributes of the op."""
+        """Return the selection as attributes of the op."""
         return {
             "source": self.source,
             "sizes": self.sizes,
@@ -128,7 +128,7 @@ def scattered(image: Sequence[int], counts: Sequence[int], moves: Sequence[Windo
 
 
 def stacked(selection: Selection, groups: int) -> Selection:
-    """The same selection from each of several sources that lie one after another."""
+    """Return a selection made from each of several sources that lie one after another."""
     steps = ((1, *(0,) * len(selection.sizes)), *((0, *row) for row in selection.steps))
     return Selection(
         (groups, *selection.source),

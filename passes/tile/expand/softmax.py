@@ -1,4 +1,4 @@
-"""Softmax and its logarithm."""
+"""Expansion of softmax and its logarithm."""
 
 from __future__ import annotations
 
@@ -28,5 +28,5 @@ def expand_log_softmax(op: LogSoftmaxOp, to: Expansion) -> SSAValue:
 
 
 def _lowered(x: SSAValue, axis: int, to: Expansion) -> SSAValue:
-    """x - max x."""
+    """Return x - max x along the axis."""
     return to.map("sub", x, reduced(x, "max", (axis,), to))

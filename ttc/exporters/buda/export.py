@@ -12,7 +12,7 @@ from ttc.exporters.buda.constants import Fillings
 
 @record
 class Exported:
-    """A Buda netlist.
+    """An exported Buda netlist, and the values that its queues hold.
 
     Args:
         form: of it.

@@ -14,7 +14,7 @@ from ttc.importers.common.builder import Builder
 from ttc.importers.common.unsupported import Unsupported
 
 MAX_ELEMENTS = 1 << 26
-"""Of a value of all iterations: larger ones are made iteration by iteration."""
+"""The most elements that one value of all iterations may have; larger ones are made iteration by iteration."""
 
 
 def batched(b: Builder, size: int, given: Mapping[SSAValue, SSAValue], ops: Sequence[NNOp], results: Sequence[SSAValue]) -> list[SSAValue]:

@@ -35,7 +35,7 @@ NOTHING_DECLARED: Mapping[str, tuple[int, ...]] = MappingProxyType({})
 
 
 class Builder(OpMaker):
-    """The function being built.
+    """A builder of the function that a model becomes.
 
     Args:
         reserved: names of the model's own weights, which constants made on the way must not take.
@@ -60,7 +60,7 @@ class Builder(OpMaker):
         self.wanted: set[SSAValue] = set()
         """Arguments of integers and booleans whose values would have made what was needed known."""
         self.depth = 0
-        """Of bodies around what is built."""
+        """How many bodies of loops and branches lie around what is built."""
         self.spent = 0
         """Ops of all bodies so far."""
         self.widened: dict[str, tuple[Spec, ...]] = {}
@@ -124,7 +124,7 @@ class Builder(OpMaker):
 
     @property
     def location(self) -> Attribute:
-        """Of the current node."""
+        """The location of the node that is being imported."""
         return self._location
 
     def shape(self, value: SSAValue) -> tuple[int, ...]:

@@ -21,12 +21,12 @@ class Complex:
 
 
 def real(b: Builder, input: Complex) -> SSAValue:
-    """Return the real parts."""
+    """Return the real parts of complex numbers."""
     return input.real
 
 
 def imaginary(b: Builder, input: Complex) -> SSAValue:
-    """Return the imaginary parts."""
+    """Return the imaginary parts of complex numbers."""
     return input.imaginary
 
 
@@ -36,7 +36,7 @@ def squares(b: Builder, x: Complex) -> SSAValue:
 
 
 def magnitude(b: Builder, x: Complex) -> SSAValue:
-    """Return the magnitudes."""
+    """Return the magnitudes of complex numbers."""
     return b.nn("sqrt", squares(b, x))
 
 

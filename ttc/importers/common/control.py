@@ -34,7 +34,7 @@ from ttc.importers.common.builder import Builder
 from ttc.importers.common.unsupported import Unsupported
 
 MAX_OPS = 1 << 15
-"""Of all bodies, each as often as it is made."""
+"""The most ops that all bodies may have, each counted as often as it is made."""
 
 
 class Differing(Unsupported):
@@ -43,7 +43,7 @@ class Differing(Unsupported):
 
 @record
 class Step:
-    """What one iteration makes.
+    """What one iteration of a loop makes, and whether another follows.
 
     Args:
         carried: what the next one takes.

@@ -33,17 +33,17 @@ def binary(op: str) -> Binary:
 
 
 def square(b: Builder, x: SSAValue) -> SSAValue:
-    """x^2."""
+    """Return x^2, elementwise."""
     return b.nn("mul", x, x)
 
 
 def squared_difference(b: Builder, x: SSAValue, y: SSAValue) -> SSAValue:
-    """(x - y)^2."""
+    """Return (x - y)^2, elementwise; x and y broadcast."""
     return square(b, b.nn("sub", x, y))
 
 
 def floor_div(b: Builder, x: SSAValue, y: SSAValue) -> SSAValue:
-    """Rounded toward minus infinity."""
+    """Return x / y rounded toward minus infinity."""
     if b.dtype(x).kind not in "iu":
         return b.nn("floor", b.nn("div", x, y))
     return b.nn("div", b.nn("sub", x, b.nn("mod", x, y, fmod=False)), y)
@@ -60,7 +60,7 @@ def tan(b: Builder, x: SSAValue) -> SSAValue:
 
 
 def erfc(b: Builder, x: SSAValue) -> SSAValue:
-    """1 - erf x."""
+    """Return 1 - erf x, elementwise."""
     return b.nn("sub", b.scalar(1, x), b.nn("erf", x))
 
 

@@ -173,7 +173,7 @@ def batch_to_space(b: Builder, x: SSAValue, block: Ints, crops: Sequence[tuple[i
 
 
 def _require_blocks(b: Builder, x: SSAValue, block: Ints, margins: Sequence[tuple[int, int]]) -> None:
-    """Raises E0401, E0402."""
+    """Check that blocks and margins fit the spatial dimensions of x.  Raises E0401, E0402."""
     require_steps("block sizes", block)
     if not 1 <= len(block) <= b.rank(x) - 1 or len(margins) != len(block):
         raise Error("E0401", f"blocks {list(block)} and {len(margins)} margins do not fit {b.spec(x)}")

@@ -35,7 +35,7 @@ class OpenDimensions(Error):
     likely: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
 
     def suggesting(self, shapes: Mapping[str, tuple[int, ...]]) -> OpenDimensions:
-        """This error with a hint that fixes its dimensions so."""
+        """Return this error with a hint of flags that give its dimensions these sizes."""
         still_open = [item for item in self.inputs if item.name in shapes]
         only_batch = all(isinstance(dim, int) for item in still_open for dim in item.dims[1:])
         sizes = {shapes[item.name][0] for item in still_open if item.dims}

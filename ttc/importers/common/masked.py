@@ -20,7 +20,7 @@ Ints: TypeAlias = tuple[int, ...]
 
 @record
 class Masks:
-    """Of a strided slice; bit i is about entry i of its lists.
+    """The masks of a strided slice; bit i is about entry i of its lists.
 
     Args:
         begin, end: the entry is ignored: as far as the dimension goes.
@@ -65,7 +65,9 @@ Entry: TypeAlias = tuple[Place | None, Place | None, int, bool]
 
 
 def entries(rank: int, begin: Sequence[Place], end: Sequence[Place], strides: Sequence[int], masks: Masks) -> list[Entry[Place] | None]:
-    """Of a strided slice: one a dimension of a tensor, and None for each that is inserted, in order.  Raises E0401, E0402."""
+    """Return the entries of a strided slice: one for each dimension of a tensor, and None for each that is inserted, in order. Raises
+    E0401, E0402.
+    """
     if not len(begin) == len(end) == len(strides) <= MAX_RANK or 0 in strides or masks.ellipsis & (masks.ellipsis - 1):
         lists = f"{len(begin)} beginnings, {len(end)} ends, strides {list(strides[:MAX_RANK])}"
         raise Error("E0402", f"{lists} and {masks} do not fit each other")

@@ -16,7 +16,7 @@ from ttc.importers.common.windows import Window
 
 Ints: TypeAlias = tuple[int, ...]
 MOST_TAPS = 16
-"""Of windows whose taps are compared one after the other; beyond, ops grow with the window, and lines of taps are long enough."""
+"""The most taps of windows that are compared one after the other; beyond, ops grow with the window, and lines of taps are long enough."""
 
 
 def window_places(sizes: Ints, win: Window, *, ceil: bool = False) -> np.ndarray:
@@ -74,7 +74,7 @@ def largest_in(b: Builder, x: SSAValue, places: np.ndarray, names: np.ndarray | 
 
 
 def _largest_by_taps(b: Builder, images: SSAValue, places: np.ndarray, named: np.ndarray) -> tuple[SSAValue, SSAValue]:
-    """The same, tap after tap, all windows at once: lines as long as there are windows, not as taps.
+    """Return the largest of each window and its place, tap after tap, all windows at once: lines are as long as there are windows.
 
     Args:
         images: [images, elements].

@@ -13,7 +13,7 @@ from ttc.dialects.core.errors import Error
 
 Buffer: TypeAlias = bytes | mmap
 VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
-"""Wire types."""
+"""Wire types of protocol buffers, by their numbers."""
 
 
 class Field(NamedTuple):

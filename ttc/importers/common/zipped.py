@@ -24,7 +24,7 @@ _ENCRYPTED = 1
 
 @record
 class Zipped:
-    """An open zip.
+    """An open zip file whose stored members are read from a mapping.
 
     Args:
         data: the mapped file, private to this process: writing to it changes no file.

@@ -183,7 +183,7 @@ def _unrolled(call: Call) -> list[Value]:
 
 
 def _looped(call: Call, count: int | None) -> list[Value]:
-    """As a loop of dialect nn.  count: iterations at most, if that is known.
+    """Import a Loop as a loop of dialect nn.  count: iterations at most, if that is known.
 
     Sequences that turn out to change their length are carried in the form for the run.
     """

@@ -47,7 +47,7 @@ def gelu_20(b: Builder, x: SSAValue, *, approximate: str = "none") -> SSAValue:
 
 
 def p_relu_7(b: Builder, x: SSAValue, slope: SSAValue) -> SSAValue:
-    """slope broadcasts to x."""
+    """Return x where it is not negative, else slope times x; slope broadcasts to x."""
     return b.nn("where", b.nn("less", x, b.scalar(0, x)), b.nn("mul", x, slope), x)
 
 

@@ -1,4 +1,4 @@
-"""Ops on bits."""
+"""Rows for ONNX ops on bits."""
 
 from __future__ import annotations
 

@@ -151,7 +151,7 @@ def global_lp_pool_1(b: Builder, x: SSAValue, *, p: float = 2) -> SSAValue:
 
 
 def _power(b: Builder, x: SSAValue, p: float) -> SSAValue:
-    """|x|^p."""
+    """Return |x|^p, elementwise."""
     if p < 1:
         raise Error("E0402", f"p = {p}")
     return b.nn("mul", x, x) if p == 2 else b.nn("abs", x) if p == 1 else b.nn("pow", b.nn("abs", x), b.scalar(p, x))
@@ -170,7 +170,7 @@ def global_max_pool_1(b: Builder, x: SSAValue) -> SSAValue:
 
 
 def _global(b: Builder, op: str, x: SSAValue) -> SSAValue:
-    """Over all spatial dimensions."""
+    """Reduce x over all its spatial dimensions."""
     rank = b.rank(x)
     if rank < 3:
         raise Error("E0401", f"needs a spatial dimension, not {b.spec(x)}")

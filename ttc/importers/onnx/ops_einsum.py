@@ -1,4 +1,4 @@
-"""Einsum."""
+"""The row for ONNX Einsum, an expression of sums of products."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Images in files."""
+"""The row for ONNX ImageDecoder, which reads images in files."""
 
 from __future__ import annotations
 

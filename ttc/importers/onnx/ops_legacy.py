@@ -54,7 +54,7 @@ xor_1 = _binary("xor")
 
 
 def cast_1(b: Builder, x: SSAValue, *, to: str) -> SSAValue:
-    """The type by name."""
+    """Convert to a type that is given by name."""
     return cast_6(b, x, to=code_named(to))
 
 
@@ -95,7 +95,7 @@ def batch_normalization_1(
     momentum: float = 0.9,
     spatial: int = 1,
 ) -> SSAValue | tuple[SSAValue, ...]:
-    """It trains if it has results for that."""
+    """Normalize with given statistics; the old version trains if it has results for that, which is not supported."""
     if not spatial:
         raise Unsupported("spatial = 0")
     return batch_normalization_9(b, x, scale, bias, mean, var, epsilon=epsilon, momentum=momentum)
@@ -135,7 +135,7 @@ def tile_1(b: Builder, x: SSAValue, tiles: SSAValue, axis: SSAValue) -> SSAValue
 
 
 def upsample_1(b: Builder, x: SSAValue, *, height_scale: float, width_scale: float, mode: str = "nearest") -> SSAValue:
-    """Of images x[n, c, h, w]."""
+    """Enlarge images x[n, c, h, w] by two factors."""
     if b.rank(x) != 4:
         raise Error("E0401", f"takes rank 4, not {b.spec(x)}")
     scales = (1.0, 1.0, *(float(np.float32(s)) for s in (height_scale, width_scale)))

@@ -1,4 +1,4 @@
-"""Matrix products."""
+"""Rows for ONNX ops on matrices: products and determinants."""
 
 from __future__ import annotations
 

@@ -139,7 +139,7 @@ def _linear(b: Builder, x: SSAValue, labels: Labels, coefficients: Floats, rho: 
 
 
 def _vectors(b: Builder, x: SSAValue, values: Floats, count: int) -> NDArray:
-    """[count, features].  Raises E0402."""
+    """Return support vectors as an array [count, features].  Raises E0402."""
     if len(values) != count * b.shape(x)[1]:
         raise Error("E0402", f"{len(values)} numbers of {count} support vectors do not fit {b.spec(x)}")
     return np.array(values, np.float32).reshape(count, -1)

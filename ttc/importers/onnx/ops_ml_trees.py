@@ -21,7 +21,7 @@ from ttc.importers.onnx.scores import FLOAT32, TRANSFORMS, Labels, Scored, of_tw
 DOMAIN = "ai.onnx.ml"
 LEAF = "LEAF"
 AGGREGATES = ("AVERAGE", "SUM", "MIN", "MAX")
-"""By ONNX's number."""
+"""Ways to combine the outputs of trees, in the order of ONNX's numbers."""
 _MODES = {LEAF: -1} | {f"BRANCH_{name}": place for place, name in enumerate(("LEQ", "LT", "GTE", "GT", "EQ", "NEQ"))}
 Ints: TypeAlias = tuple[int, ...]
 Floats: TypeAlias = tuple[float, ...]
@@ -52,7 +52,7 @@ class Listed:
 
     @property
     def values(self) -> NDArray:
-        """What nodes compare with."""
+        """The numbers that nodes compare with."""
         return _numbers(self.nodes_values, self.nodes_values_as_tensor)
 
 

@@ -25,17 +25,17 @@ def bias_gelu_1(b: Builder, x: SSAValue, bias: SSAValue) -> SSAValue:
 
 
 def fast_gelu_1(b: Builder, x: SSAValue, bias: SSAValue | None = None) -> SSAValue:
-    """GELU by tanh."""
+    """Return GELU, approximated by tanh, of x plus the bias."""
     return b.nn("gelu", x if bias is None else b.nn("add", x, bias), approximate="tanh")
 
 
 def quick_gelu_1(b: Builder, x: SSAValue, *, alpha: float = 1.702) -> SSAValue:
-    """x sigmoid(alpha x)."""
+    """Return x sigmoid(alpha x), elementwise."""
     return b.nn("silu", x) if alpha == 1.0 else b.nn("mul", x, b.nn("sigmoid", b.nn("mul", x, b.scalar(alpha, x))))
 
 
 def scaled_si_lu_1(b: Builder, x: SSAValue, scale: SSAValue | None = None, *, alpha: float = 1.0) -> SSAValue:
-    """silu(x) times the scale."""
+    """Return silu(x) times the scale."""
     if alpha != 1.0:
         raise Unsupported(f"alpha = {alpha}")
     y = b.nn("silu", x)

@@ -19,7 +19,7 @@ SIGNED = True
 
 
 class _Steps(NamedTuple):
-    """Where sequences stand.
+    """Where the sequences of a batch stand in their cache.
 
     Args:
         samples, count: sequences, and new positions of each.

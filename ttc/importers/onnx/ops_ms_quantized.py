@@ -81,7 +81,7 @@ def mul_integer_1(b: Builder, x: SSAValue, x_zero: SSAValue | None, y: SSAValue,
 
 
 def reduce_sum_integer_1(b: Builder, x: SSAValue, *, axes: Ints, keepdims: int) -> SSAValue:
-    """In 32 bits."""
+    """Return the sum over axes, in integers of 32 bits."""
     wide = b.cast(x, np.dtype(np.uint32 if b.dtype(x).kind == "u" else np.int32))
     return b.nn("reduce_sum", wide, axes=tuple(axis_in(a, b.rank(x)) for a in axes), keepdims=bool(keepdims))
 

@@ -23,7 +23,7 @@ INT32 = 6
 def random_uniform_1(
     b: Builder, *, dtype: int = FLOAT, high: float = 1.0, low: float = 0.0, seed: float | None = None, shape: tuple[int, ...]
 ) -> SSAValue:
-    """From low to high."""
+    """Draw numbers uniformly between low and high."""
     drawn = uniform(b, seed, shape, dtype_of(dtype, "dtype"))
     return _scaled(b, drawn, high - low, low)
 

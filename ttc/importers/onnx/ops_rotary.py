@@ -1,4 +1,4 @@
-"""Rotary position embedding."""
+"""The row for ONNX RotaryEmbedding and what its forms share."""
 
 from __future__ import annotations
 

@@ -84,7 +84,7 @@ def deform_conv_19(
     pads: tuple[int, ...] = (0, 0, 0, 0),
     strides: tuple[int, ...] = (1, 1),
 ) -> SSAValue:
-    """Of images alone."""
+    """Convolve images with filters whose taps are displaced; other ranks are not supported."""
     if b.rank(x) != 4 or b.rank(w) != 4:
         raise Unsupported("other than two spatial dimensions")
     if kernel_shape and kernel_shape != b.shape(w)[2:]:

@@ -1,4 +1,4 @@
-"""Writes at computed places."""
+"""Rows for ONNX ops that write elements at computed places."""
 
 from __future__ import annotations
 

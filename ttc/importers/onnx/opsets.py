@@ -13,7 +13,7 @@ from ttc.importers.onnx.structure import domain_of
 
 OLDEST = 1
 MAX_VERSION = (1 << 31) - 1
-"""Of any domain: the onnx package takes no larger ones."""
+"""The largest version of any domain that the onnx package takes."""
 Schema: TypeAlias = Any
 """onnx.defs.OpSchema, most of which onnx's own type stubs leave out."""
 
@@ -24,7 +24,7 @@ def newest() -> int:
 
 
 def opsets(imports: Iterable[OperatorSetIdProto], what: str, *, needed: bool = True) -> dict[str, int]:
-    """Opset versions by domain.
+    """Return the versions of opsets that a model imports, by domain.
 
     Args:
         needed: whether ONNX's own domain must be among them.

@@ -24,7 +24,7 @@ from ttc.importers.onnx.values import Value, flattened, like, refusable
 
 @record
 class _Scanned:
-    """What is scanned.
+    """What a Scan walks over: its inputs, their axes and directions, and how many steps that makes.
 
     Args:
         inputs: operands, along axes; backwards[i]: whether from the last element on.

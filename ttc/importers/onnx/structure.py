@@ -12,11 +12,11 @@ from ttc.dialects.core.errors import Error
 from ttc.importers.common.calls import Body, check_calls
 
 FunctionKey: TypeAlias = tuple[str, str, str]
-"""Domain, name, overload."""
+"""The key of a model's function: its domain, name and overload."""
 
 
 def domain_of(name: str) -> str:
-    """The one spelling of a domain: ONNX's own has two."""
+    """Return the one spelling of a domain; ONNX's own has two."""
     return "" if name == "ai.onnx" else name
 
 

@@ -27,7 +27,7 @@ _NAME = re.compile(r"[a-z][a-z0-9_]*_\d+")
 
 @cache
 def _modules() -> tuple[ModuleType, ...]:
-    """All `ops_*` modules."""
+    """Import all modules `ops_*` of this package."""
     names = [info.name for info in pkgutil.iter_modules(package.__path__) if info.name.startswith("ops_")]
     return tuple(importlib.import_module(f"{package.__name__}.{name}") for name in names)
 

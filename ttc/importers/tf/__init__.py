@@ -75,7 +75,7 @@ def import_object(
 
 
 def _name_of(model: Any) -> str:
-    """As its maker calls it: without what TensorFlow puts around the names of functions, which counts them."""
+    """Return the name that a model's maker gave it, without what TensorFlow puts around names of functions, which counts them."""
     name = getattr(model, "__name__", None) or getattr(model, "name", None) or type(model).__name__
     text = name.decode(errors="replace") if isinstance(name, bytes) else str(name)
     return re.sub(r"^__inference_|_\d+$", "", text) or "model"

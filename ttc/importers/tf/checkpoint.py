@@ -18,7 +18,7 @@ MAX_SHARDS = 1 << 12
 
 
 class Checkpoint(Mapping[str, Weight]):
-    """Its tensors by key, except those of types that nn has not, such as texts.
+    """The tensors of a checkpoint by key, except those of types that nn has not, such as texts.
 
     Args:
         folder: of the SavedModel.
@@ -48,7 +48,7 @@ class Checkpoint(Mapping[str, Weight]):
         return len(self._weights)
 
     def _header(self, span: Span) -> None:
-        """A BundleHeaderProto."""
+        """Read the BundleHeaderProto: number of shards and order of bytes."""
         found = {item.number: span.number(item) for item in span if item.number in (1, 2)}
         self._shards = found.get(1, 0)
         if found.get(2, 0) != 0:

@@ -12,7 +12,7 @@ from ttc.dialects.core.errors import Error
 
 MAX_BYTES = 1 << 26
 MAX_DEPTH = 100
-"""Of nested lists and dictionaries; models inside of models take five levels each."""
+"""How deep lists and dictionaries may be nested; models inside of models take five levels each."""
 MAX_ENTRIES = 2_000_000
 """Values in lists and dictionaries, counted before anything is built of them."""
 PLAIN = frozenset(["__keras_tensor__", "__tensor__", "__numpy__", "__bytes__", "__ellipsis__", "__slice__", "__tuple__"])

@@ -24,7 +24,7 @@ from ttc.importers.tf.values import TensorList, Value
 from ttc.importers.tf.variables import SetVariables
 
 MAX_TRIPS = 2048
-"""Iterations of one loop."""
+"""The most iterations of one loop that is unrolled."""
 MAX_SELECTED = 24
 """Nodes of a branch that is computed whether or not it is chosen."""
 FAILING = frozenset(
@@ -213,7 +213,7 @@ def while_(site: Site) -> list[Value]:
 
 
 def _unrolled(site: Site) -> list[Value]:
-    """Raises TooMany, Unsupported."""
+    """Unroll a loop; if data decide when it ends, make it a loop of nn.  Raises TooMany, Unsupported."""
     state: Sequence[Value] = site.operands
     for at in range(MAX_TRIPS):
         going = site.truth(_condition(site, state, str(at)))

@@ -32,9 +32,9 @@ from ttc.runtime.temporary import temporary_folder
 
 CONFIG, METADATA, WEIGHTS = "config.json", "metadata.json", "model.weights.h5"
 MAX_INFLATED_BYTES = 2 << 30
-"""Of weights that the zip holds compressed."""
+"""The most bytes of weights that the zip holds compressed."""
 SECONDS = 900
-"""Of processor time and of the clock, that the child may take."""
+"""The seconds of processor time, and of the clock, that the child may take."""
 SPARE_BYTES, THREAD_BYTES = 4 << 30, 160 << 20
 """Address space that TensorFlow takes beside a few copies of the weights, and for each processor: most of it is never touched."""
 MAX_TEXT = 1 << 16
@@ -105,7 +105,7 @@ def _run_child(folder: Path, size: int) -> None:
 
 
 def environment_of(folder: Path, size: int) -> dict[str, str]:
-    """Of the child: where it may write, and its limits.  size: bytes of the weights."""
+    """Return the environment of the child: where it may write, and its limits.  size: bytes of the weights."""
     return {
         **{name: value for name, value in os.environ.items() if name in ("PATH", "LANG", "LD_LIBRARY_PATH", "TZ", "VIRTUAL_ENV")},
         "PYTHONPATH": os.pathsep.join(entry for entry in sys.path if entry),
@@ -144,7 +144,7 @@ def _ending(status: int) -> str:
 
 
 def _last_lines(folder: Path) -> str | None:
-    """Of what the child printed: the end."""
+    """Return the last lines that the child printed."""
     with (folder / "output.txt").open("rb") as file:
         file.seek(max(0, file.seek(0, os.SEEK_END) - MAX_TEXT))
         lines = [line for line in file.read().decode(errors="replace").splitlines() if line.strip()]

@@ -19,7 +19,7 @@ from ttc.importers.tf.values import Model, Stored
 
 
 def model_of(model: Any, examples: Any = None) -> Model:
-    """As `trace`, without the serialized graph."""
+    """Trace a live model, as `trace` does, without its serialized graph."""
     return trace(model, examples)[0]
 
 

@@ -18,11 +18,11 @@ from ttc.importers.common.protobuf import BYTES, FIXED32, FIXED64, VARINT, Buffe
 
 KIND = "a TensorFlow model"
 MAX_TEXT_BYTES = 1 << 16
-"""Of a name."""
+"""The most bytes of a name."""
 MAX_NODES = 1_000_000
 """Nodes of a graph and all its functions."""
 MAX_LIST = 1 << 20
-"""Entries of one attribute."""
+"""The most entries of one attribute."""
 
 Made = TypeVar("Made")
 Dims: TypeAlias = "tuple[int, ...] | None"
@@ -32,7 +32,7 @@ _FLOAT = Struct("<f")
 
 @record
 class Span:
-    """A message: data[start:end]."""
+    """A serialized message: the bytes data[start:end]."""
 
     data: Buffer
     start: int
@@ -105,7 +105,7 @@ def packed_reals(span: Span, item: Field, layout: Struct = _FLOAT) -> Iterator[f
 
 
 def shape_of(span: Span) -> Dims:
-    """A TensorShapeProto."""
+    """Return the dimensions that a TensorShapeProto says; None for an open rank."""
     dims: list[int] = []
     for item in span:
         if item.number == 3 and span.number(item):
@@ -154,7 +154,7 @@ def attribute(span: Span) -> Any:
 
 
 def _listed(span: Span) -> tuple[Any, ...]:
-    """An AttrValue.ListValue."""
+    """Return the values that an AttrValue.ListValue holds."""
     found: list[Any] = []
     for item in span:
         if item.number in (3, 5, 6):
@@ -249,7 +249,7 @@ def node_of(span: Span) -> Node:
 
 @record
 class Function:
-    """A FunctionDef.
+    """A function of the graph's library, as its FunctionDef says.
 
     Args:
         name: by which nodes call it.
@@ -269,7 +269,7 @@ class Function:
 
 
 def function_of(span: Span) -> Function:
-    """Raises E0201, E0203."""
+    """Read a FunctionDef.  Raises E0201, E0203."""
     name, inputs, outputs = "", [], []
     nodes: list[Node] = []
     results: dict[str, str] = {}
@@ -322,7 +322,7 @@ class Graph:
 
 
 def graph_of(span: Span) -> Graph:
-    """Raises E0201, E0203."""
+    """Read a GraphDef and its library of functions.  Raises E0201, E0203."""
     nodes: list[Node] = []
     functions: dict[str, Function] = {}
     count = 0

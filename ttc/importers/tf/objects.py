@@ -14,7 +14,7 @@ from ttc.importers.tf.structure import source_of
 SUFFIX = "/.ATTRIBUTES/VARIABLE_VALUE"
 MAX_OBJECTS = 1_000_000
 MAX_PATH_CHARACTERS = 1 << 26
-"""Of the paths to all objects together: each holds the names on the way to it."""
+"""The most characters of the paths to all objects together: each holds the names on the way to it."""
 
 
 def handles(graph: Span, nodes: Sequence[Node], stored: Container[str]) -> Iterator[tuple[str, str]]:

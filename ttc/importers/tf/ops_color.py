@@ -10,7 +10,7 @@ from ttc.importers.tf.tables import Rows
 
 
 def _channels(b: Builder, x: SSAValue) -> tuple[SSAValue, SSAValue, SSAValue]:
-    """Raises E0401."""
+    """Cut images into their three channels.  Raises E0401."""
     if not b.rank(x) or b.shape(x)[-1] != 3:
         raise Error("E0401", f"takes images of three channels, not {b.spec(x)}")
     first, second, third = b.nn_all("split", x, axis=b.rank(x) - 1, sizes=(1, 1, 1))

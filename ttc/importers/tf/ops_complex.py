@@ -20,7 +20,7 @@ INT32 = np.dtype(np.int32)
 
 
 def complex_(b: Builder, real: SSAValue, imag: SSAValue) -> Complex:
-    """Both broadcast."""
+    """Make complex numbers of real and imaginary parts, which broadcast."""
     shape = broadcast_shapes(b.shape(real), b.shape(imag))
     return Complex(*(v if b.shape(v) == shape else b.nn("expand", v, shape=shape) for v in (real, imag)))
 
@@ -103,7 +103,7 @@ def matmul(
 def batch_matmul(
     b: Builder, x: Complex, y: Complex, *, adj_x: bool = False, adj_y: bool = False, grad_x: bool = False, grad_y: bool = False
 ) -> Complex:
-    """Adjoints are conjugated, too."""
+    """Multiply complex matrices; adjoints are conjugated, too."""
     x, y = conjugate(b, x) if adj_x else x, conjugate(b, y) if adj_y else y
     return _product(b, x, y, lambda p, q: ops_linear.batch_matmul(b, p, q, adj_x=adj_x, adj_y=adj_y))
 

@@ -37,18 +37,18 @@ class Layout:
         return found
 
     def sizes(self, b: Builder, x: SSAValue) -> Ints:
-        """Of the spatial dimensions.  Raises E0401."""
+        """Return the sizes of the spatial dimensions.  Raises E0401."""
         shape = b.shape(x)
         if len(shape) != self.rank + 2:
             raise Error("E0401", f"needs rank {self.rank + 2}, not {b.spec(x)}")
         return shape[1:-1] if self.last else shape[2:]
 
     def first(self, b: Builder, x: SSAValue) -> SSAValue:
-        """x with channels first."""
+        """Return x transposed so that channels come first."""
         return b.nn("transpose", x, perm=(0, self.rank + 1, *range(1, self.rank + 1))) if self.last else x
 
     def back(self, b: Builder, x: SSAValue) -> SSAValue:
-        """Undo `first`."""
+        """Return x, whose channels come first, in this layout."""
         return b.nn("transpose", x, perm=(0, *range(2, self.rank + 2), 1)) if self.last else x
 
 
@@ -56,7 +56,7 @@ _LAYOUTS = {"NHWC": Layout(True, 2), "NCHW": Layout(False, 2), "NDHWC": Layout(T
 
 
 def layout_of(data_format: str) -> Layout:
-    """Raises Unsupported."""
+    """Return the layout that `data_format` names.  Raises Unsupported."""
     found = _LAYOUTS.get(data_format)
     if found is None:
         raise Unsupported(f"data_format {data_format[:20]}")
@@ -231,7 +231,7 @@ def avg_pool3d(b: Builder, input: SSAValue, *, ksize: Ints, strides: Ints, paddi
 
 
 def bias_add(b: Builder, value: SSAValue, bias: SSAValue, *, data_format: str = "NHWC") -> SSAValue:
-    """One number a channel."""
+    """Add one number to each channel."""
     rank = b.rank(value)
     if data_format.startswith("NC") and rank > 2:
         bias = b.reshape(bias, b.spec(bias).elements, *(1,) * (rank - 2))

@@ -1,4 +1,4 @@
-"""The choice of boxes."""
+"""The row for TensorFlow's choice of boxes, NonMaxSuppression."""
 
 from __future__ import annotations
 

@@ -85,7 +85,7 @@ def tensor_diag(b: Builder, diagonal: SSAValue) -> SSAValue:
 
 
 def tensor_diag_part(b: Builder, input: SSAValue) -> SSAValue:
-    """The reverse of `tensor_diag`."""
+    """Return the diagonal of a tensor that has each dimension twice, as `tensor_diag` makes them."""
     shape = b.shape(input)
     half = shape[: len(shape) // 2]
     if not half or shape != half + half:

@@ -51,7 +51,7 @@ def softsign(b: Builder, features: SSAValue) -> SSAValue:
 
 
 def real_div(b: Builder, x: SSAValue, y: SSAValue) -> SSAValue:
-    """Of integers: as float64."""
+    """Return x / y; integers are divided as float64."""
     if b.dtype(x).kind in "iu":
         x, y = (b.cast(v, np.dtype(np.float64)) for v in (x, y))
     return b.nn("div", x, y)
@@ -120,7 +120,7 @@ def cast(b: Builder, x: SSAValue, *, DstT: Type, Truncate: bool = False) -> SSAV
 
 
 def bitcast(b: Builder, input: SSAValue, *, type: np.dtype) -> SSAValue:
-    """The same bits, of a type of the same size."""
+    """Return the same bits as numbers of another type of the same size."""
     if type.itemsize != b.dtype(input).itemsize:
         raise Unsupported(f"the bits of {b.dtype(input)} as {type}")
     return input if type == b.dtype(input) else b.nn("bitcast", input, source=b.dtype(input), dtype=type)

@@ -23,7 +23,7 @@ INT64 = np.dtype(np.int64)
 
 
 def slice_(b: Builder, input: SSAValue, begin: SSAValue, size: SSAValue) -> SSAValue:
-    """Of given sizes; -1 reaches to the end."""
+    """Cut out a slice of given sizes; a size of -1 reaches to the end."""
     known = computed.ints(b, "begin or size", begin, size) if b.spec(input).is_static else None
     if known is None:
         return computed.slice_(b, input, computed.numbers(b, begin), computed.numbers(b, size))

@@ -82,7 +82,7 @@ def svd(b: Builder, input: SSAValue, *, compute_uv: bool = True, full_matrices: 
 
 
 def eigh(b: Builder, input: SSAValue, *, compute_v: bool = True) -> tuple[SSAValue, SSAValue]:
-    """Of the lower triangle; eigenvalues rise."""
+    """Return eigenvalues, which rise, and eigenvectors of symmetric matrices, of which the lower triangle is read."""
     values, vectors = b.nn_all("eigh", input)
     return values, vectors
 
@@ -105,7 +105,7 @@ def lu(b: Builder, input: SSAValue, *, output_idx_type: np.dtype = INT32) -> tup
 
 
 def cross(b: Builder, a: SSAValue, b_: SSAValue) -> SSAValue:
-    """Of vectors along the last dimension, of size 3."""
+    """Return the cross product of vectors of 3 numbers along the last dimension."""
     axis = b.rank(a) - 1
     if axis < 0 or b.shape(a)[-1] != 3 or b.shape(a) != b.shape(b_):
         raise Error("E0401", f"{b.spec(a)} and {b.spec(b_)} are no vectors of 3 numbers")

@@ -1,4 +1,4 @@
-"""Products of matrices."""
+"""Rows for TensorFlow's products of matrices."""
 
 from __future__ import annotations
 
@@ -36,7 +36,9 @@ def batch_matmul(
     grad_y: bool = False,
     Tout: np.dtype | None = None,  # noqa: N803 - the attribute's name
 ) -> SSAValue:
-    """Of any rank from 2 on; leading dimensions broadcast.  Tout: what is multiplied and added in, as integers of 8 bits are in 32."""
+    """Multiply matrices of any rank from 2 on; leading dimensions broadcast.  Tout: what is multiplied and added in, as integers of 8 bits
+    are in 32.
+    """
     if Tout is not None:
         x, y = b.cast(x, Tout), b.cast(y, Tout)
     return b.nn("matmul", x, y, None, transpose_a=adj_x, transpose_b=adj_y)
@@ -52,7 +54,7 @@ def sparse_matmul(
     a_is_sparse: bool = False,
     b_is_sparse: bool = False,
 ) -> SSAValue:
-    """Of matrices that may have many zeros; in float32."""
+    """Multiply matrices that may have many zeros, in float32."""
     return matmul(b, b.cast(a, FLOAT32), b.cast(b_, FLOAT32), transpose_a=transpose_a, transpose_b=transpose_b)
 
 

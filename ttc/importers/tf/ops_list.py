@@ -31,7 +31,7 @@ def empty(b: Builder, element_shape: SSAValue, max_num_elements: SSAValue, *, el
 
 
 def _shape(b: Builder, element_shape: SSAValue) -> tuple[int, ...] | None:
-    """Of the elements; None while it is open."""
+    """Return the shape of a list's elements; None while it is open."""
     known = b.known(element_shape)
     if known is None or known.ndim != 1 or known.dtype.kind not in "iu" or known.size > 32 or min(known, default=0) < 0:
         return None

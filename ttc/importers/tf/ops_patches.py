@@ -20,7 +20,7 @@ FLOAT32, INT64 = np.dtype(np.float32), np.dtype(np.int64)
 
 
 def _window(b: Builder, x: SSAValue, kernel: Ints, strides: Ints, dilations: Ints, padding: str) -> Window:
-    """Of height and width.  Raises E0401, E0402, Unsupported."""
+    """Return the windows over height and width.  Raises E0401, E0402, Unsupported."""
     for what, values in (("ksizes", kernel), ("strides", strides), ("rates", dilations)):
         if len(values) != 4:
             raise Error("E0402", f"{what} {list(values)[:8]} are not four")

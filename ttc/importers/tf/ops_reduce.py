@@ -41,7 +41,7 @@ def logical(op: str) -> Callable[..., SSAValue]:
 
 
 def mean(b: Builder, input: SSAValue, axis: SSAValue, *, keep_dims: bool = False) -> SSAValue:
-    """Of integers: the sum divided, rounded toward zero."""
+    """Return the mean over axes; of integers the sum divided, rounded toward zero."""
     if b.dtype(input).kind in "fV":
         return reduction("reduce_mean")(b, input, axis, keep_dims=keep_dims)
     count = int(np.prod([b.shape(input)[a] for a in set(_axes(b, axis, input))], dtype=np.int64))

@@ -97,7 +97,7 @@ def ordered(reduction: str) -> Callable[..., SSAValue]:
 
 
 def sparse(reduction: str, *, counted: bool = False) -> Callable[..., SSAValue]:
-    """Of the rows that indices name.  counted: the number of segments is given."""
+    """Return a row that combines the rows that indices name, segment by segment.  counted: the number of segments is given."""
     combine = _by(reduction)
 
     def apply(

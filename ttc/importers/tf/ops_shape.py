@@ -47,13 +47,13 @@ def transpose(b: Builder, x: SSAValue, perm: SSAValue) -> SSAValue:
 
 
 def concat(b: Builder, *operands: SSAValue) -> SSAValue:
-    """Values, then the axis."""
+    """Concatenate values along an axis, which is the last operand."""
     *values, axis = operands or _lacking()
     return _concat(b, values, axis)
 
 
 def concat_old(b: Builder, *operands: SSAValue) -> SSAValue:
-    """The axis, then values."""
+    """Concatenate values along an axis, which is the first operand."""
     axis, *values = operands or _lacking()
     return _concat(b, values, axis)
 

@@ -54,7 +54,7 @@ KERNELS: Mapping[str, Kernel] = MappingProxyType(
 
 
 def require_table(samples: int, size: int) -> None:
-    """Raises E0402, Unsupported."""
+    """Check the sizes of a table of samples and elements.  Raises E0402, Unsupported."""
     if samples < 1 or size < 1:
         raise Error("E0402", f"{samples} samples of {size} elements")
     if samples * size > MAX_ELEMENTS:
@@ -95,7 +95,9 @@ def areas(samples: int, size: int, *, align_corners: bool) -> NDArray:
 
 
 def cubics(samples: int, size: int, *, align_corners: bool, half_pixel: bool, steps: int | None = STEPS) -> NDArray:
-    """Of four elements each; places between elements are rounded to steps, if any.  Beyond the border: nothing, or the border again."""
+    """Return weights of cubic interpolation: four elements a sample, whose places are rounded to steps, if any. Beyond the border lies
+    nothing, or the border again.
+    """
     require_table(samples, size)
     step = np.float32((size - 1) / (samples - 1) if align_corners and samples > 1 else size / samples)
     count = np.arange(samples, dtype=np.float32)

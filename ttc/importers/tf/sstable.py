@@ -16,7 +16,7 @@ FOOTER_BYTES, TRAILER_BYTES = 48, 5
 MAX_ENTRIES = 1_000_000
 MAX_KEY_BYTES = 1 << 14
 MAX_SHARED_BYTES = 1 << 25
-"""Of all keys together, beyond the size of the file: a key may repeat the beginning of the one before at no cost."""
+"""The most bytes of all keys together, beyond the size of the file: a key may repeat the beginning of the one before at no cost."""
 
 
 def table(data: Buffer) -> Iterator[tuple[bytes, int, int]]:

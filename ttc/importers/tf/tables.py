@@ -123,7 +123,7 @@ def row_of(apply: Callable[..., Any]) -> Row:
 
 @cache
 def rows() -> dict[str, Row]:
-    """All rows by op."""
+    """Return the rows of all modules, by op."""
     return _collected("ROWS")
 
 

@@ -39,7 +39,7 @@ DTYPES: dict[int, np.dtype] = {
     24: np.dtype(ml_dtypes.float8_e5m2),
     25: np.dtype(ml_dtypes.float8_e4m3fn),
 }
-"""By number in tensorflow/core/framework/types.proto."""
+"""Types of elements by their number in tensorflow/core/framework/types.proto."""
 _NAMES = {
     **{7: "string", 8: "complex64", 11: "qint8", 12: "quint8", 13: "qint32", 15: "qint16", 16: "quint16", 18: "complex128"},
     **{20: "resource", 21: "variant", 29: "int4", 30: "uint4"},

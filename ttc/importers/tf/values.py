@@ -36,7 +36,7 @@ class Variable:
 
 @record
 class TensorList:
-    """A list of tensors.
+    """A list of tensors, as items or stacked.
 
     Args:
         items: where its length and the places that are read and stored at are known; None where nothing was stored yet, which reads as
@@ -65,7 +65,7 @@ class Stored:
 
 @record
 class Model:
-    """What is imported.
+    """A TensorFlow model to import: its graph, signature and stored values.
 
     Args:
         graph: with the functions it calls.

@@ -22,7 +22,7 @@ from ttc.importers.tf.values import Value
 MAX_UNROLLED = 1 << 15
 """Nodes in functions that loops and branches run, each as often as it is mapped."""
 MAX_NAME_CHARACTERS = 1 << 26
-"""Of the names of nodes, each of which holds those of the calls around it, as often as they are mapped."""
+"""The most characters of the names of nodes, each of which holds those of the calls around it, as often as they are mapped."""
 CHANGING = frozenset(
     [
         *("Assign", "AssignAdd", "AssignSub"),

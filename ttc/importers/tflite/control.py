@@ -203,7 +203,7 @@ def _tensors(found: Sequence[Value]) -> list[SSAValue]:
 
 
 def _truth(site: Site, found: Sequence[SSAValue]) -> SSAValue:
-    """The one result of a condition.  Raises E0203."""
+    """Return the one result of a condition.  Raises E0203."""
     if len(found) != 1 or site.walker.builder.spec(found[0]).elements != 1:
         raise Error("E0203", "a condition is not one truth value")
     return found[0]

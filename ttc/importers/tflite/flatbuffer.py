@@ -44,7 +44,7 @@ class Reader:
         self._left = self.size + MAX_SHARED_BYTES
 
     def root(self) -> Table:
-        """Raises E0201."""
+        """Return the table at the root of the buffer.  Raises E0201."""
         return self.table(0)
 
     def table(self, at: int) -> Table:
@@ -115,7 +115,7 @@ class Table:
         return bool(found) if kind == "b1" else found
 
     def whole(self, field: int, kind: str = "i4", default: int = 0) -> int:
-        """An integer."""
+        """Return an integer field of the table, or its default."""
         return int(self.scalar(field, kind, default))
 
     def table(self, field: int) -> Table | None:

@@ -23,7 +23,7 @@ def fused(row: Callable[..., SSAValue]) -> Callable[..., SSAValue]:
 
 
 def activated(b: Builder, x: SSAValue, activation: str) -> SSAValue:
-    """Raises Unsupported."""
+    """Apply a fused activation by name.  Raises Unsupported."""
     match activation:
         case "NONE":
             return x

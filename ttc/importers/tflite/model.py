@@ -137,7 +137,7 @@ class Model:
 
 
 def parse(data: Buffer) -> Model:
-    """Raises E0201, E0203."""
+    """Read a TFLite model.  Raises E0201, E0203."""
     if len(data) < 8 or data[4:8] != IDENTIFIER:
         raise Error("E0201", f"not a TFLite model: it lacks the identifier '{IDENTIFIER.decode()}'")
     root = Reader(data).root()

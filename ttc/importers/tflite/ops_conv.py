@@ -145,7 +145,7 @@ def conv_3d_transpose(
 
 
 def _first(b: Builder, x: SSAValue) -> SSAValue:
-    """Volumes with channels first."""
+    """Return volumes with channels first, from channels last."""
     return b.nn("transpose", x, perm=(0, 4, 1, 2, 3))
 
 

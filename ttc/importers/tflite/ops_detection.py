@@ -1,4 +1,4 @@
-"""The choice of boxes."""
+"""Rows for TFLite's choice of boxes, NonMaxSuppression."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ def unidirectional_sequence_lstm(
 def lstm(
     b: Builder, x: SSAValue, *operands: Maybe, fused_activation_function: str, cell_clip: float, proj_clip: float, kernel_type: str
 ) -> tuple[SSAValue, ...]:
-    """One step: x[n, i]."""
+    """Compute one step of an LSTM over x[n, i]."""
     if kernel_type != "FULL" or len(b.outputs) != 1:
         raise Unsupported(f"kernel {kernel_type} with {len(b.outputs)} results")
     _require_rank(b, x, 2)
@@ -191,7 +191,7 @@ def unidirectional_sequence_rnn(
 def rnn(
     b: Builder, x: SSAValue, w: SSAValue, r: SSAValue, bias: SSAValue, h: SSAValue, *, fused_activation_function: str
 ) -> tuple[SSAValue, ...]:
-    """One step: x[n, i]."""
+    """Compute one step of a recurrent layer over x[n, i]."""
     _require_rank(b, x, 2)
     y, last = _rnn(b, b.reshape(x, 1, *b.shape(x)), w, r, bias, h, fused_activation_function)
     return b.reshape(y, *b.shape(y)[1:]), last

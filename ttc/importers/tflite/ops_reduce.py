@@ -39,7 +39,7 @@ def cumsum(b: TfliteBuilder, x: SSAValue, axis: SSAValue, *, exclusive: bool, re
 
 
 def softmax(b: Builder, x: SSAValue, *, beta: float) -> SSAValue:
-    """Of beta * x, along the last axis."""
+    """Return the softmax of beta * x along the last axis."""
     scaled = x if beta == 1 else b.nn("mul", x, b.scalar(beta, x))
     return b.nn("softmax", scaled, axis=b.rank(x) - 1)
 

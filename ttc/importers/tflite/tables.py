@@ -22,7 +22,7 @@ import ttc.importers.tflite as package
 
 Result: TypeAlias = "SSAValue | tuple[SSAValue, ...]"
 MAX_OPERANDS = 1 << 16
-"""Of ops that take any number."""
+"""The most operands of ops that take any number."""
 Rows: TypeAlias = Mapping[str, Callable[..., Any]]
 
 
@@ -41,7 +41,7 @@ class Row(NamedTuple):
 
 @cache
 def rows() -> dict[str, Row]:
-    """All mappings by op."""
+    """Return the mappings of all modules, by op."""
     return _collected("ROWS")
 
 

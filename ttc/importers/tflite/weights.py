@@ -19,7 +19,7 @@ MAX_DENSE = 1 << 27
 
 
 def dtype_of(tensor: Tensor) -> np.dtype:
-    """Raises Unsupported."""
+    """Return numpy's type for a tensor's elements.  Raises Unsupported."""
     found = dtypes().get(tensor.kind)
     if found is None:
         raise Unsupported(f"tensors of {tensor.kind.lower()}")
@@ -106,7 +106,9 @@ def _places(tensor: Tensor, sparsity: Sparsity, count: int) -> NDArray:
 def _children(
     tensor: Tensor, size: int, segments: NDArray | None, indices: NDArray | None, nodes: int, count: int
 ) -> tuple[NDArray, NDArray]:
-    """Of a level: the node above each of its nodes, and their places along its dimension.  There are never more than elements stored."""
+    """Return, for each node of a level, the node above it, and its place along the level's dimension; there are never more than elements
+    stored.
+    """
     if segments is None or indices is None:
         if not 0 < size or nodes * size > max(count, 1):
             raise _malformed(tensor)

@@ -10,7 +10,7 @@ from torch.nn import functional
 
 
 def composites() -> dict[Any, Callable[..., Any]]:
-    """The definitions by overload."""
+    """Return definitions of aten ops in terms of others, by overload."""
     aten = torch.ops.aten
     return {
         aten._transformer_encoder_layer_fwd.default: encoder_layer,

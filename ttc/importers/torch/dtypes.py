@@ -29,14 +29,14 @@ DTYPES: Mapping[torch.dtype, np.dtype] = MappingProxyType(
 COMPLEX_DTYPES: Mapping[torch.dtype, np.dtype] = MappingProxyType(
     {torch.complex64: np.dtype(np.complex64), torch.complex128: np.dtype(np.complex128)}
 )
-"""Of tensors that only live at import, as pairs."""
+"""Types of complex tensors, which only live at import, as pairs of real ones."""
 TORCH_DTYPES: Mapping[np.dtype, torch.dtype] = MappingProxyType({ours: theirs for theirs, ours in DTYPES.items()})
 EXTENSIONS = frozenset(d for d in DTYPES.values() if d.kind == "V" or d.name.startswith("float8"))
-"""Those that numpy knows through ml_dtypes alone, and PyTorch gives no arrays of."""
+"""Types that numpy knows through ml_dtypes alone, and that PyTorch gives no arrays of."""
 
 
 def dtype_of(dtype: torch.dtype) -> np.dtype:
-    """Raises Unsupported."""
+    """Return numpy's type for a type of PyTorch's.  Raises Unsupported."""
     found = DTYPES.get(dtype)
     if found is None:
         raise Unsupported(f"tensors of {str(dtype).removeprefix('torch.')}")

@@ -40,7 +40,7 @@ def times(b: TorchBuilder, x: SSAValue, factor: float) -> SSAValue:
 
 
 def plus(b: TorchBuilder, x: SSAValue, term: float) -> SSAValue:
-    """x plus a number."""
+    """Return x plus a number, elementwise."""
     return b.nn("add", x, b.scalar(term, x))
 
 

@@ -1,4 +1,4 @@
-"""Activations and softmaxes."""
+"""Rows for PyTorch's activations and softmaxes."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def _soft(op: str) -> Row:
 
 
 def _soft_inner(op: str) -> Row:
-    """As of decomposed graphs, which say whether half precision becomes single."""
+    """Return a row for softmaxes of decomposed graphs, which say whether half precision becomes single."""
     plain = _soft(op)
 
     def row(b: TorchBuilder, x: SSAValue, dim: int, half_to_float: bool) -> SSAValue:

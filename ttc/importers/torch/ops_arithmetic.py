@@ -14,7 +14,7 @@ from ttc.importers.torch.elements import BOOL, binary, binary_floating, floating
 
 
 def add(b: TorchBuilder, x: Operand, y: Operand, alpha: float = 1) -> SSAValue:
-    """x + alpha y."""
+    """Return x + alpha y in their common type; of truth values, whether one is true."""
     left, right = b.promoted(x, y)
     if b.dtype(left) == BOOL:
         return b.nn("or", left, right) if alpha else left
@@ -22,13 +22,13 @@ def add(b: TorchBuilder, x: Operand, y: Operand, alpha: float = 1) -> SSAValue:
 
 
 def sub(b: TorchBuilder, x: Operand, y: Operand, alpha: float = 1) -> SSAValue:
-    """x - alpha y."""
+    """Return x - alpha y in their common type."""
     left, right = b.promoted(x, y)
     return b.nn("sub", left, times(b, right, alpha))
 
 
 def rsub(b: TorchBuilder, x: Operand, y: Operand, alpha: float = 1) -> SSAValue:
-    """y - alpha x."""
+    """Return y - alpha x in their common type."""
     return sub(b, y, x, alpha)
 
 
@@ -48,7 +48,7 @@ def divide(b: TorchBuilder, x: Operand, y: Operand, *, rounding_mode: str | None
 
 
 def truncated(b: TorchBuilder, x: SSAValue) -> SSAValue:
-    """x cut toward zero."""
+    """Return x cut toward zero, elementwise."""
     if not is_float(b, x):
         return x
     return b.nn("where", b.nn("less", x, b.scalar(0, x)), b.nn("ceil", x), b.nn("floor", x))
@@ -153,7 +153,7 @@ def fraction_and_exponent(b: TorchBuilder, x: SSAValue) -> tuple[SSAValue, SSAVa
 
 
 def scaled_by_power(b: TorchBuilder, x: SSAValue, exponent: SSAValue) -> SSAValue:
-    """x 2^exponent."""
+    """Return x 2^exponent, elementwise."""
     left, right = (floating(b, v) for v in b.promoted(x, exponent))
     return b.nn("mul", left, b.nn("pow", b.scalar(2, left), right))
 
@@ -176,7 +176,7 @@ def logaddexp(b: TorchBuilder, x: SSAValue, y: SSAValue) -> SSAValue:
 
 
 def logaddexp2(b: TorchBuilder, x: SSAValue, y: SSAValue) -> SSAValue:
-    """log2(2^x + 2^y)."""
+    """Return log2(2^x + 2^y), elementwise."""
     left, right = (times(b, v, math.log(2)) for v in b.promoted(x, y))
     return times(b, logaddexp(b, left, right), 1 / math.log(2))
 
@@ -190,7 +190,7 @@ def xlogy(b: TorchBuilder, x: Operand, y: Operand) -> SSAValue:
 
 
 def hypot(b: TorchBuilder, x: SSAValue, y: SSAValue) -> SSAValue:
-    """sqrt(x^2 + y^2)."""
+    """Return sqrt(x^2 + y^2), elementwise."""
     left, right = b.promoted(x, y)
     return b.nn("sqrt", b.nn("add", b.nn("mul", left, left), b.nn("mul", right, right)))
 

@@ -116,7 +116,7 @@ def avg_pool_backward(
 
 
 def adaptive_avg_pool_backward(b: TorchBuilder, grad_output: SSAValue, x: SSAValue, rank: int = 2) -> SSAValue:
-    """As `avg_pool_backward`; window i of n covers elements floor(i size / n) to ceil((i + 1) size / n)."""
+    """Return the gradient of an adaptive average pool; window i of n covers elements floor(i size / n) to ceil((i + 1) size / n)."""
     matrices = []
     for size, count in zip(b.shape(x)[-rank:], b.shape(grad_output)[-rank:], strict=True):
         at = np.arange(count)[:, None]
@@ -129,7 +129,8 @@ def adaptive_avg_pool_backward(b: TorchBuilder, grad_output: SSAValue, x: SSAVal
 
 
 def resize_backward(forward: str) -> Row:
-    """Of that op of aten, which treats one dimension after the other: what it makes of unit vectors is its matrix along each.
+    """Return a row for the gradient of an op of aten that resizes one dimension after the other: what it makes of unit vectors is its
+    matrix along each.
 
     The row's arguments are the gradient, the sizes after and before, `align_corners` if the op has it, and a scale a dimension or None.
     """

@@ -82,7 +82,7 @@ def bessel_y(order: int, x: Formula) -> Formula:
 
 
 def spherical_j0(x: Formula) -> Formula:
-    """sin x / x."""
+    """Return sin x / x, by its series near 0."""
     small = abs(x) < 0.5
     square = x * x
     near = polynomial(square, [(-1) ** k / math.factorial(2 * k + 1) for k in range(6)])
@@ -135,7 +135,7 @@ def chebyshev_w(x: Formula, n: Formula) -> Formula:
 
 
 def _rows(name: str, function: Callable[[Formula, Formula], Formula]) -> dict[str, Row]:
-    """Of a polynomial and its shifted form, of x or n as numbers too."""
+    """Return rows for a polynomial and its shifted form, with x or n as numbers too."""
     plain = row_of(lambda x, n: function(x, _truncated(n)))
     shifted = row_of(lambda x, n: function(x * 2.0 - 1.0, _truncated(n)))
     kinds = ("default", "x_scalar", "n_scalar")

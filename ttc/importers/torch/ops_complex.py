@@ -26,7 +26,7 @@ Number = Complex | SSAValue | complex | float
 
 
 def make(b: TorchBuilder, real: SSAValue, imaginary: SSAValue) -> Complex:
-    """Of parts that broadcast."""
+    """Make complex numbers of parts that broadcast."""
     shape = b.shape(b.nn("add", real, imaginary))
     return Complex(*(v if b.shape(v) == shape else b.nn("expand", v, shape=shape) for v in (real, imaginary)))
 
@@ -101,7 +101,7 @@ def mul(b: TorchBuilder, x: Number, y: Number) -> Complex:
 
 
 def product(b: TorchBuilder, x: Number, y: Number) -> Complex:
-    """Of matrices."""
+    """Multiply matrices of complex numbers."""
     return _product(b, *_both(b, x, y), lambda p, q: matmul(b, p, q))
 
 
@@ -144,7 +144,7 @@ def _along(b: TorchBuilder, x: Complex, dims: Ints, *, inverse: bool) -> Complex
 
 
 def fft_r2c(b: TorchBuilder, x: SSAValue, dims: Ints, normalization: int, onesided: bool) -> Complex:
-    """Of real numbers: the last dimension named first, of which half of the spectrum is enough."""
+    """Transform real numbers: first along the dimension named last, of which half of the spectrum is enough."""
     shape = b.shape(x)
     *rest, last = dims
     found = Complex(*transform(b, [x], last % len(shape), shape[last], inverse=False, onesided=onesided))

@@ -93,7 +93,7 @@ def any_convolution(
     output_padding: Ints,
     groups: int,
 ) -> SSAValue:
-    """As decomposed graphs name both kinds."""
+    """Convolve, transposed or not: decomposed graphs have one op for both."""
     if transposed:
         return conv_transpose(b, x, weight, bias, stride, padding, output_padding, groups, dilation)
     return conv(b, x, weight, bias, stride, padding, dilation, groups)

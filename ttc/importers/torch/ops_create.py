@@ -99,7 +99,7 @@ def linspace(b: TorchBuilder, start: Operand, end: Operand, steps: int, **_optio
 
 
 def _whole_steps(start: float, end: float, steps: int) -> np.ndarray:
-    """As PyTorch counts whole numbers: from both ends to the middle, cut toward zero."""
+    """Return whole numbers as PyTorch spaces them: counted from both ends to the middle, cut toward zero."""
     step = np.float32((end - start) / max(steps - 1, 1))
     at = np.arange(steps)
     early, late = int(start) + step * at, int(end) - step * (steps - 1 - at)

@@ -143,7 +143,7 @@ def _matrices(b: TorchBuilder, x: SSAValue, dim1: int, dim2: int) -> tuple[SSAVa
 
 
 def diagonal(b: TorchBuilder, x: SSAValue, offset: int, dim1: int, dim2: int) -> SSAValue:
-    """Of the matrices of two dimensions, its elements last."""
+    """Return the diagonals of matrices in two dimensions; their elements come last."""
     matrices, _ = _matrices(b, x, dim1, dim2)
     rows, columns, *rest = b.shape(matrices)
     places = _diagonal_places(rows, columns, offset)
@@ -186,7 +186,7 @@ def embedding(b: TorchBuilder, weight: SSAValue, indices: SSAValue, *_options: o
 
 
 def take(b: TorchBuilder, x: SSAValue, index: SSAValue) -> SSAValue:
-    """Of the flattened x."""
+    """Return elements of x, by their place in row-major order."""
     return b.nn("gather", b.reshape(x, b.spec(x).elements), index, axis=0)
 
 
@@ -254,7 +254,7 @@ def masked_select(b: TorchBuilder, x: SSAValue, mask: SSAValue) -> SSAValue:
 
 
 def nonzero(b: TorchBuilder, x: SSAValue) -> SSAValue:
-    """[count, rank]."""
+    """Return the places of elements that are not zero, [count, rank]."""
     return b.nn("transpose", b.nn("non_zero", x), perm=(1, 0))
 
 

@@ -1,4 +1,4 @@
-"""Normalizations."""
+"""Rows for PyTorch's normalizations."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def batch_norm_functional(
 def batch_norm_with_update(
     b: TorchBuilder, x: SSAValue, weight: Maybe, bias: Maybe, mean: SSAValue, var: SSAValue, momentum: float, eps: float
 ) -> tuple[Maybe, ...]:
-    """As the last, with an empty reserve."""
+    """Normalize as `batch_norm_functional` does, with an empty reserve besides."""
     y, now, inverse, mean_out, var_out = batch_norm_functional(b, x, weight, bias, mean, var, True, momentum, eps)
     return y, now, inverse, b.constant(np.zeros(0, np.uint8)), mean_out, var_out
 
@@ -115,7 +115,7 @@ def batch_norm_with_update(
 def layer_norm(
     b: TorchBuilder, x: SSAValue, normalized: tuple[int, ...], weight: Maybe, bias: Maybe, eps: float, cudnn_enable: bool = True
 ) -> SSAValue:
-    """Over the last dimensions."""
+    """Normalize over the last dimensions, then scale and shift."""
     wide = b.dtype(x)
     weight, bias = (None if v is None else b.cast(v, wide) for v in (weight, bias))
     return b.nn("layer_norm", x, weight, bias, axis=b.rank(x) - len(normalized), eps=float(eps))

@@ -11,7 +11,7 @@ from ttc.importers.torch.builder import Operand, TorchBuilder
 from ttc.importers.torch.tables import Rows
 
 _CODES = tuple(np.dtype(t) for t in (np.int8, np.uint8, np.int16, np.uint16, np.int32))
-"""Integers that nn.quantize makes."""
+"""Types of integers that nn.quantize makes."""
 
 
 def quantize(b: TorchBuilder, x: SSAValue, scale: Operand, zero: Operand, low: int, high: int, dtype: np.dtype) -> SSAValue:

@@ -1,4 +1,4 @@
-"""Reductions over dimensions."""
+"""Rows for PyTorch's reductions over dimensions."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def total(b: TorchBuilder, x: SSAValue, dim: Dims = None, keepdim: bool = False,
 
 
 def nansum(b: TorchBuilder, x: SSAValue, dim: Dims, keepdim: bool, *, dtype: Any = None) -> SSAValue:
-    """NaN counts as 0."""
+    """Return the sum over dimensions, where NaN counts as 0."""
     if is_float(b, x):
         x = b.nn("where", b.nn("is_nan", x), b.scalar(0, x), x)
     return total(b, x, dim, keepdim, dtype=dtype)
@@ -64,7 +64,7 @@ def aminmax(b: TorchBuilder, x: SSAValue, *, dim: int | None, keepdim: bool) -> 
 
 
 def _place(op: str) -> Row:
-    """Of the first extreme; without a dimension in the flattened x."""
+    """Return a row for the place of the first extreme; without a dimension, its place in the flattened x."""
 
     def row(b: TorchBuilder, x: SSAValue, dim: int | None, keepdim: bool) -> SSAValue:
         x = b.cast(x, np.dtype(np.int32)) if b.dtype(x) == BOOL else x

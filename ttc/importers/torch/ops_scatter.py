@@ -1,4 +1,4 @@
-"""Writes at computed places."""
+"""Rows for PyTorch ops that write elements at computed places."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ def unique(b: TorchBuilder, x: SSAValue, ordered: bool, inverse: bool, counts: b
 
 
 def unique_dim(b: TorchBuilder, x: SSAValue, dim: int, ordered: bool, inverse: bool, counts: bool) -> tuple[SSAValue, ...]:
-    """Of slices along a dimension."""
+    """Return the distinct slices along a dimension, in order."""
     values, _, places, often = b.nn_all("unique", x, sorted=True, axis=dim % b.rank(x))
     return values, _maybe(b, places, inverse), _maybe(b, often, counts)
 

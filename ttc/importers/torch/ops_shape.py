@@ -71,7 +71,7 @@ def resolved(elements: int, size: Ints) -> Ints:
 
 
 def view_dtype(b: TorchBuilder, x: SSAValue, dtype: np.dtype) -> SSAValue:
-    """The same bits; of dtypes of one width."""
+    """Return the same bits as numbers of another type of the same width."""
     if dtype.itemsize != b.dtype(x).itemsize or BOOL in (dtype, b.dtype(x)):
         raise Unsupported(f"bits of {b.dtype(x)} as {dtype}")
     return x if dtype == b.dtype(x) else b.nn("bitcast", x, source=b.dtype(x), dtype=dtype)
@@ -108,7 +108,7 @@ def movedim(b: TorchBuilder, x: SSAValue, source: Ints | int, destination: Ints 
 
 
 def expand(b: TorchBuilder, x: SSAValue, size: Ints, *, implicit: bool = False) -> SSAValue:
-    """-1 keeps a dimension."""
+    """Broadcast x to a shape, in which -1 keeps a dimension."""
     shape = b.shape(x)
     lead = len(size) - len(shape)
     wanted = tuple(shape[i - lead] if d == -1 else d for i, d in enumerate(size))
@@ -191,7 +191,7 @@ def _split(b: TorchBuilder, x: SSAValue, sizes: Sequence[int], dim: int) -> tupl
 
 
 def _size(b: TorchBuilder, x: SSAValue, axis: int) -> int:
-    """Of one dimension; data may decide the others."""
+    """Return the size of one dimension; data may decide the others."""
     size = b.spec(x).shape[axis]
     if size == DYNAMIC:
         raise Unsupported(f"takes no dimension whose size depends on data: {b.spec(x)}")

@@ -31,7 +31,7 @@ def topk(b: TorchBuilder, x: SSAValue, k: int, dim: int, largest: bool, ordered:
 
 
 def sort(b: TorchBuilder, x: SSAValue, dim: int, descending: bool) -> Pair:
-    """Of equal elements the first comes first."""
+    """Sort along a dimension; of equal elements the first comes first."""
     return topk(b, x, b.shape(x)[dim] if b.shape(x) else 1, dim, descending, True)
 
 

@@ -25,7 +25,7 @@ IGNORED = frozenset(("device", "layout", "pin_memory", "memory_format", "generat
 
 @cache
 def rows() -> dict[str, Row]:
-    """All mappings, by overload."""
+    """Return the mappings of all modules, by overload."""
     found: dict[str, Row] = {}
     for info in pkgutil.iter_modules(package.__path__):
         if info.name.startswith("ops_"):

@@ -27,7 +27,7 @@ from ttc.importers.torch.values import REFUSED, DataNumber, Refused, Value, hold
 from ttc.importers.torch.weights import weight_of
 
 MAX_DEPTH = 64
-"""Subgraphs inside each other."""
+"""How deep subgraphs may lie inside each other."""
 MAX_INNER = 1 << 18
 """Nodes of subgraphs, each as often as it is mapped."""
 _PLAIN_MODULES = ("_operator", "math")
@@ -157,7 +157,7 @@ class Walker:
         return found
 
     def _number(self, node: fx.Node, args: tuple[Value, ...], kwargs: Mapping[str, Value]) -> Value:
-        """Arithmetic with sizes."""
+        """Compute with sizes, as a graph's nodes of Python arithmetic do."""
         function: Any = node.target
         if getattr(function, "__module__", "") not in _PLAIN_MODULES and function not in _SYMBOLIC:
             raise Unsupported("a function of Python")
