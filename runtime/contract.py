@@ -20,7 +20,7 @@ from ttc.dialects.netlist.model import Program
 from ttc.runtime.arguments import check_array, inputs_of
 
 MAX_ELEMENTS = 2048
-"""Of one input whose value a program is made for."""
+"""The most elements of one input whose value a program is made for."""
 ABSENT = ("none", "sequence")
 """Inputs without tensors: an optional without an element, an empty sequence."""
 _DTYPES = frozenset(["bool", *(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64))])

@@ -21,7 +21,7 @@ def evaluate(
     where: str,
     execute: interpret.Execute = interpret.run_work,
 ) -> NDArray:
-    """The one output of a function: the first of `evaluate_all`."""
+    """Return the one output of a function: the first of `evaluate_all`."""
     return evaluate_all(function, inputs, resolve, where, execute)[0]
 
 

@@ -28,7 +28,7 @@ FORWARD = "forward"
 
 
 class Executor:
-    """Runs a program; thread-safe.
+    """An executor of a program; thread-safe.
 
     Programs without state run concurrently, each call on queues of its own.  Programs that read or change states, or update
     parameters, run one at a time; a run that fails changes nothing.

@@ -18,7 +18,7 @@ from ttc.dialects.netlist.model import Argument, Netlist
 from ttc.runtime.contract import ABSENT, FixedInput, known_values
 
 FORMAT_VERSION = 1
-"""Of the archives that this version writes and reads."""
+"""The format version of archives that this version writes and reads."""
 DTYPE_NAMES = frozenset(str(f.array_dtype) for f in FORMATS.values())
 """Element types that users' arrays can have."""
 _MAX_RANK = 32
@@ -89,7 +89,7 @@ def updated_keys(description: Description, updates: Collection[str]) -> frozense
 
 @record(slots=True)
 class Producer:
-    """What wrote the archive."""
+    """The program that wrote the archive, and its version."""
 
     name: str
     version: str

@@ -47,7 +47,7 @@ class Netlists:
 
     @cached_property
     def whole(self) -> Netlist:
-        """As it was compiled."""
+        """The netlist as it was compiled."""
         return self._read()
 
     @cached_property
@@ -59,7 +59,7 @@ class Netlists:
 
     @cached_property
     def executed(self) -> Netlist:
-        """As the engine has it: parameters that programs update are read at each run, as states are."""
+        """The netlist as the engine has it: parameters that programs update are read at each run, as states are."""
         netlist = self.whole
         changing = {name: queue for name, queue in netlist.queues.items() if queue.kind == "parameter" and queue.key in self.updated}
         if changing:
@@ -74,5 +74,5 @@ class Netlists:
 
     @cached_property
     def points(self) -> Mapping[str, EntryPoint]:
-        """Entry points by name."""
+        """Entry points of the programs, by name."""
         return {name: EntryPoint(program, direct_entry(program, self.surface)) for name, program in self.surface.programs.items()}

@@ -71,6 +71,6 @@ class _RecordedPlan:
     profiles: list[Profile]
 
     def run(self, entries: Mapping[str, NDArray], into: Mapping[str, NDArray] | None = None) -> dict[str, NDArray]:
-        """See `Plan.run`."""
+        """Run the plan once for its times and once for its results; see `Plan.run`."""
         self.profiles[-1].graphs.append((self.graph, self.plan.profile(entries)))
         return self.plan.run(entries, into)

@@ -93,7 +93,7 @@ class Program:
 
     @property
     def netlist(self) -> Netlist:
-        """As it was compiled."""
+        """The netlist as it was compiled."""
         return self.netlists.whole
 
     @property
@@ -113,7 +113,7 @@ class Program:
         self.plans.make_all()
 
     def with_parameters(self, values: Mapping[str, NDArray]) -> Program:
-        """This program with new values for some parameters of the model.
+        """Return this program with new values for some parameters of the model.
 
         Stored tensors that depend on them are computed anew from the recorded expressions; everything else is shared.
         Raises:  E0801 for an unknown parameter, a wrong shape or type, or a tensor that also depends on parameters not at hand.

@@ -18,16 +18,18 @@ from ttc.runtime.engines.native.features import host_cpu
 from ttc.runtime.engines.native.probe import MultiplyAdd
 
 REPETITIONS = 8
-"""Of which each thread's fastest counts: the others met with something else on their core."""
+"""How often it is measured; each thread's fastest counts, as the others met with something else on their core."""
 PROBE_SECONDS = 0.008
-"""Of each repetition of the arithmetic."""
+"""The seconds that each repetition of the arithmetic takes."""
 COPIED_BYTES = 128 << 20
-"""Of all threads together: more than caches hold."""
+"""Bytes that all threads together copy: more than caches hold."""
 
 
 @dataclass(frozen=True)
 class Roofline:
-    """Of so many threads: float32 operations a second (a fused multiply-add is two), and bytes a second that a copy reads and writes."""
+    """What so many threads reach: float32 operations a second (a fused multiply-add is two), and bytes a second that a copy reads and
+    writes.
+    """
 
     threads: int
     flops_per_second: float

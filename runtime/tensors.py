@@ -119,7 +119,7 @@ class Constants:
         self._source(key).release()
 
     def replaced(self, changes: Mapping[str, TensorSource]) -> Constants:
-        """These constants with some of them changed; the values of all others are shared."""
+        """Return these constants with some of them changed; the values of all others are shared."""
         with self._lock:
             kept = {k: v for k, v in self._values.items() if k not in changes}
         return Constants({**self.sources, **changes}, kept)

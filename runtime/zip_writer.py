@@ -37,7 +37,7 @@ class ZipWriter:
         self._entries: list[Entry] = []
 
     def add(self, name: str, size: int, chunks: Iterable[memoryview]) -> str:
-        """Write a member.
+        """Write a member of the archive.
 
         Args:    size: bytes of all chunks together, known beforehand.  chunks: byte views of its data.
         Returns: SHA-256 of the data, in hexadecimal.

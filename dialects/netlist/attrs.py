@@ -159,7 +159,7 @@ def netlist_attribute(value: object) -> Attribute:
 
 
 def netlist_value(attr: Attribute) -> Any:
-    """The inverse of `netlist_attribute`."""
+    """Return the plain value of an attribute that `netlist_attribute` made."""
     if isinstance(attr, RecordAttr | AddressesAttr):
         return attr.data
     if isinstance(attr, ArrayAttr):

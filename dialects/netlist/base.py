@@ -68,7 +68,7 @@ class Container(NetlistBase):
 
     @property
     def block(self) -> Block:
-        """The block inside."""
+        """The block that holds what lies in the container."""
         return self.body.block
 
     def add(self, op: Operation) -> Any:

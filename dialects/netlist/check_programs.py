@@ -37,7 +37,7 @@ RESULT_KINDS = {"output": ("output",), "parameter": ("parameter", "output"), "st
 
 
 def check_programs(netlist: Netlist, found: Findings) -> None:
-    """All rules of programs."""
+    """Check all rules of programs."""
     stashes = Stashes(netlist, found)
     for program in netlist.programs.values():
         where = f"program '{program.name}'"
@@ -124,7 +124,7 @@ class Walk:
         return self.netlist.positions == "pointers"
 
     def step(self, index: int, instruction: Instruction) -> None:
-        """One instruction."""
+        """Check one instruction and keep account of what it does."""
         where = f"{self.where}, instruction {index} ({instruction.opcode[:40]})"
         form = ARGUMENTS.get(instruction.opcode)
         if form is None:
@@ -139,7 +139,7 @@ class Walk:
             self._run(instruction, where)
 
     def finish(self) -> None:
-        """Loops are closed."""
+        """Check at the end that all loops are closed."""
         self.found.require(not self.open, "E0608", self.where, f"{len(self.open)} loops are not closed by endloop")
         for loop in self.open:
             loop.last = len(self.epochs) - 1

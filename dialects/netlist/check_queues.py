@@ -28,7 +28,7 @@ ALWAYS = (0, 1 << 62)
 
 
 def check_queues(netlist: Netlist, found: Findings) -> None:
-    """All rules of queues."""
+    """Check all rules of queues."""
     writers = _writers(netlist)
     ranges: dict[tuple[str, int, int], list[Range]] = defaultdict(list)
     ordered = netlist.positions == "order"

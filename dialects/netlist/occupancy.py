@@ -8,7 +8,7 @@ from ttc.dialects.core.records import record
 from ttc.dialects.netlist.model import Chip, Netlist
 
 MAX_CHANNELS = 1024
-"""Channels that are listed."""
+"""The most channels that are listed one by one."""
 ALWAYS = (0, 1 << 62)
 """Lifetime of what holds its value all the time."""
 
@@ -30,7 +30,7 @@ class Held:
 
 @record(slots=True)
 class ChannelUse:
-    """One channel.
+    """The use of one DRAM channel's memory.
 
     Args:
         channel: its number.
@@ -66,7 +66,7 @@ class MemoryUse:
 
     @property
     def peak_bytes(self) -> int:
-        """Of all channels, each at its own peak."""
+        """Bytes that all channels take, each at its own peak."""
         return sum(channel.peak_bytes for channel in self.channels)
 
     @property

@@ -335,7 +335,7 @@ OPS: tuple[type[NetlistBase], ...] = (
 
 @cache
 def dialect() -> Dialect:
-    """The netlist dialect."""
+    """Return the netlist dialect for xDSL."""
     return Dialect("netlist", list(OPS), [*RECORDS, AddressesAttr])
 
 

@@ -258,7 +258,9 @@ class _Part:
         return arranged(part, walks, {*self._given, *self._taken})
 
     def _program(self, program: Program) -> Program:
-        """Its part of a program: executes of its graphs with the loops around them, arguments that they read, results that they fill."""
+        """Return the chip's part of a program: executes of its graphs with the loops around them, arguments that they read, results that
+        they fill.
+        """
         graphs = {name: self._graphs[name] for name in _executed(program) if name in self._graphs}
         reads = dict.fromkeys(queue for graph in graphs.values() for queue in _reads(graph, self._netlist))
         writes = dict.fromkeys(queue for graph in graphs.values() for _, queue in graph.writes)

@@ -38,7 +38,7 @@ class Findings:
         return len(self.violations) >= MANY
 
     def add(self, code: str, where: str, message: str, hint: str | None = None) -> None:
-        """Record a broken rule."""
+        """Record that a rule is broken."""
         self.violations.append(Violation(code, where, message, hint))
 
     def require(self, holds: bool, code: str, where: str, message: str, hint: str | None = None) -> bool:

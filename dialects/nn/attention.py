@@ -1,4 +1,4 @@
-"""Scaled dot-product attention."""
+"""Scaled dot-product attention as an op of nn."""
 
 from __future__ import annotations
 

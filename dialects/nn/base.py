@@ -94,7 +94,7 @@ def ops() -> dict[str, type[NNOp]]:
 
 @cache
 def dialect() -> Dialect:
-    """The nn dialect."""
+    """Return the nn dialect for xDSL."""
     return Dialect("nn", list(collect_ops(package, "nn", TtcOp).values()), [])
 
 

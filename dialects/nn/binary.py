@@ -127,7 +127,7 @@ class ModOp(BinaryOp):
 
 @irdl_op_definition
 class EqualOp(CompareOp):
-    """Whether a = b.
+    """Elementwise comparison: y is whether a = b.
 
     Args:    a, b: tensor[...], any dtype or text, the same; broadcast as numpy does.
     Returns: y: the broadcast shape, bool.
@@ -142,7 +142,7 @@ class EqualOp(CompareOp):
 
 @irdl_op_definition
 class NotEqualOp(CompareOp):
-    """Whether a != b.
+    """Elementwise comparison: y is whether a != b.
 
     Args:    a, b: tensor[...], any dtype, the same; broadcast as numpy does.
     Returns: y: the broadcast shape, bool.
@@ -157,7 +157,7 @@ class NotEqualOp(CompareOp):
 
 @irdl_op_definition
 class LessOp(CompareOp):
-    """Whether a < b.
+    """Elementwise comparison: y is whether a < b.
 
     Args:    a, b: tensor[...], any dtype, the same; broadcast as numpy does.
     Returns: y: the broadcast shape, bool.
@@ -170,7 +170,7 @@ class LessOp(CompareOp):
 
 @irdl_op_definition
 class LessEqualOp(CompareOp):
-    """Whether a <= b.
+    """Elementwise comparison: y is whether a <= b.
 
     Args:    a, b: tensor[...], any dtype, the same; broadcast as numpy does.
     Returns: y: the broadcast shape, bool.
@@ -183,7 +183,7 @@ class LessEqualOp(CompareOp):
 
 @irdl_op_definition
 class GreaterOp(CompareOp):
-    """Whether a > b.
+    """Elementwise comparison: y is whether a > b.
 
     Args:    a, b: tensor[...], any dtype, the same; broadcast as numpy does.
     Returns: y: the broadcast shape, bool.
@@ -196,7 +196,7 @@ class GreaterOp(CompareOp):
 
 @irdl_op_definition
 class GreaterEqualOp(CompareOp):
-    """Whether a >= b.
+    """Elementwise comparison: y is whether a >= b.
 
     Args:    a, b: tensor[...], any dtype, the same; broadcast as numpy does.
     Returns: y: the broadcast shape, bool.

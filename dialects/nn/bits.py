@@ -1,4 +1,4 @@
-"""Elementwise ops on bits."""
+"""Elementwise ops of nn on the bits of integers."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ class ShiftRightOp(BinaryOp):
 
 @irdl_op_definition
 class BitcastOp(UnaryOp):
-    """The same bits as another type: y has the bits of x.
+    """Reinterpretation of elements: y has the bits of x, as another type of the same size.
 
     Args:    x: tensor[...], of dtype `source`.  dtype: of the result, as many bytes an element.
     Returns: y: shape of x.

@@ -66,7 +66,7 @@ class Cell:
 
     @property
     def size(self) -> int:
-        """Elements of a state."""
+        """Elements of the cell's state."""
         return self.b.shape(self.r)[1]
 
     def input_bias(self) -> SSAValue | None:
@@ -121,7 +121,7 @@ class GruCell(Cell):
         return found if self.attrs["linear_before_reset"] else found[:1]
 
     def _weights(self) -> list[tuple[SSAValue, SSAValue | None]]:
-        """Those of update and reset, and of the new state."""
+        """Return the weights and biases of update and reset, and those of the new state."""
         b, k = self.b, self.size
         outer = None if self.bias is None else cut(b, self.bias, 0, 2)[1]
         first, last = (None, None) if outer is None else (part(b, outer, 0, 0, 2 * k), part(b, outer, 0, 2 * k, k))

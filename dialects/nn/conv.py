@@ -1,4 +1,4 @@
-"""Convolutions over images."""
+"""Convolutions over images as ops of nn."""
 
 from __future__ import annotations
 

@@ -90,7 +90,7 @@ Term: TypeAlias = Formula | float
 
 @record(eq=False)
 class Truth:
-    """A condition."""
+    """A condition of a formula: an elementwise truth value."""
 
     b: OpMaker
     value: SSAValue

@@ -1,4 +1,4 @@
-"""Matrix multiplication."""
+"""Ops of nn on matrices: products and determinants."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ class GroupedMatmulOp(NNOp):
 
 @irdl_op_definition
 class DetOp(NNOp):
-    """Determinants of matrices.
+    """Determinants of a batch of square matrices.
 
     Args:    x: tensor[..., n, n], floating point.
     Returns: y: tensor[...], x's dtype.

@@ -10,7 +10,7 @@ from ttc.dialects.nn.base import TENSOR, broadcast_shapes, require_float, same_d
 from ttc.dialects.nn.elementwise import ElementwiseOp, require_kind
 
 CODES = ("int8", "uint8", "int16", "uint16", "int32")
-"""Types of the integers."""
+"""Types of the integers that quantized numbers are kept in."""
 
 
 @irdl_op_definition

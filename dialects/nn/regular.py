@@ -60,7 +60,7 @@ class _All:
 
 @record(slots=True)
 class _Any:
-    """One of several."""
+    """A choice between alternatives of a pattern."""
 
     choices: tuple[_Node, ...]
 
@@ -186,7 +186,7 @@ def _holds(condition: str, text: str, at: int) -> bool:
 
 @lru_cache(maxsize=64)
 def compiled(pattern: str) -> Pattern:
-    """The pattern, compiled once."""
+    """Return a pattern compiled; the last ones are kept."""
     return Pattern(pattern)
 
 

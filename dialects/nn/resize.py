@@ -161,7 +161,7 @@ class ResizeByOp(NNOp):
 
 
 def _require_names(mode: str, coordinates: str, rounding: str) -> None:
-    """Raises E0402."""
+    """Check the names of a resize's modes.  Raises E0402."""
     for value, known in ((mode, MODES), (coordinates, COORDINATES), (rounding, ROUNDINGS)):
         if value not in known:
             raise Error("E0402", f"'{value}' is not one of {', '.join(known)}")

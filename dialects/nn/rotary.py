@@ -1,4 +1,4 @@
-"""Rotary position embedding."""
+"""Rotary position embedding as an op of nn."""
 
 from __future__ import annotations
 

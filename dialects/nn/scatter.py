@@ -89,7 +89,7 @@ class ScatterNdOp(ScatterBase):
 
 
 def _require_operands(x: Spec, indices: Spec, updates: Spec, reduction: str) -> None:
-    """Raises E0402, E0403."""
+    """Check the operands of a scatter.  Raises E0402, E0403."""
     same_dtype(x, updates)
     require_indices(indices)
     if reduction not in REDUCTIONS:

@@ -1,4 +1,4 @@
-"""Softmax and its logarithm."""
+"""Softmax and its logarithm as ops of nn."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from ttc.dialects.core.ir.spec import Spec
 from ttc.dialects.nn.base import TENSOR, NNOp, axis_in, require_float, same_dtype
 
 MAX_SIZE = 1 << 27
-"""Elements of a transform."""
+"""The most elements that a transform may have."""
 
 
 class SpectralOp(NNOp):

@@ -35,7 +35,7 @@ def require_words(words: Sequence[Any], what: str) -> None:
 
 
 class TextOp(NNOp):
-    """Takes text."""
+    """The base of ops whose operand is text."""
 
     STRINGS: ClassVar[bool] = True
     x = operand_def(TENSOR)

@@ -1,4 +1,4 @@
-"""Ensembles of decision trees."""
+"""Ensembles of decision trees as an op of nn."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ class AbsOp(UnaryOp):
 
 @irdl_op_definition
 class NegOp(UnaryOp):
-    """Negation: y = -x.
+    """Elementwise negation: y = -x.
 
     Args:    x: tensor[...], signed numbers.
     Returns: y: shape and dtype of x.
@@ -57,7 +57,7 @@ class SignOp(UnaryOp):
 
 @irdl_op_definition
 class ExpOp(UnaryOp):
-    """Exponential: y = e^x.
+    """Elementwise exponential function: y = e^x.
 
     Args:    x: tensor[...], floating point.
     Returns: y: shape and dtype of x.

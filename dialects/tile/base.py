@@ -44,14 +44,14 @@ class Tile(NamedTuple):
 
     @property
     def layout(self) -> str:
-        """As the type prints it: `rows`, `tiles(h, w)`, or `tiles(h, w, fold)`."""
+        """The layout as the type prints it: `rows`, `tiles(h, w)`, or `tiles(h, w, fold)`."""
         if self.tile is None:
             return "rows"
         return f"tiles({self.tile[0]}, {self.tile[1]}{f', {self.fold}' if self.fold != 1 else ''})"
 
     @property
     def elements(self) -> int:
-        """Number of logical elements."""
+        """How many elements the tensor has without padding."""
         return prod(self.shape)
 
     def matrix(self) -> tuple[int, int, int]:
@@ -77,7 +77,7 @@ class Tile(NamedTuple):
 
 @irdl_attr_definition
 class TileType(Data[Tile], TypeAttribute):
-    """`!tile.tensor<1x128x768xFloat32, tiles(32, 32)>`."""
+    """The type of tensors on a device, such as `!tile.tensor<1x128x768xFloat32, tiles(32, 32)>`."""
 
     name = "tile.tensor"
 
@@ -100,7 +100,7 @@ class TileType(Data[Tile], TypeAttribute):
         return self.data.shape
 
     def plain_type(self) -> TensorType:
-        """As plain functions and netlists hold it."""
+        """Return the type as plain functions and netlists hold it."""
         return TensorType(self.data.shape, self.data.format, self.data.layout)
 
 
@@ -217,5 +217,5 @@ def ops() -> dict[str, type[TileOp]]:
 
 @cache
 def dialect() -> Dialect:
-    """The tile dialect."""
+    """Return the tile dialect for xDSL."""
     return Dialect("tile", list(ops().values()), [TileType])

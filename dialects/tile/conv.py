@@ -1,4 +1,4 @@
-"""Convolutions over channels-last images."""
+"""Convolutions over channels-last images as ops of tile."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Matrix multiplication, and determinants."""
+"""Matrix products and determinants as ops of tile."""
 
 from __future__ import annotations
 

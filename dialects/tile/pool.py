@@ -1,4 +1,4 @@
-"""Pooling over channels-last images."""
+"""Pooling over channels-last images as ops of tile."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class MaxPool2dOp(TileOp):
 
 @irdl_op_definition
 class AvgPool2dOp(TileOp):
-    """Mean of each window.
+    """The mean of each window of images.
 
     Args:    x: tile[n, h, w, c].  kernel: kh, kw.  strides: sh, sw.  pads: top, left, bottom, right.  dilations: dh, dw.
              ceil_mode: a last window that starts inside the padded image but ends outside counts.

@@ -15,7 +15,7 @@ from ttc.dialects.tile.base import TILE, SharedOp, Tile, TileOp
 
 @irdl_op_definition
 class ReduceOp(TileOp):
-    """Reduction over some dimensions.
+    """Reduction over some dimensions: sum, mean, max, min or prod.
 
     Args:    x: tile.  fn: sum, mean, max, min or prod.  axes: in [-rank, rank), each once.  keepdims: reduced dimensions stay, of size 1.
     Returns: y: tile without the reduced dimensions, or with size 1 there.

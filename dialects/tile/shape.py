@@ -49,7 +49,7 @@ def keeps_rows(x: Tile, y: Tile) -> bool:
 
 @irdl_op_definition
 class ReshapeOp(ViewOp):
-    """The same elements in row-major order, in another shape.
+    """The elements of x, in row-major order, in another shape.
 
     Args:    x: tile.  shape: of the result, in elements.
     Returns: y: tile of that shape.
@@ -194,7 +194,7 @@ class SliceOp(ViewOp):
 
 @irdl_op_definition
 class RelayoutOp(ViewOp):
-    """The same values with another fold of dimensions into tile rows.
+    """The values of x with another fold of dimensions into tile rows.
 
     Args:    x: tile of any shape.
     Returns: y: tile of the same shape and format.

@@ -1,4 +1,4 @@
-"""Softmax and its logarithm."""
+"""Softmax and its logarithm as ops of tile."""
 
 from __future__ import annotations
 

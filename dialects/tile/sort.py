@@ -1,4 +1,4 @@
-"""Ops that order elements."""
+"""Ops of tile that order elements along a dimension."""
 
 from __future__ import annotations
 

@@ -70,7 +70,7 @@ class Engine(Protocol):
 
     @property
     def name(self) -> str:
-        """As users choose it."""
+        """The engine's name, as users choose it."""
         ...
 
     @property

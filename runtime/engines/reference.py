@@ -30,7 +30,7 @@ class ReferenceEngine:
     joins_graphs: bool = False
 
     def prepare(self, graph: Graph, netlist: Netlist, constants: Constants) -> ReferencePlan:
-        """See `plan_of`.  Raises E0104, too, for more memory than this process can have."""
+        """Prepare a graph as `plan_of` does.  Raises E0104, too, for more memory than this process can have."""
         require_results(graph, held=True)
         plan = plan_of(graph, netlist, constants)
         require_memory(plan.run_bytes, "a run")
@@ -65,7 +65,7 @@ class ReferencePlan:
         return most
 
     def run(self, entries: Mapping[str, NDArray], into: Mapping[str, NDArray] | None = None) -> dict[str, NDArray]:
-        """One microbatch; see `Plan.run`."""
+        """Compute one microbatch; see `Plan.run`."""
         found = self._run(entries, self._step)
         return write_into(found, into) if into else found
 

@@ -1,4 +1,4 @@
-"""The engines there are."""
+"""The table of engines, by the names that users choose."""
 
 from __future__ import annotations
 
@@ -23,7 +23,9 @@ class Exact:
 
 
 def _reference(threads: int, kernels: KernelFolders | None) -> Engine:
-    """Its threads are those of numpy's BLAS, which take their number from the environment when numpy is loaded."""
+    """Make the reference engine; its threads are those of numpy's BLAS, which take their number from the environment when numpy is
+    loaded.
+    """
     del threads, kernels
     return ReferenceEngine()
 

@@ -46,7 +46,7 @@ class Reader:
         self.pops = 0 if self._prologue else 1 if setting is None else setting.global_rdptr_autoinc
 
     def read(self) -> NDArray:
-        """This microbatch's entry; with a prologue, the same for all."""
+        """Read this microbatch's entry; with a prologue, the one entry for all."""
         if self._kept is None:
             self._kept = self.queue.read(self._pointer)
         return self._kept
@@ -91,7 +91,7 @@ class Writer:
             self._pointer = self.queue.moved(self._pointer, self._step)
 
     def finish(self) -> None:
-        """The epilogue."""
+        """Write at the end what only the last microbatch leaves: the epilogue."""
         if isinstance(self.queue, HostRing):
             return
         if self._last is not None:
@@ -100,7 +100,7 @@ class Writer:
 
 
 class EpochRun:
-    """One execution.
+    """One execution of an epoch over its microbatches.
 
     Rams are read before the ops of a microbatch run, queues when their first reader does; what a graph writes to a queue, it and its
     neighbours can read in the same microbatch.

@@ -43,7 +43,7 @@ class Record:
 
     @property
     def entries(self) -> int:
-        """How many there are."""
+        """How many entries the record holds."""
         return len(self.numbers)
 
     def add(self, entry: NDArray, number: int | None = None) -> None:

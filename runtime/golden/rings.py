@@ -35,7 +35,7 @@ class HostRing(Ring[Queue]):
         self._fresh = True
 
     def push(self, entry: NDArray) -> None:
-        """See `Ring.push`."""
+        """Push an entry, which a host that drains the queue takes at once; see `Ring.push`."""
         if self._drain is None:
             super().push(entry)
             return

@@ -14,7 +14,7 @@ OTHER_NETLIST = "net2net"
 
 @dataclass(frozen=True)
 class Shared:
-    """Rams over one memory.
+    """Rams that lie over one memory.
 
     owner: the one that the host fills; accumulates: gradients are summed up in it, so that it starts from zero.
     """

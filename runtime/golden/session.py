@@ -86,7 +86,7 @@ class Session(Actions):
         return found
 
     def run(self, name: str, params: Mapping[str, int] | None = None) -> None:
-        """Run a program once.
+        """Run a program once, on the entries that queues hold.
 
         Args:    params: values of its parameters, by name without `$`.
         Raises:  E0803 for an unknown program, E0101 for parameters that do not fit, E0804 where queues are empty, full or not

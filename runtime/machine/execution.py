@@ -72,7 +72,7 @@ class Demand(Actions):
         self._made = {queue: count for queue, count in writes.items() if queue not in read}
 
     def execute(self, graph: str, settings: Mapping[str, Setting]) -> None:
-        """Count its microbatches."""
+        """Count the microbatches of a graph's execution."""
         self._counts[graph] += self._surface.graphs[graph].input_count
 
     def lacking(self, cells: Cells) -> str | None:

@@ -39,7 +39,7 @@ class Meter:
         self.pushed = 0
 
     def step(self) -> None:
-        """One instruction.  Raises E0805."""
+        """Count one instruction.  Raises E0805."""
         self.steps += 1
         self.foresee(0)
 

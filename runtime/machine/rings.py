@@ -93,7 +93,7 @@ class Ring(Generic[Q]):
         self.read_pointer = self.moved(self.read_pointer, count)
 
     def clear(self) -> None:
-        """Give up all entries."""
+        """Give up all entries, and begin anew."""
         for slot in list(self._slots):
             self._forget(slot)
         self.read_pointer = self.write_pointer = 0
@@ -132,7 +132,7 @@ class OrderedRing(Ring[Entries]):
         self._next = dict.fromkeys(readers, 0)
 
     def push(self, entry: NDArray) -> None:
-        """See `Ring.push`."""
+        """Push an entry for all readers; see `Ring.push`."""
         if self._next:
             super().push(entry)
         else:
@@ -168,7 +168,7 @@ class OrderedRing(Ring[Entries]):
         return list(self.left().values()), {reader: self.distance(self.read_pointer, after) for reader, after in self._next.items()}
 
     def refill(self, entries: Sequence[NDArray], read: Mapping[str, int]) -> None:
-        """Hold these entries alone.
+        """Give up all entries and hold these instead.
 
         Raises: E0602 or E0804 for entries that do not fit, or other readers; the content is arbitrary then.
         """
@@ -181,7 +181,7 @@ class OrderedRing(Ring[Entries]):
         self.pop(min(read.values(), default=0))
 
     def clear(self) -> None:
-        """See `Ring.clear`."""
+        """Give up all entries of all readers; see `Ring.clear`."""
         super().clear()
         self._next = dict.fromkeys(self._next, 0)
 

@@ -76,7 +76,7 @@ class Session:
     # ---- one run at a time ---------------------------------------------------------------------------------------------------------------
 
     def call(self, name: str, inputs: Mapping[str, Any], *, watch: Watch | None = None) -> dict[str, NDArray]:
-        """Run a program once.
+        """Run a program once on arrays, and return its outputs.
 
         Args:    inputs: an array for each input; read during the call only.
                  watch: is told every entry that is pushed, with its queue.

@@ -26,7 +26,7 @@ _PARAMETERS, _STATES = "parameters/", "states/"
 
 @record(eq=False)
 class Held:
-    """What a session holds.
+    """What a session holds, for a checkpoint.
 
     Args:
         program: with the parameters that are no variables.

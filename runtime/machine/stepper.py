@@ -64,7 +64,7 @@ class Stepper:
         self._ends = check_instructions(program.instructions)
 
     def run(self, actions: Actions, meter: Meter, params: Mapping[str, int] | None = None) -> None:
-        """Run the program once.
+        """Run the program's instructions once, to its end.
 
         Args:    params: values of its parameters, by name without `$`.
         Raises:  E0101 for a missing or unknown parameter, E0608 for values out of range, E0805 if it does not end; what actions raise.

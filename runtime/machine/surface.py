@@ -29,7 +29,7 @@ class Channel:
 
 @record(slots=True)
 class GraphPorts:
-    """A graph from outside.
+    """A graph from outside: which queues it reads and writes.
 
     Args:
         chip: that runs it.

@@ -63,7 +63,7 @@ class Ram(OneEntry):
             self.push(entry)
 
     def clear(self) -> None:
-        """Forget the entry."""
+        """Forget the entry that the ram holds."""
         self._entry = None
 
     def mark(self) -> Undo:
@@ -133,7 +133,7 @@ class Variable(OneEntry):
         return 1
 
     def take(self, reader: str) -> NDArray:
-        """The value."""
+        """Return the value, which reading does not change."""
         return self.value
 
     def clear(self) -> None:

@@ -49,7 +49,7 @@ class Format(ABC):
 
     @property
     def is_block(self) -> bool:
-        """Whether elements share exponents."""
+        """Whether the elements of a block share exponents."""
         return False
 
     @property

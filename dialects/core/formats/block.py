@@ -48,11 +48,11 @@ class BlockFormat(Format):
 
     @property
     def most(self) -> int:
-        """The largest magnitude."""
+        """The largest magnitude that an element can have, as an integer."""
         return (1 << self.magnitude_bits) - 1
 
     def stored_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
-        """That of the tensor, with blocks in place of elements in the last dimension; [1] for a scalar."""
+        """Return the tensor's shape with blocks in place of elements in the last dimension; [1] for a scalar."""
         return (*shape[:-1], -(-shape[-1] // FACE)) if shape else (1,)
 
     def exponent_bytes(self, height: int, width: int) -> int:
@@ -134,7 +134,7 @@ class BlockFormat(Format):
             return (blocks * scale.view(np.float32)[:, None]).astype(np.int16)
 
     def _doubled_exactly(self, blocks: NDArray, exponents: NDArray) -> NDArray:
-        """The same by integers, of any blocks: every number but zero has a leading 1."""
+        """Return the doubled magnitudes of any blocks, computed with integers: every number but zero has a leading 1."""
         bits = bits_of(blocks)
         magnitude = bits & _MAGNITUDE
         shift = exponents[:, None] - (magnitude >> np.uint32(23)) + np.uint32(23 - self.magnitude_bits)

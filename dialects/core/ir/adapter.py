@@ -79,7 +79,7 @@ class TtcOp(IRDLOperation):
         successors: Sequence[Block] = (),
         regions: Sequence[Region] = (),
     ) -> Self:
-        """As xDSL's, in half the time: no op here has successors, or attributes with defaults to look for."""
+        """Build an op as xDSL's `create` does, in half the time: no op here has successors, or attributes with defaults to look for."""
         if successors:
             raise ValueError(f"{cls.name} has no successors")
         op = cls.__new__(cls)
@@ -385,7 +385,7 @@ def set_type(value: SSAValue, type_: Attribute) -> None:
 
 
 def blocks_of(module: Operation) -> Iterator[Block]:
-    """All blocks, outer first."""
+    """Yield all blocks of a module, outer ones first."""
     for op in module.walk():
         for region in op.regions:
             yield from region.blocks

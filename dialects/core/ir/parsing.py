@@ -1,4 +1,4 @@
-"""IR text into modules."""
+"""The parser of IR text, which makes modules of our dialects."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class _Parser(Parser):
         return super().resolve_operand(operand, type)
 
     def parse_module(self, allow_implicit_module: bool = True) -> builtin.ModuleOp:
-        """Of values that are nowhere defined the first is named, where it is used."""
+        """Parse a module; of values that are nowhere defined, the error names the first, where it is used."""
         try:
             return super().parse_module(allow_implicit_module)
         except ParseError as error:

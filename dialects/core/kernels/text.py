@@ -13,7 +13,7 @@ from ttc.dialects.core.errors import Error
 from ttc.dialects.core.formats.text import STRING
 
 MAX_CHARACTERS = 1 << 28
-"""Of all elements of one tensor together."""
+"""The most characters that all elements of one tensor may have together."""
 _WORDS = {"nan": math.nan, "inf": math.inf, "+inf": math.inf, "-inf": -math.inf}
 
 

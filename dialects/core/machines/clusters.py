@@ -98,7 +98,7 @@ class _Reader:
         return Error("E0101", f"field '{field}' {problem}", where=self.where, hint=hint)
 
     def cluster(self) -> Cluster:
-        """All of it."""
+        """Return the cluster that the file describes, after all checks."""
         numbers = self.raw["chips"]
         if not isinstance(numbers, dict) or not numbers:
             raise self.error("chips", "takes numbers of chips, each with its place")

@@ -20,7 +20,7 @@ SHORT_EXPONENTS = ("Float16", "Bfp8", "Bfp4", "Bfp2", "Lf8")
 
 @record
 class Target:
-    """One machine.
+    """The description of one machine, read from data.
 
     Args:
         name, arch: as the user and the netlist call it.

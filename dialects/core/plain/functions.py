@@ -53,7 +53,7 @@ def fold_to_tiles(shape: tuple[int, ...], tile: tuple[int, int], fold: int) -> t
 
 @record(slots=True)
 class Work:
-    """One op.
+    """One op of a plain function.
 
     Args:
         op: full name, such as `tile.matmul`.

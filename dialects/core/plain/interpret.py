@@ -64,7 +64,9 @@ class Body:
     _steps: list[_Step] = field(default_factory=list, init=False, repr=False, compare=False)
 
     def __call__(self, *values: NDArray) -> list[NDArray]:
-        """Its outputs on these inputs, all in the compute dtypes of their formats.  Raises E0802 for a shape that an input excludes."""
+        """Run the body: its outputs on these inputs, all in the compute dtypes of their formats.  Raises E0802 for a shape that an input
+        excludes.
+        """
         for value, type_ in zip(values, self.function.inputs, strict=True):
             if value.ndim != len(type_.shape) or any(d not in (-1, n) for d, n in zip(type_.shape, value.shape, strict=True)):
                 raise Error("E0802", f"a value of shape {list(value.shape)} comes in where {list(type_.shape)} is announced")

@@ -20,7 +20,7 @@ from ttc.dialects.core.records import record
 
 @record(frozen=False)
 class Weight:
-    """One tensor.
+    """One tensor of the model, whose value is loaded when it is needed.
 
     Args:
         shape: elements a dimension.
@@ -37,7 +37,7 @@ class Weight:
 
     @property
     def elements(self) -> int:
-        """Elements of the value."""
+        """How many elements the tensor has."""
         return prod(self.shape)
 
     @property

@@ -21,7 +21,7 @@ POLICIES = ("balanced", "fastest", "smallest")
 """How an op takes cores: as the whole run is shortest; as many as make it faster; as few as it fits."""
 STREAMS = ("r", "c", "none")
 MAX_SIZE = 1 << 16
-"""Of a number in a rule."""
+"""The largest number in a rule of placement."""
 
 
 @record
@@ -64,7 +64,7 @@ class PlacementRule:
 
     @property
     def shown(self) -> str:
-        """The rule for people."""
+        """Return the rule as people read it."""
         patterns = {key: value for key in PATTERNS if (value := getattr(self, key)) != "*"}
         return ", ".join(f"{key} = {json.dumps(value)}" for key, value in (patterns | self.settings).items())
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from ttc.dialects.core.errors import Error
 
 SIDE = 32
-"""Of a whole tile, in elements."""
+"""Rows and columns of a whole tile, in elements."""
 MAX_ELEMENTS = 1 << 31
 """Bound on the elements of an array that attributes alone give the size of."""
 

@@ -22,7 +22,7 @@ from ttc.dialects.core.tiling.arrays import SIDE, from_stream
 TILE_WORDS = 2 * SIDE * SIDE
 """Words in a tile of codes."""
 HEADER_WORDS = 3
-"""Of a strip."""
+"""Words of the header of a strip."""
 WORD_BITS = 16
 MAX_ENTRIES = 1 << 21
 """Bound on the tiles of a core's matrices that are written."""

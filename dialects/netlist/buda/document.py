@@ -133,7 +133,7 @@ class _Composer:
         self.anchors: dict[str, tuple[Node, int]] = {}
 
     def document(self) -> Document:
-        """The one document of the stream."""
+        """Compose the only document that the stream may hold."""
         from yaml import AliasEvent, DocumentStartEvent, MappingStartEvent, ScalarEvent, SequenceStartEvent
 
         documents, root = 0, None
@@ -246,7 +246,7 @@ class _Composer:
         return node
 
     def count(self, nodes: int, line: int) -> None:
-        """Charge for nodes."""
+        """Count nodes toward the limit of a document."""
         self.nodes += nodes
         if self.nodes > MAX_NODES:
             raise self.limit(f"more than {MAX_NODES} values, aliases expanded", line)

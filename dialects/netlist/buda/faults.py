@@ -16,7 +16,7 @@ class Faults(Findings):
         return len(self.violations) >= MAX_FAULTS
 
     def add(self, code: str, where: str, message: str, hint: str | None = None) -> None:
-        """Record a broken rule."""
+        """Record that a rule is broken, unless as many faults were found as are reported."""
         if not self.full:
             self.violations.append(Violation(code, where, message, hint))
 

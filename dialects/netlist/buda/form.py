@@ -19,7 +19,7 @@ Pair = tuple[int, int]
 
 @record(slots=True)
 class Tm:
-    """A tile manipulation.
+    """A tile manipulation of an op's input.
 
     kind and args:  `transpose` ()   `broadcast` (dim `r|c|z`, factor)   `hslice`, `hstack`, `vslice`, `vstack` (factor)
     `pad` (rt, ct, value)   `unpad` (rt, ct)   `tile_broadcast` (`r|c|rc`).
@@ -178,7 +178,7 @@ class FusedOp:
 
 @record(slots=True)
 class BudaNetlist:
-    """A whole file.
+    """A whole netlist file in Buda's format, as its sections say.
 
     archs: as written, in small letters; sections: names of all top-level sections in file order, as the order has a meaning;
     extra: sections the format does not define (such as `test-config`), as plain values; source: the name of the file.

@@ -116,7 +116,7 @@ def _hosted(graph: Graph) -> bool:
 
 @record(frozen=False)
 class _Maker:
-    """Makes one program.
+    """A maker of the Buda program of one program.
 
     pointers: (microbatches, entries, loop) of queues that move alike -> number of their pair of pointers; loop: number of the innermost
         loop around the graphs that read them, None: there is none.
@@ -156,7 +156,7 @@ class _Maker:
                     yield BudaInstruction("varinst", (name, "incwrap", count, 2 * entries))
 
     def steps(self, epoch: int, step: Instruction) -> Iterator[BudaInstruction]:
-        """What one instruction becomes."""
+        """Yield the Buda instructions that one instruction becomes."""
         if step.opcode == "loop":
             self.loops.append(self.opened)
             self.opened += 1

@@ -38,7 +38,7 @@ def read_netlist(source: Path | bytes, name: str | None = None) -> BudaNetlist:
 
 
 def read_form(source: Path | bytes, name: str | None = None) -> tuple[BudaNetlist, list[Violation]]:
-    """As much of a netlist as can be read, and what is wrong with its form.  Raises E0102 and E0611 as `read_document` does."""
+    """Read as much of a netlist as can be read, and say what is wrong with its form.  Raises E0102 and E0611 as `read_document` does."""
     with uncollected():
         return Reader(read_document(source, name)).read()
 

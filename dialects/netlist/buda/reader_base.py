@@ -24,7 +24,7 @@ class FieldReader:
     found: Faults = field(default_factory=Faults)
 
     def place(self, line: int, what: str = "") -> str:
-        """`file:line: what`."""
+        """Return where a fault lies, as `file:line: what`."""
         return f"{self.document.name}:{line}" + (f": {what}" if what else "")
 
     def unknown(self, key: str, known: Iterable[str], table: Table, what: str) -> None:

@@ -65,14 +65,14 @@ def shown(node: Node) -> str:
 
 
 def text(node: Node) -> str:
-    """A text."""
+    """Read a text that is not empty."""
     if isinstance(node, str) and node:
         return str(node)
     raise ValueError(f"takes a text, not {shown(node)}")
 
 
 def integer(node: Node) -> int:
-    """An integer."""
+    """Read an integer of a scalar."""
     value = integer_of(node) if isinstance(node, str) else None
     if value is None:
         raise ValueError(f"takes an integer, not {shown(node)}")
@@ -94,7 +94,7 @@ def at_least(low: int) -> Convert:
 
 
 def boolean(node: Node) -> bool:
-    """True or false."""
+    """Read a scalar that is true or false."""
     value = boolean_of(node) if isinstance(node, str) else None
     if value is None:
         raise ValueError(f"is true or false, not {shown(node)}")
@@ -102,7 +102,7 @@ def boolean(node: Node) -> bool:
 
 
 def number(node: Node) -> float:
-    """A number."""
+    """Read a number of a scalar."""
     value = float_of(node) if isinstance(node, str) else None
     if value is None:
         raise ValueError(f"takes a number, not {shown(node)}")
@@ -110,7 +110,7 @@ def number(node: Node) -> float:
 
 
 def choice(*words: str) -> Convert:
-    """One of some words."""
+    """Return a reader of one of some words."""
     known = frozenset(words)
 
     def convert(node: Node) -> str:
@@ -216,7 +216,7 @@ def pad(node: Node) -> tuple[int, int, float]:
 
 
 def unpad(node: Node) -> Pair:
-    """A map {rt, ct}."""
+    """Read a map {rt, ct} of natural numbers."""
     values = _known(node, ("rt", "ct"))
     return natural(values.get("rt", "0")), natural(values.get("ct", "0"))
 

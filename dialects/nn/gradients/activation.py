@@ -1,4 +1,4 @@
-"""Gradients of activation functions."""
+"""Rules for the gradients of activation functions."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from ttc.dialects.nn.gradients.elementwise import unary
 
 @unary("nn.tanh")
 def tanh(dy: Formula, x: Formula, y: Formula) -> Formula:
-    """1 - y^2."""
+    """Return the cotangent of x for y = tanh x: dy (1 - y^2)."""
     return dy * (1.0 - y * y)
 
 
 @unary("nn.sigmoid")
 def sigmoid(dy: Formula, x: Formula, y: Formula) -> Formula:
-    """y (1 - y)."""
+    """Return the cotangent of x for y = sigmoid x: dy y (1 - y)."""
     return dy * y * (1.0 - y)
 
 
@@ -35,7 +35,7 @@ def silu(dy: Formula, x: Formula, y: Formula) -> Formula:
 
 @unary("nn.softplus")
 def softplus(dy: Formula, x: Formula, y: Formula) -> Formula:
-    """sigmoid x."""
+    """Return the cotangent of x for y = softplus x: dy sigmoid x."""
     return dy * x.of("sigmoid")
 
 

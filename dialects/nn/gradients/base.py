@@ -60,7 +60,7 @@ class Site:
 
     @property
     def y(self) -> SSAValue:
-        """The first result."""
+        """The first result of the op."""
         return self.results[0]
 
     def operand(self, index: int) -> SSAValue:
@@ -185,5 +185,5 @@ def reversed_along(b: OpMaker, x: SSAValue, axis: int) -> SSAValue:
 
 
 def elements(shape: Sequence[int]) -> int:
-    """Elements of a shape."""
+    """Return the number of elements of a shape."""
     return prod(shape)

@@ -23,7 +23,7 @@ def _of_larger(dy: Formula, a: Formula, b: Formula, y: Formula) -> Formula:
 
 
 def _of_remainder(dy: Formula, a: Formula, b: Formula, y: Formula, *, fmod: bool) -> Formula:
-    """Minus the whole quotient."""
+    """Return the cotangent of the divisor: minus dy times the whole quotient."""
     return dy * ((y - a) / b).of("round")
 
 
@@ -38,7 +38,7 @@ broadcasting("nn.mod", _itself, _of_remainder)
 
 @gradient("nn.pow")
 def power(b: OpMaker, site: Site) -> Cotangents:
-    """Of the base b a^(b - 1), 0 where b is; of the exponent y ln a, 0 where a is and b is not negative."""
+    """Return cotangents of base and exponent: dy b a^(b - 1), 0 where b is; dy y ln a, 0 where a is and b is not negative."""
     dy, base, y = (Formula(b, v) for v in (site.dy, site.operand(0), site.y))
     exponent = Formula(b, b.cast(site.operand(1), b.dtype(site.operand(0))))
     of_base = of_exponent = None

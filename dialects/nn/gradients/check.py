@@ -28,7 +28,7 @@ from ttc.dialects.nn.gradients.reverse import is_differentiable, pull_back
 
 STEP = 1e-5
 BOUND = 1e-6
-"""Of the error, relative to the sum of magnitudes of the dot product."""
+"""The largest error of a gradient, relative to the sum of magnitudes of the dot product."""
 KINK = 1e-3
 """Differences to both sides that are further apart, relative to their magnitudes, show a kink."""
 WIDE = np.dtype(np.float64)

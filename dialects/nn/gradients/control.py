@@ -10,5 +10,5 @@ no_gradient("gradients through regions, of which data decide what runs, are not 
 
 @gradient("nn.require")
 def require(b: OpMaker, site: Site) -> Cotangents:
-    """That of x: dy."""
+    """Return dy as the cotangent of x; the condition has none."""
     return [site.dy, None]

@@ -94,7 +94,7 @@ def _back(b: OpMaker, site: Site, of_x: SSAValue | None, of_w: SSAValue | None, 
 
 @gradient("nn.conv2d")
 def conv2d(b: OpMaker, site: Site) -> Cotangents:
-    """See `of_images` and `of_filters`."""
+    """Return cotangents of images, filters and bias of a convolution; see `of_images` and `of_filters`."""
     layout, groups = site.attrs["layout"], site.attrs["groups"]
     dy = _nchw(b, before_activation(b, site), layout)
     w = _filters(b, site.operand(1), layout)
@@ -111,7 +111,9 @@ def conv2d(b: OpMaker, site: Site) -> Cotangents:
 
 @gradient("nn.conv_transpose2d")
 def conv_transpose2d(b: OpMaker, site: Site) -> Cotangents:
-    """Of images the convolution of dy with the filters; of filters as for a convolution, in which images and dy change places."""
+    """Return cotangents of a transposed convolution: of images, the convolution of dy with the filters; of filters as for a convolution, in
+    which images and dy change places.
+    """
     layout, groups = site.attrs["layout"], site.attrs["groups"]
     dy = _nchw(b, site.dy, layout)
     x, w = _nchw(b, site.operand(0), layout), _filters(b, site.operand(1), layout)

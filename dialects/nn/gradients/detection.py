@@ -1,4 +1,4 @@
-"""Detection has no gradient."""
+"""Ops of detection, which have no gradient."""
 
 from __future__ import annotations
 

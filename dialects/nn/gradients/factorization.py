@@ -52,7 +52,7 @@ def _rows_scaled(b: OpMaker, x: SSAValue, values: SSAValue) -> SSAValue:
 
 
 def _diagonal(b: OpMaker, values: SSAValue) -> SSAValue:
-    """Matrices with these diagonals."""
+    """Return diagonal matrices that have these values."""
     return _columns_scaled(b, b.constant(np.eye(b.shape(values)[-1]), b.dtype(values)), values)
 
 

@@ -1,4 +1,4 @@
-"""Gradients of normalizations."""
+"""Rules for the gradients of normalizations."""
 
 from __future__ import annotations
 

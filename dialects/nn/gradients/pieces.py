@@ -42,7 +42,7 @@ def slice_(b: OpMaker, site: Site) -> Cotangents:
 
 @gradient("nn.concat")
 def concat(b: OpMaker, site: Site) -> Cotangents:
-    """dy cut apart."""
+    """Return dy cut apart as the operands were joined."""
     axis = axis_in(site.attrs["axis"], b.rank(site.dy))
     sizes = tuple(b.shape(x)[axis] for x in site.operands if x is not None)
     parts = b.nn_all("split", site.dy, axis=axis, sizes=sizes) if len(sizes) > 1 else (site.dy,)
@@ -51,7 +51,7 @@ def concat(b: OpMaker, site: Site) -> Cotangents:
 
 @gradient("nn.split")
 def split(b: OpMaker, site: Site) -> Cotangents:
-    """The pieces' cotangents joined."""
+    """Return the cotangents of the pieces, joined."""
     pieces = [cotangent(b, site, i) for i in range(len(site.results))]
     return [b.nn("concat", *pieces, axis=site.attrs["axis"]) if len(pieces) > 1 else pieces[0]]
 

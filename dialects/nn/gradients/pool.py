@@ -1,4 +1,4 @@
-"""Gradients of pools."""
+"""Rules for the gradients of pooling."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ no_gradient("its result is an integer", "nn.quantize")
 
 @gradient("nn.dequantize")
 def dequantize(b: OpMaker, site: Site) -> Cotangents:
-    """Of the scale dy times the integers' distance from zero."""
+    """Return the cotangent of the scale: dy times the integers' distance from zero."""
     x, scale, zero = (site.operand(i) for i in range(3))
     dtype = b.dtype(scale)
     distance = b.nn("sub", b.cast(x, dtype), b.cast(zero, dtype))

@@ -46,7 +46,7 @@ class Recorder(OpMaker):
 
 @gradient("nn.rnn", "nn.gru", "nn.lstm")
 def recurrent(b: OpMaker, site: Site) -> Cotangents:
-    """Of each direction by itself; see `_Direction`."""
+    """Return cotangents of a recurrent layer, each direction by itself; see `_Direction`."""
     steps, samples, _ = b.shape(site.operand(0))
     directions = b.shape(site.operand(1))[0]
     if steps * directions > MAX_STEPS:
@@ -95,7 +95,7 @@ class _Direction:
         self._backward = site.attrs["direction"] == "reverse" or d == 1
 
     def cotangents(self) -> list[SSAValue | None]:
-        """Those of all operands of the layer, as far as this direction reads them."""
+        """Return cotangents of all operands of the layer, as far as this direction reads them."""
         b, shared = self._b, self._shared
         cell = self._cell(shared)
         self._own_cell = replace(cell)
@@ -171,7 +171,7 @@ class _Direction:
         return self._b.constant(numbers, self._b.dtype(self._lengths))
 
     def _again(self, t: int, inputs: Values, old: Values) -> _Step:
-        """Compute a step again."""
+        """Compute a step of the forward direction again, and record its ops."""
         b = self._b
         recorder = Recorder(b)
         cell = self._own_cell

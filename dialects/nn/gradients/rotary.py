@@ -10,7 +10,9 @@ from ttc.dialects.nn.making import OpMaker, part
 
 @gradient("nn.rotary_embedding")
 def rotary_embedding(b: OpMaker, site: Site) -> Cotangents:
-    """Of x dy cos - rotated(dy sin), as rotating is antisymmetric; of cos and sin dy x and dy rotated(x)."""
+    """Return cotangents of a rotary embedding: of x dy cos - rotated(dy sin), as rotating is antisymmetric; of cos and sin dy x and dy
+    rotated(x).
+    """
     x, cos, sin = (site.operand(i) for i in range(3))
     dy, interleaved = site.dy, site.attrs["interleaved"]
     of_x = of_cos = of_sin = None

@@ -30,7 +30,7 @@ class _Places:
 
 @gradient("nn.scatter_elements")
 def scatter_elements(b: OpMaker, site: Site) -> Cotangents:
-    """See `_scattered`."""
+    """Return cotangents of x and the updates of scatter_elements; see `_scattered`."""
     indices, axis = site.operand(1), site.attrs["axis"]
     places = _Places(
         lambda x: b.nn("gather_elements", x, indices, axis=axis),
@@ -41,7 +41,7 @@ def scatter_elements(b: OpMaker, site: Site) -> Cotangents:
 
 @gradient("nn.scatter_nd")
 def scatter_nd(b: OpMaker, site: Site) -> Cotangents:
-    """See `_scattered`."""
+    """Return cotangents of x and the updates of scatter_nd; see `_scattered`."""
     indices = site.operand(1)
     places = _Places(
         lambda x: b.nn("gather_nd", x, indices, batch_dims=0),

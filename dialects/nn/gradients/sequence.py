@@ -1,4 +1,4 @@
-"""Sequences have no gradients."""
+"""Ops on sequences, which have no gradients."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ no_gradient("its result is an integer", "nn.shape")
 
 @gradient("nn.reshape")
 def reshape(b: OpMaker, site: Site) -> Cotangents:
-    """dy in x's shape."""
+    """Return dy reshaped to x's shape."""
     return [b.reshape(site.dy, *b.shape(site.operand(0)))]
 
 

@@ -32,7 +32,7 @@ def fft(b: OpMaker, site: Site) -> Cotangents:
 
 @gradient("nn.irfft")
 def irfft(b: OpMaker, site: Site) -> Cotangents:
-    """The one-sided transform of dy over its size, twice that of elements which stand for their mirror image, too."""
+    """Return the one-sided transform of dy over its size; elements that stand for their mirror image, too, count twice."""
     shape, size = b.shape(site.operand(0)), site.attrs["size"]
     axis = axis_in(site.attrs["axis"], len(shape))
     found = b.nn_all("fft", site.dy, None, axis=axis, size=size, inverse=False, onesided=True)

@@ -1,4 +1,4 @@
-"""Trees have no gradients."""
+"""Ensembles of trees, which have no gradients."""
 
 from __future__ import annotations
 

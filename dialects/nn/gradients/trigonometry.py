@@ -8,13 +8,13 @@ from ttc.dialects.nn.gradients.elementwise import unary
 
 @unary("nn.sinh")
 def sinh(dy: Formula, x: Formula, y: Formula) -> Formula:
-    """cosh x."""
+    """Return the cotangent of x for y = sinh x: dy cosh x."""
     return dy * x.of("cosh")
 
 
 @unary("nn.cosh")
 def cosh(dy: Formula, x: Formula, y: Formula) -> Formula:
-    """sinh x."""
+    """Return the cotangent of x for y = cosh x: dy sinh x."""
     return dy * x.of("sinh")
 
 

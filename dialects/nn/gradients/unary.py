@@ -22,55 +22,55 @@ def absolute(dy: Formula, x: Formula, y: Formula) -> Formula:
 
 @unary("nn.neg")
 def neg(dy: Formula, x: Formula, y: Formula) -> Formula:
-    """-1."""
+    """Return the cotangent of x for y = -x: -dy."""
     return -dy
 
 
 @unary("nn.exp")
 def exp(dy: Formula, x: Formula, y: Formula) -> Formula:
-    """y itself."""
+    """Return the cotangent of x for y = e^x: dy y."""
     return dy * y
 
 
 @unary("nn.log")
 def log(dy: Formula, x: Formula, y: Formula) -> Formula:
-    """1 / x."""
+    """Return the cotangent of x for y = ln x: dy / x."""
     return dy / x
 
 
 @unary("nn.sqrt")
 def square_root(dy: Formula, x: Formula, y: Formula) -> Formula:
-    """1 / (2 y)."""
+    """Return the cotangent of x for y = sqrt x: dy / (2 y)."""
     return dy / (y * 2.0)
 
 
 @unary("nn.rsqrt")
 def rsqrt(dy: Formula, x: Formula, y: Formula) -> Formula:
-    """-y^3 / 2."""
+    """Return the cotangent of x for y = 1 / sqrt x: -dy y^3 / 2."""
     return dy * -0.5 * (y * y * y)
 
 
 @unary("nn.reciprocal")
 def reciprocal(dy: Formula, x: Formula, y: Formula) -> Formula:
-    """-y^2."""
+    """Return the cotangent of x for y = 1 / x: -dy y^2."""
     return -(dy * y * y)
 
 
 @unary("nn.sin")
 def sin(dy: Formula, x: Formula, y: Formula) -> Formula:
-    """cos x."""
+    """Return the cotangent of x for y = sin x: dy cos x."""
     return dy * x.of("cos")
 
 
 @unary("nn.cos")
 def cos(dy: Formula, x: Formula, y: Formula) -> Formula:
-    """-sin x."""
+    """Return the cotangent of x for y = cos x: -dy sin x."""
     return -(dy * x.of("sin"))
 
 
 @unary("nn.erf")
 def erf(dy: Formula, x: Formula, y: Formula) -> Formula:
-    """2 / sqrt(pi) exp(-x^2)."""
+    """Return the cotangent of x for y = erf x: dy 2 / sqrt(pi) exp(-x^2)."""
     return dy * (2 / sqrt(pi)) * (-(x * x)).of("exp")
 
 
@@ -82,7 +82,7 @@ def constant_almost_everywhere(b: OpMaker, site: Site) -> Cotangents:
 
 @gradient("nn.identity")
 def identity(b: OpMaker, site: Site) -> Cotangents:
-    """1."""
+    """Return dy, the cotangent of x for y = x."""
     return [site.dy]
 
 

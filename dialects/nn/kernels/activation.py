@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 
 def tanh(x: NDArray) -> NDArray:
-    """tanh x."""
+    """Return tanh x, elementwise."""
     return np.tanh(x)
 
 
@@ -19,17 +19,17 @@ def sigmoid(x: NDArray) -> NDArray:
 
 
 def relu(x: NDArray) -> NDArray:
-    """max(x, 0)."""
+    """Return max(x, 0), elementwise."""
     return np.maximum(x, 0)
 
 
 def silu(x: NDArray) -> NDArray:
-    """x * sigmoid(x)."""
+    """Return x * sigmoid(x), elementwise."""
     return x / (1 + np.exp(-x))
 
 
 def softplus(x: NDArray) -> NDArray:
-    """ln(1 + exp x)."""
+    """Return ln(1 + exp x), elementwise."""
     return np.maximum(x, 0) + np.log1p(np.exp(-np.abs(x)))
 
 
@@ -54,7 +54,7 @@ def hard_sigmoid(x: NDArray, *, alpha: float, beta: float) -> NDArray:
 
 
 def clip(x: NDArray, *, min: float | None = None, max: float | None = None) -> NDArray:
-    """min(max(x, min), max)."""
+    """Return min(max(x, min), max), elementwise."""
     if x.dtype.kind in "iu":
         info = np.iinfo(x.dtype)
         min = None if min is None else _within(ceil(min) if isfinite(min) else min, info)

@@ -1,4 +1,4 @@
-"""Numpy semantics of attention."""
+"""Numpy kernel of attention, shared by nn and tile."""
 
 from __future__ import annotations
 

@@ -7,17 +7,17 @@ from numpy.typing import NDArray
 
 
 def add(a: NDArray, b: NDArray) -> NDArray:
-    """a + b."""
+    """Return a + b, elementwise."""
     return np.add(a, b)
 
 
 def sub(a: NDArray, b: NDArray) -> NDArray:
-    """a - b."""
+    """Return a - b, elementwise."""
     return np.subtract(a, b)
 
 
 def mul(a: NDArray, b: NDArray) -> NDArray:
-    """a * b."""
+    """Return a * b, elementwise."""
     return np.multiply(a, b)
 
 
@@ -31,7 +31,7 @@ def div(a: NDArray, b: NDArray) -> NDArray:
 
 
 def pow_(a: NDArray, b: NDArray) -> NDArray:
-    """a^b in a's dtype."""
+    """Return a^b, elementwise, in a's dtype."""
     if b.size == 1 and b.reshape(()) == 2:  # the commonest exponent: numpy's power takes twenty times as long
         return np.square(np.broadcast_to(a, np.broadcast_shapes(a.shape, b.shape)))
     if a.dtype.kind == "f":
@@ -47,12 +47,12 @@ def mod(a: NDArray, b: NDArray, *, fmod: bool) -> NDArray:
 
 
 def minimum(a: NDArray, b: NDArray) -> NDArray:
-    """The smaller."""
+    """Return the smaller of a and b, elementwise; NaN if either is."""
     return np.minimum(a, b)
 
 
 def maximum(a: NDArray, b: NDArray) -> NDArray:
-    """The larger."""
+    """Return the larger of a and b, elementwise; NaN if either is."""
     return np.maximum(a, b)
 
 
@@ -60,32 +60,32 @@ def maximum(a: NDArray, b: NDArray) -> NDArray:
 
 
 def equal(a: NDArray, b: NDArray) -> NDArray:
-    """a = b."""
+    """Return whether a = b, elementwise."""
     return np.equal(a, b)
 
 
 def not_equal(a: NDArray, b: NDArray) -> NDArray:
-    """a != b."""
+    """Return whether a != b, elementwise."""
     return np.not_equal(a, b)
 
 
 def less(a: NDArray, b: NDArray) -> NDArray:
-    """a < b."""
+    """Return whether a < b, elementwise."""
     return np.less(a, b)
 
 
 def less_equal(a: NDArray, b: NDArray) -> NDArray:
-    """a <= b."""
+    """Return whether a <= b, elementwise."""
     return np.less_equal(a, b)
 
 
 def greater(a: NDArray, b: NDArray) -> NDArray:
-    """a > b."""
+    """Return whether a > b, elementwise."""
     return np.greater(a, b)
 
 
 def greater_equal(a: NDArray, b: NDArray) -> NDArray:
-    """a >= b."""
+    """Return whether a >= b, elementwise."""
     return np.greater_equal(a, b)
 
 
@@ -93,12 +93,12 @@ def greater_equal(a: NDArray, b: NDArray) -> NDArray:
 
 
 def and_(a: NDArray, b: NDArray) -> NDArray:
-    """a and b."""
+    """Return whether both a and b hold, elementwise."""
     return np.logical_and(a, b)
 
 
 def or_(a: NDArray, b: NDArray) -> NDArray:
-    """a or b."""
+    """Return whether a or b holds, elementwise."""
     return np.logical_or(a, b)
 
 

@@ -7,12 +7,12 @@ from numpy.typing import DTypeLike, NDArray
 
 
 def bitwise_and(a: NDArray, b: NDArray) -> NDArray:
-    """Bits that both have."""
+    """Return the bits that both a and b have, elementwise."""
     return np.bitwise_and(a, b)
 
 
 def bitwise_or(a: NDArray, b: NDArray) -> NDArray:
-    """Bits that either has."""
+    """Return the bits that a or b has, elementwise."""
     return np.bitwise_or(a, b)
 
 

@@ -27,7 +27,7 @@ def solve(a: NDArray, x: NDArray) -> NDArray:
 
 
 def cholesky(x: NDArray) -> NDArray:
-    """The lower triangular factor."""
+    """Return the lower triangular factor of each matrix."""
     with _solvable():
         return np.asarray(np.linalg.cholesky(x))
 
@@ -56,7 +56,7 @@ def lu(x: NDArray) -> tuple[NDArray, ...]:
 
 
 def svd(x: NDArray, *, full: bool) -> tuple[NDArray, ...]:
-    """Columns, singular values, rows."""
+    """Return left singular vectors as columns, singular values, and right singular vectors as rows."""
     with _solvable():
         found = np.linalg.svd(x, full_matrices=full)
     return np.asarray(found[0]), np.asarray(found[1]), np.asarray(found[2])

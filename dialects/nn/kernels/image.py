@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
 _FORMATS = ("BMP", "JPEG", "JPEG2000", "PNG", "PPM", "TIFF", "WEBP")
-"""Those that ONNX names; other decoders of the package never see the bytes."""
+"""Formats of images that ONNX names; other decoders of the package never see the bytes."""
 _MODES = frozenset(("1", "L", "LA", "P", "PA", "RGB", "RGBA", "RGBX", "CMYK", "YCbCr", "LAB", "HSV"))
-"""Of up to 8 bits a channel."""
+"""Modes of images with up to 8 bits a channel."""
 _MAX_PIXELS = 1 << 26
 
 

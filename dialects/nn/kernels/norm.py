@@ -38,7 +38,7 @@ def _rows(x: NDArray, axis: int) -> NDArray:
 
 
 def _mean_square(rows: NDArray) -> NDArray:
-    """[outer, 1]."""
+    """Return the mean square of each row, [outer, 1]."""
     return (np.vecdot(rows, rows) / rows.shape[1]).astype(rows.dtype)[:, None]
 
 

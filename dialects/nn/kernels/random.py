@@ -7,7 +7,7 @@ from numpy.typing import DTypeLike, NDArray
 
 
 def random_uniform(seed: NDArray, *, shape: tuple[int, ...], dtype: DTypeLike) -> NDArray:
-    """Numbers in [0, 1)."""
+    """Return random numbers, uniform in [0, 1)."""
     return np.asarray(_source(seed).random_sample(shape))
 
 

@@ -150,7 +150,7 @@ def _sum_of_halves(bias: NDArray) -> NDArray:
 
 
 def _start(state: NDArray | None, x: NDArray, w: NDArray, r: NDArray) -> NDArray:
-    """[directions, batch, hidden]."""
+    """Return the state before the first step, [directions, batch, hidden]: as given, or zeros."""
     return np.zeros((len(w), x.shape[1], r.shape[2]), x.dtype) if state is None else state
 
 

@@ -12,7 +12,7 @@ from ttc.dialects.core.errors import Error
 
 
 def reduce_sum(x: NDArray, *, axes: tuple[int, ...], keepdims: bool) -> NDArray:
-    """Sum over the axes."""
+    """Return the sum over axes, in x's dtype."""
     return np.sum(x, axis=axes, keepdims=keepdims, dtype=x.dtype)
 
 
@@ -37,7 +37,7 @@ def reduce_min(x: NDArray, *, axes: tuple[int, ...], keepdims: bool) -> NDArray:
 
 
 def reduce_prod(x: NDArray, *, axes: tuple[int, ...], keepdims: bool) -> NDArray:
-    """Product over the axes."""
+    """Return the product over axes, in x's dtype."""
     return np.prod(x, axis=axes, keepdims=keepdims, dtype=x.dtype)
 
 

@@ -93,7 +93,7 @@ def roi_align(
 
 
 def _bin_points(start: float, length: float, bins: int, samples: int, size: int) -> tuple[NDArray, NDArray]:
-    """Of the points of each bin along one dimension the two neighbours and their weights: [bins, points, 2] each."""
+    """Return, for the points of each bin along one dimension, their two neighbours and the weights of these: [bins, points, 2] each."""
     step = length / bins
     points = samples or max(ceil(step), 0) if np.isfinite(step) else _MAX_BIN + 1
     if points > _MAX_BIN:

@@ -32,5 +32,5 @@ def repeat(x: NDArray, *, repeats: tuple[int, ...]) -> NDArray:
 
 
 def shape(x: NDArray) -> NDArray:
-    """Sizes of the dimensions."""
+    """Return the sizes of the dimensions, as int64."""
     return np.array(x.shape, np.int64)

@@ -17,7 +17,7 @@ _MAX_PIECES = 1 << 24
 
 
 def string_concat(a: NDArray, b: NDArray) -> NDArray:
-    """a followed by b."""
+    """Return a followed by b, elementwise."""
     return mapped(lambda x, y: x + y, a, b)
 
 

@@ -10,7 +10,7 @@ from ttc.dialects.core.kernels import text
 
 
 def identity(x: NDArray) -> NDArray:
-    """x."""
+    """Return x as it is."""
     return x
 
 
@@ -25,42 +25,42 @@ def cast(x: NDArray, *, dtype: DTypeLike) -> NDArray:
 
 
 def abs_(x: NDArray) -> NDArray:
-    """|x|."""
+    """Return |x|, elementwise."""
     return np.abs(x)
 
 
 def neg(x: NDArray) -> NDArray:
-    """-x."""
+    """Return -x, elementwise."""
     return np.negative(x)
 
 
 def sign(x: NDArray) -> NDArray:
-    """-1, 0 or 1."""
+    """Return the sign of x, elementwise: -1, 0 or 1."""
     return np.sign(x)
 
 
 def exp(x: NDArray) -> NDArray:
-    """e^x."""
+    """Return e^x, elementwise."""
     return np.exp(x)
 
 
 def log(x: NDArray) -> NDArray:
-    """ln x."""
+    """Return ln x, elementwise."""
     return np.log(x)
 
 
 def sqrt(x: NDArray) -> NDArray:
-    """x^(1/2)."""
+    """Return the square root of x, elementwise."""
     return np.sqrt(x)
 
 
 def rsqrt(x: NDArray) -> NDArray:
-    """x^(-1/2)."""
+    """Return 1 / sqrt x, elementwise."""
     return 1 / np.sqrt(x)
 
 
 def reciprocal(x: NDArray) -> NDArray:
-    """1 / x."""
+    """Return 1 / x, elementwise."""
     return 1 / x
 
 
@@ -80,12 +80,12 @@ def round_(x: NDArray) -> NDArray:
 
 
 def sin(x: NDArray) -> NDArray:
-    """sin x."""
+    """Return sin x, elementwise."""
     return np.sin(x)
 
 
 def cos(x: NDArray) -> NDArray:
-    """cos x."""
+    """Return cos x, elementwise."""
     return np.cos(x)
 
 
@@ -93,15 +93,15 @@ def cos(x: NDArray) -> NDArray:
 
 
 def not_(x: NDArray) -> NDArray:
-    """not x."""
+    """Return whether x does not hold, elementwise."""
     return np.logical_not(x)
 
 
 def is_nan(x: NDArray) -> NDArray:
-    """Whether x is NaN."""
+    """Return whether x is NaN, elementwise."""
     return np.isnan(x)
 
 
 def is_inf(x: NDArray) -> NDArray:
-    """Whether x is infinite."""
+    """Return whether x is infinite, elementwise."""
     return np.isinf(x)

@@ -14,14 +14,14 @@ from ttc.dialects.core.tiling.arrays import split
 MAX_EXPONENT = 1 << 10
 """Bound on exponents of `power`, which multiplies as often."""
 VECTOR_ROWS, VECTOR_COLUMNS = 4, 16
-"""Of a tile, what the vector modes `r` and `c` compute."""
+"""Rows and columns of a tile that the vector modes `r` and `c` compute."""
 SMALL = 16
 """Tiles of at most so many rows or columns are computed whole, whatever the mode."""
 
 _FLOAT32 = np.finfo(np.float32)
 _GELU_SCALE = sqrt(2 / np.pi)
 _MT19937_SEED = 5489
-"""Of the Mersenne twister where none is given."""
+"""The seed of the Mersenne twister where none is given."""
 
 
 def sfpu(
@@ -82,7 +82,7 @@ def _product(a: NDArray, b: NDArray) -> NDArray:
 
 
 def _functions() -> dict[str, Callable[[NDArray, float], NDArray]]:
-    """Of an array and the parameter, by name."""
+    """Return functions of an array and a parameter, by name."""
     return {
         "abs": lambda x, _: np.abs(x),
         "cosine": lambda x, _: np.cos(x),

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 
 def reshape(x: NDArray, *, shape: tuple[int, ...]) -> NDArray:
-    """The same elements in another shape."""
+    """Return the elements of x in another shape."""
     return x.reshape(shape)
 
 
@@ -34,5 +34,5 @@ def pad(x: NDArray, *, before: tuple[int, ...], after: tuple[int, ...], value: f
 
 
 def relayout(x: NDArray) -> NDArray:
-    """The values stay."""
+    """Return x: another layout changes no value."""
     return x

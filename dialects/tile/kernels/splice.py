@@ -63,7 +63,7 @@ class Pieces:
 
 
 def _joined(xs: list[NDArray], pieces: tuple[int, ...], units: int) -> NDArray:
-    """Along axis 0."""
+    """Join pieces along axis 0."""
     steps = Pieces(pieces).taken([len(x) for x in xs], units)
     return np.concatenate([xs[i][start : start + count] for i, start, count in steps]).astype(xs[0].dtype, copy=False)
 
@@ -78,7 +78,7 @@ def _blocks(x: NDArray, grid: tuple[int, int], block: tuple[int, int], order: st
 
 
 def _matrices(blocks: NDArray, grid: tuple[int, int], mblock: tuple[int, int], order: str) -> NDArray:
-    """The inverse of `_blocks`."""
+    """Return matrices of blocks, which `_blocks` cut."""
     _, t, _, _, high, wide = blocks.shape
     sizes = mblock if order == "r" else mblock[::-1]
     split = blocks.reshape(*sizes, t, grid[0], grid[1], high, wide)

@@ -62,7 +62,7 @@ class Core:
 
     @property
     def block_tiles(self) -> int:
-        """The same in tiles."""
+        """Tiles of the inner dimension that are summed before partial sums are spilled."""
         return max(self.op.inner[1], 1) if self.op.inner is not None else 1
 
     def accumulate(self, parts: Iterable[NDArray]) -> NDArray:

@@ -35,7 +35,7 @@ class ExactEngine:
     joins_graphs: bool = False
 
     def prepare(self, graph: Graph, netlist: Netlist, constants: Constants) -> ExactPlan:
-        """As the reference engine does.  Raises E0601, E0609."""
+        """Prepare a graph as the reference engine does.  Raises E0601, E0609."""
         plan = plan_of(graph, netlist, constants)
         return ExactPlan(plan.graph, plan.held, plan.dying, plan.constants, plan.kin, self.seed)
 

@@ -33,11 +33,11 @@ if TYPE_CHECKING:
     from ttc.runtime.engines.native.lowering import Word
 
 _TASK_FLOPS = 2_000_000
-"""Of a task at least, if there are several."""
+"""The least FLOPs of a task, if there are several."""
 _NEAR_BYTES = 1 << 20
-"""Of a right operand that stays in the second-level cache of a CPU with tiles, beside the rows that meet it."""
+"""The most bytes of a right operand that stays in the second-level cache of a CPU with tiles, beside the rows that meet it."""
 _SCRATCH_BYTES = 1 << 20
-"""Of the gathered rows of a group, but for the least group."""
+"""The most bytes of the gathered rows of a group, except for the smallest group."""
 
 
 @record

@@ -22,7 +22,7 @@ class Arena:
 
 
 def plan_arena(lifetimes: Mapping[Buffer, tuple[int, int]]) -> Arena:
-    """Places for buffers.
+    """Choose places for buffers in one arena.
 
     Args:    lifetimes: first and last step that uses each, both included.
     Returns: offsets such that no two buffers that are alive at the same step overlap.  The largest are placed first, each at the

@@ -125,7 +125,7 @@ def _lower(lowered: Lowered, node: Node, cpu: Cpu) -> None:
 
 
 def _apply(lowering: Lowering, formats: Sequence[TensorType]) -> None:
-    """Raises NotTaken."""
+    """Lower the node by the rule of its op.  Raises NotTaken."""
     node = lowering.node
     lower = lowering_of(node.work.op)
     if lower is None:

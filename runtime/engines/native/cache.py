@@ -38,11 +38,11 @@ _HEAD = struct.Struct("<8sQ32s")
 _ENTRY, _TEMPORARY = re.compile(r"[0-9a-f]{64}\.code"), r"\.[0-9a-f]{16}"
 """Names of entries, and stems of temporary files: nothing else in the folder is touched."""
 _BLOCK_BYTES = 4096
-"""Of a file system: what the smallest entry takes."""
+"""Bytes of a block of a file system: what the smallest entry takes."""
 _TOUCH_SECONDS = 86400.0
 """How exactly the time of an entry's last use is kept."""
 _KEPT_SHARE = 0.9
-"""Of the limit, after entries have been dropped: the next ones then need no search."""
+"""The share of the limit that is kept after entries have been dropped: the next ones then need no search."""
 _READ = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC | os.O_NOFOLLOW
 
@@ -126,7 +126,8 @@ class Cache:
         self.write(self.name(key, cpu), data)
 
     def name(self, key: str, cpu: Cpu, version: Callable[[], bytes | None] | None = None) -> str | None:
-        """Of the file of an entry: a hash of all that determines it.  version: of what makes it; default: of the generator of code.
+        """Return the name of an entry's file: a hash of all that determines it.  version: of what makes it; default: of the generator of
+        code.
 
         None: there is no cache, or the version is not known.
         """
@@ -280,7 +281,7 @@ class Cache:
 
 
 def _digest(name: str, data: bytes) -> bytes:
-    """Of an entry's content, and of where it belongs."""
+    """Return the hash of an entry's content, and of where it belongs."""
     return hashlib.sha256(name.encode() + data).digest()
 
 

@@ -23,7 +23,9 @@ from ttc.runtime.engines.native.image import map_code
 from ttc.runtime.engines.native.linked_code import LinkedCode
 
 Signature = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p)
-"""Of every kernel: (parameters, first task, task behind the last, scratch memory), for calls from Python; the GIL is released."""
+"""The type of every kernel, for calls from Python, which release the GIL: (parameters, first task, task behind the last, scratch
+memory).
+"""
 
 
 Told: TypeAlias = "Callable[[int, int], None]"
@@ -60,10 +62,10 @@ class Store(Protocol):
 
 
 class Memory(Protocol):
-    """Executable memory."""
+    """Executable memory that holds machine code."""
 
     def close(self) -> object:
-        """Give it back."""
+        """Give the memory back to the system."""
         ...
 
 
@@ -83,13 +85,13 @@ class OwnLinker:
     """Code is linked before it is kept, and mapped without LLVM."""
 
     def linked(self, data: bytes) -> bytes:
-        """See `Linker`."""
+        """Link an object by our own linker; see `Linker`."""
         from ttc.runtime.engines.native.object_file import link
 
         return link(data).pack()
 
     def mapped(self, pieces: Sequence[tuple[str, bytes]]) -> tuple[list[int], Memory]:
-        """See `Linker`."""
+        """Put linked code into executable memory; see `Linker`."""
         image = map_code([LinkedCode.unpack(data) for _, data in pieces])
         try:
             return [known[symbol] for (symbol, _), known in zip(pieces, image.addresses, strict=True)], image
@@ -115,7 +117,7 @@ class Code:
     made: int = 0
 
     def address(self, kernel: Compilable) -> int:
-        """Of the kernel's function.  Raises KeyError if it was not among those compiled."""
+        """Return the address of the kernel's function.  Raises KeyError if it was not among those compiled."""
         return self.addresses[kernel.key]
 
     def close(self) -> None:
@@ -126,7 +128,7 @@ class Code:
 def compiled(
     kernels: Sequence[Compilable], cpu: Cpu, cache: Store | None = None, linker: Linker | None = None, told: Told | None = None
 ) -> Code:
-    """Code of kernels.
+    """Compile kernels, or take their code from a cache.
 
     Args:
         kernels: at least one; those of one key are compiled once.

@@ -78,7 +78,7 @@ class Images:
 
 
 def in_runs(images: Images) -> Images:
-    """The same, each row of a window one run where that is so without padding."""
+    """Return images with each row of a window as one run, where that is so without padding; else the images as they are."""
     x, view = images.x, images.view
     dense = view.strides[2] == view.shape[3] == images.depth
     if x.taps == 1 or x.dilation != 1 or not x.is_inside or not dense:

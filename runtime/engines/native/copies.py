@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from ttc.runtime.engines.native.lowering import Word
 
 _PART_BYTES = 16 << 10
-"""Of both tensors that a task moves at least: it takes as long as threads need to share it out."""
+"""The least bytes, of both tensors, that a task moves: it takes as long as threads need to share it out."""
 _PART_ELEMENTS = 1 << 12
-"""That a task rounds at least, where a row has as many."""
+"""The least elements that a task rounds, where a row has as many."""
 _SQUARE = 16
 """Elements of the side of a square that is transposed in registers, at most."""
 _FEW = 8
@@ -54,7 +54,7 @@ def constant(values: NDArray, storage: Storage) -> View:
 
 
 def fill(n: Lowering, target: View, value: float) -> None:
-    """The same number in all elements of a view, rounded to its storage."""
+    """Fill a view with one number, rounded to its storage."""
     given: Storage = "f64" if target.storage == "f64" else "f32" if target.storage in ("f16", "bf16") else target.storage
     copy(n, constant(np.asarray(value).astype(array_dtype(given)), given).expanded(target.shape), target)
 

@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 _WIDEST = 64
 """Taps along the width of the widest window that is taken: code grows with them."""
 _MOST_TAPS = 1 << 12
-"""Of a window: a thread holds as many addresses."""
+"""The most taps of a window: a thread holds as many addresses."""
 _MOST_STEPS = 128
 """Taps along the width of all windows of a block."""
 _TASKS = 12
 """Fewer rows of a result than this are divided further, by channels."""
 _PART_BYTES = 2048
-"""Of a pixel that a part has at least."""
+"""The least bytes of a pixel that a part has."""
 
 
 def depthwise(n: Lowering, x: View, w: View, region: Region, views: Sequence[View]) -> None:

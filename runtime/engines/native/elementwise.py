@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ttc.runtime.engines.native.lowering import Word
 
 _PIECE_BYTES = 32 << 10
-"""Of all tensors together, that a task reads and writes: it stays in the first- or second-level cache, and takes microseconds."""
+"""Bytes of all tensors together that a task reads and writes: they stay in the first- or second-level cache, and take microseconds."""
 
 
 def compute(n: Lowering, own: Region, xs: Sequence[View]) -> None:

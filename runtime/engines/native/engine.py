@@ -55,7 +55,7 @@ class NativeEngine:
             return plan_of(graph, netlist, constants)
 
     def remember(self, key: str, note: str, plans: Mapping[str, Plan]) -> None:
-        """See `RemembersPlans`.  Programs of which a part runs in Python are not kept, nor where there is no cache."""
+        """Keep the plans of a program, unless a part of it runs in Python or there is no cache; see `RemembersPlans`."""
         cpu, store = self.checked_cpu(), self.kernels.store()
         graphs: dict[str, bytes] = {}
         kernels: dict[str, tuple[str, str]] = {}
@@ -67,7 +67,7 @@ class NativeEngine:
         store.write(self._entry(key, cpu, store), pack_program(KeptProgram(note, kernels, graphs)))
 
     def recall(self, key: str, source: Callable[[], Netlist], constants: Constants) -> tuple[str, dict[str, Plan]] | None:
-        """See `RemembersPlans`."""
+        """Return plans that were kept, or None; see `RemembersPlans`."""
         cpu, store = self.checked_cpu(), self.kernels.store()
         data = store.read(self._entry(key, cpu, store))
         try:

@@ -134,12 +134,12 @@ class Cpu:
         return self.features.issuperset(names)
 
     def without(self, *names: str) -> Cpu:
-        """The same CPU without these features and those that need them."""
+        """Return this CPU without these features and those that need them."""
         left = self.features.difference(names)
         return Cpu(self.arch, _closed(left))
 
     def limited_to(self, level: str) -> Cpu:
-        """The same CPU with at most the instructions of a level.
+        """Return this CPU with at most the instructions of a level.
 
         Args:    level: one of LEVELS: `amx`, all there is; `avx512`, no AMX; `avx2`, neither; `generic`, what every CPU of the
                  architecture has.  A level above what the CPU has takes nothing away.
@@ -153,7 +153,7 @@ class Cpu:
 
 
 def _closed(features: frozenset[str]) -> frozenset[str]:
-    """Those features whose needs are met."""
+    """Return those features whose needs are met."""
     while True:
         met = frozenset(feature for feature in features if features.issuperset(_NEEDS.get(feature, ())))
         if met == features:

@@ -44,7 +44,7 @@ class Image:
 
 
 def map_code(pieces: Sequence[LinkedCode], outside: Mapping[str, int] | None = None) -> Image:
-    """Put code into memory.
+    """Put code into executable memory and join it.
 
     Args:
         pieces: at least one of them; names may repeat from one to the next.

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from ttc.runtime.engines.native.lowering import Job
 
 _MOST_PIECES = 64
-"""Of a result that jobs write piece by piece: each is compared with all others."""
+"""The most pieces of a result that jobs write one by one: each is compared with all others."""
 
 
 @record
@@ -131,7 +131,7 @@ class InPlaces:
         return {queue: max(self._access(view.buffer).reads, default=-1) for queue, view in self._bound.items() if view is not None}
 
     def wish(self, result: Buffer, entry: Buffer) -> Iterator[Wish]:
-        """That a result be begun when nothing reads an entry any more but at the places that it writes."""
+        """Yield the wish that a result be begun when nothing reads an entry any more but at the places that it writes."""
         writes = self._access(result).writes
         if writes:
             beside = {number for number in writes if self._same_place(number, result, entry) is not None}

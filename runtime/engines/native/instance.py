@@ -147,5 +147,5 @@ class Instance:
         return run
 
     def rewind(self) -> None:
-        """Ready for another run."""
+        """Make the instance ready for another run."""
         self._state.fill(0)

@@ -147,7 +147,7 @@ class Integers:
 
 
 def limits(storage: Storage) -> Range | None:
-    """Of the integers of a storage; None for other numbers."""
+    """Return the range of the integers of a storage; None for other numbers."""
     return None if storage == "bf16" else _of_dtype(array_dtype(storage))
 
 

@@ -31,7 +31,7 @@ class Kernel(ABC):
 
     @property
     def symbol(self) -> str:
-        """Name of the function."""
+        """The name of the kernel's function, which depends on its key."""
         return f"{type(self).__name__}_{hashlib.sha256(self.key.encode()).hexdigest()[:16]}"
 
     def llvm_ir(self, cpu: Cpu) -> str:

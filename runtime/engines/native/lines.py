@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ttc.runtime.engines.native.lowering import Word
 
 TASK_BYTES = 32 << 10
-"""That tasks over lines read and write, about: they stay in the first- or second-level cache, and take microseconds."""
+"""About how many bytes tasks over lines read and write: they stay in the first- or second-level cache, and take microseconds."""
 
 
 @record

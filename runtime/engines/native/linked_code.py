@@ -15,9 +15,9 @@ from ttc.dialects.core.errors import Error
 from ttc.dialects.core.records import record
 
 MAX_BYTES = 64 << 20
-"""Of the code of one object."""
+"""The most bytes of the code of one object."""
 MAX_NAME = 512
-"""Bytes of a name."""
+"""The most bytes of a symbol's name."""
 ALIGNMENT = 64
 """Code is put at multiples of this: at the begin of a cache line."""
 
@@ -40,7 +40,7 @@ class LinkedCode:
     slots: tuple[tuple[int, str, int], ...] = ()
 
     def pack(self) -> bytes:
-        """As bytes."""
+        """Return the linked code as bytes, for the cache."""
         parts = [_COUNTS.pack(len(self.code), len(self.symbols), len(self.slots))]
         for name, offset in self.symbols.items():
             parts += [_SYMBOL.pack(offset, len(name)), name.encode("ascii")]

@@ -31,11 +31,11 @@ class LlvmLinker:
     """Objects are kept, and linked each time they are mapped."""
 
     def linked(self, data: bytes) -> bytes:
-        """The object itself."""
+        """Return the object as it is: LLVM links when it maps."""
         return data
 
     def mapped(self, pieces: Sequence[tuple[str, bytes]]) -> tuple[list[int], LlvmMemory]:
-        """See `code.Linker`."""
+        """Put code into executable memory by LLVM; see `code.Linker`."""
         addresses, engines = list[int](), list[llvm.ExecutionEngine]()
         for symbol, data in pieces:
             engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), target_machine(host_cpu()))

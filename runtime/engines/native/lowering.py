@@ -64,7 +64,7 @@ class Job:
 
     @property
     def read(self) -> list[View]:
-        """Views that it reads."""
+        """Views that the job reads."""
         written = {id(view.buffer) for view in self.written}
         return [w for w in (*self.words, *self.depends) if isinstance(w, View) and id(w.buffer) not in written]
 
@@ -104,7 +104,7 @@ def can_take_region(op: str) -> bool:
 
 
 class Lowering:
-    """One node being lowered.
+    """One node that is being lowered to jobs.
 
     Args:
         node: the op.
@@ -163,7 +163,7 @@ class Lowering:
         return self.densified(self.operand(index))
 
     def type_of(self, index: int) -> TensorType:
-        """Type of an operand."""
+        """Return the type of an operand."""
         value = self.node.operands[index]
         if value is None:
             raise NotTaken(f"operand {index} is absent")
@@ -199,7 +199,7 @@ class Lowering:
         return [view.expanded(self.result_shape()) for view in found if view is not None]
 
     def result_shape(self, index: int = 0) -> tuple[int, ...]:
-        """Shape of a result."""
+        """Return the shape of a result."""
         return self.work.results[index].shape
 
     def result_storage(self, index: int = 0) -> Storage:
@@ -247,7 +247,7 @@ class Lowering:
         return dense(Buffer(count * STORAGE_BYTES[storage]), storage, shape)
 
     def densified(self, view: View) -> View:
-        """The same elements in row-major order: copied if they lie otherwise."""
+        """Return the elements of a view in row-major order: copied if they lie otherwise."""
         if view.is_dense:
             return view
         from ttc.runtime.engines.native.copies import copied

@@ -43,7 +43,7 @@ def object_code(llvm_ir: str, cpu: Cpu) -> bytes:
 
 
 def assembly(llvm_ir: str, cpu: Cpu) -> str:
-    """The same code as assembly text, for people who work on kernels."""
+    """Return the machine code as assembly text, for people who work on kernels."""
     return _compiled(llvm_ir, cpu, as_object=False).decode()
 
 

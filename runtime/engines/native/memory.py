@@ -1,4 +1,4 @@
-"""Memory that kernels use."""
+"""Aligned memory that kernels read and write."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ Condition: TypeAlias = tuple[int, bool]
 
 @dataclass(eq=False)
 class Node:
-    """One op.
+    """One op of the graph, as the native engine plans it.
 
     Args:
         work: what it computes.
@@ -53,12 +53,12 @@ class Node:
 
     @property
     def reads(self) -> tuple[int, ...]:
-        """Values it needs."""
+        """Numbers of the values that it needs."""
         return (*(i for i in self.operands if i is not None), *self.extras)
 
     @property
     def where(self) -> str:
-        """Its source, for people."""
+        """The node's source as people read it."""
         return " + ".join(self.op.location) or self.op.name
 
 

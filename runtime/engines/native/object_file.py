@@ -20,7 +20,7 @@ from ttc.dialects.core.records import record
 from ttc.runtime.engines.native.linked_code import ALIGNMENT, MAX_BYTES, MAX_NAME, LinkedCode
 
 MAX_SECTIONS, MAX_SYMBOLS, MAX_RELOCATIONS = 1 << 12, 1 << 16, 1 << 20
-"""Of an object."""
+"""The most sections, symbols and relocations of an object."""
 
 _HEADER = struct.Struct("<16sHHIQQQIHHHHHH")
 _SECTION = struct.Struct("<IIQQQQIIQQ")

@@ -15,13 +15,15 @@ from ttc.runtime.engines.native.python_step import PythonStep
 from ttc.runtime.engines.native.tensors import Buffer, View
 
 LEAST_BYTES = 256 << 10
-"""Of a packed right operand: smaller ones stay in caches between the two jobs, and are packed once for all rows."""
+"""The least bytes of a packed right operand that is packed inside a job: smaller ones stay in caches between the two jobs, and are packed
+once for all rows.
+"""
 LEAST_PANELS = 16
 """Panels, and so tasks, that keep threads busy: each panel is packed and multiplied by one thread."""
 MOST_PANELS = 96
-"""Tasks at most."""
+"""The most tasks, one for each panel."""
 MOST_PANEL_BYTES = 256 << 10
-"""Of a panel that stays in the second-level cache while it is multiplied."""
+"""The most bytes of a panel that stays in the second-level cache while it is multiplied."""
 
 
 def with_packing_inside(steps: Sequence[Job | PythonStep]) -> list[Job | PythonStep]:

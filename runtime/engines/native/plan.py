@@ -52,7 +52,7 @@ class NativePlan:
         self._free: deque[Lease] = deque()  # no lock: a child process may be forked while one is held
 
     def run(self, entries: Mapping[str, NDArray], into: Mapping[str, NDArray] | None = None) -> dict[str, NDArray]:
-        """One microbatch; see `Plan.run`."""
+        """Compute one microbatch; see `Plan.run`."""
         return self._leased(entries, self._native, into or _NOWHERE)
 
     def profile(self, entries: Mapping[str, NDArray]) -> list[Timed]:

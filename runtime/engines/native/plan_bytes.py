@@ -44,7 +44,7 @@ class KeptProgram:
 
 
 def pack_program(program: KeptProgram) -> bytes:
-    """As bytes."""
+    """Return a kept program as bytes."""
     graphs = {name: len(data) for name, data in program.graphs.items()}
     return _with_head({"note": program.note, "kernels": program.kernels, "graphs": graphs}, list(program.graphs.values()))
 
@@ -60,7 +60,7 @@ def unpack_program(data: bytes) -> KeptProgram:
 
 
 def pack(prepared: Prepared) -> bytes | None:
-    """As bytes; None if a part of it is computed or held by Python."""
+    """Return a prepared graph as bytes; None if a part of it is computed or held by Python."""
     layout = prepared.layout
     views = (*layout.bound.values(), *(written.view for written in layout.written))
     if any(segment.step is not None for segment in layout.segments) or None in views:

@@ -106,7 +106,7 @@ class ConstantJobs:
 
 @record
 class Prepared:
-    """What a graph becomes.
+    """A prepared graph: memory, jobs of a run, and jobs before all runs.
 
     Args:
         template: the jobs of a run.

@@ -22,7 +22,7 @@ class MultiplyAdd(Kernel):
     CHAINS: ClassVar[int] = 12
 
     def emit(self, f: Writer) -> None:
-        """See `Kernel.emit`."""
+        """Emit chains of multiplications and additions; see `Kernel.emit`."""
         a, b = f.spread(f.real(0), f.lanes), f.spread(f.real(1), f.lanes)
         sums = [f.variable(b) for _ in range(self.CHAINS)]
         with f.loop(f.begin, f.end):

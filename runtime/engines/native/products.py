@@ -29,20 +29,22 @@ if TYPE_CHECKING:
 FLOATS = ("f32", "bf16", "f16")
 """Storages of operands; all are computed in float32."""
 TASK_FLOPS = 400_000
-"""Of a task at least, if there are several: 3 to 5 microseconds; half as many with narrower vectors."""
+"""The least FLOPs of a task, if there are several: 3 to 5 microseconds; half as many with narrower vectors."""
 TASK_BYTES = 64 << 10
-"""Of all operands of a task at least: as long, where memory is what takes time."""
+"""The least bytes of all operands of a task: as long, where memory is what takes time."""
 TASKS = 96
-"""Of a product at most, but for batches: enough for 16 threads."""
+"""The most tasks of a product, except for batches: enough for 16 threads."""
 _NEAR_BYTES = 640 << 10
-"""Of a right operand that stays in the second-level cache beside the rows that meet it."""
+"""The most bytes of a right operand that stays in the second-level cache beside the rows that meet it."""
 _FETCHING_NEAR_BYTES = 256 << 10
-"""The same where kernels fetch panels: CPUs with narrower vectors often have second-level caches of 512 KiB or less."""
+"""The most bytes of a right operand that stays in that cache where kernels fetch panels: CPUs with narrower vectors often have second-level
+caches of 512 KiB or less.
+"""
 _FETCHING_TASKS = 48
-"""Of a product whose panels are fetched: fewer, as the first panel of a task is fetched by none."""
+"""The most tasks of a product whose panels are fetched: fewer, as the first panel of a task is fetched by none."""
 _BATCH_DIMENSIONS = 4
 _ROW_DIMENSIONS = 5
-"""That number the rows that are rewritten."""
+"""The most dimensions that number the rows which are rewritten."""
 _PLAIN_ACTIVATIONS = ("gelu", "relu", "sigmoid", "silu", "tanh")
 """Without arguments: nothing has to be asked of their kernels, whose import takes longer than the load of a small program."""
 _ELEMENT_BYTES: dict[Multiplier, int] = {"f32": 4, "bf16": 2}
@@ -50,7 +52,7 @@ _ELEMENT_BYTES: dict[Multiplier, int] = {"f32": 4, "bf16": 2}
 
 @record
 class Panels:
-    """A packed right operand.
+    """A packed right operand, in panels of columns.
 
     Args:
         view: [batch..., bytes of the panels of one element], of panels of `block.columns` columns.
@@ -64,7 +66,7 @@ class Panels:
 
     @property
     def element_bytes(self) -> int:
-        """Of one element of the batch."""
+        """Bytes of one element of the batch."""
         return self.view.shape[-1] * self.view.item_bytes
 
 
@@ -296,7 +298,7 @@ def submit(n: Lowering, kernel: Gemm, words: dict[str, Word], *, rows: int, taps
 
 
 def _bytes(view: View) -> int:
-    """Of the elements of a view, repeated ones once."""
+    """Return the bytes of the elements of a view, repeated ones counted once."""
     return prod(size for size, stride in zip(view.shape, view.strides, strict=True) if stride) * view.item_bytes
 
 

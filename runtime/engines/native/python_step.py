@@ -116,7 +116,7 @@ class PythonStep:
             memory.set(value, view, result)
 
     def _evaluated(self, operands: Sequence[NDArray], resolve: Resolver) -> Sequence[NDArray]:
-        """Its results, of the shapes announced.  Raises Mismatch."""
+        """Return the step's results, of the shapes announced.  Raises Mismatch."""
         node = self.node
         if self._ready is None:
             results = evaluate_all(self._function, operands, resolve, node.where, self._execute)

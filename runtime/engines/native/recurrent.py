@@ -30,7 +30,7 @@ Activation: TypeAlias = "tuple[str, float, float]"
 """A function by the name that recurrent layers have for it, and its parameters."""
 
 _MOST_STEPS = 1 << 13
-"""Of both directions together: every step is a few jobs."""
+"""The most steps of both directions together: every step is a few jobs."""
 _LENGTHS: tuple[Storage, ...] = ("i32", "i64")
 
 
@@ -111,7 +111,7 @@ class Layer(ABC):
     # ---- what cells are made of --------------------------------------------------------------------------------------------------------
 
     def functions(self, d: int) -> list[Activation]:
-        """Activations of a direction."""
+        """Return the activation functions of a direction."""
         names, alphas, betas = (self.n.attr(name) for name in ("activations", "alphas", "betas"))
         if not (isinstance(names, tuple) and isinstance(alphas, tuple) and isinstance(betas, tuple)):
             raise NotTaken("no activations")
@@ -125,7 +125,7 @@ class Layer(ABC):
         return self._at(self._operand(index), d)
 
     def part(self, view: View, gate: int, count: int = 1) -> View:
-        """Neighbouring gates of several."""
+        """Return neighbouring gates, of a view that holds several."""
         return view.sliced(len(view.shape) - 1, gate * self.hidden, count * self.hidden)
 
     def gates(self, count: int) -> View:
@@ -133,7 +133,7 @@ class Layer(ABC):
         return self._temp(count * self.hidden)
 
     def panels(self, w: View, rows: int) -> Panels:
-        """w[columns, depth] packed, transposed."""
+        """Return w[columns, depth] packed as a right operand, transposed."""
         return packed(self.n, w.permuted((1, 0)), block_of(self.n, rows, w.shape[0]), "f32")
 
     def product(self, a: View, panels: Panels, region: Region, others: Sequence[View], c: View) -> None:
@@ -158,7 +158,7 @@ class Layer(ABC):
         return [replace(self.lengths, shape=(self.samples, 1), strides=(1, 0)), number]
 
     def storages(self, count: int, t: int) -> list[Storage]:
-        """Of so many numbers and the operands of `while_running` behind them."""
+        """Return the storages of so many numbers and of the operands of `while_running` behind them."""
         found = floats(count)
         found.extend(view.storage for view in self.running(t))
         return found

@@ -39,12 +39,12 @@ class Region:
 
     @property
     def storage(self) -> Storage:
-        """Of the result."""
+        """The storage of the region's result."""
         count = len(self.inputs)
         return self.inputs[self.output] if self.output < count else self.steps[self.output - count].storage
 
     def after(self, first: Region) -> Region:
-        """This region with its first input computed by another, whose inputs come first: f(g(a...), b...)."""
+        """Return this region with its first input computed by another, whose inputs come first: f(g(a...), b...)."""
         lead, rest = len(first.inputs), len(self.inputs) - 1
         moved = [replace(s, operands=tuple(i if i < lead else i + rest for i in s.operands)) for s in first.steps]
         made = first.output if first.output < lead else first.output + rest
@@ -71,7 +71,7 @@ class Steps:
         return len(self._inputs) + len(self._steps) - 1
 
     def number(self, value: float) -> int:
-        """A constant in float32."""
+        """Add a constant in float32 and return its number."""
         return self("constant", value=float(np.float32(value)))
 
     def choice(self, relation: str, a: int, b: int, then: int, otherwise: int) -> int:
@@ -84,7 +84,7 @@ class Steps:
 
 
 def identity(storage: Storage) -> Region:
-    """The value itself."""
+    """Return the region whose result is its input."""
     return Region((storage,), (), 0)
 
 

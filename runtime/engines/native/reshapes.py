@@ -109,7 +109,7 @@ def _is_plain(type_: TensorType) -> bool:
 
 
 def _reshaped(work: Work, old: tuple[int, ...], new: tuple[int, ...]) -> Work:
-    """The same of tensors of another shape."""
+    """Return the work on tensors of another shape."""
 
     def types(found: tuple[TensorType, ...]) -> tuple[TensorType, ...]:
         return tuple(TensorType(new, type_.format) if type_.shape == old else type_ for type_ in found)

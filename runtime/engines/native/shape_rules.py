@@ -24,7 +24,7 @@ Floats: TypeAlias = tuple[float, ...]
 Rule: TypeAlias = "Callable[..., Shape | list[Shape]]"
 
 _MAX_NUMBER = 1 << 48
-"""Of an integer attribute: no size of a tensor is larger."""
+"""The largest value of an integer attribute: no size of a tensor is larger."""
 _IN_REGIONS = ("tile.map", "tile.cast", "ttc.constant")
 
 
@@ -34,7 +34,7 @@ class Unsound(Exception):
 
 @cache
 def rules() -> dict[str, Rule]:
-    """All rules by mnemonic."""
+    """Return all shape rules, by the op's mnemonic."""
     package = importlib.import_module("ttc.runtime.engines.native.shapes")
     found: dict[str, Rule] = {}
     for info in pkgutil.iter_modules(package.__path__):

@@ -14,7 +14,7 @@ from ttc.runtime.engines.native.tensors import STATUS, Buffer
 
 @record
 class Wish:
-    """That a step come after all that can fail, and after some others.
+    """The wish that a step come after all that can fail, and after some others.
 
     Args:
         first: the step.
@@ -71,7 +71,7 @@ class _Walk:
         self._held: set[int] = set()
 
     def order(self) -> list[int]:
-        """All steps."""
+        """Return all steps in an order that keeps what they need and grants wishes."""
         found: list[int] = []
         for number, left in enumerate(self._left):
             if not left:
@@ -132,7 +132,7 @@ def _needs(uses: Sequence[Used]) -> list[set[int]]:
 
 
 def _ancestors(needs: Sequence[set[int]], steps: Sequence[int]) -> set[int]:
-    """These steps, and all that must come before one of them."""
+    """Return these steps, and all that must come before one of them."""
     found, left = set(steps), list(steps)
     while left:
         new = needs[left.pop()] - found

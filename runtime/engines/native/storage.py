@@ -41,5 +41,5 @@ def storage_of_dtype(dtype: np.dtype) -> Storage | None:
 
 
 def array_dtype(storage: Storage) -> np.dtype:
-    """Of arrays that hold what the engine does; bfloat16 as its patterns, in uint16."""
+    """Return numpy's type of arrays that hold what the engine does; bfloat16 as its patterns, in uint16."""
     return _NUMPY[storage]

@@ -13,7 +13,7 @@ from ttc.dialects.core.records import record
 from ttc.runtime.engines.native.storage import STORAGE_BYTES, Storage
 
 ALIGNMENT = 64
-"""Of buffers, in bytes: a cache line, and the widest vector."""
+"""The alignment of buffers, in bytes: a cache line, and the widest vector."""
 
 
 class Place(Enum):
@@ -67,7 +67,7 @@ class View:
 
     @property
     def item_bytes(self) -> int:
-        """Bytes of an element."""
+        """Bytes of an element of the view."""
         return STORAGE_BYTES[self.storage]
 
     @property
@@ -123,7 +123,7 @@ class View:
         return replace(self, shape=tuple(shape), strides=(*[0] * lead, *strides))
 
     def reshaped(self, shape: Sequence[int]) -> View | None:
-        """The same elements in row-major order under another shape, without moving them; None if that cannot be."""
+        """Return the elements in row-major order under another shape, without moving them; None if that cannot be."""
         if self.elements == 0 or prod(shape) != self.elements:
             return None
         groups = _merged([(n, s) for n, s in zip(self.shape, self.strides, strict=True) if n != 1])
@@ -157,7 +157,7 @@ def _merged(dims: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
 
 
 def dense_strides(shape: Sequence[int]) -> tuple[int, ...]:
-    """Of a row-major tensor, in elements."""
+    """Return the strides of a row-major tensor, in elements."""
     strides = [1]
     for size in reversed(shape[1:]):
         strides.append(strides[-1] * max(size, 1))
@@ -170,4 +170,4 @@ def dense(buffer: Buffer, storage: Storage, shape: Sequence[int]) -> View:
 
 
 STATUS = dense(Buffer(ALIGNMENT, Place.STATUS), "i64", (1,))
-"""See `Lowering.status`."""
+"""The word where kernels report errors; see `Lowering.status`."""

@@ -19,7 +19,7 @@ multiply 5, 2 and 1.2 times as fast as float32."""
 _UNIT = 32
 """Rows and columns of a block, and channels of a tile: what is padded to."""
 _MOST_BYTES = 16 << 20
-"""Of the rows of a block, all taps and parts: it takes wild sizes to need more."""
+"""The most bytes of the rows of a block, all taps and parts: it takes wild sizes to need more."""
 
 
 def tile_parts(n: Lowering, b: View, rows: int, columns: int, depth: int, taps: int = 1) -> int:

@@ -179,7 +179,7 @@ def _before(node: Node, y: View, shape: tuple[int, ...]) -> View | None:
 
 
 def _order(node: Node, rank: int) -> list[int] | None:
-    """Of the dimensions of a transposed tensor; None if it is none."""
+    """Return the order of the dimensions of a transposed tensor; None if it is none."""
     order = node.work.attrs.get("perm")
     found = [i for i in order if isinstance(i, int)] if isinstance(order, tuple) else []
     return found if sorted(found) == list(range(rank)) else None

@@ -25,22 +25,24 @@ _LEAST_CHANNELS = 16
 _LEAST_GAIN = 1.5
 """Multiplications saved, edges of tiles counted, below which the transforms eat up what is won."""
 _LEAST_GAIN_OF_PAIRS = 2.5
-"""The same where direct sums multiply pairs of bfloat16.  Measured on AMD Zen 4, time of this way by that of direct sums, channels x side:
-128x28 0.84, 128x16 0.68, 128x14 0.87, 256x28 0.65, 256x16 0.73, 256x14 0.96 to 1.16, 512x28 0.72, 512x14 1.12, 512x8 1.65."""
+"""How many times fewer products this way must take where direct sums multiply pairs of bfloat16.  Measured on AMD Zen 4, time of this way
+by that of direct sums, channels x side: 128x28 0.84, 128x16 0.68, 128x14 0.87, 256x28 0.65, 256x16 0.73, 256x14 0.96 to 1.16, 512x28 0.72,
+512x14 1.12, 512x8 1.65.
+"""
 _FILTER_TILES = 8
 """Tiles that are multiplied while a point of the filter comes from memory, by AVX2, or where direct sums read far less of one: with few
 tiles, large ones are no gain.  Beside scaled integers on Zen 4: 128x14 0.70, 256x14 0.83, 512x14 0.87, 512x8 1.26, 512x7 1.11."""
 _CHUNK_BYTES = 640 << 10
-"""Of patches and sums of a chunk of tiles: they stay in the second-level cache with the filter's panel at one point."""
+"""The most bytes of patches and sums of a chunk of tiles: they stay in the second-level cache with the filter's panel at one point."""
 _NEAR_BYTES = 512 << 10
-"""Of a filter's panel that stays in the second-level cache from chunk to chunk."""
+"""The most bytes of a filter's panel that stays in the second-level cache from chunk to chunk."""
 _TASKS = 24
 _FEW_CHUNKS = 8
-"""Of tiles, up to which several tasks share each, and patches are prepared."""
+"""The most chunks of tiles for which several tasks share each, and patches are prepared."""
 _LEAST_BLOCKS = 4
 """Register blocks of a chunk whose patches are prepared: as often is a filter read that is near."""
 _PART_ELEMENTS = 8 << 10
-"""Of patches that a task prepares at least: 1 to 2 microseconds."""
+"""The least elements of patches that a task prepares: 1 to 2 microseconds."""
 
 
 @record
@@ -53,7 +55,7 @@ class Tiling:
 
     @property
     def points(self) -> int:
-        """Of a patch."""
+        """Points of a patch, rows times columns."""
         return (self.outputs + TAPS - 1) ** 2
 
     def gain(self, axes: tuple[Axis, Axis], images: int, filter_tiles: int) -> float:

@@ -1,4 +1,4 @@
-"""Runs the rules."""
+"""The run of all rules over a Buda netlist."""
 
 from __future__ import annotations
 

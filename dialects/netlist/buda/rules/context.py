@@ -58,7 +58,7 @@ def arch_named(name: str) -> Arch:
 
 @record(frozen=False)
 class Context:
-    """A netlist under check.
+    """A netlist under check, with tables that the rules share.
 
     queues: by name, and by the names of their instances on several devices.  ops, graph_of: by op name, of all graphs, instances too; the
     first of a name counts.  readers: ops that read each queue or op, with the index of the input; outputs: queues that each op fills.
@@ -128,15 +128,15 @@ class Context:
         return f"{self.netlist.source}:{line}: {what}" if line else what
 
     def op(self, op: BudaOp, key: str, code: str, message: str, hint: str | None = None) -> None:
-        """Report on an op."""
+        """Report a broken rule on an op, at the line of a key."""
         self.found.add(code, self.at(op.lines, key, f"op '{op.name}'"), message, hint)
 
     def queue(self, queue: BudaQueue, key: str, code: str, message: str, hint: str | None = None) -> None:
-        """Report on a queue."""
+        """Report a broken rule on a queue, at the line of a key."""
         self.found.add(code, self.at(queue.lines, key, f"queue '{queue.name}'"), message, hint)
 
     def graph(self, graph: BudaGraph, key: str, code: str, message: str, hint: str | None = None) -> None:
-        """Report on a graph."""
+        """Report a broken rule on a graph, at the line of a key."""
         self.found.add(code, self.at(graph.lines, key, f"graph '{graph.name}'"), message, hint)
 
     # ---- what there is -------------------------------------------------------------------------------------------------------------
@@ -177,7 +177,7 @@ def faults_of(violations: Iterable[Violation]) -> frozenset[str]:
 
 
 def missing(owner: BudaQueue | BudaOp, *fields: str) -> list[str]:
-    """Those of the fields that nothing was written for."""
+    """Return those fields that nothing was written for."""
     return [name for name in fields if getattr(owner, name) in (None, (), "") and name not in owner.lines]
 
 

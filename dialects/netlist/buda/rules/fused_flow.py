@@ -11,7 +11,7 @@ from ttc.dialects.netlist.buda.rules.context import Context, dims_text, tiles
 from ttc.dialects.netlist.buda.rules.dims import MAX_TILES, Dims, input_dims
 
 Block: TypeAlias = tuple[Pair, Pair]
-"""(mblock, ublock)"""
+"""The sizes of blocks, as (mblock, ublock)."""
 PRODUCTS = ("matmul", "reduce")
 MAX_SHAPES = 256
 """Shapes in which one fused op is looked at."""
@@ -47,7 +47,7 @@ class Made:
 
     @property
     def block(self) -> Block:
-        """Its blocks."""
+        """The blocks that the op which makes it writes."""
         return self.by.mblock or (1, 1), self.by.ublock or (1, 1)
 
 

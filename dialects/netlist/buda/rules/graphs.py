@@ -37,7 +37,7 @@ def check_graphs(context: Context) -> None:
 
 
 def _check_instances(context: Context) -> None:
-    """Of what is on several devices, each instance reads and fills the instances on its own device."""
+    """Check that each instance of what lies on several devices reads and fills the instances on its own device."""
     for graph in context.netlist.graphs.values():
         if _twice(graph.target_devices):
             context.graph(graph, "target_device", "E0615", "target_device names a device twice")

@@ -59,7 +59,7 @@ def _check_on_grayskull(op: BudaOp, context: Context) -> None:
 
 
 def _check_gradient_on_grayskull(op: BudaOp, context: Context) -> bool:
-    """Whether that is reported."""
+    """Report an op that cannot add up gradients on Grayskull, and return whether it is one."""
     if op.type in ("matmul", "multiply", "nop", "datacopy", None):
         return False
     context.op(op, "gradient_op", "E0633", f"{op.type} cannot add up gradients on Grayskull: matmul, multiply and datacopy can")

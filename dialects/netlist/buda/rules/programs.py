@@ -26,7 +26,7 @@ class Uses:
 
 @record(frozen=False)
 class Scope:
-    """A program under check.
+    """A Buda program under check, and what its instructions have done so far.
 
     variables: opcode that declared each; loops: lines of those open; moved: variables that instructions change; known: values of
     variables that the text tells; again: whether runs read the entries of a queue several times; uses: of each
@@ -56,7 +56,7 @@ class Scope:
         self.context.found.add(code, f"{self.context.netlist.source}:{line}: {place}" if line else place, message, hint)
 
     def use(self, value: object, line: int, what: str = "") -> None:
-        """A variable is read."""
+        """Note that an instruction reads a value, which may be a variable."""
         if isinstance(value, str) and value.startswith("$") and value not in self.variables:
             self.report(line, "E0651", f"variable {value} is not declared", self.context.found.nearest(value, self.variables), what)
             self.variables[value] = "unknown"  # once is enough

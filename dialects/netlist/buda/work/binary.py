@@ -1,4 +1,4 @@
-"""add, subtract, multiply, maximum."""
+"""Work of Buda's add, subtract, multiply and maximum."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ FUNCTIONS = ("add", "subtract", "multiply", "maximum")
 
 
 def build(to: Building) -> int:
-    """Element by element."""
+    """Build a binary op, element by element."""
     to.require_inputs(2)
     return combine(to, str(to.op.type), to.input(0), to.input(1))
 

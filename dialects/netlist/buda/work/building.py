@@ -43,7 +43,7 @@ class Building:
         return self.builder.emit(f"tile.{work}", operands, shape, self.tile, **attrs)
 
     def shape(self, value: int) -> tuple[int, ...]:
-        """Shape of a value."""
+        """Return the shape of a value of the work."""
         return self.builder.shape(value)
 
     def require_inputs(self, *counts: int) -> None:

@@ -37,7 +37,7 @@ def build(to: Building) -> int:
 
 
 def read(work: Reading) -> Parts:
-    """Without a bias."""
+    """Read a depthwise product that has no bias."""
     return Parts("depthwise", work.operands(), {"m_k": work.main.attrs["count"]})
 
 

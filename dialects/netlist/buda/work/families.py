@@ -27,7 +27,7 @@ _MODULES = (
 )
 
 BUILDS: dict[str, Build] = {type_: build for module in _MODULES for type_, build in module.TYPES.items()}
-"""Types of the form."""
+"""Makers of work by the op types of the form."""
 
 READS: dict[str, Read] = {work: read for module in _MODULES for work, read in module.WORKS.items()}
 """Tile ops, by full name, that a work ends in before its relu, rounding and padding."""

@@ -106,7 +106,7 @@ def read(work: Reading) -> Parts:
 
 
 def with_gelu(work: Reading) -> Parts:
-    """gelu of a product."""
+    """Read a product with gelu applied to its result."""
     if work.main.attrs.get("fn") != "gelu":
         raise Error("E0503", f"a matmul of Buda can apply gelu to its result, not {work.main.attrs.get('fn')}")
     inner = work.at(work.main.operands[0])

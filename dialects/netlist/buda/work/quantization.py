@@ -17,7 +17,7 @@ def build(to: Building) -> int:
 
 
 def rescale(to: Building, kind: str, x: int, scale: int, zero_point: float) -> int:
-    """One of the steps."""
+    """Emit one of the steps of quantization."""
     binary.require_same(to, x, scale)
     return to.emit("rescale", (x, scale), to.shape(x), kind=kind, zero_point=zero_point)
 

@@ -86,7 +86,7 @@ class Reading:
         return Reading(op, function, makers, makers[function.outputs[0]], function.value_types)
 
     def at(self, value: int | None) -> Reading:
-        """The same work, at what makes a value.  Raises E0503 where that is an input."""
+        """Return the reading of the same work at the op that makes a value.  Raises E0503 where that is an input."""
         if value is None or value not in self.makers:
             raise Error("E0503", f"Buda has no op for the work {self.main.op} on an input")
         return Reading(self.op, self.function, self.makers, self.makers[value], self.types)
@@ -102,11 +102,11 @@ class Reading:
         return self.main.results[0]
 
     def type_of(self, value: int) -> TensorType:
-        """Type of a value."""
+        """Return the type of a value of the work."""
         return self.types[value]
 
     def operands(self) -> tuple[Operand, ...]:
-        """Those of the main op that are present."""
+        """Return those operands of the main op that are present."""
         return tuple(Operand(value) for value in self.main.operands if value is not None)
 
     def chain(self, value: int) -> tuple[Source, list[tuple[Work, TensorType]]]:

@@ -1,4 +1,4 @@
-"""Maxima along a dimension."""
+"""Work of Buda's reduce: maxima along a dimension."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ def read_map(work: Reading) -> Parts:
 
 
 def read_eltwise(work: Reading) -> Parts:
-    """A region."""
+    """Read an elementwise region as a fused op."""
     body = work.main.body
     if body is None or len(body.outputs) != 1:
         raise Error("E0609", "an elementwise region lacks its body")
@@ -58,7 +58,7 @@ class _Value:
 
 @record(frozen=False)
 class _Region:
-    """Steps under construction."""
+    """The steps of a fused op under construction."""
 
     work: Reading
     operands: list[Operand | Constant] = field(default_factory=list)

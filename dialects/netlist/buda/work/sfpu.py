@@ -44,7 +44,7 @@ def apply(
 
 
 def parameter(fn: str, attributes: Mapping[str, Plain]) -> float:
-    """slope, exponent or probability."""
+    """Return the parameter of a function: slope, exponent or probability."""
     name = PARAMETERS[fn]
     return float(integer(attributes, name)) if fn == "power" else float(number(attributes, name, DEFAULTS[fn]))
 

@@ -94,7 +94,7 @@ class Builder:
         return len(self.types) - 1
 
     def shape(self, value: int) -> tuple[int, ...]:
-        """Shape of a value."""
+        """Return the shape of a value of the work."""
         return self.types[value].shape
 
     def finish(self, value: int, type_: TensorType, location: tuple[str, ...]) -> Function:

@@ -39,7 +39,7 @@ def _piece(to: Building, index: int) -> tuple[int, int, int]:
 
 
 def read(work: Reading) -> Parts:
-    """Pieces and granularity."""
+    """Read a splice as its pieces and granularity."""
     attrs = work.main.attrs
     pieces = attrs["pieces"]
     if not isinstance(pieces, tuple):

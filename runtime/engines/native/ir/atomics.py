@@ -27,11 +27,11 @@ class Atomics:
         return Value(f, self.builder.atomic_rmw("add", pointer.llvm, f.as_type(value, _WORD).llvm, "seq_cst"), _WORD)
 
     def atomic_load(self, pointer: Value) -> Value:
-        """The i64 there."""
+        """Return the i64 at a pointer, read atomically."""
         return Value(cast("Writer", self), self.builder.load_atomic(pointer.llvm, "seq_cst", 8, typ=_WORD.llvm), _WORD)
 
     def atomic_store(self, value: Operand, pointer: Value) -> None:
-        """Set the i64 there."""
+        """Set the i64 at a pointer atomically."""
         self.builder.atomic_rmw("xchg", pointer.llvm, cast("Writer", self).as_type(value, _WORD).llvm, "seq_cst")
 
     def pause(self) -> None:

@@ -15,7 +15,7 @@ _WIDTHS = {4: "128", 8: "256", 16: "512"}
 
 
 class _Bfloat(ir.Type):
-    """LLVM's `bfloat`."""
+    """LLVM's type `bfloat`, which llvmlite lacks."""
 
     def _to_string(self) -> str:
         return "bfloat"

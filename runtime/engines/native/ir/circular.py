@@ -42,14 +42,14 @@ _ASIN = (0.037565216422080994, 0.014402597211301327, 0.031817615032196045, 0.044
 
 
 def sin(f: Writer, x: Value) -> Value:
-    """sin x; 2 ulp."""
+    """Return sin x within 2 ulp, elementwise."""
     quarter, r = _quarters(f, x)
     found = _sine_or_cosine(f, quarter, r)
     return f.select(x.equals(0.0), x, found)
 
 
 def cos(f: Writer, x: Value) -> Value:
-    """cos x; 2 ulp."""
+    """Return cos x within 2 ulp, elementwise."""
     quarter, r = _quarters(f, x)
     return _sine_or_cosine(f, quarter + 1, r)
 
@@ -153,8 +153,9 @@ def _quarters(f: Writer, x: Value) -> tuple[Value, Value]:
 
 
 def _quarters_of_large(f: Writer, x: Value) -> tuple[Value, Value]:
-    """The same by M. Payne and R. Hanek, "Radian reduction for trigonometric functions" (1983): of the product of x with 1 / (2 pi), only
-    the bits that are no whole turns are computed."""
+    """Return quarters and rest of large angles by M. Payne and R. Hanek, "Radian reduction for trigonometric functions" (1983): of the
+    product of x with 1 / (2 pi), only the bits that are no whole turns are computed.
+    """
     bits = f.bits(f.unary("fabs", x), "u32")
     shift = f.smaller((bits >> 23) - (150 - 32), 136)  # of the mantissa as a whole number, in a row of bits that begins 32 before the point
     mantissa = f.converted((bits & 0x7FFFFF) | 0x800000, "u64")
@@ -182,6 +183,6 @@ def _turn_word(f: Writer, index: Value, offset: int) -> Value:
 
 
 def _any(f: Writer, truth: Value) -> Value:
-    """Whether any lane holds."""
+    """Return whether a truth value holds in any lane."""
     lanes = truth.type.lanes
     return truth if lanes == 1 else f.intrinsic(f"llvm.vector.reduce.or.v{lanes}i1", Type("i1"), [truth])

@@ -35,7 +35,7 @@ class Type:
 
     @property
     def llvm(self) -> ir.Type:
-        """As llvmlite has it."""
+        """The type as llvmlite has it."""
         element = _LLVM[self.dtype]
         return element if self.lanes == 1 else ir.VectorType(element, self.lanes)
 
@@ -48,7 +48,7 @@ class Type:
         return self.dtype.startswith("i") and self.dtype != "i1"
 
     def of(self, dtype: Dtype) -> Type:
-        """As many lanes of another type."""
+        """Return the type of as many lanes of another element type."""
         return Type(dtype, self.lanes)
 
 

@@ -14,7 +14,7 @@ _INFINITY, _NAN = 0x7C00, 0x7E00
 _SMALLEST, _TOO_LARGE = 0x38800000, 0x47800000
 """Patterns in float32 of 2^-14, the smallest normal half, and of 2^16."""
 _HALF_ULP = 0x3F000000
-"""Of 1/2, whose last bit has the weight of the last bit of small halves: adding it rounds to them."""
+"""The float32 bits of 1/2, whose last bit has the weight of the last bit of small halves: adding it rounds to them."""
 
 
 def converts_half(f: Writer) -> bool:
@@ -23,7 +23,7 @@ def converts_half(f: Writer) -> bool:
 
 
 def widened_half(f: Writer, patterns: Value) -> Value:
-    """float32 of patterns (u16)."""
+    """Return half-precision numbers, given as u16 patterns, in float32."""
     bits = f.converted(patterns, "u32")
     magnitude = (bits & _MAGNITUDE) << 13
     number = f.bits(f.bits(magnitude, "f32") * 2.0**112, "u32")

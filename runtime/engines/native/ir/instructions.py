@@ -34,7 +34,7 @@ class Instructions:
         return self._value(getattr(self.builder, table[op])(a.llvm, b.llvm), a.type)
 
     def negated(self, a: Value) -> Value:
-        """-a."""
+        """Return -a, elementwise."""
         return self._value(self.builder.fneg(a.llvm), a.type) if a.type.is_float else self.arithmetic("sub", 0, a)
 
     def inverted(self, a: Value) -> Value:
@@ -137,7 +137,7 @@ class Instructions:
         return self._value(self.builder.extract_element(a.llvm, ir.Constant(ir.IntType(32), index)), Type(a.type.dtype))
 
     def lane_numbers(self, lanes: int, dtype: Dtype = "i64") -> Value:
-        """0, 1, 2, ..."""
+        """Return the vector 0, 1, 2, ... of so many lanes."""
         return cast("Writer", self).constants(range(lanes), dtype)
 
     def mask(self, count: Operand, lanes: int) -> Value:
@@ -158,12 +158,12 @@ class Instructions:
     # ---- conversions -------------------------------------------------------------------------------------------------------------------
 
     def bits(self, a: Value, dtype: Dtype) -> Value:
-        """The same bits as another type of that size."""
+        """Return the bits of a as another type of that size."""
         type_ = a.type.of(dtype)
         return a if type_ == a.type else self._value(self.builder.bitcast(a.llvm, type_.llvm), type_)
 
     def magnitude(self, a: Value) -> Value:
-        """Of float32, as integers (u32) of the same order; NaN is the largest."""
+        """Return magnitudes of float32 as integers (u32) of the same order; NaN is the largest."""
         return self.bits(a, "u32") & 0x7FFFFFFF
 
     def converted(self, a: Value, dtype: Dtype) -> Value:
@@ -232,6 +232,6 @@ class Instructions:
 
 
 def suffix(type_: Type) -> str:
-    """Of the names of LLVM's intrinsics on values of a type."""
+    """Return how names of LLVM's intrinsics on values of a type end."""
     number = {"f32": "f32", "f64": "f64", "f16": "f16"}.get(type_.dtype) or f"i{1 if type_.dtype == 'i1' else 8 * size_bytes(type_.dtype)}"
     return number if type_.lanes == 1 else f"v{type_.lanes}{number}"

@@ -50,7 +50,7 @@ class Mathematics:
     # ---- parts of functions ------------------------------------------------------------------------------------------------------------
 
     def polynomial(self, x: Value, coefficients: Sequence[float]) -> Value:
-        """Of at least two coefficients, from the highest power down."""
+        """Return a polynomial of x, of at least two coefficients, from the highest power down."""
         f = _writer(self)
         found: Operand = coefficients[0]
         for coefficient in coefficients[1:]:
@@ -102,7 +102,7 @@ class Mathematics:
     # ---- exponentials ------------------------------------------------------------------------------------------------------------------
 
     def exp(self, x: Value) -> Value:
-        """e^x; 1 ulp."""
+        """Return e^x within 1 ulp, elementwise."""
         f = _writer(self)
         power, r = self._reduced(f.larger(_EXP_LOWEST, f.smaller(_EXP_HIGHEST, x)))
         return self.scaled(self.polynomial(r, (*_EXP_NEAR, 1.0, 1.0)), power)
@@ -135,7 +135,7 @@ class Mathematics:
     # ---- logarithms --------------------------------------------------------------------------------------------------------------------
 
     def log(self, x: Value) -> Value:
-        """ln x; 1 ulp."""
+        """Return ln x within 1 ulp, elementwise."""
         f = _writer(self)
         tiny = x < 2.0**-126
         power, r = self._split(f.select(tiny, x * 2.0**23, x))

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ttc.runtime.engines.native.ir.writer import Writer
 
 _MAX_STEPS = 128
-"""Of a region: some steps are a hundred instructions."""
+"""The most steps of a region: some are a hundred instructions."""
 _COMPUTED: dict[str, Dtype] = {"bf16": "f32", "f16": "f32", "bool": "i1"}
 
 

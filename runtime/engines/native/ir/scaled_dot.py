@@ -57,7 +57,7 @@ def add_run(f: Writer, run: Run) -> None:
 
 
 def _in_order(f: Writer, run: Run) -> None:
-    """The same in assembly for vectors of 32 bytes, in an order that LLVM does not keep (see `integer_dot`)."""
+    """Add scaled products in assembly for vectors of 32 bytes, in an order that LLVM does not keep (see `integer_dot`)."""
     height, width = len(run.rows), run.vectors
     places = Places.of(height, width)
     scale, sums, left = places.panel + 1, places.panel + 2, places.products[-1]

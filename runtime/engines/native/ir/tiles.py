@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ttc.runtime.engines.native.ir.writer import Writer
 
 ROWS = 16
-"""Of a tile."""
+"""Rows of a tile of the CPU."""
 ROW_BYTES = 64
 """16 float32, or 16 pairs of bfloat16."""
 TILE_BYTES = ROWS * ROW_BYTES
@@ -56,7 +56,7 @@ class Tiles:
             self._call("tilerelease")
 
     def zero(self, tile: int) -> None:
-        """All elements 0."""
+        """Set all elements of a tile to 0."""
         f = self._f
         if self._memory is None:
             self._call("tilezero", tile)

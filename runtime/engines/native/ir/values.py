@@ -43,18 +43,18 @@ class Value:
         return self.f.arithmetic("mul", other, self)
 
     def __truediv__(self, other: Operand) -> Value:
-        """Of floating-point values."""
+        """Divide floating-point values, elementwise."""
         return self.f.arithmetic("div", self, other)
 
     def __rtruediv__(self, other: Operand) -> Value:
         return self.f.arithmetic("div", other, self)
 
     def __floordiv__(self, other: Operand) -> Value:
-        """Of integers, which must not be negative; toward zero."""
+        """Divide integers toward zero, elementwise; they must not be negative."""
         return self.f.arithmetic("div", self, other)
 
     def __mod__(self, other: Operand) -> Value:
-        """Of integers, which must not be negative."""
+        """Return the remainder of integers, elementwise; they must not be negative."""
         return self.f.arithmetic("rem", self, other)
 
     def __and__(self, other: Operand) -> Value:

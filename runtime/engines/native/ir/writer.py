@@ -156,7 +156,7 @@ class Writer(Instructions, Memory, Atomics, Mathematics):
         return Value(self, element if lanes == 1 else ir.Constant(type_.llvm, [element] * lanes), type_)
 
     def constants(self, values: Sequence[float], dtype: Dtype) -> Value:
-        """A vector of numbers."""
+        """Return a vector of constant numbers."""
         elements = [ir.Constant(Type(dtype).llvm, _number(v, dtype)) for v in values]
         type_ = Type(dtype, len(values))
         return Value(self, ir.Constant(type_.llvm, elements), type_)

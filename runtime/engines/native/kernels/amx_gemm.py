@@ -29,13 +29,14 @@ if TYPE_CHECKING:
     from ttc.runtime.engines.native.ir.writer import Writer
 
 BLOCK = 32
-"""Rows of a block."""
+"""Rows of a block of the result."""
 GROUP = 128
 """Rows of a group at most: `height` of a job, a multiple of BLOCK."""
 _SUMS_BYTES = BLOCK * PANEL * 4
 _RECORD_BYTES, _RECORD_WORDS = 64, ("start", "row", "chunk", "part", "mark")
-"""Of a block of a group, in scratch memory: address of its rows' first parts, bytes from row to row, from tile to tile of the channels and
-from part to part, and whether it holds numbers that are no sums of parts."""
+"""Size and words of the record of a block of a group, in scratch memory: address of its rows' first parts, bytes from row to row, from tile
+to tile of the channels and from part to part, and whether it holds numbers that are no sums of parts.
+"""
 _SIZES = ("rows", "columns", "depth", "taps", "height", "groups", "panels", "row_chunks", "panel_chunks")
 _SUM_TILES, _LEFT_TILES, _RIGHT_TILES = ((0, 1), (2, 3)), (4, 5), (6, 7)
 
@@ -66,16 +67,16 @@ class AmxGemm(Kernel):
 
     @property
     def tensors(self) -> tuple[str, ...]:
-        """Names of all tensors."""
+        """Names of all tensors that the kernel reads and writes."""
         return ("a", "b", "c", *self.others)
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Of the words of a job: sizes, addresses, strides of rows, sizes and strides of the batch."""
+        """Names of the words of a job: sizes, addresses, strides of rows, sizes and strides of the batch."""
         return (*_SIZES, *self.tensors, *self.rows.names(("a", "c", *self.others)), *batch_names(self.tensors, self.batch))
 
     def scratch_bytes(self, depth: int, taps: int, height: int) -> int:
-        """That a thread needs, given the words of these names."""
+        """Return the bytes of scratch memory that one thread needs, given the words of these names."""
         pointers = GROUP * POINTER_BYTES * (1 + len(self.spread) + taps)
         gathered = height * taps * (row_bytes(depth, self.parts) - HEADER_BYTES)
         return _SUMS_BYTES + GROUP // BLOCK * _RECORD_BYTES + row_bytes(depth, self.parts) + pointers + gathered

@@ -27,12 +27,12 @@ def chunks_of(depth: int) -> int:
 
 
 def row_bytes(depth: int, parts: int) -> int:
-    """Of a row of parts."""
+    """Return the bytes of a row of parts."""
     return HEADER_BYTES + parts * chunks_of(depth) * DEPTH * 2
 
 
 def panel_bytes(depth: int, taps: int, parts: int) -> int:
-    """Of a panel, for so many taps of so many channels each."""
+    """Return the bytes of a panel, for so many taps of so many channels each."""
     return HEADER_BYTES + taps * chunks_of(depth) * parts * 2 * TILE_BYTES
 
 
@@ -100,7 +100,7 @@ class PackTiles(Kernel):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Of the words of a job."""
+        """Names of the words of a job, in order."""
         return (*TENSORS, "depth", "taps", "columns", "line", "panels", *batch_names(TENSORS, self.batch))
 
     def emit(self, f: Writer) -> None:

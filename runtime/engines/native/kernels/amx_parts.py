@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from ttc.runtime.engines.native.ir.writer import Writer
 
 DEPTH = 32
-"""Channels of a tile."""
+"""Channels that one tile holds."""
 HEADER_BYTES = 64
 """Before the parts of a row, and before a panel: a mark (u32), 0 if these are sums of parts."""
 LANES = 16

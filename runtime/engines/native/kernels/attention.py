@@ -32,7 +32,7 @@ _GROUP = 24
 """Query rows whose scores are held at a time, at least: their scores and one panel of keys lie in the first-level cache."""
 _SIZES = ("rows", "keys", "depth", "columns", "chunks", "key_block", "scale")
 _PLACES = ("values", "queries", "scores", "sums", "tile", "top", "total", "factor", "share")
-"""Of the scratch memory, behind the packed keys."""
+"""Parts of the scratch memory, behind the packed keys."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ class Attention(Kernel):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Of the words of a job."""
+        """Names of the words of a job, in order."""
         rows, places = (f"{name}_row" for name in self.tensors), (f"at_{name}" for name in _PLACES)
         return (*_SIZES, *self.tensors, *rows, *places, *batch_names(self.tensors, self.batch))
 

@@ -35,7 +35,7 @@ class CoupleProbabilities(Kernel):
         return 4 * (classes * classes + 2 * classes)
 
     def emit(self, f: Writer) -> None:
-        """See `Kernel.emit`."""
+        """Emit the search for probabilities, row by row; see `Kernel.emit`."""
         words = Words(f, self.NAMES)
         classes = words["classes"]
         p, products = f.scratch, f.at(f.scratch, classes, "f32")

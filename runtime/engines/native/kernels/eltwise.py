@@ -37,17 +37,17 @@ class Eltwise(Kernel):
 
     @property
     def tensors(self) -> tuple[str, ...]:
-        """Names of the tensors."""
+        """Names of the tensors: the result, then inputs."""
         return ("y", *(f"x{i}" for i in range(len(self.spread))))
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Of the words of a job: sizes, addresses, strides of rows, sizes and strides of the leading dimensions."""
+        """Names of the words of a job: sizes, addresses, strides of rows, sizes and strides of the leading dimensions."""
         return (*_SIZES, *self.tensors, *(f"{name}_row" for name in self.tensors), *batch_names(self.tensors, self.lead))
 
     @property
     def storages(self) -> tuple[Storage, ...]:
-        """Of the tensors."""
+        """Storages of the tensors: the result, then inputs."""
         return (self.region.storage, *self.region.inputs)
 
     def emit(self, f: Writer) -> None:

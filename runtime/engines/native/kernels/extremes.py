@@ -47,7 +47,7 @@ class Place(LineKernel):
         self._store(f, place.get(), y, None)
 
     def _extreme_of(self, f: Writer, x: Value, span: tuple[Value, Value], found: list[Variable]) -> Value:
-        """Of elements [first, last)."""
+        """Take the extreme of elements [first, last) into what was found before."""
         for variable in found:
             variable.set(self._least(f, variable.type.lanes))
 

@@ -39,11 +39,11 @@ class Rounding(Kernel):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Of the words of a job."""
+        """Names of the words of a job, in order."""
         return ("data", "columns", "line", "parts")
 
     def emit(self, f: Writer) -> None:
-        """See `Kernel.emit`."""
+        """Emit the rounding of blocks, row by row; see `Kernel.emit`."""
         words = Words(f, self.names)
         columns, parts = words["columns"], words["parts"]
         blocks = (columns + (FACE - 1)) // FACE

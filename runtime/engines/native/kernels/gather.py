@@ -41,7 +41,7 @@ class Gather(Kernel):
         return ("source", "indices", "target", "status", "rows", "columns", "source_batch", "index_batch", *keys)
 
     def emit(self, f: Writer) -> None:
-        """See `Kernel.emit`."""
+        """Emit the copies of rows, index by index; see `Kernel.emit`."""
         words = Words(f, self.names)
         source, columns, status = words.pointer("source"), words["columns"], words.pointer("status")
         with f.loop(f.begin, f.end) as task:
@@ -81,7 +81,7 @@ class GatherElements(Kernel):
         return ("source", "indices", "target", "status", "size", "along", "columns", "column_source", *dims)
 
     def emit(self, f: Writer) -> None:
-        """See `Kernel.emit`."""
+        """Emit the reads of single elements at indices; see `Kernel.emit`."""
         words = Words(f, self.names)
         columns, status = words["columns"], words.pointer("status")
         with f.loop(f.begin, f.end) as task:
@@ -117,7 +117,7 @@ class CheckIndices(Kernel):
         return ("indices", "status", "rows", *(f"size{i}" for i in range(self.keys)))
 
     def emit(self, f: Writer) -> None:
-        """See `Kernel.emit`."""
+        """Emit checks that indices lie in range; see `Kernel.emit`."""
         words = Words(f, self.names)
         with f.loop(f.begin, f.end), f.loop(0, words["rows"]) as row:
             entry = f.at(words.pointer("indices"), row * self.keys, self.index)

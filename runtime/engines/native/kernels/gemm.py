@@ -66,7 +66,7 @@ class Gemm(Kernel):
 
     @property
     def finish(self) -> Finish:
-        """What becomes of sums."""
+        """What is done with sums before they are stored."""
         return Finish(self.region, self.spread, self.block.columns, self.block.lanes)
 
     @property
@@ -76,7 +76,7 @@ class Gemm(Kernel):
 
     @property
     def tensors(self) -> tuple[str, ...]:
-        """Names of all tensors."""
+        """Names of all tensors that the kernel reads and writes."""
         return ("a", "b", "c", *self.others)
 
     @property
@@ -90,7 +90,7 @@ class Gemm(Kernel):
         return (*_SIZES, *self.tensors, *rows, *batch_names(self.tensors, self.batch))
 
     def scratch_bytes(self, depth: int, taps: int) -> int:
-        """That a thread needs, given the words of these names."""
+        """Return the bytes of scratch memory that one thread needs, given the words of these names."""
         pointers = self.block.rows * POINTER_BYTES
         return self.block.bytes + self.row_words(depth) * 4 + ALIGNMENT + pointers * (1 + len(self.spread) + taps)
 

@@ -43,7 +43,9 @@ SPAN = 256
 its longest chain: against torch, ResNet-50 is 7.7e-7 off with one chain a sum, 2.5e-7 with chains of 512, 2.2e-7 with 256, 2.1e-7 with 64
 (onnxruntime: 2.2e-7).  Chains of 256 cost 1 percent of the time, and 3 to 4 percent where vectors have 32 bytes."""
 LONG_SPAN = 4096
-"""The same where less is asked than of float32: GPT-2 is then 1.8e-6 off, instead of 9.4e-7 (OpenVINO: 1.4e-6)."""
+"""Products that are added up one after the other where less is asked than of float32: GPT-2 is then 1.8e-6 off, instead of 9.4e-7
+(OpenVINO: 1.4e-6).
+"""
 
 _ROWS = {32: {1: 14, 2: 12, 3: 8, 4: 6}, 16: {1: 8, 2: 6, 3: 4}}
 """By number of vector registers and vectors of a row: rows, so that sums, one row of the right operand and one spread element fit."""
@@ -61,17 +63,17 @@ class Block:
 
     @property
     def counts(self) -> tuple[int, ...]:
-        """Numbers of rows."""
+        """Numbers of rows that code is made for."""
         return (self.rows - 1, self.rows) if self.rows > 1 else (1,)
 
     @property
     def columns(self) -> int:
-        """Of a panel of the right operand."""
+        """Columns of a panel of the right operand."""
         return self.vectors * self.lanes
 
     @property
     def bytes(self) -> int:
-        """Of the accumulators."""
+        """Bytes of the accumulators in memory."""
         return self.rows * self.columns * 4
 
     def fitted(self, rows: int) -> Block:
@@ -79,7 +81,7 @@ class Block:
         return replace(self, rows=-(-rows // -(-rows // self.rows)))
 
     def panels(self, columns: int) -> int:
-        """That hold so many columns."""
+        """Return how many panels hold so many columns."""
         return -(-columns // self.columns)
 
 
@@ -94,7 +96,7 @@ def cost_of(cpu: Cpu, columns: int) -> float:
 
 
 def _blocks(cpu: Cpu) -> list[Block]:
-    """The widest first."""
+    """Return blocks that a CPU has registers for, the widest first."""
     lanes = max(cpu.vector_bytes // 4, 4)
     wide = cpu.vector_bytes == 64 or cpu.arch == "aarch64"
     return [Block(rows, vectors, lanes) for vectors, rows in reversed(_ROWS[32 if wide else 16].items())]
@@ -167,7 +169,7 @@ def emit_block(f: Writer, block: Block, count: int, operands: Operands, multipli
 def emit_sums(
     f: Writer, block: Block, count: int, operands: Operands, multiplier: Multiplier, target: Value, direct: Direct | None = None
 ) -> Value:
-    """The same sums, put into memory, row by row of the block's columns; long ones in spans, so that their rounding errors stay small.
+    """Put sums into memory, row by row of the block's columns; long ones in spans, so that their rounding errors stay small.
 
     direct: a condition, and what is done with short sums under it instead.  Gives whether they are in memory.
     """

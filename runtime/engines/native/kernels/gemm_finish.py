@@ -21,7 +21,7 @@ _SHORT, _SHORT_STEPS = ("add", "relu", "clip"), 4
 
 @dataclass(frozen=True)
 class Finish:
-    """What becomes of sums.
+    """What is done with sums before they are stored: a region, applied to each.
 
     Args:
         region: input 0 is the sum, a number of 32 bits; the others are elements of further tensors, as wide as the result.

@@ -22,7 +22,7 @@ POINTER_BYTES = 8
 
 @dataclass(frozen=True)
 class Rows(ABC):
-    """How rows are found.
+    """How a kernel finds the rows of its left operand and of the result.
 
     has_borders: whether rows may point at zeros.
     """
@@ -31,7 +31,7 @@ class Rows(ABC):
 
     @abstractmethod
     def names(self, tensors: Sequence[str]) -> tuple[str, ...]:
-        """Of the words of a job that tell of these tensors' rows, `a` among them; all strides in bytes."""
+        """Return names of the words of a job that tell of these tensors' rows, `a` among them; all strides are in bytes."""
 
     @abstractmethod
     def emit(self, f: Writer, words: Words, bases: dict[str, Value], span: tuple[Value, Value], table: Table) -> None:
@@ -155,7 +155,7 @@ class Walk:
         self._begin()
 
     def _begin(self) -> None:
-        """Compute all places anew."""
+        """Compute all places anew, for the current window."""
         f, words = self.f, self.words
         place = {"image": self.image.get(), "y": self.row.get(), "x": self.column.get()}
         for tensor, pointer in self.pointers.items():
@@ -166,7 +166,7 @@ class Walk:
         self.corner.set(_address(f, words, self.bases["a"], "a", corner))
 
     def advance(self) -> None:
-        """To the next window."""
+        """Move on to the next window."""
         f, words = self.f, self.words
         self.column.set(self.column.get() + 1)
         self.x.set(self.x.get() + words["x_stride"])

@@ -21,7 +21,7 @@ class CheckLengths(Kernel):
     source: Storage
 
     def emit(self, f: Writer) -> None:
-        """See `Kernel.emit`."""
+        """Emit checks that lengths lie in range; see `Kernel.emit`."""
         words = Words(f, self.NAMES)
         with f.loop(f.begin, f.end), f.loop(0, words["count"]) as i:
             length = f.converted(f.load(f.at(words.pointer("lengths"), i, self.source), self.source), "i64")

@@ -36,11 +36,11 @@ class Line:
         return self.words["length"]
 
     def x_at(self, index: Value) -> Value:
-        """Address of x[index]."""
+        """Return the address of x[index]."""
         return self.f.at(self.x, index * self.words["x_step"], "i8")
 
     def y_at(self, index: Value) -> Value:
-        """Address of y[index]."""
+        """Return the address of y[index]."""
         return self.f.at(self.y, index * self.words["y_step"], "i8")
 
 
@@ -57,7 +57,7 @@ class LineKernel(Kernel):
     """
 
     COLUMNS: ClassVar[int] = 64
-    """Of a task at least."""
+    """The least columns of a task."""
 
     source: Storage
     target: Storage
@@ -66,7 +66,7 @@ class LineKernel(Kernel):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Of the words of a job."""
+        """Names of the words of a job, in order."""
         sizes = ("length", "x_step", "y_step", "columns", "pieces", "piece")
         return ("x", "y", *sizes, *batch_names(("x", "y"), self.lead))
 
@@ -120,7 +120,7 @@ def over_columns(f: Writer, first: Value, last: Value, vector: Vector, lanes: in
 
 
 def over_rest(f: Writer, first: Value, last: Value, vector: Vector) -> None:
-    """The same for fewer columns than a vector has."""
+    """Process fewer columns than a vector has, masked or one by one."""
     if f.cpu.vector_bytes == 64:
         with f.when(first < last):
             vector(first, f.lanes, f.mask(last - first, f.lanes))

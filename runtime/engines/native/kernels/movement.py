@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ttc.runtime.engines.native.ir.writer import Writer
 
 DIMENSION = ("", "_source", "_target")
-"""Of the words of a dimension: its size, and strides in elements."""
+"""Ends of the words of a dimension: its size, and strides in elements of source and target."""
 
 
 @dataclass(frozen=True)
@@ -34,9 +34,9 @@ class Matrix:
     rows: Value
     columns: Value
     steps: tuple[Value, Value]
-    """Of the source: from row to row, from column to column."""
+    """Strides of the source: from row to row, from column to column."""
     places: tuple[Value, Value]
-    """The same of the target."""
+    """Strides of the target: from row to row, from column to column."""
 
 
 @dataclass(frozen=True)
@@ -58,12 +58,12 @@ class Movement(Kernel):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Of the words of a job."""
+        """Names of the words of a job, in order."""
         dims = ("row", "column", *(f"batch{i}" for i in range(self.batch)))
         return ("source", "target", "row_parts", "column_parts", *(f"{dim}{what}" for dim in dims for what in DIMENSION))
 
     def emit(self, f: Writer) -> None:
-        """See `Kernel.emit`."""
+        """Emit the loop over parts of matrices; see `Kernel.emit`."""
         words = Words(f, self.names)
         with f.loop(f.begin, f.end) as task:
             part, rest = task % words["column_parts"], task // words["column_parts"]
@@ -92,11 +92,11 @@ class Movement(Kernel):
         return self.source == self.target
 
     def get(self, f: Writer, pointer: Value, lanes: int = 1) -> Value:
-        """Elements of the source."""
+        """Return elements of the source, in its storage or as numbers."""
         return f.load(pointer, _word(self.source), lanes) if self.raw else f.read(pointer, self.source, lanes)
 
     def put(self, f: Writer, value: Value, pointer: Value) -> None:
-        """Elements of the target."""
+        """Write elements of the target, converted if need be."""
         if self.raw:
             f.store(value, pointer)
         else:
@@ -190,7 +190,7 @@ class Separate(Movement):
 
 @dataclass(frozen=True)
 class CopyElements(Movement):
-    """Columns at any strides."""
+    """A copy of columns at any strides, element by element."""
 
     def emit_part(self, f: Writer, m: Matrix) -> None:
         with f.loop(0, m.rows) as r:

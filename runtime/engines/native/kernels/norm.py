@@ -47,13 +47,13 @@ class NormRows(Kernel):
 
     @property
     def tensors(self) -> tuple[str, ...]:
-        """Names of the tensors."""
+        """Names of the tensors that the kernel reads and writes."""
         others = (name for name, storage in (("scale", self.scale), ("bias", self.bias)) if storage is not None)
         return ("x", "y", *others)
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Of the words of a job."""
+        """Names of the words of a job, in order."""
         return (*self.tensors, "length", "eps", *batch_names(self.tensors, self.lead))
 
     def emit(self, f: Writer) -> None:
@@ -75,7 +75,7 @@ class NormRows(Kernel):
         return f.fma(distance, distance, sum_)
 
     def _finish(self, f: Writer, bases: dict[str, Value], length: Value, center: Value, factor: Value) -> None:
-        """y of a row."""
+        """Write a normalized row of y: scaled and shifted."""
         others: dict[str, tuple[Storage | None, bool]] = {"scale": (self.scale, self.spread[0]), "bias": (self.bias, self.spread[1])}
         single = {name: f.read(bases[name], s) for name, (s, spread) in others.items() if s is not None and spread}
 

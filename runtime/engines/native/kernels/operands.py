@@ -33,7 +33,7 @@ class RowKernel(Kernel):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Of the words of a job."""
+        """Names of the words of a job, in order."""
         return (*TENSORS, "depth", *batch_names(TENSORS, self.batch))
 
     def emit(self, f: Writer) -> None:
@@ -44,7 +44,7 @@ class RowKernel(Kernel):
 
     @abstractmethod
     def written_bytes(self, depth: int) -> int:
-        """Of a row of so many channels."""
+        """Return the bytes written for a row of so many channels."""
 
     @abstractmethod
     def emit_row(self, f: Writer, depth: Value, source: Value, target: Value) -> None:

@@ -44,15 +44,15 @@ class Order(Kernel):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Of the words of a job."""
+        """Names of the words of a job, in order."""
         return ("x", "y", "length", "count", "x_step", "y_step", *batch_names(("x", "y"), self.lead))
 
     def scratch_bytes(self, length: int, count: int) -> int:
-        """That a thread needs."""
+        """Return the bytes of scratch memory that one thread needs."""
         return _ENTRY_BYTES * (count if self.few else 2 * length)
 
     def emit(self, f: Writer) -> None:
-        """See `Kernel.emit`."""
+        """Emit the sort of each line; see `Kernel.emit`."""
         words = Words(f, self.names)
         with f.loop(f.begin, f.end) as place:
             x, y = bases_at(f, words, ("x", "y"), self.lead, place)

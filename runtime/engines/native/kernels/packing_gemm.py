@@ -49,7 +49,7 @@ class PackingGemm(Gemm):
         return self.panel_bytes(depth) + super().scratch_bytes(depth, taps)
 
     def tile(self, f: Writer, words: Words) -> Value:
-        """Behind the panel."""
+        """Return the address of the block of results in scratch memory, behind the panel."""
         size = (words["depth"] * (self.block.columns * 4) + (ALIGNMENT - 1)) // ALIGNMENT * ALIGNMENT
         return f.at(f.scratch, size, "i8")
 

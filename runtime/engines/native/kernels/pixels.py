@@ -42,7 +42,7 @@ class Pixels:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Of the words that they need: addresses, and strides in bytes."""
+        """Names of the words that pixels need: addresses, and strides in bytes."""
         return tuple(f"{tensor}{what}" for tensor in self.tensors for what in ("", "_image", "_y", "_x"))
 
     def bases(self, f: Writer, words: Words, place: tuple[Value, Value, Value]) -> dict[str, Value]:

@@ -53,20 +53,20 @@ class Reduce(Kernel):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Of the words of a job."""
+        """Names of the words of a job, in order."""
         return ("x", "y", *self.sizes, *batch_names(("x", "y"), self.lead), *fold_names(self.folds))
 
     @property
     @abstractmethod
     def sizes(self) -> tuple[str, ...]:
-        """Names of the sizes."""
+        """Names of the words that hold sizes."""
 
     def joined(self, f: Writer, a: Value, b: Value) -> Value:
-        """Two totals in one."""
+        """Return two partial results of the reduction, combined into one."""
         return {"max": f.maximum, "min": f.minimum, "prod": lambda a, b: a * b}.get(self.fn, lambda a, b: a + b)(a, b)
 
     def neutral(self, f: Writer, lanes: int) -> Value:
-        """What changes no total."""
+        """Return the number that changes no partial result of the reduction."""
         from ttc.runtime.engines.native.ir.regions import computed_type
 
         if self.fn in ("max", "min"):

@@ -37,11 +37,11 @@ class Resample(Kernel):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Of the words of a job."""
+        """Names of the words of a job, in order."""
         return ("source", "places", "weights", "target", "rows", "columns", "source_batch", "source_row")
 
     def emit(self, f: Writer) -> None:
-        """See `Kernel.emit`."""
+        """Emit the weighted sums of samples; see `Kernel.emit`."""
         words = Words(f, self.names)
         number: Storage = "f64" if self.source == "f64" else "f32"
         columns = words["columns"]

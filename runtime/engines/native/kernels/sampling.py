@@ -19,7 +19,7 @@ OFFSETS = {"nearest": (0,), "linear": (0, 1), "cubic": (-1, 0, 1, 2)}
 PADDINGS = ("zeros", "border", "reflection")
 _CUBIC = -0.75
 _FAR = 1e300
-"""Instead of infinite positions."""
+"""The position that stands for infinite ones."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class GridSample(Kernel):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Of the words of a job: addresses, `channels`, `points` of an image, `elements` of a channel, sizes of an image."""
+        """Names of the words of a job: addresses, `channels`, `points` of an image, `elements` of a channel, sizes of an image."""
         return ("x", "grid", "y", "channels", "points", "elements", *(f"size{i}" for i in range(self.dims)))
 
     @property
@@ -55,11 +55,11 @@ class GridSample(Kernel):
 
     @property
     def scratch_bytes(self) -> int:
-        """That a thread needs."""
+        """Return the bytes of scratch memory that one thread needs."""
         return self.POINTS * self.corners * (8 + 4)
 
     def emit(self, f: Writer) -> None:
-        """See `Kernel.emit`."""
+        """Emit the samples of an image, chunk by chunk of points; see `Kernel.emit`."""
         words = Words(f, self.names)
         points, channels, elements = words["points"], words["channels"], words["elements"]
         chunks = (points + (self.POINTS - 1)) // self.POINTS
@@ -118,7 +118,7 @@ class GridSample(Kernel):
         return found
 
     def _weight(self, f: Writer, distance: Value) -> Value:
-        """Of an element so far from the position."""
+        """Return the weight of an element at a distance from the position."""
         if self.mode == "nearest":
             return f.constant(1.0, "f64")
         if self.mode == "linear":

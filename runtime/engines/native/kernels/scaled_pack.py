@@ -45,7 +45,7 @@ class ScaleRows(RowKernel):
         return runs_of(depth) * (RUN * 2 + 4)
 
     def emit_row(self, f: Writer, depth: Value, source: Value, target: Value) -> None:
-        """As many runs at a time as a vector has lanes."""
+        """Emit the scaling of a row, as many runs at a time as a vector has lanes."""
         runs = runs_of(depth)
         scales = f.at(target, runs * RUN, "f32")
         wild = f.variable(f.constant(0, "i1"))
@@ -91,7 +91,7 @@ class ScaleRows(RowKernel):
         return scale_of(f, top, reduce(add, transposed(f, squares)), inverse)
 
     def _store(self, f: Writer, run: list[Value], factor: Value, target: Value) -> None:
-        """A run as integers."""
+        """Store a run of numbers as scaled integers."""
         for i, x in enumerate(run):
             f.store(f.converted(as_integers(f, x, factor), "i16"), f.at(target, i * self.lanes, "i16"))
 
@@ -120,7 +120,7 @@ class ScalePanels(Kernel):
 
     @property
     def scratch_bytes(self) -> int:
-        """That a thread needs: a run of all columns in float32."""
+        """Return the bytes of scratch memory that one thread needs: a run of all columns in float32."""
         return RUN * self.columns * 4
 
     def emit(self, f: Writer) -> None:

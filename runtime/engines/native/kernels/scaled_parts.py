@@ -28,7 +28,7 @@ RUN = 32
 """Channels that share a scale.  With 16, 32 and 64 of them, BERT is off by 2.9e-4, 4.3e-4 and 5.9e-4 at most (TensorFloat32: 2.4e-3), and a
 core of AMD Zen 3 computes 116, 125 and 131 GFLOP/s (float32: 89)."""
 WORDS = RUN // 2
-"""Pairs of channels."""
+"""Words of a run: pairs of channels."""
 LARGEST = 32767
 NORM = isqrt(2**31) - isqrt(RUN) - 32
 """Before integers are rounded, which adds half the root of `RUN` at most; the rest is for rounding errors."""
@@ -37,13 +37,13 @@ _MOST, _LEAST = (127 + 100) << 23, (127 - 100) << 23
 
 
 def runs_of(depth: Count) -> Count:
-    """That hold so many channels."""
+    """Return how many runs hold so many channels."""
     return (depth + (RUN - 1)) // RUN
 
 
 @dataclass(frozen=True)
 class Scale:
-    """Of a run, or of one in each lane.
+    """The scale of a run, or of one run in each lane.
 
     Args:
         step: what 1 stands for, or NaN.

@@ -39,12 +39,12 @@ class ScatterRows(Kernel):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Of the words of a job."""
+        """Names of the words of a job, in order."""
         keys = (f"{what}{i}" for i in range(self.keys) for what in ("size", "stride"))
         return ("target", "indices", "updates", "status", "rows", "columns", *keys)
 
     def emit(self, f: Writer) -> None:
-        """See `Kernel.emit`."""
+        """Emit the updates of rows at indices; see `Kernel.emit`."""
         words = Words(f, self.names)
         columns, whole = words["columns"], words["columns"] - words["columns"] % self.lanes
         with f.loop(f.begin, f.end), f.loop(0, words["rows"]) as row:
@@ -80,12 +80,12 @@ class ScatterElements(Kernel):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Of the words of a job."""
+        """Names of the words of a job, in order."""
         dims = (f"batch{i}{what}" for i in range(self.batch) for what in ("", "_target"))
         return ("target", "indices", "updates", "status", "rows", "size", "along", "columns", "column_target", *dims)
 
     def emit(self, f: Writer) -> None:
-        """See `Kernel.emit`."""
+        """Emit the updates of single elements at indices; see `Kernel.emit`."""
         words = Words(f, self.names)
         columns, rows = words["columns"], words["rows"]
         with f.loop(f.begin * rows, f.end * rows) as row:

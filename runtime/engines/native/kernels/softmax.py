@@ -32,7 +32,7 @@ class Softmax(LineKernel):
     logarithm: bool
 
     def scratch_bytes(self, length: int, lanes: int) -> int:
-        """That a thread needs."""
+        """Return the bytes of scratch memory that one thread needs."""
         if self.across:
             return 4 * length * lanes
         return 0 if self.logarithm or self.target == "f32" else 4 * length

@@ -61,7 +61,7 @@ class PackTrees(Kernel):
         return ("nodes", "splits", "roots", "weights", "records", "places", "bad", "features", "count", "leaves", "trees", "filled")
 
     def emit(self, f: Writer) -> None:
-        """See `Kernel.emit`."""
+        """Emit the packing of nodes, with checks that they form trees; see `Kernel.emit`."""
         words = Words(f, self.names)
         bad = words.pointer("bad")
         f.store(f.constant(0, "i64"), bad)
@@ -163,7 +163,7 @@ class WalkTrees(Kernel):
         return (*self.NAMES, "trees", "width", "of", *(("targets",) if self.has_targets else ()))
 
     def emit(self, f: Writer) -> None:
-        """See `Kernel.emit`."""
+        """Emit the walks of rows down the trees; see `Kernel.emit`."""
         words = Words(f, self.names)
         with f.when(f.load(words.pointer("bad"), "i64").differs(0)):
             f.store(f.constant(1, "i64"), words.pointer("status"))
@@ -188,7 +188,7 @@ class WalkTrees(Kernel):
             self._finish(f, words, first, rows, totals)
 
     def _whole(self, rows: Value) -> Value:
-        """As many rows or a few more: those that walk at once are in memory, whether they are of a task or not."""
+        """Return the rows rounded up to those that walk at once: they are in memory, whether they are of a task or not."""
         return (rows + (self.together - 1)) // self.together * self.together
 
     def _lay_out(self, f: Writer, words: Words, first: Value, rows: Value, totals: Value) -> None:

@@ -29,7 +29,7 @@ _UNROLLED = 64
 """Elements of a block up to which the loop over the height of a window is unrolled."""
 Visit: TypeAlias = "Callable[[int, int, Value], None]"
 AXIS = ("size", "windows", "stride", "dilation", "before")
-"""Of the words that tell how windows move along a dimension; see `dialects.core.windows.Window`."""
+"""Ends of the words that tell how windows move along a dimension; see `dialects.core.kernels.windows.Window`."""
 
 
 @dataclass(frozen=True)
@@ -63,12 +63,12 @@ class Block:
 
     @property
     def elements(self) -> int:
-        """Of a block: taps of the height times columns."""
+        """Elements of a block: taps of the height times columns."""
         return self.taps[0] * len(self.columns)
 
     @property
     def table_bytes(self) -> int:
-        """Of the addresses of a block's elements, and what is known of its windows."""
+        """Bytes of the addresses of a block's elements, and of what is known of its windows."""
         return rounded_up((self.elements + self.windows) * POINTER_BYTES)
 
 
@@ -94,7 +94,7 @@ class WindowKernel(Kernel):
     """
 
     OWN: ClassVar[tuple[str, ...]] = ()
-    """Further words."""
+    """Names of further words, which a kernel adds."""
     block: Block
     source: Storage
     pixels: Pixels
@@ -116,12 +116,12 @@ class WindowKernel(Kernel):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Of the words of a job."""
+        """Names of the words of a job, in order."""
         x = ("source", "source_image", "source_y", "source_x")
         return (*x, "channels", "parts", *axis_names("y"), *axis_names("x"), *self.OWN, *self.pixels.names)
 
     def scratch_bytes(self, channels: int) -> int:
-        """That a thread needs."""
+        """Return the bytes of scratch memory that one thread needs."""
         return self._tile_bytes + self.block.table_bytes + rounded_up(channels * STORAGE_BYTES[self.source])
 
     @property
@@ -129,7 +129,7 @@ class WindowKernel(Kernel):
         return rounded_up(self.block.windows * self.block.lanes * POINTER_BYTES)
 
     def emit(self, f: Writer) -> None:
-        """See `Kernel.emit`."""
+        """Emit the loop over blocks of windows; see `Kernel.emit`."""
         words = Words(f, self.names)
         tile, table = f.scratch, f.at(f.scratch, self._tile_bytes, "i8")
         row = f.at(table, self.block.table_bytes, "i8")
@@ -146,12 +146,12 @@ class WindowKernel(Kernel):
 
 
 def rounded_up(size_bytes: int) -> int:
-    """To whole cache lines."""
+    """Return a size rounded up to whole cache lines."""
     return -(-size_bytes // ALIGNMENT) * ALIGNMENT
 
 
 def axis_names(axis: str) -> tuple[str, ...]:
-    """Of the words of a dimension, `y` or `x`."""
+    """Return names of the words of a dimension, `y` or `x`."""
     return tuple(f"{axis}_{what}" for what in AXIS)
 
 

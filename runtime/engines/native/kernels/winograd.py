@@ -38,7 +38,7 @@ LIMIT_EXPONENT = 50
 """Sums of patches below 2 to this, times filters below 2 to this, over any number of channels, stay finite."""
 _EXPONENT_BIAS, _MANTISSA_BITS = 127, 23
 LIMIT_BITS = (LIMIT_EXPONENT + _EXPONENT_BIAS) << _MANTISSA_BITS
-"""That limit as the bits of a float32, which are ordered as magnitudes are."""
+"""The limit as the bits of a float32, which are ordered as magnitudes are."""
 _SIZES = ("columns", "tiles", "y_windows", "x_windows", "chunks", "panels", "panel_chunks", "row_blocks", "most_tiles")
 _PREPARED = ("v", "peaks", "parts")
 
@@ -69,23 +69,23 @@ class Winograd(Kernel):
 
     @property
     def tiles(self) -> Tiles:
-        """How images are cut."""
+        """How images are cut into tiles."""
         return Tiles(self.outputs, self.block.lanes, self.image)
 
     @property
     def finish(self) -> Finish:
-        """What becomes of sums."""
+        """What is done with sums before they are stored."""
         return Finish(self.region, self.spread, self.block.columns, self.block.lanes)
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Of the words of a job."""
+        """Names of the words of a job, in order."""
         tensors = ("c", *self.finish.others)
         strides = (f"{tensor}_{axis}" for tensor in tensors for axis in ("image", "y", "x"))
         return (*_SIZES, *IMAGE, *(_PREPARED if self.prepared else ()), "u", "w", *tensors, *strides)
 
     def scratch_bytes(self, channels: int, most_tiles: int) -> int:
-        """That a thread needs: zeros, addresses of pixels, patches, sums, and pixels of one tile."""
+        """Return the bytes of scratch memory that one thread needs: zeros, addresses of pixels, patches, sums, and pixels of one tile."""
         fixed = self.tiles.table_bytes(channels) + self.outputs**2 * self.block.columns * 4
         patches = 0 if self.prepared else self.tiles.elements(most_tiles, channels)
         return fixed + 4 * (patches + self.tiles.elements(most_tiles, self.block.columns))
@@ -245,7 +245,7 @@ class Winograd(Kernel):
 
 @dataclass(frozen=True)
 class _Memory:
-    """Of a thread.
+    """The scratch memory of a thread.
 
     Args:
         tile: pixels of one tile, of one panel.

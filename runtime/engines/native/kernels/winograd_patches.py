@@ -29,7 +29,7 @@ IMAGE = ("a", "a_image", "a_y", "a_x", "y_size", "x_size", "y_before", "x_before
 
 @dataclass(frozen=True)
 class Tiles:
-    """How images are cut.
+    """How images are cut into tiles of results and patches of pixels.
 
     Args:
         outputs: m.
@@ -48,7 +48,7 @@ class Tiles:
 
     @property
     def points(self) -> int:
-        """Of a patch."""
+        """Points of a patch, rows times columns."""
         return self.patch**2
 
     @property
@@ -61,7 +61,7 @@ class Tiles:
         return tiles * width + self.gap
 
     def elements(self, tiles: int, width: int) -> int:
-        """Of all points of so many tiles' rows."""
+        """Return the elements of all points of so many tiles' rows."""
         return self.points * (tiles * width + self.gap)
 
     def chunk(self, words: Words, chunk: Value, first: Value) -> Value:
@@ -69,7 +69,7 @@ class Tiles:
         return first.f.at(words.pointer("v"), (first * words["channels"] + chunk * self.gap) * self.points, "f32")
 
     def table_bytes(self, channels: int) -> int:
-        """Of a pixel of zeros, and addresses of the pixels of a patch."""
+        """Return the bytes of a pixel of zeros, and of the addresses of a patch's pixels."""
         return channels * 4 + rounded_up(self.points * POINTER_BYTES)
 
     def emit_zeros(self, f: Writer, words: Words) -> None:

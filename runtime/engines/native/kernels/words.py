@@ -24,7 +24,7 @@ class Words:
         return self._f.word(self._places[name])
 
     def pointer(self, name: str) -> Value:
-        """An address."""
+        """Return the address that a word holds."""
         return self._f.pointer(self._places[name])
 
 

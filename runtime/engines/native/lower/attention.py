@@ -19,7 +19,7 @@ _KEY_BLOCK = 256
 _KEY_BYTES = 512 << 10
 """Keys of a block, and bytes of them and their values, at most: they lie in the second-level cache."""
 _SCRATCH_BYTES = 32 << 20
-"""Of a thread at most: rows of many thousand elements are left to products with all keys."""
+"""The most bytes of scratch memory of a thread: rows of many thousand elements are left to products with all keys."""
 _TASK_ROWS = (48, 192)
 """Query rows of a task: for fewer it is not worth while to pack keys and values, with more threads would wait for each other."""
 _TASKS = 12

@@ -1,4 +1,4 @@
-"""Lowering of convolutions."""
+"""Lowering of convolutions from tile to jobs."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from ttc.runtime.engines.native.tile_choice import tile_parts
 from ttc.runtime.engines.native.winograd import convolve_tiles, tiling_of
 
 _MOST_PHASES = 64
-"""Of a transposed convolution along an axis."""
+"""The most phases of a transposed convolution along an axis."""
 
 
 @takes_region

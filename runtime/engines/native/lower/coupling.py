@@ -8,11 +8,11 @@ from ttc.runtime.engines.native.lowering import Lowering, NotTaken
 from ttc.runtime.engines.native.products import FLOATS
 
 _ROUNDS = 8
-"""As a guess for reports."""
+"""How many rounds the search takes: a guess for reports."""
 
 
 def couple_probabilities(n: Lowering) -> None:
-    """Row by row."""
+    """Lower tile.couple_probabilities to a job that goes row by row."""
     n.only("classes")
     r, classes = n.dense(0), n.attr("classes")
     if not isinstance(classes, int) or r.storage not in FLOATS or n.result_storage() not in FLOATS:

@@ -9,7 +9,7 @@ from ttc.runtime.engines.native.region import region_of
 
 @takes_region
 def map_(n: Lowering) -> None:
-    """One function."""
+    """Lower tile.map: one elementwise function."""
     _eltwise(n)
 
 
@@ -25,7 +25,7 @@ def cast(n: Lowering) -> None:
 
 @takes_region
 def eltwise(n: Lowering) -> None:
-    """A region."""
+    """Lower tile.eltwise: a region of elementwise functions."""
     _eltwise(n)
 
 

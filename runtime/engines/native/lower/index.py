@@ -21,13 +21,13 @@ _WIDEST = 4
 
 
 def embedding(n: Lowering) -> None:
-    """Rows of a table."""
+    """Lower tile.embedding: rows of a table."""
     n.only()
     _gather(n, n.operand(0), 0)
 
 
 def gather(n: Lowering) -> None:
-    """Slices along one axis."""
+    """Lower tile.gather: slices along one axis."""
     n.only("axis")
     x, axis = n.operand(0), n.attr("axis")
     if not isinstance(axis, int):
@@ -93,7 +93,7 @@ def _submit(n: Lowering, x: View, indices: View, rows: tuple[int, int], index_ba
 
 
 def _indices(n: Lowering) -> View:
-    """The index tensor, dense."""
+    """Return the tensor of indices, dense."""
     found = n.dense(1)
     if found.storage[0] not in "iu":
         raise NotTaken(f"indices in {found.storage}")

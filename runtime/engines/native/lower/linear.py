@@ -1,4 +1,4 @@
-"""Lowering of matrix products."""
+"""Lowering of matrix products from tile to jobs."""
 
 from __future__ import annotations
 

@@ -67,7 +67,7 @@ class _LinearGru(Layer):
         return None if self.bias is None else self._at(self.bias, d).sliced(0, 0, 3 * self.hidden)
 
     def inner_bias(self, d: int) -> list[View]:
-        """Of the state: one view, or none."""
+        """Return the biases of the state: one view, or none."""
         return [] if self.bias is None else [self._at(self.bias, d).sliced(0, 3 * self.hidden, 3 * self.hidden)]
 
     def prepare(self, d: int) -> None:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _FUNCTIONS = ("sum", "mean", "max", "min", "prod")
 _COLUMNS = 64
-"""Of a task at least: whole cache lines of many rows."""
+"""The least columns of a task: whole cache lines of many rows."""
 _SPLIT_ELEMENTS, _FEW_TASKS, _PARTS = 1 << 17, 8, 64
 """A reduction of so many elements to so few tasks is made in two steps, by way of so many parts at most."""
 
@@ -113,12 +113,12 @@ def _submit(
 
 
 def argmax(n: Lowering) -> None:
-    """Place of the largest."""
+    """Lower tile.argmax: the place of the largest element."""
     _place(n, "max")
 
 
 def argmin(n: Lowering) -> None:
-    """Place of the smallest."""
+    """Lower tile.argmin: the place of the smallest element."""
     _place(n, "min")
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _FLOATS = ("f32", "bf16", "f16", "f64")
 _MOST_TAPS = 1 << 20
-"""Of all samples of a dimension."""
+"""The most taps of all samples of a dimension."""
 
 
 def resize(n: Lowering) -> None:
@@ -69,7 +69,7 @@ def _taps(s: Sampling) -> Taps:
 
 
 def _resample(n: Lowering, x: View, axis: int, table: Taps, y: View) -> None:
-    """Along one dimension."""
+    """Resample along one dimension, by a table of taps."""
     shape = (prod(x.shape[:axis]), x.shape[axis], prod(x.shape[axis + 1 :]))
     rows = x.reshaped(shape)
     if rows is None or (rows.strides[2] != 1 and rows.shape[2] != 1):

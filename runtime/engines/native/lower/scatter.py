@@ -41,7 +41,7 @@ def scatter_nd(n: Lowering) -> None:
 
 
 def scatter_elements(n: Lowering) -> None:
-    """Elements combined with updates."""
+    """Lower tile.scatter_elements: elements combined with updates."""
     n.only("axis", "reduction")
     reduction, indices, updates = _operands(n)
     axis = n.attr("axis")
@@ -65,7 +65,7 @@ def scatter_elements(n: Lowering) -> None:
 
 
 def _operands(n: Lowering) -> tuple[kernels.Reduction, View, View]:
-    """How, where and what."""
+    """Return how elements are combined with updates, where, and with what."""
     x, indices, updates, reduction = n.operand(0), n.dense(1), n.dense(2), n.attr("reduction")
     if indices.storage[0] not in "iu":
         raise NotTaken(f"indices in {indices.storage}")

@@ -15,11 +15,11 @@ _LARGEST, _EPS = float(np.finfo(np.float32).max), float(np.finfo(np.float32).eps
 _SMALL = 16
 """Tiles of at most so many rows or columns are computed whole, whatever the mode."""
 _FACTORS = 8
-"""Of a power at most."""
+"""The most factors that a power is written as."""
 
 
 class _Steps(Steps):
-    """Of operands, all as float32."""
+    """Steps of a region on operands that are all taken as float32."""
 
     def __init__(self, xs: Sequence[View]) -> None:
         super().__init__([x.storage for x in xs])
@@ -66,7 +66,7 @@ def binary(n: Lowering) -> None:
 
 @takes_region
 def relu(n: Lowering) -> None:
-    """A threshold."""
+    """Lower tile.relu: a threshold, below or above which elements change."""
     n.only("mode", "threshold")
     xs, threshold = [n.operand(0)], n.attr("threshold")
     if not isinstance(threshold, int | float):

@@ -1,4 +1,4 @@
-"""Softmax and its logarithm."""
+"""Lowering of softmax and its logarithm from tile to jobs."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from ttc.runtime.engines.native.storage import Storage
 
 _FLOATS: tuple[Storage, ...] = ("f32", "bf16", "f16")
 _SCRATCH_BYTES = 16 << 20
-"""Of a thread at most: exponentials of lines that wait for their sum."""
+"""The most bytes of scratch memory of a thread: exponentials of lines that wait for their sum."""
 _EXP_FLOPS = 20
-"""Of an element: an exponential, and what is around it."""
+"""FLOPs that are counted for an element: an exponential, and what is around it."""
 
 
 def softmax(n: Lowering) -> None:

@@ -1,4 +1,4 @@
-"""Ops that order elements."""
+"""Lowering from tile to jobs of ops that order elements."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _TARGETS: tuple[Storage, ...] = ("i32", "i64")
 _FEW = 64
 """Places up to which each element is put where it belongs."""
 _SCRATCH_BYTES = 16 << 20
-"""Of a thread at most."""
+"""The most bytes of scratch memory of a thread."""
 
 
 def order(n: Lowering) -> None:

@@ -1,4 +1,4 @@
-"""Ensembles of decision trees."""
+"""Lowering of ensembles of decision trees from tile to jobs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ttc.runtime.engines.native.tensors import View
 
 _EMPTY = {"sum": "-0.0", "min": "nan", "max": "nan"}
-"""Weights that change nothing."""
+"""Weights that change no result, by the way trees are combined."""
 _SCRATCH_BYTES = 1 << 19
 """Scratch memory that the rows of a task take together, if one row takes less."""
 _MOST_BYTES = 1 << 26

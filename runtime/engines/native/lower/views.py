@@ -8,7 +8,7 @@ from ttc.runtime.engines.native.tensors import View
 
 
 def reshape(n: Lowering) -> None:
-    """The same elements in row-major order."""
+    """Lower tile.reshape: the elements in row-major order, in another shape."""
     x, shape = n.operand(0), n.result_shape()
     found = x.reshaped(shape) or n.densified(x).reshaped(shape)
     if found is None:
@@ -64,18 +64,18 @@ def broadcast(n: Lowering) -> None:
 
 
 def relayout(n: Lowering) -> None:
-    """The same elements in the same order."""
+    """Lower tile.relayout: the elements as they lie."""
     n.only()
     n.alias(n.operand(0))
 
 
 def to_host(n: Lowering) -> None:
-    """The same values, as the host holds them."""
+    """Lower tile.to_host: the values, as the host holds them."""
     _same(n)
 
 
 def from_host(n: Lowering) -> None:
-    """The same values, as the device holds them."""
+    """Lower tile.from_host: the values, as the device holds them."""
     _same(n)
 
 

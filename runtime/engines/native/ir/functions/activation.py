@@ -1,4 +1,4 @@
-"""Activation functions."""
+"""Activation functions as code for vectors."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @elementwise(FLOAT32)
 def tanh(f: Writer, x: Value) -> Value:
-    """tanh x."""
+    """Return tanh x, elementwise."""
     return f.tanh(x)
 
 
@@ -28,19 +28,19 @@ def sigmoid(f: Writer, x: Value) -> Value:
 
 @elementwise(NUMBERS)
 def relu(f: Writer, x: Value) -> Value:
-    """max(x, 0)."""
+    """Return max(x, 0), elementwise; NaN stays."""
     return f.larger(0, x)  # NaN, which is not smaller, stays
 
 
 @elementwise(FLOAT32)
 def silu(f: Writer, x: Value) -> Value:
-    """x * sigmoid(x)."""
+    """Return x * sigmoid(x), elementwise."""
     return x / (f.exp(-x) + 1.0)
 
 
 @elementwise(FLOAT32)
 def softplus(f: Writer, x: Value) -> Value:
-    """ln(1 + exp x)."""
+    """Return ln(1 + exp x), elementwise."""
     return f.larger(0.0, x) + f.log1p(f.exp(-f.unary("fabs", x)))
 
 
@@ -70,7 +70,7 @@ def hard_sigmoid(f: Writer, x: Value, *, alpha: float, beta: float) -> Value:
 
 @elementwise(NUMBERS)
 def clip(f: Writer, x: Value, *, min: float | None = None, max: float | None = None) -> Value:
-    """min(max(x, min), max)."""
+    """Return min(max(x, min), max), elementwise."""
     if not x.type.is_float:
         info = np.iinfo(numpy_type(x.type.dtype))
         min = None if min is None else _within(ceil(min) if isfinite(min) else min, info)

@@ -15,25 +15,25 @@ SIGNED = NUMBERS - {"u8", "u16", "u32", "u64"}
 
 @elementwise(ANY)
 def identity(f: Writer, x: Value) -> Value:
-    """x."""
+    """Return x as it is."""
     return x
 
 
 @elementwise(NUMBERS)
 def add(f: Writer, a: Value, b: Value) -> Value:
-    """a + b."""
+    """Return a + b, elementwise."""
     return a + b
 
 
 @elementwise(NUMBERS)
 def sub(f: Writer, a: Value, b: Value) -> Value:
-    """a - b."""
+    """Return a - b, elementwise."""
     return a - b
 
 
 @elementwise(NUMBERS)
 def mul(f: Writer, a: Value, b: Value) -> Value:
-    """a * b."""
+    """Return a * b, elementwise."""
     return a * b
 
 
@@ -74,7 +74,7 @@ def maximum(f: Writer, a: Value, b: Value) -> Value:
 
 @elementwise(NUMBERS)
 def abs_(f: Writer, x: Value) -> Value:
-    """|x|."""
+    """Return |x|, elementwise."""
     if x.type.is_float:
         return f.unary("fabs", x)
     return f.select(x < 0, -x, x) if x.type.is_signed else x
@@ -82,7 +82,7 @@ def abs_(f: Writer, x: Value) -> Value:
 
 @elementwise(SIGNED)
 def neg(f: Writer, x: Value) -> Value:
-    """-x."""
+    """Return -x, elementwise."""
     return -x
 
 
@@ -95,19 +95,19 @@ def sign(f: Writer, x: Value) -> Value:
 
 @elementwise(FLOATS)
 def sqrt(f: Writer, x: Value) -> Value:
-    """x^(1/2)."""
+    """Return the square root of x, elementwise."""
     return f.unary("sqrt", x)
 
 
 @elementwise(FLOATS)
 def rsqrt(f: Writer, x: Value) -> Value:
-    """x^(-1/2)."""
+    """Return 1 / sqrt x, elementwise."""
     return 1.0 / f.unary("sqrt", x)
 
 
 @elementwise(FLOATS)
 def reciprocal(f: Writer, x: Value) -> Value:
-    """1 / x."""
+    """Return 1 / x, elementwise."""
     return 1.0 / x
 
 
@@ -131,13 +131,13 @@ def round_(f: Writer, x: Value) -> Value:
 
 @elementwise(INTEGERS)
 def bitwise_and(f: Writer, a: Value, b: Value) -> Value:
-    """Bits that both have."""
+    """Return the bits that both a and b have, elementwise."""
     return a & b
 
 
 @elementwise(INTEGERS)
 def bitwise_or(f: Writer, a: Value, b: Value) -> Value:
-    """Bits that either has."""
+    """Return the bits that a or b has, elementwise."""
     return a | b
 
 

@@ -1,4 +1,4 @@
-"""Exponentials, logarithms and powers."""
+"""Exponentials, logarithms and powers as code for vectors."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ def _real_powers(operands: Sequence[Dtype], attrs: Mapping[str, Plain]) -> str |
 
 @elementwise(FLOAT32)
 def exp(f: Writer, x: Value) -> Value:
-    """e^x."""
+    """Return e^x, elementwise."""
     return f.exp(x)
 
 
 @elementwise(FLOAT32)
 def log(f: Writer, x: Value) -> Value:
-    """ln x."""
+    """Return ln x, elementwise."""
     return f.log(x)
 
 
 @elementwise(NUMBERS, joined=False, check=_real_powers)
 def pow_(f: Writer, a: Value, b: Value) -> Value:
-    """a^b in a's dtype."""
+    """Return a^b, elementwise, in a's type."""
     from ttc.runtime.engines.native.ir.powers import power
 
     return power(f, a, b)

@@ -1,4 +1,4 @@
-"""Comparisons, truth values, choices."""
+"""Comparisons, truth values and choices as code for vectors."""
 
 from __future__ import annotations
 
@@ -13,49 +13,49 @@ if TYPE_CHECKING:
 
 @elementwise(ANY)
 def equal(f: Writer, a: Value, b: Value) -> Value:
-    """a = b."""
+    """Return whether a = b, elementwise."""
     return a.equals(b)
 
 
 @elementwise(ANY)
 def not_equal(f: Writer, a: Value, b: Value) -> Value:
-    """a != b."""
+    """Return whether a != b, elementwise."""
     return a.differs(b)
 
 
 @elementwise(ANY)
 def less(f: Writer, a: Value, b: Value) -> Value:
-    """a < b."""
+    """Return whether a < b, elementwise."""
     return a < b
 
 
 @elementwise(ANY)
 def less_equal(f: Writer, a: Value, b: Value) -> Value:
-    """a <= b."""
+    """Return whether a <= b, elementwise."""
     return a <= b
 
 
 @elementwise(ANY)
 def greater(f: Writer, a: Value, b: Value) -> Value:
-    """a > b."""
+    """Return whether a > b, elementwise."""
     return a > b
 
 
 @elementwise(ANY)
 def greater_equal(f: Writer, a: Value, b: Value) -> Value:
-    """a >= b."""
+    """Return whether a >= b, elementwise."""
     return a >= b
 
 
 @elementwise(ANY, joined=False)
 def and_(f: Writer, a: Value, b: Value) -> Value:
-    """a and b."""
+    """Return whether both a and b hold, elementwise."""
     return f.converted(a, "i1") & f.converted(b, "i1")
 
 
 @elementwise(ANY, joined=False)
 def or_(f: Writer, a: Value, b: Value) -> Value:
-    """a or b."""
+    """Return whether a or b holds, elementwise."""
     return f.converted(a, "i1") | f.converted(b, "i1")
 
 
@@ -67,19 +67,19 @@ def xor(f: Writer, a: Value, b: Value) -> Value:
 
 @elementwise(ANY)
 def not_(f: Writer, x: Value) -> Value:
-    """not x."""
+    """Return whether x does not hold, elementwise."""
     return f.inverted(f.converted(x, "i1"))
 
 
 @elementwise(FLOATS)
 def is_nan(f: Writer, x: Value) -> Value:
-    """Whether x is NaN."""
+    """Return whether x is NaN, elementwise."""
     return x.differs(x)
 
 
 @elementwise(FLOATS)
 def is_inf(f: Writer, x: Value) -> Value:
-    """Whether x is infinite."""
+    """Return whether x is infinite, elementwise."""
     return f.unary("fabs", x).equals(float("inf"))
 
 
