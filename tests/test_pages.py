@@ -17,7 +17,8 @@ from onnx import helper
 from tests.pages import DOCS, ROOT, blocks_of, run_page, steps
 from tests.ttc.importers.onnx.cases import model_of, normal
 from ttc.importers.onnx.tables import mappings
-from ttc.options import BenchOptions, CompileOptions, DebugOptions, RunOptions, flag_of, settings
+from ttc.options import BenchOptions, CompileOptions, DebugOptions, RunOptions
+from ttc.settings.records import flag_of, settings
 
 PAGES = sorted([ROOT / "README.md", *DOCS.glob("*.md")])
 TEXTS = {path.name: path.read_text() for path in PAGES}

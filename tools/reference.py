@@ -17,10 +17,10 @@ from ttc.dialects.core.ir.adapter import TtcOp
 from ttc.dialects.core.machines.targets import load_target
 from ttc.dialects.nn.base import ops as nn_ops
 from ttc.dialects.tile.base import ops as tile_ops
-from ttc.options import Options, flag_of, settings
 from ttc.passes.pipeline import stages
 from ttc.passes.pipeline_text import all_passes
 from ttc.runtime.machine.session import Session
+from ttc.settings.records import Options, flag_of, settings
 
 HELP_COLUMNS = 100
 SESSION = "ttc.runtime.machine.session.Session"

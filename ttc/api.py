@@ -16,8 +16,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from ttc.dialects.core.errors import Error
-from ttc.options import CompileOptions, DebugOptions, RunOptions, resolve, settings
+from ttc.options import CompileOptions, DebugOptions, RunOptions, resolve
 from ttc.process.platform import require_supported
+from ttc.settings.records import settings
 
 if TYPE_CHECKING:
     from ttc.passes.base import Instrument

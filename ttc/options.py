@@ -1,24 +1,23 @@
 """Options as records.  Command-line flags, TTC_* variables and TOML keys are derived from their fields.
 
-Values come from, first to last in force: flag (or keyword argument), variable, TOML table, default.  Each field's metadata holds a
-`Setting`; values of any source go through its `read`, so a wrong one is the same E0101 wherever it was written.
+Values come from, first to last in force: flag (or keyword argument), variable, TOML table, default.
 """
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import ttc.settings.option_values as takes
 from ttc.dialects.core.errors import Error, nearest, passed_over, warn
 from ttc.dialects.core.numerics import DRAM_PLACEMENTS, FIDELITIES, KERNELS, PRECISIONS
 from ttc.dialects.core.records import record
 from ttc.inputs.files import check_tables
-from ttc.settings.option_values import Shape, read_shapes, shapes_text
+from ttc.settings.option_values import Shape, read_shapes
 from ttc.settings.placement_reader import PLACEMENT_KEY, read_placement
 from ttc.settings.precision_reader import RULES_KEY, read_rules
+from ttc.settings.records import PREFIX, Options, OptionsT, choice, key_of, maybe_choice, option, read, settings, switch, variable_of
 
 if TYPE_CHECKING:
     from ttc.dialects.core.machines.clusters import Cluster
@@ -33,94 +32,14 @@ FORMATS = (
     *("Bfp8", "Bfp4", "Bfp2", "Bfp8_b", "Bfp4_b", "Bfp2_b", "Lf8", "Fp8_e4m3"),
 )
 """Storage at op borders; `source` keeps the model's own types."""
-ENGINES, BOTH = ("native", "reference"), "both"  # which `ttc run` takes besides: the native engine, op by op against the reference
+BOTH = "both"  # which `ttc run` takes besides: the native engine, op by op against the reference
 TARGET_HELP = "Machine to compile for: one that `ttc targets` lists, or a descriptor file."
 PROGRAM_HELP = "Which program of the archive to run; default: the one whose shapes the inputs have."
-_PREFIX, UNSET = "TTC_", (None, (), 0)
-"""What variables begin with; defaults that are not recorded: an option that IR or an archive does not name had this value."""
 ENGINE_VARIABLES = ("TTC_CACHE_DIR", "TTC_CPU")
 """Variables that the native engine reads itself: the folder of its kernels, and the level of instructions that they may use."""
 
 RULE_FILES = {RULES_KEY: "precision_file", PLACEMENT_KEY: "placement_file"}
 """Arrays of tables in TOML files beside the tables of commands, and the options that they set."""
-
-OptionsT = TypeVar("OptionsT", bound="Options")
-
-
-@record
-class Setting:
-    """What is known of one option.
-
-    Args:
-        help: one line.
-        read: turns a raw value (text, TOML value or Python value) into the field's; raises ValueError with the reason.
-        metavar: how help names the value.
-        choices: the values allowed, if they are few.
-        repeated: whether the flag may be given several times.
-        switch: whether the flag takes no value, and giving it means true.
-        in_result: whether the value changes the archive; such options are recorded in it.
-        bare: what the flag stands for where it is given without a value.
-    """
-
-    help: str
-    read: Callable[[Any], Any]
-    metavar: str
-    choices: tuple[str, ...] = ()
-    repeated: bool = False
-    switch: bool = False
-    in_result: bool = False
-    bare: str | None = None
-
-
-@record(kw_only=True)
-class Options:
-    """Base of the option classes.  `given` names the fields that were set by somebody, even to their default."""
-
-    TABLE: ClassVar[str]
-    given: frozenset[str] = dataclasses.field(default=frozenset(), repr=False, compare=False)
-
-    def __post_init__(self) -> None:
-        changed = set(self.given)
-        for item, setting in settings(type(self)):
-            raw = getattr(self, item.name)
-            value = raw if raw == item.default else _read(item.name, setting, raw)
-            object.__setattr__(self, item.name, value)
-            if value != item.default:
-                changed.add(item.name)
-        object.__setattr__(self, "given", frozenset(changed))
-
-    def recorded(self) -> dict[str, Any]:
-        """Options that change the result, by name, as plain values; unset ones are left out."""
-        found = [(item, getattr(self, item.name)) for item, setting in settings(type(self)) if setting.in_result]
-        return {item.name: _plain(value) for item, value in found if value not in UNSET or value != item.default}
-
-
-def _plain(value: Any) -> Any:
-    if not isinstance(value, tuple) or isinstance(value[0], str):
-        return value
-    if isinstance(value[0], int):
-        return ",".join(map(str, value))
-    return tuple(item.text for item in value) if hasattr(value[0], "text") else shapes_text(value)
-
-
-def option(default: Any, help: str, read: Callable[[Any], Any], metavar: str, **more: Any) -> Any:
-    """A dataclass field with its Setting."""
-    return dataclasses.field(default=default, metadata={"setting": Setting(help, read, metavar, **more)})
-
-
-def choice(default: str, help: str, choices: tuple[str, ...], *, in_result: bool = False) -> Any:
-    """A field that takes one of a few words."""
-    return option(default, help, takes.word(choices), "|".join(choices), choices=choices, in_result=in_result)
-
-
-def maybe_choice(help: str, choices: tuple[str, ...]) -> Any:
-    """A field that takes one of a few words, which changes the result; None where nobody chose."""
-    return option(None, help, takes.word(choices), "|".join(choices), choices=choices, in_result=True)
-
-
-def switch(help: str) -> Any:
-    """A field that is true where its flag is given."""
-    return option(False, help, takes.truth, "true|false", switch=True)
 
 
 # ---- the options ----------------------------------------------------------------------------------------------------------------
@@ -267,7 +186,7 @@ class RunOptions(Options):
 
     program: str | None = option(None, PROGRAM_HELP, takes.text, "NAME")
     pad_batch: bool = switch("Pad inputs with rows up to the next batch that there is a program for, and cut the results.")
-    engine: str = choice(ENGINES[0], "What executes the netlist; both: compare the engines op by op.", (*ENGINES, BOTH))
+    engine: str = choice(takes.ENGINES[0], "What executes the netlist; both: compare the engines op by op.", (*takes.ENGINES, BOTH))
     exact: bool = switch("Compute as the device does: fidelity, registers, packing.")
     stochastic_rounding: int | None = option(None, "With --exact: round results at random, by this seed.", takes.integer(0), "SEED")
     threads: int | None = option(None, "CPU threads; default: all that this process may use.", takes.threads, "N")
@@ -282,7 +201,7 @@ class BenchOptions(Options):
     TABLE: ClassVar[str] = "bench"
 
     program: str | None = option(None, PROGRAM_HELP, takes.text, "NAME")
-    engine: str = choice(RunOptions.engine, "What executes the netlist.", ENGINES)
+    engine: str = choice(RunOptions.engine, "What executes the netlist.", takes.ENGINES)
     threads: int | None = option(None, "CPU threads; default: all that this process may use.", takes.threads, "N")
     seed: int = option(0, "Of random inputs.", takes.integer(0), "N")
     seconds: float = option(2.0, "Run for so long.", takes.seconds, "X")
@@ -314,37 +233,7 @@ class TuneOptions(Options):
 KINDS: tuple[type[Options], ...] = (CompileOptions, DebugOptions, RunOptions, BenchOptions, TuneOptions)
 
 
-def settings(cls: type[Options]) -> Iterator[tuple[dataclasses.Field[Any], Setting]]:
-    """Fields that are options, with what is known of them, in the order of declaration."""
-    for item in dataclasses.fields(cls):
-        if "setting" in item.metadata:
-            yield item, item.metadata["setting"]
-
-
-# ---- names and sources ----------------------------------------------------------------------------------------------------------
-
-
-def flag_of(name: str) -> str:
-    """Return the flag of a field: `--from` for `from_`."""
-    return "--" + name.rstrip("_").replace("_", "-")
-
-
-def variable_of(name: str) -> str:
-    """Return the environment variable of a field: `TTC_FROM` for `from_`."""
-    return _PREFIX + name.rstrip("_").upper()
-
-
-def key_of(name: str) -> str:
-    """`from_` -> `from`: the key in a TOML table."""
-    return name.rstrip("_")
-
-
-def _read(name: str, setting: Setting, raw: Any, source: str | None = None) -> Any:
-    try:
-        return setting.read(raw)
-    except (ValueError, TypeError) as error:
-        shown = raw if isinstance(raw, str | int | float | bool) else ", ".join(map(str, raw)) if isinstance(raw, tuple) else repr(raw)
-        raise Error("E0101", f"{source or flag_of(name)} cannot be '{shown}'", hint=str(error)) from None
+# ---- sources --------------------------------------------------------------------------------------------------------------------
 
 
 def resolve(
@@ -364,7 +253,7 @@ def resolve(
     known = {item.name: setting for item, setting in settings(cls)}
     _check_names(explicit, known, "option")
     values = _from_config(cls, config or {}) | _from_environment(cls, environ or {})
-    values |= {name: _read(name, known[name], raw) for name, raw in explicit.items() if raw is not None}
+    values |= {name: read(name, known[name], raw) for name, raw in explicit.items() if raw is not None}
     return cls(given=frozenset(values), **values)
 
 
@@ -375,12 +264,12 @@ def _check_names(names: Mapping[str, Any], known: Mapping[str, Any], what: str) 
 
 
 def _from_environment(cls: type[Options], environ: Mapping[str, str]) -> dict[str, Any]:
-    ours = {name: text for name, text in environ.items() if name.startswith(_PREFIX)}
+    ours = {name: text for name, text in environ.items() if name.startswith(PREFIX)}
     known = {*ENGINE_VARIABLES, *(variable_of(item.name) for kind in KINDS for item, _ in settings(kind))}
     if foreign := set(ours) - known:  # Kubernetes sets TTC_PORT and others where a service is called ttc
-        warn(f"variables that ttc does not know, passed over: {passed_over(foreign, known, _PREFIX)}")
+        warn(f"variables that ttc does not know, passed over: {passed_over(foreign, known, PREFIX)}")
     return {
-        item.name: _read(item.name, setting, ours[variable_of(item.name)], variable_of(item.name))
+        item.name: read(item.name, setting, ours[variable_of(item.name)], variable_of(item.name))
         for item, setting in settings(cls)
         if variable_of(item.name) in ours
     }
@@ -393,6 +282,6 @@ def _from_config(cls: type[Options], config: Mapping[str, Any]) -> dict[str, Any
         raise Error("E0101", f"'{cls.TABLE}' is not a table", hint=f"write [{cls.TABLE}] on a line of its own")
     by_key = {key_of(item.name): (item.name, setting) for item, setting in settings(cls)}
     _check_names(cast("Mapping[str, Any]", table), by_key, "key")
-    found = {by_key[key][0]: _read(*by_key[key], raw, f"key '{key}'") for key, raw in table.items()}
+    found = {by_key[key][0]: read(*by_key[key], raw, f"key '{key}'") for key, raw in table.items()}
     rules = [(name, key) for key, name in RULE_FILES.items() if key in config and name in by_key]
-    return {name: _read(name, by_key[name][1], config[key], f"[[{key}]]") for name, key in rules} | found
+    return {name: read(name, by_key[name][1], config[key], f"[[{key}]]") for name, key in rules} | found

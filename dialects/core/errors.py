@@ -100,6 +100,8 @@ CODES: dict[str, str] = {
     "E0805": "a run takes more steps, memory or arithmetic than it may",
     "E0806": "an input of the run has another value than the program was compiled for",
     "E0807": "a checkpoint is damaged, or of another model",
+    "E0808": "training met a number that is not finite",
+    "E0809": "weights were changed on the host and by training",
     "E0901": "an internal error: a bug in ttc",
 }
 

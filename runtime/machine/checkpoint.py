@@ -10,8 +10,9 @@ import json
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
-from dataclasses import replace
+from dataclasses import field, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from numpy.typing import NDArray
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.formats.text import STRING
+from ttc.dialects.core.plain.functions import Plain
 from ttc.dialects.core.records import record
 from ttc.dialects.netlist.codec import decode, encode
 from ttc.runtime.archive import in_file, open_regular
@@ -27,6 +29,7 @@ from ttc.runtime.manifest import DTYPE_NAMES, Description, Variable, unique_keys
 
 FORMAT_VERSION = 1
 MAX_HEADER_BYTES = 1 << 26
+NO_NOTES: Mapping[str, Plain] = MappingProxyType({})
 _KEY = "ttc"
 _CODES = {
     "float64": "F64", "float32": "F32", "float16": "F16", "bfloat16": "BF16", "int64": "I64", "int32": "I32", "int16": "I16", "int8": "I8",
@@ -61,6 +64,7 @@ class Head:
         tensors: dtypes of the file's tensors, by name.
         statics: static variables of programs.
         queues: those that have entries.
+        notes: of whoever asked for the checkpoint.
     """
 
     format_version: int
@@ -71,10 +75,15 @@ class Head:
     tensors: dict[str, str]
     statics: dict[str, dict[str, int]]
     queues: tuple[Waiting, ...]
+    notes: dict[str, Plain] = field(default_factory=dict)
 
 
 def head_of(
-    description: Description, tensors: Mapping[str, NDArray], statics: Mapping[str, Mapping[str, int]], queues: tuple[Waiting, ...]
+    description: Description,
+    tensors: Mapping[str, NDArray],
+    statics: Mapping[str, Mapping[str, int]],
+    queues: tuple[Waiting, ...],
+    notes: Mapping[str, Plain] = NO_NOTES,
 ) -> Head:
     """The head of a checkpoint of a model.  Raises E0103 for entries of text, which the format has no place for."""
     for name, value in tensors.items():
@@ -83,7 +92,7 @@ def head_of(
     dtypes = {name: str(value.dtype) for name, value in tensors.items()}
     parameters, states = ({n: replace(v, key=None) for n, v in found.items()} for found in (description.parameters, description.states))
     kept = {name: dict(values) for name, values in statics.items() if values}
-    return Head(FORMAT_VERSION, f"ttc {description.version}", description.model, parameters, states, dtypes, kept, queues)
+    return Head(FORMAT_VERSION, f"ttc {description.version}", description.model, parameters, states, dtypes, kept, queues, dict(notes))
 
 
 def write_checkpoint(path: Path, head: Head, tensors: Mapping[str, NDArray]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from threading import Condition, RLock
@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ttc.dialects.core.errors import Error
+from ttc.dialects.core.plain.functions import Plain
 from ttc.dialects.netlist import model
 from ttc.runtime.arguments import check_names, entries_of, from_entries, inputs_of, outputs_of, to_entries
 from ttc.runtime.contract import check_values, known_values
@@ -147,10 +148,10 @@ class Session:
 
     # ---- values --------------------------------------------------------------------------------------------------------------------------
 
-    def states(self) -> dict[str, NDArray]:
-        """Copies of the states by name, in the shapes and dtypes of the model."""
+    def states(self, names: Iterable[str] | None = None) -> dict[str, NDArray]:
+        """Copies of states by name, in the shapes and dtypes of the model.  names: of those that are wanted; None: all.  Raises E0801."""
         with self._changed:
-            return self.values.states()
+            return self.values.states(names)
 
     def parameters(self) -> dict[str, NDArray]:
         """Copies of the parameters by name, likewise; without those of which the program holds derived tensors alone."""
@@ -170,20 +171,22 @@ class Session:
                 np.copyto(variable.value, value)
             self._use(program)
 
-    def checkpoint(self, path: str | os.PathLike[str]) -> None:
+    def checkpoint(self, path: str | os.PathLike[str], notes: Mapping[str, Plain] | None = None) -> None:
         """Write to a file, whole or not at all, what it takes to go on: states, parameters that runs or `assign` have changed, entries of
         queues, static variables of programs.  Runs that change any of it wait meanwhile.
 
+        Args:   notes: of the caller's, which `restore` gives back.
         Raises: E0103 if the file cannot be written, E0803 once the session is closed.
         """
         with self._changed:
             self._alive()
-            self._held().save(Path(path))
+            self._held().save(Path(path), notes or {})
 
-    def restore(self, path: str | os.PathLike[str]) -> None:
+    def restore(self, path: str | os.PathLike[str]) -> dict[str, Plain]:
         """Go on from a checkpoint of the model, whatever target and formats it was compiled for.
 
         Parameters that the checkpoint lacks get the values that they had at the start.
+        Returns: the notes that `checkpoint` was given.
         Raises: E0102 if there is no such file; E0807 if it is damaged or of another model, or entries of queues do not fit; E0801, E0802
                 for values that the program's formats do not take; E0803 once the session is closed.  Then nothing has changed.
         """
@@ -196,6 +199,7 @@ class Session:
                     self._main(waiting.program)
             self._use(self._held().restore(file))
             self._changed.notify_all()
+            return file.head.notes
 
     def reset(self) -> None:
         """Give states, parameters and queues what they had at the start."""

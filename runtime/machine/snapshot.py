@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.formats import format_named
+from ttc.dialects.core.plain.functions import Plain
 from ttc.dialects.core.records import record
 from ttc.runtime.arguments import require_in_range
-from ttc.runtime.machine.checkpoint import Checkpoint, Waiting, head_of, write_checkpoint
+from ttc.runtime.machine.checkpoint import NO_NOTES, Checkpoint, Waiting, head_of, write_checkpoint
 from ttc.runtime.machine.rings import OrderedRing
 from ttc.runtime.machine.stepper import Stepper
 from ttc.runtime.machine.store import Cells
@@ -42,8 +43,8 @@ class Held:
     cells: Mapping[str | None, Cells]
     steppers: Mapping[str, Stepper]
 
-    def save(self, path: Path) -> None:
-        """Write it to a file.  Raises E0103."""
+    def save(self, path: Path, notes: Mapping[str, Plain] = NO_NOTES) -> None:
+        """Write it to a file, with notes of the caller's.  Raises E0103."""
         description = self.program.description
         tensors = {_PARAMETERS + name: value for name, value in self.program.parameters.items()}
         tensors |= {self._place(name): value for name, value in self.values.exact().items()}
@@ -54,7 +55,7 @@ class Held:
                 tensors |= {_entry(len(queues), number): entry for number, entry in enumerate(entries)}
                 queues.append(Waiting(program, queue, len(entries), read))
         statics = {name: stepper.statics for name, stepper in self.steppers.items()}
-        write_checkpoint(path, head_of(description, tensors, statics, tuple(queues)), tensors)
+        write_checkpoint(path, head_of(description, tensors, statics, tuple(queues), notes), tensors)
 
     def restore(self, file: Checkpoint) -> Program:
         """Put back what a checkpoint holds; returns the program with its parameters.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,9 +40,14 @@ class Values:
         found = self.described.get(name)
         return None if found is None else self.variables[str(found.key)]
 
-    def states(self) -> dict[str, NDArray]:
-        """Copies of the states, in the shapes and dtypes of the model."""
-        return {name: self._copy(name) for name in self._description.states}
+    def states(self, names: Iterable[str] | None = None) -> dict[str, NDArray]:
+        """Copies of states, in the shapes and dtypes of the model.  names: of those that are wanted; None: all.  Raises E0801."""
+        known = self._description.states
+        chosen = known if names is None else list(names)
+        for name in chosen:
+            if name not in known:
+                raise Error("E0801", f"the model has no state '{name}'", hint=nearest(name, known))
+        return {name: self._copy(name) for name in chosen}
 
     def parameters(self, program: Program) -> dict[str, NDArray]:
         """Copies of the parameters that the program holds whole: those of which only derived tensors are stored are not among them."""

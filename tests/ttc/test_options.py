@@ -8,8 +8,10 @@ import pytest
 
 from ttc.dialects.core.errors import Error, TtcWarning
 from ttc.inputs.files import read_config
-from ttc.options import KINDS, BenchOptions, CompileOptions, RunOptions, flag_of, read_shapes, resolve, settings, variable_of
+from ttc.options import KINDS, BenchOptions, CompileOptions, RunOptions, resolve
 from ttc.runtime import cpu
+from ttc.settings.option_values import read_shapes
+from ttc.settings.records import flag_of, settings, variable_of
 
 
 def error_of(call, *arguments, **keywords) -> Error:

@@ -10,7 +10,8 @@ from typing import Any, TypeVar
 import click
 
 from ttc.cli.console import Console
-from ttc.options import Options, OptionsT, Setting, flag_of, key_of, resolve, settings, variable_of
+from ttc.options import resolve
+from ttc.settings.records import Options, OptionsT, Setting, flag_of, key_of, settings, variable_of
 
 CommandT = TypeVar("CommandT", bound=Callable[..., Any])
 FILE = click.Path(path_type=Path)

@@ -20,12 +20,13 @@ from ttc.dialects.core.machines.targets import Target, described, harvest, is_ta
 from ttc.dialects.core.numerics import DRAM_PLACEMENTS
 from ttc.dialects.core.records import record
 from ttc.instruments.timing import StageTime, Timing
-from ttc.options import STAGES, UNSET, CompileOptions, flag_of, settings
+from ttc.options import STAGES, CompileOptions
 from ttc.passes.base import Instrument, Pass, Unit
 from ttc.passes.emit import Package, emit
 from ttc.passes.manager import run_stage
 from ttc.passes.pipeline import stages
 from ttc.runtime.program_checks import check_program
+from ttc.settings.records import UNSET, flag_of, settings
 
 if TYPE_CHECKING:
     from ttc.dialects.netlist.model import Netlist

@@ -11,10 +11,11 @@ from typing import Any
 from ttc.dialects.core.errors import Error, nearest
 from ttc.dialects.core.records import record
 from ttc.inputs.files import require_folder
-from ttc.options import CompileOptions, DebugOptions, Options, RunOptions, resolve, settings
+from ttc.options import CompileOptions, DebugOptions, RunOptions, resolve
 from ttc.passes.base import Instrument
 from ttc.process.platform import require_supported
 from ttc.settings.option_values import truth
+from ttc.settings.records import Options, settings
 
 _OF_FILES = frozenset(("to", "from_", "weights", "shape", "batch", "values"))
 """Options of compiling that go with a model file: a graph's sizes are those of its inputs."""

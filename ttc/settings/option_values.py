@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from ttc.inputs.input_values import InputValue
 
 Shape = tuple[int, ...]
+ENGINES = ("native", "reference")
+"""What executes netlists."""
 
 
 def word(choices: tuple[str, ...]) -> Callable[[Any], str]:
@@ -93,6 +95,14 @@ def correlation(raw: Any) -> float:
     number = float(raw) if isinstance(raw, str | int | float) and not isinstance(raw, bool) else -1.0
     if not 0 <= number <= 1:
         raise ValueError("it takes a number from 0 to 1")
+    return number
+
+
+def rate(raw: Any) -> float:
+    """A learning rate: a finite number of at least 0."""
+    number = float(raw) if isinstance(raw, str | int | float) and not isinstance(raw, bool) else -1.0
+    if not 0 <= number < float("inf"):
+        raise ValueError("it takes a finite number of at least 0")
     return number
 
 

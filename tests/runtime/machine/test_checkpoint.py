@@ -266,3 +266,12 @@ def test_writing_takes_no_copy_and_reading_one(format_: str, tmp_path: Path):
 
 
 # ---- files that do not fit -----------------------------------------------------------------------------------------------------------
+
+
+def test_notes_come_back(engine: str, tmp_path: Path):
+    notes = {"update": 7, "rate": 0.5, "schedule": "cosine", "order": (1, 2), "worst": float("inf")}
+    session = Session(walking(engine))
+    session.checkpoint(tmp_path / "c", notes)
+    assert Session(walking(engine)).restore(tmp_path / "c") == notes
+    session.checkpoint(tmp_path / "c")
+    assert session.restore(tmp_path / "c") == {}

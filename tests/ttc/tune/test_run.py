@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 import ttc
 from ttc.accuracy.distances import compare
 from ttc.dialects.core.errors import Error
-from ttc.options import TuneOptions, read_shapes
+from ttc.options import TuneOptions
+from ttc.settings.option_values import read_shapes
 from ttc.settings.precision_reader import read_rules
 from ttc.tune.document import document
 from ttc.tune.run import Outcome, tune
