@@ -205,9 +205,14 @@ class Rewriter:
 
 
 class Pass(ABC):
-    """One transformation.  A subclass is a record whose fields are its options; its docstring shows IR before and after."""
+    """One transformation.  A subclass is a record whose fields are its options; its docstring shows IR before and after.
+
+    resigns: whether it changes what entry functions take, give or compute on purpose, so that what they gave before is no measure of what
+    they give after it.
+    """
 
     name: ClassVar[str]
+    resigns: ClassVar[bool] = False
 
     @abstractmethod
     def apply(self, unit: Unit, rewriter: Rewriter) -> None:

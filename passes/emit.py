@@ -10,12 +10,16 @@ from ttc.dialects.core.formats import format_of
 from ttc.dialects.core.ir.entries import derived_functions, module_attr
 from ttc.dialects.core.ir.to_plain import plain_attr, plain_block
 from ttc.dialects.core.records import record
+from ttc.dialects.netlist.codec import decode
 from ttc.dialects.netlist.model import Netlist
 from ttc.dialects.netlist.to_model import verify_netlist
 from ttc.passes.base import Unit
 from ttc.runtime.contract import absent_inputs, fixed_inputs
-from ttc.runtime.manifest import Derived, Description, Variable
+from ttc.runtime.manifest import Derived, Description, Training, Variable
 from ttc.runtime.tensors import TensorSource
+
+GROUP = ("optimizer", "parameters", "values", "inputs")
+"""What a row of `ttc.training`'s groups holds."""
 
 
 @record
@@ -48,6 +52,7 @@ def package_of(unit: Unit, netlist: Netlist, version: str) -> Package:
         fixed_inputs=fixed_inputs(module_attr(unit.module, "fixed_inputs")),
         absent_inputs=absent_inputs(module_attr(unit.module, "absent_inputs")),
         independent_batches=_batches(unit.module),
+        training=training_of(unit.module),
     )
     sources = {key: format_of(np.dtype(dtype)).name for key, _, dtype in module_attr(unit.module, "sources") or ()}
     tensors = {key: TensorSource.of_weight(unit.weights[key], format_) for key, format_ in (sources | held).items()}
@@ -60,6 +65,21 @@ def _batches(module: ModuleOp) -> tuple[tuple[str, tuple[str, ...]], ...]:
     if not isinstance(rows, tuple) or any(tuple(map(type, row)) != (str, tuple) for row in rows):
         raise Error("E0302", "ttc.independent_batches does not hold rows of a program's name and names of inputs")
     return tuple((name, tuple(map(str, inputs))) for name, inputs in rows)
+
+
+def training_of(module: ModuleOp) -> Training | None:
+    """What the module's `ttc.training` says.  Raises E0302 if it is not as passes leave it."""
+    noted = module_attr(module, "training")
+    if noted is None:
+        return None
+    try:
+        rows = [(str(text), tuple(names), dict(values), dict(inputs)) for text, names, values, inputs in noted.get("groups", ())]
+        known = {**noted, "groups": [dict(zip(GROUP, row, strict=True)) for row in rows], "hyper": dict(noted.get("hyper", ()))}
+        return decode(Training, known, "ttc.training")
+    except (TypeError, ValueError, AttributeError) as error:
+        raise Error("E0302", f"ttc.training is not what passes leave: {str(error)[:200]}") from None
+    except Error as error:
+        raise Error("E0302", error.message, error.where, error.hint) from None
 
 
 def _variables(module: ModuleOp, kind: str) -> dict[str, Variable]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ttc.dialects.core.machines.targets import Target
 from ttc.dialects.core.numerics import DRAM_PLACEMENTS
 from ttc.dialects.core.rules.placement import AnyRule, PlacementRule
@@ -28,6 +30,7 @@ from ttc.passes.nn.group_heads import GroupHeads
 from ttc.passes.nn.hoist_invariants import HoistInvariants
 from ttc.passes.nn.inline_branches import InlineBranches
 from ttc.passes.nn.keep_sources import KeepSources
+from ttc.passes.nn.lower_batch_norm import LowerBatchNorm
 from ttc.passes.nn.lower_fft import LowerFft
 from ttc.passes.nn.lower_pool import LowerPool
 from ttc.passes.nn.lower_recurrent import LowerRecurrent
@@ -52,6 +55,7 @@ from ttc.passes.tile.legalize_tile import LegalizeTile
 from ttc.passes.tile.override_formats import OverrideFormats
 from ttc.passes.tile.split_concat import SplitConcat
 from ttc.passes.tile_to_netlist.lower_to_netlist import LowerToNetlist
+from ttc.passes.training import TrainingPlan
 
 RECOGNITION: tuple[Pass, ...] = (
     RecognizeGelu(),
@@ -75,6 +79,7 @@ def stages(
     effort: int = 1,
     samples: int | None = None,
     gradients: Differentiate | None = None,
+    training: TrainingPlan | None = None,
 ) -> dict[str, list[Pass]]:
     """Passes of the stages that have passes, in order.
 
@@ -89,6 +94,7 @@ def stages(
         effort: of placement, from 0 to 3.
         samples: of a microbatch of a streamed batch; None: as tiles are filled.
         gradients: the pass that makes those asked for; None: none are.
+        training: what the program is trained with; None: it is for inference.
     """
     queue_rules = tuple(rule for rule in placement if isinstance(rule, QueueRule))
     op_rules = tuple(rule for rule in placement if isinstance(rule, PlacementRule))
@@ -98,7 +104,7 @@ def stages(
     copies: list[Pass] = [CopyTransposed()] if target.kernels == "buda" else []
     memory = AllocateMemory(dram_placement, queue_rules, static_ports=target.kernels == "buda")  # a Buda host fills its queues at any time
     return {
-        "nn": _nn_stage(target, gradients),
+        "nn": _nn_stage(target, [*([] if gradients is None else [gradients]), *([] if training is None else training.passes())]),
         "tile": [
             *(
                 NoteIndependent(),
@@ -124,8 +130,8 @@ def stages(
     }
 
 
-def gradient_steps(gradients: Differentiate) -> list[Pass]:
-    """Passes that come before what computes with the values of parameters: gradients are those of the parameters themselves."""
+def gradient_steps(*gradients: Pass) -> list[Pass]:
+    """Passes that make gradients, after those that do not compute with values: gradients are those of the parameters themselves."""
     return [
         Canonicalize(),
         InlineBranches(),
@@ -133,16 +139,16 @@ def gradient_steps(gradients: Differentiate) -> list[Pass]:
         FoldShapes(),
         FoldTranspose(),
         *RECOGNITION,
-        gradients,
+        *gradients,
     ]
 
 
-def _nn_stage(target: Target, gradients: Differentiate | None) -> list[Pass]:
+def _nn_stage(target: Target, gradients: Sequence[Pass]) -> list[Pass]:
     """Passes on nn ops: constants, patterns, layouts.  A host has kernels of whole recurrent layers."""
     steps: list[Pass] = [] if target.is_host else [LowerRecurrent()]
     return [
         KeepSources(),
-        *([] if gradients is None else gradient_steps(gradients)),
+        *(gradient_steps(*gradients) if gradients else []),
         Canonicalize(),
         InlineBranches(),
         HoistInvariants(),
@@ -156,6 +162,7 @@ def _nn_stage(target: Target, gradients: Differentiate | None) -> list[Pass]:
         *RECOGNITION,
         GroupHeads(),
         SimplifyAlgebra(),
+        LowerBatchNorm(),
         LowerPool(),
         FoldPad(),
         FoldBatchNorm(),

@@ -1,7 +1,7 @@
 """Pipelines as text: `fold-shapes,stream-batch{samples=4},override-formats{rules="op=matmul output=Bfp8_b"}`.
 
 A pass is named as it prints; its options, the fields of its class, stand in braces, separated by spaces.  A value is a word, a text in
-double quotes, `none`, or several of them in brackets.  The names of stages stand for all their passes.
+double quotes, `none`, or a list of values in brackets.  The names of stages stand for all their passes.
 """
 
 from __future__ import annotations
@@ -25,6 +25,8 @@ from ttc.passes.base import Pass
 
 MAX_PASSES = 1000
 """The most passes that one pipeline may have."""
+MAX_DEPTH = 4
+"""How deep lists of an option may be nested."""
 _TOKEN = re.compile(r'\s*(?:(?P<text>"(?:[^"\\]|\\.)*")|(?P<word>[^\s{}\[\],="]+)|(?P<mark>[{}\[\],=]))')
 _RULES: Mapping[type, Callable[[str], Any]] = {Rule: Rule.of_text, PlacementRule: rule_of_text, QueueRule: rule_of_text}
 
@@ -181,12 +183,14 @@ def _options(tokens: _Tokens) -> Iterator[tuple[str, Any]]:
         yield key, _read_value(tokens)
 
 
-def _read_value(tokens: _Tokens) -> str | list[str]:
+def _read_value(tokens: _Tokens, depth: int = 0) -> Any:
+    if depth > MAX_DEPTH:
+        raise Error("E0101", f"a pipeline nests lists deeper than {MAX_DEPTH}")
     if not tokens.skip("["):
         return _read_word(tokens)
-    items: list[str] = []
+    items: list[Any] = []
     while not tokens.skip("]"):
-        items.append(_read_word(tokens))
+        items.append(_read_value(tokens, depth + 1))
         if not tokens.skip(","):
             tokens.need("]")
             break
@@ -224,6 +228,8 @@ def _value(raw: Any, kind: Any, what: str) -> Any:
             return int(raw)
         if kind is bool and raw in ("true", "false"):
             return raw == "true"
+        if kind is float and re.fullmatch(r"-?\d+(\.\d*)?(e[+-]?\d{1,3})?", raw):
+            return float(raw)
     raise Error("E0101", f"{what} cannot be '{str(raw)[:80]}'", hint=f"it takes {type_text(kind)}")
 
 
@@ -234,5 +240,5 @@ def type_text(kind: Any) -> str:
         return " or ".join(type_text(part) for part in parts)
     if origin is tuple:
         return f"list of {type_text(parts[0])}"
-    names = {str: "text", int: "whole number", bool: "true or false", types.NoneType: "none"}
+    names = {str: "text", int: "whole number", float: "number", bool: "true or false", types.NoneType: "none"}
     return names.get(kind, "rule" if kind in _RULES else getattr(kind, "__name__", str(kind)))

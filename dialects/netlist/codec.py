@@ -132,6 +132,12 @@ def _str(raw: Any, depth: int) -> str:
     return raw
 
 
+def _float(raw: Any, depth: int) -> float:
+    if not (type(raw) is float and math.isfinite(raw) or type(raw) is int and -MAX_INT <= raw <= MAX_INT):
+        raise _Bad(f"a finite number is wanted, not {_kind(raw)}")
+    return float(raw)
+
+
 def _none(raw: Any, depth: int) -> None:
     if raw is not None:
         raise _Bad(f"null is wanted, not {_kind(raw)}")
@@ -172,7 +178,7 @@ def _plain_scalar(raw: Any) -> Any:
     raise _Bad(f"an attribute cannot be {_kind(raw)}")
 
 
-_SCALARS: dict[Any, Decoder] = {int: _int, bool: _bool, str: _str, NoneType: _none, PlainValue: _plain}
+_SCALARS: dict[Any, Decoder] = {int: _int, float: _float, bool: _bool, str: _str, NoneType: _none, PlainValue: _plain}
 
 
 # ---- composites ------------------------------------------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ from xdsl.irdl import (
 from xdsl.traits import Pure
 
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.ir.attributes import FLOAT, INT
+from ttc.dialects.core.ir.attributes import BOOL, FLOAT, INT
 from ttc.dialects.core.ir.spec import DYNAMIC, Spec
 from ttc.dialects.nn.alignment import all_follow_samples, require_broadcastable
 from ttc.dialects.nn.base import TENSOR, NNOp, axis_in, require_float, same_dtype
@@ -58,6 +58,46 @@ class BatchNormOp(NNOp):
     @classmethod
     def batch(cls, carried: Sequence[bool], operands: Sequence[Spec | None], result: Spec, attrs: dict[str, Any], size: int) -> bool:
         return carried[0] and not any(carried[1:]) and axis_in(attrs["axis"], result.rank) != 0
+
+
+@irdl_op_definition
+class BatchNormTrainingOp(NNOp):
+    """Normalization by the batch's own statistics, channel by channel, which move the running ones.
+
+    y = (x - now) inverse scale + bias, for now and spread, mean and variance of the channel over the batch (divided by the count), and
+    inverse = 1 / sqrt(spread + eps).  new_mean = (1 - momentum) mean + momentum now, and new_var likewise, from the variance of a sample
+    (divided by the count less 1) where it is unbiased.
+
+    Args:    x: tensor[..., c, ...], floating point; c is dimension `axis`.  scale, bias, mean, var: tensor[c].
+             eps: added to the variance.  momentum: share of the batch in new running statistics.  unbiased: whether the running variance
+             is that of samples.
+    Returns: y: shape and dtype of x.  now, inverse, new_mean, new_var: tensor[c].
+    Raises:  E0401 if a vector is not of c elements, E0403 for integers or differing dtypes, E0412 if axis is outside the rank.
+    Source:  torch.nn.functional.batch_norm (training=True); ONNX BatchNormalization-15 (training_mode=1).
+    """
+
+    name = "nn.batch_norm_training"
+    x = operand_def(TENSOR)
+    scale = operand_def(TENSOR)
+    bias = operand_def(TENSOR)
+    mean = operand_def(TENSOR)
+    var = operand_def(TENSOR)
+    eps = prop_def(FLOAT)
+    axis = prop_def(INT)
+    momentum = prop_def(FLOAT)
+    unbiased = prop_def(BOOL)
+    y = result_def(TENSOR)
+    now = result_def(TENSOR)
+    inverse = result_def(TENSOR)
+    new_mean = result_def(TENSOR)
+    new_var = result_def(TENSOR)
+    traits = traits_def(Pure())
+
+    @classmethod
+    def infer(
+        cls, x: Spec, scale: Spec, bias: Spec, mean: Spec, var: Spec, *, eps: float, axis: int, momentum: float, unbiased: bool
+    ) -> tuple[Spec, ...]:
+        return BatchNormOp.infer(x, scale, bias, mean, var, eps=eps, axis=axis), *(mean,) * 4
 
 
 @irdl_op_definition

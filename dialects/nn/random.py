@@ -7,7 +7,7 @@ from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def, tra
 from xdsl.traits import Pure
 
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.ir.attributes import DTYPE, INTS
+from ttc.dialects.core.ir.attributes import DTYPE, FLOAT, INT, INTS
 from ttc.dialects.core.ir.spec import Spec
 from ttc.dialects.nn.base import TENSOR, NNOp, require_float
 from ttc.dialects.nn.shape import require_sizes
@@ -58,3 +58,37 @@ class RandomNormalOp(RandomOp):
     """
 
     name = "nn.random_normal"
+
+
+@irdl_op_definition
+class DropoutOp(NNOp):
+    """Elements with probability p are 0, the others x / (1 - p): y[i] = x[i] / (1 - p) where r[i] >= p, for r[i] in [0, 1).
+
+    The numbers r come from the counter-based generator Philox4x32-10: word i % 4 of the block with key (seed's low and high 32 bits) and
+    counter (i / 4, offset's low 32 bits, stream, offset's high 32 bits), divided by 2^32.  So the same seed, offset and stream draw the
+    same numbers wherever, however often and in whatever order they are computed.
+
+    Args:    x: tensor[...], floating point.  seed, offset: tensor[], int64: of a training, and of an update or microbatch in it.
+             p: in [0, 1].  stream: in [0, 2^32): of an op among those of a model.
+    Returns: y: shape and dtype of x.
+    Raises:  E0403 for integers, and another seed or offset; E0402 for p or stream out of range.
+    Source:  torch.nn.functional.dropout; Salmon et al., Parallel Random Numbers: As Easy as 1, 2, 3.
+    """
+
+    name = "nn.dropout"
+    x = operand_def(TENSOR)
+    seed = operand_def(TENSOR)
+    offset = operand_def(TENSOR)
+    p = prop_def(FLOAT)
+    stream = prop_def(INT)
+    y = result_def(TENSOR)
+    traits = traits_def(Pure())
+
+    @classmethod
+    def infer(cls, x: Spec, seed: Spec, offset: Spec, *, p: float, stream: int) -> Spec:
+        for number in (seed, offset):
+            if number != SEED_TYPE:
+                raise Error("E0403", f"a seed or offset is one int64, not {number}")
+        if not 0 <= p <= 1 or not 0 <= stream < 1 << 32:
+            raise Error("E0402", f"dropout with probability {p} of stream {stream}: they are in [0, 1] and [0, 2^32)")
+        return require_float(x)

@@ -18,7 +18,7 @@ from ttc.dialects.core.formats import format_of
 from ttc.dialects.core.formats.text import STRING
 from ttc.dialects.core.ir.attributes import LiteralAttr, WeightAttr, plain
 from ttc.dialects.core.ir.entries import derived_functions, entry_functions, ports
-from ttc.dialects.core.ir.leaves import ConstantOp, ParamOp
+from ttc.dialects.core.ir.leaves import ConstantOp, ParamOp, StateOp
 from ttc.dialects.core.ir.spec import Spec, spec_of
 from ttc.dialects.core.ir.to_plain import plain_block
 from ttc.dialects.core.plain.functions import Function, Work
@@ -113,8 +113,8 @@ class _Outliner:
             self._drop_dead_constant(op)
 
     def drop_unused_functions(self) -> None:
-        """Erase the functions of derived tensors that no constant names any more: expressions that went into larger ones."""
-        used = {op.key for function in entry_functions(self.unit.module) for op in function.walk() if isinstance(op, ConstantOp)}
+        """Erase the functions of derived tensors that nothing names any more: expressions that went into larger ones."""
+        used = {op.key for function in entry_functions(self.unit.module) for op in function.walk() if isinstance(op, ConstantOp | StateOp)}
         for key, function in derived_functions(self.unit.module).items():
             if key not in used:
                 function.detach()

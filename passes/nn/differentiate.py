@@ -32,6 +32,7 @@ class Differentiate(Pass):
         inputs: whose gradients are given; none named, and no parameter in the entry: all of floating point.
         form: joint: `forward_backward` gives the entry's results, then the gradients.  separate: `backward` takes what it needs of the
             entry's values, which the entry gives as further results `saved.N`.  recompute: `backward` computes it again from the inputs.
+        into: the name of what is made, instead of these.
 
     Before:
         func.func @forward(%x: tensor<2x3xf32> {ttc.name = "x"}) -> (tensor<2x3xf32> {ttc.name = "y"}) {
@@ -64,19 +65,21 @@ class Differentiate(Pass):
     """
 
     name: ClassVar[str] = "differentiate"
+    resigns: ClassVar[bool] = True
     entry: str = "forward"
     loss: str | None = None
     outputs: tuple[str, ...] = ()
     parameters: tuple[str, ...] = ()
     inputs: tuple[str, ...] = ()
     form: str = "joint"
+    into: str | None = None
 
     def apply(self, unit: Unit, rewriter: Rewriter) -> None:
         if self.form not in FORMS:
             raise Error("E0101", f"gradients have no form '{self.form[:40]}'", hint=nearest(self.form, FORMS))
         function = self._function(unit)
         taken = {f.sym_name.data for f in entry_functions(unit.module)}
-        name = JOINT if self.form == "joint" else BACKWARD
+        name = self.into or (JOINT if self.form == "joint" else BACKWARD)
         if name in taken:
             raise Error("E0302", f"the module has an entry function '{name}' already")
         roles = roles_of(function, self.loss, self.outputs, self.parameters, self.inputs)

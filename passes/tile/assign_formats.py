@@ -11,9 +11,10 @@ from xdsl.ir import Operation, SSAValue
 from ttc.dialects.core.errors import Error, nearest
 from ttc.dialects.core.formats import FORMATS, format_named
 from ttc.dialects.core.ir.adapter import set_type
-from ttc.dialects.core.ir.attributes import LiteralAttr
-from ttc.dialects.core.ir.entries import entry_functions
-from ttc.dialects.core.ir.leaves import ConstantOp
+from ttc.dialects.core.ir.attributes import LiteralAttr, plain
+from ttc.dialects.core.ir.entries import entry_functions, module_attr, ports
+from ttc.dialects.core.ir.leaves import ConstantOp, ParamOp, StateOp
+from ttc.dialects.core.ir.locations import source_names
 from ttc.dialects.core.records import record
 from ttc.dialects.tile.base import TileType, tile_type
 from ttc.dialects.tile.shape import ViewOp
@@ -23,13 +24,17 @@ from ttc.passes.precision import Guard, follow_types
 LOWEST = np.array(-3e38, np.float32)
 """Nearly the lowest number of float32: what masks add to scores that do not count."""
 
+LOSS = ("loss", "grad.loss")
+"""Sources of ops that compute the loss of a training program, and its gradient."""
+
 
 @record
 class AssignFormats(Pass):
     """Store every floating-point tensor in one format: activations, weights, inputs and outputs.
 
-    Integers and truth values stay as they are.  So do one-element literals, which are part of the op that reads them, and masks of an
-    attention, whose most negative number another format may round to -inf.  Scores of a softmax stay out of formats that share
+    Integers and truth values stay as they are.  So do parameters that are trained, the states of their optimizer, updates and losses;
+    one-element literals, which are part of the op that reads them; and masks of an attention, whose most negative number another format
+    may round to -inf.  Scores of a softmax stay out of formats that share
     exponents or have small ones: there, that number would erase its neighbours, or become one that an exponential does not bring to zero.
 
     Args:
@@ -57,14 +62,17 @@ class AssignFormats(Pass):
         if self.format not in unit.target.formats:
             hint = nearest(self.format, [f for f in unit.target.formats if FORMATS[f].is_float])
             raise Error("E0607", f"{unit.target.name} does not have the format '{self.format}'", hint=hint)
+        wide = frozenset((module_attr(unit.module, "training") or {}).get("wide", ()))
         for function in entry_functions(unit.module):
             if rewriter.allow(f"store-in-{self.format}", function):
-                _assign(function, self.format, rewriter)
+                _assign(function, self.format, rewriter, wide)
 
 
-def _assign(function: func.FuncOp, format_: str, rewriter: Rewriter) -> None:
+def _assign(function: func.FuncOp, format_: str, rewriter: Rewriter, wide: frozenset[str]) -> None:
     guard = Guard.of(function)
     kept = dict.fromkeys(guard.masks, "a mask")
+    if wide:
+        kept |= dict.fromkeys(_trained(function, wide), "of the loss or an update")
     if not holds_scores(format_):
         kept = dict.fromkeys(guard.scores, "scores of a softmax") | kept
     for value in _border_values(function):
@@ -78,6 +86,22 @@ def _assign(function: func.FuncOp, format_: str, rewriter: Rewriter) -> None:
         else:
             set_type(value, tile_type(value.type.data.with_(format=format_)))
     follow_types(function)
+
+
+def _trained(function: func.FuncOp, wide: frozenset[str]) -> Iterator[SSAValue]:
+    """Values of a training program that stay in the format of the source: parameters, what updates them, the loss, numbers that come in.
+
+    wide: names of parameters, states, inputs and outputs.
+    """
+    arguments, results = ports(function)
+    yield from (value for port, value in zip(arguments, function.body.block.args, strict=True) if port.name in wide)
+    last = function.body.block.last_op
+    returned = () if last is None else last.operands
+    yield from (value for port, value in zip(results, returned, strict=True) if port.name in wide or port.updates in wide)
+    for op in function.body.block.ops:
+        first = next(iter(source_names(op.location)), "")
+        if first in LOSS or first.startswith("optimizer.") or (isinstance(op, ParamOp | StateOp) and plain(op.sym) in wide):
+            yield from op.results
 
 
 def _border_values(function: func.FuncOp) -> Iterator[SSAValue]:

@@ -9,7 +9,9 @@ from numpy.typing import NDArray
 from torch.nn import functional
 
 from tests.ops.cases import check_batch, check_error, check_no_batch, check_op, spec
-from ttc.dialects.nn.norm import BatchNormOp, LayerNormOp, RmsNormOp
+from ttc.dialects.nn.gradients.base import Refused
+from ttc.dialects.nn.gradients.check import rule_gradients
+from ttc.dialects.nn.norm import BatchNormOp, BatchNormTrainingOp, LayerNormOp, RmsNormOp
 
 TOLERANCE = {"float32": 5e-6, "float64": 1e-13}
 
@@ -120,3 +122,32 @@ def test_samples_mix() -> None:
     check_no_batch(RmsNormOp, [spec(4, 3), spec(3)], [True, False], attrs, 4)
     check_no_batch(BatchNormOp, [spec(4, 3), *[spec(4)] * 4], [True] + [False] * 4, attrs, 4)
     check_no_batch(LayerNormOp, [spec(4, 3), spec(4, 3), None], [True, False, False], attrs | {"axis": 1}, 4)
+
+
+@pytest.mark.parametrize(("shape", "axis"), [((6, 4), 1), ((3, 4, 5, 2), 1), ((3, 5, 4), -1)])
+@pytest.mark.parametrize("unbiased", [True, False])
+def test_batch_norm_in_training(shape: tuple[int, ...], axis: int, unbiased: bool, rng: np.random.Generator) -> None:
+    x = rng.standard_normal(shape)
+    scale, bias, mean, var = rng.standard_normal((4, 4))
+    var = np.abs(var)
+    attrs = {"eps": 1e-3, "axis": axis, "momentum": 0.2, "unbiased": unbiased}
+    running, spread = torch.tensor(mean), torch.tensor(var)
+    given = torch.tensor(np.moveaxis(x, axis, 1), requires_grad=True)
+    weights = [torch.tensor(v, requires_grad=True) for v in (scale, bias)]
+    y = functional.batch_norm(given, running, spread, *weights, training=True, momentum=0.2, eps=1e-3)
+    axes = tuple(i for i in range(x.ndim) if i != axis % x.ndim)
+    if not unbiased:
+        spread = torch.tensor(0.8 * var + 0.2 * x.var(axis=axes))
+    now, inverse = x.mean(axis=axes), 1 / np.sqrt(x.var(axis=axes) + 1e-3)
+    expected = [np.moveaxis(y.detach().numpy(), 1, axis), now, inverse, running.numpy(), spread.numpy()]
+    check_op(BatchNormTrainingOp, [x, scale, bias, mean, var], attrs, expected, 1e-12)
+    cotangent = rng.standard_normal(shape)
+    (y * torch.tensor(np.moveaxis(cotangent, axis, 1))).sum().backward()
+    cotangents = [cotangent, None, None, None, None]
+    found = rule_gradients(BatchNormTrainingOp, [x, scale, bias, mean, var], attrs, cotangents)
+    wanted = [np.moveaxis(given.grad.numpy(), 1, axis), *(w.grad.numpy() for w in weights)]
+    for mine, reference in zip(found[:3], wanted, strict=True):
+        np.testing.assert_allclose(mine, reference, atol=1e-11)
+    assert found[3:] == [None, None]
+    with pytest.raises(Refused, match="statistics of the batch count"):
+        rule_gradients(BatchNormTrainingOp, [x, scale, bias, mean, var], attrs, [cotangent, now, None, None, None])

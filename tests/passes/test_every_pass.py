@@ -15,13 +15,15 @@ from ttc.dialects.core.machines.targets import load_target
 from ttc.passes.base import Pass
 from ttc.passes.nn.differentiate import Differentiate
 from ttc.passes.pipeline import stages
+from ttc.passes.training import TrainingPlan
 
 ROOT = Path(__file__).resolve().parents[2]
 TARGETS = (load_target("n150"), replace(load_target("n150"), kernels="buda"), load_target("host"))
 FOLDERS = {"nn": ("nn",), "tile": ("nn_to_tile", "tile"), "netlist": ("tile_to_netlist", "netlist")}
 """Folders of passes/ that hold the passes of a stage."""
 
-PIPELINES = (*map(stages, TARGETS), stages(load_target("host"), gradients=Differentiate()))
+TRAINING = TrainingPlan("mse", None, (("sgd",),), clip_norm=1.0)
+PIPELINES = (*map(stages, TARGETS), stages(load_target("host"), gradients=Differentiate()), stages(load_target("host"), training=TRAINING))
 EVERY = {type(pass_): stage for pipeline in PIPELINES for stage, found in pipeline.items() for pass_ in found}
 CHECKS = {"docstring", "check_pair"}
 """Functions of tests that execute the IR of a docstring."""

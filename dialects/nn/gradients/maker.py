@@ -4,17 +4,11 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from xdsl.ir import Attribute, Block, SSAValue
+from xdsl.ir import Attribute, Block
 
-from ttc.dialects.core.ir.attributes import LiteralAttr, WeightAttr
-from ttc.dialects.core.ir.leaves import ConstantOp
 from ttc.dialects.core.ir.locations import location_of, source_names
-from ttc.dialects.core.ir.spec import Spec, tensor_type
 from ttc.dialects.core.plain.weights import WeightStore
-from ttc.dialects.nn.base import NNOp
-from ttc.dialects.nn.making import OpMaker
+from ttc.dialects.nn.block_maker import BlockMaker
 
 PREFIX = "grad."
 """What the names of gradients begin with: of inputs, outputs and parameters, and of the sources of ops."""
@@ -27,53 +21,13 @@ def gradient_location(location: Attribute) -> Attribute:
     return location_of((first if first.startswith(PREFIX) else f"{PREFIX}{first}", *rest))
 
 
-class GradientMaker(OpMaker):
-    """Makes ops at the end of a block, located at the gradient of what `enter` was told.
-
-    Args:
-        block: that grows.
-        weights: to which constants are added that are too large to be written out.
-    """
+class GradientMaker(BlockMaker):
+    """Makes ops at the end of a block, located at the gradient of what `enter` was told."""
 
     def __init__(self, block: Block, weights: WeightStore) -> None:
-        self._block, self._weights = block, weights
-        self._location = gradient_location(location_of(()))
-        self._constants: dict[tuple[Spec, bytes], SSAValue] = {}
-        self._scalars: dict[tuple[np.dtype, str], SSAValue] = {}
+        super().__init__(block, weights)
+        self.enter(location_of(()))
 
     def enter(self, location: Attribute) -> None:
         """From here on ops belong to the gradient of what is at this location."""
-        self._location = gradient_location(location)
-
-    @property
-    def location(self) -> Attribute:
-        return self._location
-
-    def place(self, op: NNOp) -> tuple[SSAValue, ...]:
-        self._block.add_op(op)
-        return tuple(op.results)
-
-    def constant(self, value: ArrayLike, dtype: np.dtype | None = None) -> SSAValue:
-        """A constant, made once: written out if it is small, else a weight."""
-        array = np.asarray(value, dtype)
-        content = Spec(array.shape, array.dtype), array.tobytes()
-        found = self._constants.get(content)
-        if found is None:
-            leaf = ConstantOp.make((), {"value": self._value(array)}, [tensor_type(content[0])], self._location)
-            self._block.add_op(leaf)
-            found = self._constants[content] = leaf.result
-        return found
-
-    def scalar(self, value: float, like: SSAValue) -> SSAValue:
-        key = self.dtype(like), repr(value)
-        found = self._scalars.get(key)
-        if found is None:
-            found = self._scalars[key] = super().scalar(value, like)
-        return found
-
-    def _value(self, array: NDArray) -> LiteralAttr | WeightAttr:
-        if array.size <= LiteralAttr.MAX_ELEMENTS:
-            return LiteralAttr.of(array)
-        key = self._weights.fresh(f"{source_names(self._location)[0]}.constant")
-        self._weights.add_array(key, np.ascontiguousarray(array))
-        return WeightAttr.of(key, Spec(array.shape, array.dtype))
+        super().enter(gradient_location(location))

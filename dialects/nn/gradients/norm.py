@@ -5,7 +5,7 @@ from __future__ import annotations
 from xdsl.ir import SSAValue
 
 from ttc.dialects.nn.base import axis_in
-from ttc.dialects.nn.gradients.base import Cotangents, Ints, Site, gradient, mean, total, unbroadcast
+from ttc.dialects.nn.gradients.base import Cotangents, Ints, Site, cotangent, gradient, mean, total, unbroadcast
 from ttc.dialects.nn.making import OpMaker
 
 
@@ -30,6 +30,27 @@ def batch_norm(b: OpMaker, site: Site) -> Cotangents:
     if site.wanted[4] and of_scale is not None:
         of_var = b.nn("mul", b.nn("mul", of_scale, b.nn("mul", factor, r)), b.scalar(-0.5, var))
     return [of_x, of_scale if site.wanted[1] else None, of_bias if site.wanted[2] else None, of_mean, of_var]
+
+
+@gradient("nn.batch_norm_training")
+def batch_norm_training(b: OpMaker, site: Site) -> Cotangents:
+    """As those of a layer norm, channel by channel; running statistics have none."""
+    if any(dy is not None for dy in site.cotangents[1:]):
+        site.refuse(b, "statistics of the batch count besides the normalized values")
+    x, scale = site.operand(0), site.operand(1)
+    shape, dy = b.shape(x), cotangent(b, site, 0)
+    axis = axis_in(site.attrs["axis"], len(shape))
+    others = tuple(i for i in range(len(shape)) if i != axis)
+    r = _along(b, site.results[2], axis, len(shape))
+    normal = b.nn("mul", b.nn("sub", x, _along(b, site.results[1], axis, len(shape))), r)
+    of_x = of_scale = of_bias = None
+    if site.wanted[0]:
+        of_x = layer_norm_gradient(b, b.nn("mul", dy, _along(b, scale, axis, len(shape))), normal, r, others)
+    if site.wanted[1]:
+        of_scale = total(b, b.nn("mul", dy, normal), others)
+    if site.wanted[2]:
+        of_bias = total(b, dy, others)
+    return [of_x, of_scale, of_bias, None, None]
 
 
 def _along(b: OpMaker, vector: SSAValue, axis: int, rank: int) -> SSAValue:

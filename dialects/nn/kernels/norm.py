@@ -16,6 +16,27 @@ def batch_norm(x: NDArray, scale: NDArray, bias: NDArray, mean: NDArray, var: ND
     return y
 
 
+def batch_norm_training(
+    x: NDArray,
+    scale: NDArray,
+    bias: NDArray,
+    mean: NDArray,
+    var: NDArray,
+    *,
+    eps: float,
+    axis: int,
+    momentum: float,
+    unbiased: bool,
+) -> tuple[NDArray, ...]:
+    """The normalized batch, its mean and 1 / deviation, and the running mean and variance that it moves."""
+    axes = tuple(i for i in range(x.ndim) if i != axis % x.ndim)
+    now, spread = x.mean(axis=axes, dtype=x.dtype), x.var(axis=axes, dtype=x.dtype)
+    count = x.size // max(x.shape[axis], 1)
+    sample = spread * (count / max(count - 1, 1)) if unbiased else spread
+    moved = [((1 - momentum) * old + momentum * new).astype(x.dtype) for old, new in ((mean, now), (var, sample))]
+    return batch_norm(x, scale, bias, now, spread, eps=eps, axis=axis), now, 1 / np.sqrt(spread + x.dtype.type(eps)), *moved
+
+
 def layer_norm(x: NDArray, scale: NDArray | None = None, bias: NDArray | None = None, *, axis: int, eps: float) -> NDArray:
     """(x - mean) / sqrt(variance + eps) * scale + bias; mean and variance over dimensions axis..rank-1, in two passes."""
     rows = _rows(x, axis)

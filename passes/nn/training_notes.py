@@ -1,0 +1,48 @@
+"""What a module says of its training: the attribute `ttc.training`, which passes fill and the archive's manifest takes over."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from xdsl.dialects.builtin import ModuleOp
+
+from ttc.dialects.core.ir.entries import module_attr, set_module_attr
+
+FORWARD, BACKWARD, OPTIMIZER, STEP, EVALUATE = "forward", "backward", "optimizer", "step", "evaluate"
+"""Entry functions of a training program."""
+SUM, COUNT = "loss.sum", "loss.count"
+"""Outputs that are a loss: their quotient; the second is also the state that adds counts."""
+SCALED = "loss.scaled"
+"""The output that is differentiated where the loss is scaled; no entry function keeps it."""
+SCALE, GOOD, SKIPPED = "loss_scale.scale", "loss_scale.good_steps", "skipped"
+"""States of a dynamic scale: what losses are multiplied by, and updates since it last changed; the output that says if one was left out."""
+TARGET = "target"
+"""The input that a loss compares an output with."""
+STEPS = "optimizer.step"
+"""The state that counts updates."""
+
+
+def slot_name(slot: str, parameter: str) -> str:
+    """The state of an optimizer for a parameter: `optimizer.exp_avg.layer.weight`."""
+    return f"optimizer.{slot}.{parameter}"
+
+
+def notes(module: ModuleOp) -> dict[str, Any]:
+    """What is noted so far."""
+    return dict(module_attr(module, "training") or {})
+
+
+def note(module: ModuleOp, **more: Any) -> None:
+    """Add to what is noted."""
+    set_module_attr(module, "training", {**notes(module), **more})
+
+
+def note_numbers(module: ModuleOp, numbers: dict[str, float]) -> None:
+    """Add inputs that are hyper-parameters, with the values that they have unless others come in."""
+    known = dict(notes(module).get("hyper", ()))
+    note(module, hyper=tuple((known | numbers).items()))
+
+
+def note_wide(module: ModuleOp, *names: str) -> None:
+    """Add names of parameters, states, inputs and outputs that stay in the format of the source, whatever others are stored in."""
+    note(module, wide=tuple(dict.fromkeys((*notes(module).get("wide", ()), *names))))
