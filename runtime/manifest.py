@@ -168,7 +168,7 @@ class Port:
 
 
 @record(slots=True)
-class Signature:
+class ProgramSignature:
     """What a program takes and gives, in order."""
 
     arguments: tuple[Port, ...]
@@ -201,7 +201,7 @@ class Manifest:
     model: str
     target: str
     options: dict[str, Plain]
-    programs: dict[str, Signature]
+    programs: dict[str, ProgramSignature]
     parameters: dict[str, Variable]
     states: dict[str, Variable]
     tensors: dict[str, StoredTensor]
@@ -240,7 +240,7 @@ def make_manifest(description: Description, netlist: Netlist, tensors: dict[str,
     )
 
 
-def signatures(netlist: Netlist) -> dict[str, Signature]:
+def signatures(netlist: Netlist) -> dict[str, ProgramSignature]:
     """Arguments and results of every program.  Raises E0601."""
 
     def port(argument: Argument) -> Port:
@@ -251,7 +251,7 @@ def signatures(netlist: Netlist) -> dict[str, Signature]:
         return Port(argument.name, argument.kind, argument.shape, argument.dtype, format_, argument.streamed, argument.updates)
 
     return {
-        name: Signature(tuple(map(port, program.arguments)), tuple(map(port, program.results)))
+        name: ProgramSignature(tuple(map(port, program.arguments)), tuple(map(port, program.results)))
         for name, program in netlist.programs.items()
     }
 

@@ -34,7 +34,7 @@ from bench_engines import DEFAULT, ENGINES, MODELS, OURS, Job
 from bench_measure import Failed, Fresh, Resident, fresh_worker, median_of, repeated, ttc, worker
 from bench_report import Found, Latency, document, report, wrong
 from ttc.accuracy.distances import Exactness, compare, lowest_pcc
-from ttc.options import ENGINES as OUR_ENGINES
+from ttc.settings.option_values import ENGINES as OUR_ENGINES
 
 NAMES = "cnn,mlp,resnet50,mobilenetv2,unet,bert,vit,gpt2"
 SECTIONS = ("latency", "load", "compile", "memory")

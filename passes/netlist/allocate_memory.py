@@ -14,7 +14,7 @@ from ttc.dialects.core.rules.queues import QueueRule, settle
 from ttc.dialects.netlist.occupancy import MemoryUse, use_of
 from ttc.dialects.netlist.ops import QueueOp, graphs_of, programs_of, queues_of
 from ttc.passes.base import Pass, Rewriter, Unit
-from ttc.passes.netlist.arrange import Arrangement, Memory, arrange
+from ttc.passes.netlist.arrange import Arrangement, ChannelMemory, arrange
 from ttc.passes.netlist.demands import Demands, uses_of
 from ttc.passes.netlist.lifetimes import Span, epochs_of, horizon, lifetimes
 from ttc.passes.netlist.shortage import shortage
@@ -99,7 +99,7 @@ class _Allocator:
         target = self.unit.target
         count, base, limit = target.dram_channels, target.dram_reserved_bytes, target.dram_channel_bytes
         place = f"DRAM of {target.name}" + (f", chip {chip}" if chips > 1 else "")
-        found = self._place(queues, Memory((base,) * count, (limit,) * count, placement), place, chips)
+        found = self._place(queues, ChannelMemory((base,) * count, (limit,) * count, placement), place, chips)
         self._remark(use_of(chip, found.held, range(count), base, count * (limit - base)))
 
     def host(self, queues: Sequence[QueueOp]) -> None:
@@ -111,14 +111,14 @@ class _Allocator:
         limits = tuple(target.host_channel_bytes - size for size in reserved)
         if not limits:
             raise Error("E0503", f"{target.name} reaches no memory of the host", where=f"queue '{queues[0].sym}'")
-        self._place(queues, Memory((0,) * len(limits), limits, "greatest_capacity"), f"host memory that {target.name} reaches", 1)
+        self._place(queues, ChannelMemory((0,) * len(limits), limits, "greatest_capacity"), f"host memory that {target.name} reaches", 1)
 
     def private(self, queues: Sequence[QueueOp]) -> None:
         """Place queues in memory of the program alone."""
-        memory = Memory((0,), (PRIVATE_BYTES,), "greatest_capacity", self.unit.target.host_channels)
+        memory = ChannelMemory((0,), (PRIVATE_BYTES,), "greatest_capacity", self.unit.target.host_channels)
         self._place(queues, memory, "memory of the program", 1)
 
-    def _place(self, queues: Sequence[QueueOp], memory: Memory, place: str, chips: int) -> Arrangement:
+    def _place(self, queues: Sequence[QueueOp], memory: ChannelMemory, place: str, chips: int) -> Arrangement:
         demands = [self.demands.of(q, self.spans[q.sym], _channel(q, self.rules, memory, self.unit.target)) for q in queues]
         found = arrange(demands, memory, self.demands.horizon)
         if found.failed:  # where memory is short, room alone counts
@@ -144,7 +144,7 @@ class _Allocator:
         )
 
 
-def _channel(queue: QueueOp, rules: tuple[QueueRule, ...], memory: Memory, target: Target) -> int | None:
+def _channel(queue: QueueOp, rules: tuple[QueueRule, ...], memory: ChannelMemory, target: Target) -> int | None:
     """The channel that rules ask for, counted from the memory's first.  Raises E0504 for one that is not there."""
     asked = settle(rules, (queue.sym, *source_names(queue.location))).channel
     if asked is None or asked - memory.first_channel in range(len(memory.bases)):

@@ -17,7 +17,7 @@ BY_SIZE = ("traffic", "greatest_capacity", "closest")
 
 
 @record
-class Memory:
+class ChannelMemory:
     """Memory of a chip or of the host.
 
     Args:
@@ -49,7 +49,7 @@ class _Run:
     numbers: tuple[int, ...]
 
 
-def arrange(demands: Sequence[Demand], memory: Memory, epochs: int) -> Arrangement:
+def arrange(demands: Sequence[Demand], memory: ChannelMemory, epochs: int) -> Arrangement:
     """Give every buffer of every queue a channel and an address.
 
     Channels are chosen buffer by buffer; then each channel is packed.  What ends beyond a channel's limit goes to another channel.
@@ -70,7 +70,7 @@ def arrange(demands: Sequence[Demand], memory: Memory, epochs: int) -> Arrangeme
     return _packed(chosen, memory, channels)
 
 
-def _packed(chosen: dict[tuple[Demand, int], int], memory: Memory, channels: Channels) -> Arrangement:
+def _packed(chosen: dict[tuple[Demand, int], int], memory: ChannelMemory, channels: Channels) -> Arrangement:
     found = Arrangement()
     stale = set(range(len(memory.bases)))
     banned: dict[tuple[Demand, int], set[int]] = {}
@@ -96,7 +96,7 @@ def _packed(chosen: dict[tuple[Demand, int], int], memory: Memory, channels: Cha
     return found
 
 
-def _layout(chosen: dict[tuple[Demand, int], int], channel: int, memory: Memory) -> tuple[list[_Run], Packing]:
+def _layout(chosen: dict[tuple[Demand, int], int], channel: int, memory: ChannelMemory) -> tuple[list[_Run], Packing]:
     """Pack one channel: the buffers of a queue in one piece, or piece by piece where they do not fit so."""
     members: dict[Demand, list[int]] = {}
     for (demand, number), where in chosen.items():
@@ -118,7 +118,7 @@ def _beyond(runs: list[_Run], packing: Packing, limit: int) -> list[_Run]:
     return [r for r, a in zip(runs, packing.addresses, strict=True) if a + r.demand.size_bytes * len(r.numbers) > limit]
 
 
-def _gathered(layouts: dict[int, tuple[list[_Run], Packing]], memory: Memory) -> Arrangement:
+def _gathered(layouts: dict[int, tuple[list[_Run], Packing]], memory: ChannelMemory) -> Arrangement:
     found = Arrangement()
     places: dict[str, dict[int, tuple[int, int]]] = {}
     for index, (runs, packing) in sorted(layouts.items()):

@@ -16,7 +16,7 @@ from ttc.runtime.machine.limits import Meter
 from ttc.runtime.machine.rings import check_entry
 
 
-class Memory:
+class RamPieces:
     """What several rams show: pieces of a few t each, in the order of their addresses.
 
     An entry of a view with shape [t, rows, columns] is t of them in a row, so that one entry of a view with fewer entries is the entries of
@@ -100,7 +100,7 @@ class Memory:
 class Ram:
     """One view of a memory, by the entries of its queue.  Its pointers are where the last execution left them."""
 
-    def __init__(self, queue: Queue, memory: Memory) -> None:
+    def __init__(self, queue: Queue, memory: RamPieces) -> None:
         self.queue = queue
         self.memory = memory
         self.read_pointer = 0

@@ -24,7 +24,7 @@ from ttc.runtime.golden.addresses import Allocation
 from ttc.runtime.golden.epochs import Epoch, epoch_of, epochs_of
 from ttc.runtime.golden.microbatches import EpochRun
 from ttc.runtime.golden.ops import OpPlans
-from ttc.runtime.golden.rams import Memory, Ram
+from ttc.runtime.golden.rams import Ram, RamPieces
 from ttc.runtime.golden.records import Record, Role
 from ttc.runtime.golden.rings import HostRing
 from ttc.runtime.golden.roles import is_host_fed, shared_memories
@@ -36,7 +36,7 @@ Source = Callable[[Queue, int], NDArray]
 """The host: gives entry number n of a queue (n-th pushed; for a ram, the entry at pointer n), as the queue's format holds it."""
 
 
-class Session(Actions):
+class GoldenSession(Actions):
     """Programs that run one after the other on the same queues.
 
     Args:
@@ -206,9 +206,9 @@ class Session(Actions):
             raise Error("E0804", message, hint="graphs of one epoch are executed one after the other, each once")
 
     def _make_queues(self) -> None:
-        memories: dict[str, Memory] = {}
+        memories: dict[str, RamPieces] = {}
         for shared in shared_memories(self.netlist):
-            memory = Memory(shared, self.meter, partial(self._give, shared.owner))
+            memory = RamPieces(shared, self.meter, partial(self._give, shared.owner))
             memories |= {view.name: memory for view in shared.views}
         for name, queue in self.netlist.queues.items():
             if queue.type == "ram":

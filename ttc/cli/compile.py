@@ -18,7 +18,7 @@ from ttc.options import CompileOptions, DebugOptions
 
 if TYPE_CHECKING:
     from ttc.cli.progress import Progress
-    from ttc.compiler.driver import Result
+    from ttc.compiler.driver import Compilation
     from ttc.passes.base import Instrument
 
 
@@ -101,7 +101,7 @@ def _compile(
     emission: Emission | None,
     watchers: Sequence[Instrument],
     debug: DebugOptions,
-) -> Result:
+) -> Compilation:
     from ttc.compiler.driver import compile_path
     from ttc.inputs.files import write_bytes
 
@@ -115,7 +115,7 @@ def _compile(
     return result
 
 
-def _save(result: Result, output: Path, emission: Emission | None) -> None:
+def _save(result: Compilation, output: Path, emission: Emission | None) -> None:
     """Write the archive, and the Buda netlist if it is asked for; what cannot be exported leaves nothing behind."""
     if emission is None:
         result.save(output)
@@ -147,7 +147,7 @@ def _precompile(progress: Progress, archive: Path, folder: Path | None) -> None:
     load_program(archive, engine="native", kernels=folders)
 
 
-def _print_summary(console: Console, result: Result, output: Path) -> None:
+def _print_summary(console: Console, result: Compilation, output: Path) -> None:
     rows = [[t.stage, t.ops, time_text(t.seconds), f"{t.microseconds_per_op:.0f} us"] for t in result.times]
     console.table(["stage", "ops", "time", "time/op"], rows)
     if console.verbose:

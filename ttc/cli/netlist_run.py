@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ttc.dialects.netlist.buda.form import BudaNetlist
     from ttc.dialects.netlist.model import Netlist
     from ttc.runtime.golden.records import Record
-    from ttc.runtime.golden.session import Session
+    from ttc.runtime.golden.session import GoldenSession
     from ttc.stimulus.config import HostConfig
 
 STIMULI = ("uniform", "normal", "constant")
@@ -154,10 +154,10 @@ def _calls(netlist: Netlist, names: Sequence[str], given: Mapping[str, int], con
     return calls
 
 
-def _session(netlist: Netlist, config: HostConfig, calls: Sequence[Call], given: Mapping[str, Any], *, keep: bool) -> Session:
+def _session(netlist: Netlist, config: HostConfig, calls: Sequence[Call], given: Mapping[str, Any], *, keep: bool) -> GoldenSession:
     from ttc.runtime.cpu import checked_threads
     from ttc.runtime.engines.table import engine_named
-    from ttc.runtime.golden.session import Session
+    from ttc.runtime.golden.session import GoldenSession
     from ttc.stimulus.host import host_of
     from ttc.stimulus.rules import Rule, Rules
 
@@ -165,7 +165,7 @@ def _session(netlist: Netlist, config: HostConfig, calls: Sequence[Call], given:
     values = _bundles(given["bundles"], netlist)
     host = host_of(netlist, rules, given["seed"], values, "rne" if given["rounding"] == "formats" else "truncate")
     engine = engine_named(given["engine"], checked_threads(given["threads"]))
-    return Session(netlist, host, [call.program for call in calls], keep=keep, engine=engine)
+    return GoldenSession(netlist, host, [call.program for call in calls], keep=keep, engine=engine)
 
 
 def _bundles(paths: Sequence[Path], netlist: Netlist) -> dict[str, NDArray]:
@@ -209,7 +209,7 @@ def _numbers(record: Record) -> dict[str, list[int]]:
     return {} if record.numbers == list(range(record.entries)) else {"numbers": record.numbers}
 
 
-def _print_json(console: Console, session: Session, calls: Sequence[Call], records: Sequence[Record], seed: int) -> None:
+def _print_json(console: Console, session: GoldenSession, calls: Sequence[Call], records: Sequence[Record], seed: int) -> None:
     console.json(
         {
             "programs": [{"name": call.program, "parameters": call.params} for call in calls],

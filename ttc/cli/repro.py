@@ -23,14 +23,14 @@ def command(console: Console, folder: Path) -> int:
     """
     import traceback
 
-    from ttc.debug.crash import Signature, read_crash
+    from ttc.debug.crash import ErrorSignature, read_crash
 
     crash = read_crash(folder)
     error = crash.error()
     if error is None:
         console.say(f"{crash.passes}: it does not fail")
         return EXIT_GONE
-    same = Signature.of(error) == crash.signature
+    same = ErrorSignature.of(error) == crash.signature
     console.text(f"{crash.passes}: {'the same error' if same else 'another error'}: {type(error).__name__}: {error}")
     if console.verbose:
         console.asked("".join(traceback.format_exception(error)).rstrip())

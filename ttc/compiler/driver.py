@@ -39,7 +39,7 @@ TRIES = 2
 
 
 @record
-class Result:
+class Compilation:
     """The result of a compilation, at the stage where it stopped.
 
     Args:
@@ -88,7 +88,7 @@ class Result:
         return self.package.netlist, self.package.description, self.package.tensors
 
 
-def compile_path(path: Path, options: CompileOptions, instruments: Sequence[Instrument] = (), *, count_ops: bool = False) -> Result:
+def compile_path(path: Path, options: CompileOptions, instruments: Sequence[Instrument] = (), *, count_ops: bool = False) -> Compilation:
     """Compile a model file or IR text.  count_ops: count the ops around every pass, too.  Raises Error."""
     check_options(options)
     timing = Timing(count_ops)
@@ -102,7 +102,9 @@ def check_options(options: CompileOptions) -> None:
         used_chips(configured(load_target(options.target), options), options)
 
 
-def compile_source(source: Source, options: CompileOptions, instruments: Sequence[Instrument] = (), timing: Timing | None = None) -> Result:
+def compile_source(
+    source: Source, options: CompileOptions, instruments: Sequence[Instrument] = (), timing: Timing | None = None
+) -> Compilation:
     """Take IR from the stage it is at to the stage that `options.to` names.
 
     Raises E0305 if that stage lies behind it, E0101 if an option contradicts what the IR was compiled with, and what passes raise.
@@ -126,7 +128,7 @@ def compile_source(source: Source, options: CompileOptions, instruments: Sequenc
         _end_stage("tti", unit, watchers)
     for watcher in watchers:
         watcher.finish()
-    return Result(unit, stopped, options, package, tuple(timing.stages))
+    return Compilation(unit, stopped, options, package, tuple(timing.stages))
 
 
 def configured(target: Target, options: CompileOptions) -> Target:

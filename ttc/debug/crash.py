@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from ttc import __version__
-from ttc.compiler.driver import Result, compile_path
+from ttc.compiler.driver import Compilation, compile_path
 from ttc.compiler.source import named_weights, read_text
 from ttc.debug.opt import Job, optimized
 from ttc.dialects.core.errors import Error
@@ -41,18 +41,18 @@ MAX_TEXT = 4000
 
 
 @record
-class Signature:
+class ErrorSignature:
     """What tells one error from another: its type or code, and its message without numbers."""
 
     kind: str
     message: str
 
     @staticmethod
-    def of(error: BaseException) -> Signature:
+    def of(error: BaseException) -> ErrorSignature:
         """Return the signature of an error, without the figures in its message, as they change with sizes."""
         kind = error.code if isinstance(error, Error) else type(error).__name__
         text = error.message if isinstance(error, Error) else str(error)
-        return Signature(kind, re.sub(r"\d+", "#", text[:MAX_TEXT]))
+        return ErrorSignature(kind, re.sub(r"\d+", "#", text[:MAX_TEXT]))
 
 
 @record
@@ -70,7 +70,7 @@ class Crash:
 
     text: str
     passes: str
-    signature: Signature
+    signature: ErrorSignature
     weights: Path | None = None
     earlier: Crash | None = None
 
@@ -105,7 +105,7 @@ def write_crash(
     before = _before(path, options, stage, number)
     if before is None:
         return None
-    crash = Crash(_text(before, with_weights), pass_text(pass_), Signature.of(error))
+    crash = Crash(_text(before, with_weights), pass_text(pass_), ErrorSignature.of(error))
     if stage == "netlist" and (tile := _before(path, options, stage, 1)) is not None:
         crash = replace(crash, earlier=Crash(_text(tile, with_weights), ",".join(watch.passes), crash.signature))
     module, text = before.unit.module, crash.text
@@ -122,7 +122,7 @@ def write_crash(
     return folder
 
 
-def _text(result: Result, with_weights: bool) -> str:
+def _text(result: Compilation, with_weights: bool) -> str:
     if not with_weights:
         set_module_attr(result.unit.module, "seed", SEED)
     return print_op(result.unit.module) + "\n"
@@ -144,7 +144,7 @@ def save(crash: Crash, folder: Path) -> None:
         write_bytes(folder / WEIGHTS, crash.weights.read_bytes())
 
 
-def _before(path: Path, options: CompileOptions, stage: str, number: int) -> Result | None:
+def _before(path: Path, options: CompileOptions, stage: str, number: int) -> Compilation | None:
     """The module before a pass of a stage, compiled again; None if that fails, too."""
     stop = f"{stage}:{number - 1}" if number > 1 else STAGES[STAGES.index(stage) - 1]
     try:
@@ -175,7 +175,7 @@ def read_crash(folder: Path) -> Crash:
     try:
         described = json.loads(read_text(require_input(folder / CRASH)))
         passes, error = described["passes"], described["error"]
-        signature = Signature(error["kind"], error["message"])
+        signature = ErrorSignature(error["kind"], error["message"])
         steps = described["earlier"]["passes"] if "earlier" in described else ""
         if not all(isinstance(x, str) for x in (passes, steps, signature.kind, signature.message)):
             raise TypeError("its fields are texts")

@@ -16,7 +16,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
 
 from ttc.compiler.source import dialects
-from ttc.debug.crash import INPUT, Crash, Signature
+from ttc.debug.crash import INPUT, Crash, ErrorSignature
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.formats import format_named
 from ttc.dialects.core.ir.adapter import print_op
@@ -69,7 +69,7 @@ class Reduction:
     def _fails(self, text: str) -> bool:
         self.trials += 1
         error = self.crash.error(text)
-        return error is not None and Signature.of(error) == self.crash.signature
+        return error is not None and ErrorSignature.of(error) == self.crash.signature
 
     def _try(self, text: str | None) -> bool:
         """Keep a smaller text if it still fails."""

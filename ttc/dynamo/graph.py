@@ -18,7 +18,7 @@ from torch.utils import _pytree as pytree
 from ttc.dialects.core.errors import Error
 from ttc.dynamo.binding import Changed, Outdated
 from ttc.dynamo.draws import Draw, take_out
-from ttc.dynamo.session import Job, Placeholder, Session
+from ttc.dynamo.session import CompiledGraph, Job, Placeholder
 from ttc.dynamo.settings import Settings
 
 MAX_SIZES = 32
@@ -130,7 +130,7 @@ class _Case:
     def _session(self, values: tuple[Any, ...]) -> Run:
         try:
             _check_devices(self._job.graph)
-            return Session(self._job.with_drawn(), values, self._settings)
+            return CompiledGraph(self._job.with_drawn(), values, self._settings)
         except Error as error:
             if self._job is self._first:
                 return self._fallback(error)

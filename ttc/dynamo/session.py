@@ -20,7 +20,7 @@ from ttc.dynamo.settings import Settings
 from ttc.dynamo.tensors import tensor_of, unusual_stride
 from ttc.dynamo.threads import share_threads
 from ttc.importers.torch.graphs import Binding as Placed
-from ttc.importers.torch.graphs import Fixed, Held, Input, Result, import_graph, spec_of_tensor
+from ttc.importers.torch.graphs import Fixed, GraphOutput, Held, Input, import_graph, spec_of_tensor
 from ttc.importers.torch.weights import array_of, identity
 from ttc.passes.emit import Package
 from ttc.runtime.arguments import inputs_of
@@ -85,7 +85,7 @@ class _Made(NamedTuple):
         return made[self.name]
 
 
-class Session:
+class CompiledGraph:
     """A compiled graph that PyTorch calls.  Thread-safe."""
 
     def __init__(self, job: Job, given: Sequence[Any], settings: Settings) -> None:
@@ -143,10 +143,10 @@ def _placed(job: Job, given: Sequence[Any]) -> list[Placed]:
 def _compiled(job: Job, placed: Sequence[Placed], outputs: Sequence[Any], settings: Settings) -> tuple[Package, frozenset[str]]:
     """The netlist with its tensors, and the names of parameters whose values went into it."""
     wanted: dict[str, None] = {}
-    results: list[Result | None] = []
+    results: list[GraphOutput | None] = []
     for output in outputs:
         new = isinstance(output, _Made) and output.name not in wanted
-        results.append(Result(output.name) if new else None)
+        results.append(GraphOutput(output.name) if new else None)
         wanted.update({output.name: None} if new else {})
     module, weights = import_graph(job.graph, job.name, placed, results)
     package = compile_source(Source(module, weights, "import"), settings.compile, settings.instruments(job.name)).package

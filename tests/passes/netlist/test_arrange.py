@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 
 from ttc.dialects.core.numerics import DRAM_PLACEMENTS
-from ttc.passes.netlist.arrange import Memory, arrange
+from ttc.passes.netlist.arrange import ChannelMemory, arrange
 from ttc.passes.netlist.channels import Demand
 
 BASE = 96
 
 
-def memory(channels: int, room: int, policy: str = "traffic", first_channel: int = 0) -> Memory:
-    return Memory((BASE,) * channels, (BASE + room,) * channels, policy, first_channel)
+def memory(channels: int, room: int, policy: str = "traffic", first_channel: int = 0) -> ChannelMemory:
+    return ChannelMemory((BASE,) * channels, (BASE + room,) * channels, policy, first_channel)
 
 
 @pytest.mark.parametrize("policy", DRAM_PLACEMENTS)

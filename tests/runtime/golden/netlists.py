@@ -12,7 +12,7 @@ from ttc.dialects.core.plain.functions import TensorType
 from ttc.dialects.netlist.buda.reader import read_netlist
 from ttc.dialects.netlist.buda.to_netlist import to_netlist
 from ttc.dialects.netlist.model import Blocking, Queue
-from ttc.runtime.golden.session import Session
+from ttc.runtime.golden.session import GoldenSession
 from ttc.runtime.machine.limits import Limits
 from ttc.stimulus.host import host_of
 from ttc.stimulus.rules import Rules
@@ -39,13 +39,13 @@ def session(
     rules: Rules | None = None,
     programs: Sequence[str] | None = None,
     limits: Limits | None = None,
-) -> Session:
+) -> GoldenSession:
     """A session on a netlist text, that keeps its entries."""
     netlist = to_netlist(read_netlist(text.encode(), "test.yaml"))
-    return Session(netlist, host_of(netlist, rules, 0, inputs or {}), programs, keep=True, limits=limits)
+    return GoldenSession(netlist, host_of(netlist, rules, 0, inputs or {}), programs, keep=True, limits=limits)
 
 
-def found(session: Session, role: str) -> dict[str, NDArray]:
+def found(session: GoldenSession, role: str) -> dict[str, NDArray]:
     """Arrays of the records with a role, by queue."""
     return {record.queue.name: record.array() for record in session.records() if record.role == role}
 

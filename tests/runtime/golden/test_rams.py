@@ -8,14 +8,14 @@ import pytest
 from tests.runtime.golden.netlists import flat, queue_of
 from ttc.dialects.core.errors import Error
 from ttc.dialects.netlist.model import Queue
-from ttc.runtime.golden.rams import Memory, Ram
+from ttc.runtime.golden.rams import Ram, RamPieces
 from ttc.runtime.golden.roles import Shared
 from ttc.runtime.machine.limits import Limits, Meter
 
 
-def memory(*views: Queue, accumulates: bool = False) -> Memory:
+def memory(*views: Queue, accumulates: bool = False) -> RamPieces:
     """What the host fills with 10, 20, ... by the owner's entries."""
-    return Memory(Shared(views, views[0], accumulates), Meter(Limits()), lambda entry: flat(10 * (entry + 1), views[0].tensor.shape[0]))
+    return RamPieces(Shared(views, views[0], accumulates), Meter(Limits()), lambda entry: flat(10 * (entry + 1), views[0].tensor.shape[0]))
 
 
 def test_entries_are_filled_when_they_are_read() -> None:
@@ -70,7 +70,7 @@ def test_pointers_outside(pointer: int) -> None:
 def test_pieces_replace_each_other_in_the_count() -> None:
     queue = queue_of(type="ram", entries=2)
     meter = Meter(Limits())
-    ram = Ram(queue, Memory(Shared((queue,), queue, False), meter, lambda _: flat(0)))
+    ram = Ram(queue, RamPieces(Shared((queue,), queue, False), meter, lambda _: flat(0)))
     for _ in range(5):
         ram.write(1, flat(1))
     assert meter.size_bytes == 4096

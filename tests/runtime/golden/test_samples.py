@@ -14,7 +14,7 @@ from ttc.dialects.netlist.buda.to_netlist import to_netlist
 from ttc.dialects.netlist.model import Netlist
 from ttc.runtime.engines.table import engine_named
 from ttc.runtime.golden.epochs import epochs_of
-from ttc.runtime.golden.session import Session
+from ttc.runtime.golden.session import GoldenSession
 from ttc.stimulus.config import host_config
 from ttc.stimulus.host import host_of
 from ttc.stimulus.parameters import parameters
@@ -30,22 +30,22 @@ FILES = [path for path in sorted(SAMPLES.rglob("*.yaml")) if path.stat().st_size
 
 
 @cache
-def sample(path: Path, engine: str = "reference") -> Session:
+def sample(path: Path, engine: str = "reference") -> GoldenSession:
     """The session in which all programs of a sample have run, each once."""
     form = read_netlist(path)
     netlist, config = to_netlist(form), host_config(form.extra)
-    session = Session(netlist, host_of(netlist, config.rules, 0, {}), keep=True, engine=engine_named(engine, 1))
+    session = GoldenSession(netlist, host_of(netlist, config.rules, 0, {}), keep=True, engine=engine_named(engine, 1))
     for program in netlist.programs.values():
         session.run(program.name, parameters(program, netlist, {}, config.arguments))
     return session
 
 
-def named(stem: str) -> Session:
+def named(stem: str) -> GoldenSession:
     (path,) = SAMPLES.rglob(f"{stem}.yaml")
     return sample(path)
 
 
-def arrays(session: Session, *roles: str) -> dict[str, NDArray]:
+def arrays(session: GoldenSession, *roles: str) -> dict[str, NDArray]:
     return {record.queue.name: record.array() for record in session.records() if record.role in roles}
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from ttc.compiler.driver import compile_path
-from ttc.debug.crash import Crash, CrashWatch, Signature, read_crash, save, write_crash
+from ttc.debug.crash import Crash, CrashWatch, ErrorSignature, read_crash, save, write_crash
 from ttc.debug.reduce import Reduction, resized
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.machines.targets import load_target
@@ -51,9 +51,9 @@ def test_a_crash_can_be_run_again_and_made_smaller(
     assert folder.name.startswith("ttc-crash-")
     assert len(list(folder.iterdir())) == files
     assert crash.passes == kind.name
-    assert crash.signature == Signature("KeyError", f"'{op} of #'")
+    assert crash.signature == ErrorSignature("KeyError", f"'{op} of #'")
     assert "ttc.seed = 0" in crash.text
-    assert Signature.of(crash.error() or KeyError()) == crash.signature
+    assert ErrorSignature.of(crash.error() or KeyError()) == crash.signature
     reduction = Reduction(crash, lambda line: None)
     assert reduction.ops() > 1
     text = reduction.run()
@@ -70,11 +70,11 @@ def test_weights_are_kept_on_request(small_onnx: Path, tmp_path: Path, monkeypat
     folder, crash = crashed(small_onnx, tmp_path, with_weights=True)
     assert crash.weights == folder / "weights.npz"
     assert "ttc.seed" not in crash.text
-    assert Signature.of(crash.error() or KeyError()) == crash.signature
+    assert ErrorSignature.of(crash.error() or KeyError()) == crash.signature
     reduction = Reduction(crash, lambda line: None)
     save(replace(reduction.crash, text=reduction.run()), tmp_path / "small")
     assert read_crash(tmp_path / "small").weights == tmp_path / "small" / "weights.npz"
-    assert Signature.of(read_crash(tmp_path / "small").error() or KeyError()) == crash.signature
+    assert ErrorSignature.of(read_crash(tmp_path / "small").error() or KeyError()) == crash.signature
 
 
 @pytest.mark.parametrize("record", ["{", "{}", '{"passes": 3, "error": {"kind": "a", "message": "b"}}', "[" * 5000])

@@ -37,15 +37,15 @@ def compiled() -> Callable[..., Any]:
 def graphs(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Names of the graphs that were compiled, in order."""
     from ttc.dynamo import graph
-    from ttc.dynamo.session import Job, Session
+    from ttc.dynamo.session import CompiledGraph, Job
 
     names: list[str] = []
 
-    def counted(job: Job, *args: Any) -> Session:
+    def counted(job: Job, *args: Any) -> CompiledGraph:
         names.append(job.name.partition("_")[0])
-        return Session(job, *args)
+        return CompiledGraph(job, *args)
 
-    monkeypatch.setattr(graph, "Session", counted)
+    monkeypatch.setattr(graph, "CompiledGraph", counted)
     return names
 
 

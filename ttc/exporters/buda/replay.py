@@ -20,7 +20,7 @@ from ttc.exporters.buda.literals import matrix_of
 from ttc.exporters.buda.values import entries, held_values, tensors_of
 from ttc.runtime.engines.reference import ReferenceEngine
 from ttc.runtime.executor import Executor
-from ttc.runtime.golden.session import Session
+from ttc.runtime.golden.session import GoldenSession
 from ttc.runtime.netlists import Netlists
 from ttc.runtime.program import Plans, Program
 
@@ -49,7 +49,7 @@ def replay(exported: Exported, program: Program, inputs: Mapping[str, Any], entr
             return held[queue.name][0]
         return entries(queue.name, exported, program.netlist, passed[queue.name])[number]
 
-    session = Session(netlist, source, keep=True)
+    session = GoldenSession(netlist, source, keep=True)
     for name, found in netlist.programs.items():
         first = found.instructions[0]
         session.run(name, {str(arg).removeprefix("$"): 1 for arg in first.args} if first.opcode == "param" else {})

@@ -30,7 +30,7 @@ from ttc.importers.onnx.opsets import opsets
 from ttc.importers.onnx.order import sort_nodes
 from ttc.importers.onnx.source import Source, read
 from ttc.importers.onnx.structure import check_model, domain_of
-from ttc.importers.onnx.walk import Scope, Walker, names_read
+from ttc.importers.onnx.walk import BodyScope, Walker, names_read
 
 __all__ = ["describe", "import_onnx"]
 
@@ -76,7 +76,7 @@ def _import(
     arguments = dict(zip(specs, function.body.block.args, strict=True))
     builder = Builder(frozenset(source.weights), given_values(arguments, values))
     outputs = [o.name for o in graph.output]
-    scope = Scope(
+    scope = BodyScope(
         arguments_of(parts, arguments),
         versions,
         names_read(graph.node, outputs),

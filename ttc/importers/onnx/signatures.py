@@ -24,7 +24,7 @@ _TYPES = {
 
 
 @record
-class Signature:
+class OpSignature:
     """What a node of an op must look like.
 
     Args:
@@ -45,13 +45,13 @@ class Signature:
 
 
 @cache
-def signature_of(apply: Mapping) -> Signature:
+def signature_of(apply: Mapping) -> OpSignature:
     """The schema that a mapping's signature is: parameters are inputs, `| None` ones optional; keywords are attributes."""
     parameters = list(inspect.signature(apply).parameters.values())[1:]
     inputs = [p for p in parameters if p.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD]
     attributes = [p for p in parameters if p.kind is inspect.Parameter.KEYWORD_ONLY]
     variadic = any(p.kind is inspect.Parameter.VAR_POSITIONAL for p in parameters)
-    return Signature(
+    return OpSignature(
         tuple(p.name for p in inputs),
         frozenset(p.name for p in inputs if str(p.annotation).endswith("| None")),
         max((i + 1 for i, p in enumerate(inputs) if p.default is p.empty), default=0) + variadic,
@@ -75,7 +75,7 @@ def check_signature(node: NodeProto, apply: Mapping) -> None:
     _check_attributes(node, schema)
 
 
-def _check_attributes(node: NodeProto, schema: Signature) -> None:
+def _check_attributes(node: NodeProto, schema: OpSignature) -> None:
     given: set[str] = set()
     for attribute in node.attribute:
         wanted = schema.attributes.get(attribute.name)

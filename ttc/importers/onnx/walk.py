@@ -33,7 +33,7 @@ Mapped: TypeAlias = Callable[..., Any]
 
 
 @record(frozen=False)
-class Scope:
+class BodyScope:
     """The values of one body.
 
     Args:
@@ -89,7 +89,7 @@ class Walker:
         self.functions = functions
         self.budget = Budget()
 
-    def walk(self, nodes: Iterable[NodeProto], scope: Scope) -> None:
+    def walk(self, nodes: Iterable[NodeProto], scope: BodyScope) -> None:
         """Map all nodes of a body.  Raises E0203, E0204, E04xx at the node, Unsupported for too many nodes in loops."""
         for node in nodes:
             if scope.repeated:
@@ -105,18 +105,18 @@ class Walker:
                 if output:
                     scope.values[output] = results[index] if index < len(results) else self._extra(node, index, scope, name)
 
-    def _extra(self, node: NodeProto, index: int, scope: Scope, name: str) -> Value:
+    def _extra(self, node: NodeProto, index: int, scope: BodyScope, name: str) -> Value:
         """An output that the mapping does not give: refused, which matters only if something reads it."""
         if node.output[index] in scope.read:
             self._miss(node, scope, f"its output {index} is not supported", name)
         return REFUSED
 
-    def _miss(self, node: NodeProto, scope: Scope, why: str, name: str) -> tuple[Value, ...]:
+    def _miss(self, node: NodeProto, scope: BodyScope, why: str, name: str) -> tuple[Value, ...]:
         domain = domain_of(node.domain)
         self.builder.misses.add(node.op_type, f"{domain or 'ai.onnx'} {scope.opsets.get(domain, '?')}", why, name)
         return (REFUSED,) * len(node.output)
 
-    def _node(self, node: NodeProto, scope: Scope, name: str) -> Sequence[Value]:
+    def _node(self, node: NodeProto, scope: BodyScope, name: str) -> Sequence[Value]:
         operands = [scope.get(x) for x in node.input]
         function = self.functions.get(key_of(node))
         if function is not None:
@@ -148,14 +148,16 @@ class Walker:
         except Unsupported as reason:
             return self._miss(node, scope, str(reason), name)
 
-    def _mapped(self, apply: Mapped, node: NodeProto, operands: Sequence[Value], opset: int, name: str, scope: Scope) -> Sequence[Value]:
+    def _mapped(
+        self, apply: Mapped, node: NodeProto, operands: Sequence[Value], opset: int, name: str, scope: BodyScope
+    ) -> Sequence[Value]:
         if any(isinstance(x, Listed | Packed) for x in operands) and apply.__module__ != ops_sequence.__name__:
             raise Unsupported("takes no sequences")
         self.builder.enter(name, tuple(node.output), opset, declared=scope.declared)
         results = apply(self.builder, *operands, **_attributes(node))
         return results if isinstance(results, tuple) else (results,)
 
-    def _subgraph(self, graph: GraphProto, inputs: Sequence[Value], label: str, *, scope: Scope, name: str) -> list[Value]:
+    def _subgraph(self, graph: GraphProto, inputs: Sequence[Value], label: str, *, scope: BodyScope, name: str) -> list[Value]:
         """The outputs of a subgraph, which sees the values around it."""
         if scope.depth >= MAX_DEPTH:
             raise Error("E0203", f"graphs and functions are nested more than {MAX_DEPTH} deep")
@@ -167,7 +169,7 @@ class Walker:
             return self.builder.constant(array_of(constants[name], f"initializer '{name}' of a subgraph"))
 
         outputs = tuple(o.name for o in graph.output)
-        inner = Scope(
+        inner = BodyScope(
             dict(zip((i.name for i in graph.input), inputs, strict=True)),
             scope.opsets,
             names_read(graph.node, outputs),
@@ -181,7 +183,7 @@ class Walker:
         self.walk(graph.node, inner)
         return [inner.get(output) for output in outputs]
 
-    def _by_definition(self, node: NodeProto, schema: Schema, operands: Sequence[Value], scope: Scope, name: str) -> Sequence[Value]:
+    def _by_definition(self, node: NodeProto, schema: Schema, operands: Sequence[Value], scope: BodyScope, name: str) -> Sequence[Value]:
         """An op without a mapping, by ONNX's own definition of it if there is one."""
         if any(isinstance(x, Refused) for x in operands):
             defined = schema.has_function or schema.has_context_dependent_function
@@ -209,7 +211,7 @@ class Walker:
         function: FunctionProto,
         node: NodeProto,
         operands: Sequence[Value],
-        scope: Scope,
+        scope: BodyScope,
         name: str,
         defaults: Mapping[str, AttributeProto] | None = None,
     ) -> Sequence[Value]:
@@ -220,7 +222,7 @@ class Walker:
             raise Error("E0203", f"the node has more inputs or outputs than function '{function.name}'")
         values: dict[str, Value] = dict.fromkeys(function.input)
         values.update(zip(function.input, operands, strict=False))
-        inner = Scope(
+        inner = BodyScope(
             values,
             {**scope.opsets, **opsets(function.opset_import, f"function '{function.name}'", needed=False)},
             names_read(function.node, function.output),
@@ -233,7 +235,7 @@ class Walker:
         self.walk(function.node, inner)
         return [self._output(node, index, inner, scope, name) for index in range(len(node.output))]
 
-    def _output(self, node: NodeProto, index: int, inner: Scope, scope: Scope, name: str) -> Value:
+    def _output(self, node: NodeProto, index: int, inner: BodyScope, scope: BodyScope, name: str) -> Value:
         """A result of a call.  ONNX's own definitions leave out outputs that a node does not ask for, and some that it does."""
         output = inner.outputs[index]
         return inner.values[output] if output in inner.values else self._extra(node, index, scope, name)

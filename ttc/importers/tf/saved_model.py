@@ -34,7 +34,7 @@ class TensorInfo:
 
 
 @record
-class Signature:
+class NamedTensors:
     """Inputs and outputs by name, sorted."""
 
     inputs: Mapping[str, TensorInfo]
@@ -47,7 +47,7 @@ class MetaGraph:
 
     tags: frozenset[str]
     graph: Span | None
-    signatures: Mapping[str, Signature]
+    signatures: Mapping[str, NamedTensors]
     restore: str
     objects: Span | None
 
@@ -86,7 +86,7 @@ def read_saved_model(folder: Path, signature: str | None = None) -> Model:
 def _meta_graph(span: Span) -> MetaGraph:
     tags: frozenset[str] = frozenset()
     graph, objects, restore = None, None, ""
-    signatures: dict[str, Signature] = {}
+    signatures: dict[str, NamedTensors] = {}
     for item in span:
         if item.number not in (1, 2, 3, 5, 7):
             continue
@@ -106,13 +106,13 @@ def _meta_graph(span: Span) -> MetaGraph:
     return MetaGraph(tags, graph, signatures, restore, objects)
 
 
-def _signature_of(span: Span) -> Signature:
+def _signature_of(span: Span) -> NamedTensors:
     sides: dict[int, dict[str, TensorInfo]] = {1: {}, 2: {}}
     for item in span:
         if item.number in sides:
             name, value = entries(span.inside(item))
             sides[item.number][name] = _tensor_info(value, name)
-    return Signature(dict(sorted(sides[1].items())), dict(sorted(sides[2].items())))
+    return NamedTensors(dict(sorted(sides[1].items())), dict(sorted(sides[2].items())))
 
 
 def _tensor_info(span: Span | None, what: str) -> TensorInfo:
@@ -141,7 +141,7 @@ def _chosen(found: Sequence[MetaGraph]) -> MetaGraph:
     return serving[0]
 
 
-def _signature(meta: MetaGraph, name: str | None) -> Signature:
+def _signature(meta: MetaGraph, name: str | None) -> NamedTensors:
     """Raises E0201 if there is none of that name, or none that is chosen by rule."""
     usable = {key: s for key, s in meta.signatures.items() if not key.startswith("__")}
     if name is None and DEFAULT not in usable and len(usable) == 1:

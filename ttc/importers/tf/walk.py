@@ -34,7 +34,7 @@ CHANGING = frozenset(
 
 
 @record(frozen=False)
-class Scope:
+class CallScope:
     """A body that is being mapped.
 
     Args:
@@ -70,7 +70,7 @@ class Walker:
     def __init__(self, builder: Builder, graph: Graph, seeds: Mapping[str, Value]) -> None:
         self.builder = builder
         self.functions: Mapping[str, Function] = graph.functions
-        self._main = Scope({node.name: node for node in graph.nodes}, {name: (value,) for name, value in seeds.items()})
+        self._main = CallScope({node.name: node for node in graph.nodes}, {name: (value,) for name, value in seeds.items()})
         self._constants: dict[int, tuple[Value, ...]] = {}
         self._bodies: dict[str, dict[str, Node]] = {}
         self.unrolled = 0
@@ -96,7 +96,7 @@ class Walker:
         if name not in self._bodies:
             self._bodies[name] = {node.name: node for node in function.nodes}
         values: dict[str, tuple[Value, ...]] = {key: (x,) for (key, _), x in zip(function.inputs, operands, strict=True)}
-        scope = Scope(self._bodies[name], values, caller, depth, repeated)
+        scope = CallScope(self._bodies[name], values, caller, depth, repeated)
         references = [function.results[output] for output in function.outputs]
         return self._run(scope, references, (*references, *function.effects))
 
@@ -106,7 +106,7 @@ class Walker:
         if self.unrolled > MAX_UNROLLED:
             raise TooMany(f"more than {MAX_UNROLLED} nodes once loops are unrolled")
 
-    def _run(self, scope: Scope, references: Sequence[str], roots: Sequence[str]) -> list[Value]:
+    def _run(self, scope: CallScope, references: Sequence[str], roots: Sequence[str]) -> list[Value]:
         """Map what the references need, in an order that follows from them; an explicit stack, as chains of nodes may be long.
 
         In a body that sets variables everything that runs is mapped, in an order that the graph allows.
@@ -128,13 +128,13 @@ class Walker:
             stack.pop()
         return [self._value(reference, scope, "the outputs") for reference in references]
 
-    def _refuse_changes(self, scope: Scope, roots: Sequence[str]) -> None:
+    def _refuse_changes(self, scope: CallScope, roots: Sequence[str]) -> None:
         """A node that changes a variable runs whether or not an output needs it."""
         for node in reachable(scope.nodes, roots):
             if node.op in CHANGING:
                 self.builder.misses.add(node.op, "TensorFlow", "changes a variable", scope.named(node))
 
-    def _value(self, reference: str, scope: Scope, what: str) -> Value:
+    def _value(self, reference: str, scope: CallScope, what: str) -> Value:
         """The tensor `node`, `node:index` or, in a function, `node:output:index`.  Raises E0203."""
         name, *place = reference.split(":")
         found = scope.values[name]
@@ -155,7 +155,7 @@ class Walker:
         called = self.functions.get(node.op)
         return OUTPUTS.get(node.op, ()) if called is None else called.outputs
 
-    def _extra(self, node: Node | None, index: int, scope: Scope) -> Value:
+    def _extra(self, node: Node | None, index: int, scope: CallScope) -> Value:
         """An output that the row does not give."""
         if node is None:
             raise Error("E0203", f"an argument has no output {index}")
@@ -163,11 +163,11 @@ class Walker:
             self._miss(node, scope, f"its output {index} is not supported")
         return REFUSED
 
-    def _miss(self, node: Node, scope: Scope, why: str) -> tuple[Value, ...]:
+    def _miss(self, node: Node, scope: CallScope, why: str) -> tuple[Value, ...]:
         self.builder.misses.add(node.op, "TensorFlow", why, scope.named(node))
         return (REFUSED,)
 
-    def _node(self, node: Node, scope: Scope) -> tuple[Value, ...]:
+    def _node(self, node: Node, scope: CallScope) -> tuple[Value, ...]:
         name = scope.named(node)
         self._characters -= len(name)
         if self._characters < 0:
@@ -184,7 +184,7 @@ class Walker:
         except (VerifyException, OverflowError) as error:
             raise Error("E0203", f"a number of {node.op} is out of range: {error}", where=name) from error
 
-    def _mapped(self, node: Node, operands: list[Value], scope: Scope, name: str) -> tuple[Value, ...]:
+    def _mapped(self, node: Node, operands: list[Value], scope: CallScope, name: str) -> tuple[Value, ...]:
         control = CONTROL.get(node.op)
         if node.op in self.functions:
             return tuple(self.call(node.op, operands, name, scope.depth + 1, repeated=scope.repeated))

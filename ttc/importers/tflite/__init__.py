@@ -29,7 +29,7 @@ from ttc.importers.common.module import finished, naming
 from ttc.importers.common.open_input import OpenInput
 from ttc.importers.common.unsupported import Unsupported
 from ttc.importers.tflite.building import TfliteBuilder
-from ttc.importers.tflite.model import Graph, Model, Signature, parse
+from ttc.importers.tflite.model import Graph, GraphSignature, Model, parse
 from ttc.importers.tflite.walk import Walker
 from ttc.importers.tflite.weights import dtype_of
 
@@ -60,7 +60,7 @@ def describe(path: Path) -> Facts:
     with naming(path.name):
         model = parse(map_file(path, "a TFLite model"))
         graph = model.graphs[0]
-        signature = next((s for s in model.signatures if s.graph == 0), Signature("", 0, {}, {}))
+        signature = next((s for s in model.signatures if s.graph == 0), GraphSignature("", 0, {}, {}))
         ops = Counter(o.custom or o.op for g in model.graphs for o in g.operators)
         held = {t.data: prod(t.shape) for g in model.graphs for t in g.tensors if t.data is not None}
         names = _names(graph, graph.inputs, signature.inputs, "inputs")
@@ -79,7 +79,7 @@ def _import(
     model: Model, name: str, shapes: Mapping[str, tuple[int, ...]], batch: int | None, values: Mapping[str, Any]
 ) -> tuple[ModuleOp, WeightStore]:
     graph = model.graphs[0]
-    signature = next((s for s in model.signatures if s.graph == 0), Signature("", 0, {}, {}))
+    signature = next((s for s in model.signatures if s.graph == 0), GraphSignature("", 0, {}, {}))
     names = _names(graph, graph.inputs, signature.inputs, "inputs")
     specs = input_specs([_open_input(graph, i, n) for i, n in zip(graph.inputs, names, strict=True)], shapes, batch)
     function = make_function("forward", [(Port(n), tensor_type(spec)) for n, spec in specs.items()])

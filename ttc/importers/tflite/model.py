@@ -118,7 +118,7 @@ class Graph:
 
 
 @record
-class Signature:
+class GraphSignature:
     """A name for a graph, and its own names for the graph's inputs and outputs, by index of their tensors: one may have several."""
 
     key: str
@@ -133,7 +133,7 @@ class Model:
 
     data: Buffer
     graphs: tuple[Graph, ...]
-    signatures: tuple[Signature, ...]
+    signatures: tuple[GraphSignature, ...]
 
 
 def parse(data: Buffer) -> Model:
@@ -352,7 +352,7 @@ def _option(table: Table | None, number: int, field: Field, what: str) -> Any:
     return names[int(value)]
 
 
-def _signature(table: Table, graphs: tuple[Graph, ...]) -> Signature:
+def _signature(table: Table, graphs: tuple[Graph, ...]) -> GraphSignature:
     graph, key = table.whole(4, "u4"), table.text(2)
     if graph >= len(graphs):
         raise Error("E0203", f"signature '{key}' is of graph {graph} of {len(graphs)}")
@@ -360,4 +360,4 @@ def _signature(table: Table, graphs: tuple[Graph, ...]) -> Signature:
     for field, found in enumerate(names):
         for entry in table.tables(field):
             found.setdefault(entry.whole(1, "u4"), []).append(entry.text(0))
-    return Signature(key, graph, *names)
+    return GraphSignature(key, graph, *names)

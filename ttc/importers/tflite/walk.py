@@ -31,7 +31,7 @@ Values: TypeAlias = dict[int, Value]
 
 
 @record(frozen=False)
-class Scope:
+class SubgraphScope:
     """The values of one graph, by index of their tensors.
 
     Args:
@@ -65,7 +65,7 @@ class Walker:
         graph = self.model.graphs[number]
         if len(inputs) != len(graph.inputs):
             raise Error("E0203", f"graph {number} takes {len(graph.inputs)} inputs, not {len(inputs)}")
-        scope = Scope(graph, dict(zip(graph.inputs, inputs, strict=True)), prefix, (*calls, number))
+        scope = SubgraphScope(graph, dict(zip(graph.inputs, inputs, strict=True)), prefix, (*calls, number))
         for operator in graph.operators:
             self._left -= 1
             if self._left < 0:
@@ -73,13 +73,13 @@ class Walker:
             self._operator(operator, scope)
         return [self.value(i, scope) for i in graph.outputs]
 
-    def value(self, index: int, scope: Scope) -> Value:
+    def value(self, index: int, scope: SubgraphScope) -> Value:
         """The value of a tensor: defined by now, a constant, or a variable.  Raises E0203."""
         if index not in scope.values:
             scope.values[index] = self._leaf(index, scope)
         return scope.values[index]
 
-    def _leaf(self, index: int, scope: Scope) -> Value:
+    def _leaf(self, index: int, scope: SubgraphScope) -> Value:
         tensor = scope.graph.tensors[index]
         key = scope.calls[-1], index
         if tensor.variable and tensor.data is None:
@@ -90,7 +90,7 @@ class Walker:
             self._constants[key] = self._constant(tensor, scope)
         return self._constants[key]
 
-    def _constant(self, tensor: Tensor, scope: Scope) -> Value:
+    def _constant(self, tensor: Tensor, scope: SubgraphScope) -> Value:
         try:
             weight = weight_of(self.model.data, tensor)
         except Unsupported as reason:
@@ -100,7 +100,7 @@ class Walker:
 
     # ---- one operator -----------------------------------------------------------------------------------------------------------
 
-    def _operator(self, operator: Operator, scope: Scope) -> None:
+    def _operator(self, operator: Operator, scope: SubgraphScope) -> None:
         tensors = scope.graph.tensors
         name = scope.prefix + (tensors[operator.outputs[0]].name if operator.outputs else operator.op)
         self._characters -= len(name)
@@ -125,7 +125,7 @@ class Walker:
         self.builder.misses.add(operator.kind, f"tflite {operator.version}", why, name)
         return (REFUSED,) * len(operator.outputs)
 
-    def _results(self, operator: Operator, scope: Scope, name: str) -> Sequence[Value]:
+    def _results(self, operator: Operator, scope: SubgraphScope, name: str) -> Sequence[Value]:
         row, control = rows().get(operator.kind), CONTROL.get(operator.op)
         operands = [None if i == ABSENT else self.value(i, scope) for i in operator.inputs]
         if any(isinstance(x, Refused) for x in operands):
@@ -144,7 +144,7 @@ class Walker:
             self._set(operator.inputs[place], value, scope)
         return results
 
-    def _set(self, index: int, value: SSAValue | Complex, scope: Scope) -> None:
+    def _set(self, index: int, value: SSAValue | Complex, scope: SubgraphScope) -> None:
         """A variable tensor gets a new value; one that is not declared so does not keep it."""
         name = self.variables.name((scope.calls[-1], index))
         if name is None or isinstance(value, Complex):

@@ -17,7 +17,7 @@ from ttc.dialects.core.plain.weights import WeightStore
 from ttc.importers.base import NO_SHAPES, NO_VALUES
 from ttc.importers.torch.aliases import aliases_as_one
 from ttc.importers.torch.decompositions import decompositions
-from ttc.importers.torch.graphs import Binding, Fixed, Held, Input, Result, import_graph
+from ttc.importers.torch.graphs import Binding, Fixed, GraphOutput, Held, Input, import_graph
 from ttc.importers.torch.sizes import static_specs, user_inputs
 from ttc.importers.torch.tracing import tracing
 
@@ -143,19 +143,19 @@ def _binding(program: ExportedProgram, item: InputSpec, specs: Mapping[str, Spec
     return Held(target, tensor, "state" if item.kind == InputKind.BUFFER and target in changed else "constant")
 
 
-def _result(item: OutputSpec, names: Any) -> Result | None:
+def _result(item: OutputSpec, names: Any) -> GraphOutput | None:
     if item.kind == OutputKind.USER_OUTPUT:
         return next(names)
     if item.kind == OutputKind.TOKEN:
         return None
     if item.kind in (OutputKind.BUFFER_MUTATION, OutputKind.PARAMETER_MUTATION):
-        return Result(str(item.target), updates=str(item.target))
+        return GraphOutput(str(item.target), updates=str(item.target))
     if item.kind == OutputKind.USER_INPUT_MUTATION:
-        return Result(f"{item.target}.mutated")
+        return GraphOutput(f"{item.target}.mutated")
     raise Error("E0202", f"output '{item.arg.name}' is a {item.kind.name.lower().replace('_', ' ')}, which is not supported")
 
 
-def output_names(program: ExportedProgram) -> list[Result | None]:
+def output_names(program: ExportedProgram) -> list[GraphOutput | None]:
     """The name of each of the user's outputs; None for one that is no tensor or number."""
     specs = [s for s in program.graph_signature.output_specs if s.kind == OutputKind.USER_OUTPUT]
     tree = program.call_spec.out_spec
@@ -164,10 +164,10 @@ def output_names(program: ExportedProgram) -> list[Result | None]:
     return [_named(spec, key) for spec, key in zip(specs, keys, strict=True)]
 
 
-def _named(item: OutputSpec, key: str) -> Result | None:
+def _named(item: OutputSpec, key: str) -> GraphOutput | None:
     if not isinstance(item.arg, ConstantArgument):
-        return Result(key or item.arg.name, parts=True)
-    return Result(key or f"output_{item.arg.name}") if isinstance(item.arg.value, bool | int | float) else None
+        return GraphOutput(key or item.arg.name, parts=True)
+    return GraphOutput(key or f"output_{item.arg.name}") if isinstance(item.arg.value, bool | int | float) else None
 
 
 def _key(path: Sequence[Any]) -> str:

@@ -63,7 +63,7 @@ Binding: TypeAlias = Input | Held | Fixed
 
 
 @record
-class Result:
+class GraphOutput:
     """What to do with an output of the graph.
 
     Args:
@@ -82,7 +82,7 @@ def import_graph(
     graph: fx.GraphModule,
     name: str,
     bindings: Sequence[Binding],
-    results: Sequence[Result | None],
+    results: Sequence[GraphOutput | None],
     values: Mapping[str, Any] = NO_VALUES,
 ) -> tuple[ModuleOp, WeightStore]:
     """The module of a functional graph of aten ops (of torch.export after decompositions, or of AOTAutograd).
@@ -147,7 +147,7 @@ def _leaf(builder: TorchBuilder, leaves: dict[tuple[object, ...], SSAValue], bin
     return leaves[key]
 
 
-def _ports(b: TorchBuilder, outputs: Sequence[Value], results: Sequence[Result | None]) -> list[tuple[Port, SSAValue]]:
+def _ports(b: TorchBuilder, outputs: Sequence[Value], results: Sequence[GraphOutput | None]) -> list[tuple[Port, SSAValue]]:
     """The results, with names of the user's outputs as they are unless they are the same, and of updates that yield to these."""
     wanted = [(value, result) for value, result in zip(outputs, results, strict=True) if result is not None and value is not None]
     names: dict[int, str] = {}

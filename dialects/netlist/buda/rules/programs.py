@@ -25,7 +25,7 @@ class Uses:
 
 
 @record(frozen=False)
-class Scope:
+class ProgramCheck:
     """A Buda program under check, and what its instructions have done so far.
 
     variables: opcode that declared each; loops: lines of those open; moved: variables that instructions change; known: values of
@@ -69,7 +69,7 @@ def check_programs(context: Context) -> None:
         if f"program '{program.name}'" in context.faulty:
             continue
         moved = {str(step.args[0]) for step in program.instructions if step.opcode == "varinst"}
-        scope = Scope(program, context, uses, moved=moved, known=known_values(program))
+        scope = ProgramCheck(program, context, uses, moved=moved, known=known_values(program))
         late = [str(name) for step in program.instructions[1:] if step.opcode == "param" for name in step.args]
         scope.variables.update(dict.fromkeys(late, "param"))
         scope.again = _reads_again(program, scope)
@@ -100,7 +100,7 @@ def _uses_by_graph(context: Context) -> dict[str, Uses]:
 # ---- instructions ------------------------------------------------------------------------------------------------------------------
 
 
-def _check_step(step: BudaInstruction, position: int, scope: Scope) -> None:
+def _check_step(step: BudaInstruction, position: int, scope: ProgramCheck) -> None:
     if step.opcode in ("var", "staticvar"):
         _declare([str(pair[0]) for pair in step.args if isinstance(pair, tuple)], step, scope)
     elif step.opcode == "param":
@@ -131,7 +131,7 @@ def _check_step(step: BudaInstruction, position: int, scope: Scope) -> None:
                 scope.report(step.line, "E0601", f"{step.opcode}: there is no queue '{name}'", hint)
 
 
-def _declare(names: list[str], step: BudaInstruction, scope: Scope) -> None:
+def _declare(names: list[str], step: BudaInstruction, scope: ProgramCheck) -> None:
     for name in names:
         if name in scope.variables:
             message = f"variable {name} is declared already, by {scope.variables[name]}: it would be masked"
@@ -139,7 +139,7 @@ def _declare(names: list[str], step: BudaInstruction, scope: Scope) -> None:
         scope.variables[name] = step.opcode
 
 
-def _check_arithmetic(step: BudaInstruction, scope: Scope) -> None:
+def _check_arithmetic(step: BudaInstruction, scope: ProgramCheck) -> None:
     out, operation = str(step.args[0]), step.args[1]
     for value in step.args[2:]:
         scope.use(value, step.line)
@@ -157,7 +157,7 @@ def _check_arithmetic(step: BudaInstruction, scope: Scope) -> None:
 # ---- execute -----------------------------------------------------------------------------------------------------------------------
 
 
-def _check_execute(step: BudaInstruction, scope: Scope) -> None:
+def _check_execute(step: BudaInstruction, scope: ProgramCheck) -> None:
     context, name = scope.context, str(step.args[0])
     graph = context.netlist.graphs.get(name)
     if graph is None:
@@ -185,7 +185,7 @@ def _check_execute(step: BudaInstruction, scope: Scope) -> None:
     _check_entries(step, uses, graph, scope)
 
 
-def _check_unset(step: BudaInstruction, uses: Uses, graph: BudaGraph, scope: Scope) -> None:
+def _check_unset(step: BudaInstruction, uses: Uses, graph: BudaGraph, scope: ProgramCheck) -> None:
     given = {queue.name for setting in step.settings if (queue := scope.context.queues.get(setting.queue)) is not None}
     for name, why in uses.needed.items():
         if scope.context.found.full:
@@ -195,7 +195,7 @@ def _check_unset(step: BudaInstruction, uses: Uses, graph: BudaGraph, scope: Sco
             scope.report(step.line, "E0653", f"execute of graph '{graph.name}': settings of {kind} '{name}' are missing, {why}")
 
 
-def _check_setting(setting: QueueSetting, queue: BudaQueue, graph: BudaGraph, scope: Scope) -> None:
+def _check_setting(setting: QueueSetting, queue: BudaQueue, graph: BudaGraph, scope: ProgramCheck) -> None:
     line = setting.lines.get("", 0)
     what = f"settings of queue '{queue.name}'"
 
@@ -240,7 +240,7 @@ def _check_setting(setting: QueueSetting, queue: BudaQueue, graph: BudaGraph, sc
 # ---- room for the inputs of a run --------------------------------------------------------------------------------------------------
 
 
-def _check_entries(step: BudaInstruction, uses: Uses, graph: BudaGraph, scope: Scope) -> None:
+def _check_entries(step: BudaInstruction, uses: Uses, graph: BudaGraph, scope: ProgramCheck) -> None:
     """A queue that is read or filled as a stream has entries for the inputs of a run.
 
     Not so where it is read in the prologue.  Where its pointers stay, the same entries are read again, several times in a run of a
@@ -261,14 +261,14 @@ def _check_entries(step: BudaInstruction, uses: Uses, graph: BudaGraph, scope: S
             _check_room(queue, graph, scope.context)
 
 
-def _again(setting: QueueSetting, queue: BudaQueue, graph: BudaGraph, scope: Scope) -> bool:
+def _again(setting: QueueSetting, queue: BudaQueue, graph: BudaGraph, scope: ProgramCheck) -> bool:
     """Whether a run reads the entries of a queue several times."""
     stays = not {setting.rd_ptr_local, setting.rd_ptr_global} & scope.moved and setting.prologue != "true"
     count, entries = graph.input_count or 0, queue.entries or 0
     return queue.type == "queue" and stays and 0 < entries < count and count % entries == 0 and setting.rd_ptr_autoinc != "0"
 
 
-def _reads_again(program: BudaProgram, scope: Scope) -> bool:
+def _reads_again(program: BudaProgram, scope: ProgramCheck) -> bool:
     """Whether any execute of a program does."""
     for step in program.instructions:
         graph = scope.context.netlist.graphs.get(str(step.args[0])) if step.opcode == "execute" else None

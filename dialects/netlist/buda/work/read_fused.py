@@ -9,7 +9,7 @@ from ttc.dialects.core.errors import Error
 from ttc.dialects.core.plain.functions import Plain
 from ttc.dialects.netlist.buda.work.building import INTEGERS
 from ttc.dialects.netlist.buda.work.reading import VIEWS, Operand, Parts, Reading, relu_said
-from ttc.dialects.netlist.buda.work.schedule import Input, Result, Step, scheduled
+from ttc.dialects.netlist.buda.work.schedule import Input, Step, StepResult, scheduled
 from ttc.dialects.netlist.buda.work.sfpu import said_by
 from ttc.dialects.netlist.buda.work.shared import Constant
 
@@ -39,7 +39,7 @@ def read_schedule(work: Reading) -> Parts:
 def _step(work: Reading, at: int, operands: list[Operand | Constant], places: Mapping[int, int]) -> Step:
     made = work.makers[at]
     type_, attributes, zero_point = _kind(made.op, made.attrs)
-    found: list[Input | Result] = []
+    found: list[Input | StepResult] = []
     spread = ""
     for index, value in enumerate(v for v in made.operands if v is not None):
         source, inner = value, ""
@@ -49,7 +49,7 @@ def _step(work: Reading, at: int, operands: list[Operand | Constant], places: Ma
         while work.maker(source) == "tile.adjust":
             source = int(work.makers[source].operands[0] or 0)
         if source in places:
-            found.append(Result(places[source]))
+            found.append(StepResult(places[source]))
             continue
         known = Operand(source)
         if known not in operands:

@@ -14,7 +14,7 @@ from ttc.dialects.core.records import record
 from ttc.dialects.netlist.buda.work.building import INTEGERS, Build
 from ttc.dialects.netlist.buda.work.read_tms import broadcast_to
 from ttc.dialects.netlist.buda.work.reading import Operand, Parts, Read, Reading
-from ttc.dialects.netlist.buda.work.schedule import FPU, Input, Result, Step, scheduled
+from ttc.dialects.netlist.buda.work.schedule import FPU, Input, Step, StepResult, scheduled
 from ttc.dialects.netlist.buda.work.shared import Constant
 
 BINARY = {name: FUNCTIONS[name] for name in ("add", "sub", "mul", "maximum")}
@@ -52,7 +52,7 @@ def read_eltwise(work: Reading) -> Parts:
 class _Value:
     """A value of a region: where it is, and what of every tile holds it: all (empty), one row (r), column (c), element (rc), or any."""
 
-    at: Input | Result
+    at: Input | StepResult
     held: str
 
 
@@ -114,7 +114,7 @@ class _Region:
 
     def parts(self, value: _Value | None = None) -> Parts:
         """The op: of the step's own type if there is one that does not broadcast within tiles; else a fused op."""
-        if value is not None and value.at != Result(len(self.steps) - 1):
+        if value is not None and value.at != StepResult(len(self.steps) - 1):
             self._step("nop", [value], value.held)
         (first, *others) = self.steps
         if not others and not first.spread:
@@ -148,7 +148,7 @@ class _Region:
         self, type_: str, operands: list[_Value], held: str, spread: str = "", attributes: Mapping[str, Plain] | None = None
     ) -> _Value:
         self.steps.append(Step(type_, tuple(v.at for v in operands), spread, attributes or {}))
-        return _Value(Result(len(self.steps) - 1), held)
+        return _Value(StepResult(len(self.steps) - 1), held)
 
 
 def _joint(a: str, b: str) -> str:

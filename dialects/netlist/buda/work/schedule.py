@@ -28,7 +28,7 @@ class Input:
 
 
 @record(slots=True)
-class Result:
+class StepResult:
     """The result of a step by its number."""
 
     step: int
@@ -39,7 +39,7 @@ class Step:
     """One sub-op: its type, what it reads, how its second input is broadcast within tiles (r, c, rc), its attributes."""
 
     type: str
-    operands: tuple[Input | Result, ...]
+    operands: tuple[Input | StepResult, ...]
     spread: str = ""
     attributes: Mapping[str, Plain] = field(default_factory=dict)
     zero_point: float | None = None
@@ -63,7 +63,7 @@ def scheduled(name: str, steps: list[Step], inputs: int, blocks: tuple[Pair, Pai
     Raises:  E0503 where more than 8 values wait at a time.
     """
     steps = [_dest_first(at, step) for at, step in enumerate(steps)]
-    last_use = {operand.step: at for at, step in enumerate(steps) for operand in step.operands if isinstance(operand, Result)}
+    last_use = {operand.step: at for at, step in enumerate(steps) for operand in step.operands if isinstance(operand, StepResult)}
     allocation = _Allocation(steps, last_use, list(range(MAX_INTERMEDIATES)), {})
     used = 0
     sub_ops: list[SubOp] = []
@@ -84,13 +84,13 @@ def scheduled(name: str, steps: list[Step], inputs: int, blocks: tuple[Pair, Pai
 
 def _dying(allocation: _Allocation, at: int) -> list[str]:
     """Buffers read for the last time by a step."""
-    found = [o.step for o in allocation.steps[at].operands if isinstance(o, Result) and allocation.last_use[o.step] == at]
+    found = [o.step for o in allocation.steps[at].operands if isinstance(o, StepResult) and allocation.last_use[o.step] == at]
     return [place for step in found if (place := allocation.places[step]) != "dest"]
 
 
 def _dest_first(at: int, step: Step) -> Step:
     """A step with the result of the step before as its first input, which is where all chips read dest, if that changes nothing."""
-    before = Result(at - 1)
+    before = StepResult(at - 1)
     if step.type not in EITHER_WAY or step.spread or len(step.operands) != 2 or step.operands[1] != before or step.operands[0] == before:
         return step
     return replace(step, operands=(before, step.operands[0]))
@@ -100,7 +100,7 @@ def _place(allocation: _Allocation, at: int, *, floats: bool) -> str:
     """dest where the next step alone reads the value, as its first input, and can from there; else a buffer."""
     steps = allocation.steps
     following = steps[at + 1]
-    uses = [i for i, o in enumerate(following.operands) if o == Result(at)]
+    uses = [i for i, o in enumerate(following.operands) if o == StepResult(at)]
     alone = allocation.last_use.get(at) == at + 1 and len(uses) == 1
     allowed = floats and steps[at].type not in NO_DEST and following.type not in NO_DEST
     if alone and allowed and uses == [0]:

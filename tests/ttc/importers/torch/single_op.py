@@ -11,7 +11,7 @@ from torch.utils import _pytree as pytree
 
 from ttc.compiler.driver import compile_source
 from ttc.compiler.source import Source
-from ttc.importers.torch.graphs import Fixed, Input, Result, graph_inputs, import_graph
+from ttc.importers.torch.graphs import Fixed, GraphOutput, Input, graph_inputs, import_graph
 from ttc.options import CompileOptions
 from ttc.runtime.executor import Executor
 
@@ -31,7 +31,7 @@ def check(op: Any, *args: Any, tolerance: float = 2e-6, **kwargs: Any) -> None:
     inputs = graph_inputs(graph)
     assert not any(isinstance(i, Fixed) for i in inputs)
     expected = call(*tensors)
-    module, weights = import_graph(graph, "op", inputs, [Result(f"y{i}") for i in range(len(expected))])
+    module, weights = import_graph(graph, "op", inputs, [GraphOutput(f"y{i}") for i in range(len(expected))])
     program = compile_source(Source(module, weights, "import"), CompileOptions(target="host")).program()
     names = [i.name for i in inputs if isinstance(i, Input)]
     found = Executor(program).run({name: t.numpy() for name, t in zip(names, tensors, strict=True)})
