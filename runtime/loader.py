@@ -17,7 +17,7 @@ from ttc.runtime.manifest import signatures
 from ttc.runtime.program import Program, build_program
 
 if TYPE_CHECKING:
-    from ttc.runtime.engines.native.kernel_folders import KernelFolders
+    from ttc.runtime.engines.native.codegen.kernel_folders import KernelFolders
 
 
 def load(

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from ttc.runtime.cpu import starting_threads
-from ttc.runtime.engines.native.cache import process_cache
-from ttc.runtime.engines.native.code import Signature, compiled
-from ttc.runtime.engines.native.features import host_cpu
-from ttc.runtime.engines.native.probe import MultiplyAdd
+from ttc.runtime.engines.native.codegen.cache import process_cache
+from ttc.runtime.engines.native.codegen.code import Signature, compiled
+from ttc.runtime.engines.native.codegen.features import host_cpu
+from ttc.runtime.engines.native.kernels.probe import MultiplyAdd
 
 REPETITIONS = 8
 """How often it is measured; each thread's fastest counts, as the others met with something else on their core."""

@@ -162,7 +162,7 @@ def work(format_: Format, seed: int, indices: range, folder: Path, until: float,
     os.environ["TTC_CACHE_DIR"] = str(folder / "cache")
     place = folder / "input"
     seeds = _ready(format_, folder, place)
-    cache = sys.modules.get("ttc.runtime.engines.native.cache")
+    cache = sys.modules.get("ttc.runtime.engines.native.codegen.cache")
     if cache is not None:  # it opens files by names in a folder that it has open, which the watch would not find inside
         cache.Cache.write = lambda *_: None
     tempfile.tempdir = str(folder)

@@ -112,7 +112,7 @@ def load(
         if precompiled is not None:
             raise Error("E0101", "machine code is for the native engine", hint="leave out --precompiled")
         return load_archive(Path(path), engine=engine, threads=found.threads, exact=exact)
-    from ttc.runtime.engines.native.kernel_folders import KernelFolders
+    from ttc.runtime.engines.native.codegen.kernel_folders import KernelFolders
 
     kernels = KernelFolders(None if precompiled is None else Path(precompiled), told=on_compile)
     return load_archive(Path(path), engine=engine, threads=found.threads, kernels=kernels)

@@ -12,7 +12,7 @@ from ttc.runtime.engines.base import Engine
 from ttc.runtime.engines.reference import ReferenceEngine
 
 if TYPE_CHECKING:
-    from ttc.runtime.engines.native.kernel_folders import KernelFolders
+    from ttc.runtime.engines.native.codegen.kernel_folders import KernelFolders
 
 
 @record
@@ -32,9 +32,9 @@ def _reference(threads: int, kernels: KernelFolders | None) -> Engine:
 
 def _native(threads: int, kernels: KernelFolders | None) -> Engine:
     """With the instructions that variable TTC_CPU allows it; raises E0101 if that names none."""
+    from ttc.runtime.engines.native.codegen.features import allowed_cpu
+    from ttc.runtime.engines.native.codegen.kernel_folders import KernelFolders
     from ttc.runtime.engines.native.engine import NativeEngine
-    from ttc.runtime.engines.native.features import allowed_cpu
-    from ttc.runtime.engines.native.kernel_folders import KernelFolders
 
     return NativeEngine(threads, allowed_cpu(os.environ), kernels or KernelFolders())
 

@@ -17,9 +17,9 @@ from ttc.dialects.core.errors import Error
 from ttc.dialects.netlist.model import Argument, Netlist
 from ttc.runtime.archive import Archive, open_archive, write_archive
 from ttc.runtime.engines.native import engine as engine_module
-from ttc.runtime.engines.native.cache import Cache
+from ttc.runtime.engines.native.codegen.cache import Cache
+from ttc.runtime.engines.native.codegen.features import host_cpu
 from ttc.runtime.engines.native.engine import NativeEngine
-from ttc.runtime.engines.native.features import host_cpu
 from ttc.runtime.executor import Executor
 from ttc.runtime.kept import recall
 from ttc.runtime.loader import load, load_program

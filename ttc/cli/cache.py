@@ -17,7 +17,7 @@ from ttc.cli.options import verbosity
 @click.pass_obj
 def command(console: Console, clear: bool, as_json: bool) -> int:
     """Show the folder of compiled kernels: TTC_CACHE_DIR, or `ttc` in the user's folder of caches."""
-    from ttc.runtime.engines.native.cache import Cache, cache_folder
+    from ttc.runtime.engines.native.codegen.cache import Cache, cache_folder
 
     cache = Cache(cache_folder(os.environ))
     cleared = cache.clear() if clear else []

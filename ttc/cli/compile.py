@@ -137,7 +137,7 @@ def _save(result: Compilation, output: Path, emission: Emission | None) -> None:
 
 def _precompile(progress: Progress, archive: Path, folder: Path | None) -> None:
     """Compile the kernels of an archive into a folder, or into the cache.  Raises E0103 where nothing can be kept."""
-    from ttc.runtime.engines.native.kernel_folders import KernelFolders
+    from ttc.runtime.engines.native.codegen.kernel_folders import KernelFolders
     from ttc.runtime.loader import load_program
 
     progress.show("compiling kernels for this CPU")

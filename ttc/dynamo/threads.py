@@ -7,7 +7,7 @@ from functools import cache
 
 import torch
 
-from ttc.runtime.engines.native.pool import Team, join_team
+from ttc.runtime.engines.native.execution.pool import Team, join_team
 
 
 @cache

@@ -9,22 +9,23 @@ from typing import TYPE_CHECKING
 from ttc.dialects.core.records import record
 from ttc.dialects.netlist.model import Graph, Netlist
 from ttc.runtime.engines.base import Plan
-from ttc.runtime.engines.native.cache import Cache
-from ttc.runtime.engines.native.code import compiled, mapped
-from ttc.runtime.engines.native.constants import compute_constants, constant_view
-from ttc.runtime.engines.native.features import Cpu, host_cpu
-from ttc.runtime.engines.native.generator import planner_version
-from ttc.runtime.engines.native.kernel_folders import KernelFolders
-from ttc.runtime.engines.native.plan import NativePlan
-from ttc.runtime.engines.native.plan_bytes import KeptProgram, pack, pack_program, unpack, unpack_program
-from ttc.runtime.engines.native.pool import KERNELS, pool_of
+from ttc.runtime.engines.native.codegen.cache import Cache
+from ttc.runtime.engines.native.codegen.code import compiled, mapped
+from ttc.runtime.engines.native.codegen.features import Cpu, host_cpu
+from ttc.runtime.engines.native.codegen.generator import planner_version
+from ttc.runtime.engines.native.codegen.kernel_folders import KernelFolders
+from ttc.runtime.engines.native.execution.constants import compute_constants
+from ttc.runtime.engines.native.execution.plan import NativePlan
+from ttc.runtime.engines.native.execution.pool import KERNELS, pool_of
+from ttc.runtime.engines.native.graph.constants import constant_view
+from ttc.runtime.engines.native.planning.plan_bytes import KeptProgram, pack, pack_program, unpack, unpack_program
 from ttc.runtime.engines.reference import ReferencePlan, plan_of
 from ttc.runtime.room import require_memory, require_results
 from ttc.runtime.tensors import Constants
 
 if TYPE_CHECKING:
-    from ttc.runtime.engines.native.lowering import Job
-    from ttc.runtime.engines.native.prepared import Prepared
+    from ttc.runtime.engines.native.jobs.job import Job
+    from ttc.runtime.engines.native.planning.prepared import Prepared
 
 
 @record
@@ -96,7 +97,10 @@ class NativeEngine:
 
     def lowered_jobs(self, graph: Graph, netlist: Netlist, constants: Constants, cpu: Cpu) -> tuple[Prepared, list[Job], list[Job]] | None:
         """What is kept of a graph, the jobs that pack its constants, and those of a run; None if no op has a kernel."""
-        from ttc.runtime.engines.native.build import lower_graph, prepared_of  # of no use to programs that are kept, and half of a load
+        from ttc.runtime.engines.native.prepare.build import (  # of no use to programs that are kept, and half of a load
+            lower_graph,
+            prepared_of,
+        )
 
         return prepared_of(lower_graph(graph, netlist, constants, cpu), netlist, self.threads)
 
@@ -120,7 +124,7 @@ class NativeEngine:
         cpu = self.cpu or host_cpu()
         if not cpu.has("amx-bf16"):
             return cpu
-        from ttc.runtime.engines.native.amx_check import with_checked_tiles
+        from ttc.runtime.engines.native.execution.amx_check import with_checked_tiles
 
         return with_checked_tiles(cpu)
 

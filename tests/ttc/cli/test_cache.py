@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from ttc.cli import main
-from ttc.runtime.engines.native import cache as module
-from ttc.runtime.engines.native.cache import Cache
-from ttc.runtime.engines.native.features import Cpu
+from ttc.runtime.engines.native.codegen import cache as module
+from ttc.runtime.engines.native.codegen.cache import Cache
+from ttc.runtime.engines.native.codegen.features import Cpu
 
 
 @pytest.fixture

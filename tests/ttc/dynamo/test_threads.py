@@ -9,7 +9,7 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="PyTorch has no wheel for this Python")
 
-from ttc.runtime.engines.native import pool  # noqa: E402
+from ttc.runtime.engines.native.execution import pool  # noqa: E402
 
 
 @pytest.mark.parametrize("threads", [1, 2])

@@ -7,7 +7,7 @@ from typing import Literal, TypeAlias
 
 from llvmlite import ir
 
-from ttc.runtime.engines.native.storage import STORAGE_BYTES, Storage
+from ttc.runtime.engines.native.graph.storage import STORAGE_BYTES, Storage
 
 Dtype: TypeAlias = "Storage | Literal['i1', 'ptr']"
 """What a value can be: something that lies in memory, a truth value, or an address."""

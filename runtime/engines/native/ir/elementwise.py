@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from ttc.dialects.core.plain.functions import Plain
-from ttc.runtime.engines.native.storage import array_dtype, storage_of_dtype
+from ttc.runtime.engines.native.graph.storage import array_dtype, storage_of_dtype
 
 if TYPE_CHECKING:
     from ttc.runtime.engines.native.ir.dtypes import Dtype

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from ttc.runtime.engines.native.ir.instructions import Instructions
 from ttc.runtime.engines.native.ir.values import Value
-
-if TYPE_CHECKING:
-    from ttc.runtime.engines.native.ir.writer import Writer
 
 _MAGNITUDE = 0x7FFF
 _INFINITY, _NAN = 0x7C00, 0x7E00
@@ -17,12 +13,12 @@ _HALF_ULP = 0x3F000000
 """The float32 bits of 1/2, whose last bit has the weight of the last bit of small halves: adding it rounds to them."""
 
 
-def converts_half(f: Writer) -> bool:
+def converts_half(f: Instructions) -> bool:
     """Whether the CPU has instructions for it."""
     return f.cpu.arch != "x86-64" or f.cpu.has("f16c")
 
 
-def widened_half(f: Writer, patterns: Value) -> Value:
+def widened_half(f: Instructions, patterns: Value) -> Value:
     """Return half-precision numbers, given as u16 patterns, in float32."""
     bits = f.converted(patterns, "u32")
     magnitude = (bits & _MAGNITUDE) << 13
@@ -31,7 +27,7 @@ def widened_half(f: Writer, patterns: Value) -> Value:
     return f.bits(found | ((bits & 0x8000) << 16), "f32")
 
 
-def narrowed_half(f: Writer, a: Value) -> Value:
+def narrowed_half(f: Instructions, a: Value) -> Value:
     """Patterns (u16) of float32 rounded to nearest, ties to even."""
     bits = f.bits(a, "u32")
     magnitude = bits & 0x7FFFFFFF

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any
 
 from llvmlite import ir
 
@@ -11,7 +11,7 @@ from ttc.runtime.engines.native.ir.dtypes import Dtype, Type, size_bytes
 from ttc.runtime.engines.native.ir.values import Operand, Value
 
 if TYPE_CHECKING:
-    from ttc.runtime.engines.native.ir.writer import Writer
+    from ttc.runtime.engines.native.codegen.features import Cpu
 
 _FLOATING = {"add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv"}
 _SIGNED = {"add": "add", "sub": "sub", "mul": "mul", "div": "sdiv", "rem": "srem", "and": "and_", "or": "or_", "xor": "xor", "shl": "shl"}
@@ -22,8 +22,23 @@ _UNSIGNED = {**_SIGNED, "div": "udiv", "rem": "urem", "shr": "lshr"}
 class Instructions:
     """What a `Writer` can do with values in registers."""
 
+    cpu: Cpu
     builder: ir.IRBuilder
     module: ir.Module
+
+    # ---- constants ---------------------------------------------------------------------------------------------------------------------
+
+    def constant(self, value: float, dtype: Dtype, lanes: int = 1) -> Value:
+        """A number, in every lane."""
+        type_ = Type(dtype, lanes)
+        element = ir.Constant(Type(dtype).llvm, _number(value, dtype))
+        return Value(self, element if lanes == 1 else ir.Constant(type_.llvm, [element] * lanes), type_)
+
+    def constants(self, values: Sequence[float], dtype: Dtype) -> Value:
+        """Return a vector of constant numbers."""
+        elements = [ir.Constant(Type(dtype).llvm, _number(v, dtype)) for v in values]
+        type_ = Type(dtype, len(values))
+        return Value(self, ir.Constant(type_.llvm, elements), type_)
 
     # ---- arithmetic ----------------------------------------------------------------------------------------------------------------------
 
@@ -62,7 +77,7 @@ class Instructions:
         a, b = self._alike(a, b)
         b, c = self._alike(b, c)
         a, c = self._alike(a, c)
-        name = "llvm.fma" if cast("Writer", self).cpu.has("fma") else "llvm.fmuladd"
+        name = "llvm.fma" if self.cpu.has("fma") else "llvm.fmuladd"
         return self.intrinsic(f"{name}.{suffix(a.type)}", a.type, [a, self.spread_like(b, a), c])
 
     def minimum(self, a: Operand, b: Operand) -> Value:
@@ -138,7 +153,7 @@ class Instructions:
 
     def lane_numbers(self, lanes: int, dtype: Dtype = "i64") -> Value:
         """Return the vector 0, 1, 2, ... of so many lanes."""
-        return cast("Writer", self).constants(range(lanes), dtype)
+        return self.constants(range(lanes), dtype)
 
     def mask(self, count: Operand, lanes: int) -> Value:
         """Truth values: the first `count` (an i64) lanes."""
@@ -198,7 +213,7 @@ class Instructions:
     def as_type(self, a: Operand, type_: Type) -> Value:
         """A number as a constant of that type; a scalar of its element type spread."""
         if isinstance(a, int | float):
-            return cast("Writer", self).constant(a, type_.dtype, type_.lanes)
+            return self.constant(a, type_.dtype, type_.lanes)
         return self.spread(a, type_.lanes)
 
     def _narrow_integer(self, a: Value, target: Type) -> Value:
@@ -213,7 +228,7 @@ class Instructions:
     # ---- inside ------------------------------------------------------------------------------------------------------------------------
 
     def _value(self, llvm: object, type_: Type) -> Value:
-        return Value(cast("Writer", self), llvm, type_)
+        return Value(self, llvm, type_)
 
     def _alike(self, a: Operand, b: Operand) -> tuple[Value, Value]:
         if isinstance(a, int | float):
@@ -229,6 +244,10 @@ class Instructions:
         a, b = self._alike(a, b)
         chosen = self.select(self.compared(op, a, b), a, b)
         return self.select(self.compared("!=", a, a), a, chosen) if a.type.is_float else chosen
+
+
+def _number(value: float, dtype: Dtype) -> Any:
+    return float(value) if dtype in ("f32", "f64", "f16") else int(value)
 
 
 def suffix(type_: Type) -> str:

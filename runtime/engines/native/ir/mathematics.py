@@ -8,13 +8,10 @@ coefficients rounded to float32.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
-from ttc.runtime.engines.native.ir.instructions import suffix
+from ttc.runtime.engines.native.ir.instructions import Instructions, suffix
 from ttc.runtime.engines.native.ir.values import Operand, Value
-
-if TYPE_CHECKING:
-    from ttc.runtime.engines.native.ir.writer import Writer
 
 _INFINITY, _NAN = float("inf"), float("nan")
 _MAGIC = float(3 << 22)
@@ -44,76 +41,69 @@ _LOG_NEAR = (
 """(ln(1 + r) - r + r^2 / 2) / r^3 for 1 + r in [sqrt 1/2, sqrt 2]: within 8e-10 of ln(1 + r), relatively."""
 
 
-class Mathematics:
+class Mathematics(Instructions):
     """What a `Writer` can compute of floating-point values beyond arithmetic."""
 
     # ---- parts of functions ------------------------------------------------------------------------------------------------------------
 
     def polynomial(self, x: Value, coefficients: Sequence[float]) -> Value:
         """Return a polynomial of x, of at least two coefficients, from the highest power down."""
-        f = _writer(self)
         found: Operand = coefficients[0]
         for coefficient in coefficients[1:]:
-            found = f.fma(x, found, coefficient)
+            found = self.fma(x, found, coefficient)
         return cast(Value, found)
 
     def whole(self, name: str, x: Value) -> Value:
         """rint (ties to even), floor, ceil or trunc."""
-        f = _writer(self)
-        if f.cpu.arch != "x86-64" or f.cpu.has("sse4.1"):
-            return f.unary(name, x)
+        if self.cpu.arch != "x86-64" or self.cpu.has("sse4.1"):
+            return self.unary(name, x)
         if name == "trunc":
-            return self.with_sign(self.whole("floor", f.unary("fabs", x)), x)
+            return self.with_sign(self.whole("floor", self.unary("fabs", x)), x)
         large = float(1 << (23 if x.type.dtype == "f32" else 52))
-        size = f.unary("fabs", x)
-        nearest = self.with_sign(f.select(size < large, size + large - large, size), x)
+        size = self.unary("fabs", x)
+        nearest = self.with_sign(self.select(size < large, size + large - large, size), x)
         if name == "floor":
-            return f.select(nearest > x, nearest - 1.0, nearest)
-        return self.with_sign(f.select(nearest < x, nearest + 1.0, nearest), x) if name == "ceil" else nearest
+            return self.select(nearest > x, nearest - 1.0, nearest)
+        return self.with_sign(self.select(nearest < x, nearest + 1.0, nearest), x) if name == "ceil" else nearest
 
     def with_sign(self, size: Value, sign: Value) -> Value:
         """The size of one number and the sign of another."""
-        f = _writer(self)
         lanes = max(size.type.lanes, sign.type.lanes)
-        size, sign = f.spread(size, lanes), f.spread(sign, lanes)
-        return f.intrinsic(f"llvm.copysign.{suffix(size.type)}", size.type, [size, sign])
+        size, sign = self.spread(size, lanes), self.spread(sign, lanes)
+        return self.intrinsic(f"llvm.copysign.{suffix(size.type)}", size.type, [size, sign])
 
     def scaled(self, x: Value, power: Value) -> Value:
         """x * 2^power, rounded once.  power: whole, in [-250, 250]; where it is NaN, x must be."""
-        f = _writer(self)
         lanes = x.type.lanes
-        if lanes in (4, 8, 16) and f.cpu.vector_bytes == 64:
-            everywhere = f.constant(-1, "i16" if lanes == 16 else "i8")
+        if lanes in (4, 8, 16) and self.cpu.vector_bytes == 64:
+            everywhere = self.constant(-1, "i16" if lanes == 16 else "i8")
             name = f"llvm.x86.avx512.mask.scalef.ps.{32 * lanes}"
-            return f.intrinsic(name, x.type, [x, power, x, everywhere], (4,) if lanes == 16 else ())
+            return self.intrinsic(name, x.type, [x, power, x, everywhere], (4,) if lanes == 16 else ())
         number = self.as_whole(power)
         half = number >> 1
         return x * self.power_of_two(half) * self.power_of_two(number - half)
 
     def as_whole(self, x: Value) -> Value:
         """A whole float32 of less than 2^22 as an i32."""
-        f = _writer(self)
-        return f.bits(x + _MAGIC, "i32") - _MAGIC_BITS
+        return self.bits(x + _MAGIC, "i32") - _MAGIC_BITS
 
     def power_of_two(self, number: Value) -> Value:
         """2^number as a float32, for i32 in [-126, 127]."""
-        return _writer(self).bits((number + 127) << 23, "f32")
+        return self.bits((number + 127) << 23, "f32")
 
     # ---- exponentials ------------------------------------------------------------------------------------------------------------------
 
     def exp(self, x: Value) -> Value:
         """Return e^x within 1 ulp, elementwise."""
-        f = _writer(self)
-        power, r = self._reduced(f.larger(_EXP_LOWEST, f.smaller(_EXP_HIGHEST, x)))
+        power, r = self._reduced(self.larger(_EXP_LOWEST, self.smaller(_EXP_HIGHEST, x)))
         return self.scaled(self.polynomial(r, (*_EXP_NEAR, 1.0, 1.0)), power)
 
     def expm1(self, x: Value) -> Value:
         """e^x - 1; 2 ulp."""
-        f = _writer(self)
-        power, r = self._reduced(f.larger(-20.0, f.smaller(_EXP_HIGHEST, x)))
-        near = f.fma(r * r, self.polynomial(r, _EXP_NEAR), r)
+        power, r = self._reduced(self.larger(-20.0, self.smaller(_EXP_HIGHEST, x)))
+        near = self.fma(r * r, self.polynomial(r, _EXP_NEAR), r)
         scale = self.power_of_two(self.as_whole(power) - 1)  # half of it: 2^128 is too large
-        return self.with_sign(f.fma(scale, near, scale - 0.5) * 2.0, x)
+        return self.with_sign(self.fma(scale, near, scale - 0.5) * 2.0, x)
 
     def sigmoid(self, x: Value) -> Value:
         """1 / (1 + e^-x); 2 ulp."""
@@ -121,56 +111,45 @@ class Mathematics:
 
     def tanh(self, x: Value) -> Value:
         """(e^2x - 1) / (e^2x + 1); 3 ulp."""
-        f = _writer(self)
-        size = f.smaller(10.0, f.unary("fabs", x))
+        size = self.smaller(10.0, self.unary("fabs", x))
         grown = self.expm1(size + size)
         return self.with_sign(grown / (grown + 2.0), x)
 
     def _reduced(self, x: Value) -> tuple[Value, Value]:
         """n and r so that e^x = 2^n e^r, |r| <= ln 2 / 2."""
-        f = _writer(self)
         power = self.whole("rint", x * _LOG2_E)
-        return power, f.fma(power, -_LN2_LOW, f.fma(power, -_LN2_HIGH, x))
+        return power, self.fma(power, -_LN2_LOW, self.fma(power, -_LN2_HIGH, x))
 
     # ---- logarithms --------------------------------------------------------------------------------------------------------------------
 
     def log(self, x: Value) -> Value:
         """Return ln x within 1 ulp, elementwise."""
-        f = _writer(self)
         tiny = x < 2.0**-126
-        power, r = self._split(f.select(tiny, x * 2.0**23, x))
-        found = self._log_of_split(f.select(tiny, power - 23.0, power), r)
+        power, r = self._split(self.select(tiny, x * 2.0**23, x))
+        found = self._log_of_split(self.select(tiny, power - 23.0, power), r)
         return self._log_or_special(found, x, x)
 
     def log1p(self, x: Value) -> Value:
         """ln(1 + x); 2 ulp."""
-        f = _writer(self)
         sum_ = x + 1.0
         lost = x - (sum_ - 1.0)
         power, r = self._split(sum_)
-        inverse = self.power_of_two(-self.as_whole(f.smaller(power, 126.0)))  # nothing is lost beyond
-        return self.with_sign(self._log_or_special(self._log_of_split(power, f.fma(lost, inverse, r)), sum_, x), x)
+        inverse = self.power_of_two(-self.as_whole(self.smaller(power, 126.0)))  # nothing is lost beyond
+        return self.with_sign(self._log_or_special(self._log_of_split(power, self.fma(lost, inverse, r)), sum_, x), x)
 
     def _split(self, x: Value) -> tuple[Value, Value]:
         """n and r so that x = 2^n (1 + r), 1 + r in [sqrt 1/2, sqrt 2), for normal x."""
-        f = _writer(self)
-        bits = f.bits(x, "i32")
+        bits = self.bits(x, "i32")
         power = (bits - _SQRT_HALF_BITS) >> 23
-        return f.converted(power, "f32"), f.bits(bits - (power << 23), "f32") - 1.0
+        return self.converted(power, "f32"), self.bits(bits - (power << 23), "f32") - 1.0
 
     def _log_of_split(self, power: Value, r: Value) -> Value:
         """power ln 2 + ln(1 + r), smallest parts first."""
-        f = _writer(self)
         square = r * r
-        tail = f.fma(power, _LN2_LOW, square * r * self.polynomial(r, _LOG_NEAR))
-        return f.fma(power, _LN2_HIGH, f.fma(square, -0.5, tail) + r)
+        tail = self.fma(power, _LN2_LOW, square * r * self.polynomial(r, _LOG_NEAR))
+        return self.fma(power, _LN2_HIGH, self.fma(square, -0.5, tail) + r)
 
     def _log_or_special(self, found: Value, of: Value, x: Value) -> Value:
         """The logarithm found, or what that of 0, of negative numbers, of infinity and NaN is."""
-        f = _writer(self)
-        special = f.select(of.equals(0.0), -_INFINITY, f.select(of < 0.0, f.constant(_NAN, "f32", of.type.lanes), x))
-        return f.select((of > 0.0) & (of < _INFINITY), found, special)
-
-
-def _writer(mathematics: Mathematics) -> Writer:
-    return cast("Writer", mathematics)
+        special = self.select(of.equals(0.0), -_INFINITY, self.select(of < 0.0, self.constant(_NAN, "f32", of.type.lanes), x))
+        return self.select((of > 0.0) & (of < _INFINITY), found, special)

@@ -2,54 +2,46 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any
 
 from llvmlite import ir
 
 from ttc.runtime.engines.native.ir.dtypes import Dtype, Type, size_bytes
 from ttc.runtime.engines.native.ir.half import converts_half, narrowed_half, widened_half
+from ttc.runtime.engines.native.ir.instructions import Instructions
 from ttc.runtime.engines.native.ir.values import Operand, Value
 
-if TYPE_CHECKING:
-    from ttc.runtime.engines.native.ir.writer import Writer
 
-
-class Memory:
+class Memory(Instructions):
     """What a `Writer` can do with memory.  No access is taken to be aligned beyond one element."""
-
-    builder: ir.IRBuilder
 
     def at(self, pointer: Value, index: Operand, dtype: Dtype) -> Value:
         """The address of an element of a row of them.  index: of type i64."""
-        f = cast("Writer", self)
         element = Type("i8" if dtype == "bool" else dtype).llvm if dtype != "i1" else ir.IntType(8)
-        offset = f.as_type(index, Type("i64"))
-        return Value(f, self.builder.gep(pointer.llvm, [offset.llvm], source_etype=element), Type("ptr"))
+        offset = self.as_type(index, Type("i64"))
+        return Value(self, self.builder.gep(pointer.llvm, [offset.llvm], source_etype=element), Type("ptr"))
 
     def load(self, pointer: Value, dtype: Dtype, lanes: int = 1, mask: Value | None = None) -> Value:
         """Elements as they lie there; with a mask, 0 in lanes that are off, whose memory is not touched."""
-        f = cast("Writer", self)
         type_ = Type(dtype, lanes)
         if mask is None:
-            return Value(f, self.builder.load(pointer.llvm, typ=type_.llvm, align=_align(dtype)), type_)
+            return Value(self, self.builder.load(pointer.llvm, typ=type_.llvm, align=_align(dtype)), type_)
         zero = ir.Constant(type_.llvm, None)
         name = f"llvm.masked.load.{_name(type_)}.p0"
-        return _masked(f, name, type_.llvm, [pointer.llvm, ir.Constant(ir.IntType(32), _align(dtype)), mask.llvm, zero], type_)
+        return _masked(self, name, type_.llvm, [pointer.llvm, ir.Constant(ir.IntType(32), _align(dtype)), mask.llvm, zero], type_)
 
     def store(self, value: Value, pointer: Value, mask: Value | None = None) -> None:
         """A value as it is; with a mask, only lanes that are on are written."""
-        f = cast("Writer", self)
         align = _align(value.type.dtype)
         if mask is None:
             self.builder.store(value.llvm, pointer.llvm, align=align)
             return
         name = f"llvm.masked.store.{_name(value.type)}.p0"
-        _masked(f, name, ir.VoidType(), [value.llvm, pointer.llvm, ir.Constant(ir.IntType(32), align), mask.llvm], value.type)
+        _masked(self, name, ir.VoidType(), [value.llvm, pointer.llvm, ir.Constant(ir.IntType(32), align), mask.llvm], value.type)
 
     def prefetch(self, pointer: Value, locality: int = 3) -> None:
         """Bring a cache line near.  locality: 3 all levels, 2 the second."""
-        f = cast("Writer", self)
-        f.intrinsic("llvm.prefetch.p0", None, [pointer], (0, locality, 1))
+        self.intrinsic("llvm.prefetch.p0", None, [pointer], (0, locality, 1))
 
     # ---- elements of memory as numbers to compute with --------------------------------------------------------------------------------
 
@@ -63,36 +55,34 @@ class Memory:
 
     def widened(self, a: Value) -> Value:
         """What memory holds as a type that is computed in."""
-        f = cast("Writer", self)
         if a.type.dtype == "bf16":
             wide = self.builder.zext(a.llvm, a.type.of("u32").llvm)
-            return f.bits(Value(f, wide, a.type.of("u32")) << 16, "f32")
+            return self.bits(Value(self, wide, a.type.of("u32")) << 16, "f32")
         if a.type.dtype == "f16":
-            if not converts_half(f):
-                return widened_half(f, f.bits(a, "u16"))
-            return Value(f, self.builder.fpext(a.llvm, a.type.of("f32").llvm), a.type.of("f32"))
-        return f.compared("!=", Value(f, a.llvm, a.type.of("u8")), 0) if a.type.dtype == "bool" else a
+            if not converts_half(self):
+                return widened_half(self, self.bits(a, "u16"))
+            return Value(self, self.builder.fpext(a.llvm, a.type.of("f32").llvm), a.type.of("f32"))
+        return self.compared("!=", Value(self, a.llvm, a.type.of("u8")), 0) if a.type.dtype == "bool" else a
 
     def narrowed(self, a: Value, storage: Dtype) -> Value:
         """A number as memory holds it.  A NaN stays one."""
-        f = cast("Writer", self)
         if storage == a.type.dtype:
             return a
         if storage == "bool":
-            truth = f.converted(a, "i1")
-            return Value(f, self.builder.zext(truth.llvm, a.type.of("bool").llvm), a.type.of("bool"))
+            truth = self.converted(a, "i1")
+            return Value(self, self.builder.zext(truth.llvm, a.type.of("bool").llvm), a.type.of("bool"))
         if storage in ("bf16", "f16"):
-            a = a if a.type.dtype == "f32" else f.converted(a, "f32")
+            a = a if a.type.dtype == "f32" else self.converted(a, "f32")
         if storage == "f16":
-            if not converts_half(f):
-                return f.bits(narrowed_half(f, a), "f16")
-            return Value(f, self.builder.fptrunc(a.llvm, a.type.of("f16").llvm), a.type.of("f16"))
+            if not converts_half(self):
+                return self.bits(narrowed_half(self, a), "f16")
+            return Value(self, self.builder.fptrunc(a.llvm, a.type.of("f16").llvm), a.type.of("f16"))
         if storage != "bf16":
-            return f.converted(a, storage)
-        bits = f.bits(a, "u32")
+            return self.converted(a, storage)
+        bits = self.bits(a, "u32")
         rounded = bits + (((bits >> 16) & 1) + 0x7FFF)
-        chosen = f.select(a.differs(a), bits | 0x400000, rounded) >> 16
-        return Value(f, self.builder.trunc(chosen.llvm, a.type.of("bf16").llvm), a.type.of("bf16"))
+        chosen = self.select(a.differs(a), bits | 0x400000, rounded) >> 16
+        return Value(self, self.builder.trunc(chosen.llvm, a.type.of("bf16").llvm), a.type.of("bf16"))
 
     def rounded(self, a: Value, storage: Dtype) -> Value:
         """A number as it would be read again after it was written."""
@@ -109,7 +99,7 @@ def _name(type_: Type) -> str:
     return f"v{type_.lanes}{element}"
 
 
-def _masked(f: Writer, name: str, returned: ir.Type, arguments: list[Any], type_: Type) -> Value:
+def _masked(f: Instructions, name: str, returned: ir.Type, arguments: list[Any], type_: Type) -> Value:
     function = f.module.globals.get(name)
     if function is None:
         function = ir.Function(f.module, ir.FunctionType(returned, [x.type for x in arguments]), name)

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ttc.runtime.engines.native.graph.region import Region, Step
+from ttc.runtime.engines.native.graph.storage import Storage
 from ttc.runtime.engines.native.ir.elementwise import functions, joined, numpy_type
-from ttc.runtime.engines.native.region import Region, Step
-from ttc.runtime.engines.native.storage import Storage
 
 if TYPE_CHECKING:
     from ttc.runtime.engines.native.ir.dtypes import Dtype

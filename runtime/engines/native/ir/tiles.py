@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from llvmlite import ir
 
-from ttc.runtime.engines.native.features import EMULATED_TILES
+from ttc.runtime.engines.native.codegen.features import EMULATED_TILES
 from ttc.runtime.engines.native.ir.values import Value
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ fused multiply-add is written where it is meant, and NaN and infinities behave a
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -14,19 +14,18 @@ from llvmlite import ir
 
 from ttc.runtime.engines.native.ir.atomics import Atomics
 from ttc.runtime.engines.native.ir.dtypes import Dtype, Type, size_bytes
-from ttc.runtime.engines.native.ir.instructions import Instructions
 from ttc.runtime.engines.native.ir.mathematics import Mathematics
 from ttc.runtime.engines.native.ir.memory import Memory
 from ttc.runtime.engines.native.ir.values import Operand, Value, Variable
 
 if TYPE_CHECKING:
-    from ttc.runtime.engines.native.features import Cpu
+    from ttc.runtime.engines.native.codegen.features import Cpu
 
 _WORD = Type("i64")
 _POINTER = Type("ptr")
 
 
-class Writer(Instructions, Memory, Atomics, Mathematics):
+class Writer(Memory, Atomics, Mathematics):
     """Writes `void name(ptr words, i64 begin, i64 end, ptr scratch)`.
 
     Args:
@@ -147,19 +146,7 @@ class Writer(Instructions, Memory, Atomics, Mathematics):
         yield branch(blocks[0]), branch(blocks[1])
         self.builder.position_at_end(blocks[2])
 
-    # ---- constants and variables -------------------------------------------------------------------------------------------------------
-
-    def constant(self, value: float, dtype: Dtype, lanes: int = 1) -> Value:
-        """A number, in every lane."""
-        type_ = Type(dtype, lanes)
-        element = ir.Constant(Type(dtype).llvm, _number(value, dtype))
-        return Value(self, element if lanes == 1 else ir.Constant(type_.llvm, [element] * lanes), type_)
-
-    def constants(self, values: Sequence[float], dtype: Dtype) -> Value:
-        """Return a vector of constant numbers."""
-        elements = [ir.Constant(Type(dtype).llvm, _number(v, dtype)) for v in values]
-        type_ = Type(dtype, len(values))
-        return Value(self, ir.Constant(type_.llvm, elements), type_)
+    # ---- variables ---------------------------------------------------------------------------------------------------------------------
 
     def variable(self, value: Value) -> Variable:
         """A variable with a first value."""
@@ -173,7 +160,3 @@ class Writer(Instructions, Memory, Atomics, Mathematics):
         slot.align = 64  # pyright: ignore[reportAttributeAccessIssue]
         number = self._slots.ptrtoint(slot, _WORD.llvm)  # llvmlite takes a pointer to an array for one that holds nothing else
         return Value(self, self._slots.inttoptr(number, _POINTER.llvm), _POINTER)
-
-
-def _number(value: float, dtype: Dtype) -> Any:
-    return float(value) if dtype in ("f32", "f64", "f16") else int(value)

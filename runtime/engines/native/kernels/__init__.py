@@ -1,1 +1,1 @@
-"""Kernels by family; see `ttc.runtime.engines.native.kernel`."""
+"""Kernels by family; see `ttc.runtime.engines.native.kernels.kernel`."""

@@ -13,15 +13,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ttc.runtime.engines.native.kernel import Kernel
+from ttc.runtime.engines.native.graph.region import Region
 from ttc.runtime.engines.native.kernels.amx_exact import ExactOperands, emit_exact
 from ttc.runtime.engines.native.kernels.amx_pack import PANEL, TILE_BYTES, row_bytes
 from ttc.runtime.engines.native.kernels.amx_parts import DEPTH, HEADER_BYTES, PRODUCTS
 from ttc.runtime.engines.native.kernels.gemm_finish import Finish, emit_fetch, emit_row
 from ttc.runtime.engines.native.kernels.gemm_rows import POINTER_BYTES, DenseRows, Rows, Table
+from ttc.runtime.engines.native.kernels.kernel import Kernel
 from ttc.runtime.engines.native.kernels.shares import shares_of
 from ttc.runtime.engines.native.kernels.words import Words, bases_at, batch_names
-from ttc.runtime.engines.native.region import Region
 
 if TYPE_CHECKING:
     from ttc.runtime.engines.native.ir.tiles import Tiles

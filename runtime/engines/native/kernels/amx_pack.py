@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ttc.runtime.engines.native.kernel import Kernel
+from ttc.runtime.engines.native.graph.storage import STORAGE_BYTES, Storage
 from ttc.runtime.engines.native.kernels.amx_parts import DEPTH, HEADER_BYTES, LANES, halves, mark, split
+from ttc.runtime.engines.native.kernels.kernel import Kernel
 from ttc.runtime.engines.native.kernels.operands import TENSORS, RowKernel
 from ttc.runtime.engines.native.kernels.words import Words, bases_at, batch_names
-from ttc.runtime.engines.native.storage import STORAGE_BYTES, Storage
 
 if TYPE_CHECKING:
     from ttc.runtime.engines.native.ir.values import Value, Variable

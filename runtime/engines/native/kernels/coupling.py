@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from ttc.dialects.core.kernels.coupling import ROUNDS, TOLERANCE
-from ttc.runtime.engines.native.kernel import Kernel
+from ttc.runtime.engines.native.graph.storage import Storage
+from ttc.runtime.engines.native.kernels.kernel import Kernel
 from ttc.runtime.engines.native.kernels.words import Words
-from ttc.runtime.engines.native.storage import Storage
 
 if TYPE_CHECKING:
     from ttc.runtime.engines.native.ir.values import Value

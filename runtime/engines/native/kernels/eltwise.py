@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ttc.runtime.engines.native.kernel import Kernel
+from ttc.runtime.engines.native.graph.region import Region
+from ttc.runtime.engines.native.graph.storage import Storage
+from ttc.runtime.engines.native.kernels.kernel import Kernel
 from ttc.runtime.engines.native.kernels.lines import over_columns
 from ttc.runtime.engines.native.kernels.words import Words, bases_at, batch_names
-from ttc.runtime.engines.native.region import Region
-from ttc.runtime.engines.native.storage import Storage
 
 if TYPE_CHECKING:
     from ttc.runtime.engines.native.ir.values import Value

@@ -13,7 +13,7 @@ from ttc.dialects.core.formats import format_named
 from ttc.dialects.core.formats.base import FACE
 from ttc.dialects.core.formats.block import BlockFormat
 from ttc.dialects.core.formats.words import NarrowFloatFormat, Tf32Format
-from ttc.runtime.engines.native.kernel import Kernel
+from ttc.runtime.engines.native.kernels.kernel import Kernel
 from ttc.runtime.engines.native.kernels.words import Words
 
 if TYPE_CHECKING:

@@ -31,7 +31,7 @@ from operator import and_
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 if TYPE_CHECKING:
-    from ttc.runtime.engines.native.features import Cpu
+    from ttc.runtime.engines.native.codegen.features import Cpu
     from ttc.runtime.engines.native.ir.values import Value, Variable
     from ttc.runtime.engines.native.ir.writer import Writer
 

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ttc.runtime.engines.native.region import Region
-from ttc.runtime.engines.native.storage import STORAGE_BYTES
-from ttc.runtime.engines.native.tensors import ALIGNMENT
+from ttc.runtime.engines.native.graph.region import Region
+from ttc.runtime.engines.native.graph.storage import STORAGE_BYTES
+from ttc.runtime.engines.native.graph.tensors import ALIGNMENT
 
 if TYPE_CHECKING:
     from ttc.runtime.engines.native.ir.values import Value

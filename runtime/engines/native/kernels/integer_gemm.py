@@ -15,7 +15,7 @@ from ttc.runtime.engines.native.kernels.gemm import Gemm, Where
 from ttc.runtime.engines.native.kernels.gemm_block import Block, Operands, block_for
 
 if TYPE_CHECKING:
-    from ttc.runtime.engines.native.features import Cpu
+    from ttc.runtime.engines.native.codegen.features import Cpu
     from ttc.runtime.engines.native.ir.values import Value, Variable
     from ttc.runtime.engines.native.ir.writer import Writer
     from ttc.runtime.engines.native.kernels.words import Words

@@ -12,10 +12,10 @@ from abc import abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from ttc.runtime.engines.native.kernel import Kernel
+from ttc.runtime.engines.native.graph.storage import STORAGE_BYTES, Storage
+from ttc.runtime.engines.native.kernels.kernel import Kernel
 from ttc.runtime.engines.native.kernels.packing import transposed
 from ttc.runtime.engines.native.kernels.words import Words
-from ttc.runtime.engines.native.storage import STORAGE_BYTES, Storage
 
 if TYPE_CHECKING:
     from ttc.runtime.engines.native.ir.values import Value

@@ -13,11 +13,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ttc.runtime.engines.native.kernel import Kernel
+from ttc.runtime.engines.native.graph.storage import STORAGE_BYTES, Storage
 from ttc.runtime.engines.native.kernels.gemm_block import Multiplier
+from ttc.runtime.engines.native.kernels.kernel import Kernel
 from ttc.runtime.engines.native.kernels.operands import TENSORS
 from ttc.runtime.engines.native.kernels.words import Words, bases_at, batch_names
-from ttc.runtime.engines.native.storage import STORAGE_BYTES, Storage
 
 if TYPE_CHECKING:
     from ttc.runtime.engines.native.ir.values import Value

@@ -14,10 +14,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from ttc.runtime.engines.native.graph.tensors import ALIGNMENT
 from ttc.runtime.engines.native.kernels.gemm import Gemm
 from ttc.runtime.engines.native.kernels.gemm_block import Ahead, fetches_panels
 from ttc.runtime.engines.native.kernels.packing import PackColumns, PackRows
-from ttc.runtime.engines.native.tensors import ALIGNMENT
 
 if TYPE_CHECKING:
     from ttc.runtime.engines.native.ir.values import Value

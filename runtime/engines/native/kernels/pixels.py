@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from ttc.runtime.engines.native.region import Region
+from ttc.runtime.engines.native.graph.region import Region
 
 if TYPE_CHECKING:
     from ttc.runtime.engines.native.ir.values import Value

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
+from ttc.runtime.engines.native.graph.storage import STORAGE_BYTES
 from ttc.runtime.engines.native.kernels.windows import Place, Visit, WindowKernel, emit_elements
 from ttc.runtime.engines.native.kernels.words import Words
-from ttc.runtime.engines.native.storage import STORAGE_BYTES
 
 if TYPE_CHECKING:
     from ttc.runtime.engines.native.ir.values import Value

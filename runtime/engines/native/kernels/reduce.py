@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 
-from ttc.runtime.engines.native.kernel import Kernel
+from ttc.runtime.engines.native.graph.storage import Storage, array_dtype
+from ttc.runtime.engines.native.kernels.kernel import Kernel
 from ttc.runtime.engines.native.kernels.lines import fold_names, over_columns, over_folds
 from ttc.runtime.engines.native.kernels.words import Words, bases_at, batch_names
-from ttc.runtime.engines.native.storage import Storage, array_dtype
 
 if TYPE_CHECKING:
     from ttc.runtime.engines.native.ir.values import Value, Variable

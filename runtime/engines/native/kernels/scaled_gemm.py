@@ -12,12 +12,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from ttc.runtime.engines.native.graph.storage import Storage
+from ttc.runtime.engines.native.graph.tensors import ALIGNMENT
 from ttc.runtime.engines.native.kernels.gemm import Gemm, Where
 from ttc.runtime.engines.native.kernels.scaled_pack import panel_words, row_words
 from ttc.runtime.engines.native.kernels.scaled_parts import RUN, WORDS, runs_of
 from ttc.runtime.engines.native.kernels.shares import Count
-from ttc.runtime.engines.native.storage import Storage
-from ttc.runtime.engines.native.tensors import ALIGNMENT
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -8,13 +8,13 @@ from functools import reduce
 from operator import add
 from typing import TYPE_CHECKING
 
-from ttc.runtime.engines.native.kernel import Kernel
+from ttc.runtime.engines.native.graph.storage import Storage
+from ttc.runtime.engines.native.kernels.kernel import Kernel
 from ttc.runtime.engines.native.kernels.operands import TENSORS, RowKernel
 from ttc.runtime.engines.native.kernels.packing import transposed
 from ttc.runtime.engines.native.kernels.scaled_parts import RUN, WORDS, Scale, as_integers, inverse_of, runs_of, scale_of, top_of
 from ttc.runtime.engines.native.kernels.shares import Count
 from ttc.runtime.engines.native.kernels.words import Words
-from ttc.runtime.engines.native.storage import Storage
 
 if TYPE_CHECKING:
     from ttc.runtime.engines.native.ir.values import Value, Variable

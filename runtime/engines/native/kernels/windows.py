@@ -14,11 +14,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
-from ttc.runtime.engines.native.kernel import Kernel
+from ttc.runtime.engines.native.graph.storage import STORAGE_BYTES, Storage
+from ttc.runtime.engines.native.graph.tensors import ALIGNMENT
+from ttc.runtime.engines.native.kernels.kernel import Kernel
 from ttc.runtime.engines.native.kernels.pixels import Pixels
 from ttc.runtime.engines.native.kernels.words import Words
-from ttc.runtime.engines.native.storage import STORAGE_BYTES, Storage
-from ttc.runtime.engines.native.tensors import ALIGNMENT
 
 if TYPE_CHECKING:
     from ttc.runtime.engines.native.ir.values import Value

@@ -20,15 +20,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from ttc.runtime.engines.native.kernel import Kernel
+from ttc.runtime.engines.native.graph.region import Region
+from ttc.runtime.engines.native.graph.storage import Storage
 from ttc.runtime.engines.native.kernels.gemm_block import Block, Operands, emit_sums
 from ttc.runtime.engines.native.kernels.gemm_finish import Finish, emit_fetch, emit_row, emit_vector, is_short, masks_are_cheap
+from ttc.runtime.engines.native.kernels.kernel import Kernel
 from ttc.runtime.engines.native.kernels.shares import shares_of
 from ttc.runtime.engines.native.kernels.winograd_matrices import TAPS, combined, matrices
 from ttc.runtime.engines.native.kernels.winograd_patches import IMAGE, Tiles, pixel_address
 from ttc.runtime.engines.native.kernels.words import Words
-from ttc.runtime.engines.native.region import Region
-from ttc.runtime.engines.native.storage import Storage
 
 if TYPE_CHECKING:
     from ttc.runtime.engines.native.ir.values import Value

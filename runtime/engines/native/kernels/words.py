@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from ttc.dialects.core.errors import Error
 
 if TYPE_CHECKING:
+    from ttc.runtime.engines.native.graph.tensors import View
     from ttc.runtime.engines.native.ir.values import Value
     from ttc.runtime.engines.native.ir.writer import Writer
-    from ttc.runtime.engines.native.lowering import Word
+
+Word: TypeAlias = "int | float | View"
+"""What a job tells its kernel: an integer, a float32, or the address of a view's first element."""
 
 
 class Words:

@@ -1,1 +1,1 @@
-"""Lowerings: from one node to jobs, by family of ops; see `ttc.runtime.engines.native.lowering`."""
+"""Lowerings: from one node to jobs, by family of ops; see `ttc.runtime.engines.native.jobs.lowering`."""

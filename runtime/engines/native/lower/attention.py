@@ -5,15 +5,16 @@ from __future__ import annotations
 from math import prod
 from typing import TYPE_CHECKING
 
+from ttc.runtime.engines.native.graph.tensors import View
+from ttc.runtime.engines.native.jobs.job import NotTaken
+from ttc.runtime.engines.native.jobs.lowering import Lowering
+from ttc.runtime.engines.native.jobs.products import FLOATS, dims_of, multiplier_of
 from ttc.runtime.engines.native.kernels.attention import Attention
 from ttc.runtime.engines.native.kernels.gemm_block import block_for
 from ttc.runtime.engines.native.kernels.words import batch_words, words_of
-from ttc.runtime.engines.native.lowering import Lowering, NotTaken
-from ttc.runtime.engines.native.products import FLOATS, dims_of, multiplier_of
-from ttc.runtime.engines.native.tensors import View
 
 if TYPE_CHECKING:
-    from ttc.runtime.engines.native.lowering import Word
+    from ttc.runtime.engines.native.kernels.words import Word
 
 _KEY_BLOCK = 256
 _KEY_BYTES = 512 << 10

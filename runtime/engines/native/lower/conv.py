@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from math import gcd, prod
 
-from ttc.runtime.engines.native.convolutions import (
+from ttc.runtime.engines.native.graph.ranges import INTEGERS
+from ttc.runtime.engines.native.graph.tensors import View
+from ttc.runtime.engines.native.jobs.convolutions import (
     FEW_CHANNELS,
     Axis,
     Images,
@@ -18,18 +20,17 @@ from ttc.runtime.engines.native.convolutions import (
     pad,
     result_of,
 )
-from ttc.runtime.engines.native.copies import copy
-from ttc.runtime.engines.native.depthwise import depthwise
-from ttc.runtime.engines.native.few_results import convolve_in_columns, has_few_results
-from ttc.runtime.engines.native.grouped import grouped, vector_of_groups
-from ttc.runtime.engines.native.integers import INTEGERS
+from ttc.runtime.engines.native.jobs.copies import copy
+from ttc.runtime.engines.native.jobs.depthwise import depthwise
+from ttc.runtime.engines.native.jobs.few_results import convolve_in_columns, has_few_results
+from ttc.runtime.engines.native.jobs.grouped import grouped, vector_of_groups
+from ttc.runtime.engines.native.jobs.job import NotTaken
+from ttc.runtime.engines.native.jobs.lowering import Lowering, takes_region
+from ttc.runtime.engines.native.jobs.products import FLOATS, block_of, left_operand, multiplier_of, multiply, packed, whole_region
+from ttc.runtime.engines.native.jobs.scaled_choice import are_scaled
+from ttc.runtime.engines.native.jobs.tile_choice import tile_parts
+from ttc.runtime.engines.native.jobs.winograd import convolve_tiles, tiling_of
 from ttc.runtime.engines.native.kernels.gemm_block import Multiplier
-from ttc.runtime.engines.native.lowering import Lowering, NotTaken, takes_region
-from ttc.runtime.engines.native.products import FLOATS, block_of, left_operand, multiplier_of, multiply, packed, whole_region
-from ttc.runtime.engines.native.scaled_choice import are_scaled
-from ttc.runtime.engines.native.tensors import View
-from ttc.runtime.engines.native.tile_choice import tile_parts
-from ttc.runtime.engines.native.winograd import convolve_tiles, tiling_of
 
 _MOST_PHASES = 64
 """The most phases of a transposed convolution along an axis."""
@@ -44,7 +45,7 @@ def conv2d(n: Lowering) -> None:
     count, height, width, outputs = n.result_shape()
     axes = axes_of(n, x.shape[1:3], w.shape[:2], (height, width))
     if x.storage in INTEGERS or w.storage in INTEGERS:
-        from ttc.runtime.engines.native.integer_products import convolve_integers
+        from ttc.runtime.engines.native.jobs.integer_products import convolve_integers
 
         convolve_integers(n, x, w, axes, groups, bias)
         return
@@ -69,7 +70,7 @@ def conv2d(n: Lowering) -> None:
         convolve_tiles(n, left_operand(n, x, x.storage), w, axes, tiling, result_of(n, *whole_region(n, bias)))
         return
     if groups == 1 and are_scaled(n, matrices_of(w, 1), outputs, x.shape[3], w.shape[0] * w.shape[1]):
-        from ttc.runtime.engines.native.scaled_products import convolve_scaled
+        from ttc.runtime.engines.native.jobs.scaled_products import convolve_scaled
 
         convolve_scaled(n, x, matrices_of(w, 1), axes, bias)
         return
@@ -137,12 +138,12 @@ def _parts(n: Lowering, x: View, w: View, rows: int) -> int:
 def _pixels(n: Lowering, x: View, w: View, bias: View | None, parts: int) -> None:
     """Windows of one pixel each, all pixels: a product of matrices."""
     if parts:
-        from ttc.runtime.engines.native.amx_products import multiply_in_tiles
+        from ttc.runtime.engines.native.jobs.amx_products import multiply_in_tiles
 
         multiply_in_tiles(n, x, matrices_of(w, 1), bias, parts)
         return
     if are_scaled(n, matrices_of(w, 1), w.shape[3], x.shape[3]):
-        from ttc.runtime.engines.native.scaled_products import multiply_scaled
+        from ttc.runtime.engines.native.jobs.scaled_products import multiply_scaled
 
         multiply_scaled(n, x, matrices_of(w, 1), bias)
         return
@@ -155,7 +156,7 @@ def _left(n: Lowering, x: View, multiplier: Multiplier, parts: int) -> View:
     """Images as they are multiplied."""
     if not parts:
         return left_operand(n, x, multiplier)
-    from ttc.runtime.engines.native.amx_products import tile_rows
+    from ttc.runtime.engines.native.jobs.amx_products import tile_rows
 
     return tile_rows(n, x, parts)
 
@@ -166,7 +167,7 @@ def _windows(n: Lowering, images: Images, w: View, result: Result, multiplier: M
         block = block_of(n, prod(result.view.shape[:3]), w.shape[-1])
         convolve(n, images, packed(n, w, block, multiplier), result, groups, multiplier)
         return
-    from ttc.runtime.engines.native.amx_products import convolve_in_tiles, tile_panels
+    from ttc.runtime.engines.native.jobs.amx_products import convolve_in_tiles, tile_panels
 
     convolve_in_tiles(n, images, tile_panels(n, w, images.y.taps * images.x.taps, parts), result)
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from ttc.runtime.engines.native.jobs.job import NotTaken
+from ttc.runtime.engines.native.jobs.lowering import Lowering
+from ttc.runtime.engines.native.jobs.products import FLOATS
 from ttc.runtime.engines.native.kernels.coupling import CoupleProbabilities
 from ttc.runtime.engines.native.kernels.words import words_of
-from ttc.runtime.engines.native.lowering import Lowering, NotTaken
-from ttc.runtime.engines.native.products import FLOATS
 
 _ROUNDS = 8
 """How many rounds the search takes: a guess for reports."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from ttc.runtime.engines.native.elementwise import compute
-from ttc.runtime.engines.native.lowering import Lowering, NotTaken, takes_region
-from ttc.runtime.engines.native.region import region_of
+from ttc.runtime.engines.native.graph.region import region_of
+from ttc.runtime.engines.native.jobs.elementwise import compute
+from ttc.runtime.engines.native.jobs.job import NotTaken
+from ttc.runtime.engines.native.jobs.lowering import Lowering, takes_region
 
 
 @takes_region

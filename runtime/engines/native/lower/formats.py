@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from ttc.runtime.engines.native.copies import copy, round_in_place
-from ttc.runtime.engines.native.lowering import Lowering, NotTaken
-from ttc.runtime.engines.native.products import FLOATS
+from ttc.runtime.engines.native.jobs.copies import copy, round_in_place
+from ttc.runtime.engines.native.jobs.job import NotTaken
+from ttc.runtime.engines.native.jobs.lowering import Lowering
+from ttc.runtime.engines.native.jobs.products import FLOATS
 
 
 def adjust(n: Lowering) -> None:

@@ -7,14 +7,15 @@ from dataclasses import replace
 from math import prod
 from typing import TYPE_CHECKING
 
+from ttc.runtime.engines.native.graph.tensors import View
+from ttc.runtime.engines.native.jobs.job import NotTaken
+from ttc.runtime.engines.native.jobs.lowering import Lowering
+from ttc.runtime.engines.native.jobs.products import FLOATS
 from ttc.runtime.engines.native.kernels import gather as kernels
 from ttc.runtime.engines.native.kernels.words import words_of
-from ttc.runtime.engines.native.lowering import Lowering, NotTaken
-from ttc.runtime.engines.native.products import FLOATS
-from ttc.runtime.engines.native.tensors import View
 
 if TYPE_CHECKING:
-    from ttc.runtime.engines.native.lowering import Word
+    from ttc.runtime.engines.native.kernels.words import Word
 
 _WIDEST = 4
 """Indices that name a row, at most."""

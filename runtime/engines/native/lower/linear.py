@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ttc.runtime.engines.native.integers import INTEGERS
-from ttc.runtime.engines.native.lowering import Lowering, NotTaken, takes_region
-from ttc.runtime.engines.native.products import block_of, left_operand, multiplier_of, multiply, packed
-from ttc.runtime.engines.native.scaled_choice import are_scaled
-from ttc.runtime.engines.native.tensors import View
-from ttc.runtime.engines.native.tile_choice import tile_parts
+from ttc.runtime.engines.native.graph.ranges import INTEGERS
+from ttc.runtime.engines.native.graph.tensors import View
+from ttc.runtime.engines.native.jobs.job import NotTaken
+from ttc.runtime.engines.native.jobs.lowering import Lowering, takes_region
+from ttc.runtime.engines.native.jobs.products import block_of, left_operand, multiplier_of, multiply, packed
+from ttc.runtime.engines.native.jobs.scaled_choice import are_scaled
+from ttc.runtime.engines.native.jobs.tile_choice import tile_parts
 
 
 @takes_region
@@ -24,18 +25,18 @@ def matmul(n: Lowering) -> None:
         raise NotTaken("no elements")
     bias = n.operand(2) if n.has(2) else None
     if a.storage in INTEGERS or b.storage in INTEGERS:
-        from ttc.runtime.engines.native.integer_products import multiply_integers
+        from ttc.runtime.engines.native.jobs.integer_products import multiply_integers
 
         multiply_integers(n, a, b, bias)
         return
     parts = tile_parts(n, b, _rows(a, b), shape[-1], a.shape[-1])
     if parts:
-        from ttc.runtime.engines.native.amx_products import multiply_in_tiles
+        from ttc.runtime.engines.native.jobs.amx_products import multiply_in_tiles
 
         multiply_in_tiles(n, a, b, bias, parts)
         return
     if are_scaled(n, b, shape[-1], a.shape[-1]):
-        from ttc.runtime.engines.native.scaled_products import multiply_scaled
+        from ttc.runtime.engines.native.jobs.scaled_products import multiply_scaled
 
         multiply_scaled(n, a, replace(b, shape=b.shape[-2:], strides=b.strides[-2:]), bias)
         return

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from math import prod
 
-from ttc.runtime.engines.native import copies
-from ttc.runtime.engines.native.copies import copied, copy, fill
-from ttc.runtime.engines.native.lowering import Lowering, NotTaken
-from ttc.runtime.engines.native.products import FLOATS
-from ttc.runtime.engines.native.tensors import View
-from ttc.runtime.engines.native.wanted import lies_at
+from ttc.runtime.engines.native.graph.tensors import View, lies_at
+from ttc.runtime.engines.native.jobs import copies
+from ttc.runtime.engines.native.jobs.copies import copied, copy, fill
+from ttc.runtime.engines.native.jobs.job import NotTaken
+from ttc.runtime.engines.native.jobs.lowering import Lowering
+from ttc.runtime.engines.native.jobs.products import FLOATS
 
 
 def concat(n: Lowering) -> None:

@@ -5,15 +5,16 @@ from __future__ import annotations
 from math import prod
 from typing import TYPE_CHECKING
 
+from ttc.runtime.engines.native.graph.storage import Storage
+from ttc.runtime.engines.native.graph.tensors import View
+from ttc.runtime.engines.native.jobs.job import NotTaken
+from ttc.runtime.engines.native.jobs.lines import axes_of, chunk_of, lead_words
+from ttc.runtime.engines.native.jobs.lowering import Lowering
 from ttc.runtime.engines.native.kernels.norm import NormRows
 from ttc.runtime.engines.native.kernels.words import words_of
-from ttc.runtime.engines.native.lines import axes_of, chunk_of, lead_words
-from ttc.runtime.engines.native.lowering import Lowering, NotTaken
-from ttc.runtime.engines.native.storage import Storage
-from ttc.runtime.engines.native.tensors import View
 
 if TYPE_CHECKING:
-    from ttc.runtime.engines.native.lowering import Word
+    from ttc.runtime.engines.native.kernels.words import Word
 
 _FLOATS: tuple[Storage, ...] = ("f32", "bf16", "f16")
 

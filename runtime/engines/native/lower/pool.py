@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from ttc.runtime.engines.native.depthwise import block_for, lanes_for, moves_of, results_of, rows_of, submit, window_words
+from ttc.runtime.engines.native.jobs.depthwise import block_for, lanes_for, moves_of, results_of, rows_of, submit, window_words
+from ttc.runtime.engines.native.jobs.job import NotTaken
+from ttc.runtime.engines.native.jobs.lowering import Lowering, takes_region
 from ttc.runtime.engines.native.kernels.pool import AveragePool, MaxPool
 from ttc.runtime.engines.native.kernels.windows import WindowKernel
-from ttc.runtime.engines.native.lowering import Lowering, NotTaken, takes_region
 
 _FLOATS = ("f32", "bf16", "f16", "f64")
 

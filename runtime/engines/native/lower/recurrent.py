@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from ttc.runtime.engines.native.elementwise import compute_into
-from ttc.runtime.engines.native.lowering import Lowering
-from ttc.runtime.engines.native.products import Panels
-from ttc.runtime.engines.native.recurrent import Layer, floats
-from ttc.runtime.engines.native.region import Steps
-from ttc.runtime.engines.native.tensors import View
+from ttc.runtime.engines.native.graph.region import Steps
+from ttc.runtime.engines.native.graph.tensors import View
+from ttc.runtime.engines.native.jobs.elementwise import compute_into
+from ttc.runtime.engines.native.jobs.lowering import Lowering
+from ttc.runtime.engines.native.jobs.products import Panels
+from ttc.runtime.engines.native.jobs.recurrent import Layer, floats
 
 _ATTRIBUTES = ("direction", "activations", "alphas", "betas", "clip")
 

@@ -7,17 +7,18 @@ from dataclasses import replace
 from math import prod
 from typing import TYPE_CHECKING, Literal, cast
 
+from ttc.runtime.engines.native.graph.storage import Storage
+from ttc.runtime.engines.native.graph.tensors import View, dense_strides
+from ttc.runtime.engines.native.jobs.job import NotTaken
+from ttc.runtime.engines.native.jobs.lines import TASK_BYTES, Axis, along, axes_of, chunk_of, fold_words, lead_words, submit_lines
+from ttc.runtime.engines.native.jobs.lowering import Lowering
 from ttc.runtime.engines.native.kernels.extremes import Place
 from ttc.runtime.engines.native.kernels.reduce import Reduce, ReduceColumns, ReduceRows, Reduction
 from ttc.runtime.engines.native.kernels.scan import Scan
 from ttc.runtime.engines.native.kernels.words import words_of
-from ttc.runtime.engines.native.lines import TASK_BYTES, Axis, along, axes_of, chunk_of, fold_words, lead_words, submit_lines
-from ttc.runtime.engines.native.lowering import Lowering, NotTaken
-from ttc.runtime.engines.native.storage import Storage
-from ttc.runtime.engines.native.tensors import View, dense_strides
 
 if TYPE_CHECKING:
-    from ttc.runtime.engines.native.lowering import Word
+    from ttc.runtime.engines.native.kernels.words import Word
 
 _FUNCTIONS = ("sum", "mean", "max", "min", "prod")
 _COLUMNS = 64

@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ttc.dialects.core.kernels.resampling import Sampling, Taps, taps
-from ttc.runtime.engines.native.copies import constant
+from ttc.runtime.engines.native.graph.tensors import View
+from ttc.runtime.engines.native.jobs.copies import constant
+from ttc.runtime.engines.native.jobs.job import NotTaken
+from ttc.runtime.engines.native.jobs.lowering import Lowering
 from ttc.runtime.engines.native.kernels.resize import Resample
 from ttc.runtime.engines.native.kernels.words import words_of
-from ttc.runtime.engines.native.lowering import Lowering, NotTaken
-from ttc.runtime.engines.native.tensors import View
 
 if TYPE_CHECKING:
-    from ttc.runtime.engines.native.lowering import Word
+    from ttc.runtime.engines.native.kernels.words import Word
 
 _FLOATS = ("f32", "bf16", "f16", "f64")
 _MOST_TAPS = 1 << 20

@@ -5,13 +5,14 @@ from __future__ import annotations
 from math import prod
 from typing import TYPE_CHECKING
 
+from ttc.runtime.engines.native.jobs.job import NotTaken
+from ttc.runtime.engines.native.jobs.lowering import Lowering
+from ttc.runtime.engines.native.jobs.products import FLOATS
 from ttc.runtime.engines.native.kernels.sampling import OFFSETS, PADDINGS, GridSample
 from ttc.runtime.engines.native.kernels.words import words_of
-from ttc.runtime.engines.native.lowering import Lowering, NotTaken
-from ttc.runtime.engines.native.products import FLOATS
 
 if TYPE_CHECKING:
-    from ttc.runtime.engines.native.lowering import Word
+    from ttc.runtime.engines.native.kernels.words import Word
 
 _MOST_CORNERS = 16
 """Elements that a position meets: code grows with them."""

@@ -6,17 +6,18 @@ from collections.abc import Sequence
 from math import prod
 from typing import TYPE_CHECKING
 
-from ttc.runtime.engines.native import copies
+from ttc.runtime.engines.native.graph.storage import Storage
+from ttc.runtime.engines.native.graph.tensors import Place, View, dense_strides
+from ttc.runtime.engines.native.jobs import copies
+from ttc.runtime.engines.native.jobs.job import NotTaken
+from ttc.runtime.engines.native.jobs.lowering import Lowering
+from ttc.runtime.engines.native.jobs.products import FLOATS
 from ttc.runtime.engines.native.kernels import scatter as kernels
 from ttc.runtime.engines.native.kernels.gather import CheckIndices, key_words
 from ttc.runtime.engines.native.kernels.words import words_of
-from ttc.runtime.engines.native.lowering import Lowering, NotTaken
-from ttc.runtime.engines.native.products import FLOATS
-from ttc.runtime.engines.native.storage import Storage
-from ttc.runtime.engines.native.tensors import Place, View, dense_strides
 
 if TYPE_CHECKING:
-    from ttc.runtime.engines.native.lowering import Word
+    from ttc.runtime.engines.native.kernels.words import Word
 
 _MOST_KEYS = 4
 """Indices that name a row."""

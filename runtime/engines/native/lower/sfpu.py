@@ -6,10 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from ttc.runtime.engines.native.elementwise import compute
-from ttc.runtime.engines.native.lowering import Lowering, NotTaken, takes_region
-from ttc.runtime.engines.native.region import Region, Steps
-from ttc.runtime.engines.native.tensors import View
+from ttc.runtime.engines.native.graph.region import Region, Steps
+from ttc.runtime.engines.native.graph.tensors import View
+from ttc.runtime.engines.native.jobs.elementwise import compute
+from ttc.runtime.engines.native.jobs.job import NotTaken
+from ttc.runtime.engines.native.jobs.lowering import Lowering, takes_region
 
 _LARGEST, _EPS = float(np.finfo(np.float32).max), float(np.finfo(np.float32).eps)
 _SMALL = 16

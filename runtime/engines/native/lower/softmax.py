@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from ttc.runtime.engines.native.graph.storage import Storage
+from ttc.runtime.engines.native.jobs.job import NotTaken
+from ttc.runtime.engines.native.jobs.lines import along, submit_lines
+from ttc.runtime.engines.native.jobs.lowering import Lowering
 from ttc.runtime.engines.native.kernels.softmax import Softmax
-from ttc.runtime.engines.native.lines import along, submit_lines
-from ttc.runtime.engines.native.lowering import Lowering, NotTaken
-from ttc.runtime.engines.native.storage import Storage
 
 _FLOATS: tuple[Storage, ...] = ("f32", "bf16", "f16")
 _SCRATCH_BYTES = 16 << 20

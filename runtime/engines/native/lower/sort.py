@@ -5,14 +5,15 @@ from __future__ import annotations
 from math import prod
 from typing import TYPE_CHECKING
 
+from ttc.runtime.engines.native.graph.storage import STORAGE_BYTES, Storage
+from ttc.runtime.engines.native.jobs.job import NotTaken
+from ttc.runtime.engines.native.jobs.lines import axes_of, lead_words
+from ttc.runtime.engines.native.jobs.lowering import Lowering
 from ttc.runtime.engines.native.kernels.order import Order
 from ttc.runtime.engines.native.kernels.words import words_of
-from ttc.runtime.engines.native.lines import axes_of, lead_words
-from ttc.runtime.engines.native.lowering import Lowering, NotTaken
-from ttc.runtime.engines.native.storage import STORAGE_BYTES, Storage
 
 if TYPE_CHECKING:
-    from ttc.runtime.engines.native.lowering import Word
+    from ttc.runtime.engines.native.kernels.words import Word
 
 _TARGETS: tuple[Storage, ...] = ("i32", "i64")
 _FEW = 64

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
+from ttc.runtime.engines.native.graph.storage import STORAGE_BYTES
+from ttc.runtime.engines.native.jobs.job import NotTaken
+from ttc.runtime.engines.native.jobs.lowering import Lowering
+from ttc.runtime.engines.native.jobs.products import FLOATS
 from ttc.runtime.engines.native.kernels.trees import ROWS, WALKS, PackTrees, WalkTrees, record_bytes
 from ttc.runtime.engines.native.kernels.words import words_of
-from ttc.runtime.engines.native.lowering import Lowering, NotTaken
-from ttc.runtime.engines.native.products import FLOATS
-from ttc.runtime.engines.native.storage import STORAGE_BYTES
 
 if TYPE_CHECKING:
-    from ttc.runtime.engines.native.lowering import Word
-    from ttc.runtime.engines.native.tensors import View
+    from ttc.runtime.engines.native.graph.tensors import View
+    from ttc.runtime.engines.native.kernels.words import Word
 
 _EMPTY = {"sum": "-0.0", "min": "nan", "max": "nan"}
 """Weights that change no result, by the way trees are combined."""

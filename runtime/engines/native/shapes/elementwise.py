@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ttc.dialects.core.plain.functions import Plain
-from ttc.runtime.engines.native.shape_rules import Ints, Shape, broadcast, require
+from ttc.runtime.engines.native.prepare.shape_rules import Ints, Shape, broadcast, require
 
 
 def map_(*xs: Shape, fn: str, names: tuple[str, ...] = (), values: tuple[Plain, ...] = ()) -> Shape:

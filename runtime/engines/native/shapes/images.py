@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ttc.dialects.core.kernels.windows import window_counts, windows
-from ttc.runtime.engines.native.shape_rules import Floats, Ints, Shape, require
+from ttc.runtime.engines.native.prepare.shape_rules import Floats, Ints, Shape, require
 
 
 def max_pool2d(x: Shape, *, kernel: Ints, strides: Ints, pads: Ints, dilations: Ints, ceil_mode: bool) -> Shape:

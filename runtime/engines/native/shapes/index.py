@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ttc.runtime.engines.native.shape_rules import Shape, axis_in, require
+from ttc.runtime.engines.native.prepare.shape_rules import Shape, axis_in, require
 
 
 def embedding(table: Shape, indices: Shape) -> Shape:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import prod
 
-from ttc.runtime.engines.native.shape_rules import Ints, Shape, axis_in, require, require_fits
+from ttc.runtime.engines.native.prepare.shape_rules import Ints, Shape, axis_in, require, require_fits
 
 
 def reshape(x: Shape, *, shape: Ints) -> Shape:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import prod
 
 from ttc.dialects.core.kernels.windows import transposed_counts, window_counts, windows
-from ttc.runtime.engines.native.shape_rules import Floats, Ints, Shape, broadcast, require, require_fits
+from ttc.runtime.engines.native.prepare.shape_rules import Floats, Ints, Shape, broadcast, require, require_fits
 
 
 def matmul(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ttc.runtime.engines.native.shape_rules import Floats, Shape, require
+from ttc.runtime.engines.native.prepare.shape_rules import Floats, Shape, require
 
 _DIRECTIONS = {"forward": 1, "reverse": 1, "bidirectional": 2}
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ttc.runtime.engines.native.shape_rules import Ints, Shape, axis_in, require, require_fits
+from ttc.runtime.engines.native.prepare.shape_rules import Ints, Shape, axis_in, require, require_fits
 
 
 def softmax(x: Shape, *, axis: int) -> Shape:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ttc.dialects.core.kernels.trees import AGGREGATES, COLUMNS, MAX_TARGETS
-from ttc.runtime.engines.native.shape_rules import Shape, require
+from ttc.runtime.engines.native.prepare.shape_rules import Shape, require
 
 
 def tree_ensemble(

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ttc.runtime.engines.native.code import Code, Signature, compiled
-from ttc.runtime.engines.native.features import host_cpu
+from ttc.runtime.engines.native.codegen.code import Code, Signature, compiled
+from ttc.runtime.engines.native.codegen.features import host_cpu
+from ttc.runtime.engines.native.graph.region import Region
+from ttc.runtime.engines.native.graph.storage import array_dtype
 from ttc.runtime.engines.native.kernels.eltwise import Eltwise
-from ttc.runtime.engines.native.region import Region
-from ttc.runtime.engines.native.storage import array_dtype
 
 
 class Computed:

@@ -14,11 +14,11 @@ from tests.draws import rng_of_test
 from tests.runtime.conftest import Builder
 from ttc.dialects.core.plain.functions import Function, TensorType, Work
 from ttc.dialects.netlist.model import Host, Op
-from ttc.runtime.engines.native.build import lower_graph
+from ttc.runtime.engines.native.codegen.features import EMULATED_TILES, Cpu, host_cpu
 from ttc.runtime.engines.native.engine import NativeEngine
-from ttc.runtime.engines.native.features import EMULATED_TILES, Cpu, host_cpu
-from ttc.runtime.engines.native.lowering import Job
-from ttc.runtime.engines.native.plan import NativePlan
+from ttc.runtime.engines.native.execution.plan import NativePlan
+from ttc.runtime.engines.native.jobs.job import Job
+from ttc.runtime.engines.native.prepare.build import lower_graph
 from ttc.runtime.engines.reference import plan_of
 from ttc.runtime.tensors import Constants, TensorSource
 

@@ -22,15 +22,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ttc.dialects.netlist.model import Netlist
-from ttc.runtime.engines.native import build, constants, lease, plan
-from ttc.runtime.engines.native.arena import Arena
+from ttc.runtime.engines.native.codegen.features import Cpu
 from ttc.runtime.engines.native.engine import NativeEngine
-from ttc.runtime.engines.native.features import Cpu
-from ttc.runtime.engines.native.instance import Instance, Template, template_of
-from ttc.runtime.engines.native.lowering import Job
-from ttc.runtime.engines.native.plan import NativePlan
-from ttc.runtime.engines.native.python_step import Memory
-from ttc.runtime.engines.native.tensors import ALIGNMENT, Buffer, View
+from ttc.runtime.engines.native.execution import constants, lease, plan
+from ttc.runtime.engines.native.execution.instance import Instance
+from ttc.runtime.engines.native.execution.plan import NativePlan
+from ttc.runtime.engines.native.execution.values import Values
+from ttc.runtime.engines.native.graph.tensors import ALIGNMENT, Buffer, View
+from ttc.runtime.engines.native.jobs.job import Job
+from ttc.runtime.engines.native.planning.arena import Arena
+from ttc.runtime.engines.native.planning.template import Template, template_of
+from ttc.runtime.engines.native.prepare import build
 from ttc.runtime.engines.reference import plan_of
 from ttc.runtime.tensors import Constants, TensorSource
 
@@ -258,11 +260,11 @@ def _reply(graph: Graph, cpu: Cpu, at_end: bool, note: Callable[[str], None]) ->
 def run_jobs(prepared: NativePlan, entries: dict[str, NDArray]) -> dict[str, NDArray]:
     """A run, job by job."""
 
-    def compute(leased: Any, segment: plan.Segment, memory: Memory | None) -> None:
+    def compute(leased: Any, segment: plan.Segment, memory: Values | None) -> None:
         for number in range(segment.first, segment.last):
             prepared._pool.run(leased.instance.segment(number, number + 1).ctypes.data)
         if segment.step is not None and memory is not None and not leased.instance.status[0]:
-            segment.step.run(memory, prepared._resolver)
+            memory.compute(segment.step, prepared._resolver)
 
     return prepared._leased(entries, compute)
 

@@ -13,7 +13,7 @@ from tests.runtime.engines.native.guarded import Graph
 from ttc.dialects.core.formats import FORMATS, format_named
 from ttc.dialects.core.plain.functions import Function, Plain, TensorType, Work
 from ttc.dialects.netlist.model import Host, Op
-from ttc.runtime.engines.native.shape_rules import Shape, rules
+from ttc.runtime.engines.native.prepare.shape_rules import Shape, rules
 from ttc.runtime.tensors import TensorSource
 
 SIZES = (1, 15, 17, 33)

@@ -14,7 +14,7 @@ from tests.runtime.engines.native.guarded import Graph
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.plain.functions import Function, Plain, TensorType, Work
 from ttc.dialects.netlist.model import Host, Op
-from ttc.runtime.engines.native.shape_rules import Unsound, rules
+from ttc.runtime.engines.native.prepare.shape_rules import Unsound, rules
 from ttc.runtime.tensors import TensorSource
 
 MAX_ELEMENTS = 6000

@@ -14,12 +14,12 @@ from tests.runtime.engines.native.programs import Step, executors, network, prog
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.plain.functions import Function, Plain, TensorType, Work
 from ttc.dialects.netlist.model import Argument, Host, Netlist, Op
-from ttc.runtime.engines.native import image
-from ttc.runtime.engines.native.build import lower_graph
-from ttc.runtime.engines.native.features import host_cpu
-from ttc.runtime.engines.native.lowering import Job
-from ttc.runtime.engines.native.plan import NativePlan
-from ttc.runtime.engines.native.python_step import PythonStep
+from ttc.runtime.engines.native.codegen import image
+from ttc.runtime.engines.native.codegen.features import host_cpu
+from ttc.runtime.engines.native.execution.plan import NativePlan
+from ttc.runtime.engines.native.jobs.job import Job
+from ttc.runtime.engines.native.planning.python_step import PythonStep
+from ttc.runtime.engines.native.prepare.build import lower_graph
 from ttc.runtime.executor import Executor
 from ttc.runtime.manifest import Description, Variable
 from ttc.runtime.program import build_program

@@ -9,11 +9,11 @@ import pytest
 
 from tests.runtime.engines.native.guarded import guard, guarded, in_children, outcomes, run_jobs
 from tests.runtime.engines.native.guarded_cases import FAMILIES, graph_of
+from ttc.runtime.engines.native.codegen.features import host_cpu
 from ttc.runtime.engines.native.engine import NativeEngine
-from ttc.runtime.engines.native.features import host_cpu
-from ttc.runtime.engines.native.lowering import lowering_names
-from ttc.runtime.engines.native.plan import NativePlan
-from ttc.runtime.engines.native.shape_rules import rules
+from ttc.runtime.engines.native.execution.plan import NativePlan
+from ttc.runtime.engines.native.jobs.lowering import lowering_names
+from ttc.runtime.engines.native.prepare.shape_rules import rules
 from ttc.runtime.tensors import Constants
 
 SHARES = {"amx": (0, 7, 14), "avx2": (3, 45, 84), "generic": (23, 66, 84)}

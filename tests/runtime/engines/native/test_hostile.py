@@ -15,8 +15,8 @@ from tests.runtime.engines.native.guarded_mutations import mutated
 from tests.runtime.engines.native.guarded_networks import network
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.plain.functions import Plain
+from ttc.runtime.engines.native.codegen.features import host_cpu
 from ttc.runtime.engines.native.engine import NativeEngine
-from ttc.runtime.engines.native.features import host_cpu
 from ttc.runtime.engines.reference import plan_of
 from ttc.runtime.program_checks import check_netlist
 from ttc.runtime.room import largest_bytes, memory_bytes

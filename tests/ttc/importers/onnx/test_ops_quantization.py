@@ -13,7 +13,7 @@ import ttc
 from tests.draws import rng_of_test
 from tests.ttc.importers.onnx.cases import check, check_node, imported, model_of, node_model, normal, save
 from ttc.dialects.core.errors import Error
-from ttc.runtime.engines.native.plan import NativePlan
+from ttc.runtime.engines.native.execution.plan import NativePlan
 
 X = 20 * normal(2, 3, 6)
 

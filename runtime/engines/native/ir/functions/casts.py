@@ -11,10 +11,10 @@ from ttc.runtime.engines.native.ir.elementwise import ANY, INTEGERS, NUMBERS, el
 
 if TYPE_CHECKING:
     from ttc.dialects.core.plain.functions import Plain
+    from ttc.runtime.engines.native.graph.storage import Storage
     from ttc.runtime.engines.native.ir.dtypes import Dtype
     from ttc.runtime.engines.native.ir.values import Value
     from ttc.runtime.engines.native.ir.writer import Writer
-    from ttc.runtime.engines.native.storage import Storage
 
 NARROW: Mapping[str, Storage] = {"float16": "f16", "bfloat16": "bf16"}
 NUMPY_NAMES = frozenset(["bool", "float32", "float64", *NARROW, *(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64))])

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from ttc.runtime.engines.native.code import Code, Signature, compiled
-from ttc.runtime.engines.native.features import host_cpu
-from ttc.runtime.engines.native.kernel import Kernel
+from ttc.runtime.engines.native.codegen.code import Code, Signature, compiled
+from ttc.runtime.engines.native.codegen.features import host_cpu
+from ttc.runtime.engines.native.kernels.kernel import Kernel
 
 if TYPE_CHECKING:
     from ttc.runtime.engines.native.ir.writer import Writer

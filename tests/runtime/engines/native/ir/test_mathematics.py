@@ -10,7 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 from tests.runtime.engines.native.elementwise import Computed
-from ttc.runtime.engines.native.region import Region, Step, unary
+from ttc.runtime.engines.native.graph.region import Region, Step, unary
 
 LEVELS = ("amx", "avx2", "generic")
 SPECIAL = [0.0, -0.0, np.inf, -np.inf, np.nan, 1, -1, 1e-45, -1e-45, 88.7, 88.73, 89.3, -87.4, -103, -104, 0.5, -0.5, 3.92, 3.93, 5.5, -5.5]

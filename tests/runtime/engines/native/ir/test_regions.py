@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from tests.runtime.engines.native.elementwise import Computed
 from ttc.dialects.core.plain.functions import Plain
 from ttc.dialects.core.plain.interpret import kernel
+from ttc.runtime.engines.native.graph.region import Region, Step
+from ttc.runtime.engines.native.graph.storage import Storage, array_dtype, storage_of_dtype
 from ttc.runtime.engines.native.ir.elementwise import functions
 from ttc.runtime.engines.native.ir.regions import supported
-from ttc.runtime.engines.native.region import Region, Step
-from ttc.runtime.engines.native.storage import Storage, array_dtype, storage_of_dtype
 
 COUNT = 61
 """Elements of an operand: whole vectors and a tail."""

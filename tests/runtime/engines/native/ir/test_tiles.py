@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from tests.draws import rng_of_test
 from tests.runtime.engines.native.graphs import emulated_tiles
-from ttc.runtime.engines.native.code import Signature, compiled
-from ttc.runtime.engines.native.features import Cpu, host_cpu
-from ttc.runtime.engines.native.kernel import Kernel
+from ttc.runtime.engines.native.codegen.code import Signature, compiled
+from ttc.runtime.engines.native.codegen.features import Cpu, host_cpu
+from ttc.runtime.engines.native.kernels.kernel import Kernel
 
 if TYPE_CHECKING:
     from ttc.runtime.engines.native.ir.writer import Writer
@@ -105,7 +105,7 @@ def test_infinities_and_nan_go_through() -> None:
 
 
 def test_each_method_is_one_instruction() -> None:
-    from ttc.runtime.engines.native.machine_code import assembly
+    from ttc.runtime.engines.native.codegen.machine_code import assembly
 
     cpu = Cpu("x86-64", host_cpu().features | {"amx-tile", "amx-bf16"})
     text = assembly(Dot().llvm_ir(cpu), cpu)

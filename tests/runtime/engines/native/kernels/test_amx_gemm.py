@@ -6,13 +6,13 @@ import re
 
 import pytest
 
-from ttc.runtime.engines.native.features import Cpu, host_cpu
+from ttc.runtime.engines.native.codegen.features import Cpu, host_cpu
+from ttc.runtime.engines.native.codegen.machine_code import assembly, object_code
+from ttc.runtime.engines.native.codegen.object_file import link
+from ttc.runtime.engines.native.graph.region import identity
 from ttc.runtime.engines.native.kernels.amx_gemm import AmxGemm
 from ttc.runtime.engines.native.kernels.amx_parts import PRODUCTS
 from ttc.runtime.engines.native.kernels.gemm_rows import DenseRows, Rows, WindowRows
-from ttc.runtime.engines.native.machine_code import assembly, object_code
-from ttc.runtime.engines.native.object_file import link
-from ttc.runtime.engines.native.region import identity
 
 pytestmark = pytest.mark.skipif(host_cpu().arch != "x86-64", reason="AMX is of x86-64")
 

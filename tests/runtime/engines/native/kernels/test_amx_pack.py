@@ -8,15 +8,15 @@ from typing import cast
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from tests.runtime.engines.native.test_copies import LEVELS, Recorder, execute, view_of
 
 from tests.draws import rng_of_test
-from tests.runtime.engines.native.test_copies import LEVELS, Recorder, execute, view_of
-from ttc.runtime.engines.native.amx_products import tile_panels, tile_rows
-from ttc.runtime.engines.native.features import host_cpu
+from ttc.runtime.engines.native.codegen.features import host_cpu
+from ttc.runtime.engines.native.graph.storage import Storage, array_dtype
+from ttc.runtime.engines.native.graph.tensors import View
+from ttc.runtime.engines.native.jobs.amx_products import tile_panels, tile_rows
+from ttc.runtime.engines.native.jobs.lowering import Lowering
 from ttc.runtime.engines.native.kernels.amx_pack import panel_bytes, row_bytes
-from ttc.runtime.engines.native.lowering import Lowering
-from ttc.runtime.engines.native.storage import Storage, array_dtype
-from ttc.runtime.engines.native.tensors import View
 
 WILD = [np.inf, -np.inf, np.nan, 3.4e38, 2.0**49]
 

@@ -7,13 +7,13 @@ from typing import Any, cast
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from tests.runtime.engines.native.test_copies import LEVELS, Recorder, execute, view_of
 
 from tests.draws import rng_of_test
-from tests.runtime.engines.native.test_copies import LEVELS, Recorder, execute, view_of
 from ttc.dialects.core.formats import format_named
-from ttc.runtime.engines.native.copies import round_in_place
-from ttc.runtime.engines.native.features import host_cpu
-from ttc.runtime.engines.native.lowering import Lowering
+from ttc.runtime.engines.native.codegen.features import host_cpu
+from ttc.runtime.engines.native.jobs.copies import round_in_place
+from ttc.runtime.engines.native.jobs.lowering import Lowering
 
 BLOCKS = ("Bfp8_b", "Bfp4_b", "Bfp2_b", "Bfp8", "Bfp4", "Bfp2")
 WORDS = ("Float16", "Lf8", "Fp8_e4m3", "Tf32")

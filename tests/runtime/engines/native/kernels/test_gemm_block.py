@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from ttc.runtime.engines.native.features import Cpu
+from ttc.runtime.engines.native.codegen.features import Cpu
+from ttc.runtime.engines.native.graph.region import identity
 from ttc.runtime.engines.native.kernels.gemm import Gemm
 from ttc.runtime.engines.native.kernels.gemm_block import Block, block_for, fetches_panels
 from ttc.runtime.engines.native.kernels.gemm_rows import DenseRows
-from ttc.runtime.engines.native.region import identity
 
 WIDE = Cpu("x86-64", frozenset({"avx2", "fma", "avx512f", "avx512bw", "avx512dq", "avx512vl"}))
 NARROW = Cpu("x86-64", frozenset({"avx2", "fma"}))

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from tests.runtime.engines.native.levels import AVX2, AVX512
-from ttc.runtime.engines.native.features import Cpu
+from ttc.runtime.engines.native.codegen.features import Cpu
+from ttc.runtime.engines.native.graph.region import identity
 from ttc.runtime.engines.native.kernels.gemm_rows import DenseRows, WindowRows
 from ttc.runtime.engines.native.kernels.integer_gemm import Factor, IntegerGemm, integer_block
-from ttc.runtime.engines.native.region import identity
 
 CPUS = {
     "vnni": (AVX512 | {"avx512vnni"}, "vpdpwssd", "zmm"),
@@ -22,7 +22,7 @@ CPUS = {
 @pytest.mark.parametrize("name", CPUS)
 @pytest.mark.parametrize("factor", ["i8", "i16"])
 def test_every_cpu_multiplies_pairs(name: str, factor: Factor) -> None:
-    from ttc.runtime.engines.native.machine_code import assembly
+    from ttc.runtime.engines.native.codegen.machine_code import assembly
 
     features, instruction, register = CPUS[name]
     cpu = Cpu("x86-64", features)
@@ -34,7 +34,7 @@ def test_every_cpu_multiplies_pairs(name: str, factor: Factor) -> None:
 
 
 def test_no_instruction_saturates() -> None:
-    from ttc.runtime.engines.native.machine_code import assembly
+    from ttc.runtime.engines.native.codegen.machine_code import assembly
 
     for features, _, _ in CPUS.values():
         cpu = Cpu("x86-64", features)

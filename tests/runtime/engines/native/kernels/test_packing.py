@@ -7,12 +7,12 @@ import pytest
 from numpy.typing import NDArray
 
 from tests.runtime.engines.native.graphs import normal
-from ttc.runtime.engines.native.code import Signature, compiled
-from ttc.runtime.engines.native.features import host_cpu
+from ttc.runtime.engines.native.codegen.code import Signature, compiled
+from ttc.runtime.engines.native.codegen.features import host_cpu
+from ttc.runtime.engines.native.graph.storage import Storage
 from ttc.runtime.engines.native.kernels.gemm_block import Multiplier
 from ttc.runtime.engines.native.kernels.packing import ROWS, PackColumns, PackRows
 from ttc.runtime.engines.native.kernels.words import words_of
-from ttc.runtime.engines.native.storage import Storage
 
 
 def patterns(x: NDArray) -> NDArray:

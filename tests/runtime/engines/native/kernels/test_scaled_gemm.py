@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from tests.runtime.engines.native.levels import AVX2, AVX512
-from ttc.runtime.engines.native.features import Cpu
+from ttc.runtime.engines.native.codegen.features import Cpu
+from ttc.runtime.engines.native.graph.region import identity
 from ttc.runtime.engines.native.kernels.gemm_rows import DenseRows
 from ttc.runtime.engines.native.kernels.integer_gemm import integer_block
 from ttc.runtime.engines.native.kernels.scaled_gemm import ScaledGemm
 from ttc.runtime.engines.native.kernels.scaled_parts import WORDS
-from ttc.runtime.engines.native.region import identity
 
 
 @pytest.mark.parametrize(
@@ -20,7 +20,7 @@ from ttc.runtime.engines.native.region import identity
 )
 @pytest.mark.parametrize("rows", [1, 100])
 def test_sums_stay_in_registers(features: frozenset[str], instruction: str, register: str, rounds: int, rows: int) -> None:
-    from ttc.runtime.engines.native.machine_code import assembly
+    from ttc.runtime.engines.native.codegen.machine_code import assembly
 
     cpu = Cpu("x86-64", features)
     block = integer_block(cpu, rows, 64)

@@ -1,0 +1,190 @@
+"""From kernels to addresses: what an engine calls.
+
+    code = compiled(kernels, host_cpu(), cache)      # Code; cache may be None
+    code.address(kernel)                             # to call, as long as something refers to `code`
+
+Kernels that the cache has are neither generated nor compiled, and LLVM is not imported.  The others are compiled as modules of their own,
+each an entry of the cache: LLVM's time is that of the code in a module, and many modules keep all cores busy.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from itertools import count
+from typing import Protocol, TypeAlias
+
+from ttc.dialects.core.errors import Error
+from ttc.dialects.core.records import record
+from ttc.runtime.cpu import available_cores
+from ttc.runtime.engines.native.codegen.features import Cpu
+from ttc.runtime.engines.native.codegen.image import map_code
+from ttc.runtime.engines.native.codegen.linked_code import LinkedCode
+
+Signature = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p)
+"""The type of every kernel, for calls from Python, which release the GIL: (parameters, first task, task behind the last, scratch
+memory).
+"""
+
+
+Told: TypeAlias = "Callable[[int, int], None]"
+
+
+class Compilable(Protocol):
+    """What can be compiled: `kernel.Kernel`."""
+
+    @property
+    def key(self) -> str:
+        """A text that determines the code, but for the CPU and the version of the generator: equal keys, equal code."""
+        ...
+
+    @property
+    def symbol(self) -> str:
+        """Name of the function in the module."""
+        ...
+
+    def llvm_ir(self, cpu: Cpu) -> str:
+        """The module for that CPU; asked for only if it has to be compiled."""
+        ...
+
+
+class Store(Protocol):
+    """Where made code is kept: `cache.Cache`."""
+
+    def get(self, key: str, cpu: Cpu) -> bytes | None:
+        """What was put under the key for this CPU."""
+        ...
+
+    def put(self, key: str, cpu: Cpu, data: bytes) -> None:
+        """Keep it, if that is possible."""
+        ...
+
+
+class Memory(Protocol):
+    """Executable memory that holds machine code."""
+
+    def close(self) -> object:
+        """Give the memory back to the system."""
+        ...
+
+
+class Linker(Protocol):
+    """How an object becomes code in memory."""
+
+    def linked(self, data: bytes) -> bytes:
+        """The form of an object that is kept.  Raises E0901."""
+        ...
+
+    def mapped(self, pieces: Sequence[tuple[str, bytes]]) -> tuple[list[int], Memory]:
+        """Addresses of one function of each piece, which is given by name, and the memory they are in.  Raises E0901, E0104."""
+        ...
+
+
+class OwnLinker:
+    """Code is linked before it is kept, and mapped without LLVM."""
+
+    def linked(self, data: bytes) -> bytes:
+        """Link an object by our own linker; see `Linker`."""
+        from ttc.runtime.engines.native.codegen.object_file import link
+
+        return link(data).pack()
+
+    def mapped(self, pieces: Sequence[tuple[str, bytes]]) -> tuple[list[int], Memory]:
+        """Put linked code into executable memory; see `Linker`."""
+        image = map_code([LinkedCode.unpack(data) for _, data in pieces])
+        try:
+            return [known[symbol] for (symbol, _), known in zip(pieces, image.addresses, strict=True)], image
+        except KeyError as error:
+            raise Error("E0901", f"internal error: a piece of code has no function {error}") from None
+
+
+@record
+class Code:
+    """Machine code of kernels, in memory.
+
+    Args:
+        addresses: of the kernels' functions, by the kernels' keys.
+        symbols: names of the functions, likewise.
+        memory: where they are; it lives as long as this object, and is given back by `close`, or with it.  Native threads that may still
+                be in the code need it as long as they live; the end of the process leaves it to them.
+        made: how many kernels had to be compiled.
+    """
+
+    addresses: Mapping[str, int]
+    symbols: Mapping[str, str]
+    memory: Memory
+    made: int = 0
+
+    def address(self, kernel: Compilable) -> int:
+        """Return the address of the kernel's function.  Raises KeyError if it was not among those compiled."""
+        return self.addresses[kernel.key]
+
+    def close(self) -> None:
+        """No address may be used afterwards."""
+        self.memory.close()
+
+
+def compiled(
+    kernels: Sequence[Compilable], cpu: Cpu, cache: Store | None = None, linker: Linker | None = None, told: Told | None = None
+) -> Code:
+    """Compile kernels, or take their code from a cache.
+
+    Args:
+        kernels: at least one; those of one key are compiled once.
+        cpu: what they may use.
+        cache: where code is looked for and kept.
+        linker: default: ours where it knows the architecture, else LLVM's.
+        told: called with (kernels compiled, kernels to compile) after each of them, by any thread.
+    Raises:  E0901 if a module is not right; E0104 if the system gives no executable memory, or llvmlite is not there when it is needed.
+    """
+    linker = linker or _linker_for(cpu)
+    unique = {kernel.key: kernel for kernel in kernels}
+    kept = {} if cache is None else {key: data for key in unique if (data := cache.get(key, cpu)) is not None}
+    missing = [kernel for key, kernel in unique.items() if key not in kept]
+    made = _made(missing, cpu, linker, told) if missing else {}
+    if cache is not None:
+        for key, data in made.items():
+            cache.put(key, cpu, data)
+    pieces = kept | made
+    return mapped({key: (kernel.symbol, pieces[key]) for key, kernel in unique.items()}, cpu, linker, len(made))
+
+
+def mapped(pieces: Mapping[str, tuple[str, bytes]], cpu: Cpu, linker: Linker | None = None, made: int = 0) -> Code:
+    """Code of which everything is at hand.
+
+    Args:
+        pieces: by the kernels' keys, the name of the function, and its code in the form that is kept.
+        made: how many of them had to be compiled.
+    Raises:  E0901, E0104, as `compiled` does.
+    """
+    addresses, memory = (linker or _linker_for(cpu)).mapped(list(pieces.values()))
+    return Code(dict(zip(pieces, addresses, strict=True)), {key: symbol for key, (symbol, _) in pieces.items()}, memory, made)
+
+
+def _linker_for(cpu: Cpu) -> Linker:
+    if cpu.arch == "x86-64":
+        return OwnLinker()
+    from ttc.runtime.engines.native.codegen.llvm_linker import LlvmLinker
+
+    return LlvmLinker()
+
+
+def _made(kernels: Sequence[Compilable], cpu: Cpu, linker: Linker, told: Told | None) -> dict[str, bytes]:
+    """The kept form of each kernel's code, by key.  Modules are written here while others of them are being compiled."""
+    try:
+        from ttc.runtime.engines.native.codegen.machine_code import object_code
+    except ImportError:
+        raise Error("E0104", "kernels have to be compiled, and llvmlite is not installed", hint="pip install llvmlite") from None
+
+    numbers = count(1)
+
+    def made(text: str) -> bytes:
+        code = linker.linked(object_code(text, cpu))
+        if told is not None:
+            told(next(numbers), len(kernels))
+        return code
+
+    with ThreadPoolExecutor(min(available_cores(), len(kernels)), "ttc-compile") as pool:
+        waiting = {kernel.key: pool.submit(made, kernel.llvm_ir(cpu)) for kernel in kernels}
+        return {key: future.result() for key, future in waiting.items()}

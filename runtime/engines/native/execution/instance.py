@@ -1,0 +1,86 @@
+"""What one run at a time needs of a plan: its memory, with all addresses filled in."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ttc.runtime.engines.native.graph.tensors import ALIGNMENT, Buffer, Place
+from ttc.runtime.engines.native.kernels import threads_code
+from ttc.runtime.engines.native.planning.arena import Arena
+from ttc.runtime.engines.native.planning.memory import aligned_bytes, aligned_words
+from ttc.runtime.engines.native.planning.template import Template
+
+_TASKS = 2
+"""The word of a job that says how many tasks it has."""
+
+
+class Instance:
+    """Memory of one run at a time: arena, scratch, and the job list with addresses of its own.
+
+    Args:
+        addresses: of the kernels, by key.
+    """
+
+    def __init__(self, template: Template, arena: Arena, addresses: Mapping[str, int], threads: int) -> None:
+        self._template = template
+        self.memory = aligned_bytes(max(arena.size_bytes, ALIGNMENT))
+        line = ALIGNMENT // 8
+        self._counters_a_thread = -(-len(template.table) // line) * line
+        self._state = aligned_words(line + self._counters_a_thread * threads)
+        self.status, self._counters = self._state[:line], self._state[line:]
+        self._scratch = aligned_bytes(max(template.scratch_bytes, ALIGNMENT) * threads)
+        self._words = aligned_words(len(template.words))
+        self._words[:] = template.words
+        self._table = aligned_words(template.table.size).reshape(template.table.shape)
+        self._table[:] = template.table
+        if template.kernels:
+            self._table[:, 0] = np.array([addresses[key] for key in template.kernels], np.int64)[template.table[:, 0]]
+        self._table[:, 1] = self._table[:, 1] * 8 + self._words.ctypes.data
+        self._offsets = arena.offsets
+        for buffer, patch in template.patches.items():
+            if buffer.place in (Place.ARENA, Place.CONSTANT, Place.STATUS):
+                patch.apply(self._words, self.base(buffer))
+
+    def base(self, buffer: Buffer) -> int:
+        """Address of a buffer that is not the caller's."""
+        if buffer.place is Place.STATUS:
+            return self.status.ctypes.data
+        if buffer.place is Place.CONSTANT:
+            return 0 if buffer.array is None else buffer.array.ctypes.data
+        return self.memory.ctypes.data + self._offsets[buffer]
+
+    def bytes_of(self, buffer: Buffer) -> NDArray[np.uint8]:
+        """Memory of a buffer of the arena."""
+        start = self._offsets[buffer]
+        return self.memory[start : start + buffer.size_bytes]
+
+    def bind(self, buffer: Buffer, address: int) -> None:
+        """Put a buffer of the caller in its place."""
+        patch = self._template.patches.get(buffer)
+        if patch is not None:
+            patch.apply(self._words, address)
+
+    def leave_out(self, jobs: Mapping[int, bool]) -> None:
+        """Say of jobs whether they are passed over."""
+        for job, out in jobs.items():
+            self._table[job, _TASKS] = 0 if out else self._template.table[job, _TASKS]
+
+    def segment(self, first: int, last: int) -> NDArray[np.int64]:
+        """Memory of a run of jobs [first, last)."""
+        run = aligned_words(threads_code.RUN_WORDS)
+        run[:6] = (
+            self._table.ctypes.data + first * threads_code.JOB_WORDS * 8,
+            last - first,
+            self._counters.ctypes.data + first * 8,
+            self._scratch.ctypes.data,
+            self._template.scratch_bytes,
+            self._counters_a_thread,
+        )
+        return run
+
+    def rewind(self) -> None:
+        """Make the instance ready for another run."""
+        self._state.fill(0)

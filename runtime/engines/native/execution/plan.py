@@ -1,0 +1,156 @@
+"""Plans of the native engine: a graph as jobs over planned memory, with steps in Python between them where there is no kernel."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from time import perf_counter_ns
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ttc.dialects.core.plain.interpret import Resolver
+from ttc.runtime.engines.base import Timed
+from ttc.runtime.engines.into import write_into
+from ttc.runtime.engines.native.codegen.code import Code
+from ttc.runtime.engines.native.execution.lease import Lease
+from ttc.runtime.engines.native.execution.pool import Pool
+from ttc.runtime.engines.native.execution.values import Values
+from ttc.runtime.engines.native.planning.memory import new_array
+from ttc.runtime.engines.native.planning.prepared import Prepared, Segment
+from ttc.runtime.engines.native.planning.python_step import Mismatch
+
+if TYPE_CHECKING:
+    from ttc.runtime.engines.native.graph.nodes import Node
+    from ttc.runtime.engines.native.jobs.job import Job
+    from ttc.runtime.engines.reference import ReferencePlan
+
+
+_NOWHERE: Mapping[str, NDArray] = {}
+"""No memory of the caller's."""
+
+
+class NativePlan:
+    """A graph, ready to run; immutable but for the instances that wait for the next runs.  Several threads may run it at a time.
+
+    Args:
+        reference: the same graph on the reference engine, made when it is needed.
+        jobs: of all segments, for reports.
+    """
+
+    def __init__(
+        self, prepared: Prepared, pool: Pool, code: Code, reference: Callable[[], ReferencePlan], jobs: Callable[[], Sequence[Job]]
+    ) -> None:
+        self.prepared = prepared
+        self._pool = pool
+        self.code = code
+        self._reference = reference
+        self.jobs = jobs
+        layout = prepared.layout
+        self._needs_memory = any(s.step or s.conditions for s in layout.segments) or any(not w.in_place for w in layout.written)
+        self._objects = any(w.view is None for w in layout.written)
+        self._free: deque[Lease] = deque()  # no lock: a child process may be forked while one is held
+
+    def run(self, entries: Mapping[str, NDArray], into: Mapping[str, NDArray] | None = None) -> dict[str, NDArray]:
+        """Compute one microbatch; see `Plan.run`."""
+        return self._leased(entries, self._native, into or _NOWHERE)
+
+    def profile(self, entries: Mapping[str, NDArray]) -> list[Timed]:
+        """One microbatch, job by job; see `ProfiledPlan.profile`.  Each job is timed with its start and the wait for all threads."""
+        times: list[Timed] = []
+        jobs = self.jobs()
+
+        def timed(lease: Lease, segment: Segment, memory: Values | None) -> None:
+            for number in range(segment.first, segment.last):
+                run, job = lease.instance.segment(number, number + 1), jobs[number]
+                start = perf_counter_ns()
+                self._pool.run(run.ctypes.data)
+                times.append(_timed(job.node, type(job.kernel).__name__, start, (job.flops, job.moved_bytes), number))
+            if segment.step is not None and memory is not None:
+                start = perf_counter_ns()
+                memory.compute(segment.step, self._resolver)
+                times.append(_timed(segment.step.node, "python", start, (0, 0), len(times)))
+
+        self._leased(entries, timed)
+        return times
+
+    def _leased(self, entries: Mapping[str, NDArray], compute: _Compute, into: Mapping[str, NDArray] = _NOWHERE) -> dict[str, NDArray]:
+        """By the reference engine where data is out of range or not as announced, or memory does not suffice: it says what is wrong."""
+        try:
+            lease = self._lease()
+            try:
+                found = self._computed(lease, entries, compute, into)
+            finally:
+                self._free.append(lease)
+        except (Mismatch, MemoryError):
+            found = None
+        return self._reference().run(entries, into) if found is None else found
+
+    def _lease(self) -> Lease:
+        try:
+            return self._free.pop()
+        except IndexError:
+            return Lease(self.prepared, self.code, self._pool)
+
+    def _computed(
+        self, lease: Lease, entries: Mapping[str, NDArray], compute: _Compute, into: Mapping[str, NDArray]
+    ) -> dict[str, NDArray] | None:
+        """None if data is out of range.  Raises Mismatch, and as `take` does."""
+        instance, layout, targets = lease.instance, self.prepared.layout, lease.targets
+        instance.rewind()
+        given, opened = lease.take(entries, into), lease.open()
+        memory = self._memory(lease, given, opened, into) if self._needs_memory else None
+        made = self._made(lease, memory) if targets.direct else None
+        for segment in layout.segments:
+            if memory is not None and segment.conditions and not all(memory.truth(view) == wanted for view, wanted in segment.conditions):
+                continue
+            compute(lease, segment, memory)
+            if instance.status[0]:
+                return None
+        found = lease.results(opened, made)
+        for queue in targets.direct:
+            found[queue] = into[queue]
+        if memory is not None:
+            out = made or {}
+            found = {w.queue: found[w.queue] if w.in_place else memory.entry(w, out.get(w.queue)) for w in layout.written}
+        if self._objects:
+            return write_into(found, into)
+        for queue in targets.copied:
+            np.copyto(into[queue], found[queue])
+            found[queue] = into[queue]
+        return found
+
+    def _made(self, lease: Lease, memory: Values | None) -> dict[str, NDArray]:
+        """Arrays to be given away that are filled at the end of a run: made before anything is written in place."""
+        made = lease.new_results()
+        if memory is not None:
+            made |= {
+                w.queue: new_array(w.view.shape, w.dtype) for w in self.prepared.layout.written if w.view is not None and not w.in_place
+            }
+        return made
+
+    def _memory(self, lease: Lease, given: Mapping[str, NDArray], opened: Mapping[str, NDArray], into: Mapping[str, NDArray]) -> Values:
+        """The values of a run for steps in Python, and for results that are copied."""
+        written = {**opened, **{queue: into[queue] for queue in lease.targets.direct}}
+        return Values(lease.instance, given, written, {self.prepared.layout.values[queue]: entry for queue, entry in given.items()})
+
+    def _native(self, lease: Lease, segment: Segment, memory: Values | None) -> None:
+        lease.compute(segment)
+        if segment.step is not None and memory is not None and not lease.instance.status[0]:
+            memory.compute(segment.step, self._resolver)
+
+    @property
+    def _resolver(self) -> Resolver:
+        return self._reference().constant
+
+
+_Compute: TypeAlias = "Callable[[Lease, Segment, Values | None], None]"
+"""What computes one segment of a run."""
+
+
+def _timed(node: Node, kernel: str, start_ns: int, work: tuple[int, int], number: int) -> Timed:
+    ops = [node.op, *(part.op for part in node.parts[1:])]
+    location = tuple(dict.fromkeys(name for op in ops for name in op.location))
+    name = " + ".join(dict.fromkeys(op.name for op in ops))
+    return Timed(f"{number}", name, location, kernel, start_ns, perf_counter_ns(), *work)

@@ -1,0 +1,160 @@
+"""From views of images to jobs of depthwise convolutions; what these share with pools."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from ttc.dialects.core.kernels.windows import Window, windows
+from ttc.runtime.engines.native.graph.region import Region
+from ttc.runtime.engines.native.graph.tensors import View
+from ttc.runtime.engines.native.ir.regions import supported
+from ttc.runtime.engines.native.jobs.copies import copied, copy
+from ttc.runtime.engines.native.jobs.job import NotTaken
+from ttc.runtime.engines.native.jobs.lowering import Lowering
+from ttc.runtime.engines.native.jobs.products import FLOATS
+from ttc.runtime.engines.native.kernels.depthwise import Depthwise
+from ttc.runtime.engines.native.kernels.pixels import Pixels, Varies
+from ttc.runtime.engines.native.kernels.windows import AXIS, Block, WindowKernel
+from ttc.runtime.engines.native.kernels.words import words_of
+
+if TYPE_CHECKING:
+    from ttc.runtime.engines.native.kernels.words import Word
+
+_WIDEST = 64
+"""Taps along the width of the widest window that is taken: code grows with them."""
+_MOST_TAPS = 1 << 12
+"""The most taps of a window: a thread holds as many addresses."""
+_MOST_STEPS = 128
+"""Taps along the width of all windows of a block."""
+_TASKS = 12
+"""Fewer rows of a result than this are divided further, by channels."""
+_PART_BYTES = 2048
+"""The least bytes of a pixel that a part has."""
+
+
+def depthwise(n: Lowering, x: View, w: View, region: Region, views: Sequence[View]) -> None:
+    """A convolution [n, h, w, c] with a filter [kh, kw, 1, c], one channel a group; bias, activation and region as `tile.conv2d` has them.
+
+    Raises NotTaken for several results a channel, very wide filters, and images of other types than floats of up to 32 bits and i16.
+    """
+    if x.storage not in (*FLOATS, "i16") or w.storage not in FLOATS:
+        raise NotTaken(f"operands in {x.storage} and {w.storage}")
+    if w.shape[3] != x.shape[3] or w.shape[2] != 1:
+        raise NotTaken("several results a channel")
+    moves = moves_of(n, w.shape[:2])
+    lanes = lanes_for(n, x.shape[3])
+    block = block_for(n, moves, lanes, n.result_shape()[2])
+    x, w = rows_of(n, x), filter_of(n, w)
+    pixels, words = results_of(n, region, views, lanes)
+    kernel = Depthwise(block, x.storage, pixels)
+    words |= {"filter": w, **window_words(x, moves, n.result_shape())}
+    taps = block.taps[0] * block.taps[1]
+    submit(n, kernel, words, 2 * taps)
+
+
+def filter_of(n: Lowering, w: View) -> View:
+    """A filter in float32, its elements one after the other."""
+    if w.storage == "f32":
+        return n.densified(w)
+    target = n.temp(w.shape, "f32")
+    copy(n, w, target)
+    return target
+
+
+# ---- what pools need too ---------------------------------------------------------------------------------------------------------------
+
+
+def are_small(kernel: Sequence[int]) -> bool:
+    """Whether windows of that height and width are taken."""
+    return kernel[1] <= _WIDEST and kernel[0] * kernel[1] <= _MOST_TAPS
+
+
+def moves_of(n: Lowering, kernel: Sequence[int]) -> tuple[Window, Window]:
+    """How windows move, by the attributes of the op.  Raises NotTaken for very wide ones."""
+    strides, pads, dilations = (_numbers(n, name) for name in ("strides", "pads", "dilations"))
+    if not are_small(kernel):
+        raise NotTaken(f"windows of {kernel[0]} x {kernel[1]} elements")
+    return windows(kernel, strides, pads, dilations, bool(n.attr("ceil_mode", False)))
+
+
+def _numbers(n: Lowering, name: str) -> tuple[int, ...]:
+    found = n.attr(name)
+    if not isinstance(found, tuple) or not all(isinstance(i, int) for i in found):
+        raise NotTaken(f"{name} of another kind")
+    return tuple(i for i in found if isinstance(i, int))
+
+
+def lanes_for(n: Lowering, channels: int) -> int:
+    """Channels of a vector: no more than there are."""
+    lanes = max(n.cpu.vector_bytes // 4, 4)
+    while lanes > channels:
+        lanes //= 2
+    return lanes
+
+
+def block_for(n: Lowering, moves: tuple[Window, Window], lanes: int, across: int) -> Block:
+    """The block for rows of so many windows: as many sums as registers hold, and few of them computed twice."""
+    rows, columns = moves
+    most = (16 if n.cpu.vector_bytes == 64 else 8) - min(columns.kernel // 2, 4)
+    most = min(most, max(_MOST_STEPS // columns.kernel, 1))
+    count = min(range(1, min(most, across) + 1), key=lambda count: (-(-across // count) * (count + 1), -count))
+    return Block(count, lanes, (rows.kernel, columns.kernel), columns.stride, columns.dilation)
+
+
+def rows_of(n: Lowering, x: View) -> View:
+    """An image whose channels lie one after the other."""
+    return x if x.strides[3] == 1 or x.shape[3] == 1 else copied(n, x)
+
+
+def window_words(x: View, moves: tuple[Window, Window], shape: tuple[int, ...]) -> dict[str, Word]:
+    """Words about the image and the windows over it.  shape: of the result."""
+    words: dict[str, Word] = {"source": x, "channels": x.shape[3]}
+    words |= zip(("source_image", "source_y", "source_x"), (stride * x.item_bytes for stride in x.strides[:3]), strict=True)
+    for i, (axis, move) in enumerate(zip(("y", "x"), moves, strict=True)):
+        values = (x.shape[1 + i], shape[1 + i], move.stride, move.dilation, move.before)
+        words |= {f"{axis}_{what}": value for what, value in zip(AXIS, values, strict=True)}
+    return words
+
+
+def results_of(n: Lowering, region: Region, views: Sequence[View], lanes: int) -> tuple[Pixels, dict[str, Word]]:
+    """The result of the node and the operands of its region, [n, h, w, c] all, and words about them.
+
+    Raises NotTaken for a region that holds what there is no code for.
+    """
+    reason = supported(region)
+    if reason is not None:
+        raise NotTaken(reason)
+    found = [_readable(n, view) for view in views]
+    pixels = Pixels(region, tuple(varies for _, varies in found), lanes)
+    words: dict[str, Word] = {}
+    for name, view in zip(pixels.tensors, (n.result(strided=True), *(view for view, _ in found)), strict=True):
+        strides = (stride * view.item_bytes for stride in view.strides[:3])
+        words |= {name: view, **dict(zip((f"{name}_image", f"{name}_y", f"{name}_x"), strides, strict=True))}
+    return pixels, words
+
+
+def _readable(n: Lowering, view: View) -> tuple[View, Varies]:
+    if view.strides[3] == 0 and view.shape[3] != 1:
+        return view, "pixels"
+    if view.strides[3] != 1 and view.shape[3] != 1:
+        view = copied(n, view)
+    return view, "all" if any(view.strides[:3]) else "channels"
+
+
+def submit(n: Lowering, kernel: WindowKernel, words: dict[str, Word], operations: int) -> None:
+    """Add the job.  operations: of arithmetic, an element of the result."""
+    target = n.results[0]
+    lines = target.shape[0] * target.shape[1]
+    pixel = target.shape[3] * target.item_bytes
+    words["parts"] = parts = max(min(-(-_TASKS // lines), pixel // _PART_BYTES), 1)
+    moved = sum(view.elements * view.item_bytes for view in words.values() if isinstance(view, View))
+    n.job(
+        kernel,
+        words_of(kernel.names, words),
+        tasks=lines * parts,
+        written=[target],
+        scratch=kernel.scratch_bytes(target.shape[3]),
+        flops=operations * target.elements,
+        moved_bytes=moved,
+    )

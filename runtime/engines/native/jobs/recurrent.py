@@ -1,0 +1,251 @@
+"""Recurrent layers as jobs: one product for the inputs of all steps, then for each step the product of the state and what a cell does.
+
+All steps share their kernels and the packed weights of the state; jobs of one task follow each other on one thread.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import replace
+from math import isfinite
+from typing import TypeAlias
+
+import numpy as np
+
+from ttc.runtime.engines.native.graph.region import Region, Steps
+from ttc.runtime.engines.native.graph.storage import Storage
+from ttc.runtime.engines.native.graph.tensors import View
+from ttc.runtime.engines.native.jobs.copies import constant, copy
+from ttc.runtime.engines.native.jobs.elementwise import compute_into
+from ttc.runtime.engines.native.jobs.job import NotTaken
+from ttc.runtime.engines.native.jobs.lowering import Lowering
+from ttc.runtime.engines.native.jobs.products import FLOATS, Panels, block_of, left_operand, packed, submit_product
+from ttc.runtime.engines.native.kernels.gemm import Gemm
+from ttc.runtime.engines.native.kernels.gemm_block import Block
+from ttc.runtime.engines.native.kernels.gemm_rows import DenseRows
+from ttc.runtime.engines.native.kernels.lengths import CheckLengths
+from ttc.runtime.engines.native.kernels.words import words_of
+
+Activation: TypeAlias = "tuple[str, float, float]"
+"""A function by the name that recurrent layers have for it, and its parameters."""
+
+_MOST_STEPS = 1 << 13
+"""The most steps of both directions together: every step is a few jobs."""
+_LENGTHS: tuple[Storage, ...] = ("i32", "i64")
+
+
+class Layer(ABC):
+    """A layer being lowered, all in float32.
+
+    GATES: matrices that w and r stack.  FUNCTIONS: activations a direction.
+    """
+
+    GATES: int
+    FUNCTIONS: int
+
+    def __init__(self, n: Lowering) -> None:
+        self.n = n
+        self.x, w, r = (self._operand(i) for i in range(3))
+        self.w, self.r, self.bias = w, r, self._operand(3) if n.has(3) else None
+        (self.steps, self.samples, _), (self.directions, _, self.hidden) = self.x.shape, r.shape
+        if self.steps * self.directions > _MOST_STEPS:
+            raise NotTaken(f"{self.steps * self.directions} steps")
+        self.lengths = self._checked_lengths() if n.has(4) else None
+        self.y = n.temp((self.steps, self.directions, self.samples, self.hidden), "f32")
+        self.h = self._temp(self.hidden)
+        clip = n.attr("clip")
+        self.clip = float(clip) if isinstance(clip, int | float) and isfinite(clip) else None
+
+    def lower(self) -> None:
+        """Add the jobs, and set the results."""
+        ends = [self._direction(d) for d in range(self.directions)]
+        self.n.alias(self.y, 0)
+        for index in range(len(self.n.node.results) - 1):
+            last = self.n.temp((self.directions, self.samples, self.hidden), "f32")
+            for d, states in enumerate(ends):
+                copy(self.n, states[index], self._at(last, d))
+            self.n.alias(last, index + 1)
+
+    def _direction(self, d: int) -> list[View]:
+        """The jobs of one direction; gives its last states, of which the first is the output's."""
+        gates = self.n.temp((self.steps, self.samples, self.GATES * self.hidden), "f32")
+        weights = self.panels(self._at(self.w, d), self.steps * self.samples)
+        bias = self.input_bias(d)
+        steps = Steps(["f32"] if bias is None else ["f32", "f32"])
+        region = steps.region(0 if bias is None else steps("add", 0, 1))
+        self.product(left_operand(self.n, self.x, "f32"), weights, region, [] if bias is None else [bias], gates)
+        self.prepare(d)
+        states = self.start(d)
+        backward = self.n.attr("direction") == "reverse" or d == 1
+        for number in range(self.steps):
+            t = self.steps - 1 - number if backward else number
+            states = self.step(d, t, self._at(gates, t), states)
+        return [self._kept(state, i, states) for i, state in enumerate(states)]
+
+    def _kept(self, state: View, index: int, states: Sequence[View]) -> View:
+        """A last state in memory that later directions leave alone."""
+        if index == 0 and self.lengths is None:
+            return state
+        kept = self.n.temp(state.shape, "f32")
+        copy(self.n, state, kept)
+        return kept
+
+    # ---- what cells define -------------------------------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def input_bias(self, d: int) -> View | None:
+        """What is added to the product of the inputs: [gates * hidden]."""
+
+    @abstractmethod
+    def prepare(self, d: int) -> None:
+        """Pack what the state is multiplied by."""
+
+    @abstractmethod
+    def start(self, d: int) -> list[View]:
+        """The first states, [samples, hidden] each."""
+
+    @abstractmethod
+    def step(self, d: int, t: int, gates: View, states: list[View]) -> list[View]:
+        """The states after step t, whose output is put into y.  gates: of the inputs, [samples, gates * hidden]."""
+
+    # ---- what cells are made of --------------------------------------------------------------------------------------------------------
+
+    def functions(self, d: int) -> list[Activation]:
+        """Return the activation functions of a direction."""
+        names, alphas, betas = (self.n.attr(name) for name in ("activations", "alphas", "betas"))
+        if not (isinstance(names, tuple) and isinstance(alphas, tuple) and isinstance(betas, tuple)):
+            raise NotTaken("no activations")
+        every = [(str(name), _real(a), _real(b)) for name, a, b in zip(names, alphas, betas, strict=True)]
+        return every[d * self.FUNCTIONS : (d + 1) * self.FUNCTIONS]
+
+    def first(self, index: int, d: int) -> View:
+        """An operand [directions, samples, hidden] of a direction; zeros where it is absent."""
+        if not self.n.has(index):
+            return constant(np.zeros((self.samples, self.hidden)), "f32")
+        return self._at(self._operand(index), d)
+
+    def part(self, view: View, gate: int, count: int = 1) -> View:
+        """Return neighbouring gates, of a view that holds several."""
+        return view.sliced(len(view.shape) - 1, gate * self.hidden, count * self.hidden)
+
+    def gates(self, count: int) -> View:
+        """Memory for so many gates of one step."""
+        return self._temp(count * self.hidden)
+
+    def panels(self, w: View, rows: int) -> Panels:
+        """Return w[columns, depth] packed as a right operand, transposed."""
+        return packed(self.n, w.permuted((1, 0)), block_of(self.n, rows, w.shape[0]), "f32")
+
+    def product(self, a: View, panels: Panels, region: Region, others: Sequence[View], c: View) -> None:
+        """c = region(a panels, others...)."""
+
+        def kernel(block: Block, spread: tuple[bool, ...], dimensions: int) -> Gemm:
+            return Gemm(block, DenseRows(), region, spread, dimensions)
+
+        submit_product(self.n, kernel, a, panels, [view.expanded(c.shape) for view in others], c)
+
+    def activated(self, steps: Steps, x: int, function: Activation) -> int:
+        """An activation of what is brought into the limits of all."""
+        if self.clip is not None:
+            x = steps("clip", x, min=-self.clip, max=self.clip)
+        return activation(steps, x, function)
+
+    def running(self, t: int) -> list[View]:
+        """Operands of `while_running`: lengths and the step, none if all sequences are as long."""
+        if self.lengths is None:
+            return []
+        number = constant(np.asarray(t), self.lengths.storage)
+        return [replace(self.lengths, shape=(self.samples, 1), strides=(1, 0)), number]
+
+    def storages(self, count: int, t: int) -> list[Storage]:
+        """Return the storages of so many numbers and of the operands of `while_running` behind them."""
+        found = floats(count)
+        found.extend(view.storage for view in self.running(t))
+        return found
+
+    def while_running(self, steps: Steps, at: int, then: int, otherwise: int) -> int:
+        """`then` while a sequence lasts, else `otherwise`.  at: number of the first operand that `running` gave."""
+        return then if self.lengths is None else steps.choice("greater", at, at + 1, then, otherwise)
+
+    def kept(self, t: int, d: int, before: View) -> View:
+        """The state after a step whose output is in y: where a sequence is over, the one before."""
+        y = self._at(self._at(self.y, t), d)
+        if self.lengths is None:
+            return y
+        steps = Steps(self.storages(2, t))
+        compute_into(self.n, steps.region(self.while_running(steps, 2, 0, 1)), [y, before, *self.running(t)], self.h)
+        return self.h
+
+    def output(self, t: int, d: int) -> View:
+        """Memory of the output of a step."""
+        return self._at(self._at(self.y, t), d)
+
+    def sum_of_halves(self, d: int) -> View | None:
+        """The biases of inputs and of states together."""
+        if self.bias is None:
+            return None
+        bias, half = self._at(self.bias, d), self.bias.shape[1] // 2
+        halves = [bias.sliced(0, 0, half), bias.sliced(0, half, half)]
+        steps, total = Steps([view.storage for view in halves]), self.n.temp((half,), "f32")
+        compute_into(self.n, steps.region(steps("add", 0, 1)), halves, total)
+        return total
+
+    def _temp(self, columns: int) -> View:
+        return self.n.temp((self.samples, columns), "f32")
+
+    def _at(self, view: View, index: int) -> View:
+        """What lies at an index of the first dimension."""
+        found = view.sliced(0, index, 1)
+        return replace(found, shape=found.shape[1:], strides=found.strides[1:])
+
+    def _operand(self, index: int) -> View:
+        view = self.n.operand(index)
+        if view.storage not in FLOATS:
+            raise NotTaken(f"recurrent layers of {view.storage}")
+        if view.storage == "f32" or index == 0:
+            return view
+        target = self.n.temp(view.shape, "f32")
+        copy(self.n, view, target)
+        return target
+
+    def _checked_lengths(self) -> View:
+        lengths = self.n.dense(4)
+        if lengths.storage not in _LENGTHS:
+            raise NotTaken(f"lengths in {lengths.storage}")
+        words = {"lengths": lengths, "count": self.samples, "most": self.steps, "status": self.n.status}
+        self.n.job(CheckLengths(lengths.storage), words_of(CheckLengths.NAMES, words), tasks=1, written=[self.n.status])
+        return lengths
+
+
+def floats(count: int) -> list[Storage]:
+    """Storages of so many numbers in float32."""
+    return ["f32" for _ in range(count)]
+
+
+def activation(s: Steps, x: int, function: Activation) -> int:
+    """One of the functions that recurrent layers know.  Raises NotTaken for another."""
+    name, alpha, beta = function
+    match name:
+        case "relu" | "tanh" | "sigmoid" | "softplus":
+            return s(name, x)
+        case "leakyrelu" | "elu":
+            return s("leaky_relu" if name == "leakyrelu" else "elu", x, alpha=alpha)
+        case "hardsigmoid":
+            return s("hard_sigmoid", x, alpha=alpha, beta=beta)
+        case "affine":
+            return s("add", s("mul", s.number(alpha), x), s.number(beta))
+        case "scaledtanh":
+            return s("mul", s.number(alpha), s("tanh", s("mul", s.number(beta), x)))
+        case "thresholdedrelu":
+            return s.choice("greater_equal", x, s.number(alpha), x, s.number(0.0))
+        case "softsign":
+            return s("div", x, s("add", s.number(1.0), s("abs", x)))
+        case _:
+            raise NotTaken(f"activation {name}")
+
+
+def _real(value: object) -> float:
+    if not isinstance(value, int | float):
+        raise NotTaken("parameters of activations")
+    return float(value)

@@ -1,0 +1,38 @@
+"""Aligned memory that kernels read and write."""
+
+from __future__ import annotations
+
+import mmap
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ttc.runtime.engines.native.graph.tensors import ALIGNMENT
+
+_HUGE_BYTES = 1 << 21
+
+
+def aligned_words(count: int) -> NDArray[np.int64]:
+    """So many zeros of 8 bytes, on a cache line of their own."""
+    return aligned_bytes(count * 8).view(np.int64)
+
+
+def aligned_bytes(count: int) -> NDArray[np.uint8]:
+    """Zeroed memory, aligned to a cache line; large pieces are pages of their own, given back when the array dies.  Raises MemoryError."""
+    if count >= _HUGE_BYTES:
+        try:
+            pages = mmap.mmap(-1, count, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+        except (OSError, OverflowError) as error:
+            raise MemoryError(f"{count} bytes: {error}") from None
+        if hasattr(mmap, "MADV_HUGEPAGE"):
+            pages.madvise(mmap.MADV_HUGEPAGE)
+        return np.frombuffer(pages, np.uint8)
+    raw = np.zeros(count + ALIGNMENT, np.uint8)
+    start = -raw.ctypes.data % ALIGNMENT
+    return raw[start : start + count]
+
+
+def new_array(shape: Sequence[int], dtype: np.dtype) -> NDArray:
+    """An array to be given away, not yet written.  Raises MemoryError."""
+    return np.empty(tuple(shape), dtype)

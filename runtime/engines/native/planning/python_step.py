@@ -1,0 +1,95 @@
+"""Steps of a plan in Python: nodes without a native kernel run through their reference kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ttc.dialects.core.plain.functions import Function
+from ttc.dialects.core.plain.interpret import Execute, Resolver, ready, run_unrounded, run_work
+from ttc.dialects.core.records import record
+from ttc.runtime.engines.native.graph.nodes import Node
+from ttc.runtime.engines.native.graph.tensors import View
+from ttc.runtime.evaluate import evaluate_all, guarded
+
+
+class Mismatch(Exception):
+    """An array of another shape or type than was announced: an archive may lie about what its ops give."""
+
+
+@record(eq=False)
+class PythonStep:
+    """A node without a native kernel.
+
+    Args:
+        sources, targets: views of its operands and results; None for those that are absent, or that Python holds.
+        dtypes: of the operands; None for those that are absent.
+    """
+
+    node: Node
+    sources: tuple[View | None, ...]
+    targets: tuple[View | None, ...]
+    dtypes: tuple[np.dtype | None, ...]
+
+    def evaluated(self, operands: Sequence[NDArray], resolve: Resolver) -> Sequence[NDArray]:
+        """Return the step's results, of the shapes announced.  Raises what its reference kernel does, and Mismatch."""
+        node = self.node
+        if self._ready is None:
+            results = evaluate_all(self._function, operands, resolve, node.where, self._execute)
+        else:
+            ready, given = self._ready, iter(operands)
+            every = [None if value is None else next(given) for value in node.operands]
+            results = guarded(lambda: ready(every), node.where)
+        if len(results) != len(node.results):
+            raise Mismatch(node.where)
+        for result, type_ in zip(results, node.work.results, strict=True):
+            if result.shape != type_.shape and not _fits(result.shape, type_.shape):
+                raise Mismatch(node.where)
+        return results
+
+    @property
+    def _execute(self) -> Execute:
+        """How an op runs in the reference engine."""
+        return run_unrounded if self.node.unrounded else run_work
+
+    @cached_property
+    def _ready(self) -> Callable[[Sequence[NDArray | None]], list[NDArray]] | None:
+        """The node with its kernel looked up, where that can be done once for all runs."""
+        return ready(self.node.work, self._execute)
+
+    @cached_property
+    def is_held(self) -> bool:
+        """Whether its result is text of the program, the same in all runs."""
+        return self.node.work.op == "ttc.constant" and self.targets == (None,)
+
+    def held(self, resolve: Resolver) -> NDArray:
+        """The result of a constant, computed once; nobody can change it."""
+        found = self.__dict__.get("_value")
+        if found is None:
+            found = self.evaluated((), resolve)[0].copy()
+            found.flags.writeable = False
+            self.__dict__["_value"] = found
+        return found
+
+    @cached_property
+    def present(self) -> tuple[tuple[int, View | None, np.dtype | None], ...]:
+        """Operands that are not absent: their numbers, views and dtypes."""
+        given = zip(self.node.operands, self.sources, self.dtypes, strict=True)
+        return tuple((value, view, dtype) for value, view, dtype in given if value is not None)
+
+    @cached_property
+    def _function(self) -> Function:
+        """The work as a function of these operands."""
+        work, places = self.node.work, iter(range(len(self.present)))
+        numbered = tuple(None if value is None else next(places) for value in self.node.operands)
+        outputs = tuple(range(len(self.present), len(self.present) + len(work.results)))
+        return Function((), (replace(work, operands=numbered),), outputs)
+
+
+def _fits(shape: Sequence[int], wanted: Sequence[int]) -> bool:
+    """Whether a shape is the one announced; -1 stands for any size."""
+    return len(shape) == len(wanted) and all(d in (-1, n) for d, n in zip(wanted, shape, strict=True))

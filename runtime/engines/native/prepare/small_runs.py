@@ -1,0 +1,34 @@
+"""Which runs are too small for several threads: waking them takes longer than they save."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ttc.runtime.engines.native.jobs.job import Job
+
+MOST_NS = 20_000
+"""Most estimated nanoseconds of work that one thread does alone.
+
+Threads that sleep take microseconds to be woken, and milliseconds where other programs have the cores: half of 20 microseconds, the most
+that a second thread saves, is not worth it.  This and the rates below are estimates, which were not fitted to measurements.
+"""
+_FLOPS_A_NS = 4
+_BYTES_A_NS = 4
+"""What one core does at least in kernels of few elements: multiples less than in large products and copies."""
+_JOB_NS = 200
+"""What a job of one element takes."""
+_UNKNOWN_TASK_NS = 2_000
+"""What a task takes of a job that does not say what it does."""
+
+
+def is_small(jobs: Iterable[Job]) -> bool:
+    """Whether one thread is to compute these jobs alone, by what those of several tasks say they do: others cannot be shared out."""
+    return sum(_nanoseconds(job) for job in jobs if job.tasks > 1) <= MOST_NS
+
+
+def _nanoseconds(job: Job) -> float:
+    if not job.flops and not job.moved_bytes:
+        return job.tasks * _UNKNOWN_TASK_NS
+    return _JOB_NS + max(job.flops / _FLOPS_A_NS, job.moved_bytes / _BYTES_A_NS)

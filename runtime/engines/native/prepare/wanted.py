@@ -1,0 +1,186 @@
+"""Where values are wanted: results that are joined or reordered next are best written where they end up.
+
+A concatenation is no work if its operands are written into its result, nor is a change of the order of dimensions that ends in rows: the
+heads of an attention are written side by side.  Kernels that write rows at any strides take such a place (`Lowering.result` with
+`strided`); what others write is copied there, as it would be anyhow.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from ttc.dialects.core.plain.functions import TensorType
+from ttc.runtime.engines.native.graph.nodes import Flat, Node
+from ttc.runtime.engines.native.graph.region import result_storage
+from ttc.runtime.engines.native.graph.storage import STORAGE_BYTES, Storage, needs_rounding
+from ttc.runtime.engines.native.graph.tensors import Buffer, View, dense
+
+_CONCAT = "tile.concat"
+_REORDERED = ("tile.reshape", "tile.transpose", "tile.hslice", "tile.hstack")
+"""Ops of one operand that keep all its elements."""
+
+
+def wanted_layouts(flat: Flat) -> dict[int, View]:
+    """Strided places of values, by number; those of a concatenation's operands lie in that of its result."""
+    return _Places(flat).found()
+
+
+class _Places:
+    """Works backward, so that the place of a result is known before those of what it is made of."""
+
+    def __init__(self, flat: Flat) -> None:
+        self._flat = flat
+        self._types: Sequence[TensorType] = flat.types
+        self._users = flat.users()
+        self._made = {value: (node, index) for node in flat.nodes for index, value in enumerate(node.results)}
+        self._written = {value for value, _ in flat.writes}
+        self._places: dict[int, View] = {}
+
+    def found(self) -> dict[int, View]:
+        for node in reversed(self._flat.nodes):
+            if _joins(node) and node.region is None:
+                self._concat(node)
+            elif _reorders(node) and not self._goes_on(node.results[0]):
+                self._reordered(node)
+        return self._places
+
+    def _goes_on(self, value: int) -> bool:
+        """Whether the only use of a value is to be reordered or joined: its place is looked for from there."""
+        users = self._users.get(value, [])
+        return len(users) == 1 and value not in self._written and (_reorders(users[0]) or _joins(users[0]))
+
+    def _concat(self, node: Node) -> None:
+        value = node.results[0]
+        shape, storage = self._types[value].shape, self._storage(value)
+        axis, sizes = self._parts(node)
+        if storage is None or not sizes:
+            return
+        place = self._places.get(value) or _new(shape, storage)
+        start, times = 0, Counter(node.operands)
+        for operand, size in zip(node.operands, sizes, strict=True):
+            if operand is not None and times[operand] == 1:
+                self._place(node, operand, place.sliced(axis, start, size))
+            start += size
+        self._places[value] = place
+
+    def _parts(self, node: Node) -> tuple[int, list[int]]:
+        """The axis of a concatenation and the operands' sizes along it; none if they do not make up the result."""
+        shape = self._types[node.results[0]].shape
+        axis = node.work.attrs.get("axis")
+        if not isinstance(axis, int) or not -len(shape) <= axis < len(shape):
+            return 0, []
+        axis %= len(shape)
+        parts = [self._types[i].shape for i in node.operands if i is not None]
+        fit = all(len(part) == len(shape) and (*part[:axis], shape[axis], *part[axis + 1 :]) == shape for part in parts)
+        sizes = [part[axis] for part in parts] if fit and len(parts) == len(node.operands) else []
+        return axis, sizes if sum(sizes) == shape[axis] and min(sizes, default=0) > 0 else []
+
+    def _place(self, user: Node, value: int, place: View) -> None:
+        """Have a value, or what it is reordered from, written to a place."""
+        found = self._origin(user, value, place)
+        if found is not None:
+            self._take(*found)
+
+    def _reordered(self, node: Node) -> None:
+        """The last of some reorderings: if any of them would copy, have its origin written such that none does."""
+        value = node.results[0]
+        storage = self._storage(value)
+        found = None if storage is None else self._origin(None, value, _new(self._types[value].shape, storage))
+        if found is None or found[0] == value or self._is_free(found[0], value):
+            return
+        self._take(*found)
+
+    def _origin(self, user: Node | None, value: int, place: View) -> tuple[int, View] | None:
+        """The value that one is reordered from, and where it lies if this one lies at a place; None if there is no such layout."""
+        while value in self._made and _reorders(self._made[value][0]):
+            node = self._made[value][0]
+            alone = user is None or (self._users[value] == [user] and value not in self._written)
+            source = node.operands[0]
+            back = None if source is None else _before(node, place, self._types[source].shape)
+            if not alone or source is None or back is None:
+                return None
+            user, value, place = node, source, back
+            if self._users[value] != [user] or value in self._written:
+                return None
+        return value, place
+
+    def _is_free(self, origin: int, value: int) -> bool:
+        """Whether a value is reordered without copies from an origin in row-major order, to rows that are dense."""
+        node, _ = self._made[value]
+        nodes = [node]
+        while nodes[-1].operands[0] != origin:
+            nodes.append(self._made[nodes[-1].operands[0] or 0][0])
+        view: View | None = _new(self._types[origin].shape, "f32")
+        for node in reversed(nodes):
+            view = None if view is None else _after(node, view, self._types[node.results[0]].shape)
+        return view is not None and (view.is_dense or value not in self._written)
+
+    def _take(self, value: int, place: View) -> None:
+        """If a kernel can write it so."""
+        rows = place.shape[-1:] == (1,) or place.strides[-1:] == (1,)
+        if rows and value in self._made and value not in self._places and self._storage(value) == place.storage:
+            self._places[value] = place
+
+    def _storage(self, value: int) -> Storage | None:
+        """How a value is held; None if it is none of ours, or is rounded after it is written."""
+        if value not in self._made or min(self._types[value].shape, default=1) < 1:
+            return None
+        node, _ = self._made[value]
+        type_ = self._types[value]
+        return None if needs_rounding(type_.format) and not node.unrounded else result_storage(type_, node.unrounded)
+
+
+def _new(shape: tuple[int, ...], storage: Storage) -> View:
+    found = dense(Buffer(0), storage, shape)
+    found.buffer.size_bytes = found.elements * STORAGE_BYTES[storage]
+    return found
+
+
+def _joins(node: Node) -> bool:
+    return node.work.op == _CONCAT and len(node.results) == 1
+
+
+def _reorders(node: Node) -> bool:
+    return node.work.op in _REORDERED and (len(node.operands), len(node.results)) == (1, 1)
+
+
+def _after(node: Node, x: View, shape: tuple[int, ...]) -> View | None:
+    """The result of a reordering, of a shape, as a view of its operand; None if it needs a copy."""
+    order = _order(node, len(x.shape))
+    if node.work.op == "tile.transpose":
+        found = None if order is None else x.permuted(order)
+    elif node.work.op == "tile.hslice":
+        *lead, heads, rows, columns = (1, 1, *shape)
+        split = x.reshaped((*lead[2:], rows, heads, columns))
+        found = None if split is None else _heads_moved(split)
+    else:
+        found = (_heads_moved(x) if node.work.op == "tile.hstack" else x).reshaped(shape)
+    return found if found is not None and found.shape == shape else None
+
+
+def _before(node: Node, y: View, shape: tuple[int, ...]) -> View | None:
+    """The operand of a reordering, of a shape, as a view of its result; None if there is no such layout."""
+    order = _order(node, len(y.shape))
+    if node.work.op == "tile.transpose":
+        found = None if order is None else y.permuted([order.index(i) for i in range(len(order))])
+    elif node.work.op == "tile.hstack":
+        *lead, heads, rows, columns = (1, 1, *shape)
+        split = y.reshaped((*lead[2:], rows, heads, columns)) if y.shape[-2:] == (rows, heads * columns) else None
+        found = None if split is None else _heads_moved(split)
+    else:
+        found = (_heads_moved(y) if node.work.op == "tile.hslice" else y).reshaped(shape)
+    return found if found is not None and found.shape == shape else None
+
+
+def _order(node: Node, rank: int) -> list[int] | None:
+    """Return the order of the dimensions of a transposed tensor; None if it is none."""
+    order = node.work.attrs.get("perm")
+    found = [i for i in order if isinstance(i, int)] if isinstance(order, tuple) else []
+    return found if sorted(found) == list(range(rank)) else None
+
+
+def _heads_moved(x: View) -> View:
+    """The second and third dimensions from the end in each other's place, if there are so many."""
+    last = len(x.shape) - 1
+    return x.permuted([*range(last - 2), last - 1, last - 2, last]) if last >= 2 else x

@@ -1,0 +1,56 @@
+"""Which products are multiplied in tiles."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from tests.runtime.engines.native.graphs import emulated_tiles
+from ttc.runtime.engines.native.codegen.features import Cpu
+from ttc.runtime.engines.native.graph.tensors import Buffer, Place, dense
+from ttc.runtime.engines.native.jobs.lowering import Lowering
+from ttc.runtime.engines.native.jobs.tile_choice import tile_parts
+
+AMX = Cpu("x86-64", frozenset({"amx-tile", "amx-bf16", "fma"}))
+HELD = dense(Buffer(4, Place.CONSTANT), "f32", (1,))
+COMPUTED = dense(Buffer(4), "f32", (1,))
+
+
+def parts(precision: str, *sizes: int, cpu: Cpu = AMX, right: Any = HELD) -> int:
+    lowering = SimpleNamespace(cpu=cpu, node=SimpleNamespace(op=SimpleNamespace(precision=precision)))
+    return tile_parts(cast("Lowering", lowering), right, *sizes)
+
+
+def test_precision_says_in_how_many_parts() -> None:
+    assert [parts(precision, 128, 768, 768) for precision in ("bfloat16", "high", "float32")] == [1, 2, 3]
+
+
+@pytest.mark.parametrize("precision", ["bfloat16", "high", "float32"])
+def test_none_without_tiles(precision: str) -> None:
+    assert parts(precision, 128, 768, 768, cpu=AMX.without("amx-tile")) == 0
+
+
+def test_float32_needs_what_computing_bounds() -> None:
+    assert parts("float32", 63, 768, 768) == parts("float32", 64, 32, 768) == parts("float32", 64, 768, 32) == 0
+    assert parts("float32", 65, 768, 768) == 0  # a third of the tiles' rows would be padding
+    assert parts("float32", 128, 768, 768, right=COMPUTED) == 0
+    assert parts("high", 128, 768, 768, right=COMPUTED) == 2
+
+
+def test_few_rows_come_from_memory_anyway() -> None:
+    assert parts("bfloat16", 1, 768, 768) == parts("high", 16, 768, 768) == 0
+    assert parts("bfloat16", 16, 768, 768) == 1
+
+
+def test_taps_of_few_channels_are_mostly_padding() -> None:
+    assert parts("bfloat16", 3136, 64, 3, 49) == 0
+    assert parts("bfloat16", 12544, 64, 21, 7) == 1
+    assert parts("high", 3136, 64, 64, 9) == 2
+
+
+def test_wild_sizes_are_left_alone() -> None:
+    assert parts("high", 128, 64, 1 << 20) == 0
+    assert parts("high", 1, 1, 1 << 20, cpu=emulated_tiles()) == 0
+    assert parts("high", 1, 1, 1, cpu=emulated_tiles()) == 2
