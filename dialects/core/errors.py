@@ -1,4 +1,4 @@
-"""The one error type of the project, and the table of its codes.
+"""The class of all errors of the project, and the table of their codes.
 
 A code is stable: tools and tests may match on it.  Ranges: E01 options and files, E02 models (importers), E03 IR text and structure,
 E04 meaning of nn and tile ops, E05 passes and targets, E06 netlists, E07 archives, E08 inputs of a run, E09 the program itself.

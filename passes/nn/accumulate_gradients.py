@@ -24,7 +24,7 @@ from ttc.passes.nn.training_notes import BACKWARD, COUNT, OPTIMIZER, SCALE, SCAL
 
 NUMBER = Spec((), np.dtype(np.float32))
 LEAST = 1e-30
-"""That a count is divided by: sums of nothing are 0."""
+"""The least number that a count is divided by: sums of nothing are 0."""
 
 
 @record

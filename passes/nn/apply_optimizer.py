@@ -26,7 +26,7 @@ from ttc.passes.nn.training_notes import GOOD, OPTIMIZER, SCALE, SKIPPED, STEP, 
 
 NUMBER = Spec((), np.dtype(np.float32))
 GROWTH, INTERVAL = 2.0, 2000
-"""Of a dynamic scale of the loss: the factor, and after how many updates without infinite gradients it grows."""
+"""What a dynamic scale of the loss grows by, and after how many updates without infinite gradients."""
 
 
 @record

@@ -54,7 +54,7 @@ class OpenEntry:
 
     @classmethod
     def of(cls, function: FuncOp) -> Self:
-        """The function itself, opened."""
+        """Open an entry function, so that ops can be added to it."""
         arguments, results = ports(function)
         last = function.body.block.last_op
         values = () if last is None else tuple(last.operands)
@@ -75,7 +75,7 @@ class OpenEntry:
 
     @property
     def block(self) -> Block:
-        """The body."""
+        """The block of the function's body."""
         return self.function.body.block
 
     def argument(self, port: Port, type_: Attribute) -> SSAValue:
@@ -104,7 +104,7 @@ class OpenEntry:
         return next((value for port, value in self.results if port.name == name and port.updates is None), None)
 
     def leaves(self) -> Iterator[ParamOp | StateOp]:
-        """Its parameters and states."""
+        """Yield the function's parameters and states."""
         for op in self.block.ops:
             if isinstance(op, ParamOp | StateOp):
                 yield op

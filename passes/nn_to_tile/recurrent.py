@@ -14,17 +14,17 @@ from ttc.passes.nn_to_tile.lowering import Lowering, in_rows
 
 
 def lower_rnn(op: RnnOp, low: Lowering) -> Sequence[SSAValue]:
-    """Lower nn.rnn to tile.rnn."""
+    """Lower nn.rnn to tile.rnn, its operands in row layout."""
     return _layer(op, tile.RnnOp, low)
 
 
 def lower_gru(op: GruOp, low: Lowering) -> Sequence[SSAValue]:
-    """Lower nn.gru to tile.gru."""
+    """Lower nn.gru to tile.gru, its operands in row layout."""
     return _layer(op, tile.GruOp, low)
 
 
 def lower_lstm(op: LstmOp, low: Lowering) -> Sequence[SSAValue]:
-    """Lower nn.lstm to tile.lstm."""
+    """Lower nn.lstm to tile.lstm, its operands in row layout."""
     return _layer(op, tile.LstmOp, low)
 
 

@@ -42,7 +42,7 @@ def lower_transpose(op: NNOp, low: Lowering) -> SSAValue:
 
 
 def lower_expand(op: NNOp, low: Lowering) -> SSAValue:
-    """Lower nn.expand to tile.broadcast."""
+    """Lower nn.expand to one tile.broadcast."""
     return _broadcast(op, low)
 
 

@@ -19,7 +19,7 @@ class Plan(Protocol):
     """A graph, ready to run.  Plans are immutable and may be run by several threads at a time."""
 
     def run(self, entries: Mapping[str, NDArray], into: Mapping[str, NDArray] | None = None) -> dict[str, NDArray]:
-        """Compute one microbatch.
+        """Compute one microbatch of the graph.
 
         Args:    entries: one entry of every queue in `bound_queues`, by queue name, in the compute dtype of its format; not changed,
                  but where their memory is in `into`.

@@ -34,7 +34,7 @@ class OpView:
     intermediate: str = "Float32"
 
     def operand(self, index: int) -> TensorType:
-        """A required operand's type."""
+        """Return the type of a required operand."""
         found = self.operands[index]
         if found is None:
             raise IndexError(f"{self.op} has no operand {index}")
@@ -62,7 +62,7 @@ class Share:
 
     @property
     def blocks(self) -> int:
-        """Number of ublocks."""
+        """How many ublocks the core computes."""
         return self.t * self.mblock[0] * self.mblock[1]
 
     @property

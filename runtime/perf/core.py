@@ -27,7 +27,7 @@ def core_cycles(work: CoreWork, arch: str) -> OpCycles:
 
 
 def modelled(work: CoreWork, figures: Table) -> OpCycles:
-    """The same, under given figures."""
+    """Return the cycles of one core's work, modelled under given figures."""
     rule: Rule = _RULES.get(work.op, cycles_of_stream)
     return rule(work, figures)
 

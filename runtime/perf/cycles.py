@@ -16,7 +16,7 @@ def cycles(view: OpView, share: Share, arch: str) -> int:
 
 
 def share_cycles(view: OpView, share: Share, arch: str) -> OpCycles:
-    """The same by parts."""
+    """Return the cycles of one core's share of an op, with its parts by what takes them."""
     found = in_sequence([core_cycles(work, arch) for work in works_of(view, share)])
     return beside(found, gathering(view, share), arch)
 

@@ -38,7 +38,7 @@ class Jam:
     needed_tiles: int | None
 
     def text(self) -> str:
-        """One sentence or two."""
+        """Return one or two sentences that say what jams the epoch."""
         said = "; ".join(self.circle)
         if self.pipe is None:
             return said
@@ -50,7 +50,7 @@ class Jam:
 
 @dataclass(frozen=True, slots=True)
 class EpochCost:
-    """Cycles of one epoch.
+    """The cycles of one epoch, and what they are made of.
 
     Args:
         graphs: that run in it; chips: that they use.
@@ -203,7 +203,7 @@ class _Builder:
         self.granules = GRANULES // (2 if len(self.pairs) + streams > WIDE_EPOCH else 1)
 
     def network(self) -> Network:
-        """Stages and pipes."""
+        """Return the network of stages and pipes that the epoch is."""
         number = {op.name: index for index, (op, _) in enumerate(self.pairs)}
         for (op, _), cost, moved in zip(self.pairs, self.costs, self.moves, strict=True):
             self.stages.append(Stage(op.name, cost.busy / self.granules, bursts=self.bursts(op, moved)))

@@ -48,7 +48,7 @@ def _work(view: OpView, share: Share, op: str, **changes: object) -> CoreWork:
 
 
 def works_of_copy(view: OpView, share: Share) -> list[CoreWork]:
-    """Data movement alone."""
+    """Return the work of an op that only moves data."""
     return [_work(view, share, "nop")]
 
 
@@ -115,7 +115,9 @@ def works_of_sparse_matmul(view: OpView, share: Share) -> list[CoreWork]:
 
 
 def works_of_encoded_matmul(view: OpView, share: Share) -> list[CoreWork]:
-    """The same where codes say which tiles are not zero: as a selection of pixels has them, two for each row of tiles of the result."""
+    """Return the work of a product where codes say which tiles are not zero: as a selection of pixels has them, two for each row of tiles
+    of the result.
+    """
     tiles = 2 * share.t * share.rows
     inner = share.inner or (1, 1)
     strips = max(min(inner[0], tiles), 1)

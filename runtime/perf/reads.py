@@ -17,7 +17,7 @@ from ttc.dialects.netlist.sizes import dealt
 from ttc.runtime.perf.selections import passes_of
 
 TILE_ROWS = 32
-"""Of the tiles that sparse products take."""
+"""Rows of the tiles that sparse products take."""
 USUAL_INNER = 8
 """Tiles of K that an op takes at a time if it does not say."""
 
@@ -178,7 +178,7 @@ def _rule(item: Work) -> Rule:
 
 
 def parts_same(item: Work, part: Part, steps: Steps, operands: list[TensorType | None]) -> list[Part]:
-    """Of each operand the part that is computed; all of what is broadcast along a dimension."""
+    """Return for each operand the part that is computed; all of what is broadcast along a dimension."""
     result = dims(item.results[0])
     found: list[Part] = []
     for type_ in operands:
@@ -258,7 +258,7 @@ def parts_reduce(item: Work, part: Part, steps: Steps, operands: list[TensorType
 
 
 def parts_embedding(item: Work, part: Part, steps: Steps, operands: list[TensorType | None]) -> list[Part]:
-    """Of the table the rows that are asked for, as many as the result has; all indices."""
+    """Return the rows of the table that are asked for, as many as the result has, and all indices."""
     table = operands[0]
     share = min(tiles_of(item.results[0]) / tiles_of(table), 1.0) if table is not None else 1.0
     return [Part(min(part.rows * share, 1.0), part.cols, 1.0), *(Part(part.rows, 1.0) for _ in operands[1:])]

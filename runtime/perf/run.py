@@ -23,7 +23,7 @@ MAX_EXECUTES = 100_000
 MAX_FOLLOWED = 200_000
 """Executions of a loop that are followed one by one; the rounds of longer ones are taken to be alike."""
 MAX_TIMES = 1_000_000_000_000
-"""That an execute counts for at most, however deep in loops it is."""
+"""How often an execute counts at most, however deep in loops it is."""
 PEAK_FLOPS = 4096
 """Floating point operations a cycle of a core's matrix engine, in one phase."""
 
@@ -212,7 +212,7 @@ class _Clock:
         return start
 
     def wait(self, cycles: float) -> None:
-        """Let time pass."""
+        """Let all chips wait for so many cycles."""
         self.free = {chip: time + cycles for chip, time in self.free.items()}
         self.written = {name: time + cycles for name, time in self.written.items()}
 
@@ -222,7 +222,7 @@ class _Clock:
 
 @dataclass
 class _Run:
-    """Adds up a run."""
+    """The sums of a run while its epochs are added up."""
 
     netlist: Netlist
     rates: Rates
@@ -232,7 +232,7 @@ class _Run:
     groups: list[tuple[list[Graph], int]]
 
     def cost(self) -> RunCost:
-        """All of it."""
+        """Add up all epochs and return the cost of the run."""
         known: dict[tuple[str, ...], int] = {}
         epochs: list[EpochCost] = []
         uses: list[int] = []

@@ -71,7 +71,7 @@ class Deadlock:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a simulation showed.
+    """The outcome of a simulation of a pipeline.
 
     Args:
         finished: cycle at which each simulated microbatch had left the pipeline.

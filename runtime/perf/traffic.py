@@ -17,11 +17,11 @@ from ttc.runtime.perf.reads import Read, dims, reads_of, tiles_of
 from ttc.runtime.perf.rereads import readings
 
 MAX_PACKET_BYTES = 8192
-"""Of one transfer from or to DRAM: longer runs of tiles are cut."""
+"""The most bytes of one transfer from or to DRAM: longer runs of tiles are cut."""
 MAX_STARTS = 256
 """Parts of a tensor that are compared with the blocks of cores."""
 ROW_BYTES = 1024
-"""Of a transfer of data in row layout, which comes row by row."""
+"""Bytes of one transfer of data in row layout, which comes row by row."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 Shape = tuple[int, ...]
 ENGINES = ("native", "reference")
-"""What executes netlists."""
+"""Names of the engines that execute netlists; the first is the default."""
 
 
 def word(choices: tuple[str, ...]) -> Callable[[Any], str]:

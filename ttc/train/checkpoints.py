@@ -42,7 +42,7 @@ class Position:
     epochs: int
 
     def notes(self) -> dict[str, Plain]:
-        """As checkpoints hold it."""
+        """Return the position as notes of a checkpoint hold it."""
         return {name: getattr(self, name) for name in _TYPES}
 
     @staticmethod
@@ -65,7 +65,7 @@ _TYPES: dict[str, tuple[type, ...]] = {
 
 @record(eq=False)
 class Checkpoints:
-    """A folder of checkpoints.
+    """A folder that holds the newest checkpoints.
 
     Args:
         folder: that is made if it is not there.

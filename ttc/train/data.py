@@ -19,7 +19,7 @@ from ttc.inputs.files import require_input
 from ttc.inputs.npy_files import read_header, reading_bundle
 
 _LOCAL_HEADER_BYTES = 30
-"""Of a zip member, before its name; lengths of the name and of what follows it stand at 26 and 28."""
+"""Bytes of a zip member's local header, before its name; lengths of the name and of what follows it stand at 26 and 28."""
 _SCANNED_BYTES = 1 << 24
 """How much of an array is looked at in one piece."""
 
@@ -201,7 +201,7 @@ def _read(stream: IO[bytes], size: int, where: str) -> NDArray[Any]:
 
 
 def _sized_header(stream: IO[bytes], where: str) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
-    """As `read_header`.  Raises E0801 also for arrays of text, records and dates."""
+    """Read the header of an array, as `read_header` does.  Raises E0801 also for arrays of text, records and dates."""
     shape, fortran, dtype = read_header(stream, where)
     if dtype.kind not in "biufcV" or dtype.names is not None or dtype.subdtype is not None or dtype.itemsize == 0:
         raise Error("E0801", f"an array of {dtype} holds no numbers", where=where)

@@ -51,7 +51,7 @@ class Log:
     def __init__(self, path: Path, update: int = 0) -> None:
         self._csv = is_csv(path)
         self.lines = [line for line in read_log(path) if line.update <= update] if update and path.exists() else []
-        """Those that the file held."""
+        """The lines that the file held before."""
         text = "".join([",".join(FIELDS) + "\n" if self._csv else "", *map(self._text, self.lines)])
         write_bytes(path, text.encode())
         try:
@@ -73,7 +73,7 @@ class Log:
         os.fsync(self._file.fileno())
 
     def close(self) -> None:
-        """Close the file."""
+        """Close the file of the log."""
         self._file.close()
 
     def _text(self, line: Line) -> str:

@@ -34,7 +34,7 @@ def batch_norm(b: OpMaker, site: Site) -> Cotangents:
 
 @gradient("nn.batch_norm_training")
 def batch_norm_training(b: OpMaker, site: Site) -> Cotangents:
-    """As those of a layer norm, channel by channel; running statistics have none."""
+    """Return cotangents of a batch normalization, as of a layer norm, channel by channel; running statistics have none."""
     if any(dy is not None for dy in site.cotangents[1:]):
         site.refuse(b, "statistics of the batch count besides the normalized values")
     x, scale = site.operand(0), site.operand(1)

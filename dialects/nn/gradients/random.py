@@ -10,5 +10,5 @@ no_gradient("it draws numbers from an integer", "nn.random_uniform", "nn.random_
 
 @gradient("nn.dropout")
 def dropout(b: OpMaker, site: Site) -> Cotangents:
-    """The same elements of dy: the same numbers are drawn again."""
+    """Return dy with those elements dropped that were dropped of x: the same numbers are drawn again."""
     return [b.nn("dropout", site.dy, site.operand(1), site.operand(2), p=site.attrs["p"], stream=site.attrs["stream"]), None, None]

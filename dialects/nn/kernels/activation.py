@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 
 def tanh(x: NDArray) -> NDArray:
-    """Return tanh x, elementwise."""
+    """Return the hyperbolic tangent tanh x, elementwise."""
     return np.tanh(x)
 
 
@@ -19,7 +19,7 @@ def sigmoid(x: NDArray) -> NDArray:
 
 
 def relu(x: NDArray) -> NDArray:
-    """Return max(x, 0), elementwise."""
+    """Return the larger of x and 0, elementwise."""
     return np.maximum(x, 0)
 
 

@@ -25,12 +25,12 @@ def cast(x: NDArray, *, dtype: DTypeLike) -> NDArray:
 
 
 def abs_(x: NDArray) -> NDArray:
-    """Return |x|, elementwise."""
+    """Return the magnitude |x|, elementwise."""
     return np.abs(x)
 
 
 def neg(x: NDArray) -> NDArray:
-    """Return -x, elementwise."""
+    """Return the negative -x, elementwise."""
     return np.negative(x)
 
 
@@ -40,12 +40,12 @@ def sign(x: NDArray) -> NDArray:
 
 
 def exp(x: NDArray) -> NDArray:
-    """Return e^x, elementwise."""
+    """Return the exponential e^x, elementwise."""
     return np.exp(x)
 
 
 def log(x: NDArray) -> NDArray:
-    """Return ln x, elementwise."""
+    """Return the natural logarithm ln x, elementwise."""
     return np.log(x)
 
 
@@ -80,12 +80,12 @@ def round_(x: NDArray) -> NDArray:
 
 
 def sin(x: NDArray) -> NDArray:
-    """Return sin x, elementwise."""
+    """Return the sine sin x, elementwise."""
     return np.sin(x)
 
 
 def cos(x: NDArray) -> NDArray:
-    """Return cos x, elementwise."""
+    """Return the cosine cos x, elementwise."""
     return np.cos(x)
 
 

@@ -45,7 +45,9 @@ class _ClassLoss(Loss):
         return place
 
     def _picked(self, b: OpMaker, logs: SSAValue, target: SSAValue) -> tuple[SSAValue, SSAValue, SSAValue]:
-        """Of each row the logarithm at its target, the row's weight (0 if its target is ignored), and whether it counts as 1 or 0."""
+        """Return for each row the logarithm at its target, the row's weight (0 if its target is ignored), and whether it counts as 1 or
+        0.
+        """
         place = self._axis(b.spec(logs))
         ignored = b.nn("equal", target, b.constant(np.array(self.ignore_index), INT64))
         zero = b.scalar(0, logs)

@@ -51,7 +51,7 @@ class Loss(Named, ABC):
 
     @property
     def reductions(self) -> tuple[str, ...]:
-        """What `reduction` can be."""
+        """Values that the setting `reduction` can have."""
         return REDUCTIONS
 
     def _require(self, key: str, value: str, known: tuple[str, ...]) -> None:

@@ -1,4 +1,4 @@
-"""All losses, by name."""
+"""The table of all losses, by name."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Output(Loss):
 
 
 LOSSES: dict[str, type[Loss]] = {kind.NAME: kind for kind in (CrossEntropy, NLL, BCE, BCEWithLogits, MSE, L1, SmoothL1, Huber, KL, Output)}
-"""Losses by name."""
+"""Classes of the losses by the names that users write."""
 
 
 def loss_of_text(text: str) -> Loss:

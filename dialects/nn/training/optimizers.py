@@ -80,7 +80,7 @@ class Optimizer(Named, ABC):
 
     @abstractmethod
     def updated(self, site: Site) -> Updated:
-        """The new values."""
+        """Return the new values of the parameter and its states."""
 
     def gradient(self, site: Site) -> Formula:
         """The gradient of what is made smaller."""
@@ -204,7 +204,7 @@ class Adam(_Moments):
 
 @record
 class AdamW(Adam):
-    """As Adam, with weights that decay by themselves: p *= 1 - lr weight_decay.
+    """Adam with weights that decay by themselves: p *= 1 - lr weight_decay.
 
     Args:    lr, beta1, beta2, eps, weight_decay: as in PyTorch.  amsgrad: whether v never decreases.  maximize: whether it ascends.
     Source:  torch.optim.AdamW.
@@ -374,7 +374,7 @@ class LARS(Optimizer):
 
 
 OPTIMIZERS: dict[str, type[Optimizer]] = {kind.NAME: kind for kind in (SGD, Adam, AdamW, RMSprop, Adagrad, LAMB, LARS)}
-"""Optimizers by name."""
+"""Classes of the optimizers by the names that users write."""
 
 
 def optimizer_of_text(text: str) -> Optimizer:

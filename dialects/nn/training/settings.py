@@ -11,7 +11,7 @@ from typing import Any, ClassVar, TypeVar
 from ttc.dialects.core.errors import Error, nearest
 
 MAX_NUMBERS = 1 << 16
-"""Of one setting that is a list."""
+"""The most numbers of one setting that is a list."""
 
 
 class Named:

@@ -33,7 +33,7 @@ def binary(op: str) -> Binary:
 
 
 def square(b: Builder, x: SSAValue) -> SSAValue:
-    """Return x^2, elementwise."""
+    """Return the square x^2, elementwise."""
     return b.nn("mul", x, x)
 
 

@@ -153,7 +153,7 @@ def fraction_and_exponent(b: TorchBuilder, x: SSAValue) -> tuple[SSAValue, SSAVa
 
 
 def scaled_by_power(b: TorchBuilder, x: SSAValue, exponent: SSAValue) -> SSAValue:
-    """Return x 2^exponent, elementwise."""
+    """Return x times 2^exponent, elementwise."""
     left, right = (floating(b, v) for v in b.promoted(x, exponent))
     return b.nn("mul", left, b.nn("pow", b.scalar(2, left), right))
 

@@ -1,4 +1,4 @@
-"""Rows for PyTorch's normalizations."""
+"""Rows for normalizations of PyTorch."""
 
 from __future__ import annotations
 

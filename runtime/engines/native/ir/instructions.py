@@ -49,7 +49,7 @@ class Instructions:
         return self._value(getattr(self.builder, table[op])(a.llvm, b.llvm), a.type)
 
     def negated(self, a: Value) -> Value:
-        """Return -a, elementwise."""
+        """Return the negative -a, elementwise."""
         return self._value(self.builder.fneg(a.llvm), a.type) if a.type.is_float else self.arithmetic("sub", 0, a)
 
     def inverted(self, a: Value) -> Value:

@@ -43,7 +43,7 @@ class Value:
         return self.f.arithmetic("mul", other, self)
 
     def __truediv__(self, other: Operand) -> Value:
-        """Divide floating-point values, elementwise."""
+        """Divide two floating-point values, elementwise."""
         return self.f.arithmetic("div", self, other)
 
     def __rtruediv__(self, other: Operand) -> Value:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @elementwise(FLOAT32)
 def tanh(f: Writer, x: Value) -> Value:
-    """Return tanh x, elementwise."""
+    """Return the hyperbolic tangent tanh x, elementwise."""
     return f.tanh(x)
 
 

@@ -74,7 +74,7 @@ def maximum(f: Writer, a: Value, b: Value) -> Value:
 
 @elementwise(NUMBERS)
 def abs_(f: Writer, x: Value) -> Value:
-    """Return |x|, elementwise."""
+    """Return the magnitude |x|, elementwise."""
     if x.type.is_float:
         return f.unary("fabs", x)
     return f.select(x < 0, -x, x) if x.type.is_signed else x
@@ -82,7 +82,7 @@ def abs_(f: Writer, x: Value) -> Value:
 
 @elementwise(SIGNED)
 def neg(f: Writer, x: Value) -> Value:
-    """Return -x, elementwise."""
+    """Return the negative -x, elementwise."""
     return -x
 
 

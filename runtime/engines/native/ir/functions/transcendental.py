@@ -22,13 +22,13 @@ def _real_powers(operands: Sequence[Dtype], attrs: Mapping[str, Plain]) -> str |
 
 @elementwise(FLOAT32)
 def exp(f: Writer, x: Value) -> Value:
-    """Return e^x, elementwise."""
+    """Return the exponential e^x, elementwise."""
     return f.exp(x)
 
 
 @elementwise(FLOAT32)
 def log(f: Writer, x: Value) -> Value:
-    """Return ln x, elementwise."""
+    """Return the natural logarithm ln x, elementwise."""
     return f.log(x)
 
 
