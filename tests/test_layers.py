@@ -52,39 +52,6 @@ def test_imports_point_down(floor: str) -> None:
     assert {path: names for path, names in found.items() if names} == {}
 
 
-def rooms(folder: str, name: str) -> dict[str, set[str]]:
-    """Which rooms of a package each of its rooms imports; a room is a folder or a loose file, and `name` is the package's full name."""
-    found: dict[str, set[str]] = {}
-    for path in (ROOT / folder).rglob("*.py"):
-        room = path.relative_to(ROOT / folder).parts[0].removesuffix(".py")
-        for module in imported(ast.parse(path.read_text())):
-            target = module.removeprefix(f"{name}.").partition(".")[0]
-            known = (ROOT / folder / target).is_dir() or (ROOT / folder / f"{target}.py").is_file()
-            if module.startswith(f"{name}.") and known and target != room:
-                found.setdefault(room, set()).add(target)
-    return found
-
-
-def circle(edges: dict[str, set[str]]) -> list[str]:
-    """What is left of a graph when nodes without successors are removed again and again: empty if it has no circle."""
-    left = dict(edges)
-    while dead := [room for room, targets in left.items() if not any(target in left for target in targets)]:
-        for room in dead:
-            del left[room]
-    return sorted(left)
-
-
-@pytest.mark.parametrize(("folder", "name"), [("ttc", "ttc"), ("dialects/core", "ttc.dialects.core")])
-def test_rooms_have_no_circle(folder: str, name: str) -> None:
-    found = rooms(folder, name)
-    assert circle(found) == [], {room: sorted(found[room]) for room in circle(found)}
-
-
-def test_a_circle_is_found() -> None:
-    assert circle({"a": {"b"}, "b": {"c"}, "c": {"a", "d"}, "d": set()}) == ["a", "b", "c"]
-    assert circle({"a": {"b", "c"}, "b": {"c"}}) == []
-
-
 @pytest.mark.parametrize(
     ("source", "floor", "wrong"),
     [
