@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from ttc.dialects.core.errors import Error, nearest
 from ttc.dialects.core.formats import format_named
+from ttc.dialects.core.plain.evaluate import evaluate
 from ttc.dialects.core.plain.functions import Function, Work
 from ttc.runtime.arguments import check_array, require_in_range
-from ttc.runtime.evaluate import evaluate
 from ttc.runtime.manifest import Description
 from ttc.runtime.tensors import Constants, TensorSource
 
@@ -99,7 +99,7 @@ class Derivation:
             return self._given[self._given_keys[key]]
         if key not in self._computed:
             function = _without_literals(self._functions[key], self._given)
-            self._computed[key] = evaluate(function, [], self._leaf, f"derived tensor '{key}'")
+            self._computed[key] = evaluate(function, [], self._leaf, f"derived tensor '{key}'")[0]
         return self._computed[key]
 
     def _leaf(self, work: Work) -> NDArray:

@@ -9,7 +9,7 @@ from functools import cached_property
 from ttc.dialects.core.records import record
 from ttc.dialects.netlist.model import Netlist, Program
 from ttc.runtime.direct import DirectEntry, direct_entry
-from ttc.runtime.joined import joined
+from ttc.runtime.engines.joined import joined
 from ttc.runtime.machine.surface import Surface, surface_of
 from ttc.runtime.manifest import Description, updated_keys
 

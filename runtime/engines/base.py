@@ -75,7 +75,7 @@ class Engine(Protocol):
 
     @property
     def joins_graphs(self) -> bool:
-        """Whether it would rather have the graphs of a program as one; see `ttc.runtime.joined`."""
+        """Whether it would rather have the graphs of a program as one; see `ttc.runtime.engines.joined`."""
         ...
 
     def prepare(self, graph: Graph, netlist: Netlist, constants: Constants) -> Plan:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.formats import format_named
+from ttc.dialects.core.plain.evaluate import evaluate
 from ttc.dialects.core.plain.functions import Work
 from ttc.dialects.core.plain.interpret import Resolver, run_unrounded, run_work
 from ttc.dialects.core.records import record
@@ -17,8 +18,7 @@ from ttc.dialects.netlist.model import Graph, Host, Netlist, Op
 from ttc.runtime.engines.arithmetic import flops_of
 from ttc.runtime.engines.base import HELD, Timed
 from ttc.runtime.engines.into import write_into
-from ttc.runtime.evaluate import evaluate, evaluate_all
-from ttc.runtime.room import require_memory, require_results, result_bytes
+from ttc.runtime.engines.room import require_memory, require_results, result_bytes
 from ttc.runtime.tensors import Constants
 
 
@@ -118,7 +118,7 @@ def compute(op: Op, inputs: Sequence[NDArray], resolve: Resolver | None) -> NDAr
 
     Raises E0609, E0104 and what its kernels raise."""
     execute = run_unrounded if op.rounding == "none" else run_work
-    return evaluate(op.work, inputs, resolve, " + ".join(op.location) or op.name, execute)
+    return evaluate(op.work, inputs, resolve, " + ".join(op.location) or op.name, execute)[0]
 
 
 def compute_kin(ops: Sequence[Op], inputs: Sequence[NDArray], resolve: Resolver | None) -> dict[str, NDArray]:
@@ -126,7 +126,7 @@ def compute_kin(ops: Sequence[Op], inputs: Sequence[NDArray], resolve: Resolver 
     first = ops[0]
     whole = replace(first.work, outputs=tuple(op.work.outputs[0] for op in ops))
     execute = run_unrounded if first.rounding == "none" else run_work
-    found = evaluate_all(whole, inputs, resolve, " + ".join(first.location) or first.name, execute)
+    found = evaluate(whole, inputs, resolve, " + ".join(first.location) or first.name, execute)
     return {op.name: value for op, value in zip(ops, found, strict=True)}
 
 

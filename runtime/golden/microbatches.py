@@ -10,14 +10,14 @@ from numpy.typing import NDArray
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.formats import format_named
+from ttc.dialects.core.plain.evaluate import evaluate
 from ttc.dialects.core.plain.functions import Function
+from ttc.dialects.netlist.buda.roles import is_gradient
 from ttc.dialects.netlist.model import Op
-from ttc.runtime.evaluate import evaluate
 from ttc.runtime.golden.epochs import Epoch
 from ttc.runtime.golden.ops import OpPlans
 from ttc.runtime.golden.rams import Ram
 from ttc.runtime.golden.rings import HostRing
-from ttc.runtime.golden.roles import is_gradient
 from ttc.runtime.machine.stepper import Setting
 
 
@@ -81,7 +81,7 @@ class Writer:
     def write(self, value: NDArray) -> None:
         """An op's result, through the queue's tile manipulations."""
         view = self.queue.queue.view
-        entry = value if view is None else evaluate(view, [value], None, f"queue '{self.queue.name}'")
+        entry = value if view is None else evaluate(view, [value], None, f"queue '{self.queue.name}'")[0]
         if isinstance(self.queue, HostRing):
             self.queue.push(entry)
         elif self._epilogue:

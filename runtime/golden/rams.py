@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.formats import format_named
+from ttc.dialects.netlist.buda.roles import Shared
 from ttc.dialects.netlist.model import Queue
-from ttc.runtime.golden.roles import Shared
 from ttc.runtime.machine.limits import Meter
 from ttc.runtime.machine.rings import check_entry
 

@@ -17,6 +17,7 @@ from functools import partial
 from numpy.typing import NDArray
 
 from ttc.dialects.core.errors import Error, nearest
+from ttc.dialects.netlist.buda.roles import is_host_fed, shared_memories
 from ttc.dialects.netlist.model import Netlist, Program, Queue
 from ttc.runtime.engines.base import Engine
 from ttc.runtime.engines.reference import ReferenceEngine
@@ -27,7 +28,6 @@ from ttc.runtime.golden.ops import OpPlans
 from ttc.runtime.golden.rams import Ram, RamPieces
 from ttc.runtime.golden.records import Record, Role
 from ttc.runtime.golden.rings import HostRing
-from ttc.runtime.golden.roles import is_host_fed, shared_memories
 from ttc.runtime.machine.instructions import executed_graphs
 from ttc.runtime.machine.limits import Limits, Meter
 from ttc.runtime.machine.stepper import Actions, Setting, Stepper

@@ -20,6 +20,7 @@ from ttc.dialects.core.ir.parsing import parse_module
 from ttc.dialects.core.ir.spec import Spec, spec_of, tensor_type
 from ttc.dialects.core.ir.to_plain import plain_block
 from ttc.dialects.core.plain import interpret
+from ttc.dialects.core.plain.evaluate import evaluate
 from ttc.dialects.core.plain.functions import Function, TensorType, Work
 from ttc.dialects.netlist.check_work import check_function
 from ttc.dialects.netlist.codec import decode, encode
@@ -31,7 +32,6 @@ from ttc.dialects.nn.control import BranchOp
 from ttc.importers.common.builder import Builder
 from ttc.importers.common.control import Step, branch, loop
 from ttc.importers.common.unsupported import Unsupported
-from ttc.runtime.evaluate import evaluate
 
 Body = Callable[[Builder, Sequence[SSAValue]], Sequence[SSAValue]]
 

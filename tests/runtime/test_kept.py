@@ -15,6 +15,7 @@ from tests.runtime.conftest import Builder
 from tests.runtime.engines.native.programs import Step, program, tensor, typed_ops
 from ttc.dialects.core.errors import Error
 from ttc.dialects.netlist.model import Argument, Netlist
+from ttc.reports.profiling import profile
 from ttc.runtime.archive import Archive, open_archive, write_archive
 from ttc.runtime.engines.native import engine as engine_module
 from ttc.runtime.engines.native.codegen.cache import Cache
@@ -24,7 +25,6 @@ from ttc.runtime.executor import Executor
 from ttc.runtime.kept import recall
 from ttc.runtime.loader import load, load_program
 from ttc.runtime.manifest import Description, Variable
-from ttc.runtime.profiling import profile
 from ttc.runtime.program import Program
 from ttc.runtime.tensors import TensorSource
 

@@ -16,8 +16,8 @@ from ttc.options import BenchOptions
 
 if TYPE_CHECKING:
     from ttc.reports.bench import Latencies, OpTime
-    from ttc.runtime.profiling import Profile
-    from ttc.runtime.roofline import Roofline
+    from ttc.reports.profiling import Profile
+    from ttc.reports.roofline import Roofline
 
 COLUMNS = ("op", "source", "kernel", "ms", "share", "GFLOP/s", "GB/s", "roofline")
 SHOWN_OPS = 30
@@ -72,10 +72,10 @@ def _measure(console: Console, archive: Path, options: BenchOptions, precompiled
     from ttc.api import load
     from ttc.cli.inputs import fitting, gather
     from ttc.reports.bench import latencies, op_times, profiles_within, streamed
+    from ttc.reports.profiling import profile
+    from ttc.reports.roofline import measured_roofline
     from ttc.runtime.arguments import inputs_of
     from ttc.runtime.cpu import available_cores
-    from ttc.runtime.profiling import profile
-    from ttc.runtime.roofline import measured_roofline
 
     with console.progress() as progress:
         progress.show(f"loading {archive.name}")

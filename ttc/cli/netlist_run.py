@@ -171,9 +171,9 @@ def _session(netlist: Netlist, config: HostConfig, calls: Sequence[Call], given:
 def _bundles(paths: Sequence[Path], netlist: Netlist) -> dict[str, NDArray]:
     """Entries of queues, checked against their types.  Raises E0102, E0801."""
     from ttc.dialects.core.formats import format_named
+    from ttc.dialects.netlist.buda.roles import host_owned
     from ttc.dialects.netlist.model import Argument
     from ttc.inputs.npy_files import read_bundle
-    from ttc.runtime.golden.roles import host_owned
 
     known = {
         queue.name: Argument(queue.name, "input", queue.name, (-1, *queue.tensor.shape), format_named(queue.tensor.format).compute.name)

@@ -10,12 +10,12 @@ from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
 from ttc.dialects.core.records import record
+from ttc.reports.profiling import Profile
 from ttc.runtime.engines.base import Timed
 from ttc.runtime.executor import Executor
-from ttc.runtime.profiling import Profile
 
 if TYPE_CHECKING:
-    from ttc.runtime.roofline import Roofline
+    from ttc.reports.roofline import Roofline
 
 MOST_RUNS = 1_000_000
 """The most latencies that are kept."""

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.formats import Rounding
+from ttc.dialects.netlist.buda.roles import host_owned
 from ttc.dialects.netlist.model import Netlist, Queue
 from ttc.dialects.netlist.sizes import tile_shape
-from ttc.runtime.golden.roles import host_owned
 from ttc.stimulus.encodings import Fitting, draw_codes, fitting
 from ttc.stimulus.rules import TILE, Rule, Rules, draw, generator_of, stored
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from ttc.dialects.netlist.buda.roles import is_host_fed
 from ttc.dialects.netlist.model import Netlist, Program
-from ttc.runtime.golden.roles import is_host_fed
 from ttc.runtime.machine.instructions import params_of
 
 

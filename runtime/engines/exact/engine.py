@@ -7,12 +7,12 @@ from dataclasses import field
 
 from numpy.typing import NDArray
 
+from ttc.dialects.core.plain.evaluate import evaluate
 from ttc.dialects.core.records import record
 from ttc.dialects.netlist.model import Graph, Host, Netlist, Op
 from ttc.runtime.engines.exact import conv, eltwise, linear, reduce, sparse
 from ttc.runtime.engines.exact.core import Core, Rule, noise_of
 from ttc.runtime.engines.reference import ReferencePlan, plan_of
-from ttc.runtime.evaluate import evaluate
 from ttc.runtime.tensors import Constants
 
 
@@ -52,4 +52,4 @@ class ExactPlan(ReferencePlan):
         if isinstance(op.place, Host):
             return super().compute(op, inputs)
         core = Core(op, self.rules, noise_of(self.seed, op))
-        return evaluate(op.work, inputs, self.constant, " + ".join(op.location) or op.name, core.execute)
+        return evaluate(op.work, inputs, self.constant, " + ".join(op.location) or op.name, core.execute)[0]

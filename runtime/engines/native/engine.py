@@ -20,7 +20,7 @@ from ttc.runtime.engines.native.execution.pool import KERNELS, pool_of
 from ttc.runtime.engines.native.graph.constants import constant_view
 from ttc.runtime.engines.native.planning.plan_bytes import KeptProgram, pack, pack_program, unpack, unpack_program
 from ttc.runtime.engines.reference import ReferencePlan, plan_of
-from ttc.runtime.room import require_memory, require_results
+from ttc.runtime.engines.room import require_memory, require_results
 from ttc.runtime.tensors import Constants
 
 if TYPE_CHECKING:

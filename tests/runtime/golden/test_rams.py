@@ -7,9 +7,9 @@ import pytest
 
 from tests.runtime.golden.netlists import flat, queue_of
 from ttc.dialects.core.errors import Error
+from ttc.dialects.netlist.buda.roles import Shared
 from ttc.dialects.netlist.model import Queue
 from ttc.runtime.golden.rams import Ram, RamPieces
-from ttc.runtime.golden.roles import Shared
 from ttc.runtime.machine.limits import Limits, Meter
 
 

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 import ttc
 from tests.ttc.compiler.test_driver_chips import LOOP, network
+from ttc.pipeline.parts import Joints, parts_of
 from ttc.runtime.engines.table import engine_named
-from ttc.runtime.machine.joints import Joints, parts_of
 from ttc.runtime.machine.session import Session
 from ttc.runtime.program import Program
 

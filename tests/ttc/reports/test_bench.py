@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from ttc.reports.bench import Latencies, OpTime, as_trace, latencies, op_times, profiles_within, streamed
+from ttc.reports.profiling import Profile
+from ttc.reports.roofline import Roofline
 from ttc.runtime.engines.base import Timed
-from ttc.runtime.profiling import Profile
-from ttc.runtime.roofline import Roofline
 
 MACHINE = Roofline(1, flops_per_second=1e9, bytes_per_second=1e9)
 

@@ -9,12 +9,12 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from ttc.dialects.core.plain.evaluate import evaluate, guarded
 from ttc.dialects.core.plain.functions import Function
 from ttc.dialects.core.plain.interpret import Execute, Resolver, ready, run_unrounded, run_work
 from ttc.dialects.core.records import record
 from ttc.runtime.engines.native.graph.nodes import Node
 from ttc.runtime.engines.native.graph.tensors import View
-from ttc.runtime.evaluate import evaluate_all, guarded
 
 
 class Mismatch(Exception):
@@ -39,7 +39,7 @@ class PythonStep:
         """Return the step's results, of the shapes announced.  Raises what its reference kernel does, and Mismatch."""
         node = self.node
         if self._ready is None:
-            results = evaluate_all(self._function, operands, resolve, node.where, self._execute)
+            results = evaluate(self._function, operands, resolve, node.where, self._execute)
         else:
             ready, given = self._ready, iter(operands)
             every = [None if value is None else next(given) for value in node.operands]

@@ -9,6 +9,7 @@ from itertools import groupby
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.formats import format_named
+from ttc.dialects.core.plain.evaluate import MALFORMED
 from ttc.dialects.core.plain.functions import TensorType
 from ttc.dialects.netlist.model import Graph, Netlist
 from ttc.runtime.engines.base import HELD
@@ -38,7 +39,6 @@ from ttc.runtime.engines.native.prepare.reshapes import sink_reshapes
 from ttc.runtime.engines.native.prepare.shape_rules import has_rule, is_sound
 from ttc.runtime.engines.native.prepare.small_runs import is_small
 from ttc.runtime.engines.native.prepare.wanted import wanted_layouts
-from ttc.runtime.evaluate import MALFORMED
 from ttc.runtime.tensors import Constants
 
 CONVERTING = (*ELEMENTWISE, "tile.argmax", "tile.argmin", "tile.order", "tile.sfpu", "tile.binary", "tile.relu", "tile.rescale")

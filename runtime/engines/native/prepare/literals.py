@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from ttc.dialects.core.errors import Error
+from ttc.dialects.core.plain.evaluate import MALFORMED
 from ttc.dialects.core.plain.interpret import run_unrounded, run_work
 from ttc.runtime.engines.native.graph.nodes import Node
 from ttc.runtime.engines.native.graph.region import result_storage
 from ttc.runtime.engines.native.graph.storage import stored
 from ttc.runtime.engines.native.graph.tensors import View
 from ttc.runtime.engines.native.jobs.copies import constant
-from ttc.runtime.evaluate import MALFORMED
 
 LITERAL = "ttc.constant"
 

@@ -18,8 +18,8 @@ from ttc.dialects.core.plain.functions import Plain
 from ttc.runtime.engines.native.codegen.features import host_cpu
 from ttc.runtime.engines.native.engine import NativeEngine
 from ttc.runtime.engines.reference import plan_of
+from ttc.runtime.engines.room import largest_bytes, memory_bytes
 from ttc.runtime.program_checks import check_netlist
-from ttc.runtime.room import largest_bytes, memory_bytes
 from ttc.runtime.tensors import Constants
 
 GRAPHS = 40

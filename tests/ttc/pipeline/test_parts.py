@@ -12,8 +12,8 @@ from ttc.dialects.core.errors import Error
 from ttc.dialects.core.plain.functions import Function, Work
 from ttc.dialects.netlist.model import Argument
 from ttc.dialects.netlist.split import Joint
+from ttc.pipeline.parts import Joints, parts_of
 from ttc.runtime.engines.table import engine_named
-from ttc.runtime.machine.joints import Joints, parts_of
 from ttc.runtime.machine.session import Session
 from ttc.runtime.manifest import Derived, Description, Variable
 from ttc.runtime.program import Program, build_program

@@ -20,19 +20,8 @@ def evaluate(
     resolve: interpret.Resolver | None,
     where: str,
     execute: interpret.Execute = interpret.run_work,
-) -> NDArray:
-    """Return the one output of a function: the first of `evaluate_all`."""
-    return evaluate_all(function, inputs, resolve, where, execute)[0]
-
-
-def evaluate_all(
-    function: Function,
-    inputs: Sequence[NDArray],
-    resolve: interpret.Resolver | None,
-    where: str,
-    execute: interpret.Execute = interpret.run_work,
 ) -> list[NDArray]:
-    """The outputs of a function.
+    """Return the outputs of a function.
 
     Args:    where: the place named by errors that do not know theirs; execute: runs one op.
     Raises:  E0609 if its ops cannot take their operands or attributes, E0104 if memory does not suffice, and what its ops raise.
@@ -41,7 +30,7 @@ def evaluate_all(
 
 
 def guarded(compute: Callable[[], list[NDArray]], where: str) -> list[NDArray]:
-    """What a computation gives.  Raises as `evaluate_all` does."""
+    """Return what a computation gives.  Raises as `evaluate` does."""
     try:
         return compute()
     except Error as error:

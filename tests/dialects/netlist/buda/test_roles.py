@@ -7,8 +7,8 @@ import pytest
 from tests.runtime.golden.netlists import queue_of
 from tests.runtime.golden.test_epochs import CHIP, op_of
 from ttc.dialects.core.errors import Error
+from ttc.dialects.netlist.buda.roles import host_owned, is_host_fed, shared_memories
 from ttc.dialects.netlist.model import Graph, Netlist, Queue
-from ttc.runtime.golden.roles import host_owned, is_host_fed, shared_memories
 
 
 def netlist_of(*queues: Queue, gradient: bool = False) -> Netlist:

@@ -10,8 +10,8 @@ import pytest
 from tests.runtime.conftest import Builder
 from ttc.dialects.core.plain.functions import Function, TensorType, Work
 from ttc.dialects.netlist.model import Argument, Host, Netlist, Op
+from ttc.runtime.engines.joined import joined
 from ttc.runtime.engines.reference import plan_of
-from ttc.runtime.joined import joined
 from ttc.runtime.tensors import Constants
 
 ROW = TensorType((4,), "Float32")

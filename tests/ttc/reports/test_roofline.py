@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ttc.runtime.roofline import Roofline, measured_roofline
+from ttc.reports.roofline import Roofline, measured_roofline
 
 
 def test_work_takes_the_longer_of_arithmetic_and_bytes() -> None:

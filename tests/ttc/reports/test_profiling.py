@@ -10,9 +10,9 @@ import pytest
 from numpy.typing import NDArray
 
 from ttc.dialects.core.errors import Error
+from ttc.reports.profiling import profile
 from ttc.runtime.engines.base import ProfiledPlan
 from ttc.runtime.executor import Executor
-from ttc.runtime.profiling import profile
 from ttc.runtime.program import Plans, build_program
 
 X = {"x": np.arange(4, dtype=np.float32)}

@@ -15,9 +15,9 @@ from ttc.dialects.core.errors import Error
 from ttc.dialects.core.plain.functions import Function, TensorType, Work
 from ttc.dialects.netlist.model import Graph, Host, Op
 from ttc.options import CompileOptions
-from ttc.runtime import room
+from ttc.runtime.engines import room
+from ttc.runtime.engines.room import MOST_COMPUTED, SMALL_BYTES, memory_bytes, require_memory, require_results, type_bytes
 from ttc.runtime.loader import load
-from ttc.runtime.room import MOST_COMPUTED, SMALL_BYTES, memory_bytes, require_memory, require_results, type_bytes
 
 MEMINFO = "MemTotal:  1000 kB\nMemFree: 7 kB\nSwapTotal: 24 kB\n"
 
