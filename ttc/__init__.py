@@ -1,6 +1,7 @@
 """ttc: compile PyTorch, ONNX and TensorFlow models for tiled dataflow accelerators and the CPU, and run them.
 
-compile, load, Program, Executor, CompileOptions, RunOptions, Error, TtcWarning: loaded when first asked for, so that `import ttc` is cheap.
+compile, load, Program, Executor, CompileOptions, RunOptions, Error, TtcWarning, and the modules losses and optim: loaded when first asked
+for, so that `import ttc` is cheap.
 """
 
 from importlib import import_module as _import_module
@@ -8,6 +9,8 @@ from pathlib import Path as _Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from ttc import losses as losses
+    from ttc import optim as optim
     from ttc.api import compile, load
     from ttc.dialects.core.errors import Error, TtcWarning
     from ttc.options import CompileOptions, RunOptions
@@ -33,7 +36,13 @@ _HOMES = {
 }
 
 
+_MODULES = ("losses", "optim")
+"""Modules of names that users write: ttc.losses.MSE(), ttc.optim.SGD(0.1)."""
+
+
 def __getattr__(name: str) -> object:
+    if name in _MODULES:
+        return _import_module(f"ttc.{name}")
     if name not in _HOMES:
         raise AttributeError(f"module 'ttc' has no attribute '{name}'")
     return getattr(_import_module(_HOMES[name]), name)

@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
+from ttc.compiler.training_keywords import gradient_checks, in_mode, training_of
 from ttc.dialects.core.errors import Error
 from ttc.options import CompileOptions, DebugOptions, RunOptions, resolve
 from ttc.process.platform import require_supported
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from ttc.passes.base import Instrument
     from ttc.runtime.executor import Executor
     from ttc.runtime.program import Program
+    from ttc.settings.train_options import TrainOptions
 
 Examples: TypeAlias = "Mapping[str, Any] | Sequence[Any]"
 
@@ -49,16 +51,22 @@ def compile(
         options: all options; without it those not given as keywords come from TTC_* variables.
         option_fields: fields of CompileOptions, such as target="host", format="Float16_b", shape={"x": (1, 3, 224, 224)}, and of
             DebugOptions, such as dump="folder", print_after="fuse-*".  batch=[1, 8, 32], or shapes=[{"x": (1, 3)}, {"x": (8, 3)}],
-            make a program for each, which share weights; a run takes the one that its inputs fit.
+            make a program for each, which share weights; a run takes the one that its inputs fit.  Fields of TrainOptions make a training
+            program: loss (a name, ttc.losses.*, or a module of torch.nn), optimizer (a name, ttc.optim.*, or an instance of torch.optim
+            over the module's parameters), microbatches, input_gradients, check_gradients; training=True makes one without a loss, and
+            trains dropout and batch norms of a PyTorch module whatever mode it is in, training=False as they are in evaluation.
     Raises: ttc.Error.
     """
     require_supported()
     fields = _with_shapes(dict(option_fields))
-    watchers = _watchers(fields)
+    mode = fields.get("training")
+    trained = training_of(path_or_module, fields)
+    watchers = [*_watchers(fields), *gradient_checks(trained)]
     if is_torch(path_or_module):
-        return _compile_torch(path_or_module, example_inputs, dynamic_shapes, _for_programs(options, fields), watchers)
+        with in_mode(path_or_module, mode):
+            return _compile_torch(path_or_module, example_inputs, dynamic_shapes, _for_programs(options, fields, trained), watchers)
     if is_tensorflow(path_or_module):
-        return _compile_tensorflow(path_or_module, example_inputs, _for_programs(options, fields), watchers)
+        return _compile_tensorflow(path_or_module, example_inputs, _for_programs(options, fields, trained), watchers)
     if dynamic_shapes is not None:
         raise Error("E0101", "dynamic_shapes goes with a PyTorch module")
     path = _path_of(path_or_module)
@@ -66,7 +74,7 @@ def compile(
         fields = {**_examples(example_inputs), **fields}
     from ttc.compiler.driver import compile_path
 
-    return compile_path(path, _for_programs(options, fields), watchers).program()
+    return compile_path(path, _for_programs(options, fields, trained), watchers).program()
 
 
 def _with_shapes(fields: dict[str, Any]) -> dict[str, Any]:
@@ -134,8 +142,10 @@ def options_for(kind: type[Any], options: Any, fields: Mapping[str, Any]) -> Any
     return dataclasses.replace(options, given=options.given | changed.given, **{name: getattr(changed, name) for name in explicit})
 
 
-def _for_programs(options: CompileOptions | None, fields: Mapping[str, Any]) -> CompileOptions:
+def _for_programs(options: CompileOptions | None, fields: Mapping[str, Any], training: TrainOptions | None) -> CompileOptions:
     found = options_for(CompileOptions, options, fields)
+    if training is not None:
+        found = dataclasses.replace(found, training=training)
     if found.to != "tti":
         raise Error("E0101", f"ttc.compile gives a program, not stage '{found.to}'", hint="leave out `to`")
     return found

@@ -18,6 +18,7 @@ from ttc.settings.option_values import Shape, read_shapes
 from ttc.settings.placement_reader import PLACEMENT_KEY, read_placement
 from ttc.settings.precision_reader import RULES_KEY, read_rules
 from ttc.settings.records import PREFIX, Options, OptionsT, choice, key_of, maybe_choice, option, read, settings, switch, variable_of
+from ttc.settings.train_options import TrainOptions
 
 if TYPE_CHECKING:
     from ttc.dialects.core.machines.clusters import Cluster
@@ -109,6 +110,8 @@ class CompileOptions(Options):
         None, "The input is IR text at the end of this stage.", takes.word(STAGES[:-1]), "STAGE", choices=STAGES[:-1]
     )
     weights: Path | None = option(None, "Archive or model that holds the weights of IR text.", takes.path, "FILE")
+    training: TrainOptions | None = None
+    """What makes a training program of the model, whose flags stand in a table of their own; None: it is for inference."""
 
     @property
     def stop(self) -> tuple[str, str | None]:
@@ -120,7 +123,8 @@ class CompileOptions(Options):
         """Options that change the result; a descriptor file by its stem, so that no path is recorded."""
         from ttc.dialects.core.machines.targets import target_label
 
-        return {**super().recorded(), "target": target_label(self.target)}
+        trained = {} if self.training is None else self.training.recorded()
+        return {**super().recorded(), **trained, "target": target_label(self.target)}
 
     @property
     def storage_format(self) -> str | None:
@@ -230,7 +234,7 @@ class TuneOptions(Options):
     seed: int = option(0, "Of random inputs.", takes.integer(0), "N")
 
 
-KINDS: tuple[type[Options], ...] = (CompileOptions, DebugOptions, RunOptions, BenchOptions, TuneOptions)
+KINDS: tuple[type[Options], ...] = (CompileOptions, TrainOptions, DebugOptions, RunOptions, BenchOptions, TuneOptions)
 
 
 # ---- sources --------------------------------------------------------------------------------------------------------------------

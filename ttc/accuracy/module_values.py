@@ -19,7 +19,6 @@ from ttc.dialects.core.plain import interpret
 from ttc.dialects.core.plain.functions import Function, TensorType, Work
 from ttc.dialects.core.plain.weights import WeightStore
 from ttc.dialects.core.records import record
-from ttc.dialects.netlist import model
 from ttc.dialects.netlist.model import Argument, Host
 from ttc.dialects.netlist.ops import GraphOp, NetlistOp, QueueOp, queues_of
 from ttc.dialects.netlist.to_model import to_model
@@ -156,14 +155,9 @@ def _run_netlist(unit: Unit, inputs: Mapping[str, Mapping[str, NDArray]]) -> dic
     for name in package.netlist.programs:
         with Executor(program) as executor:
             found[name] = executor.run(_of(inputs, name), name)
-            found[name] |= {
-                f"new {key}": value for key, value in executor.states().items() if _updates(package.netlist.programs[name], key)
-            }
+            now, updated = executor.states() | executor.parameters(), {r.updates for r in package.netlist.programs[name].results}
+            found[name] |= {f"new {key}": value for key, value in now.items() if key in updated}
     return found
-
-
-def _updates(program: model.Program, state: str) -> bool:
-    return any(result.updates == state for result in program.results)
 
 
 def _decided(module: ModuleOp) -> ModuleOp:

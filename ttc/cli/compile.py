@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,9 +13,11 @@ from ttc.cli.console import Console, size_text, time_text
 from ttc.cli.examples import example_flags, with_examples
 from ttc.cli.options import FILE, flags_of, options_from, verbosity
 from ttc.cli.watching import instruments, report, reproducing
+from ttc.compiler.training_keywords import gradient_checks
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.records import record
 from ttc.options import CompileOptions, DebugOptions
+from ttc.settings.train_options import TrainOptions
 
 if TYPE_CHECKING:
     from ttc.cli.progress import Progress
@@ -36,7 +39,7 @@ if TYPE_CHECKING:
 @click.option("--emit-values", "bundle", type=FILE, metavar="FILE.npz", help="Write what the host puts into its rams, with --emit-netlist.")
 @click.option("--precompile", is_flag=True, help="Compile the kernels for this CPU now, into the cache, rather than with the first run.")
 @click.option("--precompile-dir", type=FILE, metavar="DIR", help="Compile them into this folder, for run --precompiled DIR.")
-@flags_of(CompileOptions, DebugOptions)
+@flags_of(CompileOptions, TrainOptions, DebugOptions)
 @verbosity
 @click.pass_obj
 def command(
@@ -48,7 +51,8 @@ def command(
 
     require_supported()
     precompile, folder = raw.pop("precompile"), raw.pop("precompile_dir")
-    options = with_examples(options_from(CompileOptions, raw, config), raw)
+    trained = options_from(TrainOptions, raw, config)
+    options = replace(with_examples(options_from(CompileOptions, raw, config), raw), training=trained if trained.wanted else None)
     require_model(model)
     if options.to != "tti" and (precompile or folder is not None):
         raise Error("E0101", "kernels are those of an archive", hint="leave out --to, or --precompile")
@@ -56,7 +60,7 @@ def command(
     emission = _emission(options, model, yaml, bundle)
     debug = options_from(DebugOptions, raw, config)
     with console.progress() as progress, reproducing(console, model, options, debug) as watch:
-        watchers = [watch, *instruments(console, debug, progress.show)]
+        watchers = [watch, *gradient_checks(options.training), *instruments(console, debug, progress.show)]
         result = _compile(progress.show, model, output, options, emission, watchers, debug)
         if precompile or folder is not None:
             _precompile(progress, output, folder)

@@ -65,10 +65,13 @@ def _facts(opened: Archive, netlist: Netlist, path: Path) -> dict[str, Any]:
         "target": figures.target,
         "chip": asdict(netlist.chip),
         "options": dict(description.options),
+        "parameters": len(description.parameters),
+        "states": list(description.states),
         "programs": {
             name: {"arguments": [_signature(a) for a in p.arguments], "results": [_signature(r) for r in p.results]}
             for name, p in netlist.programs.items()
         },
+        "training": None if description.training is None else asdict(description.training),
         "fixed_inputs": [_fixed(item) for item in description.fixed_inputs],
         "epochs": [asdict(epoch) for epoch in figures.epochs],
         "chips": sorted({epoch.chip for epoch in figures.epochs if epoch.cores}),
@@ -120,12 +123,25 @@ def _print(console: Console, facts: dict[str, Any]) -> None:
         for argument in (*program["arguments"], *program["results"]):
             updates = f", updates {argument['updates']}" if "updates" in argument else ""
             console.say(f"  {argument['kind']:9} {argument['name']}: {argument['dtype']}{argument['shape']}{updates}")
+    if facts["training"] is not None:
+        _print_training(console, facts)
     for item in facts["fixed_inputs"]:
         console.say(f"input {item['name']} must be {_shortened(item['value'])}: the programs hold for this value alone")
     _print_placement(console, facts)
     console.say(f"file: {size_text(facts['file_bytes'])}, of which {facts['tensors']} tensors {size_text(facts['tensor_bytes'])}")
     for name, entry in facts["numbers"].items():
         console.say(f"{name}: {', '.join(entry['found']) or '-'} ({entry['meaning']})")
+
+
+def _print_training(console: Console, facts: dict[str, Any]) -> None:
+    """What the programs are trained with: the loss, the optimizer, its numbers, the variables."""
+    training = facts["training"]
+    loss = f"{training['loss']} of {training['output']}" if training["loss"] is not None else "none: gradients of outputs are inputs"
+    console.say(f"training: loss {loss}; microbatches of {training['batch']} rows, {training['microbatches']} a step")
+    for number, group in enumerate(training["groups"]):
+        numbers = ", ".join(f"{group['inputs'][key]}={value:g}" for key, value in group["values"].items())
+        console.say(f"optimizer {group['optimizer']}: {len(group['parameters'])} parameters in group {number}; inputs {numbers}")
+    console.say(f"variables: {facts['parameters']} parameters, {len(facts['states'])} states: {_shortened(', '.join(facts['states']))}")
 
 
 def _shortened(value: Any) -> str:

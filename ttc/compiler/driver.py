@@ -12,6 +12,7 @@ from xdsl.dialects.builtin import ModuleOp
 from ttc import __version__
 from ttc.compiler.probes import add_probes
 from ttc.compiler.source import Source, open_source
+from ttc.compiler.training_plan import plan_of, recorded_training
 from ttc.dialects.core.errors import Error, nearest
 from ttc.dialects.core.garbage import uncollected
 from ttc.dialects.core.ir.adapter import print_op, verify
@@ -113,6 +114,8 @@ def compile_source(
         raise Error("E0305", f"the IR is at the end of stage '{source.stage}', past '{options.to}'")
     asked = options.target if "target" in options.given else None
     options = with_recorded(source.module, options)
+    if source.stage != "import" and options.training is not None and options.training.wanted and not module_attr(source.module, "training"):
+        raise Error("E0305", f"the IR is at the end of stage '{source.stage}': a training program is made of the imported model")
     unit = Unit(source.module, source.weights, configured(machine_for(source.module, asked, options.target), options))
     set_module_attr(unit.module, "options", options.recorded())
     timing = timing or Timing()
@@ -187,9 +190,11 @@ def _run(unit: Unit, done: str, options: CompileOptions, watchers: Sequence[Inst
     chips = used_chips(unit.target, options)
     effort = 1 if options.effort is None else options.effort
 
+    training = plan_of(options.training, unit.module) if done == "import" else None
+
     def pipeline(samples: int | None, effort: int = effort) -> dict[str, list[Pass]]:
         formats = options.storage_format, options.precision, options.rules
-        return stages(unit.target, *formats, channels, options.placement_file, chips, effort, samples)
+        return stages(unit.target, *formats, channels, options.placement_file, chips, effort, samples, training=training)
 
     passes = pipeline(None)
     last, name = options.stop
@@ -241,4 +246,4 @@ def with_recorded(module: ModuleOp, options: CompileOptions) -> CompileOptions:
             without = f"with {then}" if then is not None else "without it"
             raise Error("E0101", f"{flag_of(item.name)} {now}: the IR was compiled {without}", hint="compile from the model")
         changes[item.name] = item.default if then is None else then
-    return replace(options, **changes)
+    return replace(options, training=recorded_training(recorded, options.training), **changes)

@@ -11,6 +11,7 @@ from typing import ClassVar
 from xdsl.dialects.builtin import ModuleOp
 
 from ttc.compiler.driver import compile_path
+from ttc.debug.bisect_checks import NumbersKept
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.ir.adapter import print_op, verify
 from ttc.dialects.core.plain.weights import WeightStore
@@ -84,6 +85,8 @@ class _Search(PassWatcher):
         if not report.changed:
             return
         illegal = _illegality(unit.module)
+        if pass_.resigns and isinstance(self._check, NumbersKept):
+            self._check.restart()
         problem = illegal or self._check(unit)
         if problem is not None:
             module, weights = self._kept

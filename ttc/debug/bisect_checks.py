@@ -34,6 +34,10 @@ class NumbersKept:
     _inputs: dict[str, Arrays] | None = field(default=None, init=False)
     _first: dict[str, Arrays] = field(default_factory=dict, init=False)
 
+    def restart(self) -> None:
+        """Let the next module be the first one: a pass has changed on purpose what the module computes."""
+        self._inputs = None
+
     def __call__(self, unit: Unit) -> str | None:
         """The first output that differs, with figures, or why it cannot be evaluated.  Raises what the first module does."""
         if self._inputs is None:

@@ -44,7 +44,8 @@ class NumericCheck(PassWatcher):
     """Evaluates the module after every pass that changed it; compares with the module before the pass, and with the imported one.
 
     Inputs are random, or given by name.  The first pass that breaks the bound ends the compilation with E0505, which names it.  A pass
-    that narrows formats is held to what the formats allow.
+    that narrows formats is held to what the formats allow.  After a pass that changes entry functions on purpose, as those of training do,
+    the module that it leaves is what later ones are compared with.
     """
 
     compares: ClassVar[bool] = True
@@ -69,10 +70,15 @@ class NumericCheck(PassWatcher):
     def after(self, pass_: Pass, unit: Unit, report: Report) -> None:
         if not report.changed or self._inputs is None:
             return
+        for program, drawn in drawn_inputs(unit.module, self._seed, self._bundle).items() if self.stage == "nn" else ():
+            self._inputs[program] = drawn | self._inputs.get(program, {})
         now = evaluated(unit, self._inputs)
         if isinstance(now, str):
             raise Error("E0505", f"pass {self.run} (stage {self.stage}) breaks the module: {now}", hint="ttc bisect finds the rewrite")
         bound = self._bound = widened(self._bound, unit.module)
+        if pass_.resigns:
+            self._last = self._first = now
+            return
         steps = dict(comparisons(now, self._last, bound))
         whole = dict(comparisons(now, self._first, bound))
         report.numerics = {name: {"pass": steps[name].figures(), "model": whole[name].figures()} for name in steps}

@@ -1,0 +1,1 @@
+../../../ttc/losses.py
