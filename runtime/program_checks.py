@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from math import prod
 
 from ttc.dialects.core.errors import Error
-from ttc.dialects.netlist.checks import check
+from ttc.dialects.netlist.checks import require_valid
+from ttc.dialects.netlist.instructions import executed_graphs
 from ttc.dialects.netlist.model import Netlist, Program
 from ttc.runtime.arguments import entries_of
 from ttc.runtime.contract import check_contract
-from ttc.runtime.machine.instructions import check_instructions
 from ttc.runtime.machine.limits import UNBOUNDED
 from ttc.runtime.manifest import DTYPE_NAMES, Description
 from ttc.runtime.tensors import TensorSource
@@ -22,22 +22,12 @@ def check_program(netlist: Netlist, description: Description, tensors: Mapping[s
         raise Error(
             "E0702", "its programs set the positions in queues themselves", hint="run the Buda netlist it comes from: ttc netlist run"
         )
-    check_netlist(netlist)
+    require_valid(netlist)
     _check_tensors(netlist, description, tensors)
     _check_variables(description, tensors)
     for program in netlist.programs.values():
         _check_entry(program, netlist, description)
     check_contract(description.fixed_inputs, netlist.programs.values())
-
-
-def check_netlist(netlist: Netlist) -> None:
-    """Raises the first violation of the netlist's rules, and says how many more there are."""
-    violations = check(netlist)
-    if not violations:
-        return
-    first = violations[0]
-    more = f" (and {len(violations) - 1} more)" if len(violations) > 1 else ""
-    raise Error(first.code, first.message + more, first.where, first.hint)
 
 
 def _check_variables(description: Description, tensors: Mapping[str, TensorSource]) -> None:
@@ -75,19 +65,14 @@ def _check_tensors(netlist: Netlist, description: Description, tensors: Mapping[
 
 
 def _check_entry(program: Program, netlist: Netlist, description: Description) -> None:
-    """Arguments fit their queues, instructions are well formed and bounded.  Raises E06xx or E0703."""
+    """What the rules of netlists leave open: element types, updates, microbatches of a run.  Raises E06xx or E0703."""
     for argument in (*program.arguments, *program.results):
-        queue = netlist.queues.get(argument.queue)
-        if queue is None:
-            raise Error("E0601", f"there is no queue '{argument.queue}'", f"{program.name}: {argument.name}")
         if argument.dtype not in DTYPE_NAMES:
             raise Error("E0609", f"'{argument.dtype}' is no element type", f"{program.name}: {argument.name}")
-        entries_of(argument, queue)
+        entries_of(argument, netlist.queues[argument.queue])
     for result in program.results:
         if result.updates is not None and result.updates not in {**description.parameters, **description.states}:
             raise Error("E0703", f"result '{result.name}' updates '{result.updates}', which the model does not have", program.name)
-    check_instructions(program.instructions)
-    for instruction in program.instructions:
-        graph = netlist.graphs.get(str(instruction.args[0])) if instruction.opcode == "execute" else None
-        if instruction.opcode == "execute" and (graph is None or not 0 < graph.input_count <= UNBOUNDED.microbatches):
-            raise Error("E0608", f"the program executes '{instruction.args[0]}', which is not there or runs without end", program.name)
+    for graph in executed_graphs(program):
+        if netlist.graphs[graph].input_count > UNBOUNDED.microbatches:
+            raise Error("E0608", f"the program executes '{graph}', which runs without end", program.name)

@@ -11,6 +11,7 @@ from math import prod
 from ttc.dialects.core.records import record
 from ttc.dialects.netlist.check_queues import KEPT, WRITTEN
 from ttc.dialects.netlist.check_stashes import Stashes
+from ttc.dialects.netlist.instructions import ARGUMENTS
 from ttc.dialects.netlist.model import Argument, Graph, Instruction, Netlist, Program, QueueSetting
 from ttc.dialects.netlist.violations import Findings
 
@@ -25,11 +26,6 @@ MAX_SHOWN = 80
 """Characters of a name in a message."""
 MAX_USES = 1 << 22
 """Reads and writes of queues in all epochs of a program."""
-ARGUMENTS = {
-    "var": "nv", "set": "dv", "add": "dvv", "mul": "dvv", "inc": "dv", "incwrap": "dvv", "loop": "v", "endloop": "", "execute": "g",
-    "staticvar": "nv", "param": "n", "allocate": "q", "deallocate": "q",
-}  # fmt: skip
-"""Arguments of each opcode: n a new variable, d a declared one, v an integer or a declared variable, g a graph, q a queue."""
 POINTED = ("staticvar", "param", "allocate", "deallocate")
 """Instructions of programs that set positions in queues."""
 RESULT_KINDS = {"output": ("output",), "parameter": ("parameter", "output"), "state": ("state", "output")}

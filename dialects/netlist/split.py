@@ -11,6 +11,7 @@ from ttc.dialects.core.records import record
 from ttc.dialects.netlist.check_programs import Walk
 from ttc.dialects.netlist.check_queues import STORED
 from ttc.dialects.netlist.checks import require_valid
+from ttc.dialects.netlist.instructions import executed_graphs
 from ttc.dialects.netlist.model import Argument, Graph, Host, Instruction, Netlist, Program, Queue
 from ttc.dialects.netlist.part_memory import arranged
 from ttc.dialects.netlist.sizes import queue_buffer_bytes
@@ -74,10 +75,6 @@ def split(netlist: Netlist, tensors: Mapping[str, Collection[str]]) -> Split:
 # ---- where things go -------------------------------------------------------------------------------------------------------------------
 
 
-def _executed(program: Program) -> Iterator[str]:
-    return (str(step.args[0]) for step in program.instructions if step.opcode == "execute")
-
-
 def _reads(graph: Graph, netlist: Netlist) -> dict[str, None]:
     return dict.fromkeys(name for op in graph.ops for name in op.inputs if name in netlist.queues)
 
@@ -89,7 +86,7 @@ def _homes(netlist: Netlist) -> dict[str, int]:
     on_device = {graph.chip for graph in netlist.graphs.values() if not any(isinstance(op.place, Host) for op in graph.ops)}
     for program in netlist.programs.values():
         filled: dict[str, tuple[int, int]] = {}  # queue: (number of the execution that filled it, chip)
-        for number, name in enumerate(_executed(program)):
+        for number, name in enumerate(str(step.args[0]) for step in program.instructions if step.opcode == "execute"):
             graph = netlist.graphs[name]
             if name not in homes:
                 free = bool(on_device) and any(isinstance(op.place, Host) for op in graph.ops)
@@ -175,7 +172,7 @@ def _check_states(netlist: Netlist, uses: _Uses, tensors: Mapping[str, Collectio
 def _check_order(netlist: Netlist, homes: Mapping[str, int], joints: tuple[Joint, ...]) -> None:
     """Within a program, the run of a part ends before those that read its results begin."""
     for program in netlist.programs.values():
-        graphs = [netlist.graphs[name] for name in dict.fromkeys(_executed(program))]
+        graphs = [netlist.graphs[name] for name in executed_graphs(program)]
         written = {queue for graph in graphs for _, queue in graph.writes}
         read = {(queue, homes[graph.name]) for graph in graphs for queue in _reads(graph, netlist)}
         waiting: dict[int, set[int]] = {}
@@ -248,7 +245,7 @@ class _Part:
     def made(self) -> Netlist:
         """The part, its memory in order."""
         programs = {name: self._program(program) for name, program in self._netlist.programs.items()}
-        programs = {name: program for name, program in programs.items() if any(_executed(program))}
+        programs = {name: program for name, program in programs.items() if executed_graphs(program)}
         used = {name: None for graph in self._graphs.values() for name in _reads(graph, self._netlist)}
         used |= {queue: None for graph in self._graphs.values() for _, queue in graph.writes}
         used |= dict.fromkeys(a.queue for program in programs.values() for a in (*program.arguments, *program.results))
@@ -261,11 +258,11 @@ class _Part:
         """Return the chip's part of a program: executes of its graphs with the loops around them, arguments that they read, results that
         they fill.
         """
-        graphs = {name: self._graphs[name] for name in _executed(program) if name in self._graphs}
+        graphs = {name: self._graphs[name] for name in executed_graphs(program) if name in self._graphs}
         reads = dict.fromkeys(queue for graph in graphs.values() for queue in _reads(graph, self._netlist))
         writes = dict.fromkeys(queue for graph in graphs.values() for _, queue in graph.writes)
         unread = [a.queue for a in program.arguments if a.queue not in self._uses.read]
-        first = next((name for name in _executed(program)), None) in graphs
+        first = next(iter(executed_graphs(program)), None) in graphs
         arguments = [a for a in program.arguments if a.queue in reads or (first and a.queue in unread)]
         results = [r for r in program.results if r.queue in writes]
         for queue, joint in self._given.items():

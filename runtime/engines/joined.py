@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from ttc.dialects.netlist.instructions import executed_graphs
 from ttc.dialects.netlist.model import Graph, Instruction, Netlist, Program
 from ttc.runtime.engines.base import HELD
 
@@ -21,7 +22,7 @@ def joined(netlist: Netlist) -> Netlist:
         if whole is not None:
             graphs[whole.name] = whole
             programs[name] = replace(program, instructions=(Instruction("execute", (whole.name,)),))
-    used = {str(i.args[0]) for program in programs.values() for i in program.instructions if i.opcode == "execute"}
+    used = {name for program in programs.values() for name in executed_graphs(program)}
     return replace(netlist, graphs={name: graph for name, graph in graphs.items() if name in used}, programs=programs)
 
 

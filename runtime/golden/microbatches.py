@@ -12,9 +12,9 @@ from ttc.dialects.core.errors import Error
 from ttc.dialects.core.formats import format_named
 from ttc.dialects.core.plain.evaluate import evaluate
 from ttc.dialects.core.plain.functions import Function
+from ttc.dialects.netlist.buda.epochs import Epoch
 from ttc.dialects.netlist.buda.roles import is_gradient
 from ttc.dialects.netlist.model import Op
-from ttc.runtime.golden.epochs import Epoch
 from ttc.runtime.golden.ops import OpPlans
 from ttc.runtime.golden.rams import Ram
 from ttc.runtime.golden.rings import HostRing

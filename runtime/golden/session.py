@@ -17,18 +17,18 @@ from functools import partial
 from numpy.typing import NDArray
 
 from ttc.dialects.core.errors import Error, nearest
+from ttc.dialects.netlist.buda.epochs import Epoch, epoch_of, epochs_of
 from ttc.dialects.netlist.buda.roles import is_host_fed, shared_memories
+from ttc.dialects.netlist.instructions import executed_graphs
 from ttc.dialects.netlist.model import Netlist, Program, Queue
 from ttc.runtime.engines.base import Engine
 from ttc.runtime.engines.reference import ReferenceEngine
 from ttc.runtime.golden.addresses import Allocation
-from ttc.runtime.golden.epochs import Epoch, epoch_of, epochs_of
 from ttc.runtime.golden.microbatches import EpochRun
 from ttc.runtime.golden.ops import OpPlans
 from ttc.runtime.golden.rams import Ram, RamPieces
 from ttc.runtime.golden.records import Record, Role
 from ttc.runtime.golden.rings import HostRing
-from ttc.runtime.machine.instructions import executed_graphs
 from ttc.runtime.machine.limits import Limits, Meter
 from ttc.runtime.machine.stepper import Actions, Setting, Stepper
 

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 
 from ttc.dialects.core.errors import Error, nearest
 from ttc.dialects.core.records import record
+from ttc.dialects.netlist.instructions import ASSIGNS, check_instructions, computed, name_of, params_of, value_of
 from ttc.dialects.netlist.model import Instruction, Program, QueueSetting
-from ttc.runtime.machine.instructions import ASSIGNS, check_instructions, computed, name_of, params_of, value_of
 from ttc.runtime.machine.limits import Meter
 
 

@@ -6,9 +6,9 @@ from collections.abc import Iterable
 
 from ttc.dialects.core.plain.functions import TensorType
 from ttc.dialects.core.records import record
+from ttc.dialects.netlist.instructions import executed_graphs
 from ttc.dialects.netlist.model import Graph, Netlist, Program, Queue
 from ttc.runtime.engines.base import bound_queues
-from ttc.runtime.machine.instructions import executed_graphs
 
 
 @record(slots=True)

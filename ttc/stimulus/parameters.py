@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ttc.dialects.netlist.buda.roles import is_host_fed
+from ttc.dialects.netlist.instructions import params_of
 from ttc.dialects.netlist.model import Netlist, Program
-from ttc.runtime.machine.instructions import params_of
 
 
 def parameters(program: Program, netlist: Netlist, given: Mapping[str, int], arguments: Mapping[str, int]) -> dict[str, int]:

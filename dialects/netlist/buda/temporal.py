@@ -3,33 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from heapq import heapify, heappop, heappush
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.netlist.buda.form import BudaGraph, BudaNetlist, BudaOp
+from ttc.dialects.netlist.order import stable_order
 
 
 def ordered(graph: BudaGraph) -> Iterator[BudaOp]:
     """The ops of a graph, each after those it reads, otherwise as written.  Raises E0606 for ops that wait for each other."""
-    place = {op.name: index for index, op in enumerate(graph.ops)}
-    waits = [len({name for name in op.inputs if name in place}) for op in graph.ops]
-    readers: list[list[int]] = [[] for _ in graph.ops]
-    for index, op in enumerate(graph.ops):
-        for name in {name for name in op.inputs if name in place}:
-            readers[place[name]].append(index)
-    ready = [index for index, count in enumerate(waits) if count == 0]
-    heapify(ready)
-    done = 0
-    while ready:
-        index = heappop(ready)
-        done += 1
-        yield graph.ops[index]
-        for reader in readers[index]:
-            waits[reader] -= 1
-            if waits[reader] == 0:
-                heappush(ready, reader)
-    if done < len(graph.ops):
-        stuck = next(op.name for op, count in zip(graph.ops, waits, strict=True) if count)
+    ops = {op.name: op for op in graph.ops}
+    order = stable_order({name: [other for other in op.inputs if other in ops] for name, op in ops.items()})
+    yield from (ops[name] for name in order)
+    if len(order) < len(ops):
+        stuck = next(name for name in ops if name not in order)
         raise Error("E0606", f"op '{stuck}' waits for its own result", where=f"graph '{graph.name}'")
 
 

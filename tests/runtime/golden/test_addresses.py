@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from tests.dialects.netlist.buda.test_epochs import CHIP, op_of
 from tests.runtime.golden.netlists import queue_of
-from tests.runtime.golden.test_epochs import CHIP, op_of
 from ttc.dialects.core.errors import Error
 from ttc.dialects.netlist.model import Graph, Instruction, Netlist, Program, Queue
 from ttc.runtime.golden.addresses import Allocation

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from ttc.dialects.netlist.buda.epochs import epochs_of
 from ttc.dialects.netlist.buda.reader import read_netlist
 from ttc.dialects.netlist.buda.to_netlist import to_netlist
 from ttc.dialects.netlist.model import Netlist
 from ttc.runtime.engines.table import engine_named
-from ttc.runtime.golden.epochs import epochs_of
 from ttc.runtime.golden.session import GoldenSession
 from ttc.stimulus.config import host_config
 from ttc.stimulus.host import host_of

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from ttc.dialects.core.errors import Error
+from ttc.dialects.netlist.instructions import params_of
 from ttc.dialects.netlist.model import Instruction, Program, QueueSetting
-from ttc.runtime.machine.instructions import params_of
 from ttc.runtime.machine.limits import Limits, Meter
 from ttc.runtime.machine.stepper import Actions, Setting, Stepper
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from tests.dialects.netlist.buda.test_epochs import CHIP, op_of
 from tests.runtime.golden.netlists import queue_of
-from tests.runtime.golden.test_epochs import CHIP, op_of
 from ttc.dialects.netlist.model import Graph, Instruction, Netlist, Program, QueueSetting
 from ttc.stimulus.parameters import parameters
 

@@ -15,11 +15,11 @@ from tests.runtime.engines.native.guarded_mutations import mutated
 from tests.runtime.engines.native.guarded_networks import network
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.plain.functions import Plain
+from ttc.dialects.netlist.checks import require_valid
 from ttc.runtime.engines.native.codegen.features import host_cpu
 from ttc.runtime.engines.native.engine import NativeEngine
 from ttc.runtime.engines.reference import plan_of
 from ttc.runtime.engines.room import largest_bytes, memory_bytes
-from ttc.runtime.program_checks import check_netlist
 from ttc.runtime.tensors import Constants
 
 GRAPHS = 40
@@ -54,7 +54,7 @@ def network_problems(seeds: Sequence[int], lies: float) -> list[str]:
             guard(at_end=True, note=note)
             graph = network(seed, lies=lies)
             try:
-                check_netlist(graph.netlist)
+                require_valid(graph.netlist)
             except Error as error:
                 return "" if lies else f"it is not even sound: {error}"
             return _problem(graph, note)
@@ -120,7 +120,7 @@ def _sound_to_the_loader(rng: Random, graphs: list[Graph]) -> Graph:
     while True:
         graph = mutated(rng, rng.choice(graphs))
         try:
-            check_netlist(graph.netlist)
+            require_valid(graph.netlist)
         except Error:
             continue
         return graph

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 import pytest
 
 from ttc.dialects.core.errors import Error
+from ttc.dialects.netlist.instructions import check_instructions
 from ttc.dialects.netlist.model import Instruction, Program
-from ttc.runtime.machine.instructions import check_instructions
 from ttc.runtime.machine.limits import Limits, Meter
 from ttc.runtime.machine.stepper import Actions, Setting, Stepper
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from heapq import heapify, heappop, heappush
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.netlist.model import Graph, Netlist, Op
+from ttc.dialects.netlist.order import stable_order
 
 CALL = 100_000
 """Multiplications in the time that an op takes however small it is."""
@@ -91,35 +91,15 @@ def epoch_of(graphs: list[Graph], netlist: Netlist) -> Epoch:
 
 def _ordered(ops: list[Op], owners: Mapping[str, str], writes: Mapping[str, tuple[str, ...]], netlist: Netlist) -> list[Op]:
     """Ops after the ops that they read, and where that is possible after those that write a queue of theirs in the same epoch."""
-    writers = {queue: op for op, queues in writes.items() for queue in queues if netlist.queues[queue].type == "queue"}
+    writers = {queue: op for op, queues in writes.items() for queue in queues if op in owners and netlist.queues[queue].type == "queue"}
     direct = {op.name: [name for name in op.inputs if name in owners] for op in ops}
     for op in ops:
         missing = [name for name in op.inputs if name not in owners and name not in netlist.queues]
         if missing:
             raise Error("E0601", f"op '{op.name}' reads '{missing[0]}', which is neither a queue nor an op that runs with it")
     relayed = {op.name: direct[op.name] + [writers[name] for name in op.inputs if name in writers] for op in ops}
-    order = _sorted(ops, relayed) or _sorted(ops, direct)
-    if order is None:
+    order = max(stable_order(relayed), stable_order(direct), key=len)  # the first, unless relays go round in a circle
+    if len(order) < len(ops):
         raise Error("E0608", f"the ops of graph '{owners[ops[0].name]}' read each other in a circle")
-    return order
-
-
-def _sorted(ops: list[Op], needs: Mapping[str, Iterable[str]]) -> list[Op] | None:
-    """Ops in an order in which each comes after what it needs, as near to the given one as can be; None if there is no such order."""
-    index = {op.name: position for position, op in enumerate(ops)}
-    waiting = {name: len(set(needed)) for name, needed in needs.items()}
-    users: dict[str, list[str]] = {}
-    for name, needed in needs.items():
-        for other in set(needed):
-            users.setdefault(other, []).append(name)
-    ready = [index[name] for name, count in waiting.items() if count == 0]
-    heapify(ready)
-    order: list[Op] = []
-    while ready:
-        op = ops[heappop(ready)]
-        order.append(op)
-        for user in users.get(op.name, ()):
-            waiting[user] -= 1
-            if waiting[user] == 0:
-                heappush(ready, index[user])
-    return order if len(order) == len(ops) else None
+    named = {op.name: op for op in ops}
+    return [named[name] for name in order]

@@ -7,8 +7,8 @@ import pytest
 from tests.runtime.golden.netlists import queue_of
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.plain.functions import Function, TensorType, Work
+from ttc.dialects.netlist.buda.epochs import CALL, epochs_of, work_of
 from ttc.dialects.netlist.model import Chip, Graph, Grid, Netlist, Op
-from ttc.runtime.golden.epochs import CALL, epochs_of, work_of
 
 CHIP = Chip("n150", "wormhole_b0", 1, (8, 8), (32, 32), 1, 8, 6, 1, 0, 32, 40, ("Float32",))
 TYPE = TensorType((1, 32, 32), "Float32", "tiles(32, 32)")

@@ -8,11 +8,11 @@ from ttc.dialects.core.errors import Error
 from ttc.dialects.netlist.model import Instruction, Program
 
 _MAX_VALUE = 1 << 62
-FORMS: Mapping[str, int] = {
-    "var": 2, "staticvar": 2, "param": 1, "set": 2, "add": 3, "mul": 3, "inc": 2, "incwrap": 3, "loop": 1, "endloop": 0,
-    "execute": 1, "allocate": 1, "deallocate": 1,
+ARGUMENTS: Mapping[str, str] = {
+    "var": "nv", "set": "dv", "add": "dvv", "mul": "dvv", "inc": "dv", "incwrap": "dvv", "loop": "v", "endloop": "", "execute": "g",
+    "staticvar": "nv", "param": "n", "allocate": "q", "deallocate": "q",
 }  # fmt: skip
-"""Opcodes, and how many arguments each takes."""
+"""Arguments of each opcode: n a new variable, d a declared one, v an integer or a declared variable, g a graph, q a queue."""
 ASSIGNS = ("var", "set", "add", "mul", "inc", "incwrap")
 """Opcodes that give a variable a value which they compute."""
 
@@ -22,7 +22,8 @@ def check_instructions(instructions: Sequence[Instruction]) -> dict[int, int]:
     ends: dict[int, int] = {}
     open_loops: list[int] = []
     for position, instruction in enumerate(instructions):
-        if FORMS.get(instruction.opcode) != len(instruction.args):
+        form = ARGUMENTS.get(instruction.opcode)
+        if form is None or len(form) != len(instruction.args):
             raise Error("E0608", f"instruction {position}: '{instruction.opcode}' with {len(instruction.args)} arguments")
         if instruction.opcode == "loop":
             open_loops.append(position)
