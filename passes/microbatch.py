@@ -2,46 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from math import inf
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.netlist.ops import graphs_of, programs_of
 from ttc.dialects.netlist.to_model import to_model
-from ttc.passes.base import Pass, Unit
+from ttc.passes.base import Unit
 from ttc.passes.manager import run_passes
+from ttc.passes.pipeline import USUAL, PipelineSettings, stages
 from ttc.runtime.perf.run import run_cost
 
-Pipeline = Callable[[int | None], Mapping[str, Sequence[Pass]]]
-"""Samples of a microbatch (None: as tiles are filled) -> passes of the stages."""
 FACTORS = (2, 4, 8)
 """How many times as many samples, or as few, are tried."""
 
 
-def best_microbatch(unit: Unit, pipeline: Pipeline) -> int | None:
+def best_microbatch(unit: Unit, wanted: PipelineSettings) -> int | None:
     """Samples of a microbatch with which all programs of a unit take least time; None: those that fill tiles, or no batch is streamed.
 
-    unit: at the end of stage nn; it is not changed.
+    unit: at the end of stage nn; it is not changed.  wanted: what else is asked of the passes; trials place with the usual effort.
     """
-    cycles, count, size = tried(unit, pipeline, None)
+    cycles, count, size = tried(unit, wanted, None)
     if count <= 1 or cycles == inf:
         return None
     usual = size // count
     wishes = [usual * f for f in FACTORS if size % (usual * f) == 0] + [usual // f for f in FACTORS if usual % f == 0]
     best: tuple[float, int | None] = cycles, None
     for samples in wishes:
-        found, _, _ = tried(unit, pipeline, samples)
+        found, _, _ = tried(unit, wanted, samples)
         if found < best[0]:
             best = found, samples
     return best[1]
 
 
-def tried(unit: Unit, pipeline: Pipeline, samples: int | None) -> tuple[float, int, int]:
+def tried(unit: Unit, wanted: PipelineSettings, samples: int | None) -> tuple[float, int, int]:
     """Cycles of all programs with that many samples a microbatch, inf if that fits no machine; microbatches, and samples of the batch."""
     trial = Unit(unit.module.clone(), unit.weights.copy(), unit.target)
-    stages = pipeline(samples)
+    passes = stages(unit.target, replace(wanted, samples=samples, effort=USUAL.effort))
     try:
-        run_passes([*stages["tile"], *stages["netlist"]], trial)
+        run_passes([*passes["tile"], *passes["netlist"]], trial)
         netlist = to_model(trial.module)
         cycles = sum(run_cost(netlist, name).device_cycles for name in netlist.programs)
     except Error:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from ttc.dialects.core.machines.targets import Target
 from ttc.dialects.core.numerics import DRAM_PLACEMENTS
+from ttc.dialects.core.records import record
 from ttc.dialects.core.rules.placement import AnyRule, PlacementRule
 from ttc.dialects.core.rules.precision import Rule
 from ttc.dialects.core.rules.queues import QueueRule
@@ -68,23 +69,11 @@ RECOGNITION: tuple[Pass, ...] = (
 """Passes that find composite ops, which have gradients of their own."""
 
 
-def stages(
-    target: Target,
-    format: str | None = None,
-    precision: str = "float32",
-    rules: tuple[Rule, ...] = (),
-    dram_placement: str = DRAM_PLACEMENTS[0],
-    placement: tuple[AnyRule, ...] = (),
-    chips: tuple[int, ...] = (0,),
-    effort: int = 1,
-    samples: int | None = None,
-    gradients: Differentiate | None = None,
-    training: TrainingPlan | None = None,
-) -> dict[str, list[Pass]]:
-    """Passes of the stages that have passes, in order.
+@record(kw_only=True)
+class PipelineSettings:
+    """What a user can ask of the passes on the way from a model to a netlist.
 
     Args:
-        target: the machine compiled for, and its kernel set.
         format: storage of floating-point tensors at op borders; None keeps the source's.
         precision: of the CPU's multiplier, recorded in the netlist; `bfloat16` on `host` implies format Float16_b.
         rules: of precision, for single ops.
@@ -96,22 +85,46 @@ def stages(
         gradients: the pass that makes those asked for; None: none are.
         training: what the program is trained with; None: it is for inference.
     """
-    queue_rules = tuple(rule for rule in placement if isinstance(rule, QueueRule))
-    op_rules = tuple(rule for rule in placement if isinstance(rule, PlacementRule))
-    if target.is_host and precision == "bfloat16":
-        format = "Float16_b"
+
+    format: str | None = None
+    precision: str = "float32"
+    rules: tuple[Rule, ...] = ()
+    dram_placement: str = DRAM_PLACEMENTS[0]
+    placement: tuple[AnyRule, ...] = ()
+    chips: tuple[int, ...] = (0,)
+    effort: int = 1
+    samples: int | None = None
+    gradients: Differentiate | None = None
+    training: TrainingPlan | None = None
+
+    def passes_on_gradients(self) -> list[Pass]:
+        """Return the passes that make gradients and what trains with them; none for inference."""
+        return [*([] if self.gradients is None else [self.gradients]), *([] if self.training is None else self.training.passes())]
+
+
+USUAL = PipelineSettings()
+"""The settings of a compilation without options."""
+
+
+def stages(target: Target, wanted: PipelineSettings = USUAL) -> dict[str, list[Pass]]:
+    """Return the passes of the stages that have passes, in order, for a machine and its kernel set."""
+    queue_rules = tuple(rule for rule in wanted.placement if isinstance(rule, QueueRule))
+    op_rules = tuple(rule for rule in wanted.placement if isinstance(rule, PlacementRule))
+    format = "Float16_b" if target.is_host and wanted.precision == "bfloat16" else wanted.format
     expansion: list[Pass] = [ExpandComposites(), CleanPadding()] if target.kernels == "buda" else []
     copies: list[Pass] = [CopyTransposed()] if target.kernels == "buda" else []
-    memory = AllocateMemory(dram_placement, queue_rules, static_ports=target.kernels == "buda")  # a Buda host fills its queues at any time
+    memory = AllocateMemory(
+        wanted.dram_placement, queue_rules, static_ports=target.kernels == "buda"
+    )  # a Buda host fills its queues at any time
     return {
-        "nn": _nn_stage(target, [*([] if gradients is None else [gradients]), *([] if training is None else training.passes())]),
+        "nn": _nn_stage(target, wanted.passes_on_gradients()),
         "tile": [
             *(
                 NoteIndependent(),
-                StreamBatch(samples),
+                StreamBatch(wanted.samples),
                 LowerToTile(),
                 AssignFormats(format),
-                OverrideFormats(rules),
+                OverrideFormats(wanted.rules),
                 LegalizeTile(),
                 CancelTms(),
             ),
@@ -121,9 +134,9 @@ def stages(
             *copies,
         ],
         "netlist": [
-            LowerToNetlist(precision, rules),
-            AssignChips(chips, op_rules),
-            Balance(effort, op_rules),
+            LowerToNetlist(wanted.precision, wanted.rules),
+            AssignChips(wanted.chips, op_rules),
+            Balance(wanted.effort, op_rules),
             SizeQueues(queue_rules),
             memory,
         ],

@@ -14,7 +14,7 @@ from tests.passes.documented import pair
 from ttc.dialects.core.machines.targets import load_target
 from ttc.passes.base import Pass
 from ttc.passes.nn.differentiate import Differentiate
-from ttc.passes.pipeline import stages
+from ttc.passes.pipeline import PipelineSettings, stages
 from ttc.passes.training import TrainingPlan
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -23,7 +23,11 @@ FOLDERS = {"nn": ("nn",), "tile": ("nn_to_tile", "tile"), "netlist": ("tile_to_n
 """Folders of passes/ that hold the passes of a stage."""
 
 TRAINING = TrainingPlan("mse", None, (("sgd",),), clip_norm=1.0)
-PIPELINES = (*map(stages, TARGETS), stages(load_target("host"), gradients=Differentiate()), stages(load_target("host"), training=TRAINING))
+PIPELINES = (
+    *map(stages, TARGETS),
+    stages(load_target("host"), PipelineSettings(gradients=Differentiate())),
+    stages(load_target("host"), PipelineSettings(training=TRAINING)),
+)
 EVERY = {type(pass_): stage for pipeline in PIPELINES for stage, found in pipeline.items() for pass_ in found}
 CHECKS = {"docstring", "check_pair"}
 """Functions of tests that execute the IR of a docstring."""

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-
 import pytest
 
 from tests.passes.module_pairs import parse_unit
 from ttc.dialects.core.ir.adapter import print_op
-from ttc.passes.base import Pass
 from ttc.passes.microbatch import best_microbatch, tried
-from ttc.passes.pipeline import stages
+from ttc.passes.pipeline import USUAL
 
 
 def chain(batch: int, size: int, ops: int) -> str:
@@ -28,13 +25,9 @@ def chain(batch: int, size: int, ops: int) -> str:
 @pytest.mark.parametrize(("batch", "size"), [(256, 2048), (64, 32)])
 def test_the_best_is_never_worse_than_the_usual(batch: int, size: int) -> None:
     unit = parse_unit(chain(batch, size, 3))
-
-    def pipeline(samples: int | None) -> Mapping[str, Sequence[Pass]]:
-        return stages(unit.target, samples=samples)
-
     before = print_op(unit.module)
-    best = best_microbatch(unit, pipeline)
-    usual, found = (tried(unit, pipeline, samples)[0] for samples in (None, best))
+    best = best_microbatch(unit, USUAL)
+    usual, found = (tried(unit, USUAL, samples)[0] for samples in (None, best))
     assert best is None or batch % best == 0
     assert found <= usual
     assert print_op(unit.module) == before
@@ -42,4 +35,4 @@ def test_the_best_is_never_worse_than_the_usual(batch: int, size: int) -> None:
 
 def test_what_is_not_streamed_has_no_microbatch() -> None:
     unit = parse_unit(chain(1, 64, 1))
-    assert best_microbatch(unit, lambda samples: stages(unit.target, samples=samples)) is None
+    assert best_microbatch(unit, USUAL) is None

@@ -10,7 +10,7 @@ from ttc.dialects.core.rules.precision import Rule
 from ttc.passes.nn.canonicalize import Canonicalize
 from ttc.passes.nn.fold_qdq import FoldQdq
 from ttc.passes.nn_to_tile.stream_batch import StreamBatch
-from ttc.passes.pipeline import stages
+from ttc.passes.pipeline import PipelineSettings, stages
 from ttc.passes.pipeline_text import all_passes, pass_options, pipeline_text, read_pipeline
 from ttc.passes.tile.assign_formats import AssignFormats
 from ttc.passes.tile.override_formats import OverrideFormats
@@ -20,7 +20,9 @@ STAGES = {"nn": [Canonicalize(), FoldQdq()]}
 
 def test_a_whole_pipeline_reads_back() -> None:
     rules = (Rule(op="matmul", output="Bfp8_b"), Rule(name='a "b"\\', weights="Bfp4_b"))
-    passes = [p for stage in stages(load_target("n150"), "Float16_b", rules=rules, chips=(0, 1)).values() for p in stage]
+    passes = [
+        p for stage in stages(load_target("n150"), PipelineSettings(format="Float16_b", rules=rules, chips=(0, 1))).values() for p in stage
+    ]
     assert read_pipeline(pipeline_text(passes), {}) == passes
 
 
@@ -44,7 +46,7 @@ def test_options_and_stages() -> None:
         ("stream-batch{samples=1 samples=2}", "twice"),
         ("stream-batch{samples=1", "its end where an option"),
         ("stream-batch{samples=}", "} where a value must stand"),
-        ("stream-batch{samples=[[1]]}", "[ where a value must stand"),
+        ("stream-batch{samples=[[1]]}", "it takes whole number"),
         ('fold-qdq,"x', "cannot be read"),
         ("fold-qdq fold-qdq", "where ',' must stand"),
         ("nn," * 600 + "nn", "more than 1000 passes"),

@@ -39,7 +39,7 @@ def command(console: Console, names: tuple[str, ...], every: bool, as_text: bool
     """List the passes of each stage in the order in which they run; or say all about the PASSes named."""
     from ttc.compiler.driver import configured
     from ttc.dialects.core.machines.targets import load_target
-    from ttc.passes.pipeline import stages
+    from ttc.passes.pipeline import PipelineSettings, stages
     from ttc.passes.pipeline_text import all_passes, make_pass, pass_text, pipeline_text
 
     if names:
@@ -53,7 +53,7 @@ def command(console: Console, names: tuple[str, ...], every: bool, as_text: bool
         return 0
     options = options_from(CompileOptions, raw, None)
     target = configured(load_target(options.target), options)
-    pipeline = stages(target, options.storage_format, options.precision, options.rules)
+    pipeline = stages(target, PipelineSettings(format=options.storage_format, precision=options.precision, rules=options.rules))
     if as_text:
         console.say(pipeline_text([p for passes in pipeline.values() for p in passes]))
         return 0

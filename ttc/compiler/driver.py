@@ -18,14 +18,13 @@ from ttc.dialects.core.garbage import uncollected
 from ttc.dialects.core.ir.adapter import print_op, verify
 from ttc.dialects.core.ir.entries import module_attr, set_module_attr
 from ttc.dialects.core.machines.targets import Target, described, harvest, is_target_file, load_target, parse_rows, target_of
-from ttc.dialects.core.numerics import DRAM_PLACEMENTS
 from ttc.dialects.core.records import record
 from ttc.instruments.timing import StageTime, Timing
 from ttc.options import STAGES, CompileOptions
 from ttc.passes.base import Instrument, Pass, Unit
 from ttc.passes.emit import Package, emit
 from ttc.passes.manager import run_stage
-from ttc.passes.pipeline import stages
+from ttc.passes.pipeline import USUAL, PipelineSettings, stages
 from ttc.runtime.program_checks import check_program
 from ttc.settings.records import UNSET, flag_of, settings
 
@@ -186,25 +185,25 @@ def _begin(source: Source, unit: Unit, watchers: Sequence[Instrument]) -> None:
 
 
 def _run(unit: Unit, done: str, options: CompileOptions, watchers: Sequence[Instrument]) -> None:
-    channels = options.dram_placement or DRAM_PLACEMENTS[0]
-    chips = used_chips(unit.target, options)
-    effort = 1 if options.effort is None else options.effort
-
-    training = plan_of(options.training, unit.module) if done == "import" else None
-
-    def pipeline(samples: int | None, effort: int = effort) -> dict[str, list[Pass]]:
-        formats = options.storage_format, options.precision, options.rules
-        return stages(unit.target, *formats, channels, options.placement_file, chips, effort, samples, training=training)
-
-    passes = pipeline(None)
+    wanted = PipelineSettings(
+        format=options.storage_format,
+        precision=options.precision,
+        rules=options.rules,
+        dram_placement=options.dram_placement or USUAL.dram_placement,
+        placement=options.placement_file,
+        chips=used_chips(unit.target, options),
+        effort=USUAL.effort if options.effort is None else options.effort,
+        training=plan_of(options.training, unit.module) if done == "import" else None,
+    )
+    passes = stages(unit.target, wanted)
     last, name = options.stop
     for stage in ("nn", "tile", "netlist"):
         if not STAGES.index(done) < STAGES.index(stage) <= STAGES.index(last):
             continue
-        if stage == "tile" and effort >= TRIES and not unit.target.is_host:
+        if stage == "tile" and wanted.effort >= TRIES and not unit.target.is_host:
             from ttc.passes.microbatch import best_microbatch  # with the performance model, which other compilations do without
 
-            passes = pipeline(best_microbatch(unit, lambda samples: pipeline(samples, 1)))
+            passes = stages(unit.target, replace(wanted, samples=best_microbatch(unit, wanted)))
         end = _place_of(name, passes[stage], stage) if stage == last and name is not None else None
         run_stage(stage, passes[stage], unit, watchers, end)
 

@@ -19,7 +19,7 @@ from ttc.dialects.core.records import record
 from ttc.options import CompileOptions
 from ttc.passes.base import Instrument, Pass, Unit
 from ttc.passes.manager import run_passes
-from ttc.passes.pipeline import stages
+from ttc.passes.pipeline import PipelineSettings, stages
 from ttc.passes.pipeline_text import read_pipeline
 
 SEPARATOR = re.compile(r"^// -----.*$", re.MULTILINE)
@@ -111,5 +111,5 @@ def _run(module: ModuleOp, job: Job, watchers: Sequence[Instrument]) -> str:
 def _passes(text: str, options: CompileOptions, unit: Unit) -> list[Pass]:
     if not text:
         return []
-    known = stages(unit.target, options.storage_format, options.precision, options.rules)
+    known = stages(unit.target, PipelineSettings(format=options.storage_format, precision=options.precision, rules=options.rules))
     return read_pipeline(text, known)

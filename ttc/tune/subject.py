@@ -25,7 +25,7 @@ from ttc.passes.base import Pass, Unit
 from ttc.passes.emit import Package, emit
 from ttc.passes.manager import run_passes
 from ttc.passes.netlist.view import main_op
-from ttc.passes.pipeline import stages
+from ttc.passes.pipeline import PipelineSettings, stages
 from ttc.passes.precision import computing
 from ttc.passes.tile.override_formats import OverrideFormats
 from ttc.reports.netlist_summary import summarize
@@ -96,7 +96,7 @@ def open_subject(path: Path, options: CompileOptions, program: str) -> Subject:
 
 def stages_of(options: CompileOptions, rules: tuple[Rule, ...]) -> dict[str, list[Pass]]:
     """The pipeline that options ask for, with other rules."""
-    return stages(load_target(options.target), options.storage_format, options.precision, rules)
+    return stages(load_target(options.target), PipelineSettings(format=options.storage_format, precision=options.precision, rules=rules))
 
 
 def _following(passes: list[Pass]) -> list[Pass]:

@@ -17,7 +17,7 @@ from ttc.dialects.nn.gradients.maker import gradient_location
 from ttc.passes.base import Report, Unit
 from ttc.passes.manager import run_pass, run_passes
 from ttc.passes.nn.differentiate import Differentiate
-from ttc.passes.pipeline import stages
+from ttc.passes.pipeline import PipelineSettings, stages
 from ttc.passes.pipeline_text import make_pass, pass_text
 
 PARAMETER = 'ttc.param() {{sym = "{0}", value = #ttc.literal<[{1}], tensor<{2}>>}} : () -> tensor<{2}>'
@@ -248,7 +248,7 @@ def test_locations_of_gradients() -> None:
 
 def test_the_pipeline_takes_gradients_through_the_stage() -> None:
     unit = parse_unit(TWICE, "host")
-    run_passes(stages(unit.target, gradients=Differentiate(inputs=("x",)))["nn"], unit)
+    run_passes(stages(unit.target, PipelineSettings(gradients=Differentiate(inputs=("x",))))["nn"], unit)
     verify(unit.module)
     assert run(unit, "forward_backward", x=[2.0, 3.0], **{"grad.y": [1.0, 10.0]})["grad.x"].tolist() == [4, 480]
 

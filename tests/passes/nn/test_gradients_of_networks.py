@@ -18,7 +18,7 @@ from ttc.passes.base import Unit
 from ttc.passes.emit import package_of
 from ttc.passes.manager import run_passes
 from ttc.passes.nn.differentiate import BACKWARD, JOINT, Differentiate
-from ttc.passes.pipeline import gradient_steps, stages
+from ttc.passes.pipeline import PipelineSettings, gradient_steps, stages
 from ttc.runtime.engines.native.engine import NativeEngine
 from ttc.runtime.executor import Executor
 from ttc.runtime.netlists import Netlists
@@ -149,7 +149,7 @@ def gradients(unit: Unit, inputs: dict[str, np.ndarray], cotangent: np.ndarray) 
 
 def compiled(unit: Unit) -> Program:
     """The module taken through all stages, for the native engine."""
-    for passes in stages(unit.target, gradients=Differentiate()).values():
+    for passes in stages(unit.target, PipelineSettings(gradients=Differentiate())).values():
         run_passes(passes, unit)
     package = package_of(unit, to_model(unit.module), "test")
     constants, netlists = Constants(package.tensors), Netlists(lambda: package.netlist, package.description)
