@@ -11,8 +11,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.runtime.engines.native.test_object_file import kinds
 
+from tests.runtime.engines.native.codegen.test_object_file import kinds
 from ttc.dialects.core.errors import Error
 from ttc.runtime.engines.native.codegen import image as module
 from ttc.runtime.engines.native.codegen.code import Signature

@@ -8,9 +8,9 @@ from typing import cast
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from tests.runtime.engines.native.test_copies import LEVELS, Recorder, execute, view_of
 
 from tests.draws import rng_of_test
+from tests.runtime.engines.native.jobs.test_copies import LEVELS, Recorder, execute, view_of
 from ttc.runtime.engines.native.codegen.features import host_cpu
 from ttc.runtime.engines.native.graph.storage import Storage, array_dtype
 from ttc.runtime.engines.native.graph.tensors import View

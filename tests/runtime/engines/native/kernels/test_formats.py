@@ -7,9 +7,9 @@ from typing import Any, cast
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from tests.runtime.engines.native.test_copies import LEVELS, Recorder, execute, view_of
 
 from tests.draws import rng_of_test
+from tests.runtime.engines.native.jobs.test_copies import LEVELS, Recorder, execute, view_of
 from ttc.dialects.core.formats import format_named
 from ttc.runtime.engines.native.codegen.features import host_cpu
 from ttc.runtime.engines.native.jobs.copies import round_in_place
