@@ -14,9 +14,11 @@ from ttc.importers.common.builder import Builder
 from ttc.importers.common.dynamic import expanded, known_of
 from ttc.importers.common.tracking import MAX_ELEMENTS
 from ttc.importers.common.unsupported import Unsupported
+from ttc.importers.onnx.tables import MAPPINGS
 from ttc.importers.onnx.tensors import DTYPES
 
 
+@MAPPINGS.rule("Constant-1")
 def constant_1(
     b: Builder,
     *,
@@ -43,6 +45,7 @@ def constant_1(
     raise Unsupported("only numbers and dense tensors")
 
 
+@MAPPINGS.rule("ConstantOfShape-9")
 def constant_of_shape_9(b: Builder, shape: SSAValue, *, value: NDArray | None = None) -> SSAValue:
     """One value everywhere: float 0 unless given; the shape may follow from data."""
     filler = np.zeros(1, np.float32) if value is None else value
@@ -57,6 +60,7 @@ def constant_of_shape_9(b: Builder, shape: SSAValue, *, value: NDArray | None = 
     return b.nn("expand", b.constant(filler.reshape(())), shape=wanted)
 
 
+@MAPPINGS.rule("Range-11")
 def range_11(b: Builder, start: SSAValue, limit: SSAValue, delta: SSAValue, *, stash_type: int = 1) -> SSAValue:
     """start + i delta while below (above, for a negative delta) limit: a constant if these are known at import."""
     first, last, step = (b.known(v) for v in (start, limit, delta))
@@ -75,6 +79,7 @@ def range_11(b: Builder, start: SSAValue, limit: SSAValue, delta: SSAValue, *, s
     return b.constant((begin + np.arange(count) * by).astype(dtype))
 
 
+@MAPPINGS.rule("NonZero-9")
 def non_zero_9(b: Builder, x: SSAValue) -> SSAValue:
     """Indices [rank, count] of what is not 0: a constant if the operand is known at import, else of dynamic shape."""
     value = b.known(x)
@@ -84,6 +89,7 @@ def non_zero_9(b: Builder, x: SSAValue) -> SSAValue:
     return b.constant(found if b.shape(x) else found[:0])
 
 
+@MAPPINGS.rule("EyeLike-9")
 def eye_like_9(b: Builder, x: SSAValue, *, dtype: int | None = None, k: int = 0) -> SSAValue:
     """Ones on the diagonal k of a matrix of x's shape."""
     shape = b.shape(x)

@@ -13,10 +13,12 @@ from ttc.importers.common.convolution import convolution, pool, transposed_convo
 from ttc.importers.common.places import max_pool_places
 from ttc.importers.common.volumes import is_volume
 from ttc.importers.common.windows import flat_window, reaching_up, spatial_rank, split_pads
+from ttc.importers.onnx.tables import MAPPINGS
 
 Ints: TypeAlias = tuple[int, ...]
 
 
+@MAPPINGS.rule("Conv-1")
 def conv_1(
     b: Builder,
     x: SSAValue,
@@ -36,6 +38,7 @@ def conv_1(
     return convolution(b, x, w, bias, win, group)
 
 
+@MAPPINGS.rule("ConvTranspose-1")
 def conv_transpose_1(
     b: Builder,
     x: SSAValue,
@@ -85,6 +88,7 @@ def _excess(sizes: Ints, wanted: Ints, kernel: Ints, strides: Ints, dilations: I
     return tuple((size - 1) * s + e + (k - 1) * d + 1 - want for size, want, k, s, d, e in rows)
 
 
+@MAPPINGS.rule("MaxPool-1")
 def max_pool_1(
     b: Builder,
     x: SSAValue,
@@ -105,6 +109,7 @@ def max_pool_1(
     return y, max_pool_places(b, x, win, b.shape(y), ceil=bool(ceil_mode), column_major=bool(storage_order))
 
 
+@MAPPINGS.rule("AveragePool-1")
 def average_pool_1(
     b: Builder,
     x: SSAValue,
@@ -121,12 +126,14 @@ def average_pool_1(
     return pool(b, "avg_pool2d", x, win, ceil_mode, count_include_pad=bool(count_include_pad))
 
 
+@MAPPINGS.rule("LpPool-1")
 def lp_pool_1(
     b: Builder, x: SSAValue, *, auto_pad: str = "NOTSET", kernel_shape: Ints, p: float = 2, pads: Ints = (), strides: Ints = ()
 ) -> SSAValue:
     return lp_pool_18(b, x, auto_pad=auto_pad, kernel_shape=kernel_shape, p=p, pads=pads, strides=strides)
 
 
+@MAPPINGS.rule("LpPool-18")
 def lp_pool_18(
     b: Builder,
     x: SSAValue,
@@ -146,6 +153,7 @@ def lp_pool_18(
     return _root(b, b.nn("mul", mean, b.scalar(prod(kernel_shape), x)), p)
 
 
+@MAPPINGS.rule("GlobalLpPool-1")
 def global_lp_pool_1(b: Builder, x: SSAValue, *, p: float = 2) -> SSAValue:
     return _root(b, _global(b, "reduce_sum", _power(b, x, p)), p)
 
@@ -161,10 +169,12 @@ def _root(b: Builder, x: SSAValue, p: float) -> SSAValue:
     return b.nn("sqrt", x) if p == 2 else x if p == 1 else b.nn("pow", x, b.scalar(1 / p, x))
 
 
+@MAPPINGS.rule("GlobalAveragePool-1")
 def global_average_pool_1(b: Builder, x: SSAValue) -> SSAValue:
     return _global(b, "reduce_mean", x)
 
 
+@MAPPINGS.rule("GlobalMaxPool-1")
 def global_max_pool_1(b: Builder, x: SSAValue) -> SSAValue:
     return _global(b, "reduce_max", x)
 

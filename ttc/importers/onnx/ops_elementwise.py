@@ -13,6 +13,7 @@ from ttc.dialects.core.errors import Error
 from ttc.dialects.core.ir.spec import STORED_ONLY
 from ttc.importers.common.builder import Builder
 from ttc.importers.common.unsupported import Unsupported
+from ttc.importers.onnx.tables import MAPPINGS
 from ttc.importers.onnx.tensors import DTYPES, type_name
 
 
@@ -25,49 +26,53 @@ def same(op: str) -> Elementwise:
     return lambda b, *operands: b.nn(op, *operands)
 
 
-abs_1 = same("abs")
-neg_1 = same("neg")
-exp_1 = same("exp")
-log_1 = same("log")
-sqrt_1 = same("sqrt")
-reciprocal_1 = same("reciprocal")
-floor_1 = same("floor")
-ceil_1 = same("ceil")
-round_11 = same("round")
-sign_9 = same("sign")
-sin_7 = same("sin")
-cos_7 = same("cos")
-erf_9 = same("erf")
-not_1 = same("not")
-is_nan_9 = same("is_nan")
+MAPPINGS.add("Abs-1", same("abs"))
+MAPPINGS.add("Neg-1", same("neg"))
+MAPPINGS.add("Exp-1", same("exp"))
+MAPPINGS.add("Log-1", same("log"))
+MAPPINGS.add("Sqrt-1", same("sqrt"))
+MAPPINGS.add("Reciprocal-1", same("reciprocal"))
+MAPPINGS.add("Floor-1", same("floor"))
+MAPPINGS.add("Ceil-1", same("ceil"))
+MAPPINGS.add("Round-11", same("round"))
+MAPPINGS.add("Sign-9", same("sign"))
+MAPPINGS.add("Sin-7", same("sin"))
+MAPPINGS.add("Cos-7", same("cos"))
+MAPPINGS.add("Erf-9", same("erf"))
+MAPPINGS.add("Not-1", same("not"))
+MAPPINGS.add("IsNaN-9", same("is_nan"))
 
-add_7 = same("add")
-sub_7 = same("sub")
-mul_7 = same("mul")
-pow_7 = same("pow")
-equal_7 = same("equal")
-less_7 = same("less")
-greater_7 = same("greater")
-less_or_equal_12 = same("less_equal")
-greater_or_equal_12 = same("greater_equal")
-and_7 = same("and")
-or_7 = same("or")
-xor_7 = same("xor")
-where_9 = same("where")
+MAPPINGS.add("Add-7", same("add"))
+MAPPINGS.add("Sub-7", same("sub"))
+MAPPINGS.add("Mul-7", same("mul"))
+MAPPINGS.add("Pow-7", same("pow"))
+MAPPINGS.add("Equal-7", same("equal"))
+MAPPINGS.add("Less-7", same("less"))
+MAPPINGS.add("Greater-7", same("greater"))
+MAPPINGS.add("LessOrEqual-12", same("less_equal"))
+MAPPINGS.add("GreaterOrEqual-12", same("greater_equal"))
+MAPPINGS.add("And-7", same("and"))
+MAPPINGS.add("Or-7", same("or"))
+MAPPINGS.add("Xor-7", same("xor"))
+MAPPINGS.add("Where-9", same("where"))
 
 
+@MAPPINGS.rule("Div-7")
 def div_7(b: Builder, dividend: SSAValue, divisor: SSAValue) -> SSAValue:
     return b.nn("div", dividend, divisor)
 
 
+@MAPPINGS.rule("Mod-10")
 def mod_10(b: Builder, dividend: SSAValue, divisor: SSAValue, *, fmod: int = 0) -> SSAValue:
     return b.nn("mod", dividend, divisor, fmod=bool(fmod))
 
 
+@MAPPINGS.rule("Tan-7")
 def tan_7(b: Builder, x: SSAValue) -> SSAValue:
     return b.nn("div", b.nn("sin", x), b.nn("cos", x))
 
 
+@MAPPINGS.rule("IsInf-10")
 def is_inf_10(b: Builder, x: SSAValue, *, detect_negative: int = 1, detect_positive: int = 1) -> SSAValue:
     found = b.nn("is_inf", x)
     if not detect_negative:
@@ -77,12 +82,14 @@ def is_inf_10(b: Builder, x: SSAValue, *, detect_negative: int = 1, detect_posit
     return found
 
 
+@MAPPINGS.rule("Cast-6")
 def cast_6(b: Builder, x: SSAValue, *, to: int, saturate: int = 1, round_mode: str = "up") -> SSAValue:
     if to not in DTYPES:
         raise Unsupported(f"casts to {type_name(to)}")
     return converted(b, x, DTYPES[to], saturate=bool(saturate), rounding=round_mode)
 
 
+@MAPPINGS.rule("CastLike-15")
 def cast_like_15(b: Builder, x: SSAValue, target: SSAValue, *, saturate: int = 1, round_mode: str = "up") -> SSAValue:
     return converted(b, x, b.dtype(target), saturate=bool(saturate), rounding=round_mode)
 
@@ -119,10 +126,12 @@ def _power_of_two(b: Builder, x: SSAValue, *, saturate: bool, rounding: str) -> 
     return b.nn("bitcast", codes, source=b.dtype(codes), dtype=np.dtype(ml_dtypes.float8_e8m0fnu))
 
 
+@MAPPINGS.rule("Clip-1")
 def clip_1(b: Builder, x: SSAValue, *, min: float = -3.4028234663852886e38, max: float = 3.4028234663852886e38) -> SSAValue:
     return b.nn("clip", x, min=min, max=max)
 
 
+@MAPPINGS.rule("Clip-11")
 def clip_11(b: Builder, x: SSAValue, min: SSAValue | None = None, max: SSAValue | None = None) -> SSAValue:
     """With constant bounds a clip, else minimum and maximum.  Integers keep their exact bounds this way too."""
     known = [None if v is None else b.known(v) for v in (min, max)]
@@ -141,10 +150,12 @@ def _fold(op: str) -> Elementwise:
     return lambda b, *operands: reduce(lambda x, y: b.nn(op, x, y), operands)
 
 
-max_1 = _fold("maximum")
-min_1 = _fold("minimum")
+MAPPINGS.add("Max-1", _fold("maximum"))
+MAPPINGS.add("Min-1", _fold("minimum"))
 sum_1 = _fold("add")
+MAPPINGS.add("Sum-1", sum_1)
 
 
+@MAPPINGS.rule("Mean-1")
 def mean_1(b: Builder, *operands: SSAValue) -> SSAValue:
     return b.nn("div", sum_1(b, *operands), b.scalar(len(operands), operands[0]))

@@ -12,6 +12,7 @@ from ttc.dialects.nn.base import axis_in
 from ttc.importers.common.builder import Builder
 from ttc.importers.common.parts import padded, strided, triangle
 from ttc.importers.common.unsupported import Unsupported
+from ttc.importers.onnx.tables import MAPPINGS
 
 Ints: TypeAlias = tuple[int, ...]
 
@@ -19,6 +20,7 @@ MAX_DEPTH = 1 << 20
 """Entries of the axis that OneHot adds: each is a constant of the program."""
 
 
+@MAPPINGS.rule("Slice-1")
 def slice_1(b: Builder, x: SSAValue, *, axes: Ints | None = None, ends: Ints, starts: Ints) -> SSAValue:
     return _strided(b, x, starts, ends, axes, None)
 
@@ -33,6 +35,7 @@ def _strided(b: Builder, x: SSAValue, starts: Ints, ends: Ints, axes: Ints | Non
     return strided(b, x, starts, ends, axes, steps)
 
 
+@MAPPINGS.rule("Slice-10")
 def slice_10(
     b: Builder, x: SSAValue, starts: SSAValue, ends: SSAValue, axes: SSAValue | None = None, steps: SSAValue | None = None
 ) -> SSAValue:
@@ -61,14 +64,17 @@ def _from_the_first(b: Builder, x: SSAValue, starts: SSAValue, axes: Ints, steps
     return b.nn("where", b.nn("less", steps, b.scalar(0, steps)), inside, starts)
 
 
+@MAPPINGS.rule("Pad-2")
 def pad_2(b: Builder, x: SSAValue, *, mode: str = "constant", pads: Ints, value: float = 0.0) -> SSAValue:
     return _pad(b, x, pads, value, None, mode)
 
 
+@MAPPINGS.rule("Pad-11")
 def pad_11(b: Builder, x: SSAValue, pads: SSAValue, value: SSAValue | None = None, *, mode: str = "constant") -> SSAValue:
     return pad_18(b, x, pads, value, mode=mode)
 
 
+@MAPPINGS.rule("Pad-18")
 def pad_18(
     b: Builder, x: SSAValue, pads: SSAValue, value: SSAValue | None = None, axes: SSAValue | None = None, *, mode: str = "constant"
 ) -> SSAValue:
@@ -94,18 +100,22 @@ def _pad(b: Builder, x: SSAValue, pads: Ints, value: float, axes: Ints | None, m
     return padded(b, x, before, after, value, mode)
 
 
+@MAPPINGS.rule("Gather-1")
 def gather_1(b: Builder, x: SSAValue, indices: SSAValue, *, axis: int = 0) -> SSAValue:
     return b.nn("gather", x, indices, axis=axis_in(axis, b.rank(x)))
 
 
+@MAPPINGS.rule("GatherElements-11")
 def gather_elements_11(b: Builder, x: SSAValue, indices: SSAValue, *, axis: int = 0) -> SSAValue:
     return b.nn("gather_elements", x, indices, axis=axis_in(axis, b.rank(x)))
 
 
+@MAPPINGS.rule("GatherND-11")
 def gather_nd_11(b: Builder, x: SSAValue, indices: SSAValue, *, batch_dims: int = 0) -> SSAValue:
     return b.nn("gather_nd", x, indices, batch_dims=batch_dims)
 
 
+@MAPPINGS.rule("OneHot-9")
 def one_hot_9(b: Builder, indices: SSAValue, depth: SSAValue, values: SSAValue, *, axis: int = -1) -> SSAValue:
     """values[1] where a new axis of that depth counts to the index (negative ones from the end), values[0] elsewhere."""
     if b.dtype(depth).kind not in "iu" and b.known(depth) is None:
@@ -126,6 +136,7 @@ def one_hot_9(b: Builder, indices: SSAValue, depth: SSAValue, values: SSAValue, 
     return b.nn("where", b.nn("equal", wide, steps), b.reshape(on), b.reshape(off))
 
 
+@MAPPINGS.rule("Trilu-14")
 def trilu_14(b: Builder, x: SSAValue, k: SSAValue | None = None, *, upper: int = 1) -> SSAValue:
     """The part of each matrix on and above (or below) the diagonal k; 0 elsewhere."""
     return triangle(b, x, 0 if k is None else int(b.number(k, "k")), upper=bool(upper))

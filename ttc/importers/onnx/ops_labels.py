@@ -11,11 +11,12 @@ from ttc.dialects.core.formats.text import STRING
 from ttc.importers.common.builder import Builder
 from ttc.importers.common.tracking import MAX_ELEMENTS
 from ttc.importers.common.unsupported import Unsupported
+from ttc.importers.onnx.tables import MAPPINGS
 
-DOMAIN = "ai.onnx.ml"
 UNUSED = "_Unused"
 
 
+@MAPPINGS.rule("ai.onnx.ml.LabelEncoder-1")
 def label_encoder_1(
     b: Builder, x: SSAValue, *, classes_strings: tuple[str, ...] = (), default_int64: int = -1, default_string: str = UNUSED
 ) -> SSAValue:
@@ -26,6 +27,7 @@ def label_encoder_1(
     return _mapped(b, x, places, names, np.array(default_string, STRING))
 
 
+@MAPPINGS.rule("ai.onnx.ml.CategoryMapper-1")
 def category_mapper_1(
     b: Builder,
     x: SSAValue,
@@ -42,6 +44,7 @@ def category_mapper_1(
     return _mapped(b, x, numbers, names, np.array(default_string, STRING))
 
 
+@MAPPINGS.rule("ai.onnx.ml.LabelEncoder-2")
 def label_encoder_2(
     b: Builder,
     x: SSAValue,
@@ -71,6 +74,7 @@ def label_encoder_2(
     )
 
 
+@MAPPINGS.rule("ai.onnx.ml.LabelEncoder-4")
 def label_encoder_4(
     b: Builder,
     x: SSAValue,

@@ -18,6 +18,7 @@ from ttc.importers.onnx.ops_linear import gemm_7
 from ttc.importers.onnx.ops_norm import batch_normalization_9, dropout_7
 from ttc.importers.onnx.ops_resize import upsample_7
 from ttc.importers.onnx.ops_shape import concat_4, reshape_to, split_2
+from ttc.importers.onnx.tables import MAPPINGS
 from ttc.importers.onnx.tensors import code_named
 
 
@@ -40,33 +41,37 @@ def _along(b: Builder, x: SSAValue, y: SSAValue, axis: int | None) -> SSAValue:
     return b.reshape(y, *shape, *(1,) * (rank - at - len(shape)))
 
 
-add_1 = _binary("add")
-sub_1 = _binary("sub")
-mul_1 = _binary("mul")
-div_1 = _binary("div")
-pow_1 = _binary("pow")
-equal_1 = _binary("equal")
-less_1 = _binary("less")
-greater_1 = _binary("greater")
-and_1 = _binary("and")
-or_1 = _binary("or")
-xor_1 = _binary("xor")
+MAPPINGS.add("Add-1", _binary("add"))
+MAPPINGS.add("Sub-1", _binary("sub"))
+MAPPINGS.add("Mul-1", _binary("mul"))
+MAPPINGS.add("Div-1", _binary("div"))
+MAPPINGS.add("Pow-1", _binary("pow"))
+MAPPINGS.add("Equal-1", _binary("equal"))
+MAPPINGS.add("Less-1", _binary("less"))
+MAPPINGS.add("Greater-1", _binary("greater"))
+MAPPINGS.add("And-1", _binary("and"))
+MAPPINGS.add("Or-1", _binary("or"))
+MAPPINGS.add("Xor-1", _binary("xor"))
 
 
+@MAPPINGS.rule("Cast-1")
 def cast_1(b: Builder, x: SSAValue, *, to: str) -> SSAValue:
     """Convert to a type that is given by name."""
     return cast_6(b, x, to=code_named(to))
 
 
+@MAPPINGS.rule("Selu-1")
 def selu_1(b: Builder, x: SSAValue, *, alpha: float = 1.6732, gamma: float = 1.0507) -> SSAValue:
     return selu_6(b, x, alpha=alpha, gamma=gamma)
 
 
+@MAPPINGS.rule("PRelu-1")
 def p_relu_1(b: Builder, x: SSAValue, slope: SSAValue) -> SSAValue:
     """One slope, or one a channel."""
     return p_relu_7(b, x, slope if b.spec(slope).elements == 1 else _along(b, x, slope, 1))
 
 
+@MAPPINGS.rule("Gemm-1")
 def gemm_1(
     b: Builder,
     a: SSAValue,
@@ -82,6 +87,7 @@ def gemm_1(
     return gemm_7(b, a, c, bias, alpha=alpha, beta=beta, transA=transA, transB=transB)
 
 
+@MAPPINGS.rule("BatchNormalization-1")
 def batch_normalization_1(
     b: Builder,
     x: SSAValue,
@@ -101,24 +107,29 @@ def batch_normalization_1(
     return batch_normalization_9(b, x, scale, bias, mean, var, epsilon=epsilon, momentum=momentum)
 
 
+@MAPPINGS.rule("Dropout-1")
 def dropout_1(b: Builder, x: SSAValue, *, is_test: int = 0, ratio: float = 0.5) -> tuple[SSAValue, ...]:
     if not is_test:
         raise Unsupported("is_test = 0")
     return dropout_7(b, x, ratio=ratio)
 
 
+@MAPPINGS.rule("Concat-1")
 def concat_1(b: Builder, *inputs: SSAValue, axis: int = 1) -> SSAValue:
     return concat_4(b, *inputs, axis=axis)
 
 
+@MAPPINGS.rule("Pad-1")
 def pad_1(b: Builder, x: SSAValue, *, mode: str = "constant", paddings: tuple[int, ...], value: float = 0.0) -> SSAValue:
     return pad_2(b, x, mode=mode, pads=paddings, value=value)
 
 
+@MAPPINGS.rule("Reshape-1")
 def reshape_1(b: Builder, x: SSAValue, *, shape: tuple[int, ...] = ()) -> SSAValue:
     return reshape_to(b, x, shape, copy_zero=True)
 
 
+@MAPPINGS.rule("Split-1")
 def split_1(
     b: Builder, x: SSAValue, sizes: SSAValue | None = None, *, axis: int = 0, split: tuple[int, ...] | None = None
 ) -> tuple[SSAValue, ...]:
@@ -126,6 +137,7 @@ def split_1(
     return split_2(b, x, axis=axis, split=split if sizes is None else b.ints(sizes, "split"))
 
 
+@MAPPINGS.rule("Tile-1")
 def tile_1(b: Builder, x: SSAValue, tiles: SSAValue, axis: SSAValue) -> SSAValue:
     """So many copies along one axis."""
     rank = b.rank(x)
@@ -134,6 +146,7 @@ def tile_1(b: Builder, x: SSAValue, tiles: SSAValue, axis: SSAValue) -> SSAValue
     return b.nn("repeat", x, repeats=tuple(count if i == at else 1 for i in range(rank)))
 
 
+@MAPPINGS.rule("Upsample-1")
 def upsample_1(b: Builder, x: SSAValue, *, height_scale: float, width_scale: float, mode: str = "nearest") -> SSAValue:
     """Enlarge images x[n, c, h, w] by two factors."""
     if b.rank(x) != 4:

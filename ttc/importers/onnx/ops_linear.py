@@ -7,13 +7,16 @@ from xdsl.ir import SSAValue
 from ttc.dialects.core.errors import Error
 from ttc.importers.common.builder import Builder
 from ttc.importers.common.products import matmul
+from ttc.importers.onnx.tables import MAPPINGS
 
 
+@MAPPINGS.rule("MatMul-1")
 def mat_mul_1(b: Builder, a: SSAValue, c: SSAValue) -> SSAValue:
     """numpy.matmul: operands of rank 1 are a row and a column whose dimension the result lacks."""
     return matmul(b, a, c)
 
 
+@MAPPINGS.rule("Gemm-7")
 def gemm_7(
     b: Builder,
     a: SSAValue,
@@ -38,5 +41,6 @@ def gemm_7(
     return scaled if bias is None else b.nn("add", scaled, bias)
 
 
+@MAPPINGS.rule("Det-11")
 def det_11(b: Builder, x: SSAValue) -> SSAValue:
     return b.nn("det", x)

@@ -10,10 +10,10 @@ from ttc.dialects.core.formats.text import STRING
 from ttc.importers.common.builder import Builder
 from ttc.importers.common.unsupported import Unsupported
 from ttc.importers.onnx.scores import FLOAT32, Labels
+from ttc.importers.onnx.tables import MAPPINGS
 
-DOMAIN = "ai.onnx.ml"
 
-
+@MAPPINGS.rule("ai.onnx.ml.ArrayFeatureExtractor-1")
 def array_feature_extractor_1(b: Builder, x: SSAValue, columns: SSAValue) -> SSAValue:
     """Columns of the last dimension; a row of one dimension becomes a matrix."""
     shape = b.shape(x)
@@ -21,11 +21,13 @@ def array_feature_extractor_1(b: Builder, x: SSAValue, columns: SSAValue) -> SSA
     return b.nn("gather", x, b.reshape(columns, b.spec(columns).elements), axis=b.rank(x) - 1)
 
 
+@MAPPINGS.rule("ai.onnx.ml.Binarizer-1")
 def binarizer_1(b: Builder, x: SSAValue, *, threshold: float = 0.0) -> SSAValue:
     """1 above the threshold, else 0."""
     return b.cast(b.nn("greater", x, b.scalar(threshold, x)), b.dtype(x))
 
 
+@MAPPINGS.rule("ai.onnx.ml.OneHotEncoder-1")
 def one_hot_encoder_1(
     b: Builder, x: SSAValue, *, cats_int64s: tuple[int, ...] = (), cats_strings: tuple[str, ...] = (), zeros: int = 1
 ) -> SSAValue:
@@ -45,6 +47,7 @@ def one_hot_encoder_1(
     return _row_of(b, b.nn("reduce_min", places, axes=(b.rank(x),), keepdims=False), count, zeros)
 
 
+@MAPPINGS.rule("ai.onnx.ml.ZipMap-1")
 def zip_map_1(b: Builder, x: SSAValue, *, classlabels_int64s: tuple[int, ...] = (), classlabels_strings: tuple[str, ...] = ()) -> SSAValue:
     """The values of the maps, as x has them; their keys are the labels.  Raises E0402 for another number of labels."""
     count = Labels.of(classlabels_int64s, classlabels_strings).count
@@ -53,6 +56,7 @@ def zip_map_1(b: Builder, x: SSAValue, *, classlabels_int64s: tuple[int, ...] = 
     return b.nn("identity", x)
 
 
+@MAPPINGS.rule("ai.onnx.ml.DictVectorizer-1")
 def dict_vectorizer_1(
     b: Builder, x: SSAValue, *, int64_vocabulary: tuple[int, ...] = (), string_vocabulary: tuple[str, ...] = ()
 ) -> SSAValue:
@@ -60,6 +64,7 @@ def dict_vectorizer_1(
     raise Unsupported("takes a map; make the tensor that it gives an input")
 
 
+@MAPPINGS.rule("ai.onnx.ml.CastMap-1")
 def cast_map_1(b: Builder, x: SSAValue, *, cast_to: str = "TO_FLOAT", map_form: str = "DENSE", max_map: int = 1) -> SSAValue:
     """Raises Unsupported: a map has no form as a tensor."""
     raise Unsupported("takes a map; make the tensor that it gives an input")

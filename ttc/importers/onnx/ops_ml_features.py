@@ -11,12 +11,13 @@ from xdsl.ir import SSAValue
 
 from ttc.dialects.core.errors import Error
 from ttc.importers.common.builder import Builder
+from ttc.importers.onnx.tables import MAPPINGS
 
-DOMAIN = "ai.onnx.ml"
 Floats: TypeAlias = tuple[float, ...]
 FLOAT32 = np.dtype(np.float32)
 
 
+@MAPPINGS.rule("ai.onnx.ml.Scaler-1")
 def scaler_1(b: Builder, x: SSAValue, *, offset: Floats = (), scale: Floats = ()) -> SSAValue:
     """(x - offset) scale, one of each for a feature or for all."""
     x = b.cast(x, FLOAT32)
@@ -24,6 +25,7 @@ def scaler_1(b: Builder, x: SSAValue, *, offset: Floats = (), scale: Floats = ()
     return b.nn("mul", y, b.constant(_by_feature(b, x, scale or (1.0,), "scale")))
 
 
+@MAPPINGS.rule("ai.onnx.ml.Imputer-1")
 def imputer_1(
     b: Builder,
     x: SSAValue,
@@ -44,6 +46,7 @@ def imputer_1(
     return b.nn("where", missing, b.constant(_by_feature(b, x, values, "value").astype(b.dtype(x))), x)
 
 
+@MAPPINGS.rule("ai.onnx.ml.Normalizer-1")
 def normalizer_1(b: Builder, x: SSAValue, *, norm: str = "MAX") -> SSAValue:
     """Rows over the sum of their absolute values (L1), the root of that of their squares (L2), or their largest value, with its sign.
 
@@ -64,6 +67,7 @@ def normalizer_1(b: Builder, x: SSAValue, *, norm: str = "MAX") -> SSAValue:
     return b.nn("div", x, b.nn("where", b.nn("equal", size, b.scalar(0, size)), b.scalar(1, size), size))
 
 
+@MAPPINGS.rule("ai.onnx.ml.FeatureVectorizer-1")
 def feature_vectorizer_1(b: Builder, *rows: SSAValue, inputdimensions: tuple[int, ...] = ()) -> SSAValue:
     """Features of several tensors, each [n] or [n, features], side by side.  Raises E0402 where a tensor has another number of them."""
     if any(b.rank(x) not in (1, 2) for x in rows) or len(rows) != len(inputdimensions):

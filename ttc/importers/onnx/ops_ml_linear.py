@@ -10,11 +10,12 @@ from xdsl.ir import SSAValue
 from ttc.dialects.core.errors import Error
 from ttc.importers.common.builder import Builder
 from ttc.importers.onnx.scores import FLOAT32, Labels, Scored, of_two_classes, require_transform, rows_of, transformed
+from ttc.importers.onnx.tables import MAPPINGS
 
-DOMAIN = "ai.onnx.ml"
 Floats: TypeAlias = tuple[float, ...]
 
 
+@MAPPINGS.rule("ai.onnx.ml.LinearRegressor-1")
 def linear_regressor_1(
     b: Builder, x: SSAValue, *, coefficients: Floats = (), intercepts: Floats = (), post_transform: str = "NONE", targets: int = 1
 ) -> SSAValue:
@@ -23,6 +24,7 @@ def linear_regressor_1(
     return transformed(b, _sums(b, rows_of(b, x), coefficients, intercepts, targets), post_transform)
 
 
+@MAPPINGS.rule("ai.onnx.ml.LinearClassifier-1")
 def linear_classifier_1(
     b: Builder,
     x: SSAValue,

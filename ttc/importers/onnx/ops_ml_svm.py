@@ -14,8 +14,8 @@ from ttc.importers.common.builder import Builder
 from ttc.importers.common.tracking import MAX_ELEMENTS
 from ttc.importers.common.unsupported import Unsupported
 from ttc.importers.onnx.scores import FLOAT32, Labels, Scored, of_two_classes, require_transform, rows_of, transformed
+from ttc.importers.onnx.tables import MAPPINGS
 
-DOMAIN = "ai.onnx.ml"
 KERNELS = ("LINEAR", "POLY", "RBF", "SIGMOID")
 _LEAST = 1e-7
 """Least probability of a class of a pair."""
@@ -53,6 +53,7 @@ class Kernel(NamedTuple):
         return b.nn("tanh", y) if self.kind == "SIGMOID" else _power(b, y, degree)
 
 
+@MAPPINGS.rule("ai.onnx.ml.SVMRegressor-1")
 def svm_regressor_1(
     b: Builder,
     x: SSAValue,
@@ -78,6 +79,7 @@ def svm_regressor_1(
     return b.nn("where", b.nn("greater", y, b.scalar(0, y)), b.scalar(1, y), b.scalar(-1, y)) if one_class else y
 
 
+@MAPPINGS.rule("ai.onnx.ml.SVMClassifier-1")
 def svm_classifier_1(
     b: Builder,
     x: SSAValue,

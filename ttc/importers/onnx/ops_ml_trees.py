@@ -17,8 +17,8 @@ from ttc.importers.common.tracking import MAX_ELEMENTS
 from ttc.importers.common.unsupported import Unsupported
 from ttc.importers.onnx.forests import MODES, Forest, Questions, forest_of
 from ttc.importers.onnx.scores import FLOAT32, TRANSFORMS, Labels, Scored, of_two_classes, require_transform, rows_of, transformed
+from ttc.importers.onnx.tables import MAPPINGS
 
-DOMAIN = "ai.onnx.ml"
 LEAF = "LEAF"
 AGGREGATES = ("AVERAGE", "SUM", "MIN", "MAX")
 """Ways to combine the outputs of trees, in the order of ONNX's numbers."""
@@ -56,6 +56,7 @@ class Listed:
         return _numbers(self.nodes_values, self.nodes_values_as_tensor)
 
 
+@MAPPINGS.rule("ai.onnx.ml.TreeEnsembleRegressor-1")
 def tree_ensemble_regressor_1(
     b: Builder,
     x: SSAValue,
@@ -83,6 +84,7 @@ def tree_ensemble_regressor_1(
     return b.cast(transformed(b, _with_base(b, y, base), post_transform), FLOAT32)
 
 
+@MAPPINGS.rule("ai.onnx.ml.TreeEnsembleClassifier-1")
 def tree_ensemble_classifier_1(
     b: Builder,
     x: SSAValue,
@@ -124,6 +126,7 @@ def tree_ensemble_classifier_1(
     return labels.of_largest(b, eligible), b.cast(transformed(b, y, post_transform), FLOAT32)
 
 
+@MAPPINGS.rule("ai.onnx.ml.TreeEnsemble-5")
 def tree_ensemble_5(
     b: Builder,
     x: SSAValue,

@@ -11,29 +11,32 @@ from ttc.dialects.nn.base import axis_in
 from ttc.importers.common.builder import Builder
 from ttc.importers.common.unsupported import Unsupported
 from ttc.importers.onnx.ops_norm import dropout_12
-
-DOMAIN = "com.microsoft"
-SIGNED = True
+from ttc.importers.onnx.tables import MAPPINGS
 
 
+@MAPPINGS.rule("com.microsoft.Gelu-1")
 def gelu_1(b: Builder, x: SSAValue) -> SSAValue:
     return b.nn("gelu", x, approximate="none")
 
 
+@MAPPINGS.rule("com.microsoft.BiasGelu-1")
 def bias_gelu_1(b: Builder, x: SSAValue, bias: SSAValue) -> SSAValue:
     return gelu_1(b, b.nn("add", x, bias))
 
 
+@MAPPINGS.rule("com.microsoft.FastGelu-1")
 def fast_gelu_1(b: Builder, x: SSAValue, bias: SSAValue | None = None) -> SSAValue:
     """Return GELU, approximated by tanh, of x plus the bias."""
     return b.nn("gelu", x if bias is None else b.nn("add", x, bias), approximate="tanh")
 
 
+@MAPPINGS.rule("com.microsoft.QuickGelu-1")
 def quick_gelu_1(b: Builder, x: SSAValue, *, alpha: float = 1.702) -> SSAValue:
     """Return x sigmoid(alpha x), elementwise."""
     return b.nn("silu", x) if alpha == 1.0 else b.nn("mul", x, b.nn("sigmoid", b.nn("mul", x, b.scalar(alpha, x))))
 
 
+@MAPPINGS.rule("com.microsoft.ScaledSiLU-1")
 def scaled_si_lu_1(b: Builder, x: SSAValue, scale: SSAValue | None = None, *, alpha: float = 1.0) -> SSAValue:
     """Return silu(x) times the scale."""
     if alpha != 1.0:
@@ -42,10 +45,12 @@ def scaled_si_lu_1(b: Builder, x: SSAValue, scale: SSAValue | None = None, *, al
     return y if scale is None else b.nn("mul", y, b.cast(scale, b.dtype(x)))
 
 
+@MAPPINGS.rule("com.microsoft.BiasAdd-1")
 def bias_add_1(b: Builder, x: SSAValue, bias: SSAValue, skip: SSAValue) -> SSAValue:
     return b.nn("add", b.nn("add", x, bias), skip)
 
 
+@MAPPINGS.rule("com.microsoft.BiasSplitGelu-1")
 def bias_split_gelu_1(b: Builder, x: SSAValue, bias: SSAValue) -> SSAValue:
     """The first half of the features times GELU of the second."""
     shape = b.shape(x)
@@ -55,6 +60,7 @@ def bias_split_gelu_1(b: Builder, x: SSAValue, bias: SSAValue) -> SSAValue:
     return b.nn("mul", first, gelu_1(b, second))
 
 
+@MAPPINGS.rule("com.microsoft.BiasSoftmax-1")
 def bias_softmax_1(b: Builder, x: SSAValue, bias: SSAValue, *, axis: int = 1, is_inner_broadcast: int) -> SSAValue:
     """softmax(x + bias) over the dimensions from the axis on; bias lies along inner or outer dimensions of the others."""
     shape, own = b.shape(x), b.shape(bias)
@@ -67,6 +73,7 @@ def bias_softmax_1(b: Builder, x: SSAValue, bias: SSAValue, *, axis: int = 1, is
     return b.reshape(b.nn("softmax", flat, axis=1), *shape)
 
 
+@MAPPINGS.rule("com.microsoft.BiasDropout-1")
 def bias_dropout_1(
     b: Builder,
     x: SSAValue,

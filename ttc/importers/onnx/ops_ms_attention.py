@@ -14,12 +14,12 @@ from ttc.importers.common.unsupported import Unsupported
 from ttc.importers.onnx.heads import MASKED, attend, causal_mask, joined_heads, padding_mask, split_heads, total_of
 from ttc.importers.onnx.ops_ms_quantized import mat_mul_integer_to_float_1
 from ttc.importers.onnx.ops_rotary import rotary_embedding_23
+from ttc.importers.onnx.tables import MAPPINGS
 
-DOMAIN = "com.microsoft"
-SIGNED = True
 Ints: TypeAlias = tuple[int, ...]
 
 
+@MAPPINGS.rule("com.microsoft.Attention-1")
 def attention_1(
     b: Builder,
     x: SSAValue,
@@ -47,6 +47,7 @@ def attention_1(
     return _projected(b, projected, masks, past, (num_heads, unidirectional), qkv_hidden_sizes, mask_filter_value, scale)
 
 
+@MAPPINGS.rule("com.microsoft.QAttention-1")
 def q_attention_1(
     b: Builder,
     x: SSAValue,
@@ -110,6 +111,7 @@ def _mask(
     return total_of(b, (hidden, extra, causal_mask(b, rows, columns, columns - rows, dtype) if causal else None))
 
 
+@MAPPINGS.rule("com.microsoft.MultiHeadAttention-1")
 def multi_head_attention_1(
     b: Builder,
     query: SSAValue,
@@ -138,6 +140,7 @@ def multi_head_attention_1(
     return joined_heads(b, attend(b, q, k, v, mask, scale)), k, v
 
 
+@MAPPINGS.rule("com.microsoft.DecoderMaskedMultiHeadAttention-1")
 def decoder_masked_multi_head_attention_1(
     b: Builder,
     query: SSAValue,
@@ -194,6 +197,7 @@ def _unpacked(b: Builder, x: SSAValue) -> SSAValue:
     return b.reshape(x, n, s, heads * d)
 
 
+@MAPPINGS.rule("com.microsoft.RotaryEmbedding-1")
 def rotary_embedding_1(
     b: Builder,
     x: SSAValue,

@@ -12,9 +12,7 @@ from ttc.importers.common.builder import Builder
 from ttc.importers.common.unsupported import Unsupported
 from ttc.importers.onnx.ops_ms_activation import fast_gelu_1
 from ttc.importers.onnx.ops_ms_packed import cropped, unpacked
-
-DOMAIN = "com.microsoft"
-SIGNED = True
+from ttc.importers.onnx.tables import MAPPINGS
 
 
 class _Dense(NamedTuple):
@@ -34,6 +32,7 @@ class _Gate(NamedTuple):
     fusion: int
 
 
+@MAPPINGS.rule("com.microsoft.MoE-1")
 def mo_e_1(
     b: Builder,
     x: SSAValue,
@@ -63,6 +62,7 @@ def mo_e_1(
     return _experts(b, x, (router, k, normalize_routing_weights), (_Dense(fc1, fc1_bias), _Dense(fc2, fc2_bias), third), gate)
 
 
+@MAPPINGS.rule("com.microsoft.QMoE-1")
 def q_mo_e_1(
     b: Builder,
     x: SSAValue,

@@ -13,9 +13,7 @@ from ttc.importers.common.parts import padded, part
 from ttc.importers.common.unsupported import Unsupported
 from ttc.importers.onnx.heads import INT64, attend, grouped, joined_heads, lowest, split_heads, total_of
 from ttc.importers.onnx.ops_rotary import rotary_embedding_23
-
-DOMAIN = "com.microsoft"
-SIGNED = True
+from ttc.importers.onnx.tables import MAPPINGS
 
 
 class _Steps(NamedTuple):
@@ -33,6 +31,7 @@ class _Steps(NamedTuple):
     past: int | SSAValue
 
 
+@MAPPINGS.rule("com.microsoft.GroupQueryAttention-1")
 def group_query_attention_1(
     b: Builder,
     query: SSAValue,
@@ -207,6 +206,7 @@ def _softened(
     return b.nn("matmul", part(b, weights, 3, 0, b.shape(k)[2]), v, None, transpose_a=False, transpose_b=False)
 
 
+@MAPPINGS.rule("com.microsoft.RelativePositionBias-1")
 def relative_position_bias_1(
     b: Builder, table: SSAValue, rows: SSAValue, columns: SSAValue, *, is_bidirectional: int = 0, max_distance: int
 ) -> SSAValue:

@@ -16,9 +16,8 @@ from ttc.importers.onnx.ops_activation import elu_1, hard_sigmoid_1, leaky_relu_
 from ttc.importers.onnx.ops_conv import conv_1, conv_transpose_1, max_pool_1
 from ttc.importers.onnx.ops_linear import gemm_7
 from ttc.importers.onnx.ops_ms_activation import fast_gelu_1, gelu_1
+from ttc.importers.onnx.tables import MAPPINGS
 
-DOMAIN = "com.microsoft"
-SIGNED = True
 Ints: TypeAlias = tuple[int, ...]
 Floats: TypeAlias = tuple[float, ...]
 FLOAT32 = np.dtype(np.float32)
@@ -57,6 +56,7 @@ def activated(b: Builder, x: SSAValue, activation: str, given: Floats = ()) -> S
             raise Unsupported(f"activation '{activation[:40]}'")
 
 
+@MAPPINGS.rule("com.microsoft.FusedConv-1")
 def fused_conv_1(
     b: Builder,
     x: SSAValue,
@@ -78,6 +78,7 @@ def fused_conv_1(
     return activated(b, y if addend is None else b.nn("add", y, addend), activation, activation_params)
 
 
+@MAPPINGS.rule("com.microsoft.NhwcConv-1")
 def nhwc_conv_1(
     b: Builder,
     x: SSAValue,
@@ -97,6 +98,7 @@ def nhwc_conv_1(
     return channels_last(b, y)
 
 
+@MAPPINGS.rule("com.microsoft.NhwcFusedConv-1")
 def nhwc_fused_conv_1(
     b: Builder,
     x: SSAValue,
@@ -120,6 +122,7 @@ def nhwc_fused_conv_1(
     return activated(b, y if addend is None else b.nn("add", y, addend), activation, activation_params)
 
 
+@MAPPINGS.rule("com.microsoft.NhwcMaxPool-1")
 def nhwc_max_pool_1(
     b: Builder,
     x: SSAValue,
@@ -139,6 +142,7 @@ def nhwc_max_pool_1(
     return b.cast(channels_last(b, y[0] if isinstance(y, tuple) else y), b.dtype(x))
 
 
+@MAPPINGS.rule("com.microsoft.ConvTransposeWithDynamicPads-1")
 def conv_transpose_with_dynamic_pads_1(
     b: Builder,
     x: SSAValue,
@@ -159,6 +163,7 @@ def conv_transpose_with_dynamic_pads_1(
     return conv_transpose_1(b, x, w, bias, auto_pad=auto_pad, group=group, pads=given, **options)
 
 
+@MAPPINGS.rule("com.microsoft.FusedGemm-1")
 def fused_gemm_1(
     b: Builder,
     x: SSAValue,
@@ -178,14 +183,17 @@ def fused_gemm_1(
     return activated(b, y, activation, tuple(v for v in (activation_alpha, activation_beta, activation_gamma) if v is not None))
 
 
+@MAPPINGS.rule("com.microsoft.GemmFastGelu-1")
 def gemm_fast_gelu_1(b: Builder, x: SSAValue, w: SSAValue, bias: SSAValue | None = None) -> SSAValue:
     return fast_gelu_1(b, matmul(b, x, w), bias)
 
 
+@MAPPINGS.rule("com.microsoft.TransposeMatMul-1")
 def transpose_mat_mul_1(b: Builder, x: SSAValue, w: SSAValue, *, alpha: float = 1.0, transA: int = 0, transB: int = 0) -> SSAValue:
     return fused_mat_mul_1(b, x, w, alpha=alpha, transA=transA, transB=transB)
 
 
+@MAPPINGS.rule("com.microsoft.FusedMatMul-1")
 def fused_mat_mul_1(
     b: Builder,
     x: SSAValue,
@@ -219,6 +227,7 @@ def _batch_first(b: Builder, x: SSAValue, wanted: int) -> SSAValue:
     return b.nn("transpose", x, perm=(*range(1, rank - 1), 0, rank - 1)) if wanted and rank > 2 else x
 
 
+@MAPPINGS.rule("com.microsoft.FusedMatMulActivation-1")
 def fused_mat_mul_activation_1(
     b: Builder,
     x: SSAValue,
@@ -241,6 +250,7 @@ def fused_mat_mul_activation_1(
     return activated(b, y, activation, tuple(v for v in (activation_alpha, activation_beta, activation_gamma) if v is not None))
 
 
+@MAPPINGS.rule("com.microsoft.Inverse-1")
 def inverse_1(b: Builder, x: SSAValue) -> SSAValue:
     """Inverses of matrices x[..., n, n]."""
     shape = b.shape(x)
@@ -250,6 +260,7 @@ def inverse_1(b: Builder, x: SSAValue) -> SSAValue:
     return b.nn("solve", x, b.nn("expand", unit, shape=shape))
 
 
+@MAPPINGS.rule("com.microsoft.CDist-1")
 def c_dist_1(b: Builder, x: SSAValue, y: SSAValue, *, metric: str = "sqeuclidean") -> SSAValue:
     """Distances [m, n] of the rows of x[m, k] from those of y[n, k]: |x|^2 - 2 x y + |y|^2, or its root."""
     if metric not in ("sqeuclidean", "euclidean"):

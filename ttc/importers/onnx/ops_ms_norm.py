@@ -15,12 +15,12 @@ from ttc.importers.onnx.ops_ms_linear import channels_last as last_of
 from ttc.importers.onnx.ops_norm import group_normalization_21, layer_normalization_17, rms_normalization_23
 from ttc.importers.onnx.ops_ort import inverse_root_mean_square
 from ttc.importers.onnx.ops_quantization import dequantize_linear_10
+from ttc.importers.onnx.tables import MAPPINGS
 
-DOMAIN = "com.microsoft"
-SIGNED = True
 INT32 = np.dtype(np.int32)
 
 
+@MAPPINGS.rule("com.microsoft.SkipLayerNormalization-1")
 def skip_layer_normalization_1(
     b: Builder,
     x: SSAValue,
@@ -37,6 +37,7 @@ def skip_layer_normalization_1(
     return y, *(moments or (None, None)), total
 
 
+@MAPPINGS.rule("com.microsoft.SkipSimplifiedLayerNormalization-1")
 def skip_simplified_layer_normalization_1(
     b: Builder, x: SSAValue, skip: SSAValue, gamma: SSAValue, bias: SSAValue | None = None, *, epsilon: float = 1e-12
 ) -> tuple[SSAValue | None, ...]:
@@ -53,6 +54,7 @@ def _sum(b: Builder, x: SSAValue, skip: SSAValue, bias: SSAValue | None) -> SSAV
     return total if bias is None else b.nn("add", total, bias)
 
 
+@MAPPINGS.rule("com.microsoft.EmbedLayerNormalization-1")
 def embed_layer_normalization_1(
     b: Builder,
     ids: SSAValue,
@@ -93,6 +95,7 @@ def _lengths(b: Builder, ids: SSAValue, mask: SSAValue | None) -> SSAValue:
     return b.nn("reduce_sum", b.cast(ones, INT32), axes=(1,), keepdims=False)
 
 
+@MAPPINGS.rule("com.microsoft.QEmbedLayerNormalization-1")
 def q_embed_layer_normalization_1(
     b: Builder,
     ids: SSAValue,
@@ -126,6 +129,7 @@ def q_embed_layer_normalization_1(
     return embed_layer_normalization_1(b, ids, segments, words, places, segment_table, gamma, beta, mask, epsilon=epsilon)[:2]
 
 
+@MAPPINGS.rule("com.microsoft.GroupNorm-1")
 def group_norm_1(
     b: Builder,
     x: SSAValue,
@@ -141,6 +145,7 @@ def group_norm_1(
     return _group_norm(b, x, gamma, beta, (activation, channels_last, groups), epsilon)
 
 
+@MAPPINGS.rule("com.microsoft.SkipGroupNorm-1")
 def skip_group_norm_1(
     b: Builder,
     x: SSAValue,
@@ -172,6 +177,7 @@ def _group_norm(b: Builder, x: SSAValue, gamma: SSAValue, beta: SSAValue, option
     return b.nn("silu", y) if activation else y
 
 
+@MAPPINGS.rule("com.microsoft.GatedRMSNorm-1")
 def gated_rms_norm_1(
     b: Builder, x: SSAValue, scale: SSAValue, gate: SSAValue, *, activation: str = "silu", epsilon: float = 1e-5
 ) -> SSAValue:

@@ -11,9 +11,8 @@ from ttc.importers.common.builder import Builder
 from ttc.importers.common.products import matmul
 from ttc.importers.common.unsupported import Unsupported
 from ttc.importers.onnx.ops_quantization import dequantize_linear_10
+from ttc.importers.onnx.tables import MAPPINGS
 
-DOMAIN = "com.microsoft"
-SIGNED = True
 BYTE = np.dtype(np.uint8)
 
 FP4 = (0.0, 0.00520833333, 0.66666667, 1.0, 0.33333333, 0.5, 0.16666667, 0.25)
@@ -49,6 +48,7 @@ def cropped(b: Builder, x: SSAValue, size: int) -> SSAValue:
     return b.nn("slice", x, starts=(0,) * len(shape), sizes=(*shape[:-1], size), steps=(1,) * len(shape))
 
 
+@MAPPINGS.rule("com.microsoft.MatMulNBits-1")
 def mat_mul_n_bits_1(
     b: Builder,
     x: SSAValue,
@@ -101,6 +101,7 @@ def _zeros(b: Builder, zeros: SSAValue | None, shape: tuple[int, int], bits: int
     return b.cast(cropped(b, unpacked(b, packed, bits), blocks), dtype)
 
 
+@MAPPINGS.rule("com.microsoft.MatMulBnb4-1")
 def mat_mul_bnb4_1(
     b: Builder,
     x: SSAValue,
@@ -130,6 +131,7 @@ def mat_mul_bnb4_1(
     return b.nn("matmul", x, real, None, transpose_a=False, transpose_b=True)
 
 
+@MAPPINGS.rule("com.microsoft.GatherBlockQuantized-1")
 def gather_block_quantized_1(
     b: Builder,
     data: SSAValue,

@@ -26,18 +26,19 @@ from ttc.importers.onnx.ops_quantization import (
     q_linear_conv_10,
     quantize_linear_10,
 )
+from ttc.importers.onnx.tables import MAPPINGS
 
-DOMAIN = "com.microsoft"
-SIGNED = True
 Ints: TypeAlias = tuple[int, ...]
 INT32 = np.dtype(np.int32)
 
 
+@MAPPINGS.rule("com.microsoft.QuantizeLinear-1")
 def quantize_linear_1(b: Builder, x: SSAValue, scale: SSAValue, zero: SSAValue | None = None, *, axis: int = 1) -> SSAValue:
     """ONNX's, for types that ONNX's lacked: 16 and 4 bits."""
     return quantize_linear_10(b, x, scale, zero, axis=axis)
 
 
+@MAPPINGS.rule("com.microsoft.DequantizeLinear-1")
 def dequantize_linear_1(b: Builder, x: SSAValue, scale: SSAValue, zero: SSAValue | None = None, *, axis: int = 1) -> SSAValue:
     return dequantize_linear_10(b, x, scale, zero, axis=axis)
 
@@ -45,12 +46,14 @@ def dequantize_linear_1(b: Builder, x: SSAValue, scale: SSAValue, zero: SSAValue
 # ---- exact sums ------------------------------------------------------------------------------------------------------------------
 
 
+@MAPPINGS.rule("com.microsoft.MatMulInteger16-1")
 def mat_mul_integer16_1(b: Builder, x: SSAValue, w: SSAValue) -> SSAValue:
     """x w of 16-bit integers, in 32 bits."""
     wide = np.dtype(np.uint32 if b.dtype(x).kind == b.dtype(w).kind == "u" else np.int32)
     return mat_mul_1(b, b.cast(x, wide), b.cast(w, wide))
 
 
+@MAPPINGS.rule("com.microsoft.MatMulIntegerToFloat-1")
 def mat_mul_integer_to_float_1(
     b: Builder,
     x: SSAValue,
@@ -67,6 +70,7 @@ def mat_mul_integer_to_float_1(
     return y if bias is None else b.nn("add", y, bias)
 
 
+@MAPPINGS.rule("com.microsoft.DynamicQuantizeMatMul-1")
 def dynamic_quantize_mat_mul_1(
     b: Builder, x: SSAValue, w: SSAValue, w_scale: SSAValue, w_zero: SSAValue | None = None, bias: SSAValue | None = None
 ) -> SSAValue:
@@ -75,11 +79,13 @@ def dynamic_quantize_mat_mul_1(
     return mat_mul_integer_to_float_1(b, codes, w, scale, w_scale, zero, w_zero, bias)
 
 
+@MAPPINGS.rule("com.microsoft.MulInteger-1")
 def mul_integer_1(b: Builder, x: SSAValue, x_zero: SSAValue | None, y: SSAValue, y_zero: SSAValue | None = None) -> SSAValue:
     """(x - x_zero) (y - y_zero) in 32 bits."""
     return b.nn("mul", *(_centred(b, v, zero) for v, zero in ((x, x_zero), (y, y_zero))))
 
 
+@MAPPINGS.rule("com.microsoft.ReduceSumInteger-1")
 def reduce_sum_integer_1(b: Builder, x: SSAValue, *, axes: Ints, keepdims: int) -> SSAValue:
     """Return the sum over axes, in integers of 32 bits."""
     wide = b.cast(x, np.dtype(np.uint32 if b.dtype(x).kind == "u" else np.int32))
@@ -99,6 +105,7 @@ def _row(b: Builder, value: SSAValue) -> SSAValue:
 # ---- real numbers in between ------------------------------------------------------------------------------------------------------
 
 
+@MAPPINGS.rule("com.microsoft.QGemm-1")
 def q_gemm_1(
     b: Builder,
     x: SSAValue,
@@ -126,6 +133,7 @@ def q_gemm_1(
     return y if y_scale is None else quantize_linear_10(b, y, y_scale, y_zero)
 
 
+@MAPPINGS.rule("com.microsoft.QLinearConv-1")
 def q_linear_conv_1(
     b: Builder,
     x: SSAValue,
@@ -157,6 +165,7 @@ def _laid(b: Builder, x: SSAValue, is_last: int, apply: Callable[[SSAValue], SSA
     return last_of(b, apply(first_of(b, x))) if is_last else apply(x)
 
 
+@MAPPINGS.rule("com.microsoft.QLinearAdd-1")
 def q_linear_add_1(
     b: Builder,
     x: SSAValue,
@@ -172,6 +181,7 @@ def q_linear_add_1(
     return _quantized(b, real, z_scale, z_zero, x)
 
 
+@MAPPINGS.rule("com.microsoft.QLinearMul-1")
 def q_linear_mul_1(
     b: Builder,
     x: SSAValue,
@@ -187,6 +197,7 @@ def q_linear_mul_1(
     return _quantized(b, real, z_scale, z_zero, x)
 
 
+@MAPPINGS.rule("com.microsoft.QLinearWhere-1")
 def q_linear_where_1(
     b: Builder,
     condition: SSAValue,
@@ -203,12 +214,14 @@ def q_linear_where_1(
     return _quantized(b, real, z_scale, z_zero, x)
 
 
+@MAPPINGS.rule("com.microsoft.QLinearSigmoid-1")
 def q_linear_sigmoid_1(
     b: Builder, x: SSAValue, x_scale: SSAValue, x_zero: SSAValue | None, y_scale: SSAValue, y_zero: SSAValue | None = None
 ) -> SSAValue:
     return _quantized(b, b.nn("sigmoid", dequantize_linear_10(b, x, x_scale, x_zero)), y_scale, y_zero, x)
 
 
+@MAPPINGS.rule("com.microsoft.QLinearLeakyRelu-1")
 def q_linear_leaky_relu_1(
     b: Builder,
     x: SSAValue,
@@ -222,6 +235,7 @@ def q_linear_leaky_relu_1(
     return _quantized(b, leaky_relu_1(b, dequantize_linear_10(b, x, x_scale, x_zero), alpha=alpha), y_scale, y_zero, x)
 
 
+@MAPPINGS.rule("com.microsoft.QLinearSoftmax-1")
 def q_linear_softmax_1(
     b: Builder,
     x: SSAValue,
@@ -238,6 +252,7 @@ def q_linear_softmax_1(
     return _quantized(b, apply(b, dequantize_linear_10(b, x, x_scale, x_zero), axis=axis), y_scale, y_zero, x)
 
 
+@MAPPINGS.rule("com.microsoft.QLinearConcat-1")
 def q_linear_concat_1(b: Builder, y_scale: SSAValue, y_zero: SSAValue, *inputs: SSAValue, axis: int) -> SSAValue:
     """Each input is a tensor, its scale and its zero."""
     if len(inputs) % 3:
@@ -247,6 +262,7 @@ def q_linear_concat_1(b: Builder, y_scale: SSAValue, y_zero: SSAValue, *inputs: 
     return quantize_linear_10(b, real, y_scale, y_zero)
 
 
+@MAPPINGS.rule("com.microsoft.QLinearReduceMean-1")
 def q_linear_reduce_mean_1(
     b: Builder,
     x: SSAValue,
@@ -263,6 +279,7 @@ def q_linear_reduce_mean_1(
     return _quantized(b, real, y_scale, y_zero, x)
 
 
+@MAPPINGS.rule("com.microsoft.QLinearGlobalAveragePool-1")
 def q_linear_global_average_pool_1(
     b: Builder, x: SSAValue, x_scale: SSAValue, x_zero: SSAValue, y_scale: SSAValue, y_zero: SSAValue, *, channels_last: int = 0
 ) -> SSAValue:
@@ -270,6 +287,7 @@ def q_linear_global_average_pool_1(
     return _quantized(b, _laid(b, real, channels_last, lambda v: global_average_pool_1(b, v)), y_scale, y_zero, x)
 
 
+@MAPPINGS.rule("com.microsoft.QLinearAveragePool-1")
 def q_linear_average_pool_1(
     b: Builder,
     x: SSAValue,

@@ -10,13 +10,13 @@ from ttc.dialects.core.errors import Error
 from ttc.importers.common.builder import Builder
 from ttc.importers.onnx.ops_quantization import dynamic_quantize_linear_11
 from ttc.importers.onnx.ops_recurrent import NO_CLIP, lstm_1
+from ttc.importers.onnx.tables import MAPPINGS
 
-DOMAIN = "com.microsoft"
-SIGNED = True
 Floats: TypeAlias = tuple[float, ...]
 Strings: TypeAlias = tuple[str, ...]
 
 
+@MAPPINGS.rule("com.microsoft.DynamicQuantizeLSTM-1")
 def dynamic_quantize_lstm_1(
     b: Builder,
     x: SSAValue,

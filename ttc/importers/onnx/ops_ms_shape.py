@@ -17,47 +17,54 @@ from ttc.importers.onnx.ops_constant import range_11
 from ttc.importers.onnx.ops_index import gather_nd_11, pad_11, trilu_14
 from ttc.importers.onnx.ops_sampling import grid_sample_16
 from ttc.importers.onnx.ops_selection import unique_11
+from ttc.importers.onnx.tables import MAPPINGS
 
-DOMAIN = "com.microsoft"
-SIGNED = True
 Ints: TypeAlias = tuple[int, ...]
 
 
+@MAPPINGS.rule("com.microsoft.Trilu-1")
 def trilu_1(b: Builder, x: SSAValue, k: SSAValue | None = None, *, upper: int = 1) -> SSAValue:
     return trilu_14(b, x, k, upper=upper)
 
 
+@MAPPINGS.rule("com.microsoft.GatherND-1")
 def gather_nd_1(b: Builder, x: SSAValue, indices: SSAValue) -> SSAValue:
     return gather_nd_11(b, x, indices)
 
 
+@MAPPINGS.rule("com.microsoft.GridSample-1")
 def grid_sample_1(
     b: Builder, x: SSAValue, grid: SSAValue, *, align_corners: int = 0, mode: str = "bilinear", padding_mode: str = "zeros"
 ) -> SSAValue:
     return grid_sample_16(b, x, grid, align_corners=align_corners, mode=mode, padding_mode=padding_mode)
 
 
+@MAPPINGS.rule("com.microsoft.Pad-1")
 def pad_1(b: Builder, x: SSAValue, pads: SSAValue, value: SSAValue | None = None, *, mode: str = "constant") -> SSAValue:
     """Pads may have a leading dimension of 1."""
     return pad_11(b, x, b.reshape(pads, b.spec(pads).elements), value, mode=mode)
 
 
+@MAPPINGS.rule("com.microsoft.Range-1")
 def range_1(b: Builder, start: SSAValue, limit: SSAValue, delta: SSAValue | None = None) -> SSAValue:
     return range_11(b, start, limit, b.scalar(1, start) if delta is None else delta)
 
 
+@MAPPINGS.rule("com.microsoft.Unique-1")
 def unique_1(b: Builder, x: SSAValue) -> tuple[SSAValue, ...]:
     """In the order of first appearance: elements, where they are among these, and how often."""
     y, _, places, counts = unique_11(b, x, sorted=0)
     return y, places, counts
 
 
+@MAPPINGS.rule("com.microsoft.ExpandDims-1")
 def expand_dims_1(b: Builder, x: SSAValue, axis: SSAValue) -> SSAValue:
     shape = b.shape(x)
     at = axis_in(int(b.number(axis, "axis")), len(shape) + 1)
     return b.nn("reshape", x, shape=(*shape[:at], 1, *shape[at:]))
 
 
+@MAPPINGS.rule("com.microsoft.UnfoldTensor-1")
 def unfold_tensor_1(b: Builder, x: SSAValue, *, dim: int = -1, size: int, step: int = 1) -> SSAValue:
     """Windows of one dimension, along a new last one."""
     shape = b.shape(x)
@@ -70,6 +77,7 @@ def unfold_tensor_1(b: Builder, x: SSAValue, *, dim: int = -1, size: int, step: 
     return b.nn("transpose", y, perm=(*range(at + 1), *range(at + 2, rank), at + 1))
 
 
+@MAPPINGS.rule("com.microsoft.TorchEmbedding-1")
 def torch_embedding_1(
     b: Builder, table: SSAValue, indices: SSAValue, padding_idx: SSAValue | None = None, scale_grad: SSAValue | None = None
 ) -> SSAValue:
@@ -77,10 +85,12 @@ def torch_embedding_1(
     return b.nn("gather", table, indices, axis=0)
 
 
+@MAPPINGS.rule("com.microsoft.SampleOp-1")
 def sample_op_1(b: Builder, x: SSAValue) -> SSAValue:
     return b.nn("identity", x)
 
 
+@MAPPINGS.rule("com.microsoft.IsAllFinite-1")
 def is_all_finite_1(b: Builder, *inputs: SSAValue, isinf_only: int = 0, isnan_only: int = 0) -> SSAValue:
     """Whether no element of any input is infinite or NaN."""
     if isinf_only and isnan_only:
@@ -96,6 +106,7 @@ def is_all_finite_1(b: Builder, *inputs: SSAValue, isinf_only: int = 0, isnan_on
     return b.nn("equal", found, b.scalar(0, found))
 
 
+@MAPPINGS.rule("com.microsoft.CropAndResize-1")
 def crop_and_resize_1(
     b: Builder, x: SSAValue, rois: SSAValue, batch: SSAValue, size: SSAValue, *, extrapolation_value: float = 0.0, mode: str = "bilinear"
 ) -> SSAValue:
@@ -121,6 +132,7 @@ def _places(b: Builder, first: SSAValue, last: SSAValue, count: int, regions: in
     return b.nn("reshape", b.nn("sub", b.nn("mul", along, b.scalar(2, along)), b.scalar(1, along)), shape=(regions, 1, count, 1))
 
 
+@MAPPINGS.rule("com.microsoft.Rfft-1")
 def rfft_1(b: Builder, x: SSAValue, *, normalized: int = 0, onesided: int = 1, signal_ndim: int = 1) -> SSAValue:
     """Half the spectrum of the last dimension, [..., n / 2 + 1, 2]."""
     _require_one(normalized, onesided, signal_ndim)
@@ -128,6 +140,7 @@ def rfft_1(b: Builder, x: SSAValue, *, normalized: int = 0, onesided: int = 1, s
     return stacked(b, transform(b, [x], rank - 1, b.shape(x)[-1], inverse=False, onesided=True), -1)
 
 
+@MAPPINGS.rule("com.microsoft.Irfft-1")
 def irfft_1(b: Builder, x: SSAValue, *, normalized: int = 0, onesided: int = 1, signal_ndim: int) -> SSAValue:
     """Real numbers [..., 2 (n - 1)] from half their spectrum [..., n, 2]."""
     _require_one(normalized, onesided, signal_ndim)
@@ -144,11 +157,13 @@ def _require_one(normalized: int, onesided: int, dimensions: int) -> None:
         raise Unsupported(f"normalized = {normalized}, onesided = {onesided}, signal_ndim = {dimensions}")
 
 
+@MAPPINGS.rule("com.microsoft.ComplexMul-1")
 def complex_mul_1(b: Builder, x: SSAValue, y: SSAValue) -> SSAValue:
     """Products of numbers whose real and imaginary parts lie along the last dimension."""
     return _complex_product(b, x, y, conjugated=False)
 
 
+@MAPPINGS.rule("com.microsoft.ComplexMulConj-1")
 def complex_mul_conj_1(b: Builder, x: SSAValue, y: SSAValue) -> SSAValue:
     """x times the conjugate of y."""
     return _complex_product(b, x, y, conjugated=True)

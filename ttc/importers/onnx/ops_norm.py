@@ -12,8 +12,10 @@ from ttc.dialects.nn.base import axis_in
 from ttc.importers.common.builder import Builder
 from ttc.importers.common.unsupported import Unsupported
 from ttc.importers.onnx.ops_random import dropped
+from ttc.importers.onnx.tables import MAPPINGS
 
 
+@MAPPINGS.rule("BatchNormalization-7")
 def batch_normalization_7(
     b: Builder,
     x: SSAValue,
@@ -45,6 +47,7 @@ def _normalized(b: Builder, x: SSAValue, scale: SSAValue, bias: SSAValue, mean: 
     return b.nn("add", b.nn("mul", b.nn("sub", x, mean), steepness), bias)
 
 
+@MAPPINGS.rule("BatchNormalization-9")
 def batch_normalization_9(
     b: Builder,
     x: SSAValue,
@@ -85,6 +88,7 @@ def _refuse_training(b: Builder) -> None:
         raise Unsupported("its outputs for training are used")
 
 
+@MAPPINGS.rule("LayerNormalization-17")
 def layer_normalization_17(
     b: Builder, x: SSAValue, scale: SSAValue, bias: SSAValue | None = None, *, axis: int = -1, epsilon: float = 1e-5, stash_type: int = 1
 ) -> tuple[SSAValue, ...]:
@@ -103,6 +107,7 @@ def layer_normalization_17(
     return y, mean, b.nn("rsqrt", b.nn("add", variance, b.scalar(epsilon, x)))
 
 
+@MAPPINGS.rule("RMSNormalization-23")
 def rms_normalization_23(
     b: Builder, x: SSAValue, scale: SSAValue, *, axis: int = -1, epsilon: float = 1e-5, stash_type: int = 1
 ) -> SSAValue:
@@ -115,6 +120,7 @@ def _broadcast(b: Builder, value: SSAValue, shape: tuple[int, ...]) -> SSAValue:
     return value if b.shape(value) == shape else b.nn("expand", value, shape=shape)
 
 
+@MAPPINGS.rule("InstanceNormalization-1")
 def instance_normalization_1(b: Builder, x: SSAValue, scale: SSAValue, bias: SSAValue, *, epsilon: float = 1e-5) -> SSAValue:
     """x[n, c, ...] normalised over all but n and c, then scaled by channel."""
     if b.rank(x) < 3:
@@ -122,6 +128,7 @@ def instance_normalization_1(b: Builder, x: SSAValue, scale: SSAValue, bias: SSA
     return _by_channel(b, b.nn("layer_norm", x, None, None, axis=2, eps=epsilon), scale, bias)
 
 
+@MAPPINGS.rule("GroupNormalization-18")
 def group_normalization_18(
     b: Builder, x: SSAValue, scale: SSAValue, bias: SSAValue, *, epsilon: float = 1e-5, num_groups: int, stash_type: int = 1
 ) -> SSAValue:
@@ -131,6 +138,7 @@ def group_normalization_18(
     return group_normalization_21(b, x, scale, bias, epsilon=epsilon, num_groups=num_groups, stash_type=stash_type)
 
 
+@MAPPINGS.rule("GroupNormalization-21")
 def group_normalization_21(
     b: Builder, x: SSAValue, scale: SSAValue, bias: SSAValue, *, epsilon: float = 1e-5, num_groups: int, stash_type: int = 1
 ) -> SSAValue:
@@ -158,6 +166,7 @@ def _by_channel(b: Builder, x: SSAValue, scale: SSAValue, bias: SSAValue) -> SSA
     return b.nn("add", b.nn("mul", x, b.reshape(scale, *column)), b.reshape(bias, *column))
 
 
+@MAPPINGS.rule("LpNormalization-1")
 def lp_normalization_1(b: Builder, x: SSAValue, *, axis: int = -1, p: int = 2) -> SSAValue:
     """x over its norm along the axis, or over 1 where the norm is 0: a NaN, though dropped, spoils a product that selects."""
     if p not in (1, 2):
@@ -169,6 +178,7 @@ def lp_normalization_1(b: Builder, x: SSAValue, *, axis: int = -1, p: int = 2) -
     return b.nn("div", x, b.nn("where", b.nn("equal", norm, b.scalar(0, x)), b.scalar(1, x), norm))
 
 
+@MAPPINGS.rule("LRN-1")
 def lrn_1(b: Builder, x: SSAValue, *, alpha: float = 1e-4, beta: float = 0.75, bias: float = 1.0, size: int) -> SSAValue:
     """x / (bias + alpha / size * the sum of squares over `size` channels around)^beta; the sum is a convolution of one tap."""
     shape = b.shape(x)
@@ -185,11 +195,13 @@ def lrn_1(b: Builder, x: SSAValue, *, alpha: float = 1e-4, beta: float = 0.75, b
     return b.nn("mul", x, b.nn("pow", b.reshape(total, *shape), b.scalar(-beta, x)))
 
 
+@MAPPINGS.rule("Dropout-7")
 def dropout_7(b: Builder, x: SSAValue, *, ratio: float = 0.5) -> tuple[SSAValue, ...]:
     """Inference: the operand.  A mask keeps everything."""
     return _kept(b, x)
 
 
+@MAPPINGS.rule("Dropout-12")
 def dropout_12(
     b: Builder, x: SSAValue, ratio: SSAValue | None = None, training_mode: SSAValue | None = None, *, seed: int | None = None
 ) -> tuple[SSAValue, ...]:

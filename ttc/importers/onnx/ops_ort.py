@@ -8,10 +8,10 @@ from xdsl.ir import SSAValue
 from ttc.dialects.nn.base import axis_in
 from ttc.importers.common.builder import Builder
 from ttc.importers.onnx.ops_norm import rms_normalization_23
+from ttc.importers.onnx.tables import MAPPINGS
 
-SIGNED = True
 
-
+@MAPPINGS.rule("SimplifiedLayerNormalization-1")
 def simplified_layer_normalization_1(
     b: Builder, x: SSAValue, scale: SSAValue, *, axis: int = -1, epsilon: float = 1e-5, stash_type: int = 1
 ) -> tuple[SSAValue, ...]:

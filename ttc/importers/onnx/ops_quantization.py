@@ -20,6 +20,7 @@ from ttc.importers.common.unsupported import Unsupported
 from ttc.importers.onnx.ops_conv import conv_1
 from ttc.importers.onnx.ops_elementwise import converted
 from ttc.importers.onnx.ops_linear import mat_mul_1
+from ttc.importers.onnx.tables import MAPPINGS
 from ttc.importers.onnx.tensors import DTYPES, type_name
 
 Ints: TypeAlias = tuple[int, ...]
@@ -32,6 +33,7 @@ _LIMITS = {
 INT32 = np.dtype(np.int32)
 
 
+@MAPPINGS.rule("QuantizeLinear-10")
 def quantize_linear_10(
     b: Builder,
     x: SSAValue,
@@ -60,6 +62,7 @@ def quantize_linear_10(
     return b.cast(b.nn("minimum", b.nn("maximum", y, b.scalar(low, y)), b.scalar(high, y)), kind)
 
 
+@MAPPINGS.rule("DequantizeLinear-10")
 def dequantize_linear_10(
     b: Builder, x: SSAValue, scale: SSAValue, zero: SSAValue | None = None, *, axis: int = 1, block_size: int = 0, output_dtype: int = 0
 ) -> SSAValue:
@@ -101,6 +104,7 @@ def _spread(b: Builder, value: SSAValue, shape: tuple[int, ...], axis: int, bloc
     return b.nn("slice", flat, starts=(0,) * len(shape), sizes=shape, steps=(1,) * len(shape))
 
 
+@MAPPINGS.rule("DynamicQuantizeLinear-11")
 def dynamic_quantize_linear_11(b: Builder, x: SSAValue) -> tuple[SSAValue, ...]:
     """To uint8 by the range of x, widened to hold 0; x that is 0 everywhere has the scale 1, as in onnxruntime."""
     zero, most = b.scalar(0, x), b.scalar(255, x)
@@ -117,6 +121,7 @@ def dynamic_quantize_linear_11(b: Builder, x: SSAValue) -> tuple[SSAValue, ...]:
 # ---- exact sums ------------------------------------------------------------------------------------------------------------------
 
 
+@MAPPINGS.rule("MatMulInteger-10")
 def mat_mul_integer_10(b: Builder, x: SSAValue, w: SSAValue, x_zero: SSAValue | None = None, w_zero: SSAValue | None = None) -> SSAValue:
     """(x - x_zero) @ (w - w_zero) in int32; x_zero may be one a row, w_zero one a column."""
     if x_zero is not None and b.rank(x_zero) == 1:
@@ -124,6 +129,7 @@ def mat_mul_integer_10(b: Builder, x: SSAValue, w: SSAValue, x_zero: SSAValue | 
     return mat_mul_1(b, _centred(b, x, x_zero), _centred(b, w, w_zero))
 
 
+@MAPPINGS.rule("ConvInteger-10")
 def conv_integer_10(
     b: Builder,
     x: SSAValue,
@@ -154,6 +160,7 @@ def _centred(b: Builder, x: SSAValue, zero: SSAValue | None) -> SSAValue:
 # ---- real numbers in between ------------------------------------------------------------------------------------------------------
 
 
+@MAPPINGS.rule("QLinearMatMul-10")
 def q_linear_mat_mul_10(
     b: Builder,
     x: SSAValue,
@@ -171,6 +178,7 @@ def q_linear_mat_mul_10(
     return quantize_linear_10(b, mat_mul_1(b, wide_x, wide_w), y_scale, y_zero, axis=-2 if b.rank(x) > 1 else -1)
 
 
+@MAPPINGS.rule("QLinearConv-10")
 def q_linear_conv_10(
     b: Builder,
     x: SSAValue,

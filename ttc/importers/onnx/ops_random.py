@@ -14,12 +14,14 @@ from xdsl.ir import SSAValue
 from ttc.dialects.core.errors import Error
 from ttc.importers.common.builder import Builder
 from ttc.importers.common.unsupported import Unsupported
+from ttc.importers.onnx.tables import MAPPINGS
 from ttc.importers.onnx.tensors import dtype_of
 
 FLOAT = 1
 INT32 = 6
 
 
+@MAPPINGS.rule("RandomUniform-1")
 def random_uniform_1(
     b: Builder, *, dtype: int = FLOAT, high: float = 1.0, low: float = 0.0, seed: float | None = None, shape: tuple[int, ...]
 ) -> SSAValue:
@@ -28,6 +30,7 @@ def random_uniform_1(
     return _scaled(b, drawn, high - low, low)
 
 
+@MAPPINGS.rule("RandomUniformLike-1")
 def random_uniform_like_1(
     b: Builder, x: SSAValue, *, dtype: int | None = None, high: float = 1.0, low: float = 0.0, seed: float | None = None
 ) -> SSAValue:
@@ -35,6 +38,7 @@ def random_uniform_like_1(
     return _scaled(b, uniform(b, seed, b.shape(x), wanted), high - low, low)
 
 
+@MAPPINGS.rule("RandomNormal-1")
 def random_normal_1(
     b: Builder, *, dtype: int = FLOAT, mean: float = 0.0, scale: float = 1.0, seed: float | None = None, shape: tuple[int, ...]
 ) -> SSAValue:
@@ -42,6 +46,7 @@ def random_normal_1(
     return _scaled(b, drawn, scale, mean)
 
 
+@MAPPINGS.rule("RandomNormalLike-1")
 def random_normal_like_1(
     b: Builder, x: SSAValue, *, dtype: int | None = None, mean: float = 0.0, scale: float = 1.0, seed: float | None = None
 ) -> SSAValue:
@@ -49,6 +54,7 @@ def random_normal_like_1(
     return _scaled(b, b.nn("random_normal", _seed(b, seed), shape=b.shape(x), dtype=wanted), scale, mean)
 
 
+@MAPPINGS.rule("Multinomial-7")
 def multinomial_7(b: Builder, x: SSAValue, *, dtype: int = INT32, sample_size: int = 1, seed: float | None = None) -> SSAValue:
     """x[batch, classes], logarithms of weights -> [batch, samples]: classes, as often as their weights say."""
     if b.rank(x) != 2 or not 0 < sample_size < 1 << 20:

@@ -12,6 +12,7 @@ from xdsl.ir import SSAValue
 
 from ttc.dialects.core.errors import Error
 from ttc.importers.common.builder import Builder
+from ttc.importers.onnx.tables import MAPPINGS
 
 Floats: TypeAlias = tuple[float, ...]
 Strings: TypeAlias = tuple[str, ...]
@@ -36,6 +37,7 @@ class _Options(NamedTuple):
     layout: int
 
 
+@MAPPINGS.rule("RNN-1")
 def rnn_1(
     b: Builder,
     x: SSAValue,
@@ -58,6 +60,7 @@ def rnn_1(
     return _layer(b, "rnn", (x, w, r, bias, lengths, h), options, {})
 
 
+@MAPPINGS.rule("GRU-1")
 def gru_1(
     b: Builder,
     x: SSAValue,
@@ -81,6 +84,7 @@ def gru_1(
     return _layer(b, "gru", (x, w, r, bias, lengths, h), options, {"linear_before_reset": bool(linear_before_reset)})
 
 
+@MAPPINGS.rule("LSTM-1")
 def lstm_1(
     b: Builder,
     x: SSAValue,

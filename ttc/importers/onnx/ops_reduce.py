@@ -10,6 +10,7 @@ from xdsl.ir import SSAValue
 from ttc.dialects.nn.base import axis_in
 from ttc.importers.common.builder import Builder
 from ttc.importers.common.unsupported import Unsupported
+from ttc.importers.onnx.tables import MAPPINGS
 
 Reduce: TypeAlias = Callable[[Builder, SSAValue, tuple[int, ...], bool], SSAValue]
 
@@ -79,36 +80,39 @@ def _square(b: Builder, x: SSAValue, axes: tuple[int, ...], keepdims: bool) -> S
     return b.nn("mul", x, x)
 
 
-reduce_sum_1 = _by_attribute(_plain("reduce_sum"))
-reduce_sum_13 = _by_operand(_plain("reduce_sum"))
-reduce_mean_1 = _by_attribute(_plain("reduce_mean"))
-reduce_mean_18 = _by_operand(_plain("reduce_mean"))
-reduce_max_1 = _by_attribute(_plain("reduce_max"))
-reduce_max_18 = _by_operand(_plain("reduce_max"))
-reduce_min_1 = _by_attribute(_plain("reduce_min"))
-reduce_min_18 = _by_operand(_plain("reduce_min"))
-reduce_prod_1 = _by_attribute(_plain("reduce_prod"))
-reduce_prod_18 = _by_operand(_plain("reduce_prod"))
-reduce_l1_1 = _by_attribute(_of("reduce_sum", "abs"))
-reduce_l1_18 = _by_operand(_of("reduce_sum", "abs"), _unary("abs"))
-reduce_l2_1 = _by_attribute(_l2)
-reduce_l2_18 = _by_operand(_l2, _unary("abs"))
-reduce_log_sum_1 = _by_attribute(_log_sum)
-reduce_log_sum_18 = _by_operand(_log_sum, _unary("log"))
-reduce_log_sum_exp_1 = _by_attribute(_log_sum_exp)
-reduce_log_sum_exp_18 = _by_operand(_log_sum_exp)
-reduce_sum_square_1 = _by_attribute(_sum_square)
-reduce_sum_square_18 = _by_operand(_sum_square, _square)
+MAPPINGS.add("ReduceSum-1", _by_attribute(_plain("reduce_sum")))
+MAPPINGS.add("ReduceSum-13", _by_operand(_plain("reduce_sum")))
+MAPPINGS.add("ReduceMean-1", _by_attribute(_plain("reduce_mean")))
+MAPPINGS.add("ReduceMean-18", _by_operand(_plain("reduce_mean")))
+MAPPINGS.add("ReduceMax-1", _by_attribute(_plain("reduce_max")))
+MAPPINGS.add("ReduceMax-18", _by_operand(_plain("reduce_max")))
+MAPPINGS.add("ReduceMin-1", _by_attribute(_plain("reduce_min")))
+MAPPINGS.add("ReduceMin-18", _by_operand(_plain("reduce_min")))
+MAPPINGS.add("ReduceProd-1", _by_attribute(_plain("reduce_prod")))
+MAPPINGS.add("ReduceProd-18", _by_operand(_plain("reduce_prod")))
+MAPPINGS.add("ReduceL1-1", _by_attribute(_of("reduce_sum", "abs")))
+MAPPINGS.add("ReduceL1-18", _by_operand(_of("reduce_sum", "abs"), _unary("abs")))
+MAPPINGS.add("ReduceL2-1", _by_attribute(_l2))
+MAPPINGS.add("ReduceL2-18", _by_operand(_l2, _unary("abs")))
+MAPPINGS.add("ReduceLogSum-1", _by_attribute(_log_sum))
+MAPPINGS.add("ReduceLogSum-18", _by_operand(_log_sum, _unary("log")))
+MAPPINGS.add("ReduceLogSumExp-1", _by_attribute(_log_sum_exp))
+MAPPINGS.add("ReduceLogSumExp-18", _by_operand(_log_sum_exp))
+MAPPINGS.add("ReduceSumSquare-1", _by_attribute(_sum_square))
+MAPPINGS.add("ReduceSumSquare-18", _by_operand(_sum_square, _square))
 
 
+@MAPPINGS.rule("ArgMax-1")
 def arg_max_1(b: Builder, x: SSAValue, *, axis: int = 0, keepdims: int = 1, select_last_index: int = 0) -> SSAValue:
     return b.nn("argmax", x, axis=axis, keepdims=bool(keepdims), select_last=bool(select_last_index))
 
 
+@MAPPINGS.rule("ArgMin-1")
 def arg_min_1(b: Builder, x: SSAValue, *, axis: int = 0, keepdims: int = 1, select_last_index: int = 0) -> SSAValue:
     return b.nn("argmin", x, axis=axis, keepdims=bool(keepdims), select_last=bool(select_last_index))
 
 
+@MAPPINGS.rule("CumSum-11")
 def cum_sum_11(b: Builder, x: SSAValue, axis: SSAValue, *, exclusive: int = 0, reverse: int = 0) -> SSAValue:
     along = b.ints(axis, "axis")
     if len(along) != 1:
@@ -116,6 +120,7 @@ def cum_sum_11(b: Builder, x: SSAValue, axis: SSAValue, *, exclusive: int = 0, r
     return b.nn("cumsum", x, axis=along[0], exclusive=bool(exclusive), reverse=bool(reverse))
 
 
+@MAPPINGS.rule("CumProd-26")
 def cum_prod_26(b: Builder, x: SSAValue, axis: SSAValue, *, exclusive: int = 0, reverse: int = 0) -> SSAValue:
     along = b.ints(axis, "axis")
     if len(along) != 1:

@@ -12,21 +12,25 @@ from ttc.dialects.core.errors import Error
 from ttc.dialects.nn.base import axis_in
 from ttc.importers.common.builder import Builder
 from ttc.importers.common.unsupported import Unsupported
+from ttc.importers.onnx.tables import MAPPINGS
 
 Ints: TypeAlias = tuple[int, ...]
 Floats: TypeAlias = tuple[float, ...]
 
 
+@MAPPINGS.rule("Upsample-7")
 def upsample_7(b: Builder, x: SSAValue, *, scales: Floats, mode: str = "nearest") -> SSAValue:
     return _upsample(b, x, scales, mode)
 
 
+@MAPPINGS.rule("Upsample-9")
 def upsample_9(b: Builder, x: SSAValue, scales: SSAValue, *, mode: str = "nearest") -> SSAValue:
     if b.known(scales) is None:
         return _resize_by(b, x, scales, None, mode, sizes=_declared(b, x), coordinates="asymmetric", rounding="floor")
     return _upsample(b, x, _floats(b, scales, "scales"), mode)
 
 
+@MAPPINGS.rule("Resize-10")
 def resize_10(b: Builder, x: SSAValue, scales: SSAValue, *, mode: str = "nearest") -> SSAValue:
     """To the nearest sample up where an axis shrinks, as ONNX's example of this version and onnxruntime do; else as Upsample."""
     if b.known(scales) is None:
@@ -51,6 +55,7 @@ def _upsample(b: Builder, x: SSAValue, scales: Floats, mode: str, rounding: str 
     return _resize(b, x, _scaled(shape, scales), scales, window, mode, coordinates="asymmetric", rounding=rounding)
 
 
+@MAPPINGS.rule("Resize-11")
 def resize_11(
     b: Builder,
     x: SSAValue,

@@ -6,8 +6,10 @@ from xdsl.ir import SSAValue
 
 from ttc.dialects.core.errors import Error
 from ttc.importers.common.builder import Builder
+from ttc.importers.onnx.tables import MAPPINGS
 
 
+@MAPPINGS.rule("RotaryEmbedding-23")
 def rotary_embedding_23(
     b: Builder,
     x: SSAValue,

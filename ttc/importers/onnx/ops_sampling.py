@@ -8,8 +8,10 @@ from ttc.dialects.core.errors import Error
 from ttc.importers.common.builder import Builder
 from ttc.importers.common.grids import affine_grid
 from ttc.importers.common.unsupported import Unsupported
+from ttc.importers.onnx.tables import MAPPINGS
 
 
+@MAPPINGS.rule("GridSample-16")
 def grid_sample_16(
     b: Builder, x: SSAValue, grid: SSAValue, *, align_corners: int = 0, mode: str = "bilinear", padding_mode: str = "zeros"
 ) -> SSAValue:
@@ -17,17 +19,20 @@ def grid_sample_16(
     return grid_sample_20(b, x, grid, align_corners=align_corners, mode=mode, padding_mode=padding_mode)
 
 
+@MAPPINGS.rule("GridSample-20")
 def grid_sample_20(
     b: Builder, x: SSAValue, grid: SSAValue, *, align_corners: int = 0, mode: str = "linear", padding_mode: str = "zeros"
 ) -> SSAValue:
     return b.nn("grid_sample", x, b.cast(grid, b.dtype(x)), mode=mode, padding=padding_mode, align_corners=bool(align_corners))
 
 
+@MAPPINGS.rule("AffineGrid-20")
 def affine_grid_20(b: Builder, theta: SSAValue, size: SSAValue, *, align_corners: int = 0) -> SSAValue:
     """The positions theta @ (x, y, 1) or (x, y, z, 1) for every place of an image of the size n, c, spatial...: a matrix product."""
     return affine_grid(b, theta, b.ints(size, "size"), align_corners=bool(align_corners))
 
 
+@MAPPINGS.rule("RoiAlign-10")
 def roi_align_10(
     b: Builder,
     x: SSAValue,
@@ -44,6 +49,7 @@ def roi_align_10(
     return _roi_align(b, (x, rois, batch), (output_height, output_width), sampling_ratio, spatial_scale, 0.0, mode)
 
 
+@MAPPINGS.rule("RoiAlign-16")
 def roi_align_16(
     b: Builder,
     x: SSAValue,
@@ -69,6 +75,7 @@ def _roi_align(
     return b.nn("roi_align", *operands, size=size, samples=max(samples, 0), scale=scale, offset=offset, mode=mode)
 
 
+@MAPPINGS.rule("DeformConv-19")
 def deform_conv_19(
     b: Builder,
     x: SSAValue,

@@ -6,18 +6,22 @@ from xdsl.ir import SSAValue
 
 from ttc.dialects.nn.base import axis_in
 from ttc.importers.common.builder import Builder
+from ttc.importers.onnx.tables import MAPPINGS
 
 
+@MAPPINGS.rule("Scatter-9")
 def scatter_9(b: Builder, x: SSAValue, indices: SSAValue, updates: SSAValue, *, axis: int = 0) -> SSAValue:
     """The name that ScatterElements had first."""
     return scatter_elements_11(b, x, indices, updates, axis=axis)
 
 
+@MAPPINGS.rule("ScatterElements-11")
 def scatter_elements_11(
     b: Builder, x: SSAValue, indices: SSAValue, updates: SSAValue, *, axis: int = 0, reduction: str = "none"
 ) -> SSAValue:
     return b.nn("scatter_elements", x, indices, updates, axis=axis_in(axis, b.rank(x)), reduction=reduction)
 
 
+@MAPPINGS.rule("ScatterND-11")
 def scatter_nd_11(b: Builder, x: SSAValue, indices: SSAValue, updates: SSAValue, *, reduction: str = "none") -> SSAValue:
     return b.nn("scatter_nd", x, indices, updates, reduction=reduction)

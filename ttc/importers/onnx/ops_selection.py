@@ -7,16 +7,20 @@ from xdsl.ir import SSAValue
 
 from ttc.dialects.nn.base import axis_in
 from ttc.importers.common.builder import Builder
+from ttc.importers.onnx.tables import MAPPINGS
 
 
+@MAPPINGS.rule("Compress-9")
 def compress_9(b: Builder, x: SSAValue, condition: SSAValue, *, axis: int | None = None) -> SSAValue:
     return b.nn("compress", x, condition, axis=None if axis is None else axis_in(axis, b.rank(x)))
 
 
+@MAPPINGS.rule("Unique-11")
 def unique_11(b: Builder, x: SSAValue, *, axis: int | None = None, sorted: int = 1) -> tuple[SSAValue, ...]:
     return b.nn_all("unique", x, sorted=bool(sorted), axis=None if axis is None else axis_in(axis, b.rank(x)))
 
 
+@MAPPINGS.rule("NonMaxSuppression-10")
 def non_max_suppression_10(
     b: Builder,
     boxes: SSAValue,

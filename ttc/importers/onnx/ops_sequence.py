@@ -13,29 +13,35 @@ from ttc.importers.common.builder import Builder
 from ttc.importers.common.parts import stacked
 from ttc.importers.common.unsupported import Unsupported
 from ttc.importers.onnx import packed
+from ttc.importers.onnx.tables import MAPPINGS
 from ttc.importers.onnx.values import Listed, Packed
 
 Item = SSAValue | Listed | Packed | None
 Many = Listed | Packed
 
 
+@MAPPINGS.rule("Identity-1")
 def identity_1(b: Builder, x: Item) -> Item:
     return x
 
 
+@MAPPINGS.rule("SequenceEmpty-11")
 def sequence_empty_11(b: Builder, *, dtype: int = 1) -> Listed:
     return Listed(())
 
 
+@MAPPINGS.rule("SequenceConstruct-11")
 def sequence_construct_11(b: Builder, *items: SSAValue) -> Listed:
     return Listed(items)
 
 
+@MAPPINGS.rule("SequenceLength-11")
 def sequence_length_11(b: Builder, items: Item) -> SSAValue:
     found = _listed(items)
     return packed.length(b, found) if isinstance(found, Packed) else b.constant(np.array(len(found.items), np.int64))
 
 
+@MAPPINGS.rule("SequenceAt-11")
 def sequence_at_11(b: Builder, items: Item, position: SSAValue) -> SSAValue:
     found = _listed(items)
     if isinstance(found, Packed):
@@ -45,6 +51,7 @@ def sequence_at_11(b: Builder, items: Item, position: SSAValue) -> SSAValue:
     return found.items[_place(b, position, len(found.items))]
 
 
+@MAPPINGS.rule("SequenceInsert-11")
 def sequence_insert_11(b: Builder, items: Item, x: SSAValue, position: SSAValue | None = None) -> Many:
     """Before the element at the position; at the end without one."""
     whole = _by_data(b, _listed(items), position, x)
@@ -55,6 +62,7 @@ def sequence_insert_11(b: Builder, items: Item, x: SSAValue, position: SSAValue 
     return Listed((*found[:at], x, *found[at:]))
 
 
+@MAPPINGS.rule("SequenceErase-11")
 def sequence_erase_11(b: Builder, items: Item, position: SSAValue | None = None) -> Many:
     """The last element without a position."""
     whole = _by_data(b, _listed(items), position)
@@ -67,6 +75,7 @@ def sequence_erase_11(b: Builder, items: Item, position: SSAValue | None = None)
     return Listed((*found[:at], *found[at + 1 :]))
 
 
+@MAPPINGS.rule("ConcatFromSequence-11")
 def concat_from_sequence_11(b: Builder, items: Item, *, axis: int, new_axis: int = 0) -> SSAValue:
     """Along an axis, or with new_axis along a new one."""
     whole = _listed(items)
@@ -80,6 +89,7 @@ def concat_from_sequence_11(b: Builder, items: Item, *, axis: int, new_axis: int
     return b.nn("concat", *found, axis=axis_in(axis, len(b.shape(found[0]))))
 
 
+@MAPPINGS.rule("SplitToSequence-11")
 def split_to_sequence_11(b: Builder, x: SSAValue, split: SSAValue | None = None, *, axis: int = 0, keepdims: int = 1) -> Listed:
     """Into sizes, into parts of one size (the last may be smaller), or into single elements, which then may lose the axis."""
     shape = b.shape(x)
@@ -99,15 +109,18 @@ def split_to_sequence_11(b: Builder, x: SSAValue, split: SSAValue | None = None,
     return Listed(tuple(b.reshape(part, *shape[:at], *shape[at + 1 :]) for part in parts))
 
 
+@MAPPINGS.rule("Optional-15")
 def optional_15(b: Builder, x: Item = None, *, type: Any = None) -> Item:
     """What it holds, if anything."""
     return x
 
 
+@MAPPINGS.rule("OptionalHasElement-15")
 def optional_has_element_15(b: Builder, x: Item = None) -> SSAValue:
     return b.constant(np.array(x is not None))
 
 
+@MAPPINGS.rule("OptionalGetElement-15")
 def optional_get_element_15(b: Builder, x: Item) -> Item:
     if x is None:
         raise Error("E0402", "the optional has no element")

@@ -14,8 +14,10 @@ from ttc.importers.common.dynamic import expanded, known_of, repeated, reshaped,
 from ttc.importers.common.parts import part
 from ttc.importers.common.unsupported import Unsupported
 from ttc.importers.onnx.ops_activation import split_product
+from ttc.importers.onnx.tables import MAPPINGS
 
 
+@MAPPINGS.rule("Reshape-5")
 def reshape_5(b: Builder, x: SSAValue, shape: SSAValue, *, allowzero: int = 0) -> SSAValue:
     """0 copies a dimension (unless allowzero), one -1 takes what is left."""
     try:
@@ -61,10 +63,12 @@ def _resolved(old: tuple[int, ...], wanted: tuple[int, ...], *, copy_zero: bool)
     return tuple(sizes)
 
 
+@MAPPINGS.rule("Flatten-1")
 def flatten_1(b: Builder, x: SSAValue, *, axis: int = 1) -> SSAValue:
     return b.nn("reshape", x, shape=split_product(b.shape(x), axis))
 
 
+@MAPPINGS.rule("Squeeze-1")
 def squeeze_1(b: Builder, x: SSAValue, *, axes: tuple[int, ...] | None = None) -> SSAValue:
     """Drop dimensions of size 1: those named, or all."""
     if axes is not None and not b.spec(x).is_static:
@@ -76,10 +80,12 @@ def squeeze_1(b: Builder, x: SSAValue, *, axes: tuple[int, ...] | None = None) -
     return b.nn("reshape", x, shape=tuple(d for i, d in enumerate(shape) if i not in dropped))
 
 
+@MAPPINGS.rule("Squeeze-13")
 def squeeze_13(b: Builder, x: SSAValue, axes: SSAValue | None = None) -> SSAValue:
     return squeeze_1(b, x, axes=None if axes is None else b.ints(axes, "axes"))
 
 
+@MAPPINGS.rule("Unsqueeze-1")
 def unsqueeze_1(b: Builder, x: SSAValue, *, axes: tuple[int, ...]) -> SSAValue:
     """Insert dimensions of size 1 at the axes of the result."""
     if len(axes) > MAX_RANK:
@@ -92,19 +98,23 @@ def unsqueeze_1(b: Builder, x: SSAValue, *, axes: tuple[int, ...]) -> SSAValue:
     return b.nn("reshape", x, shape=tuple(1 if i in added else next(rest) for i in range(len(shape) + len(axes))))
 
 
+@MAPPINGS.rule("Unsqueeze-13")
 def unsqueeze_13(b: Builder, x: SSAValue, axes: SSAValue) -> SSAValue:
     return unsqueeze_1(b, x, axes=b.ints(axes, "axes"))
 
 
+@MAPPINGS.rule("Transpose-1")
 def transpose_1(b: Builder, x: SSAValue, *, perm: tuple[int, ...] | None = None) -> SSAValue:
     rank = b.rank(x)
     return b.nn("transpose", x, perm=tuple(reversed(range(rank))) if perm is None else tuple(axis_in(p, rank) for p in perm))
 
 
+@MAPPINGS.rule("Shape-1")
 def shape_1(b: Builder, x: SSAValue) -> SSAValue:
     return b.nn("shape", x)
 
 
+@MAPPINGS.rule("Shape-15")
 def shape_15(b: Builder, x: SSAValue, *, start: int = 0, end: int | None = None) -> SSAValue:
     """Dimensions start to end, both clamped."""
     first, last, _ = slice(start, end).indices(b.rank(x))
@@ -114,12 +124,14 @@ def shape_15(b: Builder, x: SSAValue, *, start: int = 0, end: int | None = None)
     return b.nn("slice", whole, starts=(first if last > first else 0,), sizes=(max(last - first, 0),), steps=(1,))
 
 
+@MAPPINGS.rule("Size-1")
 def size_1(b: Builder, x: SSAValue) -> SSAValue:
     if b.spec(x).is_static:
         return b.constant(np.array(b.spec(x).elements, np.int64))
     return b.nn("reduce_prod", b.nn("shape", x), axes=(0,), keepdims=False)
 
 
+@MAPPINGS.rule("Expand-8")
 def expand_8(b: Builder, x: SSAValue, shape: SSAValue) -> SSAValue:
     """Both ways: a 1 in the wanted shape keeps the operand's dimension."""
     try:
@@ -135,6 +147,7 @@ def expand_8(b: Builder, x: SSAValue, shape: SSAValue) -> SSAValue:
     return b.nn("expand", x, shape=broadcast_shapes(b.shape(x), wanted))
 
 
+@MAPPINGS.rule("Tile-6")
 def tile_6(b: Builder, x: SSAValue, repeats: SSAValue) -> SSAValue:
     try:
         return b.nn("repeat", x, repeats=b.ints(repeats, "repeats"))
@@ -144,10 +157,12 @@ def tile_6(b: Builder, x: SSAValue, repeats: SSAValue) -> SSAValue:
         return repeated(b, x, repeats)
 
 
+@MAPPINGS.rule("Concat-4")
 def concat_4(b: Builder, *inputs: SSAValue, axis: int) -> SSAValue:
     return b.nn("concat", *inputs, axis=axis_in(axis, b.rank(inputs[0])))
 
 
+@MAPPINGS.rule("Split-2")
 def split_2(b: Builder, x: SSAValue, *, axis: int = 0, split: tuple[int, ...] | None = None) -> tuple[SSAValue, ...]:
     """Into the sizes given, or evenly into as many parts as the node has outputs."""
     at = axis_in(axis, b.rank(x))
@@ -157,10 +172,12 @@ def split_2(b: Builder, x: SSAValue, *, axis: int = 0, split: tuple[int, ...] | 
     return b.nn_all("split", x, axis=at, sizes=tuple(sizes))
 
 
+@MAPPINGS.rule("Split-13")
 def split_13(b: Builder, x: SSAValue, split: SSAValue | None = None, *, axis: int = 0) -> tuple[SSAValue, ...]:
     return split_2(b, x, axis=axis, split=None if split is None else b.ints(split, "split"))
 
 
+@MAPPINGS.rule("Split-18")
 def split_18(
     b: Builder, x: SSAValue, split: SSAValue | None = None, *, axis: int = 0, num_outputs: int | None = None
 ) -> tuple[SSAValue, ...]:
@@ -176,6 +193,7 @@ def _even(size: int, parts: int) -> tuple[int, ...]:
     return tuple(max(min(each, size - i * each), 0) for i in range(parts))
 
 
+@MAPPINGS.rule("DepthToSpace-1")
 def depth_to_space_1(b: Builder, x: SSAValue, *, blocksize: int, mode: str = "DCR") -> SSAValue:
     """x[n, c, h, w] -> [n, c / block^2, h block, w block]; DCR: block indices come before the channel, CRD: after it."""
     n, c, h, w = _blocks(b, x, blocksize)
@@ -189,6 +207,7 @@ def depth_to_space_1(b: Builder, x: SSAValue, *, blocksize: int, mode: str = "DC
     return b.reshape(split, n, depth, h * blocksize, w * blocksize)
 
 
+@MAPPINGS.rule("SpaceToDepth-1")
 def space_to_depth_1(b: Builder, x: SSAValue, *, blocksize: int, mode: str = "DCR") -> SSAValue:
     """x[n, c, h, w] -> [n, c block^2, h / block, w / block]; DCR: block indices come before the channel, CRD: after it."""
     n, c, h, w = _blocks(b, x, blocksize)

@@ -11,23 +11,28 @@ from ttc.importers.common.builder import Builder
 from ttc.importers.common.tracking import MAX_ELEMENTS
 from ttc.importers.common.unsupported import Unsupported
 from ttc.importers.onnx.ops_activation import split_product
+from ttc.importers.onnx.tables import MAPPINGS
 
 
+@MAPPINGS.rule("TopK-1")
 def top_k_1(b: Builder, x: SSAValue, *, k: int, axis: int = -1) -> tuple[SSAValue, ...]:
     return b.nn_all("topk", x, k=k, axis=axis_in(axis, b.rank(x)), largest=True)
 
 
+@MAPPINGS.rule("TopK-10")
 def top_k_10(b: Builder, x: SSAValue, k: SSAValue, *, axis: int = -1, largest: int = 1, sorted: int = 1) -> tuple[SSAValue, ...]:
     """Unsorted results may have any order: they are sorted too."""
     return b.nn_all("topk", x, k=int(b.number(k, "k")), axis=axis_in(axis, b.rank(x)), largest=bool(largest))
 
 
+@MAPPINGS.rule("Hardmax-1")
 def hardmax_1(b: Builder, x: SSAValue, *, axis: int = 1) -> SSAValue:
     """Up to opset 12 over all dimensions from the axis on."""
     shape = b.shape(x)
     return b.reshape(hardmax_13(b, b.reshape(x, *split_product(shape, axis)), axis=1), *shape)
 
 
+@MAPPINGS.rule("Hardmax-13")
 def hardmax_13(b: Builder, x: SSAValue, *, axis: int = -1) -> SSAValue:
     """1 at the first of the largest along the axis, 0 elsewhere."""
     shape = b.shape(x)
@@ -41,6 +46,7 @@ def hardmax_13(b: Builder, x: SSAValue, *, axis: int = -1) -> SSAValue:
     return b.cast(b.nn("equal", place, steps), b.dtype(x))
 
 
+@MAPPINGS.rule("ReverseSequence-10")
 def reverse_sequence_10(b: Builder, x: SSAValue, lengths: SSAValue, *, batch_axis: int = 1, time_axis: int = 0) -> SSAValue:
     if {batch_axis, time_axis} != {0, 1}:
         raise Error("E0402", f"time_axis {time_axis} and batch_axis {batch_axis} are not 0 and 1")

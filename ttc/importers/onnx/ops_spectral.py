@@ -12,13 +12,16 @@ from ttc.importers.common.fourier import transform
 from ttc.importers.common.parts import element, stacked
 from ttc.importers.common.tracking import MAX_ELEMENTS
 from ttc.importers.common.unsupported import Unsupported
+from ttc.importers.onnx.tables import MAPPINGS
 from ttc.importers.onnx.tensors import DTYPES
 
 
+@MAPPINGS.rule("DFT-17")
 def dft_17(b: Builder, x: SSAValue, length: SSAValue | None = None, *, axis: int = 1, inverse: int = 0, onesided: int = 0) -> SSAValue:
     return _dft(b, x, length, axis, bool(inverse), bool(onesided))
 
 
+@MAPPINGS.rule("DFT-20")
 def dft_20(
     b: Builder, x: SSAValue, length: SSAValue | None = None, axis: SSAValue | None = None, *, inverse: int = 0, onesided: int = 0
 ) -> SSAValue:
@@ -38,6 +41,7 @@ def _dft(b: Builder, x: SSAValue, length: SSAValue | None, axis: int, inverse: b
     return stacked(b, transform(b, parts, at, size, inverse=inverse, onesided=onesided), -1)
 
 
+@MAPPINGS.rule("STFT-17")
 def stft_17(
     b: Builder, signal: SSAValue, step: SSAValue, window: SSAValue | None = None, length: SSAValue | None = None, *, onesided: int = 1
 ) -> SSAValue:
@@ -57,6 +61,7 @@ def stft_17(
     return _dft(b, frames, None, 2, inverse=False, onesided=bool(onesided))
 
 
+@MAPPINGS.rule("MelWeightMatrix-17")
 def mel_weight_matrix_17(
     b: Builder, bins: SSAValue, length: SSAValue, rate: SSAValue, low: SSAValue, high: SSAValue, *, output_datatype: int = 1
 ) -> SSAValue:

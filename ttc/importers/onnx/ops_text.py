@@ -9,10 +9,12 @@ from ttc.dialects.core.errors import Error
 from ttc.importers.common.builder import Builder
 from ttc.importers.common.tracking import MAX_ELEMENTS
 from ttc.importers.common.unsupported import Unsupported
+from ttc.importers.onnx.tables import MAPPINGS
 
 FLOAT32 = np.dtype(np.float32)
 
 
+@MAPPINGS.rule("TfIdfVectorizer-9")
 def tf_idf_vectorizer_9(
     b: Builder,
     x: SSAValue,

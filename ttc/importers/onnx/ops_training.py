@@ -10,11 +10,12 @@ from xdsl.ir import SSAValue
 
 from ttc.dialects.core.errors import Error
 from ttc.importers.common.builder import Builder
+from ttc.importers.onnx.tables import MAPPINGS
 
-DOMAIN = "ai.onnx.preview.training"
 Step: TypeAlias = Callable[[SSAValue, SSAValue, Sequence[SSAValue]], Sequence[SSAValue]]
 
 
+@MAPPINGS.rule("ai.onnx.preview.training.Adagrad-1")
 def adagrad_1(
     b: Builder,
     rate: SSAValue,
@@ -36,6 +37,7 @@ def adagrad_1(
     return _each(b, tensors, 1, norm_coefficient, update)
 
 
+@MAPPINGS.rule("ai.onnx.preview.training.Adam-1")
 def adam_1(
     b: Builder,
     rate: SSAValue,
@@ -62,6 +64,7 @@ def adam_1(
     return _each(b, tensors, 2, norm_coefficient, update)
 
 
+@MAPPINGS.rule("ai.onnx.preview.training.Momentum-1")
 def momentum_1(
     b: Builder,
     rate: SSAValue,

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from ttc.importers.onnx.ops_elementwise import same
+from ttc.importers.onnx.tables import MAPPINGS
 
-sinh_9 = same("sinh")
-cosh_9 = same("cosh")
-asin_7 = same("asin")
-acos_7 = same("acos")
-atan_7 = same("atan")
-asinh_9 = same("asinh")
-acosh_9 = same("acosh")
-atanh_9 = same("atanh")
+MAPPINGS.add("Sinh-9", same("sinh"))
+MAPPINGS.add("Cosh-9", same("cosh"))
+MAPPINGS.add("Asin-7", same("asin"))
+MAPPINGS.add("Acos-7", same("acos"))
+MAPPINGS.add("Atan-7", same("atan"))
+MAPPINGS.add("Asinh-9", same("asinh"))
+MAPPINGS.add("Acosh-9", same("acosh"))
+MAPPINGS.add("Atanh-9", same("atanh"))

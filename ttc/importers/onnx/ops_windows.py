@@ -15,10 +15,12 @@ from ttc.importers.common.overlaps import added_windows
 from ttc.importers.common.tracking import MAX_ELEMENTS
 from ttc.importers.common.unsupported import Unsupported
 from ttc.importers.common.windows import Window, flat_window
+from ttc.importers.onnx.tables import MAPPINGS
 
 Ints: TypeAlias = tuple[int, ...]
 
 
+@MAPPINGS.rule("Col2Im-18")
 def col2_im_18(
     b: Builder, x: SSAValue, image: SSAValue, block: SSAValue, *, dilations: Ints = (), pads: Ints = (), strides: Ints = ()
 ) -> SSAValue:
@@ -41,6 +43,7 @@ def _window(sizes: Ints, kernel: Ints, strides: Ints, dilations: Ints, pads: Int
     return win
 
 
+@MAPPINGS.rule("MaxUnpool-9")
 def max_unpool_9(
     b: Builder,
     x: SSAValue,
@@ -71,6 +74,7 @@ def max_unpool_9(
     return b.nn("pad", y, before=(0,) * len(full), after=after, value=0.0, mode="constant") if any(after) else y
 
 
+@MAPPINGS.rule("TensorScatter-24")
 def tensor_scatter_24(
     b: Builder, cache: SSAValue, update: SSAValue, starts: SSAValue | None = None, *, axis: int = -2, mode: str = "linear"
 ) -> SSAValue:

@@ -1,69 +1,47 @@
-"""The mappings by ONNX op: functions of the `ops_*` modules whose name is the op's, with the opset from which it holds.
+"""The mappings by ONNX op: functions in the `ops_*` modules, registered by their op and the opset from which they hold.
 
-`softmax_13(b, x, *, axis=-1)` maps Softmax from opset 13 on: its parameters are the inputs and attributes of the op's schema, its result an
-nn value or a tuple of them.  Underscores in the name are for reading: `gather_nd_11` is GatherND.  A module whose ops are not of ONNX's own
-domain names theirs: `DOMAIN = "ai.onnx.ml"`.  Where the onnx package has no schemas of a module's ops (`SIGNED = True`), the signatures of
-its functions are their schemas: see `signatures`.
+`@MAPPINGS.rule("Softmax-13")` stands over what maps Softmax from opset 13 on.  Its parameters are the inputs and attributes of the op's
+schema, its result an nn value or a tuple of them.  Ops that are not of ONNX's own domain are named with theirs: `ai.onnx.ml.Scaler-1`.
+Where the onnx package has no schema of an op (`is_signed`), the signature of its mapping is the schema: see `signatures`.
 """
 
 from __future__ import annotations
 
-import importlib
-import pkgutil
-import re
-import sys
 from collections.abc import Callable
 from functools import cache
-from types import ModuleType
-from typing import TypeAlias, cast
+from typing import TypeAlias
 
 from xdsl.ir import SSAValue
 
-import ttc.importers.onnx as package
+from ttc.dialects.core.rule_tables import RuleTable
 
 Mapping: TypeAlias = Callable[..., "SSAValue | tuple[SSAValue, ...]"]
-_NAME = re.compile(r"[a-z][a-z0-9_]*_\d+")
+MAPPINGS: RuleTable[Mapping] = RuleTable("ONNX mapping", "ttc.importers.onnx", prefix="ops_")
+SIGNED_DOMAINS = frozenset(["com.microsoft"])
+"""Domains without schemas in the onnx package.  Models may use them without importing them, as in onnxruntime."""
+_SIGNED_OPS = frozenset(["SimplifiedLayerNormalization"])
+"""Ops that onnxruntime adds to ONNX's own domain."""
 
 
-@cache
-def _modules() -> tuple[ModuleType, ...]:
-    """Import all modules `ops_*` of this package."""
-    names = [info.name for info in pkgutil.iter_modules(package.__path__) if info.name.startswith("ops_")]
-    return tuple(importlib.import_module(f"{package.__name__}.{name}") for name in names)
-
-
-def is_signed(apply: Mapping) -> bool:
-    """Whether the signature of a mapping is the schema of its op."""
-    return getattr(sys.modules[apply.__module__], "SIGNED", False)
-
-
-@cache
-def signed_domains() -> frozenset[str]:
-    """Domains beside ONNX's own whose schemas are signatures.  Models may use them without importing them, as in onnxruntime."""
-    return frozenset(m.DOMAIN for m in _modules() if getattr(m, "SIGNED", False) and getattr(m, "DOMAIN", ""))
+def is_signed(op: str, domain: str) -> bool:
+    """Whether the signature of an op's mapping is its schema."""
+    return domain in SIGNED_DOMAINS or (not domain and op in _SIGNED_OPS)
 
 
 @cache
 def mappings(domain: str = "") -> dict[str, dict[int, Mapping]]:
-    """All mappings of a domain: op type in lower case -> opset -> function."""
+    """All mappings of a domain: op type -> opset -> function."""
     found: dict[str, dict[int, Mapping]] = {}
-    for module in _modules():
-        if getattr(module, "DOMAIN", "") != domain:
-            continue
-        for name, item in vars(module).items():
-            if callable(item) and _NAME.fullmatch(name) and not _is_imported(item, name, module):
-                stem, _, opset = name.rpartition("_")
-                found.setdefault(stem.replace("_", ""), {})[int(opset)] = cast("Mapping", item)
+    for name, apply in MAPPINGS.rules().items():
+        place, _, row = name.rpartition(".")
+        op, _, opset = row.partition("-")
+        if place == domain:
+            found.setdefault(op, {})[int(opset)] = apply
     return found
-
-
-def _is_imported(item: object, name: str, module: ModuleType) -> bool:
-    """Whether a module has a function from another one, which may be of another domain."""
-    return getattr(item, "__name__", "") == name and getattr(item, "__module__", "") != module.__name__
 
 
 def mapping(op: str, opset: int, domain: str = "") -> Mapping | None:
     """The newest mapping of an op that holds at the opset of its domain."""
-    rows = mappings(domain).get(op.lower(), {})
+    rows = mappings(domain).get(op, {})
     newest = max((version for version in rows if version <= opset), default=None)
     return None if newest is None else rows[newest]

@@ -23,7 +23,7 @@ from ttc.importers.onnx.inputs import type_proto
 from ttc.importers.onnx.opsets import Schema, bind, check_node, opsets, schema_function, schema_of
 from ttc.importers.onnx.signatures import check_signature
 from ttc.importers.onnx.structure import FunctionKey, domain_of, key_of, node_name
-from ttc.importers.onnx.tables import is_signed, mapping, signed_domains
+from ttc.importers.onnx.tables import SIGNED_DOMAINS, is_signed, mapping
 from ttc.importers.onnx.tensors import CODES, array_of
 from ttc.importers.onnx.values import REFUSED, Listed, Packed, Refused, RefusedInside, Value
 
@@ -122,12 +122,12 @@ class Walker:
         if function is not None:
             return self._call(function, node, operands, scope, name)
         domain = domain_of(node.domain)
-        opset = scope.opsets.get(domain, 1 if domain in signed_domains() else None)
+        opset = scope.opsets.get(domain, 1 if domain in SIGNED_DOMAINS else None)
         if opset is None:
             return self._miss(node, scope, "its domain is not imported", name)
         apply = mapping(node.op_type, opset, domain)
         control = CONTROL.get(node.op_type) if not domain else None
-        if apply is not None and is_signed(apply):
+        if apply is not None and is_signed(node.op_type, domain):
             check_signature(node, apply)
         else:
             schema = schema_of(node.op_type, opset, domain)
@@ -245,7 +245,7 @@ def _unknown(domain: str) -> str:
     """Why an op that neither ONNX nor a mapping knows is refused."""
     if domain == "com.microsoft.nchwc":
         return "laid out for one CPU by onnxruntime: save the model with ORT_ENABLE_EXTENDED"
-    return "no mapping" if domain in signed_domains() else "no such op in this opset"
+    return "no mapping" if domain in SIGNED_DOMAINS else "no such op in this opset"
 
 
 def _attributes(node: NodeProto) -> dict[str, Any]:

@@ -12,7 +12,8 @@ from onnx import ModelProto, helper
 from tests.ttc.importers.onnx.cases import Arrays, check, imported, ints, model_of, normal
 from tests.ttc.importers.onnx.test_walk import failure, save
 from ttc.dialects.core.errors import Error
-from ttc.importers.onnx.ops_ml import DOMAIN
+
+DOMAIN = "ai.onnx.ml"
 
 
 def ml_model(op: str, feeds: Arrays, version: int = 1, outputs: int = 1, **attrs: Any) -> ModelProto:

@@ -12,7 +12,8 @@ from onnx import helper
 
 from tests.ttc.importers.onnx.cases import check, model_of, normal
 from tests.ttc.importers.onnx.test_walk import failure, save
-from ttc.importers.onnx.ops_training import DOMAIN
+
+DOMAIN = "ai.onnx.preview.training"
 
 RATE, X, G = np.array(0.1, np.float32), normal(2, 3), normal(2, 3)
 V, H = normal(2, 3), np.abs(normal(2, 3))

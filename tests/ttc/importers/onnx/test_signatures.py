@@ -16,7 +16,7 @@ from ttc.dialects.core.errors import Error
 from ttc.importers.onnx.signatures import signature_of
 from ttc.importers.onnx.tables import mappings
 
-SCHEMAS = {schema.name.lower(): schema for schema in get_all_operator_schema() if schema.domain == MICROSOFT}
+SCHEMAS = {schema.name: schema for schema in get_all_operator_schema() if schema.domain == MICROSOFT}
 X = np.ones((2, 4), np.float32)
 
 
