@@ -27,7 +27,7 @@ TENSOR = base(TensorType)
 class NNOp(TtcOp):
     """An op of dialect nn: tensors in, tensors out, no hardware word in it.
 
-    A subclass gives fields, `infer` and documentation; its numpy kernel is the function of its mnemonic in `nn/kernels/`.
+    A subclass gives fields, `infer` and documentation; its numpy kernel is registered in `nn/kernels/`.
     """
 
     STRINGS: ClassVar[bool] = False

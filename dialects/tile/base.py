@@ -130,7 +130,7 @@ TILE = base(TileType)
 class TileOp(TtcOp):
     """An op of dialect tile.  Its shapes follow from `infer`; format and layout of results are chosen by passes.
 
-    The numpy kernel is the function of its mnemonic in `tile/kernels/`, or the nn kernel of the same name.
+    Its numpy kernel is registered in `tile/kernels/`.
 
     ROWS_ONLY: only targets in row layout have a kernel for it.
     """

@@ -1,0 +1,24 @@
+"""The pass `lower-to-tile`, and the rules of each op by family."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ttc.dialects.core.rule_tables import RuleTable
+
+if TYPE_CHECKING:
+    from ttc.passes.nn_to_tile.lowering import Rule, Wishes
+
+TO_TILE: RuleTable[Rule] = RuleTable("lowering to tile", __name__)
+"""By mnemonic of nn; elementwise ops without a rule of their own become `tile.map`."""
+WISHES: RuleTable[Wishes] = RuleTable("wish of folds", __name__)
+"""By mnemonic of nn; ops without one take their operands in any fold."""
+
+TO_TILE.refuse(
+    "there is no tile op for it",
+    *("branch", "loop", "require", "batch_norm", "batch_norm_training", "dropout", "random_normal", "random_uniform"),
+    *("cholesky", "eigh", "lu", "qr", "solve", "svd", "grouped_matmul"),
+    *("compress", "dynamic_expand", "dynamic_reshape", "dynamic_slice", "non_max_suppression", "non_zero", "one_hot", "range", "unique"),
+    *("sequence_at", "sequence_erase", "sequence_insert", "sequence_join", "decode_image"),
+    *("regex_full_match", "string_concat", "string_index", "string_normalize", "string_split"),
+)

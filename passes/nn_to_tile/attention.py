@@ -6,14 +6,13 @@ from xdsl.ir import SSAValue
 
 from ttc.dialects.nn.attention import AttentionOp
 from ttc.dialects.tile import attention as tile
+from ttc.passes.nn_to_tile import TO_TILE, WISHES
 from ttc.passes.nn_to_tile.lowering import Lowering
 
-
-def wants_attention(op: AttentionOp) -> dict[SSAValue, int]:
-    """A matrix each for every leading dimension."""
-    return dict.fromkeys(op.operands, 1)
+WISHES.add("attention", lambda op: dict.fromkeys(op.operands, 1))
 
 
+@TO_TILE.rule("attention")
 def lower_attention(op: AttentionOp, low: Lowering) -> SSAValue:
     """tile.attention of the same attributes."""
     q, k, v, *rest = op.operands

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import groupby
 from math import prod
 
@@ -10,15 +11,17 @@ from xdsl.ir import SSAValue
 
 from ttc.dialects.core.ir.spec import spec_of
 from ttc.dialects.nn.base import NNOp, axis_in
-from ttc.dialects.nn.index import GatherElementsOp, GatherNdOp
 from ttc.dialects.tile import index as tile
 from ttc.dialects.tile.base import tile_of
 from ttc.dialects.tile.shape import ConcatOp, ReshapeOp
-from ttc.passes.nn_to_tile.lowering import Lowering, in_rows, natural_fold
+from ttc.passes.nn_to_tile import TO_TILE
+from ttc.passes.nn_to_tile.lowering import Lowering, natural_fold
+from ttc.passes.nn_to_tile.rows import in_rows, same_in_rows
 from ttc.passes.nn_to_tile.shape import take
 
 
-def lower_gather(op: NNOp, low: Lowering) -> SSAValue:
+@TO_TILE.rule("gather")
+def lower_gather(op: NNOp, low: Lowering) -> SSAValue | Sequence[SSAValue]:
     """A slice for one constant index, else tile.embedding for rows of a table, which on tiles is constant; else tile.gather.
 
     On tiles, slices for a few constant indices.
@@ -36,16 +39,6 @@ def lower_gather(op: NNOp, low: Lowering) -> SSAValue:
     if index is not None and index.size and low.has_tiles:
         return _pick(op, axis, index, low)
     return in_rows(op, tile.GatherOp, low)
-
-
-def lower_gather_elements(op: GatherElementsOp, low: Lowering) -> SSAValue:
-    """Lower nn.gather_elements to tile.gather_elements, in row layout."""
-    return in_rows(op, tile.GatherElementsOp, low)
-
-
-def lower_gather_nd(op: GatherNdOp, low: Lowering) -> SSAValue:
-    """Lower nn.gather_nd to tile.gather_nd, in row layout."""
-    return in_rows(op, tile.GatherNdOp, low)
 
 
 def _pick(op: NNOp, axis: int, index: NDArray, low: Lowering) -> SSAValue:
@@ -71,3 +64,7 @@ def _embed(op: NNOp, low: Lowering) -> SSAValue:
         rows = low.emit(ReshapeOp, rows, shape=(spec.shape[0], prod(spec.shape[1:])))
     y = low.emit(tile.EmbeddingOp, rows, low.tile(indices), fold=fold)
     return y if spec.rank == 2 else low.emit(ReshapeOp, y, shape=result.shape, fold=fold)
+
+
+same_in_rows(tile.GatherElementsOp)
+same_in_rows(tile.GatherNdOp)

@@ -6,11 +6,14 @@ from xdsl.ir import SSAValue
 
 from ttc.dialects.core.ir.attributes import plain
 from ttc.dialects.core.ir.spec import spec_of
-from ttc.dialects.nn.linear import DetOp, MatmulOp
+from ttc.dialects.nn.linear import MatmulOp
 from ttc.dialects.tile import linear as tile
-from ttc.passes.nn_to_tile.lowering import Lowering, in_rows, natural_fold, tiles_of
+from ttc.passes.nn_to_tile import TO_TILE, WISHES
+from ttc.passes.nn_to_tile.lowering import Lowering, natural_fold, tiles_of
+from ttc.passes.nn_to_tile.rows import same_in_rows
 
 
+@WISHES.rule("matmul")
 def wants_matmul(op: MatmulOp) -> dict[SSAValue, int]:
     """With one matrix for all of a, its leading dimensions are rows; with a matrix each, they are not."""
     a, b, *_ = op.operands
@@ -19,6 +22,7 @@ def wants_matmul(op: MatmulOp) -> dict[SSAValue, int]:
     return {a: natural_fold(spec_of(a.type).shape)}
 
 
+@TO_TILE.rule("matmul")
 def lower_matmul(op: MatmulOp, low: Lowering) -> SSAValue:
     """tile.matmul of the same attributes, a in the fold of fewest tiles."""
     a, b, *rest = op.operands
@@ -26,11 +30,6 @@ def lower_matmul(op: MatmulOp, low: Lowering) -> SSAValue:
     fold = _fold(op, a, b, low)
     bias = [low.tile(x, fold if spec_of(x.type).shape == spec_of(y.type).shape else None) for x in rest]
     return low.emit(tile.MatmulOp, low.tile(a, fold), low.tile(b, 1), *(bias or [None]), like=y, fold=fold, **op.plain_attrs())
-
-
-def lower_det(op: DetOp, low: Lowering) -> SSAValue:
-    """Lower nn.det to tile.det, in row layout."""
-    return in_rows(op, tile.DetOp, low)
 
 
 def _has_one_matrix(op: MatmulOp, b: SSAValue) -> bool:
@@ -43,3 +42,6 @@ def _fold(op: MatmulOp, a: SSAValue, b: SSAValue, low: Lowering) -> int:
     shape = spec_of(a.type).shape
     held, natural = low.fold(a), natural_fold(shape)
     return natural if tiles_of(shape, natural) < tiles_of(shape, held) else held
+
+
+same_in_rows(tile.DetOp)

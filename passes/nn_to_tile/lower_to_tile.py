@@ -10,7 +10,6 @@ from xdsl.dialects import func
 from xdsl.dialects.builtin import ArrayAttr, FunctionType, TensorType
 from xdsl.ir import Operation, SSAValue
 
-import ttc.passes.nn_to_tile as package
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.ir.adapter import set_type
 from ttc.dialects.core.ir.entries import Port, entry_functions, ports
@@ -21,9 +20,10 @@ from ttc.dialects.core.records import record
 from ttc.dialects.nn.base import NNOp
 from ttc.dialects.tile.host import ToHostOp
 from ttc.passes.base import Pass, Rewriter, Unit
+from ttc.passes.declined import Declined
+from ttc.passes.nn_to_tile import TO_TILE
 from ttc.passes.nn_to_tile.binary import lower_elementwise
-from ttc.passes.nn_to_tile.lowering import Lowering, Rule
-from ttc.passes.rule_tables import Declined, rules
+from ttc.passes.nn_to_tile.lowering import Lowering
 
 
 @record
@@ -95,9 +95,10 @@ def _lower_op(op: NNOp, low: Lowering, rewriter: Rewriter) -> None:
 
 
 def _apply_rule(op: NNOp, low: Lowering) -> SSAValue | Sequence[SSAValue]:
-    rule = _rule(op)
+    mnemonic = op.name.removeprefix("nn.")
+    rule = TO_TILE.get(mnemonic) or (lower_elementwise if getattr(op, "ELEMENTWISE", False) else TO_TILE.of(mnemonic))
     if rule is None:
-        raise Declined("there is no tile op for it")
+        raise Declined(TO_TILE.refusals()[mnemonic])
     for value in (*op.operands, *op.results):
         refusal = None if low.is_placed(value) else low.refusal(value)
         if refusal is not None:
@@ -106,11 +107,6 @@ def _apply_rule(op: NNOp, low: Lowering) -> SSAValue | Sequence[SSAValue]:
         if low.ranges.wraps(value):
             raise Declined(f"numbers may exceed {spec_of(value.type).dtype}, and {low.format(spec_of(value.type).dtype)} is wider")
     return rule(op, low)
-
-
-def _rule(op: NNOp) -> Rule | None:
-    found: dict[str, Rule] = rules(package.__name__, "lower_")
-    return found.get(op.name.removeprefix("nn.")) or (lower_elementwise if getattr(op, "ELEMENTWISE", False) else None)
 
 
 def _keep_on_host(op: NNOp, low: Lowering) -> None:

@@ -1,8 +1,8 @@
 """What a lowering rule works with: tile values of nn values, in the format and fold that it asks for.
 
-A rule is a function `lower_<mnemonic>(op, low)` in the module of this package that has the stem of the op's file in dialect nn.  It
-returns the tile values of the op's results, or raises Declined, and the op runs on the host (what was emitted is dropped as unused).  An
-optional `wants_<mnemonic>(op)` beside it says in which fold it reads its operands.
+A rule is registered in `TO_TILE`, in the module of this package that has the stem of the op's file in dialect nn.  It takes the op and a
+`Lowering` and returns the tile values of the op's results, or raises Declined, and the op runs on the host (what was emitted is dropped as
+unused).  A rule in `WISHES` beside it may say in which folds the op wants its operands.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from typing import Any, TypeAlias
 import numpy as np
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, SSAValue
 
-import ttc.passes.nn_to_tile as package
 from ttc.dialects.core.formats import FORMATS, format_of
 from ttc.dialects.core.ir.adapter import set_type
 from ttc.dialects.core.ir.attributes import LiteralAttr
@@ -26,8 +25,9 @@ from ttc.dialects.tile.base import Tile, TileOp, TileType, tile_of, tile_type
 from ttc.dialects.tile.host import FromHostOp, ToHostOp
 from ttc.dialects.tile.shape import RelayoutOp
 from ttc.passes.base import Unit
+from ttc.passes.declined import Declined
+from ttc.passes.nn_to_tile import WISHES
 from ttc.passes.nn_to_tile.ranges import Bounds, Ranges, limits
-from ttc.passes.rule_tables import Declined, rules
 
 Rule: TypeAlias = "Callable[[Any, Lowering], SSAValue | Sequence[SSAValue]]"
 Wishes: TypeAlias = "Callable[[Any], dict[SSAValue, int]]"
@@ -246,8 +246,14 @@ class Lowering:
             like: nn value whose dtype gives the format of the result (default: the format of the first operand).
             fold: of the result (default: that of the first operand), as near as its shape allows.
         """
+        return self.emit_all(kind, *operands, like=like, fold=fold, **attrs)[0]
+
+    def emit_all(
+        self, kind: type[TileOp], *operands: SSAValue | None, like: SSAValue | None = None, fold: int | None = None, **attrs: Any
+    ) -> Sequence[SSAValue]:
+        """Append a tile op as `emit` does; returns all its results."""
         format_ = None if like is None else self.format(spec_of(like.type).dtype)
-        return self.add(kind.build(*operands, location=self._at(), format=format_, fold=fold, **attrs)).results[0]
+        return self.add(kind.build(*operands, location=self._at(), format=format_, fold=fold, **attrs)).results
 
     def _at(self) -> Attribute:
         if self.location is None:
@@ -255,23 +261,15 @@ class Lowering:
         return self.location
 
 
-def in_rows(op: NNOp, kind: type[TileOp], low: Lowering) -> SSAValue:
-    """The tile op of the op's own name and attributes, which only targets in row layout have a kernel for."""
-    low.require_rows()
-    operands = [None if x is None else low.tile(x) for x in op.named_operands()]
-    return low.emit(kind, *operands, like=op.results[0], **op.plain_attrs())
-
-
 def _wishes(ops: Sequence[Operation]) -> dict[SSAValue, int]:
     """The fold that the first reader of each value wants; elementwise ops pass on what their readers want."""
     found: dict[SSAValue, int] = {}
-    wishes: dict[str, Wishes] = rules(package.__name__, "wants_")
     by_kind: dict[type[Operation], Wishes | None] = {}
     for op in reversed(ops):
         kind = type(op)
         if kind not in by_kind:
             passes_on = issubclass(kind, NNOp) and getattr(kind, "ELEMENTWISE", False)
-            by_kind[kind] = wishes.get(op.name.removeprefix("nn.")) or (_pass_on(found) if passes_on else None)
+            by_kind[kind] = WISHES.get(op.name.removeprefix("nn.")) or (_pass_on(found) if passes_on else None)
         wants = by_kind[kind]
         if wants is not None:
             found.update(wants(op))

@@ -12,18 +12,12 @@ from ttc.dialects.nn.norm import LayerNormOp, RmsNormOp
 from ttc.dialects.tile import norm as tile
 from ttc.dialects.tile.base import TileOp
 from ttc.dialects.tile.shape import ReshapeOp
+from ttc.passes.declined import Declined
+from ttc.passes.nn_to_tile import TO_TILE
 from ttc.passes.nn_to_tile.lowering import Lowering
-from ttc.passes.rule_tables import Declined
 
-
-def lower_layer_norm(op: LayerNormOp, low: Lowering) -> SSAValue:
-    """tile.layer_norm; several normalized dimensions are reshaped into one."""
-    return _along_last(op, low, tile.LayerNormOp)
-
-
-def lower_rms_norm(op: RmsNormOp, low: Lowering) -> SSAValue:
-    """tile.rms_norm; several normalized dimensions are reshaped into one."""
-    return _along_last(op, low, tile.RmsNormOp)
+TO_TILE.add("layer_norm", lambda op, low: _along_last(op, low, tile.LayerNormOp))
+TO_TILE.add("rms_norm", lambda op, low: _along_last(op, low, tile.RmsNormOp))
 
 
 def _along_last(op: LayerNormOp | RmsNormOp, low: Lowering, kind: type[TileOp]) -> SSAValue:

@@ -9,30 +9,18 @@ from ttc.dialects.nn.pool import AvgPool2dOp, MaxPool2dOp
 from ttc.dialects.tile import pool as tile
 from ttc.dialects.tile.base import TileOp
 from ttc.dialects.tile.shape import TransposeOp
+from ttc.passes.nn_to_tile import TO_TILE, WISHES
 from ttc.passes.nn_to_tile.lowering import Lowering
 
 IMAGE = 3
 """Fold of images and filters with channels last: all but the channels are rows."""
 
 
-def wants_max_pool2d(op: MaxPool2dOp) -> dict[SSAValue, int]:
-    return image_folds(op)
+TO_TILE.add("max_pool2d", lambda op, low: _pool(op, low, tile.MaxPool2dOp))
+TO_TILE.add("avg_pool2d", lambda op, low: _pool(op, low, tile.AvgPool2dOp))
 
 
-def wants_avg_pool2d(op: AvgPool2dOp) -> dict[SSAValue, int]:
-    return image_folds(op)
-
-
-def lower_max_pool2d(op: MaxPool2dOp, low: Lowering) -> SSAValue:
-    """tile.max_pool2d, between transposes if the channels are first."""
-    return _pool(op, low, tile.MaxPool2dOp)
-
-
-def lower_avg_pool2d(op: AvgPool2dOp, low: Lowering) -> SSAValue:
-    """tile.avg_pool2d, between transposes if the channels are first."""
-    return _pool(op, low, tile.AvgPool2dOp)
-
-
+@WISHES.rule("max_pool2d", "avg_pool2d")
 def image_folds(op: Conv2dOp | ConvTranspose2dOp | MaxPool2dOp | AvgPool2dOp) -> dict[SSAValue, int]:
     """Images are read with all but the channels as rows."""
     return {op.x: IMAGE} if op.plain_attrs()["layout"] == "nhwc" else {op.x: 1}

@@ -7,11 +7,13 @@ from xdsl.ir import SSAValue
 from ttc.dialects.core.formats import FORMATS
 from ttc.dialects.core.ir.spec import spec_of
 from ttc.dialects.nn.quantization import QuantizeOp
+from ttc.passes.declined import Declined
+from ttc.passes.nn_to_tile import TO_TILE
 from ttc.passes.nn_to_tile.binary import lower_elementwise
 from ttc.passes.nn_to_tile.lowering import Lowering
-from ttc.passes.rule_tables import Declined
 
 
+@TO_TILE.rule("quantize")
 def lower_quantize(op: QuantizeOp, low: Lowering) -> SSAValue:
     """tile.map, whose kernel saturates to the range of the format that holds the result."""
     require_own_range(op.y, low)

@@ -1,6 +1,6 @@
 """Bounds that integers provably keep: what decides whether a device may hold them in a format of another width.
 
-A rule is a function `reach_<mnemonic>(op, *operands)` that takes the bounds of an op's operands and gives those of what it computes, in
+A rule in `REACHES` takes an op and the bounds of its operands and gives those of what it computes, in
 arithmetic without a width; several results have the same.  An op without a rule may give any number, and come round.
 """
 
@@ -13,17 +13,17 @@ from typing import TypeAlias
 import numpy as np
 from xdsl.ir import BlockArgument, Operation, SSAValue
 
-import ttc.passes.nn_to_tile as package
 from ttc.dialects.core.ir.attributes import LiteralAttr
 from ttc.dialects.core.ir.leaves import ConstantOp, LeafOp, StateOp
 from ttc.dialects.core.ir.spec import Spec, spec_of
 from ttc.dialects.core.plain.weights import WeightStore
+from ttc.dialects.core.rule_tables import RuleTable
 from ttc.dialects.nn.base import NNOp
-from ttc.passes.rule_tables import rules
 
 Bounds: TypeAlias = "tuple[int, int]"
 """The lowest and the highest number that there may be."""
 Reach: TypeAlias = "Callable[..., Bounds]"
+REACHES: RuleTable[Reach] = RuleTable("reach of integers")
 
 
 def limits(dtype: np.dtype) -> Bounds:
@@ -81,7 +81,7 @@ class Ranges:
         if isinstance(op, LeafOp):
             found = self._of_leaf(op, spec)
         elif isinstance(op, NNOp):
-            rule: Reach | None = rules(package.__name__, "reach_").get(op.name.removeprefix("nn."))
+            rule = REACHES.get(op.name.removeprefix("nn."))
             self._reach[value] = None if rule is None else rule(op, *[self._of(x) for x in op.operands])
             found = self._reach[value] or found
         self._bounds[value] = found if within(found, limits(spec.dtype)) else limits(spec.dtype)
@@ -117,108 +117,82 @@ def _common(a: Bounds, b: Bounds) -> Bounds:
 # ---- rules -----------------------------------------------------------------------------------------------------------------------
 
 
+@REACHES.rule("identity", "reshape", "transpose", "expand", "repeat", "slice", "split", "reverse_sequence", "compress", "max_pool2d")
+@REACHES.rule("dynamic_reshape", "dynamic_expand", "dynamic_slice", "gather", "gather_elements", "gather_nd")
+@REACHES.rule("reduce_max", "reduce_min", "reduce_mean")
 def _first(op: NNOp, x: Bounds, *others: Bounds) -> Bounds:
     """Some numbers of the first operand."""
     return x
 
 
-def _any(op: NNOp, *xs: Bounds) -> Bounds:
-    """Return the range of a result that holds numbers of any operand."""
-    return hull(*xs)
+REACHES.add("concat", lambda op, *xs: hull(*xs))
 
 
-reach_identity = reach_reshape = reach_transpose = reach_expand = reach_repeat = reach_slice = reach_split = _first
-reach_dynamic_reshape = reach_dynamic_expand = reach_dynamic_slice = reach_compress = reach_reverse_sequence = _first
-reach_gather = reach_gather_elements = reach_gather_nd = reach_reduce_max = reach_reduce_min = reach_reduce_mean = _first
-reach_max_pool2d = _first
-reach_concat = _any
-
-
+@REACHES.rule("cast")
 def reach_cast(op: NNOp, x: Bounds) -> Bounds:
     """The operand's integers; of a floating-point number any."""
     exact = spec_of(op.operands[0].type).dtype.kind in "iub"
     return x if exact else limits(spec_of(op.results[0].type).dtype)
 
 
-def reach_quantize(op: NNOp, *operands: Bounds) -> Bounds:
-    """All numbers of the dtype, at whose ends it stops."""
-    return limits(spec_of(op.results[0].type).dtype)
+REACHES.add("quantize", lambda op, *operands: limits(spec_of(op.results[0].type).dtype))
 
 
+@REACHES.rule("pad")
 def reach_pad(op: NNOp, x: Bounds) -> Bounds:
     """The operand's numbers, and that of the margins."""
     value = op.plain_attrs()["value"]
     return hull(x, (int(value), int(value))) if np.isfinite(value) else limits(spec_of(op.results[0].type).dtype)
 
 
-def reach_where(op: NNOp, condition: Bounds, a: Bounds, b: Bounds) -> Bounds:
-    """Return the range of nn.where: numbers of both sides."""
-    return hull(a, b)
+REACHES.add("where", lambda op, condition, a, b: hull(a, b))
+REACHES.add("one_hot", lambda op, indices, depth, values: values)
 
 
-def reach_one_hot(op: NNOp, indices: Bounds, depth: Bounds, values: Bounds) -> Bounds:
-    """Return the range of nn.one_hot: between the two values."""
-    return values
-
-
-def reach_scatter_elements(op: NNOp, x: Bounds, indices: Bounds, updates: Bounds) -> Bounds:
+@REACHES.rule("scatter_elements", "scatter_nd")
+def reach_scatter(op: NNOp, x: Bounds, indices: Bounds, updates: Bounds) -> Bounds:
     """Numbers of x and of what is written; what is added or multiplied may be anything."""
     plain = op.plain_attrs()["reduction"] in ("none", "min", "max")
     return hull(x, updates) if plain else limits(spec_of(op.results[0].type).dtype)
 
 
-reach_scatter_nd = reach_scatter_elements
-
-
+@REACHES.rule("add")
 def reach_add(op: NNOp, a: Bounds, b: Bounds) -> Bounds:
     return a[0] + b[0], a[1] + b[1]
 
 
-def reach_sub(op: NNOp, a: Bounds, b: Bounds) -> Bounds:
-    return a[0] - b[1], a[1] - b[0]
+REACHES.add("sub", lambda op, a, b: (a[0] - b[1], a[1] - b[0]))
 
 
+@REACHES.rule("mul")
 def reach_mul(op: NNOp, a: Bounds, b: Bounds) -> Bounds:
     found = [x * y for x in a for y in b]
     return min(found), max(found)
 
 
+@REACHES.rule("div")
 def reach_div(op: NNOp, a: Bounds, b: Bounds) -> Bounds:
     """No larger than the dividend; what a division by zero gives is the source's affair."""
     largest = max(map(abs, a))
     return -largest if a[0] < 0 or b[0] < 0 else 0, largest
 
 
+@REACHES.rule("mod")
 def reach_mod(op: NNOp, a: Bounds, b: Bounds) -> Bounds:
     """Return the range of nn.mod: magnitudes below that of the divisor."""
     largest = max(*map(abs, b), 1) - 1
     return -largest if a[0] < 0 or b[0] < 0 else 0, largest
 
 
-def reach_minimum(op: NNOp, a: Bounds, b: Bounds) -> Bounds:
-    return min(a[0], b[0]), min(a[1], b[1])
+REACHES.add("minimum", lambda op, a, b: (min(a[0], b[0]), min(a[1], b[1])))
+REACHES.add("maximum", lambda op, a, b: (max(a[0], b[0]), max(a[1], b[1])))
+REACHES.add("abs", lambda op, x: (0 if x[0] <= 0 <= x[1] else min(map(abs, x)), max(map(abs, x))))
+REACHES.add("neg", lambda op, x: (-x[1], -x[0]))
+REACHES.add("sign", lambda op, x: (-1, 1))
+REACHES.add("relu", lambda op, x: (max(x[0], 0), max(x[1], 0)))
 
 
-def reach_maximum(op: NNOp, a: Bounds, b: Bounds) -> Bounds:
-    return max(a[0], b[0]), max(a[1], b[1])
-
-
-def reach_abs(op: NNOp, x: Bounds) -> Bounds:
-    return 0 if x[0] <= 0 <= x[1] else min(map(abs, x)), max(map(abs, x))
-
-
-def reach_neg(op: NNOp, x: Bounds) -> Bounds:
-    return -x[1], -x[0]
-
-
-def reach_sign(op: NNOp, x: Bounds) -> Bounds:
-    return -1, 1
-
-
-def reach_relu(op: NNOp, x: Bounds) -> Bounds:
-    return max(x[0], 0), max(x[1], 0)
-
-
+@REACHES.rule("clip")
 def reach_clip(op: NNOp, x: Bounds) -> Bounds:
     """Between the limits, as floating-point numbers have them."""
     attrs = op.plain_attrs()
@@ -229,6 +203,7 @@ def reach_clip(op: NNOp, x: Bounds) -> Bounds:
     return hull((low, low), (high, high), *((end, end) for end in ends))
 
 
+@REACHES.rule("bitwise_and", "bitwise_or", "bitwise_xor")
 def _bits(op: NNOp, *xs: Bounds) -> Bounds:
     """Numbers of as many bits as the operands' take, with a sign if one has it."""
     low, high = hull(*xs)
@@ -236,46 +211,27 @@ def _bits(op: NNOp, *xs: Bounds) -> Bounds:
     return -(1 << bits) if low < 0 else 0, (1 << bits) - 1
 
 
-reach_bitwise_and = reach_bitwise_or = reach_bitwise_xor = _bits
+REACHES.add("shift_right", lambda op, x, by: hull(x, (0, 0), (-1, -1)) if x[0] < 0 else (0, x[1]))
 
 
-def reach_shift_right(op: NNOp, x: Bounds, by: Bounds) -> Bounds:
-    """Nearer to zero, or -1."""
-    return hull(x, (0, 0), (-1, -1)) if x[0] < 0 else (0, x[1])
-
-
+@REACHES.rule("argmax", "argmin", "shape", "non_zero")
 def _sizes(op: NNOp, *xs: Bounds) -> Bounds:
     """Places in the operand, or its sizes."""
     shape = spec_of(op.operands[0].type).shape
     return limits(np.dtype(np.int64)) if -1 in shape else (0, max(shape, default=1))
 
 
-reach_argmax = reach_argmin = reach_shape = _sizes
+REACHES.add("topk", lambda op, x: hull(x, _sizes(op)))
+REACHES.add("unique", lambda op, x: hull(x, _count(op)))
 
 
-def reach_topk(op: NNOp, x: Bounds) -> Bounds:
-    """Numbers of the operand, and places in it."""
-    return hull(x, _sizes(op))
-
-
-def reach_unique(op: NNOp, x: Bounds) -> Bounds:
-    """Numbers of the operand, places in it, and counts of them."""
-    return hull(x, _count(op))
-
-
-def reach_non_zero(op: NNOp, x: Bounds) -> Bounds:
-    return _sizes(op)
-
-
-def reach_reduce_sum(op: NNOp, x: Bounds) -> Bounds:
+@REACHES.rule("reduce_sum", "cumsum")
+def reach_sum(op: NNOp, x: Bounds) -> Bounds:
     """Sums of up to all numbers of the operand."""
     return reach_mul(op, hull(x, (0, 0)), _count(op))
 
 
-def reach_cumsum(op: NNOp, x: Bounds) -> Bounds:
-    return reach_reduce_sum(op, x)
-
-
+@REACHES.rule("matmul")
 def reach_matmul(op: NNOp, a: Bounds, b: Bounds, *bias: Bounds) -> Bounds:
     """Sums of as many products as the last dimension of the left operand has, or its only other one."""
     terms = max(spec_of(op.operands[0].type).shape[-2:], default=1)

@@ -2,18 +2,8 @@
 
 from __future__ import annotations
 
-from xdsl.ir import SSAValue
-
-from ttc.dialects.nn.resize import ResizeByOp, ResizeOp
 from ttc.dialects.tile import resize as tile
-from ttc.passes.nn_to_tile.lowering import Lowering, in_rows
+from ttc.passes.nn_to_tile.rows import same_in_rows
 
-
-def lower_resize(op: ResizeOp, low: Lowering) -> SSAValue:
-    """Lower nn.resize to tile.resize, in row layout."""
-    return in_rows(op, tile.ResizeOp, low)
-
-
-def lower_resize_by(op: ResizeByOp, low: Lowering) -> SSAValue:
-    """tile.resize_by; what has sizes that data decide is refused before."""
-    return in_rows(op, tile.ResizeByOp, low)
+same_in_rows(tile.ResizeOp)
+same_in_rows(tile.ResizeByOp)

@@ -9,10 +9,12 @@ from ttc.dialects.nn.rotary import RotaryEmbeddingOp
 from ttc.dialects.tile.base import tile_of
 from ttc.dialects.tile.eltwise import MapOp
 from ttc.dialects.tile.shape import ConcatOp, ReshapeOp
+from ttc.passes.nn_to_tile import TO_TILE
 from ttc.passes.nn_to_tile.lowering import Lowering
 from ttc.passes.nn_to_tile.shape import take
 
 
+@TO_TILE.rule("rotary_embedding")
 def lower_rotary_embedding(op: RotaryEmbeddingOp, low: Lowering) -> SSAValue:
     """x * cos + rotated * sin in tile.map; what is rotated is made by slices and a concat."""
     x = low.tile(op.x)

@@ -15,13 +15,15 @@ from ttc.dialects.core.ir.spec import spec_of, tensor_type
 from ttc.dialects.nn.base import NNOp, axis_in
 from ttc.dialects.tile import shape as tile
 from ttc.dialects.tile.base import Tile, tile_of
+from ttc.passes.declined import Declined
+from ttc.passes.nn_to_tile import TO_TILE
 from ttc.passes.nn_to_tile.lowering import Lowering, natural_fold
-from ttc.passes.rule_tables import Declined
 
 MAX_COPIES = 16
 """The most copies of a tensor that is repeated by concatenation."""
 
 
+@TO_TILE.rule("reshape")
 def lower_reshape(op: NNOp, low: Lowering) -> SSAValue:
     """tile.reshape, in the fold that its reader wants, or else that keeps the rows as they are."""
     x = low.tile(op.operands[0])
@@ -32,6 +34,7 @@ def lower_reshape(op: NNOp, low: Lowering) -> SSAValue:
     return low.emit(tile.ReshapeOp, x, shape=shape, fold=fold)
 
 
+@TO_TILE.rule("transpose")
 def lower_transpose(op: NNOp, low: Lowering) -> SSAValue:
     """tile.transpose, in the fold that its reader wants, or else one matrix for every leading dimension."""
     perm = op.plain_attrs()["perm"]
@@ -41,11 +44,10 @@ def lower_transpose(op: NNOp, low: Lowering) -> SSAValue:
     return low.emit(tile.TransposeOp, x, perm=perm, fold=low.wish(op.results[0]) or 1)
 
 
-def lower_expand(op: NNOp, low: Lowering) -> SSAValue:
-    """Lower nn.expand to one tile.broadcast."""
-    return _broadcast(op, low)
+TO_TILE.add("expand", lambda op, low: _broadcast(op, low))
 
 
+@TO_TILE.rule("repeat")
 def lower_repeat(op: NNOp, low: Lowering) -> SSAValue:
     """tile.broadcast where only dimensions of size 1 repeat, else tile.concat of copies, or of many a broadcast between reshapes."""
     repeats: tuple[int, ...] = op.plain_attrs()["repeats"]
@@ -68,6 +70,7 @@ def _copies(x: SSAValue, axis: int, count: int, low: Lowering) -> SSAValue:
     return low.emit(tile.ReshapeOp, many, shape=(*shape[:axis], count * shape[axis], *shape[axis + 1 :]), fold=tile_of(x).fold)
 
 
+@TO_TILE.rule("slice")
 def lower_slice(op: NNOp, low: Lowering) -> SSAValue:
     """tile.slice; accelerators have no kernel that runs backward."""
     attrs = op.plain_attrs()
@@ -76,6 +79,7 @@ def lower_slice(op: NNOp, low: Lowering) -> SSAValue:
     return low.emit(tile.SliceOp, low.tile(op.operands[0]), starts=attrs["starts"], sizes=attrs["sizes"], steps=attrs["steps"])
 
 
+@TO_TILE.rule("split")
 def lower_split(op: NNOp, low: Lowering) -> list[SSAValue]:
     """Lower nn.split to one tile.slice for each part."""
     attrs = op.plain_attrs()
@@ -95,6 +99,7 @@ def take(x: SSAValue, axis: int, start: int, size: int, low: Lowering, step: int
     return low.emit(tile.SliceOp, x, starts=starts, sizes=sizes, steps=steps)
 
 
+@TO_TILE.rule("concat")
 def lower_concat(op: NNOp, low: Lowering) -> SSAValue:
     """tile.concat, in the fold of the first operand that is computed."""
     computed = [x for x in op.operands if low.leaf(x) is None] or list(op.operands)
@@ -102,6 +107,7 @@ def lower_concat(op: NNOp, low: Lowering) -> SSAValue:
     return low.emit(tile.ConcatOp, *[low.tile(x, fold) for x in op.operands], axis=op.plain_attrs()["axis"])
 
 
+@TO_TILE.rule("pad")
 def lower_pad(op: NNOp, low: Lowering) -> SSAValue:
     """tile.pad with a constant; other margins are slices of x, one dimension after the other."""
     attrs = op.plain_attrs()
@@ -145,6 +151,7 @@ def _mirrored(x: SSAValue, axis: int, at: int, count: int, low: Lowering) -> SSA
     return parts[0] if count == 1 else low.emit(tile.ConcatOp, *parts, axis=axis)
 
 
+@TO_TILE.rule("shape")
 def lower_shape(op: NNOp, low: Lowering) -> SSAValue:
     """A literal: shapes are static here."""
     array = np.array(spec_of(op.operands[0].type).shape, np.int64)

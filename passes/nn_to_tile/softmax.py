@@ -10,20 +10,15 @@ from ttc.dialects.nn.softmax import LogSoftmaxOp, SoftmaxOp
 from ttc.dialects.tile import softmax as tile
 from ttc.dialects.tile.base import TileOp
 from ttc.dialects.tile.shape import TransposeOp
+from ttc.passes.nn_to_tile import TO_TILE
 from ttc.passes.nn_to_tile.lowering import Lowering
 
-
-def lower_softmax(op: SoftmaxOp, low: Lowering) -> SSAValue:
-    """tile.softmax, between transposes if the axis is not the last."""
-    return _along_last(op, low, tile.SoftmaxOp)
+TO_TILE.add("softmax", lambda op, low: lower_softmax(op, low, tile.SoftmaxOp))
+TO_TILE.add("log_softmax", lambda op, low: lower_softmax(op, low, tile.LogSoftmaxOp))
 
 
-def lower_log_softmax(op: LogSoftmaxOp, low: Lowering) -> SSAValue:
-    """tile.log_softmax, between transposes if the axis is not the last."""
-    return _along_last(op, low, tile.LogSoftmaxOp)
-
-
-def _along_last(op: SoftmaxOp | LogSoftmaxOp, low: Lowering, kind: type[TileOp]) -> SSAValue:
+def lower_softmax(op: SoftmaxOp | LogSoftmaxOp, low: Lowering, kind: type[TileOp]) -> SSAValue:
+    """The tile op runs along the last dimension, between transposes if the axis is another."""
     rank = spec_of(op.x.type).rank
     axis = axis_in(op.plain_attrs()["axis"], rank)
     if axis == rank - 1:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from xdsl.ir import SSAValue
 
-from ttc.dialects.nn.sort import ReverseSequenceOp, TopkOp
+from ttc.dialects.nn.sort import TopkOp
 from ttc.dialects.tile import sort as tile
 from ttc.dialects.tile.index import GatherElementsOp
-from ttc.passes.nn_to_tile.lowering import Lowering, in_rows
+from ttc.passes.nn_to_tile import TO_TILE
+from ttc.passes.nn_to_tile.lowering import Lowering
+from ttc.passes.nn_to_tile.rows import same_in_rows
 
 
+@TO_TILE.rule("topk")
 def lower_topk(op: TopkOp, low: Lowering) -> list[SSAValue]:
     """tile.order for the places, and the elements there."""
     low.require_rows()
@@ -18,6 +21,4 @@ def lower_topk(op: TopkOp, low: Lowering) -> list[SSAValue]:
     return [low.emit(GatherElementsOp, x, places, axis=op.plain_attrs()["axis"]), places]
 
 
-def lower_reverse_sequence(op: ReverseSequenceOp, low: Lowering) -> SSAValue:
-    """Lower nn.reverse_sequence to tile.reverse_sequence, in row layout."""
-    return in_rows(op, tile.ReverseSequenceOp, low)
+same_in_rows(tile.ReverseSequenceOp)

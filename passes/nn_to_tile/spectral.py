@@ -2,20 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from xdsl.ir import SSAValue
-
-from ttc.dialects.nn.spectral import FftOp, IrfftOp
 from ttc.dialects.tile import spectral as tile
-from ttc.passes.nn_to_tile.lowering import Lowering, in_rows
+from ttc.passes.nn_to_tile.rows import same_in_rows
 
-
-def lower_fft(op: FftOp, low: Lowering) -> Sequence[SSAValue]:
-    """Lower nn.fft to tile.fft, in row layout."""
-    return in_rows(op, tile.FftOp, low).owner.results  # pyright: ignore[reportAttributeAccessIssue] - an op gives the value
-
-
-def lower_irfft(op: IrfftOp, low: Lowering) -> SSAValue:
-    """Lower nn.irfft to tile.irfft, in row layout."""
-    return in_rows(op, tile.IrfftOp, low)
+same_in_rows(tile.FftOp)
+same_in_rows(tile.IrfftOp)

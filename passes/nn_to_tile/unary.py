@@ -6,16 +6,15 @@ import numpy as np
 from xdsl.ir import SSAValue
 
 from ttc.dialects.core.ir.spec import spec_of
-from ttc.dialects.nn.unary import CastOp, IdentityOp
+from ttc.dialects.nn.unary import CastOp
 from ttc.dialects.tile import eltwise as tile
+from ttc.passes.nn_to_tile import TO_TILE
 from ttc.passes.nn_to_tile.lowering import Lowering
 
-
-def lower_identity(op: IdentityOp, low: Lowering) -> SSAValue:
-    """Lower nn.identity to its operand."""
-    return low.tile(op.x)
+TO_TILE.add("identity", lambda op, low: low.tile(op.x))
 
 
+@TO_TILE.rule("cast")
 def lower_cast(op: CastOp, low: Lowering) -> SSAValue:
     """A cast between dtypes that the target holds alike, and whose values are the same in both, is nothing."""
     x = low.tile(op.x)

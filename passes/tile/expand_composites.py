@@ -8,7 +8,6 @@ import numpy as np
 from xdsl.dialects import func
 from xdsl.ir import Operation, SSAValue
 
-import ttc.passes.tile.expand as package
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.formats import FORMATS
 from ttc.dialects.core.ir.entries import entry_functions
@@ -18,12 +17,13 @@ from ttc.dialects.core.ir.spec import Spec, tensor_type
 from ttc.dialects.core.records import record
 from ttc.dialects.nn.base import ops as nn_ops
 from ttc.dialects.tile.base import TileOp, tile_of
-from ttc.dialects.tile.buda import foreign
+from ttc.dialects.tile.buda import OPS, foreign
 from ttc.dialects.tile.eltwise import CastOp, MapOp
 from ttc.dialects.tile.host import FromHostOp, ToHostOp
 from ttc.passes.base import Pass, Rewriter, Unit
-from ttc.passes.rule_tables import Declined, rules
-from ttc.passes.tile.expand.expansion import Expansion, Rule
+from ttc.passes.declined import Declined
+from ttc.passes.tile.expand import EXPANSIONS
+from ttc.passes.tile.expand.expansion import Expansion
 
 MAX_DEPTH = 16
 """How deep expansions may lie within expansions."""
@@ -81,7 +81,7 @@ def _expand_function(function: func.FuncOp, unit: Unit, rewriter: Rewriter) -> N
 def _expand(op: TileOp, unit: Unit, rewriter: Rewriter) -> list[Operation]:
     """Replace one op; the ops that took its place, in order."""
     mnemonic = op.name.partition(".")[2]
-    rule: Rule | None = rules(package.__name__, "expand_").get(mnemonic)
+    rule = EXPANSIONS.get(mnemonic) if op.ROWS_ONLY or mnemonic in OPS else EXPANSIONS.of(mnemonic)
     if rule is None:
         raise Error("E0503", f"kernel set 'buda' lacks {foreign(op)}", where=where(op), hint="compile with --kernels fused")
     if not rewriter.allow(f"expand-{mnemonic}", op):

@@ -13,7 +13,7 @@ from ttc.dialects.core.errors import Error
 from ttc.dialects.core.plain import interpret
 from ttc.dialects.core.plain.functions import Work
 from ttc.dialects.nn.base import ops
-from ttc.dialects.nn.gradients.base import Refused, rules
+from ttc.dialects.nn.gradients.base import GRADIENTS, Refused
 from ttc.dialects.nn.gradients.check import BOUND, check_rule
 from ttc.instruments.base import PassWatcher
 from ttc.passes.base import Pass, Unit
@@ -43,7 +43,7 @@ class GradientCheck(PassWatcher):
 
     def _execute(self, work: Work, operands: Sequence[NDArray | None], resolve: interpret.Resolver | None = None) -> list[NDArray]:
         """Run an op, after its rule has been checked at its operands."""
-        if work.op in rules() and any(x is not None and x.dtype.kind == "f" for x in operands):
+        if work.op in GRADIENTS.rules() and any(x is not None and x.dtype.kind == "f" for x in operands):
             self._check(work, operands)
         return interpret.run_work(work, operands, resolve)
 

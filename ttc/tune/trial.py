@@ -27,8 +27,8 @@ from ttc.dialects.tile.base import TileOp
 from ttc.passes.precision import assign, chosen
 from ttc.passes.tile_to_netlist.lower_to_netlist import usual_fidelity
 from ttc.runtime.arguments import inputs_of, to_entries
+from ttc.runtime.engines.exact import RULES
 from ttc.runtime.engines.exact.core import Core
-from ttc.runtime.engines.exact.engine import rules as exact_rules
 from ttc.tune.subject import Subject
 
 MAX_MICROBATCHES = 4
@@ -90,7 +90,7 @@ class Trials:
         self._values = [*function.body.block.args, *(leaf.result for leaf in self._leaves)]
         self._plain = plain_ops(self._body, self._values, list(last.operands))
         self._weights = _Rounded(self.subject.unit.weights)
-        self._rules = exact_rules()
+        self._rules = RULES.rules()
         self._compared = _compared([v.type for v in last.operands])
         floats = {v: "Float32" for v in self._all_values() if _is_float(plain_type(v.type))}
         self.expected = self._run(self._typed(floats), floats, [interpret.run_work] * len(self._body))

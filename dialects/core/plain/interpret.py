@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import inspect
-import pkgutil
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import field, replace
 from functools import cache, partial
@@ -17,12 +15,15 @@ from ttc.dialects.core.errors import Error, nearest
 from ttc.dialects.core.formats import format_named
 from ttc.dialects.core.plain.functions import Function, TensorType, Work
 from ttc.dialects.core.records import record
+from ttc.dialects.core.rule_tables import RuleTable
 
 Kernel: TypeAlias = Callable[..., "NDArray | tuple[NDArray, ...]"]
 Resolver: TypeAlias = Callable[[Work], NDArray]
 """Gives the value of a `ttc.constant`, `ttc.param` or `ttc.state` whose value is not a literal."""
 Execute: TypeAlias = "Callable[[Work, Sequence[NDArray | None], Resolver | None], list[NDArray]]"
 """Runs one op: `run_work`, or something with arithmetic of its own."""
+_EXECUTABLE = ("nn", "tile")
+"""Dialects that have kernels."""
 
 
 @record(slots=True)
@@ -87,31 +88,20 @@ class Body:
 
 
 @cache
-def kernels(dialect: str) -> dict[str, Kernel]:
-    """Kernels of a dialect by op mnemonic: the public functions of the modules in `ttc.dialects.<dialect>.kernels`."""
-    package = importlib.import_module(f"ttc.dialects.{dialect}.kernels")
-    found: dict[str, Kernel] = {}
-    for info in pkgutil.iter_modules(package.__path__):
-        module = importlib.import_module(f"{package.__name__}.{info.name}")
-        for name, function in vars(module).items():
-            if name.startswith("_") or not inspect.isfunction(function) or function.__module__ != module.__name__:
-                continue
-            found[name.rstrip("_")] = function
-    return found
+def kernels(dialect: str) -> RuleTable[Kernel]:
+    """The numpy kernels of dialect `nn` or `tile` by op mnemonic: the table of `ttc.dialects.<dialect>.kernels`."""
+    return importlib.import_module(f"ttc.dialects.{dialect}.kernels").KERNELS
 
 
 def kernel(op: str) -> Kernel:
-    """The numpy kernel of an op by its full name.  Raises E0302.
-
-    A tile op that computes what the nn op of its name does shares that kernel.
-    """
+    """The numpy kernel of an op by its full name.  Raises E0302."""
     dialect, _, mnemonic = op.partition(".")
-    tables = {"nn": ("nn",), "tile": ("tile", "nn")}.get(dialect, ())
-    for name in tables:
-        if mnemonic in kernels(name):
-            return kernels(name)[mnemonic]
-    known = [known for name in tables for known in kernels(name)]
-    raise Error("E0302", f"there is no op '{op}' that can be executed", hint=nearest(mnemonic, known))
+    table = kernels(dialect) if dialect in _EXECUTABLE else None
+    found = None if table is None else table.get(mnemonic)
+    if found is None:
+        known = () if table is None else table.rules()
+        raise Error("E0302", f"there is no op '{op}' that can be executed", hint=nearest(mnemonic, known))
+    return found
 
 
 def run_work(work: Work, operands: Sequence[NDArray | None], resolve: Resolver | None = None) -> list[NDArray]:

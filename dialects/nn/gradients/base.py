@@ -6,19 +6,16 @@ have no gradient are registered there, too, with the reason.
 
 from __future__ import annotations
 
-import importlib
-import pkgutil
 from collections.abc import Callable, Sequence
-from functools import cache
 from math import prod
 from typing import Any, NoReturn, TypeAlias
 
 from xdsl.ir import SSAValue
 
-import ttc.dialects.nn.gradients as package
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.ir.locations import where
 from ttc.dialects.core.records import record
+from ttc.dialects.core.rule_tables import RuleTable
 from ttc.dialects.nn.base import NNOp
 from ttc.dialects.nn.making import OpMaker, zeros
 
@@ -75,49 +72,9 @@ class Site:
 Rule: TypeAlias = Callable[[OpMaker, Site], Cotangents]
 """Gives the cotangent of each operand; None where it is 0, or not wanted."""
 
-_RULES: dict[str, Rule] = {}
-_REFUSALS: dict[str, str] = {}
-
-
-def gradient(*names: str) -> Callable[[Rule], Rule]:
-    """Register a function as the gradient rule of ops."""
-
-    def register(rule: Rule) -> Rule:
-        for name in names:
-            _add(_RULES, name, rule)
-        return rule
-
-    return register
-
-
-def no_gradient(reason: str, *names: str) -> None:
-    """Register ops that have no gradient, and why: `its result is an integer`."""
-    for name in names:
-        _add(_REFUSALS, name, reason)
-
-
-def _add(table: dict[str, Any], name: str, entry: Any) -> None:
-    if name in _RULES or name in _REFUSALS:
-        raise ValueError(f"the gradient of {name} is defined twice")
-    table[name] = entry
-
-
-@cache
-def _load() -> None:
-    for info in pkgutil.iter_modules(package.__path__):
-        importlib.import_module(f"{package.__name__}.{info.name}")
-
-
-def rules() -> dict[str, Rule]:
-    """The rules by op: `nn.softmax`.  A change of the table is one of all that is differentiated later."""
-    _load()
-    return _RULES
-
-
-def refusals() -> dict[str, str]:
-    """Why an op has no gradient, by op."""
-    _load()
-    return _REFUSALS
+GRADIENTS: RuleTable[Rule] = RuleTable("gradient rule", "ttc.dialects.nn.gradients")
+"""By the full name of the op: `nn.softmax`."""
+gradient, no_gradient = GRADIENTS.rule, GRADIENTS.refuse
 
 
 # ---- what rules share --------------------------------------------------------------------------------------------------------------

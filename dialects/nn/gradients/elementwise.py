@@ -9,7 +9,7 @@ from xdsl.ir import SSAValue
 
 from ttc.dialects.core.kernels.epilogue import activation_attrs
 from ttc.dialects.nn.formulas import Formula
-from ttc.dialects.nn.gradients.base import Cotangents, Site, gradient, rules, unbroadcast
+from ttc.dialects.nn.gradients.base import GRADIENTS, Cotangents, Site, gradient, unbroadcast
 from ttc.dialects.nn.making import OpMaker, zeros
 
 Derivative: TypeAlias = Callable[..., Formula]
@@ -54,7 +54,7 @@ def before_activation(b: OpMaker, site: Site) -> SSAValue:
     attrs = {key: value for key, value in site.attrs.items() if not key.startswith("activation")}
     x = b.nn(site.name.removeprefix("nn."), *site.operands, **attrs)
     args = activation_attrs(name, tuple(site.attrs.get("activation_args", ())))
-    rule = rules().get(f"nn.{name}")
+    rule = GRADIENTS.of(f"nn.{name}")
     if rule is None:
         site.refuse(b, f"its activation {name} has none")
     (found,) = rule(b, Site(f"nn.{name}", (x,), (site.y,), args, site.cotangents, (True,)))

@@ -11,7 +11,7 @@ from ttc.dialects.core.errors import Error
 from ttc.dialects.core.ir.locations import where
 from ttc.dialects.core.ir.spec import DYNAMIC, STORED_ONLY, Spec, spec_of
 from ttc.dialects.nn.base import NNOp
-from ttc.dialects.nn.gradients.base import Cotangents, Refused, Site, refusals, rules
+from ttc.dialects.nn.gradients.base import GRADIENTS, Cotangents, Refused, Site
 from ttc.dialects.nn.making import OpMaker
 
 
@@ -78,10 +78,10 @@ def pull_back(
 
 
 def _apply(b: OpMaker, op: Operation, operands: Cotangents, cotangents: Cotangents, asked: Sequence[bool]) -> Cotangents:
-    """What the op's rule gives.  Raises E0506."""
-    rule = rules().get(op.name)
+    """What the op's rule gives.  Raises E0506, E0901 for an nn op with neither a rule nor a reason why it has none."""
+    rule = GRADIENTS.of(op.name) if isinstance(op, NNOp) else None
     if rule is None or not isinstance(op, NNOp):
-        reason = refusals().get(op.name, "dialect nn does not have the op")
+        reason = GRADIENTS.refusal(op.name) or "dialect nn does not have the op"
         raise Refused("E0506", f"{op.name} has no gradient: {reason}", where=where(op))
     for value in (*operands, *op.results):
         if value is not None and DYNAMIC in spec_of(value.type).shape:

@@ -7,52 +7,35 @@ from math import ceil, floor, isfinite
 import numpy as np
 from numpy.typing import NDArray
 
+from ttc.dialects.nn.kernels import KERNELS
 
-def tanh(x: NDArray) -> NDArray:
-    """Return the hyperbolic tangent tanh x, elementwise."""
-    return np.tanh(x)
-
-
-def sigmoid(x: NDArray) -> NDArray:
-    """1 / (1 + exp(-x))."""
-    return 1 / (1 + np.exp(-x))
-
-
-def relu(x: NDArray) -> NDArray:
-    """Return the larger of x and 0, elementwise."""
-    return np.maximum(x, 0)
+KERNELS.add("tanh", lambda x: np.tanh(x))
+KERNELS.add("sigmoid", lambda x: 1 / (1 + np.exp(-x)))
+KERNELS.add("relu", lambda x: np.maximum(x, 0))
+KERNELS.add("silu", lambda x: x / (1 + np.exp(-x)))
+KERNELS.add("softplus", lambda x: np.maximum(x, 0) + np.log1p(np.exp(-np.abs(x))))
+KERNELS.add("hard_swish", lambda x: x * np.clip(x + 3, 0, 6) / 6)
 
 
-def silu(x: NDArray) -> NDArray:
-    """Return x * sigmoid(x), elementwise."""
-    return x / (1 + np.exp(-x))
-
-
-def softplus(x: NDArray) -> NDArray:
-    """Return ln(1 + exp x), elementwise."""
-    return np.maximum(x, 0) + np.log1p(np.exp(-np.abs(x)))
-
-
-def hard_swish(x: NDArray) -> NDArray:
-    """x * min(max(x + 3, 0), 6) / 6."""
-    return x * np.clip(x + 3, 0, 6) / 6
-
-
+@KERNELS.rule("leaky_relu")
 def leaky_relu(x: NDArray, *, alpha: float) -> NDArray:
-    """x where x >= 0, alpha * x elsewhere."""
+    """Compute x where x >= 0, alpha * x elsewhere."""
     return np.where(x >= 0, x, alpha * x)
 
 
+@KERNELS.rule("elu")
 def elu(x: NDArray, *, alpha: float) -> NDArray:
-    """x where x > 0, alpha * (exp x - 1) elsewhere."""
+    """Compute x where x > 0, alpha (e^x - 1) elsewhere."""
     return np.where(x > 0, x, alpha * np.expm1(x))
 
 
+@KERNELS.rule("hard_sigmoid")
 def hard_sigmoid(x: NDArray, *, alpha: float, beta: float) -> NDArray:
-    """min(max(alpha * x + beta, 0), 1)."""
+    """Compute min(max(alpha x + beta, 0), 1)."""
     return np.clip(alpha * x + beta, 0, 1)
 
 
+@KERNELS.rule("clip")
 def clip(x: NDArray, *, min: float | None = None, max: float | None = None) -> NDArray:
     """Return min(max(x, min), max), elementwise."""
     if x.dtype.kind in "iu":

@@ -5,22 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-
-def add(a: NDArray, b: NDArray) -> NDArray:
-    """Return a + b, elementwise."""
-    return np.add(a, b)
+from ttc.dialects.nn.kernels import KERNELS, of_two
 
 
-def sub(a: NDArray, b: NDArray) -> NDArray:
-    """Return a - b, elementwise."""
-    return np.subtract(a, b)
-
-
-def mul(a: NDArray, b: NDArray) -> NDArray:
-    """Return a * b, elementwise."""
-    return np.multiply(a, b)
-
-
+@KERNELS.rule("div")
 def div(a: NDArray, b: NDArray) -> NDArray:
     """a / b; of integers toward zero, and 0 where b is 0."""
     if a.dtype.kind == "u":
@@ -30,6 +18,7 @@ def div(a: NDArray, b: NDArray) -> NDArray:
     return np.divide(a, b)
 
 
+@KERNELS.rule("pow")
 def pow_(a: NDArray, b: NDArray) -> NDArray:
     """Return a^b, elementwise, in a's dtype."""
     if b.size == 1 and b.reshape(()) == 2:  # the commonest exponent: numpy's power takes twenty times as long
@@ -41,72 +30,19 @@ def pow_(a: NDArray, b: NDArray) -> NDArray:
     return np.power(a, b).astype(a.dtype, copy=False)
 
 
-def mod(a: NDArray, b: NDArray, *, fmod: bool) -> NDArray:
-    """Remainder of a / b with the sign of b, or of a."""
-    return np.fmod(a, b) if fmod else np.mod(a, b)
-
-
-def minimum(a: NDArray, b: NDArray) -> NDArray:
-    """Return the smaller of a and b, elementwise; NaN if either is."""
-    return np.minimum(a, b)
-
-
-def maximum(a: NDArray, b: NDArray) -> NDArray:
-    """Return the larger of a and b, elementwise; NaN if either is."""
-    return np.maximum(a, b)
-
-
-# ---- relations -------------------------------------------------------------------------------------------------------------------
-
-
-def equal(a: NDArray, b: NDArray) -> NDArray:
-    """Return whether a = b, elementwise."""
-    return np.equal(a, b)
-
-
-def not_equal(a: NDArray, b: NDArray) -> NDArray:
-    """Return whether a != b, elementwise."""
-    return np.not_equal(a, b)
-
-
-def less(a: NDArray, b: NDArray) -> NDArray:
-    """Return whether a < b, elementwise."""
-    return np.less(a, b)
-
-
-def less_equal(a: NDArray, b: NDArray) -> NDArray:
-    """Return whether a <= b, elementwise."""
-    return np.less_equal(a, b)
-
-
-def greater(a: NDArray, b: NDArray) -> NDArray:
-    """Return whether a > b, elementwise."""
-    return np.greater(a, b)
-
-
-def greater_equal(a: NDArray, b: NDArray) -> NDArray:
-    """Return whether a >= b, elementwise."""
-    return np.greater_equal(a, b)
-
-
-# ---- truth values ----------------------------------------------------------------------------------------------------------------
-
-
-def and_(a: NDArray, b: NDArray) -> NDArray:
-    """Return whether both a and b hold, elementwise."""
-    return np.logical_and(a, b)
-
-
-def or_(a: NDArray, b: NDArray) -> NDArray:
-    """Return whether a or b holds, elementwise."""
-    return np.logical_or(a, b)
-
-
-def xor(a: NDArray, b: NDArray) -> NDArray:
-    """a or b, but not both."""
-    return np.logical_xor(a, b)
-
-
-def where(c: NDArray, a: NDArray, b: NDArray) -> NDArray:
-    """a where c holds, b elsewhere."""
-    return np.where(c, a, b)
+KERNELS.add("mod", lambda a, b, *, fmod: np.fmod(a, b) if fmod else np.mod(a, b))
+KERNELS.add("where", lambda c, a, b: np.where(c, a, b))
+of_two("add", np.add)
+of_two("sub", np.subtract)
+of_two("mul", np.multiply)
+of_two("minimum", np.minimum)
+of_two("maximum", np.maximum)
+of_two("equal", np.equal)
+of_two("not_equal", np.not_equal)
+of_two("less", np.less)
+of_two("less_equal", np.less_equal)
+of_two("greater", np.greater)
+of_two("greater_equal", np.greater_equal)
+of_two("and", np.logical_and)
+of_two("or", np.logical_or)
+of_two("xor", np.logical_xor)

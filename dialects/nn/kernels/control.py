@@ -9,11 +9,13 @@ from numpy.typing import NDArray
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.plain.interpret import Body
+from ttc.dialects.nn.kernels import KERNELS
 
 _MAX_ITERATIONS = 1 << 26
 _MAX_BYTES = 1 << 32
 
 
+@KERNELS.rule("branch")
 def branch(which: NDArray, *values: NDArray, bodies: Sequence[Body]) -> tuple[NDArray, ...]:
     """What the chosen region gives: the first for true, the second for false; the one of a number, the last if there is none of it."""
     number = which.item()
@@ -21,6 +23,7 @@ def branch(which: NDArray, *values: NDArray, bodies: Sequence[Body]) -> tuple[ND
     return tuple(bodies[chosen if 0 <= chosen < len(bodies) else -1](*values))
 
 
+@KERNELS.rule("loop")
 def loop(
     count: NDArray | None,
     condition: NDArray | None,
@@ -55,6 +58,7 @@ def loop(
     return *state, *(_stacked(stack, body, first + carried + i) for i, stack in enumerate(stacks))
 
 
+@KERNELS.rule("require")
 def require(x: NDArray, truth: NDArray, *, wanted: bool, message: str) -> NDArray:
     """x; another truth than the wanted one raises E0802."""
     if bool(truth.item()) != wanted:

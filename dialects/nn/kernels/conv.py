@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from ttc.dialects.core.kernels.epilogue import finish
 from ttc.dialects.core.kernels.integers import sums_are_exact
 from ttc.dialects.core.kernels.windows import Window, channels_last, window_counts, windows
+from ttc.dialects.nn.kernels import KERNELS
 
 Moves: TypeAlias = tuple[Window, Window]
 
@@ -22,6 +23,7 @@ _TAPS_BYTES = 256 << 10
 """Target size of a block of rows of a depthwise convolution: sum and product stay in the second-level cache."""
 
 
+@KERNELS.rule("conv2d")
 def conv2d(
     x: NDArray,
     w: NDArray,
@@ -53,6 +55,7 @@ def conv2d(
     return _image_from_nhwc(finish(y, bias, activation, activation_args), layout)
 
 
+@KERNELS.rule("conv_transpose2d")
 def conv_transpose2d(
     x: NDArray,
     w: NDArray,

@@ -6,8 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ttc.dialects.core.kernels.coupling import ROUNDS, TOLERANCE
+from ttc.dialects.nn.kernels import KERNELS
 
 
+@KERNELS.rule("couple_probabilities")
 def couple_probabilities(r: NDArray, *, classes: int) -> NDArray:
     """All rows together; a row rests once its errors are small."""
     q = _quadratic_form(r, classes)

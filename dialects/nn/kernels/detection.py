@@ -6,8 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ttc.dialects.core.errors import Error
+from ttc.dialects.nn.kernels import KERNELS
 
 
+@KERNELS.rule("non_max_suppression")
 def non_max_suppression(
     boxes: NDArray, scores: NDArray, most: NDArray, overlap: NDArray, least_score: NDArray | None = None, *, centered: bool
 ) -> NDArray:

@@ -8,10 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ttc.dialects.core.errors import Error
+from ttc.dialects.nn.kernels import KERNELS
 
 _MAX_ELEMENTS = 1 << 28
 
 
+@KERNELS.rule("dynamic_reshape")
 def dynamic_reshape(x: NDArray, shape: NDArray, *, sizes: tuple[int, ...]) -> NDArray:
     """The elements in row-major order under the shape; -1: what remains."""
     wanted = shape.tolist()
@@ -23,6 +25,7 @@ def dynamic_reshape(x: NDArray, shape: NDArray, *, sizes: tuple[int, ...]) -> ND
         raise Error("E0802", f"{x.size} elements do not fill shape {wanted}") from None
 
 
+@KERNELS.rule("dynamic_expand")
 def dynamic_expand(x: NDArray, shape: NDArray, *, sizes: tuple[int, ...]) -> NDArray:
     """x broadcast with the shape."""
     wanted = shape.tolist()
@@ -35,6 +38,7 @@ def dynamic_expand(x: NDArray, shape: NDArray, *, sizes: tuple[int, ...]) -> NDA
     return _announced(np.broadcast_to(x, full), sizes)
 
 
+@KERNELS.rule("dynamic_slice")
 def dynamic_slice(x: NDArray, starts: NDArray, ends: NDArray, steps: NDArray, *, axes: tuple[int, ...]) -> NDArray:
     """Python's slices of the axes."""
     parts = [slice(None)] * x.ndim

@@ -11,6 +11,8 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from ttc.dialects.nn.kernels import KERNELS
+
 _PIECE = 16384
 """Elements computed together: a few float64 arrays of this size fit the L2 cache."""
 
@@ -52,11 +54,13 @@ _LARGE_TOP = (
 _LARGE_BOTTOM = (1.0, 2.56852019228982242e0, 1.87295284992346725e0, 5.27905102951428412e-1, 6.05183413124413191e-2, 2.33520497626869185e-3)
 
 
+@KERNELS.rule("erf")
 def erf(x: NDArray) -> NDArray:
     """2 / sqrt(pi) * integral of exp(-t^2) from 0 to x."""
     return _by_pieces(_erf, x)
 
 
+@KERNELS.rule("gelu")
 def gelu(x: NDArray, *, approximate: str = "none") -> NDArray:
     """x * Phi(x), Phi by erf or by tanh."""
     if approximate == "none":
@@ -64,6 +68,7 @@ def gelu(x: NDArray, *, approximate: str = "none") -> NDArray:
     return gelu_tanh(x)
 
 
+@KERNELS.rule("gelu_tanh")
 def gelu_tanh(x: NDArray) -> NDArray:
     """x * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 x^3))) / 2."""
     inner = (x + 0.044715 * (x * x * x)) * float(np.sqrt(2 / np.pi))

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ttc.dialects.core.errors import Error
+from ttc.dialects.nn.kernels import KERNELS
 
 
 @contextmanager
@@ -20,24 +21,28 @@ def _solvable() -> Iterator[None]:
         raise Error("E0802", f"the matrix has no such factors: {error}") from None
 
 
+@KERNELS.rule("solve")
 def solve(a: NDArray, x: NDArray) -> NDArray:
     """y with a y = x."""
     with _solvable():
         return np.asarray(np.linalg.solve(a, x))
 
 
+@KERNELS.rule("cholesky")
 def cholesky(x: NDArray) -> NDArray:
     """Return the lower triangular factor of each matrix."""
     with _solvable():
         return np.asarray(np.linalg.cholesky(x))
 
 
+@KERNELS.rule("qr")
 def qr(x: NDArray, *, complete: bool) -> tuple[NDArray, ...]:
     """Orthonormal columns and the upper triangle."""
     found = np.linalg.qr(x, mode="complete" if complete else "reduced")
     return np.asarray(found[0]), np.asarray(found[1])
 
 
+@KERNELS.rule("lu")
 def lu(x: NDArray) -> tuple[NDArray, ...]:
     """Both triangles in one matrix, and the rows that were exchanged, counted from 1."""
     m, n = x.shape[-2:]
@@ -55,6 +60,7 @@ def lu(x: NDArray) -> tuple[NDArray, ...]:
     return y.reshape(x.shape), pivots.reshape(*x.shape[:-2], count)
 
 
+@KERNELS.rule("svd")
 def svd(x: NDArray, *, full: bool) -> tuple[NDArray, ...]:
     """Return left singular vectors as columns, singular values, and right singular vectors as rows."""
     with _solvable():
@@ -62,6 +68,7 @@ def svd(x: NDArray, *, full: bool) -> tuple[NDArray, ...]:
     return np.asarray(found[0]), np.asarray(found[1]), np.asarray(found[2])
 
 
+@KERNELS.rule("eigh")
 def eigh(x: NDArray) -> tuple[NDArray, ...]:
     """Eigenvalues in rising order, and eigenvectors as columns."""
     with _solvable():

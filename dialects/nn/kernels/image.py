@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ttc.dialects.core.errors import Error
+from ttc.dialects.nn.kernels import KERNELS
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -21,6 +22,7 @@ _MODES = frozenset(("1", "L", "LA", "P", "PA", "RGB", "RGBA", "RGBX", "CMYK", "Y
 _MAX_PIXELS = 1 << 26
 
 
+@KERNELS.rule("decode_image")
 def decode_image(data: NDArray, *, pixels: str) -> NDArray:
     """The first picture in a file, [rows, columns, channels]."""
     channels = 1 if pixels == "grayscale" else 3

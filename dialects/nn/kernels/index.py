@@ -6,8 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ttc.dialects.core.errors import Error
+from ttc.dialects.nn.kernels import KERNELS
 
 
+@KERNELS.rule("gather")
 def gather(x: NDArray, indices: NDArray, *, axis: int) -> NDArray:
     """The slices of x at the indices along the axis."""
     if indices.dtype == np.uint64:  # numpy takes them as int64, in which the largest count from the end
@@ -19,6 +21,7 @@ def gather(x: NDArray, indices: NDArray, *, axis: int) -> NDArray:
         raise
 
 
+@KERNELS.rule("gather_elements")
 def gather_elements(x: NDArray, indices: NDArray, *, axis: int) -> NDArray:
     """For each place of indices the element of x at that place, but along the axis at the index."""
     _check(indices, x.shape[axis])
@@ -27,6 +30,7 @@ def gather_elements(x: NDArray, indices: NDArray, *, axis: int) -> NDArray:
     return np.take_along_axis(part, indices, axis)
 
 
+@KERNELS.rule("gather_nd")
 def gather_nd(x: NDArray, indices: NDArray, *, batch_dims: int) -> NDArray:
     """The slices of x at the index tuples along indices' last dimension, batch by batch."""
     places = indices.shape[:-1]

@@ -7,8 +7,10 @@ from numpy.typing import NDArray
 
 from ttc.dialects.core.kernels.epilogue import finish
 from ttc.dialects.core.kernels.integers import sums_are_exact
+from ttc.dialects.nn.kernels import KERNELS
 
 
+@KERNELS.rule("matmul")
 def matmul(
     a: NDArray,
     b: NDArray,
@@ -25,6 +27,7 @@ def matmul(
     return finish(_product(left, right), bias, activation, activation_args)
 
 
+@KERNELS.rule("grouped_matmul")
 def grouped_matmul(x: NDArray, w: NDArray, groups: NDArray, *, transpose_w: bool) -> NDArray:
     """x[i] @ w[groups[i]], a product a group that has rows."""
     order = np.argsort(groups, kind="stable")
@@ -38,9 +41,7 @@ def grouped_matmul(x: NDArray, w: NDArray, groups: NDArray, *, transpose_w: bool
     return y
 
 
-def det(x: NDArray) -> NDArray:
-    """Determinants of the matrices in the last two dimensions."""
-    return np.asarray(np.linalg.det(x))
+KERNELS.add("det", lambda x: np.asarray(np.linalg.det(x)))
 
 
 def _product(a: NDArray, b: NDArray) -> NDArray:

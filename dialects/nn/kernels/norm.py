@@ -5,7 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from ttc.dialects.nn.kernels import KERNELS
 
+
+@KERNELS.rule("batch_norm")
 def batch_norm(x: NDArray, scale: NDArray, bias: NDArray, mean: NDArray, var: NDArray, *, eps: float, axis: int) -> NDArray:
     """(x - mean) * scale / sqrt(var + eps) + bias, the vectors along the axis."""
     shape = [1] * x.ndim
@@ -16,6 +19,7 @@ def batch_norm(x: NDArray, scale: NDArray, bias: NDArray, mean: NDArray, var: ND
     return y
 
 
+@KERNELS.rule("batch_norm_training")
 def batch_norm_training(
     x: NDArray,
     scale: NDArray,
@@ -37,6 +41,7 @@ def batch_norm_training(
     return batch_norm(x, scale, bias, now, spread, eps=eps, axis=axis), now, 1 / np.sqrt(spread + x.dtype.type(eps)), *moved
 
 
+@KERNELS.rule("layer_norm")
 def layer_norm(x: NDArray, scale: NDArray | None = None, bias: NDArray | None = None, *, axis: int, eps: float) -> NDArray:
     """(x - mean) / sqrt(variance + eps) * scale + bias; mean and variance over dimensions axis..rank-1, in two passes."""
     rows = _rows(x, axis)
@@ -45,6 +50,7 @@ def layer_norm(x: NDArray, scale: NDArray | None = None, bias: NDArray | None = 
     return _affine(y.reshape(x.shape), scale, bias)
 
 
+@KERNELS.rule("rms_norm")
 def rms_norm(x: NDArray, scale: NDArray, *, axis: int, eps: float) -> NDArray:
     """x / sqrt(mean x^2 + eps) * scale; the mean over dimensions axis..rank-1."""
     rows = _rows(x, axis)

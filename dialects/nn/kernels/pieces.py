@@ -6,23 +6,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ttc.dialects.core.errors import Error
+from ttc.dialects.nn.kernels import KERNELS
 
 
+@KERNELS.rule("slice")
 def slice_(x: NDArray, *, starts: tuple[int, ...], sizes: tuple[int, ...], steps: tuple[int, ...]) -> NDArray:
     """Element i along a dimension is element start + i * step of x."""
     return x[tuple(_range(*entry) for entry in zip(starts, sizes, steps, strict=True))]
 
 
-def concat(*xs: NDArray, axis: int) -> NDArray:
-    """The operands one after the other along the axis."""
-    return np.concatenate(xs, axis=axis)
+KERNELS.add("concat", lambda *xs, axis: np.concatenate(xs, axis=axis))
 
 
+@KERNELS.rule("split")
 def split(x: NDArray, *, axis: int, sizes: tuple[int, ...]) -> tuple[NDArray, ...]:
     """Pieces of those sizes along the axis."""
     return tuple(np.split(x, np.cumsum(sizes[:-1], dtype=np.int64), axis=axis))
 
 
+@KERNELS.rule("pad")
 def pad(x: NDArray, *, before: tuple[int, ...], after: tuple[int, ...], value: float, mode: str) -> NDArray:
     """x with margins: of a value, of its mirror image, of its border, or of the other end."""
     if mode != "constant":

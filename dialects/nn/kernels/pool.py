@@ -6,8 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ttc.dialects.core.kernels.windows import Window, channels_last, window_counts, windows
+from ttc.dialects.nn.kernels import KERNELS
 
 
+@KERNELS.rule("max_pool2d")
 def max_pool2d(
     x: NDArray,
     *,
@@ -28,6 +30,7 @@ def max_pool2d(
     return np.ascontiguousarray(x)
 
 
+@KERNELS.rule("avg_pool2d")
 def avg_pool2d(
     x: NDArray,
     *,

@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import NDArray
 
+from ttc.dialects.nn.kernels import KERNELS
 
-def random_uniform(seed: NDArray, *, shape: tuple[int, ...], dtype: DTypeLike) -> NDArray:
-    """Return random numbers, uniform in [0, 1)."""
-    return np.asarray(_source(seed).random_sample(shape))
-
-
-def random_normal(seed: NDArray, *, shape: tuple[int, ...], dtype: DTypeLike) -> NDArray:
-    """Numbers of mean 0 and standard deviation 1."""
-    return np.asarray(_source(seed).standard_normal(shape))
+KERNELS.add("random_uniform", lambda seed, *, shape, dtype: np.asarray(_source(seed).random_sample(shape)))
+KERNELS.add("random_normal", lambda seed, *, shape, dtype: np.asarray(_source(seed).standard_normal(shape)))
 
 
 def _source(seed: NDArray) -> np.random.RandomState:
     return np.random.RandomState(int(seed) & 0xFFFFFFFF)
 
 
+@KERNELS.rule("dropout")
 def dropout(x: NDArray, seed: NDArray, offset: NDArray, *, p: float, stream: int) -> NDArray:
     """x / (1 - p) where a random number is at least p, else 0."""
     if p == 1:

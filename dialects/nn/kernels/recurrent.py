@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ttc.dialects.core.errors import Error
+from ttc.dialects.nn.kernels import KERNELS
 
 Activation: TypeAlias = Callable[[NDArray], NDArray]
 States: TypeAlias = tuple[NDArray, ...]
@@ -29,6 +30,7 @@ _ACTIVATIONS: dict[str, Callable[[NDArray, float, float], NDArray]] = {
 }
 
 
+@KERNELS.rule("rnn")
 def rnn(
     x: NDArray,
     w: NDArray,
@@ -54,6 +56,7 @@ def rnn(
     return _layer(x, w, biases, lengths, [_start(h, x, w, r)], cell, direction)
 
 
+@KERNELS.rule("gru")
 def gru(
     x: NDArray,
     w: NDArray,
@@ -91,6 +94,7 @@ def _gru_step(gates: NDArray, states: States, *, r: NDArray, inner: NDArray, f: 
     return ((1 - update) * g(gates[:, 2 * size :] + hidden) + update * h,)
 
 
+@KERNELS.rule("lstm")
 def lstm(
     x: NDArray,
     w: NDArray,

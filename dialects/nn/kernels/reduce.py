@@ -9,13 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ttc.dialects.core.errors import Error
+from ttc.dialects.nn.kernels import KERNELS
+
+KERNELS.add("reduce_sum", lambda x, *, axes, keepdims: np.sum(x, axis=axes, keepdims=keepdims, dtype=x.dtype))
 
 
-def reduce_sum(x: NDArray, *, axes: tuple[int, ...], keepdims: bool) -> NDArray:
-    """Return the sum over axes, in x's dtype."""
-    return np.sum(x, axis=axes, keepdims=keepdims, dtype=x.dtype)
-
-
+@KERNELS.rule("reduce_mean")
 def reduce_mean(x: NDArray, *, axes: tuple[int, ...], keepdims: bool) -> NDArray:
     """Mean over the axes; of integers toward zero, and 0 of none."""
     count = prod(x.shape[a] for a in axes)
@@ -26,39 +25,30 @@ def reduce_mean(x: NDArray, *, axes: tuple[int, ...], keepdims: bool) -> NDArray
     return (quotient if x.dtype.kind == "u" else np.sign(total) * quotient).astype(x.dtype)
 
 
+@KERNELS.rule("reduce_max")
 def reduce_max(x: NDArray, *, axes: tuple[int, ...], keepdims: bool) -> NDArray:
     """Largest over the axes; the dtype's least of none."""
     return np.max(x, axis=axes, keepdims=keepdims, initial=_least(x.dtype)) if x.size == 0 else np.max(x, axis=axes, keepdims=keepdims)
 
 
+@KERNELS.rule("reduce_min")
 def reduce_min(x: NDArray, *, axes: tuple[int, ...], keepdims: bool) -> NDArray:
     """Smallest over the axes; the dtype's largest of none."""
     return np.min(x, axis=axes, keepdims=keepdims, initial=_largest(x.dtype)) if x.size == 0 else np.min(x, axis=axes, keepdims=keepdims)
 
 
-def reduce_prod(x: NDArray, *, axes: tuple[int, ...], keepdims: bool) -> NDArray:
-    """Return the product over axes, in x's dtype."""
-    return np.prod(x, axis=axes, keepdims=keepdims, dtype=x.dtype)
+KERNELS.add("reduce_prod", lambda x, *, axes, keepdims: np.prod(x, axis=axes, keepdims=keepdims, dtype=x.dtype))
 
 
+@KERNELS.rule("argmax")
 def argmax(x: NDArray, *, axis: int, keepdims: bool, select_last: bool) -> NDArray:
     """Place of the largest along the axis; of equal ones the first, or the last."""
     return _place(np.argmax, x, axis, keepdims, select_last)
 
 
-def argmin(x: NDArray, *, axis: int, keepdims: bool, select_last: bool) -> NDArray:
-    """Place of the smallest along the axis; of equal ones the first, or the last."""
-    return _place(np.argmin, x, axis, keepdims, select_last)
-
-
-def cumsum(x: NDArray, *, axis: int, exclusive: bool, reverse: bool) -> NDArray:
-    """Sums of the elements up to each place along the axis; without its own, from the end."""
-    return _accumulated(np.add, x, axis, exclusive, reverse)
-
-
-def cumprod(x: NDArray, *, axis: int, exclusive: bool, reverse: bool) -> NDArray:
-    """Products of the elements up to each place along the axis; without its own, from the end."""
-    return _accumulated(np.multiply, x, axis, exclusive, reverse)
+KERNELS.add("argmin", lambda x, *, axis, keepdims, select_last: _place(np.argmin, x, axis, keepdims, select_last))
+KERNELS.add("cumsum", lambda x, *, axis, exclusive, reverse: _accumulated(np.add, x, axis, exclusive, reverse))
+KERNELS.add("cumprod", lambda x, *, axis, exclusive, reverse: _accumulated(np.multiply, x, axis, exclusive, reverse))
 
 
 def _accumulated(function: np.ufunc, x: NDArray, axis: int, exclusive: bool, reverse: bool) -> NDArray:

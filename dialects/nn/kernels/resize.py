@@ -10,11 +10,13 @@ from numpy.typing import NDArray
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.kernels.resampling import Sampling, Taps, taps
+from ttc.dialects.nn.kernels import KERNELS
 
 _MAX_SCALE = float(1 << 10)
 _MAX_ELEMENTS = 1 << 28
 
 
+@KERNELS.rule("resize")
 def resize(
     x: NDArray,
     *,
@@ -42,6 +44,7 @@ def resize(
     return _filled(x, outside, fill)
 
 
+@KERNELS.rule("resize_by")
 def resize_by(
     x: NDArray, scales: NDArray, roi: NDArray | None = None, *, axes: tuple[int, ...], sizes: tuple[int, ...] | None = None, **attrs: Any
 ) -> NDArray:

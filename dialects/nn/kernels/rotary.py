@@ -5,7 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from ttc.dialects.nn.kernels import KERNELS
 
+
+@KERNELS.rule("rotary_embedding")
 def rotary_embedding(x: NDArray, cos: NDArray, sin: NDArray, *, interleaved: bool) -> NDArray:
     """x * cos + rotated(x) * sin; rotated exchanges the features of a pair and negates the one that comes first."""
     half = x.shape[-1] // 2

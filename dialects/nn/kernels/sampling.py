@@ -10,12 +10,14 @@ from numpy.typing import NDArray
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.kernels.resampling import cubic_kernel
+from ttc.dialects.nn.kernels import KERNELS
 
 _CUBIC = -0.75
 _OFFSETS = {"nearest": (0,), "linear": (0, 1), "cubic": (-1, 0, 1, 2)}
 _MAX_BIN = 1 << 10
 
 
+@KERNELS.rule("grid_sample")
 def grid_sample(x: NDArray, grid: NDArray, *, mode: str, padding: str, align_corners: bool) -> NDArray:
     """x[n, c, spatial...] read at the normalized positions grid[n, out..., k], whose last entry is that of x's first spatial dimension."""
     sizes = x.shape[2:]
@@ -76,6 +78,7 @@ def _neighbours(at: NDArray, size: int, mode: str, padding: str, align_corners: 
     return np.clip(places, 0, size - 1).astype(np.int64), weights
 
 
+@KERNELS.rule("roi_align")
 def roi_align(
     x: NDArray, rois: NDArray, batch_indices: NDArray, *, size: tuple[int, ...], samples: int, scale: float, offset: float, mode: str
 ) -> NDArray:
@@ -119,6 +122,7 @@ def _pooled(image: NDArray, rows: tuple[NDArray, NDArray], columns: tuple[NDArra
     return weighted.sum(axis=(2, 3, 5, 6)) / image.dtype.type(y.shape[1] * x.shape[1])
 
 
+@KERNELS.rule("deform_conv")
 def deform_conv(
     x: NDArray,
     w: NDArray,

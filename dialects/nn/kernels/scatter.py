@@ -8,10 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ttc.dialects.core.errors import Error
+from ttc.dialects.nn.kernels import KERNELS
 
 _UFUNCS = {"add": np.add, "mul": np.multiply, "max": np.maximum, "min": np.minimum}
 
 
+@KERNELS.rule("scatter_elements")
 def scatter_elements(x: NDArray, indices: NDArray, updates: NDArray, *, axis: int, reduction: str) -> NDArray:
     """x with each element of updates written at its place, but along the axis at the index."""
     grids: list[Any] = list(np.ogrid[tuple(slice(n) for n in indices.shape)])
@@ -19,6 +21,7 @@ def scatter_elements(x: NDArray, indices: NDArray, updates: NDArray, *, axis: in
     return _written(x, tuple(grids), updates, reduction)
 
 
+@KERNELS.rule("scatter_nd")
 def scatter_nd(x: NDArray, indices: NDArray, updates: NDArray, *, reduction: str) -> NDArray:
     """x with each slice of updates written at the index tuple along indices' last dimension."""
     places = tuple(_checked(indices[..., i], size) for i, size in zip(range(indices.shape[-1]), x.shape, strict=False))

@@ -8,15 +8,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ttc.dialects.core.errors import Error
+from ttc.dialects.nn.kernels import KERNELS
 
 _MAX_RANGE = 1 << 24
 
 
+@KERNELS.rule("non_zero")
 def non_zero(x: NDArray) -> NDArray:
     """Indices [rank, count] of what is not 0, in row-major order."""
     return np.array(np.nonzero(np.atleast_1d(x)), np.int64)[: x.ndim]
 
 
+@KERNELS.rule("compress")
 def compress(x: NDArray, condition: NDArray, *, axis: int | None = None) -> NDArray:
     """Slices of x along the axis (elements of the flattened x) where the condition, which may be shorter, holds."""
     length = x.size if axis is None else x.shape[axis]
@@ -25,6 +28,7 @@ def compress(x: NDArray, condition: NDArray, *, axis: int | None = None) -> NDAr
     return np.compress(condition, x, axis=axis)
 
 
+@KERNELS.rule("unique")
 def unique(x: NDArray, *, sorted: bool, axis: int | None = None) -> tuple[NDArray, ...]:
     """Different slices along the axis (elements of the flattened x); for each its first place, for each of x its number; counts."""
     values, first, inverse, counts = np.unique(x, True, True, True, axis=axis)
@@ -36,6 +40,7 @@ def unique(x: NDArray, *, sorted: bool, axis: int | None = None) -> tuple[NDArra
     return values, first.astype(np.int64), inverse.astype(np.int64), counts.astype(np.int64)
 
 
+@KERNELS.rule("range")
 def range_(start: NDArray, limit: NDArray, delta: NDArray) -> NDArray:
     """start + i * delta while before limit."""
     first, last, step = (v.item() for v in (start, limit, delta))
@@ -47,6 +52,7 @@ def range_(start: NDArray, limit: NDArray, delta: NDArray) -> NDArray:
     return (first + np.arange(max(count, 0)) * step).astype(start.dtype)
 
 
+@KERNELS.rule("one_hot")
 def one_hot(indices: NDArray, depth: NDArray, values: NDArray, *, axis: int) -> NDArray:
     """values[1] where the new axis counts to the index, values[0] elsewhere."""
     size = depth.item()

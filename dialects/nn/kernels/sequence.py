@@ -6,8 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ttc.dialects.core.errors import Error
+from ttc.dialects.nn.kernels import KERNELS
 
 
+@KERNELS.rule("sequence_insert")
 def sequence_insert(flat: NDArray, sizes: NDArray, x: NDArray, position: NDArray | None = None) -> tuple[NDArray, NDArray]:
     """With x before the tensor at the position; at the end without one."""
     starts = _starts(flat, sizes)
@@ -18,6 +20,7 @@ def sequence_insert(flat: NDArray, sizes: NDArray, x: NDArray, position: NDArray
     )
 
 
+@KERNELS.rule("sequence_erase")
 def sequence_erase(flat: NDArray, sizes: NDArray, position: NDArray | None = None) -> tuple[NDArray, NDArray]:
     """Without the tensor at the position, or the last one."""
     starts = _starts(flat, sizes)
@@ -25,11 +28,13 @@ def sequence_erase(flat: NDArray, sizes: NDArray, position: NDArray | None = Non
     return np.delete(flat, np.s_[starts[at] : starts[at + 1]]), np.delete(sizes, at, axis=0)
 
 
+@KERNELS.rule("sequence_at")
 def sequence_at(flat: NDArray, sizes: NDArray, position: NDArray, *, shape: tuple[int, ...]) -> NDArray:
     """The tensor at the position."""
     return _announced(_tensor(flat, sizes, _starts(flat, sizes), _place(position, len(sizes))), shape)
 
 
+@KERNELS.rule("sequence_join")
 def sequence_join(flat: NDArray, sizes: NDArray, *, axis: int, stacked: bool, shape: tuple[int, ...]) -> NDArray:
     """The tensors one after the other, or stacked."""
     starts = _starts(flat, sizes)

@@ -6,8 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ttc.dialects.core.errors import Error
+from ttc.dialects.nn.kernels import KERNELS
 
 
+@KERNELS.rule("reshape")
 def reshape(x: NDArray, *, shape: tuple[int, ...]) -> NDArray:
     """The elements in row-major order under another shape; -1: what remains."""
     try:
@@ -16,21 +18,12 @@ def reshape(x: NDArray, *, shape: tuple[int, ...]) -> NDArray:
         raise Error("E0802", f"{x.size} elements do not fill shape {list(shape)}") from None
 
 
-def transpose(x: NDArray, *, perm: tuple[int, ...]) -> NDArray:
-    """Dimension i of the result is dimension perm[i] of x."""
-    return np.transpose(x, perm)
+KERNELS.add("transpose", lambda x, *, perm: np.transpose(x, perm))
+KERNELS.add("expand", lambda x, *, shape: np.broadcast_to(x, np.broadcast_shapes(x.shape, shape)))
+KERNELS.add("repeat", lambda x, *, repeats: np.tile(x, repeats))
 
 
-def expand(x: NDArray, *, shape: tuple[int, ...]) -> NDArray:
-    """x broadcast with the shape."""
-    return np.broadcast_to(x, np.broadcast_shapes(x.shape, shape))
-
-
-def repeat(x: NDArray, *, repeats: tuple[int, ...]) -> NDArray:
-    """x that many times along each dimension, whole copies side by side."""
-    return np.tile(x, repeats)
-
-
+@KERNELS.rule("shape")
 def shape(x: NDArray) -> NDArray:
     """Return the sizes of the dimensions, as int64."""
     return np.array(x.shape, np.int64)

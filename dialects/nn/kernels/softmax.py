@@ -5,7 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from ttc.dialects.nn.kernels import KERNELS
 
+
+@KERNELS.rule("softmax")
 def softmax(x: NDArray, *, axis: int) -> NDArray:
     """exp(x - max x) / sum exp(x - max x) along the axis."""
     y = x - x.max(axis=axis, keepdims=True, initial=-np.inf)
@@ -14,6 +17,7 @@ def softmax(x: NDArray, *, axis: int) -> NDArray:
     return y
 
 
+@KERNELS.rule("log_softmax")
 def log_softmax(x: NDArray, *, axis: int) -> NDArray:
     """x - max x - log sum exp(x - max x) along the axis."""
     y = x - x.max(axis=axis, keepdims=True, initial=-np.inf)

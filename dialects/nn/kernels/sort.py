@@ -6,8 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ttc.dialects.core.errors import Error
+from ttc.dialects.nn.kernels import KERNELS
 
 
+@KERNELS.rule("topk")
 def topk(x: NDArray, *, k: int, axis: int, largest: bool) -> tuple[NDArray, NDArray]:
     """The k largest or smallest along the axis in order, and their places; of equal ones the first."""
     order = np.argsort(_descending(x) if largest else x, axis=axis, kind="stable")
@@ -20,6 +22,7 @@ def _descending(x: NDArray) -> NDArray:
     return -x if x.dtype.kind == "f" else ~x
 
 
+@KERNELS.rule("reverse_sequence")
 def reverse_sequence(x: NDArray, lengths: NDArray, *, time_axis: int, batch_axis: int) -> NDArray:
     """x with the first lengths[b] elements along time_axis in reverse order, for each b along batch_axis."""
     steps = x.shape[time_axis]

@@ -5,7 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from ttc.dialects.nn.kernels import KERNELS
 
+
+@KERNELS.rule("fft")
 def fft(real: NDArray, imaginary: NDArray | None, *, axis: int, size: int, inverse: bool, onesided: bool) -> tuple[NDArray, NDArray]:
     """Real and imaginary parts of a transform, or of its first half."""
     x = _joined(real, imaginary)
@@ -18,6 +21,7 @@ def fft(real: NDArray, imaginary: NDArray | None, *, axis: int, size: int, inver
     return y.real.astype(real.dtype), y.imag.astype(real.dtype)
 
 
+@KERNELS.rule("irfft")
 def irfft(real: NDArray, imaginary: NDArray | None, *, axis: int, size: int) -> NDArray:
     """Real numbers from the first half of their spectrum."""
     return np.fft.irfft(_joined(real, imaginary), size, axis).astype(real.dtype)

@@ -11,16 +11,19 @@ from numpy.typing import NDArray
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.formats.text import STRING
 from ttc.dialects.core.kernels.text import mapped
+from ttc.dialects.nn.kernels import KERNELS
 from ttc.dialects.nn.regular import compiled
 
 _MAX_PIECES = 1 << 24
 
 
+@KERNELS.rule("string_concat")
 def string_concat(a: NDArray, b: NDArray) -> NDArray:
     """Return a followed by b, elementwise."""
     return mapped(lambda x, y: x + y, a, b)
 
 
+@KERNELS.rule("string_split")
 def string_split(x: NDArray, *, delimiter: str | None = None, maxsplit: int | None = None) -> tuple[NDArray, NDArray]:
     """Pieces, filled up with empty ones; and how many there are."""
     pieces = [text.split(delimiter, -1 if maxsplit is None else maxsplit) for text in x.flat]
@@ -34,6 +37,7 @@ def string_split(x: NDArray, *, delimiter: str | None = None, maxsplit: int | No
     return found.reshape(*x.shape, widest), counts.reshape(x.shape)
 
 
+@KERNELS.rule("string_normalize")
 def string_normalize(x: NDArray, *, case: str, stopwords: tuple[str, ...], case_sensitive: bool) -> NDArray:
     """Words that are not in the list, in the case asked for."""
     gone = set(stopwords) if case_sensitive else {word.lower() for word in stopwords}
@@ -42,11 +46,13 @@ def string_normalize(x: NDArray, *, case: str, stopwords: tuple[str, ...], case_
     return np.array(changed, STRING).reshape(*x.shape[:-1], -1)
 
 
+@KERNELS.rule("regex_full_match")
 def regex_full_match(x: NDArray, *, pattern: str) -> NDArray:
     """Whether the pattern describes each text as a whole."""
     return mapped(compiled(pattern).matches, x, dtype=np.bool_)
 
 
+@KERNELS.rule("string_index")
 def string_index(x: NDArray, *, words: tuple[str, ...]) -> NDArray:
     """The place of each text among the words; their number for others."""
     place, other = _places(words).get, len(words)

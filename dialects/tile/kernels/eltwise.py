@@ -7,8 +7,10 @@ from typing import Any
 from numpy.typing import NDArray
 
 from ttc.dialects.core.plain.interpret import kernel
+from ttc.dialects.tile.kernels import KERNELS
 
 
+@KERNELS.rule("map")
 def map_(*xs: NDArray, fn: str, names: tuple[str, ...] = (), values: tuple[Any, ...] = ()) -> NDArray:
     """The nn kernel of `fn` on arrays that broadcast."""
     found = kernel(f"nn.{fn}")(*xs, **dict(zip(names, values, strict=True)))
@@ -17,6 +19,7 @@ def map_(*xs: NDArray, fn: str, names: tuple[str, ...] = (), values: tuple[Any, 
     return found
 
 
+@KERNELS.rule("cast")
 def cast(x: NDArray, *, to: str | None = None) -> Any:
     """x as the source's cast to the dtype named `to` gives it; the caller rounds to the result's format."""
     return x if to is None else kernel("nn.cast")(x, dtype=to)

@@ -8,11 +8,13 @@ from numpy.typing import NDArray
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.tiling.arrays import SIDE, require_room, split, streams
 from ttc.dialects.core.tiling.sparse_codes import Codes, Entries, decoded
+from ttc.dialects.tile.kernels import KERNELS
 
 _CHUNK = 1 << 9
 """Products of tiles computed together."""
 
 
+@KERNELS.rule("encoded_matmul")
 def encoded_matmul(
     tiles: NDArray,
     x: NDArray,
@@ -70,6 +72,7 @@ def _add_products(y: NDArray, tiles: NDArray, acts: NDArray, entries: Entries) -
             y[to, below] += product
 
 
+@KERNELS.rule("tile_depthwise")
 def tile_depthwise(a: NDArray, b: NDArray, *, count: int) -> NDArray:
     """Sum over blocks of a's columns of their tiles times one tile each of b."""
     left = split(a.astype(np.float32, copy=False), (SIDE, SIDE))

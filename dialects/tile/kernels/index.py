@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.plain.interpret import kernel
 from ttc.dialects.core.tiling.arrays import require_room, streams
+from ttc.dialects.tile.kernels import KERNELS
 
-
-def embedding(table: NDArray, indices: NDArray) -> Any:
-    """Rows of the table; E0802 for an index outside it."""
-    return kernel("nn.gather")(table, indices, axis=0)
+KERNELS.add("embedding", lambda table, indices: kernel("nn.gather")(table, indices, axis=0))
 
 
 NO_ROW = 0xFFFFFFFF
 """Stands for a row of zeros in place of an index."""
 
 
+@KERNELS.rule("lookup")
 def lookup(table: NDArray, indices: NDArray, *, rows: int, cores: int, count: int, t: int) -> NDArray:
     """Rows of a table; each core takes the first `count` of its indices, as its tiles hold them one after another."""
     source = table.reshape(-1, table.shape[-1])

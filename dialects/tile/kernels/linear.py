@@ -9,8 +9,10 @@ from numpy.typing import NDArray
 
 from ttc.dialects.core.kernels.epilogue import finish
 from ttc.dialects.core.plain.interpret import kernel
+from ttc.dialects.tile.kernels import KERNELS
 
 
+@KERNELS.rule("matmul")
 def matmul(
     a: NDArray,
     b: NDArray,

@@ -8,8 +8,10 @@ from numpy.typing import NDArray
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.formats import format_named
 from ttc.dialects.core.tiling.arrays import require_room, split
+from ttc.dialects.tile.kernels import KERNELS
 
 
+@KERNELS.rule("repeat")
 def repeat(x: NDArray, *, axis: int, n: int) -> NDArray:
     """x, n times one after another along an axis."""
     if n < 1:
@@ -21,6 +23,7 @@ def repeat(x: NDArray, *, axis: int, n: int) -> NDArray:
     return np.concatenate([x] * n, axis=at)
 
 
+@KERNELS.rule("tile_broadcast")
 def tile_broadcast(x: NDArray, *, dim: str, tile: tuple[int, int]) -> NDArray:
     """The first row, column or element of every tile in place of all of the tile."""
     tiles = split(x, tile)
@@ -32,6 +35,7 @@ def tile_broadcast(x: NDArray, *, dim: str, tile: tuple[int, int]) -> NDArray:
     return np.broadcast_to(tiles, (*lead, rows, tile[0], columns, tile[1])).reshape(x.shape)
 
 
+@KERNELS.rule("retile")
 def retile(x: NDArray, *, source: tuple[int, int], kept: tuple[int, int], target: tuple[int, int]) -> NDArray:
     """The upper left `kept` elements of tiles of `source` in tiles of `target`, beside zeros."""
     tiles = split(x, source)
@@ -43,6 +47,7 @@ def retile(x: NDArray, *, source: tuple[int, int], kept: tuple[int, int], target
     return y.reshape(*lead, rows * target[0], columns * target[1])
 
 
+@KERNELS.rule("adjust")
 def adjust(x: NDArray, *, to: str, rounding: str) -> NDArray:
     """The numbers of x as the format `to` holds them; integers of sign and magnitude have no lowest one."""
     format_ = format_named(to)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.tiling.arrays import split
+from ttc.dialects.tile.kernels import KERNELS
 
 MAX_EXPONENT = 1 << 10
 """Bound on exponents of `power`, which multiplies as often."""
@@ -24,6 +25,7 @@ _MT19937_SEED = 5489
 """The seed of the Mersenne twister where none is given."""
 
 
+@KERNELS.rule("sfpu")
 def sfpu(
     x: NDArray, *, fn: str, parameter: float = 0.0, vector: str = "rc", rest: str = "zero", tile: tuple[int, int] = (32, 32)
 ) -> NDArray:
@@ -42,6 +44,7 @@ def sfpu(
     return y.reshape(x.shape)
 
 
+@KERNELS.rule("binary")
 def binary(a: NDArray, b: NDArray, *, fn: str) -> NDArray:
     """a op b; a product with zero is zero, whatever the other factor."""
     left, right = a.astype(np.float32, copy=False), b.astype(np.float32, copy=False)
@@ -54,6 +57,7 @@ def binary(a: NDArray, b: NDArray, *, fn: str) -> NDArray:
     return _product(left, right)
 
 
+@KERNELS.rule("relu")
 def relu(x: NDArray, *, mode: str, threshold: float) -> NDArray:
     """`min`: x from the threshold on, 0 below it.  `max`: x between 0 and the threshold, these outside."""
     values, limit = x.astype(np.float32, copy=False), np.float32(threshold)
@@ -62,6 +66,7 @@ def relu(x: NDArray, *, mode: str, threshold: float) -> NDArray:
     return np.where(values >= limit, limit, np.where(values >= 0, values, np.float32(0)))
 
 
+@KERNELS.rule("rescale")
 def rescale(x: NDArray, scale: NDArray, *, kind: str, zero_point: float) -> NDArray:
     """x * scale + zero point, or for `dequantization` (x - zero point) * scale."""
     values, factor, zero = x.astype(np.float32, copy=False), scale.astype(np.float32, copy=False), np.float32(zero_point)

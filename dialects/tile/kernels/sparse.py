@@ -10,11 +10,13 @@ from numpy.typing import NDArray
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.kernels.epilogue import finish
 from ttc.dialects.core.kernels.selection import selected_rows
+from ttc.dialects.tile.kernels import KERNELS
 
 MAX_ROWS = 1 << 27
 """Bound on the rows that a selection reads."""
 
 
+@KERNELS.rule("sparse_matmul")
 def sparse_matmul(
     x: NDArray,
     *,
@@ -40,6 +42,7 @@ def sparse_matmul(
     return y.reshape(shape)
 
 
+@KERNELS.rule("depthwise")
 def depthwise(
     a: NDArray, b: NDArray, bias: NDArray | None = None, *, activation: str | None = None, activation_args: tuple[float, ...] = ()
 ) -> NDArray:

@@ -9,11 +9,13 @@ from numpy.typing import NDArray
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.records import record
+from ttc.dialects.tile.kernels import KERNELS
 
 MAX_UNITS = 1 << 22
 """Bound on the pieces of a splice."""
 
 
+@KERNELS.rule("splice")
 def splice(
     *xs: NDArray,
     pieces: tuple[int, ...],

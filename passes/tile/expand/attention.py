@@ -6,6 +6,7 @@ from xdsl.ir import SSAValue
 
 from ttc.dialects.tile.attention import AttentionOp
 from ttc.dialects.tile.base import tile_of
+from ttc.passes.tile.expand import EXPANSIONS
 from ttc.passes.tile.expand.expansion import Expansion
 from ttc.passes.tile.expand.reduce import reduced
 
@@ -15,6 +16,7 @@ LEAST_SUM = 0.5
 """Below every sum of exponentials of a row with a finite score, one of which is 1."""
 
 
+@EXPANSIONS.rule("attention")
 def expand_attention(op: AttentionOp, to: Expansion) -> SSAValue:
     """Products, scaled and masked, their exponentials times v, and the division by their sum last, on the smaller matrix."""
     attrs = op.plain_attrs()

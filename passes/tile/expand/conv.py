@@ -15,6 +15,7 @@ from ttc.dialects.tile.buda import is_epilogue
 from ttc.dialects.tile.conv import Conv2dOp, ConvTranspose2dOp
 from ttc.dialects.tile.shape import ConcatOp, HsliceOp, HstackOp, RelayoutOp, ReshapeOp, TransposeOp
 from ttc.dialects.tile.sparse import DepthwiseOp, SparseMatmulOp
+from ttc.passes.tile.expand import EXPANSIONS
 from ttc.passes.tile.expand.expansion import Expansion
 from ttc.passes.tile.expand.linear import activated, epilogue
 from ttc.passes.tile.expand.selection import (
@@ -34,6 +35,7 @@ Product: TypeAlias = "Callable[..., SSAValue]"
 """Builds the product from a bias (one row, or None), its format, and an activation as attributes."""
 
 
+@EXPANSIONS.rule("conv2d")
 def expand_conv2d(op: Conv2dOp, to: Expansion) -> SSAValue:
     """Depthwise: one weight a channel and tap; else matrices of weights, a stack of them a group."""
     attrs = op.plain_attrs()
@@ -44,6 +46,7 @@ def expand_conv2d(op: Conv2dOp, to: Expansion) -> SSAValue:
     return _finished(product, op.bias, attrs.get("activation"), tuple(attrs.get("activation_args") or ()), to)
 
 
+@EXPANSIONS.rule("conv_transpose2d")
 def expand_conv_transpose2d(op: ConvTranspose2dOp, to: Expansion) -> SSAValue:
     """Expand a transposed convolution into a selection of pixels for each tap and a product with transposed weights."""
     attrs = op.plain_attrs()

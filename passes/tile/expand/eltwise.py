@@ -1,4 +1,4 @@
-"""Casts, and elementwise functions by the table of `functions`."""
+"""Casts, and elementwise functions by the table `FUNCTIONS`."""
 
 from __future__ import annotations
 
@@ -8,21 +8,24 @@ from ttc.dialects.core.formats import FORMATS
 from ttc.dialects.tile.base import tile_of
 from ttc.dialects.tile.buda import UNSIGNED
 from ttc.dialects.tile.eltwise import CastOp, MapOp
-from ttc.passes.rule_tables import Declined
+from ttc.passes.declined import Declined
+from ttc.passes.tile.expand import EXPANSIONS
 from ttc.passes.tile.expand.expansion import Expansion
-from ttc.passes.tile.expand.functions import functions, truncated, truth
+from ttc.passes.tile.expand.functions import FUNCTIONS, truncated, truth
 
 
+@EXPANSIONS.rule("map")
 def expand_map(op: MapOp, to: Expansion) -> SSAValue:
     """The function in terms of others; what has no such terms runs on the host."""
     attrs = op.plain_attrs()
-    function = functions().get(attrs["fn"])
+    function = FUNCTIONS.get(attrs["fn"])
     if function is None:
         raise Declined(f"{attrs['fn']} has no terms in the vocabulary")
     given = dict(zip(attrs.get("names") or (), attrs.get("values") or (), strict=True))
     return to.fit(function(to, *op.xs, **given))
 
 
+@EXPANSIONS.rule("cast")
 def expand_cast(op: CastOp, to: Expansion) -> SSAValue:
     """Only the format changes, once the value is what the source's cast gives."""
     x, wanted = op.x, str(op.plain_attrs().get("to"))

@@ -1,6 +1,6 @@
 """What a rule that expands a composite works with: it builds the ops that take the composite's place.
 
-A rule is a function `expand_<mnemonic>(op, to)` in a module of this package.  It returns the value that replaces the op's result, of its
+A rule in `EXPANSIONS` takes the op and an `Expansion`.  It returns the value that replaces the op's result, of its
 type, or raises Declined, and the op runs on the host.  It may leave composites that other rules expand in their turn.
 """
 

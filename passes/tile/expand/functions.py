@@ -1,13 +1,12 @@
 """Elementwise functions in terms of those that Buda has.
 
-`terms_<fn>(to, operands..., attributes...)` gives fn of its operands, in Float32 where the target has it.  Numbers that differ by less
-than the least normal number count as equal.
+A rule `(to, operands..., attributes...)` gives the function of its operands, in Float32 where the target has it.  Numbers that differ by
+less than the least normal number count as equal.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
 from math import inf, isfinite, sqrt
 
 import numpy as np
@@ -16,9 +15,10 @@ from xdsl.ir import SSAValue
 from ttc.dialects.core.formats import FORMATS
 from ttc.dialects.core.ir.attributes import WeightAttr
 from ttc.dialects.core.ir.leaves import ConstantOp
+from ttc.dialects.core.rule_tables import RuleTable
 from ttc.dialects.tile.base import tile_of
 from ttc.dialects.tile.eltwise import CastOp
-from ttc.passes.rule_tables import Declined
+from ttc.passes.declined import Declined
 from ttc.passes.tile.expand.expansion import Expansion
 
 HUGE = 2.0**127
@@ -34,10 +34,8 @@ MAX_EXPONENT = 16
 Function = Callable[..., SSAValue]
 
 
-@cache
-def functions() -> dict[str, Function]:
-    """The functions of this module by the mnemonic that they stand for."""
-    return {name.removeprefix("terms_").rstrip("_"): item for name, item in globals().items() if name.startswith("terms_")}
+FUNCTIONS: RuleTable[Function] = RuleTable("expansion of a function")
+"""By mnemonic of the nn op that the function is."""
 
 
 # ---- helpers ---------------------------------------------------------------------------------------------------------------------
@@ -119,82 +117,86 @@ def truncated(to: Expansion, x: SSAValue) -> SSAValue:
 # ---- of one operand --------------------------------------------------------------------------------------------------------------
 
 
-def terms_neg(to: Expansion, x: SSAValue) -> SSAValue:
-    return to.map("mul", x, -1.0 if FORMATS[tile_of(x).format].is_float else -1)
+FUNCTIONS.add("neg", lambda to, x: to.map("mul", x, -1.0 if FORMATS[tile_of(x).format].is_float else -1))
+FUNCTIONS.add("rsqrt", lambda to, x: to.map("reciprocal", to.map("sqrt", x)))
 
 
-def terms_rsqrt(to: Expansion, x: SSAValue) -> SSAValue:
-    return to.map("reciprocal", to.map("sqrt", x))
-
-
+@FUNCTIONS.rule("sign")
 def terms_sign(to: Expansion, x: SSAValue) -> SSAValue:
     require_floats(x)
     return between(to, to.map("mul", x, HUGE), -1.0, 1.0)
 
 
+@FUNCTIONS.rule("round")
 def terms_round(to: Expansion, x: SSAValue) -> SSAValue:
     require_floats(x)
     return rounded(to, x)
 
 
+@FUNCTIONS.rule("floor")
 def terms_floor(to: Expansion, x: SSAValue) -> SSAValue:
     require_floats(x)
     whole = rounded(to, x)
     return to.map("sub", whole, truth(to, to.map("sub", whole, x)))
 
 
+@FUNCTIONS.rule("ceil")
 def terms_ceil(to: Expansion, x: SSAValue) -> SSAValue:
     require_floats(x)
     whole = rounded(to, x)
     return to.map("add", whole, truth(to, to.map("sub", x, whole)))
 
 
-def terms_erf(to: Expansion, x: SSAValue) -> SSAValue:
-    return to.map("mul", erf_of_magnitude(to, x), terms_sign(to, x))
+FUNCTIONS.add("erf", lambda to, x: to.map("mul", erf_of_magnitude(to, x), terms_sign(to, x)))
 
 
+@FUNCTIONS.rule("gelu")
 def terms_gelu(to: Expansion, x: SSAValue, approximate: str = "none") -> SSAValue:
     """x (1 + erf(x / sqrt 2)) / 2, which is (x + |x| erf |x / sqrt 2|) / 2."""
     scaled = erf_of_magnitude(to, to.map("mul", x, 1 / sqrt(2)))
     return to.map("mul", to.map("add", x, to.map("mul", to.map("abs", x), scaled)), 0.5)
 
 
-def terms_silu(to: Expansion, x: SSAValue) -> SSAValue:
-    return to.map("mul", x, to.map("sigmoid", x))
+FUNCTIONS.add("silu", lambda to, x: to.map("mul", x, to.map("sigmoid", x)))
 
 
+@FUNCTIONS.rule("softplus")
 def terms_softplus(to: Expansion, x: SSAValue) -> SSAValue:
     tail = to.map("exp", to.map("mul", to.map("abs", x), -1.0))
     return to.map("add", to.map("relu", x), to.map("log", to.map("add", tail, 1.0)))
 
 
+@FUNCTIONS.rule("hard_swish")
 def terms_hard_swish(to: Expansion, x: SSAValue) -> SSAValue:
     gate = to.map("clip", to.map("add", x, 3.0), min=0.0, max=6.0)
     return to.map("mul", to.map("mul", x, gate), 1 / 6)
 
 
+@FUNCTIONS.rule("hard_sigmoid")
 def terms_hard_sigmoid(to: Expansion, x: SSAValue, alpha: float = 0.2, beta: float = 0.5) -> SSAValue:
     return to.map("clip", to.map("add", to.map("mul", x, float(alpha)), float(beta)), min=0.0, max=1.0)
 
 
+@FUNCTIONS.rule("elu")
 def terms_elu(to: Expansion, x: SSAValue, alpha: float = 1.0) -> SSAValue:
     below = to.map("add", to.map("exp", least(to, x, 0.0)), -1.0)
     return to.map("add", to.map("relu", x), to.map("mul", below, float(alpha)))
 
 
+@FUNCTIONS.rule("clip")
 def terms_clip(to: Expansion, x: SSAValue, min: float | None = None, max: float | None = None) -> SSAValue:
     require_floats(x)
     found = between(to, x, None if min is None else float(min), None if max is None else float(max))
     return to.map("identity", x) if found is x else found
 
 
-def terms_not(to: Expansion, x: SSAValue) -> SSAValue:
-    return inverted(to, floats(to, x))
+FUNCTIONS.add("not", lambda to, x: inverted(to, floats(to, x)))
 
 
 # ---- of two operands -------------------------------------------------------------------------------------------------------------
 
 
+@FUNCTIONS.rule("div")
 def terms_div(to: Expansion, a: SSAValue, b: SSAValue) -> SSAValue:
     require_floats(a, b)
     number = to.literal(b)
@@ -203,11 +205,13 @@ def terms_div(to: Expansion, a: SSAValue, b: SSAValue) -> SSAValue:
     return to.map("mul", a, to.map("reciprocal", b))
 
 
+@FUNCTIONS.rule("minimum")
 def terms_minimum(to: Expansion, a: SSAValue, b: SSAValue) -> SSAValue:
     require_floats(a, b)
     return least(to, a, b)
 
 
+@FUNCTIONS.rule("pow")
 def terms_pow(to: Expansion, a: SSAValue, b: SSAValue) -> SSAValue:
     require_floats(a)
     exponent = to.literal(b)
@@ -232,45 +236,35 @@ def _whole_power(to: Expansion, x: SSAValue, exponent: int) -> SSAValue:
     return to.map("mul", square, x) if exponent % 2 else square
 
 
+@FUNCTIONS.rule("greater")
 def terms_greater(to: Expansion, a: SSAValue, b: SSAValue) -> SSAValue:
     return truth(to, difference(to, a, b))
 
 
+@FUNCTIONS.rule("less")
 def terms_less(to: Expansion, a: SSAValue, b: SSAValue) -> SSAValue:
     return terms_greater(to, b, a)
 
 
-def terms_greater_equal(to: Expansion, a: SSAValue, b: SSAValue) -> SSAValue:
-    return inverted(to, terms_less(to, a, b))
+FUNCTIONS.add("greater_equal", lambda to, a, b: inverted(to, terms_less(to, a, b)))
+FUNCTIONS.add("less_equal", lambda to, a, b: inverted(to, terms_greater(to, a, b)))
 
 
-def terms_less_equal(to: Expansion, a: SSAValue, b: SSAValue) -> SSAValue:
-    return inverted(to, terms_greater(to, a, b))
-
-
+@FUNCTIONS.rule("not_equal")
 def terms_not_equal(to: Expansion, a: SSAValue, b: SSAValue) -> SSAValue:
     return truth(to, to.map("abs", difference(to, a, b)))
 
 
-def terms_equal(to: Expansion, a: SSAValue, b: SSAValue) -> SSAValue:
-    return inverted(to, terms_not_equal(to, a, b))
-
-
-def terms_and(to: Expansion, a: SSAValue, b: SSAValue) -> SSAValue:
-    return to.map("mul", a, b)
-
-
-def terms_or(to: Expansion, a: SSAValue, b: SSAValue) -> SSAValue:
-    return to.map("maximum", a, b)
-
-
-def terms_xor(to: Expansion, a: SSAValue, b: SSAValue) -> SSAValue:
-    return to.map("abs", difference(to, a, b))
+FUNCTIONS.add("equal", lambda to, a, b: inverted(to, terms_not_equal(to, a, b)))
+FUNCTIONS.add("and", lambda to, a, b: to.map("mul", a, b))
+FUNCTIONS.add("or", lambda to, a, b: to.map("maximum", a, b))
+FUNCTIONS.add("xor", lambda to, a, b: to.map("abs", difference(to, a, b)))
 
 
 # ---- of three operands -----------------------------------------------------------------------------------------------------------
 
 
+@FUNCTIONS.rule("where")
 def terms_where(to: Expansion, c: SSAValue, a: SSAValue, b: SSAValue) -> SSAValue:
     """c a + (1 - c) b where a and b are known to be finite; else max(min(a, p), min(b, -p)), p = inf where c, -inf elsewhere."""
     if not FORMATS[tile_of(a).format].is_float:

@@ -10,9 +10,11 @@ from ttc.dialects.core.kernels.epilogue import activation_attrs
 from ttc.dialects.tile.base import tile_of
 from ttc.dialects.tile.buda import is_epilogue
 from ttc.dialects.tile.linear import MatmulOp
+from ttc.passes.tile.expand import EXPANSIONS
 from ttc.passes.tile.expand.expansion import Expansion
 
 
+@EXPANSIONS.rule("matmul")
 def expand_matmul(op: MatmulOp, to: Expansion) -> SSAValue:
     """The left operand transposed by itself, the activation after the product."""
     attrs = op.plain_attrs()

@@ -9,11 +9,13 @@ from xdsl.ir import SSAValue
 from ttc.dialects.nn.base import axis_in
 from ttc.dialects.tile.base import tile_of
 from ttc.dialects.tile.norm import LayerNormOp, RmsNormOp
-from ttc.passes.rule_tables import Declined
+from ttc.passes.declined import Declined
+from ttc.passes.tile.expand import EXPANSIONS
 from ttc.passes.tile.expand.expansion import Expansion
 from ttc.passes.tile.expand.reduce import reduced
 
 
+@EXPANSIONS.rule("layer_norm")
 def expand_layer_norm(op: LayerNormOp, to: Expansion) -> SSAValue:
     """Less the mean, times the reciprocal root of the mean square, times scale, plus bias."""
     x = _rows(op, op.x, to)
@@ -21,9 +23,7 @@ def expand_layer_norm(op: LayerNormOp, to: Expansion) -> SSAValue:
     return _normalized(op, centered, op.scale, op.bias, to)
 
 
-def expand_rms_norm(op: RmsNormOp, to: Expansion) -> SSAValue:
-    """Times the reciprocal root of the mean square, times scale."""
-    return _normalized(op, _rows(op, op.x, to), op.scale, None, to)
+EXPANSIONS.add("rms_norm", lambda op, to: _normalized(op, _rows(op, op.x, to), op.scale, None, to))
 
 
 def _rows(op: LayerNormOp | RmsNormOp, x: SSAValue, to: Expansion) -> SSAValue:

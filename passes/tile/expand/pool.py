@@ -13,11 +13,13 @@ from ttc.dialects.tile.pool import AvgPool2dOp, MaxPool2dOp
 from ttc.dialects.tile.reduce import ReduceOp
 from ttc.dialects.tile.shape import PadOp
 from ttc.dialects.tile.sparse import SparseMatmulOp
-from ttc.passes.rule_tables import Declined
+from ttc.passes.declined import Declined
+from ttc.passes.tile.expand import EXPANSIONS
 from ttc.passes.tile.expand.expansion import Expansion
 from ttc.passes.tile.expand.selection import Selection, bands_of, row_of_taps, windows_of
 
 
+@EXPANSIONS.rule("max_pool2d")
 def expand_max_pool2d(op: MaxPool2dOp, to: Expansion) -> SSAValue:
     """The maximum over taps; taps outside the image count as its nearest pixel where every window holds that."""
     moves = _moves(op)
@@ -50,6 +52,7 @@ def _top_by_rows(x: SSAValue, taps: Selection, bands: int, to: Expansion) -> SSA
     return top
 
 
+@EXPANSIONS.rule("avg_pool2d")
 def expand_avg_pool2d(op: AvgPool2dOp, to: Expansion) -> SSAValue:
     """The sum over taps, times the reciprocal of their number, which is counted like the pixels."""
     attrs, moves = op.plain_attrs(), _moves(op)

@@ -13,11 +13,13 @@ from ttc.dialects.tile.base import tile_of
 from ttc.dialects.tile.reduce import ReduceOp
 from ttc.dialects.tile.shape import SliceOp
 from ttc.dialects.tile.sparse import SparseMatmulOp
-from ttc.passes.rule_tables import Declined
+from ttc.passes.declined import Declined
+from ttc.passes.tile.expand import EXPANSIONS
 from ttc.passes.tile.expand.expansion import Expansion
 from ttc.passes.tile.expand.selection import Selection
 
 
+@EXPANSIONS.rule("reduce")
 def expand_reduce(op: ReduceOp, to: Expansion) -> SSAValue:
     """The reduction with dimensions kept, reshaped."""
     attrs, x = op.plain_attrs(), tile_of(op.x)

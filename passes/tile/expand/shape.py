@@ -15,22 +15,21 @@ from ttc.dialects.tile.shape import (
     HsliceOp,
     HstackOp,
     PadOp,
-    RelayoutOp,
     ReshapeOp,
     SliceOp,
     TransposeOp,
 )
+from ttc.passes.tile.expand import EXPANSIONS
 from ttc.passes.tile.expand.expansion import Expansion
 from ttc.passes.tile.expand.selection import Selection, along, permuted
 
 TILE_WIDTH = 32
 
 
-def expand_relayout(op: RelayoutOp, to: Expansion) -> SSAValue:
-    """Rows move to other tiles."""
-    return to.move(op.x, to.result.shape, to.result.fold)
+EXPANSIONS.add("relayout", lambda op, to: to.move(op.x, to.result.shape, to.result.fold))
 
 
+@EXPANSIONS.rule("reshape")
 def expand_reshape(op: ReshapeOp, to: Expansion) -> SSAValue:
     """Rows are cut into the pieces that both shapes are made of, put in order, and joined."""
     x, y = tile_of(op.x), to.result
@@ -68,6 +67,7 @@ def join_columns(x: SSAValue, count: int, to: Expansion) -> SSAValue:
     return to.swap(to.reshape(to.swap(x), (t, count * width, rows)))
 
 
+@EXPANSIONS.rule("hslice")
 def expand_hslice(op: HsliceOp, to: Expansion) -> SSAValue:
     """Columns are cut between transposes."""
     *lead, rows, columns = tile_of(op.x).shape
@@ -75,6 +75,7 @@ def expand_hslice(op: HsliceOp, to: Expansion) -> SSAValue:
     return to.reshape(pieces, to.result.shape, to.result.fold)
 
 
+@EXPANSIONS.rule("hstack")
 def expand_hstack(op: HstackOp, to: Expansion) -> SSAValue:
     """Columns are joined between transposes."""
     *lead, rows, width = tile_of(op.x).shape
@@ -82,6 +83,7 @@ def expand_hstack(op: HstackOp, to: Expansion) -> SSAValue:
     return to.reshape(joined, to.result.shape, to.result.fold)
 
 
+@EXPANSIONS.rule("transpose")
 def expand_transpose(op: TransposeOp, to: Expansion) -> SSAValue:
     """Rows are put in order; where the last dimension moves, its new neighbour first comes beside it, and the two are exchanged."""
     shape, perm = tile_of(op.x).shape, op.plain_attrs()["perm"]
@@ -102,6 +104,7 @@ def _in_order(x: SSAValue, lead: Sequence[int], perm: Sequence[int], to: Expansi
     return to.select(x, permuted(lead, perm), to.result.shape, to.result.fold)
 
 
+@EXPANSIONS.rule("broadcast")
 def expand_broadcast(op: BroadcastOp, to: Expansion) -> SSAValue:
     """Rows are repeated; columns are a tile manipulation."""
     x, y = tile_of(op.x).shape, to.result
@@ -113,6 +116,7 @@ def expand_broadcast(op: BroadcastOp, to: Expansion) -> SSAValue:
     return rows if full[-1] == y.shape[-1] else to.emit(BroadcastOp, rows, shape=y.shape, fold=y.fold)
 
 
+@EXPANSIONS.rule("slice")
 def expand_slice(op: SliceOp, to: Expansion) -> SSAValue:
     """Rows are selected, then columns."""
     attrs, shape = op.plain_attrs(), tile_of(op.x).shape
@@ -123,6 +127,7 @@ def expand_slice(op: SliceOp, to: Expansion) -> SSAValue:
     return _columns_of(rows, along(shape[-1:], sizes[-1:], starts[-1:], steps[-1:]), to)
 
 
+@EXPANSIONS.rule("pad")
 def expand_pad(op: PadOp, to: Expansion) -> SSAValue:
     """Zero rows and columns around; another value is added where they are."""
     attrs, y = op.plain_attrs(), to.result
@@ -161,6 +166,7 @@ def _filled(select: Callable[[SSAValue], SSAValue], x: SSAValue, value: float, m
     return to.map("add", padded, outside, format=format_)
 
 
+@EXPANSIONS.rule("concat")
 def expand_concat(op: ConcatOp, to: Expansion) -> SSAValue:
     """Rows: each operand between zeros, all added.  Columns: whole tiles are spliced, others are rows between transposes."""
     rank = len(to.result.shape)

@@ -7,10 +7,12 @@ from xdsl.ir import SSAValue
 from ttc.dialects.nn.base import axis_in
 from ttc.dialects.tile.base import tile_of
 from ttc.dialects.tile.softmax import LogSoftmaxOp, SoftmaxOp
+from ttc.passes.tile.expand import EXPANSIONS
 from ttc.passes.tile.expand.expansion import Expansion
 from ttc.passes.tile.expand.reduce import reduced
 
 
+@EXPANSIONS.rule("softmax")
 def expand_softmax(op: SoftmaxOp, to: Expansion) -> SSAValue:
     """exp(x - max x) times the reciprocal of its sum."""
     axis = axis_in(op.plain_attrs()["axis"], len(tile_of(op.x).shape))
@@ -19,6 +21,7 @@ def expand_softmax(op: SoftmaxOp, to: Expansion) -> SSAValue:
     return to.map("mul", powers, to.map("reciprocal", total), format=to.result.format)
 
 
+@EXPANSIONS.rule("log_softmax")
 def expand_log_softmax(op: LogSoftmaxOp, to: Expansion) -> SSAValue:
     """x - max x less the logarithm of the sum of its exponentials."""
     axis = axis_in(op.plain_attrs()["axis"], len(tile_of(op.x).shape))

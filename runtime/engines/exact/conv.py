@@ -10,9 +10,11 @@ from numpy.typing import NDArray
 
 from ttc.dialects.core.kernels.epilogue import finish
 from ttc.dialects.core.plain.interpret import kernel
+from ttc.runtime.engines.exact import RULES
 from ttc.runtime.engines.exact.core import Core
 
 
+@RULES.rule("conv2d")
 def exact_conv2d(
     core: Core,
     x: NDArray,
@@ -27,6 +29,7 @@ def exact_conv2d(
     return finish(_summed(core, "tile.conv2d", x, w, 2, attrs), bias, activation, activation_args)
 
 
+@RULES.rule("conv_transpose2d")
 def exact_conv_transpose2d(core: Core, x: NDArray, w: NDArray, bias: NDArray | None = None, **attrs: Any) -> NDArray:
     """Transposed convolution of x[n, h, w, i] with w[kh, kw, o / groups, i], summed by taps and blocks of channels."""
     return finish(_summed(core, "tile.conv_transpose2d", x, w, 3, attrs), bias, None, ())

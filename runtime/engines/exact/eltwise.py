@@ -8,9 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ttc.dialects.core.plain.interpret import kernel
+from ttc.runtime.engines.exact import RULES
 from ttc.runtime.engines.exact.core import Core
 
 
+@RULES.rule("map")
 def exact_map(core: Core, *xs: NDArray, fn: str, **attrs: Any) -> Any:
     """fn of the operands; a product by the op's fidelity, the first operand in SrcA."""
     if fn == "mul" and len(xs) == 2:

@@ -10,16 +10,10 @@ from numpy.typing import NDArray
 from ttc.dialects.core.plain.evaluate import evaluate
 from ttc.dialects.core.records import record
 from ttc.dialects.netlist.model import Graph, Host, Netlist, Op
-from ttc.runtime.engines.exact import conv, eltwise, linear, reduce, sparse
+from ttc.runtime.engines.exact import RULES
 from ttc.runtime.engines.exact.core import Core, Rule, noise_of
 from ttc.runtime.engines.reference import ReferencePlan, plan_of
 from ttc.runtime.tensors import Constants
-
-
-def rules() -> dict[str, Rule]:
-    """Rules by the mnemonic of their op."""
-    found = {name: function for module in (conv, eltwise, linear, reduce, sparse) for name, function in vars(module).items()}
-    return {name.removeprefix("exact_"): function for name, function in found.items() if name.startswith("exact_")}
 
 
 @record
@@ -45,7 +39,7 @@ class ExactPlan(ReferencePlan):
     """A graph whose ops run one after the other with the device's arithmetic."""
 
     seed: int | None = None
-    rules: dict[str, Rule] = field(default_factory=rules)
+    rules: dict[str, Rule] = field(default_factory=RULES.rules)
 
     def compute(self, op: Op, inputs: Sequence[NDArray]) -> NDArray:
         """The result of one op."""

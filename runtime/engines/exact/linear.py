@@ -10,9 +10,11 @@ from numpy.typing import NDArray
 
 from ttc.dialects.core.kernels.attend import attend
 from ttc.dialects.core.kernels.epilogue import finish
+from ttc.runtime.engines.exact import RULES
 from ttc.runtime.engines.exact.core import Core
 
 
+@RULES.rule("matmul")
 def exact_matmul(
     core: Core,
     a: NDArray,
@@ -32,6 +34,7 @@ def exact_matmul(
     return finish(_summed(core, pairs), bias, activation, activation_args)
 
 
+@RULES.rule("attention")
 def exact_attention(core: Core, q: NDArray, k: NDArray, v: NDArray, mask: NDArray | None = None, **attrs: Any) -> NDArray:
     """Attention whose two products run on the matrix engine; the softmax between them stays in Float32."""
     return attend(lambda a, b: _summed(core, [(core.unpack(a), core.unpack(b))]), q, k, v, mask, **attrs)

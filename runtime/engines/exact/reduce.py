@@ -8,20 +8,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ttc.dialects.core.plain.interpret import kernel
+from ttc.runtime.engines.exact import RULES
 from ttc.runtime.engines.exact.core import Core
 
 ONE = np.ones((), np.float32)
 SUMMING = frozenset({"sum", "mean"})
 
 
+@RULES.rule("reduce")
 def exact_reduce(core: Core, x: NDArray, *, fn: str, **attrs: Any) -> Any:
     """The reduction; what a sum or mean adds up has gone through the multiplier."""
     return kernel("tile.reduce")(times_one(core, x) if fn in SUMMING else x, fn=fn, **attrs)
 
 
-def exact_avg_pool2d(core: Core, x: NDArray, **attrs: Any) -> Any:
-    """The mean of each window, whose elements have gone through the multiplier."""
-    return kernel("tile.avg_pool2d")(times_one(core, x), **attrs)
+RULES.add("avg_pool2d", lambda core, x, **attrs: kernel("tile.avg_pool2d")(times_one(core, x), **attrs))
 
 
 def times_one(core: Core, x: NDArray) -> NDArray:

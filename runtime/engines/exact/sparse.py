@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ttc.dialects.core.kernels.epilogue import finish
 from ttc.dialects.core.plain.interpret import kernel
+from ttc.runtime.engines.exact import RULES
 from ttc.runtime.engines.exact.core import Core
 from ttc.runtime.engines.exact.reduce import times_one
 
-
-def exact_sparse_matmul(core: Core, x: NDArray, **attrs: Any) -> Any:
-    """Rows of x and sums of them: products with ones, x in SrcA."""
-    return kernel("tile.sparse_matmul")(times_one(core, x), **attrs)
+RULES.add("sparse_matmul", lambda core, x, **attrs: kernel("tile.sparse_matmul")(times_one(core, x), **attrs))
 
 
+@RULES.rule("depthwise")
 def exact_depthwise(
     core: Core,
     a: NDArray,

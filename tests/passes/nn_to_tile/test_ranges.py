@@ -8,14 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-import ttc.passes.nn_to_tile as package
 from tests.passes.tiles import apply
 from ttc.dialects.core.ir.spec import Spec, tensor_type
 from ttc.dialects.core.plain.interpret import kernel
 from ttc.dialects.nn.base import ops
 from ttc.passes.nn_to_tile.lower_to_tile import LowerToTile
-from ttc.passes.nn_to_tile.ranges import limits, within
-from ttc.passes.rule_tables import rules
+from ttc.passes.nn_to_tile.ranges import REACHES, limits, within
 
 I64 = np.dtype(np.int64)
 INDICES = np.array([[0, 1, 1]])
@@ -62,11 +60,11 @@ def reach(name: str, arrays: list[np.ndarray], attrs: dict[str, Any]) -> tuple[i
     operands = [SimpleNamespace(type=tensor_type(Spec(x.shape, x.dtype))) for x in arrays]
     results = [SimpleNamespace(type=tensor_type(Spec((), I64)))]
     op = SimpleNamespace(operands=operands, results=results, plain_attrs=lambda: attrs)
-    return rules(package.__name__, "reach_")[name](op, *[(int(x.min()), int(x.max())) for x in arrays])
+    return REACHES[name](op, *[(int(x.min()), int(x.max())) for x in arrays])
 
 
 def test_every_rule_is_of_an_op_and_has_a_case() -> None:
-    found = set(rules(package.__name__, "reach_"))
+    found = set(REACHES.rules())
     assert found <= set(ops())
     assert found == set(CASES) | OTHER_OPERANDS
 

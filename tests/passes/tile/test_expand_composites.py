@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 from xdsl.ir import Operation
 
-import ttc.passes.tile.expand as package
 from tests.passes.tile.vocabulary import one_op
 from tests.passes.tiles import docstring, parse
 from ttc.compiler.driver import compile_path
@@ -18,7 +17,7 @@ from ttc.dialects.tile.shape import ViewOp
 from ttc.options import CompileOptions
 from ttc.passes.base import Watcher
 from ttc.passes.manager import run_pass
-from ttc.passes.rule_tables import rules
+from ttc.passes.tile.expand import EXPANSIONS
 from ttc.passes.tile.expand_composites import ExpandComposites
 
 MODEL = """
@@ -56,9 +55,9 @@ def test_docstring() -> None:
 def test_every_tile_op_is_in_the_vocabulary_or_has_a_rule() -> None:
     views = {name for name, kind in ops().items() if issubclass(kind, ViewOp)}
     composites = {name for name, kind in ops().items() if not kind.ROWS_ONLY} - set(OPS)
-    assert composites - {"map"} <= rules(package.__name__, "expand_").keys()
-    assert views <= rules(package.__name__, "expand_").keys()
-    assert {"map", "cast", "matmul", "concat", "reduce"} <= rules(package.__name__, "expand_").keys()
+    assert composites - {"map"} <= EXPANSIONS.rules().keys()
+    assert views <= EXPANSIONS.rules().keys()
+    assert {"map", "cast", "matmul", "concat", "reduce"} <= EXPANSIONS.rules().keys()
 
 
 def test_what_an_instrument_refuses_stays() -> None:

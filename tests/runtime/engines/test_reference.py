@@ -94,7 +94,7 @@ def test_an_op_of_several_results_is_computed_once(counter, monkeypatch: pytest.
     graph = Graph("g", 0, 1, (*ops, other), ())
     calls: list[NDArray] = []
     original = kernels("nn")["unique"]
-    monkeypatch.setitem(kernels("nn"), "unique", lambda x, **attrs: calls.append(x) or original(x, **attrs))
+    monkeypatch.setitem(kernels("nn").rules(), "unique", lambda x, **attrs: calls.append(x) or original(x, **attrs))
     plan = ReferenceEngine().prepare(graph, replace(netlist, queues={"x": queue}), Constants({}))
     run = replace(plan, graph=replace(graph, writes=tuple((op.name, op.name) for op in graph.ops)), dying=((),) * 5)
     found = run.run({"x": np.array([3, 1, 3, 2], np.float32)})

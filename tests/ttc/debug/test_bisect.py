@@ -25,10 +25,10 @@ from ttc.options import CompileOptions, resolve
 from ttc.passes.base import Rewriter, Unit
 from ttc.passes.netlist.size_queues import SizeQueues
 from ttc.passes.nn.canonicalize import Canonicalize
+from ttc.passes.nn_to_tile import TO_TILE
 from ttc.passes.nn_to_tile.lowering import Lowering, Rule
 from ttc.passes.pipeline import stages
 from ttc.passes.pipeline_text import all_passes
-from ttc.passes.rule_tables import rules
 
 PIPELINE = list(dict.fromkeys(p.name for passes in stages(load_target("n150")).values() for p in passes))
 BUDA = ["expand-composites", "clean-padding", "copy-transposed"]
@@ -110,7 +110,7 @@ def test_ir_that_no_check_can_look_at(operand: int, problem: str, small_onnx: Pa
 
 
 def test_a_wrong_lowering_of_one_op_is_named(small_onnx: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    known = rules("ttc.passes.nn_to_tile", "lower_")
+    known = TO_TILE.rules()
     right: Rule = known["matmul"]
 
     def wrong(op: NNOp, low: Lowering) -> SSAValue:

@@ -9,7 +9,7 @@ import pytest
 
 from tests.passes.conftest import parse
 from ttc.dialects.core.errors import Error
-from ttc.dialects.nn.gradients.base import Cotangents, Site, rules
+from ttc.dialects.nn.gradients.base import GRADIENTS, Cotangents, Site
 from ttc.dialects.nn.making import OpMaker
 from ttc.instruments.gradients import GradientCheck
 from ttc.passes.base import Unit
@@ -54,7 +54,7 @@ def test_right_rules_pass() -> None:
 
 @pytest.mark.parametrize(("name", "index"), [(name, 0) for name in OPS] + [("nn.matmul", 1), ("nn.mul", 1)])
 def test_a_wrong_rule_is_named(name: str, index: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(rules(), name, twice(rules()[name], index))
+    monkeypatch.setitem(GRADIENTS.rules(), name, twice(GRADIENTS.rules()[name], index))
     with pytest.raises(Error) as caught:
         run_pass(Differentiate(entry="main"), unit(), [GradientCheck()])
     assert caught.value.code == "E0507"
@@ -64,14 +64,14 @@ def test_a_wrong_rule_is_named(name: str, index: int, monkeypatch: pytest.Monkey
 
 def test_inputs_can_be_given(tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A rule that is wrong for large values alone is found by these."""
-    right = rules()["nn.tanh"]
+    right = GRADIENTS.rules()["nn.tanh"]
 
     def wrong(b: OpMaker, site: Site) -> Cotangents:
         (value,) = right(b, site)
         far = b.nn("greater", b.nn("abs", site.operand(0)), b.scalar(40.0, site.operand(0)))
         return [None if value is None else b.nn("where", far, site.dy, value)]
 
-    monkeypatch.setitem(rules(), "nn.tanh", wrong)
+    monkeypatch.setitem(GRADIENTS.rules(), "nn.tanh", wrong)
     np.savez(tmp_path / "x.npz", x=np.full((3, 4), 100, np.float32))
     assert run_pass(Differentiate(entry="main"), unit(), [GradientCheck()]).rewrites["differentiate"] == 1
     with pytest.raises(Error) as caught:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import importlib
 import inspect
-import pkgutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -13,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from ttc.dialects.core.plain.functions import Plain
+from ttc.dialects.core.rule_tables import RuleTable
 from ttc.runtime.engines.native.graph.storage import array_dtype, storage_of_dtype
 
 if TYPE_CHECKING:
@@ -58,20 +57,21 @@ class Elementwise:
         return None if self.check is None else self.check(operands, attrs)
 
 
-def elementwise(takes: frozenset[str], *, joined: bool = True, check: Check | None = None) -> Callable[[Callable[..., Value]], Elementwise]:
-    """Makes a function one of the elementwise ones."""
-    return lambda emit: Elementwise(emit, takes, joined, check)
+FUNCTIONS: RuleTable[Elementwise] = RuleTable("native function", "ttc.runtime.engines.native.ir.functions")
+"""By mnemonic of the elementwise nn op."""
 
 
-@cache
-def functions() -> Mapping[str, Elementwise]:
-    """All of them by mnemonic."""
-    package = importlib.import_module("ttc.runtime.engines.native.ir.functions")
-    found: dict[str, Elementwise] = {}
-    for info in pkgutil.iter_modules(package.__path__):
-        module = importlib.import_module(f"{package.__name__}.{info.name}")
-        found |= {name.rstrip("_"): value for name, value in vars(module).items() if isinstance(value, Elementwise)}
-    return found
+def elementwise(
+    name: str, takes: frozenset[str], *, joined: bool = True, check: Check | None = None
+) -> Callable[[Callable[..., Value]], Elementwise]:
+    """Make a function the elementwise one of that name in `FUNCTIONS`; see `Elementwise`."""
+
+    def register(emit: Callable[..., Value]) -> Elementwise:
+        function = Elementwise(emit, takes, joined, check)
+        FUNCTIONS.add(name, function)
+        return function
+
+    return register
 
 
 def numpy_type(dtype: Dtype) -> np.dtype:

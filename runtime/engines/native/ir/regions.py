@@ -9,7 +9,7 @@ import numpy as np
 
 from ttc.runtime.engines.native.graph.region import Region, Step
 from ttc.runtime.engines.native.graph.storage import Storage
-from ttc.runtime.engines.native.ir.elementwise import functions, joined, numpy_type
+from ttc.runtime.engines.native.ir.elementwise import FUNCTIONS, joined, numpy_type
 
 if TYPE_CHECKING:
     from ttc.runtime.engines.native.ir.dtypes import Dtype
@@ -77,7 +77,7 @@ def _refusal(step: Step, operands: Sequence[Dtype]) -> str | None:
     attrs = dict(step.attrs)
     if step.fn == "constant":
         return _constant_refusal(step)
-    function = functions().get(step.fn)
+    function = FUNCTIONS.get(step.fn)
     return "no kernel" if function is None else function.refusal(operands, attrs)
 
 
@@ -97,5 +97,5 @@ def _emitted(f: Writer, step: Step, operands: Sequence[Value]) -> Value:
     if step.fn == "constant":
         dtype = computed_type(step.storage)
         return f.constant(np.array(attrs["value"], numpy_type(dtype)).item(), dtype)
-    function = functions()[step.fn]
+    function = FUNCTIONS[step.fn]
     return function.emit(f, *(joined(operands) if function.joined else operands), **attrs)

@@ -1,19 +1,14 @@
 """What a lowering works with: it turns one node into jobs.
 
-Lowerings are the public functions of the modules in `ttc.runtime.engines.native.lower`, named by the mnemonic of the tile op (a trailing
-underscore is dropped), and take a `Lowering`.  What they do not take they refuse with `NotTaken`; the node then runs through its reference
-kernel, between native jobs.
+Lowerings are registered in `ttc.runtime.engines.native.lower` by the mnemonic of the tile op, and take a `Lowering`.  What they do not take
+they refuse with `NotTaken`; the node then runs through its reference kernel, between native jobs.
 """
 
 from __future__ import annotations
 
-import importlib
-import pkgutil
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import cache
-from typing import TYPE_CHECKING, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, TypeAlias
 
 from ttc.dialects.core.plain.functions import Plain, TensorType
 from ttc.runtime.engines.native.graph.nodes import Node
@@ -29,43 +24,6 @@ if TYPE_CHECKING:
     from ttc.runtime.engines.native.graph.ranges import IntegerFacts
 
 Lower: TypeAlias = "Callable[[Lowering], None]"
-_LowerT = TypeVar("_LowerT", bound="Callable[[Lowering], None]")
-_DEFINITION = re.compile(r"^def ([a-z]\w*)\(", re.MULTILINE)
-_TAKE_REGIONS: set[Lower] = set()
-
-
-@cache
-def lowering_names() -> dict[str, str]:
-    """Modules of all lowerings by mnemonic, from their sources: a plan imports the few that it needs."""
-    package = importlib.import_module("ttc.runtime.engines.native.lower")
-    found: dict[str, str] = {}
-    for info in pkgutil.iter_modules(package.__path__):
-        source = pkgutil.get_data(package.__name__, f"{info.name}.py") or b""
-        for name in _DEFINITION.findall(source.decode("utf-8")):
-            found[name.rstrip("_")] = f"{package.__name__}.{info.name}"
-    return found
-
-
-@cache
-def lowering_of(op: str) -> Lower | None:
-    """The lowering of an op by its full name; None if there is none."""
-    dialect, _, mnemonic = op.partition(".")
-    place = lowering_names().get(mnemonic) if dialect == "tile" else None
-    if place is None:
-        return None
-    module = importlib.import_module(place)
-    return getattr(module, mnemonic, None) or getattr(module, f"{mnemonic}_")
-
-
-def takes_region(lower: _LowerT) -> _LowerT:
-    """Marks a lowering whose kernels compute `Lowering.region` of each element of the result before they store it."""
-    _TAKE_REGIONS.add(lower)
-    return lower
-
-
-def can_take_region(op: str) -> bool:
-    """Whether the lowering of an op, by its full name, takes regions."""
-    return lowering_of(op) in _TAKE_REGIONS
 
 
 class Lowering(JobBuilder):

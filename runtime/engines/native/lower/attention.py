@@ -12,6 +12,7 @@ from ttc.runtime.engines.native.jobs.products import FLOATS, dims_of, multiplier
 from ttc.runtime.engines.native.kernels.attention import Attention
 from ttc.runtime.engines.native.kernels.gemm_block import block_for
 from ttc.runtime.engines.native.kernels.words import batch_words, words_of
+from ttc.runtime.engines.native.lower import LOWERINGS
 
 if TYPE_CHECKING:
     from ttc.runtime.engines.native.kernels.words import Word
@@ -27,6 +28,7 @@ _TASKS = 12
 _BATCH_DIMENSIONS = 4
 
 
+@LOWERINGS.rule("attention")
 def attention(n: Lowering) -> None:
     """softmax(q k^T * scale + mask) v."""
     n.only("scale", "zero_masked")

@@ -25,17 +25,19 @@ from ttc.runtime.engines.native.jobs.depthwise import depthwise
 from ttc.runtime.engines.native.jobs.few_results import convolve_in_columns, has_few_results
 from ttc.runtime.engines.native.jobs.grouped import grouped, vector_of_groups
 from ttc.runtime.engines.native.jobs.job import NotTaken
-from ttc.runtime.engines.native.jobs.lowering import Lowering, takes_region
+from ttc.runtime.engines.native.jobs.lowering import Lowering
 from ttc.runtime.engines.native.jobs.products import FLOATS, block_of, left_operand, multiplier_of, multiply, packed, whole_region
 from ttc.runtime.engines.native.jobs.scaled_choice import are_scaled
 from ttc.runtime.engines.native.jobs.tile_choice import tile_parts
 from ttc.runtime.engines.native.jobs.winograd import convolve_tiles, tiling_of
 from ttc.runtime.engines.native.kernels.gemm_block import Multiplier
+from ttc.runtime.engines.native.lower import LOWERINGS, takes_region
 
 _MOST_PHASES = 64
 """The most phases of a transposed convolution along an axis."""
 
 
+@LOWERINGS.rule("conv2d")
 @takes_region
 def conv2d(n: Lowering) -> None:
     """x[n, h, w, c] convolved with w[kh, kw, c / groups, o]; the filter is packed, at load if it is constant."""
@@ -81,6 +83,7 @@ def conv2d(n: Lowering) -> None:
     _windows(n, images, matrices_of(w, groups), result_of(n, *whole_region(n, bias)), multiplier, parts, groups)
 
 
+@LOWERINGS.rule("conv_transpose2d")
 @takes_region
 def conv_transpose2d(n: Lowering) -> None:
     """x[n, h, w, i] through the transpose of a convolution with w[kh, kw, o / groups, i]: one convolution for each phase of the strides."""

@@ -7,11 +7,13 @@ from ttc.runtime.engines.native.jobs.lowering import Lowering
 from ttc.runtime.engines.native.jobs.products import FLOATS
 from ttc.runtime.engines.native.kernels.coupling import CoupleProbabilities
 from ttc.runtime.engines.native.kernels.words import words_of
+from ttc.runtime.engines.native.lower import LOWERINGS
 
 _ROUNDS = 8
 """How many rounds the search takes: a guess for reports."""
 
 
+@LOWERINGS.rule("couple_probabilities")
 def couple_probabilities(n: Lowering) -> None:
     """Lower tile.couple_probabilities to a job that goes row by row."""
     n.only("classes")

@@ -5,15 +5,18 @@ from __future__ import annotations
 from ttc.runtime.engines.native.graph.region import region_of
 from ttc.runtime.engines.native.jobs.elementwise import compute
 from ttc.runtime.engines.native.jobs.job import NotTaken
-from ttc.runtime.engines.native.jobs.lowering import Lowering, takes_region
+from ttc.runtime.engines.native.jobs.lowering import Lowering
+from ttc.runtime.engines.native.lower import LOWERINGS, takes_region
 
 
+@LOWERINGS.rule("map")
 @takes_region
 def map_(n: Lowering) -> None:
     """Lower tile.map: one elementwise function."""
     _eltwise(n)
 
 
+@LOWERINGS.rule("cast")
 @takes_region
 def cast(n: Lowering) -> None:
     """Another format; integers that are held narrower stay as they are."""
@@ -24,6 +27,7 @@ def cast(n: Lowering) -> None:
     _eltwise(n)
 
 
+@LOWERINGS.rule("eltwise")
 @takes_region
 def eltwise(n: Lowering) -> None:
     """Lower tile.eltwise: a region of elementwise functions."""

@@ -6,8 +6,10 @@ from ttc.runtime.engines.native.jobs.copies import copy, round_in_place
 from ttc.runtime.engines.native.jobs.job import NotTaken
 from ttc.runtime.engines.native.jobs.lowering import Lowering
 from ttc.runtime.engines.native.jobs.products import FLOATS
+from ttc.runtime.engines.native.lower import LOWERINGS
 
 
+@LOWERINGS.rule("adjust")
 def adjust(n: Lowering) -> None:
     """Numbers as a format holds them; those of the result may be of another."""
     n.only("to", "rounding")

@@ -13,6 +13,7 @@ from ttc.runtime.engines.native.jobs.lowering import Lowering
 from ttc.runtime.engines.native.jobs.products import FLOATS
 from ttc.runtime.engines.native.kernels import gather as kernels
 from ttc.runtime.engines.native.kernels.words import words_of
+from ttc.runtime.engines.native.lower import LOWERINGS
 
 if TYPE_CHECKING:
     from ttc.runtime.engines.native.kernels.words import Word
@@ -21,12 +22,14 @@ _WIDEST = 4
 """Indices that name a row, at most."""
 
 
+@LOWERINGS.rule("embedding")
 def embedding(n: Lowering) -> None:
     """Lower tile.embedding: rows of a table."""
     n.only()
     _gather(n, n.operand(0), 0)
 
 
+@LOWERINGS.rule("gather")
 def gather(n: Lowering) -> None:
     """Lower tile.gather: slices along one axis."""
     n.only("axis")
@@ -36,6 +39,7 @@ def gather(n: Lowering) -> None:
     _gather(n, x, axis % len(x.shape))
 
 
+@LOWERINGS.rule("gather_nd")
 def gather_nd(n: Lowering) -> None:
     """Slices at tuples of indices."""
     n.only("batch_dims")
@@ -51,6 +55,7 @@ def gather_nd(n: Lowering) -> None:
     _submit(n, x, indices, (x.shape[0], rows), rows * keys)
 
 
+@LOWERINGS.rule("gather_elements")
 def gather_elements(n: Lowering) -> None:
     """An element for each index."""
     n.only("axis")

@@ -7,12 +7,14 @@ from dataclasses import replace
 from ttc.runtime.engines.native.graph.ranges import INTEGERS
 from ttc.runtime.engines.native.graph.tensors import View
 from ttc.runtime.engines.native.jobs.job import NotTaken
-from ttc.runtime.engines.native.jobs.lowering import Lowering, takes_region
+from ttc.runtime.engines.native.jobs.lowering import Lowering
 from ttc.runtime.engines.native.jobs.products import block_of, left_operand, multiplier_of, multiply, packed
 from ttc.runtime.engines.native.jobs.scaled_choice import are_scaled
 from ttc.runtime.engines.native.jobs.tile_choice import tile_parts
+from ttc.runtime.engines.native.lower import LOWERINGS, takes_region
 
 
+@LOWERINGS.rule("matmul")
 @takes_region
 def matmul(n: Lowering) -> None:
     """activation(a @ b + bias), batches broadcast; b is packed, at load if it is constant.  accumulate: the sum is one product."""

@@ -10,8 +10,10 @@ from ttc.runtime.engines.native.jobs.copies import copied, copy, fill
 from ttc.runtime.engines.native.jobs.job import NotTaken
 from ttc.runtime.engines.native.jobs.lowering import Lowering
 from ttc.runtime.engines.native.jobs.products import FLOATS
+from ttc.runtime.engines.native.lower import LOWERINGS
 
 
+@LOWERINGS.rule("concat")
 def concat(n: Lowering) -> None:
     """Operands side by side; those that their producers put there are there already."""
     n.only("axis")
@@ -26,6 +28,7 @@ def concat(n: Lowering) -> None:
             copy(n, x, place)
 
 
+@LOWERINGS.rule("pad")
 def pad(n: Lowering) -> None:
     """Elements of one value around those of the operand: dimension by dimension, what is in front of it and behind."""
     n.only("before", "after", "value")
@@ -39,6 +42,7 @@ def pad(n: Lowering) -> None:
     copies.pad(n, x, y, before, value)
 
 
+@LOWERINGS.rule("repeat")
 def repeat(n: Lowering) -> None:
     """The operand several times along an axis."""
     n.only("axis", "n")
@@ -50,6 +54,7 @@ def repeat(n: Lowering) -> None:
     copy(n, _inserted(x, axis).expanded(split.shape), split)
 
 
+@LOWERINGS.rule("tile_broadcast")
 def tile_broadcast(n: Lowering) -> None:
     """The first row, column or element of each tile in place of all of the tile."""
     n.only("dim", "tile")
@@ -62,6 +67,7 @@ def tile_broadcast(n: Lowering) -> None:
     copy(n, tiles.expanded(y.shape), y)
 
 
+@LOWERINGS.rule("retile")
 def retile(n: Lowering) -> None:
     """The upper left part of each tile, in tiles of other sides, beside zeros."""
     n.only("source", "kept", "target")
@@ -78,6 +84,7 @@ def retile(n: Lowering) -> None:
     copy(n, tiles, places)
 
 
+@LOWERINGS.rule("splice")
 def splice(n: Lowering) -> None:
     """Matrices, or blocks of matrices, of the operands in turn."""
     n.only("pieces", "units", "granularity", "grid", "mblock", "block", "order")

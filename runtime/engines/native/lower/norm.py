@@ -12,6 +12,7 @@ from ttc.runtime.engines.native.jobs.lines import axes_of, chunk_of, lead_words
 from ttc.runtime.engines.native.jobs.lowering import Lowering
 from ttc.runtime.engines.native.kernels.norm import NormRows
 from ttc.runtime.engines.native.kernels.words import words_of
+from ttc.runtime.engines.native.lower import LOWERINGS
 
 if TYPE_CHECKING:
     from ttc.runtime.engines.native.kernels.words import Word
@@ -19,14 +20,8 @@ if TYPE_CHECKING:
 _FLOATS: tuple[Storage, ...] = ("f32", "bf16", "f16")
 
 
-def layer_norm(n: Lowering) -> None:
-    """(x - mean) / sqrt(variance + eps) * scale + bias."""
-    _norm(n, centered=True)
-
-
-def rms_norm(n: Lowering) -> None:
-    """x / sqrt(mean x^2 + eps) * scale."""
-    _norm(n, centered=False)
+LOWERINGS.add("layer_norm", lambda n: _norm(n, centered=True))
+LOWERINGS.add("rms_norm", lambda n: _norm(n, centered=False))
 
 
 def _norm(n: Lowering, *, centered: bool) -> None:

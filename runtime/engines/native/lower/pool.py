@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from ttc.runtime.engines.native.jobs.depthwise import block_for, lanes_for, moves_of, results_of, rows_of, submit, window_words
 from ttc.runtime.engines.native.jobs.job import NotTaken
-from ttc.runtime.engines.native.jobs.lowering import Lowering, takes_region
+from ttc.runtime.engines.native.jobs.lowering import Lowering
 from ttc.runtime.engines.native.kernels.pool import AveragePool, MaxPool
 from ttc.runtime.engines.native.kernels.windows import WindowKernel
+from ttc.runtime.engines.native.lower import LOWERINGS, takes_region
 
 _FLOATS = ("f32", "bf16", "f16", "f64")
 
 
+@LOWERINGS.rule("max_pool2d")
 @takes_region
 def max_pool2d(n: Lowering) -> None:
     """The largest element of each window."""
@@ -20,6 +22,7 @@ def max_pool2d(n: Lowering) -> None:
     _pool(n, MaxPool)
 
 
+@LOWERINGS.rule("avg_pool2d")
 @takes_region
 def avg_pool2d(n: Lowering) -> None:
     """The mean of each window."""

@@ -8,16 +8,19 @@ from ttc.runtime.engines.native.jobs.elementwise import compute_into
 from ttc.runtime.engines.native.jobs.lowering import Lowering
 from ttc.runtime.engines.native.jobs.products import Panels
 from ttc.runtime.engines.native.jobs.recurrent import Layer, floats
+from ttc.runtime.engines.native.lower import LOWERINGS
 
 _ATTRIBUTES = ("direction", "activations", "alphas", "betas", "clip")
 
 
+@LOWERINGS.rule("rnn")
 def rnn(n: Lowering) -> None:
     """h' = f(x w^T + h r^T + bias)."""
     n.only(*_ATTRIBUTES)
     _Rnn(n).lower()
 
 
+@LOWERINGS.rule("gru")
 def gru(n: Lowering) -> None:
     """h' = (1 - z) n + z h."""
     n.only(*_ATTRIBUTES, "linear_before_reset")
@@ -25,6 +28,7 @@ def gru(n: Lowering) -> None:
     kind(n).lower()
 
 
+@LOWERINGS.rule("lstm")
 def lstm(n: Lowering) -> None:
     """c' = forget c + input g(new), h' = output l(c')."""
     n.only(*_ATTRIBUTES, "input_forget")

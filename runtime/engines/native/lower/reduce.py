@@ -16,6 +16,7 @@ from ttc.runtime.engines.native.kernels.extremes import Place
 from ttc.runtime.engines.native.kernels.reduce import Reduce, ReduceColumns, ReduceRows, Reduction
 from ttc.runtime.engines.native.kernels.scan import Scan
 from ttc.runtime.engines.native.kernels.words import words_of
+from ttc.runtime.engines.native.lower import LOWERINGS
 
 if TYPE_CHECKING:
     from ttc.runtime.engines.native.kernels.words import Word
@@ -27,6 +28,7 @@ _SPLIT_ELEMENTS, _FEW_TASKS, _PARTS = 1 << 17, 8, 64
 """A reduction of so many elements to so few tasks is made in two steps, by way of so many parts at most."""
 
 
+@LOWERINGS.rule("reduce")
 def reduce(n: Lowering) -> None:
     """The total over some dimensions."""
     n.only("fn", "axes", "keepdims")
@@ -113,24 +115,10 @@ def _submit(
     n.job(kernel, words_of(kernel.names, words), tasks=tasks, written=[y], chunk=chunk, flops=x.elements, moved_bytes=moved)
 
 
-def argmax(n: Lowering) -> None:
-    """Lower tile.argmax: the place of the largest element."""
-    _place(n, "max")
-
-
-def argmin(n: Lowering) -> None:
-    """Lower tile.argmin: the place of the smallest element."""
-    _place(n, "min")
-
-
-def cumsum(n: Lowering) -> None:
-    """Sums of the elements so far."""
-    _scan(n, "sum")
-
-
-def cumprod(n: Lowering) -> None:
-    """Products of the elements so far."""
-    _scan(n, "prod")
+LOWERINGS.add("argmax", lambda n: _place(n, "max"))
+LOWERINGS.add("argmin", lambda n: _place(n, "min"))
+LOWERINGS.add("cumsum", lambda n: _scan(n, "sum"))
+LOWERINGS.add("cumprod", lambda n: _scan(n, "prod"))
 
 
 def _place(n: Lowering, fn: Literal["max", "min"]) -> None:

@@ -14,6 +14,7 @@ from ttc.runtime.engines.native.jobs.job import NotTaken
 from ttc.runtime.engines.native.jobs.lowering import Lowering
 from ttc.runtime.engines.native.kernels.resize import Resample
 from ttc.runtime.engines.native.kernels.words import words_of
+from ttc.runtime.engines.native.lower import LOWERINGS
 
 if TYPE_CHECKING:
     from ttc.runtime.engines.native.kernels.words import Word
@@ -23,6 +24,7 @@ _MOST_TAPS = 1 << 20
 """The most taps of all samples of a dimension."""
 
 
+@LOWERINGS.rule("resize")
 def resize(n: Lowering) -> None:
     """x sampled anew along every dimension whose size or scale changes."""
     x = n.operand(0)

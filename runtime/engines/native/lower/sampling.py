@@ -10,6 +10,7 @@ from ttc.runtime.engines.native.jobs.lowering import Lowering
 from ttc.runtime.engines.native.jobs.products import FLOATS
 from ttc.runtime.engines.native.kernels.sampling import OFFSETS, PADDINGS, GridSample
 from ttc.runtime.engines.native.kernels.words import words_of
+from ttc.runtime.engines.native.lower import LOWERINGS
 
 if TYPE_CHECKING:
     from ttc.runtime.engines.native.kernels.words import Word
@@ -18,6 +19,7 @@ _MOST_CORNERS = 16
 """Elements that a position meets: code grows with them."""
 
 
+@LOWERINGS.rule("grid_sample")
 def grid_sample(n: Lowering) -> None:
     """x[n, c, ...] at the positions of a grid [n, ..., k]."""
     n.only("mode", "padding", "align_corners")

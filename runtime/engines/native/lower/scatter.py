@@ -15,6 +15,7 @@ from ttc.runtime.engines.native.jobs.products import FLOATS
 from ttc.runtime.engines.native.kernels import scatter as kernels
 from ttc.runtime.engines.native.kernels.gather import CheckIndices, key_words
 from ttc.runtime.engines.native.kernels.words import words_of
+from ttc.runtime.engines.native.lower import LOWERINGS
 
 if TYPE_CHECKING:
     from ttc.runtime.engines.native.kernels.words import Word
@@ -23,6 +24,7 @@ _MOST_KEYS = 4
 """Indices that name a row."""
 
 
+@LOWERINGS.rule("scatter_nd")
 def scatter_nd(n: Lowering) -> None:
     """Slices combined with updates at tuples of indices."""
     n.only("reduction")
@@ -41,6 +43,7 @@ def scatter_nd(n: Lowering) -> None:
     _finish(n, y)
 
 
+@LOWERINGS.rule("scatter_elements")
 def scatter_elements(n: Lowering) -> None:
     """Lower tile.scatter_elements: elements combined with updates."""
     n.only("axis", "reduction")

@@ -10,7 +10,8 @@ from ttc.runtime.engines.native.graph.region import Region, Steps
 from ttc.runtime.engines.native.graph.tensors import View
 from ttc.runtime.engines.native.jobs.elementwise import compute
 from ttc.runtime.engines.native.jobs.job import NotTaken
-from ttc.runtime.engines.native.jobs.lowering import Lowering, takes_region
+from ttc.runtime.engines.native.jobs.lowering import Lowering
+from ttc.runtime.engines.native.lower import LOWERINGS, takes_region
 
 _LARGEST, _EPS = float(np.finfo(np.float32).max), float(np.finfo(np.float32).eps)
 _SMALL = 16
@@ -37,6 +38,7 @@ class _Steps(Steps):
         return self.region(self("identity", output, storage=(n.node.region or n.region).inputs[0]))
 
 
+@LOWERINGS.rule("sfpu")
 @takes_region
 def sfpu(n: Lowering) -> None:
     """One function of one operand."""
@@ -51,6 +53,7 @@ def sfpu(n: Lowering) -> None:
     compute(n, steps.stored(n, function(steps, steps.operands[0], float(parameter))), xs)
 
 
+@LOWERINGS.rule("binary")
 @takes_region
 def binary(n: Lowering) -> None:
     """One function of two operands."""
@@ -65,6 +68,7 @@ def binary(n: Lowering) -> None:
     compute(n, steps.stored(n, found), xs)
 
 
+@LOWERINGS.rule("relu")
 @takes_region
 def relu(n: Lowering) -> None:
     """Lower tile.relu: a threshold, below or above which elements change."""
@@ -82,6 +86,7 @@ def relu(n: Lowering) -> None:
     compute(n, steps.stored(n, found), xs)
 
 
+@LOWERINGS.rule("rescale")
 @takes_region
 def rescale(n: Lowering) -> None:
     """x * scale + zero point, or (x - zero point) * scale."""

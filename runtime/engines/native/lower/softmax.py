@@ -7,6 +7,7 @@ from ttc.runtime.engines.native.jobs.job import NotTaken
 from ttc.runtime.engines.native.jobs.lines import along, submit_lines
 from ttc.runtime.engines.native.jobs.lowering import Lowering
 from ttc.runtime.engines.native.kernels.softmax import Softmax
+from ttc.runtime.engines.native.lower import LOWERINGS
 
 _FLOATS: tuple[Storage, ...] = ("f32", "bf16", "f16")
 _SCRATCH_BYTES = 16 << 20
@@ -15,17 +16,12 @@ _EXP_FLOPS = 20
 """FLOPs that are counted for an element: an exponential, and what is around it."""
 
 
-def softmax(n: Lowering) -> None:
-    """exp(x - max x) / sum exp(x - max x) along an axis."""
-    _softmax(n, logarithm=False)
+LOWERINGS.add("softmax", lambda n: softmax(n, logarithm=False))
+LOWERINGS.add("log_softmax", lambda n: softmax(n, logarithm=True))
 
 
-def log_softmax(n: Lowering) -> None:
-    """x - max x - ln sum exp(x - max x) along an axis."""
-    _softmax(n, logarithm=True)
-
-
-def _softmax(n: Lowering, *, logarithm: bool) -> None:
+def softmax(n: Lowering, *, logarithm: bool) -> None:
+    """Lower softmax, or its logarithm, along one axis."""
     n.only("axis")
     x, axis = n.operand(0), n.attr("axis")
     if x.storage not in _FLOATS or n.result_storage() not in _FLOATS:

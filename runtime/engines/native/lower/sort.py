@@ -11,6 +11,7 @@ from ttc.runtime.engines.native.jobs.lines import axes_of, lead_words
 from ttc.runtime.engines.native.jobs.lowering import Lowering
 from ttc.runtime.engines.native.kernels.order import Order
 from ttc.runtime.engines.native.kernels.words import words_of
+from ttc.runtime.engines.native.lower import LOWERINGS
 
 if TYPE_CHECKING:
     from ttc.runtime.engines.native.kernels.words import Word
@@ -22,6 +23,7 @@ _SCRATCH_BYTES = 16 << 20
 """The most bytes of scratch memory of a thread."""
 
 
+@LOWERINGS.rule("order")
 def order(n: Lowering) -> None:
     """Places of the k largest or smallest elements along an axis, in order."""
     n.only("k", "axis", "largest")

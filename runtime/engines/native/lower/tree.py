@@ -10,6 +10,7 @@ from ttc.runtime.engines.native.jobs.lowering import Lowering
 from ttc.runtime.engines.native.jobs.products import FLOATS
 from ttc.runtime.engines.native.kernels.trees import ROWS, WALKS, PackTrees, WalkTrees, record_bytes
 from ttc.runtime.engines.native.kernels.words import words_of
+from ttc.runtime.engines.native.lower import LOWERINGS
 
 if TYPE_CHECKING:
     from ttc.runtime.engines.native.graph.tensors import View
@@ -24,6 +25,7 @@ _STEPS = 8
 """Nodes that a row meets in a tree, as a guess for reports."""
 
 
+@LOWERINGS.rule("tree_ensemble")
 def tree_ensemble(n: Lowering) -> None:
     """Trees packed once, if they are constants, and all rows in blocks."""
     n.only("aggregate", "count")

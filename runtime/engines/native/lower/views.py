@@ -6,8 +6,10 @@ from ttc.runtime.engines.native.graph.tensors import View
 from ttc.runtime.engines.native.jobs.job import NotTaken
 from ttc.runtime.engines.native.jobs.lowering import Lowering
 from ttc.runtime.engines.native.jobs.products import FLOATS
+from ttc.runtime.engines.native.lower import LOWERINGS
 
 
+@LOWERINGS.rule("reshape")
 def reshape(n: Lowering) -> None:
     """Lower tile.reshape: the elements in row-major order, in another shape."""
     x, shape = n.operand(0), n.result_shape()
@@ -17,6 +19,7 @@ def reshape(n: Lowering) -> None:
     n.alias(found)
 
 
+@LOWERINGS.rule("transpose")
 def transpose(n: Lowering) -> None:
     """Dimensions in another order, as a view; whoever needs rows copies it."""
     n.only("perm")
@@ -26,6 +29,7 @@ def transpose(n: Lowering) -> None:
     n.alias(n.operand(0).permuted([int(i) for i in order if isinstance(i, int)]))
 
 
+@LOWERINGS.rule("hslice")
 def hslice(n: Lowering) -> None:
     """[..., s, n * d] -> [..., n, s, d]."""
     n.only("n")
@@ -34,6 +38,7 @@ def hslice(n: Lowering) -> None:
     n.alias(split.permuted([*range(len(lead)), len(lead) + 1, len(lead), len(lead) + 2]))
 
 
+@LOWERINGS.rule("hstack")
 def hstack(n: Lowering) -> None:
     """[..., n, s, d] -> [..., s, n * d]."""
     n.only("n")
@@ -43,6 +48,7 @@ def hstack(n: Lowering) -> None:
     n.alias(_split(n, moved, n.result_shape()))
 
 
+@LOWERINGS.rule("slice")
 def slice_(n: Lowering) -> None:
     """Every so many elements of dimensions, as a view."""
     n.only("starts", "ends", "steps", "axes", "sizes")
@@ -58,23 +64,27 @@ def slice_(n: Lowering) -> None:
     n.alias(x)
 
 
+@LOWERINGS.rule("broadcast")
 def broadcast(n: Lowering) -> None:
     """Dimensions of size 1 repeated, as a view that does not move along them."""
     n.only("shape")
     n.alias(n.operand(0).expanded(n.result_shape()))
 
 
+@LOWERINGS.rule("relayout")
 def relayout(n: Lowering) -> None:
     """Lower tile.relayout: the elements as they lie."""
     n.only()
     n.alias(n.operand(0))
 
 
+@LOWERINGS.rule("to_host")
 def to_host(n: Lowering) -> None:
     """Lower tile.to_host: the values, as the host holds them."""
     _same(n)
 
 
+@LOWERINGS.rule("from_host")
 def from_host(n: Lowering) -> None:
     """Lower tile.from_host: the values, as the device holds them."""
     _same(n)

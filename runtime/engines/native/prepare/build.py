@@ -22,7 +22,8 @@ from ttc.runtime.engines.native.graph.storage import Storage, array_dtype, needs
 from ttc.runtime.engines.native.graph.tensors import Buffer, Place, View, dense
 from ttc.runtime.engines.native.jobs.copies import copy, round_in_place
 from ttc.runtime.engines.native.jobs.job import Job, NotTaken
-from ttc.runtime.engines.native.jobs.lowering import Lowering, lowering_of
+from ttc.runtime.engines.native.jobs.lowering import Lower, Lowering
+from ttc.runtime.engines.native.lower import lowering_of
 from ttc.runtime.engines.native.planning.arena import plan_arena
 from ttc.runtime.engines.native.planning.in_place import InPlaces, Use, may_be_in_place, reordered, use_of
 from ttc.runtime.engines.native.planning.prepared import ConstantJobs, Layout, Prepared, Segment, Written
@@ -112,9 +113,10 @@ def _lower(lowered: Lowered, node: Node, cpu: Cpu) -> None:
     if literal is not None:
         lowered.views[node.results[0]] = literal
         return
+    lower = lowering_of(node.work.op)
     lowering = Lowering(node, lowered.views, lowered.flat.types, cpu, lowered.wanted, lowered.integers)
     try:
-        _apply(lowering, lowered.flat.types)
+        _apply(lower, lowering, lowered.flat.types)
     except (NotTaken, Error, *MALFORMED) as reason:
         if node.parts:
             for part in node.parts:
@@ -128,10 +130,9 @@ def _lower(lowered: Lowered, node: Node, cpu: Cpu) -> None:
         lowered.views[value] = lowering.results[index]
 
 
-def _apply(lowering: Lowering, formats: Sequence[TensorType]) -> None:
+def _apply(lower: Lower | None, lowering: Lowering, formats: Sequence[TensorType]) -> None:
     """Lower the node by the rule of its op.  Raises NotTaken."""
     node = lowering.node
-    lower = lowering_of(node.work.op)
     if lower is None:
         raise NotTaken("no lowering")
     if not has_rule(node.work.op):

@@ -8,7 +8,7 @@ from dataclasses import replace
 from ttc.runtime.engines.native.graph.nodes import Flat, Node
 from ttc.runtime.engines.native.graph.region import Region, Step, region_of, result_storage
 from ttc.runtime.engines.native.graph.storage import Storage, needs_rounding
-from ttc.runtime.engines.native.jobs.lowering import can_take_region
+from ttc.runtime.engines.native.lower import can_take_region
 
 ELEMENTWISE = ("tile.map", "tile.cast", "tile.eltwise")
 MAX_STEPS = 256

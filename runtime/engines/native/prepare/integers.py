@@ -14,7 +14,7 @@ from ttc.runtime.engines.native.graph.ranges import IntegerFacts, Range, fits, l
 from ttc.runtime.engines.native.graph.region import identity, region_of, result_storage
 from ttc.runtime.engines.native.graph.storage import Storage, array_dtype
 from ttc.runtime.engines.native.graph.tensors import View
-from ttc.runtime.engines.native.jobs.lowering import can_take_region
+from ttc.runtime.engines.native.lower import can_take_region
 from ttc.runtime.engines.native.prepare.fusion import ELEMENTWISE
 
 PRODUCTS = ("tile.matmul", "tile.conv2d")

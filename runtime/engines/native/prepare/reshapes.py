@@ -12,7 +12,7 @@ from ttc.dialects.core.formats import format_named
 from ttc.dialects.core.plain.functions import Function, TensorType, Work
 from ttc.runtime.engines.native.graph.nodes import Flat, Node
 from ttc.runtime.engines.native.graph.storage import needs_rounding
-from ttc.runtime.engines.native.jobs.lowering import can_take_region
+from ttc.runtime.engines.native.lower import can_take_region
 from ttc.runtime.engines.native.prepare.fusion import ELEMENTWISE
 
 _RESHAPE = "tile.reshape"

@@ -14,8 +14,8 @@ from ttc.dialects.core.plain.functions import Function, TensorType, Work
 from ttc.dialects.core.plain.interpret import kernel
 from ttc.dialects.netlist.model import Blocking, Grid, Op
 from ttc.dialects.tile.movement import MOVEMENT
+from ttc.runtime.engines.exact import RULES
 from ttc.runtime.engines.exact.core import Core, noise_of
-from ttc.runtime.engines.exact.engine import rules
 from ttc.runtime.engines.exact.registers import narrow, truncate, unpack
 
 OP = Op("o", "op", (), Grid(0, 0, 1, 1), Blocking(1, (1, 1), (1, 1)), Function((), (), ()))
@@ -29,7 +29,7 @@ def random(*shape: int, seed: int = 0) -> NDArray:
 
 def execute(name: str, *operands: NDArray, format: str = "Float32", op: Op = OP, seed: int | None = None, **attrs: Any) -> NDArray:
     work = Work(name, tuple(range(len(operands))), attrs, (TensorType((), format),), None, ("node",))
-    return Core(op, rules(), noise_of(seed, op)).execute(work, operands, None)[0]
+    return Core(op, RULES.rules(), noise_of(seed, op)).execute(work, operands, None)[0]
 
 
 def relative(found: NDArray, expected: NDArray) -> float:
@@ -136,7 +136,7 @@ def test_values_of_a_region_stay_in_the_destination_register() -> None:
     )
     x = random(100)
     work = Work("tile.eltwise", (0,), {}, (TensorType((100,), "Float16_b"),), body)
-    (found,) = Core(OP, rules()).execute(work, [x], None)
+    (found,) = Core(OP, RULES.rules()).execute(work, [x], None)
     held = truncate(x, 10)
     assert np.array_equal(found, narrow(truncate(-np.exp(held), 10) + held, "Float16_b", None))
 

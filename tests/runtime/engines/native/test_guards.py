@@ -12,7 +12,7 @@ from tests.runtime.engines.native.guarded_cases import FAMILIES, graph_of
 from ttc.runtime.engines.native.codegen.features import host_cpu
 from ttc.runtime.engines.native.engine import NativeEngine
 from ttc.runtime.engines.native.execution.plan import NativePlan
-from ttc.runtime.engines.native.jobs.lowering import lowering_names
+from ttc.runtime.engines.native.lower import LOWERINGS
 from ttc.runtime.engines.native.prepare.shape_rules import rules
 from ttc.runtime.tensors import Constants
 
@@ -33,9 +33,9 @@ def test_kernels_stay_inside(family: str, level: str, at_end: bool):
 
 
 def test_every_lowering_has_a_rule_and_a_case():
-    assert set(lowering_names()) <= set(rules())
+    assert set(LOWERINGS.rules()) <= set(rules())
     cases = {graph.name.partition(" ")[0] for family in FAMILIES.values() for graph in family()}
-    assert set(lowering_names()) <= cases
+    assert set(LOWERINGS.rules()) <= cases
 
 
 def test_a_job_that_goes_too_far_is_found():

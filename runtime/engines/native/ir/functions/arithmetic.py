@@ -13,37 +13,37 @@ if TYPE_CHECKING:
 SIGNED = NUMBERS - {"u8", "u16", "u32", "u64"}
 
 
-@elementwise(ANY)
+@elementwise("identity", ANY)
 def identity(f: Writer, x: Value) -> Value:
     """Return x as it is."""
     return x
 
 
-@elementwise(NUMBERS)
+@elementwise("add", NUMBERS)
 def add(f: Writer, a: Value, b: Value) -> Value:
     """Return a + b, elementwise."""
     return a + b
 
 
-@elementwise(NUMBERS)
+@elementwise("sub", NUMBERS)
 def sub(f: Writer, a: Value, b: Value) -> Value:
     """Return a - b, elementwise."""
     return a - b
 
 
-@elementwise(NUMBERS)
+@elementwise("mul", NUMBERS)
 def mul(f: Writer, a: Value, b: Value) -> Value:
     """Return a * b, elementwise."""
     return a * b
 
 
-@elementwise(NUMBERS)
+@elementwise("div", NUMBERS)
 def div(f: Writer, a: Value, b: Value) -> Value:
     """a / b; of integers toward zero, and 0 where b is 0."""
     return a / b if a.type.is_float else f.select(b.equals(0), 0, _quotient(f, a, b))
 
 
-@elementwise(NUMBERS - {"f64"})
+@elementwise("mod", NUMBERS - {"f64"})
 def mod(f: Writer, a: Value, b: Value, *, fmod: bool) -> Value:
     """Remainder of a / b with the sign of b, or of a; of integers 0 where b is 0."""
     if a.type.is_float:
@@ -60,19 +60,19 @@ def mod(f: Writer, a: Value, b: Value, *, fmod: bool) -> Value:
     return f.select(rest.differs(0) & ((rest ^ b) < 0), rest + b, rest)
 
 
-@elementwise(NUMBERS)
+@elementwise("minimum", NUMBERS)
 def minimum(f: Writer, a: Value, b: Value) -> Value:
     """The smaller; NaN if either is."""
     return f.minimum(a, b)
 
 
-@elementwise(NUMBERS)
+@elementwise("maximum", NUMBERS)
 def maximum(f: Writer, a: Value, b: Value) -> Value:
     """The larger; NaN if either is."""
     return f.maximum(a, b)
 
 
-@elementwise(NUMBERS)
+@elementwise("abs", NUMBERS)
 def abs_(f: Writer, x: Value) -> Value:
     """Return the magnitude |x|, elementwise."""
     if x.type.is_float:
@@ -80,68 +80,68 @@ def abs_(f: Writer, x: Value) -> Value:
     return f.select(x < 0, -x, x) if x.type.is_signed else x
 
 
-@elementwise(SIGNED)
+@elementwise("neg", SIGNED)
 def neg(f: Writer, x: Value) -> Value:
     """Return the negative -x, elementwise."""
     return -x
 
 
-@elementwise(NUMBERS)
+@elementwise("sign", NUMBERS)
 def sign(f: Writer, x: Value) -> Value:
     """-1, 0 or 1; NaN for NaN."""
     positive = f.select(x > 0, f.constant(1, x.type.dtype, x.type.lanes), f.select(x.equals(0), 0, x))
     return f.select(x < 0, -1, positive) if x.type.is_float or x.type.is_signed else positive
 
 
-@elementwise(FLOATS)
+@elementwise("sqrt", FLOATS)
 def sqrt(f: Writer, x: Value) -> Value:
     """Return the square root of x, elementwise."""
     return f.unary("sqrt", x)
 
 
-@elementwise(FLOATS)
+@elementwise("rsqrt", FLOATS)
 def rsqrt(f: Writer, x: Value) -> Value:
     """Return 1 / sqrt x, elementwise."""
     return 1.0 / f.unary("sqrt", x)
 
 
-@elementwise(FLOATS)
+@elementwise("reciprocal", FLOATS)
 def reciprocal(f: Writer, x: Value) -> Value:
     """Return 1 / x, elementwise."""
     return 1.0 / x
 
 
-@elementwise(FLOATS)
+@elementwise("floor", FLOATS)
 def floor(f: Writer, x: Value) -> Value:
     """The largest whole number not above x."""
     return f.whole("floor", x)
 
 
-@elementwise(FLOATS)
+@elementwise("ceil", FLOATS)
 def ceil(f: Writer, x: Value) -> Value:
     """The smallest whole number not below x."""
     return f.whole("ceil", x)
 
 
-@elementwise(FLOATS)
+@elementwise("round", FLOATS)
 def round_(f: Writer, x: Value) -> Value:
     """The nearest whole number, halves to even."""
     return f.whole("rint", x)
 
 
-@elementwise(INTEGERS)
+@elementwise("bitwise_and", INTEGERS)
 def bitwise_and(f: Writer, a: Value, b: Value) -> Value:
     """Return the bits that both a and b have, elementwise."""
     return a & b
 
 
-@elementwise(INTEGERS)
+@elementwise("bitwise_or", INTEGERS)
 def bitwise_or(f: Writer, a: Value, b: Value) -> Value:
     """Return the bits that a or b has, elementwise."""
     return a | b
 
 
-@elementwise(INTEGERS)
+@elementwise("bitwise_xor", INTEGERS)
 def bitwise_xor(f: Writer, a: Value, b: Value) -> Value:
     """Bits that exactly one has."""
     return a ^ b

@@ -48,7 +48,7 @@ def _from_codes(operands: Sequence[Dtype], attrs: Mapping[str, Plain]) -> str | 
     return None if scale == "f32" and x in _CODES and zero in _CODES else f"{x} less {zero} in {scale}"
 
 
-@elementwise(ANY, check=_known_name)
+@elementwise("cast", ANY, check=_known_name)
 def cast(f: Writer, x: Value, *, to: str | None = None) -> Value:
     """x as the source's dtype of that name; floats to integers toward zero, those beyond a narrow dtype modulo its range."""
     if to is None:
@@ -66,27 +66,27 @@ def cast(f: Writer, x: Value, *, to: str | None = None) -> Value:
     return wrapped if dtype != "u64" else f.select(x < 0, wrapped, f.converted(x, dtype))
 
 
-@elementwise(NUMBERS, check=_same_bits)
+@elementwise("bitcast", NUMBERS, check=_same_bits)
 def bitcast(f: Writer, x: Value, *, source: str, dtype: str) -> Value:
     """The bits of x, as of type source, as another type."""
     return f.bits(x, value_type(np.dtype(dtype)) or x.type.dtype)
 
 
-@elementwise(INTEGERS)
+@elementwise("shift_left", INTEGERS)
 def shift_left(f: Writer, a: Value, b: Value) -> Value:
     """a * 2^b, without the bits that leave; 0 for a b outside the width."""
     inside, count = _count(f, a, b)
     return f.select(inside, a << count, 0)
 
 
-@elementwise(INTEGERS)
+@elementwise("shift_right", INTEGERS)
 def shift_right(f: Writer, a: Value, b: Value) -> Value:
     """a / 2^b, rounded down; only copies of the sign for a b outside the width."""
     inside, count = _count(f, a, b)
     return f.select(inside, a >> count, f.select(a < 0, -1, f.constant(0, a.type.dtype, a.type.lanes)) if a.type.is_signed else 0)
 
 
-@elementwise(NUMBERS, joined=False, check=_to_codes)
+@elementwise("quantize", NUMBERS, joined=False, check=_to_codes)
 def quantize(f: Writer, x: Value, scale: Value, zero: Value) -> Value:
     """x / scale rounded, halves to even, plus zero, brought into zero's range; NaN gives 0."""
     nearest = f.whole("rint", f.converted(x, "f32") / scale)
@@ -98,7 +98,7 @@ def quantize(f: Writer, x: Value, scale: Value, zero: Value) -> Value:
     return f.converted(f.truncated(inside) + f.converted(zero, "i32"), zero.type.dtype)
 
 
-@elementwise(NUMBERS, joined=False, check=_from_codes)
+@elementwise("dequantize", NUMBERS, joined=False, check=_from_codes)
 def dequantize(f: Writer, x: Value, scale: Value, zero: Value) -> Value:
     """(x - zero) * scale."""
     wide = "i64" if "i32" in (x.type.dtype, zero.type.dtype) else "i32"

@@ -20,19 +20,19 @@ def _real_powers(operands: Sequence[Dtype], attrs: Mapping[str, Plain]) -> str |
     return None if base == "f32" and exponent != "f64" else f"{base} to the power of {exponent}"
 
 
-@elementwise(FLOAT32)
+@elementwise("exp", FLOAT32)
 def exp(f: Writer, x: Value) -> Value:
     """Return the exponential e^x, elementwise."""
     return f.exp(x)
 
 
-@elementwise(FLOAT32)
+@elementwise("log", FLOAT32)
 def log(f: Writer, x: Value) -> Value:
     """Return the natural logarithm ln x, elementwise."""
     return f.log(x)
 
 
-@elementwise(NUMBERS, joined=False, check=_real_powers)
+@elementwise("pow", NUMBERS, joined=False, check=_real_powers)
 def pow_(f: Writer, a: Value, b: Value) -> Value:
     """Return a^b, elementwise, in a's type."""
     from ttc.runtime.engines.native.ir.powers import power

@@ -4,25 +4,23 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ttc.runtime.engines.native.ir.elementwise import FLOAT32, Elementwise, elementwise
+from ttc.runtime.engines.native.ir.elementwise import FLOAT32, elementwise
 
 if TYPE_CHECKING:
     from ttc.runtime.engines.native.ir.values import Value
     from ttc.runtime.engines.native.ir.writer import Writer
 
 
-def _circular(name: str) -> Elementwise:
-    """The function of that name in `ir.circular`."""
+def _circular(name: str) -> None:
+    """Register the function of that name in `ir.circular`."""
 
     def emit(f: Writer, x: Value) -> Value:
         from ttc.runtime.engines.native.ir import circular
 
         return getattr(circular, name)(f, x)
 
-    return elementwise(FLOAT32)(emit)
+    elementwise(name, FLOAT32)(emit)
 
 
-sin, cos = _circular("sin"), _circular("cos")
-sinh, cosh = _circular("sinh"), _circular("cosh")
-asin, acos, atan = _circular("asin"), _circular("acos"), _circular("atan")
-asinh, acosh, atanh = _circular("asinh"), _circular("acosh"), _circular("atanh")
+for _name in ("sin", "cos", "sinh", "cosh", "asin", "acos", "atan", "asinh", "acosh", "atanh"):
+    _circular(_name)

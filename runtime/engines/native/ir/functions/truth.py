@@ -11,79 +11,79 @@ if TYPE_CHECKING:
     from ttc.runtime.engines.native.ir.writer import Writer
 
 
-@elementwise(ANY)
+@elementwise("equal", ANY)
 def equal(f: Writer, a: Value, b: Value) -> Value:
     """Return whether a = b, elementwise."""
     return a.equals(b)
 
 
-@elementwise(ANY)
+@elementwise("not_equal", ANY)
 def not_equal(f: Writer, a: Value, b: Value) -> Value:
     """Return whether a != b, elementwise."""
     return a.differs(b)
 
 
-@elementwise(ANY)
+@elementwise("less", ANY)
 def less(f: Writer, a: Value, b: Value) -> Value:
     """Return whether a < b, elementwise."""
     return a < b
 
 
-@elementwise(ANY)
+@elementwise("less_equal", ANY)
 def less_equal(f: Writer, a: Value, b: Value) -> Value:
     """Return whether a <= b, elementwise."""
     return a <= b
 
 
-@elementwise(ANY)
+@elementwise("greater", ANY)
 def greater(f: Writer, a: Value, b: Value) -> Value:
     """Return whether a > b, elementwise."""
     return a > b
 
 
-@elementwise(ANY)
+@elementwise("greater_equal", ANY)
 def greater_equal(f: Writer, a: Value, b: Value) -> Value:
     """Return whether a >= b, elementwise."""
     return a >= b
 
 
-@elementwise(ANY, joined=False)
+@elementwise("and", ANY, joined=False)
 def and_(f: Writer, a: Value, b: Value) -> Value:
     """Return whether both a and b hold, elementwise."""
     return f.converted(a, "i1") & f.converted(b, "i1")
 
 
-@elementwise(ANY, joined=False)
+@elementwise("or", ANY, joined=False)
 def or_(f: Writer, a: Value, b: Value) -> Value:
     """Return whether a or b holds, elementwise."""
     return f.converted(a, "i1") | f.converted(b, "i1")
 
 
-@elementwise(ANY, joined=False)
+@elementwise("xor", ANY, joined=False)
 def xor(f: Writer, a: Value, b: Value) -> Value:
     """a or b, but not both."""
     return f.converted(a, "i1") ^ f.converted(b, "i1")
 
 
-@elementwise(ANY)
+@elementwise("not", ANY)
 def not_(f: Writer, x: Value) -> Value:
     """Return whether x does not hold, elementwise."""
     return f.inverted(f.converted(x, "i1"))
 
 
-@elementwise(FLOATS)
+@elementwise("is_nan", FLOATS)
 def is_nan(f: Writer, x: Value) -> Value:
     """Return whether x is NaN, elementwise."""
     return x.differs(x)
 
 
-@elementwise(FLOATS)
+@elementwise("is_inf", FLOATS)
 def is_inf(f: Writer, x: Value) -> Value:
     """Return whether x is infinite, elementwise."""
     return f.unary("fabs", x).equals(float("inf"))
 
 
-@elementwise(ANY, joined=False)
+@elementwise("where", ANY, joined=False)
 def where(f: Writer, c: Value, a: Value, b: Value) -> Value:
     """a where c holds, b elsewhere."""
     a, b = joined([a, b])

@@ -13,7 +13,6 @@ from ttc.dialects.core.plain.functions import Plain
 from ttc.dialects.core.plain.interpret import kernel
 from ttc.runtime.engines.native.graph.region import Region, Step
 from ttc.runtime.engines.native.graph.storage import Storage, array_dtype, storage_of_dtype
-from ttc.runtime.engines.native.ir.elementwise import functions
 from ttc.runtime.engines.native.ir.regions import supported
 
 COUNT = 61
@@ -249,11 +248,3 @@ def test_whole_exponents_are_taken_as_real_ones():
     found = Computed(Region(("f32", "i32"), (Step("pow", (0, 1), "f32"),), 2))(a, b)
     with np.errstate(all="ignore"):
         np.testing.assert_allclose(found, np.asarray(kernel("nn.pow")(a, b)), rtol=3e-7)
-
-
-def test_every_elementwise_op_has_a_function():
-    from ttc.dialects.nn import activation, binary, bits, quantization, trigonometry, unary
-
-    modules = (activation, binary, bits, quantization, trigonometry, unary)
-    ops = {v.name.removeprefix("nn.") for m in modules for v in vars(m).values() if getattr(v, "ELEMENTWISE", False) and hasattr(v, "name")}
-    assert ops - set(functions()) == set()

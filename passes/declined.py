@@ -1,0 +1,7 @@
+"""How a rule of a lowering or of an expansion says that it does not take an op."""
+
+from __future__ import annotations
+
+
+class Declined(Exception):  # noqa: N818 - not an error: the op runs on the host
+    """A rule does not take an op; the message says why."""

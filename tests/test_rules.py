@@ -1,0 +1,103 @@
+"""Every table of rules has a rule, or a reason for none, for each name that it is for, and none for a name that does not exist."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
+
+import pytest
+
+import ttc.dialects
+import ttc.passes
+import ttc.runtime
+from ttc.dialects.core.errors import Error
+from ttc.dialects.core.rule_tables import RuleTable
+from ttc.dialects.nn.base import ops as nn_ops
+from ttc.dialects.nn.gradients.base import GRADIENTS
+from ttc.dialects.nn.kernels import KERNELS as NN_KERNELS
+from ttc.dialects.tile.base import ops as tile_ops
+from ttc.dialects.tile.buda import OPS as OF_BUDA
+from ttc.dialects.tile.kernels import KERNELS as TILE_KERNELS
+from ttc.dialects.tile.shape import ViewOp
+from ttc.passes.nn_to_tile import TO_TILE, WISHES
+from ttc.passes.nn_to_tile.ranges import REACHES
+from ttc.passes.tile.expand import EXPANSIONS
+from ttc.passes.tile.expand.functions import FUNCTIONS as EXPANDED_FUNCTIONS
+from ttc.runtime.engines.exact import RULES as EXACT
+from ttc.runtime.engines.native.ir.elementwise import FUNCTIONS as NATIVE_FUNCTIONS
+from ttc.runtime.engines.native.lower import LOWERINGS
+
+NN = set(nn_ops())
+TILE = set(tile_ops())
+ELEMENTWISE = {name for name, kind in nn_ops().items() if getattr(kind, "ELEMENTWISE", False)}
+
+
+def lowered() -> set[str]:
+    """The nn ops that do not become `tile.map` of themselves: those of more than an element, and four that are not always computed."""
+    return NN - ELEMENTWISE | {"cast", "identity", "quantize", "shift_left"}
+
+
+def expanded() -> set[str]:
+    """Composites and views of all layouts, and the ops of which Buda has not all variants."""
+    views = {name for name, kind in tile_ops().items() if issubclass(kind, ViewOp)}
+    composites = {name for name, kind in tile_ops().items() if not kind.ROWS_ONLY} - set(OF_BUDA)
+    return views | composites | {"cast", "matmul", "concat", "reduce"}
+
+
+class Case(NamedTuple):
+    """A table, the names that it is for, and whether these may go without a rule: what has none is then computed in another way."""
+
+    table: RuleTable[Any]
+    names: Callable[[], Iterable[str]]
+    is_partial: bool = False
+
+
+CASES = {
+    "nn.kernels": Case(NN_KERNELS, lambda: NN),
+    "tile.kernels": Case(TILE_KERNELS, lambda: TILE),
+    "gradients": Case(GRADIENTS, lambda: [f"nn.{name}" for name in NN]),
+    "nn_to_tile": Case(TO_TILE, lowered),
+    "nn_to_tile.wishes": Case(WISHES, lambda: NN, is_partial=True),
+    "nn_to_tile.ranges": Case(REACHES, lambda: NN, is_partial=True),
+    "expand": Case(EXPANSIONS, expanded),
+    "expand.functions": Case(EXPANDED_FUNCTIONS, lambda: ELEMENTWISE, is_partial=True),
+    "native.lower": Case(LOWERINGS, lambda: TILE - {"yield"}),
+    "native.functions": Case(NATIVE_FUNCTIONS, lambda: ELEMENTWISE),
+    "exact": Case(EXACT, lambda: TILE, is_partial=True),
+}
+
+
+def mismatches(case: Case) -> list[str]:
+    found = case.table.mismatches(case.names())
+    return [line for line in found if line.startswith("there is a ")] if case.is_partial else found
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_every_name_has_a_rule_and_every_rule_a_name(name: str) -> None:
+    assert mismatches(CASES[name]) == []
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_one_that_is_misspelt_is_found(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    case = CASES[name]
+    rules = case.table.rules()
+    right = sorted(rules)[len(rules) // 2]
+    monkeypatch.setitem(rules, f"{right}x", rules[right])
+    monkeypatch.delitem(rules, right)
+    missing = [] if case.is_partial else [f"there is no {case.table.kind} of '{right}'"]
+    assert mismatches(case) == [*missing, f"there is a {case.table.kind} of '{right}x', which does not exist"]
+    with pytest.raises(Error, match=f"'{right}'") as caught:
+        case.table.of(right)
+    assert caught.value.code == "E0901"
+
+
+def test_every_table_is_compared() -> None:
+    found: dict[int, str] = {}
+    for package in (ttc.dialects, ttc.passes, ttc.runtime):
+        for info in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+            module = importlib.import_module(info.name)
+            found |= {id(item): f"{info.name}.{name}" for name, item in vars(module).items() if isinstance(item, RuleTable)}
+    known = {id(case.table) for case in CASES.values()}
+    assert [place for key, place in found.items() if key not in known] == []
