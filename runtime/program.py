@@ -14,6 +14,7 @@ from ttc.dialects.core.records import record
 from ttc.dialects.netlist import model
 from ttc.dialects.netlist.model import Netlist
 from ttc.runtime.archive import write_archive
+from ttc.runtime.arguments import check_array
 from ttc.runtime.cpu import checked_threads
 from ttc.runtime.derive import Derivation, check_parameters
 from ttc.runtime.engines.base import Engine, Plan, held_keys
@@ -123,6 +124,20 @@ class Program:
         constants = self.constants.replaced(changes)
         plans = self.plans.with_constants(constants, changes)
         return replace(self, constants=constants, plans=plans, parameters=parameters)
+
+    def with_states(self, values: Mapping[str, NDArray]) -> Program:
+        """This program with other first values of states.
+
+        Raises:  E0801 for an unknown state, a wrong shape or type.
+        """
+        changes: dict[str, TensorSource] = {}
+        for name, value in values.items():
+            state = self.description.states.get(name)
+            if state is None:
+                raise Error("E0801", f"the model has no state '{name}'", hint=nearest(name, self.description.states))
+            found = check_array(name, value, state.shape, state.dtype).reshape(self.constants.sources[str(state.key)].shape)
+            changes[str(state.key)] = TensorSource.of_array(found, self.constants.sources[str(state.key)].format)
+        return replace(self, constants=self.constants.replaced(changes))
 
     def save(self, path: str | os.PathLike[str], debug: Mapping[str, str] | None = None) -> None:
         """Write the archive of this program.  debug: texts by file name, kept beside it.  Raises E0103."""

@@ -1,7 +1,7 @@
 """ttc: compile PyTorch, ONNX and TensorFlow models for tiled dataflow accelerators and the CPU, and run them.
 
-compile, load, Program, Executor, CompileOptions, RunOptions, Error, TtcWarning, and the modules losses and optim: loaded when first asked
-for, so that `import ttc` is cheap.
+compile, load, training, Program, Executor, TrainingExecutor, CompileOptions, RunOptions, Error, TtcWarning, and the modules losses and
+optim: loaded when first asked for, so that `import ttc` is cheap.
 """
 
 from importlib import import_module as _import_module
@@ -16,9 +16,11 @@ if TYPE_CHECKING:
     from ttc.options import CompileOptions, RunOptions
     from ttc.runtime.executor import Executor
     from ttc.runtime.program import Program
+    from ttc.train.entry import training
+    from ttc.train.executor import TrainingExecutor
 
 __version__ = "0.1.0"
-__all__ = ["CompileOptions", "Error", "Executor", "Program", "RunOptions", "TtcWarning", "compile", "load"]
+__all__ = ["CompileOptions", "Error", "Executor", "Program", "RunOptions", "TrainingExecutor", "TtcWarning", "compile", "load", "training"]
 
 _root = _Path(__file__).resolve().parent.parent
 if (_root / "dialects").is_dir() and (_root / "pyproject.toml").is_file():
@@ -30,9 +32,11 @@ _HOMES = {
     "Executor": "ttc.runtime.executor",
     "Program": "ttc.runtime.program",
     "RunOptions": "ttc.options",
+    "TrainingExecutor": "ttc.train.executor",
     "TtcWarning": "ttc.dialects.core.errors",
     "compile": "ttc.api",
     "load": "ttc.api",
+    "training": "ttc.train.entry",
 }
 
 

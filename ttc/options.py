@@ -14,6 +14,7 @@ from ttc.dialects.core.errors import Error, nearest, passed_over, warn
 from ttc.dialects.core.numerics import DRAM_PLACEMENTS, FIDELITIES, KERNELS, PRECISIONS
 from ttc.dialects.core.records import record
 from ttc.inputs.files import check_tables
+from ttc.settings.loop_options import LoopOptions, UpdateOptions
 from ttc.settings.option_values import Shape, read_shapes
 from ttc.settings.placement_reader import PLACEMENT_KEY, read_placement
 from ttc.settings.precision_reader import RULES_KEY, read_rules
@@ -234,7 +235,10 @@ class TuneOptions(Options):
     seed: int = option(0, "Of random inputs.", takes.integer(0), "N")
 
 
-KINDS: tuple[type[Options], ...] = (CompileOptions, TrainOptions, DebugOptions, RunOptions, BenchOptions, TuneOptions)
+KINDS: tuple[type[Options], ...] = (
+    *(CompileOptions, TrainOptions, DebugOptions, RunOptions, BenchOptions, TuneOptions),
+    *(LoopOptions, UpdateOptions),
+)
 
 
 # ---- sources --------------------------------------------------------------------------------------------------------------------

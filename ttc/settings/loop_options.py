@@ -1,0 +1,64 @@
+"""Options of training at run time: of `ttc train`, and of the updates of `ttc.training`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import ClassVar
+
+import ttc.settings.option_values as takes
+from ttc.dialects.core.records import record
+from ttc.settings.records import Options, choice, option, switch
+
+PARTIAL = ("error", "drop")
+"""What is done with rows at the end of an epoch that fill no batch."""
+AUTO = "auto"
+"""What `--resume` takes for the newest checkpoint of the folder, if there is one."""
+
+OUTPUTS = "all|last|sum|mean|every:N|loss"
+
+
+def _output(raw: object) -> str:
+    """Text of an output mode.  Raises ValueError."""
+    from ttc.train.outputs import OutputMode
+
+    OutputMode.of(str(raw))
+    return str(raw)
+
+
+@record(kw_only=True)
+class LoopOptions(Options):
+    """What `ttc train` takes: nothing that is part of an archive."""
+
+    TABLE: ClassVar[str] = "train"
+
+    data: Path | None = option(None, "Samples: an .npz file, or a folder of .npy files, with an array an input.", takes.path, "PATH")
+    val: Path | None = option(None, "Samples that are evaluated after each epoch, likewise.", takes.path, "PATH")
+    epochs: int = option(1, "How often the data are gone through.", takes.integer(1), "N")
+    batch: int | None = option(None, "Rows of an update: a multiple of the archive's; default: those.", takes.integer(1), "N")
+    partial: str = choice(PARTIAL[0], "Rows that fill no batch at the end of an epoch: refuse the data, or leave them out.", PARTIAL)
+    lr: float | None = option(None, "Learning rate that the schedule starts from; default: the archive's.", takes.rate, "X")
+    schedule: str = option("constant", "Of learning rates: constant, step, cosine, linear, onecycle.", takes.text, "NAME[:KEY=VALUE,...]")
+    shuffle: bool = switch("Take the rows in an order that is drawn anew for each epoch.")
+    seed: int = option(0, "Of the order of rows, and of dropout.", takes.integer(0), "N")
+    checkpoint: Path | None = option(None, "Folder for checkpoints.", takes.path, "DIR")
+    every: int | None = option(None, "Updates between two checkpoints; default: an epoch's.", takes.integer(1), "N")
+    keep: int = option(2, "How many checkpoints stay.", takes.integer(1), "N")
+    resume: str | None = option(
+        None, "Go on from a checkpoint; auto: from the newest of the folder, if there is one.", takes.text, f"{AUTO}|FILE"
+    )
+    stop_at_nan: bool = switch("End with an error at a loss, or at data, that are not finite.")
+    log: Path | None = option(None, "Write a line an update.", takes.path, "FILE.csv|FILE.jsonl")
+    curve: Path | None = option(None, "Draw the losses.", takes.path, "FILE.svg")
+    engine: str = choice(takes.ENGINES[0], "What executes the netlist.", takes.ENGINES)
+    threads: int | None = option(None, "CPU threads; default: all that this process may use.", takes.threads, "N")
+
+
+@record(kw_only=True)
+class UpdateOptions(Options):
+    """What `ttc.training` takes beside options of compiling and running: how rows of a call become updates."""
+
+    TABLE: ClassVar[str] = "updates"
+
+    accumulate: int = option(1, "Microbatches whose gradients an update adds up.", takes.integer(1), "N")
+    iterations: int = option(1, "Updates of a call.", takes.integer(1), "N")
+    output: str = option("all", "Outputs that a call gives: of which microbatches, or what these add up to.", _output, OUTPUTS)

@@ -1,0 +1,175 @@
+"""Updates of a training program's parameters over any number of microbatches; a loss is a sum over rows, divided once by their count."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ttc.dialects.core.errors import Error
+from ttc.dialects.core.records import record
+from ttc.runtime.arguments import inputs_of
+from ttc.train.data import Column
+
+if TYPE_CHECKING:
+    from ttc.runtime.machine.session import Session
+    from ttc.runtime.manifest import Training
+
+STEP, BACKWARD, OPTIMIZER, EVALUATE, FORWARD = "step", "backward", "optimizer", "evaluate", "forward"
+"""Names of the programs of a training archive."""
+LOSS_SUM, LOSS_COUNT, GRAD_NORM, SKIPPED = "loss.sum", "loss.count", "grad_norm", "skipped"
+"""Names of their results beside the model's outputs."""
+GRADIENT, SLOT = "grad.", "optimizer."
+"""What names of states begin with that hold accumulated gradients, and what the optimizer keeps of parameters."""
+
+
+@record(eq=False)
+class Outcome:
+    """What programs gave.
+
+    Args:
+        total, count: sum of the loss over rows, and what it is divided by.
+        outputs: the model's, by name, of each microbatch or of all.
+        grad_norm: of the gradients before they were clipped; None where they are not.
+        skipped: whether gradients were infinite, and nothing was updated.
+        is_mean: whether the loss is divided by the count.
+    """
+
+    total: float
+    count: float
+    outputs: list[dict[str, NDArray[Any]]]
+    grad_norm: float | None = None
+    skipped: bool = False
+    is_mean: bool = True
+
+    @property
+    def loss(self) -> float:
+        """The loss of the rows; NaN where none of them counts."""
+        if not self.is_mean:
+            return self.total
+        return self.total / self.count if self.count else math.nan
+
+    @staticmethod
+    def sum(parts: Sequence[Outcome]) -> Outcome:
+        """What several outcomes make, with the norm of the last; outputs in order."""
+        totals, counts = math.fsum(part.total for part in parts), math.fsum(part.count for part in parts)
+        outputs = [found for part in parts for found in part.outputs]
+        return Outcome(totals, counts, outputs, parts[-1].grad_norm, any(part.skipped for part in parts), parts[-1].is_mean)
+
+
+def training_of(session: Session) -> Training:
+    """What the archive says of its training.  Raises E0803 if it was compiled for inference."""
+    found = session.program.description.training
+    if found is None:
+        hint = "compile it with --loss and --optimizer, or loss= and optimizer="
+        raise Error("E0803", "the archive was compiled for inference, and cannot be trained", hint=hint)
+    return found
+
+
+def columns_of(session: Session, training: Training) -> dict[str, Column]:
+    """What the programs take of each sample, by input.  Raises E0803 for a model without a leading dimension of samples."""
+    if training.batch is None:
+        raise Error("E0803", "inputs of the model have no leading dimension in common: there are no rows to take", hint="call its programs")
+    chosen = {*training.inputs, *training.targets}
+    found = [argument for argument in inputs_of(session.entry(BACKWARD)) if argument.name in chosen]
+    return {argument.name: Column(argument.name, tuple(argument.shape[1:]), argument.dtype) for argument in found}
+
+
+class Updates:
+    """Runs the programs of a training archive over rows.
+
+    Args:
+        session: on the archive; nobody else may run its programs meanwhile.
+        training: what the archive says of them.
+    """
+
+    def __init__(self, session: Session, training: Training) -> None:
+        self.session = session
+        self.training = training
+        self.columns = columns_of(session, training)
+        self.batch = int(training.batch or 1)
+        """Rows of a microbatch."""
+        self._fused = STEP in session.program.netlists.points
+        self._kept = [name for name in session.program.description.states if not name.startswith((GRADIENT, SLOT)) and name != LOSS_COUNT]
+
+    @property
+    def whole(self) -> int:
+        """Rows of a fused step."""
+        return self.batch * self.training.microbatches
+
+    def check_rows(self, rows: int, what: str = "a batch") -> None:
+        """Raise E0801 if rows are not a multiple of the microbatch."""
+        if rows < 1 or rows % self.batch:
+            near = max(rows // self.batch, 1) * self.batch
+            hint = f"the next sizes are {near} and {near + self.batch}; or compile for other example inputs"
+            message = f"{what} of {rows} rows is no multiple of the {self.batch} rows that the archive was compiled for"
+            raise Error("E0801", message, hint=hint)
+
+    def update(self, rows: Mapping[str, NDArray[Any]], hyper: Mapping[str, float]) -> Outcome:
+        """Update the parameters by the gradients of the loss over all rows; an update that fails changes nothing.
+
+        Args:
+            rows: of each input, of a multiple of `batch`.
+            hyper: hyper-parameters by the names of their inputs; others have the archive's values.
+        Raises: as `Session.call` does.
+        """
+        values = {name: np.float32(hyper.get(name, default)) for name, default in self.training.hyper.items()}
+        count = len(next(iter(rows.values())))
+        if count == self.whole and self._fused:
+            given = {**rows, **{name: np.asarray(value) for name, value in values.items()}}
+            return self._outcome([self.session.call(STEP, given)])
+        with self._whole_or_not():
+            found = self.accumulate(rows)
+            last = self.apply(values)
+        return Outcome(found.total, found.count, found.outputs, last.grad_norm, last.skipped, found.is_mean)
+
+    def accumulate(self, rows: Mapping[str, NDArray[Any]]) -> Outcome:
+        """Add the gradients of rows to what is accumulated.  Raises as `Session.call` does."""
+        return self._outcome([self.session.call(BACKWARD, part) for part in self._parts(rows)])
+
+    def apply(self, hyper: Mapping[str, Any]) -> Outcome:
+        """Update the parameters by what is accumulated.  Raises as `Session.call` does."""
+        taken = [argument.name for argument in inputs_of(self.session.entry(OPTIMIZER))]
+        values = {name: np.asarray(np.float32(hyper.get(name, self.training.hyper[name]))) for name in taken}
+        return self._outcome([self.session.call(OPTIMIZER, values)])
+
+    def evaluate(self, rows: Mapping[str, NDArray[Any]]) -> Outcome:
+        """Loss and outputs in inference; nothing changes.  Raises as `Session.call` does."""
+        return self._outcome([self.session.call(EVALUATE, part) for part in self._parts(rows)])
+
+    def forward(self, inputs: Mapping[str, NDArray[Any]]) -> Outcome:
+        """The model's outputs in training; nothing changes.  Raises as `Session.call` does."""
+        return self._outcome([self.session.call(FORWARD, part) for part in self._parts(inputs)])
+
+    def clear(self) -> None:
+        """Forget the accumulated gradients."""
+        sums = [name for name in self.session.program.description.states if name.startswith(GRADIENT) or name == LOSS_COUNT]
+        self.session.assign({}, {name: np.zeros_like(value) for name, value in self.session.states(sums).items()})
+
+    def _parts(self, rows: Mapping[str, NDArray[Any]]) -> Iterator[dict[str, NDArray[Any]]]:
+        count = len(next(iter(rows.values())))
+        for first in range(0, count, self.batch):
+            yield {name: np.ascontiguousarray(array[first : first + self.batch]) for name, array in rows.items()}
+
+    def _outcome(self, results: list[dict[str, NDArray[Any]]]) -> Outcome:
+        outputs = [{name: found[name] for name in self.training.outputs if name in found} for found in results]
+        total = sum(float(found.get(LOSS_SUM, 0.0)) for found in results)
+        count = sum(float(found.get(LOSS_COUNT, 0.0)) for found in results)
+        norms = [float(found[GRAD_NORM]) for found in results if GRAD_NORM in found]
+        skipped = any(bool(found.get(SKIPPED, False)) for found in results)
+        return Outcome(total, count, outputs, norms[-1] if norms else None, skipped, self.training.reduction == "mean")
+
+    @contextmanager
+    def _whole_or_not(self) -> Iterator[None]:
+        """Where a microbatch fails, forget those before it."""
+        kept = self.session.states(self._kept)
+        try:
+            yield
+        except BaseException:
+            self.clear()
+            self.session.assign({}, kept)
+            raise
