@@ -91,6 +91,21 @@ def test_buda_netlist(run: Run) -> None:
     assert figures(printed[-1])[-1] < 2e-3
 
 
+def test_train_digits(run: Run) -> None:
+    pytest.importorskip("sklearn", reason="its samples are scikit-learn's")
+    right, count = figures(run("train_digits")[-1])
+    assert count == 384
+    assert right / count > 0.96
+
+
+def test_train_gpt(run: Run) -> None:
+    pytest.importorskip("torch", reason="torch has a build for Python 3.11 alone")
+    told = [line for line in run("train_gpt") if line.startswith("update")]
+    losses, shares = ([figures(line.replace("%", ""))[i] for line in told] for i in (1, 2))
+    assert losses[-1] < 0.45 * losses[0]
+    assert shares[-1] > 50
+
+
 def test_every_script_has_a_test_and_a_page() -> None:
     page = (ROOT / "docs" / "examples.md").read_text()
     assert [name for name in SCRIPTS if f"test_{name}" not in globals()] == []

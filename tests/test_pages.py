@@ -18,6 +18,7 @@ from tests.pages import DOCS, ROOT, blocks_of, run_page, steps
 from tests.ttc.importers.onnx.cases import model_of, normal
 from ttc.importers.onnx.tables import mappings
 from ttc.options import BenchOptions, CompileOptions, DebugOptions, RunOptions
+from ttc.settings.loop_options import LoopOptions
 from ttc.settings.records import flag_of, settings
 
 PAGES = sorted([ROOT / "README.md", *DOCS.glob("*.md")])
@@ -193,10 +194,11 @@ def test_every_page_is_in_the_navigation() -> None:
     assert sorted(found) == sorted([*(path.name for path in DOCS.glob("*.md")), *GENERATED])
 
 
-@pytest.mark.parametrize("kind", [CompileOptions, DebugOptions, RunOptions, BenchOptions])
+@pytest.mark.parametrize("kind", [CompileOptions, DebugOptions, RunOptions, BenchOptions, LoopOptions])
 def test_every_option_is_listed(kind: type) -> None:
-    before, _, after = TEXTS["options.md"].partition("| `ttc tune-precision` |")
-    tables = after if kind is BenchOptions else before
+    before, _, rest = TEXTS["options.md"].partition("| `ttc tune-precision` |")
+    after, _, last = rest.partition("| `ttc train` |")
+    tables = {BenchOptions: after, LoopOptions: last}.get(kind, before)
     for item, setting in settings(kind):
         (row,) = re.findall(rf"^\| `{flag_of(item.name)}[`\[ ].*$", tables, re.MULTILINE)
         words = [choice for choice in setting.choices if f"`{choice}`" not in row]
