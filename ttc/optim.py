@@ -33,9 +33,12 @@ Groups = tuple[tuple[str, ...], ...]
 _EMPTY = ""
 """Stands in a group that has no parameters."""
 _IGNORED = frozenset(
-    ("params", "foreach", "fused", "capturable", "differentiable", "initial_lr", "param_names", "betas", "decoupled_weight_decay")
+    (
+        *("params", "foreach", "fused", "capturable", "differentiable", "param_names", "betas", "decoupled_weight_decay"),
+        *("initial_lr", "max_lr", "min_lr", "max_momentum", "base_momentum", "swa_lr"),
+    )
 )
-"""Of a group of parameters: what says how PyTorch computes, not what."""
+"""Of a group of parameters: what says how PyTorch computes, not what; and what schedulers keep there."""
 _SLOTS = ("momentum_buffer", "exp_avg", "exp_avg_sq", "max_exp_avg_sq", "square_avg", "grad_avg", "sum")
 
 

@@ -1,4 +1,4 @@
-"""`ttc train`."""
+"""The command `ttc train`: trains an archive on samples in files of numpy."""
 
 from __future__ import annotations
 

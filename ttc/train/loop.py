@@ -27,7 +27,7 @@ LR = "lr"
 
 @record(kw_only=True, eq=False)
 class Run:
-    """A training run.
+    """Does the updates of a training run, with validation, checkpoints and a log.
 
     Args:
         updates: on the session that is trained.

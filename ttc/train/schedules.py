@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, ClassVar, Protocol, runtime_checkable
+from typing import Any, ClassVar, Protocol, cast, runtime_checkable
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.records import record
@@ -226,7 +226,7 @@ def of(value: Any) -> Schedule:
             raise Error("E0101", "a scheduler of torch gives rates of its optimizer's groups", hint="step it between calls, as torch does")
         return FromTorch(value)
     if callable(value):
-        return Function(value)
+        return Function(cast("Callable[[int], float]", value))
     raise Error("E0101", f"{type(value).__name__} is no schedule", hint=f"known: {', '.join(SCHEDULES)}, or a function of the update")
 
 

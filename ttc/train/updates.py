@@ -29,7 +29,7 @@ GRADIENT, SLOT = "grad.", "optimizer."
 
 @record(eq=False)
 class Outcome:
-    """What programs gave.
+    """Loss and outputs of one or several calls of a training archive's programs.
 
     Args:
         total, count: sum of the loss over rows, and what it is divided by.
@@ -146,7 +146,7 @@ class Updates:
         return self._outcome([self.session.call(FORWARD, part) for part in self._parts(inputs)])
 
     def clear(self) -> None:
-        """Forget the accumulated gradients."""
+        """Set the accumulated gradients, and their count, to zero."""
         sums = [name for name in self.session.program.description.states if name.startswith(GRADIENT) or name == LOSS_COUNT]
         self.session.assign({}, {name: np.zeros_like(value) for name, value in self.session.states(sums).items()})
 
