@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import SSAValue
+from xdsl.ir import Block, SSAValue
 
 from ttc.dialects.core.errors import Error, nearest
 from ttc.dialects.core.ir.entries import Port, entry_functions
 from ttc.dialects.core.ir.leaves import ParamOp
 from ttc.dialects.core.ir.locations import location_of
 from ttc.dialects.core.ir.spec import Spec, tensor_type
+from ttc.dialects.core.plain.weights import WeightStore
 from ttc.dialects.core.records import record
 from ttc.dialects.nn.block_maker import BlockMaker
 from ttc.dialects.nn.formulas import Formula
@@ -125,6 +126,22 @@ def _groups(rows: Sequence[Sequence[str]], known: Mapping[str, ParamOp], functio
     return groups
 
 
+class _Maker(BlockMaker):
+    """Makes ops on single numbers once: what follows from hyper-parameters is the same for all parameters of a group."""
+
+    def __init__(self, block: Block, weights: WeightStore) -> None:
+        super().__init__(block, weights)
+        self._numbers: dict[tuple[Any, ...], tuple[SSAValue, ...]] = {}
+
+    def nn_all(self, op: str, *operands: SSAValue | None, **attrs: Any) -> tuple[SSAValue, ...]:
+        if any(x is None or self.rank(x) for x in operands):
+            return super().nn_all(op, *operands, **attrs)
+        key = (op, operands, *sorted(attrs.items()))
+        if key not in self._numbers:
+            self._numbers[key] = super().nn_all(op, *operands, **attrs)
+        return self._numbers[key]
+
+
 @record
 class _Update:
     """Puts updates into entry functions."""
@@ -137,7 +154,7 @@ class _Update:
     def apply(self, function: FuncOp) -> int:
         """Update the parameters whose gradients the function gives; gives how many there are."""
         entry = OpenEntry.of(function)
-        maker = BlockMaker(entry.block, self.unit.weights)
+        maker = _Maker(entry.block, self.unit.weights)
         maker.enter(location_of((STEPS,)))
         inputs = {name: entry.argument(Port(name), tensor_type(NUMBER)) for group in self.groups for name in group.inputs.values()}
         old = self.states.state(maker, entry.block, STEPS, NUMBER)

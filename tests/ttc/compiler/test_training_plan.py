@@ -216,3 +216,55 @@ def test_labels_out_of_range_change_nothing() -> None:
     assert caught.value.code == "E0802"
     for name, value in (executor.parameters() | executor.states()).items():
         np.testing.assert_array_equal(value, before[name])
+
+
+def stochastic(tmp_path: Path) -> tuple[Any, Path, dict[str, NDArray]]:
+    """A network with dropout, in an attention too, and a batch norm; its archive, and what a step takes."""
+
+    class Stochastic(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layer = nn.TransformerEncoderLayer(8, 2, 16, dropout=0.3, batch_first=True)
+            self.norm, self.last = nn.BatchNorm1d(8), nn.Linear(8, 3)
+
+        def forward(self, x: Any) -> Any:
+            return self.last(self.norm(self.layer(x).mean(1)))
+
+    network, x, target = Stochastic(), torch.randn(6, 5, 8), torch.tensor([0, 1, 2, 0, 1, 2])
+    program = ttc.compile(network, (x,), target="host", loss="cross_entropy", optimizer="adamw:lr=0.01")
+    program.save(tmp_path / "network.tti")
+    return network, tmp_path / "network.tti", {"x": x.numpy(), "target": target.numpy(), **numbers(program)}
+
+
+def test_the_same_seed_gives_the_same_bits_whatever_the_threads(tmp_path: Path) -> None:
+    _, path, given = stochastic(tmp_path)
+    runs: list[dict[str, NDArray]] = []
+    for threads, seed in ((1, 7), (2, 7), (2, 8)):
+        with ttc.load(path, threads=threads) as executor:
+            executor.session.assign({}, {"random.seed": np.array(seed)})
+            inputs = {"x": given["x"]}
+            (drawn,), (again,) = (executor.run(inputs, "forward").values() for _ in range(2))
+            found = executor.run(given, "step")
+            assert executor.states()["random.offset"] == 1
+            (later,) = executor.run(inputs, "forward").values()
+            runs.append({"drawn": drawn, "again": again, "later": later, "of the step": next(iter(found.values()))})
+    one, two, other = runs
+    assert all(np.array_equal(one[name], two[name]) for name in ("drawn", "again"))
+    np.testing.assert_array_equal(one["drawn"], one["again"])
+    np.testing.assert_allclose(one["drawn"], one["of the step"], atol=1e-5)
+    assert not np.allclose(one["drawn"], one["later"], atol=1e-3)
+    assert not np.allclose(one["drawn"], other["drawn"], atol=1e-3)
+
+
+def test_evaluation_is_that_of_pytorch(tmp_path: Path) -> None:
+    """Without dropout, and by running statistics, which training has moved."""
+    network, path, given = stochastic(tmp_path)
+    with ttc.load(path) as executor:
+        for _ in range(3):
+            executor.run(given, "step")
+        held = executor.parameters() | executor.states()
+        assert held["norm.num_batches_tracked"] == 3
+        network.load_state_dict({name: torch.tensor(held[name]) for name in network.state_dict()})
+        expected = network.eval()(torch.tensor(given["x"])).detach().numpy()
+        found = executor.run({name: given[name] for name in ("x", "target")}, "evaluate")
+    np.testing.assert_allclose(next(iter(found.values())), expected, atol=1e-5)

@@ -107,7 +107,7 @@ def import_graph(
     outputs = flat(found)
     if len(outputs) != len(results):
         raise Error("E0203", f"the graph has {len(outputs)} outputs, not {len(results)}")
-    ports = [] if builder.misses.rows else _ports(builder, outputs, results)
+    ports = [] if builder.misses.rows else [*_ports(builder, outputs, results), *builder.moved()]
     return finished(name, function, builder, ports)
 
 

@@ -7,7 +7,6 @@ from math import sqrt
 import numpy as np
 from xdsl.ir import SSAValue
 
-from ttc.importers.common.unsupported import Unsupported
 from ttc.importers.torch.builder import TorchBuilder
 from ttc.importers.torch.elements import BOOL
 from ttc.importers.torch.tables import Rows
@@ -26,8 +25,6 @@ def attention(
     enable_gqa: bool = False,
 ) -> SSAValue:
     """softmax(q k^T scale + mask) v; a mask of truth values keeps where it is true; causal: keys up to the query's own place."""
-    if dropout:
-        raise Unsupported("random numbers (dropout)")
     if enable_gqa:
         key, value = (shared_heads(b, x, b.shape(query)[-3]) for x in (key, value))
     if is_causal:
@@ -35,6 +32,10 @@ def attention(
     elif mask is not None:
         mask = additive(b, mask, b.dtype(query))
     factor = 1 / sqrt(b.shape(query)[-1]) if scale is None else scale
+    if dropout:
+        scores = b.nn("mul", b.nn("matmul", query, key, None, transpose_a=False, transpose_b=True), b.scalar(factor, query))
+        shares = b.nn("softmax", scores if mask is None else b.nn("add", scores, mask), axis=-1)
+        return b.nn("matmul", b.dropout(shares, dropout), value, None, transpose_a=False, transpose_b=False)
     return b.nn("attention", query, key, value, mask, scale=float(factor), zero_masked=True)
 
 

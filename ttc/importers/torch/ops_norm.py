@@ -98,10 +98,24 @@ def batch_norm_functional(
     """With the new running statistics; the variance of these is that of a sample."""
     if not training:
         return *batch_norm_inference(b, x, weight, bias, mean, var, momentum, eps), mean, var
+    dtypes = {b.dtype(v) for v in (x, weight, bias, mean, var) if v is not None}
+    if len(dtypes) == 1 and _is_held(mean) and _is_held(var):
+        return _with_running(b, x, weight, bias, mean, var, momentum, eps)
     y, now, inverse, spread = _trained(b, x, weight, bias, eps)
     count = b.spec(x).elements // max(b.shape(x)[1], 1)
     sample = times(b, spread, count / max(count - 1, 1))
     return y, now, inverse, _moved(b, mean, now, momentum), _moved(b, var, sample, momentum)
+
+
+def _with_running(
+    b: TorchBuilder, x: SSAValue, weight: Maybe, bias: Maybe, mean: SSAValue, var: SSAValue, momentum: float, eps: float
+) -> tuple[Maybe, ...]:
+    """By the batch's own statistics, which move those that the model holds: one op, that a program may also evaluate by these."""
+    channels = b.shape(mean)
+    scale = b.nn("expand", b.scalar(1, x), shape=channels) if weight is None else weight
+    shift = b.nn("expand", b.scalar(0, x), shape=channels) if bias is None else bias
+    attrs = {"eps": eps, "axis": 1, "momentum": momentum, "unbiased": True}
+    return b.nn_all("batch_norm_training", x, scale, shift, mean, var, **attrs)
 
 
 def batch_norm_with_update(

@@ -1,4 +1,4 @@
-"""Dropout, which passes everything when it does not train; and ops that draw random numbers, which are refused."""
+"""Dropout, which passes everything when it does not train; and other ops that draw random numbers, which are refused."""
 
 from __future__ import annotations
 
@@ -17,13 +17,15 @@ def dropout(b: TorchBuilder, x: SSAValue, p: float, train: bool) -> SSAValue:
         return x
     if p == 1:
         return b.nn("mul", x, b.scalar(0, x))
-    raise Unsupported("random numbers")
+    return b.dropout(x, p)
 
 
 def native_dropout(b: TorchBuilder, x: SSAValue, p: float, train: bool | None) -> tuple[SSAValue, SSAValue]:
     """With the mask of what is kept."""
     kept = train is False or p == 0
     y = dropout(b, x, p, not kept)
+    if not kept and 0 < p < 1 and len(b.outputs) > 1 and b.outputs[1]:
+        raise Unsupported("the mask of what a dropout keeps")
     mask = b.constant(np.array(kept))
     return y, b.nn("expand", mask, shape=b.shape(x)) if b.shape(x) else mask
 
