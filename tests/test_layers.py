@@ -72,3 +72,9 @@ def test_the_rule_itself(source: str, floor: str, wrong: list[str]) -> None:
 def test_a_bare_import_is_refused(floor: str) -> None:
     with pytest.raises(ImportError, match=f"import ttc.{floor}"):
         __import__(floor)
+
+
+def test_importers_know_no_xdsl() -> None:
+    found = {str(path.relative_to(ROOT)): list(imported(ast.parse(path.read_text()))) for path in files("ttc/importers")}
+    assert len(found) > 150
+    assert [path for path, names in found.items() if any(name.partition(".")[0] == "xdsl" for name in names)] == []

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 from ttc.dialects.core.errors import Error
 
 if TYPE_CHECKING:
-    from xdsl.dialects.builtin import ModuleOp
-
+    from ttc.dialects.core.ir.values import ModuleOp
     from ttc.dialects.core.plain.weights import WeightStore
     from ttc.importers.common.facts import Facts
 

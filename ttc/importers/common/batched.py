@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from xdsl.ir import SSAValue
-
 from ttc.dialects.core.ir.spec import spec_of
+from ttc.dialects.core.ir.values import SSAValue
 from ttc.dialects.nn.base import NNOp, axes_in
 from ttc.dialects.nn.reduce import ReduceOp
 from ttc.dialects.nn.shape import ReshapeOp, TransposeOp

@@ -10,8 +10,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from xdsl.dialects import func
-from xdsl.ir import Attribute, Block, BlockArgument, SSAValue
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.formats.text import STRING
@@ -20,6 +18,7 @@ from ttc.dialects.core.ir.entries import ports
 from ttc.dialects.core.ir.leaves import ConstantOp, LeafOp, ParamOp, StateOp, is_unread
 from ttc.dialects.core.ir.locations import location_of, named_location
 from ttc.dialects.core.ir.spec import Spec, spec_of, tensor_type
+from ttc.dialects.core.ir.values import Attribute, Block, BlockArgument, SSAValue, func
 from ttc.dialects.core.names import FreeNames
 from ttc.dialects.core.plain.weights import Weight, WeightStore
 from ttc.dialects.nn.base import NNOp

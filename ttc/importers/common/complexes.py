@@ -6,8 +6,7 @@ from collections.abc import Callable
 from inspect import signature
 from typing import Any
 
-from xdsl.ir import SSAValue
-
+from ttc.dialects.core.ir.values import SSAValue
 from ttc.dialects.core.records import record
 from ttc.importers.common.builder import Builder
 

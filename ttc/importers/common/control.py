@@ -21,11 +21,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from xdsl.dialects.builtin import UnknownLoc
-from xdsl.ir import Block, Operation, SSAValue
-
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.ir.spec import Spec, spec_of, tensor_type
+from ttc.dialects.core.ir.values import Block, Operation, SSAValue, UnknownLoc
 from ttc.dialects.core.records import record
 from ttc.dialects.netlist.check_work import MAX_BODIES
 from ttc.dialects.nn.base import NNOp

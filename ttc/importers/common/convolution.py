@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from xdsl.ir import SSAValue
-
 from ttc.dialects.core.errors import Error
+from ttc.dialects.core.ir.values import SSAValue
 from ttc.importers.common.builder import Builder
 from ttc.importers.common.volumes import conv_transpose_volume, conv_volume, is_volume, pool_volume
 from ttc.importers.common.windows import Window, lift, lower, pool_attrs, spatial_rank, two_dimensional

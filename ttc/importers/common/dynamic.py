@@ -7,10 +7,10 @@ from math import prod
 from typing import TypeAlias
 
 import numpy as np
-from xdsl.ir import SSAValue
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.ir.spec import DYNAMIC
+from ttc.dialects.core.ir.values import SSAValue
 from ttc.dialects.nn.base import axes_in, broadcast_shapes
 from ttc.dialects.nn.pieces import ConcatOp
 from ttc.dialects.nn.shape import ReshapeOp

@@ -6,9 +6,9 @@ import re
 from math import prod
 
 import numpy as np
-from xdsl.ir import SSAValue
 
 from ttc.dialects.core.errors import Error
+from ttc.dialects.core.ir.values import SSAValue
 from ttc.dialects.core.records import record
 from ttc.importers.common.builder import MAX_RANK, Builder
 from ttc.importers.common.tracking import MAX_ELEMENTS

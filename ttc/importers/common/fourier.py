@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from xdsl.ir import SSAValue
-
 from ttc.dialects.core.errors import Error
+from ttc.dialects.core.ir.values import SSAValue
 from ttc.dialects.nn.spectral import MAX_SIZE
 from ttc.importers.common.builder import Builder
 from ttc.importers.common.complexes import Complex

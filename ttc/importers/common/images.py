@@ -7,9 +7,9 @@ from math import prod
 from typing import Any, TypeAlias
 
 import numpy as np
-from xdsl.ir import SSAValue
 
 from ttc.dialects.core.errors import Error
+from ttc.dialects.core.ir.values import SSAValue
 from ttc.importers.common.builder import Builder
 from ttc.importers.common.convolution import groups_of, lacking
 from ttc.importers.common.unsupported import Unsupported

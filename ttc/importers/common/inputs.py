@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from xdsl.ir import SSAValue
 
 from ttc.dialects.core.errors import Error, nearest
 from ttc.dialects.core.formats import format_of
 from ttc.dialects.core.ir.spec import Spec, spec_of
+from ttc.dialects.core.ir.values import SSAValue
 from ttc.dialects.core.records import record
 from ttc.importers.common.likely_shapes import flags_text, likely_shapes
 from ttc.importers.common.open_input import Dims, OpenInput

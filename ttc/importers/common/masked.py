@@ -7,9 +7,9 @@ from math import prod
 from typing import TypeAlias, TypeVar
 
 import numpy as np
-from xdsl.ir import SSAValue
 
 from ttc.dialects.core.errors import Error
+from ttc.dialects.core.ir.values import SSAValue
 from ttc.dialects.core.records import record
 from ttc.dialects.nn.base import axis_in
 from ttc.importers.common.builder import MAX_RANK, Builder

@@ -8,13 +8,11 @@ from dataclasses import astuple
 from functools import partial
 
 from numpy.typing import NDArray
-from xdsl.dialects import func
-from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import SSAValue
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.ir.entries import Port, finish_function, ports, set_module_attr
 from ttc.dialects.core.ir.spec import Spec, spec_of
+from ttc.dialects.core.ir.values import ModuleOp, SSAValue, func
 from ttc.dialects.core.plain.functions import Plain
 from ttc.dialects.core.plain.weights import WeightStore
 from ttc.importers.common.builder import Builder

@@ -5,9 +5,8 @@ from __future__ import annotations
 from math import prod
 from typing import TypeAlias
 
-from xdsl.ir import SSAValue
-
 from ttc.dialects.core.errors import Error
+from ttc.dialects.core.ir.values import SSAValue
 from ttc.dialects.core.kernels import windows as core
 from ttc.importers.common.builder import Builder
 from ttc.importers.common.parts import padded

@@ -7,7 +7,6 @@ from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import NDArray
-from xdsl.ir import Operation, SSAValue
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.formats import format_of
@@ -15,6 +14,7 @@ from ttc.dialects.core.ir.attributes import LiteralAttr
 from ttc.dialects.core.ir.leaves import LeafOp
 from ttc.dialects.core.ir.spec import spec_of
 from ttc.dialects.core.ir.to_plain import plain_work
+from ttc.dialects.core.ir.values import Operation, SSAValue
 from ttc.dialects.core.plain.interpret import run_work
 from ttc.dialects.core.plain.weights import Weight
 from ttc.dialects.nn.base import NNOp

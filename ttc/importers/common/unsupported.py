@@ -11,8 +11,7 @@ from ttc.dialects.core.records import record
 from ttc.dialects.core.shown import shown
 
 if TYPE_CHECKING:
-    from xdsl.dialects.builtin import ModuleOp
-
+    from ttc.dialects.core.ir.values import ModuleOp
     from ttc.dialects.core.plain.weights import WeightStore
 
 MAX_ROWS = 40

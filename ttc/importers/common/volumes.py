@@ -5,9 +5,8 @@ from __future__ import annotations
 from functools import reduce
 from typing import Any
 
-from xdsl.ir import SSAValue
-
 from ttc.dialects.core.errors import Error
+from ttc.dialects.core.ir.values import SSAValue
 from ttc.importers.common.builder import Builder
 from ttc.importers.common.unsupported import Unsupported
 from ttc.importers.common.windows import Window, pool_attrs

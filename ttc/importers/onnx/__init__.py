@@ -12,12 +12,11 @@ from typing import Any
 
 import numpy as np
 from onnx import ModelProto
-from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import SSAValue
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.ir.entries import Port, make_function
 from ttc.dialects.core.ir.spec import tensor_type
+from ttc.dialects.core.ir.values import ModuleOp, SSAValue
 from ttc.dialects.core.plain.weights import WeightStore
 from ttc.importers.base import NO_SHAPES, NO_VALUES
 from ttc.importers.common.builder import Builder

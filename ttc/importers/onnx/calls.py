@@ -8,10 +8,10 @@ from contextlib import contextmanager
 
 import numpy as np
 from onnx import AttributeProto, GraphProto, NodeProto
-from xdsl.ir import SSAValue
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.ir.spec import Spec
+from ttc.dialects.core.ir.values import SSAValue
 from ttc.dialects.core.records import record
 from ttc.dialects.nn.base import NNOp, axis_in
 from ttc.importers.common.builder import Builder

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 from onnx import TypeProto, ValueInfoProto
-from xdsl.ir import SSAValue
 
 from ttc.dialects.core.errors import Error, nearest
 from ttc.dialects.core.ir.entries import Port
 from ttc.dialects.core.ir.spec import Spec
+from ttc.dialects.core.ir.values import SSAValue
 from ttc.importers.onnx.inputs import type_proto
 from ttc.importers.onnx.tensors import CODES
 from ttc.importers.onnx.values import Listed, Packed, Value

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 from onnx import GraphProto
-from xdsl.ir import SSAValue
 
 from ttc.dialects.core.errors import Error
+from ttc.dialects.core.ir.values import SSAValue
 from ttc.dialects.nn.base import NNOp
 from ttc.dialects.nn.total import is_total
 from ttc.importers.common import control

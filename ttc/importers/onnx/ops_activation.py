@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from math import prod
 
-from xdsl.ir import SSAValue
-
 from ttc.dialects.core.errors import Error
+from ttc.dialects.core.ir.values import SSAValue
 from ttc.importers.common.builder import Builder
 from ttc.importers.onnx.tables import MAPPINGS
 

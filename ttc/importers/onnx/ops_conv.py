@@ -5,9 +5,8 @@ from __future__ import annotations
 from math import prod
 from typing import TypeAlias
 
-from xdsl.ir import SSAValue
-
 from ttc.dialects.core.errors import Error
+from ttc.dialects.core.ir.values import SSAValue
 from ttc.importers.common.builder import Builder
 from ttc.importers.common.convolution import convolution, pool, transposed_convolution
 from ttc.importers.common.places import max_pool_places

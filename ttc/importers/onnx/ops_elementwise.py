@@ -7,10 +7,10 @@ from typing import Protocol
 
 import ml_dtypes
 import numpy as np
-from xdsl.ir import SSAValue
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.ir.spec import STORED_ONLY
+from ttc.dialects.core.ir.values import SSAValue
 from ttc.importers.common.builder import Builder
 from ttc.importers.common.unsupported import Unsupported
 from ttc.importers.onnx.tables import MAPPINGS

@@ -6,9 +6,9 @@ from math import floor, isfinite
 from typing import TypeAlias
 
 import numpy as np
-from xdsl.ir import SSAValue
 
 from ttc.dialects.core.errors import Error
+from ttc.dialects.core.ir.values import SSAValue
 from ttc.dialects.nn.base import axis_in
 from ttc.importers.common.builder import Builder
 from ttc.importers.common.unsupported import Unsupported

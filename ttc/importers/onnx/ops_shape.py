@@ -5,9 +5,9 @@ from __future__ import annotations
 from math import prod
 
 import numpy as np
-from xdsl.ir import SSAValue
 
 from ttc.dialects.core.errors import Error
+from ttc.dialects.core.ir.values import SSAValue
 from ttc.dialects.nn.base import axes_in, axis_in, broadcast_shapes
 from ttc.importers.common.builder import MAX_RANK, Builder
 from ttc.importers.common.dynamic import expanded, known_of, repeated, reshaped, size_of, with_axes, without_axes

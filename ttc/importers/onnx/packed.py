@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from xdsl.ir import SSAValue
 
 from ttc.dialects.core.ir.spec import DYNAMIC
+from ttc.dialects.core.ir.values import SSAValue
 from ttc.dialects.nn.selection import INDEX_TYPE
 from ttc.importers.common.builder import Builder
 from ttc.importers.common.dynamic import size_of

@@ -7,10 +7,10 @@ from contextlib import suppress
 
 import numpy as np
 from onnx import GraphProto
-from xdsl.ir import Block, SSAValue
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.ir.spec import DYNAMIC, Spec, tensor_type
+from ttc.dialects.core.ir.values import Block, SSAValue
 from ttc.dialects.core.records import record
 from ttc.dialects.nn.base import axis_in
 from ttc.importers.common import control

@@ -11,8 +11,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import TypeAlias
 
-from xdsl.ir import SSAValue
-
+from ttc.dialects.core.ir.values import SSAValue
 from ttc.dialects.core.rule_tables import RuleTable
 
 Mapping: TypeAlias = Callable[..., "SSAValue | tuple[SSAValue, ...]"]

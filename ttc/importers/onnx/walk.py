@@ -8,10 +8,9 @@ from functools import partial
 from typing import Any, TypeAlias, cast
 
 from onnx import AttributeProto, FunctionProto, GraphProto, NodeProto, TypeProto
-from xdsl.ir import SSAValue
-from xdsl.utils.exceptions import VerifyException
 
 from ttc.dialects.core.errors import Error
+from ttc.dialects.core.ir.values import SSAValue, VerifyException
 from ttc.dialects.core.records import record
 from ttc.importers.common.builder import Builder
 from ttc.importers.common.calls import MAX_DEPTH

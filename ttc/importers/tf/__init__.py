@@ -14,12 +14,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import SSAValue
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.ir.entries import Port, make_function
 from ttc.dialects.core.ir.spec import spec_of, tensor_type
+from ttc.dialects.core.ir.values import ModuleOp, SSAValue
 from ttc.dialects.core.plain.weights import WeightStore
 from ttc.importers.base import NO_SHAPES, NO_VALUES
 from ttc.importers.common.builder import Builder

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import TypeAlias
 
 import numpy as np
-from xdsl.ir import SSAValue
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.ir.spec import DYNAMIC
+from ttc.dialects.core.ir.values import SSAValue
 from ttc.dialects.nn.pieces import ConcatOp
 from ttc.dialects.nn.shape import ReshapeOp
 from ttc.dialects.nn.unary import CastOp

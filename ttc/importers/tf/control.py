@@ -9,9 +9,9 @@ from types import MappingProxyType
 from typing import Protocol
 
 import numpy as np
-from xdsl.ir import SSAValue
 
 from ttc.dialects.core.errors import Error
+from ttc.dialects.core.ir.values import SSAValue
 from ttc.dialects.core.records import record
 from ttc.importers.common import control
 from ttc.importers.common.builder import Builder

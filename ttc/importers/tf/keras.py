@@ -17,9 +17,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from xdsl.dialects.builtin import ModuleOp
-
 from ttc.dialects.core.errors import Error
+from ttc.dialects.core.ir.values import ModuleOp
 from ttc.dialects.core.plain.weights import WeightStore
 from ttc.importers.base import NO_SHAPES, NO_VALUES
 from ttc.importers.common.module import naming

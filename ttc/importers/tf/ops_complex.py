@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from xdsl.ir import SSAValue
 
+from ttc.dialects.core.ir.values import SSAValue
 from ttc.dialects.nn.base import broadcast_shapes
 from ttc.importers.common.builder import Builder
 from ttc.importers.common.complexes import Complex, apart, imaginary, magnitude, real, squares

@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import reduce
 
 import numpy as np
-from xdsl.ir import SSAValue
 
+from ttc.dialects.core.ir.values import SSAValue
 from ttc.importers.common.builder import Builder
 from ttc.importers.common.complexes import Complex
 from ttc.importers.common.elementwise import (

@@ -6,8 +6,8 @@ from math import prod
 
 import numpy as np
 from numpy.typing import NDArray
-from xdsl.ir import SSAValue
 
+from ttc.dialects.core.ir.values import SSAValue
 from ttc.importers.common import masked
 from ttc.importers.common.builder import Builder
 from ttc.importers.common.complexes import Complex

@@ -13,10 +13,9 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import Any, TypeAlias
 
-from xdsl.ir import SSAValue
-
 import ttc.importers.tf as package
 from ttc.dialects.core.errors import Error
+from ttc.dialects.core.ir.values import SSAValue
 from ttc.dialects.core.records import record
 from ttc.importers.common.builder import Builder
 from ttc.importers.common.complexes import Complex

@@ -7,8 +7,8 @@ from dataclasses import field
 from typing import TypeAlias
 
 import numpy as np
-from xdsl.ir import SSAValue
 
+from ttc.dialects.core.ir.values import SSAValue
 from ttc.dialects.core.plain.weights import Weight
 from ttc.dialects.core.records import record
 from ttc.importers.common.complexes import Complex

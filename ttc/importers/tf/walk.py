@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from xdsl.utils.exceptions import VerifyException
-
 from ttc.dialects.core.errors import Error
+from ttc.dialects.core.ir.values import VerifyException
 from ttc.dialects.core.records import record
 from ttc.importers.common.builder import Builder
 from ttc.importers.common.calls import MAX_DEPTH

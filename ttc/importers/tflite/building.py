@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from xdsl.ir import SSAValue
 
 from ttc.dialects.core.errors import Error
+from ttc.dialects.core.ir.values import SSAValue
 from ttc.dialects.nn.quantization import CODES
 from ttc.importers.common.builder import Builder
 from ttc.importers.common.tracking import NO_INPUTS

@@ -5,9 +5,9 @@ from __future__ import annotations
 from functools import reduce
 
 import numpy as np
-from xdsl.ir import SSAValue
 
 from ttc.dialects.core.errors import Error
+from ttc.dialects.core.ir.values import SSAValue
 from ttc.importers.common.builder import Builder
 from ttc.importers.common.elementwise import atan2, binary, floor_div, floor_mod, prelu, select, square, squared_difference, unary
 from ttc.importers.common.unsupported import Unsupported

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from xdsl.ir import SSAValue
-
+from ttc.dialects.core.ir.values import SSAValue
 from ttc.importers.common.complexes import Complex, apart, imaginary, magnitude, real
 from ttc.importers.common.fourier import real_fourier
 from ttc.importers.common.unsupported import Unsupported

@@ -16,9 +16,8 @@ from functools import cache
 from inspect import Parameter, signature
 from typing import Any, NamedTuple, TypeAlias
 
-from xdsl.ir import SSAValue
-
 import ttc.importers.tflite as package
+from ttc.dialects.core.ir.values import SSAValue
 
 Result: TypeAlias = "SSAValue | tuple[SSAValue, ...]"
 MAX_OPERANDS = 1 << 16

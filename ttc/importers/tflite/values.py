@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
-from xdsl.ir import SSAValue
-
+from ttc.dialects.core.ir.values import SSAValue
 from ttc.dialects.core.records import record
 from ttc.importers.common.complexes import Complex
 from ttc.importers.common.unsupported import Refused

@@ -6,11 +6,11 @@ from collections.abc import Container, Iterator
 from contextlib import contextmanager
 
 import numpy as np
-from xdsl.ir import SSAValue
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.ir.entries import Port
 from ttc.dialects.core.ir.spec import Spec
+from ttc.dialects.core.ir.values import SSAValue
 from ttc.dialects.core.plain.weights import Weight
 from ttc.importers.common.unsupported import Unsupported
 from ttc.importers.tflite.building import TfliteBuilder

@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from typing import TypeAlias
 
 import numpy as np
-from xdsl.ir import SSAValue
-from xdsl.utils.exceptions import VerifyException
 
 from ttc.dialects.core.errors import Error
+from ttc.dialects.core.ir.values import SSAValue, VerifyException
 from ttc.dialects.core.records import record
 from ttc.importers.common.complexes import Complex
 from ttc.importers.common.unsupported import REFUSED, Refused, Unsupported

@@ -16,8 +16,7 @@ from ttc.dialects.core.errors import Error
 from ttc.importers.base import NO_SHAPES
 
 if TYPE_CHECKING:
-    from xdsl.dialects.builtin import ModuleOp
-
+    from ttc.dialects.core.ir.values import ModuleOp
     from ttc.dialects.core.plain.weights import WeightStore
 
 

@@ -13,8 +13,7 @@ from ttc.importers.common.zipped import Zipped, open_zipped
 from ttc.importers.torch import require_torch
 
 if TYPE_CHECKING:
-    from xdsl.dialects.builtin import ModuleOp
-
+    from ttc.dialects.core.ir.values import ModuleOp
     from ttc.dialects.core.plain.weights import WeightStore
 
 _EXPORT = "export it: torch.export.save(torch.export.export(module, example_inputs), 'model.pt2')"

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
-from xdsl.ir import SSAValue
 
+from ttc.dialects.core.ir.values import SSAValue
 from ttc.importers.common.unsupported import Unsupported
 from ttc.importers.torch.dtypes import dtype_of
 from ttc.importers.torch.tables import IGNORED

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TypeAlias
 
 import numpy as np
-from xdsl.ir import SSAValue
 
 from ttc.dialects.core.ir.attributes import LiteralAttr
 from ttc.dialects.core.ir.entries import Port
 from ttc.dialects.core.ir.leaves import StateOp
 from ttc.dialects.core.ir.spec import Spec
+from ttc.dialects.core.ir.values import SSAValue
 from ttc.importers.common.builder import Builder
 from ttc.importers.common.unsupported import Unsupported
 from ttc.importers.torch.dtypes import promoted_dtype

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 import numpy as np
-from xdsl.ir import SSAValue
 
+from ttc.dialects.core.ir.values import SSAValue
 from ttc.importers.common.builder import Builder
 from ttc.importers.torch.builder import Operand, TorchBuilder
 

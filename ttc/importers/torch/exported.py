@@ -9,10 +9,10 @@ import torch
 from torch.export import ExportedProgram
 from torch.export.graph_signature import ConstantArgument, InputKind, InputSpec, OutputKind, OutputSpec
 from torch.utils import _pytree as pytree
-from xdsl.dialects.builtin import ModuleOp
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.ir.spec import Spec
+from ttc.dialects.core.ir.values import ModuleOp
 from ttc.dialects.core.plain.weights import WeightStore
 from ttc.importers.base import NO_SHAPES, NO_VALUES
 from ttc.importers.torch.aliases import aliases_as_one

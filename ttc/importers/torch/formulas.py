@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
-from xdsl.ir import SSAValue
 
+from ttc.dialects.core.ir.values import SSAValue
 from ttc.dialects.nn.formulas import Formula
 from ttc.importers.torch.builder import TorchBuilder
 

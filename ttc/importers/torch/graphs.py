@@ -8,12 +8,11 @@ from typing import Any, TypeAlias
 import numpy as np
 import torch
 from torch import fx
-from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import SSAValue
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.ir.entries import Port, make_function
 from ttc.dialects.core.ir.spec import Spec, tensor_type
+from ttc.dialects.core.ir.values import ModuleOp, SSAValue
 from ttc.dialects.core.plain.weights import WeightStore
 from ttc.dialects.core.records import record
 from ttc.importers.base import NO_VALUES

@@ -5,8 +5,8 @@ from __future__ import annotations
 from math import sqrt
 
 import numpy as np
-from xdsl.ir import SSAValue
 
+from ttc.dialects.core.ir.values import SSAValue
 from ttc.importers.torch.builder import TorchBuilder
 from ttc.importers.torch.elements import BOOL
 from ttc.importers.torch.tables import Rows

@@ -7,8 +7,8 @@ from math import prod
 
 import numpy as np
 import torch
-from xdsl.ir import SSAValue
 
+from ttc.dialects.core.ir.values import SSAValue
 from ttc.dialects.core.kernels.windows import Window as Along
 from ttc.dialects.nn.gradients.conv import cut_or_padded, of_filters, of_images
 from ttc.dialects.nn.gradients.pool import along_axes, mean_matrix

@@ -6,8 +6,7 @@ from collections.abc import Callable, Mapping
 from math import prod, sqrt
 from typing import Any
 
-from xdsl.ir import SSAValue
-
+from ttc.dialects.core.ir.values import SSAValue
 from ttc.importers.common.fourier import transform
 from ttc.importers.common.parts import element, stacked
 from ttc.importers.common.products import matmul

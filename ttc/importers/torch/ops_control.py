@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from xdsl.ir import SSAValue
 
+from ttc.dialects.core.ir.values import SSAValue
 from ttc.importers.common.control import Step, branch, loop
 from ttc.importers.common.unsupported import Unsupported
 from ttc.importers.torch.builder import TorchBuilder

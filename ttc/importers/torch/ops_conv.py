@@ -6,8 +6,7 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any, TypeAlias
 
-from xdsl.ir import SSAValue
-
+from ttc.dialects.core.ir.values import SSAValue
 from ttc.importers.common.convolution import convolution, transposed_convolution
 from ttc.importers.common.windows import Window, flat_window, same_totals, split_pads
 from ttc.importers.torch.builder import TorchBuilder

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any, TypeAlias
 
 import numpy as np
-from xdsl.ir import SSAValue
 
+from ttc.dialects.core.ir.values import SSAValue
 from ttc.importers.common.dynamic import expanded
 from ttc.importers.common.parts import padded, triangle
 from ttc.importers.common.tracking import MAX_ELEMENTS

@@ -5,8 +5,8 @@ from __future__ import annotations
 from math import sqrt
 
 import numpy as np
-from xdsl.ir import SSAValue
 
+from ttc.dialects.core.ir.values import SSAValue
 from ttc.dialects.nn.gradients.attention import of_scores
 from ttc.importers.common.products import matmul
 from ttc.importers.common.unsupported import Unsupported

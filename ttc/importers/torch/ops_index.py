@@ -6,9 +6,9 @@ from math import prod
 from typing import TypeAlias
 
 import numpy as np
-from xdsl.ir import SSAValue
 
 from ttc.dialects.core.ir.spec import DYNAMIC
+from ttc.dialects.core.ir.values import SSAValue
 from ttc.dialects.nn.base import axis_in, broadcast_shapes
 from ttc.importers.common.dynamic import sliced, with_axes, without_axes
 from ttc.importers.common.parts import element, part

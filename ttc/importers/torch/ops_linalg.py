@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from xdsl.ir import SSAValue
 
+from ttc.dialects.core.ir.values import SSAValue
 from ttc.importers.common.parts import part, triangle
 from ttc.importers.common.products import matmul
 from ttc.importers.common.unsupported import Unsupported

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from xdsl.ir import SSAValue
 
+from ttc.dialects.core.ir.values import SSAValue
 from ttc.importers.common.einsum import einsum as joined
 from ttc.importers.common.products import matmul
 from ttc.importers.common.unsupported import Unsupported

@@ -7,9 +7,9 @@ from typing import Any
 
 import ml_dtypes
 import numpy as np
-from xdsl.ir import SSAValue
 
 from ttc.dialects.core.ir.leaves import LeafOp
+from ttc.dialects.core.ir.values import SSAValue
 from ttc.dialects.nn.unary import CastOp
 from ttc.importers.common.unsupported import Unsupported
 from ttc.importers.torch.builder import TorchBuilder

@@ -7,8 +7,8 @@ from math import prod
 from typing import Any, TypeAlias
 
 import numpy as np
-from xdsl.ir import SSAValue
 
+from ttc.dialects.core.ir.values import SSAValue
 from ttc.importers.common.convolution import pool
 from ttc.importers.common.places import largest_in, window_places
 from ttc.importers.common.tracking import MAX_ELEMENTS

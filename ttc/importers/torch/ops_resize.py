@@ -5,8 +5,7 @@ from __future__ import annotations
 from math import floor
 from typing import TypeAlias
 
-from xdsl.ir import SSAValue
-
+from ttc.dialects.core.ir.values import SSAValue
 from ttc.importers.common.grids import affine_grid
 from ttc.importers.common.unsupported import Unsupported
 from ttc.importers.torch.builder import TorchBuilder

@@ -5,9 +5,9 @@ from __future__ import annotations
 from math import prod
 
 import numpy as np
-from xdsl.ir import SSAValue
 
 from ttc.dialects.core.ir.spec import DYNAMIC
+from ttc.dialects.core.ir.values import SSAValue
 from ttc.dialects.nn.base import axis_in, broadcast_shapes
 from ttc.importers.common.dynamic import expanded, listed, size_of, with_axes
 from ttc.importers.common.unsupported import Unsupported

@@ -7,9 +7,9 @@ from math import prod
 from typing import Any, TypeAlias
 
 import numpy as np
-from xdsl.ir import SSAValue
 
 from ttc.dialects.core.ir.spec import DYNAMIC
+from ttc.dialects.core.ir.values import SSAValue
 from ttc.dialects.nn.base import axes_in, axis_in, broadcast_shapes
 from ttc.importers.common.dynamic import with_axes
 from ttc.importers.common.parts import part, stacked

@@ -10,8 +10,8 @@ from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
-from xdsl.ir import SSAValue
 
+from ttc.dialects.core.ir.values import SSAValue
 from ttc.dialects.nn.formulas import Formula
 from ttc.importers.common.unsupported import Unsupported
 from ttc.importers.torch.builder import TorchBuilder

@@ -10,11 +10,10 @@ from typing import Any
 import numpy as np
 import torch
 from torch import fx
-from xdsl.ir import SSAValue
-from xdsl.utils.exceptions import VerifyException
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.ir.spec import DYNAMIC
+from ttc.dialects.core.ir.values import SSAValue, VerifyException
 from ttc.importers.common.unsupported import Unsupported
 from ttc.importers.torch.arguments import bind
 from ttc.importers.torch.builder import TorchBuilder
