@@ -1,6 +1,6 @@
-"""`tools/torch_suite.py`, on the first sample of every third operator of PyTorch's own database.
+"""`tools/torch_suite.py`, on the first sample of every ninth operator of PyTorch's own database; `make conformance-torch` takes all.
 
-Those that are not right are listed, with what becomes of them and why, in `tests/data/torch_suite.json`: they stay so, and no others come.
+The list `tests/data/torch_suite.json` is of every third operator: those that are not right, with what becomes of them and why.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from suite import Outcome  # noqa: E402
 from torch_suite import Case, name_of, operators, run_all, run_case, samples_of, tables  # noqa: E402
 
 LISTED = json.loads((Path(__file__).parents[1] / "data" / "torch_suite.json").read_text())
-PARTS = 12
-"""Of the sample, so that several processes share it."""
+PARTS = 4
+"""The sample is cut into so many tests, which processes share."""
 
 
 @pytest.fixture(autouse=True)
@@ -41,13 +41,13 @@ def sampled() -> list[Any]:
 @pytest.mark.parametrize("part", range(PARTS))
 def test_first_samples(part: int) -> None:
     found: dict[str, str] = {}
-    chosen = sampled()[part::PARTS]
+    chosen = sampled()[::3][part::PARTS]
     for op in chosen:
         (sample,) = samples_of(op, 1) or [None]
         if sample is not None:
             outcome = run_case(Case(op, 0), sample)
             found[outcome.name] = outcome.status
-    assert len(found) > 15
+    assert len(found) > 10
     names = {f"{name_of(op)}:0" for op in chosen}
     assert {name: status for name, status in found.items() if status != "pass"} == {n: s for n, (s, _) in LISTED.items() if n in names}
 
