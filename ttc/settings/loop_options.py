@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import ClassVar
 
 import ttc.settings.option_values as takes
+from ttc.dialects.core.errors import nearest
 from ttc.dialects.core.records import record
 from ttc.settings.records import Options, choice, option, switch
 
@@ -17,11 +19,24 @@ AUTO = "auto"
 OUTPUTS = "all|last|sum|mean|every:N|loss"
 
 
-def _output(raw: object) -> str:
-    """Text of an output mode.  Raises ValueError."""
-    from ttc.train.outputs import OutputMode
+MODES = ("all", "last", "sum", "mean", "every", "loss")
+"""Ways to give the outputs of several microbatches; `every` has an interval."""
+_EVERY = re.compile(r"every:([1-9]\d{0,8})")
 
-    OutputMode.of(str(raw))
+
+def read_output(text: str) -> tuple[str, int]:
+    """Return the way and the interval of `all`, `last`, `sum`, `mean`, `loss` or `every:N`.  Raises ValueError with the reason."""
+    found = _EVERY.fullmatch(str(text))
+    if found is not None:
+        return "every", int(found[1])
+    if text not in MODES or text == "every":
+        raise ValueError(nearest(str(text), MODES) or "it takes all, last, sum, mean, every:N or loss")
+    return text, 1
+
+
+def _output(raw: object) -> str:
+    """Return the text of an output mode, checked.  Raises ValueError."""
+    read_output(str(raw))
     return str(raw)
 
 

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ttc.dialects.core.errors import Error, nearest
+from ttc.dialects.core.errors import Error
 from ttc.dialects.core.records import record
-
-MODES = ("all", "last", "sum", "mean", "every", "loss")
-_EVERY = re.compile(r"every:([1-9]\d{0,8})")
+from ttc.settings.loop_options import read_output
 
 
 @record(slots=True)
@@ -24,7 +21,7 @@ class OutputMode:
     N-th microbatch, in order.  loss: none.
 
     Args:
-        name: one of MODES.
+        name: one of `loop_options.MODES`.
         interval: N of `every`.
     """
 
@@ -34,12 +31,7 @@ class OutputMode:
     @staticmethod
     def of(text: str) -> OutputMode:
         """From `all`, `last`, `sum`, `mean`, `loss` or `every:N`.  Raises ValueError with the reason."""
-        found = _EVERY.fullmatch(str(text))
-        if found is not None:
-            return OutputMode("every", int(found[1]))
-        if text not in MODES or text == "every":
-            raise ValueError(nearest(str(text), MODES) or "it takes all, last, sum, mean, every:N or loss")
-        return OutputMode(text)
+        return OutputMode(*read_output(text))
 
     def chosen(self, microbatches: Sequence[Sequence[NDArray[Any]]]) -> tuple[NDArray[Any], ...]:
         """The outputs to give, of those of each microbatch in order.  Raises E0801 for fewer microbatches than `every` counts."""
