@@ -52,11 +52,11 @@ def kinds(op: Operation) -> tuple[str, ...]:
     mnemonic = op.name.partition(".")[2]
     match op:
         case MapOp():
-            return mnemonic, str(plain(op.fn))
+            return mnemonic, str(op.plain_attrs()["fn"])
         case ReduceOp():
-            return mnemonic, f"{mnemonic}_{plain(op.fn)}"
+            return mnemonic, f"{mnemonic}_{op.plain_attrs()['fn']}"
         case EltwiseOp():
-            return mnemonic, "map", *(str(plain(inner.fn)) for inner in op.body.block.ops if isinstance(inner, MapOp))
+            return mnemonic, "map", *(str(inner.plain_attrs()["fn"]) for inner in op.body.block.ops if isinstance(inner, MapOp))
         case _:
             return (mnemonic,)
 

@@ -15,8 +15,6 @@ MAX_FUNCTION_LINES = 60
 MAX_FILE_LINES = 400
 ROWS = (*(f"ttc/importers/{kind}/ops_" for kind in ("onnx", "torch", "tf", "tflite")), "passes/nn_to_tile/", "passes/tile/expand/functions")
 """Files whose functions are rows of a table, one an op: name and signature are those of the op, and its documentation stands there."""
-UNREVISED = ("runtime/engines/native/shapes/",)
-"""Folders whose rules move to the facts of ops, with sentences of their own."""
 MIN_WORDS = 5
 """The least words of the first sentence of a public docstring: fewer need their neighbour to be understood."""
 DEPENDENT = re.compile(r"(Of|That of|Those|Its|The same|The one|See|As) ")
@@ -77,8 +75,7 @@ def test_the_rule_of_sentences(source: str, found: list[str]) -> None:
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_public_docstrings_stand_alone(path: Path) -> None:
-    if not str(path.relative_to(ROOT)).startswith(UNREVISED):
-        assert dependent(ast.parse(path.read_text())) == []
+    assert dependent(ast.parse(path.read_text())) == []
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))

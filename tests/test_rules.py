@@ -19,6 +19,7 @@ from ttc.dialects.nn.gradients.base import GRADIENTS
 from ttc.dialects.nn.kernels import KERNELS as NN_KERNELS
 from ttc.dialects.tile.base import ops as tile_ops
 from ttc.dialects.tile.buda import OPS as OF_BUDA
+from ttc.dialects.tile.facts import facts
 from ttc.dialects.tile.kernels import KERNELS as TILE_KERNELS
 from ttc.dialects.tile.shape import ViewOp
 from ttc.passes.nn_to_tile import TO_TILE, WISHES
@@ -42,7 +43,7 @@ def lowered() -> set[str]:
 def expanded() -> set[str]:
     """Composites and views of all layouts, and the ops of which Buda has not all variants."""
     views = {name for name, kind in tile_ops().items() if issubclass(kind, ViewOp)}
-    composites = {name for name, kind in tile_ops().items() if not kind.ROWS_ONLY} - set(OF_BUDA)
+    composites = {name for name, fact in facts().items() if not fact.rows_only} - set(OF_BUDA)
     return views | composites | {"cast", "matmul", "concat", "reduce"}
 
 

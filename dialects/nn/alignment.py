@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.ir.spec import Spec
 from ttc.dialects.core.kernels.epilogue import activation_attrs
-from ttc.dialects.nn.base import broadcast_shapes, require_float
+from ttc.dialects.core.shapes import broadcast_shapes
+from ttc.dialects.nn.base import require_float
 
 
 def require_broadcastable(operand: Spec | None, shape: tuple[int, ...], role: str) -> None:

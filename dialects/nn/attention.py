@@ -11,8 +11,9 @@ from xdsl.traits import Pure
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.ir.attributes import BOOL, FLOAT
 from ttc.dialects.core.ir.spec import DYNAMIC, Spec
+from ttc.dialects.core.shapes import broadcast_shapes
 from ttc.dialects.nn.alignment import all_follow_samples, require_broadcastable
-from ttc.dialects.nn.base import TENSOR, NNOp, broadcast_shapes, require_float, same_dtype
+from ttc.dialects.nn.base import TENSOR, NNOp, require_float, same_dtype
 
 
 @irdl_op_definition

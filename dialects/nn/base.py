@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache, lru_cache
+from functools import cache
 from typing import Any, ClassVar, Self, cast
 
 import numpy as np
@@ -99,35 +99,6 @@ def dialect() -> Dialect:
 
 
 # ---- rules that many infer functions share -----------------------------------------------------------------------------------------
-
-
-@lru_cache(maxsize=1 << 14)
-def broadcast_shapes(*shapes: tuple[int, ...]) -> tuple[int, ...]:
-    """The numpy broadcast of shapes; a dynamic dimension stays dynamic unless another is larger than 1.  Raises E0401."""
-    rank = max((len(s) for s in shapes), default=0)
-    result: list[int] = []
-    for axis in range(-rank, 0):
-        sizes = {s[axis] for s in shapes if len(s) >= -axis} - {1}
-        fixed = sizes - {-1}
-        if len(fixed) > 1:
-            raise Error("E0401", f"shapes {' and '.join(str(list(s)) for s in shapes)} do not broadcast")
-        result.append(fixed.pop() if fixed else -1 if sizes else 1)
-    return tuple(result)
-
-
-def axis_in(axis: int, rank: int) -> int:
-    """The axis counted from the front.  Raises E0412."""
-    if not -rank <= axis < rank:
-        raise Error("E0412", f"axis {axis} is outside rank {rank}")
-    return axis % rank
-
-
-def axes_in(axes: Sequence[int], rank: int) -> tuple[int, ...]:
-    """Distinct axes counted from the front, sorted.  Raises E0412."""
-    found = sorted(axis_in(a, rank) for a in axes)
-    if len(set(found)) != len(found):
-        raise Error("E0412", f"axes {list(axes)} name a dimension twice")
-    return tuple(found)
 
 
 def same_dtype(*specs: Spec | None) -> np.dtype:

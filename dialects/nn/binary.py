@@ -9,7 +9,8 @@ from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.ir.attributes import BOOL
 from ttc.dialects.core.ir.spec import Spec
-from ttc.dialects.nn.base import TENSOR, broadcast_shapes, same_dtype
+from ttc.dialects.core.shapes import broadcast_shapes
+from ttc.dialects.nn.base import TENSOR, same_dtype
 from ttc.dialects.nn.elementwise import BOOL_TYPE, NUMERIC, WITH_TEXT, BinaryOp, CompareOp, ElementwiseOp, LogicOp, require_kind
 
 

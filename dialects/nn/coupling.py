@@ -8,12 +8,10 @@ from typing import Any
 from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def, traits_def
 from xdsl.traits import Pure
 
-from ttc.dialects.core.errors import Error
 from ttc.dialects.core.ir.attributes import INT
 from ttc.dialects.core.ir.spec import Spec
-from ttc.dialects.nn.base import TENSOR, NNOp, require_float, require_rank
-
-MAX_CLASSES = 1 << 12
+from ttc.dialects.nn.base import TENSOR, NNOp, require_float
+from ttc.dialects.nn.shapes import coupling as shapes
 
 
 @irdl_op_definition
@@ -38,12 +36,7 @@ class CoupleProbabilitiesOp(NNOp):
 
     @classmethod
     def infer(cls, r: Spec, *, classes: int) -> Spec:
-        require_float(require_rank(r, 2))
-        if not 2 <= classes <= MAX_CLASSES:
-            raise Error("E0402", f"{classes} classes are out of range")
-        if r.shape[1] != classes * (classes - 1) // 2:
-            raise Error("E0401", f"{r} does not hold the pairs of {classes} classes")
-        return Spec((r.shape[0], classes), r.dtype)
+        return Spec(shapes.couple_probabilities(require_float(r).shape, classes=classes), r.dtype)
 
     @classmethod
     def batch(cls, carried: Sequence[bool], operands: Sequence[Spec | None], result: Spec, attrs: dict[str, Any], size: int) -> bool:

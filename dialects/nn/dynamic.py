@@ -11,7 +11,8 @@ from xdsl.traits import Pure
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.ir.attributes import INTS
 from ttc.dialects.core.ir.spec import DYNAMIC, Spec
-from ttc.dialects.nn.base import TENSOR, NNOp, axes_in
+from ttc.dialects.core.shapes import axes_in
+from ttc.dialects.nn.base import TENSOR, NNOp
 from ttc.dialects.nn.index import require_indices
 
 

@@ -11,8 +11,9 @@ from xdsl.traits import Pure
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.ir.spec import STORED_ONLY, Spec
+from ttc.dialects.core.shapes import broadcast_shapes
 from ttc.dialects.nn.alignment import all_follow_samples
-from ttc.dialects.nn.base import TENSOR, NNOp, broadcast_shapes, same_dtype
+from ttc.dialects.nn.base import TENSOR, NNOp, same_dtype
 
 FLOATING = "fV"
 """numpy kinds of the floating point types (V: bfloat16)."""

@@ -10,8 +10,10 @@ from xdsl.traits import Pure
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.ir.attributes import INT
-from ttc.dialects.core.ir.spec import DYNAMIC, Spec
-from ttc.dialects.nn.base import TENSOR, NNOp, axis_in
+from ttc.dialects.core.ir.spec import Spec
+from ttc.dialects.core.shapes import axis_in
+from ttc.dialects.nn.base import TENSOR, NNOp
+from ttc.dialects.nn.shapes import index as shapes
 
 
 class GatherBase(NNOp):
@@ -47,8 +49,9 @@ class GatherOp(GatherBase):
 
     @classmethod
     def infer(cls, x: Spec, indices: Spec, *, axis: int) -> Spec:
-        place = axis_in(axis, x.rank)
-        return Spec((*x.shape[:place], *require_indices(indices).shape, *x.shape[place + 1 :]), x.dtype)
+        shape = shapes.gather(x.shape, indices.shape, axis=axis)
+        require_indices(indices)
+        return Spec(shape, x.dtype)
 
     @classmethod
     def batch(cls, carried: Sequence[bool], operands: Sequence[Spec | None], result: Spec, attrs: dict[str, Any], size: int) -> bool:
@@ -77,13 +80,9 @@ class GatherElementsOp(GatherBase):
 
     @classmethod
     def infer(cls, x: Spec, indices: Spec, *, axis: int) -> Spec:
-        place = axis_in(axis, x.rank)
-        if require_indices(indices).rank != x.rank:
-            raise Error("E0401", f"indices {indices} are not of the rank of {x}")
-        for i, (length, count) in enumerate(zip(x.shape, indices.shape, strict=True)):
-            if i != place and DYNAMIC not in (length, count) and count > length:
-                raise Error("E0401", f"indices {indices} are larger than {x} in dimension {i}")
-        return Spec(indices.shape, x.dtype)
+        shape = shapes.gather_elements(x.shape, indices.shape, axis=axis)
+        require_indices(indices)
+        return Spec(shape, x.dtype)
 
     @classmethod
     def batch(cls, carried: Sequence[bool], operands: Sequence[Spec | None], result: Spec, attrs: dict[str, Any], size: int) -> bool:
@@ -111,15 +110,9 @@ class GatherNdOp(GatherBase):
 
     @classmethod
     def infer(cls, x: Spec, indices: Spec, *, batch_dims: int) -> Spec:
-        if not 0 <= batch_dims < min(x.rank, require_indices(indices).rank):
-            raise Error("E0402", f"batch_dims {batch_dims} does not suit {x} and indices {indices}")
-        depth = indices.shape[-1]
-        if depth < 1 or batch_dims + depth > x.rank:
-            raise Error("E0401", f"indices {indices} hold tuples of {depth} for {x}")
-        for length, count in zip(x.shape[:batch_dims], indices.shape[:batch_dims], strict=True):
-            if length != count:
-                raise Error("E0401", f"{x} and indices {indices} differ in the first {batch_dims} dimensions")
-        return Spec((*indices.shape[:-1], *x.shape[batch_dims + depth :]), x.dtype)
+        shape = shapes.gather_nd(x.shape, indices.shape, batch_dims=batch_dims)
+        require_indices(indices)
+        return Spec(shape, x.dtype)
 
     @classmethod
     def batch(cls, carried: Sequence[bool], operands: Sequence[Spec | None], result: Spec, attrs: dict[str, Any], size: int) -> bool:

@@ -11,9 +11,11 @@ from xdsl.traits import Pure
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.ir.attributes import BOOL, FLOATS, STR
 from ttc.dialects.core.ir.spec import DYNAMIC, STORED_ONLY, Spec
+from ttc.dialects.core.shapes import broadcast_shapes
 from ttc.dialects.nn.alignment import all_follow_samples, follows_samples, require_activation, require_broadcastable
-from ttc.dialects.nn.base import TENSOR, NNOp, broadcast_shapes, require_float, require_rank, same_dtype
+from ttc.dialects.nn.base import TENSOR, NNOp, require_float, require_rank, same_dtype
 from ttc.dialects.nn.index import require_indices
+from ttc.dialects.nn.shapes import linear as shapes
 
 
 @irdl_op_definition
@@ -122,6 +124,4 @@ class DetOp(NNOp):
 
     @classmethod
     def infer(cls, x: Spec) -> Spec:
-        if require_float(x).rank < 2 or x.shape[-1] != x.shape[-2]:
-            raise Error("E0401", f"{x} does not hold square matrices")
-        return Spec(x.shape[:-2], x.dtype)
+        return Spec(shapes.det(require_float(x).shape), x.dtype)

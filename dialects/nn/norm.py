@@ -19,8 +19,9 @@ from xdsl.traits import Pure
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.ir.attributes import BOOL, FLOAT, INT
 from ttc.dialects.core.ir.spec import DYNAMIC, Spec
+from ttc.dialects.core.shapes import axis_in
 from ttc.dialects.nn.alignment import all_follow_samples, require_broadcastable
-from ttc.dialects.nn.base import TENSOR, NNOp, axis_in, require_float, same_dtype
+from ttc.dialects.nn.base import TENSOR, NNOp, require_float, same_dtype
 
 
 @irdl_op_definition

@@ -13,8 +13,9 @@ from xdsl.traits import Pure
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.ir.attributes import FLOAT, INT, INTS, STR
 from ttc.dialects.core.ir.spec import DYNAMIC, Spec
-from ttc.dialects.nn.base import TENSOR, NNOp, axis_in, same_dtype
-from ttc.dialects.nn.shape import ShapeOp, require_length, require_sizes, rescale_leading
+from ttc.dialects.core.shapes import axis_in, require_length, require_sizes
+from ttc.dialects.nn.base import TENSOR, NNOp, same_dtype
+from ttc.dialects.nn.shape import ShapeOp, rescale_leading
 
 
 @irdl_op_definition

@@ -6,7 +6,8 @@ from xdsl.irdl import irdl_op_definition, operand_def, result_def
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.ir.spec import Spec
-from ttc.dialects.nn.base import TENSOR, broadcast_shapes, require_float, same_dtype
+from ttc.dialects.core.shapes import broadcast_shapes
+from ttc.dialects.nn.base import TENSOR, require_float, same_dtype
 from ttc.dialects.nn.elementwise import ElementwiseOp, require_kind
 
 CODES = ("int8", "uint8", "int16", "uint16", "int32")

@@ -9,8 +9,8 @@ from xdsl.traits import Pure
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.ir.attributes import DTYPE, FLOAT, INT, INTS
 from ttc.dialects.core.ir.spec import Spec
+from ttc.dialects.core.shapes import require_sizes
 from ttc.dialects.nn.base import TENSOR, NNOp, require_float
-from ttc.dialects.nn.shape import require_sizes
 
 SEED_TYPE = Spec((), np.dtype(np.int64))
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, ClassVar
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from xdsl.irdl import AttrSizedOperandSegments, irdl_op_definition, operand_def, opt_operand_def, prop_def, result_def, traits_def
 from xdsl.traits import Pure
@@ -11,33 +11,18 @@ from xdsl.traits import Pure
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.ir.attributes import BOOL, FLOAT, FLOATS, STR, STRS
 from ttc.dialects.core.ir.spec import Spec
-from ttc.dialects.nn.base import TENSOR, NNOp, require_float, require_rank, same_dtype
+from ttc.dialects.core.shapes import Shape
+from ttc.dialects.nn.base import TENSOR, NNOp, require_float, same_dtype
 from ttc.dialects.nn.index import require_indices
+from ttc.dialects.nn.shapes import recurrent as shapes
 
-DIRECTIONS = {"forward": 1, "reverse": 1, "bidirectional": 2}
-ACTIVATIONS = (
-    "relu",
-    "tanh",
-    "sigmoid",
-    "affine",
-    "leakyrelu",
-    "thresholdedrelu",
-    "scaledtanh",
-    "hardsigmoid",
-    "elu",
-    "softsign",
-    "softplus",
-)
+LENGTHS = 4
+"""Place of the lengths among the operands."""
 
 
 class RecurrentOp(NNOp):
-    """Attributes that all recurrent layers have, besides operands x, w, r, bias, lengths, h and results y, y_h.
+    """Attributes that all recurrent layers have, besides operands x, w, r, bias, lengths, h and results y, y_h."""
 
-    GATES: matrices that w and r stack.  FUNCTIONS: activations a direction.
-    """
-
-    GATES: ClassVar[int] = 1
-    FUNCTIONS: ClassVar[int] = 1
     direction = prop_def(STR)
     activations = prop_def(STRS)
     alphas = prop_def(FLOATS)
@@ -46,41 +31,17 @@ class RecurrentOp(NNOp):
     traits = traits_def(Pure())
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
 
-    @classmethod
-    def _infer_layer(
-        cls,
-        operands: Sequence[Spec | None],
-        direction: str,
-        activations: tuple[str, ...],
-        alphas: tuple[float, ...],
-        betas: tuple[float, ...],
-        clip: float,
-    ) -> tuple[Spec, Spec]:
-        """Specs of outputs and last state.  operands: x, w, r, bias, lengths, h."""
-        x, w, r, bias, lengths, h = operands
-        if x is None or w is None or r is None:
-            raise Error("E0302", f"{cls.name} lacks an operand")
-        dtype = same_dtype(require_float(require_rank(x, 3)), require_rank(w, 3), require_rank(r, 3), bias, h)
-        count = DIRECTIONS.get(direction, 0)
-        total = count * cls.FUNCTIONS
-        if not count or not len(activations) == len(alphas) == len(betas) == total or not set(activations) <= set(ACTIVATIONS):
-            raise Error("E0402", f"direction '{direction}' and activations {list(activations)} do not fit {cls.name}")
-        if not clip > 0:
-            raise Error("E0402", f"a clip of {clip} leaves nothing")
-        steps, samples, features = x.shape
-        hidden = r.shape[2]
-        _require_shape(w, (count, cls.GATES * hidden, features), "w")
-        _require_shape(r, (count, cls.GATES * hidden, hidden), "r")
-        _require_shape(bias, (count, 2 * cls.GATES * hidden), "bias")
-        _require_shape(lengths if lengths is None else require_indices(lengths), (samples,), "lengths")
-        _require_shape(h, (count, samples, hidden), "h")
-        return Spec((steps, count, samples, hidden), dtype), Spec((count, samples, hidden), dtype)
 
-
-def _require_shape(operand: Spec | None, shape: tuple[int, ...], role: str) -> None:
-    """Raises E0401 unless the operand is absent or of that shape."""
-    if operand is not None and operand.shape != shape:
-        raise Error("E0401", f"{role} {operand} is not of shape {list(shape)}")
+def _layer(rule: Callable[..., list[Shape]], operands: Sequence[Spec | None], attrs: dict[str, Any]) -> tuple[Spec, ...]:
+    """Specs of outputs and last states.  operands: x, w, r, bias, lengths, then states and what else the layer has."""
+    x, *others = [operand for i, operand in enumerate(operands) if i != LENGTHS]
+    if x is None:
+        raise Error("E0302", "a recurrent layer lacks its input")
+    dtype = same_dtype(require_float(x), *others)
+    lengths = operands[LENGTHS] if len(operands) > LENGTHS else None
+    if lengths is not None:
+        require_indices(lengths)
+    return tuple(Spec(shape, dtype) for shape in rule(*[None if x is None else x.shape for x in operands], **attrs))
 
 
 @irdl_op_definition
@@ -108,17 +69,8 @@ class RnnOp(RecurrentOp):
     y_h = result_def(TENSOR)
 
     @classmethod
-    def infer(
-        cls,
-        x: Spec,
-        w: Spec,
-        r: Spec,
-        bias: Spec | None = None,
-        lengths: Spec | None = None,
-        h: Spec | None = None,
-        **attrs: Any,
-    ) -> tuple[Spec, ...]:
-        return cls._infer_layer((x, w, r, bias, lengths, h), **attrs)
+    def infer(cls, *operands: Spec | None, **attrs: Any) -> tuple[Spec, ...]:
+        return _layer(shapes.rnn, operands, attrs)
 
 
 @irdl_op_definition
@@ -138,8 +90,6 @@ class GruOp(RecurrentOp):
     """
 
     name = "nn.gru"
-    GATES: ClassVar[int] = 3
-    FUNCTIONS: ClassVar[int] = 2
     x = operand_def(TENSOR)
     w = operand_def(TENSOR)
     r = operand_def(TENSOR)
@@ -151,19 +101,8 @@ class GruOp(RecurrentOp):
     linear_before_reset = prop_def(BOOL)
 
     @classmethod
-    def infer(
-        cls,
-        x: Spec,
-        w: Spec,
-        r: Spec,
-        bias: Spec | None = None,
-        lengths: Spec | None = None,
-        h: Spec | None = None,
-        *,
-        linear_before_reset: bool,
-        **attrs: Any,
-    ) -> tuple[Spec, ...]:
-        return cls._infer_layer((x, w, r, bias, lengths, h), **attrs)
+    def infer(cls, *operands: Spec | None, **attrs: Any) -> tuple[Spec, ...]:
+        return _layer(shapes.gru, operands, attrs)
 
 
 @irdl_op_definition
@@ -183,8 +122,6 @@ class LstmOp(RecurrentOp):
     """
 
     name = "nn.lstm"
-    GATES: ClassVar[int] = 4
-    FUNCTIONS: ClassVar[int] = 3
     x = operand_def(TENSOR)
     w = operand_def(TENSOR)
     r = operand_def(TENSOR)
@@ -199,22 +136,5 @@ class LstmOp(RecurrentOp):
     y_c = result_def(TENSOR)
 
     @classmethod
-    def infer(
-        cls,
-        x: Spec,
-        w: Spec,
-        r: Spec,
-        bias: Spec | None = None,
-        lengths: Spec | None = None,
-        h: Spec | None = None,
-        c: Spec | None = None,
-        peepholes: Spec | None = None,
-        *,
-        input_forget: bool,
-        **attrs: Any,
-    ) -> tuple[Spec, ...]:
-        y, state = cls._infer_layer((x, w, r, bias, lengths, h), **attrs)
-        same_dtype(x, c, peepholes)
-        _require_shape(c, state.shape, "c")
-        _require_shape(peepholes, (state.shape[0], 3 * state.shape[2]), "peepholes")
-        return y, state, state
+    def infer(cls, *operands: Spec | None, **attrs: Any) -> tuple[Spec, ...]:
+        return _layer(shapes.lstm, operands, attrs)

@@ -9,18 +9,12 @@ import numpy as np
 from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def, traits_def
 from xdsl.traits import Pure
 
-from ttc.dialects.core.errors import Error
 from ttc.dialects.core.ir.attributes import BOOL, INT, INTS
 from ttc.dialects.core.ir.spec import Spec
-from ttc.dialects.nn.base import TENSOR, NNOp, axes_in, axis_in
+from ttc.dialects.core.shapes import axes_in, axis_in
+from ttc.dialects.nn.base import TENSOR, NNOp
 from ttc.dialects.nn.elementwise import ANY, NUMERIC, require_kind
-
-
-def reduced_shape(shape: tuple[int, ...], axes: Sequence[int], keepdims: bool) -> tuple[int, ...]:
-    """The shape without the axes, or with 1 in their place."""
-    if keepdims:
-        return tuple(1 if i in axes else d for i, d in enumerate(shape))
-    return tuple(d for i, d in enumerate(shape) if i not in axes)
+from ttc.dialects.nn.shapes import reduce as shapes
 
 
 class ReduceOp(NNOp):
@@ -36,7 +30,7 @@ class ReduceOp(NNOp):
     @classmethod
     def infer(cls, x: Spec, *, axes: tuple[int, ...], keepdims: bool) -> Spec:
         require_kind(x, cls.KINDS)
-        return Spec(reduced_shape(x.shape, axes_in(axes, x.rank), keepdims), x.dtype)
+        return Spec(shapes.reduced_shape(x.shape, axes_in(axes, x.rank), keepdims), x.dtype)
 
     @classmethod
     def batch(cls, carried: Sequence[bool], operands: Sequence[Spec | None], result: Spec, attrs: dict[str, Any], size: int) -> bool:
@@ -123,10 +117,8 @@ class ArgOp(NNOp):
 
     @classmethod
     def infer(cls, x: Spec, *, axis: int, keepdims: bool, select_last: bool) -> Spec:
-        place = axis_in(axis, require_kind(x, NUMERIC).rank)
-        if x.shape[place] == 0:
-            raise Error("E0401", f"axis {axis} of {x} has no elements to choose from")
-        return Spec(reduced_shape(x.shape, (place,), keepdims), np.dtype(np.int64))
+        shape = shapes.argmax(require_kind(x, NUMERIC).shape, axis=axis, keepdims=keepdims, select_last=select_last)
+        return Spec(shape, np.dtype(np.int64))
 
     @classmethod
     def batch(cls, carried: Sequence[bool], operands: Sequence[Spec | None], result: Spec, attrs: dict[str, Any], size: int) -> bool:
@@ -182,8 +174,7 @@ class CumsumOp(NNOp):
 
     @classmethod
     def infer(cls, x: Spec, *, axis: int, exclusive: bool, reverse: bool) -> Spec:
-        axis_in(axis, x.rank)
-        return require_kind(x, NUMERIC)
+        return Spec(shapes.cumsum(require_kind(x, NUMERIC).shape, axis=axis, exclusive=exclusive, reverse=reverse), x.dtype)
 
     @classmethod
     def batch(cls, carried: Sequence[bool], operands: Sequence[Spec | None], result: Spec, attrs: dict[str, Any], size: int) -> bool:
@@ -211,8 +202,7 @@ class CumprodOp(NNOp):
 
     @classmethod
     def infer(cls, x: Spec, *, axis: int, exclusive: bool, reverse: bool) -> Spec:
-        axis_in(axis, x.rank)
-        return require_kind(x, NUMERIC)
+        return Spec(shapes.cumprod(require_kind(x, NUMERIC).shape, axis=axis, exclusive=exclusive, reverse=reverse), x.dtype)
 
     @classmethod
     def batch(cls, carried: Sequence[bool], operands: Sequence[Spec | None], result: Spec, attrs: dict[str, Any], size: int) -> bool:

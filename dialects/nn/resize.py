@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import isfinite
 from typing import Any
 
 from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, opt_prop_def, prop_def, result_def, traits_def
 from xdsl.traits import Pure
 
-from ttc.dialects.core.errors import Error
 from ttc.dialects.core.ir.attributes import BOOL, FLOAT, FLOATS, INTS, STR
-from ttc.dialects.core.ir.spec import DYNAMIC, Spec
-from ttc.dialects.core.kernels.resampling import COORDINATES, MODES, ROUNDINGS
-from ttc.dialects.nn.base import TENSOR, NNOp, axes_in, require_float
+from ttc.dialects.core.ir.spec import Spec
+from ttc.dialects.nn.base import TENSOR, NNOp, require_float
 from ttc.dialects.nn.elementwise import NUMERIC, require_kind
-from ttc.dialects.nn.shape import ShapeOp, require_length, require_sizes
-
-MAX_TAPS = 1 << 12
-"""How many elements one sample of an antialiased dimension may take."""
+from ttc.dialects.nn.shape import ShapeOp
+from ttc.dialects.nn.shapes import resize as shapes
 
 
 @irdl_op_definition
@@ -53,33 +48,9 @@ class ResizeOp(ShapeOp):
     fill = prop_def(FLOAT)
 
     @classmethod
-    def infer(
-        cls,
-        x: Spec,
-        *,
-        sizes: tuple[int, ...],
-        scales: tuple[float, ...],
-        window: tuple[float, ...],
-        mode: str,
-        coordinates: str,
-        rounding: str,
-        cubic: float,
-        exclude_outside: bool,
-        antialias: bool,
-        fill: float,
-    ) -> Spec:
-        _require_names(mode, coordinates, rounding)
-        require_kind(x, NUMERIC) if mode == "nearest" else require_float(x)
-        require_length(sizes, x.rank, "sizes")
-        require_length(scales, x.rank, "scales")
-        require_length(window, 2 * x.rank, "window")
-        require_sizes(sizes, "sizes")
-        if min(x.shape, default=1) < 1:
-            raise Error("E0401", f"{x} is empty or dynamic")
-        _require_scales(scales, antialias)
-        if not all(isfinite(v) for v in (*window, cubic)):
-            raise Error("E0402", f"window {list(window)} or coefficient {cubic} is not finite")
-        return Spec(sizes, x.dtype)
+    def infer(cls, x: Spec, **attrs: Any) -> Spec:
+        _require_numbers(x, attrs)
+        return Spec(shapes.resize(x.shape, **attrs), x.dtype)
 
     @classmethod
     def batch(cls, carried: Sequence[bool], operands: Sequence[Spec | None], result: Spec, attrs: dict[str, Any], size: int) -> bool:
@@ -127,49 +98,12 @@ class ResizeByOp(NNOp):
     traits = traits_def(Pure())
 
     @classmethod
-    def infer(
-        cls,
-        x: Spec,
-        scales: Spec,
-        roi: Spec | None = None,
-        *,
-        axes: tuple[int, ...],
-        sizes: tuple[int, ...] | None = None,
-        mode: str,
-        coordinates: str,
-        rounding: str,
-        cubic: float,
-        exclude_outside: bool,
-        antialias: bool,
-        fill: float,
-    ) -> Spec:
-        _require_names(mode, coordinates, rounding)
-        require_kind(x, NUMERIC) if mode == "nearest" else require_float(x)
-        along = axes_in(axes, x.rank)
-        if min(axes, default=0) < 0:
-            raise Error("E0402", f"axes {list(axes)} are not counted from the front")
-        windows = (2 * len(axes),) if roi is None else require_float(roi).shape
-        if require_float(scales).shape != (len(axes),) or windows != (2 * len(axes),):
-            raise Error("E0401", f"scales {scales} or roi {roi} do not fit axes {list(axes)}")
-        if not isfinite(cubic):
-            raise Error("E0402", f"coefficient {cubic} is not finite")
-        if sizes is not None:
-            require_length(sizes, len(along), "sizes")
-            require_sizes(sizes, "sizes")
-        wanted = dict(zip(axes, sizes or (DYNAMIC,) * len(axes), strict=True))
-        return Spec(tuple(wanted.get(i, d) for i, d in enumerate(x.shape)), x.dtype)
+    def infer(cls, x: Spec, scales: Spec, roi: Spec | None = None, **attrs: Any) -> Spec:
+        _require_numbers(x, attrs)
+        window = None if roi is None else require_float(roi).shape
+        return Spec(shapes.resize_by(x.shape, require_float(scales).shape, window, **attrs), x.dtype)
 
 
-def _require_names(mode: str, coordinates: str, rounding: str) -> None:
-    """Check the names of a resize's modes.  Raises E0402."""
-    for value, known in ((mode, MODES), (coordinates, COORDINATES), (rounding, ROUNDINGS)):
-        if value not in known:
-            raise Error("E0402", f"'{value}' is not one of {', '.join(known)}")
-
-
-def _require_scales(scales: tuple[float, ...], antialias: bool) -> None:
-    """Raises E0402 unless scales are positive, finite and, for antialiasing, not so small that samples take very many elements."""
-    if not all(0 < s and isfinite(s) for s in scales):
-        raise Error("E0402", f"scales {list(scales)} are not positive and finite")
-    if antialias and any(1 / s > MAX_TAPS / 4 for s in scales):
-        raise Error("E0402", f"scales {list(scales)} are too small to antialias")
+def _require_numbers(x: Spec, attrs: dict[str, Any]) -> None:
+    """Raises E0403 unless x holds numbers, of floating point where they are interpolated."""
+    require_kind(x, NUMERIC) if attrs["mode"] == "nearest" else require_float(x)

@@ -8,15 +8,11 @@ from typing import Any
 from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, prop_def, result_def, traits_def
 from xdsl.traits import Pure
 
-from ttc.dialects.core.errors import Error
 from ttc.dialects.core.ir.attributes import BOOL, FLOAT, INT, INTS, STR
 from ttc.dialects.core.ir.spec import Spec
-from ttc.dialects.core.kernels.resampling import MODES
-from ttc.dialects.core.kernels.windows import windows
-from ttc.dialects.nn.base import TENSOR, NNOp, require_float, require_rank, same_dtype
+from ttc.dialects.nn.base import TENSOR, NNOp, require_float, same_dtype
 from ttc.dialects.nn.index import require_indices
-
-PADDINGS = ("zeros", "border", "reflection")
+from ttc.dialects.nn.shapes import sampling as shapes
 
 
 @irdl_op_definition
@@ -42,14 +38,8 @@ class GridSampleOp(NNOp):
 
     @classmethod
     def infer(cls, x: Spec, grid: Spec, *, mode: str, padding: str, align_corners: bool) -> Spec:
-        same_dtype(require_float(x), grid)
-        for value, known in ((mode, MODES), (padding, PADDINGS)):
-            if value not in known:
-                raise Error("E0402", f"'{value}' is not one of {', '.join(known)}")
-        require_rank(x, 3, 4, 5)
-        if grid.rank < 2 or grid.shape[-1] != x.rank - 2 or grid.shape[0] != x.shape[0] or min(x.shape[2:]) < 1:
-            raise Error("E0401", f"a grid {grid} has no positions in {x}")
-        return Spec((*x.shape[:2], *grid.shape[1:-1]), x.dtype)
+        dtype = same_dtype(require_float(x), grid)
+        return Spec(shapes.grid_sample(x.shape, grid.shape, mode=mode, padding=padding, align_corners=align_corners), dtype)
 
     @classmethod
     def batch(cls, carried: Sequence[bool], operands: Sequence[Spec | None], result: Spec, attrs: dict[str, Any], size: int) -> bool:
@@ -85,15 +75,9 @@ class RoiAlignOp(NNOp):
     traits = traits_def(Pure())
 
     @classmethod
-    def infer(
-        cls, x: Spec, rois: Spec, batch_indices: Spec, *, size: tuple[int, ...], samples: int, scale: float, offset: float, mode: str
-    ) -> Spec:
-        same_dtype(require_float(require_rank(x, 4)), require_rank(rois, 2))
-        if rois.shape[1] != 4 or require_indices(batch_indices).shape != rois.shape[:1] or min(x.shape[2:]) < 1:
-            raise Error("E0401", f"regions {rois} of images {batch_indices} do not fit {x}")
-        if len(size) != 2 or min(size) < 1 or not 0 <= samples <= 1 << 10 or mode not in ("avg", "max"):
-            raise Error("E0402", f"size {list(size)}, samples {samples} or mode '{mode}' is out of range")
-        return Spec((rois.shape[0], x.shape[1], *size), x.dtype)
+    def infer(cls, x: Spec, rois: Spec, batch_indices: Spec, **attrs: Any) -> Spec:
+        dtype = same_dtype(require_float(x), rois)
+        return Spec(shapes.roi_align(x.shape, rois.shape, require_indices(batch_indices).shape, **attrs), dtype)
 
 
 @irdl_op_definition
@@ -126,34 +110,9 @@ class DeformConvOp(NNOp):
     traits = traits_def(Pure())
 
     @classmethod
-    def infer(
-        cls,
-        x: Spec,
-        w: Spec,
-        offset: Spec,
-        mask: Spec | None = None,
-        *,
-        strides: tuple[int, ...],
-        dilations: tuple[int, ...],
-        pads: tuple[int, ...],
-        groups: int,
-        offset_groups: int,
-    ) -> Spec:
-        same_dtype(require_float(require_rank(x, 4)), require_rank(w, 4), require_rank(offset, 4), mask)
-        rows, columns = windows(w.shape[2:], strides, pads, dilations)
-        if groups < 1 or offset_groups < 1:
-            raise Error("E0402", f"{groups} groups or {offset_groups} groups of offsets")
-        channels, filters, taps = x.shape[1], w.shape[0], w.shape[2] * w.shape[3]
-        if channels != groups * w.shape[1] or filters % groups or channels % offset_groups:
-            raise Error("E0401", f"weight {w} does not fit {x} in {groups} groups, or {offset_groups} groups of offsets do not")
-        size = rows.count(x.shape[2]), columns.count(x.shape[3])
-        if min(size) < 1 or min(x.shape) < 1:
-            raise Error("E0401", f"no window fits {x}")
-        for value, each in ((offset, 2), (mask, 1)):
-            wanted = (x.shape[0], each * offset_groups * taps, *size)
-            if value is not None and value.shape != wanted:
-                raise Error("E0401", f"{value} is not of shape {list(wanted)}")
-        return Spec((x.shape[0], filters, *size), x.dtype)
+    def infer(cls, x: Spec, w: Spec, offset: Spec, mask: Spec | None = None, **attrs: Any) -> Spec:
+        dtype = same_dtype(require_float(x), w, offset, mask)
+        return Spec(shapes.deform_conv(x.shape, w.shape, offset.shape, None if mask is None else mask.shape, **attrs), dtype)
 
     @classmethod
     def batch(cls, carried: Sequence[bool], operands: Sequence[Spec | None], result: Spec, attrs: dict[str, Any], size: int) -> bool:

@@ -10,11 +10,11 @@ from xdsl.traits import Pure
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.ir.attributes import INT, STR
-from ttc.dialects.core.ir.spec import DYNAMIC, Spec
-from ttc.dialects.nn.base import TENSOR, NNOp, axis_in, same_dtype
+from ttc.dialects.core.ir.spec import Spec
+from ttc.dialects.core.shapes import axis_in
+from ttc.dialects.nn.base import TENSOR, NNOp, same_dtype
 from ttc.dialects.nn.index import require_indices
-
-REDUCTIONS = ("none", "add", "mul", "max", "min")
+from ttc.dialects.nn.shapes import scatter as shapes
 
 
 class ScatterBase(NNOp):
@@ -45,14 +45,8 @@ class ScatterElementsOp(ScatterBase):
 
     @classmethod
     def infer(cls, x: Spec, indices: Spec, updates: Spec, *, axis: int, reduction: str) -> Spec:
-        place = axis_in(axis, x.rank)
         _require_operands(x, indices, updates, reduction)
-        if require_indices(indices).rank != x.rank or indices.shape != updates.shape:
-            raise Error("E0401", f"indices {indices} and updates {updates} do not fit {x}")
-        for i, (length, count) in enumerate(zip(x.shape, indices.shape, strict=True)):
-            if i != place and DYNAMIC not in (length, count) and count > length:
-                raise Error("E0401", f"indices {indices} are larger than {x} in dimension {i}")
-        return x
+        return Spec(shapes.scatter_elements(x.shape, indices.shape, updates.shape, axis=axis, reduction=reduction), x.dtype)
 
     @classmethod
     def batch(cls, carried: Sequence[bool], operands: Sequence[Spec | None], result: Spec, attrs: dict[str, Any], size: int) -> bool:
@@ -79,20 +73,12 @@ class ScatterNdOp(ScatterBase):
     @classmethod
     def infer(cls, x: Spec, indices: Spec, updates: Spec, *, reduction: str) -> Spec:
         _require_operands(x, indices, updates, reduction)
-        depth = require_indices(indices).shape[-1] if indices.rank else 0
-        if not 1 <= depth <= x.rank:
-            raise Error("E0401", f"indices {indices} do not hold tuples for {x}")
-        wanted = (*indices.shape[:-1], *x.shape[depth:])
-        if updates.rank != len(wanted) or any(a != b and DYNAMIC not in (a, b) for a, b in zip(updates.shape, wanted, strict=True)):
-            raise Error("E0401", f"updates {updates} are not of shape {list(wanted)}")
-        return x
+        return Spec(shapes.scatter_nd(x.shape, indices.shape, updates.shape, reduction=reduction), x.dtype)
 
 
 def _require_operands(x: Spec, indices: Spec, updates: Spec, reduction: str) -> None:
-    """Check the operands of a scatter.  Raises E0402, E0403."""
+    """Check the dtypes of a scatter.  Raises E0403."""
     same_dtype(x, updates)
     require_indices(indices)
-    if reduction not in REDUCTIONS:
-        raise Error("E0402", f"reduction is one of {', '.join(REDUCTIONS)}, not '{reduction}'")
     if reduction != "none" and x.dtype.kind == "b":
         raise Error("E0403", f"reduction {reduction} does not take {x.dtype}")

@@ -9,7 +9,8 @@ from xdsl.traits import Pure
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.ir.attributes import BOOL, INT
 from ttc.dialects.core.ir.spec import DYNAMIC, Spec
-from ttc.dialects.nn.base import TENSOR, NNOp, axis_in, require_rank, same_dtype
+from ttc.dialects.core.shapes import axis_in
+from ttc.dialects.nn.base import TENSOR, NNOp, require_rank, same_dtype
 from ttc.dialects.nn.elementwise import ANY, NUMERIC, require_kind
 
 INDEX_TYPE = np.dtype(np.int64)

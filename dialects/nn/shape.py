@@ -12,19 +12,8 @@ from xdsl.traits import Pure
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.ir.attributes import INTS
 from ttc.dialects.core.ir.spec import DYNAMIC, Spec
-from ttc.dialects.nn.base import TENSOR, NNOp, broadcast_shapes
-
-
-def require_length(values: Sequence[float], rank: int, what: str) -> None:
-    """Raises E0402 unless there is one value a dimension."""
-    if len(values) != rank:
-        raise Error("E0402", f"{what} has {len(values)} values for a tensor of rank {rank}")
-
-
-def require_sizes(values: Sequence[int], what: str) -> None:
-    """Raises E0402 if a value is negative."""
-    if any(v < 0 for v in values):
-        raise Error("E0402", f"{what} {list(values)} has a negative value")
+from ttc.dialects.core.shapes import broadcast_shapes, require_length, require_sizes
+from ttc.dialects.nn.base import TENSOR, NNOp
 
 
 def rescale_leading(shape: tuple[int, ...], size: int, new_size: int) -> tuple[int, ...]:

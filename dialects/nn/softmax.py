@@ -10,7 +10,8 @@ from xdsl.traits import Pure
 
 from ttc.dialects.core.ir.attributes import INT
 from ttc.dialects.core.ir.spec import Spec
-from ttc.dialects.nn.base import TENSOR, NNOp, axis_in, require_float
+from ttc.dialects.core.shapes import axis_in
+from ttc.dialects.nn.base import TENSOR, NNOp, require_float
 
 
 class _SoftmaxOp(NNOp):

@@ -12,9 +12,11 @@ from xdsl.traits import Pure
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.ir.attributes import BOOL, INT
 from ttc.dialects.core.ir.spec import DYNAMIC, Spec
-from ttc.dialects.nn.base import TENSOR, NNOp, axis_in
+from ttc.dialects.core.shapes import axis_in
+from ttc.dialects.nn.base import TENSOR, NNOp
 from ttc.dialects.nn.elementwise import ANY, NUMERIC, require_kind
 from ttc.dialects.nn.index import require_indices
+from ttc.dialects.nn.shapes import sort as shapes
 
 
 @irdl_op_definition
@@ -73,11 +75,6 @@ class ReverseSequenceOp(NNOp):
 
     @classmethod
     def infer(cls, x: Spec, lengths: Spec, *, time_axis: int, batch_axis: int) -> Spec:
-        require_kind(x, ANY)
-        if min(time_axis, batch_axis) < 0:
-            raise Error("E0412", f"axes {time_axis} and {batch_axis} are counted from the front")
-        if axis_in(time_axis, x.rank) == axis_in(batch_axis, x.rank):
-            raise Error("E0402", f"axis {time_axis} is both that of time and that of the batch")
-        if require_indices(lengths).shape != (x.shape[batch_axis],):
-            raise Error("E0401", f"lengths {lengths} is not one number for each of {x.shape[batch_axis]} sequences")
-        return x
+        shape = shapes.reverse_sequence(x.shape, lengths.shape, time_axis=time_axis, batch_axis=batch_axis)
+        require_indices(lengths)
+        return Spec(shape, require_kind(x, ANY).dtype)

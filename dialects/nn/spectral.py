@@ -8,13 +8,11 @@ from typing import Any
 from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, prop_def, result_def, traits_def
 from xdsl.traits import Pure
 
-from ttc.dialects.core.errors import Error
 from ttc.dialects.core.ir.attributes import BOOL, INT
 from ttc.dialects.core.ir.spec import Spec
-from ttc.dialects.nn.base import TENSOR, NNOp, axis_in, require_float, same_dtype
-
-MAX_SIZE = 1 << 27
-"""The most elements that a transform may have."""
+from ttc.dialects.core.shapes import axis_in
+from ttc.dialects.nn.base import TENSOR, NNOp, require_float, same_dtype
+from ttc.dialects.nn.shapes import spectral as shapes
 
 
 class SpectralOp(NNOp):
@@ -29,19 +27,6 @@ class SpectralOp(NNOp):
     @classmethod
     def batch(cls, carried: Sequence[bool], operands: Sequence[Spec | None], result: Spec, attrs: dict[str, Any], size: int) -> bool:
         return all(c for c, x in zip(carried, operands, strict=True) if x is not None) and axis_in(attrs["axis"], result.rank) != 0
-
-
-def _along(real: Spec, imaginary: Spec | None, axis: int, size: int, count: int) -> Spec:
-    """The spec of the operands with `count` elements along the axis.  Raises E0401, E0402, E0403, E0412."""
-    same_dtype(require_float(real), imaginary)
-    place = axis_in(axis, real.rank)
-    if imaginary is not None and imaginary.shape != real.shape:
-        raise Error("E0401", f"real parts {real} and imaginary parts {imaginary} differ")
-    if real.shape[place] == 0:
-        raise Error("E0401", f"there is nothing along axis {axis} of {real}")
-    if not 0 < size <= MAX_SIZE:
-        raise Error("E0402", f"a transform of {size} elements")
-    return Spec((*real.shape[:place], count, *real.shape[place + 1 :]), real.dtype)
 
 
 @irdl_op_definition
@@ -64,8 +49,10 @@ class FftOp(SpectralOp):
     y_imaginary = result_def(TENSOR)
 
     @classmethod
-    def infer(cls, real: Spec, imaginary: Spec | None, *, axis: int, size: int, inverse: bool, onesided: bool) -> tuple[Spec, ...]:
-        return (_along(real, imaginary, axis, size, size // 2 + 1 if onesided else size),) * 2
+    def infer(cls, real: Spec, imaginary: Spec | None = None, *, axis: int, size: int, inverse: bool, onesided: bool) -> tuple[Spec, ...]:
+        dtype, other = same_dtype(require_float(real), imaginary), None if imaginary is None else imaginary.shape
+        found = shapes.fft(real.shape, other, axis=axis, size=size, inverse=inverse, onesided=onesided)
+        return tuple(Spec(shape, dtype) for shape in found)
 
 
 @irdl_op_definition
@@ -84,5 +71,6 @@ class IrfftOp(SpectralOp):
     y = result_def(TENSOR)
 
     @classmethod
-    def infer(cls, real: Spec, imaginary: Spec | None, *, axis: int, size: int) -> Spec:
-        return _along(real, imaginary, axis, size, size)
+    def infer(cls, real: Spec, imaginary: Spec | None = None, *, axis: int, size: int) -> Spec:
+        dtype, other = same_dtype(require_float(real), imaginary), None if imaginary is None else imaginary.shape
+        return Spec(shapes.irfft(real.shape, other, axis=axis, size=size), dtype)

@@ -13,7 +13,8 @@ from ttc.dialects.core.errors import Error
 from ttc.dialects.core.formats.text import STRING
 from ttc.dialects.core.ir.attributes import BOOL, INT, STR, STRS
 from ttc.dialects.core.ir.spec import DYNAMIC, Spec
-from ttc.dialects.nn.base import TENSOR, NNOp, broadcast_shapes
+from ttc.dialects.core.shapes import broadcast_shapes
+from ttc.dialects.nn.base import TENSOR, NNOp
 from ttc.dialects.nn.regular import compiled
 from ttc.dialects.nn.selection import INDEX_TYPE
 

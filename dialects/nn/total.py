@@ -8,7 +8,8 @@ from xdsl.ir import Operation
 from ttc.dialects.core.ir.attributes import LiteralAttr
 from ttc.dialects.core.ir.leaves import ConstantOp
 from ttc.dialects.core.ir.spec import STRING, Spec, spec_of
-from ttc.dialects.nn.base import NNOp, axis_in
+from ttc.dialects.core.shapes import axis_in
+from ttc.dialects.nn.base import NNOp
 
 _TOTAL = frozenset(
     f"nn.{name}"

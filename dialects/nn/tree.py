@@ -11,8 +11,8 @@ from xdsl.traits import Pure
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.ir.attributes import INT, STR
 from ttc.dialects.core.ir.spec import Spec
-from ttc.dialects.core.kernels.trees import AGGREGATES, COLUMNS, MAX_TARGETS
-from ttc.dialects.nn.base import TENSOR, NNOp, require_float, require_rank, same_dtype
+from ttc.dialects.nn.base import TENSOR, NNOp, require_float, same_dtype
+from ttc.dialects.nn.shapes import tree as shapes
 
 
 @irdl_op_definition
@@ -50,16 +50,12 @@ class TreeEnsembleOp(NNOp):
     def infer(
         cls, x: Spec, nodes: Spec, splits: Spec, roots: Spec, weights: Spec, targets: Spec | None = None, *, aggregate: str, count: int
     ) -> Spec:
-        same_dtype(require_float(require_rank(x, 2)), require_rank(splits, 1), require_rank(weights, 2))
-        if aggregate not in AGGREGATES or not 1 <= count <= MAX_TARGETS:
-            raise Error("E0402", f"aggregate '{aggregate}' or {count} targets are out of range")
-        for index, rank in ((nodes, 2), (roots, 1), (targets, 2)):
-            if index is not None and require_rank(index, rank).dtype != "int32":
+        dtype = same_dtype(require_float(x), splits, weights)
+        for index in (nodes, roots, targets):
+            if index is not None and index.dtype != "int32":
                 raise Error("E0403", f"nodes, roots and targets are int32, not {index.dtype}")
-        suits = nodes.shape == (splits.shape[0], COLUMNS) and min(*x.shape[1:], *nodes.shape, *roots.shape, *weights.shape) >= 1
-        if not suits or (targets.shape != weights.shape if targets is not None else weights.shape[1] != count):
-            raise Error("E0401", f"nodes {nodes}, splits {splits}, weights {weights} or targets {targets} do not suit each other or {x}")
-        return Spec((x.shape[0], count), x.dtype)
+        operands = [None if operand is None else operand.shape for operand in (x, nodes, splits, roots, weights, targets)]
+        return Spec(shapes.tree_ensemble(*operands, aggregate=aggregate, count=count), dtype)  # pyright: ignore[reportArgumentType]
 
     @classmethod
     def batch(cls, carried: Sequence[bool], operands: Sequence[Spec | None], result: Spec, attrs: dict[str, Any], size: int) -> bool:

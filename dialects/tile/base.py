@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from math import prod
-from typing import Any, ClassVar, NamedTuple, Self, cast
+from typing import Any, NamedTuple, Self, cast
 
 from numpy.typing import NDArray
+from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase
 from xdsl.ir import Attribute, Data, Dialect, Region, SSAValue, TypeAttribute
-from xdsl.irdl import base, irdl_attr_definition
+from xdsl.irdl import base, irdl_attr_definition, opt_prop_def, prop_def
 from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
@@ -19,12 +20,14 @@ import ttc.dialects.tile as package
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.formats import FORMATS
 from ttc.dialects.core.ir.adapter import TtcOp, collect_ops
+from ttc.dialects.core.ir.attributes import BOOL, FLOAT, FLOATS, INT, INTS, STR, STRS
 from ttc.dialects.core.ir.locations import source_names
 from ttc.dialects.core.ir.spec import Spec
 from ttc.dialects.core.plain.functions import TensorType, fold_to_tiles
 from ttc.dialects.core.plain.interpret import kernel
-from ttc.dialects.nn.base import broadcast_shapes
+from ttc.dialects.core.shapes import Shape
 from ttc.dialects.nn.base import ops as nn_ops
+from ttc.dialects.tile.facts import fact_of
 
 
 class Tile(NamedTuple):
@@ -127,40 +130,55 @@ def tile_of(value: SSAValue | Attribute) -> Tile:
 TILE = base(TileType)
 
 
+VALUES = base(ArrayAttr) | base(DenseArrayBase)
+"""Attribute values of any kind, in a list."""
+_CONSTRAINTS: Mapping[str, Any] = {
+    "int": INT,
+    "bool": BOOL,
+    "float": FLOAT,
+    "str": STR,
+    "ints": INTS,
+    "floats": FLOATS,
+    "strs": STRS,
+    "values": VALUES,
+}
+
+
 class TileOp(TtcOp):
-    """An op of dialect tile.  Its shapes follow from `infer`; format and layout of results are chosen by passes.
+    """An op of dialect tile.  Format and layout of results are chosen by passes.
 
-    Its numpy kernel is registered in `tile/kernels/`.
-
-    ROWS_ONLY: only targets in row layout have a kernel for it.
+    A class gives operands, results and documentation.  What attributes the op has and what shapes its results have are facts of
+    `ttc.dialects.tile.facts`.  Its numpy kernel is registered in `tile/kernels/`.
     """
 
-    ROWS_ONLY: ClassVar[bool] = False
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        name = vars(cls).get("name")
+        if isinstance(name, str):
+            for key, attr in fact_of(name).attrs.items():
+                if key not in vars(cls):
+                    define = opt_prop_def if attr.optional else prop_def
+                    setattr(cls, key, define(_CONSTRAINTS[attr.kind]))
 
     def verify_(self) -> None:
         tiles = [None if v is None else tile_of(v) for v in self.named_operands()]
         try:
-            found = type(self)._infer(tiles, self.plain_attrs())
+            found = type(self).infer(*tiles, **self.plain_attrs())
         except Error as error:
             raise VerifyException(error.message) from error
-        shapes = tuple(tile_of(r).shape for r in self.results)
+        shapes = [tile_of(r).shape for r in self.results]
         if found != shapes:
-            raise VerifyException(f"{self.name} gives {found}, but its results are {shapes}")
+            raise VerifyException(f"{self.name} gives {tuple(found)}, but its results are {tuple(shapes)}")
 
     @classmethod
-    def infer(cls, *operands: Any, **attrs: Any) -> tuple[int, ...] | list[tuple[int, ...]]:
-        """Result shape (or a list of them) from operand tiles (None: absent) and plain attributes.  Raises E04xx."""
-        raise Error("E0901", f"{cls.name} has no infer")
+    def infer(cls, *operands: Tile | None, **attrs: Any) -> list[Shape]:
+        """Shapes of the results from operand tiles (None: absent) and plain attributes.  Raises E04xx, E0901."""
+        return fact_of(cls.name).shapes([None if x is None else x.shape for x in operands], attrs)
 
     @classmethod
     def evaluate(cls, *operands: NDArray | None, **attrs: Any) -> Any:
         """Reference semantics on numpy arrays."""
         return kernel(cls.name)(*operands, **attrs)
-
-    @classmethod
-    def _infer(cls, tiles: Sequence[Tile | None], attrs: dict[str, Any]) -> tuple[tuple[int, ...], ...]:
-        found = cls.infer(*tiles, **attrs)
-        return tuple(found) if isinstance(found, list) else (found,)
 
     @classmethod
     def build(
@@ -179,7 +197,7 @@ class TileOp(TtcOp):
         given = {k: v for k, v in attrs.items() if v is not None}
         tiles = [None if x is None else tile_of(x) for x in operands]
         try:
-            shapes = cls._infer(tiles, given)
+            shapes = cls.infer(*tiles, **given)
         except Error as error:
             raise error.at(" + ".join(source_names(location)) or cls.name) from None
         first = tiles[0] or next(t for t in tiles if t is not None)
@@ -190,23 +208,15 @@ class TileOp(TtcOp):
 class SharedOp(TileOp):
     """An op that means what the nn op of its name does, on tiles: it has that op's attributes, shapes and kernel.
 
-    Its shapes are static: the nn op gives none that data decide.
+    Its shapes are static, and its operands of the dtypes that the nn op takes.
     """
 
-    ROWS_ONLY: ClassVar[bool] = True
-
     @classmethod
-    def infer(cls, *operands: Tile | None, **attrs: Any) -> tuple[int, ...] | list[tuple[int, ...]]:
+    def infer(cls, *operands: Tile | None, **attrs: Any) -> list[Shape]:
         kind = nn_ops()[cls.name.partition(".")[2]]
         specs = [None if x is None else Spec(x.shape, FORMATS[x.format].compute) for x in operands]
         found = kind.infer(*specs, **attrs)
-        return found.shape if isinstance(found, Spec) else [spec.shape for spec in found]
-
-
-def require_broadcastable(operand: Tile | None, shape: tuple[int, ...]) -> None:
-    """Raises E0401 unless an operand, where present, broadcasts to the shape without enlarging it."""
-    if operand is not None and broadcast_shapes(operand.shape, shape) != shape:
-        raise Error("E0401", f"{list(operand.shape)} does not broadcast to {list(shape)}")
+        return [spec.shape for spec in ((found,) if isinstance(found, Spec) else found)]
 
 
 @cache

@@ -7,17 +7,13 @@ from xdsl.irdl import (
     irdl_op_definition,
     operand_def,
     opt_operand_def,
-    opt_prop_def,
-    prop_def,
     result_def,
     traits_def,
 )
 from xdsl.traits import Pure
 
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.ir.attributes import FLOATS, INT, INTS, STR
-from ttc.dialects.core.kernels.windows import transposed_counts, window_counts, windows
-from ttc.dialects.tile.base import TILE, Tile, TileOp, require_broadcastable
+from ttc.dialects.tile.base import TILE, Tile, TileOp
 
 
 @irdl_op_definition
@@ -35,38 +31,9 @@ class Conv2dOp(TileOp):
     x = operand_def(TILE)
     w = operand_def(TILE)
     bias = opt_operand_def(TILE)
-    strides = prop_def(INTS)
-    pads = prop_def(INTS)
-    dilations = prop_def(INTS)
-    groups = prop_def(INT)
-    activation = opt_prop_def(STR)
-    activation_args = opt_prop_def(FLOATS)
     y = result_def(TILE)
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
     traits = traits_def(Pure())
-
-    @classmethod
-    def infer(
-        cls,
-        x: Tile,
-        w: Tile,
-        bias: Tile | None = None,
-        *,
-        strides: tuple[int, ...],
-        pads: tuple[int, ...],
-        dilations: tuple[int, ...],
-        groups: int,
-        activation: str | None = None,
-        activation_args: tuple[float, ...] = (),
-    ) -> tuple[int, ...]:
-        _require_images(x, w)
-        n, h, width, c = x.shape
-        kh, kw, c_of_w, o = w.shape
-        if groups < 1 or c != c_of_w * groups or o % groups:
-            raise Error("E0401", f"{c} channels in {groups} groups do not fit weights {list(w.shape)}")
-        shape = (n, *window_counts((h, width), windows((kh, kw), strides, pads, dilations)), o)
-        require_broadcastable(bias, shape)
-        return shape
 
 
 @irdl_op_definition
@@ -84,37 +51,9 @@ class ConvTranspose2dOp(TileOp):
     x = operand_def(TILE)
     w = operand_def(TILE)
     bias = opt_operand_def(TILE)
-    strides = prop_def(INTS)
-    pads = prop_def(INTS)
-    output_padding = prop_def(INTS)
-    dilations = prop_def(INTS)
-    groups = prop_def(INT)
     y = result_def(TILE)
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
     traits = traits_def(Pure())
-
-    @classmethod
-    def infer(
-        cls,
-        x: Tile,
-        w: Tile,
-        bias: Tile | None = None,
-        *,
-        strides: tuple[int, ...],
-        pads: tuple[int, ...],
-        output_padding: tuple[int, ...],
-        dilations: tuple[int, ...],
-        groups: int,
-    ) -> tuple[int, ...]:
-        _require_images(x, w)
-        n, h, width, c = x.shape
-        kh, kw, depth, c_of_w = w.shape
-        if groups < 1 or c != c_of_w or c % groups:
-            raise Error("E0401", f"{c} channels in {groups} groups do not fit weights {list(w.shape)}")
-        sizes = transposed_counts((h, width), windows((kh, kw), strides, pads, dilations), output_padding)
-        shape = (n, *sizes, depth * groups)
-        require_broadcastable(bias, shape)
-        return shape
 
 
 def _require_images(x: Tile, w: Tile) -> None:

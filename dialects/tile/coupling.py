@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def, traits_def
+from xdsl.irdl import irdl_op_definition, operand_def, result_def, traits_def
 from xdsl.traits import Pure
 
-from ttc.dialects.core.ir.attributes import INT
 from ttc.dialects.tile.base import TILE, SharedOp
 
 
@@ -20,6 +19,5 @@ class CoupleProbabilitiesOp(SharedOp):
 
     name = "tile.couple_probabilities"
     r = operand_def(TILE)
-    classes = prop_def(INT)
     p = result_def(TILE)
     traits = traits_def(Pure())

@@ -2,21 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase
-from xdsl.irdl import base, irdl_op_definition, operand_def, opt_prop_def, prop_def, region_def, result_def, traits_def, var_operand_def
+from xdsl.irdl import irdl_op_definition, operand_def, region_def, result_def, traits_def, var_operand_def
 from xdsl.traits import IsolatedFromAbove, IsTerminator, Pure
 from xdsl.utils.exceptions import VerifyException
 
-from ttc.dialects.core.errors import Error
-from ttc.dialects.core.ir.attributes import STR, STRS, LiteralAttr
+from ttc.dialects.core.ir.attributes import LiteralAttr
 from ttc.dialects.core.ir.leaves import ConstantOp
-from ttc.dialects.nn.base import broadcast_shapes
-from ttc.dialects.tile.base import TILE, Tile, TileOp, tile_of
-
-VALUES = base(ArrayAttr) | base(DenseArrayBase)
-"""Attribute values of any kind, in a list."""
+from ttc.dialects.tile.base import TILE, TileOp, tile_of
 
 
 @irdl_op_definition
@@ -31,19 +23,8 @@ class MapOp(TileOp):
 
     name = "tile.map"
     xs = var_operand_def(TILE)
-    fn = prop_def(STR)
-    names = opt_prop_def(STRS)
-    values = opt_prop_def(VALUES)
     y = result_def(TILE)
     traits = traits_def(Pure())
-
-    @classmethod
-    def infer(cls, *xs: Tile, fn: str, names: tuple[str, ...] = (), values: tuple[Any, ...] = ()) -> tuple[int, ...]:
-        if len(names) != len(values):
-            raise Error("E0402", f"{len(names)} attribute names but {len(values)} values")
-        if not xs:
-            raise Error("E0401", f"'{fn}' has no operands")
-        return broadcast_shapes(*(x.shape for x in xs))
 
 
 @irdl_op_definition
@@ -57,13 +38,8 @@ class CastOp(TileOp):
 
     name = "tile.cast"
     x = operand_def(TILE)
-    to = opt_prop_def(STR)
     y = result_def(TILE)
     traits = traits_def(Pure())
-
-    @classmethod
-    def infer(cls, x: Tile, *, to: str | None = None) -> tuple[int, ...]:
-        return x.shape
 
 
 @irdl_op_definition
@@ -95,12 +71,6 @@ class EltwiseOp(TileOp):
             if not (literal or isinstance(op, MapOp | CastOp)):
                 raise VerifyException(f"{op.name if op else 'nothing'} cannot stand in an elementwise region")
 
-    @classmethod
-    def infer(cls, *xs: Tile) -> tuple[int, ...]:
-        if not xs:
-            raise Error("E0401", "an elementwise region has no operands")
-        return broadcast_shapes(*(x.shape for x in xs))
-
 
 @irdl_op_definition
 class YieldOp(TileOp):
@@ -112,7 +82,3 @@ class YieldOp(TileOp):
     name = "tile.yield"
     value = operand_def(TILE)
     traits = traits_def(IsTerminator())
-
-    @classmethod
-    def infer(cls, value: Tile) -> list[tuple[int, ...]]:
-        return []

@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def, traits_def
+from xdsl.irdl import irdl_op_definition, operand_def, result_def, traits_def
 from xdsl.traits import Pure
 
-from ttc.dialects.core.errors import Error
-from ttc.dialects.core.ir.attributes import INT, INTS
-from ttc.dialects.core.tiling.arrays import MAX_ELEMENTS, SIDE
-from ttc.dialects.core.tiling.sparse_codes import Codes
-from ttc.dialects.tile.base import TILE, Tile, TileOp
-from ttc.dialects.tile.manipulation import tiles_in
+from ttc.dialects.tile.base import TILE, TileOp
 
 
 @irdl_op_definition
@@ -33,46 +28,8 @@ class EncodedMatmulOp(TileOp):
     tiles = operand_def(TILE)
     x = operand_def(TILE)
     codes = operand_def(TILE)
-    shape = prop_def(INTS)
-    grid = prop_def(INTS)
-    fractures = prop_def(INT)
-    mblock_m = prop_def(INT)
-    u_rt = prop_def(INT)
-    u_kt = prop_def(INT)
-    tile_bits = prop_def(INT)
-    ublock_bits = prop_def(INT)
     y = result_def(TILE)
     traits = traits_def(Pure())
-
-    @classmethod
-    def infer(
-        cls,
-        tiles: Tile,
-        x: Tile,
-        codes: Tile,
-        *,
-        shape: tuple[int, ...],
-        grid: tuple[int, ...],
-        fractures: int,
-        mblock_m: int,
-        u_rt: int,
-        u_kt: int,
-        tile_bits: int,
-        ublock_bits: int,
-    ) -> tuple[int, ...]:
-        if tile_bits:  # netlists may leave the sizes of codes out: only running them asks
-            Codes(mblock_m, u_rt, u_kt, tile_bits, ublock_bits).check()
-        if len(shape) != 3 or len(grid) != 2 or min((*shape, *grid, fractures)) < 1 or len(x.shape) != 3 or grid[1] % fractures:
-            raise Error("E0402", f"a sparse product of shape {list(shape)} does not lie on a grid of {list(grid)} in {fractures} fractures")
-        for operand in (tiles, codes):
-            rows, columns = tiles_in(operand.shape, (SIDE, SIDE))
-            if len(operand.shape) != 3 or operand.shape[0] != 1 or rows % grid[0] or columns % fractures:
-                raise Error("E0401", f"{list(operand.shape)} cannot be shared out over {list(grid)} cores")
-        tiles_in(x.shape, (SIDE, SIDE))
-        whole = (grid[0] * mblock_m * u_rt * SIDE, x.shape[2])
-        if shape[1:] != whole or x.shape[2] % (fractures * SIDE) or shape[0] * whole[0] * whole[1] > MAX_ELEMENTS:
-            raise Error("E0401", f"blocks of {whole[0]} rows times {list(x.shape)} do not give {list(shape)}")
-        return shape
 
 
 @irdl_op_definition
@@ -90,14 +47,5 @@ class TileDepthwiseOp(TileOp):
     name = "tile.tile_depthwise"
     a = operand_def(TILE)
     b = operand_def(TILE)
-    count = prop_def(INT)
     y = result_def(TILE)
     traits = traits_def(Pure())
-
-    @classmethod
-    def infer(cls, a: Tile, b: Tile, *, count: int) -> tuple[int, ...]:
-        rows, columns = tiles_in(a.shape, (SIDE, SIDE))
-        fits = len(a.shape) == 3 and count > 0 and columns % count == 0
-        if not fits or b.shape != (a.shape[0], count * SIDE, columns // count * SIDE):
-            raise Error("E0401", f"a depthwise product of {count} blocks does not take {list(a.shape)} and {list(b.shape)}")
-        return (a.shape[0], rows * SIDE, columns // count * SIDE)

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def, traits_def
+from xdsl.irdl import irdl_op_definition, operand_def, result_def, traits_def
 from xdsl.traits import Pure
 
-from ttc.dialects.core.errors import Error
-from ttc.dialects.core.ir.attributes import INT
-from ttc.dialects.core.tiling.arrays import MAX_ELEMENTS, SIDE
-from ttc.dialects.tile.base import TILE, SharedOp, Tile, TileOp
+from ttc.dialects.tile.base import TILE, SharedOp, TileOp
 
 
 @irdl_op_definition
@@ -25,12 +22,6 @@ class EmbeddingOp(TileOp):
     indices = operand_def(TILE)
     y = result_def(TILE)
     traits = traits_def(Pure())
-
-    @classmethod
-    def infer(cls, table: Tile, indices: Tile) -> tuple[int, ...]:
-        if len(table.shape) != 2:
-            raise Error("E0401", f"an embedding table has rank 2, not {list(table.shape)}")
-        return (*indices.shape, table.shape[1])
 
 
 class _Gather(SharedOp):
@@ -50,7 +41,6 @@ class GatherOp(_Gather):
     """
 
     name = "tile.gather"
-    axis = prop_def(INT)
 
 
 @irdl_op_definition
@@ -64,7 +54,6 @@ class GatherElementsOp(_Gather):
     """
 
     name = "tile.gather_elements"
-    axis = prop_def(INT)
 
 
 @irdl_op_definition
@@ -78,7 +67,6 @@ class GatherNdOp(_Gather):
     """
 
     name = "tile.gather_nd"
-    batch_dims = prop_def(INT)
 
 
 @irdl_op_definition
@@ -99,25 +87,5 @@ class LookupOp(TileOp):
     name = "tile.lookup"
     table = operand_def(TILE)
     indices = operand_def(TILE)
-    rows = prop_def(INT)
-    cores = prop_def(INT)
-    count = prop_def(INT)
-    t = prop_def(INT)
     y = result_def(TILE)
     traits = traits_def(Pure())
-
-    @classmethod
-    def infer(cls, table: Tile, indices: Tile, *, rows: int, cores: int, count: int, t: int) -> tuple[int, ...]:
-        shape = indices.shape
-        if (
-            not table.shape
-            or len(shape) != 3
-            or cores < 1
-            or shape[1] % (SIDE * cores)
-            or shape[2] % SIDE
-            or indices.elements < cores * count
-        ):
-            raise Error("E0401", f"{cores} cores do not find {count} indices each in {list(shape)}")
-        if count < 0 or t < 1 or rows % cores or rows // cores < count or t * rows * table.shape[-1] > MAX_ELEMENTS:
-            raise Error("E0402", f"{rows} rows of {cores} cores do not hold {count} each, {t} times")
-        return (t, rows, table.shape[-1])

@@ -7,15 +7,12 @@ from xdsl.irdl import (
     irdl_op_definition,
     operand_def,
     opt_operand_def,
-    prop_def,
     result_def,
     traits_def,
 )
 from xdsl.traits import Pure
 
-from ttc.dialects.core.ir.attributes import FLOAT, INT
-from ttc.dialects.nn.base import axis_in
-from ttc.dialects.tile.base import TILE, Tile, TileOp, require_broadcastable
+from ttc.dialects.tile.base import TILE, TileOp
 
 
 @irdl_op_definition
@@ -31,18 +28,9 @@ class LayerNormOp(TileOp):
     x = operand_def(TILE)
     scale = opt_operand_def(TILE)
     bias = opt_operand_def(TILE)
-    axis = prop_def(INT)
-    eps = prop_def(FLOAT)
     y = result_def(TILE)
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
     traits = traits_def(Pure())
-
-    @classmethod
-    def infer(cls, x: Tile, scale: Tile | None = None, bias: Tile | None = None, *, axis: int, eps: float) -> tuple[int, ...]:
-        axis_in(axis, len(x.shape))
-        require_broadcastable(scale, x.shape)
-        require_broadcastable(bias, x.shape)
-        return x.shape
 
 
 @irdl_op_definition
@@ -57,13 +45,5 @@ class RmsNormOp(TileOp):
     name = "tile.rms_norm"
     x = operand_def(TILE)
     scale = operand_def(TILE)
-    axis = prop_def(INT)
-    eps = prop_def(FLOAT)
     y = result_def(TILE)
     traits = traits_def(Pure())
-
-    @classmethod
-    def infer(cls, x: Tile, scale: Tile, *, axis: int, eps: float) -> tuple[int, ...]:
-        axis_in(axis, len(x.shape))
-        require_broadcastable(scale, x.shape)
-        return x.shape

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def, traits_def
+from xdsl.irdl import irdl_op_definition, operand_def, result_def, traits_def
 from xdsl.traits import Pure
 
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.ir.attributes import BOOL, INTS
 from ttc.dialects.core.kernels.windows import window_counts, windows
 from ttc.dialects.tile.base import TILE, Tile, TileOp
 
@@ -23,26 +22,8 @@ class MaxPool2dOp(TileOp):
 
     name = "tile.max_pool2d"
     x = operand_def(TILE)
-    kernel = prop_def(INTS)
-    strides = prop_def(INTS)
-    pads = prop_def(INTS)
-    dilations = prop_def(INTS)
-    ceil_mode = prop_def(BOOL)
     y = result_def(TILE)
     traits = traits_def(Pure())
-
-    @classmethod
-    def infer(
-        cls,
-        x: Tile,
-        *,
-        kernel: tuple[int, ...],
-        strides: tuple[int, ...],
-        pads: tuple[int, ...],
-        dilations: tuple[int, ...],
-        ceil_mode: bool,
-    ) -> tuple[int, ...]:
-        return _pooled(x, kernel, strides, pads, dilations, ceil_mode)
 
 
 @irdl_op_definition
@@ -58,28 +39,8 @@ class AvgPool2dOp(TileOp):
 
     name = "tile.avg_pool2d"
     x = operand_def(TILE)
-    kernel = prop_def(INTS)
-    strides = prop_def(INTS)
-    pads = prop_def(INTS)
-    dilations = prop_def(INTS)
-    ceil_mode = prop_def(BOOL)
-    count_include_pad = prop_def(BOOL)
     y = result_def(TILE)
     traits = traits_def(Pure())
-
-    @classmethod
-    def infer(
-        cls,
-        x: Tile,
-        *,
-        kernel: tuple[int, ...],
-        strides: tuple[int, ...],
-        pads: tuple[int, ...],
-        dilations: tuple[int, ...],
-        ceil_mode: bool,
-        count_include_pad: bool,
-    ) -> tuple[int, ...]:
-        return _pooled(x, kernel, strides, pads, dilations, ceil_mode)
 
 
 def _pooled(

@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-from xdsl.irdl import AttrSizedOperandSegments, irdl_op_definition, operand_def, opt_operand_def, prop_def, result_def, traits_def
+from xdsl.irdl import AttrSizedOperandSegments, irdl_op_definition, operand_def, opt_operand_def, result_def, traits_def
 from xdsl.traits import Pure
 
-from ttc.dialects.core.ir.attributes import BOOL, FLOAT, FLOATS, STR, STRS
 from ttc.dialects.tile.base import TILE, SharedOp
 
 
 class _Recurrent(SharedOp):
-    direction = prop_def(STR)
-    activations = prop_def(STRS)
-    alphas = prop_def(FLOATS)
-    betas = prop_def(FLOATS)
-    clip = prop_def(FLOAT)
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
     traits = traits_def(Pure())
 
@@ -63,7 +57,6 @@ class GruOp(_Recurrent):
     bias = opt_operand_def(TILE)
     lengths = opt_operand_def(TILE)
     h = opt_operand_def(TILE)
-    linear_before_reset = prop_def(BOOL)
     y = result_def(TILE)
     y_h = result_def(TILE)
 
@@ -92,7 +85,6 @@ class LstmOp(_Recurrent):
     h = opt_operand_def(TILE)
     c = opt_operand_def(TILE)
     peepholes = opt_operand_def(TILE)
-    input_forget = prop_def(BOOL)
     y = result_def(TILE)
     y_h = result_def(TILE)
     y_c = result_def(TILE)

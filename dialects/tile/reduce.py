@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
-from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def, traits_def
+from xdsl.irdl import irdl_op_definition, operand_def, result_def, traits_def
 from xdsl.traits import Pure
 
-from ttc.dialects.core.errors import Error, nearest
-from ttc.dialects.core.ir.attributes import BOOL, INT, INTS, STR
-from ttc.dialects.nn.base import axes_in
-from ttc.dialects.tile.base import TILE, SharedOp, Tile, TileOp
+from ttc.dialects.tile.base import TILE, SharedOp, TileOp
 
 
 @irdl_op_definition
@@ -22,30 +17,14 @@ class ReduceOp(TileOp):
     Raises:  E0402 for another fn.  E0412 if an axis is outside the rank or named twice.
     """
 
-    FUNCTIONS: ClassVar[tuple[str, ...]] = ("sum", "mean", "max", "min", "prod")
-
     name = "tile.reduce"
     x = operand_def(TILE)
-    fn = prop_def(STR)
-    axes = prop_def(INTS)
-    keepdims = prop_def(BOOL)
     y = result_def(TILE)
     traits = traits_def(Pure())
-
-    @classmethod
-    def infer(cls, x: Tile, *, fn: str, axes: tuple[int, ...], keepdims: bool) -> tuple[int, ...]:
-        if fn not in cls.FUNCTIONS:
-            raise Error("E0402", f"there is no reduction '{fn}'", hint=nearest(fn, cls.FUNCTIONS))
-        reduced = axes_in(axes, len(x.shape))
-        kept = [1 if i in reduced else d for i, d in enumerate(x.shape) if keepdims or i not in reduced]
-        return tuple(kept)
 
 
 class _Place(SharedOp):
     x = operand_def(TILE)
-    axis = prop_def(INT)
-    keepdims = prop_def(BOOL)
-    select_last = prop_def(BOOL)
     y = result_def(TILE)
     traits = traits_def(Pure())
 
@@ -78,9 +57,6 @@ class ArgMinOp(_Place):
 
 class _Cumulative(SharedOp):
     x = operand_def(TILE)
-    axis = prop_def(INT)
-    exclusive = prop_def(BOOL)
-    reverse = prop_def(BOOL)
     y = result_def(TILE)
     traits = traits_def(Pure())
 

@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
-from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, prop_def, result_def, traits_def
+from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, result_def, traits_def
 from xdsl.traits import Pure
 
-from ttc.dialects.core.ir.attributes import BOOL, FLOAT, FLOATS, INTS, STR
 from ttc.dialects.tile.base import TILE, SharedOp
 
 
 class _Resize(SharedOp):
     x = operand_def(TILE)
-    mode = prop_def(STR)
-    coordinates = prop_def(STR)
-    rounding = prop_def(STR)
-    cubic = prop_def(FLOAT)
-    exclude_outside = prop_def(BOOL)
-    antialias = prop_def(BOOL)
-    fill = prop_def(FLOAT)
     y = result_def(TILE)
     traits = traits_def(Pure())
 
@@ -36,9 +28,6 @@ class ResizeOp(_Resize):
     """
 
     name = "tile.resize"
-    sizes = prop_def(INTS)
-    scales = prop_def(FLOATS)
-    window = prop_def(FLOATS)
 
 
 @irdl_op_definition
@@ -56,5 +45,3 @@ class ResizeByOp(_Resize):
     x = operand_def(TILE)
     scales = operand_def(TILE)
     roi = opt_operand_def(TILE)
-    axes = prop_def(INTS)
-    sizes = prop_def(INTS)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, prop_def, result_def, traits_def
+from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, result_def, traits_def
 from xdsl.traits import Pure
 
-from ttc.dialects.core.ir.attributes import BOOL, FLOAT, INT, INTS, STR
 from ttc.dialects.tile.base import TILE, SharedOp
 
 
@@ -23,9 +22,6 @@ class GridSampleOp(SharedOp):
     name = "tile.grid_sample"
     x = operand_def(TILE)
     grid = operand_def(TILE)
-    mode = prop_def(STR)
-    padding = prop_def(STR)
-    align_corners = prop_def(BOOL)
     y = result_def(TILE)
     traits = traits_def(Pure())
 
@@ -47,11 +43,6 @@ class RoiAlignOp(SharedOp):
     x = operand_def(TILE)
     rois = operand_def(TILE)
     batch_indices = operand_def(TILE)
-    size = prop_def(INTS)
-    samples = prop_def(INT)
-    scale = prop_def(FLOAT)
-    offset = prop_def(FLOAT)
-    mode = prop_def(STR)
     y = result_def(TILE)
     traits = traits_def(Pure())
 
@@ -73,10 +64,5 @@ class DeformConvOp(SharedOp):
     w = operand_def(TILE)
     offset = operand_def(TILE)
     mask = opt_operand_def(TILE)
-    strides = prop_def(INTS)
-    dilations = prop_def(INTS)
-    pads = prop_def(INTS)
-    groups = prop_def(INT)
-    offset_groups = prop_def(INT)
     y = result_def(TILE)
     traits = traits_def(Pure())

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def, traits_def
+from xdsl.irdl import irdl_op_definition, operand_def, result_def, traits_def
 from xdsl.traits import Pure
 
-from ttc.dialects.core.ir.attributes import INT, STR
 from ttc.dialects.tile.base import TILE, SharedOp
 
 
@@ -13,7 +12,6 @@ class _Scatter(SharedOp):
     x = operand_def(TILE)
     indices = operand_def(TILE)
     updates = operand_def(TILE)
-    reduction = prop_def(STR)
     y = result_def(TILE)
     traits = traits_def(Pure())
 
@@ -31,7 +29,6 @@ class ScatterElementsOp(_Scatter):
     """
 
     name = "tile.scatter_elements"
-    axis = prop_def(INT)
 
 
 @irdl_op_definition

@@ -2,17 +2,10 @@
 
 from __future__ import annotations
 
-from math import isfinite
-from typing import ClassVar
-
-from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, prop_def, result_def, traits_def
+from xdsl.irdl import irdl_op_definition, operand_def, result_def, traits_def
 from xdsl.traits import Pure
 
-from ttc.dialects.core.errors import Error, nearest
-from ttc.dialects.core.ir.attributes import FLOAT, INTS, STR
-from ttc.dialects.tile.base import TILE, Tile, TileOp
-from ttc.dialects.tile.kernels.sfpu import MAX_EXPONENT
-from ttc.dialects.tile.manipulation import tiles_in
+from ttc.dialects.tile.base import TILE, TileOp
 
 
 @irdl_op_definition
@@ -32,35 +25,10 @@ class SfpuOp(TileOp):
     Source:  sfpu ops of Buda netlists.
     """
 
-    FUNCTIONS: ClassVar[tuple[str, ...]] = (
-        *("abs", "cosine", "dropout", "exp", "gelu", "gelu_derivative", "log", "lrelu"),
-        *("power", "reciprocal", "sigmoid", "sine", "sqrt", "square", "tanh"),
-    )
-
     name = "tile.sfpu"
     x = operand_def(TILE)
-    fn = prop_def(STR)
-    parameter = opt_prop_def(FLOAT)
-    vector = opt_prop_def(STR)
-    rest = opt_prop_def(STR)
-    tile = opt_prop_def(INTS)
     y = result_def(TILE)
     traits = traits_def(Pure())
-
-    @classmethod
-    def infer(
-        cls, x: Tile, *, fn: str, parameter: float = 0.0, vector: str = "rc", rest: str = "zero", tile: tuple[int, ...] = (32, 32)
-    ) -> tuple[int, ...]:
-        if fn not in cls.FUNCTIONS:
-            raise Error("E0402", f"there is no sfpu function '{fn}'", hint=nearest(fn, cls.FUNCTIONS))
-        if vector not in ("r", "c", "rc") or rest not in ("zero", "input"):
-            raise Error("E0402", f"there is no vector mode '{vector}' beside '{rest}'")
-        most = {"power": MAX_EXPONENT, "dropout": 1.0}.get(fn, float("inf"))
-        if not isfinite(parameter) or (fn in ("power", "dropout") and not 0 <= parameter <= most):
-            raise Error("E0402", f"the parameter {parameter} of {fn} is out of range")
-        if vector != "rc" or fn == "dropout":
-            tiles_in(x.shape, tile)
-        return x.shape
 
 
 @irdl_op_definition
@@ -73,20 +41,11 @@ class BinaryOp(TileOp):
     Source:  binary ops of Buda netlists.
     """
 
-    FUNCTIONS: ClassVar[tuple[str, ...]] = ("add", "subtract", "multiply", "maximum")
-
     name = "tile.binary"
     a = operand_def(TILE)
     b = operand_def(TILE)
-    fn = prop_def(STR)
     y = result_def(TILE)
     traits = traits_def(Pure())
-
-    @classmethod
-    def infer(cls, a: Tile, b: Tile, *, fn: str) -> tuple[int, ...]:
-        if fn not in cls.FUNCTIONS:
-            raise Error("E0402", f"there is no binary function '{fn}'", hint=nearest(fn, cls.FUNCTIONS))
-        return _same(a, b)
 
 
 @irdl_op_definition
@@ -101,16 +60,8 @@ class ReluOp(TileOp):
 
     name = "tile.relu"
     x = operand_def(TILE)
-    mode = prop_def(STR)
-    threshold = prop_def(FLOAT)
     y = result_def(TILE)
     traits = traits_def(Pure())
-
-    @classmethod
-    def infer(cls, x: Tile, *, mode: str, threshold: float) -> tuple[int, ...]:
-        if mode not in ("min", "max") or not isfinite(threshold):
-            raise Error("E0402", f"there is no relu of mode '{mode}' at {threshold}")
-        return x.shape
 
 
 @irdl_op_definition
@@ -125,24 +76,8 @@ class RescaleOp(TileOp):
     Source:  the quantization ops of Buda netlists, and the attributes requant and dequant of matmuls.
     """
 
-    KINDS: ClassVar[tuple[str, ...]] = ("quantization", "requantization", "dequantization")
-
     name = "tile.rescale"
     x = operand_def(TILE)
     scale = operand_def(TILE)
-    kind = prop_def(STR)
-    zero_point = prop_def(FLOAT)
     y = result_def(TILE)
     traits = traits_def(Pure())
-
-    @classmethod
-    def infer(cls, x: Tile, scale: Tile, *, kind: str, zero_point: float) -> tuple[int, ...]:
-        if kind not in cls.KINDS or not isfinite(zero_point):
-            raise Error("E0402", f"there is no '{kind}' with zero point {zero_point}", hint=nearest(kind, cls.KINDS))
-        return _same(x, scale)
-
-
-def _same(a: Tile, b: Tile) -> tuple[int, ...]:
-    if a.shape != b.shape:
-        raise Error("E0401", f"{list(a.shape)} and {list(b.shape)} are not of one shape")
-    return a.shape

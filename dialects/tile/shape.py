@@ -1,25 +1,21 @@
-"""Ops that only rearrange elements.  Those marked VIEW can be tile manipulations that a consumer reads through."""
+"""Ops that only rearrange elements.  Those of role VIEW can be tile manipulations that a consumer reads through."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import ClassVar
 
 from xdsl.ir import Operation
-from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def, traits_def, var_operand_def
+from xdsl.irdl import irdl_op_definition, operand_def, result_def, traits_def, var_operand_def
 from xdsl.traits import Pure
 
-from ttc.dialects.core.errors import Error
-from ttc.dialects.core.ir.attributes import FLOAT, INT, INTS
-from ttc.dialects.nn.base import axis_in
-from ttc.dialects.tile.base import TILE, Tile, TileOp, require_broadcastable, tile_of
+from ttc.dialects.tile.base import TILE, Tile, TileOp, tile_of
+from ttc.dialects.tile.facts import Role, fact_of
 
 
 class ViewOp(TileOp):
     """An op of one operand that only rearranges its elements."""
 
-    VIEW: ClassVar[bool] = True
     x = operand_def(TILE)
     y = result_def(TILE)
     traits = traits_def(Pure())
@@ -27,7 +23,7 @@ class ViewOp(TileOp):
     def is_view(self) -> bool:
         """Whether this instance moves no element: in row layout other strides say it all, in tiles whole tiles change their order."""
         x, y = tile_of(self.x), tile_of(self.y)
-        return self.VIEW and (x.tile is None or self.keeps_tiles(x, y, x.tile))
+        return fact_of(self.name).role is Role.VIEW and (x.tile is None or self.keeps_tiles(x, y, x.tile))
 
     def keeps_tiles(self, x: Tile, y: Tile, tile: tuple[int, int]) -> bool:
         """Whether the op takes whole tiles to whole tiles (transposed within, or one row or column of them broadcast)."""
@@ -57,13 +53,6 @@ class ReshapeOp(ViewOp):
     """
 
     name = "tile.reshape"
-    shape = prop_def(INTS)
-
-    @classmethod
-    def infer(cls, x: Tile, *, shape: tuple[int, ...]) -> tuple[int, ...]:
-        if min(shape, default=1) < 0 or prod(shape) != x.elements:
-            raise Error("E0401", f"{list(x.shape)} cannot be reshaped to {list(shape)}")
-        return shape
 
 
 @irdl_op_definition
@@ -76,13 +65,6 @@ class TransposeOp(ViewOp):
     """
 
     name = "tile.transpose"
-    perm = prop_def(INTS)
-
-    @classmethod
-    def infer(cls, x: Tile, *, perm: tuple[int, ...]) -> tuple[int, ...]:
-        if sorted(perm) != list(range(len(x.shape))):
-            raise Error("E0402", f"{list(perm)} is no permutation of the dimensions of {list(x.shape)}")
-        return tuple(x.shape[p] for p in perm)
 
     def keeps_tiles(self, x: Tile, y: Tile, tile: tuple[int, int]) -> bool:
         perm: tuple[int, ...] = self.plain_attrs()["perm"]
@@ -103,14 +85,6 @@ class HsliceOp(ViewOp):
     """
 
     name = "tile.hslice"
-    n = prop_def(INT)
-
-    @classmethod
-    def infer(cls, x: Tile, *, n: int) -> tuple[int, ...]:
-        if len(x.shape) < 2 or n < 1 or x.shape[-1] % n:
-            raise Error("E0402", f"the columns of {list(x.shape)} cannot be cut into {n} parts")
-        *lead, rows, width = x.shape
-        return (*lead, n, rows, width // n)
 
     def keeps_tiles(self, x: Tile, y: Tile, tile: tuple[int, int]) -> bool:
         return _same_stack(stack=y, side=x, tile=tile)
@@ -126,14 +100,6 @@ class HstackOp(ViewOp):
     """
 
     name = "tile.hstack"
-    n = prop_def(INT)
-
-    @classmethod
-    def infer(cls, x: Tile, *, n: int) -> tuple[int, ...]:
-        if len(x.shape) < 3 or x.shape[-3] != n:
-            raise Error("E0402", f"{list(x.shape)} is not a stack of {n} parts")
-        *lead, _, rows, width = x.shape
-        return (*lead, rows, n * width)
 
     def keeps_tiles(self, x: Tile, y: Tile, tile: tuple[int, int]) -> bool:
         return _same_stack(stack=x, side=y, tile=tile)
@@ -149,12 +115,6 @@ class BroadcastOp(ViewOp):
     """
 
     name = "tile.broadcast"
-    shape = prop_def(INTS)
-
-    @classmethod
-    def infer(cls, x: Tile, *, shape: tuple[int, ...]) -> tuple[int, ...]:
-        require_broadcastable(x, shape)
-        return shape
 
     def keeps_tiles(self, x: Tile, y: Tile, tile: tuple[int, int]) -> bool:
         split = len(y.shape) - 1 - min(y.fold, len(y.shape) - 1)
@@ -174,19 +134,6 @@ class SliceOp(ViewOp):
     """
 
     name = "tile.slice"
-    starts = prop_def(INTS)
-    sizes = prop_def(INTS)
-    steps = prop_def(INTS)
-
-    @classmethod
-    def infer(cls, x: Tile, *, starts: tuple[int, ...], sizes: tuple[int, ...], steps: tuple[int, ...]) -> tuple[int, ...]:
-        if not len(x.shape) == len(starts) == len(sizes) == len(steps):
-            raise Error("E0402", f"a slice of {list(x.shape)} needs one start, size and step a dimension")
-        for dim, start, size, step in zip(x.shape, starts, sizes, steps, strict=True):
-            last = start + (size - 1) * step
-            if size < 0 or step == 0 or (size and not (0 <= start < dim and 0 <= last < dim)):
-                raise Error("E0402", f"slice from {list(starts)} of {list(sizes)} by {list(steps)} leaves {list(x.shape)}")
-        return sizes
 
     def keeps_tiles(self, x: Tile, y: Tile, tile: tuple[int, int]) -> bool:
         return x.shape == y.shape and min(self.plain_attrs()["steps"], default=1) > 0 and keeps_rows(x, y)
@@ -202,10 +149,6 @@ class RelayoutOp(ViewOp):
 
     name = "tile.relayout"
 
-    @classmethod
-    def infer(cls, x: Tile) -> tuple[int, ...]:
-        return x.shape
-
 
 @irdl_op_definition
 class PadOp(ViewOp):
@@ -216,17 +159,7 @@ class PadOp(ViewOp):
     Raises:  E0402 for negative or missing amounts.
     """
 
-    VIEW: ClassVar[bool] = False
     name = "tile.pad"
-    before = prop_def(INTS)
-    after = prop_def(INTS)
-    value = prop_def(FLOAT)
-
-    @classmethod
-    def infer(cls, x: Tile, *, before: tuple[int, ...], after: tuple[int, ...], value: float) -> tuple[int, ...]:
-        if not len(x.shape) == len(before) == len(after) or min((*before, *after), default=0) < 0:
-            raise Error("E0402", f"{list(x.shape)} cannot be padded by {list(before)} and {list(after)}")
-        return tuple(d + b + a for d, b, a in zip(x.shape, before, after, strict=True))
 
 
 @irdl_op_definition
@@ -240,19 +173,8 @@ class ConcatOp(TileOp):
 
     name = "tile.concat"
     xs = var_operand_def(TILE)
-    axis = prop_def(INT)
     y = result_def(TILE)
     traits = traits_def(Pure())
-
-    @classmethod
-    def infer(cls, *xs: Tile, axis: int) -> tuple[int, ...]:
-        if not xs:
-            raise Error("E0401", "there is nothing to concatenate")
-        at = axis_in(axis, len(xs[0].shape))
-        rests = {(*x.shape[:at], *x.shape[at + 1 :]) for x in xs}
-        if len(rests) != 1 or len({len(x.shape) for x in xs}) != 1:
-            raise Error("E0401", f"{', '.join(str(list(x.shape)) for x in xs)} do not fit along axis {axis}")
-        return (*xs[0].shape[:at], sum(x.shape[at] for x in xs), *xs[0].shape[at + 1 :])
 
 
 def _same_stack(stack: Tile, side: Tile, tile: tuple[int, int]) -> bool:

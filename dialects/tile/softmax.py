@@ -2,24 +2,16 @@
 
 from __future__ import annotations
 
-from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def, traits_def
+from xdsl.irdl import irdl_op_definition, operand_def, result_def, traits_def
 from xdsl.traits import Pure
 
-from ttc.dialects.core.ir.attributes import INT
-from ttc.dialects.nn.base import axis_in
-from ttc.dialects.tile.base import TILE, Tile, TileOp
+from ttc.dialects.tile.base import TILE, TileOp
 
 
 class _Softmax(TileOp):
     x = operand_def(TILE)
-    axis = prop_def(INT)
     y = result_def(TILE)
     traits = traits_def(Pure())
-
-    @classmethod
-    def infer(cls, x: Tile, *, axis: int) -> tuple[int, ...]:
-        axis_in(axis, len(x.shape))
-        return x.shape
 
 
 @irdl_op_definition

@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
-from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def, traits_def
+from xdsl.irdl import irdl_op_definition, operand_def, result_def, traits_def
 from xdsl.traits import Pure
 
-from ttc.dialects.core.errors import Error
-from ttc.dialects.core.ir.attributes import BOOL, INT
-from ttc.dialects.nn.base import axis_in
-from ttc.dialects.tile.base import TILE, SharedOp, Tile, TileOp
+from ttc.dialects.tile.base import TILE, SharedOp, TileOp
 
 
 @irdl_op_definition
@@ -22,21 +17,10 @@ class OrderOp(TileOp):
     Raises:  E0412 if axis is outside the rank, E0402 if k does not suit it.
     """
 
-    ROWS_ONLY: ClassVar[bool] = True
     name = "tile.order"
     x = operand_def(TILE)
-    k = prop_def(INT)
-    axis = prop_def(INT)
-    largest = prop_def(BOOL)
     y = result_def(TILE)
     traits = traits_def(Pure())
-
-    @classmethod
-    def infer(cls, x: Tile, *, k: int, axis: int, largest: bool) -> tuple[int, ...]:
-        place = axis_in(axis, len(x.shape))
-        if not 0 <= k <= x.shape[place]:
-            raise Error("E0402", f"there are no {k} elements along axis {axis} of {list(x.shape)}")
-        return (*x.shape[:place], k, *x.shape[place + 1 :])
 
 
 @irdl_op_definition
@@ -54,7 +38,5 @@ class ReverseSequenceOp(SharedOp):
     name = "tile.reverse_sequence"
     x = operand_def(TILE)
     lengths = operand_def(TILE)
-    time_axis = prop_def(INT)
-    batch_axis = prop_def(INT)
     y = result_def(TILE)
     traits = traits_def(Pure())

@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
-from math import prod
-
 from xdsl.irdl import (
     AttrSizedOperandSegments,
     irdl_op_definition,
     operand_def,
     opt_operand_def,
-    opt_prop_def,
-    prop_def,
     result_def,
     traits_def,
 )
 from xdsl.traits import Pure
 
-from ttc.dialects.core.errors import Error
-from ttc.dialects.core.ir.attributes import BOOL, FLOATS, INT, INTS, STR
-from ttc.dialects.tile.base import TILE, Tile, TileOp, require_broadcastable
-from ttc.dialects.tile.kernels.sparse import MAX_ROWS
+from ttc.dialects.tile.base import TILE, TileOp
 
 MAX_STEP = 1 << 31
 """Bound on the numbers of a selection."""
@@ -46,43 +39,8 @@ class SparseMatmulOp(TileOp):
 
     name = "tile.sparse_matmul"
     x = operand_def(TILE)
-    source = prop_def(INTS)
-    sizes = prop_def(INTS)
-    steps = prop_def(INTS)
-    offsets = prop_def(INTS)
-    divisors = prop_def(INTS)
-    terms = prop_def(INT)
-    nearest = prop_def(BOOL)
-    shape = prop_def(INTS)
     y = result_def(TILE)
     traits = traits_def(Pure())
-
-    @classmethod
-    def infer(
-        cls,
-        x: Tile,
-        *,
-        source: tuple[int, ...],
-        sizes: tuple[int, ...],
-        steps: tuple[int, ...],
-        offsets: tuple[int, ...],
-        divisors: tuple[int, ...],
-        terms: int,
-        nearest: bool,
-        shape: tuple[int, ...],
-    ) -> tuple[int, ...]:
-        lengths = (len(steps), len(offsets), len(divisors))
-        if lengths != (len(source) * len(sizes), len(source), len(source)) or not 0 <= terms <= len(sizes):
-            raise Error("E0402", f"a selection from {list(source)} to {list(sizes)} has {lengths} steps, offsets and divisors")
-        numbers = (*source, *sizes, *shape, *steps, *offsets, *divisors)
-        if max(map(abs, numbers), default=0) > MAX_STEP or min((*sizes, *shape), default=0) < 0 or min((*source, *divisors), default=1) < 1:
-            raise Error("E0402", "the numbers of a selection are out of range")
-        rows = prod(sizes[terms:])
-        if not x.shape or not shape or shape[-1] != x.shape[-1] or prod(shape[:-1]) != rows or prod(source) != prod(x.shape[:-1]):
-            raise Error("E0401", f"a selection of {rows} rows from {list(source)} does not take {list(x.shape)} to {list(shape)}")
-        if prod(sizes) > MAX_ROWS:
-            raise Error("E0402", f"a selection of {prod(sizes):,} rows is too long")
-        return shape
 
 
 @irdl_op_definition
@@ -100,18 +58,6 @@ class DepthwiseOp(TileOp):
     a = operand_def(TILE)
     b = operand_def(TILE)
     bias = opt_operand_def(TILE)
-    activation = opt_prop_def(STR)
-    activation_args = opt_prop_def(FLOATS)
     y = result_def(TILE)
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
     traits = traits_def(Pure())
-
-    @classmethod
-    def infer(
-        cls, a: Tile, b: Tile, bias: Tile | None = None, *, activation: str | None = None, activation_args: tuple[float, ...] = ()
-    ) -> tuple[int, ...]:
-        if len(a.shape) != 3 or b.shape != (a.shape[0], a.shape[2]):
-            raise Error("E0401", f"a depthwise product takes [z, r, c] and [z, c], not {list(a.shape)} and {list(b.shape)}")
-        shape = a.shape[1:]
-        require_broadcastable(bias, shape)
-        return shape

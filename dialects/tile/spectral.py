@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, prop_def, result_def, traits_def
+from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, result_def, traits_def
 from xdsl.traits import Pure
 
-from ttc.dialects.core.ir.attributes import BOOL, INT
 from ttc.dialects.tile.base import TILE, SharedOp
 
 
 class _Spectral(SharedOp):
     real = operand_def(TILE)
     imaginary = opt_operand_def(TILE)
-    axis = prop_def(INT)
-    size = prop_def(INT)
     traits = traits_def(Pure())
 
 
@@ -29,8 +26,6 @@ class FftOp(_Spectral):
     """
 
     name = "tile.fft"
-    inverse = prop_def(BOOL)
-    onesided = prop_def(BOOL)
     y_real = result_def(TILE)
     y_imaginary = result_def(TILE)
 

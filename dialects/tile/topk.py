@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def, traits_def
+from xdsl.irdl import irdl_op_definition, operand_def, result_def, traits_def
 from xdsl.traits import Pure
 
-from ttc.dialects.core.errors import Error
-from ttc.dialects.core.ir.attributes import BOOL, INT, STR
-from ttc.dialects.tile.base import TILE, Tile, TileOp
-from ttc.dialects.tile.kernels.topk import MAX_ROW
+from ttc.dialects.tile.base import TILE, TileOp
 
 
 @irdl_op_definition
@@ -29,21 +26,5 @@ class TopkOp(TileOp):
     name = "tile.topk"
     values = operand_def(TILE)
     indices = operand_def(TILE)
-    k = prop_def(INT)
-    sort = prop_def(STR)
-    sorted_runs = prop_def(BOOL)
-    cores = prop_def(INT)
-    width = prop_def(INT)
     y = result_def(TILE)
     traits = traits_def(Pure())
-
-    @classmethod
-    def infer(cls, values: Tile, indices: Tile, *, k: int, sort: str, sorted_runs: bool, cores: int, width: int) -> tuple[int, ...]:
-        if values.shape != indices.shape or not values.shape or cores < 1 or values.shape[-1] % cores:
-            raise Error("E0401", f"{list(values.shape)} and {list(indices.shape)} have no rows for {cores} cores")
-        size = values.shape[-1] // cores
-        runs = size // k if k > 0 else 0
-        powers = k > 0 and k & (k - 1) == 0 and runs > 0 and runs & (runs - 1) == 0 and size == k * runs
-        if sort not in ("max", "argmax") or not powers or width < k or size > MAX_ROW:
-            raise Error("E0402", f"rows of {size} do not fall into runs of {k} by powers of two, or there is no order '{sort}'")
-        return (*values.shape[:-1], cores * width)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, prop_def, result_def, traits_def
+from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, result_def, traits_def
 from xdsl.traits import Pure
 
-from ttc.dialects.core.ir.attributes import INT, STR
 from ttc.dialects.tile.base import TILE, SharedOp
 
 
@@ -30,7 +29,5 @@ class TreeEnsembleOp(SharedOp):
     roots = operand_def(TILE)
     weights = operand_def(TILE)
     targets = opt_operand_def(TILE)
-    aggregate = prop_def(STR)
-    count = prop_def(INT)
     y = result_def(TILE)
     traits = traits_def(Pure())

@@ -8,7 +8,7 @@ from xdsl.ir import Block, SSAValue
 
 from ttc.dialects.core.ir.spec import spec_of
 from ttc.dialects.core.records import record
-from ttc.dialects.nn.base import axis_in
+from ttc.dialects.core.shapes import axis_in
 from ttc.dialects.nn.block_maker import BlockMaker
 from ttc.dialects.nn.formulas import Formula
 from ttc.dialects.nn.norm import BatchNormTrainingOp

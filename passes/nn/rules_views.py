@@ -8,7 +8,8 @@ import numpy as np
 from xdsl.ir import Operation, SSAValue
 
 from ttc.dialects.core.plain.weights import WeightStore
-from ttc.dialects.nn.base import NNOp, broadcast_shapes
+from ttc.dialects.core.shapes import broadcast_shapes
+from ttc.dialects.nn.base import NNOp
 from ttc.dialects.nn.linear import MatmulOp
 from ttc.dialects.nn.pieces import ConcatOp, PadOp, SliceOp, SplitOp
 from ttc.dialects.nn.shape import ExpandOp, RepeatOp, ReshapeOp, TransposeOp

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from xdsl.ir import SSAValue
 
 from ttc.dialects.core.ir.spec import spec_of
-from ttc.dialects.nn.base import NNOp, axis_in
+from ttc.dialects.core.shapes import axis_in
+from ttc.dialects.nn.base import NNOp
 from ttc.dialects.tile import index as tile
 from ttc.dialects.tile.base import tile_of
 from ttc.dialects.tile.shape import ConcatOp, ReshapeOp

@@ -7,7 +7,7 @@ from math import prod
 from xdsl.ir import SSAValue
 
 from ttc.dialects.core.ir.spec import spec_of
-from ttc.dialects.nn.base import axis_in
+from ttc.dialects.core.shapes import axis_in
 from ttc.dialects.nn.norm import LayerNormOp, RmsNormOp
 from ttc.dialects.tile import norm as tile
 from ttc.dialects.tile.base import TileOp

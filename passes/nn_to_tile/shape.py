@@ -12,7 +12,8 @@ from xdsl.ir import SSAValue
 from ttc.dialects.core.ir.attributes import LiteralAttr
 from ttc.dialects.core.ir.leaves import ConstantOp
 from ttc.dialects.core.ir.spec import spec_of, tensor_type
-from ttc.dialects.nn.base import NNOp, axis_in
+from ttc.dialects.core.shapes import axis_in
+from ttc.dialects.nn.base import NNOp
 from ttc.dialects.tile import shape as tile
 from ttc.dialects.tile.base import Tile, tile_of
 from ttc.passes.declined import Declined

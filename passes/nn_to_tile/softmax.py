@@ -5,7 +5,7 @@ from __future__ import annotations
 from xdsl.ir import SSAValue
 
 from ttc.dialects.core.ir.spec import spec_of
-from ttc.dialects.nn.base import axis_in
+from ttc.dialects.core.shapes import axis_in
 from ttc.dialects.nn.softmax import LogSoftmaxOp, SoftmaxOp
 from ttc.dialects.tile import softmax as tile
 from ttc.dialects.tile.base import TileOp

@@ -19,6 +19,7 @@ from ttc.dialects.nn.base import ops as nn_ops
 from ttc.dialects.tile.base import TileOp, tile_of
 from ttc.dialects.tile.buda import OPS, foreign
 from ttc.dialects.tile.eltwise import CastOp, MapOp
+from ttc.dialects.tile.facts import fact_of
 from ttc.dialects.tile.host import FromHostOp, ToHostOp
 from ttc.passes.base import Pass, Rewriter, Unit
 from ttc.passes.declined import Declined
@@ -81,7 +82,7 @@ def _expand_function(function: func.FuncOp, unit: Unit, rewriter: Rewriter) -> N
 def _expand(op: TileOp, unit: Unit, rewriter: Rewriter) -> list[Operation]:
     """Replace one op; the ops that took its place, in order."""
     mnemonic = op.name.partition(".")[2]
-    rule = EXPANSIONS.get(mnemonic) if op.ROWS_ONLY or mnemonic in OPS else EXPANSIONS.of(mnemonic)
+    rule = EXPANSIONS.get(mnemonic) if fact_of(mnemonic).rows_only or mnemonic in OPS else EXPANSIONS.of(mnemonic)
     if rule is None:
         raise Error("E0503", f"kernel set 'buda' lacks {foreign(op)}", where=where(op), hint="compile with --kernels fused")
     if not rewriter.allow(f"expand-{mnemonic}", op):

@@ -12,7 +12,7 @@ from ttc.dialects.core.ir.attributes import LiteralAttr
 from ttc.dialects.core.ir.entries import entry_functions
 from ttc.dialects.core.ir.leaves import ConstantOp
 from ttc.dialects.core.records import record
-from ttc.dialects.nn.base import broadcast_shapes
+from ttc.dialects.core.shapes import broadcast_shapes
 from ttc.dialects.tile.base import Tile, tile_of, tile_type
 from ttc.dialects.tile.eltwise import CastOp, EltwiseOp, MapOp, YieldOp
 from ttc.passes.base import Pass, Rewriter, Unit
@@ -135,7 +135,7 @@ def _widened(tile: Tile) -> Tile:
 
 def _is_choice(op: MapOp | CastOp) -> bool:
     """Whether the op takes one of two computed tensors whole."""
-    if not isinstance(op, MapOp) or op.fn.data != "where":
+    if not isinstance(op, MapOp) or op.plain_attrs()["fn"] != "where":
         return False
     which, *values = op.operands
     return tile_of(which).elements == 1 and not any(map(_is_literal, values))

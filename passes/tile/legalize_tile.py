@@ -13,10 +13,11 @@ from ttc.dialects.core.ir.entries import entry_functions
 from ttc.dialects.core.ir.locations import where
 from ttc.dialects.core.machines.targets import Target
 from ttc.dialects.core.records import record
-from ttc.dialects.nn.base import axes_in, axis_in
+from ttc.dialects.core.shapes import axes_in, axis_in
 from ttc.dialects.tile.attention import AttentionOp
 from ttc.dialects.tile.base import Tile, TileOp, TileType, tile_of
 from ttc.dialects.tile.eltwise import CastOp, MapOp
+from ttc.dialects.tile.facts import fact_of
 from ttc.dialects.tile.host import FromHostOp, ToHostOp
 from ttc.dialects.tile.index import EmbeddingOp
 from ttc.dialects.tile.linear import MatmulOp
@@ -60,7 +61,7 @@ class LegalizeTile(Pass):
         for function in entry_functions(unit.module):
             for op in list(function.body.block.ops):
                 _check_formats(op, unit.target)
-                if isinstance(op, TileOp) and op.ROWS_ONLY and unit.target.tile is not None:
+                if isinstance(op, TileOp) and fact_of(op.name).rows_only and unit.target.tile is not None:
                     raise Error("E0503", f"{unit.target.name} has no kernel for {op.name}", where=where(op))
                 if unit.target.tile is not None and _rank(op) > MAX_RANK:
                     _lower_rank(op, unit.target, rewriter)

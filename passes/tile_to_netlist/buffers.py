@@ -1,6 +1,6 @@
 """L1 buffers that an op needs on one core, given the block it computes at a time.
 
-A rule is a function `buffers_<mnemonic>(need)` that adds buffers; ops without one take double-buffered blocks of the size of their result.
+A rule adds buffers to a need; `BUFFERS` has one for each op.
 Sizes follow the reference: inputs of elementwise ops two blocks, matmul operands two K-blocks of rows and of columns, results two blocks.
 """
 
@@ -14,6 +14,8 @@ from ttc.dialects.core.formats import format_named
 from ttc.dialects.core.plain.functions import TensorType
 from ttc.dialects.core.records import record
 from ttc.dialects.netlist.model import Buffer
+from ttc.dialects.tile.facts import Role, facts
+from ttc.dialects.tile.facts.role_tables import RoleTable
 from ttc.runtime.perf.base import OpView
 
 SELECTION_TILES = 32
@@ -87,7 +89,8 @@ def tile_dims(type_: TensorType) -> tuple[int, int, int]:
 
 
 Rule = Callable[[Need], None]
-WHOLE_ROWS = frozenset({"softmax", "log_softmax", "layer_norm", "rms_norm"})
+BUFFERS: RoleTable[Rule] = RoleTable("the buffers")
+WHOLE_ROWS = frozenset(name for name, fact in facts().items() if fact.role is Role.NORMALIZATION)
 """Ops whose core reduces along the columns it holds; partial results of a row of cores are combined."""
 
 WITH_WEIGHTS = frozenset({"matmul", "conv2d", "conv_transpose2d"})
@@ -96,17 +99,17 @@ WITH_WEIGHTS = frozenset({"matmul", "conv2d", "conv_transpose2d"})
 WITH_INNER = WITH_WEIGHTS | {"sparse_matmul"}
 """Ops with an inner dimension of which a few tiles are taken at a time."""
 
-REREADING = frozenset({"conv2d", "conv_transpose2d", "max_pool2d", "avg_pool2d", "depthwise"}) | WHOLE_ROWS
+REREADING = frozenset({"depthwise", *(name for name, fact in facts().items() if fact.role in (Role.WINDOW, Role.NORMALIZATION))})
 """Ops that can read an operand several times: once a tap of their window, or once for each statistic of a row and for the result."""
 
 
 def fill(need: Need) -> Need:
-    """Apply the op's rule; returns the need."""
-    rule: Rule = _RULES.get(need.view.op, buffers_copy)
-    rule(need)
+    """Apply the op's rule; returns the need.  Raises E0302, E0503."""
+    BUFFERS.of(need.view.op)(need)
     return need
 
 
+@BUFFERS.rule(Role.VIEW, Role.MOVEMENT, Role.GATHER, Role.ELEMENTWISE, Role.CONVERSION, "topk", "encoded_matmul", "tile_depthwise")
 def buffers_copy(need: Need) -> None:
     """Elementwise and data movement: a block of each operand, as far as the operand has that many tiles."""
     for index, operand in enumerate(need.view.operands):
@@ -116,6 +119,7 @@ def buffers_copy(need: Need) -> None:
     need.add_out()
 
 
+@BUFFERS.rule("matmul")
 def buffers_matmul(need: Need) -> None:
     """Two K-blocks of rows of the left operand and of columns of the right one; a block of partial sums if K takes several."""
     left = need.view.operand(0)
@@ -124,6 +128,7 @@ def buffers_matmul(need: Need) -> None:
     _multiply(need, need.rows, k_tiles, k_tiles * products)
 
 
+@BUFFERS.rule("sparse_matmul")
 def buffers_sparse_matmul(need: Need) -> None:
     """A K-block of rows of the activations; partial sums, and those tiles of the selection that differ."""
     source = need.view.operand(0)
@@ -135,6 +140,7 @@ def buffers_sparse_matmul(need: Need) -> None:
     need.add_out()
 
 
+@BUFFERS.rule("depthwise")
 def buffers_depthwise(need: Need) -> None:
     """The block of one tap at a time, the weights as a diagonal tile a tap, and partial sums.
 
@@ -155,6 +161,7 @@ def buffers_depthwise(need: Need) -> None:
     need.add_out()
 
 
+@BUFFERS.rule("conv2d")
 def buffers_conv2d(need: Need) -> None:
     """Rows of the image under the block with their halo (or, read again for each tap, the pixels of one tap), a K-block at a time.
 
@@ -174,6 +181,7 @@ def buffers_conv2d(need: Need) -> None:
     _multiply(need, window, channels, channels * kernel_h * kernel_w)
 
 
+@BUFFERS.rule("conv_transpose2d")
 def buffers_conv_transpose2d(need: Need) -> None:
     """Size the buffers of a transposed convolution, whose input rows are the output's divided by the stride; a tap meets at most as many
     pixels as the block has.
@@ -218,6 +226,7 @@ def _multiply(need: Need, rows_in: int, block_limit: int, k_tiles: int) -> None:
     need.add_out()
 
 
+@BUFFERS.rule("max_pool2d", "avg_pool2d")
 def buffers_max_pool2d(need: Need) -> None:
     """Rows of the image under the block with their halo (or, read again for each tap, the pixels of one tap)."""
     image = need.view.operand(0)
@@ -230,6 +239,7 @@ def buffers_max_pool2d(need: Need) -> None:
     need.add_out()
 
 
+@BUFFERS.rule(Role.NORMALIZATION)
 def buffers_softmax(need: Need) -> None:
     """The block itself, a copy of it, and the row statistics; read again, the block is part of a row."""
     need.add("in0", need.rows * need.cols, need.view.operand(0))
@@ -240,6 +250,7 @@ def buffers_softmax(need: Need) -> None:
     need.add_out()
 
 
+@BUFFERS.rule("attention")
 def buffers_attention(need: Need) -> None:
     """Rows of q, a K-block of keys and values at a time with running statistics, and a block of the mask."""
     query, key, value = (need.view.operand(i) for i in range(3))
@@ -253,6 +264,7 @@ def buffers_attention(need: Need) -> None:
     need.add_out()
 
 
+@BUFFERS.rule("reduce")
 def buffers_reduce(need: Need) -> None:
     """Blocks of the operand pass through; partial results stay."""
     operand = need.view.operand(0)
@@ -263,12 +275,3 @@ def buffers_reduce(need: Need) -> None:
 
 def _ints(value: object, default: tuple[int, int]) -> tuple[int, int]:
     return (int(value[0]), int(value[1])) if isinstance(value, tuple) and len(value) >= 2 else default
-
-
-_RULES: dict[str, Rule] = {name.removeprefix("buffers_"): rule for name, rule in list(globals().items()) if name.startswith("buffers_")}
-_RULES |= {
-    "avg_pool2d": buffers_max_pool2d,
-    "log_softmax": buffers_softmax,
-    "layer_norm": buffers_softmax,
-    "rms_norm": buffers_softmax,
-}

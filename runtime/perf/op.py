@@ -7,10 +7,11 @@ from functools import lru_cache
 
 from ttc.dialects.core.plain.functions import Function, Plain, TensorType, Work
 from ttc.dialects.netlist.model import Blocking, Grid, Op
+from ttc.dialects.tile.facts import in_transit
 from ttc.runtime.perf.base import OpView, Share
 from ttc.runtime.perf.core import core_cycles
 from ttc.runtime.perf.cycles import beside, gathering
-from ttc.runtime.perf.primitives import functions_of, tiles_of, works_of
+from ttc.runtime.perf.primitives import functions_of, tiles_of, works_of, works_of_copy
 from ttc.runtime.perf.work import NOTHING, CoreWork, OpCycles, in_sequence
 
 
@@ -69,7 +70,7 @@ def _op_cycles(key: _Key, arch: str) -> OpCycles:
         _append(works, view, share, said)
     if not works:  # an op that hands its input on, as views show it
         view = OpView("copy", {}, (result,), result, op.fidelity)
-        works = works_of(view, _share(result, result, op, op.blocking))
+        works = works_of_copy(view, _share(result, result, op, op.blocking))
     return beside(in_sequence([core_cycles(work, arch) for work in works]), gathered, arch)
 
 
@@ -99,15 +100,9 @@ def _formats(op: Op) -> list[str]:
     return found
 
 
-VIEWS = frozenset(
-    f"tile.{name}"
-    for name in "reshape transpose hslice hstack broadcast slice relayout pad repeat tile_broadcast adjust retile yield".split()
-)
-"""Tile ops that only say how an operand is read, or how a result is stored."""
-
-
 def _is_view(work: Work) -> bool:
-    return work.op in VIEWS or not work.op.startswith("tile.")
+    """Whether a work only says how an operand is read, or how a result is stored."""
+    return in_transit(work.op) or not work.op.startswith("tile.")
 
 
 def _share(own: TensorType, result: TensorType, op: Op, blocking: Blocking) -> Share:

@@ -1,6 +1,6 @@
 """The primitives that a tile op consists of on one core.
 
-A rule is a function `works_of_<mnemonic>(view, share)` giving the primitives in order; ops without a rule of their own are a copy.
+A rule takes the op and a core's share of it, and gives the primitives in order; `WORKS` has one for each op.
 A composite is all primitives of Buda's vocabulary that it stands for.  What passes between them stays in L1 (`local`); what a window or
 whole rows read besides is `reading`.
 """
@@ -10,21 +10,22 @@ from __future__ import annotations
 from collections.abc import Callable
 from math import prod
 
+from ttc.dialects.core.errors import Error
 from ttc.dialects.core.plain.functions import Plain, TensorType
+from ttc.dialects.tile.facts import Role, fact_of, has_role
+from ttc.dialects.tile.facts.role_tables import RoleTable
 from ttc.runtime.perf.base import OpView, Share
 from ttc.runtime.perf.functions import primitives
 from ttc.runtime.perf.work import CoreWork
 
 Rule = Callable[[OpView, Share], list[CoreWork]]
 
-READINGS = 3
-"""Times, at most, that an op of whole rows reads an input it cannot hold: for two statistics, and for the result."""
+WORKS: RoleTable[Rule] = RoleTable("the primitives")
 
 
 def works_of(view: OpView, share: Share) -> list[CoreWork]:
-    """Primitives of one core's share of a tile op, in order."""
-    rule: Rule = _RULES.get(view.op, works_of_copy)
-    return rule(view, share)
+    """Primitives of one core's share of a tile op, in order.  Raises E0302, E0503."""
+    return WORKS.of(view.op)(view, share)
 
 
 def tiles_of(type_: TensorType) -> int:
@@ -47,16 +48,19 @@ def _work(view: OpView, share: Share, op: str, **changes: object) -> CoreWork:
     return made._replace(**changes) if changes else made
 
 
+@WORKS.rule(Role.VIEW, Role.GATHER, "pad", "retile", "to_host", "from_host")
 def works_of_copy(view: OpView, share: Share) -> list[CoreWork]:
     """Return the work of an op that only moves data."""
     return [_work(view, share, "nop")]
 
 
+@WORKS.rule("concat", "splice")
 def works_of_concat(view: OpView, share: Share) -> list[CoreWork]:
     """Tiles of several operands side by side."""
     return [_work(view, share, "splice", inputs=(view.result.format,))]
 
 
+@WORKS.rule("topk")
 def works_of_topk(view: OpView, share: Share) -> list[CoreWork]:
     """A bitonic network: for each doubling of runs, a comparison of each doubling below it."""
     width = max(view.operand(0).shape[-1] // max(int(str(view.attrs.get("cores") or 1)), 1), 2)
@@ -64,6 +68,7 @@ def works_of_topk(view: OpView, share: Share) -> list[CoreWork]:
     return [_work(view, share, "maximum", then=("maximum",) * (doublings * (doublings + 1) // 2))]
 
 
+@WORKS.rule(Role.ELEMENTWISE, Role.CONVERSION)
 def works_of_eltwise(view: OpView, share: Share) -> list[CoreWork]:
     """The functions of an elementwise op or region; what is between them stays in the destination register."""
     first, *rest = functions_of(view) or ("nop",)
@@ -71,16 +76,30 @@ def works_of_eltwise(view: OpView, share: Share) -> list[CoreWork]:
     return [_work(view, share, first, then=tuple(rest), vector=vector)]
 
 
+Functions = Callable[[OpView], tuple[str, ...]]
+FUNCTIONS: dict[str, Functions] = {
+    "sfpu": lambda view: (str(view.attrs["fn"]),),
+    "binary": lambda view: (str(view.attrs["fn"]),),
+    "rescale": lambda view: (str(view.attrs["kind"]),),
+    "map": lambda view: primitives(str(view.attrs.get("fn")), view.operands, _limits(view.attrs)),
+    "eltwise": lambda view: _functions_of_region(view),
+    **dict.fromkeys(("relu", "adjust", "cast"), lambda view: ()),
+}
+"""Measured functions that elementwise ops apply in turn; none of them where the packer does it all, or the unpacker, on the way."""
+
+
 def functions_of(view: OpView) -> tuple[str, ...] | None:
-    """Measured functions that an elementwise op applies in turn, none of them where the packer does it all; None for other ops."""
-    if view.op in ("sfpu", "binary"):
-        return (str(view.attrs["fn"]),)
-    if view.op == "rescale":
-        return (str(view.attrs["kind"]),)
-    if view.op == "map":
-        return primitives(str(view.attrs.get("fn")), view.operands, _limits(view.attrs))
-    if view.op != "eltwise" or view.body is None:
-        return () if view.op in PACKED else None
+    """Measured functions that an elementwise op applies in turn; None for other ops.  Raises E0901 for one that `FUNCTIONS` lacks."""
+    if not has_role(f"tile.{view.op}", Role.ELEMENTWISE, Role.CONVERSION):
+        return None
+    if view.op not in FUNCTIONS:
+        raise Error("E0901", f"nothing says which functions tile.{view.op} applies")
+    return FUNCTIONS[view.op](view)
+
+
+def _functions_of_region(view: OpView) -> tuple[str, ...]:
+    if view.body is None:
+        return ()
     types = view.body.value_types
     found: list[str] = []
     for work in view.body.works:
@@ -90,10 +109,7 @@ def functions_of(view: OpView) -> tuple[str, ...] | None:
     return tuple(found)
 
 
-PACKED = frozenset({"relu", "adjust", "retile", "cast"})
-"""Ops that the packer does, or the unpacker, on the way."""
-
-
+@WORKS.rule("matmul")
 def works_of_matmul(view: OpView, share: Share) -> list[CoreWork]:
     """Tile products over the inner dimension (and over the matrices that are summed), bias and activation on the result."""
     left = view.operand(0)
@@ -102,6 +118,7 @@ def works_of_matmul(view: OpView, share: Share) -> list[CoreWork]:
     return [_product(view, share, products * -(-inner // 32))]
 
 
+@WORKS.rule("sparse_matmul")
 def works_of_sparse_matmul(view: OpView, share: Share) -> list[CoreWork]:
     """Products with the tiles of the selection that are not zero: those of a tile's rows, as far apart as neighbouring rows lie."""
     sizes, steps, terms = _numbers(view.attrs["sizes"]), _numbers(view.attrs["steps"]), int(str(view.attrs["terms"]))
@@ -114,6 +131,7 @@ def works_of_sparse_matmul(view: OpView, share: Share) -> list[CoreWork]:
     return [_work(view, share, "sparse_matmul", sparse=(strips, ublocks, max(tiles, 1)), inner=inner)]
 
 
+@WORKS.rule("encoded_matmul")
 def works_of_encoded_matmul(view: OpView, share: Share) -> list[CoreWork]:
     """Return the work of a product where codes say which tiles are not zero: as a selection of pixels has them, two for each row of tiles
     of the result.
@@ -126,12 +144,14 @@ def works_of_encoded_matmul(view: OpView, share: Share) -> list[CoreWork]:
     return [_work(view, share, "sparse_matmul", inputs=formats, sparse=(strips, ublocks, max(tiles, 1)), inner=inner)]
 
 
+@WORKS.rule("depthwise", "tile_depthwise")
 def works_of_depthwise(view: OpView, share: Share) -> list[CoreWork]:
     """A product with a diagonal tile a tap."""
     taps = int(str(view.attrs.get("count") or view.operand(0).shape[0]))
     return [_work(view, share, "depthwise", inner=(max(taps, 1), 1), then=_epilogue(view))]
 
 
+@WORKS.rule("conv2d")
 def works_of_conv2d(view: OpView, share: Share) -> list[CoreWork]:
     """Products over taps and input channels; depthwise where each channel has its own weights."""
     kernel_h, kernel_w, channels, _ = view.operand(1).shape
@@ -141,6 +161,7 @@ def works_of_conv2d(view: OpView, share: Share) -> list[CoreWork]:
     return [_product(view, share, taps * -(-channels // 32))]
 
 
+@WORKS.rule("conv_transpose2d")
 def works_of_conv_transpose2d(view: OpView, share: Share) -> list[CoreWork]:
     """Products over the taps that meet each output, and input channels."""
     kernel_h, kernel_w, _, _ = view.operand(1).shape
@@ -149,6 +170,7 @@ def works_of_conv_transpose2d(view: OpView, share: Share) -> list[CoreWork]:
     return [_product(view, share, taps * -(-view.operand(0).shape[-1] // 32))]
 
 
+@WORKS.rule("attention")
 def works_of_attention(view: OpView, share: Share) -> list[CoreWork]:
     """Scores, softmax over them, and the weighted sum of values."""
     depth, keys = -(-view.operand(0).shape[-1] // 32), -(-view.operand(1).shape[-2] // 32)
@@ -163,11 +185,13 @@ def works_of_attention(view: OpView, share: Share) -> list[CoreWork]:
     return found
 
 
+@WORKS.rule("softmax")
 def works_of_softmax(view: OpView, share: Share) -> list[CoreWork]:
     """Maximum, difference, exponential, sum, reciprocal, scaling."""
     return _softmax(view, share, view.operand(0).format)
 
 
+@WORKS.rule("log_softmax")
 def works_of_log_softmax(view: OpView, share: Share) -> list[CoreWork]:
     """Maximum, difference, exponential, sum, logarithm, difference."""
     *steps, reciprocal, last = _softmax(view, share, view.operand(0).format)
@@ -192,6 +216,7 @@ def _sum_of(row: CoreWork, tiles: int) -> CoreWork:
     return row._replace(op="matmul", inputs=(row.intermediate, row.intermediate), inner=(1, tiles))
 
 
+@WORKS.rule("layer_norm", "rms_norm")
 def works_of_layer_norm(view: OpView, share: Share) -> list[CoreWork]:
     """Mean, difference, mean square, its reciprocal root, scaling, and what scale and bias the op has."""
     column = Share(share.t, share.rows, 1, (share.ublock[0], 1))
@@ -205,6 +230,7 @@ def works_of_layer_norm(view: OpView, share: Share) -> list[CoreWork]:
     return [*(mean if view.op == "layer_norm" else []), *square, *scaled, *weights]
 
 
+@WORKS.rule("reduce")
 def works_of_reduce(view: OpView, share: Share) -> list[CoreWork]:
     """Every tile of the operand once, shared among the cores as the result is; sums are products with ones."""
     ratio = max(-(-tiles_of(view.operand(0)) // max(tiles_of(view.result), 1)), 1)
@@ -223,12 +249,14 @@ def works_of_reduce(view: OpView, share: Share) -> list[CoreWork]:
     return [_work(view, share, "reduce", dim="c" if last else "r", mblock=blocks[0], ublock=blocks[1])]
 
 
+@WORKS.rule("max_pool2d")
 def works_of_max_pool2d(view: OpView, share: Share) -> list[CoreWork]:
     """The maximum over taps: a reduction along z of the pixels under each."""
     kernel_h, kernel_w = _pair(view.attrs["kernel"])
     return [_work(view, share, "reduce", dim="z", z=max(kernel_h * kernel_w, 1))]
 
 
+@WORKS.rule("avg_pool2d")
 def works_of_avg_pool2d(view: OpView, share: Share) -> list[CoreWork]:
     """A sum over taps: products with tiles of ones, scaled."""
     kernel_h, kernel_w = _pair(view.attrs["kernel"])
@@ -237,23 +265,27 @@ def works_of_avg_pool2d(view: OpView, share: Share) -> list[CoreWork]:
 
 def reading(view: OpView, share: Share) -> int:
     """Tiles of its first operand that an op gathers for its windows, or reads again; 0 where it takes each tile once as it comes."""
-    taps = 1
-    if view.op in ("conv2d", "conv_transpose2d"):
-        taps = prod(view.operand(1).shape[:2])
-    elif view.op in ("max_pool2d", "avg_pool2d"):
-        taps = prod(_pair(view.attrs["kernel"]))
-    elif view.op == "depthwise" and share.reread:
-        taps = view.operand(0).shape[0]
-    elif view.op in WHOLE_ROWS:
-        return share.tiles * READINGS if share.reread else 0
-    if taps == 1:
+    if has_role(f"tile.{view.op}", Role.NORMALIZATION):
+        return share.tiles * fact_of(view.op).passes if share.reread else 0
+    window = has_role(f"tile.{view.op}", Role.WINDOW)
+    if not window and not (view.op == "depthwise" and share.reread):
         return 0
-    grouped = int(str(view.attrs.get("groups") or 1)) > 1 or view.op in ("max_pool2d", "avg_pool2d", "depthwise")
+    if view.op not in TAPS:
+        raise Error("E0901", f"nothing says how many pixels lie under a window of tile.{view.op}")
+    count = TAPS[view.op](view)
+    if count == 1:
+        return 0
+    grouped = int(str(view.attrs.get("groups") or 1)) > 1 or view.op not in ("conv2d", "conv_transpose2d")
     columns = share.cols if grouped else -(-view.operand(0).shape[-1] // 32)
-    return share.t * share.rows * columns * taps
+    return share.t * share.rows * columns * count
 
 
-WHOLE_ROWS = frozenset({"softmax", "log_softmax", "layer_norm", "rms_norm"})
+TAPS: dict[str, Callable[[OpView], int]] = {
+    **dict.fromkeys(("conv2d", "conv_transpose2d"), lambda view: prod(view.operand(1).shape[:2])),
+    **dict.fromkeys(("max_pool2d", "avg_pool2d"), lambda view: prod(_pair(view.attrs["kernel"]))),
+    "depthwise": lambda view: view.operand(0).shape[0],
+}
+"""Pixels under a window, by op; those of `depthwise` lie in L1 unless they are read again."""
 
 
 def _product(view: OpView, share: Share, k_tiles: int) -> CoreWork:
@@ -294,8 +326,3 @@ def _pair(value: object) -> tuple[int, int]:
     if isinstance(value, tuple) and len(value) == 2:
         return int(value[0]), int(value[1])
     raise ValueError(f"{value!r} is not a pair")
-
-
-_RULES: dict[str, Rule] = {name.removeprefix("works_of_"): rule for name, rule in list(globals().items()) if name.startswith("works_of_")}
-_RULES |= dict.fromkeys(("map", "sfpu", "binary", "rescale"), works_of_eltwise)
-_RULES |= {"rms_norm": works_of_layer_norm, "splice": works_of_concat, "tile_depthwise": works_of_depthwise}

@@ -1,7 +1,7 @@
 """What the cores of an op read of each of its inputs: which part of it a core touches, and how often.
 
-The parts follow from the op's work, from its result back to its inputs.  A rule is a function `parts_<mnemonic>(work, part, steps)` that
-gives the part of each operand that a core needs for its part of the result; ops without one need of each operand what they compute.
+The parts follow from the op's work, from its result back to its inputs.  A rule gives the part of each operand that a core needs for its
+part of the result; `PARTS` has one for each op.
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ from math import prod
 from ttc.dialects.core.plain.functions import Function, TensorType, Work
 from ttc.dialects.netlist.model import Blocking, Grid, Op
 from ttc.dialects.netlist.sizes import dealt
+from ttc.dialects.tile.facts import Role, has_role, rearranges
+from ttc.dialects.tile.facts.role_tables import RoleTable
 from ttc.runtime.perf.selections import passes_of
 
 TILE_ROWS = 32
@@ -90,6 +92,12 @@ class Read:
 
 
 Rule = Callable[[Work, Part, Steps, "list[TensorType | None]"], "list[Part]"]
+PARTS: RoleTable[Rule] = RoleTable("what cores read")
+
+
+def rule_of(item: Work) -> Rule:
+    """The rule of a work; leaves and works of the host need of each operand what they compute.  Raises E0302."""
+    return PARTS.of(item.op[5:]) if item.op.startswith("tile.") else parts_same
 
 
 def reads_of(op: Op) -> list[Read | None]:
@@ -101,7 +109,7 @@ def reads_of(op: Op) -> list[Read | None]:
     part, steps = share_of(result, op.place, op.blocking)
     steps = replace(steps, inner=op.inner[1] if op.inner is not None else USUAL_INNER)
     parts, moved = _parts(op.work, types, part, steps)
-    tables = {item.operands[0] for item in op.work.works if item.op in _CHOOSING}
+    tables = {item.operands[0] for item in op.work.works if has_role(item.op, Role.GATHER)}
     return [None if i not in parts else _read(types[i], parts[i], i in moved, i in tables) for i in range(len(op.work.inputs))]
 
 
@@ -151,13 +159,13 @@ def _parts(work: Function, types: list[TensorType], part: Part, steps: Steps) ->
         for other in needed[1:]:
             own = own.join(other)
         operands = [None if v is None else types[v] for v in item.operands]
-        found = _rule(item)(item, own, steps, operands)
+        found = rule_of(item)(item, own, steps, operands)
         for value, share in zip(item.operands, found, strict=False):
             if value is None:
                 continue
             clipped = _clip(share, types[value])
             parts[value] = parts[value].join(clipped) if value in parts else clipped
-            if item.op in _MOVING or any(v in moved for v in range(number, number + len(item.results))):
+            if rearranges(item.op) or any(v in moved for v in range(number, number + len(item.results))):
                 moved.add(value)
     return parts, moved
 
@@ -170,13 +178,10 @@ def _clip(part: Part, type_: TensorType) -> Part:
     return replace(part, rows=max(part.rows, min(1 / rows, 1.0)), cols=max(part.cols, min(1 / cols, 1.0)), t=max(part.t, 1 / t))
 
 
-def _rule(item: Work) -> Rule:
-    return _RULES.get(item.op.partition(".")[2], parts_same)
-
-
 # ---- rules -------------------------------------------------------------------------------------------------------------------------------
 
 
+@PARTS.rule(Role.ELEMENTWISE, Role.CONVERSION, "broadcast", "tile_broadcast", "to_host", "from_host", "lookup", "topk", "tile_depthwise")
 def parts_same(item: Work, part: Part, steps: Steps, operands: list[TensorType | None]) -> list[Part]:
     """Return for each operand the part that is computed; all of what is broadcast along a dimension."""
     result = dims(item.results[0])
@@ -193,6 +198,7 @@ def parts_same(item: Work, part: Part, steps: Steps, operands: list[TensorType |
     return found
 
 
+@PARTS.rule("matmul")
 def parts_matmul(item: Work, part: Part, steps: Steps, operands: list[TensorType | None]) -> list[Part]:
     """Rows of the left operand, again for each step across; columns of the right one, again for each step down; columns of the rest."""
     left = Part(part.rows, 1.0, part.t, steps.across, whole=True)
@@ -209,6 +215,7 @@ def _repeats(item: Work, type_: TensorType | None) -> float:
     return max(dims(item.results[0])[0] / dims(type_)[0], 1.0) if type_ is not None else 1.0
 
 
+@PARTS.rule("sparse_matmul")
 def parts_sparse_matmul(item: Work, part: Part, steps: Steps, operands: list[TensorType | None]) -> list[Part]:
     """Columns of the activations: the selection may name any of their rows, and passes over them again where it turns back."""
     result = item.results[0]
@@ -216,6 +223,7 @@ def parts_sparse_matmul(item: Work, part: Part, steps: Steps, operands: list[Ten
     return [Part(1.0, part.cols, 1.0, -(-passes * part.t // 1), whole=True) for _ in operands]
 
 
+@PARTS.rule("conv2d", "conv_transpose2d")
 def parts_conv2d(item: Work, part: Part, steps: Steps, operands: list[TensorType | None]) -> list[Part]:
     """Rows of the image under the part's window, all channels; filters of the part's channels."""
     image, weight = operands[0], operands[1]
@@ -227,6 +235,7 @@ def parts_conv2d(item: Work, part: Part, steps: Steps, operands: list[TensorType
     return [*found, *(Part(1.0, part.cols, 1.0, steps.down) for _ in operands[2:])]
 
 
+@PARTS.rule("max_pool2d", "avg_pool2d")
 def parts_max_pool2d(item: Work, part: Part, steps: Steps, operands: list[TensorType | None]) -> list[Part]:
     """Rows of the image under the part's window."""
     image, kernel = operands[0], item.attrs.get("kernel")
@@ -240,6 +249,7 @@ def _halo(part: Part, taps: int, height: int) -> float:
     return min((part.rows + (taps - 1) / max(height, 1)) / part.rows, 1.0 / part.rows)
 
 
+@PARTS.rule("attention")
 def parts_attention(item: Work, part: Part, steps: Steps, operands: list[TensorType | None]) -> list[Part]:
     """Rows of the queries and of the mask; all keys; the part's columns of all values; keys and values again for each step down."""
     query = Part(part.rows, 1.0, part.t, steps.across)
@@ -247,16 +257,19 @@ def parts_attention(item: Work, part: Part, steps: Steps, operands: list[TensorT
     return [query, key, value, *(Part(part.rows, 1.0, part.t) for _ in operands[3:])]
 
 
+@PARTS.rule(Role.NORMALIZATION)
 def parts_softmax(item: Work, part: Part, steps: Steps, operands: list[TensorType | None]) -> list[Part]:
     """The part itself (statistics pass between the cores of a row); columns of scales and shifts."""
     return [part, *(Part(1.0, part.cols, 1.0, steps.down) for _ in operands[1:])]
 
 
+@PARTS.rule("reduce")
 def parts_reduce(item: Work, part: Part, steps: Steps, operands: list[TensorType | None]) -> list[Part]:
     """The tiles that the part's results come from: whole rows or columns of the operand."""
     return [replace(part, whole=True) for _ in operands]
 
 
+@PARTS.rule("embedding")
 def parts_embedding(item: Work, part: Part, steps: Steps, operands: list[TensorType | None]) -> list[Part]:
     """Return the rows of the table that are asked for, as many as the result has, and all indices."""
     table = operands[0]
@@ -264,16 +277,19 @@ def parts_embedding(item: Work, part: Part, steps: Steps, operands: list[TensorT
     return [Part(min(part.rows * share, 1.0), part.cols, 1.0), *(Part(part.rows, 1.0) for _ in operands[1:])]
 
 
+@PARTS.rule("encoded_matmul")
 def parts_encoded_matmul(item: Work, part: Part, steps: Steps, operands: list[TensorType | None]) -> list[Part]:
     """Distinct tiles and codes of the core's row; columns of the activations, all rows, as any may be selected."""
     return [Part(part.rows, 1.0), Part(1.0, part.cols, 1.0, whole=True), Part(part.rows, 1.0)]
 
 
+@PARTS.rule("depthwise")
 def parts_depthwise(item: Work, part: Part, steps: Steps, operands: list[TensorType | None]) -> list[Part]:
     """All taps of the part's rows and columns; weights of its columns."""
     return [replace(part, t=1.0), *(Part(1.0, part.cols, 1.0, steps.down) for _ in operands[1:])]
 
 
+@PARTS.rule("transpose")
 def parts_transpose(item: Work, part: Part, steps: Steps, operands: list[TensorType | None]) -> list[Part]:
     """Rows of the result are columns of the operand where the last two dimensions are swapped."""
     perm = item.attrs.get("perm")
@@ -282,6 +298,7 @@ def parts_transpose(item: Work, part: Part, steps: Steps, operands: list[TensorT
     return [part]
 
 
+@PARTS.rule("slice")
 def parts_slice(item: Work, part: Part, steps: Steps, operands: list[TensorType | None]) -> list[Part]:
     """The part's share of what is left of the operand."""
     source = operands[0]
@@ -292,6 +309,7 @@ def parts_slice(item: Work, part: Part, steps: Steps, operands: list[TensorType 
     return [replace(part, rows=part.rows * ratio[0], cols=part.cols * ratio[1], t=part.t * ratio[2])]
 
 
+@PARTS.rule("hslice", "hstack", "reshape", "relayout", "pad", "retile", "splice", "concat")
 def parts_view(item: Work, part: Part, steps: Steps, operands: list[TensorType | None]) -> list[Part]:
     """A view that moves tiles between dimensions keeps how much a core holds: what rows and columns cannot show is a part of t."""
     source = operands[0]
@@ -302,6 +320,7 @@ def parts_view(item: Work, part: Part, steps: Steps, operands: list[TensorType |
     return [replace(part, rows=own_rows, cols=own_cols, t=min(max(part.fraction / (own_rows * own_cols), 1 / t), 1.0))]
 
 
+@PARTS.rule("repeat")
 def parts_repeat(item: Work, part: Part, steps: Steps, operands: list[TensorType | None]) -> list[Part]:
     """A part of what is repeated; all of it where the part is longer, and as often as the part has it."""
     source = operands[0]
@@ -315,18 +334,3 @@ def parts_repeat(item: Work, part: Part, steps: Steps, operands: list[TensorType
 
 def _number(value: object, default: int) -> int:
     return value if isinstance(value, int) else default
-
-
-_RULES: dict[str, Rule] = {name.removeprefix("parts_"): rule for name, rule in list(globals().items()) if name.startswith("parts_")}
-_RULES |= dict.fromkeys(("hslice", "hstack", "vslice", "vstack", "reshape", "relayout", "pad", "retile", "splice", "concat"), parts_view)
-_RULES |= {
-    "conv_transpose2d": parts_conv2d,
-    "avg_pool2d": parts_max_pool2d,
-    "log_softmax": parts_softmax,
-    "layer_norm": parts_softmax,
-    "rms_norm": parts_softmax,
-}
-_CHOOSING = frozenset({"tile.embedding", "tile.gather"})
-_MOVING = frozenset(
-    f"tile.{name}" for name in ("hslice", "hstack", "vslice", "vstack", "reshape", "transpose", "slice", "concat", "splice")
-)

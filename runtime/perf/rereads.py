@@ -8,11 +8,7 @@ from __future__ import annotations
 
 from ttc.dialects.core.plain.functions import TensorType, Work
 from ttc.dialects.netlist.model import Blocking, Op
-
-STATISTICS = {"softmax": 3, "log_softmax": 3, "layer_norm": 3, "rms_norm": 2}
-"""Times that rows pass: for each statistic, and for the result."""
-WINDOWED = frozenset({"conv2d", "conv_transpose2d", "max_pool2d", "avg_pool2d"})
-VIEWS = frozenset(f"tile.{name}" for name in "reshape transpose hslice hstack vslice vstack broadcast relayout pad".split())
+from ttc.dialects.tile.facts import Role, fact_of, has_role, in_transit
 
 
 def readings(op: Op, index: int, buffer_tiles: float) -> float:
@@ -20,14 +16,13 @@ def readings(op: Op, index: int, buffer_tiles: float) -> float:
     if op.blocking is None or not op.work.works:
         return 1.0
     main = op.work.works[-1]
-    name = main.op.partition(".")[2]
-    if (name not in WINDOWED and name not in STATISTICS) or not main.operands or _origin(op, main.operands[0]) != index:
+    if not has_role(main.op, Role.WINDOW, Role.NORMALIZATION) or not main.operands or _origin(op, main.operands[0]) != index:
         return 1.0
     image = op.work.value_types[main.operands[0]] if main.operands[0] is not None else None
     if image is None:
         return 1.0
-    if name in STATISTICS:
-        return float(STATISTICS[name]) if buffer_tiles < op.blocking.mblock[1] * op.blocking.ublock[1] else 1.0
+    if has_role(main.op, Role.NORMALIZATION):
+        return float(fact_of(main.op).passes) if buffer_tiles < op.blocking.mblock[1] * op.blocking.ublock[1] else 1.0
     kernel = _kernel(main, op.work.value_types)
     width = block_width(op, image, kernel[0] * kernel[1], main)
     if buffer_tiles >= window_tiles(main, image, main.results[0], op.blocking, kernel[0]) * width:
@@ -83,7 +78,7 @@ def _origin(op: Op, value: int | None) -> int | None:
             number += 1
     while value is not None and value in owners:
         owner = owners[value]
-        if owner.op not in VIEWS or not owner.operands:
+        if not in_transit(owner.op) or not owner.operands:
             return None
         value = owner.operands[0]
     return value

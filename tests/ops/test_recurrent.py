@@ -12,7 +12,8 @@ from tests.draws import generator, rng_of_test
 from tests.ops.cases import check_error, check_op, run_op, spec
 from ttc.dialects.core.errors import Error
 from ttc.dialects.nn.base import NNOp
-from ttc.dialects.nn.recurrent import ACTIVATIONS, GruOp, LstmOp, RnnOp
+from ttc.dialects.nn.recurrent import GruOp, LstmOp, RnnOp
+from ttc.dialects.nn.shapes.recurrent import ACTIVATIONS
 
 STEPS, SAMPLES, FEATURES, HIDDEN = 5, 3, 4, 6
 X = generator("recurrent.X").standard_normal((STEPS, SAMPLES, FEATURES)).astype(np.float32)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from xdsl.ir import SSAValue
 
-from ttc.dialects.nn.base import axis_in
+from ttc.dialects.core.shapes import axis_in
 from ttc.dialects.nn.gradients.base import Cotangents, Ints, Site, cotangent, gradient, padded, reversed_along, total
 from ttc.dialects.nn.making import OpMaker, part
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from xdsl.ir import SSAValue
 
-from ttc.dialects.nn.base import axes_in
+from ttc.dialects.core.shapes import axes_in
 from ttc.dialects.nn.formulas import Formula
 from ttc.dialects.nn.gradients.base import Cotangents, Ints, Site, elements, gradient, no_gradient, total
 from ttc.dialects.nn.making import OpMaker
-from ttc.dialects.nn.reduce import reduced_shape
+from ttc.dialects.nn.shapes.reduce import reduced_shape
 
 no_gradient("its result is an integer", "nn.argmax", "nn.argmin")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from xdsl.ir import SSAValue
 
-from ttc.dialects.nn.base import axis_in
+from ttc.dialects.core.shapes import axis_in
 from ttc.dialects.nn.gradients.base import Cotangents, Site, cotangent, gradient, padded
 from ttc.dialects.nn.making import OpMaker, part
 

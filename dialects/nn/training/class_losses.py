@@ -11,7 +11,7 @@ from xdsl.ir import SSAValue
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.ir.spec import Spec
 from ttc.dialects.core.records import record
-from ttc.dialects.nn.base import axis_in
+from ttc.dialects.core.shapes import axis_in
 from ttc.dialects.nn.making import OpMaker
 from ttc.dialects.nn.training.loss import Loss, summed, vector, wide, wide_dtype
 

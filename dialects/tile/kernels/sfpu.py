@@ -10,10 +10,9 @@ from numpy.typing import NDArray
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.tiling.arrays import split
+from ttc.dialects.tile.facts.sfpu import MAX_EXPONENT
 from ttc.dialects.tile.kernels import KERNELS
 
-MAX_EXPONENT = 1 << 10
-"""Bound on exponents of `power`, which multiplies as often."""
 VECTOR_ROWS, VECTOR_COLUMNS = 4, 16
 """Rows and columns of a tile that the vector modes `r` and `c` compute."""
 SMALL = 16

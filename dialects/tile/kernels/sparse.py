@@ -10,10 +10,8 @@ from numpy.typing import NDArray
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.kernels.epilogue import finish
 from ttc.dialects.core.kernels.selection import selected_rows
+from ttc.dialects.tile.facts.sparse import MAX_ROWS
 from ttc.dialects.tile.kernels import KERNELS
-
-MAX_ROWS = 1 << 27
-"""Bound on the rows that a selection reads."""
 
 
 @KERNELS.rule("sparse_matmul")

@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 from numpy.typing import NDArray
 
-from ttc.dialects.core.errors import Error
-from ttc.dialects.core.records import record
+from ttc.dialects.tile.facts.splice import Pieces
 from ttc.dialects.tile.kernels import KERNELS
-
-MAX_UNITS = 1 << 22
-"""Bound on the pieces of a splice."""
 
 
 @KERNELS.rule("splice")
@@ -31,37 +25,6 @@ def splice(
         return _joined(list(xs), pieces, units)
     parts = [_blocks(x, grid, block, order) for x in xs]
     return _matrices(_joined(parts, pieces, units), grid, mblock, order)
-
-
-@record
-class Pieces:
-    """What is taken of operands in turn.
-
-    Args:    numbers: index, length and stride of each operand: a turn drops `index` units of it, takes `length`, and drops the rest of
-             `stride`.
-    """
-
-    numbers: tuple[int, ...]
-
-    def taken(self, available: Sequence[int], units: int) -> list[tuple[int, int, int]]:
-        """(operand, first unit, how many) of every step.
-
-        Args:    available: units of each operand.  units: of the result.
-        Raises:  E0402 if the steps do not use up the operands as they fill the result.
-        """
-        steps: list[tuple[int, int, int]] = []
-        specs = [self.numbers[3 * i : 3 * i + 3] for i in range(len(available))]
-        if not specs or any(index < 0 or not 0 < length <= stride for index, length, stride in specs) or units > MAX_UNITS:
-            raise Error("E0402", f"pieces {list(self.numbers)} are not an index, a length and a stride of at least that for each operand")
-        at, filled = [0] * len(specs), 0
-        while filled < units:
-            for i, (index, length, stride) in enumerate(specs):
-                steps.append((i, at[i] + index, length))
-                at[i] += index + stride
-                filled += length
-        if filled != units or at != list(available):
-            raise Error("E0402", f"pieces {list(self.numbers)} use {at} of {list(available)} units and fill {filled} of {units}")
-        return steps
 
 
 def _joined(xs: list[NDArray], pieces: tuple[int, ...], units: int) -> NDArray:

@@ -11,9 +11,6 @@ from ttc.dialects.core.records import record
 from ttc.dialects.core.tiling.arrays import require_room
 from ttc.dialects.tile.kernels import KERNELS
 
-MAX_ROW = 1 << 16
-"""Bound on the numbers of a row."""
-
 
 @KERNELS.rule("topk")
 def topk(values: NDArray, indices: NDArray, *, k: int, sort: str, sorted_runs: bool, cores: int, width: int) -> NDArray:

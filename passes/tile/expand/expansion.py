@@ -16,7 +16,7 @@ from xdsl.ir import SSAValue
 from ttc.dialects.core.formats import FORMATS
 from ttc.dialects.core.ir.attributes import LiteralAttr
 from ttc.dialects.core.ir.leaves import ConstantOp, LeafOp
-from ttc.dialects.nn.base import broadcast_shapes
+from ttc.dialects.core.shapes import broadcast_shapes
 from ttc.dialects.tile.base import Tile, TileOp, tile_of, tile_type
 from ttc.dialects.tile.eltwise import CastOp, MapOp
 from ttc.dialects.tile.linear import MatmulOp

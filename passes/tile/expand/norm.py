@@ -6,7 +6,7 @@ from math import prod
 
 from xdsl.ir import SSAValue
 
-from ttc.dialects.nn.base import axis_in
+from ttc.dialects.core.shapes import axis_in
 from ttc.dialects.tile.base import tile_of
 from ttc.dialects.tile.norm import LayerNormOp, RmsNormOp
 from ttc.passes.declined import Declined

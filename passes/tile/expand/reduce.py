@@ -8,7 +8,7 @@ from math import prod
 from xdsl.ir import SSAValue
 
 from ttc.dialects.core.formats import FORMATS
-from ttc.dialects.nn.base import axes_in
+from ttc.dialects.core.shapes import axes_in
 from ttc.dialects.tile.base import tile_of
 from ttc.dialects.tile.reduce import ReduceOp
 from ttc.dialects.tile.shape import SliceOp

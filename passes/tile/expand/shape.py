@@ -7,7 +7,7 @@ from math import gcd, inf, prod
 
 from xdsl.ir import SSAValue
 
-from ttc.dialects.nn.base import axis_in
+from ttc.dialects.core.shapes import axis_in
 from ttc.dialects.tile.base import tile_of
 from ttc.dialects.tile.shape import (
     BroadcastOp,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from xdsl.ir import SSAValue
 
-from ttc.dialects.nn.base import axis_in
+from ttc.dialects.core.shapes import axis_in
 from ttc.dialects.tile.base import tile_of
 from ttc.dialects.tile.softmax import LogSoftmaxOp, SoftmaxOp
 from ttc.passes.tile.expand import EXPANSIONS

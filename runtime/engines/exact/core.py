@@ -14,7 +14,7 @@ from ttc.dialects.core.errors import Error
 from ttc.dialects.core.plain import interpret
 from ttc.dialects.core.plain.functions import TensorType, Work
 from ttc.dialects.netlist.model import Op
-from ttc.dialects.tile.movement import only_moves
+from ttc.dialects.tile.facts import moves
 from ttc.runtime.engines.exact import registers
 from ttc.runtime.engines.exact.registers import Product
 
@@ -79,7 +79,7 @@ class Core:
 
     def execute(self, work: Work, operands: Sequence[NDArray | None], resolve: interpret.Resolver | None) -> list[NDArray]:
         """Run one op from memory to memory, like `interpret.run_work`; what only moves elements bypasses the registers."""
-        if work.op.startswith("ttc.") or (only_moves(work)):
+        if work.op.startswith("ttc.") or moves(work):
             return interpret.run_work(work, operands, resolve)
         return self._compute(work, [None if x is None else self.unpack(x) for x in operands], resolve)
 

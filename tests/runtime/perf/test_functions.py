@@ -3,7 +3,7 @@
 from ttc.dialects.core.plain.functions import TensorType
 from ttc.dialects.nn.base import ops
 from ttc.dialects.tile.buda import FUNCTIONS as BUDA
-from ttc.dialects.tile.sfpu import BinaryOp, RescaleOp, SfpuOp
+from ttc.dialects.tile.facts.sfpu import BINARY_FUNCTIONS, RESCALES, SFPU_FUNCTIONS
 from ttc.runtime.perf.functions import ENGINE, FUNCTIONS, primitives
 
 TILE, SCALAR = TensorType((32, 32), "Float32", "tiles(32, 32)"), TensorType((), "Float32")
@@ -15,7 +15,7 @@ def test_functions_are_ops_of_nn_made_of_measured_ones() -> None:
 
 
 def test_functions_of_buda_are_measured_themselves() -> None:
-    assert {*SfpuOp.FUNCTIONS, *BinaryOp.FUNCTIONS, *RescaleOp.KINDS} <= ENGINE.keys()
+    assert {*SFPU_FUNCTIONS, *BINARY_FUNCTIONS, *RESCALES} <= ENGINE.keys()
     for name, buda in BUDA.items():
         assert primitives(name, (TILE, TILE)) in ((buda,), ()) or name == "clip"
 

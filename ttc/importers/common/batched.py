@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 
 from ttc.dialects.core.ir.spec import spec_of
 from ttc.dialects.core.ir.values import SSAValue
-from ttc.dialects.nn.base import NNOp, axes_in
+from ttc.dialects.core.shapes import axes_in
+from ttc.dialects.nn.base import NNOp
 from ttc.dialects.nn.reduce import ReduceOp
 from ttc.dialects.nn.shape import ReshapeOp, TransposeOp
 from ttc.importers.common.builder import Builder

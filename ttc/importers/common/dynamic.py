@@ -11,7 +11,7 @@ import numpy as np
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.ir.spec import DYNAMIC
 from ttc.dialects.core.ir.values import SSAValue
-from ttc.dialects.nn.base import axes_in, broadcast_shapes
+from ttc.dialects.core.shapes import axes_in, broadcast_shapes
 from ttc.dialects.nn.pieces import ConcatOp
 from ttc.dialects.nn.shape import ReshapeOp
 from ttc.dialects.nn.unary import CastOp

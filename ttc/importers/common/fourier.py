@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.ir.values import SSAValue
-from ttc.dialects.nn.spectral import MAX_SIZE
+from ttc.dialects.nn.shapes.spectral import MAX_SIZE
 from ttc.importers.common.builder import Builder
 from ttc.importers.common.complexes import Complex
 from ttc.importers.common.unsupported import Unsupported

@@ -11,7 +11,7 @@ import numpy as np
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.ir.values import SSAValue
 from ttc.dialects.core.records import record
-from ttc.dialects.nn.base import axis_in
+from ttc.dialects.core.shapes import axis_in
 from ttc.importers.common.builder import MAX_RANK, Builder
 from ttc.importers.common.parts import padded, part
 

@@ -13,7 +13,8 @@ from ttc.dialects.core.errors import Error
 from ttc.dialects.core.ir.spec import Spec
 from ttc.dialects.core.ir.values import SSAValue
 from ttc.dialects.core.records import record
-from ttc.dialects.nn.base import NNOp, axis_in
+from ttc.dialects.core.shapes import axis_in
+from ttc.dialects.nn.base import NNOp
 from ttc.importers.common.builder import Builder
 from ttc.importers.common.control import erase
 from ttc.importers.common.parts import stacked

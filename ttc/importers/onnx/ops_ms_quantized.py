@@ -12,7 +12,7 @@ import numpy as np
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.ir.values import SSAValue
-from ttc.dialects.nn.base import axis_in
+from ttc.dialects.core.shapes import axis_in
 from ttc.importers.common.builder import Builder
 from ttc.importers.onnx.ops_activation import leaky_relu_1, softmax_1, softmax_13
 from ttc.importers.onnx.ops_conv import average_pool_1, global_average_pool_1

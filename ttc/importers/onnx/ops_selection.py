@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ttc.dialects.core.ir.values import SSAValue
-from ttc.dialects.nn.base import axis_in
+from ttc.dialects.core.shapes import axis_in
 from ttc.importers.common.builder import Builder
 from ttc.importers.onnx.tables import MAPPINGS
 

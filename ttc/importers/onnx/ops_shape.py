@@ -8,7 +8,7 @@ import numpy as np
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.ir.values import SSAValue
-from ttc.dialects.nn.base import axes_in, axis_in, broadcast_shapes
+from ttc.dialects.core.shapes import axes_in, axis_in, broadcast_shapes
 from ttc.importers.common.builder import MAX_RANK, Builder
 from ttc.importers.common.dynamic import expanded, known_of, repeated, reshaped, size_of, with_axes, without_axes
 from ttc.importers.common.parts import part

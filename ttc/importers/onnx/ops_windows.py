@@ -9,7 +9,7 @@ import numpy as np
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.ir.values import SSAValue
-from ttc.dialects.nn.base import axis_in
+from ttc.dialects.core.shapes import axis_in
 from ttc.importers.common.builder import Builder
 from ttc.importers.common.overlaps import added_windows
 from ttc.importers.common.tracking import MAX_ELEMENTS

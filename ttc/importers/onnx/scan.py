@@ -12,7 +12,7 @@ from ttc.dialects.core.errors import Error
 from ttc.dialects.core.ir.spec import DYNAMIC, Spec, tensor_type
 from ttc.dialects.core.ir.values import Block, SSAValue
 from ttc.dialects.core.records import record
-from ttc.dialects.nn.base import axis_in
+from ttc.dialects.core.shapes import axis_in
 from ttc.importers.common import control
 from ttc.importers.common.batched import batched
 from ttc.importers.common.control import Step, erase

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from ttc.dialects.core.ir.values import SSAValue
-from ttc.dialects.nn.base import broadcast_shapes
+from ttc.dialects.core.shapes import broadcast_shapes
 from ttc.importers.common.builder import Builder
 from ttc.importers.common.complexes import Complex, apart, imaginary, magnitude, real, squares
 from ttc.importers.common.elementwise import atan2, binary, select, unary

@@ -6,7 +6,7 @@ import numpy as np
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.ir.values import SSAValue
-from ttc.dialects.nn.base import broadcast_shapes
+from ttc.dialects.core.shapes import broadcast_shapes
 from ttc.importers.common.builder import Builder
 from ttc.importers.common.parts import part, triangle
 from ttc.importers.common.unsupported import Unsupported

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.ir.values import SSAValue
-from ttc.dialects.nn.base import axis_in
+from ttc.dialects.core.shapes import axis_in
 from ttc.importers.common.builder import Builder
 from ttc.importers.tflite.building import TfliteBuilder
 from ttc.importers.tflite.fused import fused

@@ -9,7 +9,7 @@ import numpy as np
 
 from ttc.dialects.core.ir.spec import DYNAMIC
 from ttc.dialects.core.ir.values import SSAValue
-from ttc.dialects.nn.base import axis_in, broadcast_shapes
+from ttc.dialects.core.shapes import axis_in, broadcast_shapes
 from ttc.importers.common.dynamic import sliced, with_axes, without_axes
 from ttc.importers.common.parts import element, part
 from ttc.importers.common.tracking import MAX_ELEMENTS

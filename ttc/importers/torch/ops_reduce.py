@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from ttc.dialects.core.ir.values import SSAValue
-from ttc.dialects.nn.base import axes_in
+from ttc.dialects.core.shapes import axes_in
 from ttc.importers.common.unsupported import Unsupported
 from ttc.importers.torch.builder import TorchBuilder
 from ttc.importers.torch.elements import BOOL, INT64, floating, is_float, truth

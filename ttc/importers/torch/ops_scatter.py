@@ -8,7 +8,7 @@ import numpy as np
 
 from ttc.dialects.core.ir.spec import DYNAMIC
 from ttc.dialects.core.ir.values import SSAValue
-from ttc.dialects.nn.base import axis_in, broadcast_shapes
+from ttc.dialects.core.shapes import axis_in, broadcast_shapes
 from ttc.importers.common.dynamic import expanded, listed, size_of, with_axes
 from ttc.importers.common.unsupported import Unsupported
 from ttc.importers.torch.builder import Operand, TorchBuilder

@@ -10,7 +10,7 @@ import numpy as np
 
 from ttc.dialects.core.ir.spec import DYNAMIC
 from ttc.dialects.core.ir.values import SSAValue
-from ttc.dialects.nn.base import axes_in, axis_in, broadcast_shapes
+from ttc.dialects.core.shapes import axes_in, axis_in, broadcast_shapes
 from ttc.importers.common.dynamic import with_axes
 from ttc.importers.common.parts import part, stacked
 from ttc.importers.common.unsupported import Unsupported

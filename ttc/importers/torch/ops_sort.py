@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ttc.dialects.core.ir.values import SSAValue
-from ttc.dialects.nn.base import axis_in
+from ttc.dialects.core.shapes import axis_in
 from ttc.importers.common.parts import element, part
 from ttc.importers.common.tracking import MAX_ELEMENTS
 from ttc.importers.common.unsupported import Unsupported

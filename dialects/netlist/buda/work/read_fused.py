@@ -8,10 +8,11 @@ from dataclasses import replace
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.plain.functions import Plain
 from ttc.dialects.netlist.buda.work.building import INTEGERS
-from ttc.dialects.netlist.buda.work.reading import VIEWS, Operand, Parts, Reading, relu_said
+from ttc.dialects.netlist.buda.work.reading import Operand, Parts, Reading, relu_said
 from ttc.dialects.netlist.buda.work.schedule import Input, Step, StepResult, scheduled
 from ttc.dialects.netlist.buda.work.sfpu import said_by
 from ttc.dialects.netlist.buda.work.shared import Constant
+from ttc.dialects.tile.facts import in_transit
 
 
 def read_schedule(work: Reading) -> Parts:
@@ -21,7 +22,7 @@ def read_schedule(work: Reading) -> Parts:
     steps: list[Step] = []
     places: dict[int, int] = {}
     for at, made in enumerate(work.function.works, start=inputs):
-        if made.op in VIEWS:
+        if in_transit(made.op):
             continue
         if made.op == "tile.relu" and steps:
             steps[-1] = _with_relu(steps[-1], made.attrs)

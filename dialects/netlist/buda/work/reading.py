@@ -14,15 +14,7 @@ from ttc.dialects.core.records import record
 from ttc.dialects.netlist.buda.form import FusedOp, Tm
 from ttc.dialects.netlist.buda.work.shared import Constant, Source
 from ttc.dialects.netlist.model import Op
-
-VIEWS = frozenset(
-    f"tile.{name}"
-    for name in (
-        *("adjust", "broadcast", "hslice", "hstack", "pad", "relayout", "repeat", "reshape", "retile"),
-        *("slice", "tile_broadcast", "transpose"),
-    )
-)
-"""Works that an op reads through."""
+from ttc.dialects.tile.facts import in_transit
 
 
 @record(slots=True)
@@ -121,7 +113,7 @@ class Reading:
                 values = work.attrs.get("values")
                 return Constant(work.results[0], np.array(list(_numbers(values)))), views[::-1]
             source = work.operands[0] if work.operands else None
-            if work.op not in VIEWS or source is None:
+            if not in_transit(work.op) or source is None:
                 raise Error("E0503", f"Buda has no op that is {self.main.op} of {work.op}")
             views.append((work, self.types[source]))
             value = source

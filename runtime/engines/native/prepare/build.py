@@ -37,7 +37,7 @@ from ttc.runtime.engines.native.prepare.keep_wide import keep_wide
 from ttc.runtime.engines.native.prepare.literals import literal_view
 from ttc.runtime.engines.native.prepare.packed_inside import with_packing_inside
 from ttc.runtime.engines.native.prepare.reshapes import sink_reshapes
-from ttc.runtime.engines.native.prepare.shape_rules import has_rule, is_sound
+from ttc.runtime.engines.native.prepare.shape_rules import is_sound
 from ttc.runtime.engines.native.prepare.small_runs import is_small
 from ttc.runtime.engines.native.prepare.wanted import wanted_layouts
 from ttc.runtime.tensors import Constants
@@ -135,8 +135,6 @@ def _apply(lower: Lower | None, lowering: Lowering, formats: Sequence[TensorType
     node = lowering.node
     if lower is None:
         raise NotTaken("no lowering")
-    if not has_rule(node.work.op):
-        raise NotTaken("no rule in native/shapes says what shape its result has")
     types = [*node.work.results, *(lowering.type_of(i) for i, v in enumerate(node.operands) if v is not None)]
     if any(-1 in type_.shape for type_ in types):
         raise NotTaken("sizes that depend on data")

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ttc.dialects.core.formats import format_named
+from ttc.dialects.tile.facts import Role, has_role
 from ttc.runtime.engines.native.graph.nodes import Flat, Node
 from ttc.runtime.engines.native.graph.ranges import IntegerFacts, Range, fits, limits, range_of, range_of_dtype
 from ttc.runtime.engines.native.graph.region import identity, region_of, result_storage
@@ -18,8 +19,6 @@ from ttc.runtime.engines.native.lower import can_take_region
 from ttc.runtime.engines.native.prepare.fusion import ELEMENTWISE
 
 PRODUCTS = ("tile.matmul", "tile.conv2d")
-_MOVED = ("tile.reshape", "tile.transpose", "tile.hslice", "tile.hstack", "tile.slice", "tile.broadcast", "tile.relayout")
-"""Ops of one operand whose results are some of its elements."""
 _WIDE = "Int32"
 _DEPTH = 16
 """Ops that are looked through for the range of a value."""
@@ -141,4 +140,5 @@ class _Search:
 
 
 def _moves(node: Node) -> bool:
-    return node.work.op in _MOVED and node.region is None and len(node.operands) == len(node.results) == 1
+    """Whether the result of a node is made of elements of its one operand."""
+    return has_role(node.work.op, Role.VIEW) and node.region is None and len(node.operands) == len(node.results) == 1

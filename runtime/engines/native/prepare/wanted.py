@@ -11,14 +11,13 @@ from collections import Counter
 from collections.abc import Sequence
 
 from ttc.dialects.core.plain.functions import TensorType
+from ttc.dialects.tile.facts import is_bijective
 from ttc.runtime.engines.native.graph.nodes import Flat, Node
 from ttc.runtime.engines.native.graph.region import result_storage
 from ttc.runtime.engines.native.graph.storage import STORAGE_BYTES, Storage, needs_rounding
 from ttc.runtime.engines.native.graph.tensors import Buffer, View, dense
 
 _CONCAT = "tile.concat"
-_REORDERED = ("tile.reshape", "tile.transpose", "tile.hslice", "tile.hstack")
-"""Ops of one operand that keep all its elements."""
 
 
 def wanted_layouts(flat: Flat) -> dict[int, View]:
@@ -142,7 +141,7 @@ def _joins(node: Node) -> bool:
 
 
 def _reorders(node: Node) -> bool:
-    return node.work.op in _REORDERED and (len(node.operands), len(node.results)) == (1, 1)
+    return is_bijective(node.work.op) and (len(node.operands), len(node.results)) == (1, 1)
 
 
 def _after(node: Node, x: View, shape: tuple[int, ...]) -> View | None:

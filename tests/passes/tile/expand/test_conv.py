@@ -20,7 +20,7 @@ def shaped(shape: tuple[int, ...], fold: int = 3) -> str:
 def conv(kernel: tuple[int, int], outputs: int, bias: tuple[int, ...] | None, image: tuple[int, ...] = IMAGE, **attrs: Any) -> str:
     given = {"strides": (1, 1), "pads": (0, 0, 0, 0), "dilations": (1, 1), "groups": 1} | attrs
     weights = (*kernel, image[3] // given["groups"], outputs)
-    result = Conv2dOp.infer(Tile(image, "Float32"), Tile(weights, "Float32"), **given)
+    (result,) = Conv2dOp.infer(Tile(image, "Float32"), Tile(weights, "Float32"), **given)
     operands = [image, weights] if bias is None else [image, weights, bias]
     return one_op("tile.conv2d", [shaped(s) for s in operands], shaped(result), given, absent=3 - len(operands))
 
@@ -72,7 +72,7 @@ def test_weights_are_stored_as_they_are_read() -> None:
 def test_conv_transpose2d(window: dict[str, Any], groups: int, output_padding: tuple[int, int]) -> None:
     attrs = {"strides": (1, 1), "pads": (0, 0, 0, 0), "dilations": (1, 1), "groups": groups, "output_padding": output_padding} | window
     weights = (3, 2, 4, 12)
-    result = ConvTranspose2dOp.infer(Tile(IMAGE, "Float32"), Tile(weights, "Float32"), **attrs)
+    (result,) = ConvTranspose2dOp.infer(Tile(IMAGE, "Float32"), Tile(weights, "Float32"), **attrs)
     operands = [shaped(IMAGE), shaped(weights), shaped((4 * groups,))]
     expand(one_op("tile.conv_transpose2d", operands, shaped(result), attrs))
 
@@ -97,7 +97,7 @@ def test_large_images_are_passed_over_once_a_row_of_taps(window: dict[str, Any],
 def test_large_transposed_convolutions() -> None:
     attrs = {"strides": (2, 2), "pads": (0, 0, 0, 0), "dilations": (1, 1), "groups": 1, "output_padding": (0, 0)}
     image, weights = (1, 80, 64, 4), (2, 2, 8, 4)
-    result = ConvTranspose2dOp.infer(Tile(image, "Float32"), Tile(weights, "Float32"), **attrs)
+    (result,) = ConvTranspose2dOp.infer(Tile(image, "Float32"), Tile(weights, "Float32"), **attrs)
     outcome = expand(one_op("tile.conv_transpose2d", [shaped(image), shaped(weights)], shaped(result), attrs, absent=1))
     assert "tile.concat" in outcome.names()
 

@@ -12,8 +12,9 @@ from tests.runtime.conftest import Builder
 from tests.runtime.engines.native.guarded import Graph
 from ttc.dialects.core.formats import FORMATS, format_named
 from ttc.dialects.core.plain.functions import Function, Plain, TensorType, Work
+from ttc.dialects.core.shapes import Shape
 from ttc.dialects.netlist.model import Host, Op
-from ttc.runtime.engines.native.prepare.shape_rules import Shape, rules
+from ttc.dialects.tile.facts import facts
 from ttc.runtime.tensors import TensorSource
 
 SIZES = (1, 15, 17, 33)
@@ -44,7 +45,7 @@ def graph_of(
     """
     given = dict(attrs or {})
     formats = [formats] * len(shapes) if isinstance(formats, str) else list(formats)
-    shape = rules()[op](*shapes, **given)
+    shape = facts()[op].shape(*shapes, **given)
     results = [TensorType(s, result or formats[0]) for s in (shape if isinstance(shape, list) else [shape])]
     type_ = results[0]
     types = [None if s is None else TensorType(s, f) for s, f in zip(shapes, formats, strict=True)]

@@ -14,7 +14,7 @@ from tests.runtime.engines.native.guarded import Graph
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.plain.functions import Function, Plain, TensorType, Work
 from ttc.dialects.netlist.model import Host, Op
-from ttc.runtime.engines.native.prepare.shape_rules import Unsound, rules
+from ttc.dialects.tile.facts import facts
 from ttc.runtime.tensors import TensorSource
 
 MAX_ELEMENTS = 6000
@@ -44,8 +44,8 @@ class _Network:
     def add(self, op: str, reads: list[str], attrs: dict[str, Plain]) -> None:
         """The op, if its operands fit; with some probability its type is not what it gives."""
         try:
-            shape = self.shape(reads[0]) if op.startswith("nn.") else rules()[op](*(self.shape(n) for n in reads), **attrs)
-        except (Error, Unsound, ArithmeticError, LookupError, ValueError):
+            shape = self.shape(reads[0]) if op.startswith("nn.") else facts()[op].shape(*(self.shape(n) for n in reads), **attrs)
+        except (Error, ArithmeticError, LookupError, ValueError):
             return
         assert isinstance(shape, tuple)
         if self.rng.random() < self.lies and shape:

@@ -9,11 +9,11 @@ import pytest
 
 from tests.runtime.engines.native.guarded import guard, guarded, in_children, outcomes, run_jobs
 from tests.runtime.engines.native.guarded_cases import FAMILIES, graph_of
+from ttc.dialects.tile.facts import facts
 from ttc.runtime.engines.native.codegen.features import host_cpu
 from ttc.runtime.engines.native.engine import NativeEngine
 from ttc.runtime.engines.native.execution.plan import NativePlan
 from ttc.runtime.engines.native.lower import LOWERINGS
-from ttc.runtime.engines.native.prepare.shape_rules import rules
 from ttc.runtime.tensors import Constants
 
 SHARES = {"amx": (0, 7, 14), "avx2": (3, 45, 84), "generic": (23, 66, 84)}
@@ -32,8 +32,8 @@ def test_kernels_stay_inside(family: str, level: str, at_end: bool):
     assert len(found) == len(graphs)
 
 
-def test_every_lowering_has_a_rule_and_a_case():
-    assert set(LOWERINGS.rules()) <= set(rules())
+def test_every_lowering_is_of_an_op_and_has_a_case():
+    assert set(LOWERINGS.rules()) <= set(facts())
     cases = {graph.name.partition(" ")[0] for family in FAMILIES.values() for graph in family()}
     assert set(LOWERINGS.rules()) <= cases
 

@@ -44,7 +44,7 @@ def work(op: BudaOp, arrays: Sequence[NDArray], types: Sequence[TensorType | Non
     values = found.value_types
     for made in found.works:
         operands = [None if i is None else Tile(values[i].shape, values[i].format) for i in made.operands]
-        assert ops()[made.op.partition(".")[2]]._infer(operands, dict(made.attrs)) == (made.results[0].shape,), made.op
+        assert ops()[made.op.partition(".")[2]].infer(*operands, **made.attrs) == [made.results[0].shape], made.op
     return found
 
 

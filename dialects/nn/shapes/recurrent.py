@@ -1,0 +1,118 @@
+"""Shapes of the results of recurrent layers."""
+
+from __future__ import annotations
+
+from ttc.dialects.core.errors import Error
+from ttc.dialects.core.shapes import Shape, require_rank
+
+DIRECTIONS = {"forward": 1, "reverse": 1, "bidirectional": 2}
+ACTIVATIONS = (
+    "relu",
+    "tanh",
+    "sigmoid",
+    "affine",
+    "leakyrelu",
+    "thresholdedrelu",
+    "scaledtanh",
+    "hardsigmoid",
+    "elu",
+    "softsign",
+    "softplus",
+)
+Floats = tuple[float, ...]
+Texts = tuple[str, ...]
+
+
+def rnn(
+    x: Shape,
+    w: Shape,
+    r: Shape,
+    bias: Shape | None = None,
+    lengths: Shape | None = None,
+    h: Shape | None = None,
+    *,
+    direction: str,
+    activations: Texts,
+    alphas: Floats,
+    betas: Floats,
+    clip: float,
+) -> list[Shape]:
+    """Return [t, d, n, k], then the last states [d, n, k].  Raises E0401, E0402."""
+    _require_activations(direction, 1, activations, alphas, betas, clip)
+    return _layer(x, w, r, bias, lengths, h, direction, 1)
+
+
+def gru(
+    x: Shape,
+    w: Shape,
+    r: Shape,
+    bias: Shape | None = None,
+    lengths: Shape | None = None,
+    h: Shape | None = None,
+    *,
+    direction: str,
+    activations: Texts,
+    alphas: Floats,
+    betas: Floats,
+    clip: float,
+    linear_before_reset: bool,
+) -> list[Shape]:
+    """Return [t, d, n, k], then the last states [d, n, k].  Raises E0401, E0402."""
+    _require_activations(direction, 2, activations, alphas, betas, clip)
+    return _layer(x, w, r, bias, lengths, h, direction, 3)
+
+
+def lstm(
+    x: Shape,
+    w: Shape,
+    r: Shape,
+    bias: Shape | None = None,
+    lengths: Shape | None = None,
+    h: Shape | None = None,
+    c: Shape | None = None,
+    peepholes: Shape | None = None,
+    *,
+    direction: str,
+    activations: Texts,
+    alphas: Floats,
+    betas: Floats,
+    clip: float,
+    input_forget: bool,
+) -> list[Shape]:
+    """Return [t, d, n, k], then the last states [d, n, k] twice.  Raises E0401, E0402."""
+    _require_activations(direction, 3, activations, alphas, betas, clip)
+    y, state = _layer(x, w, r, bias, lengths, h, direction, 4)
+    _require(c, state, "c")
+    _require(peepholes, (state[0], 3 * state[2]), "peepholes")
+    return [y, state, state]
+
+
+def _require_activations(direction: str, functions: int, activations: Texts, alphas: Floats, betas: Floats, clip: float) -> None:
+    """Raises E0402 unless each direction has so many known activations, with their parameters."""
+    total = DIRECTIONS.get(direction, 0) * functions
+    if not total or not len(activations) == len(alphas) == len(betas) == total or not set(activations) <= set(ACTIVATIONS):
+        raise Error("E0402", f"direction '{direction}' and activations {list(activations)} do not fit {functions} a direction")
+    if not clip > 0:
+        raise Error("E0402", f"a clip of {clip} leaves nothing")
+
+
+def _layer(
+    x: Shape, w: Shape, r: Shape, bias: Shape | None, lengths: Shape | None, h: Shape | None, direction: str, gates: int
+) -> list[Shape]:
+    """Shapes of outputs and last state of a layer whose weights stack so many matrices."""
+    for operand in (x, w, r):
+        require_rank(operand, 3)
+    (steps, samples, features), hidden, count = x, r[2], DIRECTIONS[direction]
+    state = (count, samples, hidden)
+    _require(w, (count, gates * hidden, features), "w")
+    _require(r, (count, gates * hidden, hidden), "r")
+    _require(bias, (count, 2 * gates * hidden), "bias")
+    _require(lengths, (samples,), "lengths")
+    _require(h, state, "h")
+    return [(steps, *state), state]
+
+
+def _require(operand: Shape | None, shape: Shape, role: str) -> None:
+    """Raises E0401 unless the operand is absent or of that shape."""
+    if operand is not None and operand != shape:
+        raise Error("E0401", f"{role} {list(operand)} is not of shape {list(shape)}")

@@ -1,0 +1,171 @@
+"""How facts of tile ops are stated: one record an op, registered by a decorator of its shape rule.
+
+    @fact(Role.NORMALIZATION, {"axis": INT}, passes=3)
+    def softmax(x: Shape, *, axis: int) -> Shape: ...
+
+A shape rule takes the shapes of the operands, None for one that is absent, and the attributes by name.  It gives the shape of the result,
+or a list of shapes, and raises E0401, E0402 or E0412 where operands or attributes do not fit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from enum import Enum
+from typing import Any, NamedTuple, TypeAlias, TypeVar
+
+from ttc.dialects.core.errors import Error
+from ttc.dialects.core.plain.functions import Plain
+from ttc.dialects.core.shapes import Shape
+from ttc.dialects.nn.counts import Count, nothing, one_each
+
+ShapeRule: TypeAlias = "Callable[..., Shape | list[Shape]]"
+_RuleT = TypeVar("_RuleT", bound=ShapeRule)
+Ints: TypeAlias = tuple[int, ...]
+Floats: TypeAlias = tuple[float, ...]
+
+_MAX_NUMBER = 1 << 48
+"""Bound on integer attributes: no size of a tensor is larger."""
+
+
+class Role(Enum):
+    """What kind of work an op does."""
+
+    VIEW = "rearranges, selects or repeats elements of one operand, by position alone"
+    MOVEMENT = "moves elements by position, of several operands or beside added ones"
+    GATHER = "reads elements where another operand says"
+    SCATTER = "writes elements where another operand says"
+    CONVERSION = "rounds elements to another format"
+    ELEMENTWISE = "computes each element from those in its place"
+    CONTRACTION = "multiplies elements and sums over an inner dimension"
+    WINDOW = "combines the pixels under a window"
+    NORMALIZATION = "scales rows by statistics of themselves"
+    REDUCTION = "combines the elements along dimensions"
+    SCAN = "combines the elements before each one along a dimension"
+    SORT = "orders the elements along a dimension"
+    RECURRENT = "computes each step of a sequence from the step before"
+    SAMPLING = "interpolates images at computed positions"
+    TRANSFORM = "transforms rows or matrices as a whole"
+    TREE = "leads rows through decision trees"
+    TERMINATOR = "ends a region"
+
+
+MOVING = frozenset({Role.VIEW, Role.MOVEMENT, Role.GATHER, Role.SCATTER})
+"""Roles of ops whose results hold elements of operands, and numbers of attributes, each as it is."""
+
+_COUNTS: Mapping[Role, Count] = {
+    **dict.fromkeys((*MOVING, Role.CONVERSION, Role.TERMINATOR), nothing),
+    **dict.fromkeys((Role.ELEMENTWISE, Role.NORMALIZATION, Role.REDUCTION, Role.SCAN, Role.SORT, Role.TRANSFORM, Role.TREE), one_each),
+}
+"""How arithmetic is counted by role; ops of other roles say it themselves."""
+
+
+class Attr(NamedTuple):
+    """The kind of an attribute: its name here and in IR, and whether the op can lack it."""
+
+    kind: str
+    optional: bool = False
+
+    def accepts(self, value: Plain) -> bool:
+        """Whether a value that comes out of a file is of this kind."""
+        if value is None:
+            return self.optional
+        return _ACCEPTS[self.kind](value)
+
+
+def _is_int(value: Plain) -> bool:
+    return type(value) is int and abs(value) <= _MAX_NUMBER
+
+
+def _is_float(value: Plain) -> bool:
+    return type(value) is float or _is_int(value)
+
+
+def _all(test: Callable[[Plain], bool]) -> Callable[[Plain], bool]:
+    return lambda value: isinstance(value, tuple) and all(map(test, value))
+
+
+_ACCEPTS: Mapping[str, Callable[[Plain], bool]] = {
+    "int": _is_int,
+    "bool": lambda value: type(value) is bool,
+    "float": _is_float,
+    "str": lambda value: type(value) is str,
+    "ints": _all(_is_int),
+    "floats": _all(_is_float),
+    "strs": _all(lambda value: type(value) is str),
+    "values": lambda value: isinstance(value, tuple),
+}
+INT, BOOL, FLOAT, STR, INTS, FLOATS, STRS, VALUES = map(Attr, _ACCEPTS)
+
+
+def optional(attr: Attr) -> Attr:
+    """Return the kind of an attribute that an op can lack."""
+    return attr._replace(optional=True)
+
+
+class Fact(NamedTuple):
+    """What is known of a tile op without its IR.
+
+    Args:
+        role: kind of its work.
+        shape: rule of its results' shapes.
+        attrs: its attributes by name.
+        flops: operations of arithmetic, from the shapes of operands and results and the attributes.
+        in_transit: whether cores do it to data on their way, as they read an operand or pack a result: it is no op of its own there.
+        bijective: whether every element of its operand stands in its result once.
+        rearranges: whether tiles leave their order, so that a core's part of the result comes from all over an operand.
+        rows_only: whether only targets in row layout have a kernel for it.
+        passes: times that the rows of the first operand are read: once for each statistic, and once for the result.
+    """
+
+    role: Role
+    shape: ShapeRule
+    attrs: Mapping[str, Attr]
+    flops: Count
+    in_transit: bool = False
+    bijective: bool = False
+    rearranges: bool = False
+    rows_only: bool = False
+    passes: int = 1
+
+    @property
+    def moves(self) -> bool:
+        """Whether it computes nothing: its results hold elements as they are.  A scatter that combines elements computes."""
+        return self.role in MOVING
+
+    def shapes(self, operands: Sequence[Shape | None], attrs: Mapping[str, Any]) -> list[Shape]:
+        """Return the shapes of all results.  Raises E04xx."""
+        found = self.shape(*operands, **attrs)
+        return found if isinstance(found, list) else [found]
+
+
+FACTS: dict[str, Fact] = {}
+"""Facts by mnemonic; `register` adds to it."""
+
+
+def register(mnemonic: str, found: Fact) -> None:
+    """State what a tile op is.  Raises E0901 for an op that has a fact already."""
+    if mnemonic in FACTS:
+        raise Error("E0901", f"tile.{mnemonic} has two facts")
+    FACTS[mnemonic] = found
+
+
+def fact(role: Role, attrs: Mapping[str, Attr] | None = None, *, flops: Count | None = None, **flags: Any) -> Callable[[_RuleT], _RuleT]:
+    """Register the decorated shape rule, and what else is known, as the fact of the tile op of its name without trailing underscores.
+
+    Args:    role, attrs, flops, flags: fields of `Fact`.  flops: absent where the role says how arithmetic is counted.
+    Raises:  E0901 for a role that does not, and for an op that has a fact already.
+    """
+
+    def registered(rule: _RuleT) -> _RuleT:
+        counted = flops or _COUNTS.get(role)
+        if counted is None:
+            raise Error("E0901", f"tile.{rule.__name__} does not say how its arithmetic is counted")
+        register(rule.__name__.rstrip("_"), Fact(role, rule, attrs or {}, counted, **flags))
+        return rule
+
+    return registered
+
+
+def rows_fact(role: Role, attrs: Mapping[str, Attr] | None = None, *, flops: Count | None = None) -> Callable[[_RuleT], _RuleT]:
+    """Register a fact, like `fact`, for an op that only targets in row layout have a kernel for."""
+    return fact(role, attrs, flops=flops, rows_only=True)
