@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import inspect
+import subprocess
+import sys
 
 import pytest
 from xdsl.irdl import OptPropertyDef
@@ -83,3 +85,14 @@ def test_what_is_done_in_transit_moves_or_converts() -> None:
         *("pad", "retile", "adjust"),
     }
     assert {name for name, found in facts().items() if found.bijective} == {"reshape", "transpose", "hslice", "hstack", "relayout"}
+
+
+def test_a_fact_is_found_without_those_of_other_families() -> None:
+    code = (
+        "import sys\nfrom ttc.dialects.tile.facts import fact_of, facts, is_fact\n"
+        "assert fact_of('softmax').passes == 3 and not is_fact('nn.softmax') and not is_fact('tile.nothing')\n"
+        "assert 'ttc.dialects.tile.facts.conv' not in sys.modules\n"
+        "import ttc.dialects.tile.facts as package\n"
+        "assert package._MODULES.keys() == facts().keys()\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
