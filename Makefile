@@ -2,8 +2,11 @@
 
 SHELL := /bin/bash
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
-VENV := .venv
+# One environment for the usual Python, and one for each that is named: make test PYTHON=python3.12
+VENV := .venv$(if $(filter file,$(origin PYTHON)),,-$(shell $(PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2])'))
 BIN := $(VENV)/bin
+# Types are those of Python 3.11, for which alone every framework has a build.
+TYPE := $(if $(filter file,$(origin PYTHON)),type)
 WORKERS ?= 2
 SEEDS ?= $(shell for i in 1 2 3 4 5; do echo $$RANDOM; done)
 
@@ -16,7 +19,7 @@ help:  ## list the targets
 demo: $(VENV)/.demo  ## write a ResNet-50, compile it, run it, compare it with onnxruntime
 	$(BIN)/python tools/demo.py
 
-test: lint type  ## lint, type check, and run every test
+test: lint $(TYPE)  ## lint, type check, and run every test; PYTHON=python3.12 or python3.13 takes another Python
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --durations=15
 
 test-orders: $(VENV)/.test  ## run every test in five random orders, or in those of SEEDS="1 2"
@@ -98,8 +101,8 @@ fuzz: $(VENV)/.test  ## damage small files of every format, COUNT of each (1000)
 check-agreement: $(VENV)/.test  ## see that ttc check and ttc compile agree on random models, COUNT of them (200)
 	$(BIN)/python tools/check_agreement.py --count $(or $(COUNT),200)
 
-clean:  ## delete the environment and everything built
-	rm -rf $(VENV) build dist demo *.egg-info
+clean:  ## delete the environments and everything built
+	rm -rf .venv .venv-* build dist demo *.egg-info
 
 # Stamp files: set-up is done once, and again when the dependencies change.
 $(VENV)/.venv:
