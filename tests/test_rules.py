@@ -14,6 +14,8 @@ import ttc.passes
 import ttc.runtime
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.rule_tables import RuleTable
+from ttc.dialects.netlist.buda.reader_fields import OP_TYPES
+from ttc.dialects.netlist.buda.work.families import BUILDS, READS
 from ttc.dialects.nn.base import ops as nn_ops
 from ttc.dialects.nn.gradients.base import GRADIENTS
 from ttc.dialects.nn.kernels import KERNELS as NN_KERNELS
@@ -47,6 +49,12 @@ def expanded() -> set[str]:
     return views | composites | {"cast", "matmul", "concat", "reduce"}
 
 
+def read_works() -> set[str]:
+    """Tile ops that a Buda op is, and those of which an attribute names it."""
+    named = {"binary", "map", "pad", "rescale", "sfpu"}
+    return {f"tile.{name}" for name in {name for name, kind in OF_BUDA.items() if kind} | named}
+
+
 class Case(NamedTuple):
     """A table, the names that it is for, and whether these may go without a rule: what has none is then computed in another way."""
 
@@ -66,6 +74,8 @@ CASES = {
     "expand.functions": Case(EXPANDED_FUNCTIONS, lambda: ELEMENTWISE, is_partial=True),
     "native.lower": Case(LOWERINGS, lambda: TILE - {"yield"}),
     "native.functions": Case(NATIVE_FUNCTIONS, lambda: ELEMENTWISE),
+    "buda.builds": Case(BUILDS, lambda: OP_TYPES),
+    "buda.reads": Case(READS, read_works),
     "exact": Case(EXACT, lambda: TILE, is_partial=True),
 }
 

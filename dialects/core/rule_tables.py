@@ -16,6 +16,7 @@ from __future__ import annotations
 import importlib
 import pkgutil
 from collections.abc import Callable, Iterable, Mapping
+from types import ModuleType
 from typing import Generic, TypeVar
 
 from ttc.dialects.core.errors import Error
@@ -33,11 +34,14 @@ class RuleTable(Generic[RuleT]):
             the module of the table.
         prefix: what the names of these modules begin with; others are not imported.
         index: the names that each module of the package registers, separated by blanks: asking for a rule then imports its module alone.
+        holds: name of a mapping in each module, whose entries are registered when the module is imported.
     """
 
-    def __init__(self, kind: str, package: str | None = None, index: Mapping[str, str] | None = None, *, prefix: str = "") -> None:
+    def __init__(
+        self, kind: str, package: str | None = None, index: Mapping[str, str] | None = None, *, prefix: str = "", holds: str | None = None
+    ) -> None:
         self.kind = kind
-        self._package, self._prefix = package, prefix
+        self._package, self._prefix, self._holds = package, prefix, holds
         self._index = None if index is None else {name: module for module, names in index.items() for name in names.split()}
         self._rules: dict[str, RuleT] = {}
         self._refusals: dict[str, str] = {}
@@ -130,5 +134,13 @@ class RuleTable(Generic[RuleT]):
         found = [info.name for info in pkgutil.iter_modules(importlib.import_module(self._package).__path__)]
         for module in found if self._index is None else dict.fromkeys(self._index.values()):
             if module.startswith(self._prefix):
-                importlib.import_module(f"{self._package}.{module}")
+                imported = importlib.import_module(f"{self._package}.{module}")
+                if self._holds is not None:
+                    self.add_all(self._held(imported))
         self._is_loaded = True
+
+    def _held(self, module: ModuleType) -> Mapping[str, RuleT]:
+        found = vars(module).get(str(self._holds))
+        if found is None:
+            raise Error("E0901", f"{module.__name__} has no {self._holds}, which names its rules")
+        return found

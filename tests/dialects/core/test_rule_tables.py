@@ -95,3 +95,11 @@ def test_an_index_that_lacks_a_name(package: str) -> None:
 @pytest.mark.parametrize("package", [{"first": "one uno tree", "second": "two"}], indirect=True)
 def test_an_index_that_names_what_its_module_lacks(package: str) -> None:
     assert fault(lambda: table_of(package).get("tree")) == f"{package}.first has no small rule of 'tree', as its index says"
+
+
+def test_modules_that_hold_their_rules(package: str) -> None:
+    table: RuleTable[object] = RuleTable("row", package, prefix="f", holds="ROWS")
+    assert fault(table.rules) == f"{package}.first has no ROWS, which names its rules"
+    vars(sys.modules[f"{package}.first"])["ROWS"] = {"three": 3}
+    assert table["three"] == 3
+    assert f"{package}.second" not in sys.modules

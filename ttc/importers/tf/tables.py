@@ -6,17 +6,15 @@ names and defaults of the op's definition.  It gives a value, or a tuple of as m
 
 from __future__ import annotations
 
-import importlib
 import inspect
-import pkgutil
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import Any, TypeAlias
 
-import ttc.importers.tf as package
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.ir.values import SSAValue
 from ttc.dialects.core.records import record
+from ttc.dialects.core.rule_tables import RuleTable
 from ttc.importers.common.builder import Builder
 from ttc.importers.common.complexes import Complex
 from ttc.importers.common.unsupported import Unsupported
@@ -120,25 +118,22 @@ def row_of(apply: Callable[..., Any]) -> Row:
     )
 
 
+ROWS: RuleTable[Callable[..., Any]] = RuleTable("row", "ttc.importers.tf", prefix="ops_", holds="ROWS")
+"""The function of each op that is mapped."""
+COMPLEX_ROWS: RuleTable[Callable[..., Any]] = RuleTable("row", "ttc.importers.tf", prefix="ops_complex", holds="COMPLEX_ROWS")
+"""Functions by op, for nodes that take complex numbers."""
+
+
 @cache
 def rows() -> dict[str, Row]:
-    """Return the rows of all modules, by op."""
-    return _collected("ROWS")
+    """Return the rows by op, with what the signature of each says."""
+    return {op: row_of(apply) for op, apply in ROWS.rules().items()}
 
 
 @cache
 def complex_rows() -> dict[str, Row]:
-    """All rows by op, for nodes that take complex numbers."""
-    return _collected("COMPLEX_ROWS")
-
-
-def _collected(table: str) -> dict[str, Row]:
-    found: dict[str, Row] = {}
-    for info in pkgutil.iter_modules(package.__path__):
-        if info.name.startswith("ops_"):
-            module = importlib.import_module(f"{package.__name__}.{info.name}")
-            found.update({op: row_of(apply) for op, apply in getattr(module, table, {}).items()})
-    return found
+    """Return the rows by op for nodes that take complex numbers."""
+    return {op: row_of(apply) for op, apply in COMPLEX_ROWS.rules().items()}
 
 
 OUTPUTS: Mapping[str, tuple[str, ...]] = {

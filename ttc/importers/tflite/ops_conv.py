@@ -13,7 +13,7 @@ from ttc.importers.common.unsupported import Unsupported
 from ttc.importers.common.windows import Window, same_totals, split_pads
 from ttc.importers.tflite.building import TfliteBuilder
 from ttc.importers.tflite.fused import fused
-from ttc.importers.tflite.tables import Rows
+from ttc.importers.tflite.tables import CODES, Rows
 
 
 def conv_2d(
@@ -257,4 +257,4 @@ ROWS: Rows = {
     "BATCH_TO_SPACE_ND": batch_to_space_nd,
     "LOCAL_RESPONSE_NORMALIZATION": local_response_normalization,
 }
-CODES = frozenset({"MAX_POOL_2D", "RESIZE_NEAREST_NEIGHBOR", "DEPTH_TO_SPACE", "SPACE_TO_DEPTH", "SPACE_TO_BATCH_ND", "BATCH_TO_SPACE_ND"})
+CODES.update({"MAX_POOL_2D", "RESIZE_NEAREST_NEIGHBOR", "DEPTH_TO_SPACE", "SPACE_TO_DEPTH", "SPACE_TO_BATCH_ND", "BATCH_TO_SPACE_ND"})

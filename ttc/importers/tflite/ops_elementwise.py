@@ -13,7 +13,7 @@ from ttc.importers.common.elementwise import atan2, binary, floor_div, floor_mod
 from ttc.importers.common.unsupported import Unsupported
 from ttc.importers.tflite.building import TfliteBuilder
 from ttc.importers.tflite.fused import fused
-from ttc.importers.tflite.tables import Rows
+from ttc.importers.tflite.tables import CODES, Rows
 
 INT64 = np.dtype(np.int64)
 
@@ -154,4 +154,4 @@ ROWS: Rows = {
     "FAKE_QUANT": fake_quant,
     "BUCKETIZE": bucketize,
 }
-CODES = frozenset({"MAXIMUM", "MINIMUM", "SELECT", "SELECT_V2", "EQUAL", "NOT_EQUAL", "LESS", "LESS_EQUAL", "GREATER", "GREATER_EQUAL"})
+CODES.update({"MAXIMUM", "MINIMUM", "SELECT", "SELECT_V2", "EQUAL", "NOT_EQUAL", "LESS", "LESS_EQUAL", "GREATER", "GREATER_EQUAL"})

@@ -15,7 +15,7 @@ from ttc.importers.common.parts import padded, part
 from ttc.importers.common.tracking import MAX_ELEMENTS
 from ttc.importers.common.unsupported import Unsupported
 from ttc.importers.tflite.building import TfliteBuilder
-from ttc.importers.tflite.tables import Rows
+from ttc.importers.tflite.tables import CODES, Rows
 
 INT64 = np.dtype(np.int64)
 
@@ -221,7 +221,7 @@ ROWS: Rows = {
     "UNSORTED_SEGMENT_MAX": unsorted_segment_max,
     "UNSORTED_SEGMENT_MIN": unsorted_segment_min,
 }
-CODES = frozenset(
+CODES.update(
     {
         *("SLICE", "STRIDED_SLICE", "PAD", "PADV2", "MIRROR_PAD", "GATHER", "GATHER_ND", "ONE_HOT", "TOPK_V2"),
         *("REVERSE_SEQUENCE", "UNIQUE", "DYNAMIC_UPDATE_SLICE"),

@@ -9,7 +9,7 @@ from ttc.dialects.core.ir.values import SSAValue
 from ttc.importers.common.builder import Builder
 from ttc.importers.common.unsupported import Unsupported
 from ttc.importers.tflite.fused import activated
-from ttc.importers.tflite.tables import Rows
+from ttc.importers.tflite.tables import VARIABLES, Rows
 
 Maybe: TypeAlias = "SSAValue | None"
 NO_CLIP = float("inf")
@@ -243,12 +243,14 @@ ROWS: Rows = {
     "RNN": rnn,
     "SVDF": svdf,
 }
-VARIABLES = {
-    "UNIDIRECTIONAL_SEQUENCE_LSTM": (18, 19),
-    "BIDIRECTIONAL_SEQUENCE_LSTM": (35, 36, 37, 38),
-    "LSTM": (18, 19),
-    "UNIDIRECTIONAL_SEQUENCE_RNN": (4,),
-    "BIDIRECTIONAL_SEQUENCE_RNN": (4, 8),
-    "RNN": (4,),
-    "SVDF": (4,),
-}
+VARIABLES.update(
+    {
+        "UNIDIRECTIONAL_SEQUENCE_LSTM": (18, 19),
+        "BIDIRECTIONAL_SEQUENCE_LSTM": (35, 36, 37, 38),
+        "LSTM": (18, 19),
+        "UNIDIRECTIONAL_SEQUENCE_RNN": (4,),
+        "BIDIRECTIONAL_SEQUENCE_RNN": (4, 8),
+        "RNN": (4,),
+        "SVDF": (4,),
+    }
+)

@@ -10,7 +10,7 @@ from ttc.dialects.core.shapes import axis_in
 from ttc.importers.common.builder import Builder
 from ttc.importers.tflite.building import TfliteBuilder
 from ttc.importers.tflite.fused import fused
-from ttc.importers.tflite.tables import Rows
+from ttc.importers.tflite.tables import CODES, Rows
 
 
 def reduction(op: str) -> Callable[..., SSAValue]:
@@ -75,4 +75,4 @@ ROWS: Rows = {
     "L2_NORMALIZATION": fused(l2_normalization),
     "BATCH_MATMUL": batch_matmul,
 }
-CODES = frozenset({"REDUCE_MAX", "REDUCE_MIN", "ARG_MAX", "ARG_MIN"})
+CODES.update({"REDUCE_MAX", "REDUCE_MIN", "ARG_MAX", "ARG_MIN"})

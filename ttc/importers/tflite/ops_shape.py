@@ -14,7 +14,7 @@ from ttc.importers.common.shapes import broadcast_args, elements, equal_parts, e
 from ttc.importers.common.unsupported import Unsupported
 from ttc.importers.tflite.building import TfliteBuilder
 from ttc.importers.tflite.fused import fused
-from ttc.importers.tflite.tables import Rows
+from ttc.importers.tflite.tables import CODES, Rows
 
 
 def reshape(b: Builder, x: SSAValue, shape: SSAValue | None = None, *, new_shape: tuple[int, ...] | None) -> SSAValue:
@@ -161,7 +161,7 @@ ROWS: Rows = {
     "MATRIX_DIAG": matrix_diag,
     "MATRIX_SET_DIAG": matrix_set_diag,
 }
-CODES = frozenset(
+CODES.update(
     {
         *("RESHAPE", "SQUEEZE", "EXPAND_DIMS", "TRANSPOSE", "CONCATENATION", "SPLIT", "SPLIT_V", "PACK", "UNPACK", "TILE"),
         *("BROADCAST_TO", "REVERSE_V2", "FILL", "EMBEDDING_LOOKUP", "DENSIFY"),

@@ -1,23 +1,20 @@
 """The mappings by TFLite op: the `ROWS` of the modules `ops_*`.
 
 A row's function takes the builder, the op's operands (None for one that is absent) and its options by the schema's names, and gives an nn
-value or a tuple of them.  Rows compute on real numbers: the walker dequantizes their operands and quantizes their results.  Ops that a
-module lists in `CODES` move elements or compare them: where all their tensors have one scale and zero they are mapped on the integers.
-`COMPLEX_ROWS` are for operators that take complex numbers.
-Ops of a module's `VARIABLES` set the variables that are these operands: their rows give the new values after the results.
+value or a tuple of them.  Rows compute on real numbers: the walker dequantizes their operands and quantizes their results, but for ops in
+`CODES`.
 """
 
 from __future__ import annotations
 
-import importlib
-import pkgutil
 from collections.abc import Callable, Mapping
 from functools import cache
 from inspect import Parameter, signature
 from typing import Any, NamedTuple, TypeAlias
 
-import ttc.importers.tflite as package
+from ttc.dialects.core.errors import Error
 from ttc.dialects.core.ir.values import SSAValue
+from ttc.dialects.core.rule_tables import RuleTable
 
 Result: TypeAlias = "SSAValue | tuple[SSAValue, ...]"
 MAX_OPERANDS = 1 << 16
@@ -38,28 +35,30 @@ class Row(NamedTuple):
     variables: tuple[int, ...]
 
 
+ROWS: RuleTable[Callable[..., Any]] = RuleTable("row", "ttc.importers.tflite", prefix="ops_", holds="ROWS")
+"""The function of each op that is mapped."""
+COMPLEX_ROWS: RuleTable[Callable[..., Any]] = RuleTable("row", "ttc.importers.tflite", prefix="ops_signal", holds="COMPLEX_ROWS")
+"""Functions by op, for operators that take complex numbers."""
+CODES: set[str] = set()
+"""Ops that move elements or compare them: where all their tensors have one scale and zero they are mapped on the integers."""
+VARIABLES: dict[str, tuple[int, ...]] = {}
+"""Operands that are variables which an op sets: its row gives their new values after the results."""
+
+
 @cache
 def rows() -> dict[str, Row]:
-    """Return the mappings of all modules, by op."""
-    return _collected("ROWS")
+    """All mappings by op.  Raises E0901 where `CODES` or `VARIABLES` name an op that has none."""
+    found = {op: Row(apply, *_operands(apply), op in CODES, VARIABLES.get(op, ())) for op, apply in ROWS.rules().items()}
+    unknown = (CODES | VARIABLES.keys()) - found.keys()
+    if unknown:
+        raise Error("E0901", f"CODES or VARIABLES of TFLite name {min(unknown)}, which has no row")
+    return found
 
 
 @cache
 def complex_rows() -> dict[str, Row]:
     """All mappings by op, for operators that take complex numbers."""
-    return _collected("COMPLEX_ROWS")
-
-
-def _collected(table: str) -> dict[str, Row]:
-    found: dict[str, Row] = {}
-    for info in pkgutil.iter_modules(package.__path__):
-        if not info.name.startswith("ops_"):
-            continue
-        module = importlib.import_module(f"{package.__name__}.{info.name}")
-        on_codes, variables = getattr(module, "CODES", frozenset()), getattr(module, "VARIABLES", {})
-        for op, function in getattr(module, table, {}).items():
-            found[op] = Row(function, *_operands(function), op in on_codes, variables.get(op, ()))
-    return found
+    return {op: Row(apply, *_operands(apply), False, ()) for op, apply in COMPLEX_ROWS.rules().items()}
 
 
 def _operands(function: Callable[..., Any]) -> tuple[int, int, bool]:

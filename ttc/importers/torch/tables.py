@@ -9,25 +9,16 @@ lists are tuples, None stays None.  The result is an nn value or a tuple of them
 
 from __future__ import annotations
 
-import importlib
-import pkgutil
 from collections.abc import Callable, Mapping
-from functools import cache
 from typing import Any, TypeAlias
 
-import ttc.importers.torch as package
+from ttc.dialects.core.rule_tables import RuleTable
 
 Row: TypeAlias = Callable[..., Any]
 Rows: TypeAlias = Mapping[str, Row]
 IGNORED = frozenset(("device", "layout", "pin_memory", "memory_format", "generator", "non_blocking"))
 """Keyword-only arguments that say where or how a tensor is stored."""
 
-
-@cache
-def rows() -> dict[str, Row]:
-    """Return the mappings of all modules, by overload."""
-    found: dict[str, Row] = {}
-    for info in pkgutil.iter_modules(package.__path__):
-        if info.name.startswith("ops_"):
-            found.update(importlib.import_module(f"{package.__name__}.{info.name}").ROWS)
-    return found
+ROWS: RuleTable[Row] = RuleTable("row", "ttc.importers.torch", prefix="ops_", holds="ROWS")
+"""The function of each overload that is mapped."""
+rows = ROWS.rules

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.netlist.buda.work import depthwise, identity
-from ttc.dialects.netlist.buda.work.building import Build, Building
-from ttc.dialects.netlist.buda.work.reading import Parts, Read, Reading
+from ttc.dialects.netlist.buda.work.building import Building
+from ttc.dialects.netlist.buda.work.families import BUILDS, READS
+from ttc.dialects.netlist.buda.work.reading import Parts, Reading
 
 FUNCTIONS = ("add", "subtract", "multiply", "maximum")
 
@@ -37,5 +38,5 @@ def read(work: Reading) -> Parts:
     return Parts(str(work.main.attrs["fn"]), work.operands())
 
 
-TYPES: dict[str, Build] = dict.fromkeys(FUNCTIONS, build)
-WORKS: dict[str, Read] = {"tile.binary": read}
+BUILDS.add_all(dict.fromkeys(FUNCTIONS, build))
+READS.add("tile.binary", read)

@@ -8,9 +8,13 @@ from dataclasses import replace
 from ttc.dialects.core.errors import Error, nearest
 from ttc.dialects.core.plain.functions import Function, TensorType
 from ttc.dialects.netlist.buda.form import BudaOp, FusedOp
+from ttc.dialects.netlist.buda.work import binary, datacopy, quantization, sfpu
 from ttc.dialects.netlist.buda.work.building import ADJUSTED, Building, input_tile, relu, result_type
-from ttc.dialects.netlist.buda.work.families import BUILDS, ELEMENTWISE
+from ttc.dialects.netlist.buda.work.families import BUILDS
 from ttc.dialects.netlist.buda.work.shared import FRAME, Builder, flag
+
+ELEMENTWISE = frozenset((*binary.FUNCTIONS, *datacopy.COPIES, *sfpu.FUNCTIONS, *quantization.KINDS))
+"""Types of ops that take their operands element for element."""
 
 
 def work_of(op: BudaOp, inputs: Sequence[TensorType], fused: FusedOp | None, arch: str) -> Function:
@@ -29,7 +33,7 @@ def work_of(op: BudaOp, inputs: Sequence[TensorType], fused: FusedOp | None, arc
 def _work_of(op: BudaOp, inputs: tuple[TensorType, ...], fused: FusedOp | None, arch: str) -> Function:
     build = BUILDS.get(op.type or "")
     if build is None:
-        raise Error("E0503", f"ops of type '{op.type}' cannot be executed", hint=nearest(op.type or "", BUILDS))
+        raise Error("E0503", f"ops of type '{op.type}' cannot be executed", hint=nearest(op.type or "", BUILDS.rules()))
     wanted = result_type(op)
     for type_ in inputs:
         if len(type_.shape) != 3:

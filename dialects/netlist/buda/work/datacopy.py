@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from ttc.dialects.netlist.buda.work.building import Build, Building
+from ttc.dialects.netlist.buda.work.building import Building
+from ttc.dialects.netlist.buda.work.families import BUILDS
 
 COPIES = ("nop", "datacopy", "ethernet_datacopy", "tilizer")
 
@@ -14,5 +15,4 @@ def build(to: Building) -> int:
     return to.emit("map", (value,), to.shape(value), fn="identity")
 
 
-TYPES: dict[str, Build] = dict.fromkeys(COPIES, build)
-WORKS = {}
+BUILDS.add_all(dict.fromkeys(COPIES, build))

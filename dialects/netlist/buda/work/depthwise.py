@@ -8,9 +8,10 @@ from numpy.typing import NDArray
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.plain.functions import Plain
 from ttc.dialects.netlist.buda.form import Tm
-from ttc.dialects.netlist.buda.work.building import Build, Building
+from ttc.dialects.netlist.buda.work.building import Building
+from ttc.dialects.netlist.buda.work.families import BUILDS, READS
 from ttc.dialects.netlist.buda.work.read_tms import broadcast_to
-from ttc.dialects.netlist.buda.work.reading import Operand, Parts, Read, Reading, clipped
+from ttc.dialects.netlist.buda.work.reading import Operand, Parts, Reading, clipped
 from ttc.dialects.netlist.buda.work.shared import FRAME, integer
 
 
@@ -80,5 +81,5 @@ def diagonal_tiles(weights: NDArray) -> NDArray:
     return tiles.reshape(z * FRAME[0], across * FRAME[1])
 
 
-TYPES: dict[str, Build] = {"depthwise": build}
-WORKS: dict[str, Read] = {"tile.tile_depthwise": read, "tile.depthwise": read_diagonals}
+BUILDS.add("depthwise", build)
+READS.add_all({"tile.tile_depthwise": read, "tile.depthwise": read_diagonals})

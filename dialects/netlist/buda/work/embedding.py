@@ -5,8 +5,9 @@ from __future__ import annotations
 from math import prod
 
 from ttc.dialects.core.errors import Error
-from ttc.dialects.netlist.buda.work.building import Build, Building
-from ttc.dialects.netlist.buda.work.reading import Parts, Read, Reading
+from ttc.dialects.netlist.buda.work.building import Building
+from ttc.dialects.netlist.buda.work.families import BUILDS, READS
+from ttc.dialects.netlist.buda.work.reading import Parts, Reading
 from ttc.dialects.netlist.buda.work.shared import FRAME, blocks, integer
 
 
@@ -34,5 +35,5 @@ def read_rows(work: Reading) -> Parts:
     return Parts("embedding", work.operands(), {"num_indices": prod(work.type_of(indices).shape)})
 
 
-TYPES: dict[str, Build] = {"embedding": build}
-WORKS: dict[str, Read] = {"tile.lookup": read, "tile.embedding": read_rows}
+BUILDS.add("embedding", build)
+READS.add_all({"tile.lookup": read, "tile.embedding": read_rows})

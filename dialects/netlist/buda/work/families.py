@@ -2,35 +2,13 @@
 
 from __future__ import annotations
 
-from ttc.dialects.netlist.buda.work import (
-    binary,
-    datacopy,
-    depthwise,
-    embedding,
-    fused,
-    identity,
-    matmul,
-    quantization,
-    reduce,
-    regions,
-    selections,
-    sfpu,
-    splice,
-    topk,
-)
+from ttc.dialects.core.rule_tables import RuleTable
 from ttc.dialects.netlist.buda.work.building import Build
 from ttc.dialects.netlist.buda.work.reading import Read
 
-_MODULES = (
-    *(binary, datacopy, depthwise, embedding, fused, identity, matmul),
-    *(quantization, reduce, regions, selections, sfpu, splice, topk),
-)
+BUILDS: RuleTable[Build] = RuleTable("work of a Buda op", "ttc.dialects.netlist.buda.work")
+"""By type of the op in the form."""
+BUILDS.refuse("it has no result", "drainer")
 
-BUILDS: dict[str, Build] = {type_: build for module in _MODULES for type_, build in module.TYPES.items()}
-"""Makers of work by the op types of the form."""
-
-READS: dict[str, Read] = {work: read for module in _MODULES for work, read in module.WORKS.items()}
-"""Tile ops, by full name, that a work ends in before its relu, rounding and padding."""
-
-ELEMENTWISE = frozenset((*binary.TYPES, *datacopy.TYPES, *sfpu.TYPES, *quantization.TYPES))
-"""Types that take element for element."""
+READS: RuleTable[Read] = RuleTable("Buda op of a work", "ttc.dialects.netlist.buda.work")
+"""By full name of the tile op that a work ends in before its relu, rounding and padding."""

@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 from ttc.dialects.core.errors import Error
 from ttc.dialects.netlist.buda.form import SubOp
 from ttc.dialects.netlist.buda.work import binary, datacopy, matmul, quantization, reduce, sfpu
-from ttc.dialects.netlist.buda.work.building import Build, Building, relu
-from ttc.dialects.netlist.buda.work.reading import Read
+from ttc.dialects.netlist.buda.work.building import Building, relu
+from ttc.dialects.netlist.buda.work.families import BUILDS
 from ttc.dialects.netlist.buda.work.shared import flag
 from ttc.dialects.netlist.buda.work.tms import apply_tms
 
@@ -100,5 +100,4 @@ _KINDS: dict[str, tuple[int, Callable[[Building, SubOp, list[int]], int]]] = {
 }
 """Types of sub-ops: how many inputs they take, and their result."""
 
-TYPES: dict[str, Build] = {"fused_op": build}
-WORKS: dict[str, Read] = {}
+BUILDS.add("fused_op", build)

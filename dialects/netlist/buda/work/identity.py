@@ -6,7 +6,8 @@ from ttc.dialects.core.errors import Error
 from ttc.dialects.core.plain.functions import Plain
 from ttc.dialects.core.tiling.sparse_codes import WORD_BITS, Codes
 from ttc.dialects.netlist.buda.work.building import Building
-from ttc.dialects.netlist.buda.work.reading import Operand, Parts, Read, Reading
+from ttc.dialects.netlist.buda.work.families import READS
+from ttc.dialects.netlist.buda.work.reading import Operand, Parts, Reading
 from ttc.dialects.netlist.buda.work.shared import FRAME, blocks, flag, integer
 
 
@@ -71,5 +72,4 @@ def with_bias(work: Reading, product: Parts) -> Parts:
     return Parts("matmul", (*product.operands, Operand(bias, bias=True)), {**product.attributes, "bias": True})
 
 
-TYPES = {}
-WORKS: dict[str, Read] = {"tile.encoded_matmul": read}
+READS.add("tile.encoded_matmul", read)

@@ -6,9 +6,10 @@ from ttc.dialects.core.errors import Error
 from ttc.dialects.core.plain.functions import Plain
 from ttc.dialects.netlist.buda.form import Tm
 from ttc.dialects.netlist.buda.work import identity
-from ttc.dialects.netlist.buda.work.building import INTEGERS, Build, Building
+from ttc.dialects.netlist.buda.work.building import INTEGERS, Building
+from ttc.dialects.netlist.buda.work.families import BUILDS, READS
 from ttc.dialects.netlist.buda.work.read_tms import broadcast_to, tile_dims
-from ttc.dialects.netlist.buda.work.reading import Operand, Parts, Read, Reading, clipped
+from ttc.dialects.netlist.buda.work.reading import Operand, Parts, Reading, clipped
 from ttc.dialects.netlist.buda.work.shared import blocks, flag, integer, number
 
 
@@ -145,5 +146,5 @@ def _rows(work: Reading, value: int) -> tuple[Tm, ...]:
     return tuple(tm for tm in found if tm.kind != "tile_broadcast")
 
 
-TYPES: dict[str, Build] = {"matmul": build}
-WORKS: dict[str, Read] = {"tile.matmul": read}
+BUILDS.add("matmul", build)
+READS.add("tile.matmul", read)

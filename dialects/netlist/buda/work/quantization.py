@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from ttc.dialects.netlist.buda.work import binary, matmul
-from ttc.dialects.netlist.buda.work.building import Build, Building
-from ttc.dialects.netlist.buda.work.reading import Parts, Read, Reading
+from ttc.dialects.netlist.buda.work.building import Building
+from ttc.dialects.netlist.buda.work.families import BUILDS, READS
+from ttc.dialects.netlist.buda.work.reading import Parts, Reading
 from ttc.dialects.netlist.buda.work.shared import number
 
 KINDS = ("quantization", "requantization", "dequantization")
@@ -29,5 +30,5 @@ def read(work: Reading) -> Parts:
     return Parts(str(work.main.attrs["kind"]), work.operands(), {"zero_point": work.main.attrs["zero_point"]})
 
 
-TYPES: dict[str, Build] = dict.fromkeys(KINDS, build)
-WORKS: dict[str, Read] = {"tile.rescale": read}
+BUILDS.add_all(dict.fromkeys(KINDS, build))
+READS.add("tile.rescale", read)

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.plain.functions import Plain
-from ttc.dialects.netlist.buda.work.building import Build, Building
-from ttc.dialects.netlist.buda.work.reading import Parts, Read, Reading
+from ttc.dialects.netlist.buda.work.building import Building
+from ttc.dialects.netlist.buda.work.families import BUILDS, READS
+from ttc.dialects.netlist.buda.work.reading import Parts, Reading
 from ttc.dialects.netlist.buda.work.shared import FRAME, integer, word
 
 
@@ -56,5 +57,5 @@ def read_padded(work: Reading) -> Parts:
     return read(work.at(work.main.operands[0]))
 
 
-TYPES: dict[str, Build] = {"reduce": build}
-WORKS: dict[str, Read] = {"tile.reduce": read, "tile.pad": read_padded}
+BUILDS.add("reduce", build)
+READS.add_all({"tile.reduce": read, "tile.pad": read_padded})

@@ -11,9 +11,10 @@ from ttc.dialects.core.errors import Error
 from ttc.dialects.core.kernels.buda_functions import FUNCTIONS
 from ttc.dialects.core.plain.functions import Plain, TensorType, Work
 from ttc.dialects.core.records import record
-from ttc.dialects.netlist.buda.work.building import INTEGERS, Build
+from ttc.dialects.netlist.buda.work.building import INTEGERS
+from ttc.dialects.netlist.buda.work.families import READS
 from ttc.dialects.netlist.buda.work.read_tms import broadcast_to
-from ttc.dialects.netlist.buda.work.reading import Operand, Parts, Read, Reading
+from ttc.dialects.netlist.buda.work.reading import Operand, Parts, Reading
 from ttc.dialects.netlist.buda.work.schedule import FPU, Input, Step, StepResult, scheduled
 from ttc.dialects.netlist.buda.work.shared import Constant
 
@@ -184,5 +185,4 @@ def _attributes(work: Work) -> dict[str, Plain]:
     return {}
 
 
-TYPES: dict[str, Build] = {}
-WORKS: dict[str, Read] = {"tile.map": read_map, "tile.cast": read_map, "tile.eltwise": read_eltwise}
+READS.add_all({"tile.map": read_map, "tile.cast": read_map, "tile.eltwise": read_eltwise})

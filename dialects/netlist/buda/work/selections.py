@@ -14,9 +14,9 @@ from ttc.dialects.core.plain.functions import Plain, TensorType
 from ttc.dialects.core.tiling.arrays import SIDE
 from ttc.dialects.core.tiling.sparse_codes import Elements, Encoded, encoded
 from ttc.dialects.netlist.buda.form import Tm
-from ttc.dialects.netlist.buda.work.building import Build
+from ttc.dialects.netlist.buda.work.families import READS
 from ttc.dialects.netlist.buda.work.read_tms import tile_dims
-from ttc.dialects.netlist.buda.work.reading import Operand, Parts, Read, Reading
+from ttc.dialects.netlist.buda.work.reading import Operand, Parts, Reading
 from ttc.dialects.netlist.buda.work.shared import Constant
 from ttc.dialects.netlist.model import Blocking, Grid
 
@@ -152,5 +152,4 @@ def _integers(attrs: dict[str, Plain], name: str) -> tuple[int, ...]:
     return tuple(n for n in value if isinstance(n, int))
 
 
-TYPES: dict[str, Build] = {}
-WORKS: dict[str, Read] = {"tile.sparse_matmul": read}
+READS.add("tile.sparse_matmul", read)

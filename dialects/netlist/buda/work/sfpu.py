@@ -6,8 +6,9 @@ from collections.abc import Mapping
 
 from ttc.dialects.core.plain.functions import Plain
 from ttc.dialects.netlist.buda.work import matmul
-from ttc.dialects.netlist.buda.work.building import Build, Building, input_tile
-from ttc.dialects.netlist.buda.work.reading import Parts, Read, Reading
+from ttc.dialects.netlist.buda.work.building import Building, input_tile
+from ttc.dialects.netlist.buda.work.families import BUILDS, READS
+from ttc.dialects.netlist.buda.work.reading import Parts, Reading
 from ttc.dialects.netlist.buda.work.shared import FRAME, integer, number, word
 
 FUNCTIONS = (
@@ -69,5 +70,5 @@ def said_by(attrs: Mapping[str, Plain]) -> dict[str, Plain]:
     return found
 
 
-TYPES: dict[str, Build] = dict.fromkeys(FUNCTIONS, build)
-WORKS: dict[str, Read] = {"tile.sfpu": read}
+BUILDS.add_all(dict.fromkeys(FUNCTIONS, build))
+READS.add("tile.sfpu", read)

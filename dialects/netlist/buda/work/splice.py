@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.plain.functions import Plain
-from ttc.dialects.netlist.buda.work.building import Build, Building
-from ttc.dialects.netlist.buda.work.reading import Parts, Read, Reading
+from ttc.dialects.netlist.buda.work.building import Building
+from ttc.dialects.netlist.buda.work.families import BUILDS, READS
+from ttc.dialects.netlist.buda.work.reading import Parts, Reading
 from ttc.dialects.netlist.buda.work.shared import blocks, word
 
 MAX_INPUTS = 8
@@ -61,5 +62,5 @@ def read_concat(work: Reading) -> Parts:
     return Parts("splice", operands, said)
 
 
-TYPES: dict[str, Build] = {"splice": build}
-WORKS: dict[str, Read] = {"tile.splice": read, "tile.concat": read_concat}
+BUILDS.add("splice", build)
+READS.add_all({"tile.splice": read, "tile.concat": read_concat})

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.plain.functions import Plain
-from ttc.dialects.netlist.buda.work.building import Build, Building
-from ttc.dialects.netlist.buda.work.reading import Parts, Read, Reading
+from ttc.dialects.netlist.buda.work.building import Building
+from ttc.dialects.netlist.buda.work.families import BUILDS, READS
+from ttc.dialects.netlist.buda.work.reading import Parts, Reading
 from ttc.dialects.netlist.buda.work.shared import FRAME, flag, integer, word
 
 
@@ -29,5 +30,5 @@ def read(work: Reading) -> Parts:
     return Parts("topk", work.operands(), {"k": attrs["k"], "sort": attrs["sort"], "kreduce": attrs["sorted_runs"]})
 
 
-TYPES: dict[str, Build] = {"topk": build}
-WORKS: dict[str, Read] = {"tile.topk": read}
+BUILDS.add("topk", build)
+READS.add("tile.topk", read)

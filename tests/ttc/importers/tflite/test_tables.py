@@ -16,7 +16,7 @@ from ttc.dialects.core.errors import Error
 from ttc.importers.tflite import import_tflite
 from ttc.importers.tflite.control import CONTROL
 from ttc.importers.tflite.schema import CUSTOM_OPTIONS, ENUMS, HINTS, OPERATORS, Field, options_of
-from ttc.importers.tflite.tables import rows
+from ttc.importers.tflite.tables import CODES, VARIABLES, rows
 
 ROUNDS = 6
 KINDS = ["float32", "float32", "int32", "int8", "bool", "int64"]
@@ -81,3 +81,15 @@ def test_any_operands(op: str, tmp_path: Path) -> None:
         except Error as error:
             codes.add(error.code)
     assert codes <= {"E0202", "E0203", "E0401", "E0402", "E0403", "E0412"}
+
+
+@pytest.mark.parametrize(("table", "entry"), [(CODES, {"RESHPE"}), (VARIABLES, {"RESHPE": (0,)})])
+def test_a_misspelt_mark_of_a_row_is_an_error_of_ours(table: Any, entry: Any) -> None:
+    table.update(entry)
+    try:
+        with pytest.raises(Error, match="name RESHPE, which has no row") as caught:
+            rows.__wrapped__()
+    finally:
+        CODES.discard("RESHPE")
+        VARIABLES.pop("RESHPE", None)
+    assert caught.value.code == "E0901"
