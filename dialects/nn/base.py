@@ -16,8 +16,8 @@ from xdsl.utils.exceptions import VerifyException
 import ttc.dialects.nn as package
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.formats.text import STRING
-from ttc.dialects.core.ir.adapter import TtcOp, collect_ops
-from ttc.dialects.core.ir.locations import source_names
+from ttc.dialects.core.ir.adapter import TtcOp
+from ttc.dialects.core.ir.op_classes import collect_ops
 from ttc.dialects.core.ir.spec import STORED_ONLY, Spec, spec_of, tensor_type
 from ttc.dialects.core.plain.interpret import kernel
 
@@ -79,10 +79,7 @@ class NNOp(TtcOp):
     def build(cls, *operands: SSAValue | None, location: Attribute, **attrs: Any) -> Self:
         """Create the op with inferred result types.  Attributes that are None are absent.  Raises E04xx at the location."""
         given = {k: v for k, v in attrs.items() if v is not None}
-        try:
-            specs = cls._infer([None if x is None else x.type for x in operands], given)
-        except Error as error:
-            raise error.at(" + ".join(source_names(location)) or cls.name) from None
+        specs = cls.inferred(cls._infer, [None if x is None else x.type for x in operands], given, location)
         return cast("Self", cls.make(operands, given, [tensor_type(s) for s in specs], location))
 
 

@@ -19,9 +19,9 @@ from xdsl.utils.exceptions import VerifyException
 import ttc.dialects.tile as package
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.formats import FORMATS
-from ttc.dialects.core.ir.adapter import TtcOp, collect_ops
+from ttc.dialects.core.ir.adapter import TtcOp
 from ttc.dialects.core.ir.attributes import BOOL, FLOAT, FLOATS, INT, INTS, STR, STRS
-from ttc.dialects.core.ir.locations import source_names
+from ttc.dialects.core.ir.op_classes import collect_ops
 from ttc.dialects.core.ir.spec import Spec
 from ttc.dialects.core.plain.functions import TensorType, fold_to_tiles
 from ttc.dialects.core.plain.interpret import kernel
@@ -196,10 +196,7 @@ class TileOp(TtcOp):
         """
         given = {k: v for k, v in attrs.items() if v is not None}
         tiles = [None if x is None else tile_of(x) for x in operands]
-        try:
-            shapes = cls.infer(*tiles, **given)
-        except Error as error:
-            raise error.at(" + ".join(source_names(location)) or cls.name) from None
+        shapes = cls.inferred(lambda types, attrs: cls.infer(*types, **attrs), tiles, given, location)
         first = tiles[0] or next(t for t in tiles if t is not None)
         likes = format or first.format, first.tile, first.fold if fold is None else fold
         return cast("Self", cls.make(operands, given, [_shaped(s, *likes) for s in shapes], location, regions))

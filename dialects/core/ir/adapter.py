@@ -6,12 +6,9 @@ and the attributes of the dialects nothing touches xDSL's parser, printer or ver
 
 from __future__ import annotations
 
-import importlib
-import pkgutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from io import StringIO
-from types import ModuleType
 from typing import Any, NamedTuple, Self, TypeVar, cast
 
 from xdsl.dialects import builtin, func
@@ -20,6 +17,7 @@ from xdsl.irdl import (
     AttrSizedOperandSegments,
     IRDLOperation,
     OptOperandDef,
+    OptPropertyDef,
     VarOperandDef,
 )
 from xdsl.parser import Parser
@@ -29,10 +27,10 @@ from xdsl.utils.exceptions import VerifyException
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.ir.attributes import FLOAT, FLOATS, STRS, attribute, parse_value, plain, value_text
-from ttc.dialects.core.ir.locations import where
+from ttc.dialects.core.ir.locations import source_names, where
 from ttc.dialects.core.ir.segments import SEGMENTS, read_segments, segment_sizes, segments_attribute
 
-OpT = TypeVar("OpT", bound="TtcOp")
+_T = TypeVar("_T")
 UNKNOWN = builtin.UnknownLoc()
 
 
@@ -44,6 +42,8 @@ class _Layout(NamedTuple):
     floats: frozenset[str]
     float_lists: frozenset[str]
     lists: frozenset[str]
+    attributes: frozenset[str]
+    required: frozenset[str]  # of the attributes
 
 
 @cache
@@ -57,7 +57,9 @@ def _layout(cls: type[TtcOp]) -> _Layout:
     float_lists = frozenset(name for name, p in definition.properties.items() if p.constr is FLOATS)
     lists = frozenset(name for name, p in definition.properties.items() if p.constr is STRS)
     sized = any(isinstance(option, AttrSizedOperandSegments) for option in definition.options)
-    return _Layout(tuple(kinds), sized, floats, float_lists, lists)
+    attributes = frozenset(definition.properties) - {SEGMENTS}
+    required = frozenset(name for name in attributes if not isinstance(definition.properties[name], OptPropertyDef))
+    return _Layout(tuple(kinds), sized, floats, float_lists, lists, attributes, required)
 
 
 class TtcOp(IRDLOperation):
@@ -95,6 +97,22 @@ class TtcOp(IRDLOperation):
         for region in regions:
             op.add_region(region)
         return op
+
+    @classmethod
+    def inferred(cls, infer: Callable[[Any, dict[str, Any]], _T], types: object, given: dict[str, Any], location: Attribute) -> _T:
+        """What `infer` says of the op's results.  Errors name the location; E0901 for attributes or operands that the op does not have."""
+        layout = _layout(cls)
+        try:
+            if not layout.required <= given.keys() <= layout.attributes:
+                unknown, missing = given.keys() - layout.attributes, layout.required - given.keys()
+                fault = f"has no attribute '{min(unknown)}'" if unknown else f"is made without its attribute '{min(missing)}'"
+                raise Error("E0901", f"{cls.name} {fault}")
+            return infer(types, given)
+        except Error as error:
+            raise error.at(" + ".join(source_names(location)) or cls.name) from None
+        except TypeError as error:
+            place = " + ".join(source_names(location))
+            raise Error("E0901", f"{cls.name} is made of operands that it does not take: {error}", place or cls.name) from error
 
     def plain_attrs(self) -> dict[str, Any]:
         """Properties by name as plain values; absent ones are left out."""
@@ -199,21 +217,6 @@ class TtcOp(IRDLOperation):
         while (region := parser.parse_optional_region()) is not None:
             regions.append(region)
         return cls.make(operands, attrs, results, builtin.UnknownLoc(), regions)
-
-
-def collect_ops(package: ModuleType, dialect: str, kind: type[OpT]) -> dict[str, type[OpT]]:
-    """The ops of a dialect by mnemonic: classes of that kind with a name, defined in the modules of its package."""
-    found: dict[str, type[OpT]] = {}
-    for info in pkgutil.iter_modules(package.__path__):
-        if info.ispkg:
-            continue
-        module = importlib.import_module(f"{package.__name__}.{info.name}")
-        for item in vars(module).values():
-            if isinstance(item, type) and issubclass(item, kind) and item.__module__ == module.__name__:
-                name = vars(item).get("name")
-                if isinstance(name, str) and name.startswith(f"{dialect}."):
-                    found[name.removeprefix(f"{dialect}.")] = item
-    return found
 
 
 def _require_operands(parser: Parser, cls: type[TtcOp], operands: Sequence[object]) -> None:
