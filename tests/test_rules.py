@@ -31,6 +31,8 @@ from ttc.passes.tile.expand.functions import FUNCTIONS as EXPANDED_FUNCTIONS
 from ttc.runtime.engines.exact import RULES as EXACT
 from ttc.runtime.engines.native.ir.elementwise import FUNCTIONS as NATIVE_FUNCTIONS
 from ttc.runtime.engines.native.lower import LOWERINGS
+from ttc.runtime.perf.core import CYCLES
+from ttc.runtime.perf.functions import ENGINE
 
 NN = set(nn_ops())
 TILE = set(tile_ops())
@@ -74,6 +76,7 @@ CASES = {
     "expand.functions": Case(EXPANDED_FUNCTIONS, lambda: ELEMENTWISE, is_partial=True),
     "native.lower": Case(LOWERINGS, lambda: TILE - {"yield"}),
     "native.functions": Case(NATIVE_FUNCTIONS, lambda: ELEMENTWISE),
+    "perf.cycles": Case(CYCLES, lambda: {*ENGINE, "matmul", "sparse_matmul", "depthwise", "reduce"}),
     "buda.builds": Case(BUILDS, lambda: OP_TYPES),
     "buda.reads": Case(READS, read_works),
     "exact": Case(EXACT, lambda: TILE, is_partial=True),

@@ -3,7 +3,7 @@
 Three engines work at the same time on different blocks: unpackers, math, packer.  For each ublock the slowest of them counts; what a
 block costs whatever it does is the handshake between them.  The streams that bring operands and take results run beside all of it.
 
-A rule is a function `cycles_of_<kind>(work, figures)`; ops without a rule of their own are functions applied to a stream of tiles.
+Rules in `CYCLES` take the work and the measured figures.
 """
 
 from __future__ import annotations
@@ -12,12 +12,14 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 
 from ttc.dialects.core.formats import format_named
+from ttc.dialects.core.rule_tables import RuleTable
 from ttc.runtime.perf.base import PHASES
 from ttc.runtime.perf.functions import ENGINE
 from ttc.runtime.perf.table import Table, family, table
 from ttc.runtime.perf.work import CoreWork, OpCycles, overlapped
 
-Rule = Callable[[CoreWork, Table], OpCycles]
+CYCLES: RuleTable[Callable[[CoreWork, Table], OpCycles]] = RuleTable("rule of cycles")
+"""By primitive: an op of Buda's vocabulary; functions are applied to a stream of tiles."""
 
 
 @lru_cache(maxsize=1 << 16)
@@ -27,11 +29,11 @@ def core_cycles(work: CoreWork, arch: str) -> OpCycles:
 
 
 def modelled(work: CoreWork, figures: Table) -> OpCycles:
-    """Return the cycles of one core's work, modelled under given figures."""
-    rule: Rule = _RULES.get(work.op, cycles_of_stream)
-    return rule(work, figures)
+    """Return the cycles of one core's work, modelled under given figures.  Raises E0901 for a primitive without a rule."""
+    return CYCLES[work.op](work, figures)
 
 
+@CYCLES.rule(*ENGINE)
 def cycles_of_stream(work: CoreWork, f: Table) -> OpCycles:
     """A function of each tile: nop, unary, binary, quantization, splice."""
     n, blocks = work.ublock_tiles, work.blocks
@@ -52,6 +54,7 @@ def _through_register(work: CoreWork, f: Table, engines: tuple[float, float, flo
     return _finished(work, f, (math, unpack, pack, core), [], work.tiles)
 
 
+@CYCLES.rule("reduce")
 def cycles_of_reduce(work: CoreWork, f: Table) -> OpCycles:
     """The maximum along a dimension; blocks are those of the operand for rows and columns, those of the result along z."""
     if work.dim == "z":
@@ -75,6 +78,7 @@ def _reduce_z(work: CoreWork, f: Table) -> OpCycles:
     return _joined(work, f, math, unpack, pack, [work.tiles * work.z * size], work.tiles)
 
 
+@CYCLES.rule("matmul")
 def cycles_of_matmul(work: CoreWork, f: Table) -> OpCycles:
     """Tile products over K; partial sums are reloaded for every outer block of K, or added in L1."""
     (m_k, u_kt), (rt, ct), blocks = work.inner, work.ublock, work.blocks
@@ -105,6 +109,7 @@ def _operands(work: CoreWork, f: Table) -> list[float]:
     return [m * rt * _bytes(work.inputs[0]) * slower, n * ct * _bytes(work.inputs[1]) * slower]
 
 
+@CYCLES.rule("sparse_matmul")
 def cycles_of_sparse_matmul(work: CoreWork, f: Table) -> OpCycles:
     """Decoding of strips and blocks, products with the tiles that are not zero, reloads of partial sums."""
     strips, ublocks, tiles = work.sparse or (1, 1, 1)
@@ -116,6 +121,7 @@ def cycles_of_sparse_matmul(work: CoreWork, f: Table) -> OpCycles:
     return _finished(work, f, (math, decode + reload_, pack, decode + math + reload_ + pack), [], work.tiles)
 
 
+@CYCLES.rule("depthwise")
 def cycles_of_depthwise(work: CoreWork, f: Table) -> OpCycles:
     """A product with a diagonal tile a tap."""
     taps, n = work.inner[0], work.ublock_tiles
@@ -172,6 +178,3 @@ def _finished(work: CoreWork, f: Table, engines: tuple[float, float, float, floa
 @lru_cache(maxsize=64)
 def _bytes(format_: str) -> int:
     return format_named(format_).tile_bytes(32, 32, 32)
-
-
-_RULES: dict[str, Rule] = {name.removeprefix("cycles_of_"): rule for name, rule in list(globals().items()) if name.startswith("cycles_of_")}
