@@ -15,7 +15,7 @@ from ttc.runtime.machine.session import Session
 from ttc.runtime.program import Program
 from ttc.train.host import Host, digest, taken
 from ttc.train.outputs import OutputMode
-from ttc.train.rates import hyper_of, is_stepped, structure_of
+from ttc.train.rates import gathered_of, hyper_of, is_stepped, structure_of
 from ttc.train.updates import BACKWARD, GRADIENT, LOSS_COUNT, SLOT, Outcome, Updates, training_of
 
 LOSS_SCALE = "loss_scale.scale"
@@ -309,6 +309,7 @@ class TrainingExecutor:
         program.prepare()
         session = Session(program)
         updates, before = Updates(session, training_of(session)), self._updates
+        same = False
         if before is not None:
             old = before.session
             same = before.training.optimizer == updates.training.optimizer
@@ -316,6 +317,9 @@ class TrainingExecutor:
             kept = {name: value for name, value in known.items() if _alike(name, value, program.description.states)}
             session.assign(old.parameters(), kept)
             old.close()
+        gathered = gathered_of(self._optimizer, self._model)
+        if gathered and (before is None or not same):
+            session.assign({}, {name: value for name, value in gathered.items() if _alike(name, value, program.description.states)})
         self._updates, self._inputs = updates, None
         if before is None and self._host.is_module:
             self._are_the_same()

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from numpy.typing import NDArray
+
 from ttc.dialects.nn.training.optimizers import Optimizer, optimizer_of_text
-from ttc.optim import groups_of, is_torch_optimizer
+from ttc.optim import groups_of, is_torch_optimizer, states_of
 
 if TYPE_CHECKING:
     from ttc.runtime.manifest import Training
@@ -31,6 +33,11 @@ def structure_of(optimizer: Any, model: Any) -> tuple[Any, ...]:
     rows = groups_of(optimizer, model)
     kinds = [(settings.structure(), tuple(settings.numbers())) for settings in _settings(optimizer, model)]
     return tuple((*kind, *row[1:]) for kind, row in zip(kinds, rows, strict=True))
+
+
+def gathered_of(optimizer: Any, model: Any) -> dict[str, NDArray[Any]]:
+    """What an instance of torch has gathered in its own steps, as states of a program; none of anything else.  Raises E0101."""
+    return states_of(optimizer, model) if is_torch_optimizer(optimizer) else {}
 
 
 def is_stepped(optimizer: Any) -> None:

@@ -166,6 +166,34 @@ def test_another_optimizer_goes_on_with_the_weights() -> None:
     assert_same(model, expected)
 
 
+def test_what_an_optimizer_has_gathered_goes_on() -> None:
+    model, expected = network(), network()
+    optimizer, reference = adam(model), adam(expected)
+    batches = [rows() for _ in range(4)]
+    for x, target in batches[:2]:
+        torch_step(model, optimizer, x, target)
+    for x, target in batches:
+        torch_step(expected, reference, x, target)
+    with executor_of(model, optimizer) as executor:
+        for batch in batches[2:]:
+            executor(*batch)
+        executor.pull_weights()
+    assert_same(model, expected)
+
+
+def test_dropout_draws_anew_each_update_and_again_from_a_state() -> None:
+    model = torch.nn.Sequential(torch.nn.Linear(FEATURES, 64), torch.nn.Dropout(0.5), torch.nn.Linear(64, CLASSES))
+    x, target = rows()
+    with executor_of(model, "sgd:lr=0.0") as executor:
+        executor(x, target)
+        state = executor.state_dict()
+        first, second = (executor(x, target)[1].item() for _ in range(2))
+        executor.load_state_dict(state)
+        assert first != second
+        assert [executor(x, target)[1].item() for _ in range(2)] == [first, second]
+        torch.testing.assert_close(executor.forward(x), executor.forward(x), rtol=0, atol=0)
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [
