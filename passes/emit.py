@@ -13,9 +13,10 @@ from ttc.dialects.core.records import record
 from ttc.dialects.netlist.codec import decode
 from ttc.dialects.netlist.model import Netlist
 from ttc.dialects.netlist.to_model import verify_netlist
+from ttc.dialects.nn.training.description import Training
 from ttc.passes.base import Unit
-from ttc.runtime.contract import absent_inputs, fixed_inputs
-from ttc.runtime.manifest import Derived, Description, Training, Variable
+from ttc.passes.recorded_inputs import absent_inputs, fixed_inputs
+from ttc.runtime.manifest import Derived, Description, Variable
 from ttc.runtime.tensors import TensorSource
 
 GROUP = ("optimizer", "parameters", "values", "inputs")

@@ -42,7 +42,7 @@ class Executor:
         self.session = Session(program, devices)
         """The memory, and the programs that run on it one step at a time."""
         self._initial = program
-        self._variants = Variants({name: point.program for name, point in program.netlists.points.items()}, program.description, FORWARD)
+        self._variants = Variants(program.netlists.surface.programs, program.description, FORWARD)
 
     @property
     def program(self) -> Program:
@@ -129,11 +129,8 @@ class Executor:
         """Run with inputs in the order of the program's arguments; gives its outputs in order.  Raises as `run` does."""
         names = [a.name for a in inputs_of(self.session.entry(program or FORWARD))]
         if len(arrays) != len(names):
-            raise Error(
-                "E0801",
-                f"program '{program or FORWARD}' takes {len(names)} inputs, not {len(arrays)}",
-                hint=f"in order: {', '.join(names)}",
-            )
+            message = f"program '{program or FORWARD}' takes {len(names)} inputs, not {len(arrays)}"
+            raise Error("E0801", message, hint=f"in order: {', '.join(names)}")
         return tuple(self.run(dict(zip(names, arrays, strict=True)), program).values())
 
     def states(self) -> dict[str, NDArray]:

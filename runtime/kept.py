@@ -23,7 +23,7 @@ def remember(program: Program, archive: Archive, engine: Engine) -> None:
     if not isinstance(engine, RemembersPlans):
         return
     note = json.dumps(encode(program.netlists.surface))
-    engine.remember(archive.seal, note, {graph: program.plans[graph] for graph in program.executed.graphs})
+    engine.remember(archive.seal, note, {graph: program.plans[graph] for graph in program.netlists.surface.graphs})
 
 
 def recall(archive: Archive, engine: Engine) -> Program | None:
@@ -42,4 +42,4 @@ def recall(archive: Archive, engine: Engine) -> Program | None:
         return None
     note, plans = found
     netlists = Netlists(read, description, joins=engine.joins_graphs, surface=decode(Surface, json.loads(note)))
-    return Program(netlists, description, constants, Plans(engine, netlists, constants, plans, complete=True))
+    return Program(netlists, description, constants, Plans(engine, netlists, constants, plans))

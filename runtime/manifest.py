@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection
-from dataclasses import field
-from math import isfinite, prod
+from dataclasses import field, fields
+from math import prod
 from typing import Any
 
 from ttc.dialects.core.errors import Error
@@ -15,6 +15,7 @@ from ttc.dialects.core.plain.functions import Function, Plain
 from ttc.dialects.core.records import record
 from ttc.dialects.netlist.codec import decode, encode
 from ttc.dialects.netlist.model import Argument, Netlist
+from ttc.dialects.nn.training.description import Training
 from ttc.runtime.contract import ABSENT, FixedInput, known_values
 
 FORMAT_VERSION = 1
@@ -50,63 +51,6 @@ class Derived:
 
     key: str
     function: Function
-
-
-@record(slots=True)
-class Group:
-    """Parameters that an optimizer updates with the same numbers.
-
-    Args:
-        optimizer: with its settings, as text.
-        parameters: by name.
-        values: numbers of the optimizer by setting, as they were when it was compiled.
-        inputs: names of the inputs through which they come in, by setting.
-    """
-
-    optimizer: str
-    parameters: tuple[str, ...]
-    values: dict[str, float]
-    inputs: dict[str, str]
-
-
-@record(slots=True)
-class Training:
-    """What a program is trained with; its entries are `forward`, `backward`, `optimizer`, `step` and `evaluate`.
-
-    Args:
-        inputs, outputs: of the model, by name.
-        loss: as text; None: cotangents of outputs are inputs of `backward`.
-        reduction: mean: a loss is the sum of all `loss.sum` over that of all `loss.count`; sum: the sum alone.
-        output: that the loss is of.
-        targets: inputs that the loss alone takes.
-        classes: of targets that are numbers of classes.
-        ignore_index: the target that counts for nothing.
-        mean_of_means: whether the loss is a number of the model's own, which counts once a microbatch.
-        optimizer: its name; None: gradients are added up alone.
-        groups: of parameters.
-        slots: states that the optimizer has for each parameter: `optimizer.<slot>.<parameter>`.
-        hyper: inputs of `step` and `optimizer` that are hyper-parameters, with the values that they have unless others come in.
-        microbatches: that a step takes.
-        batch: rows of a microbatch; None: inputs have none.
-        wide: parameters, states, inputs and outputs that stay in the format of the source.
-    """
-
-    inputs: tuple[str, ...]
-    outputs: tuple[str, ...]
-    loss: str | None = None
-    reduction: str = "mean"
-    output: str | None = None
-    targets: tuple[str, ...] = ()
-    classes: int | None = None
-    ignore_index: int | None = None
-    mean_of_means: bool = False
-    optimizer: str | None = None
-    groups: tuple[Group, ...] = ()
-    slots: tuple[str, ...] = ()
-    hyper: dict[str, float] = field(default_factory=dict)
-    microbatches: int = 1
-    batch: int | None = None
-    wide: tuple[str, ...] = ()
 
 
 @record
@@ -215,28 +159,22 @@ class Manifest:
     @property
     def description(self) -> Description:
         """The part that the compiler gave."""
-        known = self.options, self.parameters, self.states, self.derived, self.fixed_inputs, self.absent_inputs, self.independent_batches
-        return Description(self.model, self.producer.version, *known, self.training)
+        given = {item.name: getattr(self, item.name) for item in fields(Description) if item.name != "version"}
+        return Description(version=self.producer.version, **given)
 
 
 def make_manifest(description: Description, netlist: Netlist, tensors: dict[str, StoredTensor], members: dict[str, Member]) -> Manifest:
     """The manifest of an archive that this version writes.  Raises E0601 for a program that names an unknown queue."""
+    given = {item.name: getattr(description, item.name) for item in fields(Description) if item.name != "version"}
+    given["options"] = dict(sorted(description.options.items()))
     return Manifest(
-        FORMAT_VERSION,
-        Producer("ttc", description.version),
-        description.model,
-        netlist.chip.target,
-        dict(sorted(description.options.items())),
-        signatures(netlist),
-        description.parameters,
-        description.states,
-        tensors,
-        description.derived,
-        members,
-        description.fixed_inputs,
-        description.absent_inputs,
-        description.independent_batches,
-        description.training,
+        format_version=FORMAT_VERSION,
+        producer=Producer("ttc", description.version),
+        target=netlist.chip.target,
+        programs=signatures(netlist),
+        tensors=tensors,
+        members=members,
+        **given,
     )
 
 
@@ -316,7 +254,7 @@ def _check_values(manifest: Manifest) -> None:
         if not inputs or not known.issuperset(inputs):
             raise Error("E0703", f"program '{name}' or one of its inputs with a batch is not there")
     if manifest.training is not None:
-        _check_training(manifest, manifest.training)
+        manifest.training.check({port.name for program in manifest.programs.values() for port in program.arguments}, manifest.parameters)
     if any(kind not in ABSENT for _, kind in manifest.absent_inputs):
         raise Error("E0703", f"inputs are absent as {' or '.join(ABSENT)} alone")
 
@@ -324,18 +262,3 @@ def _check_values(manifest: Manifest) -> None:
 def _check_shape(name: str, shape: tuple[int, ...]) -> None:
     if len(shape) > _MAX_RANK or any(d < 0 for d in shape) or prod(shape) > _MAX_ELEMENTS:
         raise Error("E0703", f"the shape of '{name}' is not one of a tensor")
-
-
-def _check_training(manifest: Manifest, training: Training) -> None:
-    """What is said of training is there.  Raises E0703."""
-    given = {port.name for program in manifest.programs.values() for port in program.arguments}
-    named = {name for group in training.groups for name in group.inputs.values()} | {*training.hyper, *training.targets}
-    trained = {name for group in training.groups for name in group.parameters}
-    for what, found in (("input", named - given), ("parameter", trained - manifest.parameters.keys())):
-        if found:
-            raise Error("E0703", f"training names {what} '{min(found)[:80]}', which is not there")
-    if training.microbatches < 1 or training.reduction not in ("mean", "sum") or (training.batch or 1) < 1:
-        raise Error("E0703", "training takes no microbatches, or its loss is neither a mean nor a sum")
-    numbers = [x for group in training.groups for x in group.values.values()] + [*training.hyper.values()]
-    if not all(isfinite(x) for x in numbers):
-        raise Error("E0703", "a number of training is not finite")

@@ -6,20 +6,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cached_property
 
-from ttc.dialects.core.records import record
-from ttc.dialects.netlist.model import Netlist, Program
+from ttc.dialects.netlist.model import Netlist
 from ttc.runtime.direct import DirectEntry, direct_entry
 from ttc.runtime.engines.joined import joined
 from ttc.runtime.machine.surface import Surface, surface_of
 from ttc.runtime.manifest import Description, updated_keys
-
-
-@record
-class EntryPoint:
-    """A program that users call.  direct: how to run it without queues, where that can be."""
-
-    program: Program
-    direct: DirectEntry | None
 
 
 class Netlists:
@@ -33,12 +24,7 @@ class Netlists:
     """
 
     def __init__(
-        self,
-        read: Callable[[], Netlist],
-        description: Description,
-        *,
-        joins: bool = False,
-        surface: Surface | None = None,
+        self, read: Callable[[], Netlist], description: Description, *, joins: bool = False, surface: Surface | None = None
     ) -> None:
         self._read = read
         self._description = description
@@ -73,6 +59,7 @@ class Netlists:
         return surface_of(self.executed) if self._surface is None else self._surface
 
     @cached_property
-    def points(self) -> Mapping[str, EntryPoint]:
-        """Entry points of the programs, by name."""
-        return {name: EntryPoint(program, direct_entry(program, self.surface)) for name, program in self.surface.programs.items()}
+    def direct(self) -> Mapping[str, DirectEntry]:
+        """How to run programs without queues, by name, where that can be."""
+        found = {name: direct_entry(program, self.surface) for name, program in self.surface.programs.items()}
+        return {name: entry for name, entry in found.items() if entry is not None}

@@ -30,31 +30,19 @@ class Plans:
 
     Args:
         ready: plans that are there.
-        complete: whether those are all.
     """
 
-    def __init__(
-        self,
-        engine: Engine,
-        netlists: Netlists,
-        constants: Constants,
-        ready: Mapping[str, Plan] | None = None,
-        *,
-        complete: bool = False,
-    ) -> None:
+    def __init__(self, engine: Engine, netlists: Netlists, constants: Constants, ready: Mapping[str, Plan] | None = None) -> None:
         self._engine = engine
         self._netlists = netlists
         self._constants = constants
         self._ready: dict[str, Plan] = dict(ready or {})
         self._lock = Lock()
-        self.complete = complete
 
     def make_all(self) -> None:
-        """Make the plans of all graphs now."""
-        if not self.complete:
-            for graph in self._netlists.executed.graphs:
-                self[graph]
-            self.complete = True
+        """Make the plans of all graphs that programs execute now."""
+        for graph in self._netlists.surface.graphs:
+            self[graph]
 
     def __getitem__(self, graph: str) -> Plan:
         ready = self._ready.get(graph)  # without the lock, which a child process may be forked with
@@ -104,10 +92,10 @@ class Program:
 
     def entry(self, name: str) -> model.Program:
         """The entry program of that name.  Raises E0803."""
-        found = self.netlists.points.get(name)
-        if found is None:
-            raise Error("E0803", f"there is no program '{name}'", hint=nearest(name, self.netlists.points))
-        return found.program
+        programs = self.netlists.surface.programs
+        if name not in programs:
+            raise Error("E0803", f"there is no program '{name}'", hint=nearest(name, programs))
+        return programs[name]
 
     def prepare(self) -> None:
         """Make the plans of all graphs now."""

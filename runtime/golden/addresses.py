@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from itertools import product
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.netlist.model import Chip, Graph, Netlist, Program, Queue
@@ -57,30 +57,13 @@ class Allocation:
         return found
 
 
-@dataclass(frozen=True)
-class _Range:
-    """Bytes of the entries of one buffer."""
-
-    channel: int
-    start: int
-    end: int
-
-    def overlaps(self, other: _Range) -> bool:
-        return self.channel == other.channel and self.start < other.end and other.start < self.end
-
-
-def _ranges(queue: Queue, chip: Chip) -> list[_Range]:
-    size = max(queue.buffer_bytes - queue_header_bytes(chip), 0)
-    return [_Range(channel, start, start + size) for channel, start in queue.buffers]
-
-
 def _collision(a: Queue, b: Queue, chip: Chip) -> str | None:
-    """Where two queues lie over each other; None if they do not, or are meant to."""
+    """Where entries of two queues lie over each other; None if they do not, or are meant to."""
     if (a.location, a.chip) != (b.location, b.chip) or a.name in (b.alias, b.name) or a.alias == b.name:
         return None
-    theirs = _ranges(b, chip)
-    for mine in _ranges(a, chip):
-        for other in theirs:
-            if mine.overlaps(other):
-                return f"bytes 0x{mine.start:x} to 0x{mine.end:x} and 0x{other.start:x} to 0x{other.end:x} of channel {mine.channel}"
+    size, other_size = (max(queue.buffer_bytes - queue_header_bytes(chip), 0) for queue in (a, b))
+    for (channel, start), (other_channel, other_start) in product(a.buffers, b.buffers):
+        end, other_end = start + size, other_start + other_size
+        if channel == other_channel and start < other_end and other_start < end:
+            return f"bytes 0x{start:x} to 0x{end:x} and 0x{other_start:x} to 0x{other_end:x} of channel {channel}"
     return None

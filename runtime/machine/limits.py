@@ -53,13 +53,9 @@ class Meter:
         self.microbatches += microbatches
         self.work += microbatches * work
         if self.microbatches > self.limits.microbatches:
-            raise Error(
-                "E0805", f"the programs run more than {self.limits.microbatches} microbatches", hint="lower the loop counts: --param"
-            )
+            raise Error("E0805", f"the programs run more than {self.limits.microbatches} microbatches", hint=FEWER)
         if self.work > self.limits.work:
-            raise Error(
-                "E0805", f"the programs need more than {self.limits.work:.0e} multiplications", hint="lower the loop counts: --param"
-            )
+            raise Error("E0805", f"the programs need more than {self.limits.work:.0e} multiplications", hint=FEWER)
 
     def entries(self, count: int) -> None:
         """Entries that the host is about to push.  Raises E0805."""

@@ -230,10 +230,10 @@ class Session:
             free.clear()
         self._lives = {name: self._outlives(name) for name in self._steppers}
         self._direct, self._single = {}, dict[str, StatefulEntry]()
-        for name, point in self._initial.netlists.points.items():
-            if point.direct is not None and not self._lives[name]:
-                self._direct[name] = point.direct
-            elif point.direct is not None and (single := stateful_entry(point.direct, self._surface, self.values)) is not None:
+        for name, direct in self._initial.netlists.direct.items():
+            if not self._lives[name]:
+                self._direct[name] = direct
+            elif (single := stateful_entry(direct, self._surface, self.values)) is not None:
                 self._single[name] = single
         self._chips = {name: self._surface.ports(name)[0].chip for name in (*self._direct, *self._single)}
         self._use(self._initial)

@@ -13,10 +13,8 @@ from ttc.dialects.netlist.model import Argument, Program
 from ttc.runtime.contract import (
     MAX_ELEMENTS,
     FixedInput,
-    absent_inputs,
     check_contract,
     check_values,
-    fixed_inputs,
     known_values,
 )
 from ttc.runtime.manifest import DTYPE_NAMES
@@ -78,21 +76,6 @@ def test_what_is_no_value(item: FixedInput) -> None:
     with pytest.raises(Error) as caught:
         item.array()
     assert caught.value.code == "E0703"
-
-
-def test_rows_of_a_module() -> None:
-    assert fixed_inputs(None) == ()
-    row = ("sizes", (2,), "int64", "3 4")
-    assert fixed_inputs((row,)) == (FixedInput(*row),)
-    assert absent_inputs((("o", "none"), ("s", "sequence"))) == (("o", "none"), ("s", "sequence"))
-    for rows in (3, ("sizes",), (("sizes", 2, "int64", "3 4"),), (("sizes", (2,), "int64", "3"),), (row, row), ((*row, "more"),)):
-        with pytest.raises(Error) as caught:
-            fixed_inputs(rows)
-        assert caught.value.code == "E0302"
-    for rows in (("o",), (("o", "nothing"),), ((1, "none"),)):
-        with pytest.raises(Error) as caught:
-            absent_inputs(rows)
-        assert caught.value.code == "E0302"
 
 
 def test_a_contract_is_about_inputs_of_its_programs() -> None:

@@ -97,7 +97,8 @@ def test_the_netlist_is_read_when_somebody_asks_for_it(path: Path, read: list[Pa
     first = load_program(path, threads=2)
     read.clear()
     second = load_program(path, threads=2)
-    assert (second.description, dict(second.netlists.points)) == (first.description, dict(first.netlists.points))
+    assert (second.description, second.netlists.surface) == (first.description, first.netlists.surface)
+    assert second.netlists.direct == first.netlists.direct
     assert not read
     assert (second.netlist, second.executed) == (first.netlist, first.executed)
     assert read == [path]

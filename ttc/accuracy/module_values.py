@@ -25,7 +25,8 @@ from ttc.dialects.netlist.to_model import to_model
 from ttc.inputs.npy_files import draw, read_bundle
 from ttc.passes.base import Unit
 from ttc.passes.emit import package_of
-from ttc.runtime.contract import fixed_inputs, known_values
+from ttc.passes.recorded_inputs import fixed_inputs
+from ttc.runtime.contract import known_values
 from ttc.runtime.engines.reference import ReferenceEngine
 from ttc.runtime.executor import Executor
 from ttc.runtime.netlists import Netlists

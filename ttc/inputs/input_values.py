@@ -18,7 +18,8 @@ from ttc.dialects.core.ir.entries import module_attr
 from ttc.dialects.core.records import record
 from ttc.inputs.files import require_input
 from ttc.inputs.npy_files import read_header, reading_bundle
-from ttc.runtime.contract import ABSENT, MAX_ELEMENTS, absent_inputs, fixed_inputs, known_values
+from ttc.passes.recorded_inputs import absent_inputs, fixed_inputs
+from ttc.runtime.contract import ABSENT, MAX_ELEMENTS, known_values
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
