@@ -50,7 +50,7 @@ def start(session: Session, options: LoopOptions, told: Told) -> Start:
             trained, E0807 for a checkpoint.
     """
     updates = Updates(session, training_of(session))
-    if STEP not in session.program.netlists.points:
+    if STEP not in session.program.netlists.surface.programs:
         raise Error("E0803", "the archive has no optimizer", hint="compile it with --loss and --optimizer")
     checkpoints = None if options.checkpoint is None else Checkpoints(options.checkpoint, options.keep)
     found = _resumed(session, options, checkpoints)

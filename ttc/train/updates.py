@@ -93,7 +93,7 @@ class Updates:
         self.columns = columns_of(session, training)
         self.batch = int(training.batch or 1)
         """Rows of a microbatch."""
-        self._fused = STEP in session.program.netlists.points
+        self._fused = STEP in session.program.netlists.surface.programs
         self._kept = [name for name in session.program.description.states if not name.startswith((GRADIENT, SLOT)) and name != LOSS_COUNT]
 
     @property
