@@ -14,21 +14,27 @@ from ttc.dialects.core.formats import format_named
 from ttc.dialects.core.plain.evaluate import evaluate
 from ttc.dialects.core.plain.functions import Function, Work
 from ttc.runtime.arguments import check_array, require_in_range
-from ttc.runtime.manifest import Description
+from ttc.runtime.manifest import Description, Variable
 from ttc.runtime.tensors import Constants, TensorSource
 
 _MAX_DEPTH = 64
 
 
 def check_parameters(description: Description, values: Mapping[str, NDArray]) -> dict[str, NDArray]:
-    """The values as arrays of the parameters' shapes and dtypes, private copies.  Raises E0801."""
-    checked: dict[str, NDArray] = {}
-    for sym, value in values.items():
-        variable = description.parameters.get(sym)
-        if variable is None:
-            raise Error("E0801", f"the model has no parameter '{sym}'", hint=nearest(sym, description.parameters))
-        checked[sym] = check_array(sym, value, variable.shape, variable.dtype).copy()
-    return checked
+    """Return the values as arrays of the parameters' shapes and dtypes, private copies.  Raises E0801."""
+    return _checked("parameter", description.parameters, values)
+
+
+def check_states(description: Description, values: Mapping[str, NDArray]) -> dict[str, NDArray]:
+    """Return the values as arrays of the states' shapes and dtypes, private copies.  Raises E0801."""
+    return _checked("state", description.states, values)
+
+
+def _checked(what: str, known: Mapping[str, Variable], values: Mapping[str, NDArray]) -> dict[str, NDArray]:
+    for name in values:
+        if name not in known:
+            raise Error("E0801", f"the model has no {what} '{name}'", hint=nearest(name, known))
+    return {name: check_array(name, value, known[name].shape, known[name].dtype).copy() for name, value in values.items()}
 
 
 class Derivation:

@@ -14,9 +14,8 @@ from ttc.dialects.core.records import record
 from ttc.dialects.netlist import model
 from ttc.dialects.netlist.model import Netlist
 from ttc.runtime.archive import write_archive
-from ttc.runtime.arguments import check_array
 from ttc.runtime.cpu import checked_threads
-from ttc.runtime.derive import Derivation, check_parameters
+from ttc.runtime.derive import Derivation, check_parameters, check_states
 from ttc.runtime.engines.base import Engine, Plan, held_keys
 from ttc.runtime.engines.table import Exact, engine_named
 from ttc.runtime.manifest import Description
@@ -85,11 +84,6 @@ class Program:
         """The netlist as it was compiled."""
         return self.netlists.whole
 
-    @property
-    def executed(self) -> Netlist:
-        """The netlist whose graphs `plans` has."""
-        return self.netlists.executed
-
     def entry(self, name: str) -> model.Program:
         """The entry program of that name.  Raises E0803."""
         programs = self.netlists.surface.programs
@@ -119,12 +113,10 @@ class Program:
         Raises:  E0801 for an unknown state, a wrong shape or type.
         """
         changes: dict[str, TensorSource] = {}
-        for name, value in values.items():
-            state = self.description.states.get(name)
-            if state is None:
-                raise Error("E0801", f"the model has no state '{name}'", hint=nearest(name, self.description.states))
-            found = check_array(name, value, state.shape, state.dtype).reshape(self.constants.sources[str(state.key)].shape)
-            changes[str(state.key)] = TensorSource.of_array(found, self.constants.sources[str(state.key)].format)
+        for name, value in check_states(self.description, values).items():
+            key = str(self.description.states[name].key)
+            old = self.constants.sources[key]
+            changes[key] = TensorSource.of_array(value.reshape(old.shape), old.format)
         return replace(self, constants=self.constants.replaced(changes))
 
     def save(self, path: str | os.PathLike[str], debug: Mapping[str, str] | None = None) -> None:

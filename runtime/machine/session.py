@@ -39,7 +39,7 @@ class Session:
     `call` runs a program once, from inputs to outputs.  `push`, `run` and `pop` do the three steps apart, so that several sets of inputs
     may wait, and programs may run between; each fails at once where a queue is full or empty, or waits for so many seconds until another
     thread has changed that.  Programs that use nothing that outlives a run are called concurrently; others one at a time.  A run that
-    fails changes nothing.
+    fails changes nothing.  One that Ctrl-C interrupts while it writes variables in place has changed them, and gives no results.
 
     Args:
         devices: that compute; None: one for all chips, with the program's own plans.

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ttc.dialects.core.errors import Error, nearest
-from ttc.runtime.arguments import check_array, require_in_range
-from ttc.runtime.derive import check_parameters
+from ttc.runtime.arguments import require_in_range
+from ttc.runtime.derive import check_parameters, check_states
 from ttc.runtime.machine.variables import Variable
 from ttc.runtime.manifest import Description
 from ttc.runtime.manifest import Variable as Described
@@ -78,12 +78,7 @@ class Values:
         self, parameters: Mapping[str, NDArray], states: Mapping[str, NDArray]
     ) -> tuple[list[tuple[Variable, NDArray]], dict[str, NDArray]]:
         """Values that somebody gives, as variables hold them, and the parameters that are no variables.  Raises E0801, E0802."""
-        checked = check_parameters(self._description, parameters)
-        for name, value in states.items():
-            described = self._description.states.get(name)
-            if described is None:
-                raise Error("E0801", f"the model has no state '{name}'", hint=nearest(name, self._description.states))
-            checked[name] = check_array(name, value, described.shape, described.dtype)
+        checked = check_parameters(self._description, parameters) | check_states(self._description, states)
         found: list[tuple[Variable, NDArray]] = []
         for name, value in checked.items():
             variable = self.of(name)

@@ -100,7 +100,7 @@ def test_the_netlist_is_read_when_somebody_asks_for_it(path: Path, read: list[Pa
     assert (second.description, second.netlists.surface) == (first.description, first.netlists.surface)
     assert second.netlists.direct == first.netlists.direct
     assert not read
-    assert (second.netlist, second.executed) == (first.netlist, first.executed)
+    assert (second.netlist, second.netlists.executed) == (first.netlist, first.netlists.executed)
     assert read == [path]
 
 

@@ -101,7 +101,7 @@ def test_conv_integer_is_native(target: str, tmp_path: Path) -> None:
     wanted = np.einsum("ncyxij,ocij->noyx", windows, w.astype(np.int64) - 133)
     with ttc.load(tmp_path / "m.tti") as executor:
         (y,) = executor.run(feeds).values()
-        plans = [executor.program.plans[graph] for graph in executor.program.executed.graphs]
+        plans = [executor.program.plans[graph] for graph in executor.program.netlists.executed.graphs]
     assert np.array_equal(y, wanted)
     assert all(isinstance(plan, NativePlan) and all(part.step is None for part in plan.prepared.layout.segments) for plan in plans)
 

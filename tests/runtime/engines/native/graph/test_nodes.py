@@ -13,7 +13,7 @@ from ttc.runtime.executor import Executor
 
 def python_steps(session: Executor) -> int:
     """How many steps of its one graph run in Python."""
-    (plan,) = [session.program.plans[graph] for graph in session.program.executed.graphs]
+    (plan,) = [session.program.plans[graph] for graph in session.program.netlists.executed.graphs]
     assert isinstance(plan, NativePlan)
     return sum(segment.step is not None for segment in plan.prepared.layout.segments)
 

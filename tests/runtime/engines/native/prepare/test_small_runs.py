@@ -15,7 +15,7 @@ from ttc.runtime.engines.native.prepare.small_runs import is_small
 def alone(x: TensorType, op: str, y: TensorType, attrs: dict[str, str | int]) -> list[bool]:
     """Say of each segment of a program of one op whether one thread computes it."""
     made = program({"x": x}, {}, [Step("y", op, ("x",), y, attrs)], {"y.out": "y"}, "native")
-    (plan,) = [made.plans[graph] for graph in made.executed.graphs]
+    (plan,) = [made.plans[graph] for graph in made.netlists.executed.graphs]
     assert isinstance(plan, NativePlan)
     return [segment.alone for segment in plan.prepared.layout.segments]
 
