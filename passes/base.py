@@ -5,63 +5,26 @@ from __future__ import annotations
 import re
 import time
 from abc import ABC, abstractmethod
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import field
 from typing import Any, ClassVar, Literal, Protocol, TypeVar
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Attribute, Operation, SSAValue
 
+from ttc.dialects.core.ir.adapter import print_op
+from ttc.dialects.core.ir.entries import entry_functions, module_attr
 from ttc.dialects.core.ir.leaves import is_unread
 from ttc.dialects.core.ir.locations import fused_location, source_names, where
 from ttc.dialects.core.machines.targets import Target
 from ttc.dialects.core.plain.weights import WeightStore
 from ttc.dialects.core.records import record
+from ttc.dialects.netlist.ops import NetlistOp, queues_of
 from ttc.dialects.nn.base import NNOp
+from ttc.dialects.tile.base import TileOp
+from ttc.runtime.watching import Named, Remark, Report, Subject
 
 OpT = TypeVar("OpT", bound=NNOp)
-
-
-@record
-class Remark:
-    """What a pass did or did not do at one place, and why.
-
-    Args:
-        kind: `applied`, `missed` or `analysis`.
-        pass_name: of the pass that says it.
-        location: source names of the op.
-        message: one line.
-        data: figures behind the message.
-    """
-
-    kind: Literal["applied", "missed", "analysis"]
-    pass_name: str
-    location: tuple[str, ...]
-    message: str
-    data: Mapping[str, object] = field(default_factory=dict)
-
-
-@record(frozen=False)
-class Report:
-    """What one run of a pass did.
-
-    Args:
-        rewrites: how often each named rewrite was applied.
-        remarks: in order.
-        seconds: that it took.
-        parts: seconds of its named parts.
-        changed: whether it changed the module; None if nobody asked.
-        numerics: errors against the module before it, by output, as an instrument measured them.
-    """
-
-    rewrites: Counter[str] = field(default_factory=Counter)
-    remarks: list[Remark] = field(default_factory=list)
-    seconds: float = 0.0
-    parts: dict[str, float] = field(default_factory=dict)
-    changed: bool | None = None
-    numerics: Mapping[str, object] | None = None
 
 
 @record(frozen=False)
@@ -72,12 +35,29 @@ class Unit:
     weights: WeightStore
     target: Target
 
+    @property
+    def passes_done(self) -> int:
+        """How many passes of a stage are behind a module that was stopped inside the stage."""
+        return int(module_attr(self.module, "passes_done") or 0)
+
+    def text(self, *, locations: bool = False) -> str:
+        """Return the module as text.  locations: with the source names of ops."""
+        return print_op(self.module, locations=locations)
+
+    def op_count(self) -> int:
+        """Return how many ops compute: those of the netlist once there are any, before that those of nn and tile in entry functions."""
+        if queues_of(self.module):
+            return sum(isinstance(op, NetlistOp) for op in self.module.walk())
+        return sum(isinstance(op, NNOp | TileOp) for function in entry_functions(self.module) for op in function.walk())
+
 
 class Instrument(Protocol):
     """Watches the pipeline.  `rewrite` is asked before every named rewrite and may refuse it.
 
     compares: whether `after` needs to know if the pass changed anything.
     partial: whether it may refuse rewrites that later passes count on, too; the module is then good for looking at alone.
+
+    Those that take any subject, not units alone, watch the steps of the native engine, too: see `ttc.runtime.watching.StepInstrument`.
     """
 
     compares: ClassVar[bool]
@@ -93,18 +73,18 @@ class Instrument(Protocol):
 
 
 class Watcher:
-    """An Instrument that does nothing; subclass it and override what you need."""
+    """An instrument of passes and steps that does nothing; subclass it and override what you need."""
 
     compares: ClassVar[bool] = False
     partial: bool = False
 
-    def on_stage(self, stage: str, unit: Unit) -> None: ...
-    def before(self, pass_: Pass, unit: Unit) -> None: ...
-    def after(self, pass_: Pass, unit: Unit, report: Report) -> None: ...
-    def failed(self, pass_: Pass, unit: Unit, error: BaseException) -> None: ...
+    def on_stage(self, stage: str, unit: Subject) -> None: ...
+    def before(self, pass_: Named, unit: Subject) -> None: ...
+    def after(self, pass_: Named, unit: Subject, report: Report) -> None: ...
+    def failed(self, pass_: Named, unit: Subject, error: BaseException) -> None: ...
     def finish(self) -> None: ...
 
-    def rewrite(self, name: str, op: Operation) -> bool:
+    def rewrite(self, name: str, op: object) -> bool:
         return True
 
     def remark(self, remark: Remark) -> None: ...

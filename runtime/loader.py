@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -18,6 +19,7 @@ from ttc.runtime.program import Program, build_program
 
 if TYPE_CHECKING:
     from ttc.runtime.engines.native.codegen.kernel_folders import KernelFolders
+    from ttc.runtime.watching import StepInstrument
 
 
 def load(
@@ -27,15 +29,17 @@ def load(
     threads: int | None = None,
     exact: Exact | None = None,
     kernels: KernelFolders | None = None,
+    instruments: Sequence[StepInstrument] = (),
 ) -> Executor:
     """Open an archive, verify all of it, and start a session.
 
     Args:    engine: name of the engine that runs it; None: the native one, or the reference where the device's arithmetic is asked for.
              threads: that it may use, at most 4 a CPU, None for one a core; exact: compute as the device does.
              kernels: where the native engine finds and keeps machine code; None: in the user's cache.
+             instruments: what watches the native engine make plans, which are then made anew though they are kept.
     Raises:  E0102, E0701 to E0704 for the file; E06xx for its netlist; E0803 for an unknown engine; E0101 for another number of threads.
     """
-    return Executor(load_program(path, engine=engine, threads=threads, exact=exact, kernels=kernels))
+    return Executor(load_program(path, engine=engine, threads=threads, exact=exact, kernels=kernels, instruments=instruments))
 
 
 @starting_threads()
@@ -46,9 +50,10 @@ def load_program(
     threads: int | None = None,
     exact: Exact | None = None,
     kernels: KernelFolders | None = None,
+    instruments: Sequence[StepInstrument] = (),
 ) -> Program:
     """Open an archive, verify all of it, and give the program it holds, its plans made.  Raises as `load` does."""
-    chosen = engine_named(engine, checked_threads(threads), exact, kernels)
+    chosen = engine_named(engine, checked_threads(threads), exact, kernels, instruments)
     archive = open_archive(path, threads=threads)
     kept = recall(archive, chosen)
     if kept is not None:

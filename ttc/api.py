@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from ttc.passes.base import Instrument
     from ttc.runtime.executor import Executor
     from ttc.runtime.program import Program
+    from ttc.runtime.watching import StepInstrument
     from ttc.settings.train_options import TrainOptions
 
 Examples: TypeAlias = "Mapping[str, Any] | Sequence[Any]"
@@ -95,6 +96,7 @@ def load(
     options: RunOptions | None = None,
     precompiled: str | os.PathLike[str] | None = None,
     on_compile: Callable[[int, int], None] | None = None,
+    instruments: Sequence[StepInstrument] = (),
     **option_fields: Any,
 ) -> Executor:
     """Open an archive for running; use it as a context manager, or close it.
@@ -104,6 +106,7 @@ def load(
         threads: CPU threads; default: variable TTC_THREADS, else all that the process may use.
         precompiled: a folder that `ttc compile --precompile-dir` filled: machine code from there is executed.
         on_compile: called with (kernels compiled, kernels to compile) where any have to be; from several threads.
+        instruments: what watches the native engine make its plans, in steps with names; plans that were kept are made anew.
         options, option_fields: as in `compile`, of RunOptions; exact=True computes as the device does.
     Raises: E0101, E0102, E06xx, E07xx.
     """
@@ -123,7 +126,7 @@ def load(
     from ttc.runtime.engines.native.codegen.kernel_folders import KernelFolders
 
     kernels = KernelFolders(None if precompiled is None else Path(precompiled), told=on_compile)
-    return load_archive(Path(path), engine=engine, threads=found.threads, kernels=kernels)
+    return load_archive(Path(path), engine=engine, threads=found.threads, kernels=kernels, instruments=instruments)
 
 
 def chosen_engine(options: RunOptions) -> str | None:

@@ -144,8 +144,8 @@ class CompileOptions(Options):
 
 
 @record(kw_only=True)
-class DebugOptions(Options):
-    """What of the pipeline is shown, kept and checked, for every command that runs it.  None of it changes a result but `rewrite_limit`."""
+class WatchOptions(Options):
+    """What is shown of passes, and of the steps of the native engine.  None of it changes a result but `rewrite_limit`."""
 
     TABLE: ClassVar[str] = "debug"
 
@@ -158,8 +158,6 @@ class DebugOptions(Options):
     )
     print_after: tuple[str, ...] = option((), "Print the IR after these passes if they changed it.", takes.patterns, "PAT", repeated=True)
     print_unchanged: bool = switch("Print after passes that changed nothing, too.")
-    print_locations: bool = switch("Print the source names of ops with the IR.")
-    dump: Path | None = option(None, "Write the IR after every pass, and index.json, to this folder.", takes.path, "DIR")
     timing: str | None = option(
         None,
         "Print a tree of times of stages, passes and their parts; with =FILE.json write a trace for Perfetto.",
@@ -171,6 +169,15 @@ class DebugOptions(Options):
     remarks: tuple[str, ...] = option(
         (), "Print what these passes did, did not do, and why: a pattern.", takes.patterns, "PAT", repeated=True
     )
+    rewrite_limit: int | None = option(None, "Refuse rewrites after the first N.", takes.integer(0), "N")
+
+
+@record(kw_only=True)
+class DebugOptions(WatchOptions):
+    """What of the pipeline is shown, kept and checked, for every command that runs it.  None of it changes a result but `rewrite_limit`."""
+
+    print_locations: bool = switch("Print the source names of ops with the IR.")
+    dump: Path | None = option(None, "Write the IR after every pass, and index.json, to this folder.", takes.path, "DIR")
     check_numerics: str | None = option(
         None,
         "Evaluate the module after every pass, and stop at the first that breaks the numbers; inputs are random, or of a file.",
@@ -180,7 +187,6 @@ class DebugOptions(Options):
     )
     reproduce: bool = switch("Leave a folder for `ttc repro` where a pass reports an error, too, not only where it crashes.")
     with_weights: bool = switch("Keep the weights in that folder, instead of their shapes.")
-    rewrite_limit: int | None = option(None, "Refuse rewrites after the first N.", takes.integer(0), "N")
 
 
 @record(kw_only=True)

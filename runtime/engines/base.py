@@ -44,6 +44,7 @@ class Timed:
         start_ns, end_ns: on the clock of `time.perf_counter_ns`.
         flops: operations of arithmetic; a multiplication and the addition of its product are two.
         bytes: that it must read and write at least: each operand and each result once.
+        steps: names of the engine's steps that changed what computes the op.
     """
 
     job: str
@@ -54,6 +55,7 @@ class Timed:
     end_ns: int
     flops: int
     bytes: int
+    steps: tuple[str, ...] = ()
 
 
 @runtime_checkable
@@ -62,6 +64,15 @@ class ProfiledPlan(Plan, Protocol):
 
     def profile(self, entries: Mapping[str, NDArray]) -> list[Timed]:
         """Compute one microbatch as `run` does, and time every job, in the order in which they began.  Raises as `run` does."""
+        ...
+
+
+@runtime_checkable
+class PrintedPlan(Plan, Protocol):
+    """A plan that can be shown."""
+
+    def text(self) -> str:
+        """Return it as text of any number of lines."""
         ...
 
 

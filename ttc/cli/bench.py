@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ttc.reports.profiling import Profile
     from ttc.reports.roofline import Roofline
 
-COLUMNS = ("op", "source", "kernel", "ms", "share", "GFLOP/s", "GB/s", "roofline")
+COLUMNS = ("op", "source", "kernel", "steps", "ms", "share", "GFLOP/s", "GB/s", "roofline")
 SHOWN_OPS = 30
 """Rows of the table of ops, unless -v asks for all."""
 
@@ -145,4 +145,4 @@ def _row(op: OpTime, total: float, machine: Roofline, verbose: bool) -> list[obj
     source = " + ".join(op.source) if verbose or others < 1 else f"{op.source[0]} (+{others})"
     rates = [f"{value / op.seconds / 1e9:.1f}" if op.seconds else "-" for value in (op.flops, op.bytes)]
     shares = [f"{op.seconds / total:.1%}" if total else "-", *rates, f"{op.roof(machine):.0%}"]
-    return [op.op, source, ", ".join(op.kernels), f"{op.seconds * 1e3:.3f}", *shares]
+    return [op.op, source, ", ".join(op.kernels), ", ".join(op.steps), f"{op.seconds * 1e3:.3f}", *shares]

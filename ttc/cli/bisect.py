@@ -10,12 +10,14 @@ import click
 from ttc.cli.console import Console
 from ttc.cli.options import FILE, flags_of, options_from, verbosity
 from ttc.dialects.core.errors import Error
-from ttc.options import CompileOptions
+from ttc.options import STAGES, CompileOptions
 
 if TYPE_CHECKING:
     from ttc.debug.bisect import Check, Culprit
+    from ttc.debug.bisect_plan import PlanSearch
 
 EXIT_KEPT, EXIT_BROKEN = 0, 1
+_AGREES = ", and the native engine computes what the reference engine does"
 
 
 @click.command("bisect")
@@ -41,8 +43,9 @@ def command(
 ) -> int:
     """Find the first pass, and in it the first rewrite, that breaks MODEL.
 
-    After every pass the module is evaluated and compared with the imported one, or given to a script.  Status: 0 if all passes keep
-    it, 1 if one does not.
+    After every pass the module is evaluated and compared with the imported one, or given to a script.  If every pass keeps the
+    numbers, the native engine is compared with the reference engine, and its steps are searched.  Status: 0 if all passes and steps
+    keep it, 1 if one does not.
     """
     from ttc.debug.bisect import bisect
     from ttc.inputs.files import require_input, require_model
@@ -53,20 +56,22 @@ def command(
         raise Error("E0101", "--check decides by itself: --rtol and --inputs do not go with it")
     if rtol is not None and not 0 <= rtol < float("inf"):
         raise Error("E0101", f"--rtol cannot be {rtol}", hint="it takes a relative error, such as 1e-3")
-    check = _by_numbers(bundle, seed, rtol) if script is None else _by_script(require_input(script))
+    check, engine = _by_numbers(bundle, seed, rtol) if script is None else (_by_script(require_input(script)), None)
     with console.progress() as progress:
-        culprit = bisect(require_model(model), options, check, [PassProgress(progress.show)])
+        culprit = bisect(require_model(model), options, check, [PassProgress(progress.show)], engine)
     if as_json:
         console.json({"kept": culprit is None, "culprit": None if culprit is None else _plain(culprit)})
     else:
-        _print(console, culprit)
+        _print(console, culprit, compared=script is None and options.stop[0] == STAGES[-1])
     return EXIT_KEPT if culprit is None else EXIT_BROKEN
 
 
-def _by_numbers(bundle: Path | None, seed: int, rtol: float | None) -> Check:
+def _by_numbers(bundle: Path | None, seed: int, rtol: float | None) -> tuple[Check, PlanSearch]:
     from ttc.debug.bisect_checks import NumbersKept
+    from ttc.debug.bisect_plan import PlanSearch
 
-    return NumbersKept(bundle, seed, rtol)
+    numbers = NumbersKept(bundle, seed, rtol)
+    return numbers, PlanSearch(numbers)
 
 
 def _by_script(script: Path) -> Check:
@@ -81,9 +86,9 @@ def _plain(culprit: Culprit) -> dict[str, Any]:
     return {**found, "rewrite": number, "at": name, "before": culprit.before, "after": culprit.after}
 
 
-def _print(console: Console, culprit: Culprit | None) -> None:
+def _print(console: Console, culprit: Culprit | None, *, compared: bool) -> None:
     if culprit is None:
-        console.say("every pass keeps it")
+        console.say(f"every pass keeps it{_AGREES if compared else ''}")
         return
     console.say(f"stage {culprit.stage}, pass {culprit.run}: {culprit.problem}")
     if culprit.rewrite is None:

@@ -14,9 +14,10 @@ import click
 
 from ttc.cli.console import Console, time_text
 from ttc.cli.options import FILE, PRECOMPILED, flags_of, options_from, verbosity
+from ttc.cli.plans import PlanWatch
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.records import record
-from ttc.options import BOTH, RunOptions
+from ttc.options import BOTH, RunOptions, WatchOptions
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -73,13 +74,22 @@ class Outcome:
 @click.option("--layers", is_flag=True, help="With --check: compare the nodes inside the model, too, and name the first that is off.")
 @click.option("--restore", type=FILE, metavar="FILE", help="Begin with the states, and changed parameters, of this checkpoint.")
 @click.option("--checkpoint", type=FILE, metavar="FILE", help="After the run, write states and changed parameters (safetensors).")
+@click.option("--print-plan", is_flag=True, help="Print the native engine's plan: its jobs, the steps that made them, and their memory.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON only.")
 @PRECOMPILED
-@flags_of(RunOptions)
+@flags_of(RunOptions, WatchOptions)
 @verbosity
 @click.pass_obj
 def command(
-    console: Console, archive: Path, config: Path | None, folder: Path | None, check: Path | None, layers: bool, as_json: bool, **raw: Any
+    console: Console,
+    archive: Path,
+    config: Path | None,
+    folder: Path | None,
+    check: Path | None,
+    layers: bool,
+    print_plan: bool,
+    as_json: bool,
+    **raw: Any,
 ) -> int:
     """Run the program in ARCHIVE (.tti)."""
     from ttc.inputs.files import require_folder, require_input, require_model
@@ -87,6 +97,8 @@ def command(
     source = {name: raw.pop(name) for name in ("files", "bundle", "random")}
     precompiled, states = raw.pop("precompiled"), {name: raw.pop(name) for name in ("restore", "checkpoint")}
     options = options_from(RunOptions, raw, config)
+    watch = PlanWatch(console, options_from(WatchOptions, raw, config), print_plan)
+    watch.choose(options)
     require_input(archive)
     if options.engine == BOTH and (options.exact or options.repeat > 1):
         raise Error("E0101", "--engine both compares the engines once, in the CPU's arithmetic", hint="leave out --exact and --repeat")
@@ -99,7 +111,7 @@ def command(
         require_folder(folder)
     _check_states(archive, options, check, **states)
     limit_threads(options.threads)
-    outcome = _run(console, archive, options, check, source, layers=layers, precompiled=precompiled, **states)
+    outcome = _run(console, archive, options, check, source, watch, layers=layers, precompiled=precompiled, **states)
     if folder is not None:
         from ttc.cli.outputs import write_outputs
 
@@ -135,6 +147,7 @@ def _run(
     options: RunOptions,
     check: Path | None,
     source: dict[str, Any],
+    watch: PlanWatch,
     *,
     layers: bool = False,
     precompiled: Path | None = None,
@@ -148,7 +161,10 @@ def _run(
         progress.show(f"loading {archive.name}")
         engine = "reference" if options.engine == BOTH else options.engine
         chosen = replace(options, engine=engine)
-        with load(archive, options=chosen, precompiled=precompiled, on_compile=progress.compiling) as executor:
+        with load(
+            archive, options=chosen, precompiled=precompiled, on_compile=progress.compiling, instruments=watch.instruments
+        ) as executor:
+            watch.report(executor)
             fit = fitting(executor, options.program, source["files"], source["bundle"], pad_batch=options.pad_batch)
             signature = fit.arguments(executor.program.entry(fit.program))
             names = {argument.name for argument in signature}

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from ttc.cli.console import Console, time_text
 from ttc.dialects.core.errors import Error
-from ttc.options import CompileOptions, DebugOptions
+from ttc.options import CompileOptions, DebugOptions, WatchOptions
 
 if TYPE_CHECKING:
     from ttc.instruments.crash_watch import CrashWatch
@@ -50,9 +50,7 @@ def reproducing(console: Console, model: Path, options: CompileOptions, debug: D
         raise
 
 
-def report(
-    console: Console, options: DebugOptions, watchers: Sequence[Instrument], stages: Sequence[StageTime], *, note: bool = False
-) -> None:
+def report(console: Console, options: WatchOptions, watchers: Sequence[object], stages: Sequence[StageTime], *, note: bool = False) -> None:
     """Tables of times and statistics, or the trace, as far as they were asked for.  note: to stderr.  Raises E0103."""
     from ttc.inputs.files import write_bytes
     from ttc.instruments.statistics import Statistics

@@ -6,7 +6,7 @@ import difflib
 import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from xdsl.dialects.builtin import ModuleOp
 
@@ -18,10 +18,13 @@ from ttc.dialects.core.plain.weights import WeightStore
 from ttc.dialects.core.records import record
 from ttc.instruments.base import PassWatcher
 from ttc.instruments.limit import RewriteLimit
-from ttc.options import CompileOptions
+from ttc.options import STAGES, CompileOptions
 from ttc.passes.base import Instrument, Pass, Report, Unit, Watcher
 from ttc.passes.manager import run_pass
 from ttc.passes.pipeline_text import pass_text
+
+if TYPE_CHECKING:
+    from ttc.runtime.program import Program
 
 Check = Callable[[Unit], "str | None"]
 """What is wrong with a module, in a few words; None if nothing is.  The first one it sees is the imported model."""
@@ -93,17 +96,25 @@ class _Search(PassWatcher):
             raise _Found(pass_, Unit(module, weights, unit.target), problem, illegal=illegal is not None)
 
 
-def bisect(path: Path, options: CompileOptions, check: Check, instruments: Sequence[Instrument] = ()) -> Culprit | None:
+def bisect(
+    path: Path,
+    options: CompileOptions,
+    check: Check,
+    instruments: Sequence[Instrument] = (),
+    engine: Callable[[Program], Culprit | None] | None = None,
+) -> Culprit | None:
     """Compile up to the first pass whose result fails the check, then look for the rewrite.  None: every pass keeps it.
+
+    Args: engine: looks into how the program runs that every pass kept; without effect on what does not become one.
 
     Raises: E0505 if the imported model fails the check itself, and what compilation raises.
     """
     search = _Search(check)
     try:
-        compile_path(path, options, [*instruments, search])
+        compilation = compile_path(path, options, [*instruments, search])
     except _Found as found:
         return _narrowed(found, search, check)
-    return None
+    return None if engine is None or options.stop[0] != STAGES[-1] else engine(compilation.program())
 
 
 def _narrowed(found: _Found, search: _Search, check: Check) -> Culprit:
@@ -164,8 +175,12 @@ def _rerun(found: _Found, instruments: Sequence[Watcher]) -> tuple[ModuleOp, Wei
 
 
 def _difference(before: ModuleOp, after: ModuleOp) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Lines that only one of the two has; values are numbered anew in each module, so their numbers do not count."""
-    old, new = (print_op(module).splitlines() for module in (before, after))
+    return differing_lines(print_op(before), print_op(after))
+
+
+def differing_lines(before: str, after: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the lines that only one of two texts has; values are numbered anew in each, so their numbers do not count."""
+    old, new = before.splitlines(), after.splitlines()
     plain = [[re.sub(r"%\d+", "%", line) for line in lines] for lines in (old, new)]
     gone: list[str] = []
     come: list[str] = []

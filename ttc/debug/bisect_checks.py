@@ -38,6 +38,11 @@ class NumbersKept:
         """Let the next module be the first one: a pass has changed on purpose what the module computes."""
         self._inputs = None
 
+    @property
+    def inputs(self) -> dict[str, Arrays]:
+        """The inputs by name of each function; none before the first module was checked."""
+        return self._inputs or {}
+
     def __call__(self, unit: Unit) -> str | None:
         """The first output that differs, with figures, or why it cannot be evaluated.  Raises what the first module does."""
         if self._inputs is None:

@@ -6,13 +6,16 @@ from collections import Counter
 from fnmatch import fnmatchcase
 
 from ttc.dialects.core.errors import Error, nearest
-from ttc.dialects.core.ir.entries import module_attr
 from ttc.options import STAGES
-from ttc.passes.base import Pass, Unit, Watcher
+from ttc.passes.base import Watcher
+from ttc.runtime.watching import Named, Subject
+
+NATIVE = "native"
+"""Where the steps of the native engine stand among the stages: behind the last one."""
 
 
 class PassWatcher(Watcher):
-    """Keeps track of where in the pipeline the compilation is.
+    """Keeps track of where in the pipeline the compilation is, the steps of the native engine included.
 
     Attributes:
         stage: whose passes run now.
@@ -24,12 +27,12 @@ class PassWatcher(Watcher):
         self.stage, self.number, self.run = STAGES[1], 0, ""
         self._runs: Counter[str] = Counter()
 
-    def on_stage(self, stage: str, unit: Unit) -> None:
-        """A stage ended; a module that was stopped inside the next one says how many of its passes are behind it."""
-        self.stage = following(stage)
-        self.number = int(module_attr(unit.module, "passes_done") or 0)
+    def on_stage(self, stage: str, unit: Subject) -> None:
+        """Note that a stage ended; a module that was stopped inside the next one says how many of its passes are behind it."""
+        self.stage, self.number = following(stage), unit.passes_done
 
-    def before(self, pass_: Pass, unit: Unit) -> None:
+    def before(self, pass_: Named, unit: Subject) -> None:
+        """Note that a pass or a step begins."""
         self.number += 1
         self._runs[pass_.name] += 1
         self.run = f"{pass_.name}@{self._runs[pass_.name]}"
@@ -41,8 +44,8 @@ class PassWatcher(Watcher):
 
 
 def following(stage: str) -> str:
-    """Return the stage that follows a stage; the last one follows itself."""
-    return STAGES[min(STAGES.index(stage) + 1, len(STAGES) - 1)]
+    """Return the stage that follows a stage; the last one follows itself, and so do the steps of the native engine."""
+    return NATIVE if stage == NATIVE else STAGES[min(STAGES.index(stage) + 1, len(STAGES) - 1)]
 
 
 class PassPattern:
@@ -59,10 +62,11 @@ class PassPattern:
         return (fnmatchcase(name, self.name) or stage == self.name) and self.times in (None, times)
 
     def require_known(self) -> PassPattern:
-        """The pattern itself.  Raises E0101 if no pass and no stage matches it."""
+        """The pattern itself.  Raises E0101 if no pass, no step of the native engine and no stage matches it."""
         from ttc.passes.pipeline_text import all_passes
+        from ttc.runtime.engines.native.prepare.steps import STEP_NAMES
 
-        known = (*all_passes(), *STAGES[1:-1])
+        known = (*all_passes(), *STAGES[1:-1], *STEP_NAMES, NATIVE)
         if not any(fnmatchcase(name, self.name) for name in known):
             raise Error("E0101", f"no pass matches '{self.name[:80]}'", hint=nearest(self.name, known) or "ttc passes lists them")
         return self

@@ -10,6 +10,7 @@ from ttc.dialects.core.ir.adapter import excerpt
 from ttc.dialects.core.ir.locations import where
 from ttc.dialects.core.shown import shown
 from ttc.instruments.base import PassWatcher
+from ttc.runtime.watching import Site
 
 
 class RewriteLimit(PassWatcher):
@@ -30,12 +31,13 @@ class RewriteLimit(PassWatcher):
         self.count = 0
         self.last: str | None = None
 
-    def rewrite(self, name: str, op: Operation) -> bool:
+    def rewrite(self, name: str, op: Operation | Site) -> bool:
         self.count += 1
         if self.limit is not None and self.count > self.limit:
             return False
         if self.count == self.limit:
-            self.last = f"rewrite {self.count}: {self.run} (stage {self.stage}): {name} at {where(op)}: {excerpt(op)}"
+            place = f"{op.where}: {op.text}" if isinstance(op, Site) else f"{where(op)}: {excerpt(op)}"
+            self.last = f"rewrite {self.count}: {self.run} (stage {self.stage}): {name} at {place}"
         return True
 
     def finish(self) -> None:

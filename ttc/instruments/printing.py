@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import ClassVar
 
-from ttc.dialects.core.ir.adapter import print_op
 from ttc.instruments.base import PassPattern, PassWatcher
-from ttc.passes.base import Pass, Report, Unit
+from ttc.runtime.watching import Named, Report, Subject
 
 
 class Printing(PassWatcher):
@@ -36,12 +35,12 @@ class Printing(PassWatcher):
         self.locations = locations
         self._before, self._after = before, after
 
-    def before(self, pass_: Pass, unit: Unit) -> None:
+    def before(self, pass_: Named, unit: Subject) -> None:
         super().before(pass_, unit)
         if self._meant(self._before, pass_):
             self._print("before", unit)
 
-    def after(self, pass_: Pass, unit: Unit, report: Report) -> None:
+    def after(self, pass_: Named, unit: Subject, report: Report) -> None:
         if not self._meant(self._after, pass_):
             return
         if report.changed or self.unchanged:
@@ -49,15 +48,15 @@ class Printing(PassWatcher):
         else:
             self.say(self._heading("after", ": no change"))
 
-    def failed(self, pass_: Pass, unit: Unit, error: BaseException) -> None:
+    def failed(self, pass_: Named, unit: Subject, error: BaseException) -> None:
         if self._meant([*self._before, *self._after], pass_):
             self._print("failed in", unit)
 
-    def _meant(self, patterns: Sequence[PassPattern], pass_: Pass) -> bool:
+    def _meant(self, patterns: Sequence[PassPattern], pass_: Named) -> bool:
         return any(pattern.matches(pass_.name, self.stage, self.times_run) for pattern in patterns)
 
     def _heading(self, when: str, more: str = "") -> str:
         return f"// ---- {when} {self.run} (stage {self.stage}){more}"
 
-    def _print(self, when: str, unit: Unit) -> None:
-        self.say(f"{self._heading(when)}\n{print_op(unit.module, locations=self.locations)}")
+    def _print(self, when: str, unit: Subject) -> None:
+        self.say(f"{self._heading(when)}\n{unit.text(locations=self.locations)}")

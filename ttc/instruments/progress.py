@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ttc.passes.base import Pass, Unit, Watcher
+from ttc.passes.base import Watcher
+from ttc.runtime.watching import Named, Subject
 
 
 class PassProgress(Watcher):
@@ -13,8 +14,8 @@ class PassProgress(Watcher):
     def __init__(self, show: Callable[[str], None]) -> None:
         self.show = show
 
-    def before(self, pass_: Pass, unit: Unit) -> None:
+    def before(self, pass_: Named, unit: Subject) -> None:
         self.show(f"compiling: {pass_.name}")
 
-    def on_stage(self, stage: str, unit: Unit) -> None:
+    def on_stage(self, stage: str, unit: Subject) -> None:
         self.show(f"compiling: stage {stage} done")

@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 
 from ttc.dialects.core.shown import shown
 from ttc.instruments.base import PassPattern, PassWatcher
-from ttc.passes.base import Remark, Watcher
+from ttc.passes.base import Watcher
+from ttc.runtime.watching import Remark
 
 
 class Remarks(PassWatcher):

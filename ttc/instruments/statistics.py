@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from ttc.instruments.base import PassWatcher
-from ttc.passes.base import Pass, Report, Unit
+from ttc.runtime.watching import Named, Report, Subject
 
 
 class Statistics(PassWatcher):
@@ -18,7 +18,7 @@ class Statistics(PassWatcher):
         super().__init__()
         self.counts: Counter[tuple[str, str, str]] = Counter()
 
-    def after(self, pass_: Pass, unit: Unit, report: Report) -> None:
+    def after(self, pass_: Named, unit: Subject, report: Report) -> None:
         for name, count in report.rewrites.items():
             self.counts[self.stage, pass_.name, name] += count
 

@@ -7,12 +7,9 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import field
 
-from ttc.dialects.core.ir.entries import entry_functions
 from ttc.dialects.core.records import record
-from ttc.dialects.netlist.ops import NetlistOp, queues_of
-from ttc.dialects.nn.base import NNOp
-from ttc.dialects.tile.base import TileOp
-from ttc.passes.base import Pass, Report, Unit, Watcher
+from ttc.passes.base import Watcher
+from ttc.runtime.watching import Named, Report, Subject
 
 
 @record
@@ -67,21 +64,21 @@ class Timing(Watcher):
     _pass_start: float = 0.0
     _ops: int = 0
 
-    def before(self, pass_: Pass, unit: Unit) -> None:
+    def before(self, pass_: Named, unit: Subject) -> None:
         if self.count_ops and not self._passes:
-            self._ops = op_count(unit)
+            self._ops = unit.op_count()
         self._pass_start = time.perf_counter() - self._began
 
-    def after(self, pass_: Pass, unit: Unit, report: Report) -> None:
+    def after(self, pass_: Named, unit: Subject, report: Report) -> None:
         before = self._ops
         if report.changed is not False:
-            self._ops = op_count(unit) if self.count_ops else 0
+            self._ops = unit.op_count() if self.count_ops else 0
         figures = dict(report.rewrites), dict(report.parts), before, self._ops
         self._passes.append(PassTime(pass_.name, self._pass_start, report.seconds, *figures))
 
-    def on_stage(self, stage: str, unit: Unit) -> None:
+    def on_stage(self, stage: str, unit: Subject) -> None:
         now = time.perf_counter() - self._began
-        self.stages.append(StageTime(stage, op_count(unit), now - self._start, tuple(self._passes), self._start))
+        self.stages.append(StageTime(stage, unit.op_count(), now - self._start, tuple(self._passes), self._start))
         self._passes = []
         self._start = now
 
@@ -133,10 +130,3 @@ def trace_text(stages: Sequence[StageTime]) -> str:
 def _event(name: str, category: str, start: float, seconds: float, figures: dict[str, int]) -> dict[str, object]:
     times = {"ts": round(start * 1e6, 1), "dur": round(seconds * 1e6, 1)}
     return {"name": name, "cat": category, "ph": "X", "pid": 1, "tid": 1, **times, "args": figures}
-
-
-def op_count(unit: Unit) -> int:
-    """Ops that compute something: those of the netlist once there are any, before that those of nn and tile in entry functions."""
-    if queues_of(unit.module):
-        return sum(isinstance(op, NetlistOp) for op in unit.module.walk())
-    return sum(isinstance(op, NNOp | TileOp) for function in entry_functions(unit.module) for op in function.walk())

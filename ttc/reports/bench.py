@@ -56,6 +56,7 @@ class OpTime:
 
     Args:
         op: its name.  source: names in the model.  kernels: what computes it.
+        steps: names of the engine's steps that changed what computes it.
         seconds: of one run, all microbatches.  flops, bytes: likewise.
     """
 
@@ -65,6 +66,7 @@ class OpTime:
     seconds: float
     flops: int
     bytes: int
+    steps: tuple[str, ...] = ()
 
     def roof(self, machine: Roofline) -> float:
         """The least time that its arithmetic and its bytes take, by the time that it takes; over 1 where caches hold its operands."""
@@ -76,6 +78,7 @@ class OpTime:
             "op": self.op,
             "source": list(self.source),
             "kernels": list(self.kernels),
+            "steps": list(self.steps),
             "seconds": self.seconds,
             "share": self.seconds / total if total else 0.0,
             "flops": self.flops,
@@ -149,7 +152,8 @@ def op_times(profiles: Sequence[Profile]) -> list[OpTime]:
 
 def _op_time(jobs: Sequence[Timed], seconds: float) -> OpTime:
     kernels = tuple(dict.fromkeys(job.kernel for job in jobs))
-    return OpTime(jobs[0].op, jobs[0].location, kernels, seconds, sum(job.flops for job in jobs), sum(job.bytes for job in jobs))
+    steps = tuple(dict.fromkeys(step for job in jobs for step in job.steps))
+    return OpTime(jobs[0].op, jobs[0].location, kernels, seconds, sum(job.flops for job in jobs), sum(job.bytes for job in jobs), steps)
 
 
 def as_trace(profile: Profile, name: str, engine: str) -> dict[str, Any]:
@@ -168,7 +172,15 @@ def _events(profile: Profile, origin: int) -> Iterator[dict[str, Any]]:
         for job in jobs:
             nanoseconds = job.end_ns - job.start_ns
             rates = {"GFLOP/s": round(job.flops / nanoseconds, 3), "GB/s": round(job.bytes / nanoseconds, 3)} if nanoseconds > 0 else {}
-            told = {"op": job.op, "job": job.job, "kernel": job.kernel, "flops": job.flops, "bytes": job.bytes, **rates}
+            told = {
+                "op": job.op,
+                "job": job.job,
+                "kernel": job.kernel,
+                "steps": list(job.steps),
+                "flops": job.flops,
+                "bytes": job.bytes,
+                **rates,
+            }
             yield _event(" + ".join(job.location) or job.op, JOBS, job.start_ns - origin, nanoseconds, told)
 
 

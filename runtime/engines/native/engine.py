@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING
 
+from ttc.dialects.core.errors import Error
 from ttc.dialects.core.records import record
 from ttc.dialects.netlist.model import Graph, Netlist
 from ttc.runtime.engines.base import Plan
@@ -24,8 +25,9 @@ from ttc.runtime.engines.room import require_memory, require_results
 from ttc.runtime.tensors import Constants
 
 if TYPE_CHECKING:
-    from ttc.runtime.engines.native.jobs.job import Job
     from ttc.runtime.engines.native.planning.prepared import Prepared
+    from ttc.runtime.engines.native.prepare.draft import Draft
+    from ttc.runtime.watching import StepInstrument
 
 
 @record
@@ -36,11 +38,13 @@ class NativeEngine:
         threads: that compute one run, the caller's among them.
         cpu: what code may use; None: all that this machine has.
         kernels: where code is found and kept.
+        instruments: what watches the steps from a graph to its plan; plans that were kept are then made anew.
     """
 
     threads: int = 1
     cpu: Cpu | None = None
     kernels: KernelFolders = KernelFolders()
+    instruments: Sequence[StepInstrument] = ()
     name: str = "native"
     joins_graphs: bool = True
 
@@ -69,6 +73,8 @@ class NativeEngine:
 
     def recall(self, key: str, source: Callable[[], Netlist], constants: Constants) -> tuple[str, dict[str, Plan]] | None:
         """Return plans that were kept, or None; see `RemembersPlans`."""
+        if self.instruments:
+            return None
         cpu, store = self.checked_cpu(), self.kernels.store()
         data = store.read(self._entry(key, cpu, store))
         try:
@@ -95,26 +101,35 @@ class NativeEngine:
             found[graph] = NativePlan(prepared, pool, code, *_later(self, cpu, graph, source, constants))
         return kept.note, found
 
-    def lowered_jobs(self, graph: Graph, netlist: Netlist, constants: Constants, cpu: Cpu) -> tuple[Prepared, list[Job], list[Job]] | None:
-        """What is kept of a graph, the jobs that pack its constants, and those of a run; None if no op has a kernel."""
+    def drafted(
+        self, graph: Graph, netlist: Netlist, constants: Constants, cpu: Cpu, instruments: Sequence[StepInstrument] = ()
+    ) -> tuple[Draft, Prepared | None]:
+        """Return the draft of a graph with its jobs, and what is kept of it; None if no op has a kernel."""
         from ttc.runtime.engines.native.prepare.build import (  # of no use to programs that are kept, and half of a load
             lower_graph,
             prepared_of,
         )
 
-        return prepared_of(lower_graph(graph, netlist, constants, cpu), netlist, self.threads)
+        draft = lower_graph(graph, netlist, constants, cpu, instruments)
+        return draft, prepared_of(draft, self.threads, instruments)
 
     def _planned(self, graph: Graph, netlist: Netlist, constants: Constants) -> Plan:
         cpu = self.checked_cpu()
-        lowered = self.lowered_jobs(graph, netlist, constants, cpu)
-        if lowered is None:
+        draft, prepared = self.drafted(graph, netlist, constants, cpu, self.instruments)
+        if prepared is None:
             return plan_of(graph, netlist, constants)
-        prepared, first, jobs = lowered
         require_memory(prepared.layout.run_bytes, "a run")
-        code = compiled([*KERNELS, *(job.kernel for job in (*first, *jobs))], cpu, self.kernels.store(), told=self.kernels.told)
+        jobs = (*draft.first, *draft.jobs)
+        try:
+            code = compiled([*KERNELS, *(job.kernel for job in jobs)], cpu, self.kernels.store(), told=self.kernels.told)
+        except Error as error:
+            makers = (job.node.where for job in jobs if error.context == f"kernel {job.kernel.symbol}")
+            error.where = error.where or next(makers, None)
+            raise
         pool = pool_of(self.threads, code)
         compute_constants(prepared.packing, code, pool, constants)
-        return NativePlan(prepared, pool, code, cache(lambda: plan_of(graph, netlist, constants)), lambda: jobs)
+        draft.forget_nodes()
+        return NativePlan(prepared, pool, code, cache(lambda: plan_of(graph, netlist, constants)), lambda: draft)
 
     def _entry(self, key: str, cpu: Cpu, store: Cache) -> str | None:
         return store.name(f"plans of {key} on {self.threads} threads", cpu, planner_version)
@@ -131,7 +146,7 @@ class NativeEngine:
 
 def _later(
     engine: NativeEngine, cpu: Cpu, graph: str, source: Callable[[], Netlist], constants: Constants
-) -> tuple[Callable[[], ReferencePlan], Callable[[], Sequence[Job]]]:
+) -> tuple[Callable[[], ReferencePlan], Callable[[], Draft]]:
     """What a plan that was kept needs of its graph where data is out of range, and where somebody asks what takes its time."""
 
     @cache
@@ -140,9 +155,8 @@ def _later(
         return plan_of(netlist.graphs[graph], netlist, constants)
 
     @cache
-    def jobs() -> Sequence[Job]:
+    def draft() -> Draft:
         netlist = source()
-        lowered = engine.lowered_jobs(netlist.graphs[graph], netlist, constants, cpu)
-        return () if lowered is None else lowered[2]
+        return engine.drafted(netlist.graphs[graph], netlist, constants, cpu)[0]
 
-    return reference, jobs
+    return reference, draft

@@ -31,7 +31,7 @@ def test_table(archive: Path, capsys: Capture) -> None:
     captured = capsys.readouterr()
     assert captured.err == "note: random values for x (seed 0)\n"
     lines = captured.out.replace("\n  ", " ").splitlines()
-    assert lines[0].split() == ["op", "source", "kernel", "ms", "share", "GFLOP/s", "GB/s", "roofline"]
+    assert lines[0].split() == ["op", "source", "kernel", "steps", "ms", "share", "GFLOP/s", "GB/s", "roofline"]
     shares = [float(re.findall(r"([\d.]+)%", line)[0]) for line in lines[1:-3]]
     assert shares == sorted(shares, reverse=True)
     assert sum(shares) == pytest.approx(100, abs=0.5)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from ttc.instruments.timing import PassTime, StageTime, TimeRow, Timing, op_count, time_tree, trace_text
+from ttc.instruments.timing import PassTime, StageTime, TimeRow, Timing, time_tree, trace_text
 from ttc.passes.base import Pass, Unit
 from ttc.passes.manager import run_stage
 
@@ -47,5 +47,5 @@ def test_the_trace_has_an_event_for_each() -> None:
 
 
 def test_ops_are_those_that_compute(unit: Unit) -> None:
-    assert op_count(unit) == 1
+    assert unit.op_count() == 1
     assert StageTime("nn", 4, 2e-3).microseconds_per_op == 500

@@ -10,8 +10,9 @@ each an entry of the cache: LLVM's time is that of the code in a module, and man
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from itertools import count
 from typing import Protocol, TypeAlias
 
@@ -179,12 +180,31 @@ def _made(kernels: Sequence[Compilable], cpu: Cpu, linker: Linker, told: Told | 
 
     numbers = count(1)
 
-    def made(text: str) -> bytes:
-        code = linker.linked(object_code(text, cpu))
+    def made(kernel: Compilable, text: str) -> bytes:
+        with _about(kernel):
+            code = linker.linked(object_code(text, cpu))
         if told is not None:
             told(next(numbers), len(kernels))
         return code
 
     with ThreadPoolExecutor(min(available_cores(), len(kernels)), "ttc-compile") as pool:
-        waiting = {kernel.key: pool.submit(made, kernel.llvm_ir(cpu)) for kernel in kernels}
+        waiting = {kernel.key: pool.submit(made, kernel, _written(kernel, cpu)) for kernel in kernels}
         return {key: future.result() for key, future in waiting.items()}
+
+
+def _written(kernel: Compilable, cpu: Cpu) -> str:
+    with _about(kernel):
+        return kernel.llvm_ir(cpu)
+
+
+@contextmanager
+def _about(kernel: Compilable) -> Iterator[None]:
+    """Name the kernel in errors of what is inside; those that are none of ours are E0901."""
+    try:
+        yield
+    except MemoryError:
+        raise
+    except Exception as error:
+        found = error if isinstance(error, Error) else Error("E0901", f"internal error: {type(error).__name__}: {error}")
+        found.context = found.context or f"kernel {kernel.symbol}"
+        raise found from error

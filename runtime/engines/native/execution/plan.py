@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from time import perf_counter_ns
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -24,6 +24,7 @@ from ttc.runtime.engines.native.planning.python_step import Mismatch
 if TYPE_CHECKING:
     from ttc.runtime.engines.native.graph.nodes import Node
     from ttc.runtime.engines.native.jobs.job import Job
+    from ttc.runtime.engines.native.prepare.draft import Draft
     from ttc.runtime.engines.reference import ReferencePlan
 
 
@@ -36,21 +37,29 @@ class NativePlan:
 
     Args:
         reference: the same graph on the reference engine, made when it is needed.
-        jobs: of all segments, for reports.
+        draft: what the graph became, for reports.
     """
 
     def __init__(
-        self, prepared: Prepared, pool: Pool, code: Code, reference: Callable[[], ReferencePlan], jobs: Callable[[], Sequence[Job]]
+        self, prepared: Prepared, pool: Pool, code: Code, reference: Callable[[], ReferencePlan], draft: Callable[[], Draft]
     ) -> None:
         self.prepared = prepared
         self._pool = pool
         self.code = code
         self._reference = reference
-        self.jobs = jobs
+        self._draft = draft
         layout = prepared.layout
         self._needs_memory = any(s.step or s.conditions for s in layout.segments) or any(not w.in_place for w in layout.written)
         self._objects = any(w.view is None for w in layout.written)
         self._free: deque[Lease] = deque()  # no lock: a child process may be forked while one is held
+
+    def jobs(self) -> list[Job]:
+        """Return the jobs of all segments, in order."""
+        return self._draft().jobs
+
+    def text(self) -> str:
+        """Return the plan as text: jobs, the steps that changed them, their order, and the memory that they work in."""
+        return self._draft().text()
 
     def run(self, entries: Mapping[str, NDArray], into: Mapping[str, NDArray] | None = None) -> dict[str, NDArray]:
         """Compute one microbatch; see `Plan.run`."""
@@ -59,18 +68,19 @@ class NativePlan:
     def profile(self, entries: Mapping[str, NDArray]) -> list[Timed]:
         """One microbatch, job by job; see `ProfiledPlan.profile`.  Each job is timed with its start and the wait for all threads."""
         times: list[Timed] = []
-        jobs = self.jobs()
+        draft = self._draft()
+        jobs = draft.jobs
 
         def timed(lease: Lease, segment: Segment, memory: Values | None) -> None:
             for number in range(segment.first, segment.last):
                 run, job = lease.instance.segment(number, number + 1), jobs[number]
                 start = perf_counter_ns()
                 self._pool.run(run.ctypes.data)
-                times.append(_timed(job.node, type(job.kernel).__name__, start, (job.flops, job.moved_bytes), number))
+                times.append(_timed(job.node, type(job.kernel).__name__, start, (job.flops, job.moved_bytes), number, draft))
             if segment.step is not None and memory is not None:
                 start = perf_counter_ns()
                 memory.compute(segment.step, self._resolver)
-                times.append(_timed(segment.step.node, "python", start, (0, 0), len(times)))
+                times.append(_timed(segment.step.node, "python", start, (0, 0), len(times), draft))
 
         self._leased(entries, timed)
         return times
@@ -149,8 +159,8 @@ _Compute: TypeAlias = "Callable[[Lease, Segment, Values | None], None]"
 """What computes one segment of a run."""
 
 
-def _timed(node: Node, kernel: str, start_ns: int, work: tuple[int, int], number: int) -> Timed:
+def _timed(node: Node, kernel: str, start_ns: int, work: tuple[int, int], number: int, draft: Draft) -> Timed:
     ops = [node.op, *(part.op for part in node.parts[1:])]
     location = tuple(dict.fromkeys(name for op in ops for name in op.location))
     name = " + ".join(dict.fromkeys(op.name for op in ops))
-    return Timed(f"{number}", name, location, kernel, start_ns, perf_counter_ns(), *work)
+    return Timed(f"{number}", name, location, kernel, start_ns, perf_counter_ns(), *work, draft.changed(node))

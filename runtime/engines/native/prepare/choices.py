@@ -14,22 +14,25 @@ from itertools import takewhile
 from ttc.dialects.core.plain.functions import Function
 from ttc.runtime.engines.arithmetic import flops_of
 from ttc.runtime.engines.native.graph.nodes import Condition, Flat, Node
+from ttc.runtime.engines.native.prepare.rewriter import Allow, always
 
 WORTH = 1 << 15
 """Arithmetic of nodes that a test of a condition is worth: it takes a few microseconds."""
 
 
-def note_conditions(flat: Flat) -> None:
+def note_conditions(flat: Flat, allow: Allow = always) -> None:
     """Give each node the conditions under which it is of use.
 
     A node's conditions are the first ones of each node that reads it, so that one that runs finds its operands made.
     """
     found = _conditions(flat)
     sizes: Counter[Condition] = Counter()
+    first: dict[Condition, Node] = {}
     for node, conditions in zip(flat.nodes, found, strict=True):
         if conditions:
             sizes.update(dict.fromkeys(conditions, _flops(flat, node)))
-    worth = {condition for condition, flops in sizes.items() if flops >= WORTH}
+            first = dict.fromkeys(conditions, node) | first
+    worth = {condition for condition, flops in sizes.items() if flops >= WORTH and allow("pass-over", first[condition])}
     for node, conditions in zip(flat.nodes, found, strict=True):
         node.conditions = tuple(condition for condition in conditions if condition in worth)
     flat.conditions = {value for value, _ in worth}

@@ -9,13 +9,14 @@ from ttc.runtime.engines.native.graph.nodes import Flat, Node
 from ttc.runtime.engines.native.graph.region import Region, Step, region_of, result_storage
 from ttc.runtime.engines.native.graph.storage import Storage, needs_rounding
 from ttc.runtime.engines.native.lower import can_take_region
+from ttc.runtime.engines.native.prepare.rewriter import Allow, always
 
 ELEMENTWISE = ("tile.map", "tile.cast", "tile.eltwise")
 MAX_STEPS = 256
 """Steps of a region that grows by joining: each join copies them all, and a kernel of more gains nothing."""
 
 
-def fuse_regions(flat: Flat) -> None:
+def fuse_regions(flat: Flat, allow: Allow = always) -> None:
     """Give producers the regions of the only nodes that read their results."""
     readers = {value: len(nodes) for value, nodes in flat.users().items()}
     written = {value for value, _ in flat.writes}
@@ -28,20 +29,20 @@ def fuse_regions(flat: Flat) -> None:
         if place is not None:
             (value,) = kept[place].results
             joined = _joined(flat, kept[place], node) if readers[value] == 1 and value not in needed else None
-        if place is None or joined is None:
+        if place is None or joined is None or not allow("fuse", node):
             place = len(kept)
             kept.append(node)
         else:
             kept[place] = joined
         made.update(dict.fromkeys(node.results, place))
     given = written.difference(readers)
-    flat.nodes = [_widened(node) if given.issuperset(node.results) else node for node in kept]
+    flat.nodes = [_widened(node, allow) if given.issuperset(node.results) else node for node in kept]
 
 
-def _widened(node: Node) -> Node:
+def _widened(node: Node, allow: Allow) -> Node:
     """A node whose result is but an entry of a queue: bfloat16 is stored in float32, as entries are, and never converted in Python."""
     region = node.region or (_own(node) if len(node.results) == 1 else None)
-    if region is None or region.storage != "bf16" or not can_take_region(node.work.op):
+    if region is None or region.storage != "bf16" or not can_take_region(node.work.op) or not allow("widen-entry", node):
         return node
     steps = (*region.steps, Step("cast", (region.output,), "f32"))
     wide = Region(region.inputs, steps, len(region.inputs) + len(steps) - 1)

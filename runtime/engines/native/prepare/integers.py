@@ -17,6 +17,7 @@ from ttc.runtime.engines.native.graph.storage import Storage, array_dtype
 from ttc.runtime.engines.native.graph.tensors import View
 from ttc.runtime.engines.native.lower import can_take_region
 from ttc.runtime.engines.native.prepare.fusion import ELEMENTWISE
+from ttc.runtime.engines.native.prepare.rewriter import Allow, always
 
 PRODUCTS = ("tile.matmul", "tile.conv2d")
 _WIDE = "Int32"
@@ -24,22 +25,22 @@ _DEPTH = 16
 """Ops that are looked through for the range of a value."""
 
 
-def integers_of(flat: Flat, views: Mapping[int, View | None]) -> IntegerFacts:
+def integers_of(flat: Flat, views: Mapping[int, View | None], allow: Allow = always) -> IntegerFacts:
     """Find the ranges of operands of integer products, and how values that nothing else reads are held.
 
     Args:
         flat: a graph, its regions fused.
         views: where values of queues lie.
     """
-    search = _Search(flat, views)
+    search = _Search(flat, views, allow)
     return IntegerFacts(search.ranges, search.storages)
 
 
 class _Search:
     """Walks from each product to what makes its operands."""
 
-    def __init__(self, flat: Flat, views: Mapping[int, View | None]) -> None:
-        self._flat, self._views = flat, views
+    def __init__(self, flat: Flat, views: Mapping[int, View | None], allow: Allow) -> None:
+        self._flat, self._views, self._allow = flat, views, allow
         self._known: dict[int, Range | None] = {}
         self._alone: dict[int, bool] = {}
         self.ranges: dict[int, Range] = {}
@@ -51,7 +52,8 @@ class _Search:
         self._users = flat.users()
         self._written = {value for value, _ in flat.writes}
         for node in products:
-            self._product(node)
+            if allow("bound", node):
+                self._product(node)
 
     def _product(self, node: Node) -> None:
         operands = [value for value in node.operands[:2] if value is not None]
@@ -62,7 +64,7 @@ class _Search:
         for index, value in enumerate(operands):
             origin = self._origin(value)
             storage = None if origin is None or value not in self.ranges else self._storage(index, origin, self.ranges[value])
-            if origin is not None and storage is not None:
+            if origin is not None and storage is not None and self._allow("narrow", self._makers[origin]):
                 self.storages[origin] = storage if self.storages.get(origin, storage) == storage else "i16"
 
     def _storage(self, index: int, origin: int, found: Range) -> Storage | None:

@@ -13,6 +13,7 @@ from ttc.runtime.engines.native.kernels.packing import PackColumns, PackRows
 from ttc.runtime.engines.native.kernels.packing_gemm import PackingGemm
 from ttc.runtime.engines.native.kernels.words import Word, words_of
 from ttc.runtime.engines.native.planning.python_step import PythonStep
+from ttc.runtime.engines.native.prepare.rewriter import Allow, always
 
 LEAST_BYTES = 256 << 10
 """The least bytes of a packed right operand that is packed inside a job: smaller ones stay in caches between the two jobs, and are packed
@@ -26,7 +27,7 @@ MOST_PANEL_BYTES = 256 << 10
 """The most bytes of a panel that stays in the second-level cache while it is multiplied."""
 
 
-def with_packing_inside(steps: Sequence[Job | PythonStep]) -> list[Job | PythonStep]:
+def with_packing_inside(steps: Sequence[Job | PythonStep], allow: Allow = always) -> list[Job | PythonStep]:
     """The steps of a run, in which products pack their right operands, and the jobs that did are gone.
 
     A product does so if it alone reads what is packed, if that is large, and if there are panels enough for all threads.
@@ -42,7 +43,7 @@ def with_packing_inside(steps: Sequence[Job | PythonStep]) -> list[Job | PythonS
     for step in steps:
         kernel = step.kernel if isinstance(step, Job) else None
         joined = _joined(step, kernel, packing) if isinstance(step, Job) and type(kernel) is Gemm else None
-        if joined is not None:
+        if joined is not None and allow("pack-inside", joined[0].node):
             job, packed = joined
             gone.add(id(packed))
             step = job

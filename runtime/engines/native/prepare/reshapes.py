@@ -14,23 +14,25 @@ from ttc.runtime.engines.native.graph.nodes import Flat, Node
 from ttc.runtime.engines.native.graph.storage import needs_rounding
 from ttc.runtime.engines.native.lower import can_take_region
 from ttc.runtime.engines.native.prepare.fusion import ELEMENTWISE
+from ttc.runtime.engines.native.prepare.rewriter import Allow, always
 
 _RESHAPE = "tile.reshape"
 
 
-def sink_reshapes(flat: Flat) -> None:
+def sink_reshapes(flat: Flat, allow: Allow = always) -> None:
     """Compute elementwise nodes in the shape of what one of their operands is reshaped from, where only that reshape reads it.
 
     All operands are floating-point numbers of the shape of the result, and the others are there before the one that is reshaped is made.
     """
-    _Sinking(flat).run()
+    _Sinking(flat, allow).run()
 
 
 class _Sinking:
     """Walks forward, so that a chain of elementwise nodes sinks one reshape again and again."""
 
-    def __init__(self, flat: Flat) -> None:
+    def __init__(self, flat: Flat, allow: Allow) -> None:
         self._flat = flat
+        self._allow = allow
         self._readers = {value: len(nodes) for value, nodes in flat.users().items()}
         self._written = {value for value, _ in flat.writes}
         self._made: dict[int, Node] = {}
@@ -60,7 +62,8 @@ class _Sinking:
             return [node]
         source = sources[latest]
         others = dict.fromkeys(value for value in inputs if value != latest)
-        if any(self._order.get(value, -1) > self._order[source] for value in others):
+        late = any(self._order.get(value, -1) > self._order[source] for value in others)
+        if late or not self._allow("sink", node):
             return [node]
         return self._exchanged(node, latest, source, list(others))
 

@@ -16,20 +16,22 @@ from ttc.runtime.engines.native.graph.nodes import Flat, Node
 from ttc.runtime.engines.native.graph.region import result_storage
 from ttc.runtime.engines.native.graph.storage import STORAGE_BYTES, Storage, needs_rounding
 from ttc.runtime.engines.native.graph.tensors import Buffer, View, dense
+from ttc.runtime.engines.native.prepare.rewriter import Allow, always
 
 _CONCAT = "tile.concat"
 
 
-def wanted_layouts(flat: Flat) -> dict[int, View]:
+def wanted_layouts(flat: Flat, allow: Allow = always) -> dict[int, View]:
     """Strided places of values, by number; those of a concatenation's operands lie in that of its result."""
-    return _Places(flat).found()
+    return _Places(flat, allow).found()
 
 
 class _Places:
     """Works backward, so that the place of a result is known before those of what it is made of."""
 
-    def __init__(self, flat: Flat) -> None:
+    def __init__(self, flat: Flat, allow: Allow) -> None:
         self._flat = flat
+        self._allow = allow
         self._types: Sequence[TensorType] = flat.types
         self._users = flat.users()
         self._made = {value: (node, index) for node in flat.nodes for index, value in enumerate(node.results)}
@@ -119,7 +121,8 @@ class _Places:
         """If a kernel can write it so."""
         rows = place.shape[-1:] == (1,) or place.strides[-1:] == (1,)
         if rows and value in self._made and value not in self._places and self._storage(value) == place.storage:
-            self._places[value] = place
+            if self._allow("write-elsewhere", self._made[value][0]):
+                self._places[value] = place
 
     def _storage(self, value: int) -> Storage | None:
         """How a value is held; None if it is none of ours, or is rounded after it is written."""

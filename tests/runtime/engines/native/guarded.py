@@ -32,7 +32,7 @@ from ttc.runtime.engines.native.graph.tensors import ALIGNMENT, Buffer, View
 from ttc.runtime.engines.native.jobs.job import Job
 from ttc.runtime.engines.native.planning.arena import Arena
 from ttc.runtime.engines.native.planning.template import Template, template_of
-from ttc.runtime.engines.native.prepare import build
+from ttc.runtime.engines.native.prepare import build, lower_nodes
 from ttc.runtime.engines.reference import plan_of
 from ttc.runtime.tensors import Constants, TensorSource
 
@@ -180,7 +180,7 @@ class _Guard:
         self.at_end, self.note = at_end, note
         self.jobs: dict[int, Sequence[Job]] = {}
         self.kernels: list[str] = []
-        guard, own_constant = self, constants.constant_view
+        guard, own_constant = self, lower_nodes.constant_view
 
         class GuardedInstance(Instance):
             """Every buffer, and the scratch of every job, apart from all others."""
@@ -224,7 +224,7 @@ class _Guard:
         constants.Instance = lease.Instance = GuardedInstance  # pyright: ignore[reportPrivateImportUsage, reportAttributeAccessIssue]
         build.template_of = template  # pyright: ignore[reportPrivateImportUsage]
         constants.aligned_bytes = lambda count: self.bytes(_whole_lines(count))  # pyright: ignore[reportPrivateImportUsage]
-        build.constant_view, lease.new_array = constant, array  # pyright: ignore[reportPrivateImportUsage]
+        lower_nodes.constant_view, lease.new_array = constant, array  # pyright: ignore[reportPrivateImportUsage]
         lease.SMALL_BYTES = 0  # entries lie in the memory of the tests, which is guarded
 
     def bytes(self, count: int) -> NDArray[np.uint8]:

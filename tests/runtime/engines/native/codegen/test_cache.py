@@ -313,7 +313,7 @@ def test_closed(cache: Cache) -> None:
 WRITER = """
 import sys
 from pathlib import Path
-from tests.runtime.engines.native.test_cache import CPU, content
+from tests.runtime.engines.native.codegen.test_cache import CPU, content
 from ttc.dialects.core.errors import TtcWarning
 from ttc.runtime.engines.native.codegen import cache as module
 module.generator_version = lambda: b"version"

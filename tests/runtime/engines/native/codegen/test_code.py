@@ -138,7 +138,7 @@ def test_without_llvmlite(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> No
 def test_a_warm_cache_needs_no_llvm(tmp_path: Path) -> None:
     code = (
         "import sys; from pathlib import Path\n"
-        "from tests.runtime.engines.native import test_code as t\n"
+        "from tests.runtime.engines.native.codegen import test_code as t\n"
         "t.cache_module.generator_version = lambda: b'version'\n"
         "kernel = t.Scale(2.0); code = t.compiled([kernel], t.host_cpu(), t.Cache(Path(sys.argv[1])))\n"
         "print(code.made, t.ran(code, kernel), 'llvmlite' in sys.modules)"
@@ -148,3 +148,17 @@ def test_a_warm_cache_needs_no_llvm(tmp_path: Path) -> None:
         for _ in range(2)
     ]
     assert found == ["1 [1.0, 4.0, 6.0, 8.0, 5.0] True\n", "0 [1.0, 4.0, 6.0, 8.0, 5.0] False\n"]
+
+
+def test_an_error_names_the_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
+    def unwritable(_: Scale, cpu: Cpu) -> str:
+        raise KeyError(cpu.arch)
+
+    monkeypatch.setattr(Scale, "llvm_ir", lambda *_: "no module")
+    with pytest.raises(Error) as caught:
+        compiled([Scale(2.0)], host_cpu())
+    assert (caught.value.code, caught.value.context) == ("E0901", "kernel scale")
+    monkeypatch.setattr(Scale, "llvm_ir", unwritable)
+    with pytest.raises(Error, match="KeyError") as caught:
+        compiled([Scale(2.0)], host_cpu())
+    assert (caught.value.code, caught.value.context) == ("E0901", "kernel scale")

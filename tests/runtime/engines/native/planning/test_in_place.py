@@ -188,13 +188,12 @@ def planted(graph: Stateful, at: int, *, late: bool) -> NativePlan | None:
     depends = tuple(view for view in needed if late and view.buffer is not STATUS.buffer)
     check = Job(CheckIndices("i64", 1), (trap, STATUS, 1, 1), 1, (STATUS,), before.node, depends=depends)
     lowered.steps.insert(at + 1, check)
-    found = prepared_of(lowered, netlist, 2)
-    assert found is not None
-    prepared, first, jobs = found
-    code = compiled([*KERNELS, *(job.kernel for job in (*first, *jobs))], cpu, ENGINE.kernels.store())
+    prepared = prepared_of(lowered, 2)
+    assert prepared is not None
+    code = compiled([*KERNELS, *(job.kernel for job in (*lowered.first, *lowered.jobs))], cpu, ENGINE.kernels.store())
     pool = pool_of(2, code)
     compute_constants(prepared.packing, code, pool, constants)
-    return NativePlan(prepared, pool, code, lambda: Failing(), lambda: jobs)  # pyright: ignore
+    return NativePlan(prepared, pool, code, lambda: Failing(), lambda: lowered)  # pyright: ignore
 
 
 class Failing:

@@ -9,7 +9,7 @@ from tests.runtime.engines.native.graphs import Given, Ran, normal, ran
 from ttc.dialects.core.plain.functions import TensorType, Work
 from ttc.runtime.engines.native.execution import plan
 from ttc.runtime.engines.native.graph.nodes import Flat
-from ttc.runtime.engines.native.prepare import build
+from ttc.runtime.engines.native.prepare import steps
 from ttc.runtime.engines.native.prepare.fusion import MAX_STEPS
 
 _PRODUCT = {"transpose_a": False, "transpose_b": False}
@@ -36,8 +36,8 @@ def test_entries_of_queues_are_rounded_but_not_converted(monkeypatch: pytest.Mon
 
 def test_regions_that_grow_by_joining_have_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
     fused: list[Flat] = []
-    join = build.fuse_regions
-    monkeypatch.setattr(build, "fuse_regions", lambda flat: (join(flat), fused.append(flat)))
+    join = steps.fuse_regions
+    monkeypatch.setattr(steps, "fuse_regions", lambda flat, allow: (join(flat, allow), fused.append(flat)))
     ops, x = 2 * MAX_STEPS, TensorType((4,), "Float32")
     works = [Work("tile.map", (i, 0), {"fn": "add", "names": (), "values": ()}, (x,)) for i in range(ops)]
     found = ran(works, [Given(normal(4), "Float32")])
