@@ -103,7 +103,7 @@ class PlanSearch:
         """The inputs of the check, by program."""
         found: dict[str, dict[str, NDArray]] = {}
         for name, arrays in self.numbers.inputs.items():
-            if name in program.netlists.points:
+            if name in program.netlists.surface.programs:
                 wanted = {argument.name for argument in inputs_of(program.entry(name))}
                 found[name] = {key: value for key, value in arrays.items() if key in wanted}
         return found
