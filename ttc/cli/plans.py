@@ -55,7 +55,7 @@ class PlanWatch:
 
         for watcher in self.instruments:
             watcher.finish()
-        for graph in executor.program.executed.graphs if self.shown else ():
+        for graph in executor.program.netlists.executed.graphs if self.shown else ():
             plan = executor.program.plans[graph]
             text = plan.text() if isinstance(plan, PrintedPlan) else f"graph '{graph}' is left to the reference engine"
             self.console.asked(text)
