@@ -19,10 +19,10 @@ from ttc.dialects.core.ir.locations import fused_location, source_names, where
 from ttc.dialects.core.machines.targets import Target
 from ttc.dialects.core.plain.weights import WeightStore
 from ttc.dialects.core.records import record
+from ttc.dialects.core.watching import Named, Remark, Report, Subject
 from ttc.dialects.netlist.ops import NetlistOp, queues_of
 from ttc.dialects.nn.base import NNOp
 from ttc.dialects.tile.base import TileOp
-from ttc.runtime.watching import Named, Remark, Report, Subject
 
 OpT = TypeVar("OpT", bound=NNOp)
 
@@ -57,7 +57,7 @@ class Instrument(Protocol):
     compares: whether `after` needs to know if the pass changed anything.
     partial: whether it may refuse rewrites that later passes count on, too; the module is then good for looking at alone.
 
-    Those that take any subject, not units alone, watch the steps of the native engine, too: see `ttc.runtime.watching.StepInstrument`.
+    Those that take any subject watch the steps of the native engine, too: see `ttc.dialects.core.watching.StepInstrument`.
     """
 
     compares: ClassVar[bool]

@@ -18,8 +18,8 @@ from ttc.runtime.manifest import signatures
 from ttc.runtime.program import Program, build_program
 
 if TYPE_CHECKING:
+    from ttc.dialects.core.watching import StepInstrument
     from ttc.runtime.engines.native.codegen.kernel_folders import KernelFolders
-    from ttc.runtime.watching import StepInstrument
 
 
 def load(

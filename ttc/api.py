@@ -22,10 +22,10 @@ from ttc.process.platform import require_supported
 from ttc.settings.records import settings
 
 if TYPE_CHECKING:
+    from ttc.dialects.core.watching import StepInstrument
     from ttc.passes.base import Instrument
     from ttc.runtime.executor import Executor
     from ttc.runtime.program import Program
-    from ttc.runtime.watching import StepInstrument
     from ttc.settings.train_options import TrainOptions
 
 Examples: TypeAlias = "Mapping[str, Any] | Sequence[Any]"

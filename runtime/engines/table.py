@@ -12,8 +12,8 @@ from ttc.runtime.engines.base import Engine
 from ttc.runtime.engines.reference import ReferenceEngine
 
 if TYPE_CHECKING:
+    from ttc.dialects.core.watching import StepInstrument
     from ttc.runtime.engines.native.codegen.kernel_folders import KernelFolders
-    from ttc.runtime.watching import StepInstrument
 
 
 @record

@@ -10,9 +10,9 @@ from ttc.dialects.core.errors import Error
 from ttc.options import RunOptions, WatchOptions
 
 if TYPE_CHECKING:
+    from ttc.dialects.core.watching import StepInstrument
     from ttc.instruments.timing import Timing
     from ttc.runtime.executor import Executor
-    from ttc.runtime.watching import StepInstrument
 
 
 @dataclass

@@ -14,6 +14,7 @@ from ttc.comparison.reference_outputs import exactness_of
 from ttc.debug.bisect import Culprit, differing_lines
 from ttc.debug.bisect_checks import NumbersKept
 from ttc.dialects.core.records import record
+from ttc.dialects.core.watching import Named, Report, StepInstrument, Subject
 from ttc.instruments.base import NATIVE, PassWatcher
 from ttc.instruments.limit import RewriteLimit
 from ttc.runtime.arguments import inputs_of
@@ -24,7 +25,6 @@ from ttc.runtime.engines.table import engine_named
 from ttc.runtime.executor import Executor
 from ttc.runtime.netlists import Netlists
 from ttc.runtime.program import Plans, Program
-from ttc.runtime.watching import Named, Report, StepInstrument, Subject
 
 Outputs = Mapping[tuple[str, str], NDArray]
 """Values by program and output."""

@@ -6,9 +6,9 @@ from collections import Counter
 from fnmatch import fnmatchcase
 
 from ttc.dialects.core.errors import Error, nearest
+from ttc.dialects.core.watching import Named, Subject
 from ttc.options import STAGES
 from ttc.passes.base import Watcher
-from ttc.runtime.watching import Named, Subject
 
 NATIVE = "native"
 """Where the steps of the native engine stand among the stages: behind the last one."""

@@ -9,8 +9,8 @@ from xdsl.ir import Operation
 from ttc.dialects.core.ir.adapter import excerpt
 from ttc.dialects.core.ir.locations import where
 from ttc.dialects.core.shown import shown
+from ttc.dialects.core.watching import Site
 from ttc.instruments.base import PassWatcher
-from ttc.runtime.watching import Site
 
 
 class RewriteLimit(PassWatcher):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import ClassVar
 
+from ttc.dialects.core.watching import Named, Report, Subject
 from ttc.instruments.base import PassPattern, PassWatcher
-from ttc.runtime.watching import Named, Report, Subject
 
 
 class Printing(PassWatcher):

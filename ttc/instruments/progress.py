@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from ttc.dialects.core.watching import Named, Subject
 from ttc.passes.base import Watcher
-from ttc.runtime.watching import Named, Subject
 
 
 class PassProgress(Watcher):

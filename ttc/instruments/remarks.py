@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from ttc.dialects.core.shown import shown
+from ttc.dialects.core.watching import Remark
 from ttc.instruments.base import PassPattern, PassWatcher
 from ttc.passes.base import Watcher
-from ttc.runtime.watching import Remark
 
 
 class Remarks(PassWatcher):

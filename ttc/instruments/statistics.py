@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 
+from ttc.dialects.core.watching import Named, Report, Subject
 from ttc.instruments.base import PassWatcher
-from ttc.runtime.watching import Named, Report, Subject
 
 
 class Statistics(PassWatcher):

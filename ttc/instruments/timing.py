@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import field
 
 from ttc.dialects.core.records import record
+from ttc.dialects.core.watching import Named, Report, Subject
 from ttc.passes.base import Watcher
-from ttc.runtime.watching import Named, Report, Subject
 
 
 @record

@@ -25,9 +25,9 @@ from ttc.runtime.engines.room import require_memory, require_results
 from ttc.runtime.tensors import Constants
 
 if TYPE_CHECKING:
+    from ttc.dialects.core.watching import StepInstrument
     from ttc.runtime.engines.native.planning.prepared import Prepared
     from ttc.runtime.engines.native.prepare.draft import Draft
-    from ttc.runtime.watching import StepInstrument
 
 
 @record

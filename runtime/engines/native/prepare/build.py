@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from ttc.dialects.core.watching import StepInstrument
 from ttc.dialects.netlist.model import Graph, Netlist
 from ttc.runtime.engines.native.graph.tensors import Place
 from ttc.runtime.engines.native.planning.prepared import ConstantJobs, Layout, Prepared
@@ -13,7 +14,6 @@ from ttc.runtime.engines.native.planning.template import template_of
 from ttc.runtime.engines.native.prepare.draft import Draft
 from ttc.runtime.engines.native.prepare.steps import LOWERING, PLACING, STAGE, run_steps
 from ttc.runtime.tensors import Constants
-from ttc.runtime.watching import StepInstrument
 
 if TYPE_CHECKING:
     from ttc.runtime.engines.native.codegen.features import Cpu

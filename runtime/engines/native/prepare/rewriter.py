@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
+from ttc.dialects.core.watching import Remark, Report, Site, StepInstrument
 from ttc.runtime.engines.native.graph.nodes import Node
 from ttc.runtime.engines.native.prepare.printing import node_text
-from ttc.runtime.watching import Remark, Report, Site, StepInstrument
 
 if TYPE_CHECKING:
     from ttc.runtime.engines.native.prepare.draft import Draft

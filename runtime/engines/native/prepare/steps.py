@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from ttc.dialects.core.errors import Error
+from ttc.dialects.core.watching import StepInstrument
 from ttc.runtime.engines.native.graph.nodes import flatten
 from ttc.runtime.engines.native.prepare.choices import note_conditions
 from ttc.runtime.engines.native.prepare.draft import Draft
@@ -22,7 +23,6 @@ from ttc.runtime.engines.native.prepare.rewriter import StepRewriter
 from ttc.runtime.engines.native.prepare.shape_rules import is_sound
 from ttc.runtime.engines.native.prepare.split_constant import split_constant
 from ttc.runtime.engines.native.prepare.wanted import wanted_layouts
-from ttc.runtime.watching import StepInstrument
 
 STAGE = "native"
 """What instruments are told when the last step of a graph is done."""

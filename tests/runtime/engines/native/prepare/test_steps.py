@@ -11,6 +11,7 @@ import pytest
 from tests.runtime.engines.native.programs import Step, network, program, tensor
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.plain.functions import Plain
+from ttc.dialects.core.watching import Named, Remark, Report, Site, Subject
 from ttc.runtime.engines.native.codegen.features import host_cpu
 from ttc.runtime.engines.native.engine import NativeEngine
 from ttc.runtime.engines.native.execution.plan import NativePlan
@@ -20,7 +21,6 @@ from ttc.runtime.engines.native.prepare.draft import Draft
 from ttc.runtime.engines.native.prepare.steps import STEP_NAMES
 from ttc.runtime.engines.reference import ReferencePlan
 from ttc.runtime.program import Program
-from ttc.runtime.watching import Named, Remark, Report, Site, Subject
 
 NAMES: dict[str, Plain] = {"names": (), "values": ()}
 
