@@ -78,7 +78,7 @@ def test_what_changed_once_is_read_at_every_call(compiled: Compile, graphs: list
 
 def test_what_can_only_be_constant_is_compiled_again_at_each_change(compiled: Compile, monkeypatch: pytest.MonkeyPatch) -> None:
     model, x = nn.Linear(3, 4), torch.randn(5, 3)
-    original, held = graph.Session, []
+    original, held = graph.CompiledGraph, []
 
     def refusing(job: Any, *args: Any) -> Any:
         held.append([p.held for p in job.placeholders].count(True))
@@ -86,7 +86,7 @@ def test_what_can_only_be_constant_is_compiled_again_at_each_change(compiled: Co
             raise Error("E0202", "a weight that is no constant")
         return original(job, *args)
 
-    monkeypatch.setattr(graph, "Session", refusing)
+    monkeypatch.setattr(graph, "CompiledGraph", refusing)
     run = compiled(model)
     with torch.no_grad():
         for _ in range(3):
