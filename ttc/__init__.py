@@ -1,7 +1,7 @@
 """ttc: compile PyTorch, ONNX and TensorFlow models for tiled dataflow accelerators and the CPU, and run them.
 
-compile, load, training, Program, Executor, TrainingExecutor, CompileOptions, RunOptions, Error, TtcWarning, and the modules losses and
-optim: loaded when first asked for, so that `import ttc` is cheap.
+compile, load, training, Program, Executor, TrainingExecutor, CompileOptions, RunOptions, Error, TtcWarning, and the modules compat,
+losses and optim: loaded when first asked for, so that `import ttc` is cheap.
 """
 
 from importlib import import_module as _import_module
@@ -9,6 +9,7 @@ from pathlib import Path as _Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from ttc import compat as compat
     from ttc import losses as losses
     from ttc import optim as optim
     from ttc.api import compile, load
@@ -40,8 +41,8 @@ _HOMES = {
 }
 
 
-_MODULES = ("losses", "optim")
-"""Modules of names that users write: ttc.losses.MSE(), ttc.optim.SGD(0.1)."""
+_MODULES = ("compat", "losses", "optim")
+"""Modules of names that users write: ttc.losses.MSE(), ttc.optim.SGD(0.1), ttc.compat.install("poptorch")."""
 
 
 def __getattr__(name: str) -> object:

@@ -21,6 +21,7 @@ CODES: dict[str, str] = {
     "E0102": "a file or folder is missing, unreadable or not of the kind asked for",
     "E0103": "a file cannot be written",
     "E0104": "the machine or an installed package lacks what was asked for",
+    "E0105": "a name of another project has no meaning here",
     "E0201": "the model file is not a readable model",
     "E0202": "the model uses ops or opsets that have no importer",
     "E0203": "the model's graph is not well formed",

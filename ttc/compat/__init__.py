@@ -1,0 +1,40 @@
+"""ttc behind interfaces of other projects.  Modules here translate names and hold no logic of their own.
+
+`ttc.compat.install("poptorch")` lets `import poptorch` find ttc's module of that name; `python -m ttc.compat SCRIPT` runs a script so.
+"""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from importlib.util import find_spec
+from types import ModuleType
+
+from ttc.dialects.core.errors import Error, nearest
+
+NAMES: tuple[str, ...] = ()
+"""Projects whose modules ttc can stand in for; each is a module of this package."""
+
+
+def install(name: str) -> ModuleType:
+    """Put ttc's module of a project's name, and its submodules, into `sys.modules`, and return it.
+
+    Raises: E0101 for a project that ttc has no module for; E0104 where the project itself is installed.
+    """
+    if name not in NAMES:
+        raise Error("E0101", f"there is no module of ttc for '{str(name)[:80]}'", hint=nearest(str(name), NAMES))
+    if is_installed(name):
+        raise Error("E0104", f"{name} itself is installed, and nothing may stand in for it", hint=f"pip uninstall {name}")
+    module = import_module(f"{__name__}.{name}")
+    sys.modules[name] = module
+    for inner, submodule in getattr(module, "SUBMODULES", {}).items():
+        sys.modules[f"{name}.{inner}"] = submodule
+    return module
+
+
+def is_installed(name: str) -> bool:
+    """Whether the project itself can be imported, or was."""
+    known = sys.modules.get(name)
+    if known is not None:
+        return known.__name__ != f"{__name__}.{name}"
+    return find_spec(name) is not None
