@@ -24,7 +24,6 @@ from ttc.dialects.tile.base import TileOp, TileType, tile_type
 from ttc.dialects.tile.eltwise import CastOp, EltwiseOp, MapOp
 from ttc.dialects.tile.reduce import ReduceOp
 from ttc.dialects.tile.shape import ViewOp
-from ttc.dialects.tile.softmax import LogSoftmaxOp, SoftmaxOp
 
 Allow = Callable[[Operation], bool]
 
@@ -136,6 +135,9 @@ def _is_float(value: SSAValue) -> bool:
 # ---- results ---------------------------------------------------------------------------------------------------------------------
 
 
+_SOFTMAXES = frozenset({"tile.softmax", "tile.log_softmax"})
+
+
 @record
 class Guard:
     """Values that a block format would spoil: -inf or its like erases the 15 numbers that share its exponent."""
@@ -148,7 +150,7 @@ class Guard:
         """Masks of attentions and operands of softmaxes, with what they are computed from by elementwise ops and views."""
         ops = list(function.body.block.ops)
         masks = [op.mask for op in ops if isinstance(op, AttentionOp) and op.mask is not None]
-        return Guard(_behind(masks), _behind([op.x for op in ops if isinstance(op, SoftmaxOp | LogSoftmaxOp)]))
+        return Guard(_behind(masks), _behind([op.operands[0] for op in ops if op.name in _SOFTMAXES]))
 
     def refuses(self, value: SSAValue, format_: str, rule: Rule) -> str | None:
         """What the format would spoil, where a rule of a level of mixed precision is passed over.

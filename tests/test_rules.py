@@ -67,7 +67,7 @@ class Case(NamedTuple):
 
 CASES = {
     "nn.kernels": Case(NN_KERNELS, lambda: NN),
-    "tile.kernels": Case(TILE_KERNELS, lambda: TILE),
+    "tile.kernels": Case(TILE_KERNELS, lambda: {name for name, fact in facts().items() if not fact.as_nn}),
     "gradients": Case(GRADIENTS, lambda: [f"nn.{name}" for name in NN]),
     "nn_to_tile": Case(TO_TILE, lowered),
     "nn_to_tile.wishes": Case(WISHES, lambda: NN, is_partial=True),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from math import prod
 from typing import Any, NamedTuple, Self, cast
@@ -11,9 +11,25 @@ from typing import Any, NamedTuple, Self, cast
 from numpy.typing import NDArray
 from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase
 from xdsl.ir import Attribute, Data, Dialect, Region, SSAValue, TypeAttribute
-from xdsl.irdl import base, irdl_attr_definition, opt_prop_def, prop_def
+from xdsl.irdl import (
+    AttrSizedOperandSegments,
+    OperandDef,
+    OptOperandDef,
+    VarOperandDef,
+    base,
+    irdl_attr_definition,
+    irdl_op_definition,
+    operand_def,
+    opt_operand_def,
+    opt_prop_def,
+    prop_def,
+    result_def,
+    traits_def,
+    var_operand_def,
+)
 from xdsl.parser import AttrParser
 from xdsl.printer import Printer
+from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
 import ttc.dialects.tile as package
@@ -27,7 +43,7 @@ from ttc.dialects.core.plain.functions import TensorType, fold_to_tiles
 from ttc.dialects.core.plain.interpret import kernel
 from ttc.dialects.core.shapes import Shape
 from ttc.dialects.nn.base import ops as nn_ops
-from ttc.dialects.tile.facts import fact_of
+from ttc.dialects.tile.facts import fact_of, facts
 
 
 class Tile(NamedTuple):
@@ -202,11 +218,8 @@ class TileOp(TtcOp):
         return cast("Self", cls.make(operands, given, [_shaped(s, *likes) for s in shapes], location, regions))
 
 
-class SharedOp(TileOp):
-    """An op that means what the nn op of its name does, on tiles: it has that op's attributes, shapes and kernel.
-
-    Its shapes are static, and its operands of the dtypes that the nn op takes.
-    """
+class RowsOp(TileOp):
+    """An op that only targets in row layout have a kernel for: it takes operands of the dtypes that the nn op of its name takes."""
 
     @classmethod
     def infer(cls, *operands: Tile | None, **attrs: Any) -> list[Shape]:
@@ -216,10 +229,44 @@ class SharedOp(TileOp):
         return [spec.shape for spec in ((found,) if isinstance(found, Spec) else found)]
 
 
+_OPERANDS: Mapping[type[OperandDef], Callable[..., Any]] = {
+    OperandDef: operand_def,
+    OptOperandDef: opt_operand_def,
+    VarOperandDef: var_operand_def,
+}
+
+
+@cache
+def twin(mnemonic: str) -> type[TileOp]:
+    """The tile op that means what the nn op of its name does: a class of that op's operands and results, as tiles.
+
+    An op needs a class of its own only where dialect nn has none like it, or where passes read its operands by name.
+    Raises: E0901 if dialect nn has no op of that name, or nothing is stated about the tile op.
+    """
+    if mnemonic not in nn_ops():
+        raise Error("E0901", f"tile.{mnemonic} has no class, and dialect nn no op of that name")
+    kind = nn_ops()[mnemonic]
+    definition = kind.get_irdl_definition()
+    operands = {name: _OPERANDS[type(operand)](TILE) for name, operand in definition.operands}
+    sized = any(isinstance(option, AttrSizedOperandSegments) for option in definition.options)
+    body: dict[str, Any] = {
+        "__module__": __name__,
+        "__doc__": kind.__doc__,
+        "name": f"tile.{mnemonic}",
+        **operands,
+        **{name: result_def(TILE) for name, _ in definition.results},
+        "irdl_options": (AttrSizedOperandSegments(as_property=True),) if sized else (),
+        "traits": traits_def(Pure()),
+    }
+    base_class = RowsOp if fact_of(mnemonic).rows_only else TileOp
+    return irdl_op_definition(cast("type[TileOp]", type(kind.__name__, (base_class,), body)))
+
+
 @cache
 def ops() -> dict[str, type[TileOp]]:
-    """All tile ops by mnemonic."""
-    return collect_ops(package, "tile", TileOp)
+    """All tile ops by mnemonic: the classes in the modules of this package, and twins of nn ops for all other facts."""
+    found = collect_ops(package, "tile", TileOp)
+    return found | {name: twin(name) for name in facts() if name not in found}
 
 
 @cache

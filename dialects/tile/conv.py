@@ -12,8 +12,7 @@ from xdsl.irdl import (
 )
 from xdsl.traits import Pure
 
-from ttc.dialects.core.errors import Error
-from ttc.dialects.tile.base import TILE, Tile, TileOp
+from ttc.dialects.tile.base import TILE, TileOp
 
 
 @irdl_op_definition
@@ -54,8 +53,3 @@ class ConvTranspose2dOp(TileOp):
     y = result_def(TILE)
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
     traits = traits_def(Pure())
-
-
-def _require_images(x: Tile, w: Tile) -> None:
-    if len(x.shape) != 4 or len(w.shape) != 4:
-        raise Error("E0401", f"a convolution needs operands of rank 4, not {list(x.shape)} and {list(w.shape)}")

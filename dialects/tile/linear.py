@@ -1,4 +1,4 @@
-"""Matrix products and determinants as ops of tile."""
+"""Matrix products as an op of tile."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from xdsl.irdl import (
 )
 from xdsl.traits import Pure
 
-from ttc.dialects.tile.base import TILE, SharedOp, TileOp
+from ttc.dialects.tile.base import TILE, TileOp
 
 
 @irdl_op_definition
@@ -33,19 +33,4 @@ class MatmulOp(TileOp):
     bias = opt_operand_def(TILE)
     y = result_def(TILE)
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
-    traits = traits_def(Pure())
-
-
-@irdl_op_definition
-class DetOp(SharedOp):
-    """Determinants of the matrices in the last two dimensions.
-
-    Args:    x: tile[..., m, m].
-    Returns: y: tile[...].
-    Raises:  E0401 unless the last two dimensions are equal.
-    """
-
-    name = "tile.det"
-    x = operand_def(TILE)
-    y = result_def(TILE)
     traits = traits_def(Pure())

@@ -17,7 +17,7 @@ from ttc.dialects.tile.base import tile_of
 from ttc.dialects.tile.shape import ConcatOp, ReshapeOp
 from ttc.passes.nn_to_tile import TO_TILE
 from ttc.passes.nn_to_tile.lowering import Lowering, natural_fold
-from ttc.passes.nn_to_tile.rows import in_rows, same_in_rows
+from ttc.passes.nn_to_tile.rows import in_rows
 from ttc.passes.nn_to_tile.shape import take
 
 
@@ -39,7 +39,7 @@ def lower_gather(op: NNOp, low: Lowering) -> SSAValue | Sequence[SSAValue]:
         return _embed(op, low)
     if index is not None and index.size and low.has_tiles:
         return _pick(op, axis, index, low)
-    return in_rows(op, tile.GatherOp, low)
+    return in_rows(op, low)
 
 
 def _pick(op: NNOp, axis: int, index: NDArray, low: Lowering) -> SSAValue:
@@ -65,7 +65,3 @@ def _embed(op: NNOp, low: Lowering) -> SSAValue:
         rows = low.emit(ReshapeOp, rows, shape=(spec.shape[0], prod(spec.shape[1:])))
     y = low.emit(tile.EmbeddingOp, rows, low.tile(indices), fold=fold)
     return y if spec.rank == 2 else low.emit(ReshapeOp, y, shape=result.shape, fold=fold)
-
-
-same_in_rows(tile.GatherElementsOp)
-same_in_rows(tile.GatherNdOp)

@@ -10,7 +10,6 @@ from ttc.dialects.nn.linear import MatmulOp
 from ttc.dialects.tile import linear as tile
 from ttc.passes.nn_to_tile import TO_TILE, WISHES
 from ttc.passes.nn_to_tile.lowering import Lowering, natural_fold, tiles_of
-from ttc.passes.nn_to_tile.rows import same_in_rows
 
 
 @WISHES.rule("matmul")
@@ -42,6 +41,3 @@ def _fold(op: MatmulOp, a: SSAValue, b: SSAValue, low: Lowering) -> int:
     shape = spec_of(a.type).shape
     held, natural = low.fold(a), natural_fold(shape)
     return natural if tiles_of(shape, natural) < tiles_of(shape, held) else held
-
-
-same_in_rows(tile.DetOp)

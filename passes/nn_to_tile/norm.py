@@ -9,18 +9,17 @@ from xdsl.ir import SSAValue
 from ttc.dialects.core.ir.spec import spec_of
 from ttc.dialects.core.shapes import axis_in
 from ttc.dialects.nn.norm import LayerNormOp, RmsNormOp
-from ttc.dialects.tile import norm as tile
-from ttc.dialects.tile.base import TileOp
+from ttc.dialects.tile.base import twin
 from ttc.dialects.tile.shape import ReshapeOp
 from ttc.passes.declined import Declined
 from ttc.passes.nn_to_tile import TO_TILE
 from ttc.passes.nn_to_tile.lowering import Lowering
 
-TO_TILE.add("layer_norm", lambda op, low: _along_last(op, low, tile.LayerNormOp))
-TO_TILE.add("rms_norm", lambda op, low: _along_last(op, low, tile.RmsNormOp))
 
-
-def _along_last(op: LayerNormOp | RmsNormOp, low: Lowering, kind: type[TileOp]) -> SSAValue:
+@TO_TILE.rule("layer_norm", "rms_norm")
+def lower_norm(op: LayerNormOp | RmsNormOp, low: Lowering) -> SSAValue:
+    """The tile op runs along the last dimension, between reshapes if it normalizes several."""
+    kind = twin(op.name.removeprefix("nn."))
     x, weights = op.operands[0], op.named_operands()[1:]
     shape = spec_of(x.type).shape
     attrs = op.plain_attrs()

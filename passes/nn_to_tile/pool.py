@@ -6,18 +6,13 @@ from xdsl.ir import SSAValue
 
 from ttc.dialects.nn.conv import Conv2dOp, ConvTranspose2dOp
 from ttc.dialects.nn.pool import AvgPool2dOp, MaxPool2dOp
-from ttc.dialects.tile import pool as tile
-from ttc.dialects.tile.base import TileOp
+from ttc.dialects.tile.base import twin
 from ttc.dialects.tile.shape import TransposeOp
 from ttc.passes.nn_to_tile import TO_TILE, WISHES
 from ttc.passes.nn_to_tile.lowering import Lowering
 
 IMAGE = 3
 """Fold of images and filters with channels last: all but the channels are rows."""
-
-
-TO_TILE.add("max_pool2d", lambda op, low: _pool(op, low, tile.MaxPool2dOp))
-TO_TILE.add("avg_pool2d", lambda op, low: _pool(op, low, tile.AvgPool2dOp))
 
 
 @WISHES.rule("max_pool2d", "avg_pool2d")
@@ -40,7 +35,9 @@ def image_back(op: Conv2dOp | ConvTranspose2dOp | MaxPool2dOp | AvgPool2dOp, y: 
     return low.emit(TransposeOp, y, perm=(0, 3, 1, 2), fold=1)
 
 
-def _pool(op: MaxPool2dOp | AvgPool2dOp, low: Lowering, kind: type[TileOp]) -> SSAValue:
+@TO_TILE.rule("max_pool2d", "avg_pool2d")
+def lower_pool(op: MaxPool2dOp | AvgPool2dOp, low: Lowering) -> SSAValue:
+    """The tile op takes channels last, between transposes if the image is in another layout."""
     attrs = {k: v for k, v in op.plain_attrs().items() if k != "layout"}
-    y = low.emit(kind, image(op, low), like=op.y, fold=IMAGE, **attrs)
+    y = low.emit(twin(op.name.removeprefix("nn.")), image(op, low), like=op.y, fold=IMAGE, **attrs)
     return image_back(op, y, low)

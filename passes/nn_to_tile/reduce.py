@@ -1,4 +1,4 @@
-"""Lowering of reductions, places of extremes, cumulative sums and products."""
+"""Lowering of reductions over dimensions from nn to tile."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from ttc.dialects.nn.base import NNOp
 from ttc.dialects.tile import reduce as tile
 from ttc.passes.nn_to_tile import TO_TILE
 from ttc.passes.nn_to_tile.lowering import Lowering, natural_fold
-from ttc.passes.nn_to_tile.rows import same_in_rows
 
 
 @TO_TILE.rule("reduce_sum", "reduce_mean", "reduce_max", "reduce_min", "reduce_prod")
@@ -19,9 +18,3 @@ def lower_reduce(op: NNOp, low: Lowering) -> SSAValue:
     attrs = op.plain_attrs()
     fold = None if attrs["keepdims"] else low.wish(op.results[0]) or natural_fold(spec_of(op.results[0].type).shape)
     return low.emit(tile.ReduceOp, x, like=op.results[0], fold=fold, fn=op.name.removeprefix("nn.reduce_"), **attrs)
-
-
-same_in_rows(tile.ArgMaxOp)
-same_in_rows(tile.ArgMinOp)
-same_in_rows(tile.CumsumOp)
-same_in_rows(tile.CumprodOp)

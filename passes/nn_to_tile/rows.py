@@ -7,18 +7,18 @@ from collections.abc import Sequence
 from xdsl.ir import SSAValue
 
 from ttc.dialects.nn.base import NNOp
-from ttc.dialects.tile.base import TileOp
+from ttc.dialects.tile.base import twin
 from ttc.passes.nn_to_tile import TO_TILE
 from ttc.passes.nn_to_tile.lowering import Lowering
 
 
-def in_rows(op: NNOp, kind: type[TileOp], low: Lowering) -> Sequence[SSAValue]:
-    """The results of the tile op of the op's own attributes, which only targets in row layout have a kernel for."""
+@TO_TILE.rule(
+    *("argmax", "argmin", "cumprod", "cumsum", "det", "fft", "irfft", "reverse_sequence", "couple_probabilities", "tree_ensemble"),
+    *("gather_elements", "gather_nd", "scatter_elements", "scatter_nd", "deform_conv", "grid_sample", "roi_align", "resize", "resize_by"),
+    *("gru", "lstm", "rnn"),
+)
+def in_rows(op: NNOp, low: Lowering) -> Sequence[SSAValue]:
+    """Lower an op to the tile op of its name, with the same attributes."""
     low.require_rows()
     operands = [None if x is None else low.tile(x) for x in op.named_operands()]
-    return low.emit_all(kind, *operands, like=op.results[0], **op.plain_attrs())
-
-
-def same_in_rows(kind: type[TileOp]) -> None:
-    """Register that the nn op of a tile op's name becomes this, with the same attributes; see `in_rows`."""
-    TO_TILE.add(kind.name.removeprefix("tile."), lambda op, low: in_rows(op, kind, low))
+    return low.emit_all(twin(op.name.removeprefix("nn.")), *operands, like=op.results[0], **op.plain_attrs())

@@ -7,18 +7,16 @@ from xdsl.ir import SSAValue
 from ttc.dialects.core.ir.spec import spec_of
 from ttc.dialects.core.shapes import axis_in
 from ttc.dialects.nn.softmax import LogSoftmaxOp, SoftmaxOp
-from ttc.dialects.tile import softmax as tile
-from ttc.dialects.tile.base import TileOp
+from ttc.dialects.tile.base import twin
 from ttc.dialects.tile.shape import TransposeOp
 from ttc.passes.nn_to_tile import TO_TILE
 from ttc.passes.nn_to_tile.lowering import Lowering
 
-TO_TILE.add("softmax", lambda op, low: lower_softmax(op, low, tile.SoftmaxOp))
-TO_TILE.add("log_softmax", lambda op, low: lower_softmax(op, low, tile.LogSoftmaxOp))
 
-
-def lower_softmax(op: SoftmaxOp | LogSoftmaxOp, low: Lowering, kind: type[TileOp]) -> SSAValue:
+@TO_TILE.rule("softmax", "log_softmax")
+def lower_softmax(op: SoftmaxOp | LogSoftmaxOp, low: Lowering) -> SSAValue:
     """The tile op runs along the last dimension, between transposes if the axis is another."""
+    kind = twin(op.name.removeprefix("nn."))
     rank = spec_of(op.x.type).rank
     axis = axis_in(op.plain_attrs()["axis"], rank)
     if axis == rank - 1:

@@ -6,10 +6,9 @@ from xdsl.ir import SSAValue
 
 from ttc.dialects.nn.sort import TopkOp
 from ttc.dialects.tile import sort as tile
-from ttc.dialects.tile.index import GatherElementsOp
+from ttc.dialects.tile.base import twin
 from ttc.passes.nn_to_tile import TO_TILE
 from ttc.passes.nn_to_tile.lowering import Lowering
-from ttc.passes.nn_to_tile.rows import same_in_rows
 
 
 @TO_TILE.rule("topk")
@@ -18,7 +17,4 @@ def lower_topk(op: TopkOp, low: Lowering) -> list[SSAValue]:
     low.require_rows()
     x = low.tile(op.x)
     places = low.emit(tile.OrderOp, x, like=op.indices, **op.plain_attrs())
-    return [low.emit(GatherElementsOp, x, places, axis=op.plain_attrs()["axis"]), places]
-
-
-same_in_rows(tile.ReverseSequenceOp)
+    return [low.emit(twin("gather_elements"), x, places, axis=op.plain_attrs()["axis"]), places]

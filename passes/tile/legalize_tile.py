@@ -17,14 +17,12 @@ from ttc.dialects.core.shapes import axes_in, axis_in
 from ttc.dialects.tile.attention import AttentionOp
 from ttc.dialects.tile.base import Tile, TileOp, TileType, tile_of
 from ttc.dialects.tile.eltwise import CastOp, MapOp
-from ttc.dialects.tile.facts import fact_of
+from ttc.dialects.tile.facts import Role, fact_of, has_role
 from ttc.dialects.tile.host import FromHostOp, ToHostOp
 from ttc.dialects.tile.index import EmbeddingOp
 from ttc.dialects.tile.linear import MatmulOp
-from ttc.dialects.tile.norm import LayerNormOp, RmsNormOp
 from ttc.dialects.tile.reduce import ReduceOp
 from ttc.dialects.tile.shape import BroadcastOp, ConcatOp, PadOp, RelayoutOp, ReshapeOp, SliceOp, TransposeOp
-from ttc.dialects.tile.softmax import LogSoftmaxOp, SoftmaxOp
 from ttc.passes.base import Pass, Rewriter, Unit
 
 MAX_RANK = 4
@@ -82,7 +80,7 @@ def _rank(op: Operation) -> int:
 
 
 def _lower_rank(op: Operation, target: Target, rewriter: Rewriter) -> None:
-    rule = _RULES.get(type(op))
+    rule = _RULES.get(type(op)) or (_along_last if has_role(op.name, Role.NORMALIZATION) else None)
     value = None if rule is None else rule(op, rewriter)
     if value is None:
         raise Error("E0503", f"{op.name} needs rank {_rank(op)}; {target.name} computes up to rank {MAX_RANK}", where=where(op))
@@ -185,8 +183,10 @@ def _embedding(op: EmbeddingOp, rewriter: Rewriter) -> SSAValue | None:
     return rewriter.insert(op, ReshapeOp.build(rows, location=op.location, shape=tile.shape, fold=tile.fold)).y
 
 
-def _along_last(op: SoftmaxOp | LogSoftmaxOp | LayerNormOp | RmsNormOp, rewriter: Rewriter) -> SSAValue | None:
+def _along_last(op: Operation, rewriter: Rewriter) -> SSAValue | None:
     """All but the last dimension merge."""
+    if not isinstance(op, TileOp):
+        return None
     rank = len(_tile(op).shape)
     if op.plain_attrs()["axis"] not in (-1, rank - 1):
         return None
@@ -295,10 +295,6 @@ _RULES: dict[type[Operation], Legal] = {
     MapOp: _elementwise,
     CastOp: _elementwise,
     BroadcastOp: _elementwise,
-    SoftmaxOp: _along_last,
-    LogSoftmaxOp: _along_last,
-    LayerNormOp: _along_last,
-    RmsNormOp: _along_last,
     ReduceOp: _reduce,
     SliceOp: _slice,
     PadOp: _pad,

@@ -9,7 +9,7 @@ from tests.draws import generator
 from tests.ops.cases import check_batch, check_error, check_no_batch, check_op, run_op, spec
 from tests.ops.tile_cases import check_error as check_tile_error
 from ttc.dialects.nn.spectral import FftOp, IrfftOp
-from ttc.dialects.tile import spectral as tile
+from ttc.dialects.tile.base import twin
 
 A, C = generator("spectral.A, C").standard_normal((2, 3, 6, 4)).astype(np.float32)
 
@@ -75,5 +75,5 @@ def test_what_does_not_fit() -> None:
         check_error("E0401", kind, [spec(2, 0), None], {**attrs, **more})
         check_error("E0403", kind, [spec(2, 4), spec(2, 4, dtype="float16")], {**attrs, **more})
         check_error("E0403", kind, [spec(2, 4, dtype="int32"), None], {**attrs, **more})
-    check_tile_error(tile.FftOp, [(2, 4), (1, 4)], {**attrs, "inverse": False, "onesided": False}, "E0401")
-    check_tile_error(tile.IrfftOp, [(2, 4), None], {**attrs, "axis": 2}, "E0412")
+    check_tile_error(twin("fft"), [(2, 4), (1, 4)], {**attrs, "inverse": False, "onesided": False}, "E0401")
+    check_tile_error(twin("irfft"), [(2, 4), None], {**attrs, "axis": 2}, "E0412")

@@ -10,8 +10,8 @@ import pytest
 from tests.draws import generator
 from tests.ops.tile_cases import check_error, check_op, run_op
 from ttc.dialects.core.errors import Error
-from ttc.dialects.tile.base import TileOp
-from ttc.dialects.tile.index import GatherElementsOp, GatherNdOp, GatherOp, LookupOp
+from ttc.dialects.tile.base import TileOp, twin
+from ttc.dialects.tile.index import LookupOp
 
 TABLE = generator("tile_index.TABLE").standard_normal((2, 32, 64)).astype(np.float32)
 NONE = 0xFFFFFFFF
@@ -61,24 +61,28 @@ X = generator("tile_index.X").standard_normal((3, 4, 5)).astype(np.float32)
 
 def test_slices_along_any_axis() -> None:
     indices = np.array([[1, -1], [3, 0]])
-    check_op(GatherOp, [X, indices], {"axis": 1}, X[:, indices])
-    check_op(GatherOp, [X, np.array(2, np.int32)], {"axis": -1}, X[..., 2])
+    check_op(twin("gather"), [X, indices], {"axis": 1}, X[:, indices])
+    check_op(twin("gather"), [X, np.array(2, np.int32)], {"axis": -1}, X[..., 2])
 
 
 def test_elements_along_an_axis(rng: np.random.Generator) -> None:
     indices = rng.integers(-4, 4, (3, 2, 5))
     expected = np.array([[[X[i, indices[i, j, k], k] for k in range(5)] for j in range(2)] for i in range(3)])
-    check_op(GatherElementsOp, [X, indices], {"axis": 1}, expected)
+    check_op(twin("gather_elements"), [X, indices], {"axis": 1}, expected)
 
 
 def test_slices_at_tuples() -> None:
-    check_op(GatherNdOp, [X, np.array([[2, 1], [0, -1]])], {"batch_dims": 0}, np.stack([X[2, 1], X[0, 3]]))
-    check_op(GatherNdOp, [X, np.array([[1], [0], [3]])], {"batch_dims": 1}, np.stack([X[0, 1], X[1, 0], X[2, 3]]))
+    check_op(twin("gather_nd"), [X, np.array([[2, 1], [0, -1]])], {"batch_dims": 0}, np.stack([X[2, 1], X[0, 3]]))
+    check_op(twin("gather_nd"), [X, np.array([[1], [0], [3]])], {"batch_dims": 1}, np.stack([X[0, 1], X[1, 0], X[2, 3]]))
 
 
 @pytest.mark.parametrize(
     ("kind", "indices", "attrs"),
-    [(GatherOp, [4], {"axis": 1}), (GatherElementsOp, [[[-5]]], {"axis": 1}), (GatherNdOp, [[0, 4]], {"batch_dims": 0})],
+    [
+        (twin("gather"), [4], {"axis": 1}),
+        (twin("gather_elements"), [[[-5]]], {"axis": 1}),
+        (twin("gather_nd"), [[0, 4]], {"batch_dims": 0}),
+    ],
 )
 def test_indices_outside(kind: type[TileOp], indices: list[Any], attrs: dict[str, Any]) -> None:
     with pytest.raises(Error) as error:
@@ -87,4 +91,4 @@ def test_indices_outside(kind: type[TileOp], indices: list[Any], attrs: dict[str
 
 
 def test_gathers_that_do_not_fit() -> None:
-    check_error(GatherOp, [(3, 4), (2,)], {"axis": 2}, "E0412")
+    check_error(twin("gather"), [(3, 4), (2,)], {"axis": 2}, "E0412")

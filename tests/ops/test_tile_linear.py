@@ -7,7 +7,8 @@ import pytest
 
 from tests.draws import generator
 from tests.ops.tile_cases import check_error, check_op
-from ttc.dialects.tile.linear import DetOp, MatmulOp
+from ttc.dialects.tile.base import twin
+from ttc.dialects.tile.linear import MatmulOp
 
 A = generator("tile_linear.A").standard_normal((2, 3, 5)).astype(np.float32)
 B = generator("tile_linear.B").standard_normal((5, 4)).astype(np.float32)
@@ -37,5 +38,5 @@ def test_what_does_not_fit(shapes: list[tuple[int, ...] | None]) -> None:
 
 def test_determinants() -> None:
     x = np.array([[[2, 1], [4, 3]], [[0, 1], [1, 0]]], np.float32)
-    check_op(DetOp, [x], {}, np.array([2, -1], np.float32), 1e-6)
-    check_error(DetOp, [(2, 3)], {}, "E0401")
+    check_op(twin("det"), [x], {}, np.array([2, -1], np.float32), 1e-6)
+    check_error(twin("det"), [(2, 3)], {}, "E0401")

@@ -8,8 +8,7 @@ from numpy.typing import NDArray
 from tests.draws import generator
 from tests.ops.tile_cases import check_error, check_op
 from ttc.dialects.tile.attention import AttentionOp
-from ttc.dialects.tile.norm import LayerNormOp, RmsNormOp
-from ttc.dialects.tile.softmax import LogSoftmaxOp, SoftmaxOp
+from ttc.dialects.tile.base import twin
 
 X = generator("tile_norm.X").standard_normal((2, 3, 8)).astype(np.float32)
 SCALE = generator("tile_norm.SCALE").standard_normal(8).astype(np.float32)
@@ -21,23 +20,23 @@ def softmax(x: NDArray) -> NDArray:
 
 
 def test_softmax() -> None:
-    check_op(SoftmaxOp, [X], {"axis": -1}, softmax(X), 1e-6)
-    check_op(LogSoftmaxOp, [X], {"axis": 2}, np.log(softmax(X)), 1e-6)
-    check_error(SoftmaxOp, [(2, 3)], {"axis": 2}, "E0412")
+    check_op(twin("softmax"), [X], {"axis": -1}, softmax(X), 1e-6)
+    check_op(twin("log_softmax"), [X], {"axis": 2}, np.log(softmax(X)), 1e-6)
+    check_error(twin("softmax"), [(2, 3)], {"axis": 2}, "E0412")
 
 
 def test_layer_norm() -> None:
     centred = X - X.mean(axis=-1, keepdims=True)
     y = centred / np.sqrt((centred**2).mean(axis=-1, keepdims=True) + 0.1)
-    check_op(LayerNormOp, [X, SCALE, BIAS], {"axis": -1, "eps": 0.1}, y * SCALE + BIAS, 1e-6)
-    check_op(LayerNormOp, [X, None, None], {"axis": 2, "eps": 0.1}, y, 1e-6)
-    check_error(LayerNormOp, [(2, 3), (4,), None], {"axis": -1, "eps": 0.1}, "E0401")
-    check_error(LayerNormOp, [(2, 3), None, None], {"axis": -3, "eps": 0.1}, "E0412")
+    check_op(twin("layer_norm"), [X, SCALE, BIAS], {"axis": -1, "eps": 0.1}, y * SCALE + BIAS, 1e-6)
+    check_op(twin("layer_norm"), [X, None, None], {"axis": 2, "eps": 0.1}, y, 1e-6)
+    check_error(twin("layer_norm"), [(2, 3), (4,), None], {"axis": -1, "eps": 0.1}, "E0401")
+    check_error(twin("layer_norm"), [(2, 3), None, None], {"axis": -3, "eps": 0.1}, "E0412")
 
 
 def test_rms_norm() -> None:
     y = X / np.sqrt((X**2).mean(axis=-1, keepdims=True) + 0.1) * SCALE
-    check_op(RmsNormOp, [X, SCALE], {"axis": -1, "eps": 0.1}, y, 1e-6)
+    check_op(twin("rms_norm"), [X, SCALE], {"axis": -1, "eps": 0.1}, y, 1e-6)
 
 
 def test_attention(rng: np.random.Generator) -> None:

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from tests.ops.tile_cases import check_error, check_op
-from ttc.dialects.tile.sort import OrderOp, ReverseSequenceOp
+from ttc.dialects.tile.base import twin
+from ttc.dialects.tile.sort import OrderOp
 
 X = np.array([[3, 1, 3, np.nan], [0, -1, 5, 2]], np.float32)
 
@@ -29,8 +30,8 @@ def test_what_has_no_order(changes: dict[str, int], code: str) -> None:
 def test_beginnings_are_reversed() -> None:
     x = np.arange(8, dtype=np.float32).reshape(4, 2)
     expected = np.array([[4, 1], [2, 3], [0, 5], [6, 7]], np.float32)
-    check_op(ReverseSequenceOp, [x, np.array([3, 1])], {"time_axis": 0, "batch_axis": 1}, expected)
+    check_op(twin("reverse_sequence"), [x, np.array([3, 1])], {"time_axis": 0, "batch_axis": 1}, expected)
 
 
 def test_lengths_are_one_a_sequence() -> None:
-    check_error(ReverseSequenceOp, [(4, 2), (2,)], {"time_axis": 1, "batch_axis": 1}, "E0402")
+    check_error(twin("reverse_sequence"), [(4, 2), (2,)], {"time_axis": 1, "batch_axis": 1}, "E0402")

@@ -8,7 +8,7 @@ from ttc.dialects.nn import counts
 from ttc.dialects.tile.facts.base import BOOL, FLOAT, Role, fact
 
 
-@fact(Role.CONTRACTION, {"scale": FLOAT, "zero_masked": BOOL}, flops=counts.attention)
+@fact(Role.CONTRACTION, {"scale": FLOAT, "zero_masked": BOOL}, flops=counts.attention, as_nn=True)
 def attention(q: Shape, k: Shape, v: Shape, mask: Shape | None = None, *, scale: float, zero_masked: bool) -> Shape:
     """Return [..., s, e] for q[..., s, d], k[..., t, d] and v[..., t, e].  Raises E0401."""
     if min(map(len, (q, k, v))) < 2 or q[-1] != k[-1] or k[-2] != v[-2]:

@@ -1,6 +1,6 @@
 """How facts of tile ops are stated: one record an op, registered by a decorator of its shape rule.
 
-    @fact(Role.NORMALIZATION, {"axis": INT}, passes=3)
+    @fact(Role.NORMALIZATION, {"axis": INT}, as_nn=True, passes=3)
     def softmax(x: Shape, *, axis: int) -> Shape: ...
 
 A shape rule takes the shapes of the operands, None for one that is absent, and the attributes by name.  It gives the shape of the result,
@@ -114,6 +114,7 @@ class Fact(NamedTuple):
         bijective: whether every element of its operand stands in its result once.
         rearranges: whether tiles leave their order, so that a core's part of the result comes from all over an operand.
         rows_only: whether only targets in row layout have a kernel for it.
+        as_nn: whether it means what the nn op of its name does, and so has its numpy kernel, and its operands unless it has a class.
         passes: times that the rows of the first operand are read: once for each statistic, and once for the result.
     """
 
@@ -125,6 +126,7 @@ class Fact(NamedTuple):
     bijective: bool = False
     rearranges: bool = False
     rows_only: bool = False
+    as_nn: bool = False
     passes: int = 1
 
     @property
@@ -167,5 +169,5 @@ def fact(role: Role, attrs: Mapping[str, Attr] | None = None, *, flops: Count | 
 
 
 def rows_fact(role: Role, attrs: Mapping[str, Attr] | None = None, *, flops: Count | None = None) -> Callable[[_RuleT], _RuleT]:
-    """Register a fact, like `fact`, for an op that only targets in row layout have a kernel for."""
-    return fact(role, attrs, flops=flops, rows_only=True)
+    """Register a fact, like `fact`, for an op that means what the nn op of its name does, and that only row layout has a kernel for."""
+    return fact(role, attrs, flops=flops, rows_only=True, as_nn=True)

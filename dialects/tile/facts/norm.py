@@ -8,7 +8,7 @@ from ttc.dialects.tile.facts.base import FLOAT, INT, Role, fact
 _ATTRS = {"axis": INT, "eps": FLOAT}
 
 
-@fact(Role.NORMALIZATION, _ATTRS, passes=3)
+@fact(Role.NORMALIZATION, _ATTRS, as_nn=True, passes=3)
 def layer_norm(x: Shape, scale: Shape | None = None, bias: Shape | None = None, *, axis: int, eps: float) -> Shape:
     """Return the shape of x, to which scale and bias broadcast.  Raises E0401, E0412."""
     axis_in(axis, len(x))
@@ -17,7 +17,7 @@ def layer_norm(x: Shape, scale: Shape | None = None, bias: Shape | None = None, 
     return x
 
 
-@fact(Role.NORMALIZATION, _ATTRS, passes=2)
+@fact(Role.NORMALIZATION, _ATTRS, as_nn=True, passes=2)
 def rms_norm(x: Shape, scale: Shape, *, axis: int, eps: float) -> Shape:
     """Return the shape of x, to which scale broadcasts.  Raises E0401, E0412."""
     return layer_norm(x, scale, axis=axis, eps=eps)

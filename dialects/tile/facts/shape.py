@@ -17,7 +17,7 @@ def reshape(x: Shape, *, shape: Ints) -> Shape:
     return shape
 
 
-@fact(Role.VIEW, {"perm": INTS}, in_transit=True, bijective=True, rearranges=True)
+@fact(Role.VIEW, {"perm": INTS}, as_nn=True, in_transit=True, bijective=True, rearranges=True)
 def transpose(x: Shape, *, perm: Ints) -> Shape:
     """Return the sizes of x in the order of perm.  Raises E0402."""
     if sorted(perm) != list(range(len(x))):
@@ -50,7 +50,7 @@ def broadcast(x: Shape, *, shape: Ints) -> Shape:
     return shape
 
 
-@fact(Role.VIEW, {"starts": INTS, "sizes": INTS, "steps": INTS}, in_transit=True, rearranges=True)
+@fact(Role.VIEW, {"starts": INTS, "sizes": INTS, "steps": INTS}, as_nn=True, in_transit=True, rearranges=True)
 def slice_(x: Shape, *, starts: Ints, sizes: Ints, steps: Ints) -> Shape:
     """Return the sizes announced.  Raises E0402 if the box does not lie inside x."""
     if not len(x) == len(starts) == len(sizes) == len(steps):
@@ -76,7 +76,7 @@ def pad(x: Shape, *, before: Ints, after: Ints, value: float) -> Shape:
     return tuple(d + b + a for d, b, a in zip(x, before, after, strict=True))
 
 
-@fact(Role.MOVEMENT, {"axis": INT}, rearranges=True)
+@fact(Role.MOVEMENT, {"axis": INT}, as_nn=True, rearranges=True)
 def concat(*xs: Shape, axis: int) -> Shape:
     """Return the shape of the operands, of all their sizes along the axis.  Raises E0401, E0412."""
     if not xs:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.shapes import Shape, axis_in
 from ttc.dialects.nn.shapes import sort
-from ttc.dialects.tile.facts.base import BOOL, INT, Role, rows_fact
+from ttc.dialects.tile.facts.base import BOOL, INT, Role, fact, rows_fact
 
 
-@rows_fact(Role.SORT, {"k": INT, "axis": INT, "largest": BOOL})
+@fact(Role.SORT, {"k": INT, "axis": INT, "largest": BOOL}, rows_only=True)
 def order(x: Shape, *, k: int, axis: int, largest: bool) -> Shape:
     """Return the shape of x, of size k along the axis.  Raises E0402, E0412."""
     place = axis_in(axis, len(x))

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from ttc.dialects.core.plain.interpret import Kernel, kernel
 from ttc.dialects.core.rule_tables import RuleTable
+from ttc.dialects.tile.facts import find
 
-if TYPE_CHECKING:
-    from ttc.dialects.core.plain.interpret import Kernel
 
-KERNELS: RuleTable[Kernel] = RuleTable("numpy kernel", __name__)
+class _Kernels(RuleTable[Kernel]):
+    """Kernels of tile ops, where an op that means what the nn op of its name does has the kernel of that op."""
+
+    def get(self, name: str) -> Kernel | None:
+        stated = find(f"tile.{name}")
+        return kernel(f"nn.{name}") if stated is not None and stated.as_nn else super().get(name)
+
+
+KERNELS: RuleTable[Kernel] = _Kernels("numpy kernel", __name__)
 KERNELS.refuse("its region is executed", "eltwise")
 KERNELS.refuse("it ends a region", "yield")

@@ -7,8 +7,7 @@ from math import prod
 from xdsl.ir import SSAValue
 
 from ttc.dialects.core.shapes import axis_in
-from ttc.dialects.tile.base import tile_of
-from ttc.dialects.tile.norm import LayerNormOp, RmsNormOp
+from ttc.dialects.tile.base import TileOp, tile_of
 from ttc.passes.declined import Declined
 from ttc.passes.tile.expand import EXPANSIONS
 from ttc.passes.tile.expand.expansion import Expansion
@@ -16,18 +15,18 @@ from ttc.passes.tile.expand.reduce import reduced
 
 
 @EXPANSIONS.rule("layer_norm")
-def expand_layer_norm(op: LayerNormOp, to: Expansion) -> SSAValue:
+def expand_layer_norm(op: TileOp, to: Expansion) -> SSAValue:
     """Less the mean, times the reciprocal root of the mean square, times scale, plus bias."""
-    x = _rows(op, op.x, to)
-    centered = to.map("sub", x, _mean(x, to))
-    return _normalized(op, centered, op.scale, op.bias, to)
+    x = _rows(op, to)
+    return _normalized(op, to.map("sub", x, _mean(x, to)), to)
 
 
-EXPANSIONS.add("rms_norm", lambda op, to: _normalized(op, _rows(op, op.x, to), op.scale, None, to))
+EXPANSIONS.add("rms_norm", lambda op, to: _normalized(op, _rows(op, to), to))
 
 
-def _rows(op: LayerNormOp | RmsNormOp, x: SSAValue, to: Expansion) -> SSAValue:
+def _rows(op: TileOp, to: Expansion) -> SSAValue:
     """What is normalized together as the last dimension; at least rank 2."""
+    x = op.operands[0]
     shape = tile_of(x).shape
     axis = axis_in(op.plain_attrs()["axis"], len(shape))
     if axis == len(shape) - 1:
@@ -35,8 +34,8 @@ def _rows(op: LayerNormOp | RmsNormOp, x: SSAValue, to: Expansion) -> SSAValue:
     return to.reshape(x, (*shape[:axis], prod(shape[axis:])) if axis else (1, prod(shape)))
 
 
-def _weights(op: LayerNormOp | RmsNormOp, w: SSAValue, size: int, to: Expansion) -> SSAValue:
-    shape = tile_of(op.x).shape
+def _weights(op: TileOp, w: SSAValue, size: int, to: Expansion) -> SSAValue:
+    shape = tile_of(op.operands[0]).shape
     axis = axis_in(op.plain_attrs()["axis"], len(shape))
     if axis == len(shape) - 1:
         return w
@@ -49,12 +48,11 @@ def _mean(x: SSAValue, to: Expansion) -> SSAValue:
     return reduced(x, "mean", (len(tile_of(x).shape) - 1,), to)
 
 
-def _normalized(op: LayerNormOp | RmsNormOp, x: SSAValue, scale: SSAValue | None, bias: SSAValue | None, to: Expansion) -> SSAValue:
+def _normalized(op: TileOp, x: SSAValue, to: Expansion) -> SSAValue:
     size = tile_of(x).shape[-1]
     variance = to.map("add", _mean(to.map("mul", x, x), to), float(op.plain_attrs()["eps"]))
     y = to.map("mul", x, to.map("reciprocal", to.map("sqrt", variance)))
-    if scale is not None:
-        y = to.map("mul", y, _weights(op, scale, size, to))
-    if bias is not None:
-        y = to.map("add", y, _weights(op, bias, size, to))
+    for fn, weights in zip(("mul", "add"), op.named_operands()[1:], strict=False):
+        if weights is not None:
+            y = to.map(fn, y, _weights(op, weights, size, to))
     return to.fit(y)

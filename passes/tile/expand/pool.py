@@ -8,8 +8,7 @@ from xdsl.ir import SSAValue
 
 from ttc.dialects.core.formats import FORMATS
 from ttc.dialects.core.kernels.windows import Window, windows
-from ttc.dialects.tile.base import tile_of
-from ttc.dialects.tile.pool import AvgPool2dOp, MaxPool2dOp
+from ttc.dialects.tile.base import TileOp, tile_of
 from ttc.dialects.tile.reduce import ReduceOp
 from ttc.dialects.tile.shape import PadOp
 from ttc.dialects.tile.sparse import SparseMatmulOp
@@ -20,12 +19,13 @@ from ttc.passes.tile.expand.selection import Selection, bands_of, row_of_taps, w
 
 
 @EXPANSIONS.rule("max_pool2d")
-def expand_max_pool2d(op: MaxPool2dOp, to: Expansion) -> SSAValue:
+def expand_max_pool2d(op: TileOp, to: Expansion) -> SSAValue:
     """The maximum over taps; taps outside the image count as its nearest pixel where every window holds that."""
     moves = _moves(op)
-    n, h, w, c = tile_of(op.x).shape
+    (x,) = op.operands
+    n, h, w, c = tile_of(x).shape
     counts = to.result.shape[1:3]
-    x, nearest = op.x, all(_meets(move, size, count) for move, size, count in zip(moves, (h, w), counts, strict=True))
+    nearest = all(_meets(move, size, count) for move, size, count in zip(moves, (h, w), counts, strict=True))
     if not nearest:
         x, (h, w) = _padded(x, (n, h, w, c), moves, counts, to)
         moves = tuple(move._replace(before=0) for move in moves)
@@ -53,15 +53,15 @@ def _top_by_rows(x: SSAValue, taps: Selection, bands: int, to: Expansion) -> SSA
 
 
 @EXPANSIONS.rule("avg_pool2d")
-def expand_avg_pool2d(op: AvgPool2dOp, to: Expansion) -> SSAValue:
+def expand_avg_pool2d(op: TileOp, to: Expansion) -> SSAValue:
     """The sum over taps, times the reciprocal of their number, which is counted like the pixels."""
-    attrs, moves = op.plain_attrs(), _moves(op)
-    n, h, w, c = tile_of(op.x).shape
-    format_ = tile_of(op.x).format
+    attrs, moves, (x,) = op.plain_attrs(), _moves(op), op.operands
+    n, h, w, c = tile_of(x).shape
+    format_ = tile_of(x).format
     if not FORMATS[format_].is_float:
         raise Declined("it is a mean of integers")
     counts, fold = to.result.shape[1:3], to.result.fold
-    total = _summed(op.x, (n, h, w, c), moves, counts, fold, to)
+    total = _summed(x, (n, h, w, c), moves, counts, fold, to)
     padded = (h + sum(attrs["pads"][::2]), w + sum(attrs["pads"][1::2])) if attrs["count_include_pad"] else (h, w)
     bare = tuple(m._replace(before=0) for m in moves) if attrs["count_include_pad"] else moves
     if all(_inside(move, size, count) for move, size, count in zip(bare, padded, counts, strict=True)):
@@ -71,7 +71,7 @@ def expand_avg_pool2d(op: AvgPool2dOp, to: Expansion) -> SSAValue:
     return to.map("mul", total, to.map("reciprocal", to.map("maximum", number, 1.0)), format=to.result.format)
 
 
-def _moves(op: MaxPool2dOp | AvgPool2dOp) -> tuple[Window, ...]:
+def _moves(op: TileOp) -> tuple[Window, ...]:
     attrs = op.plain_attrs()
     return windows(attrs["kernel"], attrs["strides"], attrs["pads"], attrs["dilations"], attrs["ceil_mode"])
 

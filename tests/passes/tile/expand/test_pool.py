@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from tests.passes.tile.vocabulary import expand, one_op
-from ttc.dialects.tile.base import Tile
-from ttc.dialects.tile.pool import MaxPool2dOp
+from ttc.dialects.tile.base import Tile, twin
 
 IMAGE = (2, 9, 8, 6)
 WINDOWS: list[dict[str, Any]] = [
@@ -24,7 +23,7 @@ WINDOWS: list[dict[str, Any]] = [
 
 def pool(name: str, window: dict[str, Any], **more: Any) -> str:
     attrs = {"kernel": (3, 3), "strides": (1, 1), "pads": (0, 0, 0, 0), "dilations": (1, 1), "ceil_mode": False} | window
-    (result,) = MaxPool2dOp.infer(Tile(IMAGE, "Float32"), **attrs)
+    (result,) = twin("max_pool2d").infer(Tile(IMAGE, "Float32"), **attrs)
     return one_op(name, ["Float32[2, 9, 8, 6; 3]"], f"Float32[{', '.join(map(str, result))}; 3]", attrs | more)
 
 
