@@ -1,7 +1,7 @@
 """ttc: compile PyTorch, ONNX and TensorFlow models for tiled dataflow accelerators and the CPU, and run them.
 
-compile, load, training, Program, Executor, TrainingExecutor, CompileOptions, RunOptions, Error, TtcWarning, and the modules compat,
-losses and optim: loaded when first asked for, so that `import ttc` is cheap.
+compile, load, training, inference, Program, Executor, TrainingExecutor, InferenceExecutor, CompileOptions, RunOptions, Error, TtcWarning,
+and the modules compat, losses and optim: loaded when first asked for, so that `import ttc` is cheap.
 """
 
 from importlib import import_module as _import_module
@@ -17,11 +17,25 @@ if TYPE_CHECKING:
     from ttc.options import CompileOptions, RunOptions
     from ttc.runtime.executor import Executor
     from ttc.runtime.program import Program
-    from ttc.train.entry import training
+    from ttc.train.entry import inference, training
     from ttc.train.executor import TrainingExecutor
+    from ttc.train.inference import InferenceExecutor
 
 __version__ = "0.1.0"
-__all__ = ["CompileOptions", "Error", "Executor", "Program", "RunOptions", "TrainingExecutor", "TtcWarning", "compile", "load", "training"]
+__all__ = [
+    "CompileOptions",
+    "Error",
+    "Executor",
+    "InferenceExecutor",
+    "Program",
+    "RunOptions",
+    "TrainingExecutor",
+    "TtcWarning",
+    "compile",
+    "inference",
+    "load",
+    "training",
+]
 
 _root = _Path(__file__).resolve().parent.parent
 if (_root / "dialects").is_dir() and (_root / "pyproject.toml").is_file():
@@ -31,11 +45,13 @@ _HOMES = {
     "CompileOptions": "ttc.options",
     "Error": "ttc.dialects.core.errors",
     "Executor": "ttc.runtime.executor",
+    "InferenceExecutor": "ttc.train.inference",
     "Program": "ttc.runtime.program",
     "RunOptions": "ttc.options",
     "TrainingExecutor": "ttc.train.executor",
     "TtcWarning": "ttc.dialects.core.errors",
     "compile": "ttc.api",
+    "inference": "ttc.train.entry",
     "load": "ttc.api",
     "training": "ttc.train.entry",
 }

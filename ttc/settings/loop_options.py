@@ -68,6 +68,12 @@ class LoopOptions(Options):
     threads: int | None = option(None, "CPU threads; default: all that this process may use.", takes.threads, "N")
 
 
+PARTIAL_BATCHES = ("error", "pad", "drop")
+"""What is done with rows of a call that do not divide."""
+RECOMPILE = ("again", "error")
+"""What is done with arrays of other shapes than those before."""
+
+
 @record(kw_only=True)
 class UpdateOptions(Options):
     """What `ttc.training` takes beside options of compiling and running: how rows of a call become updates."""
@@ -76,4 +82,22 @@ class UpdateOptions(Options):
 
     accumulate: int = option(1, "Microbatches whose gradients an update adds up.", takes.integer(1), "N")
     iterations: int = option(1, "Updates of a call.", takes.integer(1), "N")
+    replicas: int = option(1, "Copies of the model that share the rows of an update.", takes.integer(1), "N")
+    reduction: str = choice("mean", "Gradients of an update: of the loss over all rows, or the sum over microbatches.", ("mean", "sum"))
     output: str = option("all", "Outputs that a call gives: of which microbatches, or what these add up to.", _output, OUTPUTS)
+    loss_rows: str = choice("mean", "The loss that a call gives: one of all its rows, or as the outputs are chosen.", ("mean", "output"))
+    partial_batch: str = choice("error", "Rows that do not divide: refuse them, or leave them out.", ("error", "drop"))
+    recompile: str = choice(RECOMPILE[0], "Arrays of other shapes than before: compile again, or refuse them.", RECOMPILE)
+
+
+@record(kw_only=True)
+class InferenceOptions(Options):
+    """What `ttc.inference` takes beside options of compiling and running: how rows of a call become microbatches."""
+
+    TABLE: ClassVar[str] = "inference"
+
+    iterations: int = option(1, "Microbatches of a call, for each replica.", takes.integer(1), "N")
+    replicas: int = option(1, "Copies of the model that share the rows of a call.", takes.integer(1), "N")
+    output: str = option("all", "Outputs that a call gives: of which microbatches, or what these add up to.", _output, OUTPUTS)
+    partial_batch: str = choice("error", "Rows that do not divide: refuse them, fill them up, or leave them out.", PARTIAL_BATCHES)
+    recompile: str = choice(RECOMPILE[0], "Arrays of other shapes than before: compile again, or refuse them.", RECOMPILE)

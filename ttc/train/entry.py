@@ -1,21 +1,32 @@
-"""`ttc.training`: from a model, a loss and an optimizer to an executor that trains it."""
+"""`ttc.training` and `ttc.inference`: from a model to an executor that takes rows."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from ttc.api import chosen_engine, compile
+from ttc.compiler.training_keywords import in_mode
 from ttc.dialects.core.errors import Error
 from ttc.losses import Output, loss_of
 from ttc.options import RunOptions, resolve
 from ttc.runtime.program import Program, build_program
-from ttc.settings.loop_options import UpdateOptions
+from ttc.settings.loop_options import InferenceOptions, UpdateOptions
 from ttc.settings.records import settings
 from ttc.train.executor import TrainingExecutor
+from ttc.train.inference import InferenceExecutor
 from ttc.train.outputs import OutputMode
+from ttc.train.rows import Rows
 
 _OF_RUNS = ("engine", "threads")
+_NOT_IN_INFERENCE = {
+    "accumulate": "iterations=N takes N microbatches",
+    "optimizer": "ttc.training takes one",
+    "loss": "ttc.training takes one",
+}
+"""Options of training, and what to do instead."""
 
 
 def training(model: Any, *, loss: Any = None, optimizer: Any = None, example_inputs: Any = None, **option_fields: Any) -> TrainingExecutor:
@@ -30,25 +41,20 @@ def training(model: Any, *, loss: Any = None, optimizer: Any = None, example_inp
         optimizer: name, record of `ttc.optim`, or instance of `torch.optim` over the module's parameters, whose learning rates are read at
             every call; None: gradients are accumulated, and read with `grads`.
         example_inputs: of one microbatch, as `ttc.compile` takes them.
-        option_fields: fields of UpdateOptions (accumulate, iterations, output), of RunOptions (engine, threads), and what `ttc.compile`
-            takes: target, format, clip_norm, loss_scale, ...
+        option_fields: fields of UpdateOptions (accumulate, iterations, replicas, output, ...), of RunOptions (engine, threads), and what
+            `ttc.compile` takes: target, format, clip_norm, loss_scale, ...
     Raises: E0101 for options, and what `ttc.compile` raises, now or with the first call.
     """
-    own = {item.name: option_fields.pop(item.name) for item, _ in settings(UpdateOptions) if item.name in option_fields}
-    updates = resolve(UpdateOptions, own, os.environ)
-    running = resolve(RunOptions, {name: option_fields.pop(name) for name in _OF_RUNS if name in option_fields}, os.environ)
+    updates, running = _taken(UpdateOptions, option_fields), _running(option_fields)
     if "microbatches" in option_fields:
         raise Error("E0101", "there is no option 'microbatches'", hint="accumulate=N adds up the gradients of N microbatches")
     fields = {**option_fields, "loss": loss, "microbatches": updates.accumulate, **({"training": True} if loss is None else {})}
-    engine = chosen_engine(running)
 
     def build(optimizer: Any, examples: tuple[Any, ...] | None) -> Program:
         chosen = example_inputs if examples is None else examples
         known = {name: value for name, value in fields.items() if value is not None}
         found = compile(model, chosen, optimizer=optimizer, **known) if optimizer is not None else compile(model, chosen, **known)
-        if engine is None and running.threads is None:
-            return found
-        return build_program(found.netlist, found.description, found.constants.sources, engine=engine, threads=running.threads)
+        return _on(found, running)
 
     return TrainingExecutor(
         model,
@@ -56,7 +62,84 @@ def training(model: Any, *, loss: Any = None, optimizer: Any = None, example_inp
         build,
         targets=0 if loss is None or isinstance(loss_of(loss), Output) else 1,
         ready=example_inputs is not None or not hasattr(model, "named_parameters"),
-        accumulate=updates.accumulate,
-        iterations=updates.iterations,
+        rows=Rows(updates.iterations, updates.accumulate, updates.replicas, updates.partial_batch),
+        reduction=updates.reduction,
         output=OutputMode.of(updates.output),
+        loss_rows=updates.loss_rows,
+        recompile=updates.recompile,
     )
+
+
+def inference(model: Any, *, example_inputs: Any = None, **option_fields: Any) -> InferenceExecutor:
+    """Make an executor that runs a model on any number of rows.
+
+    A PyTorch module is compiled in evaluation mode with the first call, for its rows, unless example inputs are given; a file at once.  It
+    sees the newest weights of an executor that trains the same module.
+
+    Args:
+        model: as `ttc.compile` takes it.
+        example_inputs: of one microbatch, as `ttc.compile` takes them.
+        option_fields: fields of InferenceOptions (iterations, replicas, output, partial_batch, ...), of RunOptions (engine, threads), and
+            what `ttc.compile` takes: target, format, ...
+    Raises: E0101 for options, and what `ttc.compile` raises, now or with the first call.
+    """
+    for name, hint in _NOT_IN_INFERENCE.items():
+        if option_fields.pop(name, None) not in (None, 1):
+            raise Error("E0101", f"'{name}' means nothing in inference", hint=hint)
+    options, running = _taken(InferenceOptions, option_fields), _running(option_fields)
+    output = OutputMode.of(options.output)
+    if options.partial_batch == "pad" and output.name != "all":
+        raise Error("E0101", f"padded rows would be part of output '{output.name}'", hint="take output 'all', or partial_batch 'drop'")
+
+    def build(examples: tuple[Any, ...] | None) -> Program:
+        known = {name: value for name, value in option_fields.items() if value is not None}
+        with in_mode(model, False), _buffers_as_parameters(model):
+            return _on(compile(model, example_inputs if examples is None else examples, **known), running)
+
+    return InferenceExecutor(
+        model,
+        build,
+        ready=example_inputs is not None or not hasattr(model, "named_parameters"),
+        rows=Rows(options.iterations, 1, options.replicas, options.partial_batch),
+        output=output,
+        recompile=options.recompile,
+    )
+
+
+def _taken(kind: type[Any], fields: dict[str, Any]) -> Any:
+    """The options of a class among keywords, which are taken out.  Raises E0101."""
+    own = {item.name: fields.pop(item.name) for item, _ in settings(kind) if item.name in fields}
+    return resolve(kind, own, os.environ)
+
+
+def _running(fields: dict[str, Any]) -> RunOptions:
+    return resolve(RunOptions, {name: fields.pop(name) for name in _OF_RUNS if name in fields}, os.environ)
+
+
+def _on(program: Program, running: RunOptions) -> Program:
+    """The program on the engine and threads that were chosen."""
+    engine = chosen_engine(running)
+    if engine is None and running.threads is None:
+        return program
+    return build_program(program.netlist, program.description, program.constants.sources, engine=engine, threads=running.threads)
+
+
+@contextmanager
+def _buffers_as_parameters(model: Any) -> Iterator[None]:
+    """Let the floating-point buffers of a module be parameters while it is compiled, so that running statistics can get new values."""
+    moved: list[tuple[Any, str, Any]] = []
+    if hasattr(model, "named_parameters"):
+        import torch
+
+        for module in model.modules():
+            for name, buffer in list(module._buffers.items()):  # noqa: SLF001 - torch has no other way
+                if buffer is not None and buffer.is_floating_point():
+                    del module._buffers[name]  # noqa: SLF001
+                    module._parameters[name] = torch.nn.Parameter(buffer, requires_grad=False)  # noqa: SLF001
+                    moved.append((module, name, buffer))
+    try:
+        yield
+    finally:
+        for module, name, buffer in moved:
+            del module._parameters[name]  # noqa: SLF001
+            module._buffers[name] = buffer  # noqa: SLF001

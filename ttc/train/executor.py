@@ -1,4 +1,4 @@
-"""What `ttc.training` gives: a model that trains, row by row or step by step, on a session of its own."""
+"""What `ttc.training` gives: a model that trains, row by row or step by step, on sessions of its own."""
 
 from __future__ import annotations
 
@@ -9,14 +9,20 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from ttc.dialects.core.errors import Error, warn
+from ttc.dialects.core.errors import Error
 from ttc.runtime.arguments import inputs_of
 from ttc.runtime.machine.session import Session
 from ttc.runtime.program import Program
-from ttc.train.host import Host, digest, taken
+from ttc.train.host import Host, taken
+from ttc.train.newest import has_changed
 from ttc.train.outputs import OutputMode
 from ttc.train.rates import gathered_of, hyper_of, is_stepped, structure_of
-from ttc.train.updates import BACKWARD, GRADIENT, LOSS_COUNT, SLOT, Outcome, Updates, training_of
+from ttc.train.replicas import Replicas
+from ttc.train.rows import Rows, parts, rows_of
+from ttc.train.shapes import Shape, shapes_of
+from ttc.train.signatures import Signatures, signature_of
+from ttc.train.updates import BACKWARD, FORWARD, GRADIENT, LOSS_COUNT, SLOT, Outcome, Updates
+from ttc.train.weights import Weights
 
 LOSS_SCALE = "loss_scale.scale"
 """The state by which the accumulated gradients are too large."""
@@ -35,10 +41,12 @@ class TrainingExecutor:
         optimizer: as `build` takes it; one of `torch.optim` may be changed and stepped by schedulers at any time.
         build: compiles the model.
         targets: how many arrays the loss takes besides.
-        ready: whether it is compiled now, and not with the first call.
-        accumulate: microbatches of an update.
-        iterations: updates of a call.
+        ready: whether it is compiled now, for its own shapes alone, and not for those of calls.
+        rows: how those of a call are divided.
+        reduction: of gradients over microbatches: `mean` or `sum`.
         output: which outputs calls give.
+        loss_rows: `mean`: calls give the loss of all rows; `output`: losses of microbatches, chosen as outputs are.
+        recompile: `again` or `error`, for calls of other shapes.
     """
 
     def __init__(
@@ -49,29 +57,36 @@ class TrainingExecutor:
         *,
         targets: int = 1,
         ready: bool = False,
-        accumulate: int = 1,
-        iterations: int = 1,
-        output: OutputMode = OutputMode("all"),  # noqa: B008 - a frozen record
+        rows: Rows = Rows(),  # noqa: B008 - a frozen record
+        reduction: str = "mean",
+        output: OutputMode = OutputMode("all"),  # noqa: B008
+        loss_rows: str = "mean",
+        recompile: str = "again",
     ) -> None:
         self._model = model
         self._host = Host(model)
+        self._synced = Weights(self._host)
         self._optimizer = optimizer
         self._build = build
         self._targets = targets
-        self._examples: tuple[Any, ...] | None = None
-        self._accumulate = accumulate
-        self._iterations = iterations
+        self._ready_made = ready
+        self._rows = rows
+        self._reduction = reduction
         self._output = output
-        self._updates: Updates | None = None
-        self._synced: dict[str, bytes] = {}
-        self._version: tuple[int, ...] = ()
+        self._loss_rows = loss_rows
+        self._known: Signatures[Replicas] = Signatures(recompile, Replicas.close)
+        self._replicas: Replicas | None = None
+        self._examples: tuple[Any, ...] | None = None
+        self._key: tuple[Any, ...] = ()
         self._inputs: dict[str, NDArray[Any]] | None = None
         self._accumulated = 0
         self._closed = False
+        self.version = 0
+        """Grows with every change of the weights."""
         self.losses: NDArray[np.float32] = np.zeros(0, np.float32)
-        """The loss of each update of the last call."""
+        """The loss of each update of the last call; of each microbatch where losses are chosen as outputs are."""
         if ready:
-            self._compile()
+            self._use(self._known.get((), self._compiled))
 
     # ---- whole updates ----------------------------------------------------------------------------------------------------------------
 
@@ -79,37 +94,30 @@ class TrainingExecutor:
         """Update the parameters.
 
         Args:    arrays: the model's inputs, then the loss's targets; rows along their first dimension, the same number of each.
-        Returns: the outputs asked for: one, or a tuple of several or none; and the loss of all rows.
+        Returns: the outputs asked for: one, or a tuple of several or none; and the loss of all rows, or losses chosen as outputs are.
         Raises:  E0801 for arrays that do not fit, with what their rows must be a multiple of; as `Session.call` does: the update that
                  fails changes nothing.
         """
-        values = [taken(array) for array in arrays]
-        updates = self._ready(values[: len(values) - self._targets], self._iterations * self._accumulate)
-        given = self._named(values, [*updates.training.inputs, *updates.training.targets])
-        size = self._rows_of_an_update(given, updates)
-        self._warn_of_changes()
-        hyper = self._hyper(updates)
-        found: list[Outcome] = []
-        for number in range(self._iterations):
-            part = {name: value[number * size : (number + 1) * size] for name, value in given.items()}
-            found.append(updates.update(part, hyper))
+        values, updates = self._fitting(arrays)
+        self._synced.warn_of_changes()
+        assert self._replicas is not None
+        hyper, separate = self._hyper(updates), self._loss_rows == "output"
+        found: list[list[list[Outcome]]] = []
+        for part in parts(self._named(values, updates), self._rows.iterations):
+            found.append(self._replicas.update(part, hyper, separate=separate))
             self._accumulated = 0
-        self.losses = np.array([outcome.loss for outcome in found], np.float32)
-        return self._given(found, updates), self._host.given(np.asarray(Outcome.sum(found).loss, np.float32))
+            has_changed(self._model, self)
+        outcomes = [[outcome for own in one for outcome in own] for one in found]
+        flat = [outcome for one in outcomes for outcome in one]
+        self.losses = np.array([x.loss for x in flat] if separate else [Outcome.sum(one).loss for one in outcomes], np.float32)
+        loss = self._chosen_losses() if separate else np.asarray(Outcome.sum(flat).loss, np.float32)
+        return self._given(flat, updates), self._host.given(loss)
 
-    def _rows_of_an_update(self, given: Mapping[str, NDArray[Any]], updates: Updates) -> int:
-        """Raises E0801 if inputs have different numbers of rows, or these are not those of whole updates."""
-        counts = {name: len(value) if value.ndim else 0 for name, value in given.items()}
-        rows, first = next(iter(counts.values())), next(iter(counts))
-        for name, count in counts.items():
-            if count != rows:
-                raise Error("E0801", f"'{first}' has {rows} rows, and '{name}' {count}")
-        multiple = self._iterations * updates.batch
-        if rows < 1 or rows % multiple:
-            near = max(rows // multiple, 1) * multiple
-            message = f"{rows} rows are no multiple of {multiple}: {self._iterations} updates of microbatches of {updates.batch} rows"
-            raise Error("E0801", message, hint=f"the next sizes are {near} and {near + multiple}")
-        return rows // self._iterations
+    def _chosen_losses(self) -> NDArray[np.float32]:
+        """The losses of microbatches that outputs are given of: one number for one microbatch, else one for each."""
+        mode = OutputMode("last") if self._output.name == "loss" else self._output
+        (found,) = mode.chosen([(loss,) for loss in self.losses], self._rows)
+        return np.asarray(found, np.float32)
 
     def _given(self, found: list[Outcome], updates: Updates) -> Any:
         """The outputs as the user wants them: a fused step's are taken apart into those of microbatches."""
@@ -120,17 +128,38 @@ class TrainingExecutor:
             for number in range(count):
                 rows = slice(number * updates.batch, (number + 1) * updates.batch)
                 microbatches.append([array[rows] if array.ndim and count > 1 else array for array in arrays])
-        chosen = tuple(self._host.given(array) for array in self._output.chosen(microbatches))
+        chosen = tuple(self._host.given(array) for array in self._output.chosen(microbatches, self._rows))
         return chosen[0] if len(chosen) == 1 else chosen
+
+    def output_shapes(self, *arrays: Any) -> tuple[tuple[Shape, ...], Shape]:
+        """Tell the shapes of the outputs and of the loss that a call of these arrays would give; nothing is run or compiled.
+
+        Raises: E0801 for rows that do not divide; E0101 for a file's model that is not compiled; E0202 where PyTorch cannot tell.
+        """
+        values = [taken(array) for array in arrays]
+        named, _ = self._rows.fitted({str(i): value for i, value in enumerate(values)}, self._batch())
+        inputs = list(next(parts(named, self._rows.pieces)).values())[: len(values) - self._targets]
+        program = None if self._replicas is None else self._replicas.first.session.entry(FORWARD)
+        count = self._output.count(self._rows)
+        losses = count if count > 1 else 0
+        own = shapes_of(self._model, [self._host.given(x) for x in inputs], program, count)
+        return own, (losses,) if self._loss_rows == "output" and losses else ()
+
+    def align(self, labels: Any) -> Any:
+        """Return the labels of the rows whose outputs calls give, in the order of these.
+
+        Raises: E0101 where outputs are sums, means or none; E0801 for rows that do not divide.
+        """
+        return self._output.aligned(labels, self._rows)
 
     # ---- an update in steps -----------------------------------------------------------------------------------------------------------
 
     def forward(self, *inputs: Any) -> Any:
         """The model's outputs for a microbatch, in training; nothing changes.  Its inputs are kept for `backward`.  Raises E0801."""
         values = [taken(array) for array in inputs]
-        updates = self._ready(values, 1)
-        self._inputs = {name: value.copy() for name, value in self._named(values, updates.training.inputs).items()}
-        self._warn_of_changes()
+        updates = self._for(values, 1)
+        self._inputs = {name: value.copy() for name, value in _named(values, updates.training.inputs).items()}
+        self._synced.warn_of_changes()
         outputs = tuple(self._host.given(array) for array in updates.forward(self._inputs).outputs[0].values())
         return outputs[0] if len(outputs) == 1 else outputs
 
@@ -140,11 +169,11 @@ class TrainingExecutor:
         Args:   targets: of the loss; where there is no loss, gradients of the outputs: then None is given.
         Raises: E0801 if `forward` was not called since the last time, or for arrays that do not fit.
         """
-        if self._inputs is None or self._updates is None:
+        if self._inputs is None or self._replicas is None:
             raise Error("E0801", "there are no inputs to go back to", hint="call forward() first, once for each backward()")
-        updates, inputs = self._updates, self._inputs
+        updates, inputs = self._replicas.first, self._inputs
         names = [a.name for a in inputs_of(self.session.entry(BACKWARD)) if a.name not in inputs]
-        found = updates.accumulate({**inputs, **self._named([taken(target) for target in targets], names)})
+        found = updates.accumulate({**inputs, **_named([taken(target) for target in targets], names)})
         self._inputs, self._accumulated = None, self._accumulated + 1
         return None if updates.training.loss is None else self._host.given(np.asarray(found.loss, np.float32))
 
@@ -153,6 +182,9 @@ class TrainingExecutor:
         updates = self._with_gradients()
         updates.apply(self._hyper(updates))
         self._accumulated = 0
+        if self._replicas is not None:
+            self._replicas.spread()
+        has_changed(self._model, self)
 
     def grads(self) -> dict[str, Any]:
         """The accumulated gradients of the loss of all rows since the last update, by parameter.  Raises E0801 if there are none.
@@ -169,9 +201,9 @@ class TrainingExecutor:
         return {name.removeprefix(GRADIENT): self._host.given(value * value.dtype.type(factor)) for name, value in grads.items()}
 
     def _with_gradients(self) -> Updates:
-        if self._updates is None or not self._accumulated:
+        if self._replicas is None or not self._accumulated:
             raise Error("E0801", "there are no accumulated gradients", hint="call forward() and backward() first")
-        return self._updates
+        return self._replicas.first
 
     # ---- optimizer and weights --------------------------------------------------------------------------------------------------------
 
@@ -183,82 +215,55 @@ class TrainingExecutor:
     @optimizer.setter
     def optimizer(self, optimizer: Any) -> None:
         before = self._optimizer
-        same = self._updates is None or structure_of(before, self._model) == structure_of(optimizer, self._model)
+        same = self._replicas is None or structure_of(before, self._model) == structure_of(optimizer, self._model)
         self._optimizer = optimizer
         if same:
             return
         try:
-            self._compile()
+            made = self._compiled()
         except BaseException:
             self._optimizer = before
             raise
+        self._use(made)
+        key = () if self._ready_made else self._key
+        self._known.clear()  # programs with the optimizer before
+        self._known.get(key, lambda: made)
 
     def pull_weights(self) -> None:
         """Write parameters and buffers into the module's own tensors, where training has changed them.
 
         Raises: E0809 if the module's were changed, too, since they were last the same; E0101 for a model of a file.
         """
-        here, there = self._differences()
-        if here and there:
-            raise self._both(here)
-        self._host.write(here)
-        if not there:
-            self._are_the_same()
+        self._synced.pull(self.session)
 
-    def push_weights(self) -> None:
+    def push_weights(self, *, overwrite: bool = False) -> None:
         """Take parameters and buffers of the module, where they were changed on the host.
 
+        Args:   overwrite: take all of them, whatever training has made of its own.
         Raises: E0809 if training has changed them, too, since they were last the same; E0101 for a model of a file.
         """
-        here, there = self._differences()
-        if here and there:
-            raise self._both(there)
-        if there:
-            parameters = self.session.program.description.parameters
-            self.session.assign(
-                {name: value for name, value in there.items() if name in parameters},
-                {name: value for name, value in there.items() if name not in parameters},
-            )
-        if not here:
-            self._are_the_same()
+        (self._synced.overwrite if overwrite else self._synced.push)(self.session)
+        self._changed()
 
-    def _both(self, names: Mapping[str, Any]) -> Error:
-        hint = "load_state_dict() sets those here; assigning to the module's sets those there"
-        return Error("E0809", f"weights were changed by training and on the host: {', '.join(list(names)[:3])}", hint=hint)
+    def weights(self) -> dict[str, NDArray[Any]]:
+        """Return copies of parameters and states by name, without gradients and what the optimizer keeps."""
+        states = [x for x in self.session.program.description.states if not x.startswith((GRADIENT, SLOT)) and x != LOSS_COUNT]
+        return {**self.session.parameters(), **self.session.states(states)}
 
-    def _weights(self) -> dict[str, NDArray[Any]]:
-        """What the session has of the module's tensors."""
-        names = self._host.read({**self.session.program.description.parameters, **self.session.program.description.states})
-        found = {**self.session.parameters(), **self.session.states()}
-        return {name: value for name, value in found.items() if name in names}
-
-    def _differences(self) -> tuple[dict[str, NDArray[Any]], dict[str, NDArray[Any]]]:
-        """What has changed here, and on the host, since both were the same; without what is the same again."""
-        here = self._weights() if self._host.is_module else {}
-        there = self._host.read(here)
-        mark_here, mark_there = digest(here), digest(there)
-        names = [name for name in here if mark_here[name] != mark_there[name]]
-        of_training = {name: here[name] for name in names if mark_here[name] != self._synced.get(name)}
-        return of_training, {name: there[name] for name in names if mark_there[name] != self._synced.get(name)}
-
-    def _are_the_same(self) -> None:
-        self._synced = digest(self._weights())
-        self._version = self._host.version()
-
-    def _warn_of_changes(self) -> None:
-        if self._version != self._host.version():
-            self._version = self._host.version()
-            warn("parameters of the module were changed on the host; push_weights() takes them, and nothing else does")
+    def _changed(self) -> None:
+        if self._replicas is not None:
+            self._replicas.spread()
+        has_changed(self._model, self)
 
     # ---- the session ------------------------------------------------------------------------------------------------------------------
 
     @property
     def session(self) -> Session:
         """The memory, and the programs that run on it.  Raises E0803 before the first call, and once it is closed."""
-        if self._updates is None or self._closed:
+        if self._replicas is None or self._closed:
             hint = None if self._closed else "the first call compiles it; or give example_inputs"
             raise Error("E0803", "the executor is closed" if self._closed else "the model is not compiled yet", hint=hint)
-        return self._updates.session
+        return self._replicas.first.session
 
     def state_dict(self) -> dict[str, Any]:
         """Copies of all parameters and states by name, those of the optimizer among them."""
@@ -273,11 +278,11 @@ class TrainingExecutor:
         values = {name: taken(value) for name, value in state.items()}
         states = {name: values.pop(name) for name in description.states}
         self.session.assign(values, states)
+        self._changed()
 
     def close(self) -> None:
         """Give up the session's memory; further calls raise E0803."""
-        if self._updates is not None:
-            self._updates.session.close()
+        self._known.clear()
         self._closed = True
 
     def __enter__(self) -> Self:
@@ -288,53 +293,86 @@ class TrainingExecutor:
 
     # ---- inside -----------------------------------------------------------------------------------------------------------------------
 
-    def _ready(self, inputs: list[NDArray[Any]], pieces: int) -> Updates:
-        """The programs; compiled now, if they are not, for inputs that are so many microbatches.  Raises E0801 if they cannot be."""
+    @property
+    def compilations(self) -> int:
+        """How often the model was compiled."""
+        return self._known.compilations
+
+    def _batch(self) -> int | None:
+        """Rows of a microbatch, where they are not those of the call."""
+        return self._replicas.first.batch if self._ready_made and self._replicas is not None else None
+
+    def _fitting(self, arrays: tuple[Any, ...]) -> tuple[list[NDArray[Any]], Updates]:
+        """The arrays of a call, and the programs for them.  Raises E0801."""
         if self._closed:
             raise Error("E0803", "the executor is closed")
-        if self._updates is None:
-            rows = len(inputs[0]) if inputs and inputs[0].ndim else 0
-            if rows < 1 or rows % pieces:
-                message = f"{rows} rows are no multiple of {pieces}: {self._iterations} updates of {self._accumulate} microbatches"
-                raise Error("E0801", message)
-            self._examples = tuple(self._host.given(array[: rows // pieces].copy() if array.ndim else array) for array in inputs)
-            self._compile()
-        if self._updates is None:
-            raise Error("E0901", "a model that was compiled has no programs")
-        return self._updates
+        values = [taken(array) for array in arrays]
+        names = [*self._replicas.first.training.inputs, *self._replicas.first.training.targets] if self._replicas is not None else None
+        named = _named(values, [f"array {i}" for i in range(len(values))] if names is None else names)
+        fitted = list(self._rows.fitted(named, self._batch())[0].values())
+        return fitted, self._for(fitted[: len(fitted) - self._targets], self._rows.pieces)
 
-    def _compile(self) -> None:
-        """Make the programs; parameters and states that there were before keep their values."""
+    def _for(self, inputs: list[NDArray[Any]], pieces: int) -> Updates:
+        """The programs for inputs that are so many microbatches; compiled now, if they are not."""
+        if self._closed:
+            raise Error("E0803", "the executor is closed")
+        if not self._ready_made:
+            rows_of({str(i): x for i, x in enumerate(inputs)})
+            key = signature_of(inputs, pieces)
+            examples = tuple(self._host.given(x[: len(x) // pieces].copy() if x.ndim else x) for x in inputs)
+            before, self._examples = self._examples, examples
+            try:
+                found = self._known.get(key, self._compiled)
+            except BaseException:
+                self._examples = before
+                raise
+            self._key = key
+            self._use(found)
+        assert self._replicas is not None
+        return self._replicas.first
+
+    def _compiled(self) -> Replicas:
         program = self._build(self._optimizer, self._examples)
         program.prepare()
-        session = Session(program)
-        updates, before = Updates(session, training_of(session)), self._updates
-        same = False
+        return Replicas(program, self._rows.replicas, self._reduction)
+
+    def _use(self, made: Replicas) -> None:
+        """Go on with these programs; parameters and states that there were before keep their values."""
+        before = self._replicas
+        if made is before:
+            return
+        session, same = made.first.session, False
+        description = session.program.description
         if before is not None:
-            old = before.session
-            same = before.training.optimizer == updates.training.optimizer
+            old = before.first.session
+            same = before.first.training.optimizer == made.first.training.optimizer
             known = {name: value for name, value in old.states().items() if same or not name.startswith(SLOT)}
-            kept = {name: value for name, value in known.items() if _alike(name, value, program.description.states)}
-            session.assign(old.parameters(), kept)
-            old.close()
+            session.assign(old.parameters(), {name: value for name, value in known.items() if _alike(name, value, description.states)})
         gathered = gathered_of(self._optimizer, self._model)
-        if gathered and (before is None or not same):
-            session.assign({}, {name: value for name, value in gathered.items() if _alike(name, value, program.description.states)})
-        self._updates, self._inputs = updates, None
+        if gathered and not same:
+            session.assign({}, {name: value for name, value in gathered.items() if _alike(name, value, description.states)})
+        self._replicas, self._inputs = made, None
+        if before is not None and self._accumulated:
+            return  # gradients went along
+        made.spread()
         if before is None and self._host.is_module:
-            self._are_the_same()
+            self._synced.are_the_same(session)
 
     def _hyper(self, updates: Updates) -> dict[str, float]:
         """Numbers of the optimizer as they are now; an update with them follows."""
         is_stepped(self._optimizer)
         return {} if self._optimizer is None else hyper_of(self._optimizer, self._model, updates.training)
 
-    def _named(self, values: list[NDArray[Any]], names: Any) -> dict[str, NDArray[Any]]:
-        """Arrays by the names of inputs, in order.  Raises E0801 for another number of them."""
-        names = list(names)
-        if len(values) != len(names):
-            raise Error("E0801", f"the model takes {len(names)} arrays, not {len(values)}", hint=f"in order: {', '.join(names)}")
-        return dict(zip(names, values, strict=True))
+    def _named(self, values: list[NDArray[Any]], updates: Updates) -> dict[str, NDArray[Any]]:
+        return _named(values, [*updates.training.inputs, *updates.training.targets])
+
+
+def _named(values: list[NDArray[Any]], names: Any) -> dict[str, NDArray[Any]]:
+    """Arrays by the names of inputs, in order.  Raises E0801 for another number of them."""
+    names = list(names)
+    if len(values) != len(names):
+        raise Error("E0801", f"the model takes {len(names)} arrays, not {len(values)}", hint=f"in order: {', '.join(names)}")
+    return dict(zip(names, values, strict=True))
 
 
 def _alike(name: str, value: NDArray[Any], states: Mapping[str, Any]) -> bool:

@@ -25,6 +25,8 @@ LOSS_SUM, LOSS_COUNT, GRAD_NORM, SKIPPED = "loss.sum", "loss.count", "grad_norm"
 """Names of their results beside the model's outputs."""
 GRADIENT, SLOT = "grad.", "optimizer."
 """What names of states begin with that hold accumulated gradients, and what the optimizer keeps of parameters."""
+DRAWN = "random.offset"
+"""The state that counts what was drawn at random."""
 
 
 @record(eq=False)

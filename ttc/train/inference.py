@@ -1,0 +1,199 @@
+"""What `ttc.inference` gives: a model that runs on any number of rows, with the newest weights there are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from types import TracebackType
+from typing import Any, Self
+
+from numpy.typing import NDArray
+
+from ttc.dialects.core.errors import Error
+from ttc.runtime.arguments import inputs_of
+from ttc.runtime.machine.session import Session
+from ttc.runtime.program import Program
+from ttc.train.host import Host, taken
+from ttc.train.newest import newest
+from ttc.train.outputs import OutputMode
+from ttc.train.rows import Rows, parts
+from ttc.train.shapes import Shape, shapes_of
+from ttc.train.signatures import Signatures, signature_of
+from ttc.train.updates import FORWARD
+from ttc.train.weights import Weights
+
+Build = Callable[["tuple[Any, ...] | None"], Program]
+"""Compiles the model for example inputs of a microbatch; None: for shapes that it has itself."""
+
+
+class InferenceExecutor:
+    """Runs a model on rows.  One thread may use it at a time.
+
+    Weights are those of the executor that trains the same module, as they are at every call; without one they are the module's own when
+    it was compiled, until `push_weights`.
+
+    Args:
+        model: a `torch.nn.Module`, whose arrays are tensors, or a file, whose arrays are numpy's.
+        build: compiles the model.
+        ready: whether it is compiled now, for its own shapes alone.
+        rows: how those of a call are divided.
+        output: which outputs calls give.
+        recompile: `again` or `error`, for calls of other shapes.
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        build: Build,
+        *,
+        ready: bool = False,
+        rows: Rows = Rows(),  # noqa: B008 - a frozen record
+        output: OutputMode = OutputMode("all"),  # noqa: B008
+        recompile: str = "again",
+    ) -> None:
+        self._model = model
+        self._host = Host(model)
+        self._synced = Weights(self._host)
+        self._build = build
+        self._rows = rows
+        self._output = output
+        self._known: Signatures[list[Session]] = Signatures(recompile, _close)
+        self._sessions: list[Session] | None = None
+        self._examples: tuple[Any, ...] | None = None
+        self._ready_made = ready
+        self._seen = 0
+        self._closed = False
+        if ready:
+            self._use(self._known.get((), self._compiled))
+
+    def __call__(self, *arrays: Any) -> Any:
+        """Run the model.
+
+        Args:    arrays: inputs, with rows along their first dimension; those without dimensions are the same for all rows.
+        Returns: the outputs asked for: one, or a tuple of several or none.
+        Raises:  E0801 for arrays that do not fit, with what their rows must be a multiple of; E0803 once it is closed.
+        """
+        if self._closed:
+            raise Error("E0803", "the executor is closed")
+        values = [taken(array) for array in arrays]
+        fitted, count = self._rows.fitted({str(i): value for i, value in enumerate(values)}, self._batch())
+        sessions = self._for(list(fitted.values()))
+        self._refresh()
+        names = [argument.name for argument in inputs_of(sessions[0].entry(FORWARD))]
+        if len(names) != len(values):
+            raise Error("E0801", f"the model takes {len(names)} arrays, not {len(values)}", hint=f"in order: {', '.join(names)}")
+        named = dict(zip(names, fitted.values(), strict=True))
+        found = [list(one.values()) for iteration in parts(named, self._rows.iterations) for one in self._iteration(sessions, iteration)]
+        return self._given(found, count)
+
+    def _iteration(self, sessions: list[Session], rows: dict[str, NDArray[Any]]) -> list[dict[str, NDArray[Any]]]:
+        """The outputs of each replica."""
+        shares = list(parts(rows, len(sessions)))
+        if len(sessions) == 1:
+            return [sessions[0].call(FORWARD, shares[0])]
+        with ThreadPoolExecutor(len(sessions), "ttc-replica") as pool:
+            return list(pool.map(lambda pair: pair[0].call(FORWARD, pair[1]), zip(sessions, shares, strict=True)))
+
+    def _given(self, found: list[list[NDArray[Any]]], count: int) -> Any:
+        """The outputs as the user wants them, without those of rows that were filled up."""
+        chosen = self._output.chosen(found, self._rows)
+        if self._rows.partial == "pad":
+            batch = [len(array) if array.ndim else 0 for array in found[0]]
+            chosen = tuple(x[:count] if n and len(x) == n * self._rows.pieces > count else x for x, n in zip(chosen, batch, strict=True))
+        given = tuple(self._host.given(array) for array in chosen)
+        return given[0] if len(given) == 1 else given
+
+    def output_shapes(self, *arrays: Any) -> tuple[Shape, ...]:
+        """Tell the shapes of the outputs that a call of these arrays would give; nothing is run or compiled.
+
+        Raises: E0801 for rows that do not divide; E0202 where PyTorch cannot tell.
+        """
+        fitted, count = self._rows.fitted({str(i): taken(array) for i, array in enumerate(arrays)}, self._batch())
+        inputs = [self._host.given(x) for x in next(parts(fitted, self._rows.pieces)).values()]
+        program = None if self._sessions is None else self._sessions[0].entry(FORWARD)
+        own = shapes_of(self._model, inputs, program, self._output.count(self._rows))
+        return tuple((min(shape[0], count), *shape[1:]) if shape and self._rows.partial == "pad" else shape for shape in own)
+
+    def align(self, labels: Any) -> Any:
+        """Return the labels of the rows whose outputs calls give, in the order of these.
+
+        Raises: E0101 where outputs are sums, means or none; E0801 for rows that do not divide.
+        """
+        return self._output.aligned(labels, self._rows)
+
+    def push_weights(self) -> None:
+        """Take all parameters and buffers of the module as they are now.  Raises E0101 for a model of a file, E0803 as `session` does."""
+        for session in (self.session, *(self._sessions or ())[1:]):
+            self._synced.overwrite(session)
+
+    @property
+    def session(self) -> Session:
+        """The memory, and the program that runs on it: those of the first replica.  Raises E0803 before the first call, and once closed."""
+        if self._sessions is None or self._closed:
+            raise Error("E0803", "the model is not compiled yet, or the executor is closed", hint="the first call compiles it")
+        return self._sessions[0]
+
+    @property
+    def compilations(self) -> int:
+        """How often the model was compiled."""
+        return self._known.compilations
+
+    def close(self) -> None:
+        """Give up the memory of all sessions; further calls raise E0803."""
+        self._known.clear()
+        self._closed = True
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+    # ---- inside -----------------------------------------------------------------------------------------------------------------------
+
+    def _batch(self) -> int | None:
+        """Rows of a microbatch, where they are not those of the call."""
+        if not self._ready_made or self._sessions is None:
+            return None
+        return next((argument.shape[0] for argument in inputs_of(self._sessions[0].entry(FORWARD)) if argument.shape), None)
+
+    def _for(self, inputs: list[NDArray[Any]]) -> list[Session]:
+        """Sessions on a program for these inputs; compiled now, if they are not."""
+        if not self._ready_made:
+            pieces = self._rows.pieces
+            self._examples = tuple(self._host.given(x[: len(x) // pieces].copy() if x.ndim else x) for x in inputs)
+            self._use(self._known.get(signature_of(inputs, pieces), self._compiled))
+        assert self._sessions is not None
+        return self._sessions
+
+    def _compiled(self) -> list[Session]:
+        program = self._build(self._examples)
+        program.prepare()
+        return [Session(program) for _ in range(self._rows.replicas)]
+
+    def _use(self, sessions: list[Session]) -> None:
+        if sessions is self._sessions:
+            return
+        if self._sessions is not None:
+            values, known = self._sessions[0].parameters(), sessions[0].program.description.parameters
+            for session in sessions:
+                session.assign({name: value for name, value in values.items() if name in known})
+        elif self._host.is_module:
+            self._synced.are_the_same(sessions[0])
+        self._sessions = sessions
+
+    def _refresh(self) -> None:
+        """Take the weights of the executor that trains the module, if they are newer."""
+        trained = newest(self._model)
+        if trained is None or self._sessions is None:
+            self._synced.warn_of_changes()
+        elif trained.version > self._seen:
+            values, known = trained.weights(), self._sessions[0].program.description.parameters
+            for session in self._sessions:
+                session.assign({name: value for name, value in values.items() if name in known})
+            self._seen = trained.version
+
+
+def _close(sessions: list[Session]) -> None:
+    for session in sessions:
+        session.close()
