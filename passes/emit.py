@@ -16,6 +16,7 @@ from ttc.dialects.netlist.to_model import verify_netlist
 from ttc.dialects.nn.training.description import Training
 from ttc.passes.base import Unit
 from ttc.passes.recorded_inputs import absent_inputs, fixed_inputs
+from ttc.runtime.generation_notes import Generation
 from ttc.runtime.manifest import Derived, Description, Variable
 from ttc.runtime.tensors import TensorSource
 
@@ -54,6 +55,7 @@ def package_of(unit: Unit, netlist: Netlist, version: str) -> Package:
         absent_inputs=absent_inputs(module_attr(unit.module, "absent_inputs")),
         independent_batches=_batches(unit.module),
         training=training_of(unit.module),
+        generation=generation_of(unit.module),
     )
     sources = {key: format_of(np.dtype(dtype)).name for key, _, dtype in module_attr(unit.module, "sources") or ()}
     tensors = {key: TensorSource.of_weight(unit.weights[key], format_) for key, format_ in (sources | held).items()}
@@ -79,6 +81,19 @@ def training_of(module: ModuleOp) -> Training | None:
         return decode(Training, known, "ttc.training")
     except (TypeError, ValueError, AttributeError) as error:
         raise Error("E0302", f"ttc.training is not what passes leave: {str(error)[:200]}") from None
+    except Error as error:
+        raise Error("E0302", error.message, error.where, error.hint) from None
+
+
+def generation_of(module: ModuleOp) -> Generation | None:
+    """What the module's `ttc.generation` says.  Raises E0302 if it is not as `ttc.generator` leaves it."""
+    noted = module_attr(module, "generation")
+    if noted is None:
+        return None
+    try:
+        return decode(Generation, {**noted, "programs": dict(noted["programs"])}, "ttc.generation")
+    except (TypeError, ValueError, KeyError) as error:
+        raise Error("E0302", f"ttc.generation is not what ttc.generator leaves: {str(error)[:200]}") from None
     except Error as error:
         raise Error("E0302", error.message, error.where, error.hint) from None
 

@@ -17,6 +17,7 @@ from ttc.dialects.netlist.codec import decode, encode
 from ttc.dialects.netlist.model import Argument, Netlist
 from ttc.dialects.nn.training.description import Training
 from ttc.runtime.contract import ABSENT, FixedInput, known_values
+from ttc.runtime.generation_notes import Generation
 
 FORMAT_VERSION = 1
 """The format version of archives that this version writes and reads."""
@@ -68,6 +69,7 @@ class Description:
         independent_batches: of programs for several shapes, those that compute each sample of a batch by itself, with the inputs that
             carry the batch.
         training: what the programs are trained with; None: they are for inference.
+        generation: which programs generate tokens; None: none does.
     """
 
     model: str
@@ -80,6 +82,7 @@ class Description:
     absent_inputs: tuple[tuple[str, str], ...] = ()
     independent_batches: tuple[tuple[str, tuple[str, ...]], ...] = ()
     training: Training | None = None
+    generation: Generation | None = None
 
 
 def updated_keys(description: Description, updates: Collection[str]) -> frozenset[str]:
@@ -155,6 +158,7 @@ class Manifest:
     absent_inputs: tuple[tuple[str, str], ...] = ()
     independent_batches: tuple[tuple[str, tuple[str, ...]], ...] = ()
     training: Training | None = None
+    generation: Generation | None = None
 
     @property
     def description(self) -> Description:
@@ -255,6 +259,8 @@ def _check_values(manifest: Manifest) -> None:
             raise Error("E0703", f"program '{name}' or one of its inputs with a batch is not there")
     if manifest.training is not None:
         manifest.training.check({port.name for program in manifest.programs.values() for port in program.arguments}, manifest.parameters)
+    if manifest.generation is not None:
+        manifest.generation.check(manifest.programs)
     if any(kind not in ABSENT for _, kind in manifest.absent_inputs):
         raise Error("E0703", f"inputs are absent as {' or '.join(ABSENT)} alone")
 

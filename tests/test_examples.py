@@ -66,6 +66,12 @@ def test_llm_layer(run: Run) -> None:
     assert errors["Float32"] < 1e-5 < 1e-3 < errors["Bfp8_b"] < 6e-2 < errors["Bfp4_b"] < 0.5
 
 
+def test_generate_text(run: Run) -> None:
+    for library in ("torch", "transformers", "tokenizers"):
+        pytest.importorskip(library, reason="it is installed where torch is")
+    assert run("generate_text") == ["the tiles of a matrix are small matrices", " of a tile lie in faces"]
+
+
 def test_quantized_model(run: Run) -> None:
     defined, real = (figures(line.partition(":")[2])[-1] for line in run("quantized_model"))
     assert defined < 1e-4

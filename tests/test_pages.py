@@ -18,6 +18,7 @@ from tests.pages import DOCS, ROOT, blocks_of, run_page, steps
 from tests.ttc.importers.onnx.cases import model_of, normal
 from ttc.importers.onnx.tables import mappings
 from ttc.options import BenchOptions, CompileOptions, DebugOptions, RunOptions
+from ttc.settings.generate_options import GenerateOptions
 from ttc.settings.loop_options import LoopOptions
 from ttc.settings.records import flag_of, settings
 
@@ -194,11 +195,11 @@ def test_every_page_is_in_the_navigation() -> None:
     assert sorted(found) == sorted([*(path.name for path in DOCS.glob("*.md")), *GENERATED])
 
 
-@pytest.mark.parametrize("kind", [CompileOptions, DebugOptions, RunOptions, BenchOptions, LoopOptions])
+@pytest.mark.parametrize("kind", [CompileOptions, DebugOptions, RunOptions, BenchOptions, GenerateOptions, LoopOptions])
 def test_every_option_is_listed(kind: type) -> None:
-    before, _, rest = TEXTS["options.md"].partition("| `ttc tune-precision` |")
-    after, _, last = rest.partition("| `ttc train` |")
-    tables = {BenchOptions: after, LoopOptions: last}.get(kind, before)
+    before, *rest = re.split(r"(?m)^\| `(ttc tune-precision|ttc bench|ttc generate|ttc train)` \|", TEXTS["options.md"])
+    after = dict(zip(rest[::2], rest[1::2], strict=True))
+    tables = after.get({BenchOptions: "ttc bench", GenerateOptions: "ttc generate", LoopOptions: "ttc train"}.get(kind, ""), before)
     for item, setting in settings(kind):
         (row,) = re.findall(rf"^\| `{flag_of(item.name)}[`\[ ].*$", tables, re.MULTILINE)
         words = [choice for choice in setting.choices if f"`{choice}`" not in row]

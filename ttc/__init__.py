@@ -1,7 +1,8 @@
 """ttc: compile PyTorch, ONNX and TensorFlow models for tiled dataflow accelerators and the CPU, and run them.
 
-compile, load, training, inference, Program, Executor, TrainingExecutor, InferenceExecutor, CompileOptions, RunOptions, Error, TtcWarning,
-and the modules compat, losses and optim: loaded when first asked for, so that `import ttc` is cheap.
+compile, load, training, inference, generator, Program, Executor, TrainingExecutor, InferenceExecutor, Generator, Sampling,
+CompileOptions, RunOptions, Error, TtcWarning, and the modules compat, losses and optim: loaded when first asked for, so that
+`import ttc` is cheap.
 """
 
 from importlib import import_module as _import_module
@@ -14,6 +15,9 @@ if TYPE_CHECKING:
     from ttc import optim as optim
     from ttc.api import compile, load
     from ttc.dialects.core.errors import Error, TtcWarning
+    from ttc.generation.entry import generator
+    from ttc.generation.generator import Generator
+    from ttc.generation.sampling import Sampling
     from ttc.options import CompileOptions, RunOptions
     from ttc.runtime.executor import Executor
     from ttc.runtime.program import Program
@@ -26,12 +30,15 @@ __all__ = [
     "CompileOptions",
     "Error",
     "Executor",
+    "Generator",
     "InferenceExecutor",
     "Program",
     "RunOptions",
+    "Sampling",
     "TrainingExecutor",
     "TtcWarning",
     "compile",
+    "generator",
     "inference",
     "load",
     "training",
@@ -45,12 +52,15 @@ _HOMES = {
     "CompileOptions": "ttc.options",
     "Error": "ttc.dialects.core.errors",
     "Executor": "ttc.runtime.executor",
+    "Generator": "ttc.generation.generator",
     "InferenceExecutor": "ttc.train.inference",
     "Program": "ttc.runtime.program",
     "RunOptions": "ttc.options",
+    "Sampling": "ttc.generation.sampling",
     "TrainingExecutor": "ttc.train.executor",
     "TtcWarning": "ttc.dialects.core.errors",
     "compile": "ttc.api",
+    "generator": "ttc.generation.entry",
     "inference": "ttc.train.entry",
     "load": "ttc.api",
     "training": "ttc.train.entry",

@@ -14,6 +14,7 @@ from ttc.dialects.core.errors import Error, nearest, passed_over, warn
 from ttc.dialects.core.numerics import DRAM_PLACEMENTS, FIDELITIES, KERNELS, PRECISIONS
 from ttc.dialects.core.records import record
 from ttc.inputs.files import check_tables
+from ttc.settings.generate_options import GenerateOptions
 from ttc.settings.loop_options import LoopOptions, UpdateOptions
 from ttc.settings.option_values import Shape, read_shapes
 from ttc.settings.placement_reader import PLACEMENT_KEY, read_placement
@@ -243,7 +244,7 @@ class TuneOptions(Options):
 
 KINDS: tuple[type[Options], ...] = (
     *(CompileOptions, TrainOptions, DebugOptions, RunOptions, BenchOptions, TuneOptions),
-    *(LoopOptions, UpdateOptions),
+    *(LoopOptions, UpdateOptions, GenerateOptions),
 )
 
 

@@ -103,6 +103,7 @@ CODES: dict[str, str] = {
     "E0807": "a checkpoint is damaged, or of another model",
     "E0808": "training met a number that is not finite",
     "E0809": "weights were changed on the host and by training",
+    "E0810": "the cache of a generator has no room for what it was asked for",
     "E0901": "an internal error: a bug in ttc",
 }
 

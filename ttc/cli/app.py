@@ -21,7 +21,23 @@ from ttc.dialects.core.errors import Error, nearest
 from ttc.runtime.cpu import starting_threads
 
 COMMANDS = (
-    *("compile", "run", "train", "bench", "check", "bisect", "info", "targets", "opt", "diff", "repro", "reduce", "explain", "passes"),
+    *(
+        "compile",
+        "run",
+        "generate",
+        "train",
+        "bench",
+        "check",
+        "bisect",
+        "info",
+        "targets",
+        "opt",
+        "diff",
+        "repro",
+        "reduce",
+        "explain",
+        "passes",
+    ),
     *("tune-precision", "netlist", "perf", "cache"),
 )
 _NO_MEMORY = ("failed to map segment", "cannot allocate memory", "cannot create shared object descriptor")

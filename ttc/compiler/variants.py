@@ -74,12 +74,21 @@ def imported(options: CompileOptions, importer: Callable[[Mapping[str, Shape], i
 
     importer: makes the module of one variant from shapes by input name and a batch.  Raises what it raises, and E0101.
     """
-    found = [(variant, *importer(variant.shapes, variant.batch)) for variant in variants(options)]
-    _, module, weights = found[0]
-    for variant, other, store in found[1:]:
+    return joined([(variant.name, *importer(variant.shapes, variant.batch)) for variant in variants(options)])
+
+
+def joined(found: Sequence[tuple[str, ModuleOp, WeightStore]]) -> Imported:
+    """Modules of one model as a module with an entry function for each, by the names given, over weights that they share.
+
+    Raises E0206 where they hold for different values of inputs.
+    """
+    name, module, weights = found[0]
+    (first,) = entry_functions(module)
+    first.sym_name = StringAttr(name)
+    for name, other, store in found[1:]:
         _rename_weights(other, _shared(weights, store))
         (function,) = entry_functions(other)
-        function.sym_name = StringAttr(variant.name)
+        function.sym_name = StringAttr(name)
         function.detach()
         module.body.block.add_op(function)
     _check_alike(module, [other for _, other, _ in found[1:]])

@@ -122,6 +122,14 @@ def words(raw: Any) -> tuple[str, ...]:
     return tuple(dict.fromkeys(items))
 
 
+def texts(raw: Any) -> tuple[str, ...]:
+    """Texts, each as it stands."""
+    found = (raw,) if isinstance(raw, str) else tuple(raw)
+    if not all(isinstance(item, str) and item for item in found):
+        raise ValueError("it takes texts that are not empty")
+    return found
+
+
 def patterns(raw: Any) -> tuple[str, ...]:
     """Patterns, each once, with commas between them, in a list, or both."""
     return words([part for item in ([raw] if isinstance(raw, str) else raw) for part in words(item if isinstance(item, str) else [item])])

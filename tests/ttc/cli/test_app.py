@@ -26,6 +26,7 @@ def test_without_arguments_help_is_printed(capsys: pytest.CaptureFixture[str]) -
     assert commands == [
         "compile",
         "run",
+        "generate",
         "train",
         "bench",
         "check",
