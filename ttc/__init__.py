@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from ttc.generation.entry import generator
     from ttc.generation.generator import Generator
     from ttc.generation.sampling import Sampling
+    from ttc.marks.ops import mark_loss, probe
     from ttc.options import CompileOptions, RunOptions
     from ttc.runtime.executor import Executor
     from ttc.runtime.program import Program
@@ -41,6 +42,8 @@ __all__ = [
     "generator",
     "inference",
     "load",
+    "mark_loss",
+    "probe",
     "training",
 ]
 
@@ -63,6 +66,8 @@ _HOMES = {
     "generator": "ttc.generation.entry",
     "inference": "ttc.train.entry",
     "load": "ttc.api",
+    "mark_loss": "ttc.marks.ops",
+    "probe": "ttc.marks.ops",
     "training": "ttc.train.entry",
 }
 

@@ -10,7 +10,7 @@ from ttc.dialects.nn import counts
 from ttc.dialects.nn.base import NNOp
 from ttc.dialects.nn.counts import Count
 
-_SHAPING = ("reshape", "transpose", "identity", "shape", "slice", "concat", "expand", "pad", "split", "repeat", "bitcast", "range")
+_SHAPING = ("reshape", "transpose", "identity", "shape", "slice", "concat", "expand", "pad", "split", "repeat", "bitcast", "range", "probe")
 _INDEXING = ("gather", "gather_elements", "gather_nd", "scatter_elements", "scatter_nd", "compress", "non_zero", "one_hot")
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import ClassVar
 
 import numpy as np
-from xdsl.ir import SSAValue
+from xdsl.ir import Operation, SSAValue
 
 from ttc.dialects.core.errors import Error, nearest
 from ttc.dialects.core.ir.entries import Port
-from ttc.dialects.core.ir.locations import location_of
+from ttc.dialects.core.ir.locations import location_of, where
 from ttc.dialects.core.ir.spec import Spec, spec_of, tensor_type
 from ttc.dialects.core.records import record
 from ttc.dialects.nn.block_maker import BlockMaker
@@ -18,6 +18,9 @@ from ttc.dialects.nn.training.losses import Loss, Output, loss_of_text
 from ttc.passes.base import Pass, Rewriter, Unit
 from ttc.passes.nn.entries import OpenEntry, States, entry_named
 from ttc.passes.nn.training_notes import COUNT, EVALUATE, SCALE, SCALED, SUM, TARGET, note, note_wide
+
+MARKED = "marked_loss"
+"""The output that is the sum of the losses that a model marks."""
 
 
 @record
@@ -109,6 +112,8 @@ def _output(entry: OpenEntry, loss: Loss, asked: str | None) -> tuple[str, SSAVa
     named = {port.name: value for port, value in entry.results if port.updates is None}
     wanted = asked or (loss.name if isinstance(loss, Output) else None)
     if wanted:
+        if wanted not in named and wanted == MARKED:
+            raise _unmarked(entry)
         if wanted not in named:
             raise Error("E0206", f"the model has no output '{wanted[:80]}', which the loss is of", hint=nearest(wanted, named))
         found = [wanted]
@@ -122,3 +127,15 @@ def _output(entry: OpenEntry, loss: Loss, asked: str | None) -> tuple[str, SSAVa
     if not spec_of(named[found[0]].type).is_static:
         raise Error("E0506", f"output '{found[0]}' has a shape that depends on data: it has no loss")
     return found[0], named[found[0]]
+
+
+def _unmarked(entry: OpenEntry) -> Error:
+    """The error of a model that marks no loss: it names the outputs that could be one."""
+    numbers = [(port.name, value) for port, value in entry.results if port.updates is None and is_differentiable(spec_of(value.type))]
+    places = [
+        f"'{name}' ({where(value.owner)})"
+        for name, value in numbers
+        if spec_of(value.type).elements == 1 and isinstance(value.owner, Operation)
+    ]
+    hint = f"numbers among its outputs: {', '.join(places[:4])}" if places else "none of its outputs is a number: mark one by ttc.mark_loss"
+    return Error("E0206", "no loss is marked in the model", hint=hint)

@@ -113,7 +113,7 @@ class OpenEntry:
         """Drop the ops that nothing reads any more."""
         kept = {value for _, value in self.results}
         for op in reversed(list(self.block.ops)):
-            if all(r.first_use is None and r not in kept for r in op.results):
+            if kept.isdisjoint(op.results) and all(r.first_use is None for r in op.results) and not getattr(op, "EFFECT", False):
                 op.detach()
                 op.erase()
 

@@ -19,6 +19,7 @@ from ttc.train.executor import TrainingExecutor
 from ttc.train.inference import InferenceExecutor
 from ttc.train.outputs import OutputMode
 from ttc.train.rows import Rows
+from ttc.train.updates import MARKED_LOSS
 
 _OF_RUNS = ("engine", "threads")
 _NOT_IN_INFERENCE = {
@@ -36,8 +37,8 @@ def training(model: Any, *, loss: Any = None, optimizer: Any = None, example_inp
 
     Args:
         model: as `ttc.compile` takes it.
-        loss: name, record of `ttc.losses`, or module of `torch.nn`; "output": the model gives its loss; None: gradients of outputs are
-            given to `backward`.
+        loss: name, record of `ttc.losses`, or module of `torch.nn`; "output": the model gives its loss; "marked": it marks its
+            loss by `ttc.mark_loss`; None: gradients of outputs are given to `backward`.
         optimizer: name, record of `ttc.optim`, or instance of `torch.optim` over the module's parameters, whose learning rates are read at
             every call; None: gradients are accumulated, and read with `grads`.
         example_inputs: of one microbatch, as `ttc.compile` takes them.
@@ -48,6 +49,8 @@ def training(model: Any, *, loss: Any = None, optimizer: Any = None, example_inp
     updates, running = _taken(UpdateOptions, option_fields), _running(option_fields)
     if "microbatches" in option_fields:
         raise Error("E0101", "there is no option 'microbatches'", hint="accumulate=N adds up the gradients of N microbatches")
+    if loss == "marked":
+        loss = Output(MARKED_LOSS)
     fields = {**option_fields, "loss": loss, "microbatches": updates.accumulate, **({"training": True} if loss is None else {})}
 
     def build(optimizer: Any, examples: tuple[Any, ...] | None) -> Program:

@@ -10,6 +10,7 @@ from typing import Any, Self
 from numpy.typing import NDArray
 
 from ttc.dialects.core.errors import Error
+from ttc.marks.readings import show_outputs
 from ttc.runtime.arguments import inputs_of
 from ttc.runtime.machine.session import Session
 from ttc.runtime.program import Program
@@ -19,7 +20,7 @@ from ttc.train.outputs import OutputMode
 from ttc.train.rows import Rows, parts
 from ttc.train.shapes import Shape, shapes_of
 from ttc.train.signatures import Signatures, signature_of
-from ttc.train.updates import FORWARD
+from ttc.train.updates import FORWARD, MARKED_LOSS
 from ttc.train.weights import Weights
 
 Build = Callable[["tuple[Any, ...] | None"], Program]
@@ -83,7 +84,11 @@ class InferenceExecutor:
         if len(names) != len(values):
             raise Error("E0801", f"the model takes {len(names)} arrays, not {len(values)}", hint=f"in order: {', '.join(names)}")
         named = dict(zip(names, fitted.values(), strict=True))
-        found = [list(one.values()) for iteration in parts(named, self._rows.iterations) for one in self._iteration(sessions, iteration)]
+        found: list[list[NDArray[Any]]] = []
+        for number, iteration in enumerate(parts(named, self._rows.iterations)):
+            for replica, one in enumerate(self._iteration(sessions, iteration)):
+                shown = show_outputs(one, microbatch=number, replica=replica)
+                found.append([value for name, value in shown.items() if name != MARKED_LOSS])
         return self._given(found, count)
 
     def _iteration(self, sessions: list[Session], rows: dict[str, NDArray[Any]]) -> list[dict[str, NDArray[Any]]]:

@@ -34,6 +34,8 @@ class Replicas:
     def __init__(self, program: Program, count: int = 1, reduction: str = "mean") -> None:
         sessions = [Session(program) for _ in range(count)]
         self.all = [Updates(session, training_of(session)) for session in sessions]
+        for number, updates in enumerate(self.all):
+            updates.replica = number
         self._reduction = reduction
         states = program.description.states
         self._sums = [name for name in states if name.startswith(GRADIENT) or name == LOSS_COUNT]

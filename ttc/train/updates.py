@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.records import record
+from ttc.marks.readings import show_outputs
 from ttc.runtime.arguments import inputs_of
 from ttc.train.data import Column
 
@@ -25,6 +26,8 @@ LOSS_SUM, LOSS_COUNT, GRAD_NORM, SKIPPED = "loss.sum", "loss.count", "grad_norm"
 """Names of their results beside the model's outputs."""
 GRADIENT, SLOT = "grad.", "optimizer."
 """What names of states begin with that hold accumulated gradients, and what the optimizer keeps of parameters."""
+MARKED_LOSS = "marked_loss"
+"""The output that is the sum of marked losses; calls give it as their loss alone."""
 DRAWN = "random.offset"
 """The state that counts what was drawn at random."""
 
@@ -95,6 +98,9 @@ class Updates:
         self.columns = columns_of(session, training)
         self.batch = int(training.batch or 1)
         """Rows of a microbatch."""
+        self.replica = 0
+        """Which replica this is, for what is shown of it."""
+        self._microbatch = 0
         self._fused = STEP in session.program.netlists.surface.programs
         self._kept = [name for name in session.program.description.states if not name.startswith((GRADIENT, SLOT)) and name != LOSS_COUNT]
 
@@ -131,10 +137,13 @@ class Updates:
 
     def accumulate(self, rows: Mapping[str, NDArray[Any]]) -> Outcome:
         """Add the gradients of rows to what is accumulated.  Raises as `Session.call` does."""
-        return self._outcome([self.session.call(BACKWARD, part) for part in self._parts(rows)])
+        found = self._outcome([self.session.call(BACKWARD, part) for part in self._parts(rows)], self._microbatch)
+        self._microbatch += len(found.outputs)
+        return found
 
     def apply(self, hyper: Mapping[str, Any]) -> Outcome:
         """Update the parameters by what is accumulated.  Raises as `Session.call` does."""
+        self._microbatch = 0
         taken = [argument.name for argument in inputs_of(self.session.entry(OPTIMIZER))]
         values = {name: np.asarray(np.float32(hyper.get(name, self.training.hyper[name]))) for name in taken}
         return self._outcome([self.session.call(OPTIMIZER, values)])
@@ -149,6 +158,7 @@ class Updates:
 
     def clear(self) -> None:
         """Set the accumulated gradients, and their count, to zero."""
+        self._microbatch = 0
         sums = [name for name in self.session.program.description.states if name.startswith(GRADIENT) or name == LOSS_COUNT]
         self.session.assign({}, {name: np.zeros_like(value) for name, value in self.session.states(sums).items()})
 
@@ -157,8 +167,10 @@ class Updates:
         for first in range(0, count, self.batch):
             yield {name: np.ascontiguousarray(array[first : first + self.batch]) for name, array in rows.items()}
 
-    def _outcome(self, results: list[dict[str, NDArray[Any]]]) -> Outcome:
-        outputs = [{name: found[name] for name in self.training.outputs if name in found} for found in results]
+    def _outcome(self, results: list[dict[str, NDArray[Any]]], microbatch: int = 0) -> Outcome:
+        for number, found in enumerate(results):
+            show_outputs(found, microbatch=microbatch + number, replica=self.replica)
+        outputs = [{name: found[name] for name in self.training.outputs if name in found and name != MARKED_LOSS} for found in results]
         total = sum(float(found.get(LOSS_SUM, 0.0)) for found in results)
         count = sum(float(found.get(LOSS_COUNT, 0.0)) for found in results)
         norms = [float(found[GRAD_NORM]) for found in results if GRAD_NORM in found]

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from io import StringIO
-from typing import Any, NamedTuple, Self, TypeVar, cast
+from typing import Any, ClassVar, NamedTuple, Self, TypeVar, cast
 
 from xdsl.dialects import builtin, func
 from xdsl.ir import Attribute, Block, Operation, OpResult, Region, SSAValue, SSAValues, TypeAttribute, Use
@@ -68,6 +68,9 @@ class TtcOp(IRDLOperation):
     Text: `%y = nn.conv2d(%x, %w, _) {group = 1} : (tensor<..>, tensor<..>) -> tensor<..>`; `_` stands for an absent optional operand,
     a region follows the types.
     """
+
+    EFFECT: ClassVar[bool] = False
+    """Whether it does more than give its results, and stays where nothing reads these."""
 
     @classmethod
     def create(

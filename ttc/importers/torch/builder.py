@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from collections import Counter
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -25,8 +26,20 @@ class TorchBuilder(Builder):
     """`dtypes`: of the current node's results, as PyTorch's tracing found them; None for a result that is no tensor."""
 
     dtypes: tuple[np.dtype | None, ...] = ()
+    marked: list[SSAValue]
+    """Values that are marked as losses, in the order of the graph."""
     _seed: tuple[SSAValue, SSAValue] | None = None
     _streams: int = 0
+    _labels: Counter[str]
+
+    def __init__(self, *args: Any, **settings: Any) -> None:
+        super().__init__(*args, **settings)
+        self.marked, self._labels = [], Counter()
+
+    def label(self, name: str) -> str:
+        """Return the label of a probe of that name: the name, for further ones with a number."""
+        self._labels[name] += 1
+        return name if self._labels[name] == 1 else f"{name}.{self._labels[name] - 1}"
 
     def dropout(self, x: SSAValue, p: float) -> SSAValue:
         """x with elements set to 0 with probability p, the others made larger: the next of the model's dropouts.

@@ -22,10 +22,14 @@ from ttc.importers.common.parts import stacked
 from ttc.importers.common.unsupported import Unsupported
 from ttc.importers.torch.builder import TorchBuilder
 from ttc.importers.torch.complexes import Complex
+from ttc.importers.torch.decompositions import overload_name
 from ttc.importers.torch.dtypes import dtype_of
 from ttc.importers.torch.values import DataNumber, Value, flat
 from ttc.importers.torch.walk import Walker
 from ttc.importers.torch.weights import identity, weight_of
+
+MARK, MARKED_LOSS = "ttc.mark_loss.default", "marked_loss"
+"""The op that marks losses, and the output that is their sum."""
 
 
 @record
@@ -106,8 +110,31 @@ def import_graph(
     outputs = flat(found)
     if len(outputs) != len(results):
         raise Error("E0203", f"the graph has {len(outputs)} outputs, not {len(results)}")
-    ports = [] if builder.misses.rows else [*_ports(builder, outputs, results), *builder.moved()]
+    ports = [] if builder.misses.rows else [*_ports(builder, outputs, results), *builder.moved(), *_marked_loss(builder, graph)]
     return finished(name, function, builder, ports)
+
+
+def _marked_loss(b: TorchBuilder, graph: fx.GraphModule) -> list[tuple[Port, SSAValue]]:
+    """The sum of the marked losses that no other marked loss follows from.  Raises E0401 for one that is not reduced to a number."""
+    nodes = [node for node in graph.graph.nodes if node.op == "call_function" and overload_name(node.target) == MARK]
+    behind: set[fx.Node] = set()
+    inner: set[fx.Node] = set()
+    for node in reversed(list(graph.graph.nodes)):
+        if any(user in behind or user in nodes for user in node.users):
+            behind.add(node)
+            inner.update([node] if node in nodes else [])
+    total: SSAValue | None = None
+    for node, value in zip(nodes, b.marked, strict=False):
+        if node in inner:
+            continue
+        if b.spec(value).shape:
+            hint = "ttc.mark_loss(x, 'mean')"
+            raise Error("E0401", f"a marked loss has shape {list(b.spec(value).shape)}, and is no number", where=node.name, hint=hint)
+        total = value if total is None else b.nn("add", total, value)
+    if total is None:
+        return []
+    b.enter(MARKED_LOSS)
+    return [(Port(MARKED_LOSS), b.nn("identity", total))]
 
 
 def graph_inputs(graph: fx.GraphModule) -> list[Input | Fixed]:
