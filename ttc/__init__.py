@@ -1,7 +1,7 @@
 """ttc: compile PyTorch, ONNX and TensorFlow models for tiled dataflow accelerators and the CPU, and run them.
 
-compile, load, training, inference, generator, Program, Executor, TrainingExecutor, InferenceExecutor, Generator, Sampling,
-CompileOptions, RunOptions, Error, TtcWarning, and the modules compat, losses and optim: loaded when first asked for, so that
+compile, load, training, inference, generator, Device, Pipeline, Program, Executor, TrainingExecutor, InferenceExecutor,
+Generator, Sampling, CompileOptions, RunOptions, Error, TtcWarning, and the modules compat, losses and optim: loaded when first asked for, so that
 `import ttc` is cheap.
 """
 
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from ttc.generation.sampling import Sampling
     from ttc.marks.ops import mark_loss, probe
     from ttc.options import CompileOptions, RunOptions
+    from ttc.pipeline.device import Device
+    from ttc.pipeline.pipeline import Pipeline
     from ttc.runtime.executor import Executor
     from ttc.runtime.program import Program
     from ttc.train.entry import inference, training
@@ -29,10 +31,12 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 __all__ = [
     "CompileOptions",
+    "Device",
     "Error",
     "Executor",
     "Generator",
     "InferenceExecutor",
+    "Pipeline",
     "Program",
     "RunOptions",
     "Sampling",
@@ -53,10 +57,12 @@ if (_root / "dialects").is_dir() and (_root / "pyproject.toml").is_file():
 
 _HOMES = {
     "CompileOptions": "ttc.options",
+    "Device": "ttc.pipeline.device",
     "Error": "ttc.dialects.core.errors",
     "Executor": "ttc.runtime.executor",
     "Generator": "ttc.generation.generator",
     "InferenceExecutor": "ttc.train.inference",
+    "Pipeline": "ttc.pipeline.pipeline",
     "Program": "ttc.runtime.program",
     "RunOptions": "ttc.options",
     "Sampling": "ttc.generation.sampling",

@@ -104,6 +104,8 @@ CODES: dict[str, str] = {
     "E0808": "training met a number that is not finite",
     "E0809": "weights were changed on the host and by training",
     "E0810": "the cache of a generator has no room for what it was asked for",
+    "E0811": "a process of a pipeline has ended",
+    "E0812": "a stage of a pipeline gives other numbers than its reference",
     "E0901": "an internal error: a bug in ttc",
 }
 

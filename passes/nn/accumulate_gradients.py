@@ -33,7 +33,8 @@ class AccumulateGradients(Pass):
 
     `optimizer` gives the gradients that were added, divided by the count, and clears the states.  `step` gives those of so many
     microbatches at once: they are never stored.  Both are left to `apply-optimizer`, which puts new values of parameters in the place
-    of gradients.  Without a loss each call of `backward` counts 1.
+    of gradients.  Without a loss each call of `backward` counts 1, and there is no `step`: whoever has the loss gives the gradients of
+    outputs, and may set the count.
 
     Args:
         microbatches: that a step takes, one after another along dimension 0 of inputs and targets.
@@ -78,11 +79,12 @@ class AccumulateGradients(Pass):
         if not rewriter.allow(self.name, function, required=True):
             return
         gradients = _Gradients.of(function, unit)
-        if not gradients.specs:
+        if not gradients.specs and not gradients.of_inputs:
             raise Error("E0506", "no parameter has a gradient: there is nothing to train", where=where(function))
-        if self.updates:
+        if self.updates and gradients.specs:
             require_free(unit.module, OPTIMIZER)
-            gradients.make_step(self.microbatches)
+            if gradients.counted:
+                gradients.make_step(self.microbatches)
             gradients.make_optimizer()
         gradients.add_up()
         note(unit.module, microbatches=self.microbatches, batch=gradients.rows)
@@ -97,6 +99,8 @@ class _Gradients:
         specs: of gradients, by parameter.
         divided: whether they are divided by the count.
         scaled: whether they are those of a loss that a dynamic scale has made larger.
+        counted: whether there is a loss, which says what it is divided by.
+        of_inputs: whether there are gradients of inputs, too.
         rows: of a microbatch; None if no input has any.
     """
 
@@ -106,6 +110,8 @@ class _Gradients:
     specs: Mapping[str, Spec]
     divided: bool
     scaled: bool
+    counted: bool
+    of_inputs: bool
     rows: int | None
 
     @staticmethod
@@ -116,9 +122,11 @@ class _Gradients:
         specs = {name: spec_of(leaf.result.type) for name, leaf in known.items() if entry.result(f"{PREFIX}{name}") is not None}
         noted = notes(unit.module)
         sizes = [spec_of(a.type).shape[0] for a in entry.block.args if spec_of(a.type).rank]
+        counted = entry.result(COUNT) is not None
+        of_inputs = any(entry.result(f"{PREFIX}{port.name}") is not None for port in entry.arguments)
         entry.close()
         divided = noted.get("reduction", "mean") == "mean"
-        return _Gradients(function, unit, States(unit), specs, divided, scaled, sizes[0] if sizes else None)
+        return _Gradients(function, unit, States(unit), specs, divided, scaled, counted, of_inputs, sizes[0] if sizes else None)
 
     def _maker(self, entry: OpenEntry, *names: str) -> BlockMaker:
         maker = BlockMaker(entry.block, self.unit.weights)

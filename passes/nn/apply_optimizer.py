@@ -77,6 +77,8 @@ class ApplyOptimizer(Pass):
 
     def apply(self, unit: Unit, rewriter: Rewriter) -> None:
         functions = [f for f in entry_functions(unit.module) if f.sym_name.data in (OPTIMIZER, STEP)]
+        if not functions:
+            return  # there is no gradient of a parameter: inputs alone have some
         known = all_parameters(unit.module)
         groups = _groups(self.groups, known, functions)
         states = States(unit)

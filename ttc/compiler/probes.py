@@ -11,7 +11,19 @@ from xdsl.ir import Operation
 from ttc.dialects.core.errors import Error, nearest
 from ttc.dialects.core.ir.entries import Port, entry_functions, finish_function, ports
 from ttc.dialects.core.ir.locations import source_names
+from ttc.dialects.core.records import record
 from ttc.dialects.nn.base import NNOp
+
+
+@record(frozen=False)
+class AlreadyOutput(Error):
+    """E0206 for a probe that has the name of an output.
+
+    Args:
+        output: its name.
+    """
+
+    output: str = ""
 
 
 def add_probes(module: ModuleOp, names: Sequence[str]) -> None:
@@ -42,7 +54,7 @@ def _expose(op: Operation, name: str) -> None:
         raise Error("E0206", f"node '{name}' is inside a loop or branch, whose values cannot be outputs")
     _, results = ports(function)
     if any(port.name == name for port in results):
-        raise Error("E0206", f"the model has an output '{name}' already")
+        raise AlreadyOutput("E0206", f"the model has an output '{name}' already", output=name)
     last = function.body.block.last_op
     assert last is not None
     values = list(last.operands)

@@ -139,22 +139,23 @@ def forward_only(devices: int, microbatches: int, chunks: int = 1) -> Order:
 def in_one_thread(order: Order) -> Iterator[Work]:
     """Give the works of all devices one after another, each as early as what it needs allows; devices take turns.
 
+    What the order does not hold, such as forward passes where microbatches go back alone, counts as done.
     Raises: E0804 if the order never ends, as works wait for each other, with the first of them.
     """
-    done: set[Work] = set()
+    left = {work for works in order for work in works}
     stages = stages_of(order)
     at = [0] * len(order)
     while any(at[device] < len(works) for device, works in enumerate(order)):
         moved = False
         for device, works in enumerate(order):
-            if at[device] < len(works) and all(need in done for need in works[at[device]].needs(stages)):
+            if at[device] < len(works) and left.isdisjoint(works[at[device]].needs(stages)):
                 work = works[at[device]]
                 yield work
-                done.add(work)
+                left.discard(work)
                 at[device] += 1
                 moved = True
         if not moved:
-            raise _stuck(order, at, done, stages)
+            raise _stuck(order, at, left, stages)
 
 
 def stages_of(order: Order) -> int:
@@ -172,8 +173,8 @@ def most_held(order: Order) -> tuple[int, ...]:
     return tuple(most)
 
 
-def _stuck(order: Order, at: Sequence[int], done: set[Work], stages: int) -> Error:
+def _stuck(order: Order, at: Sequence[int], left: set[Work], stages: int) -> Error:
     works = [order[device][place] for device, place in enumerate(at) if place < len(order[device])]
     work = works[0]
-    lacking = next(need for need in work.needs(stages) if need not in done)
+    lacking = next(need for need in work.needs(stages) if need in left)
     return Error("E0804", f"{work} waits for {lacking}, which is never done")

@@ -34,7 +34,7 @@ def _positive(raw: Any) -> float:
 
 
 _WITH_OPTIMIZER = ("microbatches", "clip_norm", "clip_value", "loss_scale")
-_WITH_LOSS = ("optimizer", "loss_output", *_WITH_OPTIMIZER)
+_WITH_LOSS = ("loss_output", "microbatches", "loss_scale")
 """Options that mean nothing without an optimizer or a loss."""
 
 

@@ -1,0 +1,207 @@
+"""Stages that are compiled: a training program whose loss is elsewhere, or a program of inference, in a session of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ttc.dialects.core.errors import Error
+from ttc.pipeline.rates import Rates
+from ttc.pipeline.stage import Arrays, Cotangents, check_count, check_parameters
+from ttc.runtime.arguments import inputs_of, outputs_of
+from ttc.runtime.program import Program
+from ttc.train.updates import BACKWARD, EVALUATE, FORWARD, GRADIENT, LOSS_COUNT, OPTIMIZER, SLOT
+
+DRAWN = "random.offset"
+"""The state that counts calls which draw random numbers; each draws others."""
+
+
+class Runs(Protocol):
+    """A session, in this process or another."""
+
+    def call(self, name: str, inputs: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
+        """Run a program once; see `Session.call`."""
+        ...
+
+    def states(self, names: Sequence[str] | None = None) -> dict[str, NDArray[Any]]:
+        """Return copies of states by name."""
+        ...
+
+    def parameters(self) -> dict[str, NDArray[Any]]:
+        """Return copies of parameters by name."""
+        ...
+
+    def assign(self, parameters: Mapping[str, NDArray[Any]], states: Mapping[str, NDArray[Any]] | None = None) -> None:
+        """Give parameters and states new values."""
+        ...
+
+    def close(self) -> None:
+        """Give up what it holds."""
+        ...
+
+
+class CompiledStage:
+    """A compiled program as a stage.  In training its forward pass is computed again for the backward pass: inputs alone are held.
+
+    Args:
+        model: that it was compiled from.
+        session: on the program, which nobody else uses.
+        rates: of the optimizer; None: parameters are not updated.
+        taps: names of its outputs that are kept, too.
+        added: those among them that are no outputs of the stage.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        model: Any,
+        program: Program,
+        session: Runs,
+        rates: Rates | None,
+        taps: Sequence[str] = (),
+        added: Sequence[str] = (),
+    ) -> None:
+        self.name = name
+        self._model = model
+        self._session = session
+        self._rates = rates
+        self._description = program.description
+        self._training = program.description.training
+        entry = program.entry(FORWARD)
+        self.inputs = [argument.name for argument in inputs_of(entry)]
+        self._types = {argument.name: np.dtype(argument.dtype) for argument in inputs_of(entry)}
+        self._outputs = [result.name for result in outputs_of(entry) if result.name not in added]
+        self._taps = list(taps)
+        self._tapped: dict[str, NDArray[Any]] = {}
+        self._cotangents = []
+        if self._training is not None:
+            self._cotangents = [a for a in inputs_of(program.entry(BACKWARD)) if a.name.startswith(GRADIENT) and a.name not in self.inputs]
+        known = self._description.states
+        self._sums = [name for name in known if name.startswith(GRADIENT)]
+        self._changing = [name for name in known if not name.startswith((GRADIENT, SLOT)) and name != LOSS_COUNT]
+        self._updates = OPTIMIZER in program.netlists.surface.programs
+        self._held: dict[int, tuple[Arrays, int]] = {}
+        self._kept: dict[str, NDArray[Any]] | None = None
+        self._drawn = self._at = int(session.states([DRAWN])[DRAWN]) if DRAWN in known else 0
+
+    @property
+    def is_trained(self) -> bool:
+        """Whether it has parameters that have gradients."""
+        return bool(self._sums)
+
+    def outputs_for(self, inputs: Arrays) -> Arrays:
+        """Compute outputs in evaluation, to learn what they are like; nothing changes."""
+        return self._call(FORWARD if self._training is None else EVALUATE, inputs)
+
+    # ---- microbatches --------------------------------------------------------------------------------------------------------------
+
+    def forward(self, number: int, inputs: Arrays, *, training: bool) -> Arrays:
+        """Compute the outputs of a microbatch; in training its inputs are held for `backward`."""
+        if not training:
+            return self._call(FORWARD if self._training is None else EVALUATE, inputs)
+        if self._kept is None:
+            self._kept = self._session.states(self._changing) if self._changing else {}
+        self._draw(self._drawn)
+        outputs = self._call(FORWARD, inputs)
+        self._held[number] = (inputs, self._drawn)
+        self._drawn += 1
+        return outputs
+
+    def backward(self, number: int, cotangents: Cotangents) -> Cotangents:
+        """Add the gradients of a microbatch to what is accumulated, and return those of its inputs."""
+        inputs, drawn = self._held.pop(number)
+        self._draw(drawn)
+        by_name = dict(zip(self._outputs, cotangents, strict=True))
+        given: dict[str, NDArray[Any]] = dict(zip(self.inputs, inputs, strict=True))
+        for argument in self._cotangents:
+            value = by_name.get(argument.name.removeprefix(GRADIENT))
+            dtype = np.dtype(argument.dtype)
+            given[argument.name] = np.zeros(argument.shape, dtype) if value is None else np.ascontiguousarray(value, dtype)
+        found = self._run(BACKWARD, given)
+        self._at = drawn + 1
+        return tuple(found.get(f"{GRADIENT}{name}") for name in self.inputs)
+
+    def gradients(self, divisor: float) -> dict[str, NDArray[Any]]:
+        """Copies of the accumulated gradients by parameter, divided."""
+        found = self._session.states(self._sums)
+        return {name.removeprefix(GRADIENT): value / value.dtype.type(divisor) for name, value in found.items()}
+
+    def update(self, divisor: float) -> None:
+        """Update the parameters by the accumulated gradients, divided, and forget these."""
+        self._kept = None
+        if not self._updates or self._training is None:
+            self._clear()
+            return
+        numbers = dict(self._training.hyper) if self._rates is None else self._rates.hyper(self._model, self._training)
+        self._session.assign({}, {LOSS_COUNT: np.array(divisor, np.float32)})
+        self._run(OPTIMIZER, {name: np.array(value, np.float32) for name, value in numbers.items()})
+
+    def forget(self) -> None:
+        """Forget held microbatches and gradients; states are again what they were after the last update."""
+        self._held.clear()
+        if self._kept:
+            self._session.assign({}, self._kept)
+        if self._kept is not None and DRAWN in self._kept:
+            self._drawn = self._at = int(self._kept[DRAWN])
+        self._kept = None
+        self._clear()
+
+    def step_schedule(self, total: int) -> None:
+        """Go on to the learning rate that comes next of so many in all."""
+        if self._rates is not None:
+            self._rates.step(total)
+
+    # ---- values --------------------------------------------------------------------------------------------------------------------
+
+    def parameters(self) -> dict[str, NDArray[Any]]:
+        """Copies of the parameters by name, without those of which the program holds derived tensors alone."""
+        return self._session.parameters()
+
+    def set_parameters(self, values: Mapping[str, NDArray[Any]]) -> None:
+        """Give parameters new values.  Raises E0801; then nothing has changed."""
+        check_parameters(self.name, values, {name: v.shape for name, v in self._description.parameters.items()})
+        known = self._description.parameters
+        self._session.assign({name: np.asarray(value, np.dtype(known[name].dtype), order="C") for name, value in values.items()})
+
+    def taps(self) -> dict[str, NDArray[Any]]:
+        """Values of ops that are tapped, as the last forward pass had them."""
+        return dict(self._tapped)
+
+    def check(self) -> None:
+        """Raise E0811 if the process that it runs in has ended."""
+        check = getattr(self._session, "check", None)
+        if check is not None:
+            check()
+
+    def close(self) -> None:
+        """Give up memory, and the process that it runs in."""
+        self._held.clear()
+        self._session.close()
+
+    # ---- inside --------------------------------------------------------------------------------------------------------------------
+
+    def _call(self, entry: str, inputs: Arrays) -> Arrays:
+        check_count(self.name, inputs, len(self.inputs))
+        found = self._run(entry, dict(zip(self.inputs, inputs, strict=True)))
+        self._tapped = {name: found[name] for name in self._taps if name in found}
+        return tuple(found[name] for name in self._outputs)
+
+    def _run(self, entry: str, inputs: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+        try:
+            return self._session.call(entry, inputs)
+        except Error as error:
+            raise error.at(f"stage '{self.name}'") from None
+
+    def _draw(self, count: int) -> None:
+        """Let the next call draw what the call of that number draws."""
+        if DRAWN in self._description.states and count != self._at:
+            self._session.assign({}, {DRAWN: np.array(count, np.dtype(self._description.states[DRAWN].dtype))})
+            self._at = count
+
+    def _clear(self) -> None:
+        names = [*self._sums, *([LOSS_COUNT] if LOSS_COUNT in self._description.states else [])]
+        if names:
+            self._session.assign({}, {name: np.zeros_like(value) for name, value in self._session.states(names).items()})

@@ -1,0 +1,135 @@
+"""What a stage can be made of, and how each kind is compiled: modules of PyTorch and ours, Keras models, model files, IR text, archives."""
+
+from __future__ import annotations
+
+import inspect
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from ttc.api import compile, is_torch
+from ttc.compiler.probes import AlreadyOutput
+from ttc.dialects.core.errors import Error, nearest
+from ttc.pipeline.device import Device
+from ttc.pipeline.stage import Arrays, check_count, tensor
+from ttc.runtime.program import Program, build_program
+
+NO_GRADIENTS = "E0506"
+"""The code of the error of a training program in which nothing has a gradient."""
+
+
+def is_file(module: Any) -> bool:
+    """Whether a stage is made of a file."""
+    return isinstance(module, str | os.PathLike)
+
+
+def program_for(
+    stage: str, module: Any, device: Device, examples: Arrays, *, training: bool, optimizer: Any, first: bool, taps: Sequence[str]
+) -> tuple[Program, tuple[str, ...]]:
+    """Compile a stage for inputs like the examples, and return the program with those taps that are outputs of it alone.
+
+    Args:
+        training: whether gradients and updates are part of it; gradients of outputs are inputs then.
+        optimizer: that updates its parameters; None: they are not updated.
+        first: whether nobody wants the gradients of its inputs.
+        taps: source names of ops whose values are outputs, too.
+    Raises: what `ttc.compile` raises, with the stage's name.
+    """
+    if isinstance(module, Program) or (is_file(module) and Path(module).suffix == ".tti"):
+        return _running(_of_archive(stage, module, training, taps), device), ()
+    fields: dict[str, Any] = {**device.compiling, "target": device.target}
+    if training:
+        fields |= {"training": True, "optimizer": optimizer, "input_gradients": not first}
+    given, probes = _examples(stage, module, examples), list(dict.fromkeys(taps))
+    while True:
+        try:
+            probed = {"probe": tuple(probes)} if probes else {}
+            return _running(_compiled(module, given, {**fields, **probed}), device), tuple(probes)
+        except AlreadyOutput as error:
+            probes.remove(error.output)
+        except Error as error:
+            if not (training and first and error.code == NO_GRADIENTS and not fields["input_gradients"]):
+                raise error.at(f"stage '{stage}'") from None
+            fields["input_gradients"] = True  # without parameters nothing else has gradients, and a program without any is none of training
+
+
+def _compiled(module: Any, examples: Any, fields: Mapping[str, Any]) -> Program:
+    return compile(module, examples, **{name: value for name, value in fields.items() if value is not None})
+
+
+def _running(program: Program, device: Device) -> Program:
+    """The program on the engine that the device asks for."""
+    options = device.running
+    if not options.given:
+        return program
+    from ttc.runtime.engines.table import Exact
+
+    engine = options.engine if "engine" in options.given else None
+    exact = Exact(options.stochastic_rounding) if options.exact else None
+    return build_program(
+        program.netlist, program.description, program.constants.sources, engine=engine, threads=options.threads, exact=exact
+    )
+
+
+def _of_archive(stage: str, module: Any, training: bool, taps: Sequence[str]) -> Program:
+    from ttc.runtime.loader import load_program
+
+    program = module if isinstance(module, Program) else load_program(Path(module))
+    known = program.description.training
+    if training and (known is None or known.loss is not None):
+        hint = "compile it with training=True, and no loss, or give the model"
+        raise Error("E0803", f"the program of stage '{stage}' has no gradients of its outputs as inputs", hint=hint)
+    if taps:
+        raise Error("E0101", f"stage '{stage}' is compiled already: nothing of it can be tapped", hint="give the model")
+    return program
+
+
+def _examples(stage: str, module: Any, arrays: Arrays) -> Any:
+    """Inputs as `ttc.compile` takes them for a kind of module."""
+    if is_torch(module):
+        return tuple(tensor(array.copy()) for array in arrays)
+    if not is_file(module):
+        return arrays
+    if Path(module).suffix.lower() == ".mlir":
+        return None
+    names = _names_of_file(Path(module))
+    check_count(stage, arrays, len(names))
+    return dict(zip(names, arrays, strict=True))
+
+
+def _names_of_file(path: Path) -> list[str]:
+    """Names of a model's inputs, in order."""
+    from ttc.dialects.core.ir.entries import entry_functions, ports
+    from ttc.importers.base import import_model
+    from ttc.importers.common.inputs import OpenDimensions
+
+    try:
+        module, _ = import_model(path)
+    except OpenDimensions as error:
+        return [item.name for item in error.inputs]
+    arguments, _ = ports(entry_functions(module)[0])
+    return [port.name for port in arguments]
+
+
+def in_order(stage: str, module: Any, named: Mapping[str, Any]) -> tuple[Any, ...]:
+    """Return inputs that are given by name in the order in which a stage takes them.  Raises E0801 for unknown and missing names."""
+    if not is_file(module) and hasattr(module, "forward"):
+        try:
+            return tuple(inspect.signature(module.forward).bind(**named).arguments.values())
+        except TypeError as error:
+            raise Error("E0801", f"stage '{stage}' does not take these inputs: {error}") from None
+    names = _names(stage, module)
+    for name in named:
+        if name not in names:
+            raise Error("E0801", f"stage '{stage}' has no input '{str(name)[:80]}'", hint=nearest(str(name), names))
+    missing = [name for name in names if name not in named]
+    if missing:
+        raise Error("E0801", f"stage '{stage}' lacks inputs {', '.join(missing)}")
+    return tuple(named[name] for name in names)
+
+
+def _names(stage: str, module: Any) -> list[str]:
+    if is_file(module) and Path(module).suffix.lower() not in (".mlir", ".tti"):
+        return _names_of_file(Path(module))
+    raise Error("E0801", f"names of inputs of stage '{stage}' are not known before it is compiled", hint="push arrays in order")
