@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from ttc import compat as compat
     from ttc import losses as losses
+    from ttc import nn as nn
+    from ttc import ops as ops
     from ttc import optim as optim
     from ttc.api import compile, load
     from ttc.dialects.core.errors import Error, TtcWarning
@@ -78,7 +80,7 @@ _HOMES = {
 }
 
 
-_MODULES = ("compat", "losses", "optim")
+_MODULES = ("compat", "losses", "nn", "ops", "optim")
 """Modules of names that users write: ttc.losses.MSE(), ttc.optim.SGD(0.1), ttc.compat.install("poptorch")."""
 
 

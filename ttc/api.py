@@ -42,8 +42,8 @@ def compile(
     """Compile a model into a program that can be saved and run.
 
     Args:
-        path_or_module: a model file, IR text (.mlir), a `torch.nn.Module`, a `torch.export.ExportedProgram`, a
-            `keras.Model`, a `tf.function` or a concrete function of TensorFlow.
+        path_or_module: a model file, IR text (.mlir), a `torch.nn.Module`, a `ttc.nn.Module`, a
+            `torch.export.ExportedProgram`, a `keras.Model`, a `tf.function` or a concrete function of TensorFlow.
         example_inputs: arrays by input name; they fix dynamic dimensions.  Where an op needs to know what an integer or boolean input
             holds (a shape, axes), the program is made for the values here, and running it with others raises E0806.  What floating-point
             inputs hold is never used.  A list stands for a sequence, None for an optional without an element.  For a PyTorch module what
@@ -70,6 +70,8 @@ def compile(
         return _compile_tensorflow(path_or_module, example_inputs, _for_programs(options, fields, trained), watchers)
     if dynamic_shapes is not None:
         raise Error("E0101", "dynamic_shapes goes with a PyTorch module")
+    if is_by_hand(path_or_module):
+        return _compile_by_hand(path_or_module, example_inputs, _for_programs(options, fields, trained), watchers)
     path = _path_of(path_or_module)
     if example_inputs is not None:
         fields = {**_examples(example_inputs), **fields}
@@ -196,10 +198,25 @@ def _compile_tensorflow(model: object, example_inputs: Any, options: CompileOpti
     return compile_source(Source(module, weights, "import"), options, watchers).program()
 
 
+def is_by_hand(model: object) -> bool:
+    """Whether it is a module of `ttc.nn`, which need not be loaded to tell."""
+    return any(base.__module__ == "ttc.nn" and base.__name__ == "Module" for base in type(model).__mro__)
+
+
+def _compile_by_hand(model: Any, example_inputs: Any, options: CompileOptions, watchers: list[Instrument]) -> Program:
+    from ttc.compiler.driver import compile_source
+    from ttc.compiler.source import Source
+    from ttc.compiler.variants import imported
+    from ttc.ops.importing import import_object
+
+    module, weights = imported(options, lambda shapes, batch: import_object(model, example_inputs, shapes=shapes, batch=batch))
+    return compile_source(Source(module, weights, "import"), options, watchers).program()
+
+
 def _path_of(model: object) -> Path:
     if isinstance(model, str | os.PathLike):
         return Path(os.fspath(model))
-    raise Error("E0201", f"cannot compile a {type(model).__name__}", hint="give the path of a model, or a module of PyTorch or Keras")
+    raise Error("E0201", f"cannot compile a {type(model).__name__}", hint="give the path of a model, or a module of PyTorch, Keras, ttc.nn")
 
 
 def _examples(examples: Examples) -> dict[str, Any]:

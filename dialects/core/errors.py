@@ -28,6 +28,7 @@ CODES: dict[str, str] = {
     "E0204": "external data of the model is unsafe or unreadable",
     "E0205": "the model has dynamic dimensions that were not fixed",
     "E0206": "an option names an input or dimension that the model does not have",
+    "E0207": "a model written by hand cannot be traced",
     "E0301": "IR text does not parse",
     "E0302": "IR is not well formed: types, attributes or structure",
     "E0303": "a value is used where its definition does not dominate it",

@@ -22,7 +22,7 @@ from ttc.dialects.core.ir.values import Attribute, Block, BlockArgument, SSAValu
 from ttc.dialects.core.names import FreeNames
 from ttc.dialects.core.plain.weights import Weight, WeightStore
 from ttc.dialects.nn.base import NNOp
-from ttc.dialects.nn.making import OpMaker
+from ttc.importers.common.draws import DrawingMaker
 from ttc.importers.common.partial import Partial
 from ttc.importers.common.tracking import NO_INPUTS, Tracker
 from ttc.importers.common.unsupported import Misses, Unsupported
@@ -33,7 +33,7 @@ MAX_RANK = 32
 NOTHING_DECLARED: Mapping[str, tuple[int, ...]] = MappingProxyType({})
 
 
-class Builder(OpMaker):
+class Builder(DrawingMaker):
     """A builder of the function that a model becomes.
 
     Args:
@@ -157,6 +157,10 @@ class Builder(OpMaker):
         spec = Spec(first.shape, first.dtype)
         self._weights[name] = first
         return self._leaf(StateOp, {"sym": name, "value": WeightAttr.of(name, spec)}, spec, name)
+
+    def counter(self, name: str) -> SSAValue:
+        """The leaf of a state that starts as the integer 0."""
+        return self._leaf(StateOp, {"sym": name, "value": LiteralAttr.of(np.array(0))}, Spec((), np.dtype(np.int64)), name)
 
     def constant(self, value: ArrayLike, dtype: np.dtype | None = None) -> SSAValue:
         """A constant of the current node: written out if it is small, else made once, as loops repeat their bodies' constants."""

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 from typing import Any
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.ir.values import SSAValue
 from ttc.importers.common.builder import Builder
 from ttc.importers.common.volumes import conv_transpose_volume, conv_volume, is_volume, pool_volume
-from ttc.importers.common.windows import Window, lift, lower, pool_attrs, spatial_rank, two_dimensional
+from ttc.importers.common.windows import Window, lift, lower, pool_attrs, reaching_up, spatial_rank, two_dimensional
 
 
 def convolution(b: Builder, x: SSAValue, w: SSAValue, bias: SSAValue | None, flat: Window, groups: int) -> SSAValue:
@@ -79,3 +80,12 @@ def pool(b: Builder, op: str, x: SSAValue, flat: Window, ceil_mode: int, **attrs
         return pool_volume(b, op, x, flat, ceil_mode, **attrs)
     rank = spatial_rank(b, x)
     return lower(b, b.nn(op, lift(b, x), **pool_attrs(two_dimensional(flat), ceil_mode), **attrs), rank)
+
+
+def mean_pool(b: Builder, x: SSAValue, flat: Window, *, ceil: bool, include_pad: bool, divisor: float | None) -> SSAValue:
+    """Means of windows, or sums over a divisor: windows that ceil lets reach out have as many elements as the others then."""
+    if divisor is None:
+        return pool(b, "avg_pool2d", x, flat, int(ceil), count_include_pad=include_pad)
+    win = reaching_up(b.shape(x)[2:], flat) if ceil else flat
+    mean = pool(b, "avg_pool2d", x, win, 0, count_include_pad=True)
+    return b.nn("mul", mean, b.scalar(prod(win.kernel) / divisor, mean))

@@ -7,17 +7,11 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from ttc.dialects.core.ir.attributes import LiteralAttr
-from ttc.dialects.core.ir.entries import Port
-from ttc.dialects.core.ir.leaves import StateOp
-from ttc.dialects.core.ir.spec import Spec
 from ttc.dialects.core.ir.values import SSAValue
 from ttc.importers.common.builder import Builder
 from ttc.importers.common.unsupported import Unsupported
 from ttc.importers.torch.dtypes import promoted_dtype
 
-SEED, OFFSET = "random.seed", "random.offset"
-"""States that random numbers follow from."""
 Operand: TypeAlias = "SSAValue | bool | int | float"
 """What stands where a schema has a tensor: a value, or a number that PyTorch wraps."""
 
@@ -28,8 +22,6 @@ class TorchBuilder(Builder):
     dtypes: tuple[np.dtype | None, ...] = ()
     marked: list[SSAValue]
     """Values that are marked as losses, in the order of the graph."""
-    _seed: tuple[SSAValue, SSAValue] | None = None
-    _streams: int = 0
     _labels: Counter[str]
 
     def __init__(self, *args: Any, **settings: Any) -> None:
@@ -40,28 +32,6 @@ class TorchBuilder(Builder):
         """Return the label of a probe of that name: the name, for further ones with a number."""
         self._labels[name] += 1
         return name if self._labels[name] == 1 else f"{name}.{self._labels[name] - 1}"
-
-    def dropout(self, x: SSAValue, p: float) -> SSAValue:
-        """x with elements set to 0 with probability p, the others made larger: the next of the model's dropouts.
-
-        Seed and offset of its random numbers are the states `random.seed` and `random.offset`; each run moves the second.
-        """
-        if self._seed is None:
-            first, second = (self._number(name) for name in (SEED, OFFSET))
-            self._seed = first, second
-        self._streams += 1
-        return self.nn("dropout", x, *self._seed, p=float(p), stream=self._streams - 1)
-
-    def _number(self, name: str) -> SSAValue:
-        """A state that starts as the integer 0."""
-        return self._leaf(StateOp, {"sym": name, "value": LiteralAttr.of(np.array(0))}, Spec((), np.dtype(np.int64)), name)
-
-    def moved(self) -> list[tuple[Port, SSAValue]]:
-        """The new value of `random.offset`, if random numbers are drawn."""
-        if self._seed is None:
-            return []
-        self.enter(OFFSET)
-        return [(Port(OFFSET, updates=OFFSET), self.nn("add", self._seed[1], self.constant(np.array(1))))]
 
     @property
     def result(self) -> np.dtype:

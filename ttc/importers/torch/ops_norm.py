@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from math import prod
 from typing import Any
 
 import ml_dtypes
@@ -11,19 +10,13 @@ import numpy as np
 from ttc.dialects.core.ir.leaves import LeafOp
 from ttc.dialects.core.ir.values import SSAValue
 from ttc.dialects.nn.unary import CastOp
+from ttc.importers.common.norms import by_channel, grouped_norm, instance_norm_of
 from ttc.importers.common.unsupported import Unsupported
 from ttc.importers.torch.builder import TorchBuilder
 from ttc.importers.torch.elements import plus, times
 from ttc.importers.torch.tables import Rows
 
 Maybe = SSAValue | None
-
-
-def _by_channel(b: TorchBuilder, x: SSAValue, weight: Maybe, bias: Maybe) -> SSAValue:
-    """x[n, c, ...] scaled and moved by channel."""
-    column = (b.shape(x)[1], *(1,) * (b.rank(x) - 2))
-    x = x if weight is None else b.nn("mul", x, b.reshape(weight, *column))
-    return x if bias is None else b.nn("add", x, b.reshape(bias, *column))
 
 
 def _is_held(value: SSAValue) -> bool:
@@ -41,7 +34,7 @@ def _with_statistics(b: TorchBuilder, x: SSAValue, weight: Maybe, bias: Maybe, m
     if not all(_is_held(v) for v in (mean, var, weight, bias) if v is not None):
         column = (channels[0], *(1,) * (b.rank(x) - 2))
         centred = b.nn("sub", x, b.reshape(mean, *column))
-        return _by_channel(b, b.nn("mul", centred, b.reshape(b.nn("rsqrt", plus(b, var, eps)), *column)), weight, bias)
+        return by_channel(b, b.nn("mul", centred, b.reshape(b.nn("rsqrt", plus(b, var, eps)), *column)), weight, bias)
     scale = b.nn("expand", b.scalar(1, x), shape=channels) if weight is None else weight
     shift = b.nn("expand", b.scalar(0, x), shape=channels) if bias is None else bias
     return b.nn("batch_norm", x, scale, shift, mean, var, eps=eps, axis=1)
@@ -70,7 +63,7 @@ def _trained(b: TorchBuilder, x: SSAValue, weight: Maybe, bias: Maybe, eps: floa
     inverse = b.nn("rsqrt", plus(b, var, eps))
     column = (b.shape(x)[1], *(1,) * (b.rank(x) - 2))
     centred = b.nn("sub", x, b.reshape(mean, *column))
-    y = _by_channel(b, b.nn("mul", centred, b.reshape(inverse, *column)), weight, bias)
+    y = by_channel(b, b.nn("mul", centred, b.reshape(inverse, *column)), weight, bias)
     return y, mean, inverse, var
 
 
@@ -153,9 +146,7 @@ def _statistics(b: TorchBuilder, x: SSAValue, axes: tuple[int, ...], eps: float)
 
 def group_norm(b: TorchBuilder, x: SSAValue, groups: int, weight: Maybe, bias: Maybe, eps: float, cudnn_enabled: bool = True) -> SSAValue:
     """x[n, c, ...] normalised over c / groups channels at a time, then scaled by channel."""
-    shape = b.shape(x)
-    grouped = b.reshape(x, shape[0], groups, prod(shape[1:]) // groups)
-    return _by_channel(b, b.reshape(b.nn("layer_norm", grouped, None, None, axis=2, eps=float(eps)), *shape), weight, bias)
+    return grouped_norm(b, x, groups, weight, bias, eps)
 
 
 def native_group_norm(
@@ -185,7 +176,7 @@ def instance_norm(
         return _with_statistics(b, x, weight, bias, mean, var, eps)
     if mean is not None and use_input_stats:
         raise Unsupported("running statistics that it changes")
-    return _by_channel(b, b.nn("layer_norm", x, None, None, axis=2, eps=float(eps)), weight, bias)
+    return instance_norm_of(b, x, weight, bias, eps)
 
 
 def rms_norm(b: TorchBuilder, x: SSAValue, normalized: tuple[int, ...], weight: Maybe, eps: float | None) -> SSAValue:

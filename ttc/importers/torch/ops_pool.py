@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import prod
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from ttc.dialects.core.ir.values import SSAValue
-from ttc.importers.common.convolution import pool
+from ttc.importers.common.convolution import mean_pool, pool
 from ttc.importers.common.places import largest_in, window_places
 from ttc.importers.common.tracking import MAX_ELEMENTS
 from ttc.importers.common.unsupported import Unsupported
-from ttc.importers.common.windows import Window, flat_window, reaching_up
+from ttc.importers.common.windows import Window, flat_window
 from ttc.importers.torch.builder import TorchBuilder
-from ttc.importers.torch.elements import times
 from ttc.importers.torch.ops_conv import each
 from ttc.importers.torch.tables import Row, Rows
 
@@ -73,11 +71,7 @@ def avg_pool(rank: int) -> Row:
     ) -> SSAValue:
         x, back = _batched(b, x, rank)
         win = _window(b, x, rank, kernel, stride, padding, (1,))
-        if divisor is None:
-            return back(pool(b, "avg_pool2d", x, win, int(ceil), count_include_pad=include_pad))
-        win = reaching_up(b.shape(x)[2:], win) if ceil else win
-        mean = pool(b, "avg_pool2d", x, win, 0, count_include_pad=True)
-        return back(times(b, mean, prod(win.kernel) / divisor))
+        return back(mean_pool(b, x, win, ceil=ceil, include_pad=include_pad, divisor=divisor))
 
     return row
 
