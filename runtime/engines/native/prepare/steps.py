@@ -21,6 +21,7 @@ from ttc.runtime.engines.native.prepare.packed_inside import with_packing_inside
 from ttc.runtime.engines.native.prepare.reshapes import sink_reshapes
 from ttc.runtime.engines.native.prepare.rewriter import StepRewriter
 from ttc.runtime.engines.native.prepare.shape_rules import is_sound
+from ttc.runtime.engines.native.prepare.shared_constants import share_constants
 from ttc.runtime.engines.native.prepare.split_constant import split_constant
 from ttc.runtime.engines.native.prepare.wanted import wanted_layouts
 
@@ -136,6 +137,16 @@ class SplitConstant(PlanStep):
         draft.first, draft.steps = split_constant(draft.steps, rewriter.allow)
 
 
+class ShareConstant(PlanStep):
+    """Jobs on constants that make the same are made one: weights that several products read are packed once."""
+
+    name = "share-constant"
+
+    def apply(self, draft: Draft, rewriter: StepRewriter) -> None:
+        named = {view.buffer for view in draft.views.values() if view is not None}
+        draft.first, draft.steps = share_constants(draft.first, draft.steps, named, rewriter.allow)
+
+
 class PackInside(PlanStep):
     """Products pack a large right operand themselves if nothing else reads it."""
 
@@ -186,7 +197,7 @@ LOWERING: tuple[PlanStep, ...] = (
     Lower(),
 )
 """From a graph to jobs."""
-PLACING: tuple[PlanStep, ...] = (SplitConstant(), PackInside(), WriteInPlace(), PlaceBuffers(), CutSegments())
+PLACING: tuple[PlanStep, ...] = (SplitConstant(), ShareConstant(), PackInside(), WriteInPlace(), PlaceBuffers(), CutSegments())
 """From jobs to their order and memory."""
 STEP_NAMES = tuple(step.name for step in (*LOWERING, *PLACING))
 
