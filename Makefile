@@ -10,7 +10,7 @@ TYPE := $(if $(filter file,$(origin PYTHON)),type)
 WORKERS ?= 2
 SEEDS ?= $(shell for i in 1 2 3 4 5; do echo $$RANDOM; done)
 
-.PHONY: help demo test test-orders lint type bench bench-growth bench-passes bench-peers bench-training docs site conformance-networks conformance-buda conformance-onnx conformance-torch conformance-tf conformance-real onnx-misses check-agreement fit-costs cost-error perf-dram perf-gemms perf-published perf-reference fuzz clean
+.PHONY: help demo test test-orders lint type bench bench-growth bench-passes bench-peers bench-training docs site wheels conformance-networks conformance-buda conformance-onnx conformance-torch conformance-tf conformance-real onnx-misses check-agreement fit-costs cost-error perf-dram perf-gemms perf-published perf-reference fuzz clean
 .DEFAULT_GOAL := help
 
 help:  ## list the targets
@@ -67,6 +67,9 @@ docs: $(VENV)/.test  ## write the pages of docs/ that are made from the code
 
 site: $(VENV)/.docs  ## build the documentation as a site in build/site; it needs no network, nor does reading it
 	$(BIN)/python tools/site_build.py
+
+wheels: $(VENV)/.test  ## build the wheels ttc-runtime, which loads and runs archives, and ttc, which is the rest, in dist/
+	$(BIN)/python tools/wheels.py
 
 bench-passes: $(VENV)/.test  ## microseconds an op of every pass at 1,000, 4,000 and 10,000 ops
 	$(BIN)/python tools/bench_passes.py

@@ -28,6 +28,8 @@ NOT_RUN = {
     ("README.md", "Needs the package registry"),
     ("getting-started.md", "Needs the package registry"),
     ("adding-an-op.md", "Development of ttc"),
+    ("runtime.md", "Development of ttc"),
+    ("runtime.md", "Needs a C compiler"),
     ("adding-a-pass.md", "Development of ttc"),
     ("adding-a-target.md", "Development of ttc"),
 }

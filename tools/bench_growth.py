@@ -25,8 +25,8 @@ import numpy as np
 from onnx import ModelProto, NodeProto, TensorProto, helper, numpy_helper, save
 
 import checkout  # noqa: F401  the packages of this checkout
-from ttc.api import load
 from ttc.compiler.driver import compile_path
+from ttc.loading import load
 from ttc.options import CompileOptions
 
 SIZE = 1000

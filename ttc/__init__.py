@@ -1,8 +1,8 @@
 """ttc: compile PyTorch, ONNX and TensorFlow models for tiled dataflow accelerators and the CPU, and run them.
 
-compile, load, training, inference, generator, Device, Pipeline, Program, Executor, TrainingExecutor, InferenceExecutor,
-Generator, Sampling, CompileOptions, RunOptions, Error, TtcWarning, and the modules compat, losses and optim: loaded when first asked for, so that
-`import ttc` is cheap.
+compile, load, training, inference, generator, mark_loss, probe, Device, Pipeline, Program, Executor, TrainingExecutor, InferenceExecutor,
+Generator, Sampling, CompileOptions, RunOptions, Error, TtcWarning, and the modules compat, losses, nn, ops and optim: loaded when first
+asked for, so that `import ttc` is cheap.
 """
 
 from importlib import import_module as _import_module
@@ -15,11 +15,12 @@ if TYPE_CHECKING:
     from ttc import nn as nn
     from ttc import ops as ops
     from ttc import optim as optim
-    from ttc.api import compile, load
+    from ttc.api import compile
     from ttc.dialects.core.errors import Error, TtcWarning
     from ttc.generation.entry import generator
     from ttc.generation.generator import Generator
     from ttc.generation.sampling import Sampling
+    from ttc.loading import load
     from ttc.marks.ops import mark_loss, probe
     from ttc.options import CompileOptions, RunOptions
     from ttc.pipeline.device import Device
@@ -73,7 +74,7 @@ _HOMES = {
     "compile": "ttc.api",
     "generator": "ttc.generation.entry",
     "inference": "ttc.train.entry",
-    "load": "ttc.api",
+    "load": "ttc.loading",
     "mark_loss": "ttc.marks.ops",
     "probe": "ttc.marks.ops",
     "training": "ttc.train.entry",
@@ -85,8 +86,14 @@ _MODULES = ("compat", "losses", "nn", "ops", "optim")
 
 
 def __getattr__(name: str) -> object:
-    if name in _MODULES:
-        return _import_module(f"ttc.{name}")
-    if name not in _HOMES:
+    if name not in _MODULES and name not in _HOMES:
         raise AttributeError(f"module 'ttc' has no attribute '{name}'")
-    return getattr(_import_module(_HOMES[name]), name)
+    try:
+        home = _import_module(_HOMES.get(name, f"ttc.{name}"))
+    except ModuleNotFoundError as error:
+        if not str(error.name).startswith("ttc."):
+            raise
+        from ttc.dialects.core.errors import Error
+
+        raise Error("E0104", f"ttc.{name} belongs to the compiler, and only the runtime is installed", hint="pip install ttc") from None
+    return home if name in _MODULES else getattr(home, name)

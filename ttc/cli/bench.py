@@ -69,8 +69,8 @@ def command(console: Console, archive: Path, config: Path | None, trace: Path | 
 
 
 def _measure(console: Console, archive: Path, options: BenchOptions, precompiled: Path | None, source: dict[str, Any]) -> Found:
-    from ttc.api import load
     from ttc.cli.inputs import fitting, gather
+    from ttc.loading import load
     from ttc.reports.bench import latencies, op_times, profiles_within, streamed
     from ttc.reports.profiling import profile
     from ttc.reports.roofline import measured_roofline

@@ -63,8 +63,8 @@ def command(
     text = _tokenizer(tokenizer, prompt, tokens)
     ids = _numbers(str(tokens), "--tokens") if text is None else text.tokens(_prompt(str(prompt)))
     limit_threads(options.threads)
-    from ttc.api import load
     from ttc.generation.generator import Generator
+    from ttc.loading import load
 
     with console.progress() as progress:
         progress.show(f"loading {archive.name}")

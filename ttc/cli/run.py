@@ -154,8 +154,8 @@ def _run(
     restore: Path | None = None,
     checkpoint: Path | None = None,
 ) -> Outcome:
-    from ttc.api import load
     from ttc.cli.inputs import fitting, gather
+    from ttc.loading import load
 
     with console.progress() as progress:
         progress.show(f"loading {archive.name}")

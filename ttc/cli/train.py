@@ -41,7 +41,7 @@ def command(
     if output is not None:
         require_output(output)
     limit_threads(options.threads)
-    from ttc.api import load
+    from ttc.loading import load
 
     with console.progress() as progress:
         progress.show(f"loading {archive.name}")

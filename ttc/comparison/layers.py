@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from xdsl.dialects.builtin import ModuleOp, TensorType
 
 from ttc.accuracy.distances import Comparison, Exactness, compare
-from ttc.api import chosen_engine
 from ttc.comparison.reference_outputs import probes_of, reference_outputs
 from ttc.compiler.driver import compile_source
 from ttc.compiler.source import Source
@@ -29,6 +28,7 @@ from ttc.dialects.core.records import record
 from ttc.dialects.netlist.model import Netlist
 from ttc.dialects.nn.base import NNOp
 from ttc.importers.base import import_model
+from ttc.loading import chosen_engine
 from ttc.options import CompileOptions, RunOptions, resolve
 from ttc.runtime.engines.table import Exact
 from ttc.runtime.executor import Executor

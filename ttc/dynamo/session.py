@@ -10,7 +10,6 @@ import torch
 from numpy.typing import NDArray
 from torch import fx
 
-from ttc.api import chosen_engine
 from ttc.compiler.driver import compile_source
 from ttc.compiler.source import Source
 from ttc.dialects.core.errors import Error
@@ -22,6 +21,7 @@ from ttc.dynamo.threads import share_threads
 from ttc.importers.torch.graphs import Binding as Placed
 from ttc.importers.torch.graphs import Fixed, GraphOutput, Held, Input, import_graph, spec_of_tensor
 from ttc.importers.torch.weights import array_of, identity
+from ttc.loading import chosen_engine
 from ttc.passes.emit import Package
 from ttc.runtime.arguments import inputs_of
 from ttc.runtime.engines.table import Exact

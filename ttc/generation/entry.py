@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from ttc.api import chosen_engine, load, options_for
 from ttc.dialects.core.errors import Error
 from ttc.generation.generator import Generator
+from ttc.loading import chosen_engine, load, options_for
 from ttc.options import CompileOptions, RunOptions
 from ttc.settings.records import settings
 

@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from ttc.api import chosen_engine, compile
+from ttc.api import compile
 from ttc.compiler.training_keywords import in_mode
 from ttc.dialects.core.errors import Error
+from ttc.loading import chosen_engine
 from ttc.losses import Output, loss_of
 from ttc.options import RunOptions, resolve
 from ttc.runtime.program import Program, build_program

@@ -10,11 +10,11 @@ import pytest
 
 from tests.ttc.importers.tf.files import block, function, node, number, object_graph, part, save, save_variables, shape, table_file
 from tests.ttc.importers.tflite.test_bombs import bounded
-from ttc.api import load
 from ttc.compiler.driver import compile_path
 from ttc.dialects.core.errors import Error
 from ttc.importers.common.protobuf import write_varint
 from ttc.importers.tf import import_saved_model, objects, sstable, walk
+from ttc.loading import load
 from ttc.options import CompileOptions
 
 SIDE = 1 << 20

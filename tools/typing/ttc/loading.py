@@ -1,0 +1,1 @@
+../../../ttc/loading.py

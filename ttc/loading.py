@@ -1,0 +1,73 @@
+"""Opening archives for running: what `ttc.load` gives, without anything of the compiler."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ttc.dialects.core.errors import Error
+from ttc.options import RunOptions, resolve
+from ttc.process.platform import require_supported
+
+if TYPE_CHECKING:
+    from ttc.dialects.core.watching import StepInstrument
+    from ttc.runtime.executor import Executor
+
+
+def load(
+    path: str | os.PathLike[str],
+    threads: int | None = None,
+    *,
+    options: RunOptions | None = None,
+    precompiled: str | os.PathLike[str] | None = None,
+    on_compile: Callable[[int, int], None] | None = None,
+    instruments: Sequence[StepInstrument] = (),
+    **option_fields: Any,
+) -> Executor:
+    """Open an archive for running; use it as a context manager, or close it.
+
+    Args:
+        path: of the archive.
+        threads: CPU threads; default: variable TTC_THREADS, else all that the process may use.
+        precompiled: a folder that `ttc compile --precompile-dir` filled: machine code from there is executed.
+        on_compile: called with (kernels compiled, kernels to compile) where any have to be; from several threads.
+        instruments: what watches the native engine make its plans, in steps with names; plans that were kept are made anew.
+        options, option_fields: as in `compile`, of RunOptions; exact=True computes as the device does.
+    Raises: E0101, E0102, E06xx, E07xx.
+    """
+    require_supported()
+    found = options_for(RunOptions, options, {"threads": threads, **option_fields})
+    if found.stochastic_rounding is not None and not found.exact:
+        raise Error("E0101", "--stochastic-rounding is arithmetic of the device", hint="add --exact")
+    from ttc.runtime.engines.table import Exact
+    from ttc.runtime.loader import load as load_archive
+
+    exact = Exact(found.stochastic_rounding) if found.exact else None
+    engine = chosen_engine(found)
+    if exact is not None or engine == "reference":
+        if precompiled is not None:
+            raise Error("E0101", "machine code is for the native engine", hint="leave out --precompiled")
+        return load_archive(Path(path), engine=engine, threads=found.threads, exact=exact)
+    from ttc.runtime.engines.native.codegen.kernel_folders import KernelFolders
+
+    kernels = KernelFolders(None if precompiled is None else Path(precompiled), told=on_compile)
+    return load_archive(Path(path), engine=engine, threads=found.threads, kernels=kernels, instruments=instruments)
+
+
+def chosen_engine(options: RunOptions) -> str | None:
+    """The engine that somebody chose; None for the one that fits the other options."""
+    return options.engine if "engine" in options.given else None
+
+
+def options_for(kind: type[Any], options: Any, fields: Mapping[str, Any]) -> Any:
+    """The options given, changed by keywords; without options, keywords over TTC_* variables.  Raises E0101."""
+    if options is None:
+        return resolve(kind, fields, os.environ)
+    if not isinstance(options, kind):
+        raise Error("E0101", f"options are {type(options).__name__}, not {kind.__name__}")
+    explicit = {name: value for name, value in fields.items() if value is not None}
+    changed = resolve(kind, explicit)
+    return dataclasses.replace(options, given=options.given | changed.given, **{name: getattr(changed, name) for name in explicit})
