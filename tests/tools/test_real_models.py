@@ -148,3 +148,18 @@ def test_between_two_references(found: float, status: str) -> None:
     verdict = between(before, [np.array([found], np.float32), count], [one, count], [other, count])
     assert verdict.status == status
     assert between(before, [one, count + 1], [one, count], [other, count]) is before
+
+
+def test_a_part_that_is_measured_anew_leaves_other_rows_as_they_are() -> None:
+    """Verdicts with a bar in them, rows without times, and the order survive; a row measured again takes its place."""
+    right, refused = Verdict("right", "", 1.2e-5), Verdict("refused", "error[E0202]: a | b")
+    before = [
+        Row("a 1", "m.onnx", "onnxruntime", {"host": right, "n150": refused}, {"ours": 1.5, "onnxruntime": 2.0}, 0.75),
+        Row("b 1", "m.tflite", "tflite", {"host": refused, "n150": refused}, {"tflite": 0.5}),
+        Row("c 1", "m.pt2", "torch-exported", {"host": right, "n150": right}),
+    ]
+    assert real_models.rows_of(page(before)) == before
+    anew = Row("b 1", "m.tflite", "tflite", {"host": right, "n150": right}, {"ours": 0.4, "tflite": 0.5}, 0.8)
+    more = Row("d 1", "m.onnx", "onnxruntime", {"host": right, "n150": right})
+    found = real_models.rows_of(page(real_models.renewed(real_models.rows_of(page(before)), [anew, more])))
+    assert found == [before[0], anew, before[2], more]
