@@ -14,7 +14,8 @@ from ttc.dialects.core.errors import Error
 from ttc.dialects.core.plain.functions import Function, TensorType, Work
 from ttc.dialects.core.plain.interpret import kernel
 from ttc.dialects.core.shapes import Shape
-from ttc.dialects.tile.base import TILE, Tile, TileOp, tile_type
+from ttc.dialects.nn.base import ops as nn_ops
+from ttc.dialects.tile.base import TILE, Tile, TileOp, tile_type, twin
 from ttc.dialects.tile.facts.base import FACTS, FLOAT, Role, fact
 from ttc.passes.nn_to_tile import TO_TILE
 from ttc.passes.tile.expand import EXPANSIONS
@@ -29,8 +30,12 @@ from ttc.runtime.perf.reads import PARTS, Part, Steps
 TYPE = TensorType((64, 64), "Float16_b", "tiles(32, 32)")
 WORK = Work("tile.toy", (0,), {"slope": 2.0}, (TYPE,))
 VIEW = OpView("toy", dict(WORK.attrs), (TYPE,), TYPE, "HiFi4")
-BESIDES = {"the nn op", "its numpy kernel", "the tile op", "the fact"}
-"""Files of any op that has a tile op of its own."""
+NN = {"the nn op", "its numpy kernel", "its gradient"}
+"""Files of any op of nn."""
+INDEXES = {"the index of facts", "the index of lowerings"}
+"""Files that name the module of each rule, so that a run loads only those that it meets."""
+IMPORTERS = {"the row of ONNX", "the row of PyTorch", "the row of TensorFlow", "the row of TFLite"}
+"""Files of an op that all four formats have."""
 ASKED: Mapping[str, Callable[[], Any]] = {
     "the cost": lambda: works_of(VIEW, Share(1, 2, 2, (1, 1))),
     "what cores read": lambda: PARTS.of("toy")(WORK, Part(1.0, 1.0), Steps(1, 1), [TYPE]),
@@ -92,11 +97,21 @@ def test_a_new_elementwise_tile_op_needs_at_most_five_files(add: Callable[[Role]
     add(Role.ELEMENTWISE)
     needed = lacking() - {"the expansion", "the lowering to tile"}  # those of Buda's netlists are made by its reader
     assert needed == {"the cost", "the native lowering"}
-    assert len(needed | BESIDES - {"the nn op"}) <= 5
+    assert len(needed | {"the tile op", "its numpy kernel", "the fact"}) <= 5
 
 
-def test_a_new_composite_needs_at_most_ten_files(add: Callable[[Role], type[TileOp]]) -> None:
+def test_a_new_composite_needs_a_file_for_each_meaning_and_one_for_each_importer(add: Callable[[Role], type[TileOp]]) -> None:
     add(Role.NORMALIZATION)
     needed = lacking()
     assert needed == {"the cost", "the native lowering", "the expansion", "the lowering to tile"}
-    assert len(needed | BESIDES | {"the native kernel", "the gradient"}) <= 10
+    meanings = needed | NN | {"the fact", "the native kernel"}
+    assert len(meanings) <= 10
+    assert len(meanings | INDEXES | IMPORTERS) <= 15
+
+
+def test_what_an_nn_op_says_needs_no_class_on_tiles() -> None:
+    assert twin("softmax").__doc__ == nn_ops()["softmax"].__doc__
+    assert kernel("tile.softmax") is kernel("nn.softmax")
+    with pytest.raises(Error) as error:
+        twin("toy")
+    assert error.value.code == "E0901"
