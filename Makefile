@@ -77,7 +77,7 @@ bench-passes: $(VENV)/.test  ## microseconds an op of every pass at 1,000, 4,000
 bench-growth: $(VENV)/.test  ## how compilation and running grow with chains, wide ops, and numbers of inputs and outputs
 	$(BIN)/python tools/bench_growth.py
 
-bench-training: $(VENV)/.test  ## compare training steps under torch.compile with eager PyTorch and its own compiler on eight networks
+bench-training: $(VENV)/.test  ## compare training steps with eager PyTorch, its own compiler and JAX on twelve networks
 	$(BIN)/python tools/bench_training.py
 
 bench-peers: $(VENV)/.peers  ## compare speed, memory and load with onnxruntime, OpenVINO and PyTorch on eight networks

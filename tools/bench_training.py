@@ -1,13 +1,16 @@
-"""`make bench-training`: whole training steps through our compiler against PyTorch eager and PyTorch's own compiler.
+"""`make bench-training`: whole training steps of ours against PyTorch eager, PyTorch's own compiler, and JAX.
 
-    python tools/bench_training.py [--networks mlp,tiny] [--way torch.compile] [--rounds 9] [--threads 2] [--json]
+    python tools/bench_training.py [--networks mlp,tiny] [--way step|torch.compile] [--peers eager,inductor,jax] [--precision bfloat16]
+                                   [--rounds 9] [--threads 2] [--cold] [--json]
 
 For each network every way lives in a process of its own, and they take turns (A B C A B C ...), each turn after uncounted steps; between
-its turns a process is stopped.  A step is forward, loss, backward and AdamW with fused=True, the same optimizer for all ways.  What is
-compared is the median over the turns of the median of a turn's steps; with --fastest, on a machine that is not quiet, the fastest
-(`chrt -r 1` before the command makes it quiet).  The losses of the first steps are compared with those of eager.
+its turns a process is stopped.  A step is forward, loss, backward and AdamW (fused=True in PyTorch).  `step` is our whole program;
+`torch.compile` leaves the optimizer to PyTorch.  In bfloat16 PyTorch runs under autocast.  What is compared is the median over the turns of
+the median of a turn's steps; with --fastest, on a machine that is not quiet, the fastest (`chrt -r 1` before the command makes it quiet).
+The losses of the first steps are compared with those of eager.  Memory is the peak over what the process had with the network made.
 
-Inductor needs a C++ compiler; where a peer fails it is named and left out.  Exit status 1 if a way of ours fails, or its losses differ.
+Inductor needs a C++ compiler; JAX is in the extra `peers`; where a peer fails it is named and left out.  --cold: compilers find their
+caches empty.  Exit status 1 if a way of ours fails, or its losses differ.
 """
 
 from __future__ import annotations
@@ -16,11 +19,12 @@ import argparse
 import json
 import os
 import sys
+import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from statistics import median
+from statistics import geometric_mean, median
 from typing import Any
 
 import checkout  # noqa: F401  # pyright: ignore[reportUnusedImport]
@@ -28,13 +32,21 @@ from bench_measure import Failed, Resident
 from bench_peers import words
 
 WORKER = Path(__file__).with_name("training_worker.py")
-PEERS = ("eager", "inductor")
-OURS = ("torch.compile",)
-BARS = {"mlp": 1.05, "tiny": 1.6, "cnn": 1.2, "resnet18": 1.2, "vit": 1.05, "bert": 1.05, "gpt2": 1.05, "llama": 1.05}
-"""What a step of ours may take, in steps of the faster peer, by network."""
+PEERS = ("eager", "inductor", "jax")
+OURS = ("step", "torch.compile")
+NETWORKS = (
+    *("tiny", "mlp", "cnn", "resnet18", "vit", "bert", "gpt2", "llama"),
+    *("distilbert", "regnet", "segmentation", "lstm"),
+)
+WORST = {"float32": 1.0, "bfloat16": 1.05}
+"""What a step of ours may take, in steps of the fastest peer, by precision."""
+MEAN, TINY = 0.85, 0.45
+"""The same for the geometric mean over networks, and for the network whose step is mostly overhead."""
 LEAST_ROUNDS = 9
-TOLERANCE = 1e-4
+TOLERANCES = {"float32": 1e-4, "bfloat16": 2e-2}
 """Of losses, relative to eager's, or to 1 where that is less."""
+CACHES = ("TTC_CACHE_DIR", "TORCHINDUCTOR_CACHE_DIR")
+"""Variables that say where compilers keep what they made."""
 
 
 @dataclass
@@ -46,20 +58,30 @@ class Steps:
         fastest: step of all.
         losses: of the first steps.
         failed: what a way said that ended with an error.
+        first: seconds to the end of the first step.
+        peak: bytes of memory at the peak.
     """
 
     network: str
+    precision: str = "float32"
     seconds: dict[str, list[float]] = field(default_factory=dict)
     fastest: dict[str, float] = field(default_factory=dict)
     losses: dict[str, list[float]] = field(default_factory=dict)
     failed: dict[str, str] = field(default_factory=dict)
+    first: dict[str, float] = field(default_factory=dict)
+    peak: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def bar(self) -> float:
+        """What a step of ours may take, in steps of the fastest peer."""
+        return TINY if self.network == "tiny" else WORST[self.precision]
 
     def milliseconds(self, way: str, *, fastest: bool = False) -> float:
         """The milliseconds of the median step, or of the fastest."""
         return 1e3 * (self.fastest[way] if fastest else median(self.seconds[way]))
 
     def ratio(self, way: str, *, fastest: bool = False) -> float | None:
-        """Its time to that of the faster peer; None where one of both is missing."""
+        """Its time to that of the fastest peer; None where one of both is missing."""
         peers = [self.milliseconds(peer, fastest=fastest) for peer in PEERS if peer in self.seconds]
         return self.milliseconds(way, fastest=fastest) / min(peers) if peers and way in self.seconds else None
 
@@ -71,16 +93,17 @@ class Steps:
         return max(abs(a - b) / max(1.0, abs(b)) for a, b in zip(found, wanted, strict=True))
 
 
-def measure(network: str, ways: Sequence[str], rounds: int, threads: int) -> Steps:
+def measure(network: str, ways: Sequence[str], rounds: int, threads: int, precision: str = "float32") -> Steps:
     """All ways in turns."""
-    found = Steps(network)
+    found = Steps(network, precision)
     with ExitStack() as stack:
         residents: dict[str, Resident] = {}
         for way in ways:
             try:
-                command = [sys.executable, str(WORKER), way, network, str(threads)]
+                command = [sys.executable, str(WORKER), way, network, str(threads), precision]
                 residents[way] = stack.enter_context(Resident(command, threads))
-                found.losses[way] = residents[way].first["losses"]
+                first = residents[way].first
+                found.losses[way], found.first[way], found.peak[way] = first["losses"], first["first"], first["peak"]
             except Failed as reason:
                 found.failed[way] = str(reason)
         for _ in range(rounds):
@@ -94,15 +117,25 @@ def measure(network: str, ways: Sequence[str], rounds: int, threads: int) -> Ste
 # ---- what is printed ------------------------------------------------------------------------------------------------------------
 
 
-def report(found: Sequence[Steps], way: str, *, fastest: bool = False) -> str:
-    """A line for each network: milliseconds of each way, ours to the faster peer, its bar, and the difference of losses."""
-    ways = (*PEERS, way)
-    lines = [f"{'ms a step':10}" + "".join(f"{name:>15}" for name in ways) + f"{'ratio':>8}{'bar':>6}{'losses differ':>15}"]
+def report(found: Sequence[Steps], way: str, peers: Sequence[str] = PEERS, *, fastest: bool = False) -> str:
+    """Tables of milliseconds of each way with ours to the fastest peer, of memory, and of seconds to the end of the first step."""
+    ways = (*peers, way)
+    lines = [f"{'ms a step':12}" + "".join(f"{name:>15}" for name in ways) + f"{'ratio':>8}{'bar':>6}{'losses differ':>15}"]
     for item in found:
         cells = [f"{item.milliseconds(name, fastest=fastest):.4g}" if name in item.seconds else "-" for name in ways]
-        ratio, bar = item.ratio(way, fastest=fastest), BARS[item.network]
-        verdict = "-" if ratio is None else f"{ratio:.3f}{'!' if ratio > bar else ''}"
-        lines.append(f"{item.network:10}" + "".join(f"{cell:>15}" for cell in cells) + f"{verdict:>8}{bar:>6}{item.difference(way):>15.1e}")
+        ratio = item.ratio(way, fastest=fastest)
+        verdict = "-" if ratio is None else f"{ratio:.3f}{'!' if ratio > item.bar else ''}"
+        lines.append(
+            f"{item.network:12}" + "".join(f"{cell:>15}" for cell in cells) + f"{verdict:>8}{item.bar:>6}{item.difference(way):>15.1e}"
+        )
+    ratios = [ratio for item in found if (ratio := item.ratio(way, fastest=fastest)) is not None]
+    if len(ratios) > 1:
+        lines.append(f"geometric mean {geometric_mean(ratios):.3f} (bar {MEAN}), worst {max(ratios):.3f}")
+    peaks = {item.network: {name: size / 1e6 for name, size in item.peak.items()} for item in found}
+    for title, figures in (("MB at the peak", peaks), ("s to step 1", {item.network: item.first for item in found})):
+        lines.append(f"{title:15}" + "".join(f"{name:>15}" for name in ways))
+        rows = ((name, row) for name, row in figures.items() if row)
+        lines += [f"{network:15}" + "".join(f"{row[n]:>15.3g}" if n in row else f"{'-':>15}" for n in ways) for network, row in rows]
     lines += [f"{item.network}: {name} failed: {reason}" for item in found for name, reason in item.failed.items()]
     return "\n".join(lines)
 
@@ -110,7 +143,7 @@ def report(found: Sequence[Steps], way: str, *, fastest: bool = False) -> str:
 def document(found: Sequence[Steps], way: str, machine: Mapping[str, Any]) -> dict[str, Any]:
     """All of it as plain data."""
     rows = [
-        {**asdict(item), "ratio": item.ratio(way), "bar": BARS[item.network], "difference": {w: item.difference(w) for w in item.losses}}
+        {**asdict(item), "ratio": item.ratio(way), "bar": item.bar, "difference": {w: item.difference(w) for w in item.losses}}
         for item in found
     ]
     return {"machine": dict(machine), "way": way, "networks": rows}
@@ -120,7 +153,9 @@ def wrong(found: Sequence[Steps], way: str) -> list[str]:
     """Networks where our way failed, or where the losses of one of the ways are not eager's."""
     failed = [f"{item.network}: {way} failed" for item in found if way in item.failed]
     pairs = [(item, name) for item in found for name in item.losses]
-    return failed + [f"{item.network}: losses of {name} differ" for item, name in pairs if not item.difference(name) <= TOLERANCE]
+    return failed + [
+        f"{item.network}: losses of {name} differ" for item, name in pairs if not item.difference(name) <= TOLERANCES[item.precision]
+    ]
 
 
 # ---- the command line -----------------------------------------------------------------------------------------------------------
@@ -136,10 +171,13 @@ def rounds(text: str) -> int:
 def parser() -> argparse.ArgumentParser:
     """The parser of the command line."""
     found = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    found.add_argument("--networks", type=words(tuple(BARS)), default=tuple(BARS), help=", ".join(BARS))
+    found.add_argument("--networks", type=words(NETWORKS), default=NETWORKS, help=", ".join(NETWORKS))
     found.add_argument("--way", choices=OURS, default=OURS[0], help="how ours trains")
+    found.add_argument("--peers", type=words(PEERS), default=PEERS, help=", ".join(PEERS))
+    found.add_argument("--precision", choices=tuple(WORST), default="float32")
     found.add_argument("--rounds", type=rounds, default=LEAST_ROUNDS)
     found.add_argument("--threads", type=int, default=2)
+    found.add_argument("--cold", action="store_true", help="begin with empty caches of compiled code")
     found.add_argument("--fastest", action="store_true", help="compare the fastest steps instead of medians")
     found.add_argument("--json", action="store_true")
     return found
@@ -151,11 +189,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     found: list[Steps] = []
     for network in options.networks:
         print(f"{network} ...", file=sys.stderr, flush=True)
-        found.append(measure(network, (*PEERS, options.way), options.rounds, options.threads))
-    machine = {"cores": os.cpu_count(), "threads": options.threads, "rounds": options.rounds}
-    print(
-        json.dumps(document(found, options.way, machine), indent=1) if options.json else report(found, options.way, fastest=options.fastest)
-    )
+        with tempfile.TemporaryDirectory() as folder:
+            if options.cold:
+                os.environ.update(dict.fromkeys(CACHES, folder))
+            found.append(measure(network, (*options.peers, options.way), options.rounds, options.threads, options.precision))
+    machine = {"cores": os.cpu_count(), "threads": options.threads, "rounds": options.rounds, "cold": options.cold}
+    if options.json:
+        print(json.dumps(document(found, options.way, machine), indent=1))
+    else:
+        print(report(found, options.way, options.peers, fastest=options.fastest))
     for line in wrong(found, options.way):
         print(line, file=sys.stderr)
     return 1 if wrong(found, options.way) else 0

@@ -62,6 +62,43 @@ def plain_images() -> nn.Module:
     return nn.Sequential(*stages, nn.Flatten(), nn.Linear(128 * 16, 128), nn.ReLU(), nn.Linear(128, CLASSES))
 
 
+class Regular(nn.Module):
+    """The block of RegNet-Y: 1x1, grouped 3x3 and 1x1 convolutions with weights of channels between, and the images themselves."""
+
+    def __init__(self, channels: int, made: int, stride: int, depth: int = 16) -> None:
+        super().__init__()
+        self.first, self.last = convolution(channels, made, 1), convolution(made, made, 1)
+        self.grouped = nn.Sequential(nn.Conv2d(made, made, 3, stride, 1, groups=made // depth, bias=False), nn.BatchNorm2d(made))
+        self.squeeze = nn.Sequential(nn.AdaptiveAvgPool2d(1), nn.Conv2d(made, made // 4, 1), nn.ReLU(), nn.Conv2d(made // 4, made, 1))
+        same = stride == 1 and channels == made
+        self.shortcut = nn.Identity() if same else convolution(channels, made, 1, stride)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """x[n, channels, h, w] -> [n, made, h / stride, w / stride]."""
+        y = F.relu(self.grouped(F.relu(self.first(x))))
+        return F.relu(self.last(y * self.squeeze(y).sigmoid()) + self.shortcut(x))
+
+
+def regnet() -> nn.Module:
+    """Eight blocks of RegNet-Y with groups of 16 channels, ten classes."""
+    stages = [block for c, m in ((32, 48), (48, 112), (112, 256), (256, 448)) for block in (Regular(c, m, 2), Regular(m, m, 1))]
+    return nn.Sequential(*convolution(3, 32, 3, 2), nn.ReLU(), *stages, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(448, CLASSES))
+
+
+class Segmentation(nn.Module):
+    """Two convolutions that halve images and two transposed ones that double them: a class for each pixel."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        down = (*convolution(3, 32, 3, 2), nn.ReLU(), *convolution(32, 64, 3, 2), nn.ReLU(), *convolution(64, 64, 3), nn.ReLU())
+        up = (nn.ConvTranspose2d(64, 32, 4, 2, 1), nn.BatchNorm2d(32), nn.ReLU(), nn.ConvTranspose2d(32, CLASSES, 4, 2, 1))
+        self.layers = nn.Sequential(*down, *up)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """x[n, 3, h, w] -> scores[n, h, w, classes]."""
+        return self.layers(x).permute(0, 2, 3, 1)
+
+
 class Residual(nn.Module):
     """The basic block of ResNet: two convolutions of 3x3, and the images themselves, or a convolution of 1x1 of them."""
 
@@ -212,6 +249,35 @@ class Llama(nn.Module):
         return self.head(self.norm(tokens))
 
 
+class Recurrent(nn.Module):
+    """Words through two layers of LSTM of width 256."""
+
+    def __init__(self, width: int = 256) -> None:
+        super().__init__()
+        self.words, self.head = nn.Embedding(WORDS, width), nn.Linear(width, WORDS)
+        self.cells = nn.LSTM(width, width, 2, batch_first=True)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """x[rows, tokens], integers -> scores[rows, tokens, words]."""
+        return self.head(self.cells(self.words(x))[0])
+
+
+class Distilled(nn.Module):
+    """DistilBERT of transformers with three layers of width 256 and no dropout: scores of words."""
+
+    def __init__(self, width: int = 256) -> None:
+        super().__init__()
+        from transformers import DistilBertConfig, DistilBertForMaskedLM
+
+        config = DistilBertConfig(vocab_size=WORDS, max_position_embeddings=TOKENS, dim=width, hidden_dim=4 * width, n_layers=3, n_heads=4)
+        config.dropout = config.attention_dropout = 0.0
+        self.network = DistilBertForMaskedLM(config)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """x[rows, tokens], integers -> scores[rows, tokens, words]."""
+        return self.network(x).logits
+
+
 # ---- by name --------------------------------------------------------------------------------------------------------------------
 
 
@@ -235,6 +301,10 @@ NETWORKS: dict[str, Callable[[], Task]] = {
     "bert": lambda: next_words(Language(causal=False), 8),
     "gpt2": lambda: next_words(Language(causal=True), 8),
     "llama": lambda: next_words(Llama(), 8),
+    "distilbert": lambda: next_words(Distilled(), 8),
+    "regnet": lambda: classified(regnet(), 8, 3, 112, 112),
+    "segmentation": lambda: Task(Segmentation(), torch.randn(8, 3, 64, 64), torch.randint(CLASSES, (8, 64, 64))),
+    "lstm": lambda: next_words(Recurrent(), 8),
 }
 
 

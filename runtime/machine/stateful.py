@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import field
 from math import prod
 
 from numpy.typing import NDArray
@@ -29,6 +30,7 @@ class StatefulEntry:
     direct: DirectEntry
     reads: tuple[tuple[str, Variable], ...]
     updates: tuple[tuple[str, Variable, tuple[int, ...]], ...]
+    _views: dict[str, tuple[NDArray, NDArray]] = field(default_factory=dict)
 
     def run(self, plan: Plan, given: Mapping[str, object]) -> dict[str, NDArray]:
         """The results on a user's arrays; variables have their new values.  Raises as `Plan.run` does, and then nothing has changed."""
@@ -37,9 +39,17 @@ class StatefulEntry:
             entries[queue] = variable.value
         into: dict[str, NDArray] = {}
         for queue, variable, shape in self.updates:
-            memory = variable.value
-            into[queue] = memory if memory.shape == shape else memory.reshape(shape)  # plans remember the array, not the address
+            into[queue] = self._shown(queue, variable.value, shape)
         return self.direct.results(plan.run(entries, into), entries)
+
+    def _shown(self, queue: str, memory: NDArray, shape: tuple[int, ...]) -> NDArray:
+        """A variable's memory in the shape of an entry: the same array from run to run, as plans remember the array, not the address."""
+        if memory.shape == shape:
+            return memory
+        known = self._views.get(queue)
+        if known is None or known[0] is not memory:
+            known = self._views[queue] = memory, memory.reshape(shape)
+        return known[1]
 
 
 def stateful_entry(direct: DirectEntry, surface: Surface, values: Values) -> StatefulEntry | None:

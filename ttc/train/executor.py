@@ -16,7 +16,7 @@ from ttc.runtime.program import Program
 from ttc.train.host import Host, taken
 from ttc.train.newest import has_changed
 from ttc.train.outputs import OutputMode
-from ttc.train.rates import gathered_of, hyper_of, is_stepped, structure_of
+from ttc.train.rates import Numbers, gathered_of, is_stepped, structure_of
 from ttc.train.replicas import Replicas
 from ttc.train.rows import Rows, parts, rows_of
 from ttc.train.shapes import Shape, shapes_of
@@ -76,6 +76,7 @@ class TrainingExecutor:
         self._loss_rows = loss_rows
         self._known: Signatures[Replicas] = Signatures(recompile, Replicas.close)
         self._replicas: Replicas | None = None
+        self._numbers = Numbers()
         self._examples: tuple[Any, ...] | None = None
         self._key: tuple[Any, ...] = ()
         self._inputs: dict[str, NDArray[Any]] | None = None
@@ -361,7 +362,7 @@ class TrainingExecutor:
     def _hyper(self, updates: Updates) -> dict[str, float]:
         """Numbers of the optimizer as they are now; an update with them follows."""
         is_stepped(self._optimizer)
-        return {} if self._optimizer is None else hyper_of(self._optimizer, self._model, updates.training)
+        return {} if self._optimizer is None else self._numbers.of(self._optimizer, self._model, updates.training)
 
     def _named(self, values: list[NDArray[Any]], updates: Updates) -> dict[str, NDArray[Any]]:
         return _named(values, [*updates.training.inputs, *updates.training.targets])

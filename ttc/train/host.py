@@ -21,6 +21,7 @@ class Host:
 
     def __init__(self, model: Any) -> None:
         self._module = model if hasattr(model, "named_parameters") and hasattr(model, "named_buffers") else None
+        self._watched: tuple[Any, ...] | None = None
 
     @property
     def is_module(self) -> bool:
@@ -45,8 +46,17 @@ class Host:
                     tensors[name].copy_(self.given(value).reshape(tensors[name].shape))
 
     def version(self) -> tuple[int, ...]:
-        """What changes when PyTorch writes to a tensor of the module in place; writing through `.data` is not seen."""
-        return tuple(tensor._version for tensor in self._tensors().values()) if self.is_module else ()  # noqa: SLF001 - torch's own counter
+        """What changes when PyTorch writes to a tensor of the module in place; writing through `.data` is not seen.
+
+        It is asked at every step, so the tensors are those that `watch` found last.
+        """
+        if self._watched is None:
+            self.watch()
+        return tuple([tensor._version for tensor in self._watched or ()])  # noqa: SLF001 - torch's own counter
+
+    def watch(self) -> None:
+        """Look which tensors the module has now."""
+        self._watched = tuple(self._tensors().values()) if self.is_module else ()
 
     def given(self, value: NDArray[Any]) -> Any:
         """An array as its user wants it: a tensor on its memory for a module, else the array."""

@@ -28,6 +28,34 @@ def hyper_of(optimizer: Any, model: Any, training: Training) -> dict[str, float]
     return found
 
 
+class Numbers:
+    """Gives values of hyper-parameters at every step; what they are made of is read anew only where something of it has changed."""
+
+    def __init__(self) -> None:
+        self._key: tuple[Any, ...] | None = None
+        self._found: dict[str, float] = {}
+
+    def of(self, optimizer: Any, model: Any, training: Training) -> dict[str, float]:
+        """Return what `hyper_of` does; the caller must not change it.  Raises E0101 as it does."""
+        key = _settings_now(optimizer, training)
+        if key is None or key != self._key:
+            self._found, self._key = hyper_of(optimizer, model, training), key
+        return self._found
+
+
+def _settings_now(optimizer: Any, training: Training) -> tuple[Any, ...] | None:
+    """All that the values come from, to be compared; None where it may change without being seen: numbers in tensors."""
+    if not is_torch_optimizer(optimizer):
+        return training, optimizer
+    rows = [(len(group["params"]), *(item for item in group.items() if item[0] != "params")) for group in optimizer.param_groups]
+    plain = all(_is_plain(value) for _, *items in rows for _, value in items)
+    return (training, optimizer, *rows) if plain else None
+
+
+def _is_plain(value: Any) -> bool:
+    return all(map(_is_plain, value)) if isinstance(value, tuple) else value is None or isinstance(value, bool | int | float | str)
+
+
 def structure_of(optimizer: Any, model: Any) -> tuple[Any, ...]:
     """What a program is made for, so that optimizers of equal structures share one: all but the values of numbers that come in."""
     rows = groups_of(optimizer, model)

@@ -56,6 +56,7 @@ class Weights:
     def are_the_same(self, session: Session) -> None:
         """Remember that the module and the session have the same weights."""
         self._synced = digest(self._of(session))
+        self._host.watch()
         self._version = self._host.version()
 
     def warn_of_changes(self) -> None:

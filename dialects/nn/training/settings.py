@@ -6,6 +6,7 @@ import dataclasses
 import math
 import typing
 from collections.abc import Mapping
+from functools import cache
 from typing import Any, ClassVar, TypeVar
 
 from ttc.dialects.core.errors import Error, nearest
@@ -55,13 +56,19 @@ def named(text: str, kinds: Mapping[str, type[NamedT]], what: str) -> NamedT:
 
 def made(kind: type[NamedT], given: Mapping[str, Any]) -> NamedT:
     """A record of a class from settings by name: text or values.  Raises E0101."""
-    hints = typing.get_type_hints(kind)
-    known = {item.name: hints[item.name] for item in dataclasses.fields(typing.cast("Any", kind))}
+    known = _settings_of(kind)
     for key in given:
         if key not in known:
             hint = nearest(key, known) or f"it has {', '.join(known) or 'none'}"
             raise Error("E0101", f"{kind.WHAT} {kind.NAME} has no setting '{key[:80]}'", hint=hint)
     return kind(**{key: _value(kind, key, value, known[key]) for key, value in given.items()})
+
+
+@cache
+def _settings_of(kind: type[Named]) -> dict[str, Any]:
+    """The types of a class's settings by name; hints are evaluated once, as a step of training reads its optimizer's numbers anew."""
+    hints = typing.get_type_hints(kind)
+    return {item.name: hints[item.name] for item in dataclasses.fields(typing.cast("Any", kind))}
 
 
 def _text(value: Any) -> str:

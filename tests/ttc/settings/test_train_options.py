@@ -26,7 +26,10 @@ def test_they_are_recorded() -> None:
     ("given", "message"),
     [
         ({"optimizer": "sgd"}, "--optimizer makes a training program, which has a loss: there is none"),
-        ({"training": True, "optimizer": "sgd", "microbatches": 2}, "--microbatches makes a training program, which has a loss: there is none"),
+        (
+            {"training": True, "optimizer": "sgd", "microbatches": 2},
+            "--microbatches makes a training program, which has a loss: there is none",
+        ),
         ({"input_gradients": True}, "--input-gradients makes a training program, which has a loss: there is none"),
         ({"loss": "mse", "clip_norm": 1.0}, "--clip-norm goes with an optimizer, and there is none"),
         ({"loss": "mse", "microbatches": 4}, "--microbatches goes with an optimizer, and there is none"),

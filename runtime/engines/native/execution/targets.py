@@ -41,7 +41,7 @@ class Variable:
         """Put an entry in its place; gives the array that is read.  Raises Mismatch."""
         if entry.shape != self.view.shape or entry.dtype != array_dtype(self.view.storage):
             raise Mismatch(self.queue)
-        whole = np.ascontiguousarray(entry)
+        whole = entry if entry.flags.c_contiguous else np.ascontiguousarray(entry)  # which gives a scalar another rank
         instance.bind(self.view.buffer, whole.ctypes.data)
         self.known = ref(entry) if whole is entry else _nothing
         self.span = byte_bounds(entry)

@@ -28,6 +28,8 @@ _PART_ELEMENTS = 1 << 12
 """The least elements that a task rounds, where a row has as many."""
 _SQUARE = 16
 """Elements of the side of a square that is transposed in registers, at most."""
+_MANY = 1 << 14
+"""Elements from which on it pays to move them twice in vectors instead of once one by one."""
 _FEW = 8
 """Rows or columns of a matrix up to which it is interleaved in registers, if they are too few for squares."""
 
@@ -92,9 +94,47 @@ def copy(n: JobBuilder, source: View, target: View) -> None:
     """
     if source.shape != target.shape:
         raise NotTaken(f"{list(source.shape)} in the place of {list(target.shape)}")
+    kernel, dims = _movement(n, source, target)
+    between = _between(n, source, target) if kernel.lanes == 1 and source.elements >= _MANY else None
+    if between is None:
+        _submit(n, kernel, source, target, dims)
+        return
+    for start, end in ((source, between), (between, target)):
+        kernel, dims = _movement(n, start, end)
+        _submit(n, kernel, start, end, dims)
+
+
+def _between(n: JobBuilder, source: View, target: View) -> View | None:
+    """Memory from which, and to which, elements move in vectors, where at once they would one by one; None if there is no such layout.
+
+    So are filters [o, i, h, w] brought to [h, w, i, o], and back: runs of h and w are too short for squares, but not those of i, h and w.
+    """
+    axes = range(len(source.shape))
+    for last, order in ((target, source), (source, target)):
+        ends = [axis for axis in axes if last.strides[axis] == 1 and last.shape[axis] > 1]
+        if len(ends) != 1:
+            continue
+        layout = sorted(axes, key=lambda axis: (axis == ends[0], -abs(order.strides[axis])))
+        memory = View(Buffer(source.elements * source.item_bytes), source.storage, *_in_order(source.shape, layout))
+        lanes = min(_widest(n, source, target), _SQUARE)
+        if all(_movement(n, *ways)[0].lanes >= lanes for ways in ((source, memory), (memory, target))):
+            return memory
+    return None
+
+
+def _in_order(shape: Sequence[int], layout: Sequence[int]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """A shape, and the strides of its axes where they lie in that order, the slowest first, without gaps."""
+    strides, step = [0] * len(shape), 1
+    for axis in reversed(layout):
+        strides[axis], step = step, step * shape[axis]
+    return tuple(shape), tuple(strides)
+
+
+def _movement(n: JobBuilder, source: View, target: View) -> tuple[movement.Movement, tuple[Dim, Dim, list[Dim]]]:
+    """The kernel that moves the elements of a view to another, and the dimensions as it walks them."""
     rows, columns, batch = _matrices(source, target)
     kernel = _kernel(_widest(n, source, target), rows, columns, (source.storage, target.storage, len(batch)))
-    _submit(n, kernel, source, target, (rows, columns, batch))
+    return kernel, (rows, columns, batch)
 
 
 def _submit(n: JobBuilder, kernel: movement.Movement, source: View, target: View, dims: tuple[Dim, Dim, list[Dim]]) -> None:

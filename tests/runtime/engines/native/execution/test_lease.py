@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from typing import cast
 
 import numpy as np
 import pytest
 
 from tests.runtime.engines.native.programs import Step, executors, tensor
 from ttc.dialects.core.errors import Error
+from ttc.runtime.engines.native.execution.instance import Instance
 from ttc.runtime.engines.native.execution.lease import SMALL_BYTES
+from ttc.runtime.engines.native.execution.targets import Variable
+from ttc.runtime.engines.native.graph.tensors import Buffer, dense
 
 
 @pytest.mark.parametrize("columns", [7, SMALL_BYTES])
@@ -38,3 +42,19 @@ def test_threads_have_memory_of_their_own():
 
     with ThreadPoolExecutor(4) as pool:
         assert all(pool.map(runs, range(8)))
+
+
+@pytest.mark.parametrize("shape", [(), (3, 4)])
+def test_a_variable_that_stays_is_bound_once(shape: tuple[int, ...]):
+    type_ = tensor(*shape)
+    entry = np.ones(shape, np.float32)
+    bound: list[int] = []
+
+    class Recording:
+        def bind(self, _: object, address: int) -> None:
+            bound.append(address)
+
+    variable = Variable("w", dense(Buffer(entry.nbytes), "f32", type_.shape))
+    assert variable.bound(cast("Instance", Recording()), entry) is entry
+    assert variable.known() is entry
+    assert bound == [entry.ctypes.data]

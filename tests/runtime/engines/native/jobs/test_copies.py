@@ -72,7 +72,8 @@ def _code(kernel: Kernel, cpu: Cpu) -> Code:
 
 
 def _address(view: View) -> int:
-    assert view.buffer.array is not None
+    if view.buffer.array is None:  # memory between two jobs
+        view.buffer.array = np.full(view.buffer.size_bytes, 77, np.uint8)
     return view.buffer.array.ctypes.data + view.offset * view.item_bytes
 
 
@@ -97,6 +98,32 @@ def test_orders_of_dimensions(case: str, storage: Storage) -> None:
         found, name = moved(view_of(array, storage).permuted(order), storage, level)
         np.testing.assert_array_equal(found, array.transpose(order))
         assert name == kernel or host_cpu().limited_to(level).vector_bytes < 64
+
+
+FILTERS = {
+    "filters to matrices": ((35, 53, 3, 3), (2, 3, 1, 0), ["Transpose", "CopyRows"]),
+    "matrices to filters": ((3, 3, 53, 35), (3, 2, 0, 1), ["CopyRows", "Transpose"]),
+    "few filters": ((5, 7, 3, 3), (2, 3, 1, 0), ["CopyElements"]),
+    "reversed": ((130, 2, 3, 5, 7), (4, 3, 2, 1, 0), ["Transpose", "CopyRows"]),
+}
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("case", FILTERS)
+def test_short_runs_are_moved_twice_in_vectors(case: str, level: str) -> None:
+    shape, order, kernels = FILTERS[case]
+    array = np.arange(prod(shape), dtype=np.float32).reshape(shape)
+    memory = np.full(array.size + 2 * GUARD, 77, np.float32)
+    source = view_of(array, "f32").permuted(order)
+    target = View(Buffer(memory.nbytes, array=memory), "f32", source.shape, dense_strides(source.shape), GUARD)
+    recorder = Recorder(host_cpu().limited_to(level))
+    copy(cast("Lowering", recorder), source, target)
+    execute(recorder)
+    np.testing.assert_array_equal(memory[GUARD:-GUARD].reshape(source.shape), array.transpose(order))
+    assert (memory[:GUARD] == 77).all()
+    assert (memory[-GUARD:] == 77).all()
+    names = [type(kernel).__name__ for kernel, *_ in recorder.jobs]
+    assert names == kernels or host_cpu().vector_bytes < 64 or level != "amx"
 
 
 def test_a_long_row_is_shared_out() -> None:
