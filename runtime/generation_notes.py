@@ -41,6 +41,7 @@ class Generation:
         batch: rows.
         max_length: tokens that the cache holds for each row.
         vocabulary: tokens that there are.
+        wide: states that hold keys and values, and outputs, that stay in the format of the source.
         stop: tokens that end a text, as the model's configuration names them.
     """
 
@@ -48,6 +49,7 @@ class Generation:
     batch: int
     max_length: int
     vocabulary: int
+    wide: tuple[str, ...] = ()
     stop: tuple[int, ...] = ()
 
     def check(self, signatures: Mapping[str, Signature]) -> None:

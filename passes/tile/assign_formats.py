@@ -33,6 +33,7 @@ class AssignFormats(Pass):
     """Store every floating-point tensor in one format: activations, weights, inputs and outputs.
 
     Integers and truth values stay as they are.  So do parameters that are trained, the states of their optimizer, updates and losses;
+    caches of generation, which are written in place, and its logits;
     one-element literals, which are part of the op that reads them; and masks of an attention, whose most negative number another format
     may round to -inf.  Scores of a softmax stay out of formats that share
     exponents or have small ones: there, that number would erase its neighbours, or become one that an exponential does not bring to zero.
@@ -62,7 +63,8 @@ class AssignFormats(Pass):
         if self.format not in unit.target.formats:
             hint = nearest(self.format, [f for f in unit.target.formats if FORMATS[f].is_float])
             raise Error("E0607", f"{unit.target.name} does not have the format '{self.format}'", hint=hint)
-        wide = frozenset((module_attr(unit.module, "training") or {}).get("wide", ()))
+        notes = [module_attr(unit.module, name) or {} for name in ("training", "generation")]
+        wide = frozenset(name for noted in notes for name in noted.get("wide", ()))
         for function in entry_functions(unit.module):
             if rewriter.allow(f"store-in-{self.format}", function):
                 _assign(function, self.format, rewriter, wide)
@@ -72,7 +74,7 @@ def _assign(function: func.FuncOp, format_: str, rewriter: Rewriter, wide: froze
     guard = Guard.of(function)
     kept = dict.fromkeys(guard.masks, "a mask")
     if wide:
-        kept |= dict.fromkeys(_trained(function, wide), "of the loss or an update")
+        kept |= dict.fromkeys(_trained(function, wide), "of the loss, an update or a cache")
     if not holds_scores(format_):
         kept = dict.fromkeys(guard.scores, "scores of a softmax") | kept
     for value in _border_values(function):
@@ -89,7 +91,7 @@ def _assign(function: func.FuncOp, format_: str, rewriter: Rewriter, wide: froze
 
 
 def _trained(function: func.FuncOp, wide: frozenset[str]) -> Iterator[SSAValue]:
-    """Values of a training program that stay in the format of the source: parameters, what updates them, the loss, numbers that come in.
+    """Values that stay in the format of the source: parameters, what updates them, the loss, numbers that come in, caches.
 
     wide: names of parameters, states, inputs and outputs.
     """

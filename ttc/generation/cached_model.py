@@ -49,10 +49,12 @@ class CachedModel(torch.nn.Module):
         super().__init__()
         self.model, self.batch, self.max_length = model, batch, max_length
         self.layers = len(caches)
+        self.cache: list[str] = []
         self._cache_keyword = cache_keyword(model)
         for layer, shape in enumerate(caches):
             for name, width in (("keys", shape.key_width), ("values", shape.value_width)):
-                self.register_buffer(f"{name}_{layer}", torch.zeros(batch, max_length + 1, shape.heads, width, dtype=dtype))
+                self.cache.append(f"{name}_{layer}")
+                self.register_buffer(self.cache[-1], torch.zeros(batch, max_length + 1, shape.heads, width, dtype=dtype))
 
     def forward(self, tokens: Tensor, starts: Tensor, counts: Tensor) -> dict[str, Tensor]:
         """Compute the logits, and write keys and values of the tokens."""
@@ -81,10 +83,11 @@ class CachedModel(torch.nn.Module):
         if tokens == 1:
             yield
             return
-        rows, last = torch.arange(self.batch), (counts - 1).clamp(min=0)
+        is_last = (torch.arange(tokens) == counts[:, None] - 1)[:, :, None]
 
         def chosen(_head: torch.nn.Module, given: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
-            return (given[0][rows, last][:, None], *given[1:])
+            # a sum, which cannot fail as an index out of range would: what may fail after the cache is written keeps it from being in place
+            return (torch.where(is_last, given[0], 0).sum(dim=1, keepdim=True), *given[1:])
 
         hook = head_of(self.model).register_forward_pre_hook(chosen)
         try:

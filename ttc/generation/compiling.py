@@ -15,7 +15,7 @@ from ttc.dialects.core.ir.entries import set_module_attr
 from ttc.generation.cached_model import CachedModel, CacheShape, head_of
 from ttc.importers.torch import import_module
 from ttc.options import CompileOptions
-from ttc.runtime.generation_notes import COUNTS, STARTS, TOKENS
+from ttc.runtime.generation_notes import COUNTS, LOGITS, STARTS, TOKENS
 
 if TYPE_CHECKING:
     from ttc.passes.base import Instrument
@@ -49,7 +49,13 @@ def compile_generation(
             imported.append((name, module, weights))
     module, weights = joined(imported)
     vocabulary = head_of(model).out_features
-    notes = {"batch": batch, "max_length": max_length, "vocabulary": vocabulary, "stop": stop_tokens(model, vocabulary)}
+    notes = {
+        "batch": batch,
+        "max_length": max_length,
+        "vocabulary": vocabulary,
+        "wide": (*cached.cache, LOGITS),
+        "stop": stop_tokens(model, vocabulary),
+    }
     set_module_attr(module, "generation", {"programs": tuple(programs.items()), **notes})
     return compile_source(Source(module, weights, "import"), options, watchers).program()
 

@@ -5,8 +5,10 @@ takes a group of rows at a time: scores, their largest, their exponentials, and 
 scaled to the largest score so far, as in Milakov and Gimelshein, "Online normalizer calculation for softmax" (2018), and Dao et al.,
 "FlashAttention" (2022).  The division by the sum of a row comes last, once a row.
 
-Special values come out as from the formula: a score that is NaN or +inf makes its row NaN, through the sum of exponentials; a row whose
-scores are all -inf has the sum 0, and is NaN or, with `zero_masked`, 0.
+Keys behind the last vector of those that the mask leaves to any row of a task are not looked at: of a cache, the filled part alone is.
+
+Special values come out as from the formula, but for those of such keys: a score that is NaN or +inf makes its row NaN, through the sum of
+exponentials; a row whose scores are all -inf has the sum 0, and is NaN or, with `zero_masked`, 0.
 """
 
 from __future__ import annotations
@@ -137,11 +139,28 @@ class _Attend:
             bases = dict(zip(tensors, bases_at(f, words, tensors, self.spec.batch, task // chunks), strict=True))
             chunk = task % chunks
             first, last = chunk * self.rows // chunks, (chunk + 1) * self.rows // chunks
+            if self.spec.mask is not None:
+                self.keys = self._seen(bases["mask"], first, last)
             with f.loop(0, self.keys, self.key_block) as key:
                 count = f.smaller(self.keys - key, self.key_block)
                 self._pack(bases, key, count)
                 with f.loop(first, last, self.spec.group) as row:
                     self._group(bases, (first, row, f.smaller(last - row, self.spec.group)), key, count)
+
+    def _seen(self, mask: Value, first: Value, last: Value) -> Value:
+        """Return how many keys there are up to the last vector that the mask does not keep from all rows of a task; at least one."""
+        f, storage = self.f, self.spec.mask or "f32"
+        all_keys, low = self.words["keys"], f.constant(-inf, "f32", self.lanes)
+        seen, zero, one = f.variable(f.constant(1, "i64")), f.constant(0.0, "f32", self.lanes), f.constant(1.0, "f32", self.lanes)
+        with f.loop(first, last) as row:
+            line = f.at(mask, row * self.words["mask_row"], "i8")
+            for key, inside in self._vectors(all_keys):
+                found = f.read(f.at(line, key, storage), storage, self.lanes, inside)
+                count = f.select(found.equals(low), zero, one)
+                count = count if inside is None else f.select(inside, count, zero)
+                end = f.select(f.folded("larger", count).equals(0.0), seen.get(), key + self.lanes)
+                seen.set(f.larger(seen.get(), end))
+        return f.smaller(seen.get(), all_keys)
 
     def _vectors(self, count: Value) -> Iterator[tuple[Value, Value | None]]:
         """All whole vectors of so many elements, in a loop, and then the lanes that are left, with their mask."""

@@ -132,6 +132,17 @@ def test_special_values_come_out_as_from_the_formula(value: float, operand: int)
     np.testing.assert_allclose(reference.native, reference.reference, rtol=2e-5, atol=1e-5)
 
 
+@pytest.mark.parametrize(("rows", "keys", "seen"), [(1, 700, 1), (1, 700, 257), (3, 60, 33), (200, 700, 300)])
+def test_keys_that_the_mask_leaves_to_no_row_are_not_looked_at(rows: int, keys: int, seen: int) -> None:
+    mask = np.where(np.arange(keys) < seen - rows + 1 + np.arange(rows)[:, None], 0, -np.inf).astype(np.float32)
+    mask[:, 0] = 0
+    found = case((2,), rows, keys, 8, 16, mask=mask)
+    expected = found.run().reference
+    end = -(-seen // 16) * 16  # of the last vector that is looked at
+    found.operands[1][..., end:, :], found.operands[2][..., end:, :] = np.nan, np.nan
+    np.testing.assert_allclose(found.run().native, expected, atol=1e-5)
+
+
 def test_scores_that_overflow_when_they_are_not_scaled() -> None:
     found = Case(np.full((1, 2), 1e20, np.float32), np.full((3, 2), 1e20, np.float32), normal(3, 4), scale=1e-39)
     found.check()
