@@ -10,7 +10,7 @@ TYPE := $(if $(filter file,$(origin PYTHON)),type)
 WORKERS ?= 2
 SEEDS ?= $(shell for i in 1 2 3 4 5; do echo $$RANDOM; done)
 
-.PHONY: help demo test test-orders lint type bench bench-growth bench-passes bench-peers bench-training docs site wheels conformance-networks conformance-buda conformance-onnx conformance-torch conformance-tf conformance-real onnx-misses check-agreement fit-costs cost-error perf-dram perf-gemms perf-published perf-reference fuzz clean
+.PHONY: help demo test test-orders lint type bench bench-growth bench-passes bench-peers bench-tokens bench-training docs site wheels conformance-networks conformance-buda conformance-onnx conformance-torch conformance-tf conformance-real onnx-misses check-agreement fit-costs cost-error perf-dram perf-gemms perf-published perf-reference fuzz clean
 .DEFAULT_GOAL := help
 
 help:  ## list the targets
@@ -76,6 +76,9 @@ bench-passes: $(VENV)/.test  ## microseconds an op of every pass at 1,000, 4,000
 
 bench-growth: $(VENV)/.test  ## how compilation and running grow with chains, wide ops, and numbers of inputs and outputs
 	$(BIN)/python tools/bench_growth.py
+
+bench-tokens: $(VENV)/.peers  ## compare the generation of tokens with transformers and onnxruntime-genai
+	$(BIN)/python tools/bench_tokens.py
 
 bench-training: $(VENV)/.test  ## compare training steps with eager PyTorch, its own compiler and JAX on twelve networks
 	$(BIN)/python tools/bench_training.py
