@@ -6,8 +6,7 @@ Every wait goes through `Board.until`.  A worker waits for as long as nobody end
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
 from time import monotonic
 
 from ttc.dialects.core.errors import Error
@@ -38,23 +37,22 @@ class Board:
         self._stopping = False
         self._closed = False
         self._active: set[threading.Thread] = set()
-        self._waiting: dict[threading.Thread, str] = {}
+        self._waiting: dict[threading.Thread, tuple[Callable[[], bool], str]] = {}
         self._moves = 0
 
     # ---- what workers say ----------------------------------------------------------------------------------------------------------
 
-    @contextmanager
-    def working(self) -> Iterator[None]:
-        """Count the thread among those that work, until it is done."""
-        thread = threading.current_thread()
+    def begin(self, threads: Iterable[threading.Thread]) -> None:
+        """Count threads among those that work, before they have woken."""
         with self.changed:
-            self._active.add(thread)
-        try:
-            yield
-        finally:
-            with self.changed:
-                self._active.discard(thread)
-                self.moved()
+            self._active.update(threads)
+            self.moved()
+
+    def done(self) -> None:
+        """Count the thread no longer among those that work."""
+        with self.changed:
+            self._active.discard(threading.current_thread())
+            self.moved()
 
     def moved(self) -> None:
         """Tell those who wait that something has moved."""
@@ -74,8 +72,9 @@ class Board:
 
     @property
     def waiting(self) -> int:
-        """How many workers wait for others, or for the caller."""
-        return len(self._waiting)
+        """How many workers wait for others, or for the caller; without those that could go on."""
+        with self.changed:
+            return sum(not ready() for ready, _ in self._waiting.values())
 
     def stop(self) -> None:
         """Take all workers out of what they do as soon as they wait or turn to the next microbatch."""
@@ -116,7 +115,7 @@ class Board:
         """Wait, holding `changed`, until something is so.
 
         Args:
-            ready: whether it is.
+            ready: whether it is; asked often, and by other threads, too.
             what: what is waited for, for errors: "queue 'inputs' is full".
             timeout: seconds for which a caller waits at most; None: for as long as something moves, and then for `patience`.
         Raises: what ended the work; E0803 once the pipeline is shut down; E0804 where a caller has waited for so long, or at once where
@@ -132,7 +131,7 @@ class Board:
         try:
             while not ready():
                 self.check_going()
-                self._waiting[thread] = what()
+                self._waiting[thread] = (ready, what())
                 self.changed.wait(SLICE_SECONDS)
         finally:
             self._waiting.pop(thread, None)
@@ -156,14 +155,14 @@ class Board:
             self.changed.wait(min(SLICE_SECONDS, max(limit - (now - since), 0.001)))
 
     def _is_busy(self) -> bool:
-        """Whether a worker computes."""
-        return any(thread not in self._waiting for thread in self._active)
+        """Whether a worker computes, or is about to: what it waits for may be there before it wakes."""
+        return len(self._active) > self.waiting
 
     def _is_alone(self) -> bool:
         """Whether the caller's is the only thread of the process beside the workers'."""
         return not any(t is not threading.current_thread() and t not in self.threads for t in threading.enumerate())
 
     def _stuck(self, what: str, why: str) -> Error:
-        others = "; ".join(sorted(f"{thread.name} waits: {text}" for thread, text in self._waiting.items()))
+        others = "; ".join(sorted(f"{thread.name} waits: {text}" for thread, (_, text) in self._waiting.items()))
         hint = "let another thread push, or take results, or give queues more room"
         return Error("E0804", f"{what}, {why}" + (f" ({others})" if others else ""), hint=hint)

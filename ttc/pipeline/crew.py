@@ -35,7 +35,7 @@ class Crew:
             if not self._threads:
                 self._hire()
             self._jobs = list(jobs)
-            self._board.moved()
+            self._board.begin(self._threads)
 
     def finish(self, what: str) -> None:
         """Wait until all jobs are done.
@@ -57,12 +57,6 @@ class Crew:
         self._board.stop()
         with self._board.changed:
             self._board.changed.wait_for(self._is_idle, JOIN_SECONDS)
-
-    @property
-    def is_idle(self) -> bool:
-        """Whether all jobs are done."""
-        with self._board.changed:
-            return self._is_idle()
 
     def end(self) -> None:
         """End the threads, and wait for that, for a bounded time."""
@@ -89,15 +83,14 @@ class Crew:
     def _work(self, number: int) -> None:
         while (job := self._next(number)) is not None:
             try:
-                with self._board.working():
-                    job()
+                job()
             except Stopped:
                 pass
             except BaseException as error:  # noqa: BLE001 - the caller raises it
                 self._board.fail(error)
             with self._board.changed:
                 self._jobs[number] = None
-                self._board.moved()
+                self._board.done()
 
     def _next(self, number: int) -> Job | None:
         """The next job of a thread; None once the crew has ended."""

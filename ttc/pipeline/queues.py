@@ -20,6 +20,10 @@ class Sink(Protocol):
         """Put an item; raises `queue.Full` where there is no room for so long."""
         ...
 
+    def full(self) -> bool:
+        """Say whether there is no room."""
+        ...
+
 
 class Queue(Generic[T]):
     """A queue between threads of a pipeline, or between a pipeline and its user; thread-safe.
@@ -111,13 +115,12 @@ def put_into(sink: Sink, item: Any, board: Board, name: str) -> None:
     if isinstance(sink, Queue):
         sink.put(item)
         return
-    with board.changed:
-        board.until(lambda: _taken(sink, item), lambda: f"queue '{name}' is full")
-
-
-def _taken(sink: Sink, item: Any) -> bool:
-    try:
-        sink.put(item, block=False)
-    except Full:
-        return False
-    return True
+    while True:
+        with board.changed:
+            board.until(lambda: not sink.full(), lambda: f"queue '{name}' is full")
+        try:
+            sink.put(item, block=False)
+        except Full:
+            continue  # another thread was faster
+        board.moved()
+        return
