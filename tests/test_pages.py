@@ -25,6 +25,7 @@ from ttc.settings.records import flag_of, settings
 PAGES = sorted([ROOT / "README.md", *DOCS.glob("*.md")])
 TEXTS = {path.name: path.read_text() for path in PAGES}
 NOT_RUN = {
+    ("coming_from_pybuda.md", "A script of PyBuda"),
     ("README.md", "Needs the package registry"),
     ("getting-started.md", "Needs the package registry"),
     ("adding-an-op.md", "Development of ttc"),

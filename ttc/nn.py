@@ -21,6 +21,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from ttc.dialects.core.errors import Error, nearest
 from ttc.dialects.core.ir.values import SSAValue
+from ttc.dialects.core.plain.weights import Weight
 from ttc.ops.arrays import array_of
 from ttc.ops.tracing import CURRENT, Arithmetic, Tensor, Trace, line
 
@@ -67,6 +68,11 @@ class Parameter(Arithmetic):
     def dtype(self) -> np.dtype:
         """Return the type of its elements."""
         return self._value.dtype
+
+    def weight(self) -> Weight:
+        """Return its value as the weight of a program, which later changes of the parameter do not reach."""
+        value = self._value.copy()
+        return Weight(value.shape, value.dtype, lambda: value)
 
     def value_in(self, trace: Trace) -> SSAValue:
         """Return its leaf in a trace.  Raises E0207 if no module that is traced has it."""
@@ -170,7 +176,7 @@ class Module:
 
     def parameter_dict(self) -> dict[str, NDArray[Any]]:
         """Values of all parameters, by path."""
-        return {name: parameter.value for name, parameter in self.named_parameters()}
+        return {name: parameter._value for name, parameter in self.named_parameters()}  # noqa: SLF001 - of this module
 
 
 def _members(items: Iterable[tuple[Any, Any]]) -> Iterator[tuple[str, Any]]:

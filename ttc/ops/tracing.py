@@ -14,7 +14,6 @@ import numpy as np
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.ir.values import SSAValue
-from ttc.dialects.core.plain.weights import Weight
 from ttc.importers.common.builder import Builder
 from ttc.importers.common.unsupported import Unsupported
 from ttc.ops.arrays import array_of
@@ -68,8 +67,7 @@ class Trace:
             if name is None:
                 hint = "assign it to an attribute of the module before it is compiled"
                 raise Error("E0207", f"a parameter of shape {list(parameter.shape)} belongs to no module", where=line(), hint=hint)
-            weight = Weight(parameter.shape, parameter.dtype, lambda: parameter.value.copy())
-            found = self.builder.initializer(name, weight, trainable=parameter.requires_grad)
+            found = self.builder.initializer(name, parameter.weight(), trainable=parameter.requires_grad)
             self._leaves[id(parameter)] = found
         return found
 
