@@ -10,7 +10,7 @@ TYPE := $(if $(filter file,$(origin PYTHON)),type)
 WORKERS ?= 2
 SEEDS ?= $(shell for i in 1 2 3 4 5; do echo $$RANDOM; done)
 
-.PHONY: help demo test test-orders lint type bench bench-growth bench-passes bench-peers bench-tokens bench-training docs site wheels conformance-networks conformance-buda conformance-onnx conformance-torch conformance-tf conformance-real onnx-misses check-agreement fit-costs cost-error perf-dram perf-gemms perf-published perf-reference fuzz clean
+.PHONY: help demo test test-orders lint type bench bench-growth bench-passes bench-peers bench-tokens bench-training docs site wheels conformance-networks conformance-buda conformance-onnx conformance-torch conformance-gradients conformance-tf conformance-real onnx-misses check-agreement fit-costs cost-error perf-dram perf-gemms perf-published perf-reference fuzz clean
 .DEFAULT_GOAL := help
 
 help:  ## list the targets
@@ -91,6 +91,10 @@ conformance-onnx: $(VENV)/.test  ## run ONNX's own backend tests and say why wha
 
 conformance-torch: $(VENV)/.test  ## run samples of PyTorch's own operator database
 	$(BIN)/python tools/torch_suite.py --bar 0.85
+
+conformance-gradients: $(VENV)/.test  ## compare gradients of samples of PyTorch's operator database with PyTorch's, on both engines
+	$(BIN)/python tools/gradient_suite.py --bar 0.93
+	$(BIN)/python tools/gradient_suite.py --engine native --bar 0.93
 
 conformance-tf: $(VENV)/.test  ## compare keras.applications with TensorFlow as SavedModel, .keras and .tflite
 	$(BIN)/python tools/tf_suite.py --bar 1

@@ -43,6 +43,7 @@ from ttc.passes.nn.recognize_layer_norm import RecognizeLayerNorm
 from ttc.passes.nn.recognize_rms_norm import RecognizeRmsNorm
 from ttc.passes.nn.recognize_rotary import RecognizeRotary
 from ttc.passes.nn.recognize_swish import RecognizeSwish
+from ttc.passes.nn.recompute import Recompute
 from ttc.passes.nn.simplify_algebra import SimplifyAlgebra
 from ttc.passes.nn_to_tile.lower_to_tile import LowerToTile
 from ttc.passes.nn_to_tile.note_independent import NoteIndependent
@@ -102,6 +103,10 @@ class PipelineSettings:
         """Return the passes that make gradients and what trains with them; none for inference."""
         return [*([] if self.gradients is None else [self.gradients]), *([] if self.training is None else self.training.passes())]
 
+    def passes_on_stashes(self) -> list[Pass]:
+        """Return the passes that make room in training, behind all passes that merge equal ops; none for inference."""
+        return [] if self.training is None else [Recompute(self.training.recompute, self.training.memory)]
+
 
 USUAL = PipelineSettings()
 """The settings of a compilation without options."""
@@ -118,7 +123,7 @@ def stages(target: Target, wanted: PipelineSettings = USUAL) -> dict[str, list[P
         wanted.dram_placement, queue_rules, static_ports=target.kernels == "buda"
     )  # a Buda host fills its queues at any time
     return {
-        "nn": _nn_stage(target, wanted.passes_on_gradients()),
+        "nn": [*_nn_stage(target, wanted.passes_on_gradients()), *wanted.passes_on_stashes()],
         "tile": [
             *(
                 NoteIndependent(),

@@ -26,6 +26,8 @@ class TrainingPlan:
         microbatches: that a step takes.
         clip_norm, clip_value: bounds of gradients; None: none.
         loss_scale: that a dynamic scale of the loss starts with; None: the loss is not scaled.
+        recompute: what gradients compute again instead of keeping it: none, auto, all.
+        memory: bytes that they may keep at most, with auto; None: what is cheap is computed again.
         batch_norm: batch: batch norms that were made for inference take the statistics of the batch; given: they stay as they are.
     """
 
@@ -38,6 +40,8 @@ class TrainingPlan:
     clip_value: float | None = None
     loss_scale: float | None = None
     batch_norm: str = "batch"
+    recompute: str = "none"
+    memory: int | None = None
 
     def passes(self) -> list[Pass]:
         """The passes that make the entry functions of training, after those that find composite ops."""

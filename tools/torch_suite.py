@@ -95,11 +95,24 @@ def operators(pattern: str) -> list[Any]:
     return [op for op in op_db if torch.float32 in op.dtypes and re.search(pattern, name_of(op))]
 
 
-def samples_of(op: Any, count: int) -> list[Any]:
+def samples_of(op: Any, count: int, dtype: torch.dtype = torch.float32, *, requires_grad: bool = False) -> list[Any]:
     """The first samples, the same in every run."""
     torch.manual_seed(0)
     np.random.seed(0)  # noqa: NPY002 - some samples are made by it
-    return list(itertools.islice(op.sample_inputs("cpu", torch.float32), count))
+    return list(itertools.islice(op.sample_inputs("cpu", dtype, requires_grad=requires_grad), count))
+
+
+@dataclass(frozen=True)
+class Suite:
+    """What is done with samples of operators.
+
+    Args:
+        samples: the first so many of an operator, the same in every run.
+        run: gives the outcome of one, in its own process.
+    """
+
+    samples: Callable[[Any, int], list[Any]]
+    run: Callable[[Case, Any], Outcome]
 
 
 def run_case(case: Case, sample: Any) -> Outcome:
@@ -120,12 +133,12 @@ def _tried(case: Case, sample: Any) -> Outcome:
         torch.manual_seed(0)
         expected = module(*(x.clone() for x in tensors))
     except Exception as error:  # noqa: BLE001 - whatever it raises is why it is not exported
-        return _because(case.outcome, "not exported", f"{type(error).__name__}: {error}")
+        return because(case.outcome, "not exported", f"{type(error).__name__}: {error}")
     torch.manual_seed(1)
     if case.op.name in UNINITIALIZED:
-        return _because(case.outcome, "not comparable", "uninitialized memory")
+        return because(case.outcome, "not comparable", "uninitialized memory")
     if is_random(module(*(x.clone() for x in tensors)), expected):
-        return _because(case.outcome, "not comparable", "two runs of PyTorch differ: random")
+        return because(case.outcome, "not comparable", "two runs of PyTorch differ: random")
     try:
         found, ops = through(program, tensors)
         worst = _difference(found, expected, sample.output_process_fn_grad)
@@ -133,14 +146,14 @@ def _tried(case: Case, sample: Any) -> Outcome:
         table = (error.excerpt or "").splitlines()[1:]
         rows = "; ".join(re.sub(r"  +", " ", line) for line in table) or error.message
         if "random numbers" in rows:
-            return _because(case.outcome, "not comparable", "draws random numbers")
-        return _because(case.outcome, "unsupported" if error.code in REFUSALS else "fail", f"{error.code} {rows}")
+            return because(case.outcome, "not comparable", "draws random numbers")
+        return because(case.outcome, "unsupported" if error.code in REFUSALS else "fail", f"{error.code} {rows}")
     except Exception as error:  # noqa: BLE001 - whatever a case raises is its outcome
-        return _because(case.outcome, "fail", f"{type(error).__name__}: {error}")
-    return replace(_because(case.outcome, "fail", worst) if worst else case.outcome, host_ops=ops)
+        return because(case.outcome, "fail", f"{type(error).__name__}: {error}")
+    return replace(because(case.outcome, "fail", worst) if worst else case.outcome, host_ops=ops)
 
 
-def _because(outcome: Outcome, status: str, reason: str) -> Outcome:
+def because(outcome: Outcome, status: str, reason: str) -> Outcome:
     lines = [line.strip() for line in reason.splitlines() if line.strip()]
     return replace(outcome, status=status, reason=" | ".join(lines)[:400])
 
@@ -242,13 +255,13 @@ def _wrong(ours: np.ndarray, theirs: torch.Tensor) -> str:
 class Batch:
     """A child that runs the samples of one operator from one on, and writes an outcome a line."""
 
-    def __init__(self, op: Any, first: int, count: int, seconds: int) -> None:
+    def __init__(self, suite: Suite, op: Any, first: int, count: int, seconds: int) -> None:
         self.op, self.first, self._seconds = op, first, seconds
         reader, writer = os.pipe()
         self.child = os.fork()
         if self.child == 0:
             os.close(reader)
-            _run_batch(op, first, count, writer, seconds)
+            _run_batch(suite, op, first, count, writer, seconds)
         os.close(writer)
         self.pipe = os.fdopen(reader, "rb")
         self.outcomes: list[Outcome] = []
@@ -275,14 +288,14 @@ class Batch:
         return replace(case.outcome, status="fail", reason=died(status, self._seconds))
 
 
-def _run_batch(op: Any, first: int, count: int, writer: int, seconds: int) -> None:
+def _run_batch(suite: Suite, op: Any, first: int, count: int, writer: int, seconds: int) -> None:
     try:
         limit_memory()
         signal.alarm(seconds)
-        for index, sample in enumerate(samples_of(op, count)):
+        for index, sample in enumerate(suite.samples(op, count)):
             if index >= first:
                 signal.alarm(seconds)
-                os.write(writer, json.dumps(asdict(run_case(Case(op, index), sample))).encode() + b"\n")
+                os.write(writer, json.dumps(asdict(suite.run(Case(op, index), sample))).encode() + b"\n")
         os.write(writer, b"end\n")
     except Exception as error:  # noqa: BLE001 - samples that cannot be made
         outcome = replace(Case(op, first).outcome, status="not exported", reason=f"no samples: {type(error).__name__}: {error}"[:400])
@@ -291,14 +304,14 @@ def _run_batch(op: Any, first: int, count: int, writer: int, seconds: int) -> No
         os._exit(0)
 
 
-def run_all(ops: Sequence[Any], count: int, seconds: int, jobs: int) -> list[Outcome]:
+def run_all(suite: Suite, ops: Sequence[Any], count: int, seconds: int, jobs: int) -> list[Outcome]:
     """The outcomes of all samples, in order."""
     waiting = [(op, 0) for op in reversed(ops)]
     running = selectors.DefaultSelector()
     found: dict[str, list[Outcome]] = {name_of(op): [] for op in ops}
     while waiting or running.get_map():
         while waiting and len(running.get_map()) < jobs:
-            batch = Batch(*waiting.pop(), count, seconds)
+            batch = Batch(suite, *waiting.pop(), count, seconds)
             running.register(batch.pipe, selectors.EVENT_READ, batch)
         for key, _ in running.select():
             batch = key.data
@@ -356,7 +369,9 @@ def main() -> int:
     torch.set_num_threads(1)
     logging.disable(logging.CRITICAL)
     warm_up()
-    outcomes = run_all(operators(options.pattern)[:: options.every], options.samples, options.time_limit, options.jobs)
+    outcomes = run_all(
+        Suite(samples_of, run_case), operators(options.pattern)[:: options.every], options.samples, options.time_limit, options.jobs
+    )
     exported, right = _counts(outcomes)
     if options.json:
         print(json.dumps([asdict(item) for item in outcomes], indent=1))

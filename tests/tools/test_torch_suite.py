@@ -18,7 +18,7 @@ torch = pytest.importorskip("torch", reason="PyTorch has no wheel for this Pytho
 
 import torch_suite  # noqa: E402
 from suite import Outcome  # noqa: E402
-from torch_suite import Case, name_of, operators, run_all, run_case, samples_of, tables  # noqa: E402
+from torch_suite import Case, Suite, name_of, operators, run_all, run_case, samples_of, tables  # noqa: E402
 
 LISTED = json.loads((Path(__file__).parents[1] / "data" / "torch_suite.json").read_text())
 PARTS = 4
@@ -69,15 +69,14 @@ def test_a_wrong_result_is_seen() -> None:
     assert torch_suite._difference(right[:1], expected) == "1 results, not 2"
 
 
-def test_children_report_and_their_death_is_an_outcome(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_children_report_and_their_death_is_an_outcome() -> None:
     (op,) = operators("^zero_$") or operators("^relu$")
 
     def die(_case: Case, _sample: Any) -> Outcome:
         raise SystemExit(3)
 
     ops = operators("^(exp2|square)$")
-    outcomes = run_all(ops, 1, 60, 2)
+    outcomes = run_all(Suite(samples_of, run_case), ops, 1, 60, 2)
     assert [(o.name, o.status) for o in outcomes] == [(f"{name_of(op)}:0", "pass") for op in ops]
     assert "2 of the 2 that torch.export exports are right: 100.0 %" in "\n".join(tables(outcomes, verbose=True))
-    monkeypatch.setattr(torch_suite, "run_case", die)
-    assert [o.status for o in run_all([op], 1, 60, 1)] == ["fail"]
+    assert [o.status for o in run_all(Suite(samples_of, die), [op], 1, 60, 1)] == ["fail"]

@@ -41,6 +41,8 @@ def plan_of(options: TrainOptions | None, module: ModuleOp) -> TrainingPlan | No
         clip_value=options.clip_value,
         loss_scale=options.loss_scale,
         batch_norm=options.batch_norm,
+        recompute=options.recompute,
+        memory=options.memory,
     )
 
 

@@ -75,6 +75,15 @@ class TrainOptions(Options):
         ("batch", "given"),
         in_result=True,
     )
+    recompute: str = choice(
+        "none",
+        "What gradients compute again instead of keeping it: nothing, what is cheap or --memory asks for, or all but borders of segments.",
+        ("none", "auto", "all"),
+        in_result=True,
+    )
+    memory: int | None = option(
+        None, "Bytes that the forward part keeps for gradients at most, with --recompute auto.", takes.integer(0), "BYTES", in_result=True
+    )
     input_gradients: bool = option(False, "Give the gradients of inputs, too.", takes.truth, "true|false", switch=True, in_result=True)
     check_gradients: bool = switch("Compare the gradient of every op with differences in float64.")
     groups: tuple[tuple[str, ...], ...] = ()
@@ -98,4 +107,6 @@ class TrainOptions(Options):
                 if name in _WITH_OPTIMIZER:
                     flag = name.replace("_", "-")
                     raise Error("E0101", f"--{flag} goes with an optimizer, and there is none", hint="add --optimizer NAME")
+        if self.memory is not None and self.recompute != "auto":
+            raise Error("E0101", "--memory is what is kept where gradients compute some values again", hint="add --recompute auto")
         return self.loss is not None or self.training
