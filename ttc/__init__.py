@@ -1,8 +1,8 @@
 """ttc: compile PyTorch, ONNX and TensorFlow models for tiled dataflow accelerators and the CPU, and run them.
 
-compile, load, training, inference, generator, mark_loss, probe, Device, Pipeline, Program, Executor, TrainingExecutor, InferenceExecutor,
-Generator, Sampling, CompileOptions, RunOptions, Error, TtcWarning, and the modules compat, losses, nn, ops and optim: loaded when first
-asked for, so that `import ttc` is cheap.
+compile, load, training, inference, generator, Device, Pipeline, Program, Executor, TrainingExecutor, InferenceExecutor, DataLoader,
+Generator, Sampling, CompileOptions, RunOptions, Error, TtcWarning, the marks probe, mark_loss and stage, and the modules compat, losses,
+nn, ops and optim: loaded when first asked for, so that `import ttc` is cheap.
 """
 
 from importlib import import_module as _import_module
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from ttc.generation.sampling import Sampling
     from ttc.loading import load
     from ttc.marks.ops import mark_loss, probe
+    from ttc.marks.stages import stage
     from ttc.options import CompileOptions, RunOptions
     from ttc.pipeline.device import Device
     from ttc.pipeline.pipeline import Pipeline
@@ -30,11 +31,13 @@ if TYPE_CHECKING:
     from ttc.train.entry import inference, training
     from ttc.train.executor import TrainingExecutor
     from ttc.train.inference import InferenceExecutor
+    from ttc.train.loader import DataLoader
 
 __version__ = "0.1.0"
 __all__ = [
     "CompileOptions",
     "Device",
+    "DataLoader",
     "Error",
     "Executor",
     "Generator",
@@ -51,6 +54,7 @@ __all__ = [
     "load",
     "mark_loss",
     "probe",
+    "stage",
     "training",
 ]
 
@@ -61,6 +65,7 @@ if (_root / "dialects").is_dir() and (_root / "pyproject.toml").is_file():
 _HOMES = {
     "CompileOptions": "ttc.options",
     "Device": "ttc.pipeline.device",
+    "DataLoader": "ttc.train.loader",
     "Error": "ttc.dialects.core.errors",
     "Executor": "ttc.runtime.executor",
     "Generator": "ttc.generation.generator",
@@ -77,6 +82,7 @@ _HOMES = {
     "load": "ttc.loading",
     "mark_loss": "ttc.marks.ops",
     "probe": "ttc.marks.ops",
+    "stage": "ttc.marks.stages",
     "training": "ttc.train.entry",
 }
 

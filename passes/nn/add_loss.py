@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import ClassVar
 
 import numpy as np
@@ -119,14 +120,23 @@ def _output(entry: OpenEntry, loss: Loss, asked: str | None) -> tuple[str, SSAVa
         found = [wanted]
     else:
         found = [name for name, value in named.items() if is_differentiable(spec_of(value.type))]
-        if isinstance(loss, Output) and "loss" in found:
-            found = ["loss"]
+        if isinstance(loss, Output):
+            found = _given_losses(named, found)
     if len(found) != 1:
         what = f"has {len(found)} outputs of floating point: {', '.join(found[:8])}" if found else "has no output of floating point"
         raise Error("E0206", f"the model {what}; the loss is of one", hint="choose it with loss_output")
     if not spec_of(named[found[0]].type).is_static:
         raise Error("E0506", f"output '{found[0]}' has a shape that depends on data: it has no loss")
     return found[0], named[found[0]]
+
+
+def _given_losses(named: Mapping[str, SSAValue], found: list[str]) -> list[str]:
+    """The output that a model gives as its loss: that of its marks, or the one called loss, or the only number."""
+    for name in (MARKED, "loss"):
+        if name in found:
+            return [name]
+    numbers = [name for name in found if spec_of(named[name].type).rank == 0]
+    return numbers if len(numbers) == 1 else found
 
 
 def _unmarked(entry: OpenEntry) -> Error:

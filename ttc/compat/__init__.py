@@ -12,7 +12,7 @@ from types import ModuleType
 
 from ttc.dialects.core.errors import Error, nearest
 
-NAMES: tuple[str, ...] = ("pybuda",)
+NAMES: tuple[str, ...] = ("poptorch", "pybuda")
 """Projects whose modules ttc can stand in for; each is a module of this package."""
 
 

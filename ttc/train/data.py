@@ -132,8 +132,12 @@ def read_data(path: Path, wanted: Mapping[str, Column]) -> Data:
     Nothing is unpickled.
     Raises: E0102 for a file that cannot be read, E0801 for one that is cut, of another kind, or does not fit the program.
     """
-    found = dict(_folder_arrays(path) if path.is_dir() else _bundle_arrays(path))
-    return Data.of(str(path), found, wanted)
+    return Data.of(str(path), read_arrays(path), wanted)
+
+
+def read_arrays(path: Path) -> dict[str, NDArray[Any]]:
+    """Return the arrays of a data set by name, as they lie in its files.  Raises E0102, E0801 as `read_data` does."""
+    return dict(_folder_arrays(path) if path.is_dir() else _bundle_arrays(path))
 
 
 def _folder_arrays(path: Path) -> Iterator[tuple[str, NDArray[Any]]]:

@@ -19,6 +19,7 @@ from ttc.settings.records import settings
 from ttc.train.executor import TrainingExecutor
 from ttc.train.inference import InferenceExecutor
 from ttc.train.outputs import OutputMode
+from ttc.train.own_loss import is_own_loss, with_loss
 from ttc.train.rows import Rows
 from ttc.train.updates import MARKED_LOSS
 
@@ -38,8 +39,8 @@ def training(model: Any, *, loss: Any = None, optimizer: Any = None, example_inp
 
     Args:
         model: as `ttc.compile` takes it.
-        loss: name, record of `ttc.losses`, or module of `torch.nn`; "output": the model gives its loss; "marked": it marks its
-            loss by `ttc.mark_loss`; None: gradients of outputs are given to `backward`.
+        loss: name, record of `ttc.losses`, module of `torch.nn`, or a function of the outputs and one target that gives a number; "output":
+            the model gives its loss; "marked": it marks its loss by `ttc.mark_loss`; None: gradients of outputs are given to `backward`.
         optimizer: name, record of `ttc.optim`, or instance of `torch.optim` over the module's parameters, whose learning rates are read at
             every call; None: gradients are accumulated, and read with `grads`.
         example_inputs: of one microbatch, as `ttc.compile` takes them.
@@ -52,6 +53,8 @@ def training(model: Any, *, loss: Any = None, optimizer: Any = None, example_inp
         raise Error("E0101", "there is no option 'microbatches'", hint="accumulate=N adds up the gradients of N microbatches")
     if loss == "marked":
         loss = Output(MARKED_LOSS)
+    elif is_own_loss(loss):
+        model, loss = with_loss(model, loss), Output(MARKED_LOSS)
     fields = {**option_fields, "loss": loss, "microbatches": updates.accumulate, **({"training": True} if loss is None else {})}
 
     def build(optimizer: Any, examples: tuple[Any, ...] | None) -> Program:

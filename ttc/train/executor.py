@@ -16,6 +16,7 @@ from ttc.runtime.program import Program
 from ttc.train.host import Host, taken
 from ttc.train.newest import has_changed
 from ttc.train.outputs import OutputMode
+from ttc.train.own_loss import owner_of
 from ttc.train.rates import Numbers, gathered_of, is_stepped, structure_of
 from ttc.train.replicas import Replicas
 from ttc.train.rows import Rows, parts, rows_of
@@ -64,6 +65,7 @@ class TrainingExecutor:
         recompile: str = "again",
     ) -> None:
         self._model = model
+        self._owner = owner_of(model)
         self._host = Host(model)
         self._synced = Weights(self._host)
         self._optimizer = optimizer
@@ -107,7 +109,7 @@ class TrainingExecutor:
         for part in parts(self._named(values, updates), self._rows.iterations):
             found.append(self._replicas.update(part, hyper, separate=separate))
             self._accumulated = 0
-            has_changed(self._model, self)
+            has_changed(self._owner, self)
         outcomes = [[outcome for own in one for outcome in own] for one in found]
         flat = [outcome for one in outcomes for outcome in one]
         self.losses = np.array([x.loss for x in flat] if separate else [Outcome.sum(one).loss for one in outcomes], np.float32)
@@ -185,7 +187,7 @@ class TrainingExecutor:
         self._accumulated = 0
         if self._replicas is not None:
             self._replicas.spread()
-        has_changed(self._model, self)
+        has_changed(self._owner, self)
 
     def grads(self) -> dict[str, Any]:
         """The accumulated gradients of the loss of all rows since the last update, by parameter.  Raises E0801 if there are none.
@@ -230,12 +232,13 @@ class TrainingExecutor:
         self._known.clear()  # programs with the optimizer before
         self._known.get(key, lambda: made)
 
-    def pull_weights(self) -> None:
+    def pull_weights(self, *, overwrite: bool = False) -> None:
         """Write parameters and buffers into the module's own tensors, where training has changed them.
 
+        Args:   overwrite: write all of them, whatever was changed on the host.
         Raises: E0809 if the module's were changed, too, since they were last the same; E0101 for a model of a file.
         """
-        self._synced.pull(self.session)
+        self._synced.pull(self.session, overwrite=overwrite)
 
     def push_weights(self, *, overwrite: bool = False) -> None:
         """Take parameters and buffers of the module, where they were changed on the host.
@@ -249,12 +252,13 @@ class TrainingExecutor:
     def weights(self) -> dict[str, NDArray[Any]]:
         """Return copies of parameters and states by name, without gradients and what the optimizer keeps."""
         states = [x for x in self.session.program.description.states if not x.startswith((GRADIENT, SLOT)) and x != LOSS_COUNT]
-        return {**self.session.parameters(), **self.session.states(states)}
+        found = {**self.session.parameters(), **self.session.states(states)}
+        return {name.removeprefix("model.") if self._owner is not self._model else name: value for name, value in found.items()}
 
     def _changed(self) -> None:
         if self._replicas is not None:
             self._replicas.spread()
-        has_changed(self._model, self)
+        has_changed(self._owner, self)
 
     # ---- the session ------------------------------------------------------------------------------------------------------------------
 

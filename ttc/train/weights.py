@@ -23,12 +23,13 @@ class Weights:
         self._synced: dict[str, bytes] = {}
         self._version: tuple[int, ...] = ()
 
-    def pull(self, session: Session) -> None:
+    def pull(self, session: Session, *, overwrite: bool = False) -> None:
         """Write parameters and buffers into the module's own tensors, where training has changed them.
 
+        Args:   overwrite: write all of them, whatever was changed on the host.
         Raises: E0809 if the module's were changed, too, since they were last the same; E0101 for a model of a file.
         """
-        here, there = self._differences(session)
+        here, there = (self._of(session), {}) if overwrite else self._differences(session)
         if here and there:
             raise _both(here)
         self._host.write(here)
