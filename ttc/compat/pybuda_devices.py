@@ -201,6 +201,10 @@ class Sink:
         """Put a result into the queue."""
         self.target.put(self.convert(item), block, timeout)
 
+    def full(self) -> bool:
+        """Return whether the queue has no room."""
+        return self.target.full()
+
 
 def outputs_of(item: Any) -> list[Tensor]:
     """Return one output, or several, as a list."""
