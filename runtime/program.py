@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import field, replace
+from importlib import import_module
 from threading import Lock
+from typing import Any
 
 from numpy.typing import NDArray
 
@@ -22,6 +24,9 @@ from ttc.runtime.manifest import Description
 from ttc.runtime.netlists import Netlists
 from ttc.runtime.program_checks import check_program
 from ttc.runtime.tensors import Constants, TensorSource
+
+NOTEBOOK = "ttc.view.notebook"
+"""What draws programs: it lies on a floor above, and is loaded when a user asks a program for its picture."""
 
 
 class Plans:
@@ -122,6 +127,18 @@ class Program:
     def save(self, path: str | os.PathLike[str], debug: Mapping[str, str] | None = None) -> None:
         """Write the archive of this program.  debug: texts by file name, kept beside it.  Raises E0103."""
         write_archive(path, netlist=self.netlist, tensors=self.constants.sources, description=self.description, debug=debug)
+
+    def view(self, dump: str | os.PathLike[str] | None = None) -> Any:
+        """Return the page of this program, which a notebook shows, and which `.save(path)` writes as one HTML file.
+
+        dump: folder that `ttc.compile(..., dump=folder)` wrote; with it stages and passes are shown, too.
+        Raises:  E0102, E0103, E0301.
+        """
+        return import_module(NOTEBOOK).page_of(self, dump)
+
+    def _repr_html_(self) -> str:
+        """The program in a few lines, as notebooks show it."""
+        return import_module(NOTEBOOK).summary_html(self)
 
 
 def build_program(

@@ -87,7 +87,9 @@ def _runs(console: Console, path: Path, asked: dict[str, Any]) -> tuple[Layers |
     with console.progress() as progress:
         progress.show(f"loading {path.name}")
         with load(path, on_compile=progress.compiling) as executor:
-            inputs = gather(inputs_of(executor.program.entry(name)), (), asked["inputs"], random=True, seed=SEED, fixed=executor.fixed_inputs)
+            inputs = gather(
+                inputs_of(executor.program.entry(name)), (), asked["inputs"], random=True, seed=SEED, fixed=executor.fixed_inputs
+            )
             profile = _profiled(executor, inputs.arrays, name) if asked["profile"] else None
             layers = _layers(executor, inputs.arrays, name, asked["check"], progress.show) if asked["check"] is not None else None
     return layers, profile

@@ -12,7 +12,7 @@ import ttc
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.records import record
 from ttc.dialects.netlist.checks import require_valid
-from ttc.dialects.netlist.model import Netlist
+from ttc.dialects.netlist.model import Argument, Netlist
 from ttc.runtime.archive import Archive, in_file, open_archive
 from ttc.runtime.manifest import Description
 from ttc.view.netlist_ops import device_of, netlist_ops
@@ -144,12 +144,14 @@ def _module(path: Path) -> Any:
 
 def _signatures(netlist: Netlist) -> dict[str, Any]:
     return {
-        clipped(name): {
-            way: [{"name": clipped(a.name), "kind": a.kind, "type": clipped(f"{'x'.join(map(str, a.shape)) or 'scalar'} {a.dtype}")} for a in of]
-            for way, of in (("arguments", program.arguments), ("results", program.results))
-        }
+        clipped(name): {"arguments": [_argument(a) for a in program.arguments], "results": [_argument(r) for r in program.results]}
         for name, program in netlist.programs.items()
     }
+
+
+def _argument(argument: Argument) -> dict[str, str]:
+    shape = "x".join(map(str, argument.shape)) or "scalar"
+    return {"name": clipped(argument.name), "kind": argument.kind, "type": clipped(f"{shape} {argument.dtype}")}
 
 
 def _training(description: Description) -> dict[str, str]:

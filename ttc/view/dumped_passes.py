@@ -12,7 +12,7 @@ from ttc.dialects.core.errors import Error
 from ttc.inputs.files import require_input
 from ttc.instruments.dump import INDEX
 from ttc.options import STAGES
-from ttc.view.texts import clipped
+from ttc.view.texts import all_clipped, clipped
 
 MAX_DUMP_BYTES = 1 << 28
 """Most bytes of IR text that a page takes."""
@@ -111,5 +111,7 @@ def _counts(value: object) -> dict[str, int]:
     return {clipped(k): v for k, v in value.items() if isinstance(v, int)} if isinstance(value, dict) else {}
 
 
-def _remark(remark: dict[str, Any]) -> dict[str, str]:
-    return {name: clipped(remark.get(name, "")) for name in ("kind", "location", "message")}
+def _remark(remark: dict[str, Any]) -> dict[str, Any]:
+    places = remark.get("location")
+    sources = all_clipped(places if isinstance(places, list) else [places] if isinstance(places, str) else [])
+    return {"kind": clipped(remark.get("kind", "")), "sources": sources, "message": clipped(remark.get("message", ""))}

@@ -80,7 +80,11 @@ def _handler(live: LivePage) -> type[BaseHTTPRequestHandler]:
         def _answer(self, status: int, kind: str, text: str) -> None:
             body = text.encode()
             self.send_response(status)
-            for name, value in (("Content-Type", f"{kind}; charset=utf-8"), ("Content-Length", str(len(body))), ("Cache-Control", "no-store")):
+            for name, value in (
+                ("Content-Type", f"{kind}; charset=utf-8"),
+                ("Content-Length", str(len(body))),
+                ("Cache-Control", "no-store"),
+            ):
                 self.send_header(name, value)
             self.end_headers()
             self.wfile.write(body)

@@ -29,8 +29,9 @@ function indexDocument() {
   doc.layerByNode = new Map(((doc.numbers || {}).layers || []).map((layer) => [layer.node, layer]));
   doc.jobsByOp = new Map();
   for (const job of (doc.profile || {jobs: []}).jobs) {
-    if (!doc.jobsByOp.has(job.op)) doc.jobsByOp.set(job.op, []);
-    doc.jobsByOp.get(job.op).push(job);
+    job.first = job.op.split(" + ")[0]; // a job may compute several ops: its time counts for the first
+    if (!doc.jobsByOp.has(job.first)) doc.jobsByOp.set(job.first, []);
+    doc.jobsByOp.get(job.first).push(job);
   }
 }
 
@@ -53,7 +54,7 @@ function remarksOf(op) {
   const found = [];
   doc.passes.forEach((pass, number) => {
     for (const remark of pass.remarks) {
-      if (names.has(remark.location) || remark.location.split(", ").some((name) => names.has(name))) found.push({pass, number, remark});
+      if (remark.sources.some((name) => names.has(name))) found.push({pass, number, remark});
     }
   });
   return found;

@@ -9,8 +9,8 @@ function numbersView(root) {
   const rows = layers.map((layer) => [layer.node, layer.op, meterOf(layer.figures), layer.figures.max_abs, layer.figures.relative_l2, layer.figures.pcc === null ? "-" : layer.figures.pcc.toFixed(6), layer.figures.within ? "within" : "OUT OF BOUND"]);
   add(root, heading("Errors by node, the largest first"),
     el("p", {text: `${layers.length} nodes compared with ${doc.numbers.against}; ${off ? `${off} out of bound` : "all within bound"}.`}),
-    button("Colour the graph by error", () => { graphTab.colour = "error"; show({tab: "graph", stage: "netlist", op: null}); }),
-    table(["node", "op", "of its bound", "max abs", "relative L2", "PCC", ""], rows, {most: 1000, onRow: (at) => showSource(layers[at].node)}));
+    el("p", {}, button("Colour the graph by error", () => { graphTab.colour = "error"; show({tab: "graph", stage: "netlist", op: null}); })),
+    table(["node", "op", "of its bound", "max abs", "relative L2", "PCC", ""], rows, {most: 1000, onRow: (at) => showSource([layers[at].node])}));
   const missing = doc.numbers.layers.filter((layer) => !layer.figures);
   if (missing.length) add(root, heading("Not compared"), table(["node", "op", "why"], missing.map((layer) => [layer.node, layer.op, layer.reason])));
 }

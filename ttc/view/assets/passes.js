@@ -35,7 +35,7 @@ function passPanel(number) {
   add(panel, facts([["Time", pass.ms ? `${pass.ms} ms` : null], ["Rewrites", rewrites], ["Ops", kinds.map((kind) => `${kind} ${pass.before[kind] || 0} → ${pass.after[kind] || 0}`).join(", ")]]));
   if (pass.remarks.length) {
     add(panel, el("details", {open: pass.remarks.length < 12}, el("summary", {text: `${pass.remarks.length} remarks`}),
-      table(["", "node", "remark"], pass.remarks.map((remark) => [remark.kind, remark.location, remark.message]), {onRow: (at) => showSource(pass.remarks[at].location)})));
+      table(["", "node", "remark"], pass.remarks.map((remark) => [remark.kind, remark.sources.join(", "), remark.message]), {onRow: (at) => showSource(pass.remarks[at].sources)})));
   }
   const [before, after] = textsOf(number);
   if (before === after) {
@@ -48,9 +48,9 @@ function passPanel(number) {
   return panel;
 }
 
-// The op of the last stage that came from a node.
-function showSource(name) {
-  for (const one of [name, ...name.split(", ")]) {
+// The op of the last stage that came from one of these nodes.
+function showSource(names) {
+  for (const one of names) {
     const ops = doc.bySource.get(one);
     if (ops) {
       const op = ops[ops.length - 1];

@@ -9,7 +9,7 @@ function devicePoints(program) {
 }
 
 function hostPoints(profile) {
-  const points = profile.jobs.filter((job) => job.flops > 0 && job.us > 0).map((job) => ({op: doc.placed.get(job.op), name: job.op || job.name, rate: (job.flops / job.us) * 1e6, intensity: job.flops / Math.max(job.bytes, 1)}));
+  const points = profile.jobs.filter((job) => job.flops > 0 && job.us > 0).map((job) => ({op: doc.placed.get(job.first), name: job.op || job.name, rate: (job.flops / job.us) * 1e6, intensity: job.flops / Math.max(job.bytes, 1)}));
   return {title: "Jobs of the run, under what this machine was measured to reach", points, peak: profile.flops_per_second, bandwidth: profile.bytes_per_second};
 }
 

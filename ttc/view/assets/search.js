@@ -19,7 +19,7 @@ function searchFor(text) {
     }
   }
   for (const queue of (doc.device || {queues: []}).queues) if (fits("queue", queue.name, queue.kind)) take("queue", queue.name, () => { show({tab: "device"}); queueDetails(queue); });
-  doc.passes.forEach((pass, number) => pass.remarks.forEach((remark) => fits("remark", remark.location, remark.message) && take("remark", `${pass.name}: ${remark.location}: ${remark.message}`, () => show({tab: "passes", pass: number}))));
+  doc.passes.forEach((pass, number) => pass.remarks.forEach((remark) => fits("remark", pass.name, remark.message, ...remark.sources) && take("remark", `${pass.name}: ${remark.sources.join(", ")}: ${remark.message}`, () => show({tab: "passes", pass: number}))));
   return found;
 }
 

@@ -68,7 +68,7 @@ function inFreeLane(lanes, bar) {
 }
 
 function profileLanes(profile) {
-  const bars = profile.jobs.map((job) => ({name: `${job.op || job.name} (${job.kernel})`, op: doc.placed.get(job.op), start: job.start_us, us: job.us, kind: "k1", told: `${numberText(job.flops / job.us / 1e3)} GFLOP/s, ${numberText(job.bytes / job.us / 1e3)} GB/s`}));
+  const bars = profile.jobs.map((job) => ({name: `${job.op || job.name} (${job.kernel})`, op: doc.placed.get(job.first), start: job.start_us, us: job.us, kind: "k1", told: `${numberText(job.flops / job.us / 1e3)} GFLOP/s, ${numberText(job.bytes / job.us / 1e3)} GB/s`}));
   return [{name: `all ${profile.threads} threads`, bars}];
 }
 
@@ -125,5 +125,5 @@ function slowestOps(program) {
 function slowestJobs(profile) {
   const jobs = [...profile.jobs].sort((a, b) => b.us - a.us);
   const rows = jobs.map((job) => [job.op || job.name, job.kernel, job.sources.slice(-1)[0] || "", timeText(job.us), numberText(job.flops / job.us / 1e3), numberText(job.bytes / job.us / 1e3)]);
-  return el("div", {id: "slowest"}, heading("Slowest jobs"), table(["op", "kernel", "source", "time", "GFLOP/s", "GB/s"], rows, {most: 60, onRow: (at) => { const op = doc.placed.get(jobs[at].op); if (op) show({tab: "timeline", stage: "netlist", op: op.place_in_stage, program: "a run on this machine"}, {still: true}); }}));
+  return el("div", {id: "slowest"}, heading("Slowest jobs"), table(["op", "kernel", "source", "time", "GFLOP/s", "GB/s"], rows, {most: 60, onRow: (at) => { const op = doc.placed.get(jobs[at].first); if (op) show({tab: "timeline", stage: "netlist", op: op.place_in_stage, program: "a run on this machine"}, {still: true}); }}));
 }
