@@ -10,7 +10,7 @@ TYPE := $(if $(filter file,$(origin PYTHON)),type)
 WORKERS ?= 2
 SEEDS ?= $(shell for i in 1 2 3 4 5; do echo $$RANDOM; done)
 
-.PHONY: help demo test test-orders lint type bench bench-growth bench-passes bench-peers bench-tokens bench-training docs site wheels conformance-networks conformance-buda conformance-onnx conformance-torch conformance-gradients conformance-tf conformance-real onnx-misses check-agreement fit-costs cost-error perf-dram perf-gemms perf-published perf-reference fuzz clean
+.PHONY: $(shell sed -nE 's/^([a-z-]+):.*\#\# .*/\1/p' $(MAKEFILE_LIST))
 .DEFAULT_GOAL := help
 
 help:  ## list the targets
@@ -27,6 +27,15 @@ test-orders: $(VENV)/.test  ## run every test in five random orders, or in those
 	  command="$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --order $$seed"; \
 	  echo "$$command"; $$command || failed="$$failed $$seed"; \
 	done; [ -z "$$failed" ] || { echo "to repeat: make test-orders SEEDS=\"$${failed# }\""; exit 1; }
+
+test-view: $(VENV)/.view  ## test pages of `ttc view` in a Chromium that is there (Debian's package chromium)
+	$(BIN)/python -m pytest tests/ttc/view
+
+bench-view: $(VENV)/.view  ## size and speed of a page of 3,000 ops in a Chromium that is there
+	$(BIN)/python tools/bench_view.py
+
+view-picture: $(VENV)/.view  ## write the picture of a page that the README shows
+	$(BIN)/python tools/view_pages.py --picture docs/images/view.png
 
 lint: $(VENV)/.test  ## check style and format
 	$(BIN)/ruff check .
@@ -130,6 +139,10 @@ $(VENV)/.peers: $(VENV)/.test pyproject.toml
 
 $(VENV)/.real: $(VENV)/.test pyproject.toml
 	$(BIN)/python -m pip install --quiet -e '.[real]'
+	touch $@
+
+$(VENV)/.view: $(VENV)/.test pyproject.toml
+	$(BIN)/python -m pip install --quiet -e '.[view-test]'
 	touch $@
 
 $(VENV)/.docs: $(VENV)/.venv pyproject.toml

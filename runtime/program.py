@@ -29,6 +29,14 @@ NOTEBOOK = "ttc.view.notebook"
 """What draws programs: it lies on a floor above, and is loaded when a user asks a program for its picture."""
 
 
+def _notebook() -> Any:
+    """What draws programs.  Raises E0104 where the runtime is installed alone."""
+    try:
+        return import_module(NOTEBOOK)
+    except ModuleNotFoundError:
+        raise Error("E0104", "the runtime alone draws no pages", hint="pip install ttc") from None
+
+
 class Plans:
     """Plans of a program's graphs, each made when first asked for.  Thread-safe.
 
@@ -134,11 +142,11 @@ class Program:
         dump: folder that `ttc.compile(..., dump=folder)` wrote; with it stages and passes are shown, too.
         Raises:  E0102, E0103, E0301.
         """
-        return import_module(NOTEBOOK).page_of(self, dump)
+        return _notebook().page_of(self, dump)
 
     def _repr_html_(self) -> str:
         """The program in a few lines, as notebooks show it."""
-        return import_module(NOTEBOOK).summary_html(self)
+        return _notebook().summary_html(self)
 
 
 def build_program(

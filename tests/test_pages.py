@@ -41,6 +41,7 @@ EXECUTED = [path for path in PAGES if path.name != WALK and any(block.runs for b
 SNIPPET = '--8<-- "'
 """Stands for a whole file, which the build of the site puts in its place."""
 GENERATED = {f"reference/{stem}.md" for stem in ("api", "commands", "nn", "tile", "passes")}
+GENERATED |= {f"view/{name}.html" for name in ("resnet50", "encoder", "training")}
 
 
 @pytest.fixture

@@ -9,6 +9,8 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+from view_pages import write_pages
+
 ROOT = Path(__file__).resolve().parent.parent
 SITE = ROOT / "build" / "site"
 _LOADED = re.compile(
@@ -33,6 +35,7 @@ def loaded_from_outside(site: Path) -> Iterator[str]:
 
 def main() -> int:
     """Build the site; returns the exit status."""
+    write_pages()
     command = [sys.executable, "-m", "mkdocs", "build", "--quiet", "--strict", "--clean", "--site-dir", str(SITE)]
     quiet = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}  # a notice of the theme about versions to come
     status = subprocess.run(command, cwd=ROOT, env=quiet, check=False).returncode

@@ -31,7 +31,7 @@ SCHEMA_FILE = Path(__file__).with_name("schema.json")
 
 @record
 class View:
-    """What a page shows.
+    """The parts that a page shows, each of which may be missing.
 
     Args:
         archive: a compiled program; None: what a dump alone says.

@@ -11,7 +11,7 @@ from ttc.runtime.archive import Archive
 from ttc.view.texts import clipped
 
 BINS = 24
-"""Bars of a histogram."""
+"""How many bars a histogram has."""
 MAX_ELEMENTS = 1 << 20
 """Most elements of a tensor that are counted: of a larger one so many, evenly taken, which the figures then say."""
 

@@ -31,8 +31,10 @@ def test_check_and_profile(archive: Path, small_onnx: Path, monkeypatch: pytest.
     assert main(["view", "small.tti", "--check", str(small_onnx), "--profile", "-o", "p.html", "-q"]) == 0
     found = valid(seen[0])
     layers = [layer for layer in found["numbers"]["layers"] if layer["figures"]]
-    assert layers and all(layer["figures"]["within"] for layer in layers)
-    assert found["profile"]["jobs"] and found["profile"]["flops_per_second"] > 1e8
+    assert layers
+    assert all(layer["figures"]["within"] for layer in layers)
+    assert found["profile"]["jobs"]
+    assert found["profile"]["flops_per_second"] > 1e8
 
 
 @pytest.mark.parametrize(
@@ -55,5 +57,7 @@ def test_bad_input_is_one_error(archive: Path, capsys: Capture, arguments: list[
     capsys.readouterr()
     assert main(["view", *arguments]) == 2
     error = capsys.readouterr().err
-    assert error.startswith(f"error[{code}") and "Traceback" not in error
-    assert list(archive.parent.glob("*.html")) == [] and archive.read_bytes() == data
+    assert error.startswith(f"error[{code}")
+    assert "Traceback" not in error
+    assert list(archive.parent.glob("*.html")) == []
+    assert archive.read_bytes() == data

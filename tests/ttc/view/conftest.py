@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -41,7 +40,7 @@ class Compiled:
 
 
 @pytest.fixture(scope="module")
-def compiled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Compiled]:
+def compiled(tmp_path_factory: pytest.TempPathFactory) -> Compiled:
     """Names of nodes are hostile; one op has no kernel on the device; an erf form of GELU is fused."""
     folder = tmp_path_factory.mktemp("view")
     nodes = [
@@ -56,4 +55,4 @@ def compiled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Compiled]:
     flags = [str(found.model), "--target", "n150", "-q"]
     assert main(["compile", *flags, "-o", str(found.archive), "--dump", str(found.dump)]) == 0
     assert main(["compile", *flags, "-o", str(found.other), "--format", "Bfp8_b"]) == 0
-    yield found
+    return found

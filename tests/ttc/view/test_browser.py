@@ -119,7 +119,8 @@ def test_pictures_can_be_kept(whole: Any, kind: str, tmp_path: Path) -> None:
         whole.click(f".tools button:text-is('{kind}')")
     download.value.save_as(tmp_path / "picture")
     data = (tmp_path / "picture").read_bytes()
-    assert data.startswith(b"<svg" if kind == "SVG" else b"\x89PNG") and len(data) > 1000
+    assert data.startswith(b"<svg" if kind == "SVG" else b"\x89PNG")
+    assert len(data) > 1000
 
 
 def test_which_source_made_the_slowest_op(whole: Any) -> None:
@@ -136,7 +137,8 @@ def test_why_an_op_runs_on_the_host(whole: Any) -> None:
 def test_what_fills_dram_at_its_peak(whole: Any) -> None:
     tab(whole, "Device")
     first = whole.inner_text("#peak tbody tr >> nth=0")
-    assert "32x64 Float32" in first and "%" in first
+    assert "32x64 Float32" in first
+    assert "%" in first
 
 
 def test_which_pass_fused_the_gelu(whole: Any) -> None:
@@ -151,6 +153,7 @@ def test_where_a_block_format_loses_most(browser: Any, pages: dict[str, Path]) -
         tab(page, "Numbers")
         rows = page.query_selector_all("#view tbody tr")
         shares = [float(row.query_selector("td:nth-child(3)").inner_text()) for row in rows]
-        assert len(shares) >= 2 and shares == sorted(shares, reverse=True)
+        assert len(shares) >= 2
+        assert shares == sorted(shares, reverse=True)
         rows[0].click()
         page.wait_for_selector("#details >> text=Of its bound")

@@ -26,6 +26,8 @@ def test_ops_inputs_and_outputs_in_order() -> None:
         ("nn.softmax", "op", [1]),
         ("output", "output", [2]),
     ]
-    assert found[1]["sources"] == ["/a", "/b"] and found[1]["weights"] == ["a literal"]
-    assert found[2]["attributes"] == {"axis": "1"} and found[2]["type"] == "2x4 Float32"
+    assert found[1]["sources"] == ["/a", "/b"]
+    assert found[1]["weights"] == ["a literal"]
+    assert found[2]["attributes"] == {"axis": "1"}
+    assert found[2]["type"] == "2x4 Float32"
     assert {op["function"] for op in found} == {"forward"}

@@ -8,7 +8,10 @@ from ttc.view.texts import MAX_CHARACTERS, all_clipped, clipped, tensor_text
 
 def test_long_names_keep_their_ends() -> None:
     text = clipped("a" * 1_000_000 + "end")
-    assert len(text) <= MAX_CHARACTERS and text.startswith("aaa") and text.endswith("end") and "…" in text
+    assert len(text) <= MAX_CHARACTERS
+    assert text.startswith("aaa")
+    assert text.endswith("end")
+    assert "…" in text
     assert clipped("short") == "short"
 
 

@@ -12,9 +12,12 @@ from ttc.view.weight_figures import BINS, figures_of
 def test_figures(rng: np.random.Generator) -> None:
     values = rng.normal(size=(40, 5)).astype(np.float32)
     found = figures_of(values)
-    assert found["min"] == values.min() and found["max"] == values.max()
-    assert found["mean"] == pytest.approx(values.mean(), abs=1e-6) and found["deviation"] == pytest.approx(values.std(), rel=1e-5)
-    assert len(found["histogram"]) == BINS and sum(found["histogram"]) == 200
+    assert found["min"] == values.min()
+    assert found["max"] == values.max()
+    assert found["mean"] == pytest.approx(values.mean(), abs=1e-6)
+    assert found["deviation"] == pytest.approx(values.std(), rel=1e-5)
+    assert len(found["histogram"]) == BINS
+    assert sum(found["histogram"]) == 200
 
 
 def test_constants_integers_and_nothing() -> None:
@@ -32,4 +35,5 @@ def test_what_is_not_finite_is_counted() -> None:
 def test_large_tensors_are_sampled(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(weight_figures, "MAX_ELEMENTS", 100)
     found = figures_of(np.arange(1000, dtype=np.float32))
-    assert found["counted"] == 100 and found["min"] == 0
+    assert found["counted"] == 100
+    assert found["min"] == 0
