@@ -93,7 +93,7 @@ def settings(project: Mapping[str, object], names: Iterable[str]) -> str:
     lines = ["[build-system]", 'requires = ["setuptools>=77"]', 'build-backend = "setuptools.build_meta"', "[project]"]
     lines += [f"{key} = {toml(value)}" for key, value in project.items()]
     lines += ["[tool.setuptools]", f"packages = {toml(packages)}", f"package-dir = {toml(FLOORS)}"]
-    lines += ["[tool.setuptools.package-data]", '"*" = ["py.typed", "data/**/*"]']
+    lines += ["[tool.setuptools.package-data]", '"*" = ["py.typed", "data/**/*", "schema.json", "assets/*"]']
     return "\n".join(lines) + "\n"
 
 
@@ -117,7 +117,14 @@ def build(out: Path) -> list[Path]:
     alone = {"name": "ttc-runtime", "description": "Loads and runs archives that ttc compiled", **shared, "dependencies": kept}
     rest = {**whole, "dependencies": [*whole["dependencies"], f"ttc-runtime=={whole['version']}"]}
     data = {path for folder in FLOORS.values() for path in (ROOT / folder).rglob("*") if path.is_file() and is_data(path)}
-    return [_wheel(alone, runtime, data, out), _wheel(rest, found.keys() - runtime, (), out)]
+    needed = {path for path in data if package_of(path, found) in runtime}
+    return [_wheel(alone, runtime, needed, out), _wheel(rest, found.keys() - runtime, data - needed, out)]
+
+
+def package_of(path: Path, found: Mapping[str, Path]) -> str:
+    """Return the innermost package that a file lies in."""
+    homes = {home.parent: name for name, home in found.items() if home.name == "__init__.py"}
+    return next(homes[folder] for folder in path.parents if folder in homes)
 
 
 def is_data(path: Path) -> bool:

@@ -42,6 +42,7 @@ def test_without_arguments_help_is_printed(capsys: pytest.CaptureFixture[str]) -
         "tune-precision",
         "netlist",
         "perf",
+        "view",
         "cache",
     ]
 
