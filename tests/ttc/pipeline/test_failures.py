@@ -1,4 +1,4 @@
-"""Nothing of a pipeline hangs, and nothing is left of it: full queues, failing stages, processes that are killed, interrupts, many starts."""
+"""Nothing of a pipeline hangs, and nothing is left of it: full queues, failing stages, killed processes, interrupts, many starts."""
 
 from __future__ import annotations
 
@@ -77,15 +77,26 @@ def test_a_thousand_pushes_through_a_full_queue(mode: str, rng: np.random.Genera
     np.testing.assert_allclose(np.concatenate(found), wanted, atol=1e-5)
 
 
+def push_often(pipeline: ttc.Pipeline, x: torch.Tensor) -> None:
+    for _ in range(20):
+        pipeline.push(x)
+
+
+def computed(pipeline: ttc.Pipeline, x: torch.Tensor) -> object:
+    pipeline.push(x)
+    pipeline.run_inference()
+    return pipeline.outputs.get()
+
+
 @pytest.mark.parametrize("mode", CONCURRENT)
 def test_a_full_queue_that_nobody_drains(mode: str, rng: np.random.Generator) -> None:
     x, _ = microbatches(rng, 1)
     with ttc.Pipeline([("host", parts(1)[0])], mode=mode, room=2, patience=0.3) as pipeline:
         pipeline.push(x[0])
         pipeline.run_inference(0)
-        with pytest.raises(ttc.Error, match=r"queue 'inputs' is full with 2.*stage host waits: queue 'outputs' is full with 2") as caught:
-            for _ in range(20):
-                pipeline.push(x[0])
+        told = r"queue 'inputs' is full with 2.*stage host waits: queue 'outputs' is full with 2"
+        with pytest.raises(ttc.Error, match=told) as caught:
+            push_often(pipeline, x[0])
         assert caught.value.code == "E0804"
         assert pipeline.outputs.get().shape == (ROWS, 4)
         pipeline.push(x[0])
@@ -119,11 +130,7 @@ def test_training_that_lacks_targets(mode: str, rng: np.random.Generator) -> Non
 
 @pytest.mark.parametrize("mode", ["sequential", *CONCURRENT])
 def test_a_failing_microbatch_changes_nothing(mode: str, rng: np.random.Generator) -> None:
-    first, last = torch.nn.Sequential(torch.nn.Linear(6, 6), torch.nn.BatchNorm1d(6), torch.nn.Identity()), Fails()
-    with torch.no_grad():
-        first[0].weight.copy_(torch.eye(6))
-        first[0].bias.zero_()
-    middle = torch.nn.Identity()
+    last, middle = Fails(), torch.nn.Identity()
     x, t = [value.abs() for value in microbatches(rng, 4)[0]], microbatches(rng, 4)[1]
     pairs = [("host", torch.nn.Sequential(torch.nn.Linear(6, 6))), ("cpu", middle), ("cpu", last)]
     with torch.no_grad():
@@ -179,9 +186,7 @@ def test_a_process_that_is_killed(killed: int, rng: np.random.Generator) -> None
             pipeline.run_training(microbatches=2)
         assert caught.value.code == "E0811"
         with pytest.raises(ttc.Error, match="has ended by signal 9"):
-            pipeline.push(x[0])
-            pipeline.run_inference()
-            pipeline.outputs.get()
+            computed(pipeline, x[0])
     assert left()[:3] == before[:3]
 
 
