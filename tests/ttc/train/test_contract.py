@@ -1,0 +1,136 @@
+"""The contract of gradients: those of an update are those of the loss over all its rows, however these are divided.
+
+CONTRACT_EXAMPLES says how many cases are drawn; `make contract` draws 500.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import ttc
+from ttc.dialects.core.records import record
+
+torch = pytest.importorskip("torch", reason="torch has a build for Python 3.11 alone")
+EXAMPLES = int(os.environ.get("CONTRACT_EXAMPLES", "5"))
+WIDTHS = (4, 5, 6, 3)
+TOLERANCE = 2e-5
+OPTIMIZERS = {
+    "sgd:lr=0.5": lambda p: torch.optim.SGD(p, lr=0.5),
+    "sgd:lr=0.1,momentum=0.9": lambda p: torch.optim.SGD(p, lr=0.1, momentum=0.9),
+    "adamw:lr=0.02,eps=0.01": lambda p: torch.optim.AdamW(p, lr=0.02, eps=0.01),  # so large that rounding does not choose a sign
+}
+
+
+@record(kw_only=True)
+class Case:
+    """A way to divide rows, and what is trained on them.
+
+    Args:
+        batch, iterations, accumulate, replicas: factors of the rows of a call.
+        stages: of a pipeline; 1: there is none, and an executor is called.
+        schedule: of the stages.
+        recompute: which values backward passes compute again; stages of pipelines compute all of them again.
+        loss: its name; some targets of cross_entropy do not count.
+        optimizer: its text.
+        seed: of weights and rows.
+    """
+
+    batch: int
+    iterations: int
+    accumulate: int
+    replicas: int
+    stages: int
+    schedule: str
+    recompute: str
+    loss: str
+    optimizer: str
+    seed: int
+
+
+CASES = st.builds(
+    Case,
+    batch=st.integers(1, 3),
+    iterations=st.integers(1, 2),
+    accumulate=st.integers(1, 3),
+    replicas=st.integers(1, 3),
+    stages=st.integers(1, 3),
+    schedule=st.sampled_from(["sequential", "gpipe", "1f1b"]),
+    recompute=st.sampled_from(["none", "auto"]),
+    loss=st.sampled_from(["cross_entropy", "mse", "l1"]),
+    optimizer=st.sampled_from(sorted(OPTIMIZERS)),
+    seed=st.integers(0, 1000),
+)
+
+
+def layers(case: Case) -> list[Any]:
+    """As many modules as there are stages: three linear layers, shared out."""
+    torch.manual_seed(case.seed)
+    every = [torch.nn.Sequential(torch.nn.Linear(a, b), torch.nn.Tanh()) for a, b in zip(WIDTHS, WIDTHS[1:], strict=False)]
+    shares = np.array_split(np.arange(len(every)), case.stages)
+    return [torch.nn.Sequential(*(every[i] for i in share)) for share in shares]
+
+
+def rows(case: Case) -> tuple[Any, Any]:
+    """Inputs and targets of all updates."""
+    draws = np.random.default_rng(case.seed)
+    count = case.batch * case.iterations * case.accumulate * case.replicas
+    x = torch.from_numpy(draws.standard_normal((count, WIDTHS[0])).astype(np.float32))
+    if case.loss != "cross_entropy":
+        return x, torch.from_numpy(draws.standard_normal((count, WIDTHS[-1])).astype(np.float32))
+    labels = draws.integers(0, WIDTHS[-1], count)
+    labels[draws.random(count) < 0.3] = -100
+    labels[:: count // case.iterations] = 1  # one of each update counts
+    return x, torch.from_numpy(labels)
+
+
+def expected(case: Case, x: Any, y: Any) -> list[Any]:
+    """Parameters after PyTorch's own updates, each of one loss over all its rows."""
+    model = torch.nn.Sequential(*layers(case))
+    loss = {"cross_entropy": torch.nn.CrossEntropyLoss(), "mse": torch.nn.MSELoss(), "l1": torch.nn.L1Loss()}[case.loss]
+    optimizer = OPTIMIZERS[case.optimizer](model.parameters())
+    for a, b in zip(x.chunk(case.iterations), y.chunk(case.iterations), strict=True):
+        optimizer.zero_grad()
+        loss(model(a), b).backward()
+        optimizer.step()
+    return [parameter.detach() for parameter in model.parameters()]
+
+
+def by_executor(case: Case, x: Any, y: Any) -> list[Any]:
+    """Parameters after one call of an executor."""
+    model = torch.nn.Sequential(*layers(case))
+    factors = {"iterations": case.iterations, "accumulate": case.accumulate, "replicas": case.replicas, "recompute": case.recompute}
+    with ttc.training(model, loss=case.loss, optimizer=case.optimizer, target="host", threads=1, **factors) as executor:
+        executor(x, y)
+        executor.pull_weights()
+    return [parameter.detach() for parameter in model.parameters()]
+
+
+def by_pipeline(case: Case, x: Any, y: Any) -> list[Any]:
+    """Parameters after the updates of a pipeline, which takes the microbatches of all replicas one after another."""
+    modules = layers(case)
+    microbatches = case.accumulate * case.replicas
+    stages = [(ttc.Device("host", name=f"s{i}"), module) for i, module in enumerate(modules)]
+    with ttc.Pipeline(stages, loss=case.loss, optimizer=case.optimizer, schedule=case.schedule) as pipeline:
+        for part, target in zip(x.chunk(microbatches * case.iterations), y.chunk(microbatches * case.iterations), strict=True):
+            pipeline.push(part)
+            pipeline.push_target(target)
+        pipeline.run_training(steps=case.iterations, microbatches=microbatches)
+        pipeline.pull_weights()
+    return [parameter.detach() for module in modules for parameter in module.parameters()]
+
+
+@settings(max_examples=EXAMPLES)
+@given(CASES)
+def test_gradients_of_an_update_are_those_of_the_loss_over_all_its_rows(case: Case) -> None:
+    x, y = rows(case)
+    found = by_executor(case, x, y) if case.stages == 1 else by_pipeline(case, x, y)
+    for number, (value, wanted) in enumerate(zip(found, expected(case, x, y), strict=True)):
+        torch.testing.assert_close(
+            value, wanted, rtol=TOLERANCE, atol=TOLERANCE, msg=lambda text, number=number: f"{case}, {number}: {text}"
+        )
