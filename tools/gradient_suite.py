@@ -21,6 +21,7 @@ import warnings
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -67,6 +68,9 @@ TYPES = {"reference": torch.float64, "native": torch.float32}
 BOUNDS = {"reference": 1e-6, "native": 2e-3}
 """The largest difference of gradients, relative to the largest of all, or to 1."""
 COUNTED = ("pass", "wrong", "refused", "fail")
+RANDOM = ("nn.dropout", "nn.random_uniform", "nn.random_normal")
+DRAWS = 8
+"""Runs of PyTorch with seeds of their own that show whether a sample is random: few elements are seldom dropped."""
 STATUSES = (*COUNTED, "not taken", "not exported", "not comparable")
 
 
@@ -77,10 +81,14 @@ class Wanted:
     Args:
         cotangents: of the results, in order; None for those that have none.
         gradients: of the tensors that go in, in order; None where PyTorch gives none.
+        results: those that have cotangents, in order; None for the others.
+        ambiguous: whether the database compares what it makes of the results, as other results are right, too (signs of eigenvectors).
     """
 
     cotangents: list[torch.Tensor | None]
     gradients: list[torch.Tensor | None]
+    results: list[torch.Tensor | None]
+    ambiguous: bool
 
 
 class Gradients:
@@ -109,15 +117,14 @@ class Gradients:
     def _tried(self, case: Case, sample: Any) -> Outcome:
         leaves, tree = pytree.tree_flatten(((sample.input, *sample.args), sample.kwargs))
         tensors = tuple(leaf for leaf in leaves if isinstance(leaf, torch.Tensor))
-        module = Call(case.op.op, leaves, tree)
+        module = Call(partial(case.op.gradcheck_wrapper, case.op.op), leaves, tree)  # makes matrices symmetric of which half is read
         try:
             with torch.no_grad():
                 plain = tuple(x.detach().clone() for x in tensors)
                 program = torch.export.export(module, plain)
                 torch.manual_seed(0)
                 expected = module(*(x.clone() for x in plain))
-                torch.manual_seed(1)
-                if case.op.name in UNINITIALIZED or is_random(module(*(x.clone() for x in plain)), expected):
+                if case.op.name in UNINITIALIZED or any(_differs(module, plain, expected, seed) for seed in range(1, DRAWS + 1)):
                     return because(case.outcome, "not comparable", "two runs of PyTorch differ: random")
         except Exception as error:  # noqa: BLE001 - whatever it raises is why it is not exported
             return because(case.outcome, "not exported", f"{type(error).__name__}: {error}")
@@ -137,19 +144,23 @@ class Gradients:
             return because(case.outcome, status, f"{error.code} {error.message}")
         except Exception as error:  # noqa: BLE001 - whatever a case raises is its outcome
             return because(case.outcome, "fail", f"{type(error).__name__}: {error}")
+        if any(op.name in RANDOM for op in unit.module.walk()):
+            return because(case.outcome, "not comparable", "draws random numbers: PyTorch draws others")
         try:
             found = self._gradients(unit, program, plain, wanted)
         except Error as error:
             return because(case.outcome, "refused" if error.code == "E0506" else "fail", f"{error.code} {error.message}")
         except Exception as error:  # noqa: BLE001 - whatever a case raises is its outcome
             return because(case.outcome, "fail", f"{type(error).__name__}: {error}")
+        if found is None:
+            return because(case.outcome, "not comparable", "the result is not unique, and PyTorch's is another")
         worst = difference(found, [g for g in wanted.gradients if g is not None], self._bound)
         return because(case.outcome, "wrong", worst) if worst else case.outcome
 
     def _gradients(
         self, unit: Unit, program: torch.export.ExportedProgram, plain: Sequence[torch.Tensor], wanted: Wanted
-    ) -> list[np.ndarray]:
-        """What our program gives for the tensors of which PyTorch has gradients, in order."""
+    ) -> list[np.ndarray] | None:
+        """What our program gives for the tensors of which PyTorch has gradients, in order; None where its results are others."""
         names = [s.arg.name for s in program.graph_signature.input_specs if s.kind.name == "USER_INPUT"]
         (function,) = entry_functions(unit.module)
         arguments, results = ports(function)
@@ -167,7 +178,16 @@ class Gradients:
         made = Program(netlists, package.description, constants, Plans(engine_named(self._engine, 1), netlists, constants))
         with Executor(made) as executor:
             found = executor.run(feeds, JOINT)
+        for name, value in zip(outputs, wanted.results, strict=False):
+            if wanted.ambiguous and value is not None and difference([np.array(found[name])], [value], self._bound):
+                return None
         return [np.array(found[f"grad.{name}"]) if name in given else np.zeros(()) for name in asked]
+
+
+def _differs(module: torch.nn.Module, tensors: Sequence[torch.Tensor], expected: Any, seed: int) -> bool:
+    """Whether a run of PyTorch with another seed gives something else."""
+    torch.manual_seed(seed)
+    return is_random(module(*(x.clone() for x in tensors)), expected)
 
 
 def wanted_of(module: torch.nn.Module, tensors: Sequence[torch.Tensor], comparable: Any) -> Wanted:
@@ -190,7 +210,9 @@ def wanted_of(module: torch.nn.Module, tensors: Sequence[torch.Tensor], comparab
     own = iter(torch.autograd.grad([y for y, _ in rows], asked, [u for _, u in rows], allow_unused=True) if rows and asked else ())
     kept = {id(y) for y, _ in rows}
     cotangents = [u if id(y) in kept else None for y, u in zip(results, cotangents, strict=True)]
-    return Wanted(cotangents, [next(own, None) if x.requires_grad else None for x in given])
+    shown = [y.detach() if u is not None else None for y, u in zip(results, cotangents, strict=True)]
+    ambiguous = len(last) != len(rows) or any(a is not b for a, b in zip(last, held, strict=False))
+    return Wanted(cotangents, [next(own, None) if x.requires_grad else None for x in given], shown, ambiguous)
 
 
 def as_array(value: torch.Tensor) -> np.ndarray:

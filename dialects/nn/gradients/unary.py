@@ -5,6 +5,9 @@ from __future__ import annotations
 from math import pi, sqrt
 from typing import Any
 
+from xdsl.ir import SSAValue
+
+from ttc.dialects.nn.base import NNOp
 from ttc.dialects.nn.formulas import Formula
 from ttc.dialects.nn.gradients.base import Cotangents, Site, gradient, no_gradient
 from ttc.dialects.nn.gradients.elementwise import unary
@@ -38,10 +41,24 @@ def log(dy: Formula, x: Formula, y: Formula) -> Formula:
     return dy / x
 
 
-@unary("nn.sqrt")
-def square_root(dy: Formula, x: Formula, y: Formula) -> Formula:
-    """Return the cotangent of x for y = sqrt x: dy / (2 y)."""
-    return dy / (y * 2.0)
+@gradient("nn.sqrt")
+def square_root(b: OpMaker, site: Site) -> Cotangents:
+    """Return the cotangent of x for y = sqrt x: dy / (2 y).
+
+    At 0 that is infinite, and not a number for what x is computed from; for the root of a sum or mean, as norms and deviations are, it is
+    0 there: one of the norm's subgradients, and PyTorch's.
+    """
+    dy, y = Formula(b, site.dy), Formula(b, site.y)
+    found = dy / (y * 2.0)
+    return [(y.equals(0.0).choose(0.0, found) if _is_sum(site.operand(0)) else found).value]
+
+
+def _is_sum(value: SSAValue) -> bool:
+    """Whether a value is a sum or mean of others, or a multiple of one."""
+    owner = value.owner
+    if isinstance(owner, NNOp) and owner.name in ("nn.div", "nn.mul", "nn.reshape"):
+        owner = owner.operands[0].owner
+    return isinstance(owner, NNOp) and owner.name in ("nn.reduce_sum", "nn.reduce_mean")
 
 
 @unary("nn.rsqrt")

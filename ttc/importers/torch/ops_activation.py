@@ -120,9 +120,10 @@ def safe_softmax(b: TorchBuilder, x: SSAValue, dim: int, dtype: Any = None) -> S
     rank = b.rank(x)
     if not rank:
         raise Unsupported("rank 0")
-    found = b.nn("softmax", x, axis=dim % rank)
     top = b.nn("reduce_max", x, axes=(dim % rank,), keepdims=True)
-    return b.nn("where", b.nn("equal", top, b.scalar(-np.inf, x)), b.scalar(0, x), found)
+    masked = b.nn("equal", top, b.scalar(-np.inf, x))
+    found = b.nn("softmax", b.nn("where", masked, b.scalar(0, x), x), axis=dim % rank)  # NaN would go on to the gradients
+    return b.nn("where", masked, b.scalar(0, x), found)
 
 
 ROWS: Rows = {

@@ -111,7 +111,7 @@ def erfinv(x: Formula) -> Formula:
     y = x.of("sign") * ((half * half - rest / a).of("sqrt") - half).of("sqrt")
     for _ in range(3):
         y = y - (y.of("erf") - x) * (math.sqrt(math.pi) / 2) * (y * y).of("exp")
-    y = abs(x).equals(1.0).choose(x * math.inf, y)
+    y = abs(x).equals(1.0).choose(x.of("sign") * math.inf, y)  # a product with x would have infinite gradients everywhere
     return (abs(x) > 1.0).choose(math.nan, y)
 
 

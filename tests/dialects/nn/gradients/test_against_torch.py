@@ -189,3 +189,35 @@ def test_the_last_of_equal_places_counts(rng: np.random.Generator) -> None:
     assert of_x is not None
     assert of_updates is not None
     assert (of_x.tolist(), of_updates.tolist()) == ([[3.0, 0.0, 0.0]], [[0.0, 5.0, 7.0]])
+
+
+@pytest.mark.parametrize("norm", [torch.linalg.vector_norm, torch.std])
+def test_norms_and_deviations_of_equal_numbers_have_gradient_zero(norm: Callable[..., Any]) -> None:
+    """A root of a sum has an infinite gradient at 0, which times 0 would be no number."""
+    from ttc.accuracy.module_values import evaluate as values_of
+    from ttc.dialects.core.machines.targets import load_target
+    from ttc.importers.torch.exported import import_module
+    from ttc.passes.base import Unit
+    from ttc.passes.manager import run_passes
+    from ttc.passes.nn.differentiate import Differentiate
+
+    class Norm(torch.nn.Module):
+        def forward(self, x: Any) -> Any:
+            return norm(x, dim=1)
+
+    x = torch.tensor([[0.0, 0.0], [3.0, -4.0]], dtype=torch.float64)
+    unit = Unit(*import_module(Norm(), (x,)), load_target("host"))
+    run_passes([Differentiate(inputs=("x",))], unit)
+    given = {"x": x.numpy()}
+    (cotangent,) = [name for name in _inputs_of(unit) if name.startswith("grad.")]
+    found = values_of(unit, {"forward": given, "forward_backward": {**given, cotangent: np.ones(2)}})["forward_backward"]["grad.x"]
+    wanted = x.clone().requires_grad_()
+    norm(wanted, dim=1).sum().backward()
+    np.testing.assert_allclose(found, wanted.grad.numpy(), rtol=1e-12)
+
+
+def _inputs_of(unit: Any) -> list[str]:
+    """Inputs of the entry that gives gradients."""
+    from ttc.dialects.core.ir.entries import entry_functions, ports
+
+    return [port.name for f in entry_functions(unit.module) if f.sym_name.data == "forward_backward" for port in ports(f)[0]]
