@@ -1,8 +1,8 @@
 """ttc: compile PyTorch, ONNX and TensorFlow models for tiled dataflow accelerators and the CPU, and run them.
 
 compile, load, training, inference, generator, Device, Pipeline, Program, Executor, TrainingExecutor, InferenceExecutor, DataLoader,
-Generator, Sampling, CompileOptions, RunOptions, Error, TtcWarning, the marks probe, mark_loss and stage, and the modules compat, losses,
-nn, ops and optim: loaded when first asked for, so that `import ttc` is cheap.
+Generator, Sampling, CompileOptions, RunOptions, Error, TtcWarning, the marks probe, mark_loss, stage and recompute, and the
+modules compat, losses, nn, ops and optim: loaded when first asked for, so that `import ttc` is cheap.
 """
 
 from importlib import import_module as _import_module
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from ttc.generation.sampling import Sampling
     from ttc.loading import load
     from ttc.marks.ops import mark_loss, probe
+    from ttc.marks.recomputed import recompute
     from ttc.marks.stages import stage
     from ttc.options import CompileOptions, RunOptions
     from ttc.pipeline.device import Device
@@ -54,6 +55,7 @@ __all__ = [
     "load",
     "mark_loss",
     "probe",
+    "recompute",
     "stage",
     "training",
 ]
@@ -82,6 +84,7 @@ _HOMES = {
     "load": "ttc.loading",
     "mark_loss": "ttc.marks.ops",
     "probe": "ttc.marks.ops",
+    "recompute": "ttc.marks.recomputed",
     "stage": "ttc.marks.stages",
     "training": "ttc.train.entry",
 }

@@ -234,7 +234,7 @@ REFUSED_OPTIONS = {
 REFUSED = {
     "custom_op": "custom ops are code for an IPU; write the op in PyTorch",
     "for_loop": "write the loop in Python or as torch.while_loop",
-    "recomputationCheckpoint": "backward passes keep what they need",
+    "recomputationCheckpoint": "ttc.recompute(f) marks what is computed again",
     "setLogLevel": "use -v of the command line",
     "ipuHardwareVersion": "there is no IPU",
     "LossScaling": "loss_scale= of ttc.training",

@@ -20,6 +20,7 @@ from ttc.importers.torch.decompositions import decompositions
 from ttc.importers.torch.graphs import Binding, Fixed, GraphOutput, Held, Input, import_graph
 from ttc.importers.torch.sizes import static_specs, user_inputs
 from ttc.importers.torch.tracing import tracing
+from ttc.marks.stages import tracing_stages
 
 
 def import_module(
@@ -41,7 +42,7 @@ def import_module(
     Raises: E0202 where torch.export cannot export it, and what `import_exported` raises.
     """
     args, kwargs = arguments_of(example_inputs)
-    with tracing("E0202", f"torch.export cannot export {type(module).__name__}"):
+    with tracing("E0202", f"torch.export cannot export {type(module).__name__}"), tracing_stages():
         program = torch.export.export(module, args, kwargs, dynamic_shapes=dynamic_shapes, strict=False)
     return import_exported(program, name or type(module).__name__, shapes=shapes, batch=batch, examples=program.example_inputs)
 

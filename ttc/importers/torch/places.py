@@ -16,13 +16,17 @@ _FRAME = re.compile(r'File "([^"\n]+)", line (\d+)')
 
 
 def sources_of(node: fx.Node) -> tuple[str, ...]:
-    """The path of the module that made the node, and `file:line` of the innermost line of a program outside PyTorch."""
+    """The path of the module that made the node, and `file:line` of the innermost line of a program outside PyTorch.
+
+    What is marked to be computed again has a last name that begins with `recompute.`.
+    """
     stack = [path for path, _ in (node.meta.get("nn_module_stack") or {}).values()]
     path = _module_path(str(stack[-1])) if stack else ""
     frames = _FRAME.findall(node.meta.get("stack_trace") or "")
     own = [frame for frame in frames if _is_of_a_program(frame[0])]
     line = [f"{PurePath(file).name}:{number}" for file, number in (own or frames)[-1:]]
-    return (*([path] if path else []), *line)
+    marked = node.meta.get("custom", {}).get("ttc_recompute")
+    return (*([path] if path else []), *line, *([f"recompute.{marked}"] if marked else []))
 
 
 @lru_cache(maxsize=4096)
