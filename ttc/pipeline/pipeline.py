@@ -42,7 +42,7 @@ class Pipeline:
         loss: of the last stage: "mse", `ttc.losses.*`, a module of torch.nn, a function of outputs and targets that PyTorch computes, or
             "output" where the last stage gives it; None: the pipeline is for inference.
         optimizer: of stages whose devices have none: text, `ttc.optim.*`, or a function that makes one of torch.optim of parameters.
-        scheduler: of learning rates, as `ttc fit` takes them, or a function that makes one of torch of an optimizer of torch.
+        scheduler: of learning rates, as `ttc train` takes them, or a function that makes one of torch of an optimizer of torch.
         mode: sequential, threads or processes; the numbers are the same.
         schedule: 1f1b, gpipe, sequential, or interleaved, where devices come in turns.
         room: inputs, targets and results that may wait.
