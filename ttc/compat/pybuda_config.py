@@ -22,7 +22,6 @@ class Config:
     options: dict[str, Any] = field(default_factory=dict)
     placement: list[PlacementRule | QueueRule] = field(default_factory=list)
     precision: list[Rule] = field(default_factory=list)
-    taps: list[str] = field(default_factory=list)
 
     def fields(self) -> dict[str, Any]:
         """Return them all as fields of CompileOptions."""
@@ -86,7 +85,7 @@ OPTIONS: dict[str, Row] = {
     "output_queues_on_host": Row("queue rule `location`", lambda on: _queues("output*", "host" if on else "dram")),
     "enable_auto_transposing_placement": Row("`transpose` of a rule of placement, by op", None, (False,)),
     "use_interactive_placer": Row("there is one placer", None, (False,)),
-    "op_intermediates_to_save": Row("`taps` of ttc.Pipeline; `probe`", lambda names: CONFIG.taps.extend(names)),
+    "op_intermediates_to_save": Row("`taps` of ttc.Pipeline; `probe`", None, ([],)),
     "enable_enumerate_u_kt": Row("always on; `u_kt` of a rule of placement sets one", None, (True,)),
     "enable_device_tilize": Row("tilizing is where the compiler puts it", None, (False,)),
     "dram_placement_algorithm": Row(

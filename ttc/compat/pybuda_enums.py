@@ -50,6 +50,6 @@ REFUSED_OF_DEVICES = {
 REFUSED_OF_MODULES = {
     "backward": "pybuda.run_backward takes microbatches back through all devices",
     "call": "forward calls the model",
-    "insert_tapout_queue_for_op": "`taps` of ttc.Pipeline, or op_intermediates_to_save",
+    "insert_tapout_queue_for_op": "`taps` of ttc.Pipeline",
 }
 """Methods of modules that are refused, with the reason."""

@@ -27,7 +27,7 @@ def pybuda() -> Iterator[Any]:
     yield module
     module.shutdown()
     config = sys.modules["ttc.compat.pybuda_config"].CONFIG
-    for part in (config.options, config.placement, config.precision, config.taps):
+    for part in (config.options, config.placement, config.precision):
         part.clear()
     for name in [name for name in sys.modules if name.partition(".")[0] == "pybuda"]:
         del sys.modules[name]
