@@ -338,7 +338,6 @@ class TrainingExecutor:
 
     def _compiled(self) -> Replicas:
         program = self._build(self._optimizer, self._examples)
-        program.prepare()
         return Replicas(program, self._rows.replicas, self._reduction)
 
     def _use(self, made: Replicas) -> None:
