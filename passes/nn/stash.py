@@ -64,7 +64,7 @@ class Stash:
         ops = [op for op in function.body.block.ops if isinstance(op, NNOp)]
         late = _gradient_ops(ops)
         self._last = function.body.block.last_op
-        self._place = {op: index for index, op in enumerate(ops)}
+        self._place: dict[Operation, int] = {op: index for index, op in enumerate(ops)}
         self.forward = [op for op in ops if op not in late]
         self.backward = [op for op in ops if op in late]
         self._forward = set(self.forward)

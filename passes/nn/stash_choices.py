@@ -76,7 +76,7 @@ def _cheapest(stash: Stash, price: float) -> Choice:
         return stash.choice(())
     graph = FlowGraph()
     ops = {op: graph.node() for op in stash.forward}
-    values = {y: graph.node() for op in stash.forward for y in op.results if y not in stash.free}
+    values: dict[SSAValue, int] = {y: graph.node() for op in stash.forward for y in op.results if y not in stash.free}
     for op, node in ops.items():
         possible = all(spec_of(y.type).is_static for y in op.results)
         allowed = possible and (price > 0 or op in stash.marked or op.name in VIEWS)
