@@ -42,7 +42,6 @@ class ExposeProbes(Pass):
     """
 
     name: ClassVar[str] = "expose-probes"
-    resigns: ClassVar[bool] = True
 
     def apply(self, unit: Unit, rewriter: Rewriter) -> None:
         for function in entry_functions(unit.module):

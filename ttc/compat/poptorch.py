@@ -39,12 +39,12 @@ class _Training:
         self.accumulation, self.reduction = 1, "mean"
 
     def gradientAccumulation(self, gradient_accumulation: int) -> Options:
-        """Set `accumulate`."""
+        """Set the option `accumulate` of training."""
         self.accumulation = gradient_accumulation
         return self._options
 
     def accumulationAndReplicationReductionType(self, reduction: ReductionType) -> Options:
-        """Set `reduction`.  Raises E0105 for NoReduction."""
+        """Set the option `reduction` of training.  Raises E0105 for NoReduction."""
         if reduction is ReductionType.NoReduction:
             raise Error("E0105", "poptorch.ReductionType.NoReduction is not supported: an update has one gradient")
         self.reduction = reduction.value
@@ -59,17 +59,17 @@ class Options:
         self.Training = _Training(self)
 
     def deviceIterations(self, device_iterations: int) -> Self:
-        """Set `iterations` of executors."""
+        """Set the option `iterations` of executors."""
         self.iterations = device_iterations
         return self
 
     def replicationFactor(self, replication_factor: int) -> Self:
-        """Set `replicas` of executors."""
+        """Set the option `replicas` of executors."""
         self.replicas = replication_factor
         return self
 
     def outputMode(self, output_mode: OutputMode, output_return_period: int | None = None) -> Self:
-        """Set `output`.  Raises E0101 for EveryN without a period."""
+        """Set the option `output` of executors.  Raises E0101 for EveryN without a period."""
         every = output_mode is OutputMode.EveryN
         if every != bool(output_return_period):
             raise Error("E0101", "EveryN, and it alone, has an output_return_period above 0")
