@@ -26,8 +26,9 @@ def all_clipped(texts: Iterable[object]) -> list[str]:
 
 
 def tensor_text(tensor: TensorType) -> str:
-    """Return a tensor's type as people read it: `1x56x56x64 Bfp8_b`."""
-    return clipped(f"{'x'.join(map(str, tensor.shape)) or 'scalar'} {tensor.format}")
+    """Return a tensor's type as people read it: `1x56x56x64 Bfp8_b`, and its layout where it lies in tiles."""
+    layout = "" if tensor.layout == "rows" else f" {tensor.layout}"
+    return clipped(f"{'x'.join(map(str, tensor.shape)) or 'scalar'} {tensor.format}{layout}")
 
 
 def type_text(type_: object) -> str:

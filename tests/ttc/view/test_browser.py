@@ -123,6 +123,17 @@ def test_pictures_can_be_kept(whole: Any, kind: str, tmp_path: Path) -> None:
     assert len(data) > 1000
 
 
+@pytest.mark.parametrize(("kind", "name"), [("ops", "ops"), ("cores", "core 0,0"), ("queues", "")])
+def test_lanes_of_the_timeline(whole: Any, kind: str, name: str) -> None:
+    tab(whole, "Timeline")
+    whole.select_option("select >> nth=1", kind)
+    lanes = whole.evaluate("programLanes(doc.programs[0], timelineTab.lanes).map((lane) => lane.name)")
+    assert lanes[0].startswith("chip 0: ")
+    assert "% busy" in lanes[0]
+    assert kind == "queues" or name in lanes
+    assert whole.evaluate("programLanes(doc.programs[0], timelineTab.lanes).every((lane) => lane.bars.every((bar) => bar.us >= 0))")
+
+
 def test_which_source_made_the_slowest_op(whole: Any) -> None:
     tab(whole, "Timeline")
     whole.click("#slowest tr.link >> nth=0")

@@ -20,3 +20,4 @@ def test_lists_and_types() -> None:
     assert all_clipped([1, "x"]) == ["1", "x"]
     assert tensor_text(TensorType((1, 56, 64), "Bfp8_b")) == "1x56x64 Bfp8_b"
     assert tensor_text(TensorType((), "Float32")) == "scalar Float32"
+    assert tensor_text(TensorType((2, 64), "Float32", "tiles(32, 32)")) == "2x64 Float32 tiles(32, 32)"

@@ -20,14 +20,23 @@ function foldsOf(stage) {
   return graphTab.folded.get(stage.name);
 }
 
+// The ops of a program, and of inputs and outputs that belong to none (as queues do) those that its ops read and give.
+function ofProgram(stage, program) {
+  const found = new Set(stage.ops.filter((op) => !program || op.function === program));
+  for (const op of [...found]) for (const place of op.inputs || []) found.add(stage.ops[place]);
+  for (const op of stage.ops) if (op.kind === "output" && !op.function && (op.inputs || []).some((place) => found.has(stage.ops[place]))) found.add(op);
+  return found;
+}
+
 // Nodes to draw: an op, or all ops of a module that is folded; and edges between them.
 function drawn(stage) {
   const fold = foldsOf(stage);
   const nodes = [];
   const nodeOf = new Map();
   const groups = new Map();
+  const chosen = ofProgram(stage, fold.program);
   for (const op of stage.ops) {
-    if (fold.program && op.function && op.function !== fold.program) continue;
+    if (!chosen.has(op)) continue;
     const prefix = fold.depth ? prefixOf(op, fold.depth) : null;
     if (prefix !== null && !fold.open.has(prefix)) {
       if (!groups.has(prefix)) {
@@ -100,15 +109,16 @@ async function drawGraph(root, stage, chosen) {
     pick: (node) => pickNode(stage, node),
   });
   const node = chosen ? picture.nodeOf.get(chosen) : null;
-  pane.start = () => (node ? pane.center(node.x, node.y) : placed.height > 3000 ? startAtTop(pane) : pane.fit());
+  pane.start = () => (node ? pane.center(node.x, node.y) : placed.height > 3000 ? startAt(pane, picture.nodes[0]) : pane.fit());
   graphTab.pane = pane;
   add(root, pane.element);
 }
 
-function startAtTop(pane) {
+// Begin with a node at the top, at a size at which it can be read.
+function startAt(pane, node) {
   pane.scale = 0.9;
-  pane.x = -pane.canvas.clientWidth / 2 / pane.scale;
-  pane.y = -40;
+  pane.x = node.x - pane.canvas.clientWidth / 2 / pane.scale;
+  pane.y = node.y - 60;
   pane.request();
 }
 

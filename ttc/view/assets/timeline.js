@@ -4,28 +4,36 @@ const LANE = 20;
 const HEAD = 30;
 const GUTTER = 120;
 
+const timelineTab = {lanes: "ops"};
+const LANE_KINDS = ["ops", "cores", "queues"];
+
 function timelineView(root, state) {
   const names = [...doc.programs.map((program) => program.name), ...(doc.profile ? ["a run on this machine"] : [])];
   if (!names.length) return add(root, el("p", {class: "empty", text: "There is no estimate: the target is this machine. ttc view m.tti --profile measures a run."}));
   const chosen = names.includes(state.program) ? state.program : names[0];
-  add(root, el("div", {class: "bar"}, chooser("Program", names, chosen, (name) => show({tab: "timeline", program: name}))));
   const program = doc.programs.find((one) => one.name === chosen);
+  add(root, el("div", {class: "bar"}, chooser("Program", names, chosen, (name) => show({tab: "timeline", program: name})),
+    program ? chooser("Lanes", LANE_KINDS, timelineTab.lanes, (name) => { timelineTab.lanes = name; show({tab: "timeline", program: chosen}); }) : null));
   if (program && program.error) return add(root, el("p", {class: "bad", text: program.error}));
-  const lanes = program ? programLanes(program) : profileLanes(doc.profile);
+  const lanes = program ? programLanes(program, timelineTab.lanes) : profileLanes(doc.profile);
   add(root, program ? programFacts(program) : el("p", {text: `One run, ${doc.profile.threads} threads; every job is computed by all of them together.`}));
-  const length = Math.max(...lanes.map((lane) => Math.max(...lane.bars.map((bar) => bar.start + bar.us), 0)), 1e-3);
+  add(root, lanesPane(lanes, chosen), program ? slowestOps(program) : slowestJobs(doc.profile), rooflinePicture(program ? devicePoints(program) : hostPoints(doc.profile)));
+  return null;
+}
+
+function lanesPane(lanes, chosen) {
+  const length = Math.max(...lanes.map((lane) => lane.bars.reduce((most, bar) => Math.max(most, bar.start + bar.us), 0)), 1e-3);
   const pane = new Pane({
     sideways: true,
     gutter: GUTTER,
     draw: (pen, box, scale) => paintLanes(pen, box, scale, lanes),
     box: () => ({x: 0, y: 0, width: length, height: HEAD + lanes.length * LANE}),
     hit: (x, y) => hitLane(lanes, x, y),
-    pick: (bar) => (bar.op ? show({tab: "timeline", stage: bar.op.stage, op: bar.op.place_in_stage, program: chosen}, {still: true}) : barDetails(bar)),
+    pick: (bar) => (bar.op ? show({tab: "timeline", stage: bar.op.stage, op: bar.op.place_in_stage, program: chosen}, {still: true}) : bar.queue ? queueDetails(bar.queue) : barDetails(bar)),
   });
   pane.element.classList.add("short");
   pane.element.style.height = `${Math.min(HEAD + lanes.length * LANE + 60, 420)}px`;
-  add(root, pane.element, program ? slowestOps(program) : slowestJobs(doc.profile), rooflinePicture(program ? devicePoints(program) : hostPoints(doc.profile)));
-  return null;
+  return pane.element;
 }
 
 function programFacts(program) {
@@ -36,29 +44,79 @@ function programFacts(program) {
     ["Left out", program.left_out ? `${program.left_out} later epochs` : null]]);
 }
 
-// A lane for the epochs of each chip, then lanes of ops, each op in the first lane that is free.
-function programLanes(program) {
+// A lane for the epochs of each chip, with the share of time in which one runs, then lanes of its ops, its cores or its queues.
+function programLanes(program, kind) {
   const chips = [...new Set(program.epochs.flatMap((epoch) => epoch.chips))].sort((a, b) => a - b);
-  const lanes = [];
-  for (const chip of chips) {
-    const epochs = {name: `chip ${chip}: epochs`, bars: []};
-    const ops = [];
-    for (const [number, start, us, times] of program.executions) {
-      const epoch = program.epochs[number];
-      if (!epoch.chips.includes(chip)) continue;
-      const begin = start + us - epoch.us;
-      if (begin > start) epochs.bars.push({name: "switch", start, us: begin - start, kind: "quiet"});
-      const told = `${epoch.inputs} microbatches, limited by ${epoch.limit}, slowest ${epoch.slowest}${times > 1 ? `, ${times} times` : ""}`;
-      epochs.bars.push({name: epoch.graphs.join(", "), start: begin, us: epoch.us, kind: "k0", told});
-      for (const [name, first, last] of epoch.ops) {
-        const op = doc.placed.get(name);
-        if (op && (op.place.chip || 0) === chip && last > first) inFreeLane(ops, {name, op, start: begin + first, us: last - first, kind: "k1"});
-      }
-    }
-    lanes.push(epochs, ...ops.map((bars, at) => ({name: at ? "" : `chip ${chip}: ops`, bars})));
-  }
+  const lanes = chips.flatMap((chip) => {
+    const [bars, busy] = epochBars(program, chip);
+    const name = `chip ${chip}: ${((busy / Math.max(program.us, 1e-9)) * 100).toFixed(0)} % busy`;
+    return [{name, bars}, ...{ops: opLanes, cores: coreLanes, queues: queueLanes}[kind](program, chip)];
+  });
   if (program.host_us) lanes.push({name: "host transfers", bars: [{name: "transfers, overlapped with all of it", start: 0, us: program.host_us, kind: "k3"}]});
   return lanes;
+}
+
+function epochBars(program, chip) {
+  const bars = [];
+  let busy = 0;
+  for (const [number, start, us, times] of program.executions) {
+    const epoch = program.epochs[number];
+    if (!epoch.chips.includes(chip)) continue;
+    const begin = start + us - epoch.us;
+    if (begin > start) bars.push({name: "switch", start, us: begin - start, kind: "quiet"});
+    const told = `${epoch.inputs} microbatches, limited by ${epoch.limit}, slowest ${epoch.slowest}${times > 1 ? `, ${times} times` : ""}`;
+    bars.push({name: epoch.graphs.join(", "), start: begin, us: epoch.us, kind: "k0", told});
+    busy += epoch.us * times;
+  }
+  return [bars, busy];
+}
+
+// Each op of a chip as a bar, in every execution of its epoch.
+function opBars(program, chip) {
+  const bars = [];
+  for (const [number, start, us] of program.executions) {
+    const epoch = program.epochs[number];
+    for (const [name, first, last] of epoch.ops) {
+      const op = doc.placed.get(name);
+      if (op && (op.place.chip || 0) === chip && last > first) bars.push({name, op, start: start + us - epoch.us + first, us: last - first, kind: "k1"});
+    }
+  }
+  return bars;
+}
+
+function opLanes(program, chip) {
+  const lanes = [];
+  for (const bar of opBars(program, chip)) inFreeLane(lanes, bar);
+  return lanes.map((bars, at) => ({name: at ? "" : "ops", bars}));
+}
+
+function coreLanes(program, chip) {
+  const cores = new Map();
+  for (const bar of opBars(program, chip)) {
+    const {row, col, rows, cols, kind} = bar.op.place;
+    if (kind !== "grid") continue;
+    for (let r = row; r < row + rows; r += 1) {
+      for (let c = col; c < col + cols; c += 1) {
+        if (!cores.has(r * 1000 + c)) cores.set(r * 1000 + c, {name: `core ${r},${c}`, bars: []});
+        cores.get(r * 1000 + c).bars.push(bar);
+      }
+    }
+  }
+  return [...cores].sort((a, b) => a[0] - b[0]).map(([, lane]) => lane);
+}
+
+const MOST_QUEUES = 80;
+
+// The largest queues that graphs of the program write and read, for as long as they hold a value.
+function queueLanes(program, chip) {
+  const spans = program.executions.map(([, start, us]) => [start, start + us]);
+  const held = doc.device.queues.filter((queue) => queue.chip === chip && queue.lifetime && queue.lifetime[0] < spans.length);
+  const size = (queue) => queue.bytes * Math.max(queue.buffers.length, 1);
+  return held.sort((a, b) => size(b) - size(a)).slice(0, MOST_QUEUES).map((queue) => {
+    const start = spans[queue.lifetime[0]][0];
+    const stop = spans[Math.min(queue.lifetime[1], spans.length - 1)][1];
+    return {name: queue.name, bars: [{name: `${queue.name}: ${queue.kind}, ${bytesText(size(queue))}`, queue, start, us: stop - start, kind: "k4"}]};
+  });
 }
 
 function inFreeLane(lanes, bar) {
