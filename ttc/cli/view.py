@@ -71,7 +71,8 @@ def _write(console: Console, archive: Path | None, other: Path | None, asked: di
         layers, profile = _runs(console, first.path, asked)
     text = page(document(View(first, passes, second, layers, profile, title=named.name.removesuffix(".tti")))).encode()
     write_bytes(output, text)
-    console.say(f"{output}: {len(text) / 1e6:.1f} MB")
+    if not console.quiet:
+        console.say(f"{output}: {len(text) / 1e6:.1f} MB")
     if asked["opens"]:
         click.launch(output.resolve().as_uri())
     return 0
