@@ -8,8 +8,6 @@ Exit status 1 beyond 20 MB, 5 s, or below 30 frames a second.
 
 from __future__ import annotations
 
-import os
-import shutil
 import sys
 import tempfile
 import time
@@ -21,6 +19,7 @@ from playwright.sync_api import sync_playwright
 
 import checkout  # noqa: F401  the packages of this checkout
 from ttc.cli import main as ttc
+from view_pages import chromium
 
 MOST_BYTES, MOST_SECONDS, LEAST_FRAMES = 20e6, 5.0, 30.0
 MOVED = """async (seconds) => { const pane = graphTab.pane; const begun = pane.frames; const start = performance.now();
@@ -43,11 +42,8 @@ def chain(count: int) -> onnx.ModelProto:
 
 def measured(page: Path) -> tuple[float, float, float]:
     """Seconds until the page is ready, seconds until all of its nodes are drawn, frames a second."""
-    chromium = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
-    if chromium is None:
-        sys.exit("there is no Chromium on this machine: install Debian's package chromium")
     with sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
+        browser = driver.chromium.launch(executable_path=chromium(), args=["--no-sandbox", "--disable-gpu"])
         view = browser.new_page(viewport={"width": 1400, "height": 900})
         start = time.perf_counter()
         view.goto(f"{page.as_uri()}#tab=graph&stage=nn")

@@ -95,16 +95,21 @@ def write_pages(folder: Path = FOLDER) -> list[Path]:
     return [write_page(name, folder) for name in PAGES]
 
 
+def chromium() -> str:
+    """Return the Chromium that is there, which variable CHROMIUM may name.  Ends the process if there is none."""
+    found = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
+    if found is None:
+        sys.exit("there is no Chromium on this machine: install Debian's package chromium")
+    return found
+
+
 def write_picture(path: Path) -> None:
     """Write a picture of ResNet-50's page: the device in its third epoch."""
     from playwright.sync_api import sync_playwright
 
-    chromium = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
-    if chromium is None:
-        sys.exit("there is no Chromium on this machine: install Debian's package chromium")
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as driver:
         page = write_page("resnet50", Path(folder))
-        browser = driver.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
+        browser = driver.chromium.launch(executable_path=chromium(), args=["--no-sandbox", "--disable-gpu"])
         view = browser.new_page(viewport={"width": 1280, "height": 760})
         view.goto(f"{page.as_uri()}#tab=device&epoch=2&stage=netlist&op=9")
         view.wait_for_selector("#details >> text=History of its nodes")

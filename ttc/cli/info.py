@@ -14,7 +14,6 @@ from ttc.dialects.core.errors import Error, nearest
 
 if TYPE_CHECKING:
     from ttc.dialects.netlist.model import Argument, Netlist
-    from ttc.dialects.netlist.occupancy import MemoryUse
     from ttc.runtime.archive import Archive
     from ttc.runtime.contract import FixedInput
 
@@ -56,7 +55,7 @@ def _alone(netlist: Netlist, name: str) -> Netlist:
 
 
 def _facts(opened: Archive, netlist: Netlist, path: Path) -> dict[str, Any]:
-    from ttc.reports.netlist_summary import summarize
+    from ttc.reports.netlist_summary import memory_facts, summarize
 
     description, figures = opened.manifest.description, summarize(netlist)
     return {
@@ -79,20 +78,13 @@ def _facts(opened: Archive, netlist: Netlist, path: Path) -> dict[str, Any]:
         "queues": figures.queues,
         "cores": {"grid": figures.grid_cores, "used": figures.cores_used, "mean": figures.cores_mean},
         "dram_bytes": {str(channel): size for channel, size in figures.dram_bytes.items()},
-        "memory": [_memory(use) for use in figures.memory],
+        "memory": [memory_facts(use) for use in figures.memory],
         "host_bytes": figures.host_bytes,
         "tensors": len(opened.manifest.tensors),
         "tensor_bytes": sum(m.size for name, m in opened.manifest.members.items() if name.startswith("tensors/")),
         "file_bytes": path.stat().st_size,
         "numbers": _numbers(netlist, description.options),
     }
-
-
-def _memory(use: MemoryUse) -> dict[str, Any]:
-    """Peak, lower bound and fragmentation of one chip's DRAM, and of each channel."""
-    whole = {"chip": use.chip, "peak_bytes": use.peak_bytes, "bound_bytes": use.bound_bytes, "room_bytes": use.room_bytes}
-    channels = [asdict(channel) | {"fragmentation": round(channel.fragmentation, 4)} for channel in use.channels]
-    return {**whole, "fragmentation": round(use.fragmentation, 4), "channels": channels}
 
 
 def _signature(argument: Argument) -> dict[str, Any]:

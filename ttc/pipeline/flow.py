@@ -53,7 +53,7 @@ class Flow:
         self._forwarded = self._returned = 0
         self._values: list[Value] = []
         self.loss = Accumulated()
-        """Of all microbatches that have gone back since the last update."""
+        """The loss of all microbatches that have gone back since the last update."""
         self._background: int | None = None
         self._taps = [number for number, stage in enumerate(stages) if taps.get(stage.name)]
         self._tapped = tapped

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
+from typing import Any
+
 from ttc.dialects.core.records import record
 from ttc.dialects.netlist.model import Graph, Grid, Netlist
 from ttc.dialects.netlist.occupancy import MemoryUse, channel_numbers, occupancy
@@ -106,3 +109,10 @@ def _covered(ranges: set[tuple[int, int]]) -> int:
         total += max(0, end - max(start, reached))
         reached = max(reached, end)
     return total
+
+
+def memory_facts(use: MemoryUse) -> dict[str, Any]:
+    """Peak, lower bound and fragmentation of one chip's DRAM, and of each channel, for JSON."""
+    whole = {"chip": use.chip, "peak_bytes": use.peak_bytes, "bound_bytes": use.bound_bytes, "room_bytes": use.room_bytes}
+    channels = [asdict(channel) | {"fragmentation": round(channel.fragmentation, 4)} for channel in use.channels]
+    return {**whole, "fragmentation": round(use.fragmentation, 4), "channels": channels}

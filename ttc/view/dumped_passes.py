@@ -14,6 +14,8 @@ from ttc.instruments.dump import INDEX
 from ttc.options import STAGES
 from ttc.view.texts import all_clipped, clipped
 
+SOURCE = "00.import/000.source.mlir"
+"""The file of a dump that holds the imported model."""
 MAX_DUMP_BYTES = 1 << 28
 """Most bytes of IR text that a page takes."""
 MAX_FILES = 10_000
@@ -40,9 +42,8 @@ class DumpedPasses:
         self._numbers: dict[Path, int] = {}
         self._bytes = 0
         rows = index_of(folder) if (folder / INDEX).exists() else _rows_so_far(folder)
-        first = next((path for path in (folder / "00.import" / "000.source.mlir",) if path.exists()), None)
-        if first is not None:
-            self._take({"stage": "import", "number": 0, "pass": "source", "file": "00.import/000.source.mlir", "changed": True})
+        if (folder / SOURCE).exists():
+            self._take({"stage": "import", "number": 0, "pass": "source", "file": SOURCE, "changed": True})
         for row in rows[:MAX_FILES]:
             self._take(row)
 
@@ -98,7 +99,7 @@ def _rows_so_far(folder: Path) -> list[dict[str, Any]]:
             row = {"stage": stage, "number": int(path.name.partition(".")[0]), "pass": name[1], "file": f"{path.parent.name}/{path.name}"}
             rows.append({**row, "changed": path.resolve() != before and not path.is_symlink()})
             before = path.resolve()
-    if not rows and not (folder / "00.import" / "000.source.mlir").exists():
+    if not rows and not (folder / SOURCE).exists():
         raise Error("E0102", f"{folder} holds no dump", hint="ttc compile MODEL --dump DIR writes one")
     return rows
 

@@ -8,7 +8,8 @@ from typing import Any
 from ttc.dialects.core.plain.functions import Function
 from ttc.dialects.netlist.instructions import executed_graphs
 from ttc.dialects.netlist.model import Ethernet, Graph, Grid, Netlist, Op, Queue
-from ttc.dialects.netlist.occupancy import MemoryUse, occupancy
+from ttc.dialects.netlist.occupancy import occupancy
+from ttc.reports.netlist_summary import memory_facts
 from ttc.view.texts import all_clipped, clipped, tensor_text
 
 MAX_WORKS = 64
@@ -63,7 +64,6 @@ def _op(op: Op, graph: Graph, netlist: Netlist, places: dict[str, int]) -> dict[
         "weights": [clipped(queue.key) for queue in queues if queue.kind in WEIGHTS and queue.key is not None],
         "graph": clipped(graph.name),
         "place": place_of(op, graph),
-        "cycles": op.cycles,
         "buffers": [{**asdict(buffer), "bytes": buffer.size_bytes} for buffer in op.buffers],
         "attributes": _attributes(op),
         "body": _works(op.work),
@@ -115,12 +115,9 @@ def device_of(netlist: Netlist, ops: list[dict[str, Any]]) -> dict[str, Any]:
             members.setdefault(op["graph"], []).append(number)
     return {
         "target": clipped(chip.target),
-        "arch": clipped(chip.arch),
         "grid": None if chip.grid is None else list(chip.grid),
         "chips": chip.chips,
         "l1_bytes": chip.l1_usable_bytes,
-        "dram_channels": chip.dram_channels,
-        "dram_channel_bytes": chip.dram_channel_bytes,
         "dram_reserved_bytes": chip.dram_reserved_bytes,
         "links": [list(link) for link in chip.links],
         "epochs": [
@@ -128,8 +125,7 @@ def device_of(netlist: Netlist, ops: list[dict[str, Any]]) -> dict[str, Any]:
             for g in netlist.graphs.values()
         ],
         "queues": [_queue(queue, writers.get(queue.name)) for queue in netlist.queues.values()],
-        "memory": [_memory(use) for use in occupancy(netlist)],
-        "executes": {clipped(p.name): all_clipped(executed_graphs(p)) for p in netlist.programs.values()},
+        "memory": [memory_facts(use) for use in occupancy(netlist)],
     }
 
 
@@ -146,15 +142,4 @@ def _queue(queue: Queue, source: str | None) -> dict[str, Any]:
         "buffers": [list(buffer) for buffer in queue.buffers] if queue.location == "dram" else [],
         "lifetime": None if queue.lifetime is None else list(queue.lifetime),
         "key": None if queue.key is None else clipped(queue.key),
-    }
-
-
-def _memory(use: MemoryUse) -> dict[str, Any]:
-    return {
-        "chip": use.chip,
-        "peak_bytes": use.peak_bytes,
-        "bound_bytes": use.bound_bytes,
-        "room_bytes": use.room_bytes,
-        "fragmentation": round(use.fragmentation, 4),
-        "channels": [{"channel": c.channel, "peak_bytes": c.peak_bytes, "bound_bytes": c.bound_bytes} for c in use.channels],
     }

@@ -47,9 +47,6 @@ def _program(cost: RunCost) -> dict[str, Any]:
             "limit": epoch.limit if epoch.jam is None else "deadlock",
             "slowest": clipped(epoch.slowest),
             "us": epoch.cycles * micro,
-            "interval_us": epoch.interval * micro,
-            "stall_us": epoch.stall * micro,
-            "prologue_us": epoch.prologue * micro,
             "ops": [
                 [clipped(op.name), round(begin * micro, 3), round(end * micro, 3)]
                 for op, begin, end in zip(epoch.ops, epoch.begins, epoch.ends, strict=True)
@@ -64,7 +61,6 @@ def _program(cost: RunCost) -> dict[str, Any]:
         "samples": cost.samples,
         "samples_per_second": cost.samples_per_second,
         "clock_hz": cost.clock_hz,
-        "cores": cost.cores,
         "switch_us": cost.switch_cycles * clock,
         "host_us": cost.host_cycles * clock,
         "dram_bytes": cost.dram_bytes,

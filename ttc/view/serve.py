@@ -52,7 +52,7 @@ def serve(archive: Path | None, dump: Path | None, port: int, told: Callable[[st
     """
     live = LivePage(archive, dump)
     try:
-        server = ThreadingHTTPServer((HOST, port), _handler(live))
+        server = ThreadingHTTPServer((HOST, port), handler_of(live))
     except OSError as error:
         raise Error("E0104", f"port {port} cannot be had: {error.strerror}", hint="leave out --port") from None
     with server:
@@ -61,7 +61,9 @@ def serve(archive: Path | None, dump: Path | None, port: int, told: Callable[[st
     return 0
 
 
-def _handler(live: LivePage) -> type[BaseHTTPRequestHandler]:
+def handler_of(live: LivePage) -> type[BaseHTTPRequestHandler]:
+    """Return the class that answers requests with a page."""
+
     class Handler(BaseHTTPRequestHandler):
         """Answers `/` with the page and `/version` with its version, to callers that name this machine as the host."""
 

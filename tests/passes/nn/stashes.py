@@ -12,7 +12,7 @@ from ttc.passes.nn.stash import Stash
 WIDTH = 4
 PLAIN = "{transpose_a = false, transpose_b = false}"
 BYTES = 4 * 4 * WIDTH
-"""Of one value of a chain."""
+"""How many bytes one value of a chain takes."""
 
 
 def chain(layers: int, marked: range = range(0)) -> Unit:

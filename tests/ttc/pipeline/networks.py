@@ -11,7 +11,7 @@ import torch
 from numpy.typing import NDArray
 
 ROWS = 3
-"""Of a microbatch."""
+"""How many rows a microbatch has."""
 BOUND = 2e-5
 
 

@@ -12,14 +12,14 @@ import pytest
 
 from tests.ttc.view.conftest import Compiled
 from ttc.dialects.core.errors import Error
-from ttc.view.serve import HOST, LivePage, _handler, serve
+from ttc.view.serve import HOST, LivePage, handler_of, serve
 
 PORT = 0
 
 
 @pytest.fixture
 def server(compiled: Compiled) -> Iterator[ThreadingHTTPServer]:
-    with ThreadingHTTPServer((HOST, PORT), _handler(LivePage(compiled.archive, compiled.dump))) as found:
+    with ThreadingHTTPServer((HOST, PORT), handler_of(LivePage(compiled.archive, compiled.dump))) as found:
         thread = threading.Thread(target=found.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()
         yield found

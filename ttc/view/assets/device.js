@@ -1,7 +1,5 @@
 // The tab of the device: an epoch's ops on the grid of cores, their buffers in L1, queues in DRAM over epochs, Ethernet, the host.
 
-const deviceTab = {};
-
 function deviceView(root, state) {
   const device = doc.device;
   if (!device) return add(root, el("p", {class: "empty", text: "There is no netlist yet."}));

@@ -1,7 +1,6 @@
 // The document of the page: how it is read, and what is looked up in it.
 
 let doc = null;
-const STAGE_TITLES = {import: "import", nn: "nn", tile: "tile", netlist: "netlist"};
 
 async function readDocument() {
   const text = document.getElementById("document").textContent;
