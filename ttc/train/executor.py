@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +20,7 @@ from ttc.train.rates import Numbers, gathered_of, is_stepped, structure_of
 from ttc.train.replicas import Replicas
 from ttc.train.rows import Rows, parts, rows_of
 from ttc.train.shapes import Shape, shapes_of
-from ttc.train.signatures import Signatures, signature_of
+from ttc.train.signatures import CompiledByCalls, signature_of
 from ttc.train.updates import BACKWARD, FORWARD, GRADIENT, LOSS_COUNT, SLOT, Outcome, Updates
 from ttc.train.weights import Weights
 
@@ -31,7 +30,7 @@ Build = Callable[[Any, tuple[Any, ...] | None], Program]
 """Compiles the model with an optimizer for example inputs of a microbatch; None: for shapes that it has itself."""
 
 
-class TrainingExecutor:
+class TrainingExecutor(CompiledByCalls[Replicas]):
     """Trains a model.  Called with inputs and targets it does one or several updates; `forward`, `backward` and `update` do one in steps.
 
     Learning rates and other numbers of the optimizer are read at every call.  The model's own parameters keep their values until
@@ -64,6 +63,7 @@ class TrainingExecutor:
         loss_rows: str = "mean",
         recompile: str = "again",
     ) -> None:
+        super().__init__(recompile, Replicas.close)
         self._model = model
         self._owner = owner_of(model)
         self._host = Host(model)
@@ -76,14 +76,12 @@ class TrainingExecutor:
         self._reduction = reduction
         self._output = output
         self._loss_rows = loss_rows
-        self._known: Signatures[Replicas] = Signatures(recompile, Replicas.close)
         self._replicas: Replicas | None = None
         self._numbers = Numbers()
         self._examples: tuple[Any, ...] | None = None
         self._key: tuple[Any, ...] = ()
         self._inputs: dict[str, NDArray[Any]] | None = None
         self._accumulated = 0
-        self._closed = False
         self.version = 0
         """Grows with every change of the weights."""
         self.losses: NDArray[np.float32] = np.zeros(0, np.float32)
@@ -285,23 +283,7 @@ class TrainingExecutor:
         self.session.assign(values, states)
         self._changed()
 
-    def close(self) -> None:
-        """Give up the session's memory; further calls raise E0803."""
-        self._known.clear()
-        self._closed = True
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        self.close()
-
     # ---- inside -----------------------------------------------------------------------------------------------------------------------
-
-    @property
-    def compilations(self) -> int:
-        """How often the model was compiled."""
-        return self._known.compilations
 
     def _batch(self) -> int | None:
         """Rows of a microbatch, where they are not those of the call."""

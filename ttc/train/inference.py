@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from numpy.typing import NDArray
 
@@ -19,7 +18,7 @@ from ttc.train.newest import newest
 from ttc.train.outputs import OutputMode
 from ttc.train.rows import Rows, parts
 from ttc.train.shapes import Shape, shapes_of
-from ttc.train.signatures import Signatures, signature_of
+from ttc.train.signatures import CompiledByCalls, signature_of
 from ttc.train.updates import FORWARD, MARKED_LOSS
 from ttc.train.weights import Weights
 
@@ -27,7 +26,7 @@ Build = Callable[["tuple[Any, ...] | None"], Program]
 """Compiles the model for example inputs of a microbatch; None: for shapes that it has itself."""
 
 
-class InferenceExecutor:
+class InferenceExecutor(CompiledByCalls[list[Session]]):
     """Runs a model on rows.  One thread may use it at a time.
 
     Weights are those of the executor that trains the same module, as they are at every call; without one they are the module's own when
@@ -52,18 +51,17 @@ class InferenceExecutor:
         output: OutputMode = OutputMode("all"),  # noqa: B008
         recompile: str = "again",
     ) -> None:
+        super().__init__(recompile, _close)
         self._model = model
         self._host = Host(model)
         self._synced = Weights(self._host)
         self._build = build
         self._rows = rows
         self._output = output
-        self._known: Signatures[list[Session]] = Signatures(recompile, _close)
         self._sessions: list[Session] | None = None
         self._examples: tuple[Any, ...] | None = None
         self._ready_made = ready
         self._seen = 0
-        self._closed = False
         if ready:
             self._use(self._known.get((), self._compiled))
 
@@ -137,22 +135,6 @@ class InferenceExecutor:
         if self._sessions is None or self._closed:
             raise Error("E0803", "the model is not compiled yet, or the executor is closed", hint="the first call compiles it")
         return self._sessions[0]
-
-    @property
-    def compilations(self) -> int:
-        """How often the model was compiled."""
-        return self._known.compilations
-
-    def close(self) -> None:
-        """Give up the memory of all sessions; further calls raise E0803."""
-        self._known.clear()
-        self._closed = True
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        self.close()
 
     # ---- inside -----------------------------------------------------------------------------------------------------------------------
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Mapping
-from typing import Any, Generic, TypeVar
+from types import TracebackType
+from typing import Any, Generic, Self, TypeVar
 
 from numpy.typing import NDArray
 
@@ -48,6 +49,31 @@ class Signatures(Generic[T]):
         """Give up what was made for all signatures."""
         while self._known:
             self._drop(self._known.popitem()[1])
+
+
+class CompiledByCalls(Generic[T]):
+    """What executors share that compile for the calls they get: programs by signature, which closing gives up."""
+
+    def __init__(self, recompile: str, drop: Callable[[T], None]) -> None:
+        """recompile, drop: as `Signatures` takes them."""
+        self._known: Signatures[T] = Signatures(recompile, drop)
+        self._closed = False
+
+    @property
+    def compilations(self) -> int:
+        """How often the model was compiled."""
+        return self._known.compilations
+
+    def close(self) -> None:
+        """Give up the memory of all sessions; further calls raise E0803."""
+        self._known.clear()
+        self._closed = True
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
 
 
 def signature_of(arrays: Mapping[str, NDArray[Any]] | list[NDArray[Any]], pieces: int) -> tuple[tuple[tuple[int, ...], str], ...]:
