@@ -11,7 +11,6 @@ name of the op that has no gradient (E0506), and failed in any other way.  Exit 
 
 from __future__ import annotations
 
-import argparse
 import json
 import logging
 import re
@@ -33,8 +32,6 @@ import checkout  # noqa: F401
 from suite import Outcome, by_op, category_rows, reasons
 from torch_suite import (
     REFUSALS,
-    SAMPLES,
-    TIME_LIMIT_SECONDS,
     UNINITIALIZED,
     Call,
     Case,
@@ -42,6 +39,7 @@ from torch_suite import (
     because,
     is_random,
     name_of,
+    parser,
     run_all,
     samples_of,
 )
@@ -260,17 +258,9 @@ def counts(outcomes: Sequence[Outcome]) -> tuple[int, int]:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("-k", dest="pattern", default="", help="regular expression for names of operators")
-    parser.add_argument("--engine", choices=tuple(TYPES), default="reference", help="what runs the programs")
-    parser.add_argument("--every", type=int, default=1, help="take one operator of so many")
-    parser.add_argument("--samples", type=int, default=SAMPLES, help="most samples an operator")
-    parser.add_argument("--jobs", type=int, default=1, help="children at a time")
-    parser.add_argument("--bar", type=float, default=0.0, help="least share of the samples taken that must be right")
-    parser.add_argument("--time-limit", type=int, default=TIME_LIMIT_SECONDS, help="seconds a sample")
-    parser.add_argument("--json", action="store_true", help="print the outcomes as JSON")
-    parser.add_argument("--verbose", action="store_true", help="also list every sample that is not right")
-    options = parser.parse_args()
+    flags = parser(__doc__, share="of the samples taken", listed="is not right")
+    flags.add_argument("--engine", choices=tuple(TYPES), default="reference", help="what runs the programs")
+    options = flags.parse_args()
     torch.set_num_threads(1)
     logging.disable(logging.CRITICAL)
     suite = Gradients(options.engine)

@@ -355,17 +355,25 @@ def _counts(outcomes: Sequence[Outcome]) -> tuple[int, int]:
     return sum(o.status != "not exported" for o in outcomes), sum(o.status == "pass" for o in outcomes)
 
 
+def parser(doc: str | None, *, share: str, listed: str) -> argparse.ArgumentParser:
+    """Return the flags of a suite over samples of operators.
+
+    doc: of the script.  share: what the bar is a share of.  listed: which samples --verbose lists.
+    """
+    found = argparse.ArgumentParser(description=(doc or "").partition("\n")[0])
+    found.add_argument("-k", dest="pattern", default="", help="regular expression for names of operators")
+    found.add_argument("--every", type=int, default=1, help="take one operator of so many")
+    found.add_argument("--samples", type=int, default=SAMPLES, help="most samples an operator")
+    found.add_argument("--jobs", type=int, default=1, help="children at a time")
+    found.add_argument("--bar", type=float, default=0.0, help=f"least share {share} that must be right")
+    found.add_argument("--time-limit", type=int, default=TIME_LIMIT_SECONDS, help="seconds a sample")
+    found.add_argument("--json", action="store_true", help="print the outcomes as JSON")
+    found.add_argument("--verbose", action="store_true", help=f"also list every sample that {listed}")
+    return found
+
+
 def main() -> int:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("-k", dest="pattern", default="", help="regular expression for names of operators")
-    parser.add_argument("--every", type=int, default=1, help="take one operator of so many")
-    parser.add_argument("--samples", type=int, default=SAMPLES, help="most samples an operator")
-    parser.add_argument("--jobs", type=int, default=1, help="children at a time")
-    parser.add_argument("--bar", type=float, default=0.0, help="least share of the exported samples that must be right")
-    parser.add_argument("--time-limit", type=int, default=TIME_LIMIT_SECONDS, help="seconds a sample")
-    parser.add_argument("--json", action="store_true", help="print the outcomes as JSON")
-    parser.add_argument("--verbose", action="store_true", help="also list every sample that is not right or ran on the host")
-    options = parser.parse_args()
+    options = parser(__doc__, share="of the exported samples", listed="is not right or ran on the host").parse_args()
     torch.set_num_threads(1)
     logging.disable(logging.CRITICAL)
     warm_up()
