@@ -28,13 +28,20 @@ def is_differentiable(spec: Spec) -> bool:
     return spec.dtype.kind in "fV" and spec.dtype not in STORED_ONLY
 
 
+BITS = "nn.bitcast"
+"""The op that makes integers of the bits of numbers, and numbers of these: such a number is no constant."""
+
+
 def active_values(ops: Iterable[Operation], wanted: Iterable[SSAValue]) -> set[SSAValue]:
-    """The wanted values, and what follows from them by way of floating point alone."""
-    active = set(wanted)
+    """The wanted values, and what follows from them by way of floating point and of its bits, which integers hold."""
+    active, bits = set(wanted), set[SSAValue]()
     for op in ops:
-        if not active.isdisjoint(op.operands):
-            active.update(r for r in op.results if is_differentiable(spec_of(r.type)))
-    return active
+        smooth, patterns = not active.isdisjoint(op.operands), not bits.isdisjoint(op.operands)
+        if op.name == BITS:
+            smooth = patterns = smooth or patterns
+        active.update(r for r in op.results if smooth and is_differentiable(spec_of(r.type)))
+        bits.update(r for r in op.results if patterns and spec_of(r.type).dtype.kind in "iu")
+    return active | bits
 
 
 def pull_back(
@@ -62,7 +69,7 @@ def pull_back(
         if not any(parts):
             continue
         operands = op.named_operands() if isinstance(op, NNOp) else [*op.operands]
-        asked = [x in active for x in operands]
+        asked = [x in active and (op.name == BITS or is_differentiable(spec_of(x.type))) for x in operands]
         if not any(asked):
             continue
         if entered is not None:

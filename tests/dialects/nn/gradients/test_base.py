@@ -11,6 +11,7 @@ from xdsl.ir import Block
 import ttc.dialects.nn.gradients as package
 from tests.ops.cases import one_op_module, spec
 from ttc.dialects.core.ir.entries import entry_functions
+from ttc.dialects.core.ir.spec import Spec, tensor_type
 from ttc.dialects.core.plain.weights import WeightStore
 from ttc.dialects.nn.activation import TanhOp
 from ttc.dialects.nn.base import ops
@@ -54,3 +55,26 @@ def test_values_of_integers_have_no_cotangents() -> None:
     maker = GradientMaker(Block(), WeightStore())
     seed = maker.constant(np.zeros(2, np.int64))
     assert pull_back(maker, [op], {op.results[0]: seed}, [x]) == {}
+
+
+@pytest.mark.parametrize("source", [np.float32, np.float64])
+def test_numbers_made_of_bits_are_no_constants(source: type[np.floating]) -> None:
+    """What computes with the bits of numbers, as the next number after one does, is refused: its gradient is not 0."""
+    block = Block(arg_types=[tensor_type(Spec((2,), np.dtype(source)))])
+    maker, (x,) = GradientMaker(block, WeightStore()), block.args
+    whole = np.dtype(f"int{8 * np.dtype(source).itemsize}")
+    bits = maker.nn("bitcast", x, source=np.dtype(source), dtype=whole)
+    moved = maker.nn("add", bits, maker.constant(np.array(1, whole)))
+    beside = maker.nn("bitcast", moved, source=whole, dtype=np.dtype(source))
+    y = maker.nn("mul", beside, x)
+    with pytest.raises(Refused, match="nn.bitcast has no gradient"):
+        pull_back(maker, list(block.ops), {y: x}, [x])
+
+
+def test_truths_read_off_bits_are_constants() -> None:
+    block = Block(arg_types=[tensor_type(Spec((2,), np.dtype(np.float32)))])
+    maker, (x,) = GradientMaker(block, WeightStore()), block.args
+    bits = maker.nn("bitcast", x, source=np.dtype(np.float32), dtype=np.dtype(np.int32))
+    is_negative = maker.nn("less", bits, maker.constant(np.array(0, np.int32)))
+    y = maker.nn("where", is_negative, maker.nn("neg", x), x)
+    assert list(pull_back(maker, list(block.ops), {y: x}, [x])) == [x]
