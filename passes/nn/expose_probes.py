@@ -10,12 +10,10 @@ from ttc.dialects.core.errors import Error
 from ttc.dialects.core.ir.entries import Port, entry_functions
 from ttc.dialects.core.ir.locations import where
 from ttc.dialects.core.records import record
+from ttc.dialects.nn.kernels.probe import OUTPUT
 from ttc.dialects.nn.probe import ProbeOp
 from ttc.passes.base import Pass, Rewriter, Unit
 from ttc.passes.nn.entries import OpenEntry
-
-PREFIX = "probe."
-"""What names of outputs begin with that are values of probes."""
 
 
 @record
@@ -62,7 +60,7 @@ def _expose(function: FuncOp, probes: list[ProbeOp]) -> None:
             raise Error("E0302", f"probe '{op.label.data}' is inside a loop or branch, whose values cannot be outputs", where(op), hint)
         label, number = op.label.data, seen.get(op.label.data, 0)
         seen[label] = number + 1
-        entry.give(Port(f"{PREFIX}{label}" + (f"#{number}" if number else "")), op.x)
+        entry.give(Port(f"{OUTPUT}{label}" + (f"#{number}" if number else "")), op.x)
         entry.results[:] = [(port, op.x if value is op.y else value) for port, value in entry.results]
         op.y.replace_all_uses_with(op.x)
         op.detach()

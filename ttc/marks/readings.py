@@ -13,9 +13,7 @@ from numpy.typing import NDArray
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.records import record
-
-PREFIX = "probe."
-"""What names of outputs begin with that are values of probes."""
+from ttc.dialects.nn.kernels.probe import OUTPUT
 
 
 @record(eq=False)
@@ -112,7 +110,7 @@ def show_outputs(
 ) -> dict[str, NDArray[Any]]:
     """Show what outputs of a run are values of probes, in their order, and return the others."""
     for name, value in outputs.items():
-        if name.startswith(PREFIX):
-            label, _, number = name.removeprefix(PREFIX).partition("#")
+        if name.startswith(OUTPUT):
+            label, _, number = name.removeprefix(OUTPUT).partition("#")
             show(Reading(label, np.array(value), microbatch + int(number or 0), replica, stage))
-    return {name: value for name, value in outputs.items() if not name.startswith(PREFIX)}
+    return {name: value for name, value in outputs.items() if not name.startswith(OUTPUT)}

@@ -13,10 +13,7 @@ from ttc.pipeline.rates import Rates
 from ttc.pipeline.stage import Arrays, Cotangents, check_count, check_parameters
 from ttc.runtime.arguments import inputs_of, outputs_of
 from ttc.runtime.program import Program
-from ttc.train.updates import BACKWARD, EVALUATE, FORWARD, GRADIENT, LOSS_COUNT, OPTIMIZER, SLOT
-
-DRAWN = "random.offset"
-"""The state that counts calls which draw random numbers; each draws others."""
+from ttc.train.updates import BACKWARD, DRAWN, EVALUATE, FORWARD, GRADIENT, LOSS_COUNT, OPTIMIZER, SLOT
 
 
 class Runs(Protocol):

@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.netlist.model import Program as Entry
-from ttc.marks.readings import PREFIX
+from ttc.dialects.nn.kernels.probe import OUTPUT
 from ttc.runtime.arguments import outputs_of
 from ttc.train.updates import MARKED_LOSS
 
@@ -33,7 +33,7 @@ def shapes_of(model: Any, inputs: Sequence[Any], program: Entry | None, count: i
 def _of_program(program: Entry | None) -> list[Shape]:
     if program is None:
         raise Error("E0101", "the shapes of a model's outputs are known once it is compiled")
-    return [tuple(result.shape) for result in outputs_of(program) if not result.name.startswith(PREFIX) and result.name != MARKED_LOSS]
+    return [tuple(result.shape) for result in outputs_of(program) if not result.name.startswith(OUTPUT) and result.name != MARKED_LOSS]
 
 
 def _of_module(model: Any, inputs: Sequence[Any]) -> list[Shape]:

@@ -6,6 +6,9 @@ from numpy.typing import NDArray
 
 from ttc.dialects.nn.kernels import KERNELS
 
+OUTPUT = "probe."
+"""What names of outputs begin with that are values of probes."""
+
 
 @KERNELS.rule("probe")
 def probe(x: NDArray, *, label: str) -> NDArray:
