@@ -69,7 +69,7 @@ def pull_back(
         if not any(parts):
             continue
         operands = op.named_operands() if isinstance(op, NNOp) else [*op.operands]
-        asked = [x in active and (op.name == BITS or is_differentiable(spec_of(x.type))) for x in operands]
+        asked = [x is not None and x in active and (op.name == BITS or is_differentiable(spec_of(x.type))) for x in operands]
         if not any(asked):
             continue
         if entered is not None:
