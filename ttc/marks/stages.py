@@ -14,6 +14,8 @@ from ttc.dialects.core.errors import Error
 
 KEY = "ttc_stage"
 """Under what a node of an exported graph has its stage, in `meta["custom"]`."""
+_BEGUN: list[int] = []
+"""Stages in the order in which the last export has begun them."""
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -35,6 +37,7 @@ class stage:  # noqa: N801 - written like the function that it is used as
     def start(self) -> None:
         """Let what follows be of this stage."""
         if torch.compiler.is_exporting():
+            _BEGUN.append(self.number)
             fx_traceback.current_meta["custom"] = {**fx_traceback.current_meta.get("custom", {}), KEY: self.number}
 
     def __enter__(self) -> Self:
@@ -66,12 +69,19 @@ def tracing_stages() -> Iterator[None]:
     """Keep marks of stages while a model is exported; each export begins in stage 0."""
     before = dict(fx_traceback.current_meta)
     fx_traceback.current_meta.pop("custom", None)
+    _BEGUN.clear()
     try:
         with fx_traceback.preserve_node_meta():
             yield
     finally:
         fx_traceback.current_meta.clear()
         fx_traceback.current_meta.update(before)
+
+
+def stages_begun() -> tuple[int, ...]:
+    """Return the stages that the last export has begun, in order, without repeats in a row; one that begins none has stage 0."""
+    order = [number for place, number in enumerate(_BEGUN) if place == 0 or _BEGUN[place - 1] != number]
+    return tuple(order) or (0,)
 
 
 def stages_of_nodes(graph: torch.fx.Graph) -> dict[torch.fx.Node, int]:

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import copy
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 from tests.draws import rng_of_test
-from ttc.compat import install
-from ttc.dialects.core.errors import Error
+from ttc.compat import install, names
+from ttc.dialects.core.errors import Error, TtcWarning
 
 torch = pytest.importorskip("torch", reason="torch has a build for Python 3.11 alone")
+
+from ttc.compat import poptorch_optim, poptorch_options  # noqa: E402
+from ttc.marks.stages import stages_begun  # noqa: E402
 
 
 @pytest.fixture
@@ -62,7 +67,7 @@ def test_the_later_form_trains_and_the_model_has_the_weights(poptorch: Any) -> N
     import poptorch.optim as optim  # pyright: ignore[reportMissingImports] - made by install
 
     model, reference = WithLoss(poptorch), WithLoss(poptorch)
-    options = poptorch.Options().deviceIterations(2)
+    options = poptorch.Options().deviceIterations(2).setExecutionStrategy(poptorch.ShardedExecution())
     options.Training.gradientAccumulation(2)
     trained = poptorch.trainingModel(model, options=options, optimizer=optim.SGD(model.parameters(), lr=0.1))
     expected = torch.optim.SGD(reference.parameters(), lr=0.1)
@@ -84,7 +89,7 @@ def test_the_later_form_trains_and_the_model_has_the_weights(poptorch: Any) -> N
 def test_shapes_of_losses_follow_the_output_mode(poptorch: Any) -> None:
     x, labels, mode = drawn(12, 6), torch.arange(12) % 6, poptorch.OutputMode
     for arguments, rows, losses in (((mode.All,), 12, (6,)), ((mode.EveryN, 2), 6, (3,)), ((mode.Sum,), 2, ()), ((mode.Final,), 2, ())):
-        options = poptorch.Options().deviceIterations(3).outputMode(*arguments)
+        options = poptorch.Options().deviceIterations(3).outputMode(*arguments).setExecutionStrategy(poptorch.ShardedExecution())
         options.Training.gradientAccumulation(2)
         out, loss = poptorch.trainingModel(WithLoss(poptorch), options)(x, labels)
         assert (len(out), tuple(loss.shape)) == (rows, losses)
@@ -150,6 +155,137 @@ def test_printing(poptorch: Any, capfd: pytest.CaptureFixture[str]) -> None:
     assert all(number in err for number in ("1.4962566", "1.7682219"))
 
 
+class FourBlocks(torch.nn.Module):
+    """Four products of layers, each on an IPU of its own, and a loss."""
+
+    def __init__(self, poptorch: Any) -> None:
+        super().__init__()
+        torch.manual_seed(0)
+        self.layers = torch.nn.ModuleList(poptorch.BeginBlock(torch.nn.Linear(4, 4), f"b{i}", ipu_id=i) for i in range(4))
+
+    def forward(self, x: Any, target: Any = None) -> Any:
+        for layer in self.layers:
+            x = layer(x)
+        return x if target is None else (x, torch.nn.functional.l1_loss(x, target))
+
+
+@pytest.mark.parametrize(("accumulate", "message"), [(4, "\\(7\\)"), (5, "\\(7\\)"), (7, None)])
+def test_a_pipeline_of_training_needs_microbatches_for_all_its_stages(poptorch: Any, accumulate: int, message: str | None) -> None:
+    options = poptorch.Options()
+    options.Training.gradientAccumulation(accumulate)
+    trained = poptorch.trainingModel(FourBlocks(poptorch), options)
+    rows = drawn(accumulate, 4), drawn(accumulate, 4)
+    if message is None:
+        assert tuple(trained(*rows)[0].shape) == (1, 4)
+        return
+    with pytest.raises(Error, match=message):
+        trained(*rows)
+
+
+@pytest.mark.parametrize(("iterations", "sharded", "works"), [(2, False, False), (4, False, True), (2, True, True)])
+def test_a_pipeline_of_inference_needs_an_iteration_a_stage(poptorch: Any, iterations: int, sharded: bool, works: bool) -> None:
+    options = poptorch.Options().deviceIterations(iterations)
+    if sharded:
+        options.setExecutionStrategy(poptorch.ShardedExecution())
+    model, rows = FourBlocks(poptorch), drawn(iterations, 4)
+    wanted = model(rows)
+    if works:
+        torch.testing.assert_close(poptorch.inferenceModel(model, options)(rows), wanted, rtol=1e-5, atol=1e-5)
+        return
+    with pytest.raises(Error, match="deviceIterations must be greater"):
+        poptorch.inferenceModel(model, options)(rows)
+
+
+@pytest.mark.parametrize("strategy", ["PipelinedExecution", "ShardedExecution"])
+def test_a_model_in_stages_has_the_numbers_of_the_whole(poptorch: Any, strategy: str) -> None:
+    class Product(torch.nn.Module):
+        def forward(self, x: Any) -> Any:
+            for ipu, factor in zip((0, 1, 2, 1), (2, 3, 4, 5), strict=True):
+                with poptorch.Block(f"factor {factor}", ipu_id=ipu):
+                    x = x * factor
+            return x
+
+    kind = getattr(poptorch, strategy)
+    options = poptorch.Options().deviceIterations(4).setExecutionStrategy(kind(poptorch.AutoStage.AutoIncrement))
+    x = drawn(4, 3, 7)
+    torch.testing.assert_close(poptorch.inferenceModel(Product(), options)(x), x * 120)
+    assert stages_begun() == (0, 1, 2, 1)
+
+
+@pytest.mark.parametrize("staged", [False, True])
+def test_gradients_are_clipped_as_pytorch_clips_them(poptorch: Any, staged: bool) -> None:
+    torch.manual_seed(3)
+    model = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.Linear(4, 4))
+    reference = copy.deepcopy(model)
+    if staged:
+        poptorch.BeginBlock(model[1], ipu_id=1)
+    optimizer = poptorch.optim.SGD(model.parameters(), lr=0.1, max_grad_norm=0.001, accum_type=torch.float32)
+    trained = poptorch.trainingModel(model, 1, loss=torch.nn.MSELoss(), optimizer=optimizer)
+    expected = torch.optim.SGD(reference.parameters(), lr=0.1)
+    x, target = drawn(6, 4), drawn(6, 4)
+    for _ in range(10):
+        trained(x, target)
+        expected.zero_grad()
+        torch.nn.functional.mse_loss(reference(x), target).backward()
+        torch.nn.utils.clip_grad_norm_(reference.parameters(), 0.001)
+        expected.step()
+    for found, wanted in zip(model.parameters(), reference.parameters(), strict=True):
+        torch.testing.assert_close(found, wanted, rtol=0, atol=1e-5)
+    with pytest.raises(Error, match="max_grad_norm"):
+        trained.setOptimizer(torch.optim.SGD(model.parameters(), lr=0.1))
+
+
+def test_arguments_go_by_name_where_others_are_left_out(poptorch: Any) -> None:
+    class Named(torch.nn.Module):
+        def forward(self, a: Any, b: Any = None, c: Any = None) -> Any:
+            return a * 2 + (b if b is not None else 0) - c
+
+    a, c = drawn(2, 3), drawn(2, 3)
+    found = poptorch.inferenceModel(Named())
+    torch.testing.assert_close(found(c=c, a=a), a * 2 - c)
+    torch.testing.assert_close(found(a, None, c), a * 2 - c)
+
+
+def test_functions_of_models(poptorch: Any, capfd: pytest.CaptureFixture[str]) -> None:
+    class Functions(torch.nn.Module):
+        def forward(self, x: Any) -> Any:
+            y = poptorch.for_loop(3, lambda v: v * 2, [poptorch.set_available_memory(x, 0.5)])[0]
+            y = poptorch.ipu_print_tensor(y, "y", float_format="scientific", digits=2, separator="; ", open_char="<", close_char=">")
+            return poptorch.nop(y) + (1 if poptorch.isRunningOnIpu() else 0)
+
+    found = poptorch.inferenceModel(Functions())(torch.tensor([[1.0, 2.5]]))
+    torch.testing.assert_close(found, torch.tensor([[9.0, 21.0]]))
+    assert "<<8.00e+00; 2.00e+01>>" in capfd.readouterr().err
+    assert not poptorch.ipuHardwareIsAvailable()
+    with pytest.raises(Error, match="float_format"):
+        poptorch.ipu_print_tensor(torch.zeros(1), float_format="roman")
+
+
+def test_options_without_effect_say_so_once_and_taken_options_are_frozen(poptorch: Any) -> None:
+    options = poptorch.Options()
+    names._TOLD.clear()  # noqa: SLF001 - what other tests were told
+    with pytest.warns(TtcWarning, match=r"Precision.setPartialsType has no effect: ") as told:
+        assert options.Precision.setPartialsType(torch.float32).Precision.setPartialsType(torch.float16) is options
+    assert len(told) == 1
+    executor = poptorch.inferenceModel(torch.nn.Linear(2, 2), options)
+    with pytest.raises(Error, match="clone"):
+        options.deviceIterations(2)
+    assert options.clone().deviceIterations(2).iterations == 2
+    assert executor.weight.shape == (2, 2)
+    with pytest.raises(Error, match="perf"):
+        executor.getLatency()
+    for section, table in poptorch_options.SECTIONS.items():
+        assert all(getattr(getattr(options, section), name)() is options for name in table)
+
+
+def test_loaders_give_the_rows_of_a_call(poptorch: Any) -> None:
+    options = poptorch.Options().deviceIterations(2).replicationFactor(2)
+    data = torch.utils.data.TensorDataset(torch.arange(25))
+    loader = poptorch.DataLoader(options, data, 3, mode=poptorch.DataLoaderMode.Async, async_options={"early_preload": True})
+    assert [rows.tolist() for (rows,) in poptorch.AsynchronousDataAccessor(loader)] == [list(range(12)), list(range(12, 24))]
+    assert (loader.combinedBatchSize, len(loader)) == (12, 2)
+
+
 def test_what_is_refused(poptorch: Any) -> None:
     model = torch.nn.Linear(2, 2)
     options = poptorch.Options()
@@ -157,7 +293,8 @@ def test_what_is_refused(poptorch: Any) -> None:
     calls = [
         (lambda: poptorch.inferenceModel(model, options), "E0101", "Use deviceIterations"),
         (lambda: poptorch.Options().outputMode(poptorch.OutputMode.EveryN), "E0101", "period"),
-        (lambda: poptorch.Options().setExecutionStrategy(1), "E0105", "one machine"),
+        (lambda: poptorch.Options().Distributed, "E0105", "one process"),
+        (lambda: poptorch.custom_op, "E0105", "write the op in PyTorch"),
         (lambda: poptorch.ipuHardwareVersion(), "E0105", "no IPU"),
         (lambda: poptorch.identity_loss(torch.zeros(2), "max"), "E0101", "no reduction 'max'"),
         (lambda: poptorch.inferenceModel(model, 3)(torch.zeros(4, 2)), "E0801", "no multiple of 3"),
@@ -169,3 +306,16 @@ def test_what_is_refused(poptorch: Any) -> None:
         assert raised.value.code == code
     with pytest.raises(AttributeError):
         poptorch.no_such_name  # noqa: B018
+
+
+def test_the_page_lists_what_has_no_effect_and_what_is_refused(poptorch: Any) -> None:
+    page = (Path(__file__).parents[3] / "docs" / "coming_from_poptorch.md").read_text()
+    tables = {
+        **{f"Options.{section}": table for section, table in poptorch_options.SECTIONS.items()},
+        "Options": {**poptorch_options.EFFECTLESS, **poptorch_options.REFUSED_OPTIONS},
+        "PoplarExecutor": poptorch.REFUSED_OF_EXECUTORS,
+        "optim": poptorch_optim.EFFECTLESS,
+    }
+    for section, table in tables.items():
+        assert [name for name, reason in table.items() if f"`{section}.{name}`" not in page or reason not in page] == []
+    assert [name for name, reason in poptorch.REFUSED.items() if f"`{name}`" not in page or reason not in page] == []
