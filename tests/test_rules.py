@@ -22,9 +22,11 @@ from ttc.dialects.nn.kernels import KERNELS as NN_KERNELS
 from ttc.dialects.tile.base import ops as tile_ops
 from ttc.dialects.tile.buda import OPS as OF_BUDA
 from ttc.dialects.tile.facts import facts
+from ttc.dialects.tile.facts.base import FACTS, Role
 from ttc.dialects.tile.kernels import KERNELS as TILE_KERNELS
 from ttc.dialects.tile.shape import ViewOp
 from ttc.passes.nn_to_tile import TO_TILE, WISHES
+from ttc.passes.nn_to_tile.lower_to_tile import rule_of_kind
 from ttc.passes.nn_to_tile.ranges import REACHES
 from ttc.passes.tile.expand import EXPANSIONS
 from ttc.passes.tile.expand.functions import FUNCTIONS as EXPANDED_FUNCTIONS
@@ -33,6 +35,9 @@ from ttc.runtime.engines.native.ir.elementwise import FUNCTIONS as NATIVE_FUNCTI
 from ttc.runtime.engines.native.lower import LOWERINGS
 from ttc.runtime.perf.core import CYCLES
 from ttc.runtime.perf.functions import ENGINE
+from ttc.runtime.perf.functions import FUNCTIONS as MEASURED
+from ttc.runtime.perf.primitives import FUNCTIONS as APPLIED
+from ttc.runtime.perf.primitives import TAPS
 
 NN = set(nn_ops())
 TILE = set(tile_ops())
@@ -40,15 +45,20 @@ ELEMENTWISE = {name for name, kind in nn_ops().items() if getattr(kind, "ELEMENT
 
 
 def lowered() -> set[str]:
-    """The nn ops that do not become `tile.map` of themselves: those of more than an element, and four that are not always computed."""
-    return NN - ELEMENTWISE | {"cast", "identity", "quantize", "shift_left"}
+    """The nn ops that their kind does not lower: those of more than an element without a twin, and five that have more to do."""
+    return {name for name in NN if rule_of_kind(nn_ops()[name]) is None} | {"cast", "gather", "identity", "quantize", "shift_left"}
 
 
 def expanded() -> set[str]:
-    """Composites and views of all layouts, and the ops of which Buda has not all variants."""
+    """Composites and views of all layouts, but for those that have steps, and the ops of which Buda has not all variants."""
     views = {name for name, kind in tile_ops().items() if issubclass(kind, ViewOp)}
-    composites = {name for name, fact in facts().items() if not fact.rows_only} - set(OF_BUDA)
+    composites = {name for name, fact in facts().items() if not fact.rows_only and not fact.steps} - set(OF_BUDA)
     return views | composites | {"cast", "matmul", "concat", "reduce"}
+
+
+def of_roles(*roles: Role) -> set[str]:
+    """Tile ops of some roles that devices have kernels for."""
+    return {name for name, fact in facts().items() if fact.role in roles and not fact.rows_only}
 
 
 def read_works() -> set[str]:
@@ -73,10 +83,14 @@ CASES = {
     "nn_to_tile.wishes": Case(WISHES, lambda: NN, is_partial=True),
     "nn_to_tile.ranges": Case(REACHES, lambda: NN, is_partial=True),
     "expand": Case(EXPANSIONS, expanded),
+    "facts": Case(FACTS, lambda: TILE),
     "expand.functions": Case(EXPANDED_FUNCTIONS, lambda: ELEMENTWISE, is_partial=True),
     "native.lower": Case(LOWERINGS, lambda: TILE - {"yield"}),
     "native.functions": Case(NATIVE_FUNCTIONS, lambda: ELEMENTWISE),
     "perf.cycles": Case(CYCLES, lambda: {*ENGINE, "matmul", "sparse_matmul", "depthwise", "reduce"}),
+    "perf.functions": Case(MEASURED, lambda: ELEMENTWISE),
+    "perf.primitives.functions": Case(APPLIED, lambda: of_roles(Role.ELEMENTWISE, Role.CONVERSION)),
+    "perf.primitives.taps": Case(TAPS, lambda: of_roles(Role.WINDOW) | {"depthwise"}),
     "buda.builds": Case(BUILDS, lambda: OP_TYPES),
     "buda.reads": Case(READS, read_works),
     "exact": Case(EXACT, lambda: TILE, is_partial=True),
@@ -105,6 +119,12 @@ def test_one_that_is_misspelt_is_found(name: str, monkeypatch: pytest.MonkeyPatc
     with pytest.raises(Error, match=f"'{right}'") as caught:
         case.table.of(right)
     assert caught.value.code == "E0901"
+
+
+@pytest.mark.parametrize("table", [FACTS, LOWERINGS], ids=["facts", "native.lower"])
+def test_an_index_says_where_each_rule_is(table: RuleTable[Any]) -> None:
+    places = {name: getattr(rule, "shape", rule).__module__ for name, rule in table.rules().items()}
+    assert {name: place.rpartition(".")[2] for name, place in places.items()} == {name: table.module_of(name) for name in places}
 
 
 def test_every_table_is_compared() -> None:

@@ -14,6 +14,7 @@ reason, any other is an error of ours (E0901).  A test compares the names in eac
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import pkgutil
 from collections.abc import Callable, Iterable, Mapping
 from types import ModuleType
@@ -34,6 +35,7 @@ class RuleTable(Generic[RuleT]):
             the module of the table.
         prefix: what the names of these modules begin with; others are not imported.
         index: the names that each module of the package registers, separated by blanks: asking for a rule then imports its module alone.
+            A rule in the module of its own name need not be listed.
         holds: name of a mapping in each module, whose entries are registered when the module is imported.
     """
 
@@ -59,7 +61,7 @@ class RuleTable(Generic[RuleT]):
 
     def add(self, name: str, rule: RuleT) -> None:
         """Register a rule that is no function of its own.  Raises E0901 for a name that has one."""
-        if self._index is not None and name not in self._index:
+        if self._index is not None and self.module_of(name) is None:
             raise Error("E0901", f"the {self.kind} of '{name}' is missing in the index of {self._package}")
         self._require_new(name)
         self._rules[name] = rule
@@ -118,21 +120,27 @@ class RuleTable(Generic[RuleT]):
         if name in self._rules or name in self._refusals:
             raise Error("E0901", f"the {self.kind} of '{name}' is registered twice")
 
+    def module_of(self, name: str) -> str | None:
+        """The module that registers a name: as the index says, else the one that is called like it."""
+        listed = None if self._index is None else self._index.get(name)
+        if listed is not None or not name.isidentifier():
+            return listed
+        return name if importlib.util.find_spec(f"{self._package}.{name}") is not None else None
+
     def _load(self, name: str) -> None:
         """Import the module that registers a name, all modules if there is no index."""
-        module = None if self._index is None else self._index.get(name)
-        if module is not None:
-            importlib.import_module(f"{self._package}.{module}")
-            if name not in self._rules:
-                raise Error("E0901", f"{self._package}.{module} has no {self.kind} of '{name}', as its index says")
-        elif self._index is None:
+        if self._index is None:
             self._load_all()
+        elif (module := self.module_of(name)) is not None:
+            importlib.import_module(f"{self._package}.{module}")
+            if name not in self._rules and name in self._index:
+                raise Error("E0901", f"{self._package}.{module} has no {self.kind} of '{name}', as its index says")
 
     def _load_all(self) -> None:
         if self._package is None or self._is_loaded:
             return
         found = [info.name for info in pkgutil.iter_modules(importlib.import_module(self._package).__path__)]
-        for module in found if self._index is None else dict.fromkeys(self._index.values()):
+        for module in found:
             if module.startswith(self._prefix):
                 imported = importlib.import_module(f"{self._package}.{module}")
                 if self._holds is not None:

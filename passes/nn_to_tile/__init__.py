@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from ttc.passes.nn_to_tile.lowering import Rule, Wishes
 
 TO_TILE: RuleTable[Rule] = RuleTable("lowering to tile", __name__)
-"""By mnemonic of nn; elementwise ops without a rule of their own become `tile.map`."""
+"""By mnemonic of nn; `lower_to_tile.rule_of_kind` is for ops without a rule of their own."""
 WISHES: RuleTable[Wishes] = RuleTable("wish of folds", __name__)
 """By mnemonic of nn; ops without one take their operands in any fold."""
 

@@ -18,12 +18,15 @@ from ttc.dialects.core.ir.locations import where
 from ttc.dialects.core.ir.spec import spec_of
 from ttc.dialects.core.records import record
 from ttc.dialects.nn.base import NNOp
+from ttc.dialects.tile.facts import find
 from ttc.dialects.tile.host import ToHostOp
 from ttc.passes.base import Pass, Rewriter, Unit
 from ttc.passes.declined import Declined
 from ttc.passes.nn_to_tile import TO_TILE
 from ttc.passes.nn_to_tile.binary import lower_elementwise
-from ttc.passes.nn_to_tile.lowering import Lowering
+from ttc.passes.nn_to_tile.lowering import Lowering, Rule
+from ttc.passes.nn_to_tile.normalization import lower_along_rows
+from ttc.passes.nn_to_tile.rows import in_rows
 
 
 @record
@@ -96,7 +99,7 @@ def _lower_op(op: NNOp, low: Lowering, rewriter: Rewriter) -> None:
 
 def _apply_rule(op: NNOp, low: Lowering) -> SSAValue | Sequence[SSAValue]:
     mnemonic = op.name.removeprefix("nn.")
-    rule = TO_TILE.get(mnemonic) or (lower_elementwise if getattr(op, "ELEMENTWISE", False) else TO_TILE.of(mnemonic))
+    rule = TO_TILE.get(mnemonic) or rule_of_kind(type(op)) or TO_TILE.of(mnemonic)
     if rule is None:
         raise Declined(TO_TILE.refusals()[mnemonic])
     for value in (*op.operands, *op.results):
@@ -107,6 +110,16 @@ def _apply_rule(op: NNOp, low: Lowering) -> SSAValue | Sequence[SSAValue]:
         if low.ranges.wraps(value):
             raise Declined(f"numbers may exceed {spec_of(value.type).dtype}, and {low.format(spec_of(value.type).dtype)} is wider")
     return rule(op, low)
+
+
+def rule_of_kind(kind: type[NNOp]) -> Rule | None:
+    """The lowering of an op that the table need not name: of elementwise ops, and of ops that a tile op means the same as."""
+    if getattr(kind, "ELEMENTWISE", False):
+        return lower_elementwise
+    found = find(f"tile.{kind.name.removeprefix('nn.')}")
+    if found is None or not found.as_nn:
+        return None
+    return lower_along_rows if found.steps else in_rows if found.rows_only else None
 
 
 def _keep_on_host(op: NNOp, low: Lowering) -> None:

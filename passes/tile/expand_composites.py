@@ -25,6 +25,7 @@ from ttc.passes.base import Pass, Rewriter, Unit
 from ttc.passes.declined import Declined
 from ttc.passes.tile.expand import EXPANSIONS
 from ttc.passes.tile.expand.expansion import Expansion
+from ttc.passes.tile.expand.normalization import expand_rows
 
 MAX_DEPTH = 16
 """How deep expansions may lie within expansions."""
@@ -82,7 +83,9 @@ def _expand_function(function: func.FuncOp, unit: Unit, rewriter: Rewriter) -> N
 def _expand(op: TileOp, unit: Unit, rewriter: Rewriter) -> list[Operation]:
     """Replace one op; the ops that took its place, in order."""
     mnemonic = op.name.partition(".")[2]
-    rule = EXPANSIONS.get(mnemonic) if fact_of(mnemonic).rows_only or mnemonic in OPS else EXPANSIONS.of(mnemonic)
+    rule = expand_rows if fact_of(mnemonic).steps else EXPANSIONS.get(mnemonic)
+    if rule is None and not fact_of(mnemonic).rows_only and mnemonic not in OPS:
+        rule = EXPANSIONS.of(mnemonic)
     if rule is None:
         raise Error("E0503", f"kernel set 'buda' lacks {foreign(op)}", where=where(op), hint="compile with --kernels fused")
     if not rewriter.allow(f"expand-{mnemonic}", op):

@@ -7,13 +7,14 @@ whole rows read besides is `reading`.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
 from math import prod
 
-from ttc.dialects.core.errors import Error
 from ttc.dialects.core.plain.functions import Plain, TensorType
+from ttc.dialects.core.rule_tables import RuleTable
 from ttc.dialects.tile.facts import Role, fact_of, has_role
 from ttc.dialects.tile.facts.role_tables import RoleTable
+from ttc.dialects.tile.facts.steps import Step, taken
 from ttc.runtime.perf.base import OpView, Share
 from ttc.runtime.perf.functions import primitives
 from ttc.runtime.perf.work import CoreWork
@@ -76,27 +77,21 @@ def works_of_eltwise(view: OpView, share: Share) -> list[CoreWork]:
     return [_work(view, share, first, then=tuple(rest), vector=vector)]
 
 
-Functions = Callable[[OpView], tuple[str, ...]]
-FUNCTIONS: dict[str, Functions] = {
-    "sfpu": lambda view: (str(view.attrs["fn"]),),
-    "binary": lambda view: (str(view.attrs["fn"]),),
-    "rescale": lambda view: (str(view.attrs["kind"]),),
-    "map": lambda view: primitives(str(view.attrs.get("fn")), view.operands, _limits(view.attrs)),
-    "eltwise": lambda view: _functions_of_region(view),
-    **dict.fromkeys(("relu", "adjust", "cast"), lambda view: ()),
-}
+FUNCTIONS: RuleTable[Callable[[OpView], tuple[str, ...]]] = RuleTable("functions that it applies")
 """Measured functions that elementwise ops apply in turn; none of them where the packer does it all, or the unpacker, on the way."""
+FUNCTIONS.add("sfpu", lambda view: (str(view.attrs["fn"]),))
+FUNCTIONS.add("binary", lambda view: (str(view.attrs["fn"]),))
+FUNCTIONS.add("rescale", lambda view: (str(view.attrs["kind"]),))
+FUNCTIONS.add("map", lambda view: primitives(str(view.attrs.get("fn")), view.operands, _limits(view.attrs)))
+FUNCTIONS.rule("relu", "adjust", "cast")(lambda view: ())
 
 
 def functions_of(view: OpView) -> tuple[str, ...] | None:
     """Measured functions that an elementwise op applies in turn; None for other ops.  Raises E0901 for one that `FUNCTIONS` lacks."""
-    if not has_role(f"tile.{view.op}", Role.ELEMENTWISE, Role.CONVERSION):
-        return None
-    if view.op not in FUNCTIONS:
-        raise Error("E0901", f"nothing says which functions tile.{view.op} applies")
-    return FUNCTIONS[view.op](view)
+    return FUNCTIONS[view.op](view) if has_role(f"tile.{view.op}", Role.ELEMENTWISE, Role.CONVERSION) else None
 
 
+@FUNCTIONS.rule("eltwise")
 def _functions_of_region(view: OpView) -> tuple[str, ...]:
     if view.body is None:
         return ()
@@ -180,54 +175,54 @@ def works_of_attention(view: OpView, share: Share) -> list[CoreWork]:
     found = [_work(view, scores, "matmul", inputs=(query, key), inner=scores.k_blocks(depth), output=view.intermediate, local=True)]
     if len(view.operands) > 3 and view.operands[3] is not None:
         found.append(_work(view, scores, "add", inputs=(view.intermediate, view.operands[3].format), output=view.intermediate, local=True))
-    found += _softmax(view, scores, view.intermediate)
+    found += _works_of_steps(view, scores, fact_of("softmax").steps, view.intermediate)
     found.append(_work(view, weights, "matmul", inputs=(view.intermediate, value), inner=weights.k_blocks(keys)))
     return found
 
 
-@WORKS.rule("softmax")
-def works_of_softmax(view: OpView, share: Share) -> list[CoreWork]:
-    """Maximum, difference, exponential, sum, reciprocal, scaling."""
-    return _softmax(view, share, view.operand(0).format)
+@WORKS.rule(Role.NORMALIZATION)
+def works_of_rows(view: OpView, share: Share) -> list[CoreWork]:
+    """The steps of the op's fact, but for those that take an operand that it lacks."""
+    fact = fact_of(view.op)
+    absent = fact.operands[len(view.operands) :] + tuple(name for name, x in zip(fact.operands, view.operands, strict=False) if x is None)
+    return _works_of_steps(view, share, taken(fact.steps, absent), view.operand(0).format, fact.attrs)
 
 
-@WORKS.rule("log_softmax")
-def works_of_log_softmax(view: OpView, share: Share) -> list[CoreWork]:
-    """Maximum, difference, exponential, sum, logarithm, difference."""
-    *steps, reciprocal, last = _softmax(view, share, view.operand(0).format)
-    return [*steps, reciprocal._replace(op="log"), last._replace(op="subtract")]
+def _works_of_steps(view: OpView, share: Share, steps: Sequence[Step], format_: str, numbers: Collection[str] = ()) -> list[CoreWork]:
+    """Steps over the rows of an operand x in a format.
 
-
-def _softmax(view: OpView, share: Share, format_: str) -> list[CoreWork]:
+    A function of what the step before it gave is computed in the destination register, as is one of the attributes that are numbers.
+    """
     column = Share(share.t, share.rows, 1, (share.ublock[0], 1))
-    step = _work(view, share, "nop", inputs=(format_,), output=view.intermediate, local=True)
+    block = _work(view, share, "nop", output=view.intermediate, local=True)
     row = _work(view, column, "nop", inputs=(view.intermediate,), output=view.intermediate, local=True)
-    return [
-        step._replace(op="reduce", dim="c", inputs=(format_,)),
-        step._replace(op="subtract", inputs=(format_, view.intermediate), then=("exp",)),
-        _sum_of(row, share.cols),
-        row._replace(op="reciprocal", vector="c"),
-        step._replace(op="multiply", inputs=(view.intermediate, view.intermediate), output=view.result.format),
-    ]
+    found: list[CoreWork] = []
+    formats, statistics = {"x": format_}, set[str]()
+    previous = ""
+    for step in steps:
+        inputs = tuple(formats.get(name, view.intermediate) for name in step.values)
+        formats[step.result] = view.intermediate
+        if step.is_statistic or statistics.issuperset(name for name in step.values if name not in numbers):
+            statistics.add(step.result)
+        if step.is_statistic:
+            found.append(_statistic(step.fn, block, row, inputs[0], share.cols))
+        elif not set(numbers).isdisjoint(step.values):
+            continue
+        elif step.values == (previous,):
+            found[-1] = found[-1]._replace(then=(*found[-1].then, *primitives(step.fn)))
+        elif step.result in statistics:
+            found.append(row._replace(op=primitives(step.fn)[0], vector="c"))
+        else:
+            found.append(block._replace(op=primitives(step.fn)[0], inputs=inputs))
+        previous = "" if step.is_statistic else step.result
+    return [*found[:-1], found[-1]._replace(output=view.result.format)]
 
 
-def _sum_of(row: CoreWork, tiles: int) -> CoreWork:
-    """A row's sum: its product with a column of ones."""
-    return row._replace(op="matmul", inputs=(row.intermediate, row.intermediate), inner=(1, tiles))
-
-
-@WORKS.rule("layer_norm", "rms_norm")
-def works_of_layer_norm(view: OpView, share: Share) -> list[CoreWork]:
-    """Mean, difference, mean square, its reciprocal root, scaling, and what scale and bias the op has."""
-    column = Share(share.t, share.rows, 1, (share.ublock[0], 1))
-    first, inner = view.operand(0).format, view.intermediate
-    step = _work(view, share, "nop", inputs=(inner, inner), output=inner, local=True)
-    row = _work(view, column, "nop", inputs=(inner,), output=inner, local=True)
-    mean = [_sum_of(row, share.cols)._replace(inputs=(first, inner)), step._replace(op="subtract", inputs=(first, inner))]
-    square = [step._replace(op="multiply"), _sum_of(row, share.cols), row._replace(op="sqrt", vector="c", then=("reciprocal",))]
-    scaled = [step._replace(op="multiply")]
-    weights = [step._replace(op=op) for op, x in zip(("multiply", "add"), view.operands[1:], strict=False) if x is not None]
-    return [*(mean if view.op == "layer_norm" else []), *square, *scaled, *weights]
+def _statistic(fn: str, block: CoreWork, row: CoreWork, format_: str, cols: int) -> CoreWork:
+    """One number for each row: the largest by a reduction, sums by a product with a column of ones."""
+    if fn == "max":
+        return block._replace(op="reduce", dim="c", inputs=(format_,))
+    return row._replace(op="matmul", inputs=(format_, row.intermediate), inner=(1, cols))
 
 
 @WORKS.rule("reduce")
@@ -270,8 +265,6 @@ def reading(view: OpView, share: Share) -> int:
     window = has_role(f"tile.{view.op}", Role.WINDOW)
     if not window and not (view.op == "depthwise" and share.reread):
         return 0
-    if view.op not in TAPS:
-        raise Error("E0901", f"nothing says how many pixels lie under a window of tile.{view.op}")
     count = TAPS[view.op](view)
     if count == 1:
         return 0
@@ -280,12 +273,11 @@ def reading(view: OpView, share: Share) -> int:
     return share.t * share.rows * columns * count
 
 
-TAPS: dict[str, Callable[[OpView], int]] = {
-    **dict.fromkeys(("conv2d", "conv_transpose2d"), lambda view: prod(view.operand(1).shape[:2])),
-    **dict.fromkeys(("max_pool2d", "avg_pool2d"), lambda view: prod(_pair(view.attrs["kernel"]))),
-    "depthwise": lambda view: view.operand(0).shape[0],
-}
-"""Pixels under a window, by op; those of `depthwise` lie in L1 unless they are read again."""
+TAPS: RuleTable[Callable[[OpView], int]] = RuleTable("number of pixels under a window")
+"""By op; those of `depthwise` lie in L1 unless they are read again."""
+TAPS.rule("conv2d", "conv_transpose2d")(lambda view: prod(view.operand(1).shape[:2]))
+TAPS.rule("max_pool2d", "avg_pool2d")(lambda view: prod(_pair(view.attrs["kernel"])))
+TAPS.add("depthwise", lambda view: view.operand(0).shape[0])
 
 
 def _product(view: OpView, share: Share, k_tiles: int) -> CoreWork:

@@ -15,8 +15,10 @@ from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.plain.functions import Plain
+from ttc.dialects.core.rule_tables import RuleTable
 from ttc.dialects.core.shapes import Shape
 from ttc.dialects.nn.counts import Count, nothing, one_each
+from ttc.dialects.tile.facts.steps import Step
 
 ShapeRule: TypeAlias = "Callable[..., Shape | list[Shape]]"
 _RuleT = TypeVar("_RuleT", bound=ShapeRule)
@@ -116,6 +118,8 @@ class Fact(NamedTuple):
         rows_only: whether only targets in row layout have a kernel for it.
         as_nn: whether it means what the nn op of its name does, and so has its numpy kernel, and its operands unless it has a class.
         passes: times that the rows of the first operand are read: once for each statistic, and once for the result.
+        steps: what it computes on each row, for a composite that runs along one; its attribute `axis` says which elements make a row.
+        trailing: whether a row is all dimensions from `axis` on, not the dimension `axis` alone.
     """
 
     role: Role
@@ -128,6 +132,14 @@ class Fact(NamedTuple):
     rows_only: bool = False
     as_nn: bool = False
     passes: int = 1
+    steps: tuple[Step, ...] = ()
+    trailing: bool = False
+
+    @property
+    def operands(self) -> tuple[str, ...]:
+        """Names of the operands, in order."""
+        code = self.shape.__code__  # pyright: ignore[reportFunctionMemberAccess]: shape rules are functions
+        return code.co_varnames[: code.co_argcount]
 
     @property
     def moves(self) -> bool:
@@ -140,15 +152,35 @@ class Fact(NamedTuple):
         return found if isinstance(found, list) else [found]
 
 
-FACTS: dict[str, Fact] = {}
-"""Facts by mnemonic; `register` adds to it."""
-
-
-def register(mnemonic: str, found: Fact) -> None:
-    """State what a tile op is.  Raises E0901 for an op that has a fact already."""
-    if mnemonic in FACTS:
-        raise Error("E0901", f"tile.{mnemonic} has two facts")
-    FACTS[mnemonic] = found
+FACTS: RuleTable[Fact] = RuleTable(
+    "fact",
+    "ttc.dialects.tile.facts",
+    {
+        "conv": "conv2d conv_transpose2d",
+        "coupling": "couple_probabilities",
+        "eltwise": "map cast yield",
+        "encoded": "encoded_matmul tile_depthwise",
+        "host": "to_host from_host",
+        "index": "gather gather_elements gather_nd embedding lookup",
+        "linear": "matmul det",
+        "manipulation": "repeat tile_broadcast retile adjust",
+        "norm": "layer_norm rms_norm",
+        "pool": "max_pool2d avg_pool2d",
+        "recurrent": "rnn gru lstm",
+        "reduce": "argmax argmin cumsum cumprod",
+        "resize": "resize_by",
+        "sampling": "grid_sample roi_align deform_conv",
+        "scatter": "scatter_elements scatter_nd",
+        "sfpu": "binary relu rescale",
+        "shape": "reshape transpose hslice hstack broadcast slice relayout pad concat",
+        "softmax": "log_softmax",
+        "sort": "order reverse_sequence",
+        "sparse": "sparse_matmul depthwise",
+        "spectral": "fft irfft",
+        "tree": "tree_ensemble",
+    },
+)
+"""Facts by mnemonic: an engine loads the modules of those that it meets."""
 
 
 def fact(role: Role, attrs: Mapping[str, Attr] | None = None, *, flops: Count | None = None, **flags: Any) -> Callable[[_RuleT], _RuleT]:
@@ -162,7 +194,7 @@ def fact(role: Role, attrs: Mapping[str, Attr] | None = None, *, flops: Count | 
         counted = flops or _COUNTS.get(role)
         if counted is None:
             raise Error("E0901", f"tile.{rule.__name__} does not say how its arithmetic is counted")
-        register(rule.__name__.rstrip("_"), Fact(role, rule, attrs or {}, counted, **flags))
+        FACTS.add(rule.__name__.rstrip("_"), Fact(role, rule, attrs or {}, counted, **flags))
         return rule
 
     return registered

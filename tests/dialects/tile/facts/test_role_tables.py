@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import MutableMapping
 from typing import Any
 
 import pytest
@@ -12,7 +11,7 @@ from ttc.dialects.tile.facts import facts
 from ttc.dialects.tile.facts.base import Role
 from ttc.dialects.tile.facts.role_tables import RoleTable
 from ttc.passes.tile_to_netlist.buffers import BUFFERS
-from ttc.runtime.perf.primitives import FUNCTIONS, TAPS, WORKS
+from ttc.runtime.perf.primitives import WORKS
 from ttc.runtime.perf.reads import PARTS
 
 TABLES: dict[str, RoleTable[Any]] = {"works": WORKS, "parts": PARTS, "buffers": BUFFERS}
@@ -22,22 +21,10 @@ def of_roles(*roles: Role) -> set[str]:
     return {name for name, fact in facts().items() if fact.role in roles and not fact.rows_only}
 
 
-KEYED: dict[str, tuple[MutableMapping[str, Any], set[str]]] = {
-    "functions": (FUNCTIONS, of_roles(Role.ELEMENTWISE, Role.CONVERSION)),
-    "taps": (TAPS, of_roles(Role.WINDOW) | {"depthwise"}),
-}
-
-
 @pytest.mark.parametrize("name", TABLES)
 def test_every_op_has_one_rule(name: str) -> None:
     assert TABLES[name].missing() == set()
     assert TABLES[name].unused() == set()
-
-
-@pytest.mark.parametrize("name", KEYED)
-def test_tables_of_some_ops_have_these(name: str) -> None:
-    table, expected = KEYED[name]
-    assert set(table) == expected
 
 
 @pytest.mark.parametrize(("name", "key"), [(name, key) for name, table in TABLES.items() for key in table.rules], ids=str)
