@@ -11,7 +11,7 @@ import hashlib
 import mmap
 import os
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from math import prod
@@ -45,6 +45,8 @@ MANIFEST = "manifest.json"
 NETLIST = "netlist.json"
 MAX_JSON_BYTES = 1 << 26
 _CHUNK_BYTES = 1 << 23
+COPIED_BYTES = 1 << 22
+"""Archives of at most so many bytes are copied when they are opened; larger ones are mapped."""
 _SEAL = "ttc archive sha256 "
 
 
@@ -156,7 +158,7 @@ def _seal(manifest: bytes | memoryview, directory: bytes) -> bytes:
 
 @record
 class Archive:
-    """An open archive, verified.  Its tensors are views of one read-only mapping, which lives as long as any of them.
+    """An open archive, verified.  Its tensors are views of one read-only mapping or copy, which lives as long as any of them.
 
     seal: a hash of manifest and directory, and so of all that the archive holds.
     """
@@ -166,11 +168,16 @@ class Archive:
     entries: Mapping[str, Entry]
     seal: str
     _data: memoryview
-    _opened: _Opened
+    _opened: _Opened | None
+
+    @property
+    def check(self) -> Callable[[], None] | None:
+        """What runs call to see that the file is as it was; None if what is held of it is a copy."""
+        return None if self._opened is None else self.require_unchanged
 
     def require_unchanged(self) -> None:
         """Raises E0704 if the file was cut or written to since it was opened: what is mapped of it is then not what was verified."""
-        if self._opened.changed():
+        if self._opened is not None and self._opened.changed():
             hint = "load it again; replace archives by renaming, as ttc does, not in place"
             raise Error("E0704", "the archive was changed while it was in use", str(self.path), hint)
 
@@ -234,7 +241,7 @@ def open_archive(path: str | os.PathLike[str], *, verify_tensors: bool = True, t
     """
     place = Path(path)
     with in_file(place):
-        data, opened = _map_file(place)
+        data, opened = _read_file(place)
         directory = read_directory(data)
         if MANIFEST in directory.entries and not directory.comment.startswith(_SEAL.encode("ascii")):
             raise Error("E0703", "the archive has no seal: it was repackaged", hint="fetch it again, or compile the model again")
@@ -260,13 +267,20 @@ def in_file(path: Path) -> Iterator[None]:
         raise
 
 
-def _map_file(path: Path) -> tuple[memoryview, _Opened]:
-    """The whole file, mapped read-only, and the file.  Raises E0102, or E0701 if it is empty."""
+def _read_file(path: Path) -> tuple[memoryview, _Opened | None]:
+    """The whole file, read-only: a copy of a small one, else mapped, with the file.  Raises E0102, or E0701 if it is empty.
+
+    A copy stays as it was verified whatever becomes of the file, so that short runs need not look at it each time.
+    """
     fd = open_regular(path)
     try:
         size = os.fstat(fd).st_size
         if size == 0:
             raise Error("E0701", "the file is empty")
+        if size <= COPIED_BYTES:
+            pages = mmap.mmap(-1, size)  # tensors are aligned in the file, so they must be where it is copied to
+            count = os.preadv(fd, [pages], 0)
+            return memoryview(pages).toreadonly()[:count], None
         return memoryview(mmap.mmap(fd, size, access=mmap.ACCESS_READ)), _Opened(os.dup(fd))
     finally:
         os.close(fd)

@@ -15,7 +15,7 @@ from ttc.dialects.core.plain.functions import TensorType
 from ttc.dialects.core.records import record
 from ttc.dialects.netlist.model import Argument, Program
 from ttc.runtime.arguments import entries_of, from_entries, inputs_of, outputs_of, to_entry
-from ttc.runtime.engines.base import Plan
+from ttc.runtime.engines.base import Plan, Port, ShortPlan, ShortRun, ShortSpec
 from ttc.runtime.machine.surface import Channel, Surface
 
 
@@ -47,6 +47,13 @@ class DirectInput:
         flags = value.flags
         return value.dtype == self.dtype and value.shape == self.argument.shape and flags.c_contiguous and flags.aligned
 
+    @property
+    def port(self) -> Port | None:
+        """Name and queue, if a user's array is the queue's entry as it is."""
+        if self.dtype is None:
+            return None
+        return self.argument.name, self.argument.queue, self.dtype, tuple(self.argument.shape)
+
 
 @record
 class DirectEntry:
@@ -75,6 +82,14 @@ class DirectEntry:
         parts = {item.argument.queue: item.parts(given[item.argument.name], self.count) for item in self.inputs}
         written = [plan.run({queue: part[number] for queue, part in parts.items()}) for number in range(self.count)]
         return {result.name: from_entries(result, [entries[result.queue] for entries in written]) for result in self.outputs}
+
+    def short(self, plan: Plan, fixed: Mapping[str, NDArray] | None = None, into: Mapping[str, NDArray] | None = None) -> ShortRun | None:
+        """A run of a plan as one prepared call; see `ShortPlan.short`.  None where the plan has none, or arrays must be converted."""
+        inputs = tuple(port for item in self.inputs if (port := item.port) is not None)
+        if self.count > 1 or len(inputs) < len(self.inputs) or not isinstance(plan, ShortPlan):
+            return None
+        results = tuple((r.name, r.queue, np.dtype(r.dtype), tuple(r.shape)) for r in self.outputs)
+        return plan.short(ShortSpec(inputs, results, fixed or {}, into or {}))
 
     def entries(self, given: Mapping[str, object]) -> dict[str, NDArray]:
         """The user's arrays as entries, by queue.  Raises E0801, E0802."""

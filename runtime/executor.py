@@ -42,7 +42,9 @@ class Executor:
         self.session = Session(program, devices)
         """The memory, and the programs that run on it one step at a time."""
         self._initial = program
+        self._check = program.check
         self._variants = Variants(program.netlists.surface.programs, program.description, FORWARD)
+        self._several = self._variants.several
 
     @property
     def program(self) -> Program:
@@ -90,10 +92,10 @@ class Executor:
         Raises:  E0801 for inputs that do not fit, E0802 for values out of range, E0803 for an unknown program or a closed session,
                  E0806 for another value of an input than the program was compiled for, E0704 if the archive's file was changed.
         """
-        if self._initial.check is not None:
-            self._initial.check()
+        if self._check is not None:
+            self._check()
         if program is None:
-            fit = self._chosen(inputs, pad_batch) if self._variants.several else None
+            fit = self._chosen(inputs, pad_batch) if self._several else None
             if fit is not None and fit.rows is not None:
                 return fit.cut(self.run(fit.padded(inputs), fit.program))
             program = FORWARD if fit is None else fit.program

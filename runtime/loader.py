@@ -57,11 +57,11 @@ def load_program(
     archive = open_archive(path, threads=threads)
     kept = recall(archive, chosen)
     if kept is not None:
-        return replace(kept, check=archive.require_unchanged)
+        return replace(kept, check=archive.check)
     program = _checked(archive, chosen)
     program.prepare()
     remember(program, archive, chosen)
-    return replace(program, check=archive.require_unchanged)
+    return replace(program, check=archive.check)
 
 
 def _checked(archive: Archive, engine: Engine) -> Program:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Protocol, runtime_checkable
+from typing import Protocol, TypeAlias, runtime_checkable
 
+import numpy as np
 from numpy.typing import NDArray
 
 from ttc.dialects.core.records import record
@@ -64,6 +65,38 @@ class ProfiledPlan(Plan, Protocol):
 
     def profile(self, entries: Mapping[str, NDArray]) -> list[Timed]:
         """Compute one microbatch as `run` does, and time every job, in the order in which they began.  Raises as `run` does."""
+        ...
+
+
+ShortRun: TypeAlias = "Callable[[Mapping[str, object]], dict[str, NDArray] | None]"
+"""Runs a plan on a user's arrays by name, and gives the results by name; None if it must be run as usual: nothing has changed then."""
+Port: TypeAlias = "tuple[str, str, np.dtype, tuple[int, ...]]"
+"""A user's name for an array, its queue, and the dtype and shape of both."""
+
+
+@record(eq=False)
+class ShortSpec:
+    """What the runs of a plan have in common.
+
+    Args:
+        inputs, results: what differs from run to run.
+        fixed: entries that are read from the same memory in all runs, by queue.
+        into: memory for results, as `Plan.run` has it.
+    """
+
+    inputs: tuple[Port, ...]
+    results: tuple[Port, ...]
+    fixed: Mapping[str, NDArray]
+    into: Mapping[str, NDArray]
+
+
+@runtime_checkable
+class ShortPlan(Plan, Protocol):
+    """A plan that can be prepared for runs that take next to no time."""
+
+    def short(self, spec: ShortSpec) -> ShortRun | None:
+        """Return how to run it, with the results that `run` has; None if that would not be faster.  Where into is not empty, one run at
+        a time may go on."""
         ...
 
 

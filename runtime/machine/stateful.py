@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ttc.dialects.core.records import record
 from ttc.runtime.direct import DirectEntry
-from ttc.runtime.engines.base import Plan
+from ttc.runtime.engines.base import Plan, ShortRun
 from ttc.runtime.machine.surface import Surface
 from ttc.runtime.machine.values import Values
 from ttc.runtime.machine.variables import Variable
@@ -37,10 +37,25 @@ class StatefulEntry:
         entries = self.direct.entries(given)
         for queue, variable in self.reads:
             entries[queue] = variable.value
-        into: dict[str, NDArray] = {}
-        for queue, variable, shape in self.updates:
-            into[queue] = self._shown(queue, variable.value, shape)
-        return self.direct.results(plan.run(entries, into), entries)
+        return self.direct.results(plan.run(entries, self._into()), entries)
+
+    def short(self, plan: Plan) -> ShortRun | None:
+        """`run` as one prepared call, if there is one; for one run at a time."""
+        held = tuple({id(v): (v, v.value) for v in (*(v for _, v in self.reads), *(v for _, v, _ in self.updates))}.values())
+        prepared = self.direct.short(plan, {queue: variable.value for queue, variable in self.reads}, self._into())
+        if prepared is None:
+            return None
+
+        def run(given: Mapping[str, object]) -> dict[str, NDArray] | None:
+            for variable, memory in held:
+                if variable.value is not memory:  # it was assigned, and not written in place
+                    return None
+            return prepared(given)
+
+        return run
+
+    def _into(self) -> dict[str, NDArray]:
+        return {queue: self._shown(queue, variable.value, shape) for queue, variable, shape in self.updates}
 
     def _shown(self, queue: str, memory: NDArray, shape: tuple[int, ...]) -> NDArray:
         """A variable's memory in the shape of an entry: the same array from run to run, as plans remember the array, not the address."""

@@ -50,9 +50,20 @@ def test_engines_and_threads_are_checked(path: Path):
     assert load(path, threads=1).program.entry("peek").name == "peek"
 
 
+@pytest.mark.parametrize("engine", ["native", "reference"])
+def test_a_small_archive_that_is_cut_while_it_is_loaded_runs_on(path: Path, engine: str) -> None:
+    session = load(path, engine=engine, threads=1)
+    before = session.run({}, "peek")
+    os.truncate(path, 100)
+    after = session.run({}, "peek")
+    assert before.keys() == after.keys()
+    assert all(np.array_equal(before[name], after[name]) for name in before)
+
+
 @pytest.mark.parametrize("change", ["cut", "written"])
 @pytest.mark.parametrize("engine", ["native", "reference"])
-def test_an_archive_that_is_changed_while_it_is_loaded(path: Path, change: str, engine: str) -> None:
+def test_a_mapped_archive_that_is_changed_while_it_is_loaded(path: Path, change: str, engine: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ttc.runtime.archive.COPIED_BYTES", 0)
     session = load(path, engine=engine, threads=1)
     inputs = {"x": np.zeros(4, np.float32)}
     assert session.run(inputs, "step")["y"].shape == (4,)

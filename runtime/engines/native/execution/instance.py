@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import numpy as np
 from numpy.typing import NDArray
@@ -83,4 +83,8 @@ class Instance:
 
     def rewind(self) -> None:
         """Make the instance ready for another run."""
-        self._state.fill(0)
+        self.rewound()(0)
+
+    def rewound(self) -> Callable[[int], None]:
+        """Return what makes the instance ready for another run, given 0."""
+        return self._state.fill

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,6 +53,18 @@ class Lease:
             self._pool.run_alone(self._alone_address, self._runs[segment.first])
         else:
             self._pool.run(self._runs[segment.first])
+
+    def bound(self, segment: Segment) -> Callable[[], None]:
+        """Return what runs the jobs of a segment, with nothing left to look up."""
+        if segment.last == segment.first:
+            return lambda: None
+        run = self._runs[segment.first]
+        return self._pool.bound_alone(self._alone_address, run) if segment.alone else partial(self._pool.run, run)
+
+    def small_inputs(self) -> dict[str, NDArray] | None:
+        """Return the memory of all inputs that are no variables, by queue; None if one has none here."""
+        own = {queue: own for queue, _, own in self._inputs if own is not None}
+        return own if len(own) == len(self._inputs) and not self._objects else None
 
     def take(self, entries: Mapping[str, NDArray], into: Mapping[str, NDArray]) -> dict[str, NDArray]:
         """Put entries in their places, and results where they are wanted.

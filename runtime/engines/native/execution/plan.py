@@ -11,11 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ttc.dialects.core.plain.interpret import Resolver
-from ttc.runtime.engines.base import Timed
+from ttc.runtime.engines.base import ShortRun, ShortSpec, Timed
 from ttc.runtime.engines.into import write_into
 from ttc.runtime.engines.native.codegen.code import Code
 from ttc.runtime.engines.native.execution.lease import Lease
 from ttc.runtime.engines.native.execution.pool import Pool
+from ttc.runtime.engines.native.execution.short import short_run
 from ttc.runtime.engines.native.execution.values import Values
 from ttc.runtime.engines.native.planning.memory import new_array
 from ttc.runtime.engines.native.planning.prepared import Prepared, Segment
@@ -64,6 +65,13 @@ class NativePlan:
     def run(self, entries: Mapping[str, NDArray], into: Mapping[str, NDArray] | None = None) -> dict[str, NDArray]:
         """Compute one microbatch; see `Plan.run`."""
         return self._leased(entries, self._native, into or _NOWHERE)
+
+    def short(self, spec: ShortSpec) -> ShortRun | None:
+        """Return how to run the plan by one prepared call; see `ShortPlan.short`."""
+        try:
+            return short_run(spec, self.prepared.layout, lambda: Lease(self.prepared, self.code, self._pool))
+        except (Mismatch, MemoryError):
+            return None
 
     def profile(self, entries: Mapping[str, NDArray]) -> list[Timed]:
         """One microbatch, job by job; see `ProfiledPlan.profile`.  Each job is timed with its start and the wait for all threads."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 import ctypes
 import os
 import platform
+from collections.abc import Callable
+from functools import partial
 from threading import Lock
 
 import numpy as np
@@ -100,6 +102,10 @@ class Pool:
     def run_alone(self, alone: int, run: int) -> None:
         """Compute a run by this thread, without the others.  alone: the address of memory made by `new_alone`."""
         self._run(alone, run, 0, None)
+
+    def bound_alone(self, alone: int, run: int) -> Callable[[], None]:
+        """Return a call of `run_alone`, its arguments converted."""
+        return partial(self._run, ctypes.c_void_p(alone), ctypes.c_void_p(run), ctypes.c_int64(0), ctypes.c_void_p(None))
 
     def renew(self) -> None:
         """In a forked process: without workers, and without the lock of a thread that is not there."""

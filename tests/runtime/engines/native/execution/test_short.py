@@ -1,0 +1,105 @@
+"""Runs by one prepared call give what runs as usual give, on states too."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from tests.runtime.conftest import VECTOR, Builder, op
+from tests.runtime.engines.native.programs import Step, executors, tensor
+from ttc.dialects.core.errors import Error
+from ttc.dialects.netlist.model import Argument
+from ttc.runtime.executor import Executor
+from ttc.runtime.manifest import Description, Variable
+from ttc.runtime.program import Program, build_program
+from ttc.runtime.tensors import TensorSource
+
+
+def states_program(engine: str) -> Program:
+    """Program `forward` on states a and b: y = x + a, (a, b) = (b, x)."""
+    b = Builder()
+    b.queue("x", "input", VECTOR)
+    for name in "ab":
+        b.queue(name, "state", VECTOR, key=name)
+    for name in ("y", "a_next", "b_next"):
+        b.queue(name, "output", VECTOR, source=f"{name}_op")
+    ops = [op("y_op", "add", ["x", "a"], VECTOR), op("a_next_op", "identity", ["b"], VECTOR), op("b_next_op", "identity", ["x"], VECTOR)]
+    b.graph("forward_0", ops, [("y_op", "y"), ("a_next_op", "a_next"), ("b_next_op", "b_next")])
+    x = Argument("x", "input", "x", (4,), "float32")
+    updates = [Argument(name, "state", f"{name}_next", (4,), "float32", updates=name) for name in "ab"]
+    b.program("forward", [x], [replace(x, name="y", queue="y", kind="output"), *updates], ["forward_0"])
+    tensors = {name: TensorSource.of_array(np.full(4, value, np.float32), "Float32") for name, value in (("a", 1), ("b", 2))}
+    states = {name: Variable(name, (4,), "float32") for name in "ab"}
+    return build_program(b.netlist(), Description("states", "0.1.0", {"format": "Float32"}, {}, states), tensors, engine=engine, threads=2)
+
+
+def is_short(executor: Executor, inputs: Mapping[str, NDArray]) -> bool:
+    """Whether a run of `forward` goes by one prepared call."""
+    return executor.session._called_short("forward", dict(inputs)) is not None
+
+
+def test_states_move_on_as_on_the_reference_engine(rng: np.random.Generator):
+    ours, reference = (Executor(states_program(engine)) for engine in ("native", "reference"))
+    for _ in range(5):
+        x = {"x": rng.standard_normal(4, np.float32)}
+        assert np.array_equal(ours.run(x)["y"], reference.run(x)["y"])
+    assert all(np.array_equal(value, reference.states()[name]) for name, value in ours.states().items())
+
+
+def test_states_that_are_given_reset_or_updated_by_queues_are_those_of_the_next_run():
+    session = Executor(states_program("native")).session
+    x = {"x": np.zeros(4, np.float32)}
+    assert session.call("forward", x)["y"][0] == 1
+    session.assign({}, {"a": np.full(4, 7, np.float32)})
+    assert session.call("forward", x)["y"][0] == 7
+    session.reset()
+    assert session.call("forward", x)["y"][0] == 1
+    session.push("forward", {"x": np.full(4, 5, np.float32)})
+    session.run("forward")
+    assert session.pop("forward")["y"][0] == 7
+    assert [float(session.call("forward", x)["y"][0]) for _ in range(3)] == [0, 5, 0]
+
+
+def test_what_does_not_fit_is_an_error_and_changes_no_state():
+    executor = Executor(states_program("native"))
+    good = np.zeros(4, np.float32)
+    executor.run({"x": good})
+    before = executor.states()
+    for wrong in ({"x": good.astype(np.float64)}, {"x": good[:3]}, {"z": good}, {"x": good, "z": good}, {}):
+        with pytest.raises(Error) as failure:
+            executor.run(wrong)
+        assert failure.value.code == "E0801"
+    assert all(np.array_equal(before[name], value) for name, value in executor.states().items())
+    executor.close()
+    with pytest.raises(Error) as failure:
+        executor.run({"x": good})
+    assert failure.value.code == "E0803"
+
+
+def test_results_are_the_callers_own_and_inputs_may_be_strided(rng: np.random.Generator):
+    type_ = tensor(3, 5)
+    ours, _ = executors({"x": type_}, {}, [Step("y", "tile.map", ("x",), type_, {"fn": "neg"})], {"y.out": "y"})
+    whole = rng.standard_normal((3, 10)).astype(np.float32)
+    first = ours.run({"x": whole[:, ::2]})["y.out"]
+    second = ours.run({"x": whole[:, 1::2]})["y.out"]
+    assert np.array_equal(first, -whole[:, ::2])
+    assert np.array_equal(second, -whole[:, 1::2])
+    assert first.flags.owndata
+    assert is_short(ours, {"x": whole[:, ::2]})
+
+
+def test_threads_do_not_see_each_others_values():
+    executor = Executor(states_program("native"))
+
+    def ran(number: int) -> set[float]:
+        return {float(v) for _ in range(100) for v in set(executor.run({"x": np.full(4, 1000.0 * number, np.float32)})["y"])}
+
+    with ThreadPoolExecutor(4) as pool:
+        found = set().union(*pool.map(ran, range(1, 5)))
+    assert {v % 1000 for v in found} <= {0.0, 1.0, 2.0}
+    assert max(found) <= 8000
