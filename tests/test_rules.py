@@ -17,6 +17,7 @@ from ttc.dialects.core.rule_tables import RuleTable
 from ttc.dialects.netlist.buda.reader_fields import OP_TYPES
 from ttc.dialects.netlist.buda.work.families import BUILDS, READS
 from ttc.dialects.nn.base import ops as nn_ops
+from ttc.dialects.nn.counts import COUNTS
 from ttc.dialects.nn.gradients.base import GRADIENTS
 from ttc.dialects.nn.kernels import KERNELS as NN_KERNELS
 from ttc.dialects.tile.base import ops as tile_ops
@@ -30,6 +31,7 @@ from ttc.passes.nn_to_tile.lower_to_tile import rule_of_kind
 from ttc.passes.nn_to_tile.ranges import REACHES
 from ttc.passes.tile.expand import EXPANSIONS
 from ttc.passes.tile.expand.functions import FUNCTIONS as EXPANDED_FUNCTIONS
+from ttc.passes.tile.legalize_tile import LOWER_RANK
 from ttc.runtime.engines.exact import RULES as EXACT
 from ttc.runtime.engines.native.ir.elementwise import FUNCTIONS as NATIVE_FUNCTIONS
 from ttc.runtime.engines.native.lower import LOWERINGS
@@ -78,10 +80,12 @@ class Case(NamedTuple):
 CASES = {
     "nn.kernels": Case(NN_KERNELS, lambda: NN),
     "tile.kernels": Case(TILE_KERNELS, lambda: {name for name, fact in facts().items() if not fact.as_nn}),
+    "counts": Case(COUNTS, lambda: NN, is_partial=True),
     "gradients": Case(GRADIENTS, lambda: [f"nn.{name}" for name in NN]),
     "nn_to_tile": Case(TO_TILE, lowered),
     "nn_to_tile.wishes": Case(WISHES, lambda: NN, is_partial=True),
     "nn_to_tile.ranges": Case(REACHES, lambda: NN, is_partial=True),
+    "legalize": Case(LOWER_RANK, lambda: {name for name, fact in facts().items() if not fact.rows_only and not fact.steps} - {"yield"}),
     "expand": Case(EXPANSIONS, expanded),
     "facts": Case(FACTS, lambda: TILE),
     "expand.functions": Case(EXPANDED_FUNCTIONS, lambda: ELEMENTWISE, is_partial=True),

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from math import prod
 from typing import Any, TypeAlias
 
+from ttc.dialects.core.rule_tables import RuleTable
 from ttc.dialects.core.shapes import Shape
 
 Count: TypeAlias = "Callable[[Sequence[Shape], Sequence[Shape], Mapping[str, Any]], int]"
@@ -86,3 +87,26 @@ def regions(operands: Sequence[Shape], results: Sequence[Shape], attrs: Mapping[
 def boxes(operands: Sequence[Shape], results: Sequence[Shape], attrs: Mapping[str, Any]) -> int:
     """Count the comparison of each score with each box."""
     return elements(operands[1]) * max(operands[0][1], 1)
+
+
+_SHAPING = ("reshape", "transpose", "identity", "shape", "slice", "concat", "expand", "pad", "split", "repeat", "bitcast", "range", "probe")
+_INDEXING = ("gather", "gather_elements", "gather_nd", "scatter_elements", "scatter_nd", "compress", "non_zero", "one_hot")
+
+COUNTS: RuleTable[Count] = RuleTable("count of arithmetic")
+"""By mnemonic of nn; `one_each` is for all others.  Facts of tile ops of the same name take theirs from here."""
+COUNTS.add_all(
+    {
+        **dict.fromkeys((*_SHAPING, *_INDEXING, "reverse_sequence"), nothing),
+        **dict.fromkeys(("matmul", "grouped_matmul"), matmul),
+        "conv2d": convolution,
+        "deform_conv": convolution,
+        "conv_transpose2d": transposed_convolution,
+        "attention": attention,
+        **dict.fromkeys(("rnn", "gru", "lstm"), recurrent),
+        **dict.fromkeys(("max_pool2d", "avg_pool2d"), pool),
+        **dict.fromkeys(("det", "solve", "cholesky", "qr", "lu", "svd", "eigh"), factorization),
+        **dict.fromkeys(("resize", "resize_by", "grid_sample"), interpolation),
+        "roi_align": regions,
+        "non_max_suppression": boxes,
+    }
+)

@@ -2,16 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from types import MappingProxyType
-
 from ttc.dialects.core.ir.spec import spec_of
-from ttc.dialects.nn import counts
 from ttc.dialects.nn.base import NNOp
-from ttc.dialects.nn.counts import Count
-
-_SHAPING = ("reshape", "transpose", "identity", "shape", "slice", "concat", "expand", "pad", "split", "repeat", "bitcast", "range", "probe")
-_INDEXING = ("gather", "gather_elements", "gather_nd", "scatter_elements", "scatter_nd", "compress", "non_zero", "one_hot")
+from ttc.dialects.nn.counts import COUNTS, one_each
 
 
 def flops_of(op: NNOp) -> int:
@@ -23,24 +16,6 @@ def flops_of(op: NNOp) -> int:
     """
     if op.regions:
         return sum(flops_of(inner) for region in op.regions for block in region.blocks for inner in block.ops if isinstance(inner, NNOp))
-    count = _COUNTS.get(op.name.removeprefix("nn."), counts.one_each)
+    count = COUNTS.get(op.name.removeprefix("nn.")) or one_each
     operands, results = ([spec_of(value.type).shape for value in values] for values in (op.operands, op.results))
     return count(operands, results, op.plain_attrs())
-
-
-_COUNTS: Mapping[str, Count] = MappingProxyType(
-    {
-        **dict.fromkeys((*_SHAPING, *_INDEXING, "reverse_sequence"), counts.nothing),
-        **dict.fromkeys(("matmul", "grouped_matmul"), counts.matmul),
-        "conv2d": counts.convolution,
-        "deform_conv": counts.convolution,
-        "conv_transpose2d": counts.transposed_convolution,
-        "attention": counts.attention,
-        **dict.fromkeys(("rnn", "gru", "lstm"), counts.recurrent),
-        **dict.fromkeys(("max_pool2d", "avg_pool2d"), counts.pool),
-        **dict.fromkeys(("det", "solve", "cholesky", "qr", "lu", "svd", "eigh"), counts.factorization),
-        **dict.fromkeys(("resize", "resize_by", "grid_sample"), counts.interpolation),
-        "roi_align": counts.regions,
-        "non_max_suppression": counts.boxes,
-    }
-)

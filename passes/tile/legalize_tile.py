@@ -13,11 +13,12 @@ from ttc.dialects.core.ir.entries import entry_functions
 from ttc.dialects.core.ir.locations import where
 from ttc.dialects.core.machines.targets import Target
 from ttc.dialects.core.records import record
+from ttc.dialects.core.rule_tables import RuleTable
 from ttc.dialects.core.shapes import axes_in, axis_in
 from ttc.dialects.tile.attention import AttentionOp
 from ttc.dialects.tile.base import Tile, TileOp, TileType, tile_of
 from ttc.dialects.tile.eltwise import CastOp, MapOp
-from ttc.dialects.tile.facts import Role, fact_of, has_role
+from ttc.dialects.tile.facts import fact_of
 from ttc.dialects.tile.host import FromHostOp, ToHostOp
 from ttc.dialects.tile.index import EmbeddingOp
 from ttc.dialects.tile.linear import MatmulOp
@@ -30,6 +31,19 @@ MAX_RANK = 4
 
 Legal = Callable[[Any, Rewriter], "SSAValue | None"]
 Along = Callable[[int, tuple[int, int, int]], dict[str, Any]]
+
+LOWER_RANK: RuleTable[Legal] = RuleTable("way to lower the rank")
+"""By mnemonic, of ops that can have a higher rank: the value that replaces one, or None if its rank cannot be lowered."""
+LOWER_RANK.refuse("its images have four dimensions", "conv2d", "conv_transpose2d", "max_pool2d", "avg_pool2d")
+LOWER_RANK.refuse("it has no kernel that minds", "reshape", "relayout", "to_host", "from_host")
+LOWER_RANK.refuse("it takes matrices", "sparse_matmul", "depthwise", "encoded_matmul", "tile_depthwise", "lookup", "topk")
+LOWER_RANK.refuse(
+    "later passes and netlists make it, of matrices", "eltwise", "repeat", "tile_broadcast", "retile", "adjust", "hslice", "hstack"
+)
+LOWER_RANK.refuse(
+    "later passes and netlists make it, of matrices",
+    *("eltwise", "repeat", "tile_broadcast", "retile", "adjust", "hslice", "hstack", "sfpu", "binary", "relu", "rescale", "splice"),
+)
 
 
 @record
@@ -80,14 +94,14 @@ def _rank(op: Operation) -> int:
 
 
 def _lower_rank(op: Operation, target: Target, rewriter: Rewriter) -> None:
-    rule = _RULES.get(type(op)) or (_along_last if has_role(op.name, Role.NORMALIZATION) else None)
+    rule = _along_last if fact_of(op.name).steps else LOWER_RANK.of(op.name.removeprefix("tile."))
     value = None if rule is None else rule(op, rewriter)
     if value is None:
         raise Error("E0503", f"{op.name} needs rank {_rank(op)}; {target.name} computes up to rank {MAX_RANK}", where=where(op))
     rewriter.replace(op, value)
 
 
-# ---- rules: the value that replaces an op of too high a rank, or None if its rank cannot be lowered --------------------------------
+# ---- rules -----------------------------------------------------------------------------------------------------------------------
 
 
 Groups = Sequence[Sequence[int]]
@@ -142,6 +156,7 @@ def _tile(op: TileOp) -> Tile:
     return tile_of(op.results[0])
 
 
+@LOWER_RANK.rule("map", "cast", "broadcast")
 def _elementwise(op: MapOp | CastOp | BroadcastOp, rewriter: Rewriter) -> SSAValue | None:
     """Neighbours merge if each operand has both, or repeats both."""
     shape = _tile(op).shape
@@ -164,6 +179,7 @@ def _repeats(shape: Sequence[int], result: Sequence[int]) -> list[bool]:
     return found
 
 
+@LOWER_RANK.rule("matmul", "attention")
 def _batched(op: MatmulOp | AttentionOp, rewriter: Rewriter) -> SSAValue | None:
     """Neighbours in front of the matrices merge if each operand has both, or repeats both."""
     shape = _tile(op).shape
@@ -173,6 +189,7 @@ def _batched(op: MatmulOp | AttentionOp, rewriter: Rewriter) -> SSAValue | None:
     return _rebuilt(op, groups, rewriter, **op.plain_attrs())
 
 
+@LOWER_RANK.rule("embedding")
 def _embedding(op: EmbeddingOp, rewriter: Rewriter) -> SSAValue | None:
     """The indices become one row of them."""
     if not rewriter.allow("lower-rank", op):
@@ -211,6 +228,7 @@ def _along_each(op: ReduceOp | SliceOp | PadOp, axes: Sequence[int], make: Along
     return rewriter.insert(op, ReshapeOp.build(value, location=op.location, shape=tile.shape, fold=tile.fold)).y
 
 
+@LOWER_RANK.rule("reduce")
 def _reduce(op: ReduceOp, rewriter: Rewriter) -> SSAValue | None:
     """Neighbours merge if both are reduced, or neither."""
     rank = len(tile_of(op.x).shape)
@@ -223,6 +241,7 @@ def _reduce(op: ReduceOp, rewriter: Rewriter) -> SSAValue | None:
     return _rebuilt(op, groups, rewriter, fn=attrs["fn"], axes=axes, keepdims=True)
 
 
+@LOWER_RANK.rule("slice")
 def _slice(op: SliceOp, rewriter: Rewriter) -> SSAValue | None:
     """Neighbours merge if both are taken whole."""
     shape, attrs = tile_of(op.x).shape, op.plain_attrs()
@@ -239,6 +258,7 @@ def _slice_along(attrs: dict[str, Any], axis: int, parts: tuple[int, int, int]) 
     return {"starts": (0, starts, 0), "sizes": (parts[0], sizes, parts[2]), "steps": (1, steps, 1)}
 
 
+@LOWER_RANK.rule("pad")
 def _pad(op: PadOp, rewriter: Rewriter) -> SSAValue | None:
     """Neighbours merge if neither is padded."""
     attrs = op.plain_attrs()
@@ -259,6 +279,7 @@ def _first(values: Sequence[int], groups: Groups) -> tuple[int, ...]:
     return tuple(values[group[0]] for group in groups)
 
 
+@LOWER_RANK.rule("concat")
 def _concat(op: ConcatOp, rewriter: Rewriter) -> SSAValue | None:
     """All but the axis merge."""
     rank = len(_tile(op).shape)
@@ -268,6 +289,7 @@ def _concat(op: ConcatOp, rewriter: Rewriter) -> SSAValue | None:
     return _rebuilt(op, groups, rewriter, axis=at)
 
 
+@LOWER_RANK.rule("transpose")
 def _transpose(op: TransposeOp, rewriter: Rewriter) -> SSAValue | None:
     """Neighbours that stay together merge; what still has too many dimensions is a sequence of swaps of two blocks."""
     if not rewriter.allow("lower-rank", op):
@@ -289,18 +311,3 @@ def _transpose(op: TransposeOp, rewriter: Rewriter) -> SSAValue | None:
 
 def _swap(x: SSAValue, op: Operation, rewriter: Rewriter) -> SSAValue:
     return rewriter.insert(op, TransposeOp.build(x, location=op.location, perm=(0, 2, 1, 3))).y
-
-
-_RULES: dict[type[Operation], Legal] = {
-    MapOp: _elementwise,
-    CastOp: _elementwise,
-    BroadcastOp: _elementwise,
-    ReduceOp: _reduce,
-    SliceOp: _slice,
-    PadOp: _pad,
-    ConcatOp: _concat,
-    TransposeOp: _transpose,
-    MatmulOp: _batched,
-    AttentionOp: _batched,
-    EmbeddingOp: _embedding,
-}

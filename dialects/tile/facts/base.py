@@ -17,7 +17,7 @@ from ttc.dialects.core.errors import Error
 from ttc.dialects.core.plain.functions import Plain
 from ttc.dialects.core.rule_tables import RuleTable
 from ttc.dialects.core.shapes import Shape
-from ttc.dialects.nn.counts import Count, nothing, one_each
+from ttc.dialects.nn.counts import COUNTS, Count, nothing, one_each
 from ttc.dialects.tile.facts.steps import Step
 
 ShapeRule: TypeAlias = "Callable[..., Shape | list[Shape]]"
@@ -186,20 +186,22 @@ FACTS: RuleTable[Fact] = RuleTable(
 def fact(role: Role, attrs: Mapping[str, Attr] | None = None, *, flops: Count | None = None, **flags: Any) -> Callable[[_RuleT], _RuleT]:
     """Register the decorated shape rule, and what else is known, as the fact of the tile op of its name without trailing underscores.
 
-    Args:    role, attrs, flops, flags: fields of `Fact`.  flops: absent where the role says how arithmetic is counted.
+    Args:    role, attrs, flops, flags: fields of `Fact`.
+        flops: absent where the nn op of its name has a count, or the role says how arithmetic is counted.
     Raises:  E0901 for a role that does not, and for an op that has a fact already.
     """
 
     def registered(rule: _RuleT) -> _RuleT:
-        counted = flops or _COUNTS.get(role)
+        name = rule.__name__.rstrip("_")
+        counted = flops or COUNTS.get(name) or _COUNTS.get(role)
         if counted is None:
-            raise Error("E0901", f"tile.{rule.__name__} does not say how its arithmetic is counted")
-        FACTS.add(rule.__name__.rstrip("_"), Fact(role, rule, attrs or {}, counted, **flags))
+            raise Error("E0901", f"tile.{name} does not say how its arithmetic is counted")
+        FACTS.add(name, Fact(role, rule, attrs or {}, counted, **flags))
         return rule
 
     return registered
 
 
-def rows_fact(role: Role, attrs: Mapping[str, Attr] | None = None, *, flops: Count | None = None) -> Callable[[_RuleT], _RuleT]:
+def rows_fact(role: Role, attrs: Mapping[str, Attr] | None = None) -> Callable[[_RuleT], _RuleT]:
     """Register a fact, like `fact`, for an op that means what the nn op of its name does, and that only row layout has a kernel for."""
-    return fact(role, attrs, flops=flops, rows_only=True, as_nn=True)
+    return fact(role, attrs, rows_only=True, as_nn=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.shapes import Shape, broadcast_shapes, require_broadcastable
-from ttc.dialects.nn import counts
 from ttc.dialects.nn.shapes import linear
 from ttc.dialects.tile.facts.base import BOOL, FLOATS, STR, Floats, Role, fact, optional, rows_fact
 
@@ -17,7 +16,7 @@ _ATTRS = {
 }
 
 
-@fact(Role.CONTRACTION, _ATTRS, flops=counts.matmul)
+@fact(Role.CONTRACTION, _ATTRS)
 def matmul(
     a: Shape,
     b: Shape,
@@ -44,4 +43,4 @@ def matmul(
     return shape
 
 
-rows_fact(Role.TRANSFORM, flops=counts.factorization)(linear.det)
+rows_fact(Role.TRANSFORM)(linear.det)

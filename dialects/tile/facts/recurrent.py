@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from ttc.dialects.nn import counts
 from ttc.dialects.nn.shapes import recurrent
 from ttc.dialects.tile.facts.base import BOOL, FLOAT, FLOATS, STR, STRS, Role, rows_fact
 
 _ATTRS = {"direction": STR, "activations": STRS, "alphas": FLOATS, "betas": FLOATS, "clip": FLOAT}
 
-rows_fact(Role.RECURRENT, _ATTRS, flops=counts.recurrent)(recurrent.rnn)
-rows_fact(Role.RECURRENT, {**_ATTRS, "linear_before_reset": BOOL}, flops=counts.recurrent)(recurrent.gru)
-rows_fact(Role.RECURRENT, {**_ATTRS, "input_forget": BOOL}, flops=counts.recurrent)(recurrent.lstm)
+rows_fact(Role.RECURRENT, _ATTRS)(recurrent.rnn)
+rows_fact(Role.RECURRENT, {**_ATTRS, "linear_before_reset": BOOL})(recurrent.gru)
+rows_fact(Role.RECURRENT, {**_ATTRS, "input_forget": BOOL})(recurrent.lstm)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from ttc.dialects.nn import counts
 from ttc.dialects.nn.shapes import resize
 from ttc.dialects.tile.facts.base import BOOL, FLOAT, FLOATS, INTS, STR, Role, rows_fact
 
@@ -13,5 +12,5 @@ _ATTRS = {
     "sizes": INTS,
 }
 
-rows_fact(Role.SAMPLING, {**_ATTRS, "scales": FLOATS, "window": FLOATS}, flops=counts.interpolation)(resize.resize)
-rows_fact(Role.SAMPLING, {**_ATTRS, "axes": INTS}, flops=counts.interpolation)(resize.resize_by)
+rows_fact(Role.SAMPLING, {**_ATTRS, "scales": FLOATS, "window": FLOATS})(resize.resize)
+rows_fact(Role.SAMPLING, {**_ATTRS, "axes": INTS})(resize.resize_by)
