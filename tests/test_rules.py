@@ -29,6 +29,7 @@ from ttc.dialects.tile.shape import ViewOp
 from ttc.passes.nn_to_tile import TO_TILE, WISHES
 from ttc.passes.nn_to_tile.lower_to_tile import rule_of_kind
 from ttc.passes.nn_to_tile.ranges import REACHES
+from ttc.passes.tile.clean_padding import PADDINGS
 from ttc.passes.tile.expand import EXPANSIONS
 from ttc.passes.tile.expand.functions import FUNCTIONS as EXPANDED_FUNCTIONS
 from ttc.passes.tile.legalize_tile import LOWER_RANK
@@ -51,11 +52,15 @@ def lowered() -> set[str]:
     return {name for name in NN if rule_of_kind(nn_ops()[name]) is None} | {"cast", "gather", "identity", "quantize", "shift_left"}
 
 
+def on_devices() -> set[str]:
+    """Tile ops that devices have kernels for, but for those whose steps say what they are made of."""
+    return {name for name, fact in facts().items() if not fact.rows_only and not fact.steps}
+
+
 def expanded() -> set[str]:
     """Composites and views of all layouts, but for those that have steps, and the ops of which Buda has not all variants."""
     views = {name for name, kind in tile_ops().items() if issubclass(kind, ViewOp)}
-    composites = {name for name, fact in facts().items() if not fact.rows_only and not fact.steps} - set(OF_BUDA)
-    return views | composites | {"cast", "matmul", "concat", "reduce"}
+    return views | on_devices() - set(OF_BUDA) | {"cast", "matmul", "concat", "reduce"}
 
 
 def of_roles(*roles: Role) -> set[str]:
@@ -85,7 +90,8 @@ CASES = {
     "nn_to_tile": Case(TO_TILE, lowered),
     "nn_to_tile.wishes": Case(WISHES, lambda: NN, is_partial=True),
     "nn_to_tile.ranges": Case(REACHES, lambda: NN, is_partial=True),
-    "legalize": Case(LOWER_RANK, lambda: {name for name, fact in facts().items() if not fact.rows_only and not fact.steps} - {"yield"}),
+    "legalize": Case(LOWER_RANK, lambda: on_devices() - {"yield"}),
+    "paddings": Case(PADDINGS, lambda: on_devices() - {"yield", "to_host"}),
     "expand": Case(EXPANSIONS, expanded),
     "facts": Case(FACTS, lambda: TILE),
     "expand.functions": Case(EXPANDED_FUNCTIONS, lambda: ELEMENTWISE, is_partial=True),

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import field
 from typing import Any, ClassVar
 
 from xdsl.dialects import func
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import SSAValue
 
 from ttc.dialects.core.ir.entries import entry_functions
 from ttc.dialects.core.ir.leaves import LeafOp
 from ttc.dialects.core.records import record
+from ttc.dialects.core.rule_tables import RuleTable
 from ttc.dialects.tile.base import TileOp, tile_of
 from ttc.dialects.tile.eltwise import CastOp, MapOp
+from ttc.dialects.tile.facts import fact_of
 from ttc.dialects.tile.host import ToHostOp
 from ttc.dialects.tile.index import EmbeddingOp
 from ttc.dialects.tile.linear import MatmulOp
@@ -84,7 +87,8 @@ class _Cleaner:
                 self.known[op.result] = CLEAN
 
     def visit(self, op: TileOp) -> None:
-        rule = next((rule for kind, rule in _RULES.items() if isinstance(op, kind)), None)
+        mnemonic = op.name.removeprefix("tile.")
+        rule = None if fact_of(mnemonic).steps else PADDINGS.of(mnemonic)
         found = CLEAN if rule is None else rule(self, op)
         self.known[op.results[0]] = padded(tile_of(op.results[0]), found)
 
@@ -215,19 +219,25 @@ class _Cleaner:
             self.replaced(op, 0, self.made[key], Padding(Fill.LOOSE, Fill.LOOSE))
 
 
-_RULES: dict[type[Operation], Any] = {
-    MapOp: _Cleaner.map,
-    MatmulOp: _Cleaner.matmul,
-    ReduceOp: _Cleaner.reduce,
-    SparseMatmulOp: _Cleaner.sparse_matmul,
-    DepthwiseOp: _Cleaner.depthwise,
-    EmbeddingOp: _Cleaner.embedding,
-    CastOp: _Cleaner.cast,
-    ConcatOp: _Cleaner.concat,
-    BroadcastOp: _Cleaner.broadcast,
-    TransposeOp: _Cleaner.transpose,
-    HsliceOp: _Cleaner.stack,
-    HstackOp: _Cleaner.stack,
-    ViewOp: _Cleaner.view,
-}
-"""By type of op, subclasses before their base."""
+PADDINGS: RuleTable[Callable[[_Cleaner, Any], Padding]] = RuleTable("padding of the result")
+"""By mnemonic of the tile ops that devices compute, but for those with steps, which expand-composites takes apart."""
+PADDINGS.add_all(
+    {
+        "map": _Cleaner.map,
+        "matmul": _Cleaner.matmul,
+        "reduce": _Cleaner.reduce,
+        "sparse_matmul": _Cleaner.sparse_matmul,
+        "depthwise": _Cleaner.depthwise,
+        "embedding": _Cleaner.embedding,
+        "cast": _Cleaner.cast,
+        "concat": _Cleaner.concat,
+        "broadcast": _Cleaner.broadcast,
+        "transpose": _Cleaner.transpose,
+        **dict.fromkeys(("hslice", "hstack"), _Cleaner.stack),
+        **dict.fromkeys(("reshape", "slice", "relayout"), _Cleaner.view),
+    }
+)
+PADDINGS.refuse("it writes zeros there", "pad", "from_host")
+PADDINGS.refuse("netlists make it, later", "eltwise", "encoded_matmul", "tile_depthwise", "lookup", "repeat", "tile_broadcast", "retile")
+PADDINGS.refuse("netlists make it, later", "adjust", "sfpu", "binary", "relu", "rescale", "splice", "topk")
+PADDINGS.refuse("expand-composites takes it apart", "attention", "conv2d", "conv_transpose2d", "max_pool2d", "avg_pool2d")

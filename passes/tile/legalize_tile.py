@@ -38,9 +38,6 @@ LOWER_RANK.refuse("its images have four dimensions", "conv2d", "conv_transpose2d
 LOWER_RANK.refuse("it has no kernel that minds", "reshape", "relayout", "to_host", "from_host")
 LOWER_RANK.refuse("it takes matrices", "sparse_matmul", "depthwise", "encoded_matmul", "tile_depthwise", "lookup", "topk")
 LOWER_RANK.refuse(
-    "later passes and netlists make it, of matrices", "eltwise", "repeat", "tile_broadcast", "retile", "adjust", "hslice", "hstack"
-)
-LOWER_RANK.refuse(
     "later passes and netlists make it, of matrices",
     *("eltwise", "repeat", "tile_broadcast", "retile", "adjust", "hslice", "hstack", "sfpu", "binary", "relu", "rescale", "splice"),
 )

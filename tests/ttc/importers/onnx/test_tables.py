@@ -57,3 +57,20 @@ def _check_default(attribute: defs.OpSchema.Attribute, parameter: inspect.Parame
     if wanted is None:
         return
     assert parameter.default == pytest.approx(wanted) if isinstance(wanted, float) else parameter.default == wanted
+
+
+BODIES = {
+    *("Attention", "BlackmanWindow", "CausalConvWithState", "CenterCropPad", "HammingWindow", "HannWindow", "LinearAttention"),
+    *("MeanVarianceNormalization", "NegativeLogLikelihoodLoss", "SoftmaxCrossEntropyLoss", "SwiGLU"),
+}
+"""Ops that ONNX itself defines by others, which are mapped in their place."""
+GRAPHS = {"If", "Loop", "Scan", "SequenceMap"}
+"""Ops with graphs, which the walk maps."""
+UNSUPPORTED = {"Bernoulli", "MaxRoiPool"}
+
+
+@pytest.mark.parametrize("domain", ["", "ai.onnx.ml"])
+def test_every_op_of_the_schemas_is_mapped_or_known_not_to_be(domain: str) -> None:
+    known = {s.name for s in defs.get_all_schemas() if s.domain == domain and not s.deprecated}
+    assert known - set(mappings(domain)) == (set() if domain else BODIES | GRAPHS | UNSUPPORTED)
+    assert all(defs.get_schema(op).has_function or defs.get_schema(op).has_context_dependent_function for op in BODIES)

@@ -16,7 +16,7 @@ from ttc.dialects.core.errors import Error
 from ttc.importers.tflite import import_tflite
 from ttc.importers.tflite.control import CONTROL
 from ttc.importers.tflite.schema import CUSTOM_OPTIONS, ENUMS, HINTS, OPERATORS, Field, options_of
-from ttc.importers.tflite.tables import CODES, VARIABLES, rows
+from ttc.importers.tflite.tables import CODES, VARIABLES, complex_rows, rows
 
 ROUNDS = 6
 KINDS = ["float32", "float32", "int32", "int8", "bool", "int64"]
@@ -93,3 +93,18 @@ def test_a_misspelt_mark_of_a_row_is_an_error_of_ours(table: Any, entry: Any) ->
         CODES.discard("RESHPE")
         VARIABLES.pop("RESHPE", None)
     assert caught.value.code == "E0901"
+
+
+COMPLEX = {"COMPLEX_ABS", "IMAG", "REAL"}
+"""Operators that only `COMPLEX_ROWS` maps."""
+UNSUPPORTED = {
+    *("CONCAT_EMBEDDINGS", "DELEGATE", "EMBEDDING_LOOKUP_SPARSE", "LSH_PROJECTION", "SKIP_GRAM", "REDUCE_WINDOW"),
+    *("HASHTABLE", "HASHTABLE_FIND", "HASHTABLE_IMPORT", "HASHTABLE_LOOKUP", "HASHTABLE_SIZE"),
+    *("MULTINOMIAL", "RANDOM_STANDARD_NORMAL", "RANDOM_UNIFORM", "PLACEHOLDER_FOR_GREATER_OP_CODES"),
+}
+
+
+def test_every_operator_of_the_schema_is_mapped_or_known_not_to_be() -> None:
+    mapped = {op.partition(":")[0] for op in rows()} | CONTROL.keys()
+    assert {op for op in OPERATORS if not op.startswith("STABLEHLO_")} - mapped == COMPLEX | UNSUPPORTED
+    assert COMPLEX <= complex_rows().keys() <= set(OPERATORS)
