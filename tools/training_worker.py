@@ -74,8 +74,7 @@ def jax(given: Task, threads: int, precision: str) -> Step:
     """JAX: gradients of the exported network's ops, and AdamW, in one compiled function."""
     from training_jax import step_of
 
-    if threads < len(os.sched_getaffinity(0)):  # the only way to tell XLA
-        os.sched_setaffinity(0, set(sorted(os.sched_getaffinity(0))[:threads]))
+    del threads  # those of the processors that the process may use, see `main`
     return step_of(_Whole(given), (given.batch, given.target), LEARNING_RATE, precision)
 
 
@@ -131,6 +130,8 @@ def main() -> None:
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # compilers print what they like
     way, network, threads, *precision = sys.argv[1:]
+    if way == "jax":  # the only way to tell XLA how many threads to use
+        os.sched_setaffinity(0, set(sorted(os.sched_getaffinity(0))[: int(threads)]))
     training = Training(way, network, int(threads), *precision)
     answer(answers, {"losses": training.losses, "first": training.first_seconds, "peak": training.peak_bytes})
     serve(training, answers)

@@ -46,9 +46,10 @@ def children() -> set[str]:
 
 
 def left() -> tuple[int, set[str], set[str], int]:
-    """Threads of stages, processes, shared memory with a name, and open files."""
+    """Threads of stages, processes, shared memory with a name, and open files; names in /dev/shm are those that Python gives."""
     threads = sum(thread.name.startswith("ttc stage") for thread in threading.enumerate())
-    return threads, children(), set(os.listdir("/dev/shm")), len(os.listdir("/proc/self/fd"))
+    shared = {name for name in os.listdir("/dev/shm") if name.startswith(("psm_", "sem."))}
+    return threads, children(), shared, len(os.listdir("/proc/self/fd"))
 
 
 def processes_of(pipeline: Any) -> dict[str, int]:
@@ -256,6 +257,7 @@ if {interrupted}:
 """
 
 
+@pytest.mark.usefixtures("interruptible")
 @pytest.mark.parametrize("number", [0, signal.SIGINT, signal.SIGKILL])
 def test_an_interpreter_that_ends_leaves_nothing(number: int, tmp_path: Path) -> None:
     """At its end, after Ctrl-C, and where it is killed itself; no `if __name__ == "__main__"` is needed."""
