@@ -10,7 +10,7 @@ from ttc.dialects.core.errors import Error
 from ttc.dialects.core.ir.locations import source_names
 from ttc.dialects.core.machines.targets import Target
 from ttc.dialects.core.records import record
-from ttc.dialects.core.rules.queues import QueueRule, settle
+from ttc.dialects.core.rules.queues import QueueRule, names_of, settle
 from ttc.dialects.netlist.occupancy import MemoryUse, use_of
 from ttc.dialects.netlist.ops import QueueOp, graphs_of, programs_of, queues_of
 from ttc.passes.base import Pass, Rewriter, Unit
@@ -146,7 +146,7 @@ class _Allocator:
 
 def _channel(queue: QueueOp, rules: tuple[QueueRule, ...], memory: ChannelMemory, target: Target) -> int | None:
     """The channel that rules ask for, counted from the memory's first.  Raises E0504 for one that is not there."""
-    asked = settle(rules, (queue.sym, *source_names(queue.location))).channel
+    asked = settle(rules, names_of(queue.sym, queue.kind, source_names(queue.location))).channel
     if asked is None or asked - memory.first_channel in range(len(memory.bases)):
         return None if asked is None else asked - memory.first_channel
     last = memory.first_channel + len(memory.bases) - 1

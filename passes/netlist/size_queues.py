@@ -12,7 +12,7 @@ from ttc.dialects.core.ir.to_plain import plain_type
 from ttc.dialects.core.machines.targets import Target
 from ttc.dialects.core.plain.functions import TensorType
 from ttc.dialects.core.records import record
-from ttc.dialects.core.rules.queues import QueueRule, settle
+from ttc.dialects.core.rules.queues import QueueRule, names_of, settle
 from ttc.dialects.netlist.chips import chip
 from ttc.dialects.netlist.model import Blocking, Grid
 from ttc.dialects.netlist.ops import GraphOp, NetlistOp, QueueOp, graphs_of, queues_of
@@ -128,7 +128,7 @@ def spread(tensor: TensorType, channels: int, *, even: bool = False) -> tuple[tu
 
 
 def _names(queue: QueueOp) -> tuple[str, ...]:
-    return queue.sym, *source_names(queue.location)
+    return names_of(queue.sym, queue.kind, source_names(queue.location))
 
 
 def _check_rules(rules: tuple[QueueRule, ...], queues: dict[str, QueueOp]) -> None:

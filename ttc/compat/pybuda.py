@@ -6,81 +6,57 @@ Scripts of PyBuda run unchanged: devices are stages of a `ttc.Pipeline`, which t
 from __future__ import annotations
 
 from types import ModuleType
-from typing import Any
 
-from ttc import optim
+from ttc.compat import pybuda_enums as enums
 from ttc.compat.names import refusing, submodule
+from ttc.compat.pybuda_compiler import CompilerConfig, _get_global_compiler_config
 from ttc.compat.pybuda_config import MODULE, OVERRIDES
 from ttc.compat.pybuda_config import REFUSED as REFUSED_OVERRIDES
 from ttc.compat.pybuda_devices import CPUDevice, Device, TTDevice
-from ttc.compat.pybuda_enums import BackendDevice, BackendType, DataFormat, MathFidelity
+from ttc.compat.pybuda_image import TTDeviceImage
 from ttc.compat.pybuda_modules import Module, OnnxModule, Parameter, PyBudaModule, PyTorchModule, Tensor, TFLiteModule, TFModule
-from ttc.compat.pybuda_op import OP
+from ttc.compat.pybuda_op import OP, OPS_INNER
+from ttc.compat.pybuda_optim import OPTIMIZERS, SCHEDULERS
+from ttc.compat.pybuda_query import QUERY
 from ttc.compat.pybuda_run import CALLS
+from ttc.compat.pybuda_verified import VERIFY
+from ttc.compat.pybuda_verify import TestKind, config
 
-__all__ = [
-    "BackendDevice",
-    "BackendType",
-    "CPUDevice",
-    "DataFormat",
-    "Device",
-    "MathFidelity",
-    "Module",
-    "OnnxModule",
-    "Parameter",
-    "PyBudaModule",
-    "PyTorchModule",
-    "TFLiteModule",
-    "TFModule",
-    "TTDevice",
-    "Tensor",
-]
-
-
-def _optimizer(kind: type[Any], names: dict[str, str]) -> Any:
-    """An optimizer of PyBuda as the record of ttc, its settings by PyBuda's names."""
-
-    def made(learning_rate: float = 1e-3, device_params: bool = False, parameters: Any = None, **settings: Any) -> Any:
-        return kind(lr=float(learning_rate), **{names.get(name, name): value for name, value in settings.items()})
-
-    return made
-
-
-_OPTIMIZERS = {
-    "SGD": _optimizer(optim.SGD, {}),
-    "Adam": _optimizer(optim.Adam, {"epsilon": "eps"}),
-    "AdamW": _optimizer(optim.AdamW, {"epsilon": "eps"}),
-    "LAMB": _optimizer(optim.LAMB, {"correction": "bias_correction"}),
-    "LARS": _optimizer(optim.LARS, {"lars_coeff": "coefficient"}),
+_ENUMS = {
+    kind.__name__: kind
+    for kind in (
+        *(enums.BackendDevice, enums.BackendType, enums.DataFormat, enums.MathFidelity, enums.DeviceMode, enums.PerfTraceLevel),
+        enums.DRAMPlacementAlgorithm,
+    )
 }
+_MODULES = {kind.__name__: kind for kind in (Module, OnnxModule, PyBudaModule, PyTorchModule, TFLiteModule, TFModule)}
+_DEVICES = {kind.__name__: kind for kind in (CPUDevice, Device, TTDevice, TTDeviceImage)}
+_OTHERS = {"Tensor": Tensor, "Parameter": Parameter, "CompilerConfig": CompilerConfig, "VerifyConfig": config, "TestKind": TestKind}
+_GLOBALS = {"TILE_DIM": 32, **{name: CALLS[name] for name in ("pybuda_reset", "set_device_pipeline")}}
+MODULE.__dict__.update(_get_global_compiler_config=_get_global_compiler_config, CompilerConfig=CompilerConfig)
+_BACKEND = submodule("pybuda._C", "backend_api", _ENUMS)
 SUBMODULES: dict[str, ModuleType] = {
-    "op": OP,
-    "config": MODULE,
-    "optimizers": submodule("pybuda", "optimizers", _OPTIMIZERS),
-    "schedulers": submodule(
-        "pybuda", "schedulers", {}, {"LearningRateScheduler": "ttc.Pipeline(scheduler=) takes schedules as text, or torch's on the CPU"}
-    ),
-    "verify": submodule(
-        "pybuda",
-        "verify",
-        {},
-        dict.fromkeys(("verify_module", "VerifyConfig", "verify_module_pipeline"), "verify='torch' of ttc.Pipeline compares every stage"),
-    ),
+    **{"op": OP, "config": MODULE, "optimizers": OPTIMIZERS, "schedulers": SCHEDULERS, "query": QUERY, **OPS_INNER, **VERIFY},
+    "_C": submodule("pybuda", "_C", {**_ENUMS, "backend_api": _BACKEND}),
+    "_C.backend_api": _BACKEND,
+    "module": submodule("pybuda", "module", _MODULES),
+    **{part: submodule("pybuda", part, _DEVICES) for part in ("device", "ttdevice", "cpudevice", "ttdeviceimage")},
+    "tensor": submodule("pybuda", "tensor", {"Tensor": Tensor}),
+    "parameter": submodule("pybuda", "parameter", {"Parameter": Parameter}),
+    "pybudaglobal": submodule("pybuda", "pybudaglobal", _GLOBALS),
+    "run": submodule("pybuda", "run", CALLS),
 }
 """SUBMODULES holds the modules inside pybuda by name."""
 REFUSED: dict[str, str] = {
     **REFUSED_OVERRIDES,
-    **dict.fromkeys(("VerifyConfig", "verify_module"), "verify='torch' of ttc.Pipeline compares every stage"),
-    **dict.fromkeys(("PerfTraceLevel", "DeviceMode", "CompilerConfig"), "set_configuration_options sets what there is"),
     **dict.fromkeys(
         ("GPUDevice", "MXNetModule", "JaxModule", "TFGraphDefModule"), "ttc imports PyTorch, ONNX and TensorFlow, for CPU and tiles"
     ),
     "run_generate": "ttc.generator generates tokens",
-    "query": "rules of placement match names by shell patterns",
     "get_intermediates_queue": "`taps` of ttc.Pipeline",
+    "transformers": "pipelines of transformers run a model of ttc as they run one of PyTorch: torch.compile(model, backend='ttc')",
 }
 """Names that mean nothing here, with the reason."""
-globals().update(CALLS)
-globals().update(OVERRIDES)
-globals().update(SUBMODULES)
+globals().update(CALLS, **OVERRIDES, **_ENUMS, **_MODULES, **_DEVICES, **_OTHERS)
+globals().update({name: made for name, made in SUBMODULES.items() if "." not in name})
 __getattr__ = refusing("pybuda", REFUSED)

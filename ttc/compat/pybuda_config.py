@@ -6,8 +6,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import field
 from typing import Any, NamedTuple
 
+from ttc.compat import pybuda_query as query
 from ttc.compat.names import submodule
 from ttc.compat.pybuda_enums import DataFormat, MathFidelity
+from ttc.compat.pybuda_query import selectors_of
 from ttc.dialects.core.errors import Error, nearest
 from ttc.dialects.core.records import record
 from ttc.dialects.core.rules.placement import PlacementRule
@@ -27,6 +29,11 @@ class Config:
         """Return them all as fields of CompileOptions."""
         rules = {"placement_file": tuple(self.placement), "precision_file": tuple(self.precision)}
         return {**self.options, **{key: value for key, value in rules.items() if value}}
+
+    def clear(self) -> None:
+        """Forget all that was set."""
+        for part in (self.options, self.placement, self.precision):
+            part.clear()
 
 
 CONFIG = Config()
@@ -81,8 +88,8 @@ OPTIONS: dict[str, Row] = {
     "amp_level": Row("`amp`", _option("amp")),
     "harvested_rows": Row("`harvested_rows`", _option("harvested_rows", lambda rows: str(sorted({r for chip in rows for r in chip})))),
     "store_backend_db_to_yaml": Row("there is no database of the backend", None, (False,)),
-    "input_queues_on_host": Row("queue rule `location`", lambda on: _queues("input*", "host" if on else "dram")),
-    "output_queues_on_host": Row("queue rule `location`", lambda on: _queues("output*", "host" if on else "dram")),
+    "input_queues_on_host": Row("queue rule `location`", lambda on: _queues("kind:input", "host" if on else "dram")),
+    "output_queues_on_host": Row("queue rule `location`", lambda on: _queues("kind:output", "host" if on else "dram")),
     "enable_auto_transposing_placement": Row("`transpose` of a rule of placement, by op", None, (False,)),
     "use_interactive_placer": Row("there is one placer", None, (False,)),
     "op_intermediates_to_save": Row("`taps` of ttc.Pipeline; `probe`", None, ([],)),
@@ -122,32 +129,23 @@ def set_configuration_options(**options: Any) -> None:
         row.apply(value)
 
 
-def _each(names: Any) -> list[str]:
-    found = list(names) if isinstance(names, list | tuple) else [names]
-    if not all(isinstance(name, str) for name in found):
-        raise Error("E0105", "predicates are not supported: rules of placement match names by shell patterns", hint="give a pattern")
-    return found
-
-
-def _of_op(name: str, **settings: Any) -> None:
-    """A rule of the op of that name, whatever module it is in."""
-    for pattern in (name, f"*.{name}"):
-        _rule(name=pattern, **settings)
+def _of_op(op: Any, **settings: Any) -> None:
+    """Rules of the ops of a name, a pattern or a predicate, or a list of them, whatever module they are in."""
+    for selector in selectors_of(op):
+        _rule(**selector, **settings)
 
 
 def set_epoch_break(op_names: Any) -> None:
     """Begin an epoch with these ops: `epoch_break` of a rule of placement."""
-    for name in _each(op_names):
-        _of_op(name, epoch_break=True)
+    _of_op(op_names, epoch_break=True)
 
 
 def set_chip_break(op_names: Any) -> None:
     """Begin the part of another chip with these ops: `chip_break` of a rule of placement."""
-    for name in _each(op_names):
-        _of_op(name, chip_break=True)
+    _of_op(op_names, chip_break=True)
 
 
-def override_op_size(op_name: str, grid_size: tuple[int, int]) -> None:
+def override_op_size(op_name: Any, grid_size: tuple[int, int]) -> None:
     """Give an op so many rows and columns of cores: `grid` of a rule of placement."""
     _of_op(op_name, grid=tuple(grid_size))
 
@@ -188,8 +186,7 @@ def override_op_placement(
     if chip_id is not None:
         raise Error("E0105", "chip_id is not supported: chips follow each other", hint="pybuda.set_chip_break")
     settings = {"start": None if start is None else tuple(start), "transpose": transpose_op or None}
-    for name in _each(op_name):
-        _of_op(name, **settings, epoch_break=(spatial_epoch_break or temporal_epoch_break) or None)
+    _of_op(op_name, **settings, epoch_break=(spatial_epoch_break or temporal_epoch_break) or None)
 
 
 def configure_mixed_precision(
@@ -202,16 +199,18 @@ def configure_mixed_precision(
     math_fidelity: MathFidelity | None = None,
     **others: Any,
 ) -> None:
-    """Add a rule of precision.  Raises E0105 for a regular expression and other selectors, E0101 without a selector."""
-    refused = [key for key, value in {"name_regex": name_regex, **others}.items() if value is not None]
+    """Add a rule of precision, by kind or a regular expression of names.  Raises E0105 for other selectors, E0101 without any."""
+    refused = [key for key, value in others.items() if value is not None]
     if refused:
         raise Error(
             "E0105", f"{', '.join(refused)} of mixed precision is not supported", hint="rules of precision select by op and pattern"
         )
-    if op_type is None:
-        raise Error("E0101", "a rule of mixed precision needs a selector", hint="op_type")
+    if op_type is None and name_regex is None:
+        raise Error("E0101", "a rule of mixed precision needs a selector", hint="op_type, name_regex")
     chosen = {"output": output_df, "accumulate": accumulate_df, "intermediate": intermediate_df, "fidelity": math_fidelity}
-    CONFIG.precision.append(Rule(op=op_type, **{key: value.name for key, value in chosen.items() if value is not None}))
+    named = {} if name_regex is None else query.name_regex(name_regex).selectors[0].fields
+    set_ = {key: value.name for key, value in chosen.items() if value is not None}
+    CONFIG.precision.append(Rule(op=op_type or "*", **named, **set_))
 
 
 REFUSED: Mapping[str, str] = {

@@ -1,45 +1,21 @@
-"""Devices of PyBuda, and the `ttc.Pipeline` that they make together."""
+"""Devices of PyBuda as devices of ttc."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field
-from pathlib import Path
 from typing import Any
 
 from ttc.api import compile
+from ttc.compat.names import ignored
 from ttc.compat.pybuda_config import CONFIG
 from ttc.compat.pybuda_enums import REFUSED_OF_DEVICES
+from ttc.compat.pybuda_image import TTDeviceImage
 from ttc.compat.pybuda_modules import Module, PyBudaModule, Tensor, TFModule, plain
-from ttc.dialects.core.errors import Error
-from ttc.dialects.core.records import record
+from ttc.compat.pybuda_state import STATE, by_device, current, push_into
+from ttc.dialects.core.errors import Error, nearest
 from ttc.pipeline.device import Device as Place
-from ttc.pipeline.pipeline import Pipeline
 
 ARCHES = {"Grayskull": "e150", "Wormhole": "n150", "Wormhole_B0": "n150", "Blackhole": "p150"}
-
-
-@record(frozen=False)
-class State:
-    """What PyBuda keeps a process: its devices in order, and the pipeline that they make once something runs."""
-
-    devices: list[Device] = field(default_factory=list)
-    pipeline: Pipeline | None = None
-    stages: dict[str, Device] = field(default_factory=dict)
-    training: bool = False
-    accumulated: bool = False
-    losses: list[float] = field(default_factory=list)
-    outputs: Any = None
-    checkpoints: Any = None
-
-    def changed(self) -> None:
-        """Forget the pipeline: devices or modules are others now."""
-        if self.pipeline is not None:
-            self.pipeline.shutdown()
-        self.pipeline = None
-
-
-STATE = State()
 
 
 class Device:
@@ -87,7 +63,7 @@ class Device:
         if STATE.pipeline is None:
             self.inputs.append(values)
         else:
-            _push(STATE.pipeline.push, values)
+            push_into(STATE.pipeline.push, values)
 
     def push_to_target_inputs(self, *tensors: Any) -> None:
         """Push the targets of one microbatch."""
@@ -95,7 +71,7 @@ class Device:
         if STATE.pipeline is None:
             self.targets.append(values)
         else:
-            _push(STATE.pipeline.push_target, values)
+            push_into(STATE.pipeline.push_target, values)
 
     def get_parameter_checkpoint(self) -> dict[str, Tensor]:
         """Return the parameters of the device, by name."""
@@ -131,36 +107,76 @@ class Device:
         raise AttributeError(f"'{type(self).__name__}' has no attribute '{name}'")
 
 
+_BOARDS = {("n150", 2): "n300", ("n300", 2): "n300"}
+"""Targets that have so many chips."""
+IGNORED_OF_DEVICES = {
+    "devtype": "this machine computes what a device would, whichever is asked for",
+    "device_mode": "a device compiles and runs",
+    "fp32_fallback": "`format` and rules of precision choose formats",
+    "mp_context": "calls run in the process that makes them",
+    "retain_backward_graph": "each microbatch keeps its own graph",
+    "input_dtypes": "inputs have the types they are pushed with",
+}
+"""Arguments of devices without effect, with the reason."""
+
+
+def _say_ignored(device: str, settings: Mapping[str, Any]) -> None:
+    """Say of arguments that they have no effect.  Raises E0101 for unknown ones."""
+    for name, value in settings.items():
+        if name in IGNORED_OF_DEVICES and value is not None:
+            ignored(f"{name} of {device}", IGNORED_OF_DEVICES[name])
+        elif name not in (*IGNORED_OF_DEVICES, "optimizer", "scheduler", "module"):
+            raise Error("E0101", f"{device} takes no '{name[:80]}'", hint=nearest(name, IGNORED_OF_DEVICES))
+
+
 class TTDevice(Device):
     """A device that modules are compiled for; nothing is driven: the machine computes what it would."""
 
     def __init__(self, name: str, num_chips: int | None = None, chip_ids: Any = None, arch: Any = None, *_: Any, **settings: Any) -> None:
-        self.optimizer, self.chips = settings.get("optimizer"), num_chips or (len(chip_ids) if chip_ids else None)
-        if settings.get("scheduler") is not None:
-            raise Error(
-                "E0105", "scheduler of a TTDevice is not supported: ttc.Pipeline takes schedules as text", hint="scheduler='cosine'"
-            )
+        self.optimizer, self.scheduler = settings.get("optimizer"), settings.get("scheduler")
+        self.chips = num_chips or (len(chip_ids) if chip_ids else None)
         self.target = ARCHES.get(getattr(arch, "name", str(arch)), "n150")
+        _say_ignored("TTDevice", settings)
         super().__init__(name, settings.get("module"))
 
     def place(self) -> Place:
         """Return it as a device of ttc."""
-        fields = {**CONFIG.fields(), **({"chips": self.chips} if self.chips and self.chips > 1 else {})}
         optimizer = getattr(self.optimizer, "ours", self.optimizer)
-        return Place(fields.pop("target", self.target), name=self.name, optimizer=optimizer, **fields)
+        fields = self.fields()
+        return Place(fields.pop("target"), name=self.name, optimizer=optimizer, scheduler=self.scheduler, **fields)
 
-    def compile_to_image(self, *, img_path: str, training: bool = False, sample_inputs: Sequence[Any] = (), **_: Any) -> str:
-        """Compile its module into an archive of ttc, and return the path.  Raises E0105 for training, and what compiling raises."""
-        if training or len(self.modules) != 1:
-            raise Error("E0105", "an image has one module, for inference", hint="ttc.compile(..., loss=, optimizer=)")
+    def fields(self) -> dict[str, Any]:
+        """Return what its modules are compiled with; two chips are those of one board, and more those of a cluster."""
         fields = {"target": self.target, **CONFIG.fields()}
+        if self.chips is None or self.chips < 2 or fields.get("cluster"):
+            return fields | ({"chips": self.chips} if self.chips and self.chips > 1 else {})
+        board = _BOARDS.get((fields["target"], self.chips))
+        if board is None:
+            ignored(f"num_chips of TTDevice beyond the chips of {fields['target']}", "backend_cluster_descriptor_path describes several")
+            return fields
+        return fields | {"target": board, "chips": self.chips}
+
+    def compile_to_image(
+        self, *, img_path: str = "image.tti", training: bool = False, sample_inputs: Sequence[Any] = (), **_ignored: Any
+    ) -> TTDeviceImage:
+        """Compile its module into an archive of ttc, in training without its loss, and return the image.
+
+        Raises: E0105 unless it has one module, and what compiling raises.
+        """
+        if len(self.modules) != 1:
+            raise Error("E0105", "an image has one module", hint="place one module on the device")
+        trained = {"training": True, "optimizer": getattr(self.optimizer, "ours", self.optimizer)} if training else {}
+        fields = {**self.fields(), **{key: value for key, value in trained.items() if value is not None}}
         compile(self.modules[0].stage, tuple(map(plain, sample_inputs)), **fields).save(img_path)
-        return img_path
+        return TTDeviceImage(img_path)
 
     @staticmethod
-    def load_image(*, img_path: str) -> TTDevice:
-        """Return a device whose module is an archive of ttc."""
-        return TTDevice(Path(img_path).stem, module=TFModule(Path(img_path).stem, img_path))
+    def load_image(*, img_path: str | None = None, img: TTDeviceImage | None = None) -> TTDevice:
+        """Return a device whose module is an archive of ttc; its optimizer is that of the archive.  Raises E0102, E0101."""
+        if img is None and img_path is None:
+            raise Error("E0101", "there is no image", hint="give img_path or img")
+        image = TTDeviceImage(img_path) if img is None else img
+        return TTDevice(image.path.stem, module=TFModule(image.path.stem, str(image.path)), optimizer=image.optimizer)
 
 
 class _Parameters(list[Any]):
@@ -175,6 +191,7 @@ class CPUDevice(Device):
 
     def __init__(self, name: str, optimizer_f: Any = None, scheduler_f: Any = None, *_: Any, **settings: Any) -> None:
         self.optimizer_f, self.scheduler_f = optimizer_f, scheduler_f
+        _say_ignored("CPUDevice", settings)
         super().__init__(name, settings.get("module"))
 
     def place(self) -> Place:
@@ -182,68 +199,3 @@ class CPUDevice(Device):
         made = self.optimizer_f
         optimizer: Callable[[Any], Any] | None = None if made is None else lambda parameters: made(_Parameters(parameters))
         return Place("cpu", name=self.name, optimizer=optimizer, scheduler=self.scheduler_f)
-
-
-def _push(push: Callable[..., None], values: Any) -> None:
-    if isinstance(values, Mapping):
-        push(**{name: plain(value) for name, value in values.items()})
-    else:
-        push(*map(plain, values))
-
-
-class Sink:
-    """A queue of the user's that gets results as PyBuda has them."""
-
-    def __init__(self, target: Any, convert: Callable[[Any], Any]) -> None:
-        self.target, self.convert = target, convert
-
-    def put(self, item: Any, block: bool = True, timeout: float | None = None) -> None:
-        """Put a result into the queue."""
-        self.target.put(self.convert(item), block, timeout)
-
-    def full(self) -> bool:
-        """Return whether the queue has no room."""
-        return self.target.full()
-
-
-def outputs_of(item: Any) -> list[Tensor]:
-    """Return one output, or several, as a list."""
-    return [Tensor(value) for value in (item if isinstance(item, tuple) else (item,))]
-
-
-def by_device(values: Mapping[str, Mapping[str, Any]], device: Device | None = None) -> list[dict[str, Tensor]]:
-    """Return what stages have as a mapping for each device."""
-    chosen = STATE.devices if device is None else [device]
-    return [{name: Tensor(x) for stage, part in values.items() if STATE.stages[stage] is one for name, x in part.items()} for one in chosen]
-
-
-def pipeline(*, training: bool, sequential: bool = False, **settings: Any) -> Pipeline:
-    """Return the pipeline of the devices, made now if there is none of the kind.  Raises E0101."""
-    if STATE.pipeline is not None and STATE.training == training:
-        return STATE.pipeline
-    last = STATE.devices[-1] if STATE.devices else None
-    if training and (last is None or last.loss is None):
-        raise Error("E0101", "the last device in the pipeline must have a loss module", hint="place_loss_module")
-    plans = [(device, device.place(), module) for device in STATE.devices for module in device.modules]
-    if not plans:
-        raise Error("E0101", "no module is placed on a device", hint="device.place_module")
-    loss = last.loss.stage if training and last is not None else None
-    mode = "sequential" if sequential or training else "threads"
-    places = {id(device): place for device, place, _ in plans}
-    made = Pipeline([(places[id(d)], m.stage) for d, _, m in plans], loss=loss, mode=mode, **settings)
-    STATE.pipeline, STATE.training = made, training
-    STATE.stages = dict(zip(made.stages, (device for device, _, _ in plans), strict=True))
-    for device in STATE.devices:
-        for values in device.inputs:
-            _push(made.push, values)
-        for values in device.targets if training else ():
-            _push(made.push_target, values)
-        device.inputs, device.targets = [], device.targets if not training else []
-    return made
-
-
-def current() -> Pipeline:
-    """Return the pipeline that was initialized.  Raises E0101 if there is none."""
-    if STATE.pipeline is None:
-        raise Error("E0101", "there is no pipeline", hint="pybuda.initialize_pipeline")
-    return STATE.pipeline

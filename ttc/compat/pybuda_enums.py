@@ -30,8 +30,26 @@ class BackendDevice(Enum):
     Grayskull, Wormhole, Wormhole_B0, Blackhole = range(4)
 
 
+class DeviceMode(Enum):
+    """What a device is for; here it always compiles and runs."""
+
+    CompileAndRun, CompileOnly, RunOnly = range(3)
+
+
+class PerfTraceLevel(Enum):
+    """How much a device traces."""
+
+    NONE, LIGHT, VERBOSE = range(3)
+
+
+class DRAMPlacementAlgorithm(Enum):
+    """How queues are spread over channels of memory."""
+
+    ROUND_ROBIN, ROUND_ROBIN_FLIP_FLOP, GREATEST_CAPACITY, CLOSEST = range(4)
+
+
 _QUEUES = "devices have no queues of commands: calls of ttc.Pipeline run in the process that makes them"
-_VERIFY = "verify='torch' of ttc.Pipeline compares every stage"
+_VERIFY = "VerifyConfig, or verify='torch' of ttc.Pipeline compares every stage"
 _COMPILE = "stages are compiled with their pipeline"
 REFUSED_OF_DEVICES = {
     **dict.fromkeys(("push_to_command_queue", "get_command_queue_response", "get_next_command", "run_next_command", "run"), _QUEUES),

@@ -6,9 +6,12 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import torch
 
 from ttc import ops
 from ttc.compat.names import submodule
+from ttc.compat.pybuda_modules import PyTorchModule
+from ttc.compat.pybuda_verify import compare_tensor_to_golden
 
 _Op = Callable[..., Any]
 
@@ -197,3 +200,24 @@ REFUSED = {
 """Ops that have no meaning of their own here."""
 OP = submodule("pybuda", "op", {name: _named(rule) for name, rule in _RULES.items()}, REFUSED)
 """OP stands in for the module pybuda.op."""
+
+
+def _loss(kind: type[torch.nn.Module]) -> Callable[..., PyTorchModule]:
+    """A loss module by its name; `reduction` is avg, sum or none."""
+
+    def made(name: str, reduction: str = "avg", **_others: Any) -> PyTorchModule:
+        return PyTorchModule(name, kind(reduction={"avg": "mean"}.get(reduction, reduction)))
+
+    return made
+
+
+_LOSSES = {"L1Loss": _loss(torch.nn.L1Loss), "CrossEntropyLoss": _loss(torch.nn.CrossEntropyLoss)}
+_COMMON = submodule("pybuda.op.eval", "common", {"compare_tensor_to_golden": compare_tensor_to_golden})
+OPS_INNER = {
+    "op.loss": submodule("pybuda.op", "loss", _LOSSES),
+    "op.nn": submodule("pybuda.op", "nn", {name: OP.__dict__[name] for name in ("Softmax", "LogSoftmax", "Layernorm", "Batchnorm")}),
+    "op.eval": submodule("pybuda.op", "eval", {"compare_tensor_to_golden": compare_tensor_to_golden, "common": _COMMON}),
+    "op.eval.common": _COMMON,
+}
+"""OPS_INNER has the modules inside pybuda.op by name."""
+OP.__dict__.update({name.removeprefix("op."): made for name, made in OPS_INNER.items() if name.count(".") == 1}, **_LOSSES)

@@ -6,8 +6,11 @@ import queue
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ttc.compat.pybuda_devices import STATE, Device, Sink, TTDevice, _push, by_device, current, outputs_of, pipeline
+from ttc.compat.names import ignored
+from ttc.compat.pybuda_config import CONFIG
+from ttc.compat.pybuda_devices import Device, TTDevice
 from ttc.compat.pybuda_modules import Module, Tensor, plain
+from ttc.compat.pybuda_state import STATE, Sink, by_device, current, outputs_of, pipeline, push_into
 from ttc.dialects.core.errors import Error
 
 
@@ -25,12 +28,18 @@ def run_inference(
         TTDevice(f"auto_tt{len(STATE.devices)}", module=module)
     if inputs and input_count not in (1, len(inputs)):
         raise Error("E0101", f"input_count is {input_count}, and there are {len(inputs)} inputs")
-    made = pipeline(training=False, sequential=_sequential)
+    _say_trace(_perf_trace)
+    made = pipeline(training=False, sequential=_sequential, verify_cfg=_verify_cfg)
     for values in inputs:
-        _push(made.push, values if isinstance(values, tuple | list | Mapping) else (values,))
+        push_into(made.push, values if isinstance(values, tuple | list | Mapping) else (values,))
     results = queue.Queue() if output_queue is None else output_queue
     made.run_inference(len(inputs) or input_count, Sink(results, outputs_of))
     return results
+
+
+def _say_trace(perf_trace: bool) -> None:
+    if perf_trace:
+        ignored("_perf_trace", "`ttc perf` tells where time goes")
 
 
 def run_training(
@@ -49,8 +58,11 @@ def run_training(
     keep_alive: bool = False,
 ) -> Any:
     """Train, and return the queue of checkpoints, whose last has the final parameters."""
+    _say_trace(_perf_trace)
+    if keep_alive:
+        ignored("keep_alive", "a pipeline stays as it is until shutdown()")
     results = queue.Queue() if checkpoint_queue is None else checkpoint_queue
-    pipeline(training=True, sequential=_sequential).run_training(
+    pipeline(training=True, sequential=_sequential, verify_cfg=_verify_cfg).run_training(
         epochs,
         steps,
         accumulation_steps,
@@ -79,7 +91,11 @@ def initialize_pipeline(
     if checkpoint_queue is not None and not training:
         raise Error("E0101", "checkpoint_queue is for training")
     STATE.changed()
-    made = pipeline(training=training, sequential=_sequential, forward_queues=d2d_fwd_queues, backward_queues=d2d_bwd_queues)
+    if _device_mode is not None:
+        ignored("_device_mode", "a device compiles and runs")
+    made = pipeline(
+        training=training, sequential=_sequential, verify_cfg=_verify_cfg, forward_queues=d2d_fwd_queues, backward_queues=d2d_bwd_queues
+    )
     made.compile(*map(plain, sample_inputs.values() if isinstance(sample_inputs, Mapping) else sample_inputs))
     STATE.outputs = queue.Queue() if output_queue is None else output_queue
     STATE.checkpoints = queue.Queue() if checkpoint_queue is None else checkpoint_queue
@@ -158,6 +174,12 @@ def shutdown() -> None:
     STATE.devices.clear()
 
 
+def pybuda_reset() -> None:
+    """End the pipeline, forget all devices, and all options and overrides."""
+    shutdown()
+    CONFIG.clear()
+
+
 def error_raised() -> bool:
     """Return False: errors are raised where they happen."""
     return False
@@ -169,7 +191,7 @@ CALLS = {
     for f in (
         *(run_inference, run_training, initialize_pipeline, run_forward, run_backward, run_optimizer, run_schedulers, sync, shutdown),
         *(get_parameter_checkpoint, get_parameter_gradients, update_device_parameters, set_device_pipeline, detect_available_devices),
-        error_raised,
+        *(error_raised, pybuda_reset),
     )
 }
 """Every function of the run API."""

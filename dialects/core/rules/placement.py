@@ -1,7 +1,8 @@
 """What users ask of the placement of single ops: where epochs begin, grids, places, blocks.
 
-A rule matches ops by kind and by source name, both shell patterns.  Rules apply in order: a later one overrides an earlier one, setting
-by setting.  They come from TOML, as tables `[[placement]]`; a table with a key `queue` is about queues instead (`queue_rules`).
+A rule matches ops by kind and by source name, both shell patterns, or regular expressions after `re:`.  Rules apply in order: a later
+one overrides an earlier one, setting by setting.  They come from TOML, as tables `[[placement]]`; a table with a key `queue` is about
+queues instead (`queue_rules`).
 """
 
 from __future__ import annotations
@@ -10,11 +11,11 @@ import json
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, replace
-from fnmatch import fnmatchcase
 from typing import Any
 
 from ttc.dialects.core.errors import Error, nearest
 from ttc.dialects.core.records import record
+from ttc.dialects.core.rules.patterns import checked, fits
 from ttc.dialects.core.rules.queues import QueueRule
 
 POLICIES = ("balanced", "fastest", "smallest")
@@ -55,7 +56,7 @@ class PlacementRule:
 
     def matches(self, kind: str, names: Sequence[str]) -> bool:
         """Whether the rule is about an op of this kind with these source names."""
-        return fnmatchcase(kind, self.op) and (self.name == "*" or any(fnmatchcase(name, self.name) for name in names))
+        return fits(self.op, kind) and (self.name == "*" or any(fits(self.name, name) for name in names))
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -132,7 +133,7 @@ def rule_of(table: Mapping[str, Any], where: str) -> AnyRule:
 
 
 def _pattern(value: object) -> str | None:
-    return value if isinstance(value, str) and 0 < len(value) <= 1024 else None
+    return checked(value) if isinstance(value, str) and 0 < len(value) <= 1024 else None
 
 
 def _truth(value: object) -> bool | None:

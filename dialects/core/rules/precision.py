@@ -9,7 +9,6 @@ from __future__ import annotations
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from fnmatch import fnmatchcase
 from glob import escape
 from typing import Any, ClassVar
 
@@ -17,6 +16,7 @@ from ttc.dialects.core.errors import Error, nearest
 from ttc.dialects.core.formats import FORMATS, format_named
 from ttc.dialects.core.numerics import ACCUMULATORS, FIDELITIES
 from ttc.dialects.core.records import record
+from ttc.dialects.core.rules.patterns import checked, fits
 
 PATTERNS = ("op", "name")
 SETTINGS = ("output", "weights", "intermediate", "accumulate", "fidelity")
@@ -51,9 +51,7 @@ class Rule:
 
     def matches(self, kinds: Sequence[str], names: Sequence[str]) -> bool:
         """Whether the rule is about an op of these kinds and source names."""
-        return any(fnmatchcase(kind, self.op) for kind in kinds) and (
-            self.name == "*" or any(fnmatchcase(name, self.name) for name in names)
-        )
+        return any(fits(self.op, kind) for kind in kinds) and (self.name == "*" or any(fits(self.name, name) for name in names))
 
     @property
     def settings(self) -> dict[str, str]:
@@ -92,6 +90,8 @@ class Rule:
 def _check_value(key: str, value: object, where: str) -> None:
     if not isinstance(value, str) or not value:
         raise Error("E0101", f"'{key}' takes a text", where=where)
+    if key in PATTERNS:
+        checked(value)
     known = _known(key)
     if known and value not in known:
         raise Error("E0101", f"'{key}' cannot be '{value}'", where=where, hint=nearest(value, known))

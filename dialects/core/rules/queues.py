@@ -5,9 +5,9 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import fields
-from fnmatch import fnmatchcase
 
 from ttc.dialects.core.records import record
+from ttc.dialects.core.rules.patterns import fits
 
 
 @record
@@ -15,7 +15,7 @@ class QueueRule:
     """What the queues that match get; None leaves a choice to the compiler.
 
     Args:
-        queue: pattern of a queue's name, or of one of its source names.
+        queue: pattern of a queue's name, of one of its source names, or of its kind after `kind:`, such as `kind:input`.
         location: `dram` or `host`.
         channel: of that memory.
         chip: whose DRAM it is, for a queue that the host fills.
@@ -34,7 +34,12 @@ class QueueRule:
 
     def matches(self, names: Iterable[str]) -> bool:
         """Whether one of a queue's names is meant."""
-        return any(fnmatchcase(name, self.queue) for name in names)
+        return any(fits(self.queue, name) for name in names)
+
+
+def names_of(name: str, kind: str, sources: Iterable[str]) -> tuple[str, ...]:
+    """Return all that a rule may call a queue by: its name, its source names, and `kind:` with its kind."""
+    return name, *sources, f"kind:{kind}"
 
 
 def settle(rules: Sequence[QueueRule], names: Sequence[str]) -> QueueRule:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import queue
 import sys
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,8 @@ torch = pytest.importorskip("torch", reason="PyTorch has no wheel for this Pytho
 
 import ttc  # noqa: E402
 from ttc import compat  # noqa: E402
+from ttc.compat import names, pybuda_query  # noqa: E402
+from ttc.dialects.core.rules.placement import PlacementRule, rule_of_text  # noqa: E402
 
 DATA = Path(__file__).parents[2] / "data" / "pybuda"
 NAMES = [tuple(line.split()) for line in (DATA / "names.txt").read_text().splitlines() if not line.startswith("#")]
@@ -144,9 +147,10 @@ def test_options_become_options_and_rules_of_ours(pybuda: Any) -> None:
     pybuda.config.override_op_size("a", (1, 2))
     fields = sys.modules["ttc.compat.pybuda_config"].CONFIG.fields()
     assert {key: fields[key] for key in ("fidelity", "format", "amp")} == {"fidelity": "HiFi2", "format": "Float16_b", "amp": 1}
-    assert [rule.text for rule in fields["placement_file"]][::2] == [
-        *("name=a epoch_break=true", "name=b epoch_break=true", "name=a 'grid=[1, 2]'"),
-    ]
+    found = [(rule.matches("map", [name]), rule.settings) for name in ("a", "m.b", "c") for rule in fields["placement_file"]]
+    broken, sized = {"epoch_break": True}, {"grid": (1, 2)}
+    wanted = [(True, broken), (False, broken), (True, sized), (False, broken), (True, broken), (False, sized)]
+    assert found == [*wanted, (False, broken), (False, broken), (False, sized)]
     ttc.CompileOptions(**fields)
 
 
@@ -165,8 +169,6 @@ def test_what_goes_wrong_is_an_error_of_ours(pybuda: Any) -> None:
         with pytest.raises(ttc.Error) as caught:
             run()
         assert caught.value.code == "E0101"
-    with pytest.raises(ttc.Error, match="text"):
-        _ = pybuda.schedulers.LearningRateScheduler
 
 
 def test_the_page_lists_every_option_and_override(pybuda: Any) -> None:
@@ -177,3 +179,208 @@ def test_the_page_lists_every_option_and_override(pybuda: Any) -> None:
     for name, reason in config.REFUSED.items():
         assert f"| `{name}` | refused: {reason} |" in page
     assert all(f"| `{name}` |" in page for name in config.OVERRIDES if name != "set_configuration_options")
+    tables = {
+        "ttc.compat.pybuda_devices": "IGNORED_OF_DEVICES",
+        "ttc.compat.pybuda_verify": "EFFECTLESS",
+        "ttc.compat.pybuda_compiler": "EFFECTLESS",
+        "ttc.compat.pybuda_op": "REFUSED",
+    }
+    rows = [row for module, table in tables.items() for row in getattr(sys.modules[module], table).items()]
+    assert [name for name, reason in [*rows, *pybuda.REFUSED.items()] if f"{name}`" not in page or reason not in page] == []
+
+
+def test_a_schedule_by_hand_is_that_of_pytorch(pybuda: Any, rng: np.random.Generator) -> None:
+    weight, x, target = (torch.tensor(rng.standard_normal(s), dtype=torch.float32) for s in ((4, 3), (2, 4), (2, 3)))
+
+    class ByRate(pybuda.schedulers.LearningRateScheduler):
+        def get_lr(self) -> float:
+            return self.optimizer.learning_rate * 0.5
+
+    class OfTorch(pybuda.schedulers.LearningRateScheduler):
+        def get_pytorch_scheduler(self, optimizer: Any) -> Any:
+            return torch.optim.lr_scheduler.ExponentialLR(optimizer, 0.5)
+
+    for kind in (ByRate, OfTorch):
+        optimizer = pybuda.optimizers.SGD(learning_rate=0.2, device_params=True)
+        device = pybuda.TTDevice("tt0", module=linear(pybuda, weight), optimizer=optimizer, scheduler=kind(optimizer))
+        device.place_loss_module(pybuda.op.loss.L1Loss("loss"))
+        for _ in range(3):
+            device.push_to_inputs(x)
+            device.push_to_target_inputs(target)
+        found = pybuda.run_training(epochs=3, _sequential=True).get()[0]["weights"].value()
+        wanted = torch.nn.Parameter(weight.clone())
+        for rate in (0.2, 0.1, 0.05):
+            (grad,) = torch.autograd.grad(torch.nn.functional.l1_loss(x @ wanted, target), wanted)
+            wanted.data -= rate * grad
+        torch.testing.assert_close(found, wanted.detach(), rtol=1e-5, atol=1e-5)
+        pybuda.shutdown()
+    with pytest.raises(ttc.Error, match="get_lr"):
+        pybuda.schedulers.LearningRateScheduler(optimizer).rate(1, 0.1, 3)
+
+
+@pytest.mark.parametrize("kind", ["INFERENCE", "TRAINING"])
+def test_modules_are_verified(pybuda: Any, kind: str, rng: np.random.Generator) -> None:
+    verify, config = pybuda.verify.verify_module, pybuda.VerifyConfig(test_kind=getattr(pybuda.TestKind, kind), pcc=0.999)
+    verify(pybuda.PyTorchModule("m", torch.nn.Sequential(torch.nn.Linear(4, 3), torch.nn.Tanh())), [(2, 4)], config)
+    verify(linear(pybuda, torch.tensor(rng.standard_normal((4, 3)), dtype=torch.float32)), [(2, 4)], config)
+
+
+def test_verification_finds_a_stage_out_of_its_bounds(pybuda: Any) -> None:
+    config = pybuda.VerifyConfig(pcc=0.9, atol=1e-9)
+    pybuda.set_configuration_options(default_df_override=pybuda.DataFormat.Bfp2_b)
+    with pytest.raises(ttc.Error) as caught:
+        pybuda.verify.verify_module(pybuda.PyTorchModule("m", torch.nn.Linear(32, 32)), [(4, 32)], config)
+    assert caught.value.code == "E0812"
+    with pytest.raises(ttc.Error, match="verify_al"):
+        pybuda.VerifyConfig(verify_al=True)
+    compare = pybuda.verify.compare_tensor_to_golden
+    ones = torch.ones(3, 3)
+    assert compare("x", ones, ones)
+    assert not compare("x", ones, 2 * ones)
+
+
+def test_predicates_select_ops(pybuda: Any) -> None:
+    query = pybuda.query
+    predicate = (query.name_regex(r"m\d+") & query.op_type("matmul").negate()) | query.name_regex("last")
+    rules = [PlacementRule(**fields, epoch_break=True) for fields in pybuda_query.selectors_of(predicate)]
+
+    def meant(kind: str, name: str) -> bool:
+        return any(rule_of_text(rule.text).matches(kind, [name]) for rule in rules)  # pyright: ignore[reportCallIssue]
+
+    assert [meant("map", "m1"), meant("matmul", "m1"), meant("matmul", "net.last"), meant("map", "m"), meant("map", "xm1")] == [
+        *(True, False, True, False, False)
+    ]
+    again = query.NodePredicateBuilder.from_json(predicate.to_json())
+    assert again.selectors == predicate.selectors
+    everything_else = predicate.negate()
+    assert not any(set(everything_else.selectors) & set(predicate.selectors))
+    for bad in (lambda: query.name_regex("("), lambda: pybuda.set_epoch_break(3), lambda: query.NodePredicateBuilder.from_json("3")):
+        with pytest.raises(ttc.Error) as caught:
+            bad()
+        assert caught.value.code == "E0101"
+
+
+class Chain:
+    """Makes a module of three products with names, and its inputs."""
+
+    @staticmethod
+    def of(pybuda: Any) -> Any:
+        class Products(pybuda.PyBudaModule):
+            def __init__(self) -> None:
+                super().__init__("products")
+                self.w = pybuda.Parameter(torch.eye(64))
+
+            def forward(self, x: Any) -> Any:
+                for number in range(3):
+                    x = pybuda.op.Matmul(f"m{number}", x, self.w)
+                return x
+
+        return Products()
+
+
+OVERRIDES = {
+    "set_epoch_break": (lambda p: p.set_epoch_break("m1"), lambda n: len(n.graphs) == 2),
+    "set_epoch_break, regex": (lambda p: p.set_epoch_break(p.query.name_regex(r"m[12]")), lambda n: len(n.graphs) == 2),
+    "set_epoch_break, list": (lambda p: p.set_epoch_break(["m1", "m0"]), lambda n: len(n.graphs) == 2),
+    "override_op_placement, epoch": (lambda p: p.override_op_placement("m1", temporal_epoch_break=True), lambda n: len(n.graphs) == 2),
+    "override_op_placement, start": (lambda p: p.override_op_placement("m1", start=(3, 2)), lambda n: m1(n).place.row == 3),
+    "set_chip_break": (lambda p: p.set_chip_break("m1"), lambda n: {graph.chip for graph in n.graphs.values()} == {0, 1}),
+    "override_op_size": (lambda p: p.override_op_size("m1", (1, 2)), lambda n: m1(n).place.cols == 2),
+    "override_u_kt": (lambda p: p.config.override_u_kt("m1", 1), lambda n: m1(n).inner == (2, 1)),
+    "override_input_buffer_multiplier": (
+        lambda p: p.config.override_input_buffer_multiplier("m1", 0, multiplier=3),
+        lambda n: m1(n).buffers[0].copies == 3,
+    ),
+    "override_dram_queue_placement": (
+        lambda p: p.config.override_dram_queue_placement("x", channel=3),
+        lambda n: {channel for channel, _ in n.queues["x"].buffers} == {3},
+    ),
+    "configure_mixed_precision": (
+        lambda p: p.config.configure_mixed_precision(name_regex="m[1]", math_fidelity=p.MathFidelity.LoFi),
+        lambda n: m1(n).fidelity == "LoFi",
+    ),
+    "input_queues_on_host": (lambda p: p.set_configuration_options(input_queues_on_host=True), lambda n: n.queues["x"].location == "host"),
+    "output_queues_on_host": (
+        lambda p: p.set_configuration_options(output_queues_on_host=True),
+        lambda n: n.queues["output"].location == "host",
+    ),
+    "amp_level": (lambda p: p.set_configuration_options(amp_level=2), lambda n: m1(n).fidelity == "LoFi"),
+    "math_fidelity": (lambda p: p.set_configuration_options(math_fidelity=p.MathFidelity.HiFi2), lambda n: m1(n).fidelity == "HiFi2"),
+    "default_df_override": (
+        lambda p: p.set_configuration_options(default_df_override=p.DataFormat.Float16_b),
+        lambda n: m1(n).buffers[0].tile_bytes < 4128,
+    ),
+    "device_config": (lambda p: p.set_configuration_options(device_config="gs_e150"), lambda n: n.chip.target == "e150"),
+    "harvested_rows": (lambda p: p.set_configuration_options(harvested_rows=[[1]]), lambda n: n.chip.grid[0] < 9),
+}
+"""Overrides and options, and what is seen of them in the netlist of three products."""
+
+
+@pytest.mark.parametrize("case", OVERRIDES)
+def test_overrides_are_seen_in_the_netlist(pybuda: Any, case: str) -> None:
+    def compiled(chips: int) -> Any:
+        fields = {"target": "n300" if chips == 2 else "n150", "chips": chips, **fields_of()}
+        return ttc.compile(Chain.of(pybuda), (np.zeros((1, 64), np.float32),), **fields).netlist
+
+    override, seen = OVERRIDES[case]
+    chips = 2 if case == "set_chip_break" else 1
+    before = compiled(1)
+    override(pybuda)
+    assert seen(compiled(chips))
+    assert not seen(before)
+
+
+def test_the_compiler_configuration_sets_options(pybuda: Any) -> None:
+    config = pybuda.config._get_global_compiler_config()
+    config.default_math_fidelity = pybuda.MathFidelity.LoFi
+    config.cpu_fallback_ops.add("embedding")
+    config.balancer_op_override("m1", "grid_shape", (1, 1))
+    config.place_on_new_epoch("m1")
+    assert fields_of()["fidelity"] == "LoFi"
+    assert [rule.settings for rule in fields_of()["placement_file"]] == [{"grid": (1, 1)}, {"epoch_break": True}]
+    for bad, code in (
+        (lambda: setattr(config, "balancer_polic", "NLP"), "E0101"),
+        (lambda: setattr(config, "performance_trace", pybuda.PerfTraceLevel.LIGHT), REFUSED),
+        (lambda: config.balancer_op_override("m1", "shape", 1), REFUSED),
+    ):
+        with pytest.raises(ttc.Error) as caught:
+            bad()
+        assert caught.value.code == code
+    pybuda.pybuda_reset()
+    assert fields_of() == {}
+
+
+def test_arguments_without_effect_say_so_once(pybuda: Any) -> None:
+    names._TOLD.clear()  # noqa: SLF001 - what other tests were told
+    with pytest.warns(ttc.TtcWarning, match="devtype of TTDevice has no effect: "):
+        pybuda.TTDevice("a", devtype=pybuda.BackendType.Golden)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        pybuda.TTDevice("b", devtype=pybuda.BackendType.Silicon)
+    with pytest.raises(ttc.Error, match="optimiser"):
+        pybuda.TTDevice("c", optimiser=None)
+
+
+def test_an_image_for_training_has_its_optimizer(pybuda: Any, rng: np.random.Generator, tmp_path: Path) -> None:
+    weight, x, target = (torch.tensor(rng.standard_normal(s), dtype=torch.float32) for s in ((4, 3), (2, 4), (2, 3)))
+    device = pybuda.TTDevice("tt0", module=linear(pybuda, weight), optimizer=pybuda.optimizers.SGD(learning_rate=0.5))
+    image = device.compile_to_image(img_path=str(tmp_path / "m.tti"), training=True, sample_inputs=(x,))
+    image.save_to_disk(tmp_path / "copy.tti")
+    pybuda.shutdown()
+    loaded = pybuda.TTDevice.load_image(img=pybuda.TTDeviceImage.load_from_disk(tmp_path / "copy.tti"))
+    loaded.place_loss_module(pybuda.PyTorchModule("loss", torch.nn.MSELoss()))
+    loaded.push_to_inputs(x)
+    loaded.push_to_target_inputs(target)
+    (found,) = pybuda.run_training(_sequential=True).get()[0].values()
+    grad = 2 * x.T @ (x @ weight - target) / 6
+    np.testing.assert_allclose(found.value(), weight - 0.5 * grad, rtol=1e-4, atol=1e-5)
+
+
+def fields_of() -> dict[str, Any]:
+    """What scripts have set, as fields of CompileOptions."""
+    return sys.modules["ttc.compat.pybuda_config"].CONFIG.fields()
+
+
+def m1(netlist: Any) -> Any:
+    """The second product of a netlist."""
+    return next(op for graph in netlist.graphs.values() for op in graph.ops if op.name == "m1")
