@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def, traits_def
 from xdsl.traits import Pure
 
-from ttc.dialects.core.errors import Error
 from ttc.dialects.core.ir.attributes import BOOL, INTS, STR
-from ttc.dialects.core.ir.spec import STORED_ONLY, Spec
+from ttc.dialects.core.ir.spec import Spec
 from ttc.dialects.core.kernels.windows import as_layout, channels_last, window_counts, windows
-from ttc.dialects.nn.base import TENSOR, NNOp, require_float, require_rank
+from ttc.dialects.nn.base import TENSOR, NNOp, require_rank
+from ttc.dialects.nn.elementwise import FLOATING, NUMERIC, require_kind
 
 
 class _PoolOp(NNOp):
-    """Fields that both pools have, and the independence of their samples."""
+    """Fields that both pools have, and the independence of their samples.  KINDS: numpy kinds of the dtypes that one takes."""
 
+    KINDS: ClassVar[str] = FLOATING
     x = operand_def(TENSOR)
     kernel = prop_def(INTS)
     strides = prop_def(INTS)
@@ -27,6 +28,23 @@ class _PoolOp(NNOp):
     ceil_mode = prop_def(BOOL)
     y = result_def(TENSOR)
     traits = traits_def(Pure())
+
+    @classmethod
+    def infer(
+        cls,
+        x: Spec,
+        *,
+        kernel: tuple[int, ...],
+        strides: tuple[int, ...],
+        pads: tuple[int, ...],
+        dilations: tuple[int, ...],
+        layout: str,
+        ceil_mode: bool,
+    ) -> Spec:
+        require_rank(require_kind(x, cls.KINDS), 4)
+        n, h, w, c = channels_last(x.shape, layout)
+        oh, ow = window_counts((h, w), windows(kernel, strides, pads, dilations, ceil_mode))
+        return Spec(as_layout(n, oh, ow, c, layout), x.dtype)
 
     @classmethod
     def batch(cls, carried: Sequence[bool], operands: Sequence[Spec | None], result: Spec, attrs: dict[str, Any], size: int) -> bool:
@@ -46,22 +64,7 @@ class MaxPool2dOp(_PoolOp):
     """
 
     name = "nn.max_pool2d"
-
-    @classmethod
-    def infer(
-        cls,
-        x: Spec,
-        *,
-        kernel: tuple[int, ...],
-        strides: tuple[int, ...],
-        pads: tuple[int, ...],
-        dilations: tuple[int, ...],
-        layout: str,
-        ceil_mode: bool,
-    ) -> Spec:
-        if x.dtype.kind not in "fViu" or x.dtype in STORED_ONLY:
-            raise Error("E0403", f"a pool takes numbers, not {x.dtype}")
-        return _pooled(x, kernel, strides, pads, dilations, layout, ceil_mode)
+    KINDS: ClassVar[str] = NUMERIC
 
 
 @irdl_op_definition
@@ -82,32 +85,5 @@ class AvgPool2dOp(_PoolOp):
     count_include_pad = prop_def(BOOL)
 
     @classmethod
-    def infer(
-        cls,
-        x: Spec,
-        *,
-        kernel: tuple[int, ...],
-        strides: tuple[int, ...],
-        pads: tuple[int, ...],
-        dilations: tuple[int, ...],
-        layout: str,
-        ceil_mode: bool,
-        count_include_pad: bool,
-    ) -> Spec:
-        return _pooled(require_float(x), kernel, strides, pads, dilations, layout, ceil_mode)
-
-
-def _pooled(
-    x: Spec,
-    kernel: tuple[int, ...],
-    strides: tuple[int, ...],
-    pads: tuple[int, ...],
-    dilations: tuple[int, ...],
-    layout: str,
-    ceil_mode: bool,
-) -> Spec:
-    """The result of a pool.  Raises E0401, E0402."""
-    require_rank(x, 4)
-    n, h, w, c = channels_last(x.shape, layout)
-    oh, ow = window_counts((h, w), windows(kernel, strides, pads, dilations, ceil_mode))
-    return Spec(as_layout(n, oh, ow, c, layout), x.dtype)
+    def infer(cls, x: Spec, *, count_include_pad: bool, **window: Any) -> Spec:
+        return super().infer(x, **window)

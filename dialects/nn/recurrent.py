@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from xdsl.irdl import AttrSizedOperandSegments, irdl_op_definition, operand_def, opt_operand_def, prop_def, result_def, traits_def
 from xdsl.traits import Pure
@@ -21,8 +21,9 @@ LENGTHS = 4
 
 
 class RecurrentOp(NNOp):
-    """Attributes that all recurrent layers have, besides operands x, w, r, bias, lengths, h and results y, y_h."""
+    """Attributes that all recurrent layers have, besides operands and results.  SHAPES: the rule of a layer's shapes."""
 
+    SHAPES: ClassVar[Callable[..., list[Shape]]]
     direction = prop_def(STR)
     activations = prop_def(STRS)
     alphas = prop_def(FLOATS)
@@ -30,6 +31,23 @@ class RecurrentOp(NNOp):
     clip = prop_def(FLOAT)
     traits = traits_def(Pure())
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
+
+    @classmethod
+    def infer(cls, *operands: Spec | None, **attrs: Any) -> tuple[Spec, ...]:
+        return _layer(cls.SHAPES, operands, attrs)
+
+
+class _OneStateOp(RecurrentOp):
+    """Operands and results of layers that pass one state from step to step."""
+
+    x = operand_def(TENSOR)
+    w = operand_def(TENSOR)
+    r = operand_def(TENSOR)
+    bias = opt_operand_def(TENSOR)
+    lengths = opt_operand_def(TENSOR)
+    h = opt_operand_def(TENSOR)
+    y = result_def(TENSOR)
+    y_h = result_def(TENSOR)
 
 
 def _layer(rule: Callable[..., list[Shape]], operands: Sequence[Spec | None], attrs: dict[str, Any]) -> tuple[Spec, ...]:
@@ -45,7 +63,7 @@ def _layer(rule: Callable[..., list[Shape]], operands: Sequence[Spec | None], at
 
 
 @irdl_op_definition
-class RnnOp(RecurrentOp):
+class RnnOp(_OneStateOp):
     """A layer of simple recurrent cells: h' = f(x w^T + h r^T + bias).
 
     Args:    x: tensor[t, n, i], floating point.  w: tensor[d, k, i].  r: tensor[d, k, k]; d directions.
@@ -59,22 +77,11 @@ class RnnOp(RecurrentOp):
     """
 
     name = "nn.rnn"
-    x = operand_def(TENSOR)
-    w = operand_def(TENSOR)
-    r = operand_def(TENSOR)
-    bias = opt_operand_def(TENSOR)
-    lengths = opt_operand_def(TENSOR)
-    h = opt_operand_def(TENSOR)
-    y = result_def(TENSOR)
-    y_h = result_def(TENSOR)
-
-    @classmethod
-    def infer(cls, *operands: Spec | None, **attrs: Any) -> tuple[Spec, ...]:
-        return _layer(shapes.rnn, operands, attrs)
+    SHAPES = shapes.rnn
 
 
 @irdl_op_definition
-class GruOp(RecurrentOp):
+class GruOp(_OneStateOp):
     """A layer of gated recurrent units: h' = (1 - z) n + z h, with z = f(...) the update, s = f(...) the reset, n = g(...) the new state.
 
     z, s: of x w^T + h r^T + bias;  n: of x w^T + (s h) r^T + bias, or with linear_before_reset of x w^T + bias + s (h r^T + bias).
@@ -90,19 +97,8 @@ class GruOp(RecurrentOp):
     """
 
     name = "nn.gru"
-    x = operand_def(TENSOR)
-    w = operand_def(TENSOR)
-    r = operand_def(TENSOR)
-    bias = opt_operand_def(TENSOR)
-    lengths = opt_operand_def(TENSOR)
-    h = opt_operand_def(TENSOR)
-    y = result_def(TENSOR)
-    y_h = result_def(TENSOR)
+    SHAPES = shapes.gru
     linear_before_reset = prop_def(BOOL)
-
-    @classmethod
-    def infer(cls, *operands: Spec | None, **attrs: Any) -> tuple[Spec, ...]:
-        return _layer(shapes.gru, operands, attrs)
 
 
 @irdl_op_definition
@@ -122,6 +118,7 @@ class LstmOp(RecurrentOp):
     """
 
     name = "nn.lstm"
+    SHAPES = shapes.lstm
     x = operand_def(TENSOR)
     w = operand_def(TENSOR)
     r = operand_def(TENSOR)
@@ -134,7 +131,3 @@ class LstmOp(RecurrentOp):
     y = result_def(TENSOR)
     y_h = result_def(TENSOR)
     y_c = result_def(TENSOR)
-
-    @classmethod
-    def infer(cls, *operands: Spec | None, **attrs: Any) -> tuple[Spec, ...]:
-        return _layer(shapes.lstm, operands, attrs)

@@ -153,18 +153,9 @@ class ArgMinOp(ArgOp):
     name = "nn.argmin"
 
 
-@irdl_op_definition
-class CumsumOp(NNOp):
-    """Cumulative sum along one axis: y[i] = x[0] + ... + x[i].  Integers wrap around.
+class ScanOp(NNOp):
+    """Ops that combine the elements before each one along an axis."""
 
-    Args:    x: tensor[..., d_axis, ...], numbers.  axis: in [-rank, rank).  exclusive: whether x[i] itself is left out.
-             reverse: whether sums run from the end.
-    Returns: y: shape and dtype of x.
-    Raises:  E0412 if axis is outside the rank, E0403 for bool.
-    Source:  ONNX CumSum-14; torch.cumsum.
-    """
-
-    name = "nn.cumsum"
     x = operand_def(TENSOR)
     axis = prop_def(INT)
     exclusive = prop_def(BOOL)
@@ -182,7 +173,21 @@ class CumsumOp(NNOp):
 
 
 @irdl_op_definition
-class CumprodOp(NNOp):
+class CumsumOp(ScanOp):
+    """Cumulative sum along one axis: y[i] = x[0] + ... + x[i].  Integers wrap around.
+
+    Args:    x: tensor[..., d_axis, ...], numbers.  axis: in [-rank, rank).  exclusive: whether x[i] itself is left out.
+             reverse: whether sums run from the end.
+    Returns: y: shape and dtype of x.
+    Raises:  E0412 if axis is outside the rank, E0403 for bool.
+    Source:  ONNX CumSum-14; torch.cumsum.
+    """
+
+    name = "nn.cumsum"
+
+
+@irdl_op_definition
+class CumprodOp(ScanOp):
     """Cumulative product along one axis: y[i] = x[0] * ... * x[i].  Integers wrap around.
 
     Args:    x: tensor[..., d_axis, ...], numbers.  axis: in [-rank, rank).  exclusive: whether x[i] itself is left out.
@@ -193,20 +198,6 @@ class CumprodOp(NNOp):
     """
 
     name = "nn.cumprod"
-    x = operand_def(TENSOR)
-    axis = prop_def(INT)
-    exclusive = prop_def(BOOL)
-    reverse = prop_def(BOOL)
-    y = result_def(TENSOR)
-    traits = traits_def(Pure())
-
-    @classmethod
-    def infer(cls, x: Spec, *, axis: int, exclusive: bool, reverse: bool) -> Spec:
-        return Spec(shapes.cumprod(require_kind(x, NUMERIC).shape, axis=axis, exclusive=exclusive, reverse=reverse), x.dtype)
-
-    @classmethod
-    def batch(cls, carried: Sequence[bool], operands: Sequence[Spec | None], result: Spec, attrs: dict[str, Any], size: int) -> bool:
-        return _keeps_leading(carried, operands, attrs)
 
 
 def _keeps_leading(carried: Sequence[bool], operands: Sequence[Spec | None], attrs: dict[str, Any]) -> bool:
