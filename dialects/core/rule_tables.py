@@ -14,9 +14,9 @@ reason, any other is an error of ours (E0901).  A test compares the names in eac
 from __future__ import annotations
 
 import importlib
-import importlib.util
 import pkgutil
 from collections.abc import Callable, Iterable, Mapping
+from importlib.machinery import PathFinder
 from types import ModuleType
 from typing import Generic, TypeVar
 
@@ -123,9 +123,10 @@ class RuleTable(Generic[RuleT]):
     def module_of(self, name: str) -> str | None:
         """The module that registers a name: as the index says, else the one that is called like it."""
         listed = None if self._index is None else self._index.get(name)
-        if listed is not None or not name.isidentifier():
+        if listed is not None or self._package is None or not name.isidentifier():
             return listed
-        return name if importlib.util.find_spec(f"{self._package}.{name}") is not None else None
+        package = importlib.import_module(self._package)
+        return name if PathFinder.find_spec(f"{self._package}.{name}", package.__path__) is not None else None
 
     def _load(self, name: str) -> None:
         """Import the module that registers a name, all modules if there is no index."""
