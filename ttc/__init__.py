@@ -6,9 +6,9 @@ modules compat, losses, nn, ops and optim: loaded when first asked for, so that 
 """
 
 from importlib import import_module as _import_module
-from pathlib import Path as _Path
-from typing import TYPE_CHECKING
+from os import path as _path
 
+TYPE_CHECKING = False  # type checkers know the name; loading `typing` or `pathlib` would put off when a command takes interrupts
 if TYPE_CHECKING:
     from ttc import compat as compat
     from ttc import losses as losses
@@ -60,9 +60,9 @@ __all__ = [
     "training",
 ]
 
-_root = _Path(__file__).resolve().parent.parent
-if (_root / "dialects").is_dir() and (_root / "pyproject.toml").is_file():
-    __path__.append(str(_root))  # a checkout: dialects/, passes/, runtime/ lie beside this folder
+_root = _path.dirname(_path.dirname(_path.realpath(__file__)))
+if _path.isdir(_path.join(_root, "dialects")) and _path.isfile(_path.join(_root, "pyproject.toml")):
+    __path__.append(_root)  # a checkout: dialects/, passes/, runtime/ lie beside this folder
 
 _HOMES = {
     "CompileOptions": "ttc.options",
