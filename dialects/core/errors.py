@@ -107,6 +107,7 @@ CODES: dict[str, str] = {
     "E0810": "the cache of a generator has no room for what it was asked for",
     "E0811": "a process of a pipeline has ended",
     "E0812": "a stage of a pipeline gives other numbers than its reference",
+    "E0813": "a module of PyTorch failed in a stage of a pipeline",
     "E0901": "an internal error: a bug in ttc",
 }
 

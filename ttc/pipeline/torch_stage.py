@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from ttc.compiler.training_keywords import in_mode
 from ttc.dialects.core.errors import Error, nearest
+from ttc.pipeline.failures import named_failures
 from ttc.pipeline.rates import Rates
 from ttc.pipeline.stage import Arrays, Cotangents, check_parameters, tensor
 from ttc.train.host import taken
@@ -52,7 +53,7 @@ class TorchStage:
     def outputs_for(self, inputs: Arrays) -> Arrays:
         """Compute outputs in evaluation, to learn what they are like; nothing changes."""
         with in_mode(self.module, False), torch.no_grad():
-            return tuple(_array(value) for value in _flat(self.module(*(tensor(x).clone() for x in inputs)), self.name))
+            return tuple(_array(value) for value in self._called([tensor(x) for x in inputs]))
 
     # ---- microbatches --------------------------------------------------------------------------------------------------------------
 
@@ -62,12 +63,12 @@ class TorchStage:
         leaves = [tensor(x) for x in inputs]
         if not training:
             with torch.no_grad():
-                return tuple(_array(value) for value in _flat(self.module(*(x.clone() for x in leaves)), self.name))
+                return tuple(_array(value) for value in self._called(leaves))
         self._keep()
         for leaf in leaves:
             leaf.requires_grad_(leaf.is_floating_point())
         with self._drawing():
-            outputs = _flat(self.module(*(x.clone() for x in leaves)), self.name)  # a copy is no leaf: modules may write to it
+            outputs = self._called(leaves)
         self._held[number] = (leaves, list(outputs))
         return tuple(_array(value) for value in outputs)
 
@@ -75,7 +76,9 @@ class TorchStage:
         """Add the gradients of a microbatch to those of the parameters, and return those of its inputs."""
         leaves, outputs = self._held.pop(number)
         pairs = [(y, tensor(dy).to(y.dtype)) for y, dy in zip(outputs, cotangents, strict=True) if dy is not None and y.requires_grad]
-        if pairs:
+        if not pairs:
+            return tuple(_gradient(leaf) for leaf in leaves)
+        with named_failures(self.name, self.module):
             torch.autograd.backward([y for y, _ in pairs], [dy for _, dy in pairs])
         return tuple(_gradient(leaf) for leaf in leaves)
 
@@ -139,6 +142,11 @@ class TorchStage:
             part.training = mode
 
     # ---- inside --------------------------------------------------------------------------------------------------------------------
+
+    def _called(self, inputs: Sequence[torch.Tensor]) -> tuple[torch.Tensor, ...]:
+        """What the module gives for copies of inputs: a copy is no leaf, so that modules may write to it.  Raises E0801, E0813."""
+        with named_failures(self.name, self.module):
+            return _flat(self.module(*(x.clone() for x in inputs)), self.name)
 
     def _trained(self) -> dict[str, torch.nn.Parameter]:
         return {name: p for name, p in self.module.named_parameters() if p.requires_grad}

@@ -142,7 +142,7 @@ def test_a_failing_microbatch_changes_nothing(mode: str, rng: np.random.Generato
         for one, target in zip([*x[:3], -x[3]], t, strict=True):
             pipeline.push(one)
             pipeline.push_target(target)
-        with pytest.raises(ValueError, match="negative"):
+        with pytest.raises(ttc.Error, match="E0813.*ValueError: negative"):
             pipeline.run_training(accumulate=2, microbatches=2)
         check_weights(whole, list(pipeline.parameters().values()))
         assert (len(pipeline.inputs), len(pipeline.targets), len(pipeline.losses)) == (0, 0, 0)
@@ -155,6 +155,39 @@ def test_a_failing_microbatch_changes_nothing(mode: str, rng: np.random.Generato
         check_weights(whole, list(pipeline.parameters().values()))
 
 
+def test_an_error_of_pytorch_names_the_stage_and_the_module(rng: np.random.Generator) -> None:
+    wrong = torch.nn.Sequential(torch.nn.Linear(6, 6), torch.nn.Sequential(torch.nn.Tanh(), torch.nn.Linear(7, 4)))
+    with ttc.Pipeline([("host", torch.nn.Linear(6, 6)), ("cpu", wrong)]) as pipeline:
+        pipeline.push(microbatches(rng, 1)[0][0])
+        with pytest.raises(ttc.Error, match="shapes cannot be multiplied") as caught:
+            pipeline.run_inference()
+    assert (caught.value.code, caught.value.where) == ("E0813", "stage 'cpu', module '1.1'")
+    assert isinstance(caught.value.__cause__, RuntimeError)
+
+
+def test_an_error_of_pytorch_on_the_way_back_names_the_stage(rng: np.random.Generator) -> None:
+    class FailsBack(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            return x.clone()
+
+        @staticmethod
+        def backward(ctx: Any, dy: Any) -> Any:
+            raise ValueError("no way back")
+
+    class Middle(torch.nn.Module):
+        def forward(self, x: Any) -> Any:
+            return FailsBack.apply(x)
+
+    x, t = microbatches(rng, 1)
+    with ttc.Pipeline([("cpu", torch.nn.Linear(6, 6)), ("cpu", Middle()), ("cpu", torch.nn.Linear(6, 4))], loss="mse") as pipeline:
+        pipeline.push(x[0])
+        pipeline.push_target(t[0])
+        with pytest.raises(ttc.Error, match="ValueError: no way back") as caught:
+            pipeline.run_training()
+        assert (caught.value.code, caught.value.where) == ("E0813", "stage 'cpu#2'")
+
+
 def test_a_failure_in_the_background_is_raised_by_the_next_call(rng: np.random.Generator) -> None:
     x, _ = microbatches(rng, 1)
     with ttc.Pipeline([("cpu", Fails())], mode="threads") as pipeline:
@@ -162,9 +195,9 @@ def test_a_failure_in_the_background_is_raised_by_the_next_call(rng: np.random.G
         pipeline.run_inference(0)
         assert pipeline.outputs.get().shape == (ROWS, 4)
         pipeline.push(-x[0].abs())
-        with pytest.raises(ValueError, match="negative"):
+        with pytest.raises(ttc.Error, match="E0813.*ValueError: negative"):
             pipeline.outputs.get()
-        with pytest.raises(ValueError, match="negative"):
+        with pytest.raises(ttc.Error, match="E0813.*ValueError: negative"):
             pipeline.wait()
         assert pipeline.run_inference(inputs=[x[0].abs()]).get().shape == (ROWS, 4)
 
