@@ -1,0 +1,306 @@
+"""Trains and evaluates a model whose stages lie in several processes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from itertools import count
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.distributed.pipelining import schedules
+from torch.nn.parallel import DistributedDataParallel
+from torch.utils import _pytree as pytree
+
+from ttc.dialects.core.errors import Error, nearest
+from ttc.dialects.core.records import record
+from ttc.dist.clipping import clip_grad_norm_
+from ttc.dist.cutting import partition
+from ttc.dist.failures import meet, naming
+from ttc.dist.gradients import Gradients
+from ttc.dist.lines import Line, Place
+from ttc.dist.processes import Mesh
+from ttc.dist.shares import SharedLoss
+from ttc.dist.signatures import microbatch_of
+from ttc.dist.stages import Backward, Crossing
+
+SCHEDULES: dict[str, type[Any]] = {
+    "gpipe": schedules.ScheduleGPipe,
+    "1f1b": schedules.Schedule1F1B,
+    "interleaved": schedules.ScheduleInterleaved1F1B,
+}
+"""PyTorch's schedules by the names that `ttc.pipeline` has for them."""
+_NUMBERS = count()
+"""Runners of this process, which all processes make in the same order."""
+
+
+@record(eq=False)
+class StepResult:
+    """What a step gives, in every process.
+
+    Args:
+        loss: of all rows of all replicas.
+        losses: loss[microbatch] of this replica's microbatches, each of its own rows.
+        outputs: of this replica's rows, where the last stage is, or everywhere if asked for; else None.
+    """
+
+    loss: torch.Tensor
+    losses: torch.Tensor
+    outputs: Any
+
+
+class Runner:
+    """Trains a model in stages, one or more a process, whose gradients are those of the whole batch under every schedule.
+
+    All processes make it of the same model; they start from the weights that process 0 has.  Optimizers take `parameters()`.
+
+    Args:
+        model: a Sequential, or what `linearize` gives.
+        mesh: of the processes.  Stage s lies in process s modulo the size of `pipe`; replicas along `data` have rows of their own.
+        stages: `uniform` or `params`, as `partition` takes them, or modules, one a stage, of which each takes what the one before gives.
+        loss: of outputs and targets; "output": the last stage gives it; None: nothing is trained.
+        microbatches: that a step's rows are divided into.
+        schedule: gpipe, 1f1b, or interleaved, where processes have several stages.
+        precision: float32 or bf16-mixed.
+        backward: is called instead of PyTorch's backward pass with what a microbatch gave, and its gradient, or a loss and None.
+        target: that stages are compiled for; None: PyTorch runs them.
+    Raises: E0101 for options that cannot be.
+    """
+
+    def __init__(
+        self,
+        model: nn.Module | None = None,
+        *,
+        mesh: Mesh,
+        stages: str | Sequence[nn.Module] = "uniform",
+        loss: Callable[..., torch.Tensor] | str | None = None,
+        microbatches: int = 1,
+        schedule: str = "1f1b",
+        precision: str = "float32",
+        backward: Backward | None = None,
+        target: str | None = "host",
+    ) -> None:
+        _check(loss, microbatches, schedule)
+        self._mesh = mesh
+        self._parts = _parts(model, stages, mesh, schedule)
+        self._microbatches = microbatches
+        pipe = mesh.size("pipe")
+        self._own = [number for number in range(len(self._parts)) if number % pipe == mesh.coordinate("pipe")]
+        self._crossings = {number: Crossing(self._parts[number], precision, is_last=number == len(self._parts) - 1) for number in self._own}
+        for tensor in [x for part in self._parts for x in (*part.parameters(), *part.buffers())]:
+            with torch.no_grad(), naming(mesh, "the first step"):
+                dist.broadcast(tensor.detach(), 0)
+        self._gradients = Gradients(self._parts, self._own, mesh)
+        if target is not None:
+            for crossing in self._crossings.values():
+                crossing.part.compile(backend="ttc", dynamic=False, options={"target": target, "fallback": False})
+        self._loss = None if loss is None else SharedLoss(None if isinstance(loss, str) else loss, microbatches, mesh)
+        self._modules = {number: self._replicated(crossing) for number, crossing in self._crossings.items()}
+        self._backward, self._schedule = backward, SCHEDULES[schedule]
+        self._lines: dict[object, Line] = {}
+        self._name, self._steps = f"runner {next(_NUMBERS)}", 0
+
+    @property
+    def stages(self) -> tuple[nn.Module, ...]:
+        """The stages of this process."""
+        return tuple(self._parts[number] for number in self._own)
+
+    def parameters(self) -> list[nn.Parameter]:
+        """Return the parameters of this process's stages, each once."""
+        return list(self._gradients.parameters)
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return parameters and buffers of this process's stages by the names that the model has for them."""
+        return {name: value for part in self.stages for name, value in part.state_dict().items()}
+
+    def zero_grad(self) -> None:
+        """Forget the gradients of this process's stages."""
+        for parameter in self.parameters():
+            parameter.grad = None
+
+    def clip_grad_norm_(self, max_norm: float, norm_type: float = 2.0, *, error_if_nonfinite: bool = False) -> torch.Tensor:
+        """Clip gradients by the norm of those of all stages, and return it; every process calls it.  See `clip_grad_norm_`."""
+        with naming(self._mesh, "clipping"):
+            return clip_grad_norm_(self.parameters(), max_norm, norm_type, mesh=self._mesh, error_if_nonfinite=error_if_nonfinite)
+
+    def step(self, *x: torch.Tensor, target: torch.Tensor | None = None, gather: str = "last", **named: torch.Tensor) -> StepResult:
+        """Add the gradients of a batch's loss to those of the parameters.  All processes call it together.
+
+        Args:
+            x: inputs of the model, with rows; read by processes of the first stage.
+            target: of the loss; read by processes of the last stage.
+            gather: `last` or `all`: which stages' processes get the outputs.
+            named: further inputs of this process's stages, with rows.
+        Raises: E0801 for rows that cannot be that many microbatches; E0811 for a process that ends or hangs.
+        """
+        if self._loss is None:
+            raise Error("E0101", "there is no loss to train", hint="Runner(..., loss=torch.nn.CrossEntropyLoss())")
+        self._steps += 1
+        with naming(self._mesh, f"step {self._steps}"):
+            return self._step(self._loss, x, target, gather, named)
+
+    def eval(self, *x: torch.Tensor, gather: str = "last", **named: torch.Tensor) -> Any:
+        """Return the outputs of a batch in evaluation, as one process has them; None where `gather` does not ask for them.
+
+        Batches may have any number of rows: those that are no multiple of the microbatches are filled up, and outputs cut.
+
+        Args:   as of `step`.
+        Raises: E0801, E0811.
+        """
+        _check_gather(gather)
+        modes = {part: part.training for part in self.stages}
+        for part in modes:
+            part.eval()
+        try:
+            with naming(self._mesh, "evaluation"), torch.no_grad():
+                return self._evaluated(x, gather, named)
+        finally:
+            for part, mode in modes.items():
+                part.train(mode)
+
+    # ---- inside --------------------------------------------------------------------------------------------------------------------
+
+    def _step(self, loss: SharedLoss, x: Any, target: Any, gather: str, named: dict[str, torch.Tensor]) -> StepResult:
+        _check_gather(gather)
+        first, last = self._has(0), self._has(len(self._parts) - 1)
+        target = self._targets(target) if last else None
+        line = self._line(x if first else (), named, target, training=True)
+        if target is not None:
+            loss.begin(target)
+        self._gradients.begin()
+        arguments = x if first else ()
+        outputs = line.schedule.step(*arguments, target=target, losses=[] if last else None, return_outputs=True, **named)
+        self._gradients.end()
+        numbers = torch.stack([loss.mean(), *loss.values]) if last else torch.zeros(1 + self._microbatches)
+        numbers = self._from_last(numbers.detach())
+        total = numbers[0].clone()
+        if self._mesh.size("data") > 1:
+            dist.all_reduce(total, group=self._mesh.group("data"))
+            total /= self._mesh.size("data")
+        return StepResult(total, numbers[1:], self._gathered(line, outputs, gather))
+
+    def _evaluated(self, x: Any, gather: str, named: dict[str, torch.Tensor]) -> Any:
+        rows = torch.tensor([len(x[0]) if self._has(0) and x else 0])
+        if self._mesh.size("pipe") > 1:
+            dist.broadcast(rows, self._mesh.ranks("pipe")[0], self._mesh.group("pipe"))
+        filled = -(-int(rows) // self._microbatches) * self._microbatches
+        x = tuple(_filled(value, filled) for value in x) if self._has(0) else ()
+        named = {name: _filled(value, filled) for name, value in named.items()}
+        line = self._line(x, named, training=False)
+        outputs = self._gathered(line, line.schedule.eval(*x, **named), gather)
+        return pytree.tree_map(lambda value: value[: int(rows)], outputs)
+
+    def _line(self, x: Any, named: dict[str, torch.Tensor], target: torch.Tensor | None = None, *, training: bool) -> Line:
+        """The stages, ready for inputs of such shapes; all processes come here with the same."""
+        inputs, extra, number = self._agreed(x, named, target)
+        key = (number, training)
+        if key not in self._lines:
+            place = Place(self._mesh, len(self._parts), tuple(self._own))
+            line = Line.build(place, self._crossings, self._modules, tuple(inputs), extra, self._backward, training=training)
+            meet(self._mesh, f"{self._name}, shapes {len(self._lines)}")
+            if self._loss is not None:
+                self._loss.structure = line.outputs.structure
+            line.schedule = self._scheduled(line, training)
+            self._lines[key] = line
+        return self._lines[key]
+
+    def _agreed(self, x: Any, named: dict[str, torch.Tensor], target: Any) -> tuple[list[torch.Tensor], dict[str, torch.Tensor], int]:
+        """The first microbatch of inputs, and a number of the shapes of all processes.  Raises E0801 in all if one cannot divide rows."""
+        refusal: Error | None = None
+        inputs: list[torch.Tensor] = []
+        extra: dict[str, torch.Tensor] = {}
+        try:
+            inputs = microbatch_of(x, self._microbatches)
+            extra = dict(zip(named, microbatch_of(list(named.values()), self._microbatches), strict=True))
+            microbatch_of([] if target is None else [target], self._microbatches)
+        except Error as error:
+            refusal = error
+        shapes = torch.tensor([hash_of([*inputs, *extra.values()]), 0 if refusal is None else 1])
+        dist.all_reduce(shapes)
+        if refusal is not None:
+            raise refusal
+        if shapes[1]:
+            raise Error("E0801", "another process cannot divide its rows into microbatches", hint="its own error says which")
+        return inputs, extra, int(shapes[0])
+
+    def _scheduled(self, line: Line, training: bool) -> Any:
+        loss = self._loss if training else None
+        made: Any = line.stages if issubclass(self._schedule, schedules.PipelineScheduleMulti) else line.stages[0]
+        return self._schedule(made, self._microbatches, loss_fn=loss, scale_grads=False)
+
+    def _targets(self, target: torch.Tensor | None) -> torch.Tensor:
+        return torch.zeros(self._microbatches) if target is None else target
+
+    def _gathered(self, line: Line, outputs: Any, gather: str) -> Any:
+        """The outputs as the model gives them, in the processes that get them."""
+        leaves = list(outputs) if outputs is not None else None
+        if gather == "all":
+            shapes = [(self._microbatches * (leaf.shape or (1,))[0], *leaf.shape[1:]) for leaf in line.outputs.leaves]
+            room = [torch.zeros(shape, dtype=leaf.dtype) for shape, leaf in zip(shapes, line.outputs.leaves, strict=True)]
+            leaves = [self._from_last(value.detach().contiguous()) for value in (leaves if leaves is not None else room)]
+        return None if leaves is None else pytree.tree_unflatten([leaf.detach() for leaf in leaves], line.outputs.structure)
+
+    def _from_last(self, value: torch.Tensor) -> torch.Tensor:
+        """What the process of the last stage has, in all processes of the pipeline."""
+        if self._mesh.size("pipe") > 1:
+            ranks = self._mesh.ranks("pipe")
+            dist.broadcast(value, ranks[(len(self._parts) - 1) % len(ranks)], self._mesh.group("pipe"))
+        return value
+
+    def _has(self, stage: int) -> bool:
+        return stage in self._own
+
+    def _replicated(self, crossing: Crossing) -> nn.Module:
+        trained = any(p.requires_grad for p in crossing.parameters())
+        if self._mesh.size("data") == 1 or not trained:
+            return crossing
+        return DistributedDataParallel(crossing, process_group=self._mesh.group("data"), forward_sync_buffers=False)
+
+
+def hash_of(tensors: Iterable[torch.Tensor]) -> int:
+    """Return a number of the shapes and types of tensors, the same in every process."""
+    number = 0
+    for tensor in tensors:
+        for value in (*tensor.shape, len(str(tensor.dtype)), sum(map(ord, str(tensor.dtype)))):
+            number = (number * 1_000_003 + value + 1) % (1 << 40)
+    return number
+
+
+def _filled(value: torch.Tensor, rows: int) -> torch.Tensor:
+    """The tensor with its last row again and again, up to so many."""
+    return value if len(value) == rows else torch.cat([value, value[-1:].expand(rows - len(value), *value.shape[1:])])
+
+
+def _check(loss: Any, microbatches: int, schedule: str) -> None:
+    if isinstance(loss, str) and loss != "output":
+        raise Error("E0101", f"there is no loss '{loss[:40]}'", hint='a function of outputs and targets, or "output"')
+    if type(microbatches) is not int or microbatches < 1:
+        raise Error("E0101", f"a step has at least 1 microbatch, not {microbatches!r}")
+    if schedule not in SCHEDULES:
+        raise Error("E0101", f"there is no schedule '{str(schedule)[:80]}'", hint=nearest(str(schedule), SCHEDULES))
+
+
+def _check_gather(gather: str) -> None:
+    if gather not in ("last", "all"):
+        raise Error("E0101", f"outputs cannot be gathered as '{str(gather)[:40]}'", hint="last, all")
+
+
+def _parts(model: nn.Module | None, stages: Any, mesh: Mesh, schedule: str) -> tuple[nn.Module, ...]:
+    pipe = mesh.size("pipe")
+    if mesh.size("tensor") > 1:
+        raise Error("E0101", "a Runner has stages and replicas, no shares of tensors", hint="mesh(data=, pipe=)")
+    if isinstance(stages, str):
+        if model is None:
+            raise Error("E0101", "there is no model to cut", hint="Runner(model, ...), or stages=[...]")
+        if stages == "cost":
+            raise Error("E0101", "the cost of stages depends on inputs", hint='stages=partition(model, n, "cost", examples=(x,))')
+        stages = partition(model, pipe, stages)
+    stages = tuple(stages)
+    if len(stages) % pipe or not stages:
+        raise Error("E0101", f"{len(stages)} stages do not divide among {pipe} processes")
+    if (len(stages) > pipe) != (schedule == "interleaved"):
+        raise Error(
+            "E0101", f"schedule {schedule} does not fit {len(stages)} stages in {pipe} processes", hint="interleaved has several each"
+        )
+    return stages

@@ -1,0 +1,108 @@
+"""Shapes and types of what passes between stages: each process works out those of its own, and tells the next one."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.utils import _pytree as pytree
+
+from ttc.dialects.core.errors import Error
+from ttc.dialects.core.records import record
+
+
+@record
+class Leaf:
+    """A tensor that passes between stages."""
+
+    shape: tuple[int, ...]
+    dtype: torch.dtype
+    has_gradient: bool
+
+    @staticmethod
+    def of(value: Any) -> Leaf:
+        """Return the shape and type of a tensor.  Raises E0801 for any other value."""
+        if not isinstance(value, torch.Tensor):
+            raise Error("E0801", f"a {type(value).__name__} cannot pass between stages", hint="tensors in tuples, lists and mappings can")
+        return Leaf(tuple(value.shape), value.dtype, value.requires_grad)
+
+    def zeros(self) -> torch.Tensor:
+        """Return a tensor of zeros of this shape and type."""
+        return torch.zeros(self.shape, dtype=self.dtype).requires_grad_(self.has_gradient)
+
+
+@record
+class Signature:
+    """The tensors that pass between two stages, and the structure that they lie in."""
+
+    leaves: tuple[Leaf, ...]
+    structure: pytree.TreeSpec
+
+    @staticmethod
+    def of(value: Any) -> Signature:
+        """Return the signature of a structure of tensors.  Raises E0801 for any other value."""
+        leaves, structure = pytree.tree_flatten(value)
+        return Signature(tuple(Leaf.of(leaf) for leaf in leaves), structure)
+
+    def zeros(self) -> tuple[torch.Tensor, ...]:
+        """Return a tensor of zeros for each leaf."""
+        return tuple(leaf.zeros() for leaf in self.leaves)
+
+    def text(self) -> str:
+        """Return the signature as JSON."""
+        rows = [[list(leaf.shape), str(leaf.dtype).removeprefix("torch."), leaf.has_gradient] for leaf in self.leaves]
+        return json.dumps([rows, pytree.treespec_dumps(self.structure)])
+
+    @staticmethod
+    def read(text: str) -> Signature:
+        """Return the signature that a JSON text describes."""
+        rows, structure = json.loads(text)
+        leaves = tuple(Leaf(tuple(shape), getattr(torch, dtype), gradient) for shape, dtype, gradient in rows)
+        return Signature(leaves, pytree.treespec_loads(structure))
+
+
+def outputs_for(call: Any, inputs: Signature, named: Mapping[str, Any], *, training: bool) -> Signature:
+    """Work out what a stage gives, without computing or changing anything.
+
+    Args:
+        call: takes the leaves of the inputs, and arguments by name.
+        training: whether gradients are asked for.
+    """
+    with FakeTensorMode(allow_non_fake_inputs=True) as mode, torch.set_grad_enabled(training):
+        leaves = [mode.from_tensor(leaf) for leaf in inputs.zeros()]
+        found = call(*leaves, **{name: mode.from_tensor(value) for name, value in named.items()})
+        return Signature.of(found)
+
+
+def send(signature: Signature, to: int, group: dist.ProcessGroup) -> None:
+    """Send a signature to another process of the group, by its number among all."""
+    payload = torch.frombuffer(bytearray(signature.text().encode()), dtype=torch.uint8)
+    dist.send(torch.tensor([payload.numel()]), to, group)
+    dist.send(payload, to, group)
+
+
+def receive(source: int, group: dist.ProcessGroup) -> Signature:
+    """Receive the signature that `send` of another process has sent."""
+    size = torch.zeros(1, dtype=torch.int64)
+    dist.recv(size, source, group)
+    payload = torch.zeros(int(size), dtype=torch.uint8)
+    dist.recv(payload, source, group)
+    return Signature.read(bytes(payload.tolist()).decode())
+
+
+def microbatch_of(values: Sequence[Any], microbatches: int) -> list[torch.Tensor]:
+    """Return the first microbatch of tensors.  Raises E0801 for rows that do not divide."""
+    found = []
+    for value in values:
+        if not isinstance(value, torch.Tensor) or not value.ndim:
+            raise Error("E0801", "inputs and targets are tensors with rows", hint="their first dimension counts samples")
+        rows = len(value)
+        if not rows or rows % microbatches:
+            near = max(rows // microbatches, 1) * microbatches
+            raise Error("E0801", f"{rows} rows cannot be {microbatches} microbatches", hint=f"give {near} rows, or {near + microbatches}")
+        found.append(value[: rows // microbatches])
+    return found
