@@ -89,7 +89,7 @@ bench-passes: $(VENV)/.test  ## microseconds an op of every pass at 1,000, 4,000
 bench-growth: $(VENV)/.test  ## how compilation and running grow with chains, wide ops, and numbers of inputs and outputs
 	$(BIN)/python tools/bench_growth.py
 
-bench-tokens: $(VENV)/.peers  ## compare the generation of tokens with transformers and onnxruntime-genai
+bench-tokens: $(VENV)/.peers  ## compare the generation of tokens with transformers, onnxruntime-genai and OpenVINO
 	$(BIN)/python tools/bench_tokens.py
 
 bench-training: $(VENV)/.test  ## compare training steps with eager PyTorch, its own compiler and JAX on twelve networks
@@ -125,6 +125,9 @@ fuzz: $(VENV)/.test  ## damage small files of every format, COUNT of each (1000)
 
 check-agreement: $(VENV)/.test  ## see that ttc check and ttc compile agree on random models, COUNT of them (200)
 	$(BIN)/python tools/check_agreement.py --count $(or $(COUNT),200)
+
+check-generation: $(VENV)/.test  ## compare generated tokens with those of transformers, for seven kinds of models on host and device
+	$(BIN)/python tools/check_generation.py
 
 clean:  ## delete the environments and everything built
 	rm -rf .venv .venv-* build dist demo *.egg-info

@@ -1,7 +1,7 @@
 """Compare the generation of tokens with that of other programs: a Llama of 110 M parameters with random weights.
 
     make bench-tokens
-    python tools/bench_tokens.py [--peers transformers,onnxruntime-genai] [--precisions float32,bfloat16] [--rounds 3]
+    python tools/bench_tokens.py [--peers ttc,openvino] [--precisions float32,bfloat16] [--rounds 5]
 
 Each has a process of its own that waits for its turn, 64 tokens after a prompt of 128; turns are interleaved.  A row is the median of the
 turns: milliseconds to the first token, and tokens a second after it.  A peer that cannot be prepared says why, and has no row.
@@ -15,7 +15,8 @@ import statistics
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -33,8 +34,8 @@ SIZES = {
     "max_position_embeddings": 1024,
     "tie_word_embeddings": True,
 }
-Turn = Callable[[], Iterator[object]]
-"""One generation: yields at each token."""
+Turn = Callable[[Callable[[], None]], None]
+"""One generation: calls what it is given at each token."""
 
 
 def prompt() -> list[int]:
@@ -67,9 +68,10 @@ def ours(folder: Path, precision: str, threads: int) -> Turn:
 
     generator = ttc.generator(model_in(folder), max_length=PROMPT + TOKENS, target="host", precision=precision, threads=threads)
 
-    def turn() -> Iterator[object]:
+    def turn(on_token: Callable[[], None]) -> None:
         generator.reset()
-        yield from generator.stream(prompt(), TOKENS, stop=())
+        for _ in generator.stream(prompt(), TOKENS, stop=()):
+            on_token()
 
     return turn
 
@@ -82,12 +84,36 @@ def transformers_(folder: Path, precision: str, threads: int) -> Turn:
     model = model_in(folder).to(getattr(torch, precision))
 
     @torch.no_grad()
-    def turn() -> Iterator[object]:
+    def turn(on_token: Callable[[], None]) -> None:
         tokens, cache = torch.tensor([prompt()]), None
         for _ in range(TOKENS):
             found = model(input_ids=tokens, use_cache=True, past_key_values=cache, logits_to_keep=1)
             cache, tokens = found.past_key_values, found.logits[:, -1:].argmax(-1)
-            yield tokens
+            on_token()
+
+    return turn
+
+
+def openvino_(folder: Path, precision: str, threads: int) -> Turn:
+    """The model as OpenVINO converts it, with its cache as states of the graph."""
+    import openvino
+
+    from tokens_openvino import write_openvino
+
+    path = write_openvino(model_in(folder), folder / "openvino")
+    kind = {"float32": "f32", "bfloat16": "bf16"}[precision]
+    settings = {"INFERENCE_NUM_THREADS": threads, "INFERENCE_PRECISION_HINT": kind, "PERFORMANCE_HINT": "LATENCY"}
+    request = openvino.compile_model(path, "CPU", settings).create_infer_request()
+
+    def turn(on_token: Callable[[], None]) -> None:
+        request.reset_state()
+        tokens, places = np.array([prompt()], np.int64), np.arange(PROMPT)[None]
+        for _ in range(TOKENS):
+            mask = np.ones((1, places[0, -1] + 1), np.int64)
+            inputs = {"input_ids": tokens, "attention_mask": mask, "position_ids": places, "beam_idx": np.zeros(1, np.int32)}
+            tokens = request.infer(inputs, share_inputs=True)["logits"][:, -1].argmax(-1)[None]
+            on_token()
+            places = places[:, -1:] + 1
 
     return turn
 
@@ -108,13 +134,14 @@ def onnxruntime_genai_(folder: Path, precision: str, threads: int) -> Turn:
     path.write_text(json.dumps(config))
     model = genai.Model(str(made))
 
-    def turn() -> Iterator[object]:
+    def turn(on_token: Callable[[], None]) -> None:
         settings = genai.GeneratorParams(model)
         settings.set_search_options(max_length=PROMPT + TOKENS, min_length=PROMPT + TOKENS, do_sample=False)
         generator = genai.Generator(model, settings)
         generator.append_tokens(np.array([prompt()], np.int32))
         for _ in range(TOKENS):
-            yield generator.generate_next_token()
+            generator.generate_next_token()
+            on_token()
 
     return turn
 
@@ -123,19 +150,20 @@ PEERS: dict[str, Callable[[Path, str, int], Turn]] = {
     "ttc": ours,
     "transformers": transformers_,
     "onnxruntime-genai": onnxruntime_genai_,
+    "openvino": openvino_,
 }
 
 
 def work(name: str, folder: Path, precision: str, threads: int) -> None:
     """Wait for turns on standard input, and write the figures of each."""
     turn = PEERS[name](folder, precision, threads)
-    for _ in turn():
-        pass  # the first is slower
+    for _ in range(2):
+        turn(lambda: None)  # the first are slower
     print("ready", flush=True)
     for _ in sys.stdin:
-        start = perf_counter()
-        times = [perf_counter() - start for _ in turn()]
-        print(times[0] * 1e3, (len(times) - 1) / (times[-1] - times[0]), flush=True)
+        times = [perf_counter()]
+        turn(partial(lambda found: found.append(perf_counter()), times))
+        print((times[1] - times[0]) * 1e3, (len(times) - 2) / (times[-1] - times[1]), flush=True)
 
 
 class Worker:
