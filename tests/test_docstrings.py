@@ -17,7 +17,10 @@ ROWS = (*(f"ttc/importers/{kind}/ops_" for kind in ("onnx", "torch", "tf", "tfli
 """Files whose functions are rows of a table, one an op: name and signature are those of the op, and its documentation stands there."""
 MIN_WORDS = 5
 """The least words of the first sentence of a public docstring: fewer need their neighbour to be understood."""
-DEPENDENT = re.compile(r"(Of|That of|Those|Its|The same|The one|See|As) ")
+DEPENDENT = re.compile(
+    r"(Of|That of|Those|Its?|They|The same|The one|See|As|And|But|Or|Also"
+    r"|So many|Both|Another|Other|Like|What (it|they|that)) "
+)
 """Beginnings that refer to another docstring, or to the name beside it."""
 
 
@@ -61,6 +64,7 @@ def dependent(tree: ast.Module) -> list[str]:
         ('"""What a stranger understands alone."""', []),
         ('"""Too few words."""', ["module: Too few words."]),
         ('SIZE = 3\n"""Of a tile, which has as many rows."""', ["SIZE: Of a tile, which has as many rows."]),
+        ('"""What they hold at this place."""', ["module: What they hold at this place."]),
         ('_SIZE = 3\n"""Of a tile."""', []),
         (
             'class A:\n    """A class with enough words to say."""\n    def f(self):\n        """The same as bytes, in order."""',

@@ -1,4 +1,4 @@
-"""What this machine can do at most: arithmetic and memory, measured."""
+"""Measures the most that this machine can do: arithmetic and memory."""
 
 from __future__ import annotations
 

@@ -167,7 +167,7 @@ class _Reader:
 
 
 def chips_in_a_row(target: Target, count: int, starts: Iterable[int] = (), chips: Sequence[int] = ()) -> tuple[int, ...]:
-    """So many chips of a target, each joined with the next.
+    """Return as many chips of a target as asked for, each joined with the next.
 
     Args:
         starts: chips to begin with, if that works out; chips: those there are, all of the target's if not given.

@@ -44,7 +44,7 @@ def qr(x: NDArray, *, complete: bool) -> tuple[NDArray, ...]:
 
 @KERNELS.rule("lu")
 def lu(x: NDArray) -> tuple[NDArray, ...]:
-    """Both triangles in one matrix, and the rows that were exchanged, counted from 1."""
+    """Return both triangles in one matrix, and the rows that were exchanged, counted from 1."""
     m, n = x.shape[-2:]
     count = min(m, n)
     y = x.reshape(int(np.prod(x.shape[:-2])), m, n).copy()

@@ -19,7 +19,7 @@ from ttc.runtime.engines.exact import registers
 from ttc.runtime.engines.exact.registers import Product
 
 Rule: TypeAlias = Callable[..., "NDArray | tuple[NDArray, ...]"]
-"""Like the kernel of an op, with the core before the operands."""
+"""A function called like the kernel of an op, with the core before the operands."""
 
 TILE_SIDE = 32
 MATRIX_FUNCTIONS = frozenset({"add", "sub", "mul"})

@@ -139,7 +139,7 @@ def split_1(
 
 @MAPPINGS.rule("Tile-1")
 def tile_1(b: Builder, x: SSAValue, tiles: SSAValue, axis: SSAValue) -> SSAValue:
-    """So many copies along one axis."""
+    """Repeat the operand along one axis as often as asked for."""
     rank = b.rank(x)
     at = axis_in(int(b.number(axis, "axis")), rank)
     count = int(b.number(tiles, "tiles"))

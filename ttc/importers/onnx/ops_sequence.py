@@ -111,7 +111,7 @@ def split_to_sequence_11(b: Builder, x: SSAValue, split: SSAValue | None = None,
 
 @MAPPINGS.rule("Optional-15")
 def optional_15(b: Builder, x: Item = None, *, type: Any = None) -> Item:
-    """What it holds, if anything."""
+    """Return what an optional holds, if it holds anything."""
     return x
 
 

@@ -133,7 +133,7 @@ def size_1(b: Builder, x: SSAValue) -> SSAValue:
 
 @MAPPINGS.rule("Expand-8")
 def expand_8(b: Builder, x: SSAValue, shape: SSAValue) -> SSAValue:
-    """Both ways: a 1 in the wanted shape keeps the operand's dimension."""
+    """Broadcast both ways: a 1 in the wanted shape keeps the operand's dimension."""
     try:
         wanted = b.ints(shape, "shape")
     except Unsupported:

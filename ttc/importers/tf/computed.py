@@ -51,7 +51,7 @@ def ints(b: Builder, what: str, *values: SSAValue) -> list[tuple[int, ...]] | No
 
 
 def taken(b: Builder, x: SSAValue, axis: int, first: Number, size: int) -> SSAValue:
-    """So many elements along an axis, from a place on: a gather, which checks that they are there."""
+    """Take a number of elements along an axis, from a place on: a gather, which checks that they are there."""
     if isinstance(first, int):
         places = b.constant(np.arange(first, first + size))
     else:

@@ -88,7 +88,7 @@ def eigh(b: Builder, input: SSAValue, *, compute_v: bool = True) -> tuple[SSAVal
 
 
 def lu(b: Builder, input: SSAValue, *, output_idx_type: np.dtype = INT32) -> tuple[SSAValue, SSAValue]:
-    """Both factors in one matrix, and the row of the operand that each of its rows is."""
+    """Return both factors in one matrix, and the row of the operand that each of its rows is."""
     factors, pivots = b.nn_all("lu", input)
     lead, rows = b.shape(input)[:-2], b.shape(input)[-2]
     count, axis = b.shape(pivots)[-1], len(lead)

@@ -49,11 +49,11 @@ class SetVariables:
         """What they held when this was made."""
 
     def held(self) -> list[SSAValue]:
-        """What they hold at this place."""
+        """Return the values that the variables hold at this place."""
         return [x.current for x in self._variables if x.current is not None]
 
     def put(self, values: Sequence[Value]) -> None:
-        """They hold these values from here on; what was refused leaves them as they are."""
+        """Let the variables hold these values from here on; what was refused leaves them as they are."""
         for variable, value in zip(self._variables, values, strict=True):
             if isinstance(value, SSAValue):
                 variable.current = value

@@ -19,7 +19,7 @@ def map_(n: Lowering) -> None:
 @LOWERINGS.rule("cast")
 @takes_region
 def cast(n: Lowering) -> None:
-    """Another format; integers that are held narrower stay as they are."""
+    """Convert to another format; integers that are held narrower stay as they are."""
     x = n.operand(0)
     if n.is_narrowed and x.storage == n.result_storage():
         n.alias(x)

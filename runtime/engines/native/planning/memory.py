@@ -14,7 +14,7 @@ _HUGE_BYTES = 1 << 21
 
 
 def aligned_words(count: int) -> NDArray[np.int64]:
-    """So many zeros of 8 bytes, on a cache line of their own."""
+    """Return as many zeros of 8 bytes as asked for, on a cache line of their own."""
     return aligned_bytes(count * 8).view(np.int64)
 
 
