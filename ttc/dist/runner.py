@@ -227,7 +227,10 @@ class Runner:
     def _scheduled(self, line: Line, training: bool) -> Any:
         loss = self._loss if training else None
         made: Any = line.stages if issubclass(self._schedule, schedules.PipelineScheduleMulti) else line.stages[0]
-        return self._schedule(made, self._microbatches, loss_fn=loss, scale_grads=False)
+        # with fewer microbatches than stages all go forward before the first comes back: that is gpipe, and PyTorch's 1f1b refuses it
+        few = self._schedule is schedules.Schedule1F1B and self._microbatches < len(self._parts)
+        schedule = schedules.ScheduleGPipe if few else self._schedule
+        return schedule(made, self._microbatches, loss_fn=loss, scale_grads=False)
 
     def _targets(self, target: torch.Tensor | None) -> torch.Tensor:
         return torch.zeros(self._microbatches) if target is None else target

@@ -8,7 +8,7 @@ import pytest
 
 from tests.ttc.dist.started import started
 
-WHOLE = pytest.mark.skipif("TTC_TEST_DISTRIBUTED" not in os.environ, reason="minutes: make test-distributed")
+WHOLE = pytest.mark.skipif("DISTRIBUTED" not in os.environ, reason="minutes: make test-distributed")
 
 
 def equal(processes: int, *arguments: str) -> None:
