@@ -118,7 +118,7 @@ onnx-misses: $(VENV)/.test  ## renew the list of ONNX's cases that do not pass
 	$(BIN)/python tools/onnx_misses.py
 
 contract: $(VENV)/.test  ## compare gradients of COUNT (500) random ways to divide the rows of an update with those of the whole loss
-	CONTRACT_EXAMPLES=$(or $(COUNT),500) $(BIN)/python -m pytest -n 0 tests/ttc/train/test_contract.py
+	CONTRACT_EXAMPLES=$(or $(COUNT),500) $(BIN)/python -m pytest -n 0 --timeout 0 tests/ttc/train/test_contract.py
 
 fuzz: $(VENV)/.test  ## damage small files of every format, COUNT of each (1000), and see that each ends in success or one error
 	$(BIN)/python tools/fuzz.py --count $(or $(COUNT),1000) --seconds 100000 --findings fuzz-findings
