@@ -163,7 +163,7 @@ def open_checkpoint(path: Path, description: Description) -> Iterator[Checkpoint
     Raises: E0102 if there is no such file, E0807 if it is none, of another version, damaged, or of another model.
     """
     with in_file(path), closing(os.fdopen(open_regular(path), "rb", buffering=0)) as file:
-        _check_names(file)
+        check_header(file)
         from safetensors import SafetensorError, safe_open
 
         try:
@@ -174,18 +174,18 @@ def open_checkpoint(path: Path, description: Description) -> Iterator[Checkpoint
                 _check_model(found.head, description)
                 yield found
         except (SafetensorError, OSError) as error:
-            raise _damaged(str(error)) from None
+            raise damaged(str(error)) from None
 
 
-def _check_names(file: Any) -> None:
+def check_header(file: Any) -> None:
     """Raises E0807 for a header that is too large or no JSON, or that names a tensor twice, which the library does not mind."""
     size = int.from_bytes(file.read(8), "little")
     if size > min(MAX_HEADER_BYTES, os.fstat(file.fileno()).st_size):
-        raise _damaged("its header has no end")
+        raise damaged("its header has no end")
     try:
         json.loads(file.read(size), object_pairs_hook=unique_keys)
     except (ValueError, RecursionError) as error:
-        raise _damaged(str(error)) from None
+        raise damaged(str(error)) from None
 
 
 def _head(opened: Any) -> Head:
@@ -199,12 +199,12 @@ def _head(opened: Any) -> Head:
             raise Error("E0807", f"the checkpoint is of format version {version!s:.20}; this ttc reads version {FORMAT_VERSION}")
         head = decode(Head, raw, "head")
     except (ValueError, RecursionError) as error:
-        raise _damaged(str(error)) from None
+        raise damaged(str(error)) from None
     except Error as error:
         raise Error("E0807", error.message, error.where, error.hint) from None
     unknown = set(head.tensors.values()) - DTYPE_NAMES | {str(STRING)} & set(head.tensors.values())
     if unknown:
-        raise _damaged(f"'{min(unknown)}' is no dtype of a tensor")
+        raise damaged(f"'{min(unknown)}' is no dtype of a tensor")
     return head
 
 
@@ -222,5 +222,6 @@ def _described(variable: Variable | None) -> str:
     return "missing" if variable is None else f"{variable.dtype} of {list(variable.shape)}"
 
 
-def _damaged(reason: str) -> Error:
+def damaged(reason: str) -> Error:
+    """Return the error of a file that is no checkpoint, E0807."""
     return Error("E0807", f"the file is no checkpoint, or damaged: {reason[:200]}", hint="write it again, or take an older one")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from itertools import count
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -15,6 +16,7 @@ from torch.utils import _pytree as pytree
 
 from ttc.dialects.core.errors import Error, nearest
 from ttc.dialects.core.records import record
+from ttc.dist import checkpoints
 from ttc.dist.clipping import clip_grad_norm_
 from ttc.dist.cutting import partition
 from ttc.dist.failures import meet, naming
@@ -99,7 +101,7 @@ class Runner:
         self._modules = {number: self._replicated(crossing) for number, crossing in self._crossings.items()}
         self._backward, self._schedule = backward, SCHEDULES[schedule]
         self._lines: dict[object, Line] = {}
-        self._name, self._steps = f"runner {next(_NUMBERS)}", 0
+        self._name, self._steps, self._writings = f"runner {next(_NUMBERS)}", 0, count()
 
     @property
     def stages(self) -> tuple[nn.Module, ...]:
@@ -113,6 +115,30 @@ class Runner:
     def state_dict(self) -> dict[str, Any]:
         """Return parameters and buffers of this process's stages by the names that the model has for them."""
         return {name: value for part in self.stages for name, value in part.state_dict().items()}
+
+    def save(self, folder: str | Path, optimizer: torch.optim.Optimizer | None = None) -> None:
+        """Write parameters, buffers, the number of steps and an optimizer's state as a checkpoint, whole or not at all; every process calls it.
+
+        Args:
+            folder: that all processes see; a checkpoint that it has is replaced.
+            optimizer: Adam, AdamW or SGD of PyTorch, of this process's parameters.
+        Raises: E0101 for another optimizer, E0103 where a process cannot write, E0811.
+        """
+        what = f"{self._name}, checkpoint {next(self._writings)}"
+        with naming(self._mesh, "a checkpoint"):
+            checkpoints.save(Path(folder), self._named(), self._mesh, what, self._steps, optimizer)
+
+    def load(self, folder: str | Path, optimizer: torch.optim.Optimizer | None = None) -> int:
+        """Go on from a checkpoint that any number of processes wrote, and return the steps that were done; every process calls it.
+
+        Nothing is changed unless all processes can read it.  An optimizer keeps its options.
+        Args:   as of `save`.
+        Raises: E0102 without a checkpoint, E0807 for one that is damaged or of another model, E0811.
+        """
+        what = f"{self._name}, checkpoint {next(self._writings)}"
+        with naming(self._mesh, "a checkpoint"):
+            self._steps = checkpoints.load(Path(folder), self._named(), self._mesh, what, optimizer)
+        return self._steps
 
     def zero_grad(self) -> None:
         """Forget the gradients of this process's stages."""
@@ -250,6 +276,9 @@ class Runner:
             ranks = self._mesh.ranks("pipe")
             dist.broadcast(value, ranks[(len(self._parts) - 1) % len(ranks)], self._mesh.group("pipe"))
         return value
+
+    def _named(self) -> checkpoints.Names:
+        return checkpoints.Names.of(self._parts, self._own)
 
     def _has(self, stage: int) -> bool:
         return stage in self._own
