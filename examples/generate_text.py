@@ -36,8 +36,9 @@ def bytes_tokenizer() -> Tokenizer:
 def trained(tokens: torch.Tensor, vocabulary: int) -> GPT2LMHeadModel:
     """A small network that knows the text by heart."""
     torch.manual_seed(0)
-    sizes = {"n_positions": 160, "n_embd": 96, "n_layer": 2, "n_head": 4, "resid_pdrop": 0, "embd_pdrop": 0, "attn_pdrop": 0}
-    model = GPT2LMHeadModel(GPT2Config(vocab_size=vocabulary, **sizes, bos_token_id=None, eos_token_id=None))
+    config = GPT2Config(vocab_size=vocabulary, n_positions=160, n_embd=96, n_layer=2, n_head=4, bos_token_id=None, eos_token_id=None)
+    config.resid_pdrop = config.embd_pdrop = config.attn_pdrop = 0
+    model = GPT2LMHeadModel(config)
     optimizer = torch.optim.AdamW(model.parameters(), lr=4e-3)
     for _ in range(STEPS):
         loss = model(input_ids=tokens, labels=tokens).loss

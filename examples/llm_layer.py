@@ -23,6 +23,9 @@ WIDTH, HEADS, SHARED, HIDDEN, TOKENS = 128, 8, 2, 256, 64
 class Layer(nn.Module):
     """x[batch, tokens, WIDTH] -> the same shape."""
 
+    cos: Tensor
+    sin: Tensor
+
     def __init__(self) -> None:
         super().__init__()
         size = WIDTH // HEADS

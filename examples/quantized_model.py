@@ -54,7 +54,7 @@ def main() -> None:
     ttc.compile(path, target="host").save("quantized.tti")
     with ttc.load("quantized.tti") as executor:
         found = executor.run({"x": x})["y"]
-    defined = np.asarray(ReferenceEvaluator(model).run(None, {"x": x})[0])
+    (defined,) = map(np.asarray, ReferenceEvaluator(model).run(None, {"x": x}))
     real = x @ weights
     print(f"against ONNX's definition: largest difference {np.abs(found - defined).max():.1e}")
     print(f"against the model in float32: relative L2 error {np.linalg.norm(found - real) / np.linalg.norm(real):.1e}")

@@ -63,8 +63,8 @@ def main() -> None:
     """Write the model and the samples, compile, train, and count what is right."""
     random = np.random.default_rng(0)
     onnx.save(network(random), "digits.onnx")
-    digits = load_digits()
-    images, labels = (digits.images[:, None] / 16).astype(np.float32), digits.target
+    pixels, labels = load_digits(return_X_y=True)
+    images = (pixels.reshape(-1, 1, 8, 8) / 16).astype(np.float32)
     order = random.permutation(len(images))[: 56 * ROWS]
     training, validation = order[: 44 * ROWS], order[44 * ROWS :]
     np.savez("training.npz", image=images[training], target=labels[training])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import resource
 import subprocess
@@ -83,6 +84,22 @@ def test_type_checkers_see_every_file() -> None:
     wanted = {path.name for path in (ROOT / "ttc").iterdir() if path.suffix == ".py" or (path / "__init__.py").exists()}
     links = {path.name for path in (ROOT / "tools" / "typing" / "ttc").iterdir() if path.resolve().exists()}
     assert links == wanted | {"dialects", "passes", "runtime"}
+
+
+def test_stubs_are_those_of_modules_that_tools_import() -> None:
+    """Types are checked with the extra `test` alone: what other extras install has a stub, and so has what ships no types."""
+    modules: set[str] = set()
+    for path in (*(ROOT / "tools").glob("*.py"), *(ROOT / "examples").glob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Import):
+                modules |= {alias.name for alias in node.names}
+            elif isinstance(node, ast.ImportFrom) and node.module is not None:
+                modules.add(node.module)
+    stubs = ROOT / "tools" / "stubs"
+    packages = {path.name for path in stubs.iterdir()}
+    found = {".".join(p.relative_to(stubs).with_suffix("").parts).removesuffix(".__init__") for p in stubs.rglob("*.pyi")}
+    imported = {name for name in modules if name.partition(".")[0] in packages}
+    assert found == {".".join(name.split(".")[:depth]) for name in imported for depth in range(1, name.count(".") + 2)}
 
 
 def test_version_is_one() -> None:

@@ -90,8 +90,8 @@ def compared(path: Path, options: CompileOptions, index: int) -> tuple[str, list
 
     said, ended = verdict(checked), verdict(lambda: compiled(options))
     found = [] if said == ended else [Disagreement(index, shown, "check", said, ended)]
-    if ends and ends[0][1] is not None:
-        failure, still_open = ends[0]
+    failure, still_open = ends[0] if ends else (None, None)
+    if still_open is not None:
         shapes = tuple(sorted((dict(options.shape) | dict(still_open.likely)).items()))
         fixed = verdict(lambda: compiled(replace(options, shape=shapes)))
         found += [] if fixed == (failure or SUCCESS) else [Disagreement(index, shown, "with flags", failure or SUCCESS, fixed)]

@@ -55,7 +55,7 @@ def main() -> int:
         estimate = rate * rates.clock_hz / 1e9
         error = estimate / point.measured - 1
         worst = max(worst, abs(error))
-        rows.append(asdict(point) | {"estimate": round(estimate, 1), "error": round(error, 4)})
+        rows.append({**asdict(point), "estimate": round(estimate, 1), "error": round(error, 4)})
         if not as_json:
             print(f"{point.target:5} {point.pattern:50} measured {point.measured:5.0f} GB/s  estimate {estimate:6.1f}  {error:+.1%}")
     if as_json:

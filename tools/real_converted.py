@@ -136,9 +136,11 @@ def quantize_blocks(plain: Path, path: Path) -> None:
     """Quantize weights of matrix products to 4 bits with a scale for every 32 of them."""
     import onnx
     from onnxruntime.quantization.matmul_nbits_quantizer import MatMulNBitsQuantizer
+    from onnxruntime.quantization.onnx_model import ONNXModel
 
     quantizer = MatMulNBitsQuantizer(onnx.load(plain), block_size=32, is_symmetric=True)
     quantizer.process()
+    assert isinstance(quantizer.model, ONNXModel)  # what other algorithms than the default leave there is none
     quantizer.model.save_model_to_file(str(path))
 
 

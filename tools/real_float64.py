@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from onnx import TensorProto, numpy_helper
 from onnx.reference import ReferenceEvaluator
 
-_WIDER = {TensorProto.FLOAT: TensorProto.DOUBLE}
+_WIDER: dict[int, int] = {TensorProto.FLOAT: TensorProto.DOUBLE}
 
 
 def in_float64(path: Path, inputs: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:

@@ -52,7 +52,9 @@ def tensorflow_ports(path: Path) -> Iterator[Row]:
     old = tensorflow.compat.v1
     for name, port in sorted(saved_signature(old, old.Session(graph=old.Graph()), path).inputs.items()):
         dtype = tensorflow.as_dtype(port.dtype)
-        sizes = [None] if port.tensor_shape.unknown_rank else [d.size if d.size >= 0 else None for d in port.tensor_shape.dim]
+        sizes: list[int | None] = (
+            [None] if port.tensor_shape.unknown_rank else [d.size if d.size >= 0 else None for d in port.tensor_shape.dim]
+        )
         yield name, "U" if dtype == tensorflow.string else dtype.name, sizes
 
 
