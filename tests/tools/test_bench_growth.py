@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import sys
+from collections import Counter
+from pathlib import Path
+
 import pytest
 
 import bench_growth
@@ -34,3 +38,29 @@ def test_one_measurement(monkeypatch: pytest.MonkeyPatch) -> None:
     assert min(timed("fan_outputs", 3, "host")) > 0
     monkeypatch.setattr(bench_growth, "SECONDS", 0.001)
     assert measure("fan_outputs", 3, "host") == "more than 0.001 s"
+
+
+def test_a_measurement_leaves_the_cache_of_the_user_alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    cache = tmp_path / "cache"
+    monkeypatch.setenv("TTC_CACHE_DIR", str(cache))
+    assert not isinstance(measure("fan_outputs", 3, "host"), str)
+    assert not cache.exists(), "plans that one measurement kept would be taken by the next"
+
+
+def calls(kind: str, size: int) -> int:
+    """Count the calls of functions, also of C, that import to archive, loading and one run on n300 take."""
+    counted, before = Counter[str](), sys.getprofile()
+    sys.setprofile(lambda _frame, event, _argument: counted.update((event,)))
+    try:
+        bench_growth.timed(kind, size, "n300")
+    finally:
+        sys.setprofile(before)
+    return counted["call"] + counted["c_call"]
+
+
+@pytest.mark.parametrize("kind", ["chain_reshape", "chain_slice", "chain_sigmoid", "inputs_max", "split_outputs", "fan_outputs"])
+def test_work_grows_with_the_model(kind: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("TTC_CACHE_DIR", str(tmp_path))
+    calls(kind, 20)  # what only the first compilation of a process does
+    small, middle, large = (calls(kind, size) for size in (30, 60, 120))
+    assert large - middle < 2.6 * (middle - small), "twice as many ops take twice the work; quadratic would be four times"
