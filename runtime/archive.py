@@ -11,7 +11,7 @@ import hashlib
 import mmap
 import os
 import stat
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from math import prod
@@ -27,6 +27,7 @@ from ttc.dialects.netlist import json_text
 from ttc.dialects.netlist.model import Netlist
 from ttc.runtime.atomic_file import replacing
 from ttc.runtime.cpu import checked_threads, starting_threads
+from ttc.runtime.engines.room import require_memory
 from ttc.runtime.manifest import (
     Description,
     Manifest,
@@ -36,6 +37,7 @@ from ttc.runtime.manifest import (
     manifest_from_json,
     manifest_to_json,
     signatures,
+    state_keys,
 )
 from ttc.runtime.tensors import TensorSource
 from ttc.runtime.zip_format import NAME, Directory, Entry, check_layout, read_directory
@@ -70,7 +72,7 @@ def write_archive(
     texts = _loadable_texts(netlist, tensors, description, debug or {})
     with replacing(Path(path)) as fd, ThreadPoolExecutor(1) as pool:
         writer = ZipWriter(fd, pool)
-        stored, members = _write_tensors(writer, tensors)
+        stored, members = _write_tensors(writer, tensors, state_keys(description.states))
         for name, data in texts.items():
             members[name] = Member(len(data), writer.add(name, len(data), [memoryview(data)]))
         manifest = _manifest_text(description, netlist, stored, members)
@@ -133,13 +135,18 @@ def _tensor_name(number: int) -> str:
     return f"tensors/{number:04}.bin"
 
 
-def _write_tensors(writer: ZipWriter, tensors: Mapping[str, TensorSource]) -> tuple[dict[str, StoredTensor], dict[str, Member]]:
+def _write_tensors(
+    writer: ZipWriter, tensors: Mapping[str, TensorSource], states: Collection[str]
+) -> tuple[dict[str, StoredTensor], dict[str, Member]]:
+    """Write all tensors; of states that are one number everywhere, as caches and moments of optimizers at first, that number."""
     stored: dict[str, StoredTensor] = {}
     members: dict[str, Member] = {}
     for number, (key, source) in enumerate(tensors.items(), 1):
         name = _tensor_name(number)
-        members[name] = Member(source.size_bytes, writer.add(name, source.size_bytes, source.chunks()))
-        stored[key] = StoredTensor(name, source.shape, source.format)
+        one = source.repeated() if key in states else None
+        size, chunks = (source.size_bytes, source.chunks()) if one is None else (len(one), [memoryview(one)])
+        members[name] = Member(size, writer.add(name, size, chunks))
+        stored[key] = StoredTensor(name, source.shape, source.format, one is not None)
     return stored, members
 
 
@@ -194,7 +201,7 @@ class Archive:
             return json_text.loads(bytes(self.member(NETLIST)))
 
     def tensor(self, key: str) -> NDArray:
-        """A tensor as numbers, in the narrowest dtype that holds them; read-only.  Raises E0304."""
+        """A tensor as numbers, in the narrowest dtype that holds them; read-only.  Raises E0304, and E0104 as `sources` does."""
         stored = self.manifest.tensors.get(key)
         if stored is None:
             raise Error("E0304", f"the archive holds no tensor '{key}'", str(self.path), nearest(key, self.manifest.tensors))
@@ -206,7 +213,8 @@ class Archive:
         return values
 
     def sources(self) -> dict[str, TensorSource]:
-        """All tensors, by key, in the order of the archive."""
+        """All tensors, by key, in the order of the archive.  Raises E0104 for states stored as one number that this process cannot hold."""
+        self._require_memory(self.manifest.tensors.values())
         return {key: self._source(stored) for key, stored in self.manifest.tensors.items()}
 
     def debug(self) -> dict[str, str]:
@@ -222,9 +230,17 @@ class Archive:
 
         return TensorSource(stored.shape, stored.format, lambda: self._packed(stored), release)
 
+    def _require_memory(self, tensors: Iterable[StoredTensor]) -> None:
+        """Raise E0104 for more than this process can have: the file tells nothing of the size of what it holds as one number."""
+        sizes = [format_named(stored.format).compute.itemsize * prod(stored.shape) for stored in tensors if stored.repeated]
+        require_memory(sum(sizes), "what its states start with", str(self.path))
+
     def _packed(self, stored: StoredTensor) -> NDArray:
         """A tensor as its format packs it: a view of the mapping."""
         format_ = format_named(stored.format)
+        if stored.repeated:
+            self._require_memory([stored])
+            return np.broadcast_to(np.frombuffer(self.member(stored.member), format_.storage), stored.shape)
         shape = format_.stored_shape(stored.shape)
         if prod(shape) == 0:
             return np.empty(shape, format_.storage)
@@ -344,7 +360,7 @@ def _check_members(manifest: Manifest, entries: Mapping[str, Entry]) -> None:
     if sorted(files) != sorted(name for name in manifest.members if name.startswith("tensors/")):
         raise Error("E0703", "the tensors of the manifest and of the archive differ")
     for key, stored in manifest.tensors.items():
-        size = format_named(stored.format).size_bytes(stored.shape)
+        size = format_named(stored.format).size_bytes(stored.held_shape)
         if manifest.members[stored.member].size != size:
             raise Error("E0704", f"tensor '{key}' takes {size} bytes, but its member has {manifest.members[stored.member].size}")
 

@@ -65,9 +65,9 @@ def load_program(
 
 
 def _checked(archive: Archive, engine: Engine) -> Program:
-    """The program of a verified archive.  Raises E06xx for its netlist, E0703 for a manifest that does not fit the netlist."""
-    netlist = archive.netlist()
+    """The program of a verified archive.  Raises E06xx for its netlist, E0703 for a manifest that does not fit it, E0104 as `sources`."""
+    netlist, tensors = archive.netlist(), archive.sources()
     with in_file(archive.path):
         if archive.manifest.target != netlist.chip.target or archive.manifest.programs != signatures(netlist):
             raise Error("E0703", "the manifest's target or programs differ from the netlist's")
-        return build_program(netlist, archive.manifest.description, archive.sources(), engine=engine)
+        return build_program(netlist, archive.manifest.description, tensors, engine=engine)

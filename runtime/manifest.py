@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import field, fields
 from math import prod
 from typing import Any
@@ -93,6 +93,11 @@ def updated_keys(description: Description, updates: Collection[str]) -> frozense
     return frozenset(str(v.key) for name, v in chosen.items() if name not in derived and v.key not in derived)
 
 
+def state_keys(states: Mapping[str, Variable]) -> frozenset[str]:
+    """Keys of the tensors that hold the first values of states."""
+    return frozenset(variable.key for variable in states.values() if variable.key is not None)
+
+
 @record(slots=True)
 class Producer:
     """The program that wrote the archive, and its version."""
@@ -124,11 +129,22 @@ class ProgramSignature:
 
 @record(slots=True)
 class StoredTensor:
-    """A tensor of the archive: the member that holds its elements in row-major order, in its format."""
+    """A tensor of the archive.
+
+    Args:
+        member: holds the elements in row-major order, in their format.
+        repeated: whether it holds one, which all elements of a state are.
+    """
 
     member: str
     shape: tuple[int, ...]
     format: str
+    repeated: bool = False
+
+    @property
+    def held_shape(self) -> tuple[int, ...]:
+        """The shape of what the member holds."""
+        return () if self.repeated else self.shape
 
 
 @record(slots=True)
@@ -241,10 +257,13 @@ def _check_version(document: Any) -> None:
 
 def _check_values(manifest: Manifest) -> None:
     """What types alone do not say.  Raises E0703."""
+    states = state_keys(manifest.states)
     for key, tensor in manifest.tensors.items():
         if tensor.format not in FORMATS or FORMATS[tensor.format].storage == STRING:
             raise Error("E0703", f"tensor '{key}' is of format '{tensor.format}', in which none is stored")
         _check_shape(key, tensor.shape)
+        if tensor.repeated and (key not in states or prod(tensor.shape) < 2 or FORMATS[tensor.format].is_block):
+            raise Error("E0703", f"tensor '{key}' is no state of several elements that can be stored as one")
     for name, variable in {**manifest.parameters, **manifest.states}.items():
         if variable.dtype not in DTYPE_NAMES or variable.dtype == str(STRING):
             raise Error("E0703", f"'{name}' is of unknown type '{variable.dtype}'")

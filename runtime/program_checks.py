@@ -12,7 +12,7 @@ from ttc.dialects.netlist.model import Netlist, Program
 from ttc.runtime.arguments import entries_of
 from ttc.runtime.contract import check_contract
 from ttc.runtime.machine.limits import UNBOUNDED
-from ttc.runtime.manifest import DTYPE_NAMES, Description
+from ttc.runtime.manifest import DTYPE_NAMES, Description, state_keys
 from ttc.runtime.tensors import TensorSource
 
 
@@ -55,9 +55,9 @@ def _check_tensors(netlist: Netlist, description: Description, tensors: Mapping[
         if (tensor.shape, tensor.format) != (queue.tensor.shape, queue.tensor.format):
             found = f"{tensor.format}{list(tensor.shape)}, not {queue.tensor.format}{list(queue.tensor.shape)}"
             raise Error("E0703", f"tensor '{queue.key}' is {found}, as queue '{queue.name}' has it")
-    state_keys = {variable.key for variable in description.states.values()}
+    states = state_keys(description.states)
     for queue in netlist.queues.values():
-        if queue.kind == "state" and queue.key not in state_keys:
+        if queue.kind == "state" and queue.key not in states:
             raise Error("E0703", f"queue '{queue.name}' holds the state in tensor '{queue.key}', but the model has no such state")
     for name, variable in description.states.items():
         if variable.key not in tensors:

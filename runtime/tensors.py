@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from math import prod
 from threading import Lock
 
 import numpy as np
@@ -63,6 +64,19 @@ class TensorSource:
             yield format_.pack(rows[start : start + step]).reshape(-1).view(np.uint8).data
         del value, rows
         self.release()
+
+    def repeated(self) -> bytes | None:
+        """Return the stored bytes of the element that all of several are, bit by bit; None if they differ, or share exponents."""
+        format_ = format_named(self.format)
+        if format_.is_block or prod(self.shape) < 2:
+            return None
+        first: bytes | None = None
+        for chunk in self.chunks():
+            elements = np.frombuffer(chunk, np.uint8).reshape(-1, format_.storage.itemsize)
+            first = first or elements[0].tobytes()
+            if not (elements == np.frombuffer(first, np.uint8)).all():
+                return None
+        return first
 
     def value(self) -> NDArray:
         """The value as engines hold it: rounded to the format, in its compute dtype; read-only."""

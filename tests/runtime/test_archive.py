@@ -18,13 +18,13 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from tests.runtime.forging import Members, code_of, forge
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.formats import format_named
-from ttc.runtime import archive as archive_module
 from ttc.runtime.archive import open_archive, write_archive
 from ttc.runtime.loader import load
 from ttc.runtime.tensors import TensorSource
-from ttc.runtime.zip_format import ALIGNMENT, Entry, central_header, end_records, local_header
+from ttc.runtime.zip_format import ALIGNMENT
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -35,15 +35,6 @@ def path(affine, tmp_path: Path) -> Path:
     target = tmp_path / "affine.tti"
     write_archive(target, netlist=netlist, tensors=tensors, description=description, debug={"nn.mlir": "module {}\n"})
     return target
-
-
-def code_of(path: Path) -> str | None:
-    """The code of the error that loading gives; None if it loads."""
-    try:
-        load(path)
-    except Error as error:
-        return error.code if (error.where or "").startswith(str(path)) else f"{error.code} without the file"
-    return None
 
 
 # ---- what is written -------------------------------------------------------------------------------------------------------------
@@ -239,34 +230,6 @@ def test_files_that_are_no_archives(tmp_path: Path):
     os.mkfifo(tmp_path / "fifo")
     expected = {"random": "E0701", "empty": "E0701", "zip": "E0701", "fifo": "E0102", "missing": "E0102", ".": "E0102"}
     assert {name: code_of(tmp_path / name) for name in expected} == expected
-
-
-Members = list[tuple[str, bytes]]
-
-
-def forge(
-    path: Path, change: Callable[[dict], object] = lambda _: None, members: Callable[[Members], Members] = list, central: bytes = b""
-) -> str | None:
-    """Change manifest or members of the archive, seal it again as a forger would, and give the code that loading it ends with.
-
-    central: replaces the attributes' bytes of the first directory entry.
-    """
-    with zipfile.ZipFile(path) as file:
-        contents = [(info.filename, file.read(info)) for info in file.infolist()]
-    manifest = json.loads(dict(contents)["manifest.json"])
-    change(manifest)
-    contents = members([(n, d) for n, d in contents if n != "manifest.json"])
-    contents.append(("manifest.json", json.dumps(manifest).encode()))
-    data, entries = b"", []
-    for name, member in contents:
-        entry = Entry(name, len(member), zipfile.crc32(member), len(data))
-        data += local_header(entry) + member
-        entries.append(entry)
-    directory = b"".join(map(central_header, entries))
-    directory = directory[:38] + central + directory[38 + len(central) :]
-    seal = archive_module._seal(contents[-1][1], directory)
-    path.write_bytes(data + directory + end_records(len(entries), len(data), len(directory), seal))
-    return code_of(path)
 
 
 def test_a_forger_who_changes_nothing_is_let_in(path: Path):
