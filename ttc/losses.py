@@ -42,6 +42,11 @@ _MODULES: dict[str, type[Loss]] = {
 _SETTINGS = ("weight", "pos_weight", "ignore_index", "label_smoothing", "reduction", "beta", "delta", "log_target")
 
 
+def is_known_module(loss: object) -> bool:
+    """Whether a loss is a module of torch.nn that has a record."""
+    return type(loss).__module__ == "torch.nn.modules.loss" and type(loss).__name__ in _MODULES
+
+
 def loss_of(loss: object) -> Loss:
     """The loss that a user gives: a record, its text, or a module of torch.nn.
 
@@ -52,8 +57,8 @@ def loss_of(loss: object) -> Loss:
     if isinstance(loss, str):
         return loss_of_text(loss)
     name = type(loss).__name__
-    if type(loss).__module__ != "torch.nn.modules.loss" or name not in _MODULES:
-        hint = f"take one of {', '.join(LOSSES)}, or let the model give its loss and take ttc.losses.Output()"
+    if not is_known_module(loss):
+        hint = f"take one of {', '.join(LOSSES)}, give ttc.training the module, or let the model give its loss and take ttc.losses.Output()"
         raise Error("E0101", f"a {name} is no loss that is known", hint=hint)
     kind, module = _MODULES[name], loss
     given = {key: _plain(getattr(module, key)) for key in _SETTINGS if getattr(module, key, None) is not None}

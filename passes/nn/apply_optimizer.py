@@ -23,7 +23,7 @@ from ttc.dialects.nn.gradients.maker import PREFIX
 from ttc.dialects.nn.training.optimizers import Optimizer, Site, optimizer_of_text
 from ttc.passes.base import Pass, Rewriter, Unit
 from ttc.passes.nn.entries import OpenEntry, States, all_parameters, gradients_of, parameters_of
-from ttc.passes.nn.training_notes import GOOD, OPTIMIZER, SCALE, SKIPPED, STEP, STEPS, note, note_numbers, note_wide, slot_name
+from ttc.passes.nn.training_notes import GOOD, MASTER, OPTIMIZER, SCALE, SKIPPED, STEP, STEPS, note, note_numbers, note_wide, slot_name
 
 NUMBER = Spec((), np.dtype(np.float32))
 GROWTH, INTERVAL = 2.0, 2000
@@ -36,7 +36,8 @@ class ApplyOptimizer(Pass):
 
     Numbers of the optimizer are inputs of rank 0: `lr`, and with several groups of parameters `lr.0`, `lr.1`.  States are called
     `optimizer.exp_avg.layer.weight`, and `optimizer.step` counts updates.  Where the loss has a dynamic scale, an update with a gradient
-    that is not finite is left out (`skipped`) and halves the scale; 2000 updates without one double it.
+    that is not finite is left out (`skipped`) and halves the scale; 2000 updates without one double it.  A parameter of 16 bits has its
+    exact value in the state `optimizer.master.layer.weight`, which updates change, and is what that rounds to.
 
     Args:
         groups: the optimizer of each group as text, then names of its parameters; none: all that no other group has.
@@ -199,14 +200,27 @@ class _Update:
         held = maker.spec(values[0])
         wide = Spec(held.shape, np.dtype(np.float64) if held.dtype == np.float64 else np.dtype(np.float32))
         parameter, gradient, step = (Formula(maker, maker.cast(value, wide.dtype)) for value in values)
+        is_narrow = held.dtype != wide.dtype
+        if is_narrow:
+            parameter = self._master(entry, maker, name, values[0], parameter)
         numbers = {key: Formula(maker, maker.cast(inputs[source], wide.dtype)) for key, source in group.inputs.items()}
         slots = {slot: slot_name(slot, name) for slot in group.optimizer.slots()}
         starts = group.optimizer.slots()
         states = {slot: Formula(maker, self.states.state(maker, entry.block, key, wide, starts[slot])) for slot, key in slots.items()}
         new, changed = group.optimizer.updated(Site(parameter, gradient, numbers, states, step, group.optimizer))
         entry.give(Port(name, updates=name), guard.kept(maker.cast(new.value, held.dtype), values[0]))
+        if is_narrow:
+            key = slot_name(MASTER, name)
+            entry.give(Port(key, updates=key), guard.kept(new.value, parameter.value))
+            note_wide(self.unit.module, key)
         for slot, key in slots.items():
             entry.give(Port(key, updates=key), guard.kept(changed[slot].value, states[slot].value))
+
+    def _master(self, entry: OpenEntry, maker: BlockMaker, name: str, held: SSAValue, wide: Formula) -> Formula:
+        """The exact value of a parameter of fewer bits: a state, unless the parameter was set to what the state does not round to."""
+        master = Formula(maker, self.states.state(maker, entry.block, slot_name(MASTER, name), maker.spec(wide.value)))
+        rounded = Formula(maker, maker.cast(maker.cast(master.value, maker.dtype(held)), maker.dtype(wide.value)))
+        return rounded.equals(wide).choose(master, wide)
 
 
 @record(eq=False)

@@ -20,6 +20,8 @@ TARGET = "target"
 """The input that a loss compares an output with."""
 STEPS = "optimizer.step"
 """The state that counts updates."""
+MASTER = "master"
+"""The slot with the exact value of a parameter of fewer bits than updates are computed in."""
 
 
 def slot_name(slot: str, parameter: str) -> str:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from ttc.dialects.core.errors import Error
-from ttc.losses import Loss
+from ttc.losses import Loss, is_known_module
 
 
 def is_own_loss(loss: Any) -> bool:
-    """Whether a loss is a function, or a module that is none of torch.nn's own."""
-    return callable(loss) and not isinstance(loss, Loss) and type(loss).__module__ != "torch.nn.modules.loss"
+    """Whether a loss is a function, or a module of which there is no record."""
+    return callable(loss) and not isinstance(loss, Loss) and not is_known_module(loss)
 
 
 def with_loss(model: Any, loss: Any) -> Any:

@@ -33,13 +33,26 @@ def onto_lower(b: OpMaker, s: SSAValue) -> SSAValue:
     return b.nn("mul", both, halves)
 
 
-def _differences(b: OpMaker, values: SSAValue) -> SSAValue:
-    """1 / (v_j - v_i) for i != j, 0 on the diagonal."""
+def _differences(b: OpMaker, values: SSAValue, *, settled: bool = False) -> SSAValue:
+    """1 / (v_j - v_i) for i != j, 0 on the diagonal; settled: also for equal ones."""
     shape = b.shape(values)
     gaps = b.nn("sub", b.reshape(values, *shape[:-1], 1, shape[-1]), b.reshape(values, *shape, 1))
     diagonal = b.constant(np.eye(shape[-1], dtype=bool))
     one, zero = b.scalar(1, values), b.scalar(0, values)
-    return b.nn("where", diagonal, zero, b.nn("div", one, b.nn("where", diagonal, one, gaps)))
+    over = b.nn("where", diagonal, zero, b.nn("div", one, b.nn("where", diagonal, one, gaps)))
+    return _settled(b, over, gaps, values) if settled else over
+
+
+def _settled(b: OpMaker, x: SSAValue, sizes: SSAValue, values: SSAValue) -> SSAValue:
+    """x, but 0 where `sizes` is within rounding of 0, measured by the largest of `values`[..., n].
+
+    Directions of a space of equal (or no) singular values are not determined: what does not depend on them, such as a pseudo-inverse,
+    has cotangents of 0 there, which rounding and a division would make arbitrary.
+    """
+    top = b.nn("reduce_max", values, axes=(-1,), keepdims=True)
+    shape = b.shape(top)
+    edge = b.nn("mul", b.reshape(top, *shape, 1), b.scalar(32 * float(np.finfo(b.dtype(values)).eps), values))
+    return b.nn("where", b.nn("greater", b.nn("abs", sizes), edge), x, b.scalar(0, x))
 
 
 def _columns_scaled(b: OpMaker, x: SSAValue, values: SSAValue) -> SSAValue:
@@ -135,21 +148,22 @@ def svd(b: OpMaker, site: Site) -> Cotangents:
     inner = _diagonal(b, cotangent(b, site, 1))
     du, dv = site.cotangents[0], site.cotangents[2]
     outer = None
-    over = _differences(b, b.nn("mul", s, s)) if du is not None or dv is not None else None
+    squares = b.nn("mul", s, s)
+    over = _differences(b, squares, settled=True) if du is not None or dv is not None else None
     if du is not None and over is not None:
         turned = product(b, u, du, transpose_a=True)
         skew = b.nn("mul", over, b.nn("sub", turned, transposed(b, turned)))
         inner = b.nn("add", inner, _columns_scaled(b, skew, s))
         if m > min(m, n):
             rest = b.nn("sub", du, product(b, u, turned))
-            outer = product(b, b.nn("div", rest, _row(b, s)), v)
+            outer = product(b, _settled(b, b.nn("div", rest, _row(b, s)), _row(b, s), s), v)
     if dv is not None and over is not None:
         turned = product(b, v, dv, transpose_b=True)
         skew = b.nn("mul", over, b.nn("sub", turned, transposed(b, turned)))
         inner = b.nn("add", inner, _rows_scaled(b, skew, s))
         if n > min(m, n):
-            rest = b.nn("sub", dv, product(b, transposed(b, turned), v))
-            outer = product(b, u, b.nn("div", rest, transposed(b, _row(b, s))))
+            rest, column = b.nn("sub", dv, product(b, transposed(b, turned), v)), transposed(b, _row(b, s))
+            outer = product(b, u, _settled(b, b.nn("div", rest, column), column, s))
     found = product(b, product(b, u, inner), v)
     return [found if outer is None else b.nn("add", found, outer)]
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeAlias
 
-import numpy as np
 from xdsl.ir import SSAValue
 
 from ttc.dialects.core.records import record
-from ttc.dialects.nn.gradients.base import Cotangents, Site, elements, gradient
+from ttc.dialects.nn.gradients.base import Cotangents, Site, gradient
 from ttc.dialects.nn.gradients.reduce import product_of_others
 from ttc.dialects.nn.making import OpMaker, filled, zeros
 
@@ -62,16 +61,9 @@ def _added(b: OpMaker, site: Site, places: _Places) -> Cotangents:
 
 
 def _replaced(b: OpMaker, site: Site, places: _Places) -> Cotangents:
-    """x counts where nothing was written; of updates at one place the last counts."""
-    updates = site.operand(2)
-    of_x = places.write(site.dy, zeros(b, updates), "none") if site.wanted[0] else None
-    if not site.wanted[2]:
-        return [of_x, None]
-    shape = b.shape(updates)
-    numbers = b.constant(np.arange(elements(shape)).reshape(shape))
-    none = b.nn("expand", b.constant(np.int64(-1)), shape=b.shape(site.operand(0)))
-    written = places.read(places.write(none, numbers, "none"))
-    return [of_x, b.nn("where", b.nn("equal", written, numbers), places.read(site.dy), b.scalar(0, updates))]
+    """x counts where nothing was written; each update counts, as in PyTorch, which leaves open which of several at one place is kept."""
+    of_x = places.write(site.dy, zeros(b, site.operand(2)), "none") if site.wanted[0] else None
+    return [of_x, places.read(site.dy) if site.wanted[2] else None]
 
 
 def _multiplied(b: OpMaker, site: Site, places: _Places) -> Cotangents:

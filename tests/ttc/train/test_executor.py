@@ -243,3 +243,63 @@ def test_a_file(tmp_path: Any) -> None:
         assert losses[-1] < 0.7 * float(first)
         with pytest.raises(Error, match="no parameters on the host"):
             executor.pull_weights()
+
+
+@pytest.mark.parametrize("engine", ["native", "reference"])
+def test_parameters_of_16_bits_gather_small_updates(engine: str) -> None:
+    """Each update is far below the parameters' precision; their sum is not lost."""
+    narrow = network().bfloat16()
+    start = {name: p.detach().float() for name, p in narrow.named_parameters()}
+    expected = network()
+    expected.load_state_dict(start)
+    x, target = rows()
+
+    class Narrow(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.inner = narrow
+
+        def forward(self, x: Any) -> Any:
+            return self.inner(x.bfloat16()).float()
+
+    reference = torch.optim.SGD(expected.parameters(), lr=1e-3)
+    with executor_of(Narrow(), "sgd:lr=0.001", engine=engine) as executor:
+        for _ in range(20):
+            executor(x, target)
+            torch_step(expected, reference, x, target)
+        states = executor.session.states()
+        executor.pull_weights()
+    for name, wanted in expected.named_parameters():
+        master = torch.from_numpy(np.array(states[f"optimizer.master.inner.{name}"]))
+        moved = (wanted - start[name]).norm()
+        assert (master - wanted).norm() <= 0.02 * moved
+        torch.testing.assert_close(dict(narrow.named_parameters())[name].detach(), master.bfloat16(), rtol=0, atol=0)
+
+
+def test_dropout_between_recurrent_layers_draws_anew_each_update() -> None:
+    class Recurrent(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.cells, self.head = torch.nn.GRU(FEATURES, 6, 2, dropout=0.5), torch.nn.Linear(6, CLASSES)
+
+        def forward(self, x: Any) -> Any:
+            return self.head(self.cells(x)[0])
+
+    x, target = rows()
+    with executor_of(Recurrent(), "sgd:lr=0") as executor:
+        assert len({float(executor(x, target)[1]) for _ in range(3)}) == 3
+
+
+def test_a_loss_of_torch_that_has_no_record_is_traced() -> None:
+    model, expected = torch.nn.Linear(FEATURES, 1), torch.nn.Linear(FEATURES, 1)
+    expected.load_state_dict(model.state_dict())
+    x, counts = rows()[0], torch.ones(ROWS, 1)
+    loss = torch.nn.PoissonNLLLoss()
+    with ttc.training(model, loss=loss, optimizer="sgd:lr=0.1", target="host", threads=1) as executor:
+        found = executor(x, counts)[1]
+        executor.pull_weights()
+    wanted = loss(expected(x), counts)
+    wanted.backward()
+    torch.optim.SGD(expected.parameters(), lr=0.1).step()
+    assert found.item() == pytest.approx(wanted.item(), rel=1e-5)
+    assert_same(model, expected)

@@ -200,7 +200,11 @@ def eigh(b: TorchBuilder, x: SSAValue, uplo: str, compute_v: bool) -> tuple[Any,
 
 
 def pinv(b: TorchBuilder, x: SSAValue, *, atol: SSAValue | float | None, rtol: SSAValue | float | None, hermitian: bool) -> SSAValue:
-    """V diag(1 / s) U^T without singular values up to the tolerances.  Hermitian: of what the lower triangle says."""
+    """The inverse of what singular values above the tolerances span.  Hermitian: of what the lower triangle says.
+
+    Singular values that are lost are set to the largest one, which makes the rank full, and their part of the inverse is taken away: the
+    gradient is right for equal singular values, too, where that of V diag(1 / s) U^T is not.
+    """
     if hermitian:
         x = b.nn("add", triangle(b, x, 0, upper=False), transpose_matrix(b, triangle(b, x, -1, upper=False)))
     if not b.spec(x).elements:
@@ -214,8 +218,21 @@ def pinv(b: TorchBuilder, x: SSAValue, *, atol: SSAValue | float | None, rtol: S
     least = [b.reshape(t, *b.shape(t), 1) if b.shape(t) else t for t in least]
     edge = b.nn("maximum", least[0], b.nn("mul", least[1], top))
     kept = b.nn("greater", s, edge)
-    inverted = b.nn("where", kept, b.nn("reciprocal", b.nn("where", kept, s, b.scalar(1, s))), b.scalar(0, s))
-    return matmul(b, transpose_matrix(b, v), b.nn("mul", b.reshape(inverted, *b.shape(s), 1), transpose_matrix(b, u)))
+    zero, shape = b.scalar(0, s), (*b.shape(s), 1)
+    size = b.nn("where", b.nn("greater", top, zero), top, b.scalar(1, s))
+    added = b.reshape(b.nn("where", kept, zero, b.nn("sub", size, s)), *shape)
+    taken = b.reshape(b.nn("where", kept, zero, b.nn("reciprocal", size)), *shape)
+    full = b.nn("add", x, matmul(b, u, b.nn("mul", added, v)))
+    return b.nn("sub", _inverse_of_full(b, full), matmul(b, transpose_matrix(b, v), b.nn("mul", taken, transpose_matrix(b, u))))
+
+
+def _inverse_of_full(b: TorchBuilder, x: SSAValue) -> SSAValue:
+    """The pseudo-inverse of matrices x[..., m, n] of full rank: r^-1 q^T."""
+    m, n = b.shape(x)[-2:]
+    if m < n:
+        return transpose_matrix(b, _inverse_of_full(b, transpose_matrix(b, x)))
+    q, r = b.nn_all("qr", x, complete=False)
+    return b.nn("solve", r, transpose_matrix(b, q))
 
 
 def _reflected(b: TorchBuilder, vectors: SSAValue, tau: SSAValue, x: SSAValue, *, transpose: bool) -> SSAValue:

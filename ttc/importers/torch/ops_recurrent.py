@@ -9,6 +9,7 @@ from ttc.dialects.core.ir.values import SSAValue
 from ttc.importers.common.parts import part
 from ttc.importers.common.unsupported import Unsupported
 from ttc.importers.torch.builder import TorchBuilder
+from ttc.importers.torch.ops_random import dropout as dropped
 from ttc.importers.torch.tables import Row, Rows
 
 
@@ -89,14 +90,13 @@ def _stack(kind: _Kind) -> Row:
         """Output, then last states of all layers."""
         directions, each = 2 if bidirectional else 1, 4 if has_biases else 2
         starts = first if isinstance(first, tuple) else (first,)
-        if dropout and train:
-            raise Unsupported("random numbers (dropout)")
         if len(params) != layers * directions * each:
             raise Unsupported("projections of the states")
         y = b.nn("transpose", x, perm=(1, 0, 2)) if batch_first else x
         ends: list[tuple[SSAValue, ...]] = []
         for layer in range(layers):
             at = layer * directions
+            y = dropped(b, y, dropout, train and layer > 0)
             own = [params[(at + d) * each : (at + d + 1) * each] for d in range(directions)]
             y, *last = _layer(b, kind, y, own, [part(b, s, 0, at, directions) for s in starts])
             ends.append(tuple(last))

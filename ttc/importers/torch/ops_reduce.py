@@ -148,8 +148,22 @@ def vector_norm(b: TorchBuilder, x: SSAValue, order: float, dim: Dims, keepdim: 
         return b.nn("reduce_max" if order > 0 else "reduce_min", size, **attrs)
     if order == 1:
         return b.nn("reduce_sum", size, **attrs)
-    sums = b.nn("reduce_sum", b.nn("pow", size, b.scalar(order, x)), **attrs)
-    return b.nn("pow", sums, b.scalar(1 / order, x))
+    if order > 0:
+        return _power(b, b.nn("reduce_sum", _power(b, size, order), **attrs), 1 / order)
+    zero, one = b.scalar(0, x), b.scalar(1, x)
+    nothing = b.nn("equal", size, zero)  # any makes the norm 0, with gradient 0
+    sums = b.nn("reduce_sum", b.nn("pow", b.nn("where", nothing, one, size), b.scalar(order, x)), **attrs)
+    any_nothing = b.nn("greater", b.nn("reduce_sum", b.cast(nothing, b.dtype(x)), **attrs), zero)
+    return b.nn("where", any_nothing, zero, b.nn("pow", sums, b.scalar(1 / order, x)))
+
+
+def _power(b: TorchBuilder, x: SSAValue, exponent: float) -> SSAValue:
+    """x^exponent of numbers that are not negative; a root has gradient 0 at 0, as PyTorch's norms have."""
+    if not 0 < exponent < 1:
+        return b.nn("pow", x, b.scalar(exponent, x))
+    nothing = b.nn("equal", x, b.scalar(0, x))
+    power = b.nn("pow", b.nn("where", nothing, b.scalar(1, x), x), b.scalar(exponent, x))
+    return b.nn("where", nothing, b.scalar(0, x), power)
 
 
 def logsumexp(b: TorchBuilder, x: SSAValue, dim: Dims, keepdim: bool) -> SSAValue:

@@ -135,9 +135,18 @@ def _erfcx_fit() -> tuple[float, ...]:
 
 def erfcx(x: Formula) -> Formula:
     """exp(x^2) erfc(x), a polynomial in 4 / (4 + |x|) over 1 + 2 |x|; below 0 by erfc(-x) = 2 - erfc(x)."""
-    size = abs(x)
+    size = (x < 0.0).choose(-x, x)  # that of abs has no slope at 0
     found = chebyshev(4 / (size + 4.0), 1e-3, 1, _erfcx_fit()) / (1 + size * 2.0)
-    return (x < 0.0).choose((x * x).of("exp") * 2.0 - found, found)
+    below = x.at_most(0.0)  # exp(x^2) of large x is infinite, and its gradient times 0 is no number
+    return (x < 0.0).choose((below * below).of("exp") * 2.0 - found, found)
+
+
+def log_ndtr(x: Formula) -> Formula:
+    """The logarithm of the share of the normal distribution that is below x, without exp(x^2) of large x."""
+    low, high = x.at_most(1.0) * -math.sqrt(0.5), x.at_least(1.0) * math.sqrt(0.5)
+    above = erfcx(high) * (-(high * high)).of("exp") * 0.5
+    near = (above / (above - 2.0)).of("atanh") * 2.0  # log(1 - above), which loses nothing near 0
+    return (x < 1.0).choose((erfcx(low) * 0.5).of("log") - low * low, near)
 
 
 # ---- modified Bessel functions -------------------------------------------------------------------------------------------------------
@@ -166,11 +175,11 @@ def _i_fits(order: int) -> tuple[tuple[float, ...], tuple[float, ...]]:
 def scaled_i(order: int, x: Formula) -> Formula:
     """exp(-|x|) I(x): polynomials in |x| up to 8, in 8 / |x| beyond."""
     near, far = _i_fits(order)
-    size = abs(x)
+    size = abs(x) if order == 0 else (x < 0.0).choose(-x, x)  # that of order 1 has slope 1/2 at 0
     large = size.at_least(8.0)
     outside = chebyshev((8 / large).at_least(0.002), 0.002, 1, far) / large.of("sqrt")
     found = (size > 8.0).choose(outside, chebyshev(size.at_most(8.0), 0, 8, near))
-    return found if order == 0 else found * x.of("sign")
+    return found if order == 0 else (x < 0.0).choose(-found, found)
 
 
 def bessel_i(order: int, x: Formula) -> Formula:
@@ -212,6 +221,7 @@ ROWS: Rows = {
     "aten.erfinv.default": row_of(erfinv),
     "aten.special_ndtri.default": row_of(ndtri),
     "aten.special_erfcx.default": row_of(erfcx),
+    "aten.special_log_ndtr.default": row_of(log_ndtr),
     "aten.i0.default": row_of(lambda x: bessel_i(0, x)),
     "aten.special_i0e.default": row_of(lambda x: scaled_i(0, x)),
     "aten.special_i1.default": row_of(lambda x: bessel_i(1, x)),

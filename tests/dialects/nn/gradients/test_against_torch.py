@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pytest
 
 from ttc.dialects.nn.base import ops
-from ttc.dialects.nn.gradients.check import evaluate, rule_gradients
+from ttc.dialects.nn.gradients.check import check_rule, evaluate, rule_gradients
 
 torch: Any = pytest.importorskip("torch", reason="PyTorch has no wheel for this Python")
 F: Any = torch.nn.functional
@@ -181,19 +182,41 @@ FLAT = ("nn.sign", "nn.floor", "nn.ceil", "nn.round")
 """Ops whose gradients are 0, which their rules say by giving none."""
 
 
-def test_the_last_of_equal_places_counts(rng: np.random.Generator) -> None:
-    """PyTorch leaves open which of several updates of a place counts; nn.scatter_* says it is the last."""
+def test_each_update_of_one_place_counts_as_in_pytorch(rng: np.random.Generator) -> None:
+    """Which of several updates is kept depends on their order: differences say nothing, and the check leaves them out."""
     arrays = [rng.standard_normal((1, 3)), np.array([[1, 1, 2]]), rng.standard_normal((1, 3))]
     kind = ops()["scatter_elements"]
     of_x, _, of_updates = rule_gradients(kind, arrays, {"axis": 1, "reduction": "none"}, [np.array([[3.0, 5.0, 7.0]])])
     assert of_x is not None
     assert of_updates is not None
-    assert (of_x.tolist(), of_updates.tolist()) == ([[3.0, 0.0, 0.0]], [[0.0, 5.0, 7.0]])
+    assert (of_x.tolist(), of_updates.tolist()) == ([[3.0, 0.0, 0.0]], [[5.0, 5.0, 7.0]])
+    assert check_rule(kind, arrays, {"axis": 1, "reduction": "none"}) == []
 
 
-@pytest.mark.parametrize("norm", [torch.linalg.vector_norm, torch.std])
+@pytest.mark.parametrize("norm", [torch.linalg.vector_norm, torch.std, *(partial(torch.linalg.vector_norm, ord=p) for p in (0.5, 3, -1))])
 def test_norms_and_deviations_of_equal_numbers_have_gradient_zero(norm: Callable[..., Any]) -> None:
     """A root of a sum has an infinite gradient at 0, which times 0 would be no number."""
+    assert_gradient(lambda x: norm(x, dim=1), torch.tensor([[0.0, 0.0], [3.0, -4.0]], dtype=torch.float64))
+
+
+@pytest.mark.parametrize("name", ["i0", "i1", "i1e", "erfcx", "log_ndtr"])
+def test_special_functions_at_0_and_far_away(name: str) -> None:
+    """Branches that are not taken overflow, or have a kink where the function has none."""
+    assert_gradient(getattr(torch.special, name), torch.tensor([[0.0, -0.0, 1.0, -3.0, 20.0]], dtype=torch.float64))
+
+
+@pytest.mark.parametrize("shape", [(4, 4), (5, 4), (4, 6)])
+def test_pseudo_inverses_of_singular_matrices_with_equal_singular_values(shape: tuple[int, int], rng: np.random.Generator) -> None:
+    left, right = (np.linalg.qr(rng.standard_normal((n, 2)))[0] for n in shape)
+
+    def inverse(x: Any) -> Any:
+        return torch.linalg.pinv((torch.tensor(left) * x) @ torch.tensor(right).T)
+
+    assert_gradient(inverse, torch.ones((1, 2), dtype=torch.float64))
+
+
+def assert_gradient(function: Callable[[Any], Any], x: Any) -> None:
+    """The gradient of a function of a float64 tensor is PyTorch's, for a cotangent of ones."""
     from ttc.accuracy.module_values import evaluate as values_of
     from ttc.dialects.core.machines.targets import load_target
     from ttc.importers.torch.exported import import_module
@@ -201,19 +224,19 @@ def test_norms_and_deviations_of_equal_numbers_have_gradient_zero(norm: Callable
     from ttc.passes.manager import run_passes
     from ttc.passes.nn.differentiate import Differentiate
 
-    class Norm(torch.nn.Module):
+    class Called(torch.nn.Module):
         def forward(self, x: Any) -> Any:
-            return norm(x, dim=1)
+            return function(x)
 
-    x = torch.tensor([[0.0, 0.0], [3.0, -4.0]], dtype=torch.float64)
-    unit = Unit(*import_module(Norm(), (x,)), load_target("host"))
+    unit = Unit(*import_module(Called(), (x,)), load_target("host"))
     run_passes([Differentiate(inputs=("x",))], unit)
     given = {"x": x.numpy()}
     (cotangent,) = [name for name in _inputs_of(unit) if name.startswith("grad.")]
-    found = values_of(unit, {"forward": given, "forward_backward": {**given, cotangent: np.ones(2)}})["forward_backward"]["grad.x"]
     wanted = x.clone().requires_grad_()
-    norm(wanted, dim=1).sum().backward()
-    np.testing.assert_allclose(found, wanted.grad.numpy(), rtol=1e-12)
+    y = function(wanted)
+    y.sum().backward()
+    found = values_of(unit, {"forward": given, "forward_backward": {**given, cotangent: np.ones(y.shape)}})["forward_backward"]["grad.x"]
+    np.testing.assert_allclose(found, wanted.grad.numpy(), rtol=1e-6, atol=1e-6)
 
 
 def _inputs_of(unit: Any) -> list[str]:
