@@ -143,7 +143,7 @@ def erfcx(x: Formula) -> Formula:
 
 def log_ndtr(x: Formula) -> Formula:
     """The logarithm of the share of the normal distribution that is below x, without exp(x^2) of large x."""
-    low, high = x.at_most(1.0) * -math.sqrt(0.5), x.at_least(1.0) * math.sqrt(0.5)
+    low, high = x.at_most(2.0) * -math.sqrt(0.5), x.at_least(0.5) * math.sqrt(0.5)  # ends apart from 1: ties halve gradients
     above = erfcx(high) * (-(high * high)).of("exp") * 0.5
     near = (above / (above - 2.0)).of("atanh") * 2.0  # log(1 - above), which loses nothing near 0
     return (x < 1.0).choose((erfcx(low) * 0.5).of("log") - low * low, near)
