@@ -12,7 +12,7 @@ from types import ModuleType
 
 from ttc.dialects.core.errors import Error, nearest
 
-NAMES: tuple[str, ...] = ("poptorch", "pybuda")
+NAMES: tuple[str, ...] = ("poptorch", "pybuda", "torchdistpackage")
 """Projects whose modules ttc can stand in for; each is a module of this package."""
 
 

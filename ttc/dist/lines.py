@@ -59,6 +59,7 @@ class Line:
         backward: Backward | None,
         *,
         training: bool,
+        is_compiled: bool = True,
     ) -> Line:
         """Find out what passes between stages, and let those of this process be compiled.  All processes of the pipeline call it.
 
@@ -68,13 +69,15 @@ class Line:
             named: a microbatch of those by name.
             backward: of the user, instead of PyTorch's.
             training: whether gradients are asked for.
+            is_compiled: whether stages are compiled, which is then done here.
         """
         signatures = _signatures(place, crossings, inputs, named, training=training)
         stages: list[PipelineStage] = []
         for number in place.own:
             given, made = signatures[number]
             # what is compiled while a process waits is compiled in all of them at once
-            warm_up(crossings[number], given, {name: value.detach() for name, value in named.items()}, training=training)
+            if is_compiled:
+                warm_up(crossings[number], given, {name: value.detach() for name, value in named.items()}, training=training)
             stages.append(_stage(place, number, modules[number], given, made, backward))
         return Line(stages, _outputs_everywhere(place, signatures))
 

@@ -14,12 +14,12 @@ SECONDS = 240
 
 
 def started(script: str, processes: int, *arguments: str, restarts: int = 0, **variables: str) -> tuple[int, str]:
-    """Run a script of this folder in so many processes on a free port, and return the exit status and all that was printed.
+    """Run a script, by its path from this folder, in so many processes on a free port, and return the exit status and all that was printed.
 
     No process is left behind, whatever happens: all are of one session, which is ended.
     """
     command = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", str(processes), "--max-restarts", str(restarts)]
-    command += ["--rdzv-backend", "c10d", "--rdzv-endpoint", "localhost:0", str(Path(__file__).with_name(script)), *arguments]
+    command += ["--rdzv-backend", "c10d", "--rdzv-endpoint", "localhost:0", str(Path(__file__).parent / script), *arguments]
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1", **variables}
     process = subprocess.Popen(
         command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True
