@@ -14,7 +14,7 @@ from ttc.pipeline.crew import Crew
 from ttc.pipeline.intake import Intake
 from ttc.pipeline.losses import Accumulated, Head, Value
 from ttc.pipeline.orders import Order, Work, in_one_thread
-from ttc.pipeline.runs import Ends, Links, Run
+from ttc.pipeline.runs import Ends, Links, StageRun
 from ttc.pipeline.stage import Arrays, Stage
 
 Tapped: TypeAlias = "dict[str, dict[str, NDArray[Any]]]"
@@ -165,12 +165,12 @@ class Flow:
 
     # ---- inside --------------------------------------------------------------------------------------------------------------------
 
-    def _made(self, training: bool, outputs: Callable[[Arrays], None]) -> Run:
+    def _made(self, training: bool, outputs: Callable[[Arrays], None]) -> StageRun:
         first = (self._forwarded, self._returned) if training else (0, 0)
         ends = Ends(self._intake.inputs, self._intake.targets, outputs, self._values.append, self._tap)
-        return Run(self._board, self.stages, self._links, ends, head=self._head, first=first, held=self._held, training=training)
+        return StageRun(self._board, self.stages, self._links, ends, head=self._head, first=first, held=self._held, training=training)
 
-    def _one_by_one(self, run: Run, order: Order) -> None:
+    def _one_by_one(self, run: StageRun, order: Order) -> None:
         for work in in_one_thread(order):
             run.do(work)
 

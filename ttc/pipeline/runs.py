@@ -70,7 +70,7 @@ class Ends:
     tapped: Callable[[int, int, Stage], None]
 
 
-class Run:
+class StageRun:
     """Does works: each takes what it needs out of queues, lets its stage compute, and passes the result on.
 
     Args:

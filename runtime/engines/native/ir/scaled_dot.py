@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Run:
+class ChannelRun:
     """Where a run of channels lies.
 
     Args:
@@ -35,7 +35,7 @@ class Run:
     lanes: int
 
 
-def add_run(f: Writer, run: Run) -> None:
+def add_run(f: Writer, run: ChannelRun) -> None:
     """For each row and each column, sum + the exact sum of the run's products, as float32, times both scales."""
     if adds_in_order(f):
         _in_order(f, run)
@@ -56,7 +56,7 @@ def add_run(f: Writer, run: Run) -> None:
             f.store(f.fma(f.converted(total.get(), "f32") * left, right, f.load(place, "f32", lanes)), place)
 
 
-def _in_order(f: Writer, run: Run) -> None:
+def _in_order(f: Writer, run: ChannelRun) -> None:
     """Add scaled products in assembly for vectors of 32 bytes, in an order that LLVM does not keep (see `integer_dot`)."""
     height, width = len(run.rows), run.vectors
     places = Places.of(height, width)

@@ -60,7 +60,7 @@ class ScaledGemm(Gemm):
 
     def _sums(self, f: Writer, words: Words, where: Where, span: tuple[Value, int], panel: Value, tile: Value) -> Value:
         """Sums of so many rows, put into memory; whether any is NaN."""
-        from ttc.runtime.engines.native.ir.scaled_dot import Run, add_run
+        from ttc.runtime.engines.native.ir.scaled_dot import ChannelRun, add_run
 
         (bases, table, turn), (first, count) = where, span
         lanes, vectors = self.block.lanes, self.block.vectors
@@ -75,7 +75,7 @@ class ScaledGemm(Gemm):
         with f.loop(0, taps) as tap:
             rows = self.rows.left(f, words, bases["a"], first, count, table, tap)
             with f.loop(0, runs) as run:
-                add_run(f, Run(rows, run * WORDS, runs * RUN + run, right.get(), tile, WORDS, vectors, lanes))
+                add_run(f, ChannelRun(rows, run * WORDS, runs * RUN + run, right.get(), tile, WORDS, vectors, lanes))
                 right.set(f.at(right.get(), (WORDS + 1) * columns, "u32"))
                 with f.loop(0, step * (WORDS + 1), ALIGNMENT) as i:
                     f.prefetch(f.at(fetched.get(), i, "i8"), 2)

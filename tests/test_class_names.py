@@ -1,0 +1,63 @@
+"""Names of public classes: each stands in one module, so that a name in a message or a search leads to one class."""
+
+from __future__ import annotations
+
+import ast
+from collections import defaultdict
+from collections.abc import Iterable
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+FLOORS = ("ttc", "dialects", "passes", "runtime")
+FOREIGN = ("ttc/compat/", "ttc/importers/tf/messages.py", "ttc/importers/tflite/model.py", "ttc/importers/tflite/schema.py")
+"""Where classes have the names of other people's interfaces and file formats."""
+REPEATED = {
+    5: """
+        Site Step Variable
+    """,
+    4: """
+        Member Outcome Place Refused Table Walker
+    """,
+    3: """
+        Block Builder Constants Group Held Host Input Job Kernel Layer Layout Line Output Reader Row Rule Run Setting Split
+        Steps Subject
+    """,
+    2: """
+        Arena Argument Axis Body Budget Buffer Call Checkpoint Complex Constant Demand Device Elementwise Ends Entries
+        Entry Epoch Execution Finding Findings Found Function Gradients Head Limits Listed Lowering Memory Movement
+        Named Node Packing Parameter Part Plan Pool Port Producer Program Queue QueueSetting Ram Range Rates Reading
+        Reduce Rows Sampling Settings Signature Source Span Stage StepResult Store Template Tiles Timeline Traffic Use
+        Value Values Verdict View Walk Weights Window Work Writer
+    """,
+}
+"""Names that stand in several modules, by the number of these.  The list only shrinks: a new class gets a name of its own."""
+
+
+def is_twin(name: str, path: str) -> bool:
+    """Whether a class may share its name: an op, named by the mnemonic that dialects have in common, or a name of a foreign interface."""
+    return path.startswith(FOREIGN) or (path.startswith("dialects/") and name.endswith("Op"))
+
+
+def repeated(sources: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
+    """The modules of each public class whose name more than one of them has, from pairs of path and text."""
+    found: defaultdict[str, list[str]] = defaultdict(list)
+    for path, text in sources:
+        for node in ast.parse(text).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_") and not is_twin(node.name, path):
+                found[node.name].append(path)
+    return {name: paths for name, paths in found.items() if len(paths) > 1}
+
+
+def test_each_public_class_has_a_name_of_its_own() -> None:
+    files = (path for floor in FLOORS for path in sorted((ROOT / floor).rglob("*.py")))
+    found = repeated((str(path.relative_to(ROOT)), path.read_text()) for path in files)
+    allowed = {name: count for count, names in REPEATED.items() for name in names.split()}
+    grown = {name: paths for name, paths in found.items() if len(paths) > allowed.get(name, 1)}
+    assert not grown, "rename the newest"
+    assert {name: len(paths) for name, paths in found.items()} == allowed, "REPEATED holds what is no longer so"
+
+
+def test_a_repeated_name_is_found_and_twins_are_not() -> None:
+    both = "class Same: ...\nclass AddOp: ...\nclass _Own: ...\n"
+    sources = [("passes/a.py", both), ("runtime/b.py", both), ("dialects/c.py", both), ("ttc/compat/d.py", both)]
+    assert repeated(sources) == {"Same": ["passes/a.py", "runtime/b.py", "dialects/c.py"], "AddOp": ["passes/a.py", "runtime/b.py"]}
