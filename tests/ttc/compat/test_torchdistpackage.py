@@ -1,4 +1,4 @@
-"""The code of TorchDistPackage's page runs on ttc; names that mean nothing say so."""
+"""Scripts written for TorchDistPackage run on ttc; names that mean nothing say so."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ def installed() -> Iterator[ModuleType]:
         del sys.modules[name]
 
 
-def test_the_code_of_its_page_equals_one_process() -> None:
-    status, printed = started("../compat/torchdistpackage_seed.py", 2)
+def test_a_pipeline_equals_one_process() -> None:
+    status, printed = started("../compat/torchdistpackage_script.py", 2)
     assert status == 0, printed
     assert all(f"process {rank} is equal" in printed for rank in range(2))
 
 
-def test_imports_of_its_page_and_of_its_repository(installed: ModuleType) -> None:
+def test_imports_of_both_spellings(installed: ModuleType) -> None:
     names: dict[str, object] = {}
     exec(
         "from torchdistpackage import tpc, setup_distributed, is_using_pp\n"
