@@ -30,7 +30,7 @@ class SharedLoss:
         self._mesh = mesh
         self._total: float | None = None
         self.structure: pytree.TreeSpec | None = None
-        """Of the outputs of the last stage."""
+        """How the outputs of the last stage are nested."""
         self.values: list[torch.Tensor] = []
         """Losses of microbatches of this step, each of its own rows."""
         self.shares: list[float] = []

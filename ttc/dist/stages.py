@@ -37,7 +37,7 @@ class Crossing(nn.Module):
         self._is_last = is_last
         self._autocast = PRECISIONS[precision]
         self.structure: pytree.TreeSpec | None = None
-        """Of the inputs; None: they are given one by one."""
+        """How the inputs are nested; None: they are given one by one."""
 
     def forward(self, *leaves: torch.Tensor, **named: torch.Tensor) -> tuple[torch.Tensor, ...]:
         """Run the part, and return the leaves of what it gives."""

@@ -62,7 +62,7 @@ class Case:
 
     @property
     def microbatches(self) -> int:
-        """Of an update; an even number where two devices take turns."""
+        """How many microbatches an update has; an even number where two devices take turns."""
         return self.accumulate * self.replicas * (2 if self.interleaves else 1)
 
 
