@@ -73,7 +73,8 @@ class TensorSource:
         first: bytes | None = None
         for chunk in self.chunks():
             elements = np.frombuffer(chunk, np.uint8).reshape(-1, format_.storage.itemsize)
-            first = first or elements[0].tobytes()
+            if first is None:
+                first = bytes(elements[0])
             if not (elements == np.frombuffer(first, np.uint8)).all():
                 return None
         return first
