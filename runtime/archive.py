@@ -27,7 +27,6 @@ from ttc.dialects.netlist import json_text
 from ttc.dialects.netlist.model import Netlist
 from ttc.runtime.atomic_file import replacing
 from ttc.runtime.cpu import checked_threads, starting_threads
-from ttc.runtime.engines.room import require_memory
 from ttc.runtime.manifest import (
     Description,
     Manifest,
@@ -232,6 +231,8 @@ class Archive:
 
     def _require_memory(self, tensors: Iterable[StoredTensor]) -> None:
         """Raise E0104 for more than this process can have: the file tells nothing of the size of what it holds as one number."""
+        from ttc.runtime.engines.room import require_memory  # writing archives loads no engine
+
         sizes = [format_named(stored.format).compute.itemsize * prod(stored.shape) for stored in tensors if stored.repeated]
         require_memory(sum(sizes), "what its states start with", str(self.path))
 

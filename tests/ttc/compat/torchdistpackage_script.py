@@ -9,6 +9,7 @@ import torch
 import torch.distributed as dist
 from torch import nn
 
+from tests.ttc.dist.started import end
 from ttc import compat
 from ttc.dialects.core.errors import Error
 
@@ -97,3 +98,4 @@ def main() -> None:
 
 if __name__ == "__main__":
     main()
+    end()

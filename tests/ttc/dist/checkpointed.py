@@ -8,6 +8,7 @@ from pathlib import Path
 import torch
 from torch import nn
 
+from tests.ttc.dist.started import end
 from ttc.dist import Mesh, Runner, mesh
 
 ROWS, WIDTH = 8, 6
@@ -62,8 +63,10 @@ def main() -> None:
     replicas = Run(mesh(data=2, pipe=1), 12)
     assert replicas.runner.load(two, replicas.optimizer) == 5
     losses += [replicas.updated(5), replicas.updated(6)]
-    print("losses", stages.mesh.rank, *losses, flush=True)
+    sys.stdout.write(f"losses {stages.mesh.rank} {' '.join(map(str, losses))}\n")  # at once: lines of two processes do not mix
+    sys.stdout.flush()
 
 
 if __name__ == "__main__":
     main()
+    end()

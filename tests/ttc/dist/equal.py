@@ -9,6 +9,7 @@ import pytest
 import torch
 from torch import nn
 
+from tests.ttc.dist.started import end
 from ttc.dialects.core.errors import Error
 from ttc.dist import Mesh, Runner, mesh, partition
 
@@ -172,3 +173,4 @@ def main() -> None:
 
 if __name__ == "__main__":
     main()
+    end()
