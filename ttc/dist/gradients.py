@@ -28,7 +28,7 @@ class Gradients:
             for parameter in part.parameters():
                 places.setdefault(parameter, set()).add(number % pipe)
         self.parameters = list(dict.fromkeys(p for number in own for p in parts[number].parameters()))
-        """Those of this process's stages, each once."""
+        """The parameters of this process's stages, each once."""
         self._tied = [p for p, found in places.items() if len(found) > 1 and p.requires_grad]
         self._absent = [p for p in self._tied if here not in places[p]]
         for parameter in self._tied:
