@@ -117,7 +117,7 @@ class Runner:
         return {name: value for part in self.stages for name, value in part.state_dict().items()}
 
     def save(self, folder: str | Path, optimizer: torch.optim.Optimizer | None = None) -> None:
-        """Write parameters, buffers, the number of steps and an optimizer's state as a checkpoint, whole or not at all; every process calls it.
+        """Write parameters, buffers, steps and an optimizer's state as a checkpoint, whole or not at all; every process calls it.
 
         Args:
             folder: that all processes see; a checkpoint that it has is replaced.

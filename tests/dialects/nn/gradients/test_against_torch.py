@@ -201,7 +201,10 @@ def test_norms_and_deviations_of_equal_numbers_have_gradient_zero(norm: Callable
 
 @pytest.mark.parametrize(("name", "tolerance"), [("i0", 1e-6), ("i1", 1e-6), ("i1e", 1e-6), ("erfcx", 2e-4), ("log_ndtr", 2e-4)])
 def test_special_functions_at_0_and_far_away(name: str, tolerance: float) -> None:
-    """Branches that are not taken overflow, or have a kink where the function has none.  erfcx, of which log_ndtr is made, is fitted: its slope is less exact."""
+    """Branches that are not taken overflow, or have a kink where the function has none.
+
+    erfcx, of which log_ndtr is made, is fitted: its slope is less exact.
+    """
     assert_gradient(getattr(torch.special, name), torch.tensor([[0.0, -0.0, 1.0, -3.0, 20.0]], dtype=torch.float64), tolerance)
 
 
