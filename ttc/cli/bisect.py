@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,7 @@ from ttc.cli.console import Console
 from ttc.cli.options import FILE, flags_of, options_from, verbosity
 from ttc.dialects.core.errors import Error
 from ttc.options import STAGES, CompileOptions
+from ttc.settings.train_options import TrainOptions
 
 if TYPE_CHECKING:
     from ttc.debug.bisect import Check, Culprit
@@ -27,7 +29,7 @@ _AGREES = ", and the native engine computes what the reference engine does"
 @click.option("--inputs", "bundle", type=FILE, metavar="FILE.npz", help="Inputs by name; the others are random.")
 @click.option("--seed", type=click.IntRange(0), default=0, metavar="N", help="Of random inputs.  Default: 0.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON only.")
-@flags_of(CompileOptions)
+@flags_of(CompileOptions, TrainOptions)
 @verbosity
 @click.pass_obj
 def command(
@@ -44,14 +46,15 @@ def command(
     """Find the first pass, and in it the first rewrite, that breaks MODEL.
 
     After every pass the module is evaluated and compared with the imported one, or given to a script.  If every pass keeps the
-    numbers, the native engine is compared with the reference engine, and its steps are searched.  Status: 0 if all passes and steps
-    keep it, 1 if one does not.
+    numbers, the native engine is compared with the reference engine, and its steps are searched.  Of a training program gradient rules
+    are compared with differences, too.  Status: 0 if all passes and steps keep it, 1 if one does not.
     """
     from ttc.debug.bisect import bisect
     from ttc.inputs.files import require_input, require_model
     from ttc.instruments.progress import PassProgress
 
-    options = options_from(CompileOptions, raw, config)
+    trained = options_from(TrainOptions, raw, config)
+    options = replace(options_from(CompileOptions, raw, config), training=trained if trained.wanted else None)
     if script is not None and (rtol is not None or bundle is not None):
         raise Error("E0101", "--check decides by itself: --rtol and --inputs do not go with it")
     if rtol is not None and not 0 <= rtol < float("inf"):

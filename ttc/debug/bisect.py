@@ -17,6 +17,7 @@ from ttc.dialects.core.ir.adapter import print_op, verify
 from ttc.dialects.core.plain.weights import WeightStore
 from ttc.dialects.core.records import record
 from ttc.instruments.base import PassWatcher
+from ttc.instruments.gradients import GradientCheck
 from ttc.instruments.limit import RewriteLimit
 from ttc.options import STAGES, CompileOptions
 from ttc.passes.base import Instrument, Pass, Report, Unit, Watcher
@@ -60,7 +61,10 @@ class _Found(Exception):
 
 
 class _Search(PassWatcher):
-    """Checks the module after each pass that changed it, and keeps a copy of what it was before."""
+    """Checks the module after each pass that changed it, and keeps a copy of what it was before.
+
+    Where the check is of numbers, gradient rules are compared with differences before a module is differentiated.
+    """
 
     compares: ClassVar[bool] = True
 
@@ -68,6 +72,7 @@ class _Search(PassWatcher):
         super().__init__()
         self._check = check
         self._started = False
+        self._rules = GradientCheck(check.bundle, check.seed) if isinstance(check, NumbersKept) else None
         self._kept: tuple[ModuleOp, WeightStore] | None = None
 
     def on_stage(self, stage: str, unit: Unit) -> None:
@@ -82,6 +87,9 @@ class _Search(PassWatcher):
     def before(self, pass_: Pass, unit: Unit) -> None:
         super().before(pass_, unit)
         self._kept = unit.module.clone(), unit.weights.copy()
+        wrong = None if self._rules is None else self._rules.wrong_rule(pass_, unit)
+        if wrong is not None:
+            raise _Found(pass_, unit, f"{wrong.message} at {wrong.where}", illegal=False)
 
     def after(self, pass_: Pass, unit: Unit, report: Report) -> None:
         assert self._kept is not None

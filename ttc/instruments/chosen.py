@@ -21,10 +21,11 @@ def chosen_instruments(options: DebugOptions, say: Callable[[str], None], *, par
     """
     found: list[Instrument] = [*step_instruments(options, say, locations=options.print_locations, partial=partial)]
     if options.check_numerics is not None:
+        from ttc.instruments.gradients import GradientCheck
         from ttc.instruments.numerics import NumericCheck
 
         bundle = None if options.check_numerics == "-" else require_input(Path(options.check_numerics))
-        found.append(NumericCheck(bundle, say=say))
+        found += [GradientCheck(bundle), NumericCheck(bundle, say=say)]
     if options.dump is not None:
         from ttc.instruments.dump import Dump
 

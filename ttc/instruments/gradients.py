@@ -38,8 +38,21 @@ class GradientCheck(PassWatcher):
 
     def before(self, pass_: Pass, unit: Unit) -> None:
         super().before(pass_, unit)
-        if isinstance(pass_, Differentiate):
+        wrong = self.wrong_rule(pass_, unit)
+        if wrong is not None:
+            raise wrong
+
+    def wrong_rule(self, pass_: Pass, unit: Unit) -> Error | None:
+        """Return the E0507 of the first op whose rule is wrong; None where there is none, or where the pass takes no gradients."""
+        if not isinstance(pass_, Differentiate):
+            return None
+        try:
             evaluate(unit, drawn_inputs(unit.module, self._seed, self._bundle), self._execute)
+        except Error as error:
+            if error.code != "E0507":
+                raise
+            return error
+        return None
 
     def _execute(self, work: Work, operands: Sequence[NDArray | None], resolve: interpret.Resolver | None = None) -> list[NDArray]:
         """Run an op, after its rule has been checked at its operands."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 from xdsl.ir import SSAValue
 
 from ttc.dialects.core.shapes import axis_in
-from ttc.dialects.nn.gradients.base import Cotangents, Ints, Site, cotangent, gradient, mean, total, unbroadcast
+from ttc.dialects.nn.formulas import Formula
+from ttc.dialects.nn.gradients.base import Cotangents, Ints, Site, cotangent, elements, gradient, mean, total, unbroadcast
 from ttc.dialects.nn.making import OpMaker
 
 
@@ -34,23 +35,46 @@ def batch_norm(b: OpMaker, site: Site) -> Cotangents:
 
 @gradient("nn.batch_norm_training")
 def batch_norm_training(b: OpMaker, site: Site) -> Cotangents:
-    """Return cotangents of a batch normalization, as of a layer norm, channel by channel; running statistics have none."""
-    if any(dy is not None for dy in site.cotangents[1:]):
-        site.refuse(b, "statistics of the batch count besides the normalized values")
+    """Return cotangents of a batch normalization, as of a layer norm, channel by channel, and of the statistics that it gives."""
     x, scale = site.operand(0), site.operand(1)
-    shape, dy = b.shape(x), cotangent(b, site, 0)
+    shape = b.shape(x)
     axis = axis_in(site.attrs["axis"], len(shape))
     others = tuple(i for i in range(len(shape)) if i != axis)
-    r = _along(b, site.results[2], axis, len(shape))
-    normal = b.nn("mul", b.nn("sub", x, _along(b, site.results[1], axis, len(shape))), r)
-    of_x = of_scale = of_bias = None
-    if site.wanted[0]:
-        of_x = layer_norm_gradient(b, b.nn("mul", dy, _along(b, scale, axis, len(shape))), normal, r, others)
-    if site.wanted[1]:
-        of_scale = total(b, b.nn("mul", dy, normal), others)
-    if site.wanted[2]:
-        of_bias = total(b, dy, others)
-    return [of_x, of_scale, of_bias, None, None]
+    inverse = _along(b, site.results[2], axis, len(shape))
+    centred = b.nn("sub", x, _along(b, site.results[1], axis, len(shape)))
+    of_x = _by_statistics(b, site, centred, axis) if site.wanted[0] else None
+    of_scale = of_bias = None
+    if site.cotangents[0] is not None:
+        dy, normal = site.cotangents[0], b.nn("mul", centred, inverse)
+        if site.wanted[0]:
+            scaled = b.nn("mul", dy, _along(b, scale, axis, len(shape)))
+            by_y = layer_norm_gradient(b, scaled, normal, inverse, others)
+            of_x = by_y if of_x is None else b.nn("add", by_y, of_x)
+        if site.wanted[1]:
+            of_scale = total(b, b.nn("mul", dy, normal), others)
+        if site.wanted[2]:
+            of_bias = total(b, dy, others)
+    stays = 1 - site.attrs["momentum"]
+    of_running = (None if dy is None else b.nn("mul", dy, b.scalar(stays, dy)) for dy in site.cotangents[3:])
+    return [of_x, of_scale, of_bias, *of_running]
+
+
+def _by_statistics(b: OpMaker, site: Site, centred: SSAValue, axis: int) -> SSAValue | None:
+    """The cotangent of x that comes from the mean and 1 / deviation of the batch, and from the running statistics that they move.
+
+    centred: x less its mean.  None where none of them has a cotangent.
+    """
+    if all(dy is None for dy in site.cotangents[1:]):
+        return None
+    shape, momentum = b.shape(centred), site.attrs["momentum"]
+    count = max(elements(shape) // max(shape[axis], 1), 1)
+    sample = max(count - 1, 1) if site.attrs["unbiased"] else count
+    of_now, of_inverse, of_mean, of_var = (Formula(b, cotangent(b, site, i)) for i in range(1, 5))
+    inverse = Formula(b, site.results[2])
+    shift = (of_now + of_mean * momentum) / count
+    spread = of_var * (2 * momentum / sample) - of_inverse * inverse * inverse * inverse / count
+    shift_of, spread_of = (Formula(b, _along(b, found.value, axis, len(shape))) for found in (shift, spread))
+    return (shift_of + Formula(b, centred) * spread_of).value
 
 
 def _along(b: OpMaker, vector: SSAValue, axis: int, rank: int) -> SSAValue:

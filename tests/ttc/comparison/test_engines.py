@@ -51,11 +51,11 @@ class Drifting:
     joins_graphs: bool = True
 
     def prepare(self, graph: Graph, netlist: Netlist, constants: Constants) -> Plan:
-        return _Drift(ReferenceEngine().prepare(graph, netlist, constants), 1 + 6e-5 * len(graph.ops))
+        return Drift(ReferenceEngine().prepare(graph, netlist, constants), 1 + 6e-5 * len(graph.ops))
 
 
 @dataclass(frozen=True)
-class _Drift:
+class Drift:
     plan: Plan
     factor: float
 

@@ -185,12 +185,14 @@ def index_reduce(b: TorchBuilder, x: SSAValue, dim: int, index: SSAValue, source
 
 
 def index_fill(b: TorchBuilder, x: SSAValue, dim: int, index: SSAValue, value: Operand) -> SSAValue:
-    """One number in the slices."""
+    """One number in the slices, chosen where a place is named: its gradient counts each place once, however often it is named."""
     line, axis, _ = _lines(b, x, dim)
-    count = b.spec(index).elements
-    shape = tuple(count if i == axis else d for i, d in enumerate(b.shape(line)))
-    source = b.nn("expand", b.reshape(b.operand(value, b.dtype(x))), shape=shape)
-    return b.reshape(index_copy(b, line, axis, index, source), *b.shape(x))
+    count, shape = b.spec(index).elements, b.shape(line)
+    places = b.reshape(b.cast(index, INT64), count, 1)
+    none, ones = (b.constant(np.full(size, value)) for size, value in ((shape[axis], 0), (count, 1)))
+    named = b.nn("equal", b.nn("scatter_nd", none, places, ones, reduction="none"), b.constant(np.array(1)))
+    wide = b.reshape(named, *(size if i == axis else 1 for i, size in enumerate(shape)))
+    return b.reshape(b.nn("where", wide, b.reshape(b.operand(value, b.dtype(x))), line), *b.shape(x))
 
 
 def put(b: TorchBuilder, x: SSAValue, index: SSAValue, source: SSAValue, accumulate: bool) -> SSAValue:

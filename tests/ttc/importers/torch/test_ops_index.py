@@ -55,7 +55,12 @@ def test_writes() -> None:
         "scatter": lambda x: (x.scatter(0, PLACES, SOURCE), x.scatter(0, PLACES[:, :2], 7.0), x.scatter_add(0, PLACES, SOURCE)),
         "reduce": lambda x: tuple(x.scatter_reduce(0, PLACES, SOURCE, how) for how in ("sum", "prod", "mean", "amax", "amin")),
         "reduce_alone": lambda x: tuple(x.scatter_reduce(0, PLACES, SOURCE, how, include_self=False) for how in ("sum", "mean", "amax")),
-        "index_add": lambda x: (x.index_add(0, AT[:2], SOURCE, alpha=2), x.index_copy(0, AT[:2], SOURCE), x.index_fill(1, AT, 9.0)),
+        "index_add": lambda x: (
+            x.index_add(0, AT[:2], SOURCE, alpha=2),
+            x.index_copy(0, AT[:2], SOURCE),
+            x.index_fill(1, AT, 9.0),
+            x.index_fill(-1, AT[0], x[0, 0]),
+        ),
         "index_reduce": lambda x: torch.index_reduce(x, 0, AT[:2], SOURCE, "amax"),
         "put": lambda x: (x.put(AT[:2], SOURCE[0, :2]), x.put(AT, SOURCE[0, :3], accumulate=True)),
         "masked": lambda x: (
