@@ -13,9 +13,12 @@ from ttc.dialects.netlist.model import Netlist
 from ttc.runtime.archive import Archive
 from ttc.runtime.engines.base import Engine, RemembersPlans
 from ttc.runtime.machine.surface import Surface
+from ttc.runtime.metrics import counter
 from ttc.runtime.netlists import Netlists
 from ttc.runtime.program import Plans, Program
 from ttc.runtime.tensors import Constants
+
+_HITS, _MISSES = counter("program_cache_hits"), counter("program_cache_misses")
 
 
 def remember(program: Program, archive: Archive, engine: Engine) -> None:
@@ -39,7 +42,9 @@ def recall(archive: Archive, engine: Engine) -> Program | None:
     netlists = Netlists(read, description, joins=engine.joins_graphs)
     found = engine.recall(archive.seal, lambda: netlists.executed, constants)
     if found is None:
+        _MISSES.add()
         return None
+    _HITS.add()
     note, plans = found
     netlists = Netlists(read, description, joins=engine.joins_graphs, surface=decode(Surface, json.loads(note)))
     return Program(netlists, description, constants, Plans(engine, netlists, constants, plans))

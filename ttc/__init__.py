@@ -2,7 +2,7 @@
 
 compile, load, training, inference, generator, Device, Pipeline, Program, Executor, TrainingExecutor, InferenceExecutor, DataLoader,
 Generator, Sampling, CompileOptions, RunOptions, Error, TtcWarning, the marks probe, mark_loss, stage and recompute, and the
-modules compat, dist, losses, nn, ops and optim: loaded when first asked for, so that `import ttc` is cheap.
+modules compat, dist, losses, metrics, nn, ops and optim: loaded when first asked for, so that `import ttc` is cheap.
 """
 
 from importlib import import_module as _import_module
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from ttc import compat as compat
     from ttc import dist as dist
     from ttc import losses as losses
+    from ttc import metrics as metrics
     from ttc import nn as nn
     from ttc import ops as ops
     from ttc import optim as optim
@@ -91,7 +92,7 @@ _HOMES = {
 }
 
 
-_MODULES = ("compat", "dist", "losses", "nn", "ops", "optim")
+_MODULES = ("compat", "dist", "losses", "metrics", "nn", "ops", "optim")
 """Modules of names that users write: ttc.losses.MSE(), ttc.optim.SGD(0.1), ttc.compat.install("poptorch")."""
 
 

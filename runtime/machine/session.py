@@ -23,14 +23,18 @@ from ttc.runtime.engines.base import Plan, ShortRun
 from ttc.runtime.machine.device import Device, plan_for
 from ttc.runtime.machine.execution import Demand, Execution, Watch
 from ttc.runtime.machine.rings import USER
+from ttc.runtime.machine.stalls import stalled
 from ttc.runtime.machine.stateful import StatefulEntry, stateful_entry
 from ttc.runtime.machine.stepper import Stepper
 from ttc.runtime.machine.store import UPDATES, Cells, Store
 from ttc.runtime.machine.values import Values
+from ttc.runtime.metrics import gauge, ticks
 from ttc.runtime.program import Program
 
 if TYPE_CHECKING:
     from ttc.runtime.machine.snapshot import Held
+
+_begin_run = ticks("runs").tick
 
 
 class Session:
@@ -85,6 +89,7 @@ class Session:
         Returns: the outputs by name; arrays of the caller's own.
         Raises:  E0801, E0802, E0806 for inputs, E0803 for an unknown program or a closed session, and as `run` does.
         """
+        _begin_run()
         if watch is None and not self._closed and type(inputs) is dict:
             found = self._called_short(name, inputs)
             if found is not None:
@@ -128,6 +133,7 @@ class Session:
         Args:   params: values of the program's parameters, by name without `$`.
         Raises: E0804 if entries, or room for results, are lacking for `timeout` seconds; E0802, E0805, E0101 as programs do.
         """
+        _begin_run()
         entry, cells = self.entry(name), self._main(name)
         demand = Demand(self._surface, self._steppers[name], params)
         with self._changed:
@@ -308,7 +314,9 @@ class Session:
 
     def _wait(self, lacking: Callable[[], str | None], timeout: float, hint: str) -> None:
         """Wait until nothing is lacking.  Raises E0804 after so many seconds, E0803 once the session is closed."""
-        self._changed.wait_for(lambda: self._closed or lacking() is None, timeout)
+        if timeout > 0 and not self._closed and (message := lacking()) is not None:
+            with stalled(message):
+                self._changed.wait_for(lambda: self._closed or lacking() is None, timeout)
         self._alive()
         message = lacking()
         if message is not None:
@@ -376,6 +384,9 @@ class Session:
 
 
 _SESSIONS: WeakSet[Session] = WeakSet()
+
+gauge("sessions", lambda: len(_SESSIONS))
+gauge("variable_bytes", lambda: sum(v.value.nbytes for s in list(_SESSIONS) for v in list(s.values.variables.values())))
 
 
 def _after_fork() -> None:

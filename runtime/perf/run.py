@@ -14,6 +14,7 @@ from itertools import groupby
 from ttc.dialects.core.errors import Error, nearest
 from ttc.dialects.core.formats import format_named
 from ttc.dialects.netlist.model import Graph, Host, Instruction, Netlist, Program, Queue
+from ttc.runtime.metrics import counter
 from ttc.runtime.perf.epoch import EpochCost, epoch_cost
 from ttc.runtime.perf.rates import Rates, machine, rates_of
 from ttc.runtime.perf.traffic import Traffic, tile_size
@@ -26,6 +27,8 @@ MAX_TIMES = 1_000_000_000_000
 """How often an execute counts at most, however deep in loops it is."""
 PEAK_FLOPS = 4096
 """Floating point operations a cycle of a core's matrix engine, in one phase."""
+
+_CYCLES = counter("simulated_cycles")
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +105,9 @@ def run_cost(netlist: Netlist, program: str | None = None, params: Mapping[str, 
     steps, variables = _flat(entry.instructions, dict(params or {}))
     groups = _epochs_of(netlist, steps)
     held = frozenset(pair for step in steps for pair in _prologues(step, variables))
-    return _Run(netlist, rates, Traffic(netlist, held), target.cores, entry, groups).cost()
+    found = _Run(netlist, rates, Traffic(netlist, held), target.cores, entry, groups).cost()
+    _CYCLES.add(found.cycles, found.target)
+    return found
 
 
 def _entry(netlist: Netlist, name: str | None) -> Program:

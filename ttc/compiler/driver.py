@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from time import perf_counter
 from typing import TYPE_CHECKING
 
 from xdsl.dialects.builtin import ModuleOp
@@ -25,6 +26,7 @@ from ttc.passes.base import Instrument, Pass, Unit
 from ttc.passes.emit import Package, emit
 from ttc.passes.manager import run_stage
 from ttc.passes.pipeline import USUAL, PipelineSettings, stages
+from ttc.runtime.metrics import counter
 from ttc.runtime.program_checks import check_program
 from ttc.settings.records import UNSET, flag_of, settings
 
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
     from ttc.runtime.program import Program
     from ttc.runtime.tensors import TensorSource
 
+_COMPILATIONS, _SECONDS, _ERRORS = counter("compilations"), counter("compile_seconds"), counter("compile_errors")
 TRIES = 2
 """Effort of placement from which on several microbatches are tried."""
 
@@ -109,6 +112,18 @@ def compile_source(
 
     Raises E0305 if that stage lies behind it, E0101 if an option contradicts what the IR was compiled with, and what passes raise.
     """
+    start = perf_counter()
+    try:
+        found = _compiled(source, options, instruments, timing)
+    except Error as error:
+        _ERRORS.add(1, error.code)
+        raise
+    _COMPILATIONS.add()
+    _SECONDS.add(perf_counter() - start)
+    return found
+
+
+def _compiled(source: Source, options: CompileOptions, instruments: Sequence[Instrument], timing: Timing | None) -> Compilation:
     if STAGES.index(options.stop[0]) < STAGES.index(source.stage) or options.stop[0] == source.stage and options.stop[1]:
         raise Error("E0305", f"the IR is at the end of stage '{source.stage}', past '{options.to}'")
     asked = options.target if "target" in options.given else None

@@ -20,6 +20,8 @@ from ttc.dynamo.binding import Changed, Outdated
 from ttc.dynamo.draws import Draw, take_out
 from ttc.dynamo.session import CompiledGraph, Job, Placeholder
 from ttc.dynamo.settings import Settings
+from ttc.importers.common.unsupported import UnsupportedOps
+from ttc.runtime.metrics import counter, ticks
 
 MAX_SIZES = 32
 """Sets of sizes that one graph is kept compiled for: those used last."""
@@ -27,6 +29,9 @@ MAX_TRIES = 8
 """Times that a graph is compiled in one call because tensors change that were prepared for it."""
 _RAISED = ("E01", "E09")
 """Beginnings of codes of errors that no other way of running helps: options, and bugs."""
+
+_MISSES, _EVICTIONS, _FALLBACKS = counter("graph_cache_misses"), counter("graph_evictions"), counter("fallbacks")
+_hit = ticks("graph_cache_hits").tick
 
 Run = Callable[[Sequence[Any]], Sequence[Any]]
 
@@ -64,13 +69,17 @@ class AtenGraph:
         """The graph for the sizes of these values, which becomes the one used last."""
         sizes = tuple([_sizes(given[i]) for i in self._open])
         if not self._open and self._cases:
+            _hit()
             return self._cases[sizes]
         with self._lock:
             case = self._cases.pop(sizes, None)
             if case is None:
+                _MISSES.add()
                 self._make_room()
                 graph = _with_sizes(self._graph, given) if self._open else self._graph
                 case = _Case(Job(graph, self._name, self._placeholders), self._settings)
+            else:
+                _hit()
             self._cases[sizes] = case
             return case
 
@@ -78,6 +87,7 @@ class AtenGraph:
         if len(self._cases) < MAX_SIZES:
             return
         self._cases.pop(next(iter(self._cases)))
+        _EVICTIONS.add()
         if not self._dropped:
             self._dropped = True
             what = f"the graph {self._name} runs with more than {MAX_SIZES} sets of sizes"
@@ -141,6 +151,8 @@ class _Case:
         """PyTorch's own way to run the graph.  Raises the error where there is none, or none is wanted."""
         if error.code.startswith(_RAISED) or not self._settings.fallback:
             raise error
+        ops = ", ".join(refusal.op for refusal in error.refusals) if isinstance(error, UnsupportedOps) else None
+        _FALLBACKS.add(1, error.code, self._job.name, ops or error.message)
         warnings.warn(f"PyTorch runs the graph {self._job.name}, which ttc cannot compile: {error}", stacklevel=2)
         graph = self._job.graph
         return lambda values: graph(*values)

@@ -9,6 +9,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from ttc.dialects.core.errors import Error
 from ttc.pipeline.board import Board
+from ttc.runtime.machine.stalls import stalled
 
 T = TypeVar("T")
 
@@ -104,8 +105,11 @@ class Queue(Generic[T]):
         return f"queue '{self.name}' is empty"
 
     def _wait(self, ready: Callable[[], bool], what: Callable[[], str], block: bool, timeout: float | None) -> None:
-        if block or ready():
-            self._board.until(ready, what, timeout)
+        if ready():
+            return
+        if block:
+            with stalled(what()):
+                self._board.until(ready, what, timeout)
         else:
             raise Error("E0804", what())
 
@@ -117,7 +121,9 @@ def put_into(sink: Sink, item: Any, board: Board, name: str) -> None:
         return
     while True:
         with board.changed:
-            board.until(lambda: not sink.full(), lambda: f"queue '{name}' is full")
+            if sink.full():
+                with stalled(f"queue '{name}' is full"):
+                    board.until(lambda: not sink.full(), lambda: f"queue '{name}' is full")
         try:
             sink.put(item, block=False)
         except Full:

@@ -22,12 +22,15 @@ from ttc.runtime.engines.native.graph.constants import constant_view
 from ttc.runtime.engines.native.planning.plan_bytes import KeptProgram, pack, pack_program, unpack, unpack_program
 from ttc.runtime.engines.reference import ReferencePlan, plan_of
 from ttc.runtime.engines.room import require_memory, require_results
+from ttc.runtime.metrics import counter
 from ttc.runtime.tensors import Constants
 
 if TYPE_CHECKING:
     from ttc.dialects.core.watching import StepInstrument
     from ttc.runtime.engines.native.planning.prepared import Prepared
     from ttc.runtime.engines.native.prepare.draft import Draft
+
+_PYTHON_OPS = counter("python_ops")
 
 
 @record
@@ -117,6 +120,9 @@ class NativeEngine:
         cpu = self.checked_cpu()
         draft, prepared = self.drafted(graph, netlist, constants, cpu, self.instruments)
         if prepared is None:
+            for op in graph.ops:
+                for work in op.work.works:
+                    _PYTHON_OPS.add(1, work.op)
             return plan_of(graph, netlist, constants)
         require_memory(prepared.layout.run_bytes, "a run")
         jobs = (*draft.first, *draft.jobs)

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from itertools import count
+from time import perf_counter
 from typing import Protocol, TypeAlias
 
 from ttc.dialects.core.errors import Error
@@ -22,12 +23,14 @@ from ttc.runtime.cpu import available_cores
 from ttc.runtime.engines.native.codegen.features import Cpu
 from ttc.runtime.engines.native.codegen.image import map_code
 from ttc.runtime.engines.native.codegen.linked_code import LinkedCode
+from ttc.runtime.metrics import counter
 
 Signature = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p)
 """The type of every kernel, for calls from Python, which release the GIL: (parameters, first task, task behind the last, scratch
 memory).
 """
-
+_HITS, _MISSES = counter("kernel_cache_hits"), counter("kernel_cache_misses")
+_MADE, _SECONDS = counter("kernels_compiled"), counter("kernel_compile_seconds")
 
 Told: TypeAlias = "Callable[[int, int], None]"
 
@@ -143,8 +146,13 @@ def compiled(
     unique = {kernel.key: kernel for kernel in kernels}
     kept = {} if cache is None else {key: data for key in unique if (data := cache.get(key, cpu)) is not None}
     missing = [kernel for key, kernel in unique.items() if key not in kept]
+    start = perf_counter()
     made = _made(missing, cpu, linker, told) if missing else {}
+    _MADE.add(len(made))
+    _SECONDS.add(perf_counter() - start)
     if cache is not None:
+        _HITS.add(len(kept))
+        _MISSES.add(len(missing))
         for key, data in made.items():
             cache.put(key, cpu, data)
     pieces = kept | made

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import weakref
+from collections import deque
 from collections.abc import Callable, Mapping
+from threading import Lock
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +16,47 @@ from ttc.runtime.engines.native.kernels import threads_code
 from ttc.runtime.engines.native.planning.arena import Arena
 from ttc.runtime.engines.native.planning.memory import aligned_bytes, aligned_words
 from ttc.runtime.engines.native.planning.template import Template
+from ttc.runtime.metrics import gauge
 
+
+class _Memory:
+    """The bytes that all instances hold, now and at most.
+
+    Instances come and go in any thread, and go wherever garbage is collected, which must wait for no lock: changes are noted, and added
+    up later.
+    """
+
+    def __init__(self) -> None:
+        self._changes: deque[int] = deque()
+        self._now = self._peak = 0
+        self._lock = Lock()
+
+    def hold(self, holder: Instance, size_bytes: int) -> None:
+        """Count memory for as long as its holder lives."""
+        self._changes.append(size_bytes)
+        weakref.finalize(holder, self._changes.append, -size_bytes).atexit = False
+        if len(self._changes) > _CHANGES:
+            self.sums()
+
+    def sums(self) -> tuple[int, int]:
+        """Return the bytes that there are now, and that there were at most."""
+        with self._lock:
+            while self._changes:
+                self._now += self._changes.popleft()
+                self._peak = max(self._peak, self._now)
+            return self._now, self._peak
+
+    def renew(self) -> None:
+        """In a forked process: do without the lock of a thread that is not there."""
+        self._lock = Lock()
+
+
+_CHANGES = 64
+"""Changes that are noted before they are added up."""
+_HELD = _Memory()
+os.register_at_fork(after_in_child=_HELD.renew)
+gauge("arena_bytes", lambda: _HELD.sums()[0])
+gauge("arena_peak_bytes", lambda: _HELD.sums()[1])
 _TASKS = 2
 """The word of a job that says how many tasks it has."""
 
@@ -43,6 +87,8 @@ class Instance:
         for buffer, patch in template.patches.items():
             if buffer.place in (Place.ARENA, Place.CONSTANT, Place.STATUS):
                 patch.apply(self._words, self.base(buffer))
+        own = (self.memory, self._state, self._scratch, self._words, self._table)
+        _HELD.hold(self, sum(array.nbytes for array in own))
 
     def base(self, buffer: Buffer) -> int:
         """Address of a buffer that is not the caller's."""

@@ -21,6 +21,7 @@ from ttc.runtime.engines.native.execution.values import Values
 from ttc.runtime.engines.native.planning.memory import new_array
 from ttc.runtime.engines.native.planning.prepared import Prepared, Segment
 from ttc.runtime.engines.native.planning.python_step import Mismatch
+from ttc.runtime.metrics import counter
 
 if TYPE_CHECKING:
     from ttc.runtime.engines.native.graph.nodes import Node
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from ttc.runtime.engines.reference import ReferencePlan
 
 
+_REFERENCE_RUNS, _PYTHON_OPS = counter("reference_runs"), counter("python_ops")
 _NOWHERE: Mapping[str, NDArray] = {}
 """No memory of the caller's."""
 
@@ -52,6 +54,9 @@ class NativePlan:
         layout = prepared.layout
         self._needs_memory = any(s.step or s.conditions for s in layout.segments) or any(not w.in_place for w in layout.written)
         self._objects = any(w.view is None for w in layout.written)
+        for segment in layout.segments:
+            if segment.step is not None:
+                _PYTHON_OPS.add(1, segment.step.node.work.op)
         self._free: deque[Lease] = deque()  # no lock: a child process may be forked while one is held
 
     def jobs(self) -> list[Job]:
@@ -103,7 +108,10 @@ class NativePlan:
                 self._free.append(lease)
         except (Mismatch, MemoryError):
             found = None
-        return self._reference().run(entries, into) if found is None else found
+        if found is not None:
+            return found
+        _REFERENCE_RUNS.add()
+        return self._reference().run(entries, into)
 
     def _lease(self) -> Lease:
         try:
