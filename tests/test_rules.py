@@ -14,21 +14,28 @@ import ttc.passes
 import ttc.runtime
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.rule_tables import RuleTable
-from ttc.dialects.netlist.buda.reader_fields import OP_TYPES
+from ttc.dialects.netlist.buda.reader_fields import ARITY, OP_TYPES
+from ttc.dialects.netlist.buda.reader_values import TM_KINDS
 from ttc.dialects.netlist.buda.work.families import BUILDS, READS
+from ttc.dialects.netlist.buda.work.fused import SUB_OPS
+from ttc.dialects.netlist.buda.work.read_tms import VIEWS
+from ttc.dialects.netlist.buda.work.tms import MANIPULATIONS
 from ttc.dialects.nn.base import ops as nn_ops
 from ttc.dialects.nn.counts import COUNTS
 from ttc.dialects.nn.gradients.base import GRADIENTS
 from ttc.dialects.nn.kernels import KERNELS as NN_KERNELS
 from ttc.dialects.tile.base import ops as tile_ops
 from ttc.dialects.tile.buda import OPS as OF_BUDA
+from ttc.dialects.tile.buda import VARIANTS
 from ttc.dialects.tile.facts import facts
 from ttc.dialects.tile.facts.base import FACTS, Role
+from ttc.dialects.tile.facts.sfpu import SFPU_FUNCTIONS
 from ttc.dialects.tile.kernels import KERNELS as TILE_KERNELS
 from ttc.dialects.tile.shape import ViewOp
 from ttc.passes.nn_to_tile import TO_TILE, WISHES
 from ttc.passes.nn_to_tile.lower_to_tile import rule_of_kind
 from ttc.passes.nn_to_tile.ranges import REACHES
+from ttc.passes.tile.cancel_tms import REWRITES
 from ttc.passes.tile.clean_padding import PADDINGS
 from ttc.passes.tile.expand import EXPANSIONS
 from ttc.passes.tile.expand.functions import FUNCTIONS as EXPANDED_FUNCTIONS
@@ -36,6 +43,7 @@ from ttc.passes.tile.legalize_tile import LOWER_RANK
 from ttc.runtime.engines.exact import RULES as EXACT
 from ttc.runtime.engines.native.ir.elementwise import FUNCTIONS as NATIVE_FUNCTIONS
 from ttc.runtime.engines.native.lower import LOWERINGS
+from ttc.runtime.engines.native.lower.sfpu import FUNCTIONS as NATIVE_SFPU
 from ttc.runtime.perf.core import CYCLES
 from ttc.runtime.perf.functions import ENGINE
 from ttc.runtime.perf.functions import FUNCTIONS as MEASURED
@@ -44,6 +52,7 @@ from ttc.runtime.perf.primitives import TAPS
 
 NN = set(nn_ops())
 TILE = set(tile_ops())
+VIEW_OPS = {name for name, kind in tile_ops().items() if issubclass(kind, ViewOp)}
 ELEMENTWISE = {name for name, kind in nn_ops().items() if getattr(kind, "ELEMENTWISE", False)}
 
 
@@ -59,8 +68,7 @@ def on_devices() -> set[str]:
 
 def expanded() -> set[str]:
     """Composites and views of all layouts, but for those that have steps, and the ops of which Buda has not all variants."""
-    views = {name for name, kind in tile_ops().items() if issubclass(kind, ViewOp)}
-    return views | on_devices() - set(OF_BUDA) | {"cast", "matmul", "concat", "reduce"}
+    return VIEW_OPS | on_devices() - set(OF_BUDA) | {"cast", "matmul", "concat", "reduce"}
 
 
 def of_roles(*roles: Role) -> set[str]:
@@ -103,6 +111,12 @@ CASES = {
     "perf.primitives.taps": Case(TAPS, lambda: of_roles(Role.WINDOW) | {"depthwise"}),
     "buda.builds": Case(BUILDS, lambda: OP_TYPES),
     "buda.reads": Case(READS, read_works),
+    "buda.sub_ops": Case(SUB_OPS, lambda: ARITY),
+    "buda.tms": Case(MANIPULATIONS, lambda: TM_KINDS),
+    "buda.views": Case(VIEWS, lambda: {f"tile.{name}" for name in VIEW_OPS | {"repeat", "tile_broadcast"}}),
+    "buda.variants": Case(VARIANTS, lambda: {*OF_BUDA, "map"}),
+    "cancel_tms": Case(REWRITES, lambda: VIEW_OPS),
+    "native.sfpu": Case(NATIVE_SFPU, lambda: SFPU_FUNCTIONS),
     "exact": Case(EXACT, lambda: TILE, is_partial=True),
 }
 

@@ -8,9 +8,9 @@ from typing import Any
 from xdsl.ir import Operation
 
 from ttc.dialects.core.formats import FORMATS
-from ttc.dialects.core.ir.adapter import TtcOp
 from ttc.dialects.core.ir.leaves import LeafOp
 from ttc.dialects.core.kernels.buda_functions import FUNCTIONS
+from ttc.dialects.core.rule_tables import RuleTable
 from ttc.dialects.tile.base import TileOp, tile_of
 from ttc.dialects.tile.eltwise import CastOp, EltwiseOp, MapOp
 from ttc.dialects.tile.linear import MatmulOp
@@ -52,19 +52,25 @@ UNSIGNED = frozenset({"UInt8", "UInt16"})
 REDUCED = {1: "c", 2: "r", 3: "z"}
 """Buda's names of the dimensions, by distance from the end, along which a maximum can run."""
 
+VARIANTS: RuleTable[Callable[[Any], str | None]] = RuleTable("check of variants")
+"""By mnemonic of the tile op: what of an op is not in the vocabulary, None if it is."""
+VARIANTS.refuse("Buda has all variants of it", "adjust", "binary", "embedding", "encoded_matmul", "from_host", "lookup", "relu", "repeat")
+VARIANTS.refuse("Buda has all variants of it", "rescale", "retile", "sfpu", "sparse_matmul", "splice", "tile_broadcast", "tile_depthwise")
+VARIANTS.refuse("Buda has all variants of it", "to_host", "topk", "yield")
+
 
 def foreign(op: Operation) -> str | None:
     """What of an op is not in the vocabulary; None if it is, or is no op of the device."""
     if not isinstance(op, TileOp) or isinstance(op, LeafOp) or is_view(op):
         return None
-    if isinstance(op, MapOp):
-        return _foreign_map(op)
-    if op.name.partition(".")[2] not in OPS:
+    mnemonic = op.name.partition(".")[2]
+    if mnemonic not in OPS and not isinstance(op, MapOp):
         return op.name
-    check = _CHECKS.get(type(op))
+    check = VARIANTS.of(mnemonic)
     return None if check is None else check(op)
 
 
+@VARIANTS.rule("map")
 def _foreign_map(op: MapOp) -> str | None:
     attrs = op.plain_attrs()
     if not all(FORMATS[tile_of(x).format].is_float for x in op.operands):
@@ -80,10 +86,12 @@ def starts_at_zero(clip: dict[str, Any]) -> bool:
     return clip.get("min") == 0 and clip.get("max", 0) > 0
 
 
+@VARIANTS.rule("eltwise")
 def _foreign_region(op: EltwiseOp) -> str | None:
     return next((reason for inner in op.body.block.ops if (reason := foreign(inner)) is not None), None)
 
 
+@VARIANTS.rule("cast")
 def _foreign_cast(op: CastOp) -> str | None:
     if "to" in op.plain_attrs():
         return f"a cast to {op.plain_attrs()['to']}"
@@ -91,6 +99,7 @@ def _foreign_cast(op: CastOp) -> str | None:
     return f"a cast from {source} to {result}" if {source, result} & UNSIGNED and source != result else None
 
 
+@VARIANTS.rule("matmul", "depthwise")
 def _foreign_product(op: MatmulOp | DepthwiseOp) -> str | None:
     attrs = op.plain_attrs()
     if attrs.get("transpose_a"):
@@ -104,6 +113,7 @@ def is_epilogue(activation: str | None, args: Sequence[float]) -> bool:
     return activation in (None, "relu") or (activation == "clip" and len(args) == 2 and args[0] == 0 < args[1])
 
 
+@VARIANTS.rule("reduce")
 def _foreign_reduce(op: ReduceOp) -> str | None:
     attrs, x = op.plain_attrs(), tile_of(op.x)
     rank, axes = len(x.shape), attrs["axes"]
@@ -111,17 +121,8 @@ def _foreign_reduce(op: ReduceOp) -> str | None:
     return None if legal and (x.fold == 1 or rank == 2) else f"a {attrs['fn']} over dimensions {list(axes)}"
 
 
+@VARIANTS.rule("concat")
 def _foreign_concat(op: ConcatOp) -> str | None:
     y = tile_of(op.y)
     whole = y.fold == 1 and len(y.shape) >= 3 and op.plain_attrs()["axis"] in (-3, len(y.shape) - 3)
     return None if whole else "a concatenation within matrices"
-
-
-_CHECKS: dict[type[TtcOp], Callable[[Any], str | None]] = {
-    EltwiseOp: _foreign_region,
-    CastOp: _foreign_cast,
-    MatmulOp: _foreign_product,
-    DepthwiseOp: _foreign_product,
-    ReduceOp: _foreign_reduce,
-    ConcatOp: _foreign_concat,
-}

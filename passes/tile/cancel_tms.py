@@ -9,12 +9,16 @@ from xdsl.ir import Operation, SSAValue
 
 from ttc.dialects.core.ir.entries import entry_functions
 from ttc.dialects.core.records import record
+from ttc.dialects.core.rule_tables import RuleTable
 from ttc.dialects.tile.base import Tile, TileOp, tile_of
 from ttc.dialects.tile.eltwise import MapOp
 from ttc.dialects.tile.shape import HsliceOp, HstackOp, RelayoutOp, ReshapeOp, TransposeOp, ViewOp
 from ttc.passes.base import Pass, Rewriter, Unit
 
 Rule = Callable[[Any, Rewriter], SSAValue | None]
+REWRITES: RuleTable[tuple[Rule, ...]] = RuleTable("rewrites of a view")
+"""By mnemonic of the view: what may replace it, tried in this order."""
+REWRITES.refuse("it has another number of elements than its operand: no view undoes it", "broadcast", "slice", "pad")
 
 
 @record
@@ -60,7 +64,7 @@ def _simplify(op: Operation, rewriter: Rewriter) -> None:
 
 
 def _rewritten(op: ViewOp, rewriter: Rewriter) -> SSAValue | None:
-    for rule in _RULES.get(type(op), ()):
+    for rule in REWRITES.of(op.name.removeprefix("tile.")) or ():
         value = rule(op, rewriter)
         if value is not None:
             return value
@@ -203,13 +207,15 @@ def _before_inverse(x: SSAValue, view: ReshapeOp | TransposeOp) -> SSAValue | No
     return None
 
 
-_RULES: dict[type[Operation], tuple[Rule, ...]] = {
-    ReshapeOp: (_identity, _plain_reshape, _join_same_kind, _join_heads, _cancel_across_map),
-    TransposeOp: (_identity, _join_transposes, _split_heads, _cancel_across_map),
-    RelayoutOp: (_identity, _join_same_kind, _relayout_into_view),
-    HsliceOp: (_cancel_heads,),
-    HstackOp: (_cancel_heads,),
-}
+REWRITES.add_all(
+    {
+        "reshape": (_identity, _plain_reshape, _join_same_kind, _join_heads, _cancel_across_map),
+        "transpose": (_identity, _join_transposes, _split_heads, _cancel_across_map),
+        "relayout": (_identity, _join_same_kind, _relayout_into_view),
+        "hslice": (_cancel_heads,),
+        "hstack": (_cancel_heads,),
+    }
+)
 
 
 def _retyped(op: ViewOp, value: SSAValue, name: str, inner: Operation, rewriter: Rewriter) -> SSAValue | None:

@@ -25,6 +25,7 @@ from ttc.dialects.netlist.buda.reader_values import (
     text,
     tms,
 )
+from ttc.dialects.tile.facts.sfpu import BINARY_FUNCTIONS, RESCALES, SFPU_FUNCTIONS
 
 Fields: TypeAlias = dict[str, tuple[str, Convert]]
 
@@ -33,14 +34,11 @@ FORMATS = (
     *("Int8", "Int32", "UInt8", "UInt16", "RawUInt8", "RawUInt16", "RawUInt32"),
 )
 UNARY = ("nop", "datacopy", "ethernet_datacopy")
-SFPU = (
-    *("exp", "log", "sqrt", "gelu", "gelu_derivative", "reciprocal", "sigmoid", "dropout", "tanh", "square", "power"),
-    *("sine", "cosine", "lrelu", "abs"),
-)
-QUANTIZERS = ("quantization", "dequantization", "requantization")
-BINARY = ("add", "subtract", "multiply", "maximum", *QUANTIZERS)
+BINARY = (*BINARY_FUNCTIONS, *RESCALES)
 OTHER = ("matmul", "reduce", "splice", "depthwise", "embedding", "tilizer", "topk", "drainer")
-OP_TYPES = (*UNARY, *SFPU, *BINARY, *OTHER, "fused_op")
+OP_TYPES = (*UNARY, *SFPU_FUNCTIONS, *BINARY, *OTHER, "fused_op")
+ARITY = {**dict.fromkeys((*UNARY[:2], *SFPU_FUNCTIONS, "reduce"), 1), **dict.fromkeys((*BINARY, "matmul"), 2)}
+"""Types of sub-ops of a fused op: how many inputs each takes."""
 TILES = ((32, 32), (16, 32), (32, 16), (8, 32), (4, 32), (2, 32), (1, 32))
 FIDELITIES = ("LoFi", "HiFi2", "HiFi3", "HiFi4", "HiFi2_A", "HiFi2_B")
 

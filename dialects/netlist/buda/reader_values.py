@@ -232,6 +232,7 @@ def _known(node: Node, keys: tuple[str, ...]) -> Mapping[str, Node]:
 # ---- tile manipulations ------------------------------------------------------------------------------------------------------------
 
 FACTORS = ("hslice", "hstack", "vslice", "vstack")
+TM_KINDS = (*FACTORS, "broadcast", "tile_broadcast", "pad", "transpose")
 
 
 def tms(node: Node) -> tuple[Tm, ...]:
@@ -264,8 +265,7 @@ def _tm(kind: str, node: Node) -> Tm:
         if len(values) != 3:
             raise ValueError(f"a pad takes [rt, ct, value], not {shown(node)}")
         return Tm(kind, (natural(values[0]), natural(values[1]), number(values[2])))
-    known = (*FACTORS, "broadcast", "tile_broadcast", "pad", "transpose")
-    close = nearest(kind, known) if len(kind) <= SHOWN else None
+    close = nearest(kind, TM_KINDS) if len(kind) <= SHOWN else None
     raise ValueError(f"there is no tile manipulation '{kind[:SHOWN]}'" + (f"; {close}" if close else ""))
 
 

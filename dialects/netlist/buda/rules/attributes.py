@@ -9,8 +9,9 @@ from typing import TypeAlias
 
 from ttc.dialects.core.plain.functions import Plain
 from ttc.dialects.netlist.buda.form import BudaOp
-from ttc.dialects.netlist.buda.reader_fields import BINARY, SFPU, UNARY
+from ttc.dialects.netlist.buda.reader_fields import BINARY, UNARY
 from ttc.dialects.netlist.buda.rules.context import Context
+from ttc.dialects.tile.facts.sfpu import SFPU_FUNCTIONS
 
 Test: TypeAlias = Callable[[Plain], bool]
 MAX_SPLICE_INPUTS = 8
@@ -58,7 +59,7 @@ TABLE: Mapping[str, tuple[tuple[str, ...], Test, str]] = {
     "u_kt": (ANY, _whole(), "is an integer of at least 0"),
     "bias": (ANY, _truth, "is true or false"),
     "accumulate": (ANY, _truth, "is true or false"),
-    "sfpu_op": (ANY, _one_of("invalid", *SFPU), f"is invalid or one of {', '.join(SFPU)}"),
+    "sfpu_op": (ANY, _one_of("invalid", *SFPU_FUNCTIONS), f"is invalid or one of {', '.join(SFPU_FUNCTIONS)}"),
     "vector": (ANY, _one_of("r", "c", "rc"), "is r, c or rc"),
     "approximate_mode": (ANY, _truth, "is true or false"),
     "relu_en": (ANY, _truth, "is true or false"),
@@ -85,7 +86,7 @@ TABLE: Mapping[str, tuple[tuple[str, ...], Test, str]] = {
     "fused_op_id": (("fused_op",), _whole(), "is the id of a fused op"),
     "granularity": (("splice",), _one_of("ublock", "t"), "is ublock or t"),
     "num_indices": (("embedding",), _whole(1), "is an integer of at least 1"),
-    "sfpu_execution_thread": (("matmul", *UNARY, *SFPU, *BINARY), _one_of("math", "pack"), "is math or pack"),
+    "sfpu_execution_thread": (("matmul", *UNARY, *SFPU_FUNCTIONS, *BINARY), _one_of("math", "pack"), "is math or pack"),
     "requant": (("matmul",), _truth, "is true or false"),
     "dequant": (("matmul",), _truth, "is true or false"),
     "k": (("topk",), _whole(1), "is an integer of at least 1"),

@@ -6,14 +6,15 @@ from collections.abc import Iterable, Sequence
 from typing import TypeAlias
 
 from ttc.dialects.netlist.buda.form import BudaOp, BudaQueue, Tm
-from ttc.dialects.netlist.buda.reader_fields import BINARY, SFPU, UNARY
+from ttc.dialects.netlist.buda.reader_fields import BINARY, UNARY
 from ttc.dialects.netlist.buda.rules.context import Context, dims_text, tiles
+from ttc.dialects.tile.facts.sfpu import SFPU_FUNCTIONS
 
 MAX_TILES = 1 << 40
 """Tiles in one dimension of anything: no netlist comes near, and longer numbers only cost time."""
 TILE_COLUMNS = 32
 Dims: TypeAlias = tuple[int, int, int]
-ELEMENTWISE = frozenset((*UNARY, *SFPU, *BINARY))
+ELEMENTWISE = frozenset((*UNARY, *SFPU_FUNCTIONS, *BINARY))
 
 
 def check_dims(context: Context) -> None:
@@ -104,10 +105,10 @@ def after_tms(dims: Dims, tms: Iterable[Tm]) -> Dims:
                 rows, columns = columns, rows
             case "pad", (int(rt), int(ct), _):
                 rows, columns = rows + rt, columns + ct
-            case "unpad", (int(rt), int(ct)):
-                rows, columns = max(rows - rt, 1), max(columns - ct, 1)
-            case _:
+            case "tile_broadcast", _:
                 pass
+            case _:
+                raise ValueError(f"there is no tile manipulation '{tm.kind}' of {tm.args}")
         if max(t, rows, columns) > MAX_TILES:
             raise ValueError(f"{tm.kind} makes more than {MAX_TILES} tiles in one dimension")
     return t, rows, columns

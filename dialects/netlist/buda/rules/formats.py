@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ttc.dialects.netlist.buda.form import BudaOp
-from ttc.dialects.netlist.buda.reader_fields import QUANTIZERS
 from ttc.dialects.netlist.buda.rules.context import WIDE, Context
+from ttc.dialects.tile.facts.sfpu import RESCALES
 
 INTEGERS = ("Int8", "Int32", "UInt8", "UInt16")
 SHORT = ("Float16", "Bfp8", "Bfp4", "Bfp2", "Lf8", "Fp8_e4m3")
@@ -88,7 +88,7 @@ def _check_integers(op: BudaOp, context: Context) -> None:
     integer = any(format in INTEGERS for format in op.in_df) and op.type not in ("topk", "embedding", "tilizer")
     if not integer or found.get("identity") is True or context.only_grayskull:
         return
-    dequantizes = op.type in (*QUANTIZERS, "fused_op") or found.get("dequant") is True  # quantizers have a rule of their own
+    dequantizes = op.type in (*RESCALES, "fused_op") or found.get("dequant") is True  # quantizers have a rule of their own
     if op.out_df is not None and op.out_df not in INTEGERS and not dequantizes:
         message = f"its inputs are {', '.join(op.in_df[:8])}: its output is an integer too, not {op.out_df}"
         context.op(op, "out_df", "E0626", message, "a dequantization turns integers into Float32")
@@ -122,7 +122,7 @@ def _check_integer_matmul(op: BudaOp, context: Context) -> None:
 
 
 def _check_quantizer(op: BudaOp, context: Context) -> None:
-    if op.type not in QUANTIZERS or context.only_grayskull or len(op.in_df) != 2 or op.out_df is None:
+    if op.type not in RESCALES or context.only_grayskull or len(op.in_df) != 2 or op.out_df is None:
         return
     first, second = op.in_df
     legal = {

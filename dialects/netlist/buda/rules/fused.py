@@ -5,16 +5,16 @@ from __future__ import annotations
 import re
 
 from ttc.dialects.netlist.buda.form import BudaOp, FusedOp, SubOp
-from ttc.dialects.netlist.buda.reader_fields import BINARY, QUANTIZERS, SFPU, UNARY
+from ttc.dialects.netlist.buda.reader_fields import ARITY, BINARY
 from ttc.dialects.netlist.buda.rules.attributes import value_problem
 from ttc.dialects.netlist.buda.rules.context import Context
 from ttc.dialects.netlist.buda.rules.fused_flow import PRODUCTS, Fusion, check_flow
 from ttc.dialects.netlist.buda.rules.ops import dst_tiles
+from ttc.dialects.tile.facts.sfpu import RESCALES
 
 FIELDS = ("type", "inputs", "output", "mblock", "ublock")
 SOURCE = re.compile(r"input[0-9]{1,3}|intermed[0-9]{1,3}|dest")
 SINK = re.compile(r"intermed[0-9]{1,3}|dest|output")
-ARITY = {**dict.fromkeys((*UNARY[:2], *SFPU, "reduce"), 1), **dict.fromkeys((*BINARY, "matmul"), 2)}
 MAX_INTERMEDIATES = 8
 TABLE = ("m_k", "u_kt", "vector", "type", "dim", "relu_en", "relu_threshold", "relu_mode", "p", "seed", "slope", "exp", "zero_point")
 
@@ -211,7 +211,7 @@ def _check_order(fusion: Fusion) -> None:
                 fusion.report(sub, "inputs", "E0641", f"{sub.type} cannot read dest")
             if last and sub.output == "dest" and fits:
                 fusion.report(sub, "output", "E0641", "it is the last of its schedule and leaves its result in dest, where nobody reads it")
-            if sub.output == "dest" and sub.type in (*QUANTIZERS, "maximum"):
+            if sub.output == "dest" and sub.type in (*RESCALES, "maximum"):
                 fusion.report(sub, "output", "E0641", f"{sub.type} runs on the SFPU with two inputs and cannot leave its result in dest")
             previous = sub
 

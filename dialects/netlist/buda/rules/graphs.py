@@ -5,13 +5,14 @@ from __future__ import annotations
 from itertools import product
 
 from ttc.dialects.netlist.buda.form import BudaGraph, BudaOp
-from ttc.dialects.netlist.buda.reader_fields import BINARY, SFPU, UNARY
+from ttc.dialects.netlist.buda.reader_fields import BINARY, UNARY
 from ttc.dialects.netlist.buda.rules.context import Context, missing
+from ttc.dialects.tile.facts.sfpu import SFPU_FUNCTIONS
 
 FIELDS = ("type", "inputs", "in_df", "out_df", "intermed_df", "math_fidelity", "t", "mblock", "ublock", "ublock_order", "buf_size_mb")
 ETHERNET = "ethernet_datacopy"
 INPUTS: dict[str, tuple[int, int]] = {
-    **dict.fromkeys((*UNARY, *SFPU, "reduce", "tilizer", "drainer"), (1, 1)),
+    **dict.fromkeys((*UNARY, *SFPU_FUNCTIONS, "reduce", "tilizer", "drainer"), (1, 1)),
     **dict.fromkeys((*BINARY, "embedding", "topk"), (2, 2)),
     "matmul": (2, 5),
     "depthwise": (2, 3),

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ttc.dialects.netlist.buda.form import BudaOp, Tm
-from ttc.dialects.netlist.buda.reader_fields import BINARY, SFPU
+from ttc.dialects.netlist.buda.reader_fields import BINARY
 from ttc.dialects.netlist.buda.rules.attributes import INPUT
 from ttc.dialects.netlist.buda.rules.context import WIDE, Arch, Context
+from ttc.dialects.tile.facts.sfpu import SFPU_FUNCTIONS
 
 SHAPED = ("E0623", "E0635")
 """Faults after which the shapes of an op cannot be judged."""
-TRANSPOSED = ("nop", "datacopy", "ethernet_datacopy", *SFPU)
+TRANSPOSED = ("nop", "datacopy", "ethernet_datacopy", *SFPU_FUNCTIONS)
 
 
 def dst_tiles(acc_df: str | None, arch: Arch) -> int:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from ttc.dialects.netlist.buda.form import BudaOp, BudaQueue, Pair
-from ttc.dialects.netlist.buda.reader_fields import BINARY, SFPU, UNARY
+from ttc.dialects.netlist.buda.reader_fields import BINARY, UNARY
 from ttc.dialects.netlist.buda.rules.context import DEFAULT_TILE, Context, tile_of
+from ttc.dialects.tile.facts.sfpu import SFPU_FUNCTIONS
 
 NARROW = (32, 16)
 TOO_SMALL = {"Bfp2": 2, "Bfp2_b": 2, "Bfp4": 1, "Bfp4_b": 1}
@@ -66,14 +67,14 @@ def _check_op(op: BudaOp, tiles: list[Pair], context: Context) -> None:
         report("gradient_op", "gradients do not add up in small tiles")
     if op.type in WHOLE_TILES:
         report("inputs", f"{op.type} takes tiles of 32x32 alone")
-    if op.type in SFPU and small:
+    if op.type in SFPU_FUNCTIONS and small:
         tile = tiles[small[0]]
         wanted = "c" if tile == NARROW else "r"
         if op.attributes.get("vector", "") in ("r", "c", "rc", "") and op.attributes.get("vector") != wanted:
             report("attributes", f"tiles of {_text(tile)} need attribute vector {wanted}", f"attributes: {{vector: {wanted}}}")
     if op.type in BINARY and len(set(tiles)) > 1:
         report("inputs", f"tiles of its inputs differ: {', '.join(map(_text, tiles))}")
-    elif op.type in (*UNARY, *SFPU, *BINARY) and tiles and (tiles[0] == NARROW) != (own == NARROW):
+    elif op.type in (*UNARY, *SFPU_FUNCTIONS, *BINARY) and tiles and (tiles[0] == NARROW) != (own == NARROW):
         report("tile_dim", f"its inputs have tiles of {_text(tiles[0])} and its output {_text(own)}: both are 32x16, or neither")
     if op.type == "matmul":
         _check_matmul(op, tiles, own, context)

@@ -7,8 +7,7 @@ from ttc.dialects.netlist.buda.work import depthwise, identity
 from ttc.dialects.netlist.buda.work.building import Building
 from ttc.dialects.netlist.buda.work.families import BUILDS, READS
 from ttc.dialects.netlist.buda.work.reading import Parts, Reading
-
-FUNCTIONS = ("add", "subtract", "multiply", "maximum")
+from ttc.dialects.tile.facts.sfpu import BINARY_FUNCTIONS
 
 
 def build(to: Building) -> int:
@@ -38,5 +37,5 @@ def read(work: Reading) -> Parts:
     return Parts(str(work.main.attrs["fn"]), work.operands())
 
 
-BUILDS.add_all(dict.fromkeys(FUNCTIONS, build))
+BUILDS.add_all(dict.fromkeys(BINARY_FUNCTIONS, build))
 READS.add("tile.binary", read)

@@ -8,12 +8,13 @@ from dataclasses import replace
 from ttc.dialects.core.errors import Error, nearest
 from ttc.dialects.core.plain.functions import Function, TensorType
 from ttc.dialects.netlist.buda.form import BudaOp, FusedOp
-from ttc.dialects.netlist.buda.work import binary, datacopy, quantization, sfpu
 from ttc.dialects.netlist.buda.work.building import ADJUSTED, Building, input_tile, relu, result_type
+from ttc.dialects.netlist.buda.work.datacopy import COPIES
 from ttc.dialects.netlist.buda.work.families import BUILDS
 from ttc.dialects.netlist.buda.work.shared import FRAME, Builder, flag
+from ttc.dialects.tile.facts.sfpu import BINARY_FUNCTIONS, RESCALES, SFPU_FUNCTIONS
 
-ELEMENTWISE = frozenset((*binary.FUNCTIONS, *datacopy.COPIES, *sfpu.FUNCTIONS, *quantization.KINDS))
+ELEMENTWISE = frozenset((*COPIES, *SFPU_FUNCTIONS, *BINARY_FUNCTIONS, *RESCALES))
 """Types of ops that take their operands element for element."""
 
 

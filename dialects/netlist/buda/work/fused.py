@@ -5,13 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from ttc.dialects.core.errors import Error
+from ttc.dialects.core.rule_tables import RuleTable
 from ttc.dialects.netlist.buda.form import SubOp
-from ttc.dialects.netlist.buda.work import binary, datacopy, matmul, quantization, reduce, sfpu
+from ttc.dialects.netlist.buda.reader_fields import ARITY
+from ttc.dialects.netlist.buda.work import binary, matmul, quantization, reduce, sfpu
 from ttc.dialects.netlist.buda.work.building import Building, relu
 from ttc.dialects.netlist.buda.work.families import BUILDS
 from ttc.dialects.netlist.buda.work.shared import flag
 from ttc.dialects.netlist.buda.work.tms import apply_tms
+from ttc.dialects.tile.facts.sfpu import BINARY_FUNCTIONS, RESCALES, SFPU_FUNCTIONS
 
+SUB_OPS: RuleTable[Callable[[Building, SubOp, list[int]], int]] = RuleTable("result of a sub-op", None)
+"""By type of the sub-op: what computes its result from its operands."""
 MAX_SUB_OPS = 1 << 10
 """Bound on the sub-ops of a fused op."""
 
@@ -54,19 +59,20 @@ def _operand(to: Building, step: SubOp, index: int, values: Mapping[str, int]) -
 
 def _result(to: Building, step: SubOp, operands: list[int]) -> int:
     kind = step.type or ""
-    found = _KINDS.get(kind)
-    if found is None:
+    apply = SUB_OPS.get(kind)
+    if apply is None:
         raise Error("E0503", f"'{kind}' cannot stand in a fused op")
-    count, apply = found
-    if len(operands) != count:
-        raise Error("E0401", f"'{kind}' takes {count} inputs, not {len(operands)}")
+    if len(operands) != ARITY[kind]:
+        raise Error("E0401", f"'{kind}' takes {ARITY[kind]} inputs, not {len(operands)}")
     return apply(to, step, operands)
 
 
+@SUB_OPS.rule(*BINARY_FUNCTIONS)
 def _binary(to: Building, step: SubOp, operands: list[int]) -> int:
     return binary.combine(to, str(step.type), operands[0], operands[1])
 
 
+@SUB_OPS.rule(*RESCALES)
 def _rescale(to: Building, step: SubOp, operands: list[int]) -> int:
     """A dequantization of dest has its scale first."""
     swapped = step.type == "dequantization" and step.inputs[1] == "dest"
@@ -74,30 +80,24 @@ def _rescale(to: Building, step: SubOp, operands: list[int]) -> int:
     return quantization.rescale(to, str(step.type), x, scale, step.zero_point or 0.0)
 
 
+@SUB_OPS.rule("nop", "datacopy")
 def _copy(to: Building, step: SubOp, operands: list[int]) -> int:
     return to.emit("map", (operands[0],), to.shape(operands[0]), fn="identity")
 
 
+@SUB_OPS.rule(*SFPU_FUNCTIONS)
 def _sfpu(to: Building, step: SubOp, operands: list[int]) -> int:
     return sfpu.apply(to, str(step.type), operands[0], step.attributes, in_place=step.output in step.inputs)
 
 
+@SUB_OPS.rule("matmul")
 def _matmul(to: Building, step: SubOp, operands: list[int]) -> int:
     return matmul.product(to, operands[0], operands[1])
 
 
+@SUB_OPS.rule("reduce")
 def _reduce(to: Building, step: SubOp, operands: list[int]) -> int:
     return reduce.maximum(to, operands[0], step.attributes)
 
-
-_KINDS: dict[str, tuple[int, Callable[[Building, SubOp, list[int]], int]]] = {
-    **dict.fromkeys(binary.FUNCTIONS, (2, _binary)),
-    **dict.fromkeys(quantization.KINDS, (2, _rescale)),
-    **dict.fromkeys(sfpu.FUNCTIONS, (1, _sfpu)),
-    **dict.fromkeys(datacopy.COPIES[:2], (1, _copy)),
-    "matmul": (2, _matmul),
-    "reduce": (1, _reduce),
-}
-"""Types of sub-ops: how many inputs they take, and their result."""
 
 BUILDS.add("fused_op", build)

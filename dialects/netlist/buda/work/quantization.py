@@ -7,8 +7,7 @@ from ttc.dialects.netlist.buda.work.building import Building
 from ttc.dialects.netlist.buda.work.families import BUILDS, READS
 from ttc.dialects.netlist.buda.work.reading import Parts, Reading
 from ttc.dialects.netlist.buda.work.shared import number
-
-KINDS = ("quantization", "requantization", "dequantization")
+from ttc.dialects.tile.facts.sfpu import RESCALES
 
 
 def build(to: Building) -> int:
@@ -30,5 +29,5 @@ def read(work: Reading) -> Parts:
     return Parts(str(work.main.attrs["kind"]), work.operands(), {"zero_point": work.main.attrs["zero_point"]})
 
 
-BUILDS.add_all(dict.fromkeys(KINDS, build))
+BUILDS.add_all(dict.fromkeys(RESCALES, build))
 READS.add("tile.rescale", read)

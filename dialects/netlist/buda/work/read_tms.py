@@ -7,11 +7,15 @@ from collections.abc import Callable, Sequence
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.plain.functions import Plain, TensorType, Work, fold_to_tiles
 from ttc.dialects.core.records import record
+from ttc.dialects.core.rule_tables import RuleTable
 from ttc.dialects.netlist.buda.form import Pair, Tm
 from ttc.dialects.netlist.buda.work.shared import FRAME
 from ttc.dialects.netlist.sizes import tile_shape
 
 Views = Sequence[tuple[Work, TensorType]]
+VIEWS: RuleTable[Callable[[Work, TensorType], tuple[Tm, ...]]] = RuleTable("tile manipulations of a view", None)
+"""By full name of the tile op: what reads it as manipulations, given the type that it takes."""
+VIEWS.refuse("it is read by itself: it adds tiles where it is last, and is a manipulation before that", "tile.pad")
 
 
 @record(slots=True)
@@ -43,7 +47,7 @@ def manipulations(views: Views, *, bias: bool = False) -> Manipulated:
         elif work.op == "tile.tile_broadcast" and bias:
             continue
         else:
-            read = _READS.get(work.op)
+            read = VIEWS.get(work.op)
             if read is None:
                 raise Error("E0503", f"Buda has no tile manipulation for {work.op}")
             tms.extend(read(work, type_))
@@ -75,6 +79,7 @@ def tile_dims(type_: TensorType) -> tuple[int, int, int]:
 # ---- one by one ------------------------------------------------------------------------------------------------------------------
 
 
+@VIEWS.rule("tile.repeat")
 def _repeat(work: Work, source: TensorType) -> tuple[Tm, ...]:
     dim = {-2: "r", -1: "c", -3: "z"}.get(_integer(work.attrs["axis"]))
     if dim is None or len(source.shape) != 3:
@@ -82,17 +87,17 @@ def _repeat(work: Work, source: TensorType) -> tuple[Tm, ...]:
     return (Tm("broadcast", (dim, _integer(work.attrs["n"]))),)
 
 
+@VIEWS.rule("tile.tile_broadcast")
 def _tile_broadcast(work: Work, source: TensorType) -> tuple[Tm, ...]:
     return (Tm("tile_broadcast", (str(work.attrs["dim"]),)),)
 
 
-def _slice_of(kind: str) -> Callable[[Work, TensorType], tuple[Tm, ...]]:
-    def read(work: Work, source: TensorType) -> tuple[Tm, ...]:
-        return (Tm(kind, (_integer(work.attrs["n"]),)),)
-
-    return read
+@VIEWS.rule("tile.hslice", "tile.hstack")
+def _heads(work: Work, source: TensorType) -> tuple[Tm, ...]:
+    return (Tm(work.op.removeprefix("tile."), (_integer(work.attrs["n"]),)),)
 
 
+@VIEWS.rule("tile.transpose")
 def _transpose(work: Work, source: TensorType) -> tuple[Tm, ...]:
     perm = work.attrs["perm"]
     if not isinstance(perm, tuple):
@@ -106,6 +111,7 @@ def _transpose(work: Work, source: TensorType) -> tuple[Tm, ...]:
     raise Error("E0503", f"Buda cannot permute dimensions by {list(perm)}")
 
 
+@VIEWS.rule("tile.reshape", "tile.relayout")
 def _reshape(work: Work, source: TensorType) -> tuple[Tm, ...]:
     """Rows cut into matrices, or matrices stacked: whole tiles keep their order."""
     target = work.results[0]
@@ -123,27 +129,16 @@ def _reshape(work: Work, source: TensorType) -> tuple[Tm, ...]:
     return (Tm("vstack", (t,)), Tm("vslice", (new_t,)))
 
 
+@VIEWS.rule("tile.broadcast")
 def _broadcast(work: Work, source: TensorType) -> tuple[Tm, ...]:
     return broadcast_to(source, work.results[0])
 
 
+@VIEWS.rule("tile.slice")
 def _same(work: Work, source: TensorType) -> tuple[Tm, ...]:
     if source.shape != work.results[0].shape:
         raise Error("E0503", f"Buda cannot take {list(work.results[0].shape)} out of {list(source.shape)}")
     return ()
-
-
-_READS: dict[str, Callable[[Work, TensorType], tuple[Tm, ...]]] = {
-    "tile.repeat": _repeat,
-    "tile.tile_broadcast": _tile_broadcast,
-    "tile.hslice": _slice_of("hslice"),
-    "tile.hstack": _slice_of("hstack"),
-    "tile.reshape": _reshape,
-    "tile.relayout": _reshape,
-    "tile.transpose": _transpose,
-    "tile.broadcast": _broadcast,
-    "tile.slice": _same,
-}
 
 
 def _drops(work: Work) -> bool:

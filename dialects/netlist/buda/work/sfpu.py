@@ -10,11 +10,8 @@ from ttc.dialects.netlist.buda.work.building import Building, input_tile
 from ttc.dialects.netlist.buda.work.families import BUILDS, READS
 from ttc.dialects.netlist.buda.work.reading import Parts, Reading
 from ttc.dialects.netlist.buda.work.shared import FRAME, integer, number, word
+from ttc.dialects.tile.facts.sfpu import SFPU_FUNCTIONS
 
-FUNCTIONS = (
-    *("exp", "log", "sqrt", "gelu", "gelu_derivative", "reciprocal", "sigmoid", "dropout"),
-    *("tanh", "square", "power", "sine", "cosine", "lrelu", "abs"),
-)
 PARAMETERS = {"lrelu": "slope", "power": "exp", "dropout": "p"}
 """Attribute that is the parameter of a function."""
 DEFAULTS = {"lrelu": 0.01, "dropout": 0.0}
@@ -70,5 +67,5 @@ def said_by(attrs: Mapping[str, Plain]) -> dict[str, Plain]:
     return found
 
 
-BUILDS.add_all(dict.fromkeys(FUNCTIONS, build))
+BUILDS.add_all(dict.fromkeys(SFPU_FUNCTIONS, build))
 READS.add("tile.sfpu", read)

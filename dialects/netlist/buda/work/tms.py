@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from ttc.dialects.core.errors import Error
+from ttc.dialects.core.rule_tables import RuleTable
 from ttc.dialects.netlist.buda.form import Pair, Tm
 from ttc.dialects.netlist.buda.work.shared import DIMS, Builder
 
 Tile = tuple[int, int]
+MANIPULATIONS: RuleTable[Callable[[Builder, int, Tm, Tile], int]] = RuleTable("work of a tile manipulation", None)
+"""By kind of the manipulation: what emits it on a value."""
 
 
 def apply_tms(builder: Builder, value: int, tms: Sequence[Tm], tile: Tile, *, full: bool = False) -> int:
@@ -18,7 +21,7 @@ def apply_tms(builder: Builder, value: int, tms: Sequence[Tm], tile: Tile, *, fu
     Raises:  E0602 where a TM does not divide what it cuts.
     """
     for tm in tms:
-        known = _BUILDS.get(tm.kind)
+        known = MANIPULATIONS.get(tm.kind)
         if known is None:
             raise Error("E0503", f"there is no tile manipulation '{tm.kind}'")
         value = known(builder, value, tm, tile)
@@ -55,6 +58,7 @@ def unpadded(builder: Builder, value: int, unpad: Pair, tile: Tile) -> int:
 # ---- one by one ------------------------------------------------------------------------------------------------------------------
 
 
+@MANIPULATIONS.rule("broadcast")
 def _broadcast(builder: Builder, value: int, tm: Tm, tile: Tile) -> int:
     dim, n = _dim(tm, tuple(DIMS)), _factor(tm, 1)
     shape = list(builder.shape(value))
@@ -62,6 +66,7 @@ def _broadcast(builder: Builder, value: int, tm: Tm, tile: Tile) -> int:
     return builder.emit("tile.repeat", (value,), tuple(shape), tile, axis=DIMS[dim], n=n)
 
 
+@MANIPULATIONS.rule("hslice")
 def _hslice(builder: Builder, value: int, tm: Tm, tile: Tile) -> int:
     t, rows, columns = builder.shape(value)
     n = _dividing(tm, columns // tile[1], "columns")
@@ -69,6 +74,7 @@ def _hslice(builder: Builder, value: int, tm: Tm, tile: Tile) -> int:
     return _reshape(builder, value, (t * n, rows, columns // n), tile)
 
 
+@MANIPULATIONS.rule("hstack")
 def _hstack(builder: Builder, value: int, tm: Tm, tile: Tile) -> int:
     t, rows, columns = builder.shape(value)
     n = _dividing(tm, t, "matrices")
@@ -76,48 +82,35 @@ def _hstack(builder: Builder, value: int, tm: Tm, tile: Tile) -> int:
     return builder.emit("tile.hstack", (value,), (t // n, rows, n * columns), tile, n=n)
 
 
+@MANIPULATIONS.rule("vslice")
 def _vslice(builder: Builder, value: int, tm: Tm, tile: Tile) -> int:
     t, rows, columns = builder.shape(value)
     n = _dividing(tm, rows // tile[0], "rows")
     return _reshape(builder, value, (t * n, rows // n, columns), tile)
 
 
+@MANIPULATIONS.rule("vstack")
 def _vstack(builder: Builder, value: int, tm: Tm, tile: Tile) -> int:
     t, rows, columns = builder.shape(value)
     n = _dividing(tm, t, "matrices")
     return _reshape(builder, value, (t // n, rows * n, columns), tile)
 
 
+@MANIPULATIONS.rule("transpose")
 def _transpose(builder: Builder, value: int, tm: Tm, tile: Tile) -> int:
     t, rows, columns = builder.shape(value)
     return builder.emit("tile.transpose", (value,), (t, columns, rows), (tile[1], tile[0]), perm=(0, 2, 1))
 
 
+@MANIPULATIONS.rule("tile_broadcast")
 def _tile_broadcast(builder: Builder, value: int, tm: Tm, tile: Tile) -> int:
     return builder.emit("tile.tile_broadcast", (value,), builder.shape(value), tile, dim=_dim(tm, ("r", "c", "rc")), tile=tile)
 
 
+@MANIPULATIONS.rule("pad")
 def _pad(builder: Builder, value: int, tm: Tm, tile: Tile) -> int:
     rt, ct, fill = (float(a) if isinstance(a, int | float) else -1.0 for a in (*tm.args, 0.0)[:3])
     return padded(builder, value, (int(rt), int(ct), fill), tile)
-
-
-def _unpad(builder: Builder, value: int, tm: Tm, tile: Tile) -> int:
-    rt, ct = (int(a) if isinstance(a, int) else -1 for a in tm.args[:2])
-    return unpadded(builder, value, (rt, ct), tile)
-
-
-_BUILDS: dict[str, Callable[[Builder, int, Tm, Tile], int]] = {
-    "broadcast": _broadcast,
-    "hslice": _hslice,
-    "hstack": _hstack,
-    "vslice": _vslice,
-    "vstack": _vstack,
-    "transpose": _transpose,
-    "tile_broadcast": _tile_broadcast,
-    "pad": _pad,
-    "unpad": _unpad,
-}
 
 
 def _reshape(builder: Builder, value: int, shape: tuple[int, ...], tile: Tile) -> int:

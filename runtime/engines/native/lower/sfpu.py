@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from ttc.dialects.core.rule_tables import RuleTable
 from ttc.runtime.engines.native.graph.region import Region, Steps
 from ttc.runtime.engines.native.graph.tensors import View
 from ttc.runtime.engines.native.jobs.elementwise import compute
@@ -45,7 +46,7 @@ def sfpu(n: Lowering) -> None:
     n.only("fn", "parameter", "vector", "rest", "tile")
     tile = n.attr("tile", (32, 32))
     whole = n.attr("vector", "rc") == "rc" or (isinstance(tile, tuple) and any(isinstance(d, int) and d <= _SMALL for d in tile))
-    function, parameter = _FUNCTIONS.get(str(n.attr("fn"))), n.attr("parameter", 0.0)
+    function, parameter = FUNCTIONS.get(str(n.attr("fn"))), n.attr("parameter", 0.0)
     if function is None or not whole or not isinstance(parameter, int | float):
         raise NotTaken(f"{n.attr('fn')} in parts of tiles" if function is not None else f"{n.attr('fn')}")
     xs = [n.operand(0)]
@@ -123,18 +124,24 @@ def _power(s: _Steps, x: int, exponent: float) -> int:
     return found
 
 
-_FUNCTIONS: Mapping[str, Callable[[_Steps, int, float], int]] = {
-    "abs": lambda s, x, _: s("abs", x),
-    "cosine": lambda s, x, _: s("cos", x),
-    "exp": lambda s, x, _: s("clip", s("exp", x), max=_LARGEST),
-    "gelu": lambda s, x, _: s("gelu_tanh", x),
-    "log": lambda s, x, _: s("log", _nonzero(s, x)),
-    "lrelu": lambda s, x, slope: s.choice("greater", x, s.number(0.0), x, s("mul", x, s.number(slope))),
-    "power": _power,
-    "reciprocal": lambda s, x, _: s("reciprocal", _nonzero(s, x)),
-    "sigmoid": _sigmoid,
-    "sine": lambda s, x, _: s("sin", x),
-    "sqrt": lambda s, x, _: s("sqrt", x),
-    "square": lambda s, x, _: s("mul", x, x),
-    "tanh": lambda s, x, _: s("tanh", x),
-}
+FUNCTIONS: RuleTable[Callable[[_Steps, int, float], int]] = RuleTable("native steps of an sfpu function")
+"""By function of tile.sfpu: the steps on an operand in float32, given the parameter."""
+FUNCTIONS.refuse("which elements it drops is drawn in numpy", "dropout")
+FUNCTIONS.refuse("it is computed in numpy", "gelu_derivative")
+FUNCTIONS.add_all(
+    {
+        "abs": lambda s, x, _: s("abs", x),
+        "cosine": lambda s, x, _: s("cos", x),
+        "exp": lambda s, x, _: s("clip", s("exp", x), max=_LARGEST),
+        "gelu": lambda s, x, _: s("gelu_tanh", x),
+        "log": lambda s, x, _: s("log", _nonzero(s, x)),
+        "lrelu": lambda s, x, slope: s.choice("greater", x, s.number(0.0), x, s("mul", x, s.number(slope))),
+        "power": _power,
+        "reciprocal": lambda s, x, _: s("reciprocal", _nonzero(s, x)),
+        "sigmoid": _sigmoid,
+        "sine": lambda s, x, _: s("sin", x),
+        "sqrt": lambda s, x, _: s("sqrt", x),
+        "square": lambda s, x, _: s("mul", x, x),
+        "tanh": lambda s, x, _: s("tanh", x),
+    }
+)

@@ -10,13 +10,13 @@ import pytest
 from tests.dialects.netlist.buda.work.meanings import buda, check_error, random, result, tensor, work
 from ttc.dialects.core.plain import interpret
 from ttc.dialects.netlist.buda.work import work_of
-from ttc.dialects.netlist.buda.work.sfpu import FUNCTIONS
+from ttc.dialects.tile.facts.sfpu import SFPU_FUNCTIONS
 
 S = 32
 X = np.abs(random(2, S, 2 * S)) + np.float32(0.1)
 
 
-@pytest.mark.parametrize("fn", FUNCTIONS)
+@pytest.mark.parametrize("fn", SFPU_FUNCTIONS)
 def test_every_function_reads_back(fn: str) -> None:
     attributes = {"lrelu": {"slope": 0.25}, "power": {"exp": 3}, "dropout": {"p": 0.5}}.get(fn, {})
     result(buda(fn, t=2, mblock=(1, 2), attributes=attributes), X)
