@@ -13,7 +13,8 @@ from ttc.runtime.engines.native.jobs.lowering import Lowering
 from ttc.runtime.engines.native.jobs.products import multiplier_of
 from ttc.runtime.engines.native.jobs.scaled_choice import are_scaled
 from ttc.runtime.engines.native.kernels.gemm_block import Block, block_for
-from ttc.runtime.engines.native.kernels.winograd import LIMIT_BITS, LIMIT_EXPONENT, Winograd, WinogradFilter
+from ttc.runtime.engines.native.kernels.winograd import LIMIT_BITS, LIMIT_EXPONENT, Winograd
+from ttc.runtime.engines.native.kernels.winograd_filter import FILTER_STRIDES, WinogradFilter, point_step
 from ttc.runtime.engines.native.kernels.winograd_matrices import TAPS
 from ttc.runtime.engines.native.kernels.winograd_patches import WinogradPatches
 from ttc.runtime.engines.native.kernels.words import words_of
@@ -41,6 +42,8 @@ _FEW_CHUNKS = 8
 """The most chunks of tiles for which several tasks share each, and patches are prepared."""
 _LEAST_BLOCKS = 4
 """Register blocks of a chunk whose patches are prepared: as often is a filter read that is near."""
+_FILTER_CHUNKS = 32
+"""Into how many runs of neighbouring channels a filter is divided: where it is read in columns, they share cache lines."""
 _PART_ELEMENTS = 8 << 10
 """The least elements of patches that a task prepares: 1 to 2 microseconds."""
 
@@ -65,26 +68,27 @@ class Tiling:
 
 
 def tiling_of(n: Lowering, x: View, w: View, axes: tuple[Axis, Axis]) -> Tiling | None:
-    """How the result is tiled; None where direct sums are as good, or the filter is not known to be harmless."""
+    """How the result is tiled; None where direct sums are as good, or the filter is a constant with numbers too large to be added up."""
     fits = all((axis.taps, axis.stride, axis.dilation) == (TAPS, 1, 1) for axis in axes)
     lanes = max(n.cpu.vector_bytes // 4, 4)
     channels, outputs = w.shape[2:]
     if not fits or x.shape[3] != channels or channels % lanes or min(channels, outputs) < _LEAST_CHANNELS or not n.cpu.has("fma"):
         return None
     in_pairs = multiplier_of(n, channels) == "bf16"
-    filter_tiles = _FILTER_TILES if in_pairs or are_scaled(n, matrices_of(w, 1), outputs, channels, TAPS**2) else 0
+    in_integers = w.is_constant and w.is_dense and are_scaled(n, matrices_of(w, 1), outputs, channels, TAPS**2)
+    filter_tiles = _FILTER_TILES if in_pairs or in_integers else 0
     m = 2 if n.node.op.precision == "float32" else 4
     found = [Tiling(m, -(-axes[0].windows // m), -(-axes[1].windows // m)) for m in {2, m}]
     near = 0 if lanes == 16 else _FILTER_TILES
     best = max(found, key=lambda tiling: tiling.gain(axes, x.shape[0], max(near, filter_tiles)))
     pays = best.gain(axes, x.shape[0], filter_tiles) >= (_LEAST_GAIN_OF_PAIRS if in_pairs else _LEAST_GAIN)
-    return best if pays and w.storage in ("f32", "bf16") and _is_tame(w) else None
+    return best if pays and w.storage in ("f32", "bf16") and (not w.is_constant or _is_tame(w)) else None
 
 
 def _is_tame(w: View) -> bool:
-    """Whether a filter in float32 or bfloat16 is a constant whose elements are small enough to be added up in any way."""
+    """Whether the elements of a constant filter in float32 or bfloat16 are small enough to be added up in any way."""
     array = w.buffer.array
-    if not w.is_constant or array is None or not array.size:
+    if array is None or not array.size:
         return False
     if w.storage == "bf16":
         return int((array.view(np.uint16) & 0x7FFF).max()) < LIMIT_BITS >> 16
@@ -123,19 +127,20 @@ def split_of(n: Lowering, tiling: Tiling, tiles: int, channels: int, columns: in
 
 
 def convolve_tiles(n: Lowering, x: View, w: View, axes: tuple[Axis, Axis], tiling: Tiling, result: Result) -> None:
-    """x[n, h, w, c], dense in channels, convolved with the dense filter w[3, 3, c, o]."""
+    """x[n, h, w, c], dense in channels, convolved with the filter w[3, 3, c, o], which lies anyhow."""
     channels, columns = w.shape[2:]
     tiles = x.shape[0] * tiling.rows * tiling.columns
     split = split_of(n, tiling, tiles, channels, columns)
     block = split.block
-    u = _filter(n, w, tiling, block)
-    kernel = Winograd(tiling.outputs, block, result.region, result.spread, x.storage, w.storage, split.prepared)
+    watched = not w.is_constant
+    u, peaks = _filter(n, w, tiling, block)
+    kernel = Winograd(tiling.outputs, block, result.region, result.spread, x.storage, w.storage, split.prepared, watched)
     image: dict[str, Word] = {"a": x, "channels": channels, "tiles": tiles, "y_tiles": tiling.rows, "x_tiles": tiling.columns}
     image |= {"chunks": split.chunks, **_strides("a", x)}
     for name, axis in zip("yx", axes, strict=True):
         image |= {f"{name}_size": axis.size, f"{name}_before": axis.before}
     tensors = {"c": result.view, **dict(zip(kernel.finish.others, result.others, strict=True))}
-    words: dict[str, Word] = {"u": u, "w": w, **tensors, **image}
+    words: dict[str, Word] = {"u": u, "w": w, **_filter_strides(w), **tensors, **image, **({"filter_peaks": peaks} if watched else {})}
     words |= {"columns": columns, "y_windows": axes[0].windows, "x_windows": axes[1].windows}
     words |= {"panels": block.panels(columns), "panel_chunks": split.panel_chunks, "row_blocks": -(-split.most // block.rows)}
     words |= {"most_tiles": split.most}
@@ -188,10 +193,35 @@ def _most_tiles(tiles: int, channels: int, points: int, block: Block) -> int:
     return blocks * block.rows
 
 
-def _filter(n: Lowering, w: View, tiling: Tiling, block: Block) -> View:
+def _filter(n: Lowering, w: View, tiling: Tiling, block: Block) -> tuple[View, View]:
+    """The filter in panels, and bits of its largest magnitudes."""
+    gap = not w.is_constant
+    w, taps = _readable(n, w)
     channels, columns = w.shape[2:]
-    u = n.temp((block.panels(columns), tiling.points, channels, block.columns), "f32")
-    kernel = WinogradFilter(tiling.outputs, block.columns, block.lanes, w.storage)
-    words = words_of(kernel.names, {"w": w, "u": u, "channels": channels, "columns": columns})
-    n.job(kernel, words, tasks=channels, written=[u], moved_bytes=w.elements * w.item_bytes + u.elements * u.item_bytes)
-    return u
+    u = n.temp((block.panels(columns), tiling.points, point_step(channels, block.columns, gap=gap)), "f32")
+    peaks = n.temp((channels,), "u32")
+    kernel = WinogradFilter(tiling.outputs, block.columns, block.lanes, w.storage, taps, gap)
+    words: dict[str, Word] = {"w": w, "u": u, "channels": channels, "columns": columns, **_filter_strides(w), "peaks": peaks}
+    n.job(
+        kernel,
+        words_of(kernel.names, words),
+        tasks=channels,
+        written=[u, peaks],
+        chunk=max(channels // _FILTER_CHUNKS, 1),
+        moved_bytes=w.elements * w.item_bytes + u.elements * u.item_bytes,
+    )
+    return u, peaks
+
+
+def _readable(n: Lowering, w: View) -> tuple[View, int]:
+    """A filter as `WinogradFilter` reads it, and how its taps lie."""
+    down, across, _, step = w.strides
+    if step == 1:
+        return w, 0
+    if (down, across) in ((TAPS, 1), (-TAPS, -1)):
+        return w, across
+    return n.densified(w), 0
+
+
+def _filter_strides(w: View) -> dict[str, Word]:
+    return dict(zip(FILTER_STRIDES, (stride * w.item_bytes for stride in w.strides), strict=True))

@@ -10,22 +10,24 @@ Measured on a core of AMD Zen 4, in percent of what direct sums could reach at b
 On two cores of AMD Zen 3 with AVX2 (206 GFLOP/s): m = 2: 165 at 56x56x64, 170 at 28x28x128, 190 at 14x14x256, 135 at 7x7x512, 100 at
 256x256x16; m = 4: 250, 285, 230, no gain at 7x7x512, 140.  Whole tiles go through short regions in registers there: 9 percent of a U-Net.
 
-An infinity, a NaN or a number near the largest would spread to all pixels of its tile: where a chunk's patches hold one, the task sums
-directly, from the filter as it is.
+An infinity, a NaN or a number near the largest would spread to all pixels of its tile: where a chunk's patches or the filter hold one, the
+task sums directly, from the filter as it is.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from ttc.runtime.engines.native.graph.region import Region
 from ttc.runtime.engines.native.graph.storage import Storage
 from ttc.runtime.engines.native.kernels.gemm_block import Block, Operands, emit_sums
-from ttc.runtime.engines.native.kernels.gemm_finish import Finish, emit_fetch, emit_row, emit_vector, is_short, masks_are_cheap
+from ttc.runtime.engines.native.kernels.gemm_finish import Finish, emit_fetch, emit_row, emit_vector, is_short
 from ttc.runtime.engines.native.kernels.kernel import Kernel
 from ttc.runtime.engines.native.kernels.shares import shares_of
+from ttc.runtime.engines.native.kernels.winograd_filter import FILTER_STRIDES, filter_address, point_step
 from ttc.runtime.engines.native.kernels.winograd_matrices import TAPS, combined, matrices
 from ttc.runtime.engines.native.kernels.winograd_patches import IMAGE, Tiles, pixel_address
 from ttc.runtime.engines.native.kernels.words import Words
@@ -53,9 +55,10 @@ class Winograd(Kernel):
         region, spread: see `Finish`.
         image, filter: element types of a and w.
         prepared: whether patches are there, by `WinogradPatches` with as many chunks and so many parts: v, peaks, parts.
+        watched: whether the filter may hold any number: `filter_peaks` then has bits of its largest magnitudes, one a channel.
 
     Tasks: (range of panels, range of tiles), the latter fastest.  Words: `names`; strides in bytes.  a: x[n, h, w, c], dense in
-    channels, of which there is a multiple of the vector; u: the filter in panels (`WinogradFilter`); w: the filter itself, dense.
+    channels, of which there is a multiple of the vector; u: the filter in panels; w: the filter itself (both see `winograd_filter`).
     Scratch: `scratch_bytes`.
     """
 
@@ -66,6 +69,7 @@ class Winograd(Kernel):
     image: Storage
     filter: Storage
     prepared: bool = False
+    watched: bool = False
 
     @property
     def tiles(self) -> Tiles:
@@ -82,17 +86,20 @@ class Winograd(Kernel):
         """Names of the words of a job, in order."""
         tensors = ("c", *self.finish.others)
         strides = (f"{tensor}_{axis}" for tensor in tensors for axis in ("image", "y", "x"))
-        return (*_SIZES, *IMAGE, *(_PREPARED if self.prepared else ()), "u", "w", *tensors, *strides)
+        more = (*(_PREPARED if self.prepared else ()), *(("filter_peaks",) if self.watched else ()))
+        return (*_SIZES, *IMAGE, *more, "u", "w", *FILTER_STRIDES, *tensors, *strides)
 
     def scratch_bytes(self, channels: int, most_tiles: int) -> int:
-        """Return the bytes of scratch memory that one thread needs: zeros, addresses of pixels, patches, sums, and pixels of one tile."""
-        fixed = self.tiles.table_bytes(channels) + self.outputs**2 * self.block.columns * 4
+        """Return the bytes of scratch memory that one thread needs: zeros, addresses of pixels, pixels of one tile, a tap of the filter,
+        patches and sums."""
+        fixed = self.tiles.table_bytes(channels) + (self.outputs**2 + channels) * self.block.columns * 4
         patches = 0 if self.prepared else self.tiles.elements(most_tiles, channels)
         return fixed + 4 * (patches + self.tiles.elements(most_tiles, self.block.columns))
 
     def emit(self, f: Writer) -> None:
         words = Words(f, self.names)
         self.tiles.emit_zeros(f, words)
+        filter_peak = self._largest(f, words.pointer("filter_peaks"), words["channels"]) if self.watched else f.constant(0, "u32")
         with f.loop(f.begin, f.end) as task:
             chunks = words["chunks"]
             chunk = task % chunks
@@ -100,29 +107,35 @@ class Winograd(Kernel):
             panels = shares_of(words["panels"], words["panel_chunks"]).span(task // chunks)
             memory = self._memory(f, words, chunk, tiles[0])
             peak = self._peak(f, words, chunk) if self.prepared else self._patches(f, words, memory, tiles)
-            with f.choice(peak < LIMIT_BITS) as (tame, wild):
+            with f.choice(f.larger(peak, filter_peak) < LIMIT_BITS) as (tame, wild):
                 with tame, f.loop(*panels) as panel:
                     self._fetch(f, words, tiles, panel)
                     self._products(f, words, memory, tiles, panel)
                     with f.loop(*tiles) as tile:
                         self._finish(f, words, memory, tile, tiles, panel)
-                with wild, f.loop(*panels) as panel, f.loop(*tiles) as tile:
-                    self._pixels(f, words, memory, tile, panel, direct=True)
+                with wild, f.loop(*panels) as panel:
+                    self._directly(f, words, memory, tiles, panel)
 
     def _memory(self, f: Writer, words: Words, chunk: Value, first: Value) -> _Memory:
         """For a chunk of tiles, given its first one."""
         channels = words["channels"]
         tile = f.at(f.scratch, channels * 4 + self.tiles.table_bytes(0), "i8")
-        after = f.at(tile, self.outputs**2 * self.block.columns * 4, "i8")
+        tap = f.at(tile, self.outputs**2 * self.block.columns, "f32")
+        after = f.at(tap, channels * self.block.columns, "f32")
         if self.prepared:
-            return _Memory(tile, self.tiles.chunk(words, chunk, first), after)
-        return _Memory(tile, after, f.at(after, self.tiles.step(words["most_tiles"], channels) * self.tiles.points, "f32"))
+            return _Memory(tile, tap, self.tiles.chunk(words, chunk, first), after)
+        return _Memory(tile, tap, after, f.at(after, self.tiles.step(words["most_tiles"], channels) * self.tiles.points, "f32"))
 
     def _peak(self, f: Writer, words: Words, chunk: Value) -> Value:
         """Bits of the largest magnitude in the patches of a chunk."""
-        parts, largest = words["parts"], f.variable(f.constant(0, "u32"))
-        with f.loop(0, parts) as part:
-            largest.set(f.larger(largest.get(), f.load(f.at(words.pointer("peaks"), chunk * parts + part, "u32"), "u32")))
+        parts = words["parts"]
+        return self._largest(f, f.at(words.pointer("peaks"), chunk * parts, "u32"), parts)
+
+    def _largest(self, f: Writer, peaks: Value, count: Value) -> Value:
+        """Return the largest of so many u32."""
+        largest = f.variable(f.constant(0, "u32"))
+        with f.loop(0, count) as i:
+            largest.set(f.larger(largest.get(), f.load(f.at(peaks, i, "u32"), "u32")))
         return largest.get()
 
     def _patches(self, f: Writer, words: Words, memory: _Memory, tiles: tuple[Value, Value]) -> Value:
@@ -137,11 +150,12 @@ class Winograd(Kernel):
         """sums[point, tile, column] of a panel."""
         channels, block = words["channels"], self.block
         count, blocks = tiles[1] - tiles[0], words["row_blocks"]
+        step = point_step(channels, block.columns, gap=self.watched)
         spans = shares_of(count, blocks)
         with f.loop(0, self.tiles.points) as point, f.loop(0, blocks) as number:
             first, last = spans.span(number)
             left = f.at(memory.patches, point * self.tiles.step(count, channels) + first * channels, "f32")
-            right = f.at(words.pointer("u"), (panel * self.tiles.points + point) * channels * block.columns, "f32")
+            right = f.at(words.pointer("u"), (panel * self.tiles.points + point) * step, "f32")
             target = f.at(memory.sums, point * self.tiles.step(count, block.columns) + first * block.columns, "f32")
             for rows in block.counts:
                 addresses = [f.at(left, channels * r, "f32") for r in range(rows)]
@@ -155,7 +169,7 @@ class Winograd(Kernel):
         step = self.tiles.step(tiles[1] - tiles[0], self.block.columns)
         if not is_short(self.region) or f.cpu.vector_bytes != 32:
             self._tile(f, memory, sums, step)
-            self._pixels(f, words, memory, tile, panel, direct=False)
+            self._pixels(f, words, memory.tile, tile, panel)
             return
         place, start = self.tiles.place(words, tile), panel * self.block.columns
         inside = [place[axis] + self.outputs <= words[f"{axis}_windows"] for axis in ("y", "x")]
@@ -171,7 +185,7 @@ class Winograd(Kernel):
                 self._each_pixel(f, sums, step, act)
             with part:
                 self._tile(f, memory, sums, step)
-                self._pixels(f, words, memory, tile, panel, direct=False)
+                self._pixels(f, words, memory.tile, tile, panel)
 
     def _tile(self, f: Writer, memory: _Memory, sums: Value, step: Value) -> None:
         """The pixels of a tile, from sums: tile[pixel, column]."""
@@ -195,16 +209,19 @@ class Winograd(Kernel):
                 for j, value in enumerate(combined(f, matrix, [column[i] for column in columns])):
                     act(v, i, j, value)
 
-    def _pixels(self, f: Writer, words: Words, memory: _Memory, tile: Value, panel: Value, *, direct: bool) -> None:
-        """Take the pixels of a tile that lie in the result through the region, and store them.  direct: sum them first."""
+    def _pixels(self, f: Writer, words: Words, sums: Value, tile: Value, panel: Value) -> None:
+        """Take the pixels of a tile that lie in the result, sums[pixel, column], through the region, and store them."""
+        with self._inside(f, words, tile) as (pixel, number):
+            row = f.at(sums, number * self.block.columns, "f32")
+            emit_row(f, self.finish, row, self._rows(f, words, pixel), (panel * self.block.columns, words["columns"]))
+
+    @contextmanager
+    def _inside(self, f: Writer, words: Words, tile: Value) -> Iterator[tuple[dict[str, Value], Value]]:
+        """For each pixel of a tile that lies in the result: where it is, and its number in the tile."""
         place = self.tiles.place(words, tile)
         down, across = (f.smaller(words[f"{axis}_windows"] - place[axis], self.outputs) for axis in ("y", "x"))
         with f.loop(0, down) as i, f.loop(0, across) as j:
-            pixel = {"image": place["image"], "y": place["y"] + i, "x": place["x"] + j}
-            sums = f.at(memory.tile, (i * self.outputs + j) * self.block.columns, "f32")
-            if direct:
-                self._sum_directly(f, words, memory, pixel, panel, sums)
-            emit_row(f, self.finish, sums, self._rows(f, words, pixel), (panel * self.block.columns, words["columns"]))
+            yield {"image": place["image"], "y": place["y"] + i, "x": place["x"] + j}, i * self.outputs + j
 
     def _rows(self, f: Writer, words: Words, pixel: dict[str, Value]) -> dict[str, Value]:
         """Addresses of a pixel of the result and of the region's further tensors."""
@@ -218,29 +235,43 @@ class Winograd(Kernel):
 
     def _fetch(self, f: Writer, words: Words, tiles: tuple[Value, Value], panel: Value) -> None:
         """Bring near what the region will read and write: lines far apart, which the hardware does not foresee."""
-        with f.loop(*tiles) as tile:
-            place = self.tiles.place(words, tile)
-            down, across = (f.smaller(words[f"{axis}_windows"] - place[axis], self.outputs) for axis in ("y", "x"))
-            with f.loop(0, down) as i, f.loop(0, across) as j:
-                rows = self._rows(f, words, {"image": place["image"], "y": place["y"] + i, "x": place["x"] + j})
-                emit_fetch(f, self.finish, rows, panel * self.block.columns, 2)
+        with f.loop(*tiles) as tile, self._inside(f, words, tile) as (pixel, _):
+            emit_fetch(f, self.finish, self._rows(f, words, pixel), panel * self.block.columns, 2)
 
-    def _sum_directly(self, f: Writer, words: Words, memory: _Memory, pixel: dict[str, Value], panel: Value, sums: Value) -> None:
-        """Sums of one pixel, tap by tap."""
-        columns, channels = words["columns"], words["channels"]
-        lanes = self.block.lanes if masks_are_cheap(f) else 1
-        image = f.at(words.pointer("a"), pixel["image"] * words["a_image"], "i8")
-        start = panel * self.block.columns
-        with f.loop(0, f.smaller(columns - start, self.block.columns), lanes) as v:
-            mask = f.mask(columns - start - v, lanes) if lanes > 1 else None
-            total = f.variable(f.constant(0.0, "f32", lanes))
-            with f.loop(0, TAPS) as i, f.loop(0, TAPS) as j:
+    def _directly(self, f: Writer, words: Words, memory: _Memory, tiles: tuple[Value, Value], panel: Value) -> None:
+        """All pixels of a panel, summed tap by tap in the place of sums."""
+        columns, lanes = self.block.columns, self.block.lanes
+        pixels = self.outputs**2 * columns
+        with f.loop(0, (tiles[1] - tiles[0]) * pixels, lanes) as i:
+            f.store(f.constant(0.0, "f32", lanes), f.at(memory.sums, i, "f32"))
+        with f.loop(0, TAPS) as i, f.loop(0, TAPS) as j:
+            self._bring_tap(f, words, memory, panel, (i, j))
+            with f.loop(*tiles) as tile, self._inside(f, words, tile) as (pixel, number):
+                image = f.at(words.pointer("a"), pixel["image"] * words["a_image"], "i8")
                 source = pixel_address(f, words, f.scratch, image, pixel, (i, j))
-                with f.loop(0, channels) as c:
-                    row = f.at(words.pointer("w"), ((i * TAPS + j) * channels + c) * columns + start + v, self.filter)
-                    left = f.spread(f.read(f.at(source, c, self.image), self.image), lanes)
-                    total.set(f.fma(left, f.read(row, self.filter, lanes, mask), total.get()))
-            f.store(total.get(), f.at(sums, v, "f32"))
+                self._add_tap(f, words, memory, source, f.at(memory.sums, (tile - tiles[0]) * pixels + number * columns, "f32"))
+        with f.loop(*tiles) as tile:
+            self._pixels(f, words, f.at(memory.sums, (tile - tiles[0]) * pixels, "f32"), tile, panel)
+
+    def _bring_tap(self, f: Writer, words: Words, memory: _Memory, panel: Value, tap: tuple[Value, Value]) -> None:
+        """Copy the part of the filter that belongs to a tap and a panel: [channel, column]."""
+        columns = self.block.columns
+        start = panel * columns
+        with f.loop(0, words["channels"]) as c, f.loop(0, f.smaller(words["columns"] - start, columns)) as v:
+            source = filter_address(f, words, tap, c, start + v)
+            f.store(f.read(source, self.filter), f.at(memory.tap, c * columns + v, "f32"))
+
+    def _add_tap(self, f: Writer, words: Words, memory: _Memory, source: Value, sums: Value) -> None:
+        """Add to the sums of a pixel what the pixel at a tap gives."""
+        lanes = self.block.lanes
+        with f.loop(0, self.block.columns, lanes) as v:
+            place = f.at(sums, v, "f32")
+            total = f.variable(f.load(place, "f32", lanes))
+            with f.loop(0, words["channels"]) as c:
+                left = f.spread(f.read(f.at(source, c, self.image), self.image), lanes)
+                right = f.load(f.at(memory.tap, c * self.block.columns + v, "f32"), "f32", lanes)
+                total.set(f.fma(left, right, total.get()))
+            f.store(total.get(), place)
 
 
 @dataclass(frozen=True)
@@ -249,41 +280,11 @@ class _Memory:
 
     Args:
         tile: pixels of one tile, of one panel.
+        tap: what of the filter belongs to one tap and one panel, where that is summed directly.
         patches, sums: by point, tile and channel, or column of one panel.
     """
 
     tile: Value
+    tap: Value
     patches: Value
     sums: Value
-
-
-@dataclass(frozen=True)
-class WinogradFilter(Kernel):
-    """Brings a filter w[3, 3, channels, columns], dense, into panels u[panel, point, channel, column of the panel].
-
-    Tasks: a channel each.  Words: `names`.
-    """
-
-    outputs: int
-    columns: int
-    lanes: int
-    source: Storage
-
-    names: ClassVar[tuple[str, ...]] = ("w", "u", "channels", "columns")
-
-    def emit(self, f: Writer) -> None:
-        words = Words(f, self.names)
-        channels, columns = words["channels"], words["columns"]
-        matrix, points = matrices(self.outputs).g, (self.outputs + TAPS - 1) ** 2
-        with f.loop(f.begin, f.end) as c, f.loop(0, columns, self.columns) as start, f.loop(0, self.columns, self.lanes) as v:
-            left = columns - start - v
-            mask = f.mask(left, self.lanes)
-            taps: list[list[Value]] = []
-            for j in range(TAPS):
-                places = [((i * TAPS + j) * channels + c) * columns + start + v for i in range(TAPS)]
-                column = [f.read(f.at(words.pointer("w"), place, self.source), self.source, self.lanes, mask) for place in places]
-                taps.append(combined(f, matrix, column))
-            panel = f.at(words.pointer("u"), start * channels * points + c * self.columns + v, "f32")
-            for i in range(len(matrix)):
-                for j, value in enumerate(combined(f, matrix, [column[i] for column in taps])):
-                    f.store(value, f.at(panel, channels * self.columns * (i * len(matrix) + j), "f32"))

@@ -42,10 +42,13 @@ _MOST_PHASES = 64
 def conv2d(n: Lowering) -> None:
     """x[n, h, w, c] convolved with w[kh, kw, c / groups, o]; the filter is packed, at load if it is constant."""
     n.only("strides", "pads", "dilations", "groups", "activation", "activation_args")
-    x, w, groups = n.operand(0), n.dense(1), _groups(n)
+    x, w, groups = n.operand(0), n.operand(1), _groups(n)
     bias = n.operand(2) if n.has(2) else None
     count, height, width, outputs = n.result_shape()
     axes = axes_of(n, x.shape[1:3], w.shape[:2], (height, width))
+    if groups == 1 and _in_tiles(n, x, w, axes, bias):
+        return
+    w = n.densified(w)
     if x.storage in INTEGERS or w.storage in INTEGERS:
         from ttc.runtime.engines.native.jobs.integer_products import convolve_integers
 
@@ -66,10 +69,6 @@ def conv2d(n: Lowering) -> None:
     multiplier = multiplier_of(n, x.shape[3])
     if groups == 1 and not parts and has_few_results(n.cpu, w, axes[1]):
         convolve_in_columns(n, left_operand(n, x, multiplier), w, axes, multiplier, *whole_region(n, bias))
-        return
-    tiling = tiling_of(n, x, w, axes) if groups == 1 and parts in (0, 3) else None
-    if tiling is not None:
-        convolve_tiles(n, left_operand(n, x, x.storage), w, axes, tiling, result_of(n, *whole_region(n, bias)))
         return
     if groups == 1 and are_scaled(n, matrices_of(w, 1), outputs, x.shape[3], w.shape[0] * w.shape[1]):
         from ttc.runtime.engines.native.jobs.scaled_products import convolve_scaled
@@ -96,6 +95,11 @@ def conv_transpose2d(n: Lowering) -> None:
     if max(axis.stride for axis in axes) > _MOST_PHASES:
         raise NotTaken(f"{max(axis.stride for axis in axes)} phases")
     bias = n.operand(2) if n.has(2) else None
+    if groups == 1 and all((axis.stride, axis.dilation) == (1, 1) for axis in axes):
+        turned = w.sliced(0, w.shape[0] - 1, w.shape[0], -1).sliced(1, w.shape[1] - 1, w.shape[1], -1).permuted((0, 1, 3, 2))
+        moves = tuple(replace(axis, before=axis.taps - 1 - axis.before) for axis in axes)
+        if _in_tiles(n, x, turned, (moves[0], moves[1]), bias):
+            return
     depth = x.shape[3] // groups
     multiplier = multiplier_of(n, depth)
     parts = 0
@@ -110,6 +114,20 @@ def conv_transpose2d(n: Lowering) -> None:
             part = whole.every(1, y.start, y.windows.windows, axes[0].stride).every(2, x_.start, x_.windows.windows, axes[1].stride)
             images, matrix = Images(view, y.windows, x_.windows, depth), matrices_of(_forward(n, filters, groups), groups)
             _windows(n, images, matrix, part, multiplier, parts, groups)
+
+
+def _in_tiles(n: Lowering, x: View, w: View, axes: tuple[Axis, Axis], bias: View | None) -> bool:
+    """Convolve x[n, h, w, c] with w[kh, kw, c, o], which lies anyhow, by Winograd's way, if that is faster; tells whether it did."""
+    if x.storage not in FLOATS or w.storage not in FLOATS:
+        return False
+    count, height, width, _ = n.result_shape()
+    if _parts(n, x, w, count * height * width) not in (0, 3) or has_few_results(n.cpu, w, axes[1]):
+        return False
+    tiling = tiling_of(n, x, w, axes)
+    if tiling is None:
+        return False
+    convolve_tiles(n, left_operand(n, x, x.storage), w, axes, tiling, result_of(n, *whole_region(n, bias)))
+    return True
 
 
 def _forward(n: Lowering, w: View, groups: int) -> View:

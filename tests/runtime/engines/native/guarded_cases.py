@@ -154,7 +154,10 @@ def convolutions() -> Iterator[Graph]:
         yield graph_of("conv2d", [(1, n + 2, n + 3, 16), (3, 3, 16, 32)], wide, held=(1,), precision="bfloat16")
         for precision, format in (("float32", "Float32"), ("high", "Float32"), ("float32", "Float16_b"), ("high", "Half")):
             around = {**wide, "pads": (1, 1, 1, 1)}
-            yield graph_of("conv2d", [(2, n + 6, 17, 16), (3, 3, 16, n + 16), (n + 16,)], around, format, held=(1, 2), precision=precision)
+            for held in ((1, 2), (2,)):
+                yield graph_of(
+                    "conv2d", [(2, n + 6, 17, 16), (3, 3, 16, n + 16), (n + 16,)], around, format, held=held, precision=precision
+                )
         up = {"strides": (2, 3), "pads": (1, 0, 0, 1), "output_padding": (1, 0), "dilations": (1, 1), "groups": 1}
         yield graph_of("conv_transpose2d", [(2, 5, n, 7), (3, 2, 4, 7), (4,)], up, held=(1, 2))
         yield graph_of(
@@ -162,6 +165,8 @@ def convolutions() -> Iterator[Graph]:
         )
         gaps = {**up, "strides": (3, 2), "dilations": (2, 3), "groups": 3, "pads": (1, 0, 0, 1)}
         yield graph_of("conv_transpose2d", [(2, 3, 4, 6), (2, 2, n, 6), (3 * n,)], gaps, held=(1,))
+        back = {**up, "strides": (1, 1), "pads": (0, 1, 1, 2), "output_padding": (0, 0)}
+        yield graph_of("conv_transpose2d", [(2, n + 6, 17, 16), (3, 3, n + 16, 16)], back)
         yield graph_of("depthwise", [(5, n, 13), (5, 13), (13,)])
 
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from tests import sums
 from tests.runtime.engines.native.graphs import Given, Ran, normal, ran
-from tests.runtime.engines.native.in_float64 import convolved
+from tests.runtime.engines.native.in_float64 import convolution, convolved
 from ttc.dialects.core.plain.functions import TensorType, Work
 from ttc.dialects.core.plain.interpret import kernel
 
@@ -97,8 +97,9 @@ def test_one_channel_a_group_is_no_product() -> None:
 @pytest.mark.parametrize("constant", [False, True])
 def test_a_filter_that_is_computed_is_packed_at_each_run(constant: bool) -> None:
     x, w = normal(1, 12, 12, 16), normal(3, 3, 16, 16)
-    found, expected = convolved(x, w, constant=constant)
-    close(found, expected, "Winograd" if constant else "PackRows")
+    found, expected = convolved(x, w, constant=constant, strides=(2, 2))
+    close(found, expected, "PackRows")
+    assert ("PackRows" in found.each_run) == (not constant)
 
 
 @pytest.mark.parametrize(
@@ -243,6 +244,46 @@ def test_a_filter_with_wild_numbers_is_summed_directly() -> None:
     assert "Winograd" not in found.kernels
     assert np.isinf(found.native[..., 3]).all()
     assert np.isfinite(np.delete(found.native, 3, 3)).all()
+
+
+def of_a_model(
+    op: str, x: NDArray, w: NDArray, level: str, perm: tuple[int, ...] = (2, 3, 1, 0), pads: tuple[int, ...] = (1, 1, 1, 1)
+) -> tuple[Ran, NDArray]:
+    """A convolution with a filter that each run brings in, and that a model keeps in another order: [o, i, h, w] as PyTorch does."""
+    attrs = {"strides": (1, 1), "pads": pads, "dilations": (1, 1), "groups": 1}
+    attrs |= {"output_padding": (0, 0)} if op == "conv_transpose2d" else {}
+    filters = np.ascontiguousarray(w.transpose(perm))
+    expected = convolution(op, [x, filters], attrs)
+    types = TensorType(filters.shape, "Float32"), TensorType(expected.shape, "Float32")
+    works = [Work("tile.transpose", (1,), {"perm": perm}, types[:1]), Work(f"tile.{op}", (0, 2), attrs, types[1:])]
+    return ran(works, [Given(x), Given(w)], level=level), expected
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("perm", [(2, 3, 1, 0), (1, 2, 3, 0)])
+@pytest.mark.parametrize(("op", "channels", "outputs"), [("conv2d", 32, 67), ("conv2d", 112, 16), ("conv_transpose2d", 35, 48)])
+def test_tiles_of_filters_that_come_in(op: str, channels: int, outputs: int, perm: tuple[int, ...], level: str) -> None:
+    sizes = dict(zip(perm, (3, 3, channels, outputs), strict=True))
+    x = normal(2, 9, 14, channels if op == "conv2d" else outputs)
+    found, expected = of_a_model(op, x, normal(*(sizes[axis] for axis in range(4))), level, perm, (0, 2, 1, 0))
+    assert ("Winograd" in found.kernels) == (level != "generic")
+    close(found, expected)
+
+
+@pytest.mark.parametrize("level", ["amx", "avx2"])
+@pytest.mark.parametrize("value", [np.inf, np.nan, 3e38])
+def test_wild_numbers_in_a_filter_that_comes_in_reach_its_results_alone(value: float, level: str) -> None:
+    x, w = normal(2, 10, 10, 16), normal(40, 16, 3, 3)
+    x[1, 4, 4] = 0
+    w[33, 2, 1, 1] = value
+    found, expected = of_a_model("conv2d", x, w, level)
+    assert "Winograd" in found.kernels
+    with np.errstate(over="ignore", invalid="ignore"):
+        expected = expected.astype(np.float32)
+    np.testing.assert_array_equal(np.isnan(found.native), np.isnan(expected))
+    np.testing.assert_array_equal(np.isinf(found.native), np.isinf(expected))
+    calm = np.delete(found.native, 33, 3)
+    np.testing.assert_allclose(calm, np.delete(expected, 33, 3), rtol=1e-4, atol=1e-4)
 
 
 # ---- transposed convolutions --------------------------------------------------------------------------------------------------------
