@@ -1,7 +1,7 @@
 """ttc: compile PyTorch, ONNX and TensorFlow models for tiled dataflow accelerators and the CPU, and run them.
 
 compile, load, training, inference, generator, Device, Pipeline, Program, Executor, TrainingExecutor, InferenceExecutor, DataLoader,
-Generator, Sampling, CompileOptions, RunOptions, Error, TtcWarning, the marks probe, mark_loss, stage and recompute, and the
+Generator, Sampling, CompileOptions, RunOptions, Error, TtcWarning, the marks probe, mark_loss, stage and recompute, cut, and the
 modules compat, dist, losses, metrics, nn, ops and optim: loaded when first asked for, so that `import ttc` is cheap.
 """
 
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from ttc.pipeline.pipeline import Pipeline
     from ttc.runtime.executor import Executor
     from ttc.runtime.program import Program
+    from ttc.stages.cutting import cut
     from ttc.train.entry import inference, training
     from ttc.train.executor import TrainingExecutor
     from ttc.train.inference import InferenceExecutor
@@ -52,6 +53,7 @@ __all__ = [
     "TrainingExecutor",
     "TtcWarning",
     "compile",
+    "cut",
     "generator",
     "inference",
     "load",
@@ -81,6 +83,7 @@ _HOMES = {
     "TrainingExecutor": "ttc.train.executor",
     "TtcWarning": "ttc.dialects.core.errors",
     "compile": "ttc.api",
+    "cut": "ttc.stages.cutting",
     "generator": "ttc.generation.entry",
     "inference": "ttc.train.entry",
     "load": "ttc.loading",

@@ -116,7 +116,7 @@ class CompiledStage:
         for argument in self._cotangents:
             value = by_name.get(argument.name.removeprefix(GRADIENT))
             dtype = np.dtype(argument.dtype)
-            given[argument.name] = np.zeros(argument.shape, dtype) if value is None else np.ascontiguousarray(value, dtype)
+            given[argument.name] = np.zeros(argument.shape, dtype) if value is None else np.asarray(value, dtype, order="C")
         found = self._run(BACKWARD, given)
         self._at = drawn + 1
         return tuple(found.get(f"{GRADIENT}{name}") for name in self.inputs)
@@ -156,6 +156,10 @@ class CompiledStage:
     def parameters(self) -> dict[str, NDArray[Any]]:
         """Copies of the parameters by name, without those of which the program holds derived tensors alone."""
         return self._session.parameters()
+
+    def buffers(self) -> dict[str, NDArray[Any]]:
+        """Copies of the states that forward passes change, such as running statistics, by name."""
+        return self._session.states(self._changing) if self._changing else {}
 
     def set_parameters(self, values: Mapping[str, NDArray[Any]]) -> None:
         """Give parameters new values.  Raises E0801; then nothing has changed."""

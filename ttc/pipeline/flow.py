@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import count
 from typing import Any, TypeAlias
 
+import numpy as np
 from numpy.typing import NDArray
 
 from ttc.dialects.core.errors import Error, nearest
@@ -112,6 +114,16 @@ class Flow:
         """Ask all stages for something, and return it by stage; or one stage.  Raises E0206 for an unknown stage."""
         self.settle()
         return {which.name: what(which) for which in self.stages} if stage is None else what(self.named(stage))
+
+    def gradients(self, stage: str | None = None) -> dict[str, Any]:
+        """Return the gradients of the loss over all rows since the last update; see `Pipeline.gradients`."""
+        divisor = self.loss.value.divisor
+        return self.of(stage, lambda which: which.gradients(divisor))
+
+    def clipping_divisor(self, most: float) -> float:
+        """Return what gradients are divided by, so that their norm over all stages is at most a number."""
+        squares = sum(float(np.sum(np.square(g, dtype=np.float64))) for part in self.gradients().values() for g in part.values())
+        return self.loss.value.divisor / min(most / (math.sqrt(squares) + 1e-6), 1.0)
 
     def named(self, stage: str) -> Stage:
         """Return the stage of that name.  Raises E0206."""

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Self
 
-import numpy as np
 from numpy.typing import NDArray
 
 from ttc.dialects.core.errors import Error
@@ -17,13 +15,15 @@ from ttc.pipeline.building import Settings, build, check_optimizer, check_taps, 
 from ttc.pipeline.flow import Flow
 from ttc.pipeline.intake import Intake
 from ttc.pipeline.lifetime import shut_at_exit
-from ttc.pipeline.losses import Value, head_of
+from ttc.pipeline.losses import head_of
 from ttc.pipeline.orders import Work, forward_only, order_of
 from ttc.pipeline.queues import Queue, Sink, put_into
 from ttc.pipeline.remote import threads_of_each
 from ttc.pipeline.runs import LINK_ROOM, Links
 from ttc.pipeline.stage import Arrays, tensor
+from ttc.pipeline.timeline import check_filled
 from ttc.pipeline.verified import Verdict, Verify
+from ttc.pipeline.whole import Whole, is_whole, pairs_of
 from ttc.train.host import Host, taken
 
 MODES = ("sequential", "threads", "processes")
@@ -39,6 +39,7 @@ class Pipeline:
     Args:
         stages: pairs of a device (`ttc.Device`, or its place) and a module: of PyTorch, Keras or `ttc.nn`, or the path of a model, of IR
             text or of an archive.  On the device `cpu` modules of PyTorch run eagerly.  Outputs of a stage are the inputs of the next.
+            Or one module of PyTorch, which is cut: with `devices`, one a stage, and `plan` as `ttc.cut` takes it.
         loss: of the last stage: "mse", `ttc.losses.*`, a module of torch.nn, a function of outputs and targets that PyTorch computes, or
             "output" where the last stage gives it; None: the pipeline is for inference.
         optimizer: of stages whose devices have none: text, `ttc.optim.*`, or a function that makes one of torch.optim of parameters.
@@ -52,13 +53,17 @@ class Pipeline:
         verify: "torch" or "golden", or a Verify: stages are compared with a reference after every step, in `verdicts`.
         seed: of what modules of PyTorch draw in training.
         forward_queues, backward_queues: get what passes from each stage to the next, and back.
+        strict: whether values of a model that is cut that flow back, and fewer microbatches than stages, are errors; else warnings.
     Raises: E0101 for options that do not go together.
     """
 
     def __init__(
         self,
-        stages: Iterable[Any],
+        stages: Iterable[Any] | Any,
         *,
+        devices: Sequence[Any] | None = None,
+        plan: Mapping[str, int] | None = None,
+        strict: bool = False,
         loss: Any = None,
         optimizer: Any = None,
         scheduler: Any = None,
@@ -73,7 +78,9 @@ class Pipeline:
         forward_queues: Sequence[Sink | None] = (),
         backward_queues: Sequence[Sink | None] = (),
     ) -> None:
-        self._plans = plans_of(stages)
+        self._plans = plans_of(pairs_of(stages, devices, plan))
+        self._whole = Whole(stages, plan, strict, loss is not None) if is_whole(stages) else None
+        self._strict = strict
         self._mode = known_word(mode, MODES, "mode")
         self._schedule = schedule
         self._clip_norm = None if clip_norm is None else positive(clip_norm, "clip_norm")
@@ -222,7 +229,7 @@ class Pipeline:
         loss = flow.loss.value
         if flow.waiting:
             raise Error("E0801", f"{flow.waiting} microbatches have gone forward, and not back", hint="call backward")
-        flow.update(self._divisor(loss))
+        flow.update(loss.divisor if self._clip_norm is None else flow.clipping_divisor(self._clip_norm))
         if checkpoint:
             put_into(self.checkpoints, self.parameters(), self._board, "checkpoints")
         return loss.mean
@@ -247,13 +254,6 @@ class Pipeline:
         for _ in range(accumulate):
             flow.run(order, training=True, outputs=_dropped)
         return self.update()
-
-    def _divisor(self, loss: Value) -> float:
-        """What gradients are divided by: the count of the loss, and more where their norm would be too large."""
-        if self._clip_norm is None:
-            return loss.divisor
-        squares = sum(float(np.sum(np.square(g, dtype=np.float64))) for part in self.gradients().values() for g in part.values())
-        return loss.divisor / min(self._clip_norm / (math.sqrt(squares) + 1e-6), 1.0)
 
     def run_training(
         self,
@@ -284,7 +284,7 @@ class Pipeline:
             at_least(value, 1, name)
         at_least(checkpoint_interval, 0, "checkpoint_interval")
         known_word(schedule_every, ("epoch", "update"), "schedule_every")
-        order_of(self._schedule, self._devices, microbatches, self._chunks)
+        check_filled(order_of(self._schedule, self._devices, microbatches, self._chunks), strict=self._strict)
         if self._mode == "sequential":
             self._intake.require_inputs(epochs * steps * accumulate * microbatches)
             self._intake.require_targets(epochs * steps * accumulate * microbatches)
@@ -309,9 +309,7 @@ class Pipeline:
 
         Raises: E0801 if there are none, E0206 for an unknown stage.
         """
-        flow = self._ready()
-        divisor = flow.loss.value.divisor
-        return flow.of(stage, lambda which: which.gradients(divisor))
+        return self._ready().gradients(stage)
 
     def parameters(self, stage: str | None = None) -> dict[str, Any]:
         """Copies of the parameters: by stage and name, or of one stage by name.  Raises E0206 for an unknown stage."""
@@ -329,12 +327,12 @@ class Pipeline:
             which.set_parameters({name: taken(value) for name, value in of_stage.items()})
 
     def pull_weights(self) -> None:
-        """Write the parameters of compiled stages into the modules of PyTorch that they were made of."""
+        """Write parameters and running statistics of compiled stages into the modules of PyTorch that they were made of."""
         flow = self._ready()
         flow.settle()
         for plan, stage in zip(self._plans, flow.stages, strict=True):
             if hasattr(plan.module, "named_parameters"):
-                Host(plan.module).write(stage.parameters())
+                Host(plan.module).write({**stage.parameters(), **stage.buffers()})
 
     # ---- start and end -------------------------------------------------------------------------------------------------------------
 
@@ -367,6 +365,8 @@ class Pipeline:
         examples = examples or self.inputs.peek()
         if examples is None:
             raise Error("E0804", "no inputs were pushed: there is nothing to compile the stages for", hint="push a microbatch first")
+        if self._whole is not None:
+            self._plans = self._whole.cut(self._plans, examples)
         stages = build(self._plans, self._settings, examples, self.verdicts.append)
         self._flow = Flow(
             self._board,

@@ -55,6 +55,10 @@ class Stage(Protocol):
         """Copies of the parameters by name."""
         ...
 
+    def buffers(self) -> dict[str, NDArray[Any]]:
+        """Copies of what forward passes change, such as running statistics, where it is not the module's own, by name."""
+        ...
+
     def set_parameters(self, values: Mapping[str, NDArray[Any]]) -> None:
         """Give parameters new values.  Raises E0801; then nothing has changed."""
         ...

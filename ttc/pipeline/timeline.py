@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import isfinite
 
-from ttc.dialects.core.errors import Error
+from ttc.dialects.core.errors import Error, warn
 from ttc.dialects.core.records import record
 from ttc.pipeline.orders import Order, Work, in_one_thread, most_held, stages_of
 
@@ -93,3 +93,21 @@ def simulate(order: Order, forward: Sequence[float], backward: Sequence[float] |
         spans.append(Span(device, work, start, start + time))
     spans.sort(key=lambda span: (span.start, span.device))
     return Timeline(tuple(spans), tuple(busy), max(free, default=0.0), most_held(order))
+
+
+def check_filled(order: Order, *, strict: bool) -> None:
+    """Warn where devices wait most of the time because there are fewer microbatches than stages.
+
+    Args:   strict: whether it is an error.
+    Raises: E0101, if it is strict.
+    """
+    stages = stages_of(order)
+    microbatches = len({work.microbatch for works in order for work in works})
+    if microbatches >= stages or len(order) == 1:
+        return
+    share = simulate(order, [1.0] * stages).bubble
+    what = "1 microbatch does" if microbatches == 1 else f"{microbatches} microbatches do"
+    message = f"{what} not fill {stages} stages: devices of equal speed wait {share:.0%} of the time"
+    if strict:
+        raise Error("E0101", message, hint=f"take {stages} microbatches at least, or strict=False")
+    warn(message)

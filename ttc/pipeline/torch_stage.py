@@ -118,6 +118,10 @@ class TorchStage:
         """Copies of the parameters by name."""
         return {name: _array(parameter) for name, parameter in self.module.named_parameters()}
 
+    def buffers(self) -> dict[str, NDArray[Any]]:
+        """Nothing: buffers are the module's own."""
+        return {}
+
     def set_parameters(self, values: Mapping[str, NDArray[Any]]) -> None:
         """Write values into the parameters.  Raises E0801 for unknown names and other shapes; then nothing has changed."""
         known = dict(self.module.named_parameters())

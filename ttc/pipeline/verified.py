@@ -168,6 +168,10 @@ class VerifiedStage:
         """Return the parameters of the stage."""
         return self._stage.parameters()
 
+    def buffers(self) -> dict[str, NDArray[Any]]:
+        """Return the buffers of the stage."""
+        return self._stage.buffers()
+
     def set_parameters(self, values: Mapping[str, NDArray[Any]]) -> None:
         """Give the stage and its reference new parameters."""
         self._stage.set_parameters(values)

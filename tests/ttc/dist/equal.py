@@ -9,6 +9,7 @@ import pytest
 import torch
 from torch import nn
 
+import ttc
 from tests.ttc.dist.started import end
 from ttc.dialects.core.errors import Error
 from ttc.dist import Mesh, Runner, mesh, partition
@@ -147,6 +148,35 @@ class Both(nn.Module):
         return self.middle(self.first(tokens))
 
 
+class Marked(nn.Module):
+    """A model that marks two stages, with a skip and a weight of both."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        torch.manual_seed(7)
+        self.first, self.last = nn.Linear(WIDTH, WIDTH), nn.Linear(WIDTH, WIDTH)
+        self.last.weight = self.first.weight
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        y = torch.tanh(self.first(x))
+        with ttc.stage(1):
+            return self.last(y) + x[:, :CLASSES].sum(1, keepdim=True)
+
+
+def cut(of: Mesh) -> None:
+    """Stages that a marked model is cut into."""
+    alone, model = Marked(), Marked()
+    parts = ttc.cut(model, torch.zeros(ROWS // 2, WIDTH), training=True)
+    runner = Runner(mesh=of, stages=parts, loss=nn.MSELoss(), microbatches=2)
+    x = torch.linspace(-1, 1, ROWS * WIDTH).reshape(ROWS, WIDTH)
+    nn.functional.mse_loss(alone(x), x * 2).backward()
+    found = runner.step(x, target=x * 2, gather="all")
+    close(found.outputs, alone(x).detach(), "outputs of a model that is cut")
+    for part in runner.stages:
+        for name, parameter in part.named_parameters():
+            close(parameter.grad, dict(alone.named_parameters())[name].grad, f"gradient of {name}")
+
+
 def _stages(model: Tied, pipe: int) -> list[nn.Module]:
     return [Both(model), Last(model)] if pipe == 2 else [First(model), Middle(model), Last(model)]
 
@@ -158,10 +188,13 @@ def main() -> None:
     parser.add_argument("--microbatches", nargs="+", type=int, default=[4])
     parser.add_argument("--interleaved", action="store_true")
     parser.add_argument("--tied", action="store_true")
+    parser.add_argument("--cut", action="store_true")
     given = parser.parse_args()
     of = mesh(pipe=given.pipe)
     if given.tied:
         tied(of)
+    if given.cut:
+        cut(of)
     for way in given.ways:
         for microbatches in given.microbatches:
             compare(of, way, microbatches)

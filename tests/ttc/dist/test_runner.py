@@ -18,7 +18,7 @@ def equal(processes: int, *arguments: str) -> None:
 
 
 def test_two_processes_equal_one() -> None:
-    equal(2, "--pipe", "2", "--tied", "--interleaved")
+    equal(2, "--pipe", "2", "--tied", "--cut", "--interleaved")
 
 
 def test_a_process_that_hangs_is_named() -> None:

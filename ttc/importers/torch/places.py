@@ -21,7 +21,7 @@ def sources_of(node: fx.Node) -> tuple[str, ...]:
     What is marked to be computed again has a last name that begins with `recompute.`.
     """
     stack = [path for path, _ in (node.meta.get("nn_module_stack") or {}).values()]
-    path = _module_path(str(stack[-1])) if stack else ""
+    path = module_path(str(stack[-1])) if stack else ""
     frames = _FRAME.findall(node.meta.get("stack_trace") or "")
     own = [frame for frame in frames if _is_of_a_program(frame[0])]
     line = [f"{PurePath(file).name}:{number}" for file, number in (own or frames)[-1:]]
@@ -34,7 +34,7 @@ def _is_of_a_program(file: str) -> bool:
     return not any(PurePath(file).is_relative_to(folder) for folder in _NOT_PROGRAMS)
 
 
-def _module_path(path: str) -> str:
+def module_path(path: str) -> str:
     """`encoder.layer.0` of `L['self'].encoder.layer.0` and of plain paths; empty for the outermost module."""
     plain = re.sub(r"\[['\"]?([^'\"\]]*)['\"]?\]", r".\1", path).removeprefix("L.self").removeprefix(".")
     return "" if plain.startswith("_empty_nn_module_stack") else plain
