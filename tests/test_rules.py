@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import pytest
 
 import ttc.dialects
+import ttc.exporters
 import ttc.passes
 import ttc.runtime
 from ttc.dialects.core.errors import Error
@@ -32,6 +33,8 @@ from ttc.dialects.tile.facts.base import FACTS, Role
 from ttc.dialects.tile.facts.sfpu import SFPU_FUNCTIONS
 from ttc.dialects.tile.kernels import KERNELS as TILE_KERNELS
 from ttc.dialects.tile.shape import ViewOp
+from ttc.exporters.ttnn.host import HOST_RULES as TTNN_HOST
+from ttc.exporters.ttnn.rules import RULES as TTNN
 from ttc.passes.nn_to_tile import TO_TILE, WISHES
 from ttc.passes.nn_to_tile.lower_to_tile import rule_of_kind
 from ttc.passes.nn_to_tile.ranges import REACHES
@@ -118,6 +121,8 @@ CASES = {
     "cancel_tms": Case(REWRITES, lambda: VIEW_OPS),
     "native.sfpu": Case(NATIVE_SFPU, lambda: SFPU_FUNCTIONS),
     "exact": Case(EXACT, lambda: TILE, is_partial=True),
+    "ttnn.rules": Case(TTNN, lambda: NN),
+    "ttnn.host": Case(TTNN_HOST, lambda: NN),
 }
 
 
@@ -153,7 +158,7 @@ def test_an_index_says_where_each_rule_is(table: RuleTable[Any]) -> None:
 
 def test_every_table_is_compared() -> None:
     found: dict[int, str] = {}
-    for package in (ttc.dialects, ttc.passes, ttc.runtime):
+    for package in (ttc.dialects, ttc.exporters, ttc.passes, ttc.runtime):
         for info in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
             module = importlib.import_module(info.name)
             found |= {id(item): f"{info.name}.{name}" for name, item in vars(module).items() if isinstance(item, RuleTable)}

@@ -1,0 +1,81 @@
+"""`ttc export`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ttc.cli import main
+
+TEXT = """builtin.module attributes {ttc.stage = "import"} {
+  func.func @forward(%0: tensor<2x3xf32> {ttc.name = "x"}) -> (tensor<2x3xf32> {ttc.name = "y"}) {
+    %1 = nn.relu(%0) : (tensor<2x3xf32>) -> tensor<2x3xf32> loc("rectified")
+    func.return %1 : tensor<2x3xf32>
+  }
+}
+"""
+TWO_REFUSED = """builtin.module attributes {ttc.stage = "import"} {
+  func.func @forward(%0: tensor<3x3xf32> {ttc.name = "x"}) -> (tensor<f32> {ttc.name = "y"}, tensor<3x3xf32> {ttc.name = "z"}) {
+    %1 = nn.det(%0) : (tensor<3x3xf32>) -> tensor<f32> loc("volume")
+    %2 = nn.cholesky(%0) : (tensor<3x3xf32>) -> tensor<3x3xf32> loc("root")
+    func.return %1, %2 : tensor<f32>, tensor<3x3xf32>
+  }
+}
+"""
+
+
+def written(folder: Path, text: str) -> Path:
+    path = folder / "model.mlir"
+    path.write_text(text)
+    return path
+
+
+def test_a_folder_for_ttnn(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = tmp_path / "out"
+    assert main(["export", str(written(tmp_path, TEXT)), "--to", "ttnn", "-o", str(folder)]) == 0
+    assert sorted(path.name for path in folder.iterdir()) == ["model.py", "weights.safetensors"]
+    text = (folder / "model.py").read_text()
+    assert "    # rectified\n" in text
+    assert "    relu = ttnn.relu(sent, memory_config=L1)\n" in text
+    assert "(model.py, weights.safetensors)" in capsys.readouterr().out
+
+
+def test_a_netlist(tmp_path: Path) -> None:
+    out = tmp_path / "model.yaml"
+    assert main(["export", str(written(tmp_path, TEXT)), "--to", "netlist", "-o", str(out)]) == 0
+    assert out.read_text().startswith("devices:\n  arch: wormhole_b0\n")
+
+
+def test_all_refused_ops_are_named_before_anything_is_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = tmp_path / "out"
+    assert main(["export", str(written(tmp_path, TWO_REFUSED)), "--to", "ttnn", "-o", str(folder)]) == 2
+    error = capsys.readouterr().err
+    assert error.startswith("error[E0503]: TT-NN has no form of 2 ops: nn.det (volume): ")
+    assert "nn.cholesky (root): " in error
+    assert not folder.exists()
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (["--to", "ttn"], "there is no export to 'ttn'"),
+        (["--to", "ttnn", "--format", "Bfp2"], "--to ttnn does not write --format Bfp2"),
+        (["--to", "ttnn", "--target", "e150"], "TT-NN does not run on 'e150'"),
+        (["--to", "ttnn", "--program", "backward"], "there is no program 'backward'"),
+        (["--to", "netlist", "--program", "forward"], "a netlist holds all programs"),
+    ],
+)
+def test_errors(tmp_path: Path, capsys: pytest.CaptureFixture[str], flags: list[str], message: str) -> None:
+    assert main(["export", str(written(tmp_path, TEXT)), *flags, "-o", str(tmp_path / "out")]) == 2
+    assert message in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
+def test_an_archive_has_no_ops_of_nn(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    archive = tmp_path / "model.tti"
+    assert main(["compile", str(written(tmp_path, TEXT)), "--kernels", "buda", "-o", str(archive)]) == 0
+    capsys.readouterr()
+    assert main(["export", str(archive), "--to", "ttnn", "-o", str(tmp_path / "out")]) == 2
+    assert "holds no ops of dialect nn" in capsys.readouterr().err
+    assert main(["export", str(archive), "--to", "netlist", "-o", str(tmp_path / "out.yaml")]) == 0

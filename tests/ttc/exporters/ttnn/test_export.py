@@ -1,0 +1,84 @@
+"""Exported modules compute what their models do: TT-NN's ops are executed by a stand-in, in the formats of the device."""
+
+from __future__ import annotations
+
+import sys
+import types
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+torch: Any = pytest.importorskip("torch", reason="networks are made by PyTorch, which has no CPU build for this Python")
+
+from safetensors.torch import load  # noqa: E402 - it needs torch
+
+from tests.ttc.exporters import networks  # noqa: E402
+from tests.ttc.exporters.ttnn import stand_in  # noqa: E402
+from ttc.exporters.graph import ModelGraph, graph_of  # noqa: E402
+from ttc.exporters.ttnn.export import export  # noqa: E402
+from ttc.options import CompileOptions  # noqa: E402
+
+EIGHT = ("cnn", "mlp", "resnet50", "mobilenetv2", "unet", "bert", "vit", "gpt2")
+OTHERS = ("llama", "convnext", "segformer", "efficientnet")
+"""Of the architectures of `networks.BUILDERS`; `make conformance-ttnn` has all."""
+
+
+@pytest.fixture(scope="module")
+def graphs(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """Gives the graph of a network, compiled once."""
+    return cache(lambda name: graph_of(networks.saved(name, tmp_path_factory.mktemp(name)), CompileOptions()))
+
+
+def outputs(files: dict[str, bytes], graph: ModelGraph, name: str, monkeypatch: pytest.MonkeyPatch) -> tuple[np.ndarray, np.ndarray]:
+    """What the exported module gives on the stand-in, and what PyTorch gives."""
+    monkeypatch.setitem(sys.modules, "ttnn", stand_in)
+    module = types.ModuleType("exported")
+    exec(compile(files["model.py"], "model.py", "exec"), vars(module))
+    device = stand_in.Device()
+    module.prepare(device, load(files["weights.safetensors"]))
+    model, inputs = networks.network(name)
+    with torch.no_grad():
+        wanted = model(*inputs)
+    (found,) = module.forward(device, dict(zip(graph.inputs, inputs, strict=True))).values()
+    assert found.shape == wanted.shape
+    return found.double().numpy(), wanted.double().numpy()
+
+
+@pytest.mark.parametrize("name", [*EIGHT, *OTHERS])
+def test_sixteen_bits_are_near(graphs: Any, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    graph = graphs(name)
+    found, wanted = outputs(export(graph), graph, name, monkeypatch)
+    assert np.linalg.norm(found - wanted) <= 2e-2 * np.linalg.norm(wanted)
+
+
+@pytest.mark.parametrize("name", ["mlp", "resnet50", "bert", "gpt2"])
+def test_blocks_correlate(graphs: Any, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    graph = graphs(name)
+    files = export(graph, "Bfp8_b")
+    assert b"ttnn.bfloat8_b" in files["model.py"]
+    found, wanted = outputs(files, graph, name, monkeypatch)
+    assert np.corrcoef(found.ravel(), wanted.ravel())[0, 1] >= 0.99
+
+
+def test_float32_is_nearer(graphs: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    graph = graphs("vit")
+    found, wanted = outputs(export(graph, "Float32"), graph, "vit", monkeypatch)
+    assert np.linalg.norm(found - wanted) <= 1e-4 * np.linalg.norm(wanted)
+
+
+@pytest.mark.parametrize("name", ["bert", "unet"])
+def test_text_is_formatted_and_the_same_every_time(graphs: Any, tmp_path: Path, name: str) -> None:
+    import subprocess
+
+    files = export(graphs(name))
+    assert export(graphs(name)) == files
+    path = tmp_path / "model.py"
+    path.write_bytes(files["model.py"])
+    for command in (["format", "--check"], ["check"]):
+        done = subprocess.run(
+            [sys.executable, "-m", "ruff", command[0], "--isolated", *command[1:], str(path)], capture_output=True, text=True
+        )
+        assert done.returncode == 0, done.stdout

@@ -1,0 +1,70 @@
+"""The command `ttc export`: models in other formats."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ttc.cli.console import Console, size_text
+from ttc.cli.options import FILE, options_from, verbosity
+from ttc.exporters.table import EXPORTERS, exported, exporter
+from ttc.options import CompileOptions
+
+
+@click.command("export")
+@click.argument("model", type=FILE)
+@click.option(
+    "--to", "format_", required=True, metavar="|".join(EXPORTERS), help="; ".join(f"{n}: {e.what}" for n, e in EXPORTERS.items()) + "."
+)
+@click.option("-o", "--output", type=FILE, metavar="OUT", help="File or folder to write; default: the model's name, in this folder.")
+@click.option("--program", metavar="NAME", help="Which program of the model, where there are several.")
+@click.option("--target", metavar="NAME|FILE.yaml", help="Machine that the result is for.  Default: n150.")
+@click.option(
+    "--format", metavar="FORMAT", help="How tensors are stored, as for `ttc compile`; default: 16 bits for ttnn, the model's own else."
+)
+@click.option("--fidelity", metavar="FIDELITY", help="Passes of the device's multiplier, as for `ttc compile`.")
+@click.option("--batch", metavar="N", help="Size of every dynamic leading dimension.")
+@click.option("--shape", multiple=True, metavar="NAME=1x3x224x224", help="Shape of an input with dynamic dimensions (repeatable).")
+@click.option(
+    "--values", multiple=True, metavar="NAME=FILE.npy|NUMBER", help="Value of an integer input that shapes follow from (repeatable)."
+)
+@click.option("--weights", type=FILE, metavar="FILE", help="Archive or model that holds the weights of IR text.")
+@verbosity
+@click.pass_obj
+def command(console: Console, model: Path, format_: str, output: Path | None, program: str | None, **raw: Any) -> int:
+    """Write MODEL (any that `ttc compile` takes, or IR text; for netlist also an archive) in another format.
+
+    An op that the format has no form of is named with its names in the model, all of them at once, before anything is written.
+    """
+    from ttc.inputs.files import require_folder, require_input, require_model, require_output, write_bytes
+    from ttc.process.platform import require_supported
+
+    require_supported()
+    form = exporter(format_)
+    options = options_from(CompileOptions, raw, None)
+    (require_input if model.suffix.lower() == ".tti" else require_model)(model)
+    output = output or _default_output(model, format_)
+    if form.suffix is None:
+        require_folder(output)
+    else:
+        require_output(output, model)
+    with console.progress() as progress:
+        progress.show(f"exporting {model.name}")
+        files = exported(format_, model, options, program)
+        progress.show(f"writing {output.name}")
+        if form.suffix is None:
+            output.mkdir(exist_ok=True)
+        for name, data in files.items():
+            write_bytes(output / name if name else output, data)
+    listed = f" ({', '.join(files)})" if form.suffix is None else ""
+    console.say(f"{output}: {size_text(sum(map(len, files.values())))}{listed}")
+    return 0
+
+
+def _default_output(model: Path, format_: str) -> Path:
+    """The model's name with the format's suffix; for a folder with the format's name behind it."""
+    stem = model.resolve().name if model.is_dir() else model.stem
+    suffix = exporter(format_).suffix
+    return Path(f"{stem}_{format_}" if suffix is None else f"{stem}{suffix}")

@@ -1,0 +1,29 @@
+"""What `ttc export --to netlist` calls."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from ttc.dialects.core.errors import Error
+from ttc.dialects.netlist.buda.writer import write_netlist
+from ttc.exporters.buda.export import export
+from ttc.options import CompileOptions
+
+
+def exported(path: Path, options: CompileOptions, program: str | None) -> dict[str, bytes]:
+    """Export a model, or an archive compiled with --kernels buda, as a netlist in the Buda format.
+
+    Raises: E0101 for a program's name: a netlist holds all; E0503 for an op that Buda lacks; what compilation or loading raises.
+    """
+    if program is not None:
+        raise Error("E0101", "a netlist holds all programs", hint="leave out --program")
+    if path.suffix.lower() == ".tti":
+        from ttc.runtime.loader import load_program
+
+        netlist = load_program(path).netlist
+    else:
+        from ttc.compiler.driver import compile_path
+
+        netlist = compile_path(path, replace(options, to="tti", kernels="buda")).program().netlist
+    return {"": write_netlist(export(netlist).form).encode()}

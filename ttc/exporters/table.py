@@ -1,0 +1,62 @@
+"""All formats that models are exported to, by the name that `ttc export --to` takes."""
+
+from __future__ import annotations
+
+import importlib
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ttc.dialects.core.errors import Error, nearest
+from ttc.dialects.core.records import record
+
+if TYPE_CHECKING:
+    from ttc.options import CompileOptions
+
+
+@record
+class Exporter:
+    """A format that models are exported to.
+
+    Args:
+        what: in a line of help.
+        module: has `exported(path, options, program)`, which returns the files of an export by name.
+        suffix: of the one file that is written; None for a folder of several.
+        formats: of `--format` that it takes beside the default; none where they are the compilation's.
+    """
+
+    what: str
+    module: str
+    suffix: str | None
+    formats: tuple[str, ...] = ()
+
+
+EXPORTERS: dict[str, Exporter] = {
+    "ttnn": Exporter(
+        "a folder of a Python module for TT-NN and its weights", "ttc.exporters.ttnn.entry", None, ("Float32", "Float16_b", "Bfp8_b")
+    ),
+    "netlist": Exporter("a netlist in the Buda format", "ttc.exporters.buda.entry", ".yaml"),
+}
+
+
+def exporter(name: str) -> Exporter:
+    """Return an exporter by name.  Raises E0101."""
+    found = EXPORTERS.get(name)
+    if found is None:
+        raise Error("E0101", f"there is no export to '{name[:80]}'", hint=nearest(name, EXPORTERS))
+    return found
+
+
+def exported(name: str, path: Path, options: CompileOptions, program: str | None = None) -> dict[str, bytes]:
+    """Export a model; returns the files by name, a single one under the empty name.
+
+    Args:
+        path: a model, IR text, or an archive where the format is made of netlists.
+        program: which of several programs of the model.
+    Raises: E0101 for a format of numbers that the exporter does not write, E0503 for ops that it has no form of, all at once; what
+        compilation raises.
+    """
+    found = exporter(name)
+    if "format" in options.given and options.storage_format is not None and found.formats and options.format not in found.formats:
+        known = ", ".join(found.formats)
+        raise Error("E0101", f"--to {name} does not write --format {options.format}", hint=f"it writes {known}")
+    return importlib.import_module(found.module).exported(path, options, program)

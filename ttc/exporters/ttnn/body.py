@@ -1,0 +1,121 @@
+"""The body of `forward`: every op by its rule, on the device if TT-NN takes it, else on the host."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ttc.dialects.core.plain.functions import Work
+from ttc.exporters.graph import LEAVES, ModelGraph, dtype_of
+from ttc.exporters.refusals import RefusedOp, require_none
+from ttc.exporters.ttnn.code import items, literal
+from ttc.exporters.ttnn.emitter import Elsewhere, Emitter, OpText
+from ttc.exporters.ttnn.host import HOST_RULES
+from ttc.exporters.ttnn.rules import RULES
+from ttc.exporters.ttnn.values import HOST, Value
+
+VIEWS = ("reshape", "transpose", "slice", "cast", "split", "concat", "expand", "repeat", "identity", "where")
+"""Ops that stay on the host where all they read is there: the host moves data more cheaply than a device that has to receive it first."""
+
+
+def write_body(emitter: Emitter) -> None:
+    """Write all ops of the program, and what it returns.  Raises E0503, which names all ops without a rule."""
+    graph, refused = emitter.graph, []
+    for name, kind in zip(graph.inputs, graph.function.inputs, strict=True):
+        value = Value(kind.shape, dtype_of(kind), is_input=True)
+        emitter.hold(value, HOST, f"inputs[{literal(name)}]")
+        emitter.values.append(value)
+    last = graph.function.last_use()
+    for index, work in enumerate(graph.function.works):
+        problem = _write_work(emitter, work)
+        if problem is not None:
+            refused.append(problem)
+        emitter.let_go([emitter.values[number] for number in set(work.operands) - {None} if last.get(number) == index])  # pyright: ignore
+    require_none("TT-NN", refused)
+    _write_outputs(emitter)
+
+
+def refusals(graph: ModelGraph) -> list[RefusedOp]:
+    """Return the ops that can have no rule, by what is known before any text is written."""
+    return [RefusedOp.of(work, why) for work in graph.function.works if (why := _without_rule(work)) is not None]
+
+
+def _without_rule(work: Work) -> str | None:
+    """Why neither the device nor the host takes an op of this kind; None if one may."""
+    name = work.op.removeprefix("nn.")
+    if work.op in LEAVES:
+        return None if work.op != "ttc.state" else "states are kept between runs, which exported programs do not"
+    if any(-1 in kind.shape for kind in work.results):
+        return "its shape depends on data"
+    if RULES.get(name) is None and HOST_RULES.get(name) is None:
+        return RULES.refusal(name) or "it is no op of dialect nn"
+    return None
+
+
+def _write_work(emitter: Emitter, work: Work) -> RefusedOp | None:
+    """Write one op; returns it if nothing takes it, with results that later ops may name."""
+    results = [Value(kind.shape, dtype_of(kind)) for kind in work.results]
+    operands = [None if number is None else emitter.values[number] for number in work.operands]
+    emitter.values += results
+    why = _without_rule(work)
+    if why is not None:
+        return _refused(work, results, why)
+    if work.op in LEAVES:
+        results[0].leaf = work
+        return None
+    try:
+        _write_op(OpText(emitter, work, operands, results))
+    except Elsewhere as reason:
+        return _refused(work, results, str(reason))
+    return None
+
+
+def _refused(work: Work, results: list[Value], why: str) -> RefusedOp:
+    for value in results:
+        value.forms[HOST] = "refused"
+    return RefusedOp.of(work, why)
+
+
+def _write_op(step: OpText) -> None:
+    """Write an op on the device, or on the host.  Raises Elsewhere with the reasons of both."""
+    name = step.work.op.removeprefix("nn.")
+    device, host = RULES.get(name), HOST_RULES.get(name)
+    step.emitter.say(", ".join(step.work.location))
+    if device is None or (host is not None and _stays_on_host(step, name)):
+        if host is None:
+            raise Elsewhere(f"{RULES.refusal(name)}; on the host: {HOST_RULES.refusal(name)}")
+        host(step)
+        return
+    mark = len(step.emitter.lines)
+    try:
+        device(step)
+    except Elsewhere as reason:
+        del step.emitter.lines[mark:]
+        if host is None:
+            raise
+        try:
+            host(step)
+        except Elsewhere as other:
+            raise Elsewhere(f"{reason}; on the host: {other}") from None
+
+
+def _stays_on_host(step: OpText, name: str) -> bool:
+    """Whether an op reads only what the host holds, and is a view or works on integers and truth values."""
+    values = step.present
+    if any(value.on_device for value in values) or all(value.leaf is not None for value in values):
+        return not values
+    whole = any(not value.is_float for value in [*values, *step.results])
+    return (name in VIEWS or whole) and not (name == "gather" and step.operand(0).is_float)
+
+
+def _write_outputs(emitter: Emitter) -> None:
+    """Write the dictionary of outputs, as tensors of torch."""
+    emitter.say("outputs")
+    pairs = []
+    for output, number in zip(emitter.graph.outputs, emitter.graph.function.outputs, strict=True):
+        value = emitter.values[number]
+        name = emitter.host(value)
+        if value.is_float and value.dtype == np.float32 and value.on_device:
+            name = f"{name}.to(torch.float32)"
+        emitter.needs_torch = True
+        pairs.append((output.name, name))
+    emitter.write("return ", items([f"{literal(name)}: {text}" for name, text in pairs], "{}"))

@@ -1,0 +1,291 @@
+"""The text of `forward` while it is written: statements, names, and values in the forms that ops ask for."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ttc.dialects.core.names import FreeNames
+from ttc.dialects.core.plain.functions import Work
+from ttc.exporters.graph import ModelGraph
+from ttc.exporters.ttnn import weights as store
+from ttc.exporters.ttnn.code import CallText, Code, call, comment, flat, literal, numbers, statement
+from ttc.exporters.ttnn.placing import Placing
+from ttc.exporters.ttnn.values import FLAT, FULL, HOST, ROWS, Value, flattened, lifted, tiled_bytes
+from ttc.exporters.ttnn.weights import StoredWeights
+
+FREED_BYTES = 1 << 21
+"""Tensors from this size on are let go after their last use; smaller ones live as long as the function, for the reader's sake."""
+TORCH_DTYPES = {"float32": "float32", "float64": "float64", "float16": "float16", "bfloat16": "bfloat16", "bool": "bool"} | {
+    name: name for name in ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
+}
+LEAST = -1e30
+"""What stands for -inf in masks: the device's exponentials take no infinities."""
+
+
+class Emitter:
+    """Writes the body of `forward`.
+
+    Args:
+        graph: the program.
+        weight_format: of weights of products and convolutions: bfloat16, bfloat8_b or float32.
+        format_: of all other tensors of the device.
+        placing: which memory results get.
+    """
+
+    def __init__(self, graph: ModelGraph, weight_format: str, format_: str, placing: Placing) -> None:
+        self.graph, self.weight_format, self.format, self.placing = graph, weight_format, format_, placing
+        self.weights = StoredWeights.empty()
+        self.lines: list[str] = []
+        self.values: list[Value] = []
+        self.needs_torch = False
+        self._names = FreeNames("_")
+        self._taken = {"device", "inputs", "weights", "torch", "ttnn", "math", "outputs"}
+        self._users: dict[str, set[int]] = {}
+        self._sizes: dict[str, int] = {}
+
+    # ---- statements ---------------------------------------------------------------------------------------------------------------------
+
+    def name(self, stem: str) -> str:
+        """Return a name that no other value has."""
+        name = self._names.of(stem, self._taken)
+        self._taken.add(name)
+        return name
+
+    def let(self, stem: str, code: Code) -> str:
+        """Write `stem = code`, and return the name that it got."""
+        if isinstance(code, str) and code in self._taken:
+            return code
+        name = self.name(stem)
+        self.lines += statement(f"{name} = ", code)
+        return name
+
+    def write(self, before: str, code: Code) -> None:
+        """Write a statement that names nothing new."""
+        self.lines += statement(before, code)
+
+    def say(self, text: str) -> None:
+        """Write a comment behind an empty line."""
+        lines = comment(text)
+        if lines:
+            self.lines += ["", *lines]
+
+    def hold(self, value: Value, form: str, name: str) -> str:
+        """Remember by which name a value is known in a form."""
+        value.forms[form] = name
+        self._users.setdefault(name, set()).add(id(value))
+        return name
+
+    def let_go(self, values: list[Value]) -> None:
+        """Drop the names of values that nothing reads any more, if they are large."""
+        gone: list[str] = []
+        for value in values:
+            for name in value.forms.values():
+                users = self._users.get(name, set())
+                users.discard(id(value))
+                if not users and self._sizes.get(name, 0) >= FREED_BYTES and name not in gone:
+                    gone.append(name)
+                    self.placing.free(name)
+        if gone:
+            self.lines += statement("del ", ", ".join(gone))
+
+    def memory(self, stem: str, shape: tuple[int, ...]) -> tuple[str, str]:
+        """Return a new name, and the memory of a result of that name."""
+        name = self.name(stem)
+        size = tiled_bytes(shape, 4 if self.format == store.FLOAT32 else 2)
+        self._sizes[name] = size
+        return name, self.placing.place(name, size)
+
+    # ---- values in the form that is asked for -------------------------------------------------------------------------------------------
+
+    def full(self, value: Value) -> str:
+        """Return the name of a value on the device, in tiles, in its own shape."""
+        if FULL in value.forms:
+            return value.forms[FULL]
+        if value.leaf is not None:
+            return self.weight(value, "full", self.graph.leaf(value.leaf).reshape(lifted(value.shape)), format_=self.format)
+        if FLAT in value.forms:
+            name, place = self.memory("image", value.shape)
+            self.write(f"{name} = ", call("ttnn.reshape", value.forms[FLAT], numbers(lifted(value.shape)), memory_config=place))
+            return self.hold(value, FULL, name)
+        if ROWS in value.forms:
+            return self.hold(value, FULL, self.let("tiles", call("ttnn.to_layout", value.forms[ROWS], "ttnn.TILE_LAYOUT")))
+        return self.hold(value, FULL, self.upload(value, store.TILES))
+
+    def flat(self, value: Value) -> str:
+        """Return the name of an image on the device as one row of pixels."""
+        if FLAT in value.forms:
+            return value.forms[FLAT]
+        if value.leaf is not None:
+            return self.weight(value, "flat", self.graph.leaf(value.leaf).reshape(flattened(value.shape)), format_=self.format)
+        source = self.full(value)
+        name, place = self.memory("pixels", flattened(value.shape))
+        self.write(f"{name} = ", call("ttnn.reshape", source, numbers(flattened(value.shape)), memory_config=place))
+        return self.hold(value, FLAT, name)
+
+    def pixels(self, value: Value) -> str:
+        """Return the name of an image as convolutions and pools read it: one row of pixels, or without tiles as the host sent it."""
+        if value.on_device or value.leaf is not None:
+            return self.flat(value)
+        return self.hold(value, ROWS, self.upload(value, store.ROW_MAJOR))
+
+    def host(self, value: Value) -> str:
+        """Return the name of a value as a tensor of torch on the host."""
+        if HOST in value.forms:
+            return value.forms[HOST]
+        if value.leaf is not None:
+            array = self.graph.leaf(value.leaf)
+            return self.weight(value, "host", array if array.dtype.kind != "V" else array.astype(np.float32), place=store.HOST)
+        found = value.forms.get(FULL) or value.forms.get(ROWS) or value.forms[FLAT]
+        made: Code = call("ttnn.to_torch", found)
+        if value.is_flat or len(value.shape) < 2:
+            made = f"{flat(made)}.reshape({flat(numbers(value.shape))})"
+        if not value.is_float:
+            made = f"{flat(made)}.to(torch.{TORCH_DTYPES[str(value.dtype)]})"
+        self.needs_torch = True
+        return self.hold(value, HOST, self.let("host", made))
+
+    def upload(self, value: Value, layout: str, dtype: str | None = None) -> str:
+        """Write the transfer of a value from the host, and return its name there."""
+        source = self.host(value)
+        if len(value.shape) < 2:
+            source = f"{source}.reshape({flat(numbers(lifted(value.shape)))})"
+        made = call(
+            "to_device",
+            "device",
+            source,
+            *(() if layout == store.TILES and dtype is None else (f"ttnn.{layout}",)),
+            *(() if dtype is None else (f"ttnn.{dtype}",)),
+        )
+        name = self.let("sent", made)
+        self._sizes[name] = tiled_bytes(value.shape)
+        return name
+
+    def weight(
+        self, value: Value, form: str, array: NDArray, *, format_: str = store.FLOAT32, place: str = store.DEVICE, layout: str = store.TILES
+    ) -> str:
+        """Return the expression of a weight in a form; it is stored when it is first asked for."""
+        leaf = value.leaf
+        stem = "" if leaf is None else str(leaf.attrs.get("key") or "constant")
+        key = (str(id(leaf)) if leaf is None or "key" not in leaf.attrs else stem, form)
+        name = self.weights.name_of(key)
+        if name is None:
+            name = self.weights.add(stem, key, array, format_, layout, place)
+        return f"weights[{literal(name)}]"
+
+
+class OpText:
+    """One op while its text is written: what rules ask, and what they give.
+
+    Args:
+        emitter: the text.
+        work: the op.
+        operands: its values; None where one is absent.
+        results: values to be given names.
+    """
+
+    def __init__(self, emitter: Emitter, work: Work, operands: list[Value | None], results: list[Value]) -> None:
+        self.emitter, self.work, self.operands, self.results = emitter, work, operands, results
+
+    def operand(self, index: int) -> Value:
+        """Return an operand that is present."""
+        value = self.operands[index] if index < len(self.operands) else None
+        if value is None:
+            raise Elsewhere(f"operand {index} is absent")
+        return value
+
+    def has(self, index: int) -> bool:
+        """Whether an operand is present."""
+        return index < len(self.operands) and self.operands[index] is not None
+
+    @property
+    def present(self) -> list[Value]:
+        """The operands that are there."""
+        return [value for value in self.operands if value is not None]
+
+    @property
+    def stem(self) -> str:
+        """The op's mnemonic as a name of Python."""
+        name = self.work.op.removeprefix("nn.")
+        return f"{name}_" if name in ("and", "or", "not") else name
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of the first result."""
+        return self.results[0].shape
+
+    def axis(self, name: str = "axis", rank: int | None = None) -> int:
+        """Return an axis of an attribute, counted from the end: it is the same in tensors that were given more dimensions."""
+        axis = cast("int", self.work.attrs[name])
+        rank = len(self.operand(0).shape) if rank is None else rank
+        return axis if axis < 0 else axis - rank
+
+    def scalar(self, index: int) -> int | float | None:
+        """Return an operand that is one constant number, as that; None for any other."""
+        value = self.operand(index)
+        if value.leaf is None or prod(value.shape) != 1 or len(value.shape) > len(self.shape):
+            return None
+        return self.emitter.graph.leaf(value.leaf).reshape(()).item()
+
+    def array(self, index: int) -> NDArray:
+        """Return the value of a constant operand.  Raises Elsewhere for one that is computed."""
+        value = self.operand(index)
+        if value.leaf is None:
+            raise Elsewhere(f"operand {index} is no constant")
+        return self.emitter.graph.leaf(value.leaf)
+
+    def full(self, index: int) -> str:
+        """Return an operand on the device in its own shape."""
+        return self.emitter.full(self.operand(index))
+
+    def flat(self, index: int) -> str:
+        """Return an operand on the device as one row of pixels."""
+        return self.emitter.flat(self.operand(index))
+
+    def host(self, index: int) -> str:
+        """Return an operand on the host."""
+        return self.emitter.host(self.operand(index))
+
+    def give(self, code: CallText, form: str = FULL, index: int = 0, *, memory: bool = True, stem: str | None = None) -> str:
+        """Write the op's call, with the memory of its result unless the call takes none."""
+        value = self.results[index]
+        shape = flattened(value.shape) if form == FLAT else value.shape
+        name, place = self.emitter.memory(stem or self.stem, shape)
+        if memory:
+            code = CallText(code.callee, code.arguments, (*code.keywords, ("memory_config", place)), code.brackets)
+        self.emitter.write(f"{name} = ", code)
+        return self.emitter.hold(value, form, name)
+
+    def let(self, stem: str, code: CallText, shape: tuple[int, ...] | None = None, *, memory: bool = True) -> str:
+        """Write a call whose result is on the way to the op's own."""
+        name, place = self.emitter.memory(stem, self.shape if shape is None else shape)
+        if memory:
+            code = CallText(code.callee, code.arguments, (*code.keywords, ("memory_config", place)), code.brackets)
+        self.emitter.write(f"{name} = ", code)
+        return name
+
+    def same(self, form: str, name: str, index: int = 0) -> None:
+        """Give a result the name of a value that there is."""
+        self.emitter.hold(self.results[index], form, name)
+
+    def torch(self, code: Code, index: int = 0) -> None:
+        """Write a computation on the host."""
+        self.emitter.needs_torch = True
+        self.emitter.hold(self.results[index], HOST, self.emitter.let(self.stem, code))
+
+
+class Elsewhere(Exception):
+    """An op that a rule does not take, and why: another kind of rule may."""
+
+
+def ints(step: OpText, name: str) -> tuple[int, ...]:
+    """Return an attribute that is a list of whole numbers; an absent one is empty."""
+    return tuple(cast("tuple[int, ...]", step.work.attrs.get(name) or ()))
+
+
+def floats(step: OpText, name: str) -> tuple[float, ...]:
+    """Return an attribute that is a list of numbers; an absent one is empty."""
+    return tuple(cast("tuple[float, ...]", step.work.attrs.get(name) or ()))

@@ -1,0 +1,11 @@
+"""What computes ops on the host, in calls of torch: integers, truth values, and what TT-NN has no kernel for."""
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+from ttc.dialects.core.rule_tables import RuleTable
+from ttc.exporters.ttnn.emitter import OpText
+
+HostRule: TypeAlias = "Callable[[OpText], None]"
+HOST_RULES: RuleTable[HostRule] = RuleTable("form in torch", __name__)
+"""By mnemonic: writes the op as calls of torch, or raises Elsewhere."""

@@ -1,0 +1,61 @@
+"""Elementwise ops on the host."""
+
+from __future__ import annotations
+
+from ttc.exporters.ttnn.code import Code, call, literal
+from ttc.exporters.ttnn.emitter import TORCH_DTYPES, Elsewhere, OpText
+from ttc.exporters.ttnn.host import HOST_RULES
+
+FUNCTIONS = {
+    **{"add": "add", "sub": "sub", "mul": "mul", "minimum": "minimum", "maximum": "maximum", "pow": "pow"},
+    **{"equal": "eq", "not_equal": "ne", "less": "lt", "less_equal": "le", "greater": "gt", "greater_equal": "ge"},
+    **{"and": "logical_and", "or": "logical_or", "xor": "logical_xor"},
+    **{"bitwise_and": "bitwise_and", "bitwise_or": "bitwise_or", "bitwise_xor": "bitwise_xor"},
+    **{"shift_left": "bitwise_left_shift", "shift_right": "bitwise_right_shift"},
+    **{name: name for name in ("abs", "neg", "sign", "exp", "log", "sqrt", "rsqrt", "reciprocal", "floor", "ceil", "round", "sin", "cos")},
+    **{name: name for name in ("sinh", "cosh", "asin", "acos", "atan", "asinh", "acosh", "atanh", "tanh", "sigmoid", "relu")},
+    **{"erf": "special.erf", "not": "logical_not", "is_nan": "isnan", "is_inf": "isinf", "where": "where"},
+    **{"silu": "nn.functional.silu", "softplus": "nn.functional.softplus", "hard_swish": "nn.functional.hardswish"},
+}
+
+
+@HOST_RULES.rule(*FUNCTIONS)
+def function(step: OpText) -> None:
+    """Write a function that torch has by another name, or the same."""
+    name = FUNCTIONS[step.work.op.removeprefix("nn.")]
+    step.torch(call(f"torch.{name}", *(step.host(index) for index in range(len(step.operands)))))
+
+
+@HOST_RULES.rule("div")
+def div(step: OpText) -> None:
+    """Write a quotient; of integers toward zero."""
+    whole = step.results[0].dtype.kind in "iu"
+    step.torch(call("torch.div", step.host(0), step.host(1), rounding_mode='"trunc"' if whole else None))
+
+
+@HOST_RULES.rule("mod")
+def mod(step: OpText) -> None:
+    """Write a remainder with the sign of either side."""
+    step.torch(call("torch.fmod" if step.work.attrs.get("fmod") else "torch.remainder", step.host(0), step.host(1)))
+
+
+@HOST_RULES.rule("identity")
+def identity(step: OpText) -> None:
+    """Give the operand another name."""
+    step.torch(step.host(0))
+
+
+@HOST_RULES.rule("cast")
+def cast(step: OpText) -> None:
+    """Write a conversion between dtypes."""
+    dtype = str(step.results[0].dtype)
+    if dtype not in TORCH_DTYPES:
+        raise Elsewhere(f"torch has no {dtype}")
+    step.torch(call(f"{step.host(0)}.to", f"torch.{TORCH_DTYPES[dtype]}"))
+
+
+@HOST_RULES.rule("clip")
+def clip(step: OpText) -> None:
+    """Write limits of either side."""
+    limits: dict[str, Code] = {key: literal(step.work.attrs[key]) for key in ("min", "max") if step.work.attrs.get(key) is not None}
+    step.torch(call("torch.clamp", step.host(0), **limits) if limits else step.host(0))

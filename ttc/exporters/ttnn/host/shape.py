@@ -1,0 +1,82 @@
+"""Views, copies and pieces on the host."""
+
+from __future__ import annotations
+
+from ttc.exporters.ttnn.code import call, items, literal, numbers
+from ttc.exporters.ttnn.emitter import Elsewhere, OpText, ints
+from ttc.exporters.ttnn.host import HOST_RULES
+
+MODES = {"reflect": "reflect", "edge": "replicate", "wrap": "circular"}
+
+
+@HOST_RULES.rule("reshape")
+def reshape(step: OpText) -> None:
+    """Write a reshape to known sizes."""
+    step.torch(call(f"{step.host(0)}.reshape", numbers(step.shape)))
+
+
+@HOST_RULES.rule("transpose")
+def transpose(step: OpText) -> None:
+    """Write a permutation of the dimensions."""
+    step.torch(call(f"{step.host(0)}.permute", numbers(ints(step, "perm"))))
+
+
+@HOST_RULES.rule("expand")
+def expand(step: OpText) -> None:
+    """Write a broadcast to known sizes."""
+    step.torch(call(f"{step.host(0)}.expand", numbers(step.shape)))
+
+
+@HOST_RULES.rule("repeat")
+def repeat(step: OpText) -> None:
+    """Write whole copies side by side."""
+    step.torch(call(f"{step.host(0)}.repeat", numbers(ints(step, "repeats"))))
+
+
+@HOST_RULES.rule("shape")
+def shape(step: OpText) -> None:
+    """Write the sizes, which are known."""
+    step.torch(call("torch.tensor", numbers(step.operand(0).shape, "[]")))
+
+
+@HOST_RULES.rule("slice")
+def slice_(step: OpText) -> None:
+    """Write a regular part; torch has no steps backward, so these are a flip of a part."""
+    parts, flips = [], []
+    for axis, (start, size, jump) in enumerate(zip(*(ints(step, name) for name in ("starts", "sizes", "steps")), strict=True)):
+        first = start if jump > 0 else start + (size - 1) * jump
+        parts.append(f"{first}:{first + (size - 1) * abs(jump) + 1 if size else first}" + (f":{abs(jump)}" if abs(jump) > 1 else ""))
+        flips += [axis] if jump < 0 else []
+    text = f"{step.host(0)}[{', '.join(parts)}]" if parts else step.host(0)
+    step.torch(f"{text}.flip({', '.join(map(str, flips))})" if flips else text)
+
+
+@HOST_RULES.rule("split")
+def split(step: OpText) -> None:
+    """Write a part for each piece."""
+    axis, start = step.axis(), 0
+    for index, size in enumerate(ints(step, "sizes")):
+        step.torch(call(f"{step.host(0)}.narrow", str(axis), str(start), str(size)), index)
+        start += size
+
+
+@HOST_RULES.rule("concat")
+def concat(step: OpText) -> None:
+    """Write the operands one after the other."""
+    step.torch(call("torch.cat", items([step.emitter.host(value) for value in step.present], "[]"), dim=str(step.axis())))
+
+
+@HOST_RULES.rule("pad")
+def pad(step: OpText) -> None:
+    """Write margins; torch counts dimensions from the last."""
+    mode = str(step.work.attrs["mode"])
+    before, after = ints(step, "before"), ints(step, "after")
+    margins = [size for pair in reversed(list(zip(before, after, strict=True))) for size in pair]
+    if mode == "constant":
+        step.torch(call("torch.nn.functional.pad", step.host(0), numbers(margins), value=literal(step.work.attrs["value"])))
+        return
+    while margins[-2:] == [0, 0]:
+        margins = margins[:-2]
+    if len(margins) > 6 or not step.operand(0).is_float or len(before) not in (len(margins) // 2 + 1, len(margins) // 2 + 2):
+        raise Elsewhere(f"torch has no margins of mode {mode} in so many dimensions")
+    step.torch(call("torch.nn.functional.pad", step.host(0), numbers(margins), mode=literal(MODES[mode])))

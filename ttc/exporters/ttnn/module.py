@@ -1,0 +1,108 @@
+"""The exported module as text: what it says of itself, its weights, `prepare`, and `forward` around the body."""
+
+from __future__ import annotations
+
+from ttc import __version__
+from ttc.exporters.graph import ModelGraph, dtype_of
+from ttc.exporters.ttnn import weights as store
+from ttc.exporters.ttnn.code import INDENT, items, literal, statement
+from ttc.exporters.ttnn.emitter import Emitter
+
+HEAD = """
+import torch
+import ttnn
+
+DRAM = ttnn.DRAM_MEMORY_CONFIG
+L1 = ttnn.L1_MEMORY_CONFIG
+PREPARED = {}
+"""
+PREPARE = '''
+
+def to_device(device, tensor, layout=ttnn.TILE_LAYOUT, dtype=ttnn.FORMAT):
+    """Send a tensor of torch to the device; over a mesh, a part of it to each."""
+    return ttnn.from_torch(
+        tensor,
+        dtype=dtype,
+        layout=layout,
+        device=device,
+        memory_config=DRAM,
+        mesh_mapper=ttnn.ShardTensorToMesh(device, dim=0),
+    )
+
+
+def prepare(device, weights):
+    """Bring weights to where `forward` reads them.
+
+    weights: tensors of torch by name, as safetensors.torch.load_file gives them.
+    Convolutions lay out theirs when they first run.
+    """
+    for name, (place, dtype, layout) in WEIGHTS.items():
+        if place == "host":
+            PREPARED[name] = weights[name]
+        elif place == "kernel":
+            PREPARED[name] = ttnn.from_torch(weights[name], dtype=dtype, layout=layout)
+        else:
+            PREPARED[name] = ttnn.from_torch(
+                weights[name],
+                dtype=dtype,
+                layout=layout,
+                device=device,
+                memory_config=DRAM,
+                mesh_mapper=ttnn.ReplicateTensorToMesh(device),
+            )
+    return PREPARED
+'''
+PRECISE = """    precise = ttnn.init_device_compute_kernel_config(
+        device.arch(),
+        math_fidelity=ttnn.MathFidelity.FIDELITY,
+        math_approx_mode=False,
+        fp32_dest_acc_en=True,
+        packer_l1_acc=True,
+    )
+"""
+
+
+def module_text(emitter: Emitter, fidelity: str) -> str:
+    """Return the module around the body that was written."""
+    body = "\n".join(emitter.lines) + "\n"
+    precise = PRECISE.replace("FIDELITY", fidelity) if "=precise" in body else ""
+    return "".join(
+        (
+            _introduction(emitter.graph),
+            HEAD if "torch." in body else HEAD.replace("import torch\n", ""),
+            "\n".join(_weights(emitter)) + "\n",
+            PREPARE.replace("ttnn.FORMAT", f"ttnn.{emitter.format}"),
+            "\n\ndef forward(device, inputs, weights=PREPARED):\n",
+            f'{INDENT}"""Run the model.  inputs, and what is returned: tensors of torch by name."""\n',
+            precise,
+            body if precise else body.lstrip("\n"),
+        )
+    )
+
+
+def _introduction(graph: ModelGraph) -> str:
+    """The module's docstring: the model, its inputs and its outputs."""
+    kinds = graph.function.value_types
+    lines = [f'"""The model {_shown(graph.model)} as a program for TT-NN, written by ttc {__version__}.', ""]
+    for role, names, numbers in (
+        ("Inputs", graph.inputs, range(len(graph.inputs))),
+        ("Outputs", [output.name for output in graph.outputs], graph.function.outputs),
+    ):
+        lines.append(f"{role}, by name:")
+        lines += [f"    {_shown(name)}: {dtype_of(kinds[n])}{list(kinds[n].shape)}" for name, n in zip(names, numbers, strict=True)]
+    return "\n".join(lines) + '\n"""\n'
+
+
+def _shown(name: str) -> str:
+    """A name from a file inside a docstring: printable, without quotes and backslashes."""
+    return ascii(name)[1:-1].replace("\\", "/").replace('"', "'")
+
+
+def _weights(emitter: Emitter) -> list[str]:
+    """The table of weights: where each is put, its format and its layout."""
+    lines = ["WEIGHTS = {"] if emitter.weights.stored else ["WEIGHTS = {}"]
+    for name, weight in emitter.weights.stored.items():
+        format_ = store.BFLOAT16 if (weight.place, weight.format) == (store.KERNEL, store.BFLOAT8) else weight.format
+        row = ("None", "None") if weight.place == store.HOST else (f"ttnn.{format_}", f"ttnn.{weight.layout}")
+        lines += statement(f"{literal(name)}: ", items([literal(weight.place), *row]), 1, ",")
+    return [*lines, "}"] if emitter.weights.stored else lines

@@ -1,0 +1,11 @@
+"""What TT-NN has for each op of dialect nn: rules in files of the dialect's stems."""
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+from ttc.dialects.core.rule_tables import RuleTable
+from ttc.exporters.ttnn.emitter import OpText
+
+Rule: TypeAlias = "Callable[[OpText], None]"
+RULES: RuleTable[Rule] = RuleTable("form in TT-NN", __name__)
+"""By mnemonic: writes the op, or raises Elsewhere for one that TT-NN does not take like this."""

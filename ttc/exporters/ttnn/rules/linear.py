@@ -1,0 +1,106 @@
+"""Products of matrices: `ttnn.linear` with a weight, `ttnn.matmul` of two tensors."""
+
+from __future__ import annotations
+
+from math import prod
+
+import numpy as np
+
+from ttc.exporters.ttnn.code import Code, call, literal, numbers
+from ttc.exporters.ttnn.emitter import Elsewhere, OpText
+from ttc.exporters.ttnn.rules import RULES
+from ttc.exporters.ttnn.rules.activation import FUSED, follow
+from ttc.exporters.ttnn.values import FLAT, FULL, Value, lifted
+
+RULES.refuse("determinants have no kernel on the device", "det")
+RULES.refuse("matrices chosen by computed indices have no kernel on the device", "grouped_matmul")
+
+
+@RULES.rule("matmul")
+def matmul(step: OpText) -> None:
+    """Write a product with its bias and activation; a constant matrix is stored as [k, n]."""
+    if not step.results[0].is_float:
+        raise Elsewhere("its operands are integers")
+    weight = step.operand(1)
+    if weight.leaf is not None and prod(weight.shape[:-2]) == 1 and not step.work.attrs["transpose_a"]:
+        _linear(step)
+    else:
+        _product(step)
+
+
+def _linear(step: OpText) -> None:
+    """Write a product with a weight."""
+    form = FLAT if step.operand(0).is_flat and len(step.shape) == 4 else FULL
+    rows = step.flat(0) if form == FLAT else step.full(0)
+    weight = step.operand(1)
+    array = step.array(1).reshape(weight.shape[-2:])
+    array = array.T if step.work.attrs["transpose_b"] else array
+    matrix = step.emitter.weight(weight, f"linear {step.work.attrs['transpose_b']}", array, format_=step.emitter.weight_format)
+    bias, rest = _bias(step)
+    fused = _fused(step) if rest is None else None
+    made = call(
+        "ttnn.linear", rows, matrix, bias=bias, activation=fused, dtype=f"ttnn.{step.emitter.format}", compute_kernel_config="precise"
+    )
+    _end(step, made, rest, fused, form)
+
+
+def _product(step: OpText) -> None:
+    """Write a product of two tensors; leading dimensions are made equal where both have some."""
+    left, right = (_spread(step, index) for index in (0, 1))
+    made = call(
+        "ttnn.matmul",
+        left,
+        right,
+        **{key: "True" for key in ("transpose_a", "transpose_b") if step.work.attrs[key]},
+        dtype=f"ttnn.{step.emitter.format}",
+        compute_kernel_config="precise",
+    )
+    rest = step.full(2) if step.has(2) else None
+    _end(step, made, rest, None, FULL)
+
+
+def _end(step: OpText, made: Code, rest: str | None, fused: str | None, form: str) -> None:
+    """Write the product, a bias that is no row, and an activation that is not part of it."""
+    applied = step.work.attrs.get("activation") is not None and fused is None
+    if rest is None and not applied:
+        step.give(made, form)  # pyright: ignore[reportArgumentType]: a call
+        return
+    name = step.let(step.stem, made)  # pyright: ignore[reportArgumentType]: a call
+    if rest is not None and not applied:
+        step.give(call("ttnn.add", name, rest), form)
+        return
+    if rest is not None:
+        name = step.let("add", call("ttnn.add", name, rest))
+    follow(step, name, form)
+
+
+def _bias(step: OpText) -> tuple[str | None, str | None]:
+    """Return the bias as a row that the product adds itself, or as a tensor that is added behind it."""
+    if not step.has(2):
+        return None, None
+    bias = step.operand(2)
+    columns = step.shape[-1]
+    if bias.leaf is None or prod(bias.shape[:-1]) != 1:
+        return None, step.full(2)
+    row = np.broadcast_to(step.array(2).reshape(-1)[None], (1, columns))
+    return step.emitter.weight(bias, f"row {columns}", row, format_=step.emitter.format), None
+
+
+def _fused(step: OpText) -> str | None:
+    kind = step.work.attrs.get("activation")
+    return literal(kind) if kind in FUSED else None
+
+
+def _spread(step: OpText, index: int) -> str:
+    """Return an operand with the leading dimensions of the result, unless it has none of more than one element."""
+    value: Value = step.operand(index)
+    lead = step.shape[:-2]
+    name = step.full(index)
+    own = value.shape[:-2]
+    if prod(lead) == 1 or own == lead or (index == 1 and prod(own) == 1):
+        return name
+    shape = (*lead, *value.shape[-2:])
+    padded = (1,) * (len(shape) - len(value.shape)) + value.shape
+    if len(value.shape) < len(shape):
+        name = step.let("lifted", call("ttnn.reshape", name, numbers(lifted(padded))), padded)
+    return step.let("spread", call("ttnn.repeat", name, numbers([wide // size for wide, size in zip(shape, padded, strict=True)])), shape)

@@ -1,0 +1,59 @@
+"""Elementwise ops of one operand."""
+
+from __future__ import annotations
+
+from ttc.exporters.ttnn.code import call, literal
+from ttc.exporters.ttnn.emitter import Elsewhere, OpText
+from ttc.exporters.ttnn.rules import RULES
+from ttc.exporters.ttnn.values import FLAT, FULL
+
+SAME_NAME = (
+    *("abs", "neg", "sign", "exp", "log", "sqrt", "rsqrt", "reciprocal", "floor", "ceil", "round", "sin", "cos", "erf"),
+    *("sinh", "cosh", "asin", "acos", "atan", "asinh", "acosh", "atanh"),
+)
+OTHER_NAMES = {"not": "logical_not", "is_nan": "isnan", "is_inf": "isinf"}
+
+
+@RULES.rule(*SAME_NAME, *OTHER_NAMES)
+def unary(step: OpText) -> None:
+    """Write an op by TT-NN's name for it."""
+    name = step.work.op.removeprefix("nn.")
+    elementwise(step, OTHER_NAMES.get(name, name))
+
+
+@RULES.rule("identity")
+def identity(step: OpText) -> None:
+    """Give the operand another name."""
+    pass_on(step)
+
+
+@RULES.rule("cast")
+def cast(step: OpText) -> None:
+    """Write nothing between floating-point types: the device has one format; truth values are 1 and 0 there."""
+    value, result = step.operand(0), step.results[0]
+    if result.is_float and (value.is_float or value.dtype.kind == "b") and (value.on_device or value.leaf is not None):
+        pass_on(step)
+        return
+    if result.dtype.kind == "b" and value.is_float:
+        form = FLAT if value.is_flat else FULL
+        step.give(call("ttnn.ne", step.flat(0) if form == FLAT else step.full(0), literal(0.0)), form)
+        return
+    raise Elsewhere(f"from {value.dtype} to {result.dtype}")
+
+
+def elementwise(step: OpText, name: str, *arguments: str, **keywords: str) -> None:
+    """Write an op of one operand, in the form that the operand has."""
+    value = step.operand(0)
+    if value.dtype.kind in "iu":
+        raise Elsewhere("its operand is of integers")
+    form = FLAT if value.is_flat else FULL
+    step.give(call(f"ttnn.{name}", step.flat(0) if form == FLAT else step.full(0), *arguments, **keywords), form)
+
+
+def pass_on(step: OpText) -> None:
+    """Give the result the operand's names."""
+    value = step.operand(0)
+    if value.is_flat:
+        step.same(FLAT, step.flat(0))
+    else:
+        step.same(FULL, step.full(0))

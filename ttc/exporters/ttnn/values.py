@@ -1,0 +1,65 @@
+"""Values of a program while its text is written: where each lies, and by which names."""
+
+from __future__ import annotations
+
+from dataclasses import field
+from math import prod
+
+import numpy as np
+
+from ttc.dialects.core.plain.functions import Work
+from ttc.dialects.core.records import record
+
+HOST, FULL, FLAT, ROWS = "host", "full", "flat", "rows"
+"""Forms of a value: a tensor of torch; on the device in its own shape; images as one row of pixels, [1, 1, n * h * w, c]; without tiles."""
+TILE = 32
+
+
+@record(frozen=False, eq=False)
+class Value:
+    """A value of the program.
+
+    Args:
+        shape, dtype: of it in dialect nn.
+        leaf: the work of a constant, which is placed when it is read.
+        forms: names in the text, by form.
+        is_input: whether it is an input as the user gives it, or a view of one.
+    """
+
+    shape: tuple[int, ...]
+    dtype: np.dtype
+    leaf: Work | None = None
+    forms: dict[str, str] = field(default_factory=dict)
+    is_input: bool = False
+
+    @property
+    def is_float(self) -> bool:
+        """Whether the device computes with it as it is."""
+        return self.dtype.kind in "fV"
+
+    @property
+    def on_device(self) -> bool:
+        """Whether the device holds it already."""
+        return any(form in self.forms for form in (FULL, FLAT, ROWS))
+
+    @property
+    def is_flat(self) -> bool:
+        """Whether the device holds it as one row of pixels alone."""
+        return FLAT in self.forms and FULL not in self.forms
+
+
+def lifted(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Return the shape that a tensor has on the device, where it has two dimensions at least."""
+    return (1,) * (2 - len(shape)) + tuple(shape)
+
+
+def flattened(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Return the shape of an image as one row of pixels."""
+    return (1, 1, prod(shape[:-1]), shape[-1])
+
+
+def tiled_bytes(shape: tuple[int, ...], element_bytes: float = 2) -> int:
+    """Return the bytes of a tensor in tiles of 32 x 32."""
+    *lead, rows, columns = lifted(shape)
+    padded = -(-rows // TILE) * TILE * -(-columns // TILE) * TILE
+    return int(prod(lead) * padded * element_bytes)
