@@ -25,6 +25,7 @@ def test_without_arguments_help_is_printed(capsys: pytest.CaptureFixture[str]) -
     commands = [line.split()[0] for line in out.partition("Commands:\n")[2].splitlines() if line.startswith("  ") and line[2] != " "]
     assert commands == [
         "compile",
+        "export",
         "run",
         "generate",
         "train",

@@ -11,7 +11,7 @@ from ttc.exporters.ttnn.code import items, literal
 from ttc.exporters.ttnn.emitter import Elsewhere, Emitter, OpText
 from ttc.exporters.ttnn.host import HOST_RULES
 from ttc.exporters.ttnn.rules import RULES
-from ttc.exporters.ttnn.values import HOST, Value
+from ttc.exporters.ttnn.values import HOST, PlacedValue
 
 VIEWS = ("reshape", "transpose", "slice", "cast", "split", "concat", "expand", "repeat", "identity", "where")
 """Ops that stay on the host where all they read is there: the host moves data more cheaply than a device that has to receive it first."""
@@ -21,7 +21,7 @@ def write_body(emitter: Emitter) -> None:
     """Write all ops of the program, and what it returns.  Raises E0503, which names all ops without a rule."""
     graph, refused = emitter.graph, []
     for name, kind in zip(graph.inputs, graph.function.inputs, strict=True):
-        value = Value(kind.shape, dtype_of(kind), is_input=True)
+        value = PlacedValue(kind.shape, dtype_of(kind), is_input=True)
         emitter.hold(value, HOST, f"inputs[{literal(name)}]")
         emitter.values.append(value)
     last = graph.function.last_use()
@@ -53,7 +53,7 @@ def _without_rule(work: Work) -> str | None:
 
 def _write_work(emitter: Emitter, work: Work) -> RefusedOp | None:
     """Write one op; returns it if nothing takes it, with results that later ops may name."""
-    results = [Value(kind.shape, dtype_of(kind)) for kind in work.results]
+    results = [PlacedValue(kind.shape, dtype_of(kind)) for kind in work.results]
     operands = [None if number is None else emitter.values[number] for number in work.operands]
     emitter.values += results
     why = _without_rule(work)
@@ -69,7 +69,7 @@ def _write_work(emitter: Emitter, work: Work) -> RefusedOp | None:
     return None
 
 
-def _refused(work: Work, results: list[Value], why: str) -> RefusedOp:
+def _refused(work: Work, results: list[PlacedValue], why: str) -> RefusedOp:
     for value in results:
         value.forms[HOST] = "refused"
     return RefusedOp.of(work, why)

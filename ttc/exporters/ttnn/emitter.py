@@ -14,7 +14,7 @@ from ttc.exporters.graph import ModelGraph
 from ttc.exporters.ttnn import weights as store
 from ttc.exporters.ttnn.code import CallText, Code, call, comment, flat, literal, numbers, statement
 from ttc.exporters.ttnn.placing import Placing
-from ttc.exporters.ttnn.values import FLAT, FULL, HOST, ROWS, Value, flattened, lifted, tiled_bytes
+from ttc.exporters.ttnn.values import FLAT, FULL, HOST, ROWS, PlacedValue, flattened, lifted, tiled_bytes
 from ttc.exporters.ttnn.weights import StoredWeights
 
 FREED_BYTES = 1 << 21
@@ -40,7 +40,7 @@ class Emitter:
         self.graph, self.weight_format, self.format, self.placing = graph, weight_format, format_, placing
         self.weights = StoredWeights.empty()
         self.lines: list[str] = []
-        self.values: list[Value] = []
+        self.values: list[PlacedValue] = []
         self.needs_torch = False
         self._names = FreeNames("_")
         self._taken = {"device", "inputs", "weights", "torch", "ttnn", "math", "outputs"}
@@ -73,13 +73,13 @@ class Emitter:
         if lines:
             self.lines += ["", *lines]
 
-    def hold(self, value: Value, form: str, name: str) -> str:
+    def hold(self, value: PlacedValue, form: str, name: str) -> str:
         """Remember by which name a value is known in a form."""
         value.forms[form] = name
         self._users.setdefault(name, set()).add(id(value))
         return name
 
-    def let_go(self, values: list[Value]) -> None:
+    def let_go(self, values: list[PlacedValue]) -> None:
         """Drop the names of values that nothing reads any more, if they are large."""
         gone: list[str] = []
         for value in values:
@@ -101,7 +101,7 @@ class Emitter:
 
     # ---- values in the form that is asked for -------------------------------------------------------------------------------------------
 
-    def full(self, value: Value) -> str:
+    def full(self, value: PlacedValue) -> str:
         """Return the name of a value on the device, in tiles, in its own shape."""
         if FULL in value.forms:
             return value.forms[FULL]
@@ -115,7 +115,7 @@ class Emitter:
             return self.hold(value, FULL, self.let("tiles", call("ttnn.to_layout", value.forms[ROWS], "ttnn.TILE_LAYOUT")))
         return self.hold(value, FULL, self.upload(value, store.TILES))
 
-    def flat(self, value: Value) -> str:
+    def flat(self, value: PlacedValue) -> str:
         """Return the name of an image on the device as one row of pixels."""
         if FLAT in value.forms:
             return value.forms[FLAT]
@@ -126,13 +126,13 @@ class Emitter:
         self.write(f"{name} = ", call("ttnn.reshape", source, numbers(flattened(value.shape)), memory_config=place))
         return self.hold(value, FLAT, name)
 
-    def pixels(self, value: Value) -> str:
+    def pixels(self, value: PlacedValue) -> str:
         """Return the name of an image as convolutions and pools read it: one row of pixels, or without tiles as the host sent it."""
         if value.on_device or value.leaf is not None:
             return self.flat(value)
         return self.hold(value, ROWS, self.upload(value, store.ROW_MAJOR))
 
-    def host(self, value: Value) -> str:
+    def host(self, value: PlacedValue) -> str:
         """Return the name of a value as a tensor of torch on the host."""
         if HOST in value.forms:
             return value.forms[HOST]
@@ -148,7 +148,7 @@ class Emitter:
         self.needs_torch = True
         return self.hold(value, HOST, self.let("host", made))
 
-    def upload(self, value: Value, layout: str, dtype: str | None = None) -> str:
+    def upload(self, value: PlacedValue, layout: str, dtype: str | None = None) -> str:
         """Write the transfer of a value from the host, and return its name there."""
         source = self.host(value)
         if len(value.shape) < 2:
@@ -165,7 +165,14 @@ class Emitter:
         return name
 
     def weight(
-        self, value: Value, form: str, array: NDArray, *, format_: str = store.FLOAT32, place: str = store.DEVICE, layout: str = store.TILES
+        self,
+        value: PlacedValue,
+        form: str,
+        array: NDArray,
+        *,
+        format_: str = store.FLOAT32,
+        place: str = store.DEVICE,
+        layout: str = store.TILES,
     ) -> str:
         """Return the expression of a weight in a form; it is stored when it is first asked for."""
         leaf = value.leaf
@@ -187,10 +194,10 @@ class OpText:
         results: values to be given names.
     """
 
-    def __init__(self, emitter: Emitter, work: Work, operands: list[Value | None], results: list[Value]) -> None:
+    def __init__(self, emitter: Emitter, work: Work, operands: list[PlacedValue | None], results: list[PlacedValue]) -> None:
         self.emitter, self.work, self.operands, self.results = emitter, work, operands, results
 
-    def operand(self, index: int) -> Value:
+    def operand(self, index: int) -> PlacedValue:
         """Return an operand that is present."""
         value = self.operands[index] if index < len(self.operands) else None
         if value is None:
@@ -202,7 +209,7 @@ class OpText:
         return index < len(self.operands) and self.operands[index] is not None
 
     @property
-    def present(self) -> list[Value]:
+    def present(self) -> list[PlacedValue]:
         """The operands that are there."""
         return [value for value in self.operands if value is not None]
 

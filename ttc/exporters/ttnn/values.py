@@ -16,7 +16,7 @@ TILE = 32
 
 
 @record(frozen=False, eq=False)
-class Value:
+class PlacedValue:
     """A value of the program.
 
     Args:

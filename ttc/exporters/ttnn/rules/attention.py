@@ -9,7 +9,7 @@ import numpy as np
 from ttc.exporters.ttnn.code import Code, call, items, literal, numbers
 from ttc.exporters.ttnn.emitter import LEAST, Elsewhere, OpText
 from ttc.exporters.ttnn.rules import RULES
-from ttc.exporters.ttnn.values import TILE, Value, lifted
+from ttc.exporters.ttnn.values import TILE, PlacedValue, lifted
 
 
 @RULES.rule("attention")
@@ -93,7 +93,7 @@ def _mask(step: OpText) -> str:
     return _computed(step, value, (*padded[:-2], rows, columns), (*lead, rows, columns))
 
 
-def _computed(step: OpText, value: Value, wide: tuple[int, ...], four: tuple[int, ...]) -> str:
+def _computed(step: OpText, value: PlacedValue, wide: tuple[int, ...], four: tuple[int, ...]) -> str:
     """Return a mask that is computed, in four dimensions."""
     key = f"mask {four}"
     if key in value.forms:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ttc.exporters.ttnn.code import CallText, Code, call, literal
 from ttc.exporters.ttnn.emitter import Elsewhere, OpText
 from ttc.exporters.ttnn.rules import RULES
-from ttc.exporters.ttnn.values import FLAT, FULL, Value
+from ttc.exporters.ttnn.values import FLAT, FULL, PlacedValue
 
 NAMES = {
     **{"add": "add", "sub": "subtract", "mul": "multiply", "div": "divide", "minimum": "minimum", "maximum": "maximum", "pow": "pow"},
@@ -73,7 +73,7 @@ def form_of(step: OpText) -> str:
     return FLAT if all(value in images or _along_channels(value) for value in tensors) else FULL
 
 
-def _along_channels(value: Value) -> bool:
+def _along_channels(value: PlacedValue) -> bool:
     return all(size == 1 for size in value.shape[:-1])
 
 

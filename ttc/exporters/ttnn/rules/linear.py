@@ -10,7 +10,7 @@ from ttc.exporters.ttnn.code import Code, call, literal, numbers
 from ttc.exporters.ttnn.emitter import Elsewhere, OpText
 from ttc.exporters.ttnn.rules import RULES
 from ttc.exporters.ttnn.rules.activation import FUSED, follow
-from ttc.exporters.ttnn.values import FLAT, FULL, Value, lifted
+from ttc.exporters.ttnn.values import FLAT, FULL, PlacedValue, lifted
 
 RULES.refuse("determinants have no kernel on the device", "det")
 RULES.refuse("matrices chosen by computed indices have no kernel on the device", "grouped_matmul")
@@ -93,7 +93,7 @@ def _fused(step: OpText) -> str | None:
 
 def _spread(step: OpText, index: int) -> str:
     """Return an operand with the leading dimensions of the result, unless it has none of more than one element."""
-    value: Value = step.operand(index)
+    value: PlacedValue = step.operand(index)
     lead = step.shape[:-2]
     name = step.full(index)
     own = value.shape[:-2]
