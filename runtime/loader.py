@@ -16,6 +16,7 @@ from ttc.runtime.executor import Executor
 from ttc.runtime.kept import recall, remember
 from ttc.runtime.manifest import signatures
 from ttc.runtime.program import Program, build_program
+from ttc.runtime.tracing import span
 
 if TYPE_CHECKING:
     from ttc.dialects.core.watching import StepInstrument
@@ -39,7 +40,8 @@ def load(
              instruments: what watches the native engine make plans, which are then made anew though they are kept.
     Raises:  E0102, E0701 to E0704 for the file; E06xx for its netlist; E0803 for an unknown engine; E0101 for another number of threads.
     """
-    return Executor(load_program(path, engine=engine, threads=threads, exact=exact, kernels=kernels, instruments=instruments))
+    with span("load", os.path.basename(path)):
+        return Executor(load_program(path, engine=engine, threads=threads, exact=exact, kernels=kernels, instruments=instruments))
 
 
 @starting_threads()

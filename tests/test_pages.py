@@ -33,6 +33,7 @@ NOT_RUN = {
     ("runtime.md", "Needs a C compiler"),
     ("adding-a-pass.md", "Development of ttc"),
     ("adding-a-target.md", "Development of ttc"),
+    ("profiling.md", "Sets a variable"),
 }
 """Blocks of commands that no test runs: (page, title, which says why)."""
 WALK = "debugging-a-model.md"

@@ -20,7 +20,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 FLOORS = {"ttc": "ttc", "ttc.dialects": "dialects", "ttc.passes": "passes", "ttc.runtime": "runtime"}
-ENTRIES = ("ttc", "ttc.loading", "ttc.options", "ttc.metrics")
+ENTRIES = ("ttc", "ttc.loading", "ttc.options", "ttc.metrics", "ttc.profiler", "ttc.profiler.variable")
 """Modules of the topmost floor that running an archive begins with."""
 RUNTIME_FLOORS = ("ttc.runtime.", "ttc.dialects.")
 FOREIGN = frozenset({"xdsl", "onnx", "torch", "tensorflow", "keras", "click", "rich", "yaml"})

@@ -2,10 +2,11 @@
 
 compile, load, training, inference, generator, Device, Pipeline, Program, Executor, TrainingExecutor, InferenceExecutor, DataLoader,
 Generator, Sampling, CompileOptions, RunOptions, Error, TtcWarning, the marks probe, mark_loss, stage and recompute, cut, and the
-modules compat, dist, losses, metrics, nn, ops and optim: loaded when first asked for, so that `import ttc` is cheap.
+modules compat, dist, losses, metrics, nn, ops, optim and profiler: loaded when first asked for, so that `import ttc` is cheap.
 """
 
 from importlib import import_module as _import_module
+from os import environ as _environ
 from os import path as _path
 
 TYPE_CHECKING = False  # type checkers know the name; loading `typing` or `pathlib` would put off when a command takes interrupts
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from ttc import nn as nn
     from ttc import ops as ops
     from ttc import optim as optim
+    from ttc import profiler as profiler
     from ttc.api import compile
     from ttc.dialects.core.errors import Error, TtcWarning
     from ttc.generation.entry import generator
@@ -95,7 +97,7 @@ _HOMES = {
 }
 
 
-_MODULES = ("compat", "dist", "losses", "metrics", "nn", "ops", "optim")
+_MODULES = ("compat", "dist", "losses", "metrics", "nn", "ops", "optim", "profiler")
 """Modules of names that users write: ttc.losses.MSE(), ttc.optim.SGD(0.1), ttc.compat.install("poptorch")."""
 
 
@@ -111,3 +113,7 @@ def __getattr__(name: str) -> object:
 
         raise Error("E0104", f"ttc.{name} belongs to the compiler, and only the runtime is installed", hint="pip install ttc") from None
     return home if name in _MODULES else getattr(home, name)
+
+
+if _environ.get("TTC_PROFILE"):
+    _import_module("ttc.profiler.variable").begin()

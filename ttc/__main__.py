@@ -10,6 +10,8 @@ from ttc.process.interrupts import Interrupts
 MADE_BEFORE_SEARCH = 100_000
 """Objects that are made, more than go, before Python looks for cyclic garbage among them; its own default is 700."""
 
+_PROFILE = "ttc.profiler.variable"
+
 
 def run() -> NoReturn:
     """Run the command line of this process, and end the process with its exit status.
@@ -39,7 +41,10 @@ def status_of(interrupts: Interrupts) -> int:
     from ttc.cli import main  # made with the threshold above
 
     interrupts.begin()
-    return main()
+    status = main()
+    if _PROFILE in sys.modules:  # loaded where TTC_PROFILE is set; this process ends without what is to be done at exit
+        sys.modules[_PROFILE].finish()
+    return status
 
 
 def _told(error: BaseException) -> int:

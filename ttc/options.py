@@ -38,8 +38,8 @@ FORMATS = (
 BOTH = "both"  # which `ttc run` takes besides: the native engine, op by op against the reference
 TARGET_HELP = "Machine to compile for: one that `ttc targets` lists, or a descriptor file."
 PROGRAM_HELP = "Which program of the archive to run; default: the one whose shapes the inputs have."
-ENGINE_VARIABLES = ("TTC_CACHE_DIR", "TTC_CPU")
-"""Variables that the native engine reads itself: the folder of its kernels, and the level of instructions that they may use."""
+OWN_VARIABLES = ("TTC_CACHE_DIR", "TTC_CPU", "TTC_PROFILE")
+"""Variables that are no options, each read where it counts: folder of kernels, level of their instructions, file for a trace."""
 
 RULE_FILES = {RULES_KEY: "precision_file", PLACEMENT_KEY: "placement_file"}
 """Arrays of tables in TOML files beside the tables of commands, and the options that they set."""
@@ -280,7 +280,7 @@ def _check_names(names: Mapping[str, Any], known: Mapping[str, Any], what: str) 
 
 def _from_environment(cls: type[Options], environ: Mapping[str, str]) -> dict[str, Any]:
     ours = {name: text for name, text in environ.items() if name.startswith(PREFIX)}
-    known = {*ENGINE_VARIABLES, *(variable_of(item.name) for kind in KINDS for item, _ in settings(kind))}
+    known = {*OWN_VARIABLES, *(variable_of(item.name) for kind in KINDS for item, _ in settings(kind))}
     if foreign := set(ours) - known:  # Kubernetes sets TTC_PORT and others where a service is called ttc
         warn(f"variables that ttc does not know, passed over: {passed_over(foreign, known, PREFIX)}")
     return {

@@ -63,8 +63,12 @@ class Timed:
 class ProfiledPlan(Plan, Protocol):
     """A plan that can tell where its time goes."""
 
-    def profile(self, entries: Mapping[str, NDArray]) -> list[Timed]:
-        """Compute one microbatch as `run` does, and time every job, in the order in which they began.  Raises as `run` does."""
+    def timed(self, entries: Mapping[str, NDArray], into: Mapping[str, NDArray] | None = None) -> tuple[dict[str, NDArray], list[Timed]]:
+        """Compute one microbatch as `run` does, and time every job.
+
+        Returns: what `run` returns, and the jobs in the order in which they began.
+        Raises:  as `run` does.
+        """
         ...
 
 

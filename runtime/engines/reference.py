@@ -69,9 +69,9 @@ class ReferencePlan:
         found = self._run(entries, self._step)
         return write_into(found, into) if into else found
 
-    def profile(self, entries: Mapping[str, NDArray]) -> list[Timed]:
-        """One job an op; see `ProfiledPlan.profile`."""
-        found: list[Timed] = []
+    def timed(self, entries: Mapping[str, NDArray], into: Mapping[str, NDArray] | None = None) -> tuple[dict[str, NDArray], list[Timed]]:
+        """Compute one microbatch, with a job an op; see `ProfiledPlan.timed`."""
+        jobs: list[Timed] = []
 
         def step(op: Op, inputs: Sequence[NDArray]) -> dict[str, NDArray]:
             start = time.perf_counter_ns()
@@ -79,11 +79,11 @@ class ReferencePlan:
             end = time.perf_counter_ns()
             size_bytes = sum(array.nbytes for array in (*inputs, *results.values()))
             kernel = op.work.works[-1].op if op.work.works else "nop"
-            found.append(Timed(op.name, op.name, op.location, f"numpy {kernel}", start, end, flops_of(op.work), size_bytes))
+            jobs.append(Timed(op.name, op.name, op.location, f"numpy {kernel}", start, end, flops_of(op.work), size_bytes))
             return results
 
-        self._run(entries, step)
-        return found
+        found = self._run(entries, step)
+        return (write_into(found, into) if into else found), jobs
 
     def _run(self, entries: Mapping[str, NDArray], step: Callable[[Op, Sequence[NDArray]], Mapping[str, NDArray]]) -> dict[str, NDArray]:
         """Op after op.  step: what an op gives, with its kin if it is the first of them, by name."""

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.records import record
 from ttc.runtime.engines.base import Engine, Plan
+from ttc.runtime.machine.watched import watched
 from ttc.runtime.program import Plans, Program
 
 
@@ -51,5 +52,5 @@ def device_for(devices: Sequence[Device], chip: int) -> Device:
 
 
 def plan_for(devices: Sequence[Device], chip: int, graph: str) -> Plan:
-    """The plan of a graph on the device that runs it."""
-    return device_for(devices, chip).plans[graph]
+    """The plan of a graph on the device that runs it; one that tells its jobs where somebody watches runs."""
+    return watched(device_for(devices, chip).plans[graph], graph)

@@ -9,7 +9,6 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from threading import Condition, RLock
 from typing import TYPE_CHECKING, Any
-from weakref import WeakSet
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,12 +22,14 @@ from ttc.runtime.engines.base import Plan, ShortRun
 from ttc.runtime.machine.device import Device, plan_for
 from ttc.runtime.machine.execution import Demand, Execution, Watch
 from ttc.runtime.machine.rings import USER
+from ttc.runtime.machine.sessions import SESSIONS
 from ttc.runtime.machine.stalls import stalled
 from ttc.runtime.machine.stateful import StatefulEntry, stateful_entry
 from ttc.runtime.machine.stepper import Stepper
 from ttc.runtime.machine.store import UPDATES, Cells, Store
 from ttc.runtime.machine.values import Values
-from ttc.runtime.metrics import gauge, ticks
+from ttc.runtime.machine.watched import run_of
+from ttc.runtime.metrics import ticks
 from ttc.runtime.program import Program
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ class Session:
         self._lock = RLock()
         self._changed = Condition(self._lock)
         self._start()
-        _SESSIONS.add(self)
+        SESSIONS.add(self)
 
     @property
     def program(self) -> Program:
@@ -94,6 +95,10 @@ class Session:
             found = self._called_short(name, inputs)
             if found is not None:
                 return found
+        with run_of(name, self._initial):
+            return self._called(name, inputs, watch)
+
+    def _called(self, name: str, inputs: Mapping[str, Any], watch: Watch | None) -> dict[str, NDArray]:
         entry = self._checked(name, inputs)
         direct = self._direct.get(name) if watch is None else None
         if direct is not None:
@@ -138,7 +143,7 @@ class Session:
         demand = Demand(self._surface, self._steppers[name], params)
         with self._changed:
             self._wait(lambda: demand.lacking(cells), timeout, "push inputs first, pop results, or run the program at the other end")
-            with self._undoing(cells, name):
+            with run_of(name, self._initial), self._undoing(cells, name):
                 self._execute(entry, cells, params)
             self._changed.notify_all()
 
@@ -232,6 +237,12 @@ class Session:
         """In a forked process: do without the lock of a thread that is not there."""
         self._lock = RLock()
         self._changed = Condition(self._lock)
+        self.forget_plans()
+
+    def forget_plans(self) -> None:
+        """Look for each plan again at its next run: somebody has begun or ended to watch runs."""
+        self._plans: dict[str, Plan] = {}
+        self._short: dict[str, ShortRun | None] = {}
 
     # ---- inside --------------------------------------------------------------------------------------------------------------------------
 
@@ -267,8 +278,7 @@ class Session:
     def _use(self, program: Program) -> None:
         self._program = program
         self._devices = tuple(device.with_program(program, self._initial) for device in self._given_devices)
-        self._plans: dict[str, Plan] = {}  # after the devices: whoever finds the new dictionary finds them, too
-        self._short: dict[str, ShortRun | None] = {}
+        self.forget_plans()  # after the devices: whoever finds the new dictionaries finds them, too
 
     def _called_short(self, name: str, inputs: dict[str, Any]) -> dict[str, NDArray] | None:
         """The results of a program that runs by one prepared call; None if it does not, or not on these inputs."""
@@ -381,17 +391,3 @@ class Session:
                 count = min(entries_of(result, self._surface.queues[result.queue]), cells[result.queue].most)
                 found[result.queue] = [cells[result.queue].take(reader) for _ in range(count)]
         return {result.name: from_entries(result, found[result.queue]) for result in results}
-
-
-_SESSIONS: WeakSet[Session] = WeakSet()
-
-gauge("sessions", lambda: len(_SESSIONS))
-gauge("variable_bytes", lambda: sum(v.value.nbytes for s in list(_SESSIONS) for v in list(s.values.variables.values())))
-
-
-def _after_fork() -> None:
-    for session in _SESSIONS:
-        session.renew()
-
-
-os.register_at_fork(after_in_child=_after_fork)

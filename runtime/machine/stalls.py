@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from time import perf_counter
 
 from ttc.runtime.metrics import counter
+from ttc.runtime.tracing import span
 
 _STALLS, _SECONDS = counter("queue_stalls"), counter("queue_stall_seconds")
 
@@ -16,7 +17,8 @@ def stalled(what: str) -> Iterator[None]:
     """Count what happens inside as one wait.  what: is waited for, such as "queue 'inputs' is full"."""
     start = perf_counter()
     try:
-        yield
+        with span("stall", what):
+            yield
     finally:
         _STALLS.add(1, what)
         _SECONDS.add(perf_counter() - start, what)

@@ -260,5 +260,5 @@ def _exactness(ops: Iterable[Op]) -> Exactness:
 
 def _kernel(plan: Plan, op: str, entries: Mapping[str, NDArray]) -> str:
     """What computes an op, as the plan says; of several jobs the one that takes longest."""
-    jobs = [timed for timed in plan.profile(entries) if timed.op == op] if isinstance(plan, ProfiledPlan) else []
+    jobs = [timed for timed in plan.timed(entries)[1] if timed.op == op] if isinstance(plan, ProfiledPlan) else []
     return max(jobs, key=lambda timed: timed.end_ns - timed.start_ns).kernel if jobs else ""

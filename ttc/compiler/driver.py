@@ -28,6 +28,7 @@ from ttc.passes.manager import run_stage
 from ttc.passes.pipeline import USUAL, PipelineSettings, stages
 from ttc.runtime.metrics import counter
 from ttc.runtime.program_checks import check_program
+from ttc.runtime.tracing import span
 from ttc.settings.records import UNSET, flag_of, settings
 
 if TYPE_CHECKING:
@@ -114,7 +115,8 @@ def compile_source(
     """
     start = perf_counter()
     try:
-        found = _compiled(source, options, instruments, timing)
+        with span("compile", f"compile for {options.target}"):
+            found = _compiled(source, options, instruments, timing)
     except Error as error:
         _ERRORS.add(1, error.code)
         raise

@@ -24,6 +24,7 @@ from ttc.runtime.engines.reference import ReferencePlan, plan_of
 from ttc.runtime.engines.room import require_memory, require_results
 from ttc.runtime.metrics import counter
 from ttc.runtime.tensors import Constants
+from ttc.runtime.tracing import span
 
 if TYPE_CHECKING:
     from ttc.dialects.core.watching import StepInstrument
@@ -127,7 +128,8 @@ class NativeEngine:
         require_memory(prepared.layout.run_bytes, "a run")
         jobs = (*draft.first, *draft.jobs)
         try:
-            code = compiled([*KERNELS, *(job.kernel for job in jobs)], cpu, self.kernels.store(), told=self.kernels.told)
+            with span("compile", "kernels"):
+                code = compiled([*KERNELS, *(job.kernel for job in jobs)], cpu, self.kernels.store(), told=self.kernels.told)
         except Error as error:
             makers = (job.node.where for job in jobs if error.context == f"kernel {job.kernel.symbol}")
             error.where = error.where or next(makers, None)

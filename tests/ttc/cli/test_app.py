@@ -43,6 +43,7 @@ def test_without_arguments_help_is_printed(capsys: pytest.CaptureFixture[str]) -
         "tune-precision",
         "netlist",
         "perf",
+        "trace",
         "view",
         "cache",
     ]

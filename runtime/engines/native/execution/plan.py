@@ -78,25 +78,26 @@ class NativePlan:
         except (Mismatch, MemoryError):
             return None
 
-    def profile(self, entries: Mapping[str, NDArray]) -> list[Timed]:
-        """One microbatch, job by job; see `ProfiledPlan.profile`.  Each job is timed with its start and the wait for all threads."""
+    def timed(self, entries: Mapping[str, NDArray], into: Mapping[str, NDArray] | None = None) -> tuple[dict[str, NDArray], list[Timed]]:
+        """Compute one microbatch, job by job; see `ProfiledPlan.timed`.  A job is timed with its start and the wait for all threads."""
         times: list[Timed] = []
         draft = self._draft()
         jobs = draft.jobs
 
-        def timed(lease: Lease, segment: Segment, memory: Values | None) -> None:
+        def compute(lease: Lease, segment: Segment, memory: Values | None) -> None:
             for number in range(segment.first, segment.last):
                 run, job = lease.instance.segment(number, number + 1), jobs[number]
                 start = perf_counter_ns()
                 self._pool.run(run.ctypes.data)
-                times.append(_timed(job.node, type(job.kernel).__name__, start, (job.flops, job.moved_bytes), number, draft))
-            if segment.step is not None and memory is not None:
+                times.append(
+                    _timed(job.node, type(job.kernel).__name__, (start, perf_counter_ns()), (job.flops, job.moved_bytes), number, draft)
+                )
+            if segment.step is not None and memory is not None and not lease.instance.status[0]:
                 start = perf_counter_ns()
                 memory.compute(segment.step, self._resolver)
-                times.append(_timed(segment.step.node, "python", start, (0, 0), len(times), draft))
+                times.append(_timed(segment.step.node, "python", (start, perf_counter_ns()), (0, 0), len(times), draft))
 
-        self._leased(entries, timed)
-        return times
+        return self._leased(entries, compute, into or _NOWHERE), times
 
     def _leased(self, entries: Mapping[str, NDArray], compute: _Compute, into: Mapping[str, NDArray] = _NOWHERE) -> dict[str, NDArray]:
         """By the reference engine where data is out of range or not as announced, or memory does not suffice: it says what is wrong."""
@@ -175,8 +176,8 @@ _Compute: TypeAlias = "Callable[[Lease, Segment, Values | None], None]"
 """What computes one segment of a run."""
 
 
-def _timed(node: Node, kernel: str, start_ns: int, work: tuple[int, int], number: int, draft: Draft) -> Timed:
+def _timed(node: Node, kernel: str, span_ns: tuple[int, int], work: tuple[int, int], number: int, draft: Draft) -> Timed:
     ops = [node.op, *(part.op for part in node.parts[1:])]
     location = tuple(dict.fromkeys(name for op in ops for name in op.location))
     name = " + ".join(dict.fromkeys(op.name for op in ops))
-    return Timed(f"{number}", name, location, kernel, start_ns, perf_counter_ns(), *work, draft.changed(node))
+    return Timed(f"{number}", name, location, kernel, *span_ns, *work, draft.changed(node))
