@@ -145,3 +145,21 @@ def test_a_module_of_two_compiled_functions(compiled: Compile) -> None:
                 results += [loss.detach(), evaluate(x)]
         found.append(results)
     torch.testing.assert_close(*found, rtol=TOLERANCE, atol=TOLERANCE)
+
+
+@pytest.mark.parametrize("everywhere", [False, True])
+def test_batch_norm_of_narrow_types(compiled: Compile, everywhere: bool) -> None:
+    """Products give it bfloat16 under autocast; or all tensors are such."""
+    found: list[list[Any]] = []
+    for compile_ in (lambda function: function, compiled):
+        torch.manual_seed(0)
+        model = nn.Sequential(nn.Linear(6, 8, bias=False), nn.BatchNorm1d(8), nn.Tanh(), nn.Linear(8, 2))
+        x = torch.randn(16, 6)
+        if everywhere:
+            model, x = model.bfloat16(), x.bfloat16()
+        with torch.autocast("cpu", torch.bfloat16, enabled=not everywhere, cache_enabled=False):
+            loss = compile_(model)(x).float().square().mean()
+        loss.backward()
+        found.append([loss.detach(), *[p.grad.float() for p in model.parameters()], model[1].running_mean, model[1].running_var])
+    for one, other in zip(*found, strict=True):
+        torch.testing.assert_close(other.float(), one.float(), rtol=0.03, atol=0.01)

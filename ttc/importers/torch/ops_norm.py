@@ -17,6 +17,8 @@ from ttc.importers.torch.elements import plus, times
 from ttc.importers.torch.tables import Rows
 
 Maybe = SSAValue | None
+_WIDE = np.dtype(np.float32)
+_NARROW = (np.dtype(np.float16), np.dtype(ml_dtypes.bfloat16))
 
 
 def _is_held(value: SSAValue) -> bool:
@@ -91,6 +93,8 @@ def batch_norm_functional(
     """With the new running statistics; the variance of these is that of a sample."""
     if not training:
         return *batch_norm_inference(b, x, weight, bias, mean, var, momentum, eps), mean, var
+    if b.dtype(x) in _NARROW:
+        return _in_float32(b, x, weight, bias, mean, var, momentum, eps)
     dtypes = {b.dtype(v) for v in (x, weight, bias, mean, var) if v is not None}
     if len(dtypes) == 1 and _is_held(mean) and _is_held(var):
         return _with_running(b, x, weight, bias, mean, var, momentum, eps)
@@ -98,6 +102,16 @@ def batch_norm_functional(
     count = b.spec(x).elements // max(b.shape(x)[1], 1)
     sample = times(b, spread, count / max(count - 1, 1))
     return y, now, inverse, _moved(b, mean, now, momentum), _moved(b, var, sample, momentum)
+
+
+def _in_float32(
+    b: TorchBuilder, x: SSAValue, weight: Maybe, bias: Maybe, mean: SSAValue, var: SSAValue, momentum: float, eps: float
+) -> tuple[Maybe, ...]:
+    """As PyTorch traces normalization of a narrow type: what is saved for gradients is narrow, too, and the new statistics are float32."""
+    wide, mean, var = (b.cast(v, _WIDE) for v in (x, mean, var))
+    weight, bias = (None if v is None else b.cast(v, _WIDE) for v in (weight, bias))
+    made = batch_norm_functional(b, wide, weight, bias, mean, var, True, momentum, eps)
+    return *(None if v is None else b.cast(v, b.dtype(x)) for v in made[:3]), *made[3:]
 
 
 def _with_running(

@@ -1,0 +1,24 @@
+"""Training with Lightning: `import ttc.lightning`, before or after lightning, and `Trainer(accelerator="ttc")` trains compiled models.
+
+The accelerator puts compiled steps into the place of a model's own (steps); a precision plugin that computes on the CPU replaces
+Lightning's, which would compute nothing in bfloat16 there (precision).
+"""
+
+from __future__ import annotations
+
+from ttc.dialects.core.errors import Error
+
+try:
+    import lightning.pytorch  # noqa: F401
+except ModuleNotFoundError as error:
+    if error.name not in ("lightning", "torch"):
+        raise
+    raise Error("E0104", f"ttc.lightning needs {error.name}, which is not installed", hint="pip install 'ttc[lightning]'") from None
+
+from ttc.lightning.accelerator import TTCAccelerator, register
+from ttc.lightning.callbacks import MetricsCallback
+from ttc.lightning.precision import TTCPrecision
+
+__all__ = ["MetricsCallback", "TTCAccelerator", "TTCPrecision"]
+
+register()
