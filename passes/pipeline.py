@@ -45,6 +45,7 @@ from ttc.passes.nn.recognize_rotary import RecognizeRotary
 from ttc.passes.nn.recognize_swish import RecognizeSwish
 from ttc.passes.nn.recompute import Recompute
 from ttc.passes.nn.simplify_algebra import SimplifyAlgebra
+from ttc.passes.nn_to_tile.lower_bodies import LowerBodies
 from ttc.passes.nn_to_tile.lower_to_tile import LowerToTile
 from ttc.passes.nn_to_tile.note_independent import NoteIndependent
 from ttc.passes.nn_to_tile.stream_batch import StreamBatch
@@ -138,6 +139,7 @@ def stages(target: Target, wanted: PipelineSettings = USUAL) -> dict[str, list[P
             SplitConcat(target.max_input_queues),
             FuseEltwise(),
             *copies,
+            LowerBodies(),
         ],
         "netlist": [
             LowerToNetlist(wanted.precision, wanted.rules),

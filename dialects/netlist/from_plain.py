@@ -31,12 +31,14 @@ TENSOR_RESULTS = "tile.to_host"
 def function_block(function: Function, arguments: Sequence[Attribute], last: type[TtcOp], *, on_host: bool = False) -> Block:
     """A block that computes a function and ends in an op of class `last` with its outputs.
 
-    Args:    arguments: types of the inputs; on_host: whether all its values are builtin tensors.
+    Args:    arguments: types of the inputs; on_host: whether what it takes and gives are builtin tensors.
     Raises:  E0302 for works that are no ops, or whose operands or attributes an op cannot have.
     """
     block = Block(arg_types=arguments)
     values: list[SSAValue] = list(block.args)
-    on_tensors = set(range(len(function.value_types))) if on_host else _tensor_values(function)
+    on_tensors = _tensor_values(function)
+    if on_host:
+        on_tensors.update(range(len(function.inputs)), function.outputs)
     for work in function.works:
         try:
             op = _op(work, values, [ir_type(t, len(values) + i in on_tensors) for i, t in enumerate(work.results)])

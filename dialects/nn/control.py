@@ -34,6 +34,8 @@ from ttc.dialects.nn.base import TENSOR, NNOp
 
 COUNT_TYPE = np.dtype(np.int64)
 TRUTH_TYPE = np.dtype(np.bool_)
+_LOWERED = "tile."
+"""The dialect of what a lowering makes of ops in regions."""
 
 
 class Ends(NamedTuple):
@@ -73,8 +75,9 @@ class YieldOp(TtcOp):
 class ControlOp(NNOp):
     """An op with regions, each one block that ends in nn.yield.
 
-    Regions see nothing from outside: what they read comes in as arguments.  Inside are nn ops and literals; weights, parameters and states
-    come in, too.  An argument may be of a wider type than the value that it takes: with dynamic dimensions where that has sizes.
+    Regions see nothing from outside: what they read comes in as arguments.  Inside are nn ops and literals, later tile ops; weights,
+    parameters and states come in, too.  An argument may be of a wider type than the value that it takes: with dynamic dimensions where
+    that has sizes.
     """
 
     @classmethod
@@ -246,8 +249,8 @@ def _check_region(region: Region, wanted: Sequence[Spec]) -> None:
     if not isinstance(region.block.last_op, YieldOp):
         raise Error("E0302", "a region does not end in nn.yield")
     for op in region.block.ops:
-        if not isinstance(op, NNOp | YieldOp) and not is_written_out(op):
-            raise Error("E0302", f"{op.name} does not belong into a region: only nn ops and literals do")
+        if not isinstance(op, NNOp | YieldOp) and not is_written_out(op) and not op.name.startswith(_LOWERED):
+            raise Error("E0302", f"{op.name} does not belong into a region: only ops of nn and tile and literals do")
 
 
 def is_written_out(op: Operation) -> bool:

@@ -211,7 +211,7 @@ F, N = TensorType((2,), "Float32"), TensorType((), "Int64")
 
 
 def tile_body(work: Work) -> Work:
-    inner = replace(work.bodies[0].works[0], op="tile.map")
+    inner = replace(work.bodies[0].works[0], op="tile.map", results=(replace(F, layout="tiles(32, 32)"),))
     return replace(work, bodies=(replace(work.bodies[0], works=(inner,)),))
 
 

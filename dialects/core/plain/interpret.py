@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import field, replace
 from functools import cache, partial
@@ -55,9 +56,37 @@ class _Step:
         return [x if x.dtype == own else rounded(x) for x, (own, rounded) in zip(results, self.roundings, strict=True)]
 
 
+class Region(ABC):
+    """A region of an op that decides what runs, as its kernel calls it."""
+
+    function: Function
+
+    @abstractmethod
+    def __call__(self, *values: NDArray) -> list[NDArray]:
+        """Run the region: its outputs on these inputs, all in the compute dtypes of their formats.  Raises E0802 for a shape that an
+        input excludes.
+        """
+
+    def require(self, values: Sequence[NDArray]) -> None:
+        """Raises E0802 for a value of a shape that its input excludes."""
+        for value, type_ in zip(values, self.function.inputs, strict=True):
+            wanted, shape = type_.shape, value.shape
+            if shape != wanted and (len(shape) != len(wanted) or any(d not in (-1, n) for d, n in zip(wanted, shape, strict=True))):
+                raise Error("E0802", f"a value of shape {list(shape)} comes in where {list(wanted)} is announced")
+
+    def text(self) -> str:
+        """Return what is planned for it as text of any number of lines; none where its ops are interpreted."""
+        return ""
+
+    def empty(self, index: int) -> NDArray:
+        """Return an array like its output of that number, its dynamic dimensions of no elements."""
+        type_ = self.function.value_types[self.function.outputs[index]]
+        return np.zeros([max(d, 0) for d in type_.shape], format_named(type_.format).compute)
+
+
 @record
-class Body:
-    """A region of an op that decides what runs, as its kernel calls it; made ready when it is called first."""
+class Body(Region):
+    """A region whose ops are interpreted; made ready when it is called first."""
 
     function: Function
     resolve: Resolver | None
@@ -65,12 +94,7 @@ class Body:
     _steps: list[_Step] = field(default_factory=list, init=False, repr=False, compare=False)
 
     def __call__(self, *values: NDArray) -> list[NDArray]:
-        """Run the body: its outputs on these inputs, all in the compute dtypes of their formats.  Raises E0802 for a shape that an input
-        excludes.
-        """
-        for value, type_ in zip(values, self.function.inputs, strict=True):
-            if value.ndim != len(type_.shape) or any(d not in (-1, n) for d, n in zip(type_.shape, value.shape, strict=True)):
-                raise Error("E0802", f"a value of shape {list(value.shape)} comes in where {list(type_.shape)} is announced")
+        self.require(values)
         if not self._steps:
             self._steps.extend(_steps(self.function, self.resolve, self.execute))
         found: list[NDArray | None] = list(values)
@@ -80,11 +104,6 @@ class Body:
                 for number in step.done:
                     found[number] = None
         return [_present(found[number]) for number in self.function.outputs]
-
-    def empty(self, index: int) -> NDArray:
-        """An array like its output of that number, its dynamic dimensions of no elements."""
-        type_ = self.function.value_types[self.function.outputs[index]]
-        return np.zeros([max(d, 0) for d in type_.shape], format_named(type_.format).compute)
 
 
 @cache

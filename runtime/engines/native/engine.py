@@ -20,6 +20,7 @@ from ttc.runtime.engines.native.execution.plan import NativePlan
 from ttc.runtime.engines.native.execution.pool import KERNELS, pool_of
 from ttc.runtime.engines.native.graph.constants import constant_view
 from ttc.runtime.engines.native.planning.plan_bytes import KeptProgram, pack, pack_program, unpack, unpack_program
+from ttc.runtime.engines.native.planning.python_step import PythonStep
 from ttc.runtime.engines.reference import ReferencePlan, plan_of
 from ttc.runtime.engines.room import require_memory, require_results
 from ttc.runtime.metrics import counter
@@ -118,6 +119,8 @@ class NativeEngine:
         return draft, prepared_of(draft, self.threads, instruments)
 
     def _planned(self, graph: Graph, netlist: Netlist, constants: Constants) -> Plan:
+        from ttc.runtime.engines.native.prepare.bodies import is_planned, planned_bodies
+
         cpu = self.checked_cpu()
         draft, prepared = self.drafted(graph, netlist, constants, cpu, self.instruments)
         if prepared is None:
@@ -136,6 +139,9 @@ class NativeEngine:
             raise
         pool = pool_of(self.threads, code)
         compute_constants(prepared.packing, code, pool, constants)
+        for step in draft.steps:
+            if isinstance(step, PythonStep) and is_planned(step.node.work):
+                step.bodies.extend(planned_bodies(step, netlist, lambda body, inner: self.prepare(body, inner, constants)))
         draft.forget_nodes()
         return NativePlan(prepared, pool, code, cache(lambda: plan_of(graph, netlist, constants)), lambda: draft)
 

@@ -84,6 +84,8 @@ class Instance:
             self._table[:, 0] = np.array([addresses[key] for key in template.kernels], np.int64)[template.table[:, 0]]
         self._table[:, 1] = self._table[:, 1] * 8 + self._words.ctypes.data
         self._offsets = arena.offsets
+        self.arrays: dict[int, NDArray] = {}
+        """Views of memory that is the plan's own as arrays, by identity: the plan keeps its views."""
         for buffer, patch in template.patches.items():
             if buffer.place in (Place.ARENA, Place.CONSTANT, Place.STATUS):
                 patch.apply(self._words, self.base(buffer))

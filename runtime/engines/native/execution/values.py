@@ -32,7 +32,10 @@ class Values:
         self._truths: dict[tuple[Buffer, int], bool] = {}
 
     def array(self, view: View) -> NDArray:
-        """A view as an array of its storage type."""
+        """A view as an array of its storage type; of memory that is the plan's own, the same in all runs."""
+        known = self._instance.arrays.get(id(view))
+        if known is not None:
+            return known
         dtype, buffer = array_dtype(view.storage), view.buffer
         if buffer.place in self._arrays:
             whole = self._arrays[buffer.place][str(buffer.queue)]
@@ -42,7 +45,10 @@ class Values:
             whole = self._instance.bytes_of(buffer)
         flat = np.ascontiguousarray(whole).reshape(-1)
         strides = [step * dtype.itemsize for step in view.strides]
-        return np.ndarray(view.shape, dtype, flat.view(np.uint8), view.offset * dtype.itemsize, strides)
+        found = np.ndarray(view.shape, dtype, flat.view(np.uint8), view.offset * dtype.itemsize, strides)
+        if buffer.place not in self._arrays:
+            self._instance.arrays[id(view)] = found
+        return found
 
     def truth(self, view: View) -> bool:
         """Whether the one element of a view is not 0; as it was when it was asked for first: it is computed once."""

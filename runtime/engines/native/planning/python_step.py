@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import field, replace
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ttc.dialects.core.plain.evaluate import evaluate, guarded
-from ttc.dialects.core.plain.functions import Function
-from ttc.dialects.core.plain.interpret import Execute, Resolver, ready, run_unrounded, run_work
+from ttc.dialects.core.plain.functions import Function, TensorType
+from ttc.dialects.core.plain.interpret import Execute, Region, Resolver, kernel, ready, run_unrounded, run_work
 from ttc.dialects.core.records import record
 from ttc.runtime.engines.native.graph.nodes import Node
 from ttc.runtime.engines.native.graph.tensors import View
@@ -28,17 +28,23 @@ class PythonStep:
     Args:
         sources, targets: views of its operands and results; None for those that are absent, or that Python holds.
         dtypes: of the operands; None for those that are absent.
+        constants: keys and types of the constants that operands are, of an op with regions; None for other operands.
+        bodies: regions that are planned, of an op with regions; else they are interpreted.
     """
 
     node: Node
     sources: tuple[View | None, ...]
     targets: tuple[View | None, ...]
     dtypes: tuple[np.dtype | None, ...]
+    constants: tuple[tuple[str, TensorType] | None, ...] = ()
+    bodies: list[Region] = field(default_factory=list)
 
     def evaluated(self, operands: Sequence[NDArray], resolve: Resolver) -> Sequence[NDArray]:
         """Return the step's results, of the shapes announced.  Raises what its reference kernel does, and Mismatch."""
         node = self.node
-        if self._ready is None:
+        if self.bodies:
+            results = guarded(lambda: self._planned(operands), node.where)
+        elif self._ready is None:
             results = evaluate(self._function, operands, resolve, node.where, self._execute)
         else:
             ready, given = self._ready, iter(operands)
@@ -50,6 +56,12 @@ class PythonStep:
             if result.shape != type_.shape and not _fits(result.shape, type_.shape):
                 raise Mismatch(node.where)
         return results
+
+    def _planned(self, operands: Sequence[NDArray]) -> list[NDArray]:
+        """What an op gives whose regions are planned."""
+        given, work = iter(operands), self.node.work
+        every = [None if value is None else next(given) for value in self.node.operands]
+        return list(kernel(work.op)(*every, **work.attrs, bodies=tuple(self.bodies)))
 
     @property
     def _execute(self) -> Execute:

@@ -14,6 +14,7 @@ from ttc.runtime.engines.native.jobs.job import Job
 from ttc.runtime.engines.native.planning.arena import Arena
 from ttc.runtime.engines.native.planning.in_place import Use
 from ttc.runtime.engines.native.planning.prepared import InPlace, Segment, Written
+from ttc.runtime.engines.native.planning.python_step import PythonStep
 from ttc.runtime.engines.native.planning.steps import Step
 from ttc.runtime.engines.native.prepare import printing
 from ttc.runtime.tensors import Constants
@@ -111,7 +112,8 @@ class Draft:
         reasons = [f"  {node.work.op}: {reason}  // {node.op.name}" for node, reason in self.refusals]
         parts["left to Python"] = reasons
         shown = ((title, list(lines)) for title, lines in parts.items())
-        return "\n".join([f"graph '{self.graph.name}'", *("\n".join([f"{title}:", *lines]) for title, lines in shown if lines)])
+        bodies = [body.text() for step in self.steps if isinstance(step, PythonStep) for body in step.bodies]
+        return "\n".join([f"graph '{self.graph.name}'", *("\n".join([f"{title}:", *lines]) for title, lines in shown if lines), *bodies])
 
     def op_count(self) -> int:
         """Return how many nodes there are, or jobs and steps in Python once nodes are lowered."""

@@ -125,7 +125,15 @@ def _in_python(draft: Draft, node: Node) -> None:
         targets.append(draft.views[value])
     sources = tuple(None if value is None else draft.views[value] for value in node.operands)
     dtypes = (None if value is None else format_named(draft.flat.types[value].format).compute for value in node.operands)
-    draft.steps.append(PythonStep(node, sources, tuple(targets), tuple(dtypes)))
+    constants = _constants(draft, node) if node.work.bodies else ()
+    draft.steps.append(PythonStep(node, sources, tuple(targets), tuple(dtypes), constants))
+
+
+def _constants(draft: Draft, node: Node) -> tuple[tuple[str, TensorType] | None, ...]:
+    """Keys and types of the constants that the operands of a node are; None for others."""
+    held = {value: draft.netlist.queues[name] for name, value in draft.flat.queues.items()}
+    queues = [None if value is None else held.get(value) for value in node.operands]
+    return tuple((q.key, q.tensor) if q is not None and q.kind in HELD and q.key is not None else None for q in queues)
 
 
 def _temporary(type_: TensorType, storage: Storage) -> View:

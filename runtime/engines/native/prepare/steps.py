@@ -10,6 +10,7 @@ from typing import ClassVar
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.watching import StepInstrument
 from ttc.runtime.engines.native.graph.nodes import flatten
+from ttc.runtime.engines.native.prepare.bodies import is_planned
 from ttc.runtime.engines.native.prepare.choices import note_conditions
 from ttc.runtime.engines.native.prepare.draft import Draft
 from ttc.runtime.engines.native.prepare.fusion import fuse_regions
@@ -119,13 +120,13 @@ class FindRanges(PlanStep):
 
 
 class Lower(PlanStep):
-    """Nodes become jobs; without any job, the graph is left to the reference engine."""
+    """Nodes become jobs; without any job, and any region to plan, the graph is left to the reference engine."""
 
     name = "lower"
 
     def apply(self, draft: Draft, rewriter: StepRewriter) -> None:
         lower_nodes(draft, rewriter)
-        draft.refused = not draft.jobs
+        draft.refused = not draft.jobs and not any(is_planned(node.work) for node in draft.flat.nodes)
 
 
 class SplitConstant(PlanStep):
