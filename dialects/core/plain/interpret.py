@@ -56,7 +56,7 @@ class _Step:
         return [x if x.dtype == own else rounded(x) for x, (own, rounded) in zip(results, self.roundings, strict=True)]
 
 
-class Region(ABC):
+class RegionBody(ABC):
     """A region of an op that decides what runs, as its kernel calls it."""
 
     function: Function
@@ -85,7 +85,7 @@ class Region(ABC):
 
 
 @record
-class Body(Region):
+class Body(RegionBody):
     """A region whose ops are interpreted; made ready when it is called first."""
 
     function: Function

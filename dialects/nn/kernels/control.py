@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.plain.interpret import Region
+from ttc.dialects.core.plain.interpret import RegionBody
 from ttc.dialects.nn.kernels import KERNELS
 
 _MAX_ITERATIONS = 1 << 26
@@ -16,7 +16,7 @@ _MAX_BYTES = 1 << 32
 
 
 @KERNELS.rule("branch")
-def branch(which: NDArray, *values: NDArray, bodies: Sequence[Region]) -> tuple[NDArray, ...]:
+def branch(which: NDArray, *values: NDArray, bodies: Sequence[RegionBody]) -> tuple[NDArray, ...]:
     """What the chosen region gives: the first for true, the second for false; the one of a number, the last if there is none of it."""
     number = which.item()
     chosen = (0 if number else 1) if which.dtype.kind == "b" else number
@@ -30,7 +30,7 @@ def loop(
     *values: NDArray,
     carried: int,
     length: int | None = None,
-    bodies: Sequence[Region],
+    bodies: Sequence[RegionBody],
 ) -> tuple[NDArray, ...]:
     """The carried values after the last iteration, and what iterations give beside them, stacked.
 
@@ -66,7 +66,7 @@ def require(x: NDArray, truth: NDArray, *, wanted: bool, message: str) -> NDArra
     return x
 
 
-def _stacked(stack: list[NDArray], body: Region, output: int) -> NDArray:
+def _stacked(stack: list[NDArray], body: RegionBody, output: int) -> NDArray:
     if not stack:
         return body.empty(output)[None][:0]
     if any(value.shape != stack[0].shape for value in stack):

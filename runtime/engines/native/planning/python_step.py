@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ttc.dialects.core.plain.evaluate import evaluate, guarded
 from ttc.dialects.core.plain.functions import Function, TensorType
-from ttc.dialects.core.plain.interpret import Execute, Region, Resolver, kernel, ready, run_unrounded, run_work
+from ttc.dialects.core.plain.interpret import Execute, RegionBody, Resolver, kernel, ready, run_unrounded, run_work
 from ttc.dialects.core.records import record
 from ttc.runtime.engines.native.graph.nodes import Node
 from ttc.runtime.engines.native.graph.tensors import View
@@ -37,7 +37,7 @@ class PythonStep:
     targets: tuple[View | None, ...]
     dtypes: tuple[np.dtype | None, ...]
     constants: tuple[tuple[str, TensorType] | None, ...] = ()
-    bodies: list[Region] = field(default_factory=list)
+    bodies: list[RegionBody] = field(default_factory=list)
 
     def evaluated(self, operands: Sequence[NDArray], resolve: Resolver) -> Sequence[NDArray]:
         """Return the step's results, of the shapes announced.  Raises what its reference kernel does, and Mismatch."""

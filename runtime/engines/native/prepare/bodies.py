@@ -7,11 +7,11 @@ from dataclasses import replace
 
 from ttc.dialects.core.formats import format_named
 from ttc.dialects.core.plain.functions import Function, TensorType, Work
-from ttc.dialects.core.plain.interpret import Region
+from ttc.dialects.core.plain.interpret import RegionBody
 from ttc.dialects.netlist.model import Graph, Host, Netlist, Op, Queue
 from ttc.runtime.engines.base import Plan, Port, ShortPlan, ShortRun, ShortSpec, bound_queues
-from ttc.runtime.engines.native.execution.planned_body import PlannedBody
 from ttc.runtime.engines.native.graph.nodes import Node
+from ttc.runtime.engines.native.planning.planned_body import PlannedBody
 from ttc.runtime.engines.native.planning.python_step import PythonStep
 from ttc.runtime.engines.reference import ReferencePlan
 
@@ -24,7 +24,7 @@ def is_planned(work: Work) -> bool:
     return any(inner.op.startswith("tile.") for body in work.bodies for inner in body.works)
 
 
-def planned_bodies(step: PythonStep, netlist: Netlist, plan: Callable[[Graph, Netlist], Plan]) -> list[Region]:
+def planned_bodies(step: PythonStep, netlist: Netlist, plan: Callable[[Graph, Netlist], Plan]) -> list[RegionBody]:
     """Return the regions of an op, ready to run; none if the plan of one is not native code in part.
 
     Args:
@@ -32,7 +32,7 @@ def planned_bodies(step: PythonStep, netlist: Netlist, plan: Callable[[Graph, Ne
         netlist: that it is in.
         plan: makes the plan of a graph.
     """
-    found: list[Region] = []
+    found: list[RegionBody] = []
     for body in step.node.work.bodies:
         inner = body_netlist(body, step.node, _keys(body, step), netlist)
         (graph,) = inner.graphs.values()

@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 from tests.runtime.conftest import Builder
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.plain.functions import Function, TensorType, Work
-from ttc.dialects.core.plain.interpret import Region
+from ttc.dialects.core.plain.interpret import RegionBody
 from ttc.dialects.netlist.model import Host, Netlist, Op
 from ttc.runtime.engines.native.engine import NativeEngine
 from ttc.runtime.engines.native.execution.plan import NativePlan
-from ttc.runtime.engines.native.execution.planned_body import PlannedBody
+from ttc.runtime.engines.native.planning.planned_body import PlannedBody
 from ttc.runtime.engines.native.planning.python_step import PythonStep
 from ttc.runtime.engines.reference import ReferenceEngine, ReferencePlan
 from ttc.runtime.tensors import Constants, TensorSource
@@ -64,7 +64,7 @@ def netlist_of(control: Work, types: Mapping[str, TensorType], held: tuple[str, 
     return b.netlist()
 
 
-def plans(netlist: Netlist, held: Mapping[str, NDArray]) -> tuple[NativePlan, list[Region], ReferencePlan]:
+def plans(netlist: Netlist, held: Mapping[str, NDArray]) -> tuple[NativePlan, list[RegionBody], ReferencePlan]:
     """The native plan, its planned regions, and the plan of the reference engine."""
     constants = Constants({name: TensorSource.of_array(value, "Float32") for name, value in held.items()})
     graph = netlist.graphs["g"]

@@ -5,13 +5,13 @@ from __future__ import annotations
 from numpy.typing import NDArray
 
 from ttc.dialects.core.plain.functions import Function
-from ttc.dialects.core.plain.interpret import Region
+from ttc.dialects.core.plain.interpret import RegionBody
 from ttc.dialects.core.records import record
 from ttc.runtime.engines.base import Plan, PrintedPlan, ShortRun
 
 
 @record(eq=False)
-class PlannedBody(Region):
+class PlannedBody(RegionBody):
     """A region whose ops run by the plan of their graph.
 
     Args:
