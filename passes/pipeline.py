@@ -43,7 +43,6 @@ from ttc.passes.nn.recognize_layer_norm import RecognizeLayerNorm
 from ttc.passes.nn.recognize_rms_norm import RecognizeRmsNorm
 from ttc.passes.nn.recognize_rotary import RecognizeRotary
 from ttc.passes.nn.recognize_swish import RecognizeSwish
-from ttc.passes.nn.recompute import Recompute
 from ttc.passes.nn.simplify_algebra import SimplifyAlgebra
 from ttc.passes.nn_to_tile.lower_bodies import LowerBodies
 from ttc.passes.nn_to_tile.lower_to_tile import LowerToTile
@@ -106,7 +105,7 @@ class PipelineSettings:
 
     def passes_on_stashes(self) -> list[Pass]:
         """Return the passes that make room in training, behind all passes that merge equal ops; none for inference."""
-        return [] if self.training is None else [Recompute(self.training.recompute, self.training.memory)]
+        return [] if self.training is None else self.training.passes_on_stashes()
 
 
 USUAL = PipelineSettings()

@@ -10,6 +10,8 @@ from ttc.passes.nn.apply_optimizer import ApplyOptimizer
 from ttc.passes.nn.clip_gradients import ClipGradients
 from ttc.passes.nn.differentiate import Differentiate
 from ttc.passes.nn.evaluation_mode import EvaluationMode
+from ttc.passes.nn.recompute import Recompute
+from ttc.passes.nn.split_backward import SplitBackward
 from ttc.passes.nn.train_batch_norm import TrainBatchNorm
 from ttc.passes.nn.training_notes import BACKWARD, EVALUATE, SCALED, SUM
 
@@ -28,6 +30,7 @@ class TrainingPlan:
         loss_scale: that a dynamic scale of the loss starts with; None: the loss is not scaled.
         recompute: what gradients compute again instead of keeping it: none, auto, all.
         memory: bytes that they may keep at most, with auto; None: what is cheap is computed again.
+        stash: whether forward keeps what backward reads, between the two.
         batch_norm: batch: batch norms that were made for inference take the statistics of the batch; given: they stay as they are.
     """
 
@@ -42,6 +45,11 @@ class TrainingPlan:
     batch_norm: str = "batch"
     recompute: str = "none"
     memory: int | None = None
+    stash: bool = False
+
+    def passes_on_stashes(self) -> list[Pass]:
+        """The passes that choose what gradients keep, behind all that merge equal ops."""
+        return [Recompute(self.recompute, self.memory), *([SplitBackward()] if self.stash else [])]
 
     def passes(self) -> list[Pass]:
         """The passes that make the entry functions of training, after those that find composite ops."""

@@ -43,6 +43,7 @@ def plan_of(options: TrainOptions | None, module: ModuleOp) -> TrainingPlan | No
         batch_norm=options.batch_norm,
         recompute=options.recompute,
         memory=options.memory,
+        stash=options.stash,
     )
 
 

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -23,7 +26,7 @@ class Reading:
     Args:
         name: of the probe; that of a gradient ends in `_gradient`.
         value: as it was; a copy.
-        microbatch: since the last update, counted from 0; None in PyTorch itself.
+        microbatch: since the last update, counted from 0, and in pipelines since the start; None in PyTorch itself, outside of pipelines.
         replica, stage: likewise.
     """
 
@@ -80,8 +83,24 @@ def watch(name: str, sink: Sink, *, only_bad: bool) -> None:
     WATCHES[name] = Watch(sink, only_bad)
 
 
+_PLACE: ContextVar[Mapping[str, int]] = ContextVar("place", default={})
+"""Where the model that PyTorch computes now stands: stage and microbatch."""
+
+
+@contextmanager
+def reading_at(**place: int) -> Iterator[None]:
+    """Let readings in PyTorch itself, meanwhile, say their microbatch and stage."""
+    before = _PLACE.set(place)
+    try:
+        yield
+    finally:
+        _PLACE.reset(before)
+
+
 def show(reading: Reading) -> None:
     """Give a reading to the sink of its probe; one that nobody watches is printed.  Raises E0103 for a file that cannot be written."""
+    if reading.microbatch is None and _PLACE.get():
+        reading = replace(reading, **_PLACE.get())
     found = WATCHES.get(_probe_of(reading.name), Watch("print"))
     if found.only_bad and not reading.nans and not reading.infinities:
         return
@@ -106,7 +125,7 @@ def _probe_of(name: str) -> str:
 
 
 def show_outputs(
-    outputs: Mapping[str, NDArray[Any]], *, microbatch: int, replica: int, stage: int | None = None
+    outputs: Mapping[str, NDArray[Any]], *, microbatch: int, replica: int | None = None, stage: int | None = None
 ) -> dict[str, NDArray[Any]]:
     """Show what outputs of a run are values of probes, in their order, and return the others."""
     for name, value in outputs.items():

@@ -17,6 +17,7 @@ from ttc.optim import is_torch_optimizer
 from ttc.options import CompileOptions, resolve
 from ttc.pipeline.compiled_stage import CompiledStage
 from ttc.pipeline.device import Device, device_of
+from ttc.pipeline.keeping import KeepingSession
 from ttc.pipeline.modules import program_for
 from ttc.pipeline.rates import Rates, instance_for, made_by
 from ttc.pipeline.remote import RemoteSession
@@ -138,20 +139,20 @@ def _built(plan: Plan, settings: Settings, examples: Arrays, number: int) -> tup
     if plan.device.is_cpu:
         from ttc.pipeline.torch_stage import TorchStage
 
-        eager = TorchStage(plan.name, plan.module, rates, taps, settings.seed + number)
+        eager = TorchStage(plan.name, plan.module, rates, taps, settings.seed + number, number)
         return eager, eager.outputs_for(examples)
     optimizer = None if rates is None else rates.optimizer
     program, added = program_for(
         plan.name, plan.module, plan.device, examples, training=settings.training, optimizer=optimizer, first=number == 0, taps=taps
     )
-    session: Session | RemoteSession
+    session: KeepingSession | RemoteSession
     if settings.threads is None:
         program.prepare()
-        session = Session(program)
+        session = KeepingSession(Session(program))
     else:
         session = RemoteSession(plan.name, program, plan.device.running, settings.threads)
     try:
-        stage = CompiledStage(plan.name, plan.module, program, session, rates, taps, added)
+        stage = CompiledStage(plan.name, number, plan.module, program, session, rates, taps, added)
         return stage, stage.outputs_for(examples)
     except BaseException:
         session.close()

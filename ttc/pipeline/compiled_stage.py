@@ -9,18 +9,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ttc.dialects.core.errors import Error
+from ttc.dialects.nn.kernels.probe import OUTPUT
+from ttc.marks.readings import show_outputs
+from ttc.passes.nn.training_notes import SAVED
 from ttc.pipeline.rates import Rates
 from ttc.pipeline.stage import Arrays, Cotangents, check_count, check_parameters
 from ttc.runtime.arguments import inputs_of, outputs_of
 from ttc.runtime.program import Program
-from ttc.train.updates import BACKWARD, DRAWN, EVALUATE, FORWARD, GRADIENT, LOSS_COUNT, OPTIMIZER, SLOT
+from ttc.train.updates import BACKWARD, EVALUATE, FORWARD, GRADIENT, LOSS_COUNT, OPTIMIZER, SLOT
 
 
 class Runs(Protocol):
     """A session, in this process or another."""
 
-    def call(self, name: str, inputs: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
-        """Run a program once; see `Session.call`."""
+    def call(self, name: str, inputs: Mapping[str, Any], *, keep: int | None = None, take: int | None = None) -> dict[str, NDArray[Any]]:
+        """Run a program once; see `KeepingSession.call`."""
+        ...
+
+    def drop(self) -> None:
+        """Give up all that is kept of microbatches."""
         ...
 
     def states(self, names: Sequence[str] | None = None) -> dict[str, NDArray[Any]]:
@@ -41,9 +48,10 @@ class Runs(Protocol):
 
 
 class CompiledStage:
-    """A compiled program as a stage.  In training its forward pass is computed again for the backward pass: inputs alone are held.
+    """A compiled program as a stage.  In training its session keeps what gradients read of each microbatch that is on its way.
 
     Args:
+        number: of the stage, as readings of probes say it.
         model: that it was compiled from.
         session: on the program, which nobody else uses.
         rates: of the optimizer; None: parameters are not updated.
@@ -54,6 +62,7 @@ class CompiledStage:
     def __init__(
         self,
         name: str,
+        number: int,
         model: Any,
         program: Program,
         session: Runs,
@@ -62,6 +71,7 @@ class CompiledStage:
         added: Sequence[str] = (),
     ) -> None:
         self.name = name
+        self._number = number
         self._model = model
         self._session = session
         self._rates = rates
@@ -69,20 +79,18 @@ class CompiledStage:
         self._training = program.description.training
         entry = program.entry(FORWARD)
         self.inputs = [argument.name for argument in inputs_of(entry)]
-        self._types = {argument.name: np.dtype(argument.dtype) for argument in inputs_of(entry)}
-        self._outputs = [result.name for result in outputs_of(entry) if result.name not in added]
+        aside = (*added, *(result.name for result in outputs_of(entry) if result.name.startswith((SAVED, OUTPUT))))
+        self._outputs = [result.name for result in outputs_of(entry) if result.name not in aside]
         self._taps = list(taps)
         self._tapped: dict[str, NDArray[Any]] = {}
         self._cotangents = []
         if self._training is not None:
-            self._cotangents = [a for a in inputs_of(program.entry(BACKWARD)) if a.name.startswith(GRADIENT) and a.name not in self.inputs]
+            self._cotangents = [a for a in inputs_of(program.entry(BACKWARD)) if not a.name.startswith(SAVED)]
         known = self._description.states
         self._sums = [name for name in known if name.startswith(GRADIENT)]
         self._changing = [name for name in known if not name.startswith((GRADIENT, SLOT)) and name != LOSS_COUNT]
         self._updates = OPTIMIZER in program.netlists.surface.programs
-        self._held: dict[int, tuple[Arrays, int]] = {}
         self._kept: dict[str, NDArray[Any]] | None = None
-        self._drawn = self._at = int(session.states([DRAWN])[DRAWN]) if DRAWN in known else 0
 
     @property
     def is_trained(self) -> bool:
@@ -91,34 +99,32 @@ class CompiledStage:
 
     def outputs_for(self, inputs: Arrays) -> Arrays:
         """Compute outputs in evaluation, to learn what they are like; nothing changes."""
-        return self._call(FORWARD if self._training is None else EVALUATE, inputs)
+        return self._chosen(self._inferred(inputs))
 
     # ---- microbatches --------------------------------------------------------------------------------------------------------------
 
     def forward(self, number: int, inputs: Arrays, *, training: bool) -> Arrays:
-        """Compute the outputs of a microbatch; in training its inputs are held for `backward`."""
+        """Compute the outputs of a microbatch; in training the session keeps what `backward` needs."""
         if not training:
-            return self._call(FORWARD if self._training is None else EVALUATE, inputs)
-        if self._kept is None:
-            self._kept = self._session.states(self._changing) if self._changing else {}
-        self._draw(self._drawn)
-        outputs = self._call(FORWARD, inputs)
-        self._held[number] = (inputs, self._drawn)
-        self._drawn += 1
-        return outputs
+            found = self._inferred(inputs)
+        else:
+            if self._kept is None:
+                self._kept = self._session.states(self._changing) if self._changing else {}
+            found = self._run(FORWARD, self._named(inputs), keep=number)
+        show_outputs(found, microbatch=number, stage=self._number)
+        self._tapped = {name: found[name] for name in self._taps if name in found}
+        return self._chosen(found)
 
     def backward(self, number: int, cotangents: Cotangents) -> Cotangents:
         """Add the gradients of a microbatch to what is accumulated, and return those of its inputs."""
-        inputs, drawn = self._held.pop(number)
-        self._draw(drawn)
         by_name = dict(zip(self._outputs, cotangents, strict=True))
-        given: dict[str, NDArray[Any]] = dict(zip(self.inputs, inputs, strict=True))
+        given: dict[str, NDArray[Any]] = {}
         for argument in self._cotangents:
             value = by_name.get(argument.name.removeprefix(GRADIENT))
             dtype = np.dtype(argument.dtype)
             given[argument.name] = np.zeros(argument.shape, dtype) if value is None else np.asarray(value, dtype, order="C")
-        found = self._run(BACKWARD, given)
-        self._at = drawn + 1
+        found = self._run(BACKWARD, given, take=number)
+        show_outputs(found, microbatch=number, stage=self._number)
         return tuple(found.get(f"{GRADIENT}{name}") for name in self.inputs)
 
     def gradients(self, divisor: float) -> dict[str, NDArray[Any]]:
@@ -138,11 +144,9 @@ class CompiledStage:
 
     def forget(self) -> None:
         """Forget held microbatches and gradients; states are again what they were after the last update."""
-        self._held.clear()
+        self._session.drop()
         if self._kept:
             self._session.assign({}, self._kept)
-        if self._kept is not None and DRAWN in self._kept:
-            self._drawn = self._at = int(self._kept[DRAWN])
         self._kept = None
         self._clear()
 
@@ -179,28 +183,25 @@ class CompiledStage:
 
     def close(self) -> None:
         """Give up memory, and the process that it runs in."""
-        self._held.clear()
         self._session.close()
 
     # ---- inside --------------------------------------------------------------------------------------------------------------------
 
-    def _call(self, entry: str, inputs: Arrays) -> Arrays:
+    def _inferred(self, inputs: Arrays) -> dict[str, NDArray[Any]]:
+        return self._run(FORWARD if self._training is None else EVALUATE, self._named(inputs))
+
+    def _named(self, inputs: Arrays) -> dict[str, NDArray[Any]]:
         check_count(self.name, inputs, len(self.inputs))
-        found = self._run(entry, dict(zip(self.inputs, inputs, strict=True)))
-        self._tapped = {name: found[name] for name in self._taps if name in found}
+        return dict(zip(self.inputs, inputs, strict=True))
+
+    def _chosen(self, found: Mapping[str, NDArray[Any]]) -> Arrays:
         return tuple(found[name] for name in self._outputs)
 
-    def _run(self, entry: str, inputs: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    def _run(self, entry: str, inputs: Mapping[str, NDArray[Any]], **kept: int) -> dict[str, NDArray[Any]]:
         try:
-            return self._session.call(entry, inputs)
+            return self._session.call(entry, inputs, **kept)
         except Error as error:
             raise error.at(f"stage '{self.name}'") from None
-
-    def _draw(self, count: int) -> None:
-        """Let the next call draw what the call of that number draws."""
-        if DRAWN in self._description.states and count != self._at:
-            self._session.assign({}, {DRAWN: np.array(count, np.dtype(self._description.states[DRAWN].dtype))})
-            self._at = count
 
     def _clear(self) -> None:
         names = [*self._sums, *([LOSS_COUNT] if LOSS_COUNT in self._description.states else [])]

@@ -7,11 +7,14 @@ from typing import Any
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.machines.targets import load_target
 from ttc.options import CompileOptions, RunOptions, resolve
+from ttc.settings.train_options import TrainOptions
 
 CPU = "cpu"
 """The device whose stages are modules of PyTorch that run eagerly."""
 _RUNNING = ("engine", "exact", "threads")
 """Options of `ttc.load` that a device takes."""
+_TRAINING = ("recompute", "memory", "batch_norm", "clip_value")
+"""Options of training that a device takes; pipelines have the others."""
 
 
 class Device:
@@ -22,7 +25,8 @@ class Device:
             `n150:1` is another machine of that kind than `n150:0`.
         name: that errors, parameters and results speak of; default: the place.
         optimizer, scheduler: of its stages; default: those of the pipeline.
-        option_fields: fields of CompileOptions (format, precision, ...), and engine, exact and threads of RunOptions.
+        option_fields: fields of CompileOptions (format, precision, ...); engine, exact and threads of RunOptions; of TrainOptions recompute,
+            memory, batch_norm and clip_value.
     Raises: E0101 for an unknown target or option.
     """
 
@@ -33,12 +37,14 @@ class Device:
         self.scheduler = scheduler
         self.target, number = _target_and_number(place)
         running = {key: option_fields.pop(key) for key in _RUNNING if key in option_fields}
+        self.training = {key: option_fields.pop(key) for key in _TRAINING if key in option_fields}
+        """Options of `ttc.compile` for stages that are trained."""
         self.compiling: dict[str, Any] = option_fields
         """Options of `ttc.compile`, without the target."""
         self.running = resolve(RunOptions, running)
         """Options of the session."""
         if self.is_cpu:
-            if number is not None or option_fields or running:
+            if number is not None or option_fields or running or self.training:
                 raise Error("E0101", f"device '{place}' takes no options: its stages run in PyTorch", hint="device 'host' compiles them")
             return
         load_target(self.target)
@@ -46,6 +52,7 @@ class Device:
             if known in option_fields:
                 raise Error("E0101", f"'{known}' is no option of a device", hint="the place says the target; pipelines say what is trained")
         resolve(CompileOptions, option_fields)
+        resolve(TrainOptions, self.training)
 
     @property
     def is_cpu(self) -> bool:

@@ -13,7 +13,9 @@ from ttc.compiler.probes import AlreadyOutput
 from ttc.dialects.core.errors import Error, nearest
 from ttc.pipeline.device import Device
 from ttc.pipeline.stage import Arrays, check_count, tensor
+from ttc.runtime.arguments import inputs_of
 from ttc.runtime.program import Program, build_program
+from ttc.train.updates import BACKWARD, FORWARD
 
 NO_GRADIENTS = "E0506"
 """The code of the error of a training program in which nothing has a gradient."""
@@ -40,7 +42,7 @@ def program_for(
         return _running(_of_archive(stage, module, training, taps), device), ()
     fields: dict[str, Any] = {**device.compiling, "target": device.target}
     if training:
-        fields |= {"training": True, "optimizer": optimizer, "input_gradients": not first}
+        fields |= {**device.training, "training": True, "stash": True, "optimizer": optimizer, "input_gradients": not first}
     given, probes = _examples(stage, module, examples), list(dict.fromkeys(taps))
     while True:
         try:
@@ -77,12 +79,21 @@ def _of_archive(stage: str, module: Any, training: bool, taps: Sequence[str]) ->
 
     program = module if isinstance(module, Program) else load_program(Path(module))
     known = program.description.training
-    if training and (known is None or known.loss is not None):
-        hint = "compile it with training=True, and no loss, or give the model"
-        raise Error("E0803", f"the program of stage '{stage}' has no gradients of its outputs as inputs", hint=hint)
+    if training and (known is None or not _is_split(program)):
+        hint = "compile it with training=True, stash=True, and no loss, or give the model"
+        raise Error("E0803", f"the program of stage '{stage}' has no backward pass of its own for gradients of its outputs", hint=hint)
     if taps:
         raise Error("E0101", f"stage '{stage}' is compiled already: nothing of it can be tapped", hint="give the model")
     return program
+
+
+def _is_split(program: Program) -> bool:
+    """Whether forward keeps what backward reads, which may be nothing."""
+    entries = program.netlists.surface.programs
+    if BACKWARD not in entries:
+        return False
+    inputs = {argument.name for argument in inputs_of(program.entry(FORWARD))}
+    return inputs.isdisjoint(argument.name for argument in inputs_of(program.entry(BACKWARD)))
 
 
 def _examples(stage: str, module: Any, arrays: Arrays) -> Any:

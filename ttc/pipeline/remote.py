@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from ttc.dialects.core.errors import Error
 from ttc.options import RunOptions
+from ttc.passes.nn.training_notes import SAVED
 from ttc.pipeline.arena import Arena, room_for
 from ttc.pipeline.messages import error_of_data, receive, send
 from ttc.runtime.arguments import inputs_of, outputs_of
@@ -77,9 +78,13 @@ class RemoteSession:
         assert self._process is not None
         return self._process.pid
 
-    def call(self, name: str, inputs: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
-        """Run a program once; see `Session.call`.  Raises E0811 if the process has ended."""
-        return self._ask("call", {name: np.asarray(value) for name, value in inputs.items()}, program=name)
+    def call(self, name: str, inputs: Mapping[str, Any], *, keep: int | None = None, take: int | None = None) -> dict[str, NDArray[Any]]:
+        """Run a program once; see `KeepingSession.call`: what is kept stays in the process.  Raises E0811 if the process has ended."""
+        return self._ask("call", {name: np.asarray(value) for name, value in inputs.items()}, program=name, keep=keep, take=take)
+
+    def drop(self) -> None:
+        """Give up all that is kept of microbatches.  Raises as `call` does."""
+        self._ask("drop", {})
 
     def states(self, names: Sequence[str] | None = None) -> dict[str, NDArray[Any]]:
         """Return copies of states by name; None: all.  Raises as `call` does."""
@@ -173,7 +178,8 @@ def _room(program: Program, *, sent: bool) -> int:
     """Bytes of what is sent at once at most, or of what comes back: the arrays of one call, or all variables."""
     entries = program.netlists.surface.programs.values()
     calls = [inputs_of(entry) if sent else outputs_of(entry) for entry in entries]
-    sizes = [room_for({item.name: _size(item.shape, item.dtype) for item in items}) for items in calls]
+    passed = [[item for item in items if not item.name.startswith(SAVED)] for items in calls]  # what is kept stays in the process
+    sizes = [room_for({item.name: _size(item.shape, item.dtype) for item in items}) for items in passed]
     variables = {**program.description.parameters, **program.description.states}
     return max([room_for({name: _size(item.shape, item.dtype) for name, item in variables.items()}), *sizes])
 

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from ttc.dialects.core.errors import Error
 from ttc.pipeline.arena import Arena
+from ttc.pipeline.keeping import KeepingSession
 from ttc.pipeline.messages import error_as_data, receive, send
 from ttc.runtime.machine.session import Session
 
@@ -42,20 +43,20 @@ def main(descriptor: int, memory: tuple[int, int], size: tuple[int, int], archiv
     os._exit(0)  # nothing is left to be done, and threads of libraries need not be waited for
 
 
-def _session(archive: str, options: Mapping[str, Any]) -> Session:
+def _session(archive: str, options: Mapping[str, Any]) -> KeepingSession:
     from ttc.runtime.engines.table import Exact
     from ttc.runtime.loader import load_program
 
     exact = Exact() if options["exact"] else None
     program = load_program(Path(archive), engine=options["engine"], threads=options["threads"], exact=exact)
     program.prepare()
-    return Session(program)
+    return KeepingSession(Session(program))
 
 
-def _serve(connection: socket.socket, session: Session, got: Arena, sent: Arena) -> None:
+def _serve(connection: socket.socket, session: KeepingSession, got: Arena, sent: Arena) -> None:
     while (message := receive(connection)) is not None:
         try:
-            arrays = got.read(message["arrays"], copied=message["do"] == "assign")
+            arrays = got.read(message["arrays"], copied=message["do"] == "assign" or message.get("keep") is not None)
             answer: dict[str, Any] = {"arrays": sent.write(_done(session, message, arrays))}
         except Error as error:
             answer = {"error": error_as_data(error)}
@@ -64,11 +65,14 @@ def _serve(connection: socket.socket, session: Session, got: Arena, sent: Arena)
         send(connection, answer)
 
 
-def _done(session: Session, message: Mapping[str, Any], arrays: dict[str, NDArray[Any]]) -> Mapping[str, NDArray[Any]]:
+def _done(session: KeepingSession, message: Mapping[str, Any], arrays: dict[str, NDArray[Any]]) -> Mapping[str, NDArray[Any]]:
     """Do what a message asks for, and return the arrays of the answer."""
     match message["do"]:
         case "call":
-            return session.call(message["program"], arrays)
+            return session.call(message["program"], arrays, keep=message["keep"], take=message["take"])
+        case "drop":
+            session.drop()
+            return {}
         case "states":
             return session.states(message["names"])
         case "parameters":

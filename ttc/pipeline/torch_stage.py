@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from ttc.compiler.training_keywords import in_mode
 from ttc.dialects.core.errors import Error, nearest
+from ttc.marks.readings import reading_at
 from ttc.pipeline.failures import named_failures
 from ttc.pipeline.rates import Rates
 from ttc.pipeline.stage import Arrays, Cotangents, check_parameters, tensor
@@ -29,10 +30,14 @@ class TorchStage:
         rates: of the optimizer; None: parameters are not updated.
         taps: names of modules in it whose outputs are kept.
         seed: of what it draws in training.
+        number: of the stage, as readings of probes say it.
     """
 
-    def __init__(self, name: str, module: torch.nn.Module, rates: Rates | None = None, taps: Sequence[str] = (), seed: int = 0) -> None:
+    def __init__(
+        self, name: str, module: torch.nn.Module, rates: Rates | None = None, taps: Sequence[str] = (), seed: int = 0, number: int = 0
+    ) -> None:
         self.name = name
+        self._number = number
         self.module = module
         self._rates = rates
         self._mode = [(part, part.training) for part in module.modules()]
@@ -62,12 +67,12 @@ class TorchStage:
         self._set_mode(training)
         leaves = [tensor(x) for x in inputs]
         if not training:
-            with torch.no_grad():
+            with torch.no_grad(), reading_at(microbatch=number, stage=self._number):
                 return tuple(_array(value) for value in self._called(leaves))
         self._keep()
         for leaf in leaves:
             leaf.requires_grad_(leaf.is_floating_point())
-        with self._drawing():
+        with self._drawing(), reading_at(microbatch=number, stage=self._number):
             outputs = self._called(leaves)
         self._held[number] = (leaves, list(outputs))
         return tuple(_array(value) for value in outputs)
@@ -78,7 +83,7 @@ class TorchStage:
         pairs = [(y, tensor(dy).to(y.dtype)) for y, dy in zip(outputs, cotangents, strict=True) if dy is not None and y.requires_grad]
         if not pairs:
             return tuple(_gradient(leaf) for leaf in leaves)
-        with named_failures(self.name, self.module):
+        with named_failures(self.name, self.module), reading_at(microbatch=number, stage=self._number):
             torch.autograd.backward([y for y, _ in pairs], [dy for _, dy in pairs])
         return tuple(_gradient(leaf) for leaf in leaves)
 

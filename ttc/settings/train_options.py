@@ -84,6 +84,14 @@ class TrainOptions(Options):
     memory: int | None = option(
         None, "Bytes that the forward part keeps for gradients at most, with --recompute auto.", takes.integer(0), "BYTES", in_result=True
     )
+    stash: bool = option(
+        False,
+        "Without a loss: let forward keep what backward reads, which computes the model again else.",
+        takes.truth,
+        "true|false",
+        switch=True,
+        in_result=True,
+    )
     input_gradients: bool = option(False, "Give the gradients of inputs, too.", takes.truth, "true|false", switch=True, in_result=True)
     check_gradients: bool = switch("Compare the gradient of every op with differences in float64.")
     groups: tuple[tuple[str, ...], ...] = ()
@@ -107,6 +115,10 @@ class TrainOptions(Options):
                 if name in _WITH_OPTIMIZER:
                     flag = name.replace("_", "-")
                     raise Error("E0101", f"--{flag} goes with an optimizer, and there is none", hint="add --optimizer NAME")
+        if self.stash and self.loss is not None:
+            raise Error(
+                "E0101", "--stash is for programs without a loss: with one, backward computes all", hint="leave out --stash or --loss"
+            )
         if self.memory is not None and self.recompute != "auto":
             raise Error("E0101", "--memory is what is kept where gradients compute some values again", hint="add --recompute auto")
         return self.loss is not None or self.training

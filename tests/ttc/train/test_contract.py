@@ -38,7 +38,7 @@ class Case:
         batch, iterations, accumulate, replicas: factors of the rows of a call.
         stages: of a pipeline; 1: there is none, and an executor is called.
         schedule: of the stages; four stages are interleaved on two devices.
-        recompute: which values backward passes compute again; stages of pipelines compute all of them again.
+        recompute: which values backward passes compute again.
         loss: its name; some targets of cross_entropy do not count.
         optimizer: its text.
         seed: of weights and rows.
@@ -136,7 +136,7 @@ def by_pipeline(case: Case, x: Any, y: Any) -> tuple[list[Any], list[list[Any]]]
     """Parameters after the updates of a pipeline, which takes the microbatches of all replicas one after another; and gradients of each."""
     modules = layers(case)
     count = 2 if case.interleaves else case.stages
-    devices = [ttc.Device("host", name=f"s{i}") for i in range(count)]
+    devices = [ttc.Device("host", name=f"s{i}", recompute=case.recompute) for i in range(count)]
     stages = [(devices[i % count], module) for i, module in enumerate(modules)]
     with (
         recorded_gradients() as found,
