@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -83,7 +84,8 @@ def watch(name: str, sink: Sink, *, only_bad: bool) -> None:
     WATCHES[name] = Watch(sink, only_bad)
 
 
-_PLACE: ContextVar[Mapping[str, int]] = ContextVar("place", default={})
+_NOWHERE: Mapping[str, int] = MappingProxyType({})
+_PLACE: ContextVar[Mapping[str, int]] = ContextVar("place", default=_NOWHERE)
 """Where the model that PyTorch computes now stands: stage and microbatch."""
 
 

@@ -25,8 +25,8 @@ class Device:
             `n150:1` is another machine of that kind than `n150:0`.
         name: that errors, parameters and results speak of; default: the place.
         optimizer, scheduler: of its stages; default: those of the pipeline.
-        option_fields: fields of CompileOptions (format, precision, ...); engine, exact and threads of RunOptions; of TrainOptions recompute,
-            memory, batch_norm and clip_value.
+        option_fields: fields of CompileOptions (format, precision, ...); engine, exact and threads of RunOptions; recompute, memory,
+            batch_norm and clip_value of TrainOptions.
     Raises: E0101 for an unknown target or option.
     """
 

@@ -51,6 +51,10 @@ def training(model: Any, *, loss: Any = None, optimizer: Any = None, example_inp
     updates, running = _taken(UpdateOptions, option_fields), _running(option_fields)
     if "microbatches" in option_fields:
         raise Error("E0101", "there is no option 'microbatches'", hint="accumulate=N adds up the gradients of N microbatches")
+    if option_fields.get("stash"):
+        raise Error(
+            "E0101", "'stash' means nothing here: an executor goes forward and back in one program", hint="ttc.Pipeline keeps values"
+        )
     if loss == "marked":
         loss = Output(MARKED_LOSS)
     elif is_own_loss(loss):
