@@ -165,7 +165,7 @@ class TTDevice(Device):
         """
         if len(self.modules) != 1:
             raise Error("E0105", "an image has one module", hint="place one module on the device")
-        trained = {"training": True, "optimizer": getattr(self.optimizer, "ours", self.optimizer)} if training else {}
+        trained = {"training": True, "stash": True, "optimizer": getattr(self.optimizer, "ours", self.optimizer)} if training else {}
         fields = {**self.fields(), **{key: value for key, value in trained.items() if value is not None}}
         compile(self.modules[0].stage, tuple(map(plain, sample_inputs)), **fields).save(img_path)
         return TTDeviceImage(img_path)
