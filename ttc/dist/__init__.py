@@ -1,6 +1,6 @@
 """Training over processes: `torch.distributed` carries it, and each process compiles the stages of a model that are its own.
 
-mesh, Mesh, Runner, StepResult, linearize, partition and clip_grad_norm_ are loaded when first asked for: the package loads no torch.
+What `__all__` names is loaded when first asked for: the package loads no torch.
 """
 
 from importlib import import_module as _import_module
@@ -12,16 +12,19 @@ if TYPE_CHECKING:
     from ttc.dist.parts import linearize
     from ttc.dist.processes import Mesh, mesh
     from ttc.dist.runner import Runner, StepResult
+    from ttc.dist.sharded import Sharded, shard
 
-__all__ = ["Mesh", "Runner", "StepResult", "clip_grad_norm_", "linearize", "mesh", "partition"]
+__all__ = ["Mesh", "Runner", "Sharded", "StepResult", "clip_grad_norm_", "linearize", "mesh", "partition", "shard"]
 _HOMES = {
     "Mesh": "processes",
     "Runner": "runner",
+    "Sharded": "sharded",
     "StepResult": "runner",
     "clip_grad_norm_": "clipping",
     "linearize": "parts",
     "mesh": "processes",
     "partition": "cutting",
+    "shard": "sharded",
 }
 
 

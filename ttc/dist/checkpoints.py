@@ -1,7 +1,8 @@
 """Checkpoints of models whose stages lie in several processes: a file of each process, and an index that makes them one.
 
 Files are of the safetensors format, with tensors `model/NAME` and `optimizer/NAME/KEY`; names are the model's, so that a checkpoint loads
-into any other number of processes.  Files of a checkpoint are never written over: it is the index that is replaced, once all are whole.
+into any other number of processes.  A process that has some rows of a tensor writes those: metadata of the file has their first row by the
+tensor's name.  Files of a checkpoint are never written over: it is the index that is replaced, once all are whole.
 """
 
 from __future__ import annotations
@@ -18,14 +19,17 @@ import torch
 import torch.distributed as dist
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save as packed
-from torch import nn
+from torch.distributed.tensor import DTensor
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.records import record
 from ttc.dialects.netlist.codec import decode, encode
 from ttc.dist.failures import meet
+from ttc.dist.names import ModelTensors
 from ttc.dist.optimizers import STATES, state_of, take_state
+from ttc.dist.pieces import Collected, RowRange, SavedTensor, local_part, pieces
 from ttc.dist.processes import Mesh
+from ttc.dist.sharding import own_optimizer
 from ttc.inputs.files import require_folder, write_bytes
 from ttc.runtime.archive import in_file, open_regular
 from ttc.runtime.machine.checkpoint import check_header, damaged
@@ -33,7 +37,7 @@ from ttc.runtime.manifest import unique_keys
 
 INDEX = "checkpoint.json"
 """The file of a checkpoint's folder that says which others belong to it."""
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 MAX_INDEX_BYTES = 1 << 20
 _PART = re.compile(r"part-\d{5}-[0-9a-f]{16}\.safetensors")
 
@@ -55,43 +59,8 @@ class Index:
     parts: tuple[str, ...]
 
 
-@record(eq=False)
-class Names:
-    """Tensors of a model by the names that a checkpoint has for them.
-
-    Args:
-        all: of all stages, in order; a tensor that several have is there once, under its first name.
-        here: those that this process's stages have.
-        first: those of `here` that no stage before them has, in another process.
-    """
-
-    all: Mapping[str, torch.Tensor]
-    here: Mapping[str, torch.Tensor]
-    first: Mapping[str, torch.Tensor]
-
-    @staticmethod
-    def of(parts: Sequence[nn.Module], own: Sequence[int]) -> Names:
-        """Name the tensors of stages, of which some are this process's.
-
-        Stages that were not cut from one model may use a name for two tensors: those have the number of the stage before it.
-        """
-        found: dict[str, torch.Tensor] = {}
-        names: dict[int, str] = {}
-        places: dict[str, list[int]] = {}
-        for number, part in enumerate(parts):
-            for plain, tensor in part.state_dict(keep_vars=True).items():
-                if not isinstance(tensor, torch.Tensor):
-                    raise Error("E0103", f"'{plain}' is no tensor, and a checkpoint holds no other values")
-                if id(tensor) not in names:
-                    names[id(tensor)] = f"{number}:{plain}" if plain in found else plain
-                    found[names[id(tensor)]] = tensor
-                places.setdefault(names[id(tensor)], []).append(number)
-        here = {name: tensor for name, tensor in found.items() if set(places[name]) & set(own)}
-        return Names(found, here, {name: tensor for name, tensor in here.items() if places[name][0] in own})
-
-
-def save(folder: Path, names: Names, mesh: Mesh, what: str, steps: int, optimizer: torch.optim.Optimizer | None) -> None:
-    """Write a checkpoint, whole or not at all; all processes call it, and those of the first replica write.
+def save(folder: Path, names: ModelTensors, mesh: Mesh, what: str, steps: int, optimizer: torch.optim.Optimizer | None) -> None:
+    """Write a checkpoint, whole or not at all; all processes call it, and write what they have as the first.
 
     Args:
         folder: that all processes see; it is made where it is not there.
@@ -100,43 +69,69 @@ def save(folder: Path, names: Names, mesh: Mesh, what: str, steps: int, optimize
     """
     token = torch.tensor(randbits(62))
     dist.broadcast(token, 0)
-    here = f"part-{mesh.coordinate('pipe'):05}-{int(token):016x}.safetensors"
+    writers = torch.zeros(dist.get_world_size(), dtype=torch.int64)
     with _together(mesh, what, "E0103", "cannot write its part of a checkpoint"):
-        if mesh.is_first("data"):
-            tensors = {f"model/{name}": tensor for name, tensor in names.first.items()}
-            if optimizer is not None:
-                tensors.update((f"optimizer/{name}", value) for name, value in state_of(optimizer, names.first).items())
+        tensors = {f"model/{name}": tensor for name, tensor in names.first.items() if _writes(mesh, tensor)}
+        if optimizer is not None:
+            own = own_optimizer(optimizer)
+            states = {f"optimizer/{name}": value for name, value in state_of(own, names.first).items()}
+            tensors.update((key, value) for key, value in states.items() if _writes(mesh, value, is_only=own is not optimizer))
+        if tensors:
+            writers[mesh.rank] = 1
+            held, firsts = pieces(tensors)
             require_folder(folder).mkdir(exist_ok=True)
-            write_bytes(folder / here, packed(_apart(tensors)))
+            write_bytes(folder / _part_name(mesh.rank, token), packed(_apart(held), firsts))
+    dist.all_reduce(writers)
     with _together(mesh, f"{what}, index", "E0103", "cannot write the index of a checkpoint"):
         if mesh.rank == 0:
-            parts = tuple(f"part-{place:05}-{int(token):016x}.safetensors" for place in range(mesh.size("pipe")))
-            kind = None if optimizer is None else type(optimizer).__name__
+            parts = tuple(_part_name(rank, token) for rank, writes in enumerate(writers.tolist()) if writes)
+            kind = None if optimizer is None else type(own_optimizer(optimizer)).__name__
             write_bytes(folder / INDEX, json.dumps(encode(Index(FORMAT_VERSION, steps, kind, parts))).encode())
             _remove_others(folder, parts)
 
 
-def load(folder: Path, names: Names, mesh: Mesh, what: str, optimizer: torch.optim.Optimizer | None) -> int:
+def load(folder: Path, names: ModelTensors, mesh: Mesh, what: str, optimizer: torch.optim.Optimizer | None) -> int:
     """Take parameters, buffers and the state of an optimizer from a checkpoint, and return the steps that were done; all processes call it.
 
     Nothing is changed in any process unless all can read what they need.
     Args:   as of `save`.
     Raises: E0102 without a checkpoint, E0807 for one that is damaged or of another model: in all processes.
     """
+    own = None if optimizer is None else own_optimizer(optimizer)
     with _together(mesh, what, "E0807", "cannot read its part of the checkpoint"):
         index = _index(folder / INDEX)
-        if optimizer is not None and index.optimizer != type(optimizer).__name__:
+        if own is not None and index.optimizer != type(own).__name__:
             raise Error("E0807", f"the checkpoint has state of {index.optimizer or 'no optimizer'}", str(folder))
         with in_file(folder):
-            found = _tensors(folder, index, names)
+            found = _tensors(folder, index, names, _updated(names, own))
             model = {name: _fitting(found[f"model/{name}"], name, like) for name, like in names.here.items()}
-            take = None if optimizer is None else take_state(optimizer, names.here, _states(found))
-    with torch.no_grad():
-        for name, value in model.items():
-            names.here[name].copy_(value)
+            take = None if own is None else take_state(own, names.here, _states(found))
+    for name, value in model.items():
+        local_part(names.here[name]).copy_(value)
     if take is not None:
         take()
     return index.steps
+
+
+def _part_name(rank: int, token: torch.Tensor) -> str:
+    """The file of a process, in one writing of a checkpoint."""
+    return f"part-{rank:05}-{int(token):016x}.safetensors"
+
+
+def _writes(mesh: Mesh, tensor: torch.Tensor, *, is_only: bool = False) -> bool:
+    """Whether this process writes a tensor: it is the first that has it, or rows of it.
+
+    Args:   is_only: whether of those that share states of optimizers no other process has it.
+    """
+    if not isinstance(tensor, DTensor) and not is_only:
+        return mesh.is_first("data") and mesh.is_first("shard")
+    return (mesh.size("shard") == 1 or mesh.is_first("data")) and local_part(tensor).numel() > 0
+
+
+def _updated(names: ModelTensors, optimizer: torch.optim.Optimizer | None) -> set[str]:
+    """Names of the parameters that an optimizer updates."""
+    updated = {id(p) for group in optimizer.param_groups for p in group["params"]} if optimizer is not None else set()
+    return {name for name, tensor in names.here.items() if id(tensor) in updated}
 
 
 @contextmanager
@@ -186,8 +181,8 @@ def _index(path: Path) -> Index:
             raise damaged(str(error)) from None
         except Error as error:
             raise Error("E0807", error.message, error.where, error.hint) from None
-        if index.format_version != FORMAT_VERSION:
-            raise Error("E0807", f"the checkpoint is of format version {index.format_version}; this ttc reads version {FORMAT_VERSION}")
+        if not 1 <= index.format_version <= FORMAT_VERSION:  # the first has whole tensors alone
+            raise Error("E0807", f"the checkpoint is of format version {index.format_version}; this ttc reads up to {FORMAT_VERSION}")
         if index.steps < 0 or not all(_PART.fullmatch(part) for part in index.parts):
             raise damaged("its index names no steps, or files, of a checkpoint")
         if index.optimizer is not None and index.optimizer not in STATES:
@@ -195,27 +190,40 @@ def _index(path: Path) -> Index:
         return index
 
 
-def _tensors(folder: Path, index: Index, names: Names) -> dict[str, torch.Tensor]:
-    """The tensors that this process needs, of those of all parts.  Raises E0807 unless the model's are the same as here."""
-    found: dict[str, torch.Tensor] = {}
+def _tensors(folder: Path, index: Index, names: ModelTensors, updated: set[str]) -> dict[str, SavedTensor]:
+    """The tensors that this process needs, of those of all parts.  Raises E0807 unless the model's are the same as here.
+
+    Args:   updated: names of parameters whose states it needs.
+    """
+    found: dict[str, Collected] = {}
     known: set[str] = set()
     for part in index.parts:
         with in_file(folder / part), closing(os.fdopen(open_regular(folder / part), "rb", buffering=0)) as file:
             check_header(file)
             try:
                 with safe_open(f"/proc/self/fd/{file.fileno()}", framework="pt", backend="pread") as opened:
+                    firsts = opened.metadata() or {}
                     keys = set(opened.keys())
-                    if keys & known:
+                    if any(key in known and key not in firsts for key in keys):
                         raise damaged(f"'{min(keys & known)[:80]}' is in two files")
                     known |= keys
-                    found.update((key, opened.get_tensor(key)) for key in keys if _model_name(key) in names.here)
+                    for key in keys:
+                        name = _model_name(key)
+                        if name in (updated if key.startswith("optimizer/") else names.here):
+                            rows = None if _is_count(key) else RowRange.of(names.here[name])
+                            found.setdefault(key, Collected(key, rows)).add(opened.get_slice(key), firsts.get(key))
             except (SafetensorError, OSError) as error:
                 raise damaged(str(error)) from None
     there = {_model_name(key) for key in known if key.startswith("model/")}
-    if there != set(names.all):
-        name = min(there ^ set(names.all))
+    if there != names.all:
+        name = min(there ^ names.all)
         raise Error("E0807", f"the checkpoint is of another model: '{name[:80]}' is only {'there' if name in there else 'here'}")
-    return found
+    return {key: collected.put_together() for key, collected in found.items()}
+
+
+def _is_count(key: str) -> bool:
+    """Whether a tensor of an optimizer is its number of steps, which all that share a parameter have."""
+    return key.startswith("optimizer/") and key.endswith("/step")
 
 
 def _model_name(key: str) -> str:
@@ -223,18 +231,19 @@ def _model_name(key: str) -> str:
     return rest.rpartition("/")[0] if kind == "optimizer" else rest
 
 
-def _fitting(value: torch.Tensor, name: str, like: torch.Tensor) -> torch.Tensor:
+def _fitting(found: SavedTensor, name: str, like: torch.Tensor) -> torch.Tensor:
     """A tensor of the shape and type that it must have.  Raises E0807."""
-    if value.shape != like.shape or value.dtype != like.dtype:
-        there, here = (f"{x.dtype} of {list(x.shape)}".removeprefix("torch.") for x in (value, like))
+    if found.shape != like.shape or found.value.dtype != like.dtype:
+        there = f"{found.value.dtype} of {list(found.shape)}".removeprefix("torch.")
+        here = f"{like.dtype} of {list(like.shape)}".removeprefix("torch.")
         raise Error("E0807", f"the checkpoint is of another model: '{name[:80]}' is {there} there and {here} here")
-    return value
+    return found.value
 
 
-def _states(found: Mapping[str, torch.Tensor]) -> dict[str, dict[str, torch.Tensor]]:
+def _states(found: Mapping[str, SavedTensor]) -> dict[str, dict[str, SavedTensor]]:
     """What an optimizer has for each parameter."""
-    states: dict[str, dict[str, torch.Tensor]] = {}
-    for key, value in found.items():
+    states: dict[str, dict[str, SavedTensor]] = {}
+    for key, stored in found.items():
         if key.startswith("optimizer/"):
-            states.setdefault(_model_name(key), {})[key.rpartition("/")[2]] = value
+            states.setdefault(_model_name(key), {})[key.rpartition("/")[2]] = stored
     return states

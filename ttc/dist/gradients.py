@@ -7,8 +7,10 @@ from collections.abc import Sequence
 import torch
 import torch.distributed as dist
 from torch import nn
+from torch.distributed.tensor import DTensor
 
 from ttc.dist.clipping import COPY
+from ttc.dist.names import Names
 from ttc.dist.processes import Mesh
 
 
@@ -16,23 +18,24 @@ class Gradients:
     """The gradients of this process's stages.
 
     Args:
-        parts: all stages.
-        own: numbers of those of this process.
+        parts: all stages, those of this process with the parameters that are trained: cut, where replicas share them.
+        names: of tensors as they were before.
     """
 
-    def __init__(self, parts: Sequence[nn.Module], own: Sequence[int], mesh: Mesh) -> None:
+    def __init__(self, parts: Sequence[nn.Module], names: Names, mesh: Mesh) -> None:
         self._mesh = mesh
         pipe, here = mesh.size("pipe"), mesh.coordinate("pipe")
-        places: dict[nn.Parameter, set[int]] = {}
-        for number, part in enumerate(parts):
-            for parameter in part.parameters():
-                places.setdefault(parameter, set()).add(number % pipe)
-        self.parameters = list(dict.fromkeys(p for number in own for p in parts[number].parameters()))
+        self.parameters = list(dict.fromkeys(p for number in names.own for p in parts[number].parameters()))
         """The parameters of this process's stages, each once."""
-        self._tied = [p for p, found in places.items() if len(found) > 1 and p.requires_grad]
-        self._absent = [p for p in self._tied if here not in places[p]]
-        for parameter in self._tied:
-            if min(places[parameter]) != here:
+        self._tied: list[nn.Parameter] = []
+        for places in names.places.values():
+            processes = {number % pipe for number, _ in places}
+            number, path = next((place for place in places if place[0] in names.own), places[0])
+            parameter = dict(parts[number].named_parameters()).get(path)
+            if len(processes) == 1 or parameter is None or not parameter.requires_grad:
+                continue
+            self._tied.append(parameter)
+            if min(processes) != here and here in processes:
                 setattr(parameter, COPY, True)
         self._before: list[torch.Tensor | None] = []
 
@@ -44,12 +47,12 @@ class Gradients:
 
     def end(self) -> None:
         """Add up the gradients of parameters that several processes have, then those of steps before."""
+        own = {id(parameter) for parameter in self.parameters}
         for parameter in self._tied:
-            total = torch.zeros_like(parameter) if parameter.grad is None else parameter.grad
-            dist.all_reduce(total, group=self._mesh.group("pipe"))
-            parameter.grad = total
-        for parameter in self._absent:
-            parameter.grad = None
+            if id(parameter) in own and parameter.grad is None:
+                parameter.grad = torch.zeros_like(parameter)
+            total = parameter.grad.to_local() if isinstance(parameter.grad, DTensor) else parameter.grad
+            dist.all_reduce(torch.zeros_like(parameter) if total is None else total, group=self._mesh.group("pipe"))
         for parameter, before in zip(self.parameters, self._before, strict=True):
             if before is not None:
                 parameter.grad = before if parameter.grad is None else before.add_(parameter.grad)

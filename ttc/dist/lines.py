@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import field
+from functools import partial
 from typing import Any
 
 import torch
@@ -11,6 +12,7 @@ from torch import nn
 from torch.distributed.pipelining import PipelineStage
 
 from ttc.dialects.core.records import record
+from ttc.dist.failures import COMPILING
 from ttc.dist.processes import Mesh
 from ttc.dist.signatures import Signature, outputs_for, receive, send
 from ttc.dist.stages import Backward, Crossing, HookedStage, warm_up
@@ -77,7 +79,9 @@ class Line:
             given, made = signatures[number]
             # what is compiled while a process waits is compiled in all of them at once
             if is_compiled:
+                place.mesh.wait(COMPILING)  # parameters that are cut are gathered meanwhile
                 warm_up(crossings[number], given, {name: value.detach() for name, value in named.items()}, training=training)
+                place.mesh.wait()
             stages.append(_stage(place, number, modules[number], given, made, backward))
         return Line(stages, _outputs_everywhere(place, signatures))
 
@@ -94,7 +98,10 @@ def _signatures(place: Place, crossings: Mapping[int, Crossing], inputs: Any, na
             given = receive(place.of(number - 1), place.mesh.group("pipe"))
         crossing = crossings[number]
         crossing.structure = given.structure
-        made = outputs_for(lambda *x, at=crossing, **extra: at.value(at.part.forward, *x, **extra), given, named, training=training)
+        part, mode = (crossing.part, None) if crossing.shapes is None else (crossing.shapes.module, crossing.shapes.mode)
+        part.train(crossing.part.training)
+        run = partial(crossing.value, part.forward)
+        made = outputs_for(run, given, named, training=training, mode=mode)
         found[number] = given, made
         if number + 1 < place.stages and place.of(number + 1) != place.mesh.rank:
             send(made, place.of(number + 1), place.mesh.group("pipe"))

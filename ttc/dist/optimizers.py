@@ -8,6 +8,7 @@ from typing import Any
 import torch
 
 from ttc.dialects.core.errors import Error
+from ttc.dist.pieces import SavedTensor, shared_like
 
 _ADAM = {"step": True, "exp_avg": True, "exp_avg_sq": True, "max_exp_avg_sq": "amsgrad"}
 STATES: dict[str, dict[str, bool | str]] = {
@@ -24,12 +25,14 @@ def state_of(optimizer: torch.optim.Optimizer, parameters: Mapping[str, torch.Te
     found: dict[str, torch.Tensor] = {}
     for name, parameter in parameters.items():
         state = optimizer.state.get(parameter, {})
-        found.update((f"{name}/{key}", torch.as_tensor(value)) for key, value in state.items() if value is not None)
+        for key, value in state.items():
+            if value is not None:
+                found[f"{name}/{key}"] = value if isinstance(value, torch.Tensor) else torch.as_tensor(value)
     return found
 
 
 def take_state(
-    optimizer: torch.optim.Optimizer, parameters: Mapping[str, torch.Tensor], states: Mapping[str, Mapping[str, torch.Tensor]]
+    optimizer: torch.optim.Optimizer, parameters: Mapping[str, torch.Tensor], states: Mapping[str, Mapping[str, SavedTensor]]
 ) -> Callable[[], None]:
     """Return what gives an optimizer the state of its parameters; options, rates among them, stay those that it has.
 
@@ -45,7 +48,7 @@ def take_state(
             state = dict(states.get(names.get(parameter, ""), {}))
             if state:
                 _check_whole(optimizer, group, parameter, state, names[parameter])
-                packed["state"][number] = state
+                packed["state"][number] = {key: shared_like(stored.value, parameter) for key, stored in state.items()}
             number += 1
     return lambda: optimizer.load_state_dict(packed)
 
@@ -57,7 +60,7 @@ def _check(optimizer: torch.optim.Optimizer) -> None:
 
 
 def _check_whole(
-    optimizer: torch.optim.Optimizer, group: Mapping[str, Any], parameter: torch.Tensor, state: Mapping[str, torch.Tensor], name: str
+    optimizer: torch.optim.Optimizer, group: Mapping[str, Any], parameter: torch.Tensor, state: Mapping[str, SavedTensor], name: str
 ) -> None:
     wanted = {key for key, when in STATES[type(optimizer).__name__].items() if when is True or group.get(str(when))}
     if state.keys() != wanted:
@@ -65,5 +68,6 @@ def _check_whole(
         raise Error("E0807", f"the checkpoint keeps {there} for '{name}', the optimizer {', '.join(sorted(wanted)) or 'nothing'}")
     for key, value in state.items():
         like = torch.tensor(0.0) if key == "step" else parameter
-        if value.shape != like.shape or value.dtype != like.dtype or (key == "step" and not 0 <= value < float("inf")):
+        is_alike = value.shape == like.shape and value.value.dtype == like.dtype
+        if not is_alike or (key == "step" and not 0 <= value.value < float("inf")):
             raise Error("E0807", f"the checkpoint's {key} of '{name}' is none of such a parameter")

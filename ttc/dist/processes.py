@@ -12,8 +12,8 @@ from torch.distributed.distributed_c10d import _set_pg_timeout
 
 from ttc.dialects.core.errors import Error, nearest
 
-DIMENSIONS = ("data", "pipe", "tensor")
-"""Names that a dimension can have: replicas of the model, stages of it, and shares of its tensors."""
+DIMENSIONS = ("data", "pipe", "tensor", "shard")
+"""Names that a dimension can have: replicas of the model, stages of it, shares of tensors, and replicas that `ttc.dist.shard` cuts."""
 PATIENCE = 20.0
 """Seconds that a process waits for another one: with what a launcher takes to end the others, less than a minute."""
 
@@ -31,8 +31,9 @@ class Mesh:
         self.patience = patience
         groups = [dist.new_group([rank]) for rank in range(dist.get_world_size())]
         self._alone = cast(dist.ProcessGroup, groups[dist.get_rank()])
-        for name in device_mesh.mesh_dim_names or ():
-            _set_pg_timeout(timedelta(seconds=patience), self.group(name))
+        both = self._has("data") and self._has("shard")
+        self._replicas = self._of_names(("data", "shard"))._flatten() if both else None
+        self.wait(timedelta(seconds=patience))
 
     @property
     def rank(self) -> int:
@@ -67,9 +68,36 @@ class Mesh:
             )
         return self._of(dimension).get_group()
 
+    def replicas(self) -> int:
+        """Return how many processes have rows of their own for the parameters of this one."""
+        return self.size("data") * self.size("shard")
+
+    def replica_group(self) -> dist.ProcessGroup:
+        """Return the process group of those that `replicas` counts.  Raises E0101 for a mesh without dimension `data`."""
+        return self.group("data") if self._replicas is None else self._replicas.get_group()
+
+    def sharers(self) -> DeviceMesh:
+        """Return the processes that share what is cut: along `shard` where that was given, else `data`.  Raises E0101 without either."""
+        name = "shard" if self._has("shard") else "data"
+        self.group(name)
+        return self._of(name)
+
+    def cut_mesh(self) -> DeviceMesh:
+        """Return the processes among which parameters are cut, as PyTorch takes them: `sharers`, in each of the replicas along `data`."""
+        return self.sharers() if self._replicas is None else self._of_names(("data", "shard"))
+
     def pipe_group(self) -> dist.ProcessGroup:
         """Return the group of a pipeline: of this process alone where there is no dimension `pipe`."""
         return self.group("pipe") if self._has("pipe") else self._alone
+
+    def wait(self, seconds: timedelta | None = None) -> None:
+        """Let communication from now on wait for other processes for so long; None: for as long as the mesh is patient."""
+        groups = [self.group(name) for name in self.device_mesh.mesh_dim_names or ()]
+        for group in groups if self._replicas is None else [*groups, self._replicas.get_group()]:
+            _set_pg_timeout(seconds or timedelta(seconds=self.patience), group)
+
+    def _of_names(self, names: tuple[str, ...]) -> DeviceMesh:
+        return self.device_mesh if self.device_mesh.mesh_dim_names == names else self.device_mesh[names]
 
     def _has(self, dimension: str) -> bool:
         if dimension not in DIMENSIONS:
@@ -85,7 +113,7 @@ def mesh(*, patience: float = PATIENCE, **sizes: int) -> Mesh:
 
     Args:
         patience: seconds that a process waits for another one before both end with an error.
-        sizes: of data, pipe and tensor, outermost first; without `data`, replicas are what is left of the processes, outside all others.
+        sizes: of data, pipe, tensor and shard, outermost first; without `data`, replicas are what is left of the processes, outermost.
     Raises: E0101 for unknown dimensions, or sizes whose product is not the number of processes.
     """
     _join(patience)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -11,20 +11,23 @@ import torch
 import torch.distributed as dist
 from torch import nn
 from torch.distributed.pipelining import schedules
-from torch.nn.parallel import DistributedDataParallel
 from torch.utils import _pytree as pytree
 
 from ttc.dialects.core.errors import Error, nearest
 from ttc.dialects.core.records import record
 from ttc.dist import checkpoints
 from ttc.dist.clipping import clip_grad_norm_
+from ttc.dist.compiling import compile_part
 from ttc.dist.cutting import partition
 from ttc.dist.failures import meet, naming
 from ttc.dist.gradients import Gradients
 from ttc.dist.lines import Line, Place
+from ttc.dist.names import Names
 from ttc.dist.processes import Mesh
+from ttc.dist.sharded import broadcast, made_optimizer
+from ttc.dist.sharding import Sharding, replicated, reshard
 from ttc.dist.shares import SharedLoss
-from ttc.dist.signatures import microbatch_of
+from ttc.dist.signatures import Shapes, hash_of, microbatch_of
 from ttc.dist.stages import Backward, Crossing
 
 SCHEDULES: dict[str, type[Any]] = {
@@ -67,6 +70,7 @@ class Runner:
         precision: float32 or bf16-mixed.
         backward: is called instead of PyTorch's backward pass with what a microbatch gave, and its gradient, or a loss and None.
         target: that stages are compiled for; None: PyTorch runs them.
+        shard: what replicas share, 0 to 3; offload, units: see `shard`.
     Raises: E0101 for options that cannot be.
     """
 
@@ -82,6 +86,9 @@ class Runner:
         precision: str = "float32",
         backward: Backward | None = None,
         target: str | None = "host",
+        shard: int = 0,
+        offload: str | Path | None = None,
+        units: Sequence[type[nn.Module]] = (),
     ) -> None:
         _check(loss, microbatches, schedule)
         self._mesh = mesh
@@ -90,15 +97,11 @@ class Runner:
         pipe = mesh.size("pipe")
         self._own = [number for number in range(len(self._parts)) if number % pipe == mesh.coordinate("pipe")]
         self._crossings = {number: Crossing(self._parts[number], precision, is_last=number == len(self._parts) - 1) for number in self._own}
-        for tensor in [x for part in self._parts for x in (*part.parameters(), *part.buffers())]:
-            with torch.no_grad(), naming(mesh, "the first step"):
-                dist.broadcast(tensor.detach(), 0)
-        self._gradients = Gradients(self._parts, self._own, mesh)
-        if target is not None:
-            for crossing in self._crossings.values():
-                crossing.part.compile(backend="ttc", dynamic=False, options={"target": target, "fallback": False})
+        broadcast(mesh, *self._parts)
+        self._names, self._sharding = Names.of(self._parts, self._own), Sharding.of(shard, offload, units)
+        self._modules = {number: self._prepared(crossing, target) for number, crossing in self._crossings.items()}
+        self._gradients = Gradients(self._parts, self._names, mesh)
         self._loss = None if loss is None else SharedLoss(None if isinstance(loss, str) else loss, microbatches, mesh)
-        self._modules = {number: self._replicated(crossing) for number, crossing in self._crossings.items()}
         self._backward, self._schedule = backward, SCHEDULES[schedule]
         self._lines: dict[object, Line] = {}
         self._name, self._steps, self._writings = f"runner {next(_NUMBERS)}", 0, count()
@@ -111,6 +114,10 @@ class Runner:
     def parameters(self) -> list[nn.Parameter]:
         """Return the parameters of this process's stages, each once."""
         return list(self._gradients.parameters)
+
+    def optimizer(self, kind: type[torch.optim.Optimizer] | torch.optim.Optimizer, /, **options: Any) -> torch.optim.Optimizer:
+        """Return an optimizer of this process's stages whose states replicas share: see `Sharded.optimizer`; every process calls it."""
+        return made_optimizer(kind, self.parameters(), self._mesh, self._sharding, options)
 
     def state_dict(self) -> dict[str, Any]:
         """Return parameters and buffers of this process's stages by the names that the model has for them."""
@@ -126,7 +133,7 @@ class Runner:
         """
         what = f"{self._name}, checkpoint {next(self._writings)}"
         with naming(self._mesh, "a checkpoint"):
-            checkpoints.save(Path(folder), self._named(), self._mesh, what, self._steps, optimizer)
+            checkpoints.save(Path(folder), self._names.now(self._parts), self._mesh, what, self._steps, optimizer)
 
     def load(self, folder: str | Path, optimizer: torch.optim.Optimizer | None = None) -> int:
         """Go on from a checkpoint that any number of processes wrote, and return the steps that were done; every process calls it.
@@ -137,7 +144,7 @@ class Runner:
         """
         what = f"{self._name}, checkpoint {next(self._writings)}"
         with naming(self._mesh, "a checkpoint"):
-            self._steps = checkpoints.load(Path(folder), self._named(), self._mesh, what, optimizer)
+            self._steps = checkpoints.load(Path(folder), self._names.now(self._parts), self._mesh, what, optimizer)
         return self._steps
 
     def zero_grad(self) -> None:
@@ -182,6 +189,7 @@ class Runner:
             with naming(self._mesh, "evaluation"), torch.no_grad():
                 return self._evaluated(x, gather, named)
         finally:
+            reshard(self._modules.values())
             for part, mode in modes.items():
                 part.train(mode)
 
@@ -201,9 +209,9 @@ class Runner:
         numbers = torch.stack([loss.mean(), *loss.values]) if last else torch.zeros(1 + self._microbatches)
         numbers = self._from_last(numbers.detach())
         total = numbers[0].clone()
-        if self._mesh.size("data") > 1:
-            dist.all_reduce(total, group=self._mesh.group("data"))
-            total /= self._mesh.size("data")
+        if self._mesh.replicas() > 1:
+            dist.all_reduce(total, group=self._mesh.replica_group())
+            total /= self._mesh.replicas()
         return StepResult(total, numbers[1:], self._gathered(line, outputs, gather))
 
     def _evaluated(self, x: Any, gather: str, named: dict[str, torch.Tensor]) -> Any:
@@ -277,26 +285,15 @@ class Runner:
             dist.broadcast(value, ranks[(len(self._parts) - 1) % len(ranks)], self._mesh.group("pipe"))
         return value
 
-    def _named(self) -> checkpoints.Names:
-        return checkpoints.Names.of(self._parts, self._own)
-
     def _has(self, stage: int) -> bool:
         return stage in self._own
 
-    def _replicated(self, crossing: Crossing) -> nn.Module:
-        trained = any(p.requires_grad for p in crossing.parameters())
-        if self._mesh.size("data") == 1 or not trained:
-            return crossing
-        return DistributedDataParallel(crossing, process_group=self._mesh.group("data"), forward_sync_buffers=False)
-
-
-def hash_of(tensors: Iterable[torch.Tensor]) -> int:
-    """Return a number of the shapes and types of tensors, the same in every process."""
-    number = 0
-    for tensor in tensors:
-        for value in (*tensor.shape, len(str(tensor.dtype)), sum(map(ord, str(tensor.dtype)))):
-            number = (number * 1_000_003 + value + 1) % (1 << 40)
-    return number
+    def _prepared(self, crossing: Crossing, target: str | None) -> nn.Module:
+        """What runs a stage, for all replicas."""
+        if self._sharding.is_cut(self._mesh):
+            crossing.shapes = Shapes(crossing.part)
+        compile_part(crossing.part, target)
+        return replicated(crossing, self._mesh, self._sharding, target)
 
 
 def _filled(value: torch.Tensor, rows: int) -> torch.Tensor:

@@ -42,9 +42,9 @@ class SharedLoss:
         if weights is None:
             return
         total = weights.sum().double()
-        replicas = self._mesh.size("data")
+        replicas = self._mesh.replicas()
         if replicas > 1:
-            dist.all_reduce(total, group=self._mesh.group("data"))
+            dist.all_reduce(total, group=self._mesh.replica_group())
         self._total = float(total) / replicas  # gradients are averaged over replicas afterwards
 
     def __call__(self, leaves: Any, target: torch.Tensor) -> torch.Tensor:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from copy import deepcopy
 from typing import Any
 
 import torch
 import torch.distributed as dist
+from torch import nn
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.utils import _pytree as pytree
 
@@ -65,14 +67,29 @@ class Signature:
         return Signature(leaves, pytree.treespec_loads(structure))
 
 
-def outputs_for(call: Any, inputs: Signature, named: Mapping[str, Any], *, training: bool) -> Signature:
+class Shapes:
+    """A copy of a module that has shapes alone: it works out what the module gives after the parameters of that were cut."""
+
+    def __init__(self, module: nn.Module) -> None:
+        self.mode = FakeTensorMode(allow_non_fake_inputs=True)
+        known: dict[int, Any] = {}
+        with self.mode:
+            for buffer in module.buffers():
+                known[id(buffer)] = torch.empty_like(buffer, device="cpu")
+            for parameter in module.parameters():
+                known[id(parameter)] = nn.Parameter(torch.empty(parameter.shape, dtype=parameter.dtype), parameter.requires_grad)
+        self.module = deepcopy(module, known)
+
+
+def outputs_for(call: Any, inputs: Signature, named: Mapping[str, Any], *, training: bool, mode: FakeTensorMode | None = None) -> Signature:
     """Work out what a stage gives, without computing or changing anything.
 
     Args:
         call: takes the leaves of the inputs, and arguments by name.
         training: whether gradients are asked for.
+        mode: of the tensors that `call` has; None: they are plain ones.
     """
-    with FakeTensorMode(allow_non_fake_inputs=True) as mode, torch.set_grad_enabled(training):
+    with mode or FakeTensorMode(allow_non_fake_inputs=True) as mode, torch.set_grad_enabled(training):
         leaves = [mode.from_tensor(leaf) for leaf in inputs.zeros()]
         found = call(*leaves, **{name: mode.from_tensor(value) for name, value in named.items()})
         return Signature.of(found)
@@ -106,3 +123,12 @@ def microbatch_of(values: Sequence[Any], microbatches: int) -> list[torch.Tensor
             raise Error("E0801", f"{rows} rows cannot be {microbatches} microbatches", hint=f"give {near} rows, or {near + microbatches}")
         found.append(value[: rows // microbatches])
     return found
+
+
+def hash_of(tensors: Iterable[torch.Tensor]) -> int:
+    """Return a number of the shapes and types of tensors, the same in every process."""
+    number = 0
+    for tensor in tensors:
+        for value in (*tensor.shape, len(str(tensor.dtype)), sum(map(ord, str(tensor.dtype)))):
+            number = (number * 1_000_003 + value + 1) % (1 << 40)
+    return number

@@ -69,6 +69,11 @@ def indexed(**members: object) -> Callable[[Path, Path], object]:
     return lambda _, index: index.write_text(json.dumps({**json.loads(index.read_text()), **members}))
 
 
+def begun(**firsts: str) -> Callable[[Path, Path], object]:
+    """The part with some tensors as pieces that begin in such rows."""
+    return lambda part, _: part.write_bytes(save(load(part.read_bytes()), {f"model/0.{name}": row for name, row in firsts.items()}))
+
+
 HOSTILE: dict[str, Callable[[Path, Path], object]] = {
     "no part": lambda part, _: part.unlink(),
     "a folder": lambda part, _: (part.unlink(), part.mkdir()),
@@ -80,6 +85,10 @@ HOSTILE: dict[str, Callable[[Path, Path], object]] = {
     "more": replaced(lambda tensors: tensors.update({"model/9.bias": torch.zeros(1)})),
     "shape": replaced(lambda tensors: tensors.update({"model/0.bias": torch.zeros(7)})),
     "type": replaced(lambda tensors: tensors.update({"model/0.bias": torch.zeros(6, dtype=torch.float64)})),
+    "begins later": begun(bias="1"),
+    "begins nowhere": begun(bias="-1"),
+    "begins in no number": begun(bias="\u0661"),
+    "begins far away": begun(bias="9" * 30),
     "moments": replaced(lambda tensors: tensors.pop("optimizer/0.bias/exp_avg")),
     "shape of moments": replaced(lambda tensors: tensors.update({"optimizer/0.bias/exp_avg": torch.zeros(2)})),
     "steps of it": replaced(lambda tensors: tensors.update({"optimizer/0.bias/step": torch.tensor(float("nan"))})),
@@ -89,7 +98,7 @@ HOSTILE: dict[str, Callable[[Path, Path], object]] = {
     "index long": lambda _, index: index.write_text(" " * (2 << 20)),
     "index no text": lambda _, index: index.write_bytes(b"\xff\xfe"),
     "index empty": lambda _, index: index.write_text("{}"),
-    "version": indexed(format_version=2),
+    "version": indexed(format_version=3),
     "steps": indexed(steps=-1),
     "steps as text": indexed(steps="3"),
     "other optimizer": indexed(optimizer="SGD"),

@@ -13,7 +13,7 @@ from ttc.dialects.core.plain.weights import Weight
 from ttc.importers.common.unsupported import Unsupported
 from ttc.importers.torch.dtypes import EXTENSIONS, dtype_of
 
-_SAME_WIDTH = {1: torch.uint8, 2: torch.int16}
+_SAME_WIDTH = {1: np.dtype(np.uint8), 2: np.dtype(np.int16)}
 
 
 def weight_of(tensor: torch.Tensor, name: str) -> Weight:
@@ -28,12 +28,28 @@ def weight_of(tensor: torch.Tensor, name: str) -> Weight:
     return Weight(tuple(tensor.shape), dtype, partial(array_of, tensor, dtype))
 
 
+class _Memory:
+    """A tensor's memory, as numpy asks for it; the array keeps this, and so the tensor."""
+
+    __slots__ = ("__array_interface__", "tensor")
+
+    def __init__(self, tensor: torch.Tensor, dtype: np.dtype) -> None:
+        self.tensor = tensor
+        self.__array_interface__ = {"data": (tensor.data_ptr(), False), "shape": tuple(tensor.shape), "typestr": dtype.str, "version": 3}
+
+
 def array_of(tensor: torch.Tensor, dtype: np.dtype) -> NDArray:
-    """The tensor's memory as an array of that dtype; a copy if it is not contiguous."""
+    """The tensor's memory as an array of that dtype; a copy if it is not contiguous.
+
+    `Tensor.numpy` would keep PyTorch from ever giving the memory back, as it does with parameters that processes share (`fully_shard`)
+    once a pass has used them.
+    """
     plain = tensor.detach().resolve_neg().contiguous()
-    if dtype in EXTENSIONS:
-        return plain.view(_SAME_WIDTH[dtype.itemsize]).numpy().view(dtype)
-    return plain.numpy()[...]
+    if not plain.numel():
+        return np.empty(tuple(plain.shape), dtype)
+    held = _SAME_WIDTH[dtype.itemsize] if dtype in EXTENSIONS else dtype
+    array = np.asarray(_Memory(plain, held))
+    return array if held is dtype else array.view(dtype)
 
 
 def identity(tensor: torch.Tensor) -> tuple[object, ...]:

@@ -1,0 +1,160 @@
+"""A script for several processes: a model that they share trains as one process does, and its checkpoints go on in any number of them."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+import torch
+from torch import nn
+from torch.distributed.tensor import DTensor
+
+from tests.ttc.dist.equal import ROWS, batches, close, network
+from tests.ttc.dist.started import end
+from ttc.dist import Mesh, Runner, Sharded, mesh, shard
+from ttc.dist.sharding import own_optimizer
+
+UPDATES = 10
+BOUND = 0.55
+"""Share of an optimizer's bytes that a process of two has at most."""
+
+
+class Alone:
+    """One process in PyTorch alone, which trains on the rows of all."""
+
+    def __init__(self) -> None:
+        self.model = network()
+        self.optimizer = torch.optim.AdamW(self.model.parameters(), 1e-2)
+
+    def update(self, x: torch.Tensor, target: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        self.optimizer.zero_grad()
+        loss = nn.functional.cross_entropy(self.model(x), target)
+        loss.backward()
+        norm = torch.nn.utils.clip_grad_norm_(self.model.parameters(), 0.5)
+        self.optimizer.step()
+        return loss.detach(), norm
+
+    def compare(self, state: dict[str, torch.Tensor], what: str) -> None:
+        wanted = self.model.state_dict()
+        for name, value in state.items():
+            close(value.full_tensor() if isinstance(value, DTensor) else value, wanted[name], f"{name}, {what}")
+
+
+def rows(of: Mesh) -> slice:
+    """The rows of this process, of those of a batch."""
+    place = of.coordinate("data") * of.size("shard") + of.coordinate("shard")
+    each = ROWS // of.replicas()
+    return slice(place * each, (place + 1) * each)
+
+
+def made(of: Mesh, stage: int, folder: str | None, units: tuple[type[nn.Module], ...]) -> tuple[Sharded, torch.optim.Optimizer]:
+    sharded = shard(network(), mesh=of, stage=stage, offload=folder, units=units)
+    return sharded, sharded.optimizer(torch.optim.AdamW, lr=1e-2)
+
+
+def updated(of: Mesh, sharded: Sharded, optimizer: torch.optim.Optimizer, x: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
+    optimizer.zero_grad()
+    # targets that do not count lie in the rows of one process: the loss is the sum over what counts in all
+    count = (target != -100).sum() / of.replicas()
+    loss = nn.functional.cross_entropy(sharded(x[rows(of)]), target[rows(of)], reduction="sum") / count
+    sharded.backward(loss)
+    norm = sharded.clip_grad_norm_(0.5)
+    optimizer.step()
+    return norm
+
+
+def compare(of: Mesh, stage: int, folder: str | None = None, units: tuple[type[nn.Module], ...] = ()) -> None:
+    """Ten updates, with an evaluation and a checkpoint between."""
+    alone, (sharded, optimizer) = Alone(), made(of, stage, folder, units)
+    what = f"stage {stage}, {units}"
+    place = Path(shared_name(of))
+    for number, (x, target) in enumerate(batches(5)):
+        _, norm = alone.update(x, target)
+        close(updated(of, sharded, optimizer, x, target), norm, f"norm, {what}")
+        if number == 4:
+            with torch.no_grad():
+                close(sharded(x), alone.model(x).detach(), f"evaluation, {what}")
+            sharded.save(place, optimizer, steps=number + 1)
+            sharded, optimizer = made(of, stage, folder, units)
+            with torch.no_grad():
+                sharded(x)  # with weights that the checkpoint replaces
+            assert sharded.load(place, optimizer) == 5
+    alone.compare(sharded.module.state_dict(), what)
+    share = bytes_of(optimizer) / bytes_of(alone.optimizer)
+    assert share <= (BOUND if stage and of.sharers().size() > 1 else 1.0), (what, share)
+    if folder is not None:
+        assert "ttc-states-" in Path("/proc/self/maps").read_text()
+        assert not list(Path(folder).glob("ttc-states-*"))
+    print(f"{what}: {share:.3f} of the bytes")
+
+
+def bytes_of(optimizer: torch.optim.Optimizer) -> int:
+    """The bytes of an optimizer's states in this process."""
+    values = [v for state in own_optimizer(optimizer).state.values() for v in state.values()]
+    return sum((v.to_local() if isinstance(v, DTensor) else v).nbytes for v in values)
+
+
+def shared_name(of: Mesh) -> str:
+    """A new folder that process 0 makes, by name."""
+    found = [tempfile.mkdtemp() if of.rank == 0 else ""]
+    torch.distributed.broadcast_object_list(found, 0)
+    return found[0]
+
+
+def piped(of: Mesh, stage: int, microbatches: int) -> None:
+    """Stages of a pipeline that replicas share; their checkpoint goes on where parameters are whole."""
+    alone = Alone()
+    runners = [Runner(network(), mesh=of, loss=nn.CrossEntropyLoss(), microbatches=microbatches, shard=s) for s in (stage, 0)]
+    optimizers = [runner.optimizer(torch.optim.AdamW, lr=1e-2) for runner in runners]
+    runner, optimizer = runners[0], optimizers[0]
+    share = slice(of.coordinate("data") * ROWS // of.size("data"), (of.coordinate("data") + 1) * ROWS // of.size("data"))
+    place = Path(shared_name(of))
+    for number, (x, target) in enumerate(batches(5)):
+        if number == 6:
+            close(runner.eval(x, gather="all"), alone.model(x).detach(), "evaluation")
+            runner.save(place, optimizer)
+            runner, optimizer = runners[1], optimizers[1]
+            assert runner.load(place, optimizer) == 6
+        runner.zero_grad()
+        loss, norm = alone.update(x, target)
+        close(runner.step(x[share], target=target[share]).loss, loss, "loss")
+        close(runner.clip_grad_norm_(0.5), norm, "norm")
+        optimizer.step()
+    alone.compare(runner.state_dict(), f"pipeline, stage {stage}")
+
+
+def units() -> None:
+    compare(mesh(), 3, tempfile.gettempdir(), (nn.Linear, nn.LayerNorm))
+
+
+def hybrid() -> None:
+    of = mesh(data=torch.distributed.get_world_size() // 2, shard=2)
+    for stage in (1, 2, 3):
+        compare(of, stage)
+
+
+def plain() -> None:
+    for stage in (1, 2, 3):
+        compare(mesh(), stage)
+
+
+def pipelines() -> None:
+    for stage in (1, 2, 3):
+        piped(mesh(data=2, pipe=2), stage, 4)
+
+
+CASES: dict[str, Callable[[], None]] = {"plain": plain, "units": units, "hybrid": hybrid, "pipelines": pipelines}
+
+
+def main() -> None:
+    of = mesh()
+    for case in sys.argv[1:]:
+        CASES[case]()
+    print(f"process {of.rank} is equal", flush=True)
+
+
+if __name__ == "__main__":
+    main()
+    end()
