@@ -18,7 +18,8 @@ except ModuleNotFoundError as error:
 from ttc.lightning.accelerator import TTCAccelerator, register
 from ttc.lightning.callbacks import MetricsCallback
 from ttc.lightning.precision import TTCPrecision
+from ttc.lightning.profiler import TTCProfiler
 
-__all__ = ["MetricsCallback", "TTCAccelerator", "TTCPrecision"]
+__all__ = ["MetricsCallback", "TTCAccelerator", "TTCPrecision", "TTCProfiler"]
 
 register()
