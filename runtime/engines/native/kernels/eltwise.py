@@ -16,7 +16,9 @@ if TYPE_CHECKING:
     from ttc.runtime.engines.native.ir.values import Value
     from ttc.runtime.engines.native.ir.writer import Writer
 
-_SIZES = ("rows", "columns", "row_blocks", "rows_of_block", "pieces", "piece")
+SHARES = ("row_blocks", "rows_of_block", "pieces", "piece")
+"""Words that tell how rows and columns are cut into tasks."""
+_SIZES = ("rows", "columns", *SHARES)
 
 
 @dataclass(frozen=True)
@@ -52,16 +54,20 @@ class Eltwise(Kernel):
 
     def emit(self, f: Writer) -> None:
         words = Words(f, self.names)
-        row_blocks, pieces = words["row_blocks"], words["pieces"]
         with f.loop(f.begin, f.end) as task:
-            bases = bases_at(f, words, self.tensors, self.lead, task // pieces // row_blocks)
-            rows_of_block, piece = words["rows_of_block"], words["piece"]
-            first_row, first = task // pieces % row_blocks * rows_of_block, task % pieces * piece
-            last_row = f.smaller(first_row + rows_of_block, words["rows"])
-            last = f.smaller(first + piece, words["columns"])
-            with f.loop(first_row, last_row) as row:
-                lines = [f.at(base, row * words[f"{name}_row"], "i8") for base, name in zip(bases, self.tensors, strict=True)]
-                self._row(f, lines, first, last)
+            self.emit_task(f, words, task)
+
+    def emit_task(self, f: Writer, words: Words, task: Value) -> None:
+        """The elements of one task."""
+        row_blocks, pieces = words["row_blocks"], words["pieces"]
+        bases = bases_at(f, words, self.tensors, self.lead, task // pieces // row_blocks)
+        rows_of_block, piece = words["rows_of_block"], words["piece"]
+        first_row, first = task // pieces % row_blocks * rows_of_block, task % pieces * piece
+        last_row = f.smaller(first_row + rows_of_block, words["rows"])
+        last = f.smaller(first + piece, words["columns"])
+        with f.loop(first_row, last_row) as row:
+            lines = [f.at(base, row * words[f"{name}_row"], "i8") for base, name in zip(bases, self.tensors, strict=True)]
+            self._row(f, lines, first, last)
 
     def _row(self, f: Writer, lines: Sequence[Value], first: Value, last: Value) -> None:
         """Columns [first, last) of a row."""

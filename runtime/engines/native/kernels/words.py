@@ -17,11 +17,16 @@ Word: TypeAlias = "int | float | View"
 
 
 class Words:
-    """What a kernel's code reads of its job: integers by name, each loaded where it is first asked for."""
+    """What a kernel's code reads of its job: integers by name, each loaded where it is first asked for.
 
-    def __init__(self, f: Writer, names: Sequence[str]) -> None:
+    Args:
+        names: of all words of the job.
+        prefix: what the names of those begin with that are asked for, without it.
+    """
+
+    def __init__(self, f: Writer, names: Sequence[str], prefix: str = "") -> None:
         self._f = f
-        self._places = {name: index for index, name in enumerate(names)}
+        self._places = {name.removeprefix(prefix): index for index, name in enumerate(names) if name.startswith(prefix)}
 
     def __getitem__(self, name: str) -> Value:
         return self._f.word(self._places[name])

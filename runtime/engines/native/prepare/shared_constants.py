@@ -31,18 +31,18 @@ def share_constants(
     known: dict[Hashable, Job] = {}
     instead: dict[Buffer, Buffer] = {}
     kept: list[Job] = []
-    for job in (_with(instead, job) for job in first):
+    for job in (reading_instead(instead, job) for job in first):
         targets = buffers_of(job)[1]
         alone = all(b.place is Place.CONSTANT and writers[b] == 1 for b in targets)
-        same = known.setdefault(_identity(job), job) if alone else job
+        same = known.setdefault(identity_of(job), job) if alone else job
         if same is job or not fixed.isdisjoint(targets) or not allow("share", job.node):
             kept.append(job)
         else:
             instead |= dict(zip(targets, buffers_of(same)[1], strict=True))
-    return kept, [_with(instead, step) if isinstance(step, Job) else step for step in steps]
+    return kept, [reading_instead(instead, step) if isinstance(step, Job) else step for step in steps]
 
 
-def _identity(job: Job) -> Hashable:
+def identity_of(job: Job) -> Hashable:
     """Equal for jobs that compute the same from the same constants: results stand as their numbers, all other buffers for themselves."""
     numbers = {buffer: number for number, buffer in enumerate(dict.fromkeys(buffers_of(job)[1]))}
 
@@ -55,7 +55,7 @@ def _identity(job: Job) -> Hashable:
     return job.kernel, job.tasks, job.chunk, tuple(of(word) for word in job.words), tuple(of(view) for view in job.written)
 
 
-def _with(instead: dict[Buffer, Buffer], job: Job) -> Job:
+def reading_instead(instead: dict[Buffer, Buffer], job: Job) -> Job:
     """A job that reads other buffers instead of those that are no longer made."""
     if not any(view.buffer in instead for view in job.read):
         return job

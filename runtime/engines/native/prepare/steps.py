@@ -15,6 +15,7 @@ from ttc.runtime.engines.native.prepare.choices import note_conditions
 from ttc.runtime.engines.native.prepare.draft import Draft
 from ttc.runtime.engines.native.prepare.fusion import fuse_regions
 from ttc.runtime.engines.native.prepare.integers import integers_of
+from ttc.runtime.engines.native.prepare.joined_passes import join_passes
 from ttc.runtime.engines.native.prepare.keep_wide import keep_wide
 from ttc.runtime.engines.native.prepare.lay_out import cut_segments, place_buffers, write_in_place
 from ttc.runtime.engines.native.prepare.lower_nodes import bind_queues, lower_nodes
@@ -23,6 +24,7 @@ from ttc.runtime.engines.native.prepare.reshapes import sink_reshapes
 from ttc.runtime.engines.native.prepare.rewriter import StepRewriter
 from ttc.runtime.engines.native.prepare.shape_rules import is_sound
 from ttc.runtime.engines.native.prepare.shared_constants import share_constants
+from ttc.runtime.engines.native.prepare.shared_copies import share_copies
 from ttc.runtime.engines.native.prepare.split_constant import split_constant
 from ttc.runtime.engines.native.prepare.wanted import wanted_layouts
 
@@ -148,6 +150,16 @@ class ShareConstant(PlanStep):
         draft.first, draft.steps = share_constants(draft.first, draft.steps, named, rewriter.allow)
 
 
+class ShareCopies(PlanStep):
+    """Copies in another order that steps soon after each other read are made once: of a gradient, for all that an update changes."""
+
+    name = "share-copies"
+
+    def apply(self, draft: Draft, rewriter: StepRewriter) -> None:
+        named = {view.buffer for view in draft.views.values() if view is not None}
+        draft.steps = share_copies(draft.steps, named, rewriter.allow)
+
+
 class PackInside(PlanStep):
     """Products pack a large right operand themselves if nothing else reads it."""
 
@@ -164,6 +176,15 @@ class WriteInPlace(PlanStep):
 
     def apply(self, draft: Draft, rewriter: StepRewriter) -> None:
         write_in_place(draft, rewriter.allow)
+
+
+class JoinPasses(PlanStep):
+    """Elementwise jobs over the same elements that follow each other are one, which goes over memory once: an update of a parameter."""
+
+    name = "join-passes"
+
+    def apply(self, draft: Draft, rewriter: StepRewriter) -> None:
+        join_passes(draft, rewriter.allow)
 
 
 class PlaceBuffers(PlanStep):
@@ -198,7 +219,16 @@ LOWERING: tuple[PlanStep, ...] = (
     Lower(),
 )
 """From a graph to jobs."""
-PLACING: tuple[PlanStep, ...] = (SplitConstant(), ShareConstant(), PackInside(), WriteInPlace(), PlaceBuffers(), CutSegments())
+PLACING: tuple[PlanStep, ...] = (
+    SplitConstant(),
+    ShareConstant(),
+    ShareCopies(),
+    PackInside(),
+    WriteInPlace(),
+    JoinPasses(),
+    PlaceBuffers(),
+    CutSegments(),
+)
 """From jobs to their order and memory."""
 STEP_NAMES = tuple(step.name for step in (*LOWERING, *PLACING))
 

@@ -1,0 +1,42 @@
+"""Copies that several steps read: made once where they follow each other."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.runtime.engines.native.graphs import Given, Ran, normal, ran
+from ttc.dialects.core.plain.functions import TensorType, Work
+from ttc.runtime.engines.native.prepare import shared_copies
+
+
+def read_twice(second: tuple[int, ...] = (1, 0)) -> Ran:
+    """A matrix in columns that two elementwise jobs read, between products that keep these apart.  second: its order in the second."""
+    type_ = TensorType((40, 40), "Float32")
+    product = {"transpose_a": False, "transpose_b": False}
+    works = [
+        Work("tile.transpose", (0,), {"perm": (1, 0)}, (type_,)),
+        Work("tile.map", (3, 1), {"fn": "add"}, (type_,)),
+        Work("tile.matmul", (4, 2), product, (type_,)),
+        Work("tile.transpose", (0,), {"perm": second}, (type_,)),
+        Work("tile.map", (6, 5), {"fn": "mul"}, (type_,)),
+        Work("tile.matmul", (7, 2), product, (type_,)),
+    ]
+    return ran(works, [Given(normal(40, 40)), Given(normal(40, 40)), Given(normal(40, 40), constant=True)])
+
+
+def test_a_copy_is_made_once() -> None:
+    found = read_twice()
+    assert (found.kernels.count("Transpose"), found.each_run.count("Transpose")) == (2, 1)
+    np.testing.assert_allclose(found.native, found.reference, rtol=1e-4, atol=1e-3)
+
+
+def test_another_order_is_another_copy() -> None:
+    found = read_twice((0, 1))
+    assert found.each_run.count("Transpose") == 1 == found.kernels.count("Transpose")
+    np.testing.assert_allclose(found.native, found.reference, rtol=1e-4, atol=1e-3)
+
+
+def test_copies_far_apart_are_made_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shared_copies, "MOST_STEPS", 1)
+    assert read_twice().each_run.count("Transpose") == 2
