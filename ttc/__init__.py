@@ -2,7 +2,7 @@
 
 compile, load, training, inference, generator, Device, Pipeline, Program, Executor, TrainingExecutor, InferenceExecutor, DataLoader,
 Generator, Sampling, CompileOptions, RunOptions, Error, TtcWarning, the marks probe, mark_loss, stage and recompute, cut, and the
-modules compat, dist, lightning, losses, metrics, nn, ops, optim and profiler: loaded when first asked for, so that `import ttc` is cheap.
+modules compat, dist, graphs, lightning, losses, metrics, nn, ops, optim and profiler: loaded when first asked for, so that `import ttc` is cheap.
 """
 
 from importlib import import_module as _import_module
@@ -13,6 +13,7 @@ TYPE_CHECKING = False  # type checkers know the name; loading `typing` or `pathl
 if TYPE_CHECKING:
     from ttc import compat as compat
     from ttc import dist as dist
+    from ttc import graphs as graphs
     from ttc import lightning as lightning
     from ttc import losses as losses
     from ttc import metrics as metrics
@@ -98,7 +99,7 @@ _HOMES = {
 }
 
 
-_MODULES = ("compat", "dist", "lightning", "losses", "metrics", "nn", "ops", "optim", "profiler")
+_MODULES = ("compat", "dist", "graphs", "lightning", "losses", "metrics", "nn", "ops", "optim", "profiler")
 """Modules of names that users write: ttc.losses.MSE(), ttc.optim.SGD(0.1), ttc.compat.install("poptorch")."""
 
 

@@ -59,7 +59,7 @@ def compile_graph(graph: fx.GraphModule, example_inputs: Sequence[Any], settings
         fw_compiler=compiler("forward"),
         bw_compiler=compiler("backward"),
         inference_compiler=compiler(_INFERENCE),
-        decompositions=_decompositions(),
+        decompositions=graph_decompositions(),
         partition_fn=min_cut_rematerialization_partition,
     )
     with config.patch(donated_buffer=False):  # a backward graph may run again: nothing here reuses what it was given
@@ -76,7 +76,8 @@ def _boxed(graph: AtenGraph) -> Callable[[list[Any]], list[Any]]:
     return run
 
 
-def _decompositions() -> dict[Any, Callable[..., Any]]:
+def graph_decompositions() -> dict[Any, Callable[..., Any]]:
+    """Return what ops become on their way into a graph of aten ops."""
     table = {op: how for op, how in decompositions().items() if op not in REWRITTEN | _LIFTED}
     fused = getattr(torch.ops.prims, "fma", None)  # TorchDynamo makes these of addcmul and addcdiv, and defines the op then
     return table if fused is None else {**table, fused.default: lambda x, y, z: x * y + z}

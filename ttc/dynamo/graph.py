@@ -14,12 +14,14 @@ from torch import fx
 from torch.fx.experimental.proxy_tensor import make_fx
 from torch.fx.traceback import preserve_node_meta
 from torch.utils import _pytree as pytree
+from torch.utils._python_dispatch import _get_current_dispatch_mode
 
 from ttc.dialects.core.errors import Error
 from ttc.dynamo.binding import Changed, Outdated
 from ttc.dynamo.draws import Draw, take_out
 from ttc.dynamo.session import CompiledGraph, Job, Placeholder
 from ttc.dynamo.settings import Settings
+from ttc.dynamo.shared import compiled_graph
 from ttc.importers.common.unsupported import UnsupportedOps
 from ttc.runtime.metrics import counter, ticks
 
@@ -63,7 +65,13 @@ class AtenGraph:
         Raises E08xx, and without fallback what compiling raises."""
         given = tuple(values)
         values.clear()
+        if getattr(_get_current_dispatch_mode(), "expands_graphs", False):
+            return list(self._graph(*given))
         return list(self._case(given)(given))
+
+    def prepare(self, given: Sequence[Any]) -> None:
+        """Compile the graph for these values of the placeholders.  Raises what compiling raises, without fallback."""
+        self._case(tuple(given)).prepare(tuple(given))
 
     def _case(self, given: tuple[Any, ...]) -> _Case:
         """The graph for the sizes of these values, which becomes the one used last."""
@@ -122,6 +130,12 @@ class _Case:
                 self._read(changed.positions)
         raise Error("E0901", f"the tensors of {self._job.name} change while it is compiled")
 
+    def prepare(self, given: tuple[Any, ...]) -> None:
+        """Compile the graph, without a draw from PyTorch's generator."""
+        with torch.random.fork_rng(devices=[]):
+            values = (*given, *[draw() for draw in self._draws])
+        self._compiled(values)
+
     def _read(self, positions: Collection[int]) -> None:
         """Have the graph compiled once more, with the tensors of these placeholders among its inputs, if it can be."""
         with self._lock:
@@ -140,7 +154,8 @@ class _Case:
     def _session(self, values: tuple[Any, ...]) -> Run:
         try:
             _check_devices(self._job.graph)
-            return CompiledGraph(self._job.with_drawn(), values, self._settings)
+            make = CompiledGraph if self._holds_all else compiled_graph  # what holds a value for good is compiled for each
+            return make(self._job.with_drawn(), values, self._settings)
         except Error as error:
             if self._job is self._first:
                 return self._fallback(error)

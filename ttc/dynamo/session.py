@@ -92,10 +92,13 @@ class CompiledGraph:
         """given: values of the placeholders, drawn ones included.  Raises Error as compiling does."""
         self._outputs = _outputs(job.graph)
         self._binding: Binding | None = None
+        self.is_general = True
+        """Whether it is right for all tensors of these forms: none of their values went into it."""
         if not any(isinstance(output, _Made) for output in self._outputs):
             return
         placed = _placed(job, given)
         package, baked = _compiled(job, placed, self._outputs, settings)
+        self.is_general = not baked
         held = [Parameter(p.name, i) for i, p in enumerate(placed) if isinstance(p, Held)]
         self._binding = Binding(_builder(package, settings), package.tensors, package.description, held, given, baked)
         wanted = {argument.name for argument in inputs_of(self._binding.unbound.entry("forward"))}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from typing import Any
+from weakref import WeakValueDictionary
 
 import pytest
 
@@ -36,7 +37,7 @@ def compiled() -> Callable[..., Any]:
 @pytest.fixture
 def graphs(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Names of the graphs that were compiled, in order."""
-    from ttc.dynamo import graph
+    from ttc.dynamo import graph, shared
     from ttc.dynamo.session import CompiledGraph, Job
 
     names: list[str] = []
@@ -46,6 +47,8 @@ def graphs(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         return CompiledGraph(job, *args)
 
     monkeypatch.setattr(graph, "CompiledGraph", counted)
+    monkeypatch.setattr(shared, "CompiledGraph", counted)
+    monkeypatch.setattr(shared, "_COMPILED", WeakValueDictionary())
     return names
 
 

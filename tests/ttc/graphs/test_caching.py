@@ -1,0 +1,125 @@
+"""Graphs by signature: what is one, what goes when there is no room, and what the metrics say."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import pytest
+
+import ttc
+from ttc.dialects.core.errors import Error
+
+torch: Any = pytest.importorskip("torch", reason="work of PyTorch is captured")
+nn = torch.nn
+
+
+class Scaled(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.linear = nn.Linear(4, 2)
+
+    def forward(self, x: Any, scale: float = 1.0) -> Any:
+        return self.linear(x) * scale
+
+
+def rows(count: int) -> Any:
+    return torch.randn(count, 4)
+
+
+@pytest.mark.parametrize(
+    ("policy", "misses", "hits", "evictions"),
+    [("lru", 4, 2, 2), ("lfu", 3, 3, 1), ("first", 2, 3, 0)],
+)
+def test_policies(policy: Any, misses: int, hits: int, evictions: int) -> None:
+    """Rows 1, 1, 2, 3, 1, 1 with room for two: lru drops 1 for 3 and 2 for 1; lfu drops 2, first runs 3 eagerly."""
+    model = Scaled()
+    reference = copy.deepcopy(model)
+    ttc.graphs.cache(model, 2, policy, target="host")
+    with ttc.metrics.scope(policy) as m, torch.no_grad():
+        for count in (1, 1, 2, 3, 1, 1):
+            x = rows(count)
+            if policy == "first" and count == 3:
+                with pytest.warns(UserWarning, match="more than 2 signatures"):
+                    found = model(x)
+            else:
+                found = model(x)
+            torch.testing.assert_close(found, reference(x))
+    assert [m.value(f"graph_{name}") for name in ("evictions",)] == [evictions]
+    assert (m.value("graph_cache_misses"), m.value("graph_cache_hits")) >= (misses, hits)
+
+
+def test_what_a_signature_is() -> None:
+    model = Scaled()
+    cached = ttc.graphs.cache(model, None, target="host")
+    x = rows(3)
+    calls = [
+        lambda: cached(x),
+        lambda: cached(x, 2.0),
+        lambda: cached(x, scale=2.0),
+        lambda: cached(x.double().float().requires_grad_()),
+        lambda: cached(rows(4)),
+    ]
+    for number, call in enumerate(calls, 1):
+        call()
+        call()
+        assert len(model.forward._graphs) == number
+    with torch.no_grad():
+        cached(x)
+    assert len(model.forward._graphs) == 6
+    model.eval()
+    cached(x)
+    assert len(model.forward._graphs) == 7
+
+
+def test_training_through_a_cache() -> None:
+    model = Scaled()
+    reference = copy.deepcopy(model)
+    ttc.graphs.cache(model, target="host")
+    optimizers = [torch.optim.AdamW(m.parameters(), 0.05) for m in (model, reference)]
+    for count in (3, 4, 3):
+        x = rows(count)
+        for m, optimizer in zip((model, reference), optimizers, strict=True):
+            optimizer.zero_grad()
+            m(x).square().mean().backward()
+            optimizer.step()
+    for mine, theirs in zip(model.parameters(), reference.parameters(), strict=True):
+        torch.testing.assert_close(mine, theirs, rtol=1e-4, atol=1e-5)
+
+
+def test_dropped_graphs_come_back_without_compiling() -> None:
+    model = ttc.graphs.cache(Scaled(), 2, target="host")
+    with torch.no_grad():
+        for count in (1, 2):
+            model(rows(count))
+        with ttc.metrics.scope("again") as m:
+            model(rows(1))
+            model(rows(2))
+    assert (m.value("compilations"), m.value("runs")) == (0, 2)
+
+
+def test_inference_without_gradients() -> None:
+    model = Scaled()
+    reference = copy.deepcopy(model)
+    wrapped = ttc.graphs.wrap(model, target="host")
+    x = rows(3)
+    found = wrapped(x)
+    assert not found.requires_grad
+    torch.testing.assert_close(found, reference(x))
+    with torch.no_grad():
+        model.linear.weight.add_(1)
+        reference.linear.weight.add_(1)
+    torch.testing.assert_close(wrapped(x), reference(x))
+
+
+def test_bad_arguments() -> None:
+    with pytest.raises(Error, match="no policy 'lur'") as caught:
+        ttc.graphs.cache(Scaled(), 2, "lur")
+    assert caught.value.hint == "did you mean 'lru'?"
+    with pytest.raises(Error, match="keeps none"):
+        ttc.graphs.cache(Scaled(), 0)
+    with pytest.raises(Error, match="no option 'tarjet'"):
+        ttc.graphs.cache(Scaled(), tarjet="host")(rows(1))
+    with pytest.raises(Error, match="tells no signature: set") as caught:
+        ttc.graphs.cache(Scaled(), target="host")(rows(1), {1})
+    assert caught.value.code == "E0814"
