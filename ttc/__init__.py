@@ -2,7 +2,8 @@
 
 compile, load, training, inference, generator, Device, Pipeline, Program, Executor, TrainingExecutor, InferenceExecutor, DataLoader,
 Generator, Sampling, CompileOptions, RunOptions, Error, TtcWarning, the marks probe, mark_loss, stage and recompute, cut, and the
-modules compat, dist, graphs, lightning, losses, metrics, nn, ops, optim and profiler: loaded when first asked for, so that `import ttc` is cheap.
+modules compat, dist, graphs, lightning, losses, metrics, nn, ops, optim and profiler: loaded when first asked for, so that `import ttc` is
+cheap.
 """
 
 from importlib import import_module as _import_module

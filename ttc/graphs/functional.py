@@ -13,7 +13,7 @@ from torch.utils import _pytree as pytree
 
 from ttc.dialects.core.records import record
 from ttc.dynamo.aot import graph_decompositions
-from ttc.graphs.tape import Place, Tape, refusal
+from ttc.graphs.tape import Footprint, Tape, refusal
 
 
 @record
@@ -63,7 +63,7 @@ def functional(tape: Tape) -> Functional:
 
 
 def _check_overlaps(tape: Tape) -> None:
-    seen: dict[int, Place] = {}
+    seen: dict[int, Footprint] = {}
     for place in tape.read:
         other = seen.setdefault(place.storage, place)
         if other is not place and place.storage in tape.written:
@@ -88,7 +88,7 @@ def _alive(tape: Tape) -> dict[int, torch.UntypedStorage]:
     return alive
 
 
-def _tensor(storage: torch.UntypedStorage, place: Place) -> torch.Tensor:
+def _tensor(storage: torch.UntypedStorage, place: Footprint) -> torch.Tensor:
     """A tensor that shows a place."""
     with torch.no_grad():
         return torch.empty(0, dtype=place.dtype).set_(storage, place.offset, place.size, place.stride)
@@ -98,18 +98,18 @@ def _repeat(
     op: Any,
     arguments: Sequence[Any],
     spec: pytree.TreeSpec,
-    results: Sequence[Place | None],
-    known: dict[Place, Any],
-    bases: dict[int, Place],
+    results: Sequence[Footprint | None],
+    known: dict[Footprint, Any],
+    bases: dict[int, Footprint],
 ) -> None:
     """Run an op again on other tensors."""
-    args, kwargs = pytree.tree_unflatten([_at(x, known, bases) if isinstance(x, Place) else x for x in arguments], spec)
+    args, kwargs = pytree.tree_unflatten([_at(x, known, bases) if isinstance(x, Footprint) else x for x in arguments], spec)
     for place, value in zip(results, pytree.tree_leaves(op(*args, **kwargs)), strict=True):
         if place is not None:
             known[place] = value
 
 
-def _at(place: Place, known: dict[Place, Any], bases: dict[int, Place]) -> Any:
+def _at(place: Footprint, known: dict[Footprint, Any], bases: dict[int, Footprint]) -> Any:
     """The tensor of a place; one that no op gave, as views of autograd are, shows the memory that an op made."""
     if place not in known:
         base = bases[place.storage]

@@ -16,7 +16,7 @@ from ttc.dynamo.graph import AtenGraph
 from ttc.dynamo.session import Placeholder
 from ttc.dynamo.settings import read_settings
 from ttc.graphs.functional import Functional, functional
-from ttc.graphs.tape import Tape, Watch
+from ttc.graphs.tape import Tape, ReadGuard
 
 _NUMBERS = count()
 
@@ -51,7 +51,7 @@ class Graph:
         tape, stack = Tape(), ExitStack()
         self._infers = not torch.is_grad_enabled()
         stack.enter_context(_tracing())
-        stack.enter_context(Watch())
+        stack.enter_context(ReadGuard())
         stack.enter_context(tape)
         self._capture = tape, stack
 

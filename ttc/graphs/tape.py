@@ -34,7 +34,7 @@ _TORCH = str(Path(torch.__file__).parent)
 _OURS = str(Path(__file__).parent)
 
 
-class Place(NamedTuple):
+class Footprint(NamedTuple):
     """Memory of a tensor: two tensors of one place are the same to a graph.
 
     storage: a number of the storage; offset, size, stride: in elements.
@@ -51,14 +51,14 @@ class Place(NamedTuple):
         """The element behind the last."""
         return self.offset + sum((n - 1) * s for n, s in zip(self.size, self.stride, strict=True)) + 1 if all(self.size) else self.offset
 
-    def covers(self, other: Place) -> bool:
+    def covers(self, other: Footprint) -> bool:
         """Whether the other place can be a view of this one, which has all elements between its first and its last."""
         dense = math.prod(self.size) == self.end - self.offset
         return dense and self.dtype == other.dtype and self.offset <= other.offset and other.end <= self.end
 
 
 @record
-class Step:
+class TapedOp:
     """An op that ran while it was noted.
 
     Args:
@@ -71,7 +71,7 @@ class Step:
     op: Any
     arguments: Sequence[Any]
     spec: pytree.TreeSpec
-    results: Sequence[Place | None]
+    results: Sequence[Footprint | None]
 
 
 class Tape(TorchDispatchMode):
@@ -82,18 +82,18 @@ class Tape(TorchDispatchMode):
 
     def __init__(self) -> None:
         super().__init__()
-        self.steps: list[Step] = []
+        self.steps: list[TapedOp] = []
         self.storages: dict[int, torch.UntypedStorage] = {}
         """Storages that were seen, which live at least as long as the tape: no two have one number."""
         self.made: set[int] = set()
         """Storages that ops on the tape have made."""
         self.written: set[int] = set()
         """Storages that ops on the tape have written into, but for those where they made them."""
-        self.read: dict[Place, bool] = {}
+        self.read: dict[Footprint, bool] = {}
         """Places outside that ops read, in order, and whether they are parameters of modules."""
-        self.bases: dict[int, Place] = {}
+        self.bases: dict[int, Footprint] = {}
         """The first place of each storage."""
-        self._given: set[Place] = set()
+        self._given: set[Footprint] = set()
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """Run an op, and note it.  Raises E0814 for one whose results no graph can give."""
@@ -109,17 +109,17 @@ class Tape(TorchDispatchMode):
         for tensor in _written(func, args, kwargs):
             self.written.add(self._place(tensor).storage)
         found = pytree.tree_leaves(results)
-        self.steps.append(Step(func, arguments, spec, [self._made(x) if isinstance(x, torch.Tensor) else None for x in found]))
+        self.steps.append(TapedOp(func, arguments, spec, [self._made(x) if isinstance(x, torch.Tensor) else None for x in found]))
         return results
 
-    def _read(self, tensor: torch.Tensor) -> Place:
+    def _read(self, tensor: torch.Tensor) -> Footprint:
         place = self._place(tensor)
         base = self.bases.setdefault(place.storage, place)
         if place not in self._given and (base == place or place.storage not in self.made and not base.covers(place)):
             self.read.setdefault(place, isinstance(tensor, torch.nn.Parameter))
         return place
 
-    def _made(self, tensor: torch.Tensor) -> Place:
+    def _made(self, tensor: torch.Tensor) -> Footprint:
         known = len(self.storages)
         place = self._place(tensor)
         if len(self.storages) > known:
@@ -128,12 +128,12 @@ class Tape(TorchDispatchMode):
         self._given.add(place)
         return place
 
-    def _place(self, tensor: torch.Tensor) -> Place:
+    def _place(self, tensor: torch.Tensor) -> Footprint:
         if tensor.layout != torch.strided or tensor.device.type != "cpu" or tensor.is_conj() or tensor.is_neg() or tensor.is_quantized:
             raise refusal(f"a tensor is no plain one of the CPU ({tensor.layout}, {tensor.device})")
         storage = tensor.untyped_storage()
         self.storages.setdefault(storage._cdata, storage)
-        return Place(storage._cdata, int(tensor.storage_offset()), tuple(tensor.size()), tensor.stride(), tensor.dtype)
+        return Footprint(storage._cdata, int(tensor.storage_offset()), tuple(tensor.size()), tensor.stride(), tensor.dtype)
 
 
 def _addcdiv(x: torch.Tensor, a: torch.Tensor, b: torch.Tensor, *, value: torch.Tensor) -> torch.Tensor:
@@ -156,7 +156,7 @@ _FACTORS = {
 """Functions that take a number where optimizers give a tensor, which depends on the count of steps; and what does the same with that."""
 
 
-class Watch(TorchFunctionMode):
+class ReadGuard(TorchFunctionMode):
     """Refuses functions that read tensors without an op, and keeps factors that are tensors from being read."""
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
