@@ -16,7 +16,7 @@ from ttc.dynamo.graph import AtenGraph
 from ttc.dynamo.session import Placeholder
 from ttc.dynamo.settings import read_settings
 from ttc.graphs.functional import Functional, functional
-from ttc.graphs.tape import Tape, ReadGuard
+from ttc.graphs.tape import ReadGuard, Tape
 
 _NUMBERS = count()
 
