@@ -66,8 +66,14 @@ def write_archive(
         netlist: what runs.
         tensors: by key; loaded one after the other, released after writing.
         debug: texts by file name, such as the stages' IR; names of letters, digits, `_`, `.` and `-`.
-    Raises: E0103 if it cannot be written, E0609 or E0703 if what would be written could not be loaded; what loading a tensor raises.
+    Raises: E0103 if it cannot be written, or calls functions of Python; E0609 or E0703 if what would be written could not be loaded; what
+            loading a tensor raises.
     """
+    function = called_function(netlist)
+    if function is not None:
+        raise Error(
+            "E0103", f"the model calls the function '{function}' of Python, which no archive can hold", hint="run it in this process"
+        )
     texts = _loadable_texts(netlist, tensors, description, debug or {})
     with replacing(Path(path)) as fd, ThreadPoolExecutor(1) as pool:
         writer = ZipWriter(fd, pool)
@@ -77,6 +83,12 @@ def write_archive(
         manifest = _manifest_text(description, netlist, stored, members)
         writer.add(MANIFEST, len(manifest), [memoryview(manifest)])
         writer.finish(lambda directory: _seal(manifest, directory))
+
+
+def called_function(netlist: Netlist) -> str | None:
+    """Return a function of Python that a netlist calls; None if it calls none."""
+    works = (work for graph in netlist.graphs.values() for op in graph.ops for work in op.work.works)
+    return next((str(work.attrs.get("function"))[:80] for work in works if work.op == "nn.host_call"), None)
 
 
 def check_loadable(netlist: Netlist, tensors: Mapping[str, TensorSource], description: Description) -> None:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ttc.dialects.core.errors import Error
-from ttc.runtime.archive import Archive, in_file, open_archive
+from ttc.runtime.archive import Archive, called_function, in_file, open_archive
 from ttc.runtime.cpu import checked_threads, starting_threads
 from ttc.runtime.engines.base import Engine
 from ttc.runtime.engines.table import Exact, engine_named
@@ -70,6 +70,8 @@ def _checked(archive: Archive, engine: Engine) -> Program:
     """The program of a verified archive.  Raises E06xx for its netlist, E0703 for a manifest that does not fit it, E0104 as `sources`."""
     netlist, tensors = archive.netlist(), archive.sources()
     with in_file(archive.path):
+        if called_function(netlist) is not None:
+            raise Error("E0703", "its netlist calls a function of Python, which no archive may")
         if archive.manifest.target != netlist.chip.target or archive.manifest.programs != signatures(netlist):
             raise Error("E0703", "the manifest's target or programs differ from the netlist's")
         return build_program(netlist, archive.manifest.description, tensors, engine=engine)

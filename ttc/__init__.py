@@ -1,7 +1,7 @@
 """ttc: compile PyTorch, ONNX and TensorFlow models for tiled dataflow accelerators and the CPU, and run them.
 
 compile, load, training, inference, generator, Device, Pipeline, Program, Executor, TrainingExecutor, InferenceExecutor, DataLoader,
-Generator, Sampling, CompileOptions, RunOptions, Error, TtcWarning, the marks probe, mark_loss, stage and recompute, cut, and the
+Generator, Sampling, CompileOptions, RunOptions, Error, TtcWarning, the marks probe, mark_loss, stage, recompute and host, cut, and the
 modules compat, dist, graphs, lightning, losses, metrics, nn, ops, optim and profiler: loaded when first asked for, so that `import ttc` is
 cheap.
 """
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from ttc.stages.cutting import cut
     from ttc.train.entry import inference, training
     from ttc.train.executor import TrainingExecutor
+    from ttc.train.hosted import host
     from ttc.train.inference import InferenceExecutor
     from ttc.train.loader import DataLoader
 
@@ -60,6 +61,7 @@ __all__ = [
     "compile",
     "cut",
     "generator",
+    "host",
     "inference",
     "load",
     "mark_loss",
@@ -90,6 +92,7 @@ _HOMES = {
     "compile": "ttc.api",
     "cut": "ttc.stages.cutting",
     "generator": "ttc.generation.entry",
+    "host": "ttc.train.hosted",
     "inference": "ttc.train.entry",
     "load": "ttc.loading",
     "mark_loss": "ttc.marks.ops",

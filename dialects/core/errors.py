@@ -109,6 +109,7 @@ CODES: dict[str, str] = {
     "E0812": "a stage of a pipeline gives other numbers than its reference",
     "E0813": "a module of PyTorch failed in a stage of a pipeline",
     "E0814": "work of PyTorch cannot be captured as a graph, or not at this time",
+    "E0815": "a function of Python in a model failed",
     "E0901": "an internal error: a bug in ttc",
 }
 

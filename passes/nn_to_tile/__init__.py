@@ -22,4 +22,5 @@ TO_TILE.refuse(
     *("sequence_at", "sequence_erase", "sequence_insert", "sequence_join", "decode_image"),
     *("regex_full_match", "string_concat", "string_index", "string_normalize", "string_split"),
 )
+TO_TILE.refuse("the caller's process computes it", "host_call")
 TO_TILE.refuse("expose-probes makes an output of it", "probe")

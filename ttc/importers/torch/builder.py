@@ -17,8 +17,14 @@ Operand: TypeAlias = "SSAValue | bool | int | float"
 
 
 class TorchBuilder(Builder):
-    """`dtypes`: of the current node's results, as PyTorch's tracing found them; None for a result that is no tensor."""
+    """Makes ops for the nodes of a graph.
 
+    Attributes:
+        expected: what PyTorch's tracing found the current node to give: fake tensors, among others.
+        dtypes: of these; None for a result that is no tensor.
+    """
+
+    expected: tuple[Any, ...] = ()
     dtypes: tuple[np.dtype | None, ...] = ()
     marked: list[SSAValue]
     """Values that are marked as losses, in the order of the graph."""

@@ -196,7 +196,7 @@ class Walker:
             raise Unsupported("no mapping")
         expected = _results(node)
         self.builder.enter(name, _used(node, len(expected)), sources=sources_of(node))
-        self.builder.dtypes = tuple(map(_dtype, expected))
+        self.builder.expected, self.builder.dtypes = expected, tuple(map(_dtype, expected))
         if isinstance(node.target, torch._ops.OpOverload):
             args, kwargs = bind(node.target, args, kwargs, self._static)
         found = apply(self.builder, *args, **kwargs)

@@ -24,3 +24,4 @@ HOST_RULES.refuse(
     "sequences and text are not exported", "string_concat", "string_split", "string_normalize", "regex_full_match", "string_index"
 )
 HOST_RULES.refuse("random numbers would be others", "random_uniform", "random_normal", "dropout")
+HOST_RULES.refuse("a function of Python is the process's that compiled the model", "host_call")

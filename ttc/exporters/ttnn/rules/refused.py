@@ -19,3 +19,4 @@ RULES.refuse("resizing is cut into products before; what is left has no kernel",
 RULES.refuse("elements at computed places are the host's", "scatter_elements", "scatter_nd", "one_hot", "range", "topk", "reverse_sequence")
 RULES.refuse("transforms are cut into products before; what is left has no kernel", "fft", "irfft")
 RULES.refuse("a value that is shown is an output", "probe")
+RULES.refuse("a function of Python is the process's that compiled the model", "host_call")
