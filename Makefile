@@ -108,6 +108,9 @@ conformance-gradients: $(VENV)/.test  ## compare gradients of samples of PyTorch
 	$(BIN)/python tools/gradient_suite.py --bar 0.93
 	$(BIN)/python tools/gradient_suite.py --engine native --bar 0.93
 
+conformance-training: $(VENV)/.test  ## train thirteen small networks in every way, and compare gradients and weights with PyTorch's in float64
+	$(BIN)/python tools/check_training.py
+
 conformance-tf: $(VENV)/.test  ## compare keras.applications with TensorFlow as SavedModel, .keras and .tflite
 	$(BIN)/python tools/tf_suite.py --bar 1
 
@@ -117,8 +120,8 @@ conformance-real: $(VENV)/.real  ## compare and time models that packages ship a
 onnx-misses: $(VENV)/.test  ## renew the list of ONNX's cases that do not pass
 	$(BIN)/python tools/onnx_misses.py
 
-contract: $(VENV)/.test  ## compare gradients of COUNT (500) random ways to divide the rows of an update with those of the whole loss
-	CONTRACT_EXAMPLES=$(or $(COUNT),500) $(BIN)/python -m pytest -n 0 --timeout 0 tests/ttc/train/test_contract.py
+contract: $(VENV)/.test  ## compare COUNT (500) random ways to divide the rows of updates, all losses and optimizers, with plain loops
+	CONTRACT_EXAMPLES=$(or $(COUNT),500) $(BIN)/python -m pytest -n 0 --timeout 0 tests/ttc/train/test_contract.py tests/ttc/train/test_plain_training.py
 
 fuzz: $(VENV)/.test  ## damage small files of every format, COUNT of each (1000), and see that each ends in success or one error
 	$(BIN)/python tools/fuzz.py --count $(or $(COUNT),1000) --seconds 100000 --findings fuzz-findings

@@ -72,9 +72,9 @@ def expm1(b: Builder, x: SSAValue) -> SSAValue:
 
 
 def log1p(b: Builder, x: SSAValue) -> SSAValue:
-    """ln(1 + x) = 2 atanh(x / (2 + x)), which loses nothing near 0."""
-    two = b.scalar(2, x)
-    near = b.nn("mul", b.nn("atanh", b.nn("div", x, b.nn("add", x, two))), two)
+    """ln(1 + x) = 2 atanh(x / (2 + x)), which loses nothing near 0; beyond, where it is not taken, x is bounded so that its slope is."""
+    two, bounded = b.scalar(2, x), b.nn("clip", x, min=-0.25, max=0.25)
+    near = b.nn("mul", b.nn("atanh", b.nn("div", bounded, b.nn("add", bounded, two))), two)
     return b.nn("where", b.nn("less", b.nn("abs", x), b.scalar(0.25, x)), near, b.nn("log", b.nn("add", x, b.scalar(1, x))))
 
 

@@ -199,13 +199,17 @@ def test_norms_and_deviations_of_equal_numbers_have_gradient_zero(norm: Callable
     assert_gradient(lambda x: norm(x, dim=1), torch.tensor([[0.0, 0.0], [3.0, -4.0]], dtype=torch.float64))
 
 
-@pytest.mark.parametrize(("name", "tolerance"), [("i0", 1e-6), ("i1", 1e-6), ("i1e", 1e-6), ("erfcx", 2e-4), ("log_ndtr", 2e-4)])
+@pytest.mark.parametrize(
+    ("name", "tolerance"), [("i0", 1e-6), ("i1", 1e-6), ("i1e", 1e-6), ("erfcx", 1e-10), ("log_ndtr", 1e-10), ("log1p", 1e-12)]
+)
 def test_special_functions_at_0_and_far_away(name: str, tolerance: float) -> None:
-    """Branches that are not taken overflow, or have a kink where the function has none.
+    """Branches that are not taken overflow, or have a kink where the function has none."""
+    assert_gradient(getattr(torch.special, name), torch.tensor([[0.0, -0.0, 1.0, -0.9, 20.0]], dtype=torch.float64), tolerance)
 
-    erfcx, of which log_ndtr is made, is fitted: its slope is less exact.
-    """
-    assert_gradient(getattr(torch.special, name), torch.tensor([[0.0, -0.0, 1.0, -3.0, 20.0]], dtype=torch.float64), tolerance)
+
+@pytest.mark.parametrize("function", [torch.special.erfcx, torch.special.log_ndtr, lambda x: torch.log1p(torch.exp(abs(x)))])
+def test_special_functions_of_large_numbers(function: Callable[..., Any]) -> None:
+    assert_gradient(function, torch.tensor([[-5.0, -3.0, 5.0, 24.0, 600.0]], dtype=torch.float64), 1e-10)
 
 
 @pytest.mark.parametrize("shape", [(4, 4), (5, 4), (4, 6)])

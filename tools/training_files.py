@@ -1,0 +1,45 @@
+"""Train a model of a file where no framework is loaded, in a process of its own, for `check_training.py`.
+
+    python training_files.py MODEL LOSS OPTIMIZER ACCUMULATE ROWS.npz WEIGHTS.npz
+
+ROWS.npz: `x` and `y`: [updates, rows, ...].  WEIGHTS.npz: gradients of the first update, as `gradient.NAME`, and weights after all of them,
+as `weight.NAME`.  Exit status 1 where a framework was loaded after all.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import numpy as np
+
+import checkout  # noqa: F401
+import ttc
+
+FRAMEWORKS = ("torch", "tensorflow", "keras", "jax", "onnxruntime")
+"""Modules that training must not load."""
+
+
+def main() -> int:
+    """See above."""
+    model, loss, optimizer, accumulate, rows, weights = sys.argv[1:]
+    with np.load(rows) as bundle:
+        batches = list(zip(bundle["x"], bundle["y"], strict=True))
+    options = {"loss": loss, "optimizer": optimizer, "accumulate": int(accumulate), "target": "host", "threads": 1, "output": "loss"}
+    with ttc.training(Path(model), **options) as executor:
+        x, y = batches[0]
+        for part, target in zip(np.split(x, int(accumulate)), np.split(y, int(accumulate)), strict=True):
+            executor.forward(part)
+            executor.backward(target)
+        found = {f"gradient.{name}": value for name, value in executor.grads().items()}
+        for x, y in batches:
+            executor(x, y)
+        found |= {f"weight.{name}": value for name, value in executor.weights().items()}
+    np.savez(weights, **found)
+    loaded = [name for name in FRAMEWORKS if name in sys.modules]
+    print(f"frameworks that were loaded: {', '.join(loaded) or 'none'}", file=sys.stderr)
+    return 1 if loaded else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
