@@ -33,6 +33,7 @@ from ttc.dialects.tile.facts.base import FACTS, Role
 from ttc.dialects.tile.facts.sfpu import SFPU_FUNCTIONS
 from ttc.dialects.tile.kernels import KERNELS as TILE_KERNELS
 from ttc.dialects.tile.shape import ViewOp
+from ttc.exporters.onnx.rules import NODE_RULES
 from ttc.exporters.ttnn.host import HOST_RULES as TTNN_HOST
 from ttc.exporters.ttnn.rules import RULES as TTNN
 from ttc.passes.nn_to_tile import TO_TILE, WISHES
@@ -121,6 +122,7 @@ CASES = {
     "cancel_tms": Case(REWRITES, lambda: VIEW_OPS),
     "native.sfpu": Case(NATIVE_SFPU, lambda: SFPU_FUNCTIONS),
     "exact": Case(EXACT, lambda: TILE, is_partial=True),
+    "onnx.rules": Case(NODE_RULES, lambda: NN),
     "ttnn.rules": Case(TTNN, lambda: NN),
     "ttnn.host": Case(TTNN_HOST, lambda: NN),
 }

@@ -14,6 +14,7 @@ from ttc.dialects.core.errors import Error
 from ttc.options import STAGES, CompileOptions
 
 if TYPE_CHECKING:
+    from ttc.exporters.refusals import RefusedOp
     from ttc.importers.common.unsupported import Refusal
     from ttc.reports.readiness import Findings, HostOp
 
@@ -26,26 +27,53 @@ SHOWN = 4
 @click.command("check")
 @click.argument("model", type=FILE)
 @click.option("--program", metavar="NAME", help="Count the arithmetic of this program alone, where there are several.")
+@click.option("--exporter", metavar="NAME", help="Say instead whether the model can be exported to this format of `ttc export --to`.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON only.")
 @example_flags
 @flags_of(CompileOptions)
 @verbosity
 @click.pass_obj
-def command(console: Console, model: Path, program: str | None, config: Path | None, as_json: bool, **raw: Any) -> int:
+def command(
+    console: Console, model: Path, program: str | None, exporter: str | None, config: Path | None, as_json: bool, **raw: Any
+) -> int:
     """Say whether MODEL compiles, what of it is not supported, and what would run on the device and on the host.
 
-    Exit status 0 if `ttc compile` with the same options succeeds, else 2.
+    Exit status 0 if `ttc compile` with the same options succeeds, else 2; with --exporter, if `ttc export` does.
     """
     from ttc.process.platform import require_supported
     from ttc.reports.readiness import check
 
     require_supported()
     options = with_examples(options_from(CompileOptions, raw, config), raw)
+    if exporter is not None:
+        return _check_export(console, model, exporter, options, program, as_json)
     with console.progress() as progress:
         progress.show(f"checking {model.name}")
         found = check(model, options, program)
     console.json(document(model.name, options, found)) if as_json else _print(console, model, options, found)
     return 0 if found.compiles else FAILED
+
+
+def _check_export(console: Console, model: Path, name: str, options: CompileOptions, program: str | None, as_json: bool) -> int:
+    """Tell the ops that an exporter has no form of.  Raises what stops an export before its ops are looked at."""
+    from ttc.exporters.refusals import RefusedOps
+    from ttc.exporters.table import exported
+
+    refused: tuple[RefusedOp, ...] = ()
+    try:
+        with console.progress() as progress:
+            progress.show(f"checking {model.name}")
+            exported(name, model, options, program)
+    except RefusedOps as error:
+        refused = error.rows
+    if as_json:
+        rows = [{"op": row.op, "nodes": list(row.sources), "why": row.why} for row in refused]
+        console.json({"model": model.name, "exporter": name, "exports": not refused, "refused": rows})
+        return FAILED if refused else 0
+    if refused:
+        console.table(["op", "nodes", "why"], [[row.op, _named(console, row.sources), row.why] for row in refused], prose=True)
+    console.say(f"{model.name} {'cannot be' if refused else 'can be'} exported to {name}")
+    return FAILED if refused else 0
 
 
 def document(name: str, options: CompileOptions, found: Findings) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -79,3 +80,16 @@ def test_an_archive_has_no_ops_of_nn(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert main(["export", str(archive), "--to", "ttnn", "-o", str(tmp_path / "out")]) == 2
     assert "holds no ops of dialect nn" in capsys.readouterr().err
     assert main(["export", str(archive), "--to", "netlist", "-o", str(tmp_path / "out.yaml")]) == 0
+
+
+@pytest.mark.parametrize("exporter", ["ttnn", "onnx"])
+def test_check_says_it_without_writing(tmp_path: Path, capsys: pytest.CaptureFixture[str], exporter: str) -> None:
+    assert main(["check", str(written(tmp_path, TEXT)), "--exporter", exporter]) == 0
+    assert capsys.readouterr().out == f"model.mlir can be exported to {exporter}\n"
+    assert main(["check", str(written(tmp_path, TWO_REFUSED)), "--exporter", exporter, "--json"]) == 2
+    found = json.loads(capsys.readouterr().out)
+    assert found["exports"] is False
+    assert [row["nodes"] for row in found["refused"]][-1] == ["root"]
+    assert main(["check", str(written(tmp_path, TWO_REFUSED)), "--exporter", exporter]) == 2
+    assert "model.mlir cannot be exported" in capsys.readouterr().out
+    assert [path.name for path in tmp_path.iterdir()] == ["model.mlir"]

@@ -26,6 +26,7 @@ class Tensor:
 
     def __init__(self, values: torch.Tensor, dtype: str, layout: str, *, on_device: bool = True) -> None:
         self.values, self.dtype, self.layout, self.on_device = rounded(values, dtype), dtype, layout, on_device
+        self.memory = DRAM_MEMORY_CONFIG
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -156,7 +157,9 @@ def elu(x: Tensor, alpha: float, *, memory_config: str) -> Tensor:
 
 
 def clamp(x: Tensor, *, memory_config: str, min: float | None = None, max: float | None = None) -> Tensor:
-    return made(torch.clamp(tiles(x)[0], min, max), x)
+    result = made(torch.clamp(tiles(x)[0], min, max), x)
+    result.memory = memory_config
+    return result
 
 
 def where(condition: Tensor, yes: Any, no: Any, *, memory_config: str) -> Tensor:
@@ -261,6 +264,7 @@ def scaled_dot_product_attention(
     assert width % TILE == 0
     if attn_mask is not None:
         assert not is_causal
+        assert attn_mask.memory == DRAM_MEMORY_CONFIG
         assert attn_mask.shape[0] in (1, batch)
         assert attn_mask.shape[1] in (1, heads)
         assert attn_mask.shape[2:] == (rows, keys.shape[2]), attn_mask.shape
@@ -368,14 +372,14 @@ def max_pool2d(**given: Any) -> Tensor:
 
 
 def avg_pool2d(**given: Any) -> Tensor:
-    x = given["input_tensor"]
-    assert len(given["padding"]) == 2
-    return as_pixels(
-        F.avg_pool2d(
-            pooled(given, x), given["kernel_size"], given["stride"], given["padding"], given["ceil_mode"], given["count_include_pad"]
-        ),
-        x,
-    )
+    x, (left, right, top, bottom) = given["input_tensor"], margins(tuple(given["padding"]))
+    pixels, window = pooled(given, x), (given["kernel_size"], given["stride"])
+    if (left, top) == (right, bottom):
+        return as_pixels(F.avg_pool2d(pixels, *window, (top, left), given["ceil_mode"], given["count_include_pad"]), x)
+    wide = (left, right, top, bottom)
+    means = F.avg_pool2d(F.pad(pixels, wide), *window)
+    shares = F.avg_pool2d(F.pad(torch.ones_like(pixels), wide), *window)
+    return as_pixels(means if given["count_include_pad"] else means / shares, x)
 
 
 # ---- reductions, shapes, pieces ---------------------------------------------------------------------------------------------------------

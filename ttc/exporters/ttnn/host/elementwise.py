@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import ceil, floor, isfinite
+
 from ttc.exporters.ttnn.code import Code, call, literal
 from ttc.exporters.ttnn.emitter import TORCH_DTYPES, Elsewhere, OpText
 from ttc.exporters.ttnn.host import HOST_RULES
@@ -57,5 +59,10 @@ def cast(step: OpText) -> None:
 @HOST_RULES.rule("clip")
 def clip(step: OpText) -> None:
     """Write limits of either side."""
-    limits: dict[str, Code] = {key: literal(step.work.attrs[key]) for key in ("min", "max") if step.work.attrs.get(key) is not None}
+    whole = step.results[0].dtype.kind in "iu"
+    limits: dict[str, Code] = {}
+    for key, toward in (("min", ceil), ("max", floor)):
+        limit = step.work.attrs.get(key)
+        if isinstance(limit, int | float) and isfinite(limit):
+            limits[key] = literal(toward(limit) if whole else limit)
     step.torch(call("torch.clamp", step.host(0), **limits) if limits else step.host(0))

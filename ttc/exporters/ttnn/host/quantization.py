@@ -14,7 +14,7 @@ def quantize(step: OpText) -> None:
     """Write x / scale, rounded, plus zero, within the range of zero's dtype."""
     dtype = step.results[0].dtype
     limits = np.iinfo(dtype)
-    steps = step.emitter.let("steps", f"torch.round({step.host(0)} / {step.host(1)}) + {step.host(2)}.to(torch.float32)")
+    steps = step.emitter.let("steps", f"torch.round({step.host(0)} / {step.host(1)}).to(torch.float64) + {step.host(2)}")
     step.torch(f"{steps}.clamp({limits.min}, {limits.max}).to(torch.{dtype})")
 
 

@@ -7,7 +7,7 @@ from math import isfinite
 from ttc.dialects.core.kernels.epilogue import activation_attrs
 from ttc.dialects.core.plain.functions import Plain
 from ttc.exporters.ttnn.code import call, literal
-from ttc.exporters.ttnn.emitter import OpText, floats
+from ttc.exporters.ttnn.emitter import Elsewhere, OpText, floats
 from ttc.exporters.ttnn.rules import RULES
 from ttc.exporters.ttnn.rules.unary import elementwise
 from ttc.exporters.ttnn.values import FLAT, FULL
@@ -43,6 +43,8 @@ def _gelu(approximate: str) -> tuple[str, ...]:
 def parametric(step: OpText) -> None:
     """Write an activation with attributes."""
     value = step.operand(0)
+    if value.dtype.kind in "iu":
+        raise Elsewhere("its operand is of integers")
     form = FLAT if value.is_flat else FULL
     attrs = dict(step.work.attrs)
     _apply(step, step.work.op.removeprefix("nn."), attrs, step.flat(0) if form == FLAT else step.full(0), form)

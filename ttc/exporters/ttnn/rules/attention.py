@@ -112,4 +112,5 @@ def _computed(step: OpText, value: PlacedValue, wide: tuple[int, ...], four: tup
         name = step.let("mask", call("ttnn.repeat", name, numbers([new // old for new, old in zip(wide, padded, strict=True)])), wide)
     if four != wide:
         name = step.let("mask", call("ttnn.reshape", name, numbers(four)), four)
-    return step.emitter.hold(value, key, step.let("mask", call("ttnn.clamp", name, min=literal(LEAST)), four))
+    finite = call("ttnn.clamp", name, min=literal(LEAST), memory_config="DRAM")  # where TT-NN's attention reads masks
+    return step.emitter.hold(value, key, step.emitter.let("mask", finite))

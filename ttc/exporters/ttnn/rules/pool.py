@@ -18,6 +18,9 @@ def pool(step: OpText) -> None:
     dilations = ints(step, "dilations")
     if op == "avg_pool2d" and any(size != 1 for size in dilations):
         raise Elsewhere("its taps lie apart")
+    pads = ints(step, "pads")
+    if step.work.attrs["ceil_mode"] and pads[:2] != pads[2:]:
+        raise Elsewhere("its windows reach beyond margins of two sizes")
     batch, height, width, channels = step.operand(0).shape
     counted = step.work.attrs.get("count_include_pad")
     step.give(
@@ -30,7 +33,7 @@ def pool(step: OpText) -> None:
             channels=str(channels),
             kernel_size=numbers(ints(step, "kernel"), "[]"),
             stride=numbers(ints(step, "strides"), "[]"),
-            padding=numbers(padding(ints(step, "pads")), "[]"),
+            padding=numbers(padding(pads), "[]"),
             dilation=numbers(dilations, "[]") if op == "max_pool2d" else None,
             ceil_mode=str(step.work.attrs["ceil_mode"]),
             count_include_pad=None if counted is None else str(counted),

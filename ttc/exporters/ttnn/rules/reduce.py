@@ -7,6 +7,7 @@ from math import prod
 from ttc.exporters.ttnn.code import call, numbers
 from ttc.exporters.ttnn.emitter import Elsewhere, OpText, ints
 from ttc.exporters.ttnn.rules import RULES
+from ttc.exporters.ttnn.rules.unary import pass_on
 from ttc.exporters.ttnn.values import lifted
 
 NAMES = {"reduce_sum": "sum", "reduce_mean": "mean", "reduce_max": "max", "reduce_min": "min"}
@@ -19,6 +20,9 @@ def reduce(step: OpText) -> None:
     value = step.operand(0)
     if not value.is_float:
         raise Elsewhere("its operand is of integers")
+    if not ints(step, "axes"):
+        pass_on(step)
+        return
     name, rank = NAMES[step.work.op.removeprefix("nn.")], len(value.shape)
     axes = sorted(axis % rank for axis in ints(step, "axes"))
     shape, source = lifted(value.shape), None
@@ -44,7 +48,7 @@ def reduce_prod(step: OpText) -> None:
     axes = ints(step, "axes")
     if len(axes) != 1 or not step.work.attrs["keepdims"] or not step.operand(0).is_float:
         raise Elsewhere("it has several axes, or drops them")
-    step.give(call("ttnn.prod", step.full(0), dim=str(axes[0] - len(step.shape)), keepdim="True"))
+    step.give(call("ttnn.prod", step.full(0), dim=str(axes[0] % len(step.shape) - len(step.shape)), keepdim="True"))
 
 
 @RULES.rule("cumsum", "cumprod")
