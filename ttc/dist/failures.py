@@ -20,6 +20,8 @@ COMPILING = timedelta(seconds=600)
 """How long processes wait for each other to compile."""
 _OF_OTHERS = re.compile(r"connection (closed|reset|refused)|timed? ?out|broken pipe|gloo", re.IGNORECASE)
 _WAITS = "waits"
+_NOTED: set[int] = set()
+"""Whether this process has said of itself that it waits or failed: its number, or nothing."""
 
 
 @contextmanager
@@ -28,6 +30,7 @@ def naming(mesh: Mesh, what: str) -> Iterator[None]:
 
     Raises: E0811 where another process has ended, hangs or failed.
     """
+    _forget(mesh.rank)  # a script that goes on has dealt with what it failed in
     try:
         yield
     except Exception as error:
@@ -47,7 +50,14 @@ def meet(mesh: Mesh, what: str) -> None:
         raise Error("E0811", f"not all processes have come to {what}") from error
 
 
+def _forget(rank: int) -> None:
+    if rank in _NOTED:
+        _NOTED.discard(rank)
+        _get_default_store().delete_key(f"ttc/notes/{rank}")
+
+
 def _note(rank: int, text: str) -> None:
+    _NOTED.add(rank)
     try:
         _get_default_store().set(f"ttc/notes/{rank}", text)
     except RuntimeError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 from datetime import timedelta
 from typing import cast
@@ -9,6 +10,7 @@ from typing import cast
 import torch.distributed as dist
 from torch.distributed.device_mesh import DeviceMesh, init_device_mesh
 from torch.distributed.distributed_c10d import _set_pg_timeout
+from torch.distributed.rendezvous import rendezvous
 
 from ttc.dialects.core.errors import Error, nearest
 
@@ -141,7 +143,18 @@ def _join(patience: float) -> None:
         return
     timeout = timedelta(seconds=patience)
     if "RANK" in os.environ:
-        dist.init_process_group("gloo", timeout=timeout)
+        store, rank, world = next(rendezvous("env://", timeout=timeout))
+        # torchrun keeps the store when it starts processes again: without names of their own they meet addresses of those that ended
+        name = f"ttc/{os.environ.get('TORCHELASTIC_RESTART_COUNT', '0')}/{world}"
+        attempt = dist.PrefixStore(name, store)  # pyright: ignore[reportPrivateImportUsage] - documented there
+        dist.init_process_group("gloo", store=attempt, rank=rank, world_size=world, timeout=timeout)
     else:
         store = dist.HashStore()  # pyright: ignore[reportPrivateImportUsage] - documented there
         dist.init_process_group("gloo", store=store, rank=0, world_size=1, timeout=timeout)
+    atexit.register(_leave)
+
+
+def _leave() -> None:
+    """End threads of communication while the interpreter is whole: one that meets them as it ends may abort the process."""
+    if dist.is_initialized():
+        dist.destroy_process_group()

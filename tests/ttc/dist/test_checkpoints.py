@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -17,15 +17,8 @@ from torch import nn
 from tests.ttc.dist.checkpointed import Run
 from tests.ttc.dist.started import started
 from ttc.dialects.core.errors import Error
-from ttc.dist import Mesh, Runner, mesh
+from ttc.dist import Mesh, Runner
 from ttc.dist.checkpoints import INDEX
-
-
-@pytest.fixture
-def alone() -> Iterator[Mesh]:
-    """The mesh of one process."""
-    yield mesh(pipe=1)
-    torch.distributed.destroy_process_group()
 
 
 def test_one_process_then_two_then_one(alone: Mesh, tmp_path: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -12,16 +11,9 @@ from torch import nn
 
 from tests.ttc.dist.started import started
 from ttc.dialects.core.errors import Error
-from ttc.dist import Mesh, mesh, shard
+from ttc.dist import Mesh, shard
 
 WHOLE = pytest.mark.skipif("DISTRIBUTED" not in os.environ, reason="minutes: make test-distributed")
-
-
-@pytest.fixture
-def alone() -> Iterator[Mesh]:
-    """The mesh of one process."""
-    yield mesh()
-    torch.distributed.destroy_process_group()
 
 
 def equal(processes: int, *cases: str) -> None:

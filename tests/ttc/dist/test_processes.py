@@ -1,0 +1,29 @@
+"""A mesh says where a process is; sizes that cannot be are errors."""
+
+from __future__ import annotations
+
+import pytest
+
+from ttc.dialects.core.errors import Error
+from ttc.dist import Mesh, mesh
+
+
+def test_one_process_is_first_and_last(alone: Mesh) -> None:
+    assert [alone.size(name) for name in ("data", "pipe", "tensor", "shard")] == [1, 1, 1, 1]
+    assert alone.is_first("pipe")
+    assert alone.is_last("shard")
+    assert alone.ranks("pipe") == [0]
+    assert alone.replicas() == 1
+
+
+@pytest.mark.parametrize("sizes", [{"pipe": 2}, {"data": 3, "pipe": 1}, {"rows": 1}, {"pipe": 0}, {"pipe": True}, {"pipe": "1"}])
+def test_sizes_that_cannot_be(alone: Mesh, sizes: dict[str, int]) -> None:
+    with pytest.raises(Error, match="E0101"):
+        mesh(**sizes)
+
+
+def test_dimensions_that_are_not_there(alone: Mesh) -> None:
+    with pytest.raises(Error, match="E0101"):
+        alone.group("tensor")
+    with pytest.raises(Error, match="E0101"):
+        alone.size("rows")
